@@ -1,0 +1,26 @@
+# Third-party libraries. Each is searched for first (Debian's packages are enough) and fetched otherwise, pinned.
+# CONTRIBUTING.md says why each was chosen.
+
+include(FetchContent)
+set(FETCHCONTENT_TRY_FIND_PACKAGE_MODE ALWAYS)
+
+FetchContent_Declare(fmt URL https://github.com/fmtlib/fmt/archive/refs/tags/9.1.0.tar.gz
+  FIND_PACKAGE_ARGS NAMES fmt)
+FetchContent_Declare(CLI11 URL https://github.com/CLIUtils/CLI11/archive/refs/tags/v2.3.2.tar.gz
+  FIND_PACKAGE_ARGS NAMES CLI11)
+FetchContent_Declare(nlohmann_json URL https://github.com/nlohmann/json/archive/refs/tags/v3.11.2.tar.gz
+  FIND_PACKAGE_ARGS NAMES nlohmann_json)
+FetchContent_Declare(Eigen3 URL https://gitlab.com/libeigen/eigen/-/archive/3.4.0/eigen-3.4.0.tar.gz
+  FIND_PACKAGE_ARGS NAMES Eigen3)
+FetchContent_MakeAvailable(fmt CLI11 nlohmann_json Eigen3)
+
+# Boost.Context has no small fetchable form; Debian: libboost-context-dev. The static library, so that the program
+# runs where Boost is not installed.
+set(Boost_USE_STATIC_LIBS ON)
+find_package(Boost 1.74 REQUIRED COMPONENTS context)
+
+if(REDUCTIO_TESTS)
+  FetchContent_Declare(googletest URL https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz
+    FIND_PACKAGE_ARGS NAMES GTest)
+  FetchContent_MakeAvailable(googletest)
+endif()

@@ -1,0 +1,51 @@
+# What every target is compiled with. Targets link `reductio_options`; nothing else sets flags globally.
+
+add_library(reductio_options INTERFACE)
+target_include_directories(reductio_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(reductio_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror>
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror -Werror=all-warnings --expt-relaxed-constexpr>)
+
+# nvcc is optional: without it the simulated device and the CPU baselines are built.
+if(REDUCTIO_CUDA)
+  include(CheckLanguage)
+  if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX} AND EXISTS /usr/local/cuda/bin/nvcc)
+    set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc)
+  endif()
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      # The GPU that is here, else Hopper. Several: -DCMAKE_CUDA_ARCHITECTURES="80;90;100".
+      execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                      OUTPUT_VARIABLE _caps RESULT_VARIABLE _no_gpu ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+      if(_no_gpu EQUAL 0 AND _caps MATCHES "^([0-9]+)\\.([0-9]+)")
+        set(CMAKE_CUDA_ARCHITECTURES ${CMAKE_MATCH_1}${CMAKE_MATCH_2})
+      else()
+        set(CMAKE_CUDA_ARCHITECTURES 90)
+      endif()
+    endif()
+    enable_language(CUDA)
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(CMAKE_CUDA_RUNTIME_LIBRARY Static)
+    find_package(CUDAToolkit REQUIRED)
+    set(REDUCTIO_WITH_CUDA ON)
+  endif()
+endif()
+if(NOT REDUCTIO_WITH_CUDA)
+  set(REDUCTIO_WITH_CUDA OFF)
+endif()
+message(STATUS "reductio: CUDA ${REDUCTIO_WITH_CUDA} ${CMAKE_CUDA_COMPILER_VERSION} ${CMAKE_CUDA_ARCHITECTURES}")
+
+if(REDUCTIO_SANITIZE)
+  # Not over nvcc's host code: the GPU is not there where this tier runs, and CUDA's runtime is not ASan-clean.
+  set(_san -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_compile_options(reductio_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:${_san}>)
+  target_link_options(reductio_options INTERFACE ${_san})
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+endif()

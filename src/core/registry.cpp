@@ -1,0 +1,132 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <numeric>
+#include <regex>
+
+#include "core/variant.h"
+
+namespace reductio {
+namespace {
+
+// A function-local static: registration runs before main(), in an unspecified order of files.
+std::vector<Variant>& registry() {
+  static std::vector<Variant> all;
+  return all;
+}
+
+std::vector<std::string> ids() {
+  std::vector<std::string> out;
+  for (const auto& v : registry()) out.push_back(v.id);
+  return out;
+}
+
+std::string did_you_mean(std::string_view word) {
+  const std::string near = nearest(word, ids());
+  return near.empty() ? "; see 'reductio list'" : "; did you mean '" + near + "'?";
+}
+
+template <class T>
+std::string names(const std::vector<T>& all) {
+  std::string out;
+  for (const T& t : all) out += (out.empty() ? "" : ", ") + std::string(name(t));
+  return out;
+}
+
+template <class T>
+bool contains(const std::vector<T>& all, const T& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+}  // namespace
+
+void Plan::finish(void*, Stream) {
+  throw DeviceError("this plan has no host part: its result is in device memory");
+}
+
+Settings Variant::settings(const std::vector<std::pair<std::string, std::string>>& chosen) const {
+  Settings out(tunables);
+  for (const auto& [key, value] : chosen)
+    if (out.has(key)) out.set(key, value);
+  return out;
+}
+
+std::string refusal(const Variant& v, DeviceKind device, const Problem& p, const Settings& s) {
+  if (!v.runs_on(device)) return "does not run on device " + std::string(name(device));
+  if (!contains(v.operations, p.operation))
+    return "operation " + std::string(name(p.operation)) + " is not supported (supported: " + names(v.operations) + ")";
+  if (!contains(v.types, p.type))
+    return "element type " + std::string(name(p.type)) + " is not supported (supported: " + names(v.types) + ")";
+  for (const auto& t : v.tunables)
+    if (!t.allows(s.text(t.name)))
+      return "setting " + t.name + "=" + s.text(t.name) + " is not allowed (allowed: " + t.describe() + ")";
+  return v.declines ? v.declines(p, s) : std::string();
+}
+
+std::unique_ptr<Plan> make_plan(const Variant& v, const Problem& p, const Settings& s, const DeviceInfo& device) {
+  if (const std::string why = refusal(v, device.kind, p, s); !why.empty()) throw Refused(v.id + ": " + why);
+  return v.prepare[static_cast<int>(device.kind)](p, s, device);
+}
+
+void register_variant(Variant v, DeviceKind device, Prepare prepare) {
+  auto& all = registry();
+  const auto at = std::lower_bound(all.begin(), all.end(), v.id, [](const Variant& a, const std::string& id) { return a.id < id; });
+  if (at != all.end() && at->id == v.id) {
+    if (at->runs_on(device)) {
+      std::fprintf(stderr, "reductio: variant '%s' is registered twice for device %s\n", v.id.c_str(),
+                   std::string(name(device)).c_str());
+      std::abort();
+    }
+    at->prepare[static_cast<int>(device)] = std::move(prepare);
+    return;
+  }
+  v.prepare[static_cast<int>(device)] = std::move(prepare);
+  all.insert(at, std::move(v));
+}
+
+std::span<const Variant> variants() { return registry(); }
+
+const Variant& find_variant(std::string_view id) {
+  for (const auto& v : registry())
+    if (v.id == id) return v;
+  throw UsageError("unknown variant '" + std::string(id) + "'" + did_you_mean(id));
+}
+
+std::vector<const Variant*> select_variants(std::string_view regex) {
+  std::regex pattern;
+  try {
+    pattern.assign(regex.begin(), regex.end());
+  } catch (const std::regex_error& e) {
+    throw UsageError("malformed regular expression '" + std::string(regex) + "': " + e.what());
+  }
+  std::vector<const Variant*> out;
+  for (const auto& v : registry())
+    if (std::regex_search(v.id, pattern)) out.push_back(&v);
+  if (out.empty()) throw UsageError("no variant matches '" + std::string(regex) + "'" + did_you_mean(regex));
+  return out;
+}
+
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(3, word.size() / 2);
+  for (const auto& c : candidates) {
+    std::vector<std::size_t> row(c.size() + 1);
+    std::iota(row.begin(), row.end(), 0);
+    for (std::size_t i = 0; i < word.size(); ++i) {
+      std::size_t diagonal = row[0];
+      row[0] = i + 1;
+      for (std::size_t j = 0; j < c.size(); ++j) {
+        const std::size_t substitution = diagonal + (word[i] == c[j] ? 0 : 1);
+        diagonal = row[j + 1];
+        row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, substitution});
+      }
+    }
+    if (row.back() < best_distance) {
+      best_distance = row.back();
+      best = c;
+    }
+  }
+  return best;
+}
+
+}  // namespace reductio

@@ -1,0 +1,65 @@
+#include "core/types.h"
+
+#include <array>
+#include <string>
+
+#include "core/error.h"
+
+namespace reductio {
+namespace {
+
+constexpr std::array devices{DeviceKind::cuda, DeviceKind::sim, DeviceKind::cpu};
+constexpr std::array operations{Operation::sum, Operation::sum_of_squares};
+constexpr std::array types{ElementType::i32, ElementType::f32, ElementType::f64};
+
+template <class E, std::size_t N>
+E parse(std::string_view text, const std::array<E, N>& all, const char* what) {
+  std::string known;
+  for (E e : all) {
+    if (name(e) == text) return e;
+    known += (known.empty() ? "" : ", ") + std::string(name(e));
+  }
+  throw UsageError("unknown " + std::string(what) + " '" + std::string(text) + "'; known: " + known);
+}
+
+}  // namespace
+
+std::string_view name(DeviceKind d) {
+  switch (d) {
+    case DeviceKind::cuda: return "cuda";
+    case DeviceKind::sim: return "sim";
+    case DeviceKind::cpu: return "cpu";
+  }
+  return "?";
+}
+
+std::string_view name(Operation o) {
+  switch (o) {
+    case Operation::sum: return "sum";
+    case Operation::sum_of_squares: return "sum_of_squares";
+  }
+  return "?";
+}
+
+std::string_view name(ElementType t) {
+  switch (t) {
+    case ElementType::i32: return "i32";
+    case ElementType::f32: return "f32";
+    case ElementType::f64: return "f64";
+  }
+  return "?";
+}
+
+DeviceKind parse_device(std::string_view text) { return parse(text, devices, "device"); }
+Operation parse_operation(std::string_view text) { return parse(text, operations, "operation"); }
+ElementType parse_type(std::string_view text) { return parse(text, types, "element type"); }
+
+std::span<const DeviceKind> all_devices() { return devices; }
+std::span<const Operation> all_operations() { return operations; }
+std::span<const ElementType> all_types() { return types; }
+
+std::size_t size_of(ElementType t) { return t == ElementType::f64 ? 8 : 4; }
+bool is_floating(ElementType t) { return t != ElementType::i32; }
+ElementType accumulator_of(ElementType t) { return t; }
+
+}  // namespace reductio

@@ -1,0 +1,67 @@
+#pragma once
+/// The vocabulary of a reduction: what is added up (ElementType), how (Operation), and where (DeviceKind).
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace reductio {
+
+enum class DeviceKind { cuda, sim, cpu };
+enum class Operation { sum, sum_of_squares };
+enum class ElementType { i32, f32, f64 };
+
+inline constexpr int device_kinds = 3;
+
+/// The names that commands, file names and CSV cells use ("cuda", "sum_of_squares", "f32").
+std::string_view name(DeviceKind);
+std::string_view name(Operation);
+std::string_view name(ElementType);
+
+/// The inverse of name(). Throws UsageError, which lists the known names.
+DeviceKind parse_device(std::string_view);
+Operation parse_operation(std::string_view);
+ElementType parse_type(std::string_view);
+
+std::span<const DeviceKind> all_devices();
+std::span<const Operation> all_operations();
+std::span<const ElementType> all_types();
+
+/// Bytes of one element.
+std::size_t size_of(ElementType);
+bool is_floating(ElementType);
+
+/// The type in which a variant accumulates unless it says otherwise. Integers wrap: arithmetic modulo 2^width.
+ElementType accumulator_of(ElementType);
+
+/// One reduction to be done: n elements of one type, one operation.
+struct Problem {
+  Operation operation = Operation::sum;
+  ElementType type = ElementType::i32;
+  std::size_t n = 0;
+
+  ElementType accumulator() const { return accumulator_of(type); }
+  /// Bytes of the input, counted once; what every bandwidth is derived from.
+  std::size_t bytes() const { return n * size_of(type); }
+};
+
+/// What a variant may know of the device when it chooses its launch.
+struct DeviceInfo {
+  DeviceKind kind = DeviceKind::cpu;
+  std::string name;                      ///< "NVIDIA H200", "simulated GPU", the CPU's model
+  int sm_count = 0;                      ///< multiprocessors; 0 on a CPU
+  int threads_per_sm = 0;                ///< most resident threads of a multiprocessor
+  std::size_t shared_bytes_per_block = 0;  ///< dynamic shared memory a launch gets without opting in
+  std::size_t l2_bytes = 0;
+  std::size_t memory_bytes = 0;          ///< all of the device's memory
+  unsigned max_grid = 0x7fffffffu;       ///< most blocks of a one-dimensional grid
+};
+
+/// A queue of a device's work. The handle is the device's own (cudaStream_t); null is its default stream.
+struct Stream {
+  void* handle = nullptr;
+};
+
+}  // namespace reductio

@@ -1,0 +1,164 @@
+#pragma once
+/// The contract of a variant: everything that reductio knows about one reduction is one `Variant`, registered
+/// at the foot of the file that implements it. Listing, tests, experiments, CSV and figures read only this.
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "core/settings.h"
+#include "core/types.h"
+
+namespace reductio {
+
+/// The launch that a plan chose, and what follows from it.
+struct PlanInfo {
+  std::size_t grid_blocks = 0;      ///< of the first launch; 0 on a CPU
+  unsigned block_threads = 0;       ///< 0 on a CPU
+  /// The most additions that any one element passes through on its way into the result, for this n and these
+  /// settings, the host's part included: the rounding error is at most gamma_h * sum|x| with h this number.
+  std::size_t longest_chain = 0;
+  std::size_t workspace_bytes = 0;  ///< device memory that the plan holds beside input and output
+};
+
+/// Readings of the device's own clock, taken by the kernel itself. Cycles of the SM clock: on current GPUs each
+/// SM has a counter of its own, so a difference across blocks mixes counters.
+struct ClockReading {
+  double cycles = 0;
+};
+
+/// A reduction that is ready to run. Preparing has chosen the launch, queried and allocated, so enqueue() is
+/// exactly the timed region. A plan is not reentrant; two plans are independent of each other.
+class Plan {
+ public:
+  virtual ~Plan() = default;
+  virtual PlanInfo info() const = 0;
+
+  /// Puts the whole device part of one call onto `stream`: asynchronous, no allocation, no host synchronisation
+  /// (but see Result::on_host). Whatever one call needs, zeroing of outputs and counters included, is in here.
+  /// `in`: n elements in device memory, aligned to the element type only, written to only by variants that
+  /// declare `consumes_input`. `out`: one accumulator in device memory (unused unless Result::on_device).
+  virtual void enqueue(void* in, void* out, Stream stream) = 0;
+
+  /// Only for Result::host_part and Result::on_host: waits for `stream`, does the host's part and writes one
+  /// accumulator to `result` in host memory. With enqueue() it makes up the end-to-end time.
+  virtual void finish(void* result, Stream stream);
+
+  /// The clock readings of the last finished call, where the variant declares `reads_clock`.
+  virtual std::optional<ClockReading> clock_reading() { return std::nullopt; }
+};
+
+/// Where a call leaves its result.
+enum class Result {
+  on_device,  ///< enqueue() leaves one accumulator in `out`; the harness copies it
+  host_part,  ///< enqueue() leaves partial results; finish() copies them and adds them up on the host
+  on_host,    ///< the call blocks and its value arrives on the host (thrust::reduce); no asynchronous part to time
+};
+
+/// Whether repeated calls on the same input give the same bits.
+enum class Determinism {
+  none,              ///< the order of additions changes from call to call (floating-point atomics)
+  per_launch_shape,  ///< fixed for one grid, block and n
+  always,            ///< fixed by n alone
+};
+
+/// Where a variant stands in the three levels of a reduction, in a few words each; for figures and listings.
+struct Strategy {
+  std::string thread;  ///< inside a thread: "one load", "grid stride"
+  std::string block;   ///< inside a block: "tree, stride halves"
+  std::string grid;    ///< between blocks: "second launch", "atomic"
+};
+
+struct Variant;
+
+/// Prepares a plan: chooses the launch, allocates workspace. Throws Refused where the variant declines.
+using Prepare = std::function<std::unique_ptr<Plan>(const Problem&, const Settings&, const DeviceInfo&)>;
+
+struct Variant {
+  std::string id;     ///< "levels/global-stride": filter, test name, CSV key
+  std::string title;  ///< legend of figures
+  std::string cites;  ///< where in its document it stands, or which library call it is
+  Strategy how{};
+  std::vector<Operation> operations;  ///< the first is the document's own
+  std::vector<ElementType> types;     ///< the first is the document's own
+  std::vector<Tunable> tunables{};
+  Result result = Result::on_device;
+  bool consumes_input = false;  ///< overwrites its input: the harness restores it before each call, untimed
+  bool reads_clock = false;     ///< plans give clock_reading()
+  /// State that persists between calls of one plan, and how it is first set. Empty: none.
+  std::string persistent_state{};
+  Determinism determinism = Determinism::per_launch_shape;
+  std::size_t document_n = 0;  ///< the document's own problem size; 0: it names none
+  /// Declines what the lists above cannot say: "" accepts, else the reason. Must be cheap: no allocation.
+  std::function<std::string(const Problem&, const Settings&)> declines{};
+
+  /// By DeviceKind; filled by registration. The same source registers once per device it is compiled for.
+  std::array<Prepare, device_kinds> prepare{};
+
+  bool runs_on(DeviceKind kind) const { return static_cast<bool>(prepare[static_cast<int>(kind)]); }
+  /// The values of all tunables: defaults, overridden by those of `chosen` that this variant has.
+  Settings settings(const std::vector<std::pair<std::string, std::string>>& chosen = {}) const;
+};
+
+/// Why `variant` cannot do this, in one line; empty if it can. Checks device, operation, type, settings and
+/// declines(). Preparing may still throw Refused for what only the device knows (a library that is absent).
+std::string refusal(const Variant&, DeviceKind, const Problem&, const Settings&);
+
+/// refusal() first, then the variant's own preparation. Throws Refused.
+std::unique_ptr<Plan> make_plan(const Variant&, const Problem&, const Settings&, const DeviceInfo&);
+
+/// Adds a variant, or a further device to one that is registered already. Called before main() by static
+/// objects: kernel files use device::Register, baselines on the CPU RegisterCpu. Two files that register the
+/// same id for the same device abort the program with a message that names the id.
+void register_variant(Variant, DeviceKind, Prepare);
+
+struct RegisterCpu {
+  RegisterCpu(Variant v, Prepare p) { register_variant(std::move(v), DeviceKind::cpu, std::move(p)); }
+};
+
+/// All registered variants, sorted by id.
+std::span<const Variant> variants();
+/// The variant of that id; throws UsageError that suggests the nearest one.
+const Variant& find_variant(std::string_view id);
+/// Those whose whole id matches, or contains a match of, the regular expression (ECMAScript), sorted by id.
+/// Throws UsageError if the expression is malformed or selects nothing (suggests the nearest id).
+std::vector<const Variant*> select_variants(std::string_view regex);
+
+/// The nearest of `candidates` by edit distance, for "did you mean"; empty if none is near.
+std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// A plan made of functions, so that a kernel file needs no class of its own. `enqueue(in, out, stream)` owns
+/// the workspace by capture; `finish(result, stream)` is optional and shares it through the Plan's lifetime.
+template <class Enqueue, class Finish>
+class FunctionPlan final : public Plan {
+ public:
+  FunctionPlan(PlanInfo info, Enqueue enqueue, Finish finish)
+      : info_(info), enqueue_(std::move(enqueue)), finish_(std::move(finish)) {}
+  PlanInfo info() const override { return info_; }
+  void enqueue(void* in, void* out, Stream stream) override { enqueue_(in, out, stream); }
+  void finish(void* result, Stream stream) override {
+    if constexpr (std::is_same_v<Finish, std::nullptr_t>)
+      Plan::finish(result, stream);
+    else
+      finish_(result, stream);
+  }
+
+ private:
+  PlanInfo info_;
+  Enqueue enqueue_;
+  Finish finish_;
+};
+
+template <class Enqueue, class Finish = std::nullptr_t>
+std::unique_ptr<Plan> plan_of(PlanInfo info, Enqueue enqueue, Finish finish = nullptr) {
+  return std::make_unique<FunctionPlan<Enqueue, Finish>>(info, std::move(enqueue), std::move(finish));
+}
+
+}  // namespace reductio

@@ -1,0 +1,62 @@
+#pragma once
+/// What the harness itself needs of a device: memory, copies, streams. Kernels never see this; they use device.h.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/types.h"
+
+namespace reductio {
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual const DeviceInfo& info() const = 0;
+
+  /// Poisoned with 0xFF bytes (NaN for floats). Throws Refused if the memory is not there, saying how much is.
+  /// The result is aligned to 256 bytes. The simulated device checks accesses against exactly these `bytes`.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void*) noexcept = 0;
+  virtual std::size_t memory_free() const = 0;
+
+  /// Asynchronous with respect to the host where the device is; ordered in `stream`.
+  virtual void fill(void* dst, unsigned char byte, std::size_t bytes, Stream) = 0;
+  virtual void copy_in(void* dst, const void* host, std::size_t bytes, Stream) = 0;
+  virtual void copy_within(void* dst, const void* src, std::size_t bytes, Stream) = 0;
+  /// Returns when the bytes have arrived.
+  virtual void copy_out(void* host, const void* src, std::size_t bytes, Stream) = 0;
+
+  virtual Stream create_stream() = 0;
+  virtual void destroy_stream(Stream) noexcept = 0;
+  /// Waits for all work of one stream; throws DeviceError if any of it failed.
+  virtual void synchronize(Stream) = 0;
+};
+
+/// Opens a device. `selector` picks a GPU by index or UUID ("" the first). Throws NoGpu where there is no usable
+/// GPU (none, driver too old, older than this program's code, or built without CUDA), UsageError for a bad selector.
+std::unique_ptr<Backend> open_backend(DeviceKind, const std::string& selector = "");
+
+std::unique_ptr<Backend> open_cuda(const std::string& selector);  ///< cuda_backend.cu, or its stub without CUDA
+std::unique_ptr<Backend> open_sim();                              ///< sim.cpp
+std::unique_ptr<Backend> open_cpu();                              ///< cpu_backend.cpp
+
+/// Memory of a backend with an owner.
+class DeviceMemory {
+ public:
+  DeviceMemory(Backend& backend, std::size_t bytes) : backend_(&backend), p_(backend.allocate(bytes)), bytes_(bytes) {}
+  ~DeviceMemory() { if (p_) backend_->release(p_); }
+  DeviceMemory(DeviceMemory&& o) noexcept : backend_(o.backend_), p_(o.p_), bytes_(o.bytes_) { o.p_ = nullptr; }
+  DeviceMemory& operator=(DeviceMemory&&) = delete;
+  void* get() const { return p_; }
+  std::byte* bytes_at(std::size_t offset) const { return static_cast<std::byte*>(p_) + offset; }
+  std::size_t size() const { return bytes_; }
+
+ private:
+  Backend* backend_;
+  void* p_;
+  std::size_t bytes_;
+};
+
+}  // namespace reductio

@@ -1,0 +1,86 @@
+#pragma once
+/// An experiment is a list of points to measure and the rules for sampling them. Drivers under experiments/ make the
+/// points; run_experiment() measures, verifies and writes them; the program only connects the two.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/variant.h"
+
+namespace reductio {
+
+/// What lies between the two readings of the clock.
+enum class TimingMode {
+  device,       ///< one enqueue between two events, the stream held back until both are queued
+  graph,        ///< time per call of a captured graph of many dependent calls
+  end_to_end,   ///< host clock from the call to the result in host memory
+  clock,        ///< the kernel's own clock64() readings, in cycles
+  globaltimer,  ///< the same by the GPU's one clock
+};
+
+/// What L2 holds when the timed interval begins.
+enum class CacheState {
+  cold_clean,  ///< evicted by reading other memory
+  cold_dirty,  ///< evicted by writing other memory, as nvbench does
+  warm,        ///< whatever the call before left
+};
+
+std::string_view name(TimingMode);
+std::string_view name(CacheState);
+
+/// One row to be: a variant at one problem, with one way of timing it.
+struct Point {
+  const Variant* variant = nullptr;
+  DeviceKind device = DeviceKind::cuda;
+  Problem problem;
+  Settings settings;
+  TimingMode timing_mode = TimingMode::device;
+  CacheState cache_state = CacheState::cold_dirty;
+  std::size_t offset_elements = 0;  ///< the input starts this many elements into its allocation
+  std::string dataset = "random";
+  std::uint64_t seed = 1;
+};
+
+/// What the user selected; empty lists mean the experiment's own choice.
+struct Selection {
+  std::string variants_regex;
+  std::vector<ElementType> types;
+  std::vector<Operation> operations;
+  std::vector<std::size_t> sizes;
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::optional<DeviceKind> device;
+  std::uint64_t seed = 1;
+};
+
+struct SamplingRules {
+  int min_samples = 5, max_samples = 25;  ///< per point
+  double slow_s = 0.020;                  ///< a call longer than this gets `slow_samples`
+  int slow_samples = 3;
+  double limit_s = 0.200;                 ///< a call predicted longer than this is a refused row, unless `full`
+  bool full = false;
+  int allocations = 3;                    ///< fresh allocations of input and workspace over which rounds are spread
+  double confidence = 0.95;
+};
+
+struct Experiment {
+  std::string name, summary;
+  /// The points, given what was selected and which device is there.
+  std::function<std::vector<Point>(const Selection&, DeviceKind)> points;
+  SamplingRules rules{};
+  DeviceKind device = DeviceKind::cuda;  ///< where it runs unless the user says otherwise
+};
+
+struct RegisterExperiment {
+  explicit RegisterExperiment(Experiment);
+};
+std::span<const Experiment> experiments();                 ///< sorted by name
+const Experiment& find_experiment(std::string_view name);  ///< UsageError suggests the nearest
+
+}  // namespace reductio

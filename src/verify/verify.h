@@ -1,0 +1,59 @@
+#pragma once
+/// The battery that every variant must pass, on every device where it runs. `reductio verify` and the tests both run
+/// this; which sizes, settings, types, orders and alignments are combined is decided in one place, battery.cpp.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/variant.h"
+#include "device/backend.h"
+
+namespace reductio {
+
+/// How much of the full product is run.
+enum class Tier {
+  quick,      ///< seconds: a smoke test, for `./reproduce` and while writing a variant
+  sanitizer,  ///< sizes up to 2^12: for ASan/UBSan on the host and compute-sanitizer on the GPU
+  standard,   ///< what ./check runs on the simulated device and the CPU
+  gpu,        ///< the larger product, past 2^30 and 2^32 elements
+};
+
+struct Case {
+  const Variant* variant;
+  Problem problem;
+  Settings settings;
+  std::size_t offset_elements;
+  std::string dataset;
+  std::uint64_t seed;
+  std::string order;  ///< the simulated device's schedule: "forward", "reverse", "random"; empty elsewhere
+  std::string check;  ///< "exact", "bounded", "repeat", "two-plans", ...
+
+  /// "levels/naive sum f32 n=1025 block=32;finish=atomic offset=1 random seed=3 order=reverse": enough to run it again.
+  std::string describe() const;
+};
+
+struct Failure {
+  Case what;
+  std::string why;  ///< "got 41, want 42", or the fault that the device diagnosed
+};
+
+struct VerifyReport {
+  std::size_t passed = 0, failed = 0, refused = 0;
+  std::vector<Failure> failures;         ///< the first 20 of each variant
+  std::vector<std::string> refusals;     ///< distinct: "id: reason"
+};
+
+/// The cases of one variant on one device.
+std::vector<Case> battery(const Variant&, const DeviceInfo&, Tier, std::uint64_t seed);
+
+/// Runs one case. Empty if it passes, else why not. Throws Refused where the variant declines.
+std::string run_case(const Case&, Backend&);
+
+/// Runs the batteries of `chosen`. `progress(done, total, current)` may be empty.
+VerifyReport verify(const std::vector<const Variant*>& chosen, Backend&, Tier, std::uint64_t seed,
+                    const std::function<void(std::size_t, std::size_t, const std::string&)>& progress = {});
+
+}  // namespace reductio
