@@ -1,0 +1,19 @@
+#pragma once
+/// The order in which the simulated device runs threads and blocks. A header of its own, for the code that verifies:
+/// device/sim.h is for kernel files and cannot be included beside cuda.cuh.
+
+#include <cstdint>
+
+namespace reductio::sim {
+
+enum class Order {
+  forward,  ///< lowest runnable block and thread first
+  reverse,  ///< highest runnable block and thread first
+  random,   ///< any runnable thread of any resident block, again at atomics, fences and acquire loads
+};
+
+/// Holds for launches that run from now on; the same seed gives the same schedule. Only `random` reads the seed.
+/// At start: forward.
+void set_schedule(Order order, std::uint64_t seed = 1);
+
+}  // namespace reductio::sim
