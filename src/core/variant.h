@@ -3,12 +3,14 @@
 /// at the foot of the file that implements it. Listing, tests, experiments, CSV and figures read only this.
 
 #include <array>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,13 @@
 
 namespace reductio {
 
+/// Where a call leaves its result.
+enum class Result {
+  on_device,  ///< enqueue() leaves one accumulator in `out`; the harness copies it
+  host_part,  ///< enqueue() leaves partial results; finish() copies them and adds them up on the host
+  on_host,    ///< the call blocks and its value arrives on the host (thrust::reduce); no asynchronous part to time
+};
+
 /// The launch that a plan chose, and what follows from it.
 struct PlanInfo {
   std::size_t grid_blocks = 0;      ///< of the first launch; 0 on a CPU
@@ -26,6 +35,9 @@ struct PlanInfo {
   /// settings, the host's part included: the rounding error is at most gamma_h * sum|x| with h this number.
   std::size_t longest_chain = 0;
   std::size_t workspace_bytes = 0;  ///< device memory that the plan holds beside input and output
+  /// Where this plan's calls leave their result. A setting may decide it ("finish=host"), so whoever runs a plan
+  /// asks the plan; Variant::result only says what the default settings give.
+  Result result = Result::on_device;
 };
 
 /// Readings of the device's own clock, taken by the kernel itself. Cycles of the SM clock: on current GPUs each
@@ -47,19 +59,12 @@ class Plan {
   /// declare `consumes_input`. `out`: one accumulator in device memory (unused unless Result::on_device).
   virtual void enqueue(void* in, void* out, Stream stream) = 0;
 
-  /// Only for Result::host_part and Result::on_host: waits for `stream`, does the host's part and writes one
+  /// Only where info().result is host_part or on_host: waits for `stream`, does the host's part and writes one
   /// accumulator to `result` in host memory. With enqueue() it makes up the end-to-end time.
   virtual void finish(void* result, Stream stream);
 
   /// The clock readings of the last finished call, where the variant declares `reads_clock`.
   virtual std::optional<ClockReading> clock_reading() { return std::nullopt; }
-};
-
-/// Where a call leaves its result.
-enum class Result {
-  on_device,  ///< enqueue() leaves one accumulator in `out`; the harness copies it
-  host_part,  ///< enqueue() leaves partial results; finish() copies them and adds them up on the host
-  on_host,    ///< the call blocks and its value arrives on the host (thrust::reduce); no asynchronous part to time
 };
 
 /// Whether repeated calls on the same input give the same bits.
@@ -89,7 +94,7 @@ struct Variant {
   std::vector<Operation> operations;  ///< the first is the document's own
   std::vector<ElementType> types;     ///< the first is the document's own
   std::vector<Tunable> tunables{};
-  Result result = Result::on_device;
+  Result result = Result::on_device;  ///< under the default settings; PlanInfo::result decides for a plan
   bool consumes_input = false;  ///< overwrites its input: the harness restores it before each call, untimed
   bool reads_clock = false;     ///< plans give clock_reading()
   /// State that persists between calls of one plan, and how it is first set. Empty: none.
@@ -135,12 +140,13 @@ std::vector<const Variant*> select_variants(std::string_view regex);
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// A plan made of functions, so that a kernel file needs no class of its own. `enqueue(in, out, stream)` owns
-/// the workspace by capture; `finish(result, stream)` is optional and shares it through the Plan's lifetime.
-template <class Enqueue, class Finish>
+/// the workspace by capture; `finish(result, stream)` and `clock()`, which gives the std::optional<ClockReading> of
+/// clock_reading(), are optional and share it through the Plan's lifetime.
+template <class Enqueue, class Finish, class Clock>
 class FunctionPlan final : public Plan {
  public:
-  FunctionPlan(PlanInfo info, Enqueue enqueue, Finish finish)
-      : info_(info), enqueue_(std::move(enqueue)), finish_(std::move(finish)) {}
+  FunctionPlan(PlanInfo info, Enqueue enqueue, Finish finish, Clock clock)
+      : info_(info), enqueue_(std::move(enqueue)), finish_(std::move(finish)), clock_(std::move(clock)) {}
   PlanInfo info() const override { return info_; }
   void enqueue(void* in, void* out, Stream stream) override { enqueue_(in, out, stream); }
   void finish(void* result, Stream stream) override {
@@ -149,16 +155,24 @@ class FunctionPlan final : public Plan {
     else
       finish_(result, stream);
   }
+  std::optional<ClockReading> clock_reading() override {
+    if constexpr (std::is_same_v<Clock, std::nullptr_t>)
+      return Plan::clock_reading();
+    else
+      return clock_();
+  }
 
  private:
   PlanInfo info_;
   Enqueue enqueue_;
   Finish finish_;
+  Clock clock_;
 };
 
-template <class Enqueue, class Finish = std::nullptr_t>
-std::unique_ptr<Plan> plan_of(PlanInfo info, Enqueue enqueue, Finish finish = nullptr) {
-  return std::make_unique<FunctionPlan<Enqueue, Finish>>(info, std::move(enqueue), std::move(finish));
+template <class Enqueue, class Finish = std::nullptr_t, class Clock = std::nullptr_t>
+std::unique_ptr<Plan> plan_of(PlanInfo info, Enqueue enqueue, Finish finish = nullptr, Clock clock = nullptr) {
+  return std::make_unique<FunctionPlan<Enqueue, Finish, Clock>>(info, std::move(enqueue), std::move(finish),
+                                                               std::move(clock));
 }
 
 }  // namespace reductio
