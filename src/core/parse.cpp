@@ -1,0 +1,132 @@
+#include "core/parse.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "core/error.h"
+
+namespace reductio {
+namespace {
+
+constexpr std::size_t largest = std::numeric_limits<std::size_t>::max();
+constexpr std::size_t most_sizes = 100000;
+
+[[noreturn]] void malformed(std::string_view text) {
+  throw UsageError("malformed size '" + std::string(text) +
+                   "'; write 1000, 2^20, 1e6, 2^20-1, or a range: 2^10:2^30 (powers of two), 100:1000:100 (steps)");
+}
+
+[[noreturn]] void too_large(std::string_view text) {
+  throw UsageError("size '" + std::string(text) + "' is too large; the largest is 2^64-1");
+}
+
+/// a * b, or nothing where std::size_t overflows.
+std::optional<std::size_t> product(std::size_t a, std::size_t b) {
+  if (a != 0 && b > largest / a) return std::nullopt;
+  return a * b;
+}
+
+/// Digits only: std::from_chars would also take a sign for signed types, and this is where all digits are read.
+std::size_t parse_digits(std::string_view digits, std::string_view whole) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error == std::errc::result_out_of_range) too_large(whole);
+  if (error != std::errc{} || end != digits.data() + digits.size()) malformed(whole);
+  return value;
+}
+
+std::size_t power(std::size_t base, std::size_t exponent, std::size_t factor, std::string_view whole) {
+  std::size_t value = factor;
+  if (base < 2 || value == 0) return exponent == 0 || base == 1 ? value : 0;
+  for (; exponent > 0; --exponent) {
+    const auto next = product(value, base);
+    if (!next) too_large(whole);
+    value = *next;
+  }
+  return value;
+}
+
+/// "1000", "2^20", "1e6", "2.5e6". Decimals by integers: a double would round 2^53+1 written as a decimal.
+std::size_t parse_term(std::string_view term, std::string_view whole) {
+  if (const auto caret = term.find('^'); caret != std::string_view::npos)
+    return power(parse_digits(term.substr(0, caret), whole), parse_digits(term.substr(caret + 1), whole), 1, whole);
+
+  const auto e = term.find_first_of("eE");
+  if (e == std::string_view::npos) return parse_digits(term, whole);
+  std::size_t exponent = parse_digits(term.substr(e + 1), whole);
+  std::string digits(term.substr(0, e));
+  if (const auto point = digits.find('.'); point != std::string::npos) {
+    std::string fraction = digits.substr(point + 1);
+    while (!fraction.empty() && fraction.back() == '0') fraction.pop_back();
+    if (point == 0 || point + 1 == digits.size()) malformed(whole);
+    if (fraction.size() > exponent) throw UsageError("size '" + std::string(whole) + "' is not a whole number");
+    exponent -= fraction.size();
+    digits = digits.substr(0, point) + fraction;
+  }
+  return power(10, exponent, parse_digits(digits, whole), whole);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+void append_range(std::vector<std::size_t>& out, std::string_view text) {
+  const auto parts = split(text, ':');
+  if (parts.size() > 3) malformed(text);
+  const std::size_t first = parse_size(parts[0]), last = parse_size(parts[1]);
+  if (first > last) throw UsageError("empty range of sizes '" + std::string(text) + "': it begins above its end");
+
+  const std::string_view step_text = parts.size() == 3 ? parts[2] : "*2";
+  const bool multiplies = step_text.starts_with('*');
+  const std::size_t step = parse_size(multiplies ? step_text.substr(1) : step_text);
+  if (step < (multiplies ? 2 : 1) || (multiplies && first == 0))
+    throw UsageError("range of sizes '" + std::string(text) + "' never ends; " +
+                     (multiplies ? "multiply from 1 up, by 2 or more" : "step by 1 or more"));
+
+  for (std::size_t n = first;;) {
+    out.push_back(n);
+    if (out.size() > most_sizes) throw UsageError("'" + std::string(text) + "' makes more than 100000 sizes");
+    if (multiplies ? n > last / step : step > last - n) return;
+    n = multiplies ? n * step : n + step;
+  }
+}
+
+}  // namespace
+
+std::size_t parse_size(std::string_view text) {
+  const auto sign = text.find_first_of("+-");
+  const std::size_t value = parse_term(text.substr(0, sign), text);
+  if (sign == std::string_view::npos) return value;
+  const std::size_t change = parse_term(text.substr(sign + 1), text);
+  if (text[sign] == '+') {
+    if (change > largest - value) too_large(text);
+    return value + change;
+  }
+  if (change > value) throw UsageError("size '" + std::string(text) + "' is below zero");
+  return value - change;
+}
+
+std::vector<std::size_t> parse_sizes(std::string_view text) {
+  std::vector<std::size_t> out;
+  for (const std::string_view part : split(text, ',')) {
+    if (part.find(':') == std::string_view::npos)
+      out.push_back(parse_size(part));
+    else
+      append_range(out, part);
+    if (out.size() > most_sizes) throw UsageError("more than 100000 sizes; ask for fewer");
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+}  // namespace reductio
