@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,10 @@ class Backend {
 /// Opens a device. `selector` picks a GPU by index or UUID ("" the first). Throws NoGpu where there is no usable
 /// GPU (none, driver too old, older than this program's code, or built without CUDA), UsageError for a bad selector.
 std::unique_ptr<Backend> open_backend(DeviceKind, const std::string& selector = "");
+
+/// Which of the GPUs with these UUIDs ("GPU-..." as nvidia-smi -L prints them) a selector names: an index, a UUID or an
+/// unambiguous beginning of one, "" for the first. Throws UsageError if it is malformed, names none or several.
+std::size_t select_gpu(const std::string& selector, std::span<const std::string> uuids);
 
 std::unique_ptr<Backend> open_cuda(const std::string& selector);  ///< cuda_backend.cu, or its stub without CUDA
 std::unique_ptr<Backend> open_sim();                              ///< sim.cpp

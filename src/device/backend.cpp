@@ -1,0 +1,65 @@
+#include "device/backend.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "core/error.h"
+
+namespace reductio {
+namespace {
+
+std::string lower_case(std::string s) {
+  std::transform(s.begin(), s.end(), s.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return s;
+}
+
+bool is_index(const std::string& s) {
+  return !s.empty() && std::all_of(s.begin(), s.end(), [](unsigned char c) { return std::isdigit(c); });
+}
+
+bool is_uuid(const std::string& s) {
+  const std::string l = lower_case(s);
+  return (l.starts_with("gpu-") || l.starts_with("mig-")) &&
+         std::all_of(l.begin() + 4, l.end(), [](unsigned char c) { return std::isxdigit(c) || c == '-'; });
+}
+
+void check_form(const std::string& selector) {
+  if (!selector.empty() && !is_index(selector) && !is_uuid(selector))
+    throw UsageError("'" + selector + "' is no GPU: give an index (0, 1, ...) or a UUID as 'nvidia-smi -L' prints it");
+}
+
+}  // namespace
+
+std::size_t select_gpu(const std::string& selector, std::span<const std::string> uuids) {
+  check_form(selector);
+  const std::string here = std::to_string(uuids.size()) + (uuids.size() == 1 ? " GPU is" : " GPUs are") + " visible";
+  if (selector.empty() || is_index(selector)) {
+    std::size_t index = 0;
+    const auto end = selector.data() + selector.size();
+    const bool fits = selector.empty() || std::from_chars(selector.data(), end, index).ec == std::errc();
+    if (!fits || index >= uuids.size()) throw UsageError("there is no GPU " + selector + ": " + here);
+    return index;
+  }
+  std::size_t found = uuids.size();
+  for (std::size_t i = 0; i < uuids.size(); ++i) {
+    if (!lower_case(uuids[i]).starts_with(lower_case(selector))) continue;
+    if (found != uuids.size()) throw UsageError("'" + selector + "' begins the UUID of several GPUs: give more of it");
+    found = i;
+  }
+  if (found == uuids.size()) throw UsageError("no GPU has the UUID '" + selector + "': " + here);
+  return found;
+}
+
+std::unique_ptr<Backend> open_backend(DeviceKind kind, const std::string& selector) {
+  switch (kind) {
+    case DeviceKind::cuda:
+      check_form(selector);  // a typing error is told as one, also where there is no GPU to select
+      return open_cuda(selector);
+    case DeviceKind::sim: return open_sim();
+    case DeviceKind::cpu: return open_cpu();
+  }
+  throw UsageError("unknown device");
+}
+
+}  // namespace reductio

@@ -1,0 +1,115 @@
+/// The CPU as a device: host memory, and streams that are always empty because every call is done when it returns.
+
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <fstream>
+#include <limits>
+#include <new>
+#include <string>
+
+#include "core/error.h"
+#include "device/backend.h"
+
+namespace reductio {
+namespace {
+
+constexpr std::align_val_t alignment{256};
+
+std::string gib(std::size_t bytes) {
+  const std::size_t tenths = (bytes * 10 + (std::size_t{1} << 29)) >> 30;
+  return std::to_string(tenths / 10) + "." + std::to_string(tenths % 10) + " GiB";
+}
+
+std::string cpu_name() {
+  std::ifstream cpuinfo("/proc/cpuinfo");
+  for (std::string line; std::getline(cpuinfo, line);)
+    if (line.starts_with("model name"))
+      if (const auto colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
+  utsname system{};
+  return uname(&system) == 0 ? std::string(system.machine) + " CPU" : "CPU";  // Arm prints no model name
+}
+
+std::size_t pages(int which) {
+  const long count = sysconf(which);
+  return count > 0 ? static_cast<std::size_t>(count) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) : 0;
+}
+
+/// The number behind `key` in a file of "key number" lines, or the first number if `key` is empty.
+std::size_t number_in(const char* file, const std::string& key, std::size_t otherwise) {
+  std::ifstream in(file);
+  if (key.empty()) {
+    std::size_t value = 0;
+    return in >> value ? value : otherwise;
+  }
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with(key)) return std::strtoull(line.c_str() + key.size(), nullptr, 10);
+  return otherwise;
+}
+
+/// What a container lets this process use; a machine that grants more memory than that kills the program instead of
+/// refusing the allocation.
+std::size_t container_memory() {
+  constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+  const std::size_t limit = number_in("/sys/fs/cgroup/memory.max", "", unlimited);
+  if (limit == unlimited) return unlimited;
+  const std::size_t used = number_in("/sys/fs/cgroup/memory.stat", "anon ", 0);
+  return limit > used ? limit - used : 0;
+}
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend() {
+    info_.kind = DeviceKind::cpu;
+    info_.name = cpu_name();
+    // The last level before memory, which is what L2 is to a GPU: an input is cold once this much else was touched.
+    const long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE), l2 = sysconf(_SC_LEVEL2_CACHE_SIZE);
+    info_.l2_bytes = static_cast<std::size_t>(std::max({l3, l2, 0L}));
+    info_.memory_bytes = pages(_SC_PHYS_PAGES);
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+
+  void* allocate(std::size_t bytes) override {
+    // Linux grants more memory than there is, so asking the allocator would come too late.
+    const std::size_t free = memory_free();
+    void* p = bytes > free ? nullptr : ::operator new(bytes, alignment, std::nothrow);
+    if (!p) throw Refused("needs " + gib(bytes) + " of memory, " + gib(free) + " free");
+    std::memset(p, 0xFF, bytes);
+    return p;
+  }
+  void release(void* p) noexcept override { ::operator delete(p, alignment); }
+
+  std::size_t memory_free() const override {
+    const std::size_t kib = number_in("/proc/meminfo", "MemAvailable:", 0);
+    return std::min(kib ? kib * 1024 : pages(_SC_AVPHYS_PAGES), container_memory());
+  }
+
+  void fill(void* dst, unsigned char byte, std::size_t bytes, Stream) override {
+    if (bytes) std::memset(dst, byte, bytes);
+  }
+  void copy_in(void* dst, const void* host, std::size_t bytes, Stream) override { copy(dst, host, bytes); }
+  void copy_within(void* dst, const void* src, std::size_t bytes, Stream) override { copy(dst, src, bytes); }
+  void copy_out(void* host, const void* src, std::size_t bytes, Stream) override { copy(host, src, bytes); }
+
+  Stream create_stream() override { return {}; }
+  void destroy_stream(Stream) noexcept override {}
+  void synchronize(Stream) override {}
+
+ private:
+  // memcpy of nothing may not be given null, which an empty vector's data() is.
+  static void copy(void* dst, const void* src, std::size_t bytes) {
+    if (bytes) std::memcpy(dst, src, bytes);
+  }
+
+  DeviceInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> open_cpu() { return std::make_unique<CpuBackend>(); }
+
+}  // namespace reductio

@@ -1,0 +1,164 @@
+/// An NVIDIA GPU through the CUDA runtime.
+
+#include <cuda_runtime.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "device/backend.h"
+#include "device/device.h"
+
+namespace reductio {
+namespace {
+
+using device::check;
+using device::native;
+
+std::string gib(std::size_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f GiB", static_cast<double>(bytes) / (1u << 30));
+  return text;
+}
+
+/// "12.8" from CUDA's 12080.
+std::string cuda_version(int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); }
+
+/// "9.0, 10.0": what this file, and so the whole program, was compiled for.
+std::string built_for() {
+  std::string out;
+  for (const int arch : {__CUDA_ARCH_LIST__})
+    out += (out.empty() ? "" : ", ") + std::to_string(arch / 100) + "." + std::to_string(arch % 100 / 10);
+  return out;
+}
+
+/// "GPU-1b2c...": the form of nvidia-smi.
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string out = "GPU";
+  for (int i = 0; i < 16; ++i) {
+    char byte[3];
+    std::snprintf(byte, sizeof byte, "%02x", static_cast<unsigned char>(uuid.bytes[i]));
+    out += (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) ? std::string("-") + byte : std::string(byte);
+  }
+  return out;
+}
+
+/// Only asked for its attributes: it is there exactly if this program holds code for the GPU.
+__global__ void probe() {}
+
+/// How many GPUs there are, at least one. Throws NoGpu with the reason if none can be used.
+int count_gpus() {
+  int driver = 0, runtime = 0, count = 0;
+  const cudaError_t status = cudaGetDeviceCount(&count);
+  cudaDriverGetVersion(&driver);
+  cudaRuntimeGetVersion(&runtime);
+  cudaGetLastError();  // a failed start must not show up as the failure of a later call
+  if (driver == 0)
+    throw NoGpu("no usable GPU: the NVIDIA driver is not installed or not loaded ('nvidia-smi' shows it)");
+  if (status == cudaErrorInsufficientDriver)
+    throw NoGpu("no usable GPU: the driver supports CUDA " + cuda_version(driver) + ", this program needs CUDA " +
+                cuda_version(runtime) + "; update the driver or rebuild with an older toolkit");
+  if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0))
+    throw NoGpu("no usable GPU: the driver finds none (is CUDA_VISIBLE_DEVICES set to hide it?)");
+  if (status != cudaSuccess)
+    throw NoGpu(std::string("no usable GPU: CUDA does not start: ") + cudaGetErrorString(status));
+  return count;
+}
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const std::string& selector) {
+    const int count = count_gpus();
+    std::vector<cudaDeviceProp> gpus(count);
+    std::vector<std::string> uuids(count);
+    for (int i = 0; i < count; ++i) {
+      check(cudaGetDeviceProperties(&gpus[i], i), "reading the GPU's properties");
+      uuids[i] = uuid_text(gpus[i].uuid);
+    }
+    // An instance of a divided GPU is listed by nvidia-smi as MIG-..., with the UUID that CUDA reports.
+    const std::size_t index = select_gpu(
+        selector.starts_with("MIG-") || selector.starts_with("mig-") ? "GPU" + selector.substr(3) : selector, uuids);
+    const cudaDeviceProp& gpu = gpus[index];
+    // From here on this thread works on this GPU, and so do the kernels that it launches.
+    if (const cudaError_t e = cudaSetDevice(static_cast<int>(index)); e != cudaSuccess) {
+      cudaGetLastError();
+      throw NoGpu("GPU " + std::to_string(index) + " (" + gpu.name + ") cannot be used: " + cudaGetErrorString(e));
+    }
+    cudaFuncAttributes unused;
+    if (const cudaError_t e = cudaFuncGetAttributes(&unused, probe); e != cudaSuccess) {
+      cudaGetLastError();
+      const std::string who = "GPU " + std::to_string(index) + " (" + gpu.name + ")";
+      if (e != cudaErrorNoKernelImageForDevice && e != cudaErrorInvalidDeviceFunction)
+        throw NoGpu(who + " cannot be used: " + cudaGetErrorString(e));
+      throw NoGpu(who + " has compute capability " + std::to_string(gpu.major) + "." + std::to_string(gpu.minor) +
+                  ", this program holds code for " + built_for() +
+                  "; rebuild with -DCMAKE_CUDA_ARCHITECTURES=" + std::to_string(gpu.major * 10 + gpu.minor));
+    }
+    info_.kind = DeviceKind::cuda;
+    info_.name = gpu.name;
+    info_.sm_count = gpu.multiProcessorCount;
+    info_.threads_per_sm = gpu.maxThreadsPerMultiProcessor;
+    info_.shared_bytes_per_block = gpu.sharedMemPerBlock;
+    info_.l2_bytes = static_cast<std::size_t>(gpu.l2CacheSize);
+    info_.memory_bytes = gpu.totalGlobalMem;
+    info_.max_grid = static_cast<unsigned>(gpu.maxGridSize[0]);
+  }
+
+  const DeviceInfo& info() const override { return info_; }
+
+  void* allocate(std::size_t bytes) override {
+    void* p = nullptr;
+    const cudaError_t status = cudaMalloc(&p, bytes ? bytes : 1);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      throw Refused("needs " + gib(bytes) + " of GPU memory, " + gib(memory_free()) + " free");
+    }
+    check(status, "allocating GPU memory");
+    // Streams made here do not wait for the default stream, so the poison must have landed before anyone writes.
+    cudaError_t poisoned = cudaMemset(p, 0xFF, bytes);
+    if (poisoned == cudaSuccess) poisoned = cudaStreamSynchronize(nullptr);
+    if (poisoned != cudaSuccess) cudaFree(p);
+    check(poisoned, "poisoning GPU memory");
+    return p;
+  }
+  void release(void* p) noexcept override { cudaFree(p); }
+
+  std::size_t memory_free() const override {
+    std::size_t free = 0, total = 0;
+    check(cudaMemGetInfo(&free, &total), "asking for free GPU memory");
+    return free;
+  }
+
+  void fill(void* dst, unsigned char byte, std::size_t bytes, Stream s) override {
+    check(cudaMemsetAsync(dst, byte, bytes, native(s)), "filling GPU memory");
+  }
+  // From pageable host memory CUDA stages the bytes before it returns: the caller may change them at once.
+  void copy_in(void* dst, const void* host, std::size_t bytes, Stream s) override {
+    check(cudaMemcpyAsync(dst, host, bytes, cudaMemcpyHostToDevice, native(s)), "copying to the GPU");
+  }
+  void copy_within(void* dst, const void* src, std::size_t bytes, Stream s) override {
+    check(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDeviceToDevice, native(s)), "copying within the GPU");
+  }
+  void copy_out(void* host, const void* src, std::size_t bytes, Stream s) override {
+    check(cudaMemcpyAsync(host, src, bytes, cudaMemcpyDeviceToHost, native(s)), "copying from the GPU");
+    synchronize(s);
+  }
+
+  Stream create_stream() override {
+    cudaStream_t s = nullptr;
+    check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "making a stream");
+    return {s};
+  }
+  void destroy_stream(Stream s) noexcept override { cudaStreamDestroy(native(s)); }
+  void synchronize(Stream s) override { check(cudaStreamSynchronize(native(s)), "waiting for the GPU"); }
+
+ private:
+  DeviceInfo info_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> open_cuda(const std::string& selector) { return std::make_unique<CudaBackend>(selector); }
+
+}  // namespace reductio
