@@ -1,0 +1,74 @@
+#pragma once
+/// Provenance: what the numbers were taken on, and by which program. Written as machine.json beside the results.
+///
+///   { "schema_version": 1, "machine": "nvidia-h200", "device": "cuda",
+///     "gpu": { "name", "uuid", "sm_count", "l2_bytes", "memory_bytes", "memory_clock_hz", "memory_bus_bits",
+///              "memory_peak_bytes_per_s", "sm_clock_hz", "compute_capability", "driver", "runtime" },   null without one
+///     "cpu": { "model", "cores", "memory_bytes", "last_level_cache_bytes" }, "os", "hostname",
+///     "build": { "version", "git_revision", "git_dirty", "build_type", "cxx_compiler", "cxx_flags", "cuda_compiler",
+///                "cuda_flags", "cuda_architectures", "cccl", "binary" },
+///     "runs": [ { "run_id", "experiment", "started_utc", "arguments", "seed", "machine_id", "binary", "git_revision",
+///                 "git_dirty", "timing": { "device": { "tick_s", "launch_floor_s" }, ... }, "cache_probe" } ] }
+///
+/// Everything outside `runs` describes the latest run; each run carries what identifies its machine and program.
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "device/backend.h"
+
+namespace reductio {
+
+struct GpuDescription {
+  std::string name, uuid, compute_capability, driver, runtime;
+  int sm_count = 0;
+  std::size_t l2_bytes = 0, memory_bytes = 0;
+  double memory_clock_hz = 0, sm_clock_hz = 0;
+  int memory_bus_bits = 0;
+  /// Two transfers a clock over the whole bus: what the data sheet calls the bandwidth.
+  double memory_peak_bytes_per_s() const { return 2 * memory_clock_hz * memory_bus_bits / 8; }
+};
+
+struct CpuDescription {
+  std::string model;
+  int cores = 0;
+  std::size_t memory_bytes = 0, last_level_cache_bytes = 0;  ///< 0 where unknown
+};
+
+struct BuildDescription {
+  std::string version, git_revision, build_type, cxx_compiler, cxx_flags, cuda_compiler, cuda_flags, cuda_architectures,
+      cccl;
+  bool git_dirty = false;
+};
+
+struct Machine {
+  std::string name;  ///< the results folder's: "nvidia-h200", "cpu-...", "simulated-gpu"
+  DeviceKind device = DeviceKind::cpu;
+  std::optional<GpuDescription> gpu;
+  CpuDescription cpu;
+  std::string os, hostname;
+
+  /// What must be the same for a run to be resumed: the GPU's UUID, else the CPU's model and cores.
+  std::string id() const;
+};
+
+/// "NVIDIA H200" -> "nvidia-h200".
+std::string slug(std::string_view);
+
+/// How this program was built; the revision is read when it is built, not when it is configured.
+const BuildDescription& build_description();
+/// "0.1.0 (6b3f2a1c9d04, modified)", for --version.
+std::string version_text();
+/// A hash of the running executable: a run is not resumed by another program.
+std::string binary_hash();
+
+/// The machine as seen from an open device.
+Machine describe_machine(const Backend&);
+
+/// "2026-11-21T15:04:05Z".
+std::string utc_now();
+
+}  // namespace reductio
