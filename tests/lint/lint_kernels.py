@@ -1,0 +1,46 @@
+"""Kernel files are plain CUDA C++ that two compilers read alike: what only one of them understands is in device/."""
+
+import pathlib
+import re
+
+from source import code, files, line_of
+
+FORBIDDEN = {
+    r"\b(asm|__asm__)\b": "asm belongs in device/cuda.cuh behind a name that device.h declares",
+    r"\bcuda::": "cuda:: belongs in device/cuda.cuh behind a name that device.h declares",
+    r"__CUDA_ARCH__|__CUDACC__": "a kernel does not ask who compiles it",
+    r"<<<": "launch<kernel>(Launch{...}, ...) is the only launch",
+    r"\b__shared__\b": "shared_memory<T>() is the only shared memory",
+    r"\bREDUCTIO_\w+": "no project macro appears in a kernel file",
+    r"^[ \t]*#[ \t]*(define|undef|if|ifdef|ifndef|elif|else)\b": "both devices read the same source: no macros, no #if",
+}
+
+
+def violations(root: pathlib.Path) -> list[str]:
+    found = []
+    for folder in ("kernels", "strategies"):
+        for path in files(root / "src" / folder, "*.cu", "*.cuh", "*.h"):
+            text = code(path.read_text())
+            for pattern, why in FORBIDDEN.items():
+                for match in re.finditer(pattern, text, re.MULTILINE):
+                    where = f"{path.relative_to(root)}:{line_of(text, match.start())}"
+                    found.append(f"{where}: {match.group().strip()}: {why}")
+    return found
+
+
+PLANTED = [{"src/kernels/a.cu": line + "\n"} for line in (
+    'asm volatile("bar.sync 0;");',
+    "cuda::atomic_ref<int> r(*p);",
+    "  ::cuda::std::min(a, b);",
+    "#if __CUDA_ARCH__ >= 900",
+    "kernel<<<1, 32>>>(p);",
+    "__shared__ float buffer[256];",
+    "REDUCTIO_LOOP(i, n)",
+    "# define WARP 32",
+    "#ifdef __CUDACC__",
+)] + [{"src/strategies/a.cuh": "__shared__ int x;\n"}]
+CLEAN = [
+    {"src/kernels/a.cu": "// the text's `extern __shared__`, its <<<grid, block>>> and asm\nint n = 1'000'000;\n"
+                         "#pragma unroll\nconst char* s = \"cuda::\";\n"},
+    {"src/device/cuda.cuh": "kernel<<<1, 32>>>(p);\n"},
+]
