@@ -1,0 +1,224 @@
+# shellcheck shell=bash
+# What ./check and ./reproduce share: installing what is missing, building, testing, and telling what was done.
+# Sourced with the project's root as working directory.
+
+set -uo pipefail
+exec </dev/null # nothing below may wait for an answer
+export PATH=${PATH:-/usr/bin:/bin}:/usr/local/bin:/usr/sbin:/sbin LC_ALL=C.UTF-8
+[[ -n ${HOME:-} ]] || { HOME=$(getent passwd "$(id -u)" | cut -d: -f6) && export HOME; }
+
+root=$PWD
+logs=$root/build/logs
+jobs=$(nproc 2>/dev/null || echo 2)
+venv=$root/.venv
+mkdir -p "$logs" || exit 1
+
+# One run at a time in one checkout: two would write the same build.
+if command -v flock >/dev/null; then
+  exec 9>"$root/build/.lock"
+  flock -n 9 || { echo "another ./check or ./reproduce runs in this folder; waiting for it to end"; flock 9; }
+fi
+
+# --- telling ---------------------------------------------------------------------------------------------------------
+
+summary=()
+clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
+
+# step TITLE FUNCTION [ARG...]: runs the function, which leaves in $did what it did and in $lies where that lies.
+step() {
+  local title=$1 start=$SECONDS status=0
+  shift
+  did="" lies=""
+  printf '[%5s] %s\n' "$(clock "$SECONDS")" "$title"
+  "$@" || status=$?
+  summary+=("$(printf '%-34s %6s  %s%s' "$title" "$(clock $((SECONDS - start)))" "${did:-done}" "${lies:+  ($lies)}")")
+  ((status == 0)) || stop "$title failed"
+  printf '        %s\n' "${did:-done}"
+}
+
+show_summary() {
+  printf '\n%-34s %6s  %s\n' "step" "m:s" "what was done  (where it lies)"
+  ((${#summary[@]} == 0)) || printf '%s\n' "${summary[@]}"
+  printf '%-34s %6s\n' "altogether" "$(clock "$SECONDS")"
+}
+
+# Defined by the caller if it has a last word.
+last_line() { :; }
+
+stop() {
+  show_summary
+  echo
+  echo "$1" >&2
+  last_line 1
+  exit 1
+}
+
+# logged NAME COMMAND...: output to build/logs/NAME.log, its last lines shown if the command fails. On a terminal the
+# line that is being written shows that something moves.
+logged() {
+  local log=$logs/$1.log status=0 ticker=""
+  shift
+  : >"$log"
+  if [[ -t 1 ]]; then
+    while sleep 0.5 && kill -0 $$ 2>/dev/null; do
+      printf '\r\033[K        %s' "$(tail -n 1 "$log" | tr -d '\r' | cut -c "1-$((${COLUMNS:-100} - 10))")"
+    done 9>&- &
+    ticker=$!
+  fi
+  "$@" >"$log" 2>&1 9>&- || status=$?
+  if [[ -n $ticker ]]; then
+    kill "$ticker" && wait "$ticker" 2>/dev/null
+    printf '\r\033[K'
+  fi
+  if ((status != 0)); then
+    echo "        failed with exit code $status; the end of ${log#"$root/"}:" >&2
+    tail -n 40 "$log" | sed 's/^/        | /' >&2
+  fi
+  return "$status"
+}
+
+# --- setting up ------------------------------------------------------------------------------------------------------
+
+# "package: how to see that it is there already", so that what was installed by other means counts too.
+# shellcheck disable=SC2034 # for the scripts that source this
+build_packages=(
+  "g++: command -v g++"
+  "clang: command -v clang++"
+  "cmake: command -v cmake"
+  "ninja-build: command -v ninja"
+  "ccache: command -v ccache"
+  "git: command -v git"
+  "libboost-context-dev: header boost/context/fiber.hpp"
+  "libcli11-dev: header CLI/CLI.hpp"
+  "libfmt-dev: header fmt/format.h"
+  "nlohmann-json3-dev: header nlohmann/json.hpp"
+  "libeigen3-dev: header eigen3/Eigen/Core"
+  "libtbb-dev: header tbb/parallel_for.h"
+  "libomp-dev: omp_for_clang"
+  "zlib1g-dev: header zlib.h"
+  "python3-venv: python3 -c 'import ensurepip, venv'"
+)
+# shellcheck disable=SC2034 # for the scripts that source this
+test_packages=(
+  "libgtest-dev: header gtest/gtest.h"
+  "shellcheck: command -v shellcheck"
+)
+# shellcheck disable=SC2034 # for the scripts that source this
+paper_packages=(
+  "latexmk: command -v latexmk"
+  "texlive-latex-base: command -v pdflatex"
+  "texlive-latex-recommended: tex booktabs.sty"
+  "texlive-latex-extra: tex siunitx.sty || tex cleveref.sty"
+  "texlive-fonts-recommended: tex ptmr8r.tfm"
+  "texlive-pictures: tex tikz.sty"
+  "texlive-science: tex siunitx.sty"
+  "texlive-plain-generic: tex iftex.sty"
+  "lmodern: tex lmodern.sty"
+  "cm-super-minimal: tex type1ec.sty"
+)
+header() { [[ -e /usr/include/$1 || -e /usr/local/include/$1 ]]; }
+tex() { command -v kpsewhich >/dev/null && [[ -n $(kpsewhich "$1") ]]; }
+omp_for_clang() { echo '#include <omp.h>' | clang++ -fopenmp -x c++ -fsyntax-only - 2>/dev/null; }
+
+# packages "PACKAGE: PROBE"...: installs with apt-get what its probe does not find.
+packages() {
+  local entry missing=() as_root=()
+  for entry in "$@"; do
+    (eval "${entry#*: }") >/dev/null 2>&1 || missing+=("${entry%%:*}")
+  done
+  did="reused: all $# are there"
+  ((${#missing[@]} > 0)) || return 0
+  if ! command -v apt-get >/dev/null; then
+    echo "missing, and there is no apt-get to install them; Debian calls them: ${missing[*]}" >&2
+    return 1
+  fi
+  if [[ $(id -u) != 0 ]]; then
+    if ! sudo -n true 2>/dev/null; then
+      printf 'missing packages; please run\n\n  sudo apt-get install -y %s\n\nand start this again\n' "${missing[*]}" >&2
+      return 1
+    fi
+    as_root=(sudo)
+  fi
+  did="installed: ${missing[*]}"
+  logged apt-update "${as_root[@]}" apt-get update &&
+    logged apt-install "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y --no-install-recommends "${missing[@]}"
+}
+
+# The project's own Python, with the pinned packages of requirements.txt.
+python_packages() {
+  local wanted
+  wanted=$(sha256sum requirements.txt | cut -d' ' -f1)
+  did="reused" lies=.venv
+  if [[ -x $venv/bin/python && $(cat "$venv/.requirements" 2>/dev/null) == "$wanted" ]] &&
+    "$venv/bin/python" -c 'import pytest' 2>/dev/null; then
+    return 0
+  fi
+  did="installed requirements.txt"
+  if ! "$venv/bin/python" -c '' 2>/dev/null; then
+    logged venv python3 -m venv --clear "$venv" || return 1
+  fi
+  logged pip "$venv/bin/python" -m pip install --disable-pip-version-check --no-input -r requirements.txt || return 1
+  echo "$wanted" >"$venv/.requirements"
+}
+
+# --- building --------------------------------------------------------------------------------------------------------
+
+build_folder() { if [[ $1 == release ]]; then echo build; else echo "build/$1"; fi; }
+
+# build PRESET
+build() {
+  local folder configure=(cmake --preset "$1" -DREDUCTIO_PYTHON="$venv/bin/python")
+  folder=$(build_folder "$1")
+  lies=$folder
+  # A checkout that was moved or copied has a cache that names its old place.
+  if [[ -e $folder/CMakeCache.txt ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; then
+    configure+=(--fresh)
+  fi
+  logged "configure-$1" "${configure[@]}" || return 1
+  logged "build-$1" cmake --build "$folder" -j "$jobs" || return 1
+  did=built
+  ! grep -q 'ninja: no work to do' "$logs/build-$1.log" || did="reused: nothing to build"
+  did+=$(grep -o 'reductio: CUDA.*' "$logs/configure-$1.log" | sed -n 's/^reductio: CUDA ON \(.*\)/, CUDA \1/p; s/^reductio: CUDA OFF.*/, without CUDA/p')
+}
+
+# --- testing ---------------------------------------------------------------------------------------------------------
+
+passed=0 failed=0 skipped=0
+
+# What the results of a test run depend on: the project's text, the built programs and the GPU.
+fingerprint() {
+  {
+    if [[ -e .git ]]; then git ls-files -co --exclude-standard -z; else
+      find . \( -name build -o -name out -o -name .venv \) -prune -o -type f -print0
+    fi | sort -z | xargs -0 sha256sum 2>/dev/null
+    sha256sum "$1"/bin/* "$venv/.requirements"
+    nvidia-smi -L 2>/dev/null
+    echo "$2 ${REDUCTIO_TIER:-}"
+  } | sha256sum | cut -d' ' -f1
+}
+
+# run_tests PRESET [CTEST ARGUMENT...]: adds to passed, failed and skipped. Results of the same programs on the same
+# sources are reused if all passed; $again runs them all the same.
+run_tests() {
+  local preset=$1 folder stamp mark p f s status=0
+  shift
+  folder=$(build_folder "$preset")
+  lies=$folder/Testing/junit.xml
+  stamp=$folder/Testing/passed
+  mark=$(fingerprint "$folder" "$*")
+  mkdir -p "$folder/Testing"
+  if [[ -z ${again:-} && -e $stamp ]] && read -r old p f s <"$stamp" && [[ $old == "$mark" ]]; then
+    did="reused: $p passed, $f failed, $s skipped on $(date -r "$stamp" '+%F %H:%M')"
+  else
+    rm -f "$stamp" "$folder"/Testing/*.xml
+    logged "test-$preset" ctest --test-dir "$folder" -j "$jobs" --output-on-failure \
+      --output-junit Testing/junit.xml "$@" || status=$?
+    read -r p f s < <("$venv/bin/python" tools/tally.py "$folder/Testing" || echo 0 1 0)
+    # ctest that stops before any test has failed, whatever it counted.
+    if ((status != 0 && f == 0)) || ((p + f == 0)); then f=$((f + 1)); fi
+    did="$p passed, $f failed, $s skipped"
+    if ((f == 0)); then echo "$mark $p $f $s" >"$stamp"; fi
+  fi
+  passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+}

@@ -1,0 +1,48 @@
+"""Counts the tests of one ctest run: `tally.py build/Testing` prints "passed failed skipped".
+
+Reads ctest's junit.xml. A test of ctest's that is a pytest run has written NAME.xml beside it, and counts as the tests
+in there.
+"""
+
+import pathlib
+import sys
+import xml.etree.ElementTree as xml
+
+
+def outcome(case: xml.Element) -> str:
+    """One <testcase> of ctest or pytest: "passed", "failed" or "skipped"."""
+    if case.find("failure") is not None or case.find("error") is not None:
+        return "failed"
+    skipped = case.find("skipped")
+    if skipped is None:
+        return "passed"
+    # ctest also writes <skipped> for a test that it could not start, which is a failure.
+    message = skipped.get("message", "")
+    started = case.get("status") != "notrun" or message.startswith("SKIP_") or message == "Disabled"
+    return "skipped" if started else "failed"
+
+
+def count(cases) -> dict[str, int]:
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for case in cases:
+        counts[outcome(case)] += 1
+    return counts
+
+
+def tally(folder: pathlib.Path) -> dict[str, int]:
+    total = {"passed": 0, "failed": 0, "skipped": 0}
+    for case in xml.parse(folder / "junit.xml").iter("testcase"):
+        counts = count([case])
+        inner = folder / f"{case.get('name')}.xml"
+        if inner.exists():
+            counts_inside = count(xml.parse(inner).iter("testcase"))
+            # pytest that failed without a failing test (a file that cannot be read, no test at all) stays a failure.
+            if counts["failed"] <= counts_inside["failed"]:
+                counts = counts_inside
+        for key in total:
+            total[key] += counts[key]
+    return total
+
+
+if __name__ == "__main__":
+    print(*tally(pathlib.Path(sys.argv[1])).values())
