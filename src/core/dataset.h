@@ -18,12 +18,16 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 
 /// Names of the datasets that make sense for a type:
 ///   random        full-range integers; floats uniform in [-1, 1)
-///   exact         values whose sum (and sum of squares) is exact in any order of adding for this n, because the sum
-///                 of absolute values stays below 2^24 (f32) or 2^53 (f64); every tile position may be non-zero
-///                 where n allows it
-///   ill-conditioned  floats of widely differing exponents and both signs: sum|x| exceeds |sum x| by many orders
-///   alternating   +max, -max, ... (integers: INT_MAX, INT_MIN)
-///   infinity      random with one infinity; nan: random with one NaN; mixed-infinities: +inf and -inf
+///   exact         whole numbers whose sum (and sum of squares) is exact in any order of adding for this n, because the
+///                 sum of squares stays below 2^24 (f32), 2^53 (f64) or 2^31 (i32). Every element is non-zero up to
+///                 that n; beyond, ones stand at random places, the last 64 elements among them. Odd seeds: all
+///                 positive, so that nothing left out or added twice can cancel; even seeds: both signs
+///   alternating   +max, -max, ...: INT_MAX, INT_MIN; 2^93 and 2^989 for floats, the most that cannot overflow on the
+///                 way in any order (their squares do, in every order)
+/// and for floats only
+///   ill-conditioned  widely differing exponents and both signs: sum|x| exceeds |sum x| by many orders
+///   subnormal     as `exact`, in units of the least subnormal: a kernel that flushes them to zero fails
+///   infinity      random with one infinity; nan: random with one NaN; mixed-infinities: +inf and -inf (a tile each)
 std::span<const std::string_view> dataset_names(ElementType);
 
 /// The first min(n, dataset_period) elements as raw bytes. Throws UsageError for an unknown name, listing the known.

@@ -1,0 +1,189 @@
+#include "core/dataset.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "core/error.h"
+
+namespace reductio {
+namespace {
+
+constexpr std::array<std::string_view, 3> integer_datasets{"random", "exact", "alternating"};
+constexpr std::array<std::string_view, 8> float_datasets{"random",    "exact",    "alternating", "ill-conditioned",
+                                                         "subnormal", "infinity", "nan",         "mixed-infinities"};
+
+/// SplitMix64 (Steele, Lea, Flood 2014): the same numbers with every standard library.
+class Random {
+ public:
+  Random(std::string_view dataset, std::uint64_t seed) : state_(seed) {
+    for (const char c : dataset) state_ = next() + static_cast<unsigned char>(c);
+  }
+  std::uint64_t next() {
+    std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  /// A whole number in [0, bound); the bias is below bound / 2^64.
+  std::uint64_t below(std::uint64_t bound) { return next() % bound; }
+  bool chance(unsigned one_in) { return below(one_in) == 0; }
+
+ private:
+  std::uint64_t state_;
+};
+
+template <class T>
+T uniform(Random& random) {
+  if constexpr (std::is_integral_v<T>) {
+    return static_cast<T>(random.next() >> 32);
+  } else {
+    constexpr int bits = std::numeric_limits<T>::digits;  // multiples of 2^(1 - bits) in [-1, 1)
+    const auto k = static_cast<std::int64_t>(random.next() >> (64 - bits));
+    return std::ldexp(static_cast<T>(k), 1 - bits) - 1;
+  }
+}
+
+/// What the absolute values, and the squares, of all n elements together stay below.
+template <class T>
+constexpr std::uint64_t exact_limit() {
+  if constexpr (std::is_integral_v<T>)
+    return 1ull << 31;
+  else
+    return 1ull << std::numeric_limits<T>::digits;
+}
+
+/// Whole numbers for which the sum of squares of all n elements, and so that of absolute values, stays below the limit.
+template <class T>
+void fill_exact(std::vector<T>& tile, std::size_t n, Random& random, std::uint64_t seed) {
+  // Odd seeds leave all values positive, so that no two omissions or repetitions can cancel; even seeds mix signs.
+  const auto value = [&](std::uint64_t magnitude) {
+    return seed % 2 == 0 && random.chance(4) ? -static_cast<T>(magnitude) : static_cast<T>(magnitude);
+  };
+  const std::uint64_t limit = exact_limit<T>() - 1;
+  const std::size_t repeats = n / dataset_period + (n % dataset_period != 0);
+  const std::uint64_t share = limit / std::max<std::uint64_t>(n, 1);
+  if (share >= 1) {
+    const auto largest = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(std::min<std::uint64_t>(share, 1ull << 40))));
+    for (T& x : tile) x = value(1 + random.below(largest));
+    return;
+  }
+  // More elements than the limit has units: ones at random places. The array's own last elements are among them,
+  // because a lost tail is what kernels get wrong first.
+  std::fill(tile.begin(), tile.end(), T{0});
+  std::uint64_t left = limit / repeats;
+  for (std::size_t back = 1; back <= 64 && left > 0; ++back, --left) tile[(n - back) % dataset_period] = value(1);
+  left = std::min<std::uint64_t>(left, tile.size() / 2);
+  while (left > 0) {
+    T& x = tile[random.below(tile.size())];
+    if (x != T{0}) continue;
+    x = value(1);
+    --left;
+  }
+}
+
+/// Pairs of nearly opposite numbers over many binades, shuffled inside runs of 1024 so that any n cuts few pairs.
+/// Squares of all of them neither overflow nor underflow.
+template <class T>
+void fill_ill_conditioned(std::vector<T>& tile, Random& random) {
+  constexpr int spread = std::is_same_v<T, float> ? 40 : 300;
+  constexpr std::size_t run = 1024;
+  for (std::size_t i = 0; i < tile.size(); ++i) {
+    if (i % 2 == 1) {
+      const T residue = 1 + static_cast<T>(random.below(8)) * std::numeric_limits<T>::epsilon();
+      tile[i] = -tile[i - 1] * residue;
+    } else {
+      const int exponent = static_cast<int>(random.below(2 * spread + 1)) - spread;
+      tile[i] = std::ldexp(uniform<T>(random), exponent);
+    }
+  }
+  // An element without a partner would be the whole sum.
+  if (tile.size() % 2 == 1 && tile.size() > 1) tile.back() = std::ldexp(uniform<T>(random), -spread);
+  for (std::size_t begin = 0; begin < tile.size(); begin += run) {
+    const std::size_t count = std::min(run, tile.size() - begin);
+    for (std::size_t i = count; i > 1; --i) std::swap(tile[begin + i - 1], tile[begin + random.below(i)]);
+  }
+}
+
+template <class T>
+void fill_alternating(std::vector<T>& tile) {
+  T high, low;
+  if constexpr (std::is_integral_v<T>) {
+    high = static_cast<T>(std::numeric_limits<std::int32_t>::max());
+    low = static_cast<T>(std::numeric_limits<std::int32_t>::min());
+  } else {
+    // The largest magnitude of which 2^33 can be added on the way without overflow.
+    high = std::ldexp(T{1}, std::numeric_limits<T>::max_exponent - 1 - 34);
+    low = -high;
+  }
+  for (std::size_t i = 0; i < tile.size(); ++i) tile[i] = i % 2 == 0 ? high : low;
+}
+
+template <class T>
+void fill_special(std::vector<T>& tile, std::string_view dataset, Random& random) {
+  for (T& x : tile) x = uniform<T>(random);
+  if (tile.empty()) return;
+  constexpr T infinity = std::numeric_limits<T>::infinity();
+  const std::size_t first = random.below(tile.size());
+  if (dataset == "nan") {
+    tile[first] = std::numeric_limits<T>::quiet_NaN();
+  } else if (dataset == "infinity") {
+    tile[first] = random.chance(2) ? infinity : -infinity;
+  } else {
+    tile[first] = infinity;
+    if (tile.size() > 1) tile[(first + 1 + random.below(tile.size() - 1)) % tile.size()] = -infinity;
+  }
+}
+
+/// `T` is the element's type, unsigned for integers.
+template <class T>
+std::vector<std::byte> make(std::string_view dataset, std::size_t n, std::uint64_t seed) {
+  std::vector<T> tile(std::min(n, dataset_period));
+  Random random(dataset, seed);
+  if (dataset == "random") {
+    for (T& x : tile) x = uniform<T>(random);
+  } else if (dataset == "exact") {
+    fill_exact(tile, n, random, seed);
+  } else if (dataset == "alternating") {
+    fill_alternating(tile);
+  } else if constexpr (std::is_floating_point_v<T>) {
+    if (dataset == "ill-conditioned") {
+      fill_ill_conditioned(tile, random);
+    } else if (dataset == "subnormal") {
+      fill_exact(tile, n, random, seed);
+      for (T& x : tile) x *= std::numeric_limits<T>::denorm_min();
+    } else {
+      fill_special(tile, dataset, random);
+    }
+  }
+  std::vector<std::byte> bytes(tile.size() * sizeof(T));
+  if (!tile.empty()) std::memcpy(bytes.data(), tile.data(), bytes.size());
+  return bytes;
+}
+
+}  // namespace
+
+std::span<const std::string_view> dataset_names(ElementType type) {
+  if (is_floating(type)) return float_datasets;
+  return integer_datasets;
+}
+
+std::vector<std::byte> make_tile(std::string_view dataset, ElementType type, std::size_t n, std::uint64_t seed) {
+  const auto names = dataset_names(type);
+  if (std::find(names.begin(), names.end(), dataset) == names.end()) {
+    std::string known;
+    for (const auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
+    throw UsageError("unknown dataset '" + std::string(dataset) + "' for " + std::string(name(type)) + "; known: " + known);
+  }
+  switch (type) {
+    case ElementType::i32: return make<std::uint32_t>(dataset, n, seed);
+    case ElementType::f32: return make<float>(dataset, n, seed);
+    case ElementType::f64: return make<double>(dataset, n, seed);
+  }
+  throw UsageError("element type has no datasets");
+}
+
+}  // namespace reductio

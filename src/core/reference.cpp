@@ -1,0 +1,194 @@
+#include "core/reference.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "core/error.h"
+#include "core/exact.h"
+
+namespace reductio {
+namespace {
+
+template <class T>
+T element(std::span<const std::byte> bytes, std::size_t i) {
+  T x;
+  std::memcpy(&x, bytes.data() + i * sizeof(T), sizeof(T));
+  return x;
+}
+
+std::uint64_t integer_reference(Operation op, std::span<const std::byte> tile, std::size_t period, std::size_t n) {
+  const std::size_t tiles = period ? n / period : 0, rest = period ? n % period : 0;
+  std::uint32_t sum = 0;
+  for (std::size_t i = 0; i < std::min(period, n); ++i) {
+    const auto x = element<std::uint32_t>(tile, i);
+    const auto times = static_cast<std::uint32_t>(tiles + (i < rest));  // modulo 2^32, like all of it
+    sum += times * (op == Operation::sum ? x : x * x);
+  }
+  return sum;
+}
+
+template <class T>
+void float_reference(Operation op, std::span<const std::byte> tile, std::size_t period, std::size_t n, Reference& out) {
+  const std::size_t tiles = period ? n / period : 0, rest = period ? n % period : 0;
+  ExactSum sums[2], magnitudes[2];  // of the tile's first `rest` elements and of the others
+  int finest = std::numeric_limits<int>::max();  // all terms are multiples of 2^finest
+  for (std::size_t i = 0; i < std::min(period, n); ++i) {
+    const double x = element<T>(tile, i);
+    const int part = i < rest ? 0 : 1;
+    if (op == Operation::sum) {
+      sums[part].add(x);
+      magnitudes[part].add(std::abs(x));
+    } else {
+      sums[part].add_square(x);
+    }
+    if (x != 0 && std::isfinite(x)) finest = std::min(finest, (op == Operation::sum ? 1 : 2) * lowest_bit(x));
+  }
+  ExactSum sum, magnitude;
+  for (int part = 0; part < 2; ++part) {
+    const std::uint64_t times = tiles + (part == 0);
+    sum.add(sums[part], times);
+    magnitude.add(op == Operation::sum ? magnitudes[part] : sums[part], times);
+  }
+
+  constexpr bool single = std::is_same_v<T, float>;
+  out.value = single ? static_cast<double>(sum.to_f32()) : sum.to_f64();
+  out.sum_of_magnitudes = magnitude.to_f64();
+  if (op == Operation::sum_of_squares)
+    out.underflow = std::ldexp(static_cast<double>(n), std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits - 1);
+  if (!sum.is_finite()) return;
+
+  if (std::isfinite(out.value)) {
+    ExactSum remainder = sum;
+    remainder.add(-out.value);
+    out.residual = remainder.to_f64();
+  }
+  constexpr int digits = std::numeric_limits<T>::digits;
+  constexpr int least = std::numeric_limits<T>::min_exponent - digits;
+  out.exact_in_any_order =
+      finest == std::numeric_limits<int>::max() ||
+      (finest >= least && magnitude.magnitude_at_most_power_of_two(
+                              std::min(finest + digits, std::numeric_limits<T>::max_exponent - 1)));
+}
+
+template <class T>
+std::string shortest(T x) {
+  char buffer[64];
+  return std::string(buffer, std::to_chars(buffer, buffer + sizeof buffer, x).ptr);
+}
+
+std::string shown(double x, ElementType type) {
+  if (std::isnan(x)) return "nan";
+  return type == ElementType::f32 ? shortest(static_cast<float>(x)) : shortest(x);
+}
+
+Check check_integer(const void* result, const Reference& want) {
+  std::uint32_t got;
+  std::memcpy(&got, result, sizeof got);
+  const auto got_signed = static_cast<std::int32_t>(got);
+  const auto want_signed = static_cast<std::int32_t>(static_cast<std::uint32_t>(want.integer));
+  Check c;
+  c.value = got_signed;
+  c.text = shortest(got_signed);
+  c.abs_error = std::abs(static_cast<double>(got_signed) - static_cast<double>(want_signed));
+  c.ok = got_signed == want_signed;
+  if (!c.ok) c.why = "got " + c.text + ", want " + shortest(want_signed);
+  return c;
+}
+
+/// How many units of sum|x| the result may be off, and by which argument.
+struct Bound {
+  double factor;
+  bool worst_case;  ///< proven for every input; else by the statistics of rounding errors
+};
+
+/// Rounding errors that are independent and have mean zero add up to at most this with overwhelming probability
+/// (Higham and Mary, "A new approach to probabilistic rounding error analysis", SISC 41, 2019, with lambda = 8).
+double statistical_factor(double h, double u) { return 8 * std::sqrt(h) * u; }
+
+/// gamma_h = hu / (1 - hu) while it is below one. A longer chain may lose everything in the worst case, so that a bound
+/// for it would pass every result: there a result must stay within what rounding errors do on average.
+Bound bound_of(double h, double u) {
+  if (h * u < 0.5) return {h * u / (1 - h * u), true};
+  return {statistical_factor(h, u), false};
+}
+
+Check check_float(double got, const Reference& want, std::size_t longest_chain, Operation op) {
+  Check c;
+  c.value = got;
+  c.text = shown(got, want.type);
+  const auto finish = [&](bool ok, const std::string& note) {
+    c.ok = ok;
+    if (!ok) c.why = "got " + c.text + ", want " + shown(want.value, want.type) + note;
+    return c;
+  };
+
+  if (!std::isfinite(want.value) || !std::isfinite(got)) {
+    const bool same = std::isnan(want.value) ? std::isnan(got) : got == want.value;
+    c.abs_error = same ? 0
+                  : std::isnan(got) || std::isnan(want.value) ? std::numeric_limits<double>::quiet_NaN()
+                                                              : std::numeric_limits<double>::infinity();
+    if (same && std::isnan(got)) c.abs_error = std::numeric_limits<double>::quiet_NaN();
+    return finish(same, "");
+  }
+
+  c.abs_error = std::abs((got - want.value) - want.residual);
+  if (want.exact_in_any_order) return finish(got == want.value, " exactly");
+
+  const double u = std::ldexp(1.0, want.type == ElementType::f32 ? -24 : -53);
+  // A square is rounded once before it is added.
+  const double h = static_cast<double>(longest_chain) + (op == Operation::sum_of_squares ? 1 : 0);
+  const Bound bound = bound_of(h, u);
+  // 2^-40: the rounding of this very arithmetic.
+  c.error_bound = bound.factor * want.sum_of_magnitudes * (1 + 0x1p-40) + want.underflow;
+  const std::string note = " (error " + shortest(c.abs_error) + ", bound " + shortest(c.error_bound) + ")";
+  if (!(c.abs_error <= c.error_bound))
+    return finish(false, bound.worst_case ? note
+                                          : note + ", by statistics: a chain of " + shortest(longest_chain) +
+                                                " additions is too long for a worst-case bound");
+  // A buffer that was only zeroed lies within the bound whenever the sum is small beside its terms. Rounding gives
+  // exactly zero only where the sum is lost in rounding noise, and never with any likelihood on chains that long.
+  const double noise = statistical_factor(h, u) * want.sum_of_magnitudes + want.underflow;
+  if (got == 0 && want.value != 0 && (!bound.worst_case || std::abs(want.value) > noise))
+    return finish(false, note + ": within the bound, but exactly zero, as if nothing was added");
+  return finish(true, "");
+}
+
+}  // namespace
+
+Reference reference(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
+  const std::size_t period = tile.size() / size_of(type);
+  if (n > 0 && period == 0) throw UsageError("a reference over " + std::to_string(n) + " elements needs a tile that is not empty");
+  Reference out{.type = accumulator_of(type)};
+  switch (type) {
+    case ElementType::i32:
+      out.integer = integer_reference(op, tile, period, n);
+      out.exact_in_any_order = true;
+      break;
+    case ElementType::f32: float_reference<float>(op, tile, period, n, out); break;
+    case ElementType::f64: float_reference<double>(op, tile, period, n, out); break;
+  }
+  return out;
+}
+
+Check check_result(const void* result, const Reference& want, std::size_t longest_chain, Operation op) {
+  switch (want.type) {
+    case ElementType::i32: return check_integer(result, want);
+    case ElementType::f32: {
+      float got;
+      std::memcpy(&got, result, sizeof got);
+      return check_float(got, want, longest_chain, op);
+    }
+    case ElementType::f64: {
+      double got;
+      std::memcpy(&got, result, sizeof got);
+      return check_float(got, want, longest_chain, op);
+    }
+  }
+  return {};
+}
+
+}  // namespace reductio
