@@ -16,6 +16,8 @@
 ///   memory       Buffer<T>(count): workspace, poisoned when made, shared by copies, freed with the last;
 ///                global<T>(p, count): the harness's pointer as GlobalPtr; zero(p, count, stream), asynchronous;
 ///                copy_to_host(dst, p, count, stream), returns when the values have arrived
+///   planning     dispatch(), dispatch_type(): from a Problem to template arguments; AddOnHost<T>: the host's part, a
+///                finish function; ceil_div(a, b)
 ///   registering  Register(Variant, Prepare), device_kind
 ///
 /// Everything of one device lives in an inline namespace of its own, and kernels in anonymous namespaces: both
@@ -23,6 +25,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
 
 #include "core/variant.h"
 
@@ -35,6 +40,9 @@ struct Launch {
   std::size_t shared_bytes;
   Stream stream;
 };
+
+/// a / b rounded up; does not overflow.
+constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return a / b + (a % b != 0); }
 
 }  // namespace reductio::device
 
@@ -82,6 +90,24 @@ auto dispatch_type(const Problem& p, F&& f) {
   }
   throw Refused("element type is not supported");
 }
+
+/// The host's part of a reduction as the documents do it: copies the partial results and adds them up one after the
+/// other, in T. A finish function for plan_of(). Its host memory is taken when the plan is made: no call allocates.
+template <class T>
+class AddOnHost {
+ public:
+  explicit AddOnHost(Buffer<T> partials) : partials_(std::move(partials)), host_(partials_.size()) {}
+  void operator()(void* result, Stream stream) {
+    copy_to_host<T>(host_.data(), partials_.ptr(), host_.size(), stream);
+    T sum = 0;
+    for (const T partial : host_) sum += partial;
+    std::memcpy(result, &sum, sizeof sum);
+  }
+
+ private:
+  Buffer<T> partials_;
+  std::vector<T> host_;
+};
 
 /// Registers a variant for the device that this file is being compiled for.
 struct Register {

@@ -1,0 +1,209 @@
+/// squares: a beginner's sum of squares that times itself.
+///
+/// Document: `squares`, a CUDA tutorial for the GeForce 8800 GT, sections "内存的存取模式" (how memory is accessed) and
+/// "更多的并行化" (more parallelism). int32, sum of x * x over 1,048,576 elements.
+/// Its claim: reading with a stride beats a chunk per thread by 3x, 512 threads beat 256, 32 blocks beat one by 13x;
+/// from then on the CPU's additions weigh, so blocks should add up their own threads' results.
+///
+///   squares/chunked           one block; every thread reads a contiguous chunk
+///   squares/strided           one block; thread t reads t, t + T, t + 2T, ...
+///   squares/multi-block       the same over all threads of all blocks
+///   squares/multi-block-tree  and every block adds up its threads' results itself
+///
+/// The host adds what the kernels leave, as in the document.
+///
+/// Each kernel reads its SM's clock at its start and at its end; the run took "latest stop - earliest start". That is
+/// the document's method and is kept as such. On a current GPU every SM counts for itself, so with several blocks the
+/// difference mixes counters: a finding to measure, which is why it is computed here exactly as the document says.
+///
+/// Mended: the document's thread 0 reads the stop clock when its own loop is done, while other warps of the block may
+/// still be at work. Here the block meets at a barrier first, so the reading is the block's. The start is thread 0's:
+/// another warp may have begun a few cycles earlier.
+/// Changed: a thread's number of elements is no constant, so that any n works.
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "device/device.h"
+
+namespace reductio {
+namespace {
+using namespace device;
+
+/// A clock reading in cycles, as clock64() gives it. `clocks` holds the start of every block, then every stop.
+using Cycles = long long;
+
+/// Lets thread 0 store the block's stop clock.
+__device__ void stop_clock(GlobalPtr<Cycles> clocks) {
+  __syncthreads();  // the block is done when its last warp is, not when thread 0 is
+  if (threadIdx.x == 0) clocks[gridDim.x + blockIdx.x] = clock64();
+}
+
+/// Every thread walks through a chunk of its own, so at any moment the lanes of a warp read addresses a chunk apart:
+///
+///   in: 0 0 0 0 1 1 1 1 2 2 2 2 3 3 3 3      (the thread that reads each element)
+///
+/// Launch: 1 block of any size. Result: results[t] of every thread t, for the host to add.
+template <class T, class Load>
+__global__ void chunked(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Cycles> clocks, std::size_t n) {
+  const unsigned tid = threadIdx.x;
+  if (tid == 0) clocks[0] = clock64();
+  const std::size_t chunk = n / blockDim.x + (n % blockDim.x != 0);
+  const std::size_t begin = tid * chunk;
+  const std::size_t end = begin + chunk < n ? begin + chunk : n;
+  T sum = 0;
+  for (std::size_t i = begin; i < end; ++i) sum += Load{}(T(in[i]));
+  results[tid] = sum;
+  stop_clock(clocks);
+}
+
+/// Neighbouring threads read neighbouring elements, so that a warp's loads fall together:
+///
+///   in: 0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3
+///
+/// Launch: 1 block of any size. Result: results[t] of every thread t, for the host to add.
+template <class T, class Load>
+__global__ void strided(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Cycles> clocks, std::size_t n) {
+  const unsigned tid = threadIdx.x;
+  if (tid == 0) clocks[0] = clock64();
+  T sum = 0;
+  for (std::size_t i = tid; i < n; i += blockDim.x) sum += Load{}(T(in[i]));
+  results[tid] = sum;
+  stop_clock(clocks);
+}
+
+/// What one thread adds up where all threads of the grid take turns.
+template <class T, class Load>
+__device__ T sum_over_grid(GlobalPtr<const T> in, std::size_t n) {
+  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  T sum = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += Load{}(T(in[i]));
+  return sum;
+}
+
+/// The stride is now all threads of all blocks, so that every SM has work. Two blocks of two threads:
+///
+///   in: 0 1 0' 1' 0 1 0' 1' 0 1 0' 1'
+///
+/// Launch: any grid, any block. Result: results[b * B + t] of every thread, for the host to add.
+template <class T, class Load>
+__global__ void multi_block(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Cycles> clocks, std::size_t n) {
+  if (threadIdx.x == 0) clocks[blockIdx.x] = clock64();
+  const T sum = sum_over_grid<T, Load>(in, n);
+  results[std::size_t{blockIdx.x} * blockDim.x + threadIdx.x] = sum;
+  stop_clock(clocks);
+}
+
+/// The document's closing proposal: the block adds up its threads' results, so the host gets one for each block. The
+/// document leaves open how; a tree in shared memory, halving its stride:
+///
+///   a b c d  ->  a+c b+d . .  ->  a+c+b+d . . .
+///
+/// Launch: any grid, a power of two as block, B elements of shared memory. Result: results[b] of every block b.
+template <class T, class Load>
+__global__ void multi_block_tree(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Cycles> clocks, std::size_t n) {
+  const unsigned tid = threadIdx.x;
+  if (tid == 0) clocks[blockIdx.x] = clock64();
+  SharedPtr<T> sums = shared_memory<T>();
+  sums[tid] = sum_over_grid<T, Load>(in, n);
+  __syncthreads();  // every thread's sum is there before another thread reads it
+  for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
+    if (tid < stride) sums[tid] += sums[tid + stride];
+    __syncthreads();  // this level is written before the next one reads it
+  }
+  if (tid == 0) results[blockIdx.x] = sums[0];
+  stop_clock(clocks);
+}
+
+struct Chunked {
+  static constexpr bool tree = false;
+  template <class T, class Load, class... Args>
+  static void run(const Launch& l, Args... args) { launch<chunked<T, Load>>(l, args...); }
+};
+struct Strided {
+  static constexpr bool tree = false;
+  template <class T, class Load, class... Args>
+  static void run(const Launch& l, Args... args) { launch<strided<T, Load>>(l, args...); }
+};
+struct MultiBlock {
+  static constexpr bool tree = false;
+  template <class T, class Load, class... Args>
+  static void run(const Launch& l, Args... args) { launch<multi_block<T, Load>>(l, args...); }
+};
+struct MultiBlockTree {
+  static constexpr bool tree = true;
+  template <class T, class Load, class... Args>
+  static void run(const Launch& l, Args... args) { launch<multi_block_tree<T, Load>>(l, args...); }
+};
+
+template <class Kernel>
+std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo&) {
+  return dispatch(p, [&]<class T, class Load>() {
+    const std::size_t n = p.n;
+    const unsigned block = static_cast<unsigned>(s.integer("block"));
+    const std::size_t grid = s.has("grid") ? static_cast<std::size_t>(s.integer("grid")) : 1;
+    const Buffer<T> results(Kernel::tree ? grid : grid * block);
+    const Buffer<Cycles> clocks(2 * grid);
+    const std::size_t shared_bytes = Kernel::tree ? block * sizeof(T) : 0;
+
+    const std::size_t in_thread = ceil_div(n, grid * block) + (p.operation == Operation::sum_of_squares);
+    const std::size_t in_block = Kernel::tree ? std::countr_zero(block) : 0;
+    const PlanInfo info{grid, block, in_thread + in_block + results.size(), results.bytes() + clocks.bytes(),
+                        Result::host_part};
+    const auto reading = std::make_shared<std::optional<ClockReading>>();  // of the last finished call
+    return plan_of(
+        info,
+        [=](void* in, void*, Stream stream) {
+          const Launch shape{grid, block, shared_bytes, stream};
+          Kernel::template run<T, Load>(shape, global<const T>(in, n), results.ptr(), clocks.ptr(), n);
+        },
+        [=, add = AddOnHost<T>(results), host = std::vector<Cycles>(2 * grid)](void* result, Stream stream) mutable {
+          add(result, stream);
+          copy_to_host<Cycles>(host.data(), clocks.ptr(), host.size(), stream);
+          const auto stops = host.begin() + static_cast<std::ptrdiff_t>(grid);
+          const Cycles earliest_start = *std::min_element(host.begin(), stops);
+          const Cycles latest_stop = *std::max_element(stops, host.end());
+          *reading = ClockReading{static_cast<double>(latest_stop - earliest_start)};
+        },
+        [=] { return *reading; });
+  });
+}
+
+/// What the four variants have in common.
+Variant variant(std::string id, std::string title, std::string cites, Strategy how, bool has_grid) {
+  Variant v{.id = std::move(id),
+            .title = std::move(title),
+            .cites = std::move(cites),
+            .how = std::move(how),
+            .operations = {Operation::sum_of_squares, Operation::sum},
+            .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+            .tunables = {Tunable::powers_of_two("block", 32, 1024, 256)},
+            .result = Result::host_part,
+            .reads_clock = true,
+            .document_n = 1048576};
+  if (has_grid) v.tunables.push_back(Tunable::integer("grid", 1, 0x7fffffff, {"1", "5", "32"}, "32"));
+  return v;
+}
+
+const Register register_chunked(variant("squares/chunked", "squares, chunk per thread",
+                                        "squares, how memory is accessed: the previous program",
+                                        {"contiguous chunk", "none", "one block, host adds threads"}, false),
+                                prepare<Chunked>);
+const Register register_strided(variant("squares/strided", "squares, strided",
+                                        "squares, how memory is accessed: the kernel shown",
+                                        {"block stride", "none", "one block, host adds threads"}, false),
+                                prepare<Strided>);
+const Register register_multi_block(variant("squares/multi-block", "squares, multi-block",
+                                            "squares, more parallelism: the kernel shown",
+                                            {"grid stride", "none", "host adds threads"}, true),
+                                    prepare<MultiBlock>);
+const Register register_multi_block_tree(variant("squares/multi-block-tree", "squares, multi-block, tree",
+                                                 "squares, more parallelism: the closing proposal",
+                                                 {"grid stride", "tree, stride halves", "host adds blocks"}, true),
+                                         prepare<MultiBlockTree>);
+
+}  // namespace
+}  // namespace reductio
