@@ -1,0 +1,92 @@
+"""The README's generated block and figure: right numbers, and never out of date."""
+
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import conftest
+import pytest
+
+sys.path.insert(0, str(conftest.SOURCE / "tools"))
+
+import summary  # noqa: E402
+
+README = f"before\n{summary.BEGIN}\nstale text\n{summary.END}\nafter\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """GPU results of the one type that the block shows, at fewer sizes."""
+    rows = conftest.gpu_rows(types=(summary.TYPE,), sizes=(2**10, *summary.SIZES, 2**30))
+    return conftest.write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows)
+
+
+@pytest.fixture
+def project(tmp_path) -> Path:
+    (tmp_path / "README.md").write_text(README)
+    return tmp_path
+
+
+def run(project: Path, results: Path, *more: str) -> int:
+    return summary.main(["--root", str(project), "--results", str(results), *more])
+
+
+def test_the_projects_own_readme_is_up_to_date():
+    assert summary.main(["--check"]) == 0
+
+
+def test_writes_between_the_markers_and_then_is_up_to_date(project, folder):
+    assert run(project, folder, "--check") == 1
+    assert (project / "README.md").read_text() == README, "--check writes nothing"
+    assert run(project, folder) == 0
+    text = (project / "README.md").read_text()
+    assert text.startswith("before\n") and text.endswith("after\n") and "stale text" not in text
+    assert run(project, folder, "--check") == 0
+
+
+def test_an_edited_number_is_noticed(project, folder):
+    run(project, folder)
+    readme = project / "README.md"
+    readme.write_text(re.sub(r"\*\*(\d)", r"**9\1", readme.read_text()))
+    assert run(project, folder, "--check") == 1
+
+
+def test_a_figure_of_other_results_is_noticed(project, folder, tmp_path):
+    run(project, folder)
+    copy = tmp_path / "results"
+    shutil.copytree(folder, copy)
+    text = (copy / "comparison.csv").read_text().splitlines(keepends=True)
+    (copy / "comparison.csv").write_text("".join(text[:1] + text[2:]))  # without the smallest point
+    (project / "README.md").write_text(summary.with_block(README, summary.block(copy)))
+    assert run(project, copy, "--check") == 1
+    (project / "docs" / "comparison.png").unlink()
+    assert run(project, folder, "--check") == 1
+
+
+def test_the_numbers_are_those_of_the_results(folder):
+    text = summary.block(folder)
+    # multiblock/last-block-warp: 4.2 us + 2^30 bytes at 3.2 TB/s; CUB: 5 us + 2^30 bytes at 4 TB/s.
+    kernel, cub = 4.2e-6 + 2**30 / 3.2e12, 5e-6 + 2**30 / 4e12
+    line = next(line for line in text.splitlines() if line.startswith("| `multiblock/last-block-warp`"))
+    assert [cell.strip() for cell in line.split("|")][2:-1] == [
+        "sum", "device", "5.51", "25.2", f"{kernel * 1e6:.0f}", f"{2**30 / kernel / 1e12:.2f}",
+        f"{100 * 2**30 / kernel / 5e12:.0f} %", f"{cub / kernel:.2f}"]
+
+
+def test_a_device_part_is_called_so_and_not_compared(folder):
+    line = next(line for line in summary.block(folder).splitlines() if line.startswith("| `unroll/"))
+    cells = [cell.strip() for cell in line.split("|")]
+    assert cells[3] == "device part" and cells[-2] == ""
+
+
+def test_without_results_it_says_so(project, tmp_path):
+    assert run(project, tmp_path / "none") == 0
+    assert summary.ABSENT in (project / "README.md").read_text()
+    assert run(project, tmp_path / "none", "--check") == 0
+
+
+def test_missing_markers_are_an_error(project, folder):
+    (project / "README.md").write_text("nothing here\n")
+    with pytest.raises(SystemExit, match="marker"):
+        run(project, folder)

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Writes the README's headline, table and figure from committed results, so that none of them is typed by hand.
+
+    python tools/summary.py            writes the block between the markers of README.md, and docs/comparison.png
+    python tools/summary.py --check    writes nothing; exit code 1 if either is not what the results give
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "paper" / "figures"))
+
+BEGIN = "<!-- generated:comparison by tools/summary.py -->"
+END = "<!-- end of generated:comparison -->"
+TYPE = "f32"
+SIZES = (2**20, 2**24, 2**28)
+SOURCE_KEY = "reductio-source"  # the figure says inside which CSV it was drawn from
+
+ABSENT = ("*No measurements are committed yet. `./reproduce` on a machine with a GPU makes its own, under "
+          "`out/results/`.*")
+
+
+def source_of(results: Path) -> str:
+    """A hash of everything that the block and the figure are made of."""
+    digest = hashlib.sha256()
+    for name in ("comparison.csv", "catalog.csv", "machine.json"):
+        path = results / name
+        digest.update(path.read_bytes() if path.exists() else b"")
+    return digest.hexdigest()
+
+
+def microseconds(seconds: float) -> str:
+    us = seconds * 1e6
+    return f"{us:,.0f}" if us >= 1000 else f"{us:.3g}" if us < 100 else f"{us:.0f}"
+
+
+def fastest_of_each_document(results, rs) -> list:
+    """For each document, the series that is fastest at the largest size, timed on the device (alone, for kernels whose
+    document finishes on the host); in the documents' order."""
+    chosen = []
+    for group in rs.DOCUMENTS:
+        operation = rs.own_operation(results.comparison, group, results.catalog, TYPE)
+        found = [s for s in rs.device_series(results.comparison, device="cuda", operation=operation, element_type=TYPE)
+                 if rs.group_of(s.variant) == group and s.at(SIZES[-1]) is not None]
+        if found:
+            chosen.append(min(found, key=lambda s: s.at(SIZES[-1])["time"]))
+    return chosen
+
+
+def row(series, base, rs, peak: float | None) -> str:
+    settings = series.label[len(rs.short_name(series.variant)):]
+    cells = [f"`{series.variant}`{settings}", rs.OPERATION_LABELS[series.operation],
+             "device part" if series.mode == "device_part" else rs.MODE_LABELS[series.mode].replace(" time", "")]
+    for n in SIZES:
+        point = series.at(n)
+        cells.append(microseconds(point["time"]) if point is not None else "")
+    last, base_last = series.at(SIZES[-1]), base.at(SIZES[-1]) if base is not None else None
+    bandwidth = last["bytes"] / last["time"] if last is not None else None
+    cells.append(f"{bandwidth / 1e12:.2f}" if bandwidth else "")
+    cells.append(f"{100 * bandwidth / peak:.0f} %" if bandwidth and peak else "")
+    comparable = base_last is not None and last is not None and series.mode == base.mode
+    cells.append(f"{base_last['time'] / last['time']:.2f}" if comparable else "")
+    return "| " + " | ".join(cells) + " |"
+
+
+def block(folder: Path) -> str:
+    """The Markdown between the markers."""
+    if not (folder / "comparison.csv").exists():
+        return ABSENT
+    import results as rs
+
+    results = rs.read_results(folder)
+    peak = results.machine.peak_bytes_per_s
+    gpu = results.machine.get("gpu.name", default=results.machine.name)
+    chosen = fastest_of_each_document(results, rs)
+    lines = []
+    bases = {}
+    for operation in rs.BASE:
+        which = dict(device="cuda", operation=operation, element_type=TYPE)
+        device = rs.series(results.comparison, mode="device", **which)
+        bases[operation] = rs.base_series(device, operation)
+    libraries = [b for b in bases.values() if b is not None]
+    end_to_end = rs.series(results.comparison, device="cuda", operation="sum", element_type=TYPE, mode="end_to_end")
+    libraries += [s for s in end_to_end if s.variant == "thrust/reduce" and s.at(SIZES[-1]) is not None][:1]
+
+    base, n = bases["sum"], SIZES[-1]
+    # Only whole device times compare with CUB's: a device part leaves work to the host.
+    sums = [s for s in chosen if s.operation == "sum" and s.mode == "device"]
+    if base is not None and base.at(n) is not None and sums:
+        best = min(sums, key=lambda s: s.at(n)["time"])
+        time, cub = best.at(n)["time"], base.at(n)["time"]
+        bandwidth = best.at(n)["bytes"] / time
+        share = f", {100 * bandwidth / peak:.0f} % of the memory's paper peak" if peak else ""
+        lines += [f"On one {gpu}, 2^28 {TYPE} are added up in **{microseconds(time)} us** by `{best.variant}`, the fastest "
+                  f"of the documents' kernels ({bandwidth / 1e12:.2f} TB/s{share}), and in **{microseconds(cub)} us** by "
+                  f"CUB: {cub / time:.2f} times CUB's speed.", ""]
+    lines += [f"![Throughput of every kernel against n on one {gpu}](docs/comparison.png)", "",
+              f"The fastest kernel of each document at 2^28 {TYPE}, and the libraries. Medians in microseconds, one call at "
+              "a time on a cold, dirty L2; \"speed / CUB's\" where both are device times of the same operation.", "",
+              "| | operation | timed | 2^20 | 2^24 | 2^28 | TB/s | of peak | speed / CUB's |",
+              "|---|---|---|--:|--:|--:|--:|--:|--:|"]
+    lines += [row(s, bases[s.operation], rs, peak) for s in chosen + libraries]
+    refused = int((results.comparison["status"] != "ok").sum())
+    lines += ["", f"{len(results.comparison):,} points, {refused:,} of them refused or over the time limit with their "
+              "reason, all in [experiments/results](experiments/results)."]
+    return "\n".join(lines)
+
+
+def with_block(readme: str, text: str) -> str:
+    try:
+        head, rest = readme.split(BEGIN)
+        _, tail = rest.split(END)
+    except ValueError:
+        raise SystemExit(f"summary.py: error: README.md must hold each marker once:\n  {BEGIN}\n  {END}")
+    return f"{head}{BEGIN}\n{text}\n{END}{tail}"
+
+
+def draw(folder: Path, path: Path) -> None:
+    import figures
+    import results as rs
+
+    figure = figures.throughput(rs.read_results(folder), TYPE, "device")
+    if figure is None:
+        raise SystemExit(f"summary.py: error: {folder} holds no device times of {TYPE}")
+    path.parent.mkdir(exist_ok=True)
+    figure.savefig(path, metadata={"Software": None, SOURCE_KEY: source_of(folder)})
+
+
+def figure_source(path: Path) -> str | None:
+    from PIL import Image
+
+    if not path.exists():
+        return None
+    with Image.open(path) as image:
+        return image.info.get(SOURCE_KEY)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=ROOT / "experiments" / "results" / "nvidia-h200", metavar="DIR")
+    parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR", help="folder with README.md and docs/")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if README or figure is out of date")
+    options = parser.parse_args(arguments)
+    readme, picture = options.root / "README.md", options.root / "docs" / "comparison.png"
+    have_results = (options.results / "comparison.csv").exists()
+
+    old = readme.read_text(encoding="utf-8")
+    new = with_block(old, block(options.results))
+    expected = source_of(options.results) if have_results else None
+    stale = [name for name, wrong in (("README.md", new != old), ("docs/comparison.png", figure_source(picture) != expected))
+             if wrong]
+    if not stale:
+        return 0
+    if options.check:
+        print(f"{' and '.join(stale)} differ from what the results give: run python tools/summary.py", file=sys.stderr)
+        return 1
+    readme.write_text(new, encoding="utf-8")
+    if have_results:
+        draw(options.results, picture)
+    else:
+        picture.unlink(missing_ok=True)
+    print(f"written: {', '.join(stale)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
