@@ -1,0 +1,236 @@
+/// multiblock: just enough blocks to fill the GPU, and one of them finishes.
+///
+/// Document: `multiblock`, a Chinese tutorial page, "交換運算元的多塊並行約簡" (multi-block parallel reduction for a commutative
+/// operator). int32, 100,000,000 elements, 24 blocks of 1024, two for each SM of its GPU.
+/// Its claim: two blocks per SM are best and a thread per element is counterproductive, one launch with a last-block
+/// guard does the work of two, and a warp-level reduction would be faster.
+///
+///   multiblock/two-launch       the second launch adds up the blocks' partial sums
+///   multiblock/last-block       one launch: a counter tells the last block to arrive, which adds them up
+///   multiblock/last-block-warp  the same with warp shuffles in place of the tree in shared memory
+///
+/// grid=auto is the document's rule, two blocks per SM, whatever n is.
+///
+/// Mended: the last block reads as many partial sums as there are blocks (the document compares with a variable that
+/// counts threads, and reads past them), with as many steps as that takes (it drops those beyond one per thread). After
+/// it has seen the counter, the last block fences as well: the document only fences the writers. Only thread 0 fences,
+/// since it alone wrote. The counter is zeroed by a memset before each launch, as in the document: part of every call,
+/// so of its time.
+
+#include <bit>
+#include <memory>
+
+#include "device/device.h"
+
+namespace reductio {
+namespace {
+using namespace device;
+
+constexpr unsigned warp = 32;
+
+/// What one thread adds up where all threads of the grid take turns. Two blocks of two threads:
+///
+///   in: 0 1 0' 1' 0 1 0' 1' 0 1 0' 1'
+template <class T, class Load>
+__device__ T sum_over_grid(GlobalPtr<const T> in, std::size_t n) {
+  const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
+  T sum = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += Load{}(T(in[i]));
+  return sum;
+}
+
+/// What one thread of the last block adds up of the blocks' partial sums.
+template <class T>
+__device__ T sum_of_partials(GlobalPtr<T> partials) {
+  T sum = 0;
+  for (std::size_t i = threadIdx.x; i < gridDim.x; i += blockDim.x) sum += T(partials[i]);
+  return sum;
+}
+
+/// Adds up one value of every thread, in a tree whose stride halves:
+///
+///   a b c d  ->  a+c b+d . .  ->  a+c+b+d . . .
+///
+/// Needs B elements of shared memory and all threads of the block, a power of two. The result is valid in all of them.
+/// Before calling it again the block has to pass a barrier.
+template <class T>
+__device__ T sum_of_block(T value) {
+  const unsigned tid = threadIdx.x;
+  SharedPtr<T> sums = shared_memory<T>();
+  sums[tid] = value;
+  __syncthreads();  // every thread's value is there before another thread reads it
+  for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
+    if (tid < stride) sums[tid] += sums[tid + stride];
+    __syncthreads();  // this level is written before the next one reads it
+  }
+  return sums[0];
+}
+
+/// The base: every block leaves one partial sum, and a launch of one block adds those up. The end of the first launch
+/// is the only barrier that all blocks share.
+/// Launch: any grid, then 1; a power of two as block, B elements of shared memory. Result: out[b] of every block b.
+template <class T, class Load>
+__global__ void two_launch(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+  const T sum = sum_of_block<T>(sum_over_grid<T, Load>(in, n));
+  if (threadIdx.x == 0) out[blockIdx.x] = sum;
+}
+
+/// True for all threads of the block that arrives last, once thread 0 of every block has stored its partial sum.
+/// `arrived` is zero before the launch. A block barrier.
+__device__ bool is_last_block(GlobalPtr<unsigned> arrived) {
+  bool last = false;
+  if (threadIdx.x == 0) {
+    __threadfence();  // whoever sees this block counted also sees the partial sum that this thread stored before
+    last = atomicAdd(arrived, 1u) == gridDim.x - 1;
+    // Pairs with the fences of the blocks counted before: what this block reads from here on is no older than what
+    // they stored. Without it a read could be done before the count is known.
+    __threadfence();
+  }
+  // The barrier hands thread 0's view on to the whole block; it also keeps the shared memory of the first tree until
+  // thread 0 has read its result.
+  return __syncthreads_or(last) != 0;
+}
+
+/// From two-launch: no second launch. The blocks count themselves as they arrive, and who counts last knows that all
+/// partial sums are stored.
+///
+///   block 0: sum -> partials[0], 1st     block 2: sum -> partials[2], 2nd     block 1: sum -> partials[1], 3rd: adds up
+///
+/// Launch: any grid, a power of two as block, B elements of shared memory, `arrived` zero. Result: out[0].
+template <class T, class Load>
+__global__ void last_block(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, GlobalPtr<T> partials,
+                           GlobalPtr<unsigned> arrived) {
+  const T sum = sum_of_block<T>(sum_over_grid<T, Load>(in, n));
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+  if (is_last_block(arrived)) {
+    const T total = sum_of_block<T>(sum_of_partials<T>(partials));
+    if (threadIdx.x == 0) out[0] = total;
+  }
+}
+
+/// Adds up one value of every lane of a warp, through registers:
+///
+///   a b c d  ->  a+c b+d . .  ->  a+c+b+d . . .
+///
+/// The result is valid in lane 0.
+template <class T>
+__device__ T sum_of_warp(T value) {
+  for (unsigned distance = warp / 2; distance > 0; distance /= 2) value += __shfl_down_sync(0xffffffffu, value, distance);
+  return value;
+}
+
+/// From sum_of_block: two levels. Every warp adds up its lanes, then the first warp adds up the warps, so the block
+/// meets once in place of once a level.
+/// Needs B / 32 elements of shared memory and all threads of the block, a power of two from 32. The result is valid in
+/// thread 0. Before calling it again the block has to pass a barrier.
+template <class T>
+__device__ T sum_of_block_by_warps(T value) {
+  const unsigned lane = threadIdx.x % warp, warps = blockDim.x / warp;
+  SharedPtr<T> sums = shared_memory<T>();
+  value = sum_of_warp<T>(value);
+  if (lane == 0) sums[threadIdx.x / warp] = value;
+  __syncthreads();  // every warp's sum is there before the first warp reads them
+  if (threadIdx.x < warp) {
+    value = 0;
+    if (lane < warps) value = sums[lane];
+    value = sum_of_warp<T>(value);
+  }
+  return value;
+}
+
+/// From last-block: both trees by warp shuffles.
+/// Launch: any grid, a power of two from 32 as block, B / 32 elements of shared memory, `arrived` zero. Result: out[0].
+template <class T, class Load>
+__global__ void last_block_warp(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, GlobalPtr<T> partials,
+                                GlobalPtr<unsigned> arrived) {
+  const T sum = sum_of_block_by_warps<T>(sum_over_grid<T, Load>(in, n));
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+  if (is_last_block(arrived)) {
+    const T total = sum_of_block_by_warps<T>(sum_of_partials<T>(partials));
+    if (threadIdx.x == 0) out[0] = total;
+  }
+}
+
+struct LastBlock {
+  static constexpr unsigned threads_per_shared_element = 1;
+  template <class T, class Load, class... Args>
+  static void run(const Launch& l, Args... args) { launch<last_block<T, Load>>(l, args...); }
+};
+struct LastBlockWarp {
+  static constexpr unsigned threads_per_shared_element = warp;
+  template <class T, class Load, class... Args>
+  static void run(const Launch& l, Args... args) { launch<last_block_warp<T, Load>>(l, args...); }
+};
+
+/// The launch that the settings ask for, and the longest chain of additions through both of its trees.
+PlanInfo shape(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  const unsigned block = static_cast<unsigned>(s.integer("block"));
+  const std::size_t grid = s.text("grid") == "auto" ? 2 * static_cast<std::size_t>(gpu.sm_count)
+                                                    : static_cast<std::size_t>(s.integer("grid"));
+  const std::size_t tree = std::countr_zero(block);
+  const std::size_t chain = (p.operation == Operation::sum_of_squares) + ceil_div(p.n, grid * block) + tree +
+                            ceil_div(grid, block) + tree;
+  return {grid, block, chain};
+}
+
+std::unique_ptr<Plan> prepare_two_launch(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  return dispatch(p, [&]<class T, class Load>() {
+    PlanInfo info = shape(p, s, gpu);
+    const std::size_t n = p.n, grid = info.grid_blocks, shared_bytes = info.block_threads * sizeof(T);
+    const unsigned block = info.block_threads;
+    const Buffer<T> partials(grid);
+    info.workspace_bytes = partials.bytes();
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      launch<two_launch<T, Load>>({grid, block, shared_bytes, stream}, global<const T>(in, n), partials.ptr(), n);
+      launch<two_launch<T, Identity>>({1, block, shared_bytes, stream}, GlobalPtr<const T>(partials.ptr()),
+                                      global<T>(out, 1), grid);
+    });
+  });
+}
+
+template <class Kernel>
+std::unique_ptr<Plan> prepare_last_block(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  return dispatch(p, [&]<class T, class Load>() {
+    PlanInfo info = shape(p, s, gpu);
+    const std::size_t n = p.n, grid = info.grid_blocks;
+    const unsigned block = info.block_threads;
+    const std::size_t shared_bytes = block / Kernel::threads_per_shared_element * sizeof(T);
+    const Buffer<T> partials(grid);
+    const Buffer<unsigned> arrived(1);
+    info.workspace_bytes = partials.bytes() + arrived.bytes();
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      zero(arrived.ptr(), 1, stream);
+      Kernel::template run<T, Load>({grid, block, shared_bytes, stream}, global<const T>(in, n), global<T>(out, 1), n,
+                                    partials.ptr(), arrived.ptr());
+    });
+  });
+}
+
+/// What the three variants have in common.
+Variant variant(std::string id, std::string title, std::string cites, std::string block, std::string grid) {
+  return {.id = std::move(id),
+          .title = std::move(title),
+          .cites = std::move(cites),
+          .how = {"grid stride", std::move(block), std::move(grid)},
+          .operations = {Operation::sum, Operation::sum_of_squares},
+          .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+          .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
+                       Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "24", "67"}, "auto")},
+          .document_n = 100000000};
+}
+
+const Register register_two_launch(variant("multiblock/two-launch", "multi-block, two launches",
+                                           "multiblock, first listing: two kernels", "tree, stride halves",
+                                           "second launch"),
+                                   prepare_two_launch);
+const Register register_last_block(variant("multiblock/last-block", "multi-block, last block",
+                                           "multiblock, second listing: last-block guard", "tree, stride halves",
+                                           "last block, fence and counter"),
+                                   prepare_last_block<LastBlock>);
+const Register register_last_block_warp(variant("multiblock/last-block-warp", "multi-block, last block, warp shuffles",
+                                                "multiblock, closing remark: warp-level reduction", "warp shuffles",
+                                                "last block, fence and counter"),
+                                        prepare_last_block<LastBlockWarp>);
+
+}  // namespace
+}  // namespace reductio
