@@ -14,6 +14,8 @@ FetchContent_Declare(Eigen3 URL https://gitlab.com/libeigen/eigen/-/archive/3.4.
   FIND_PACKAGE_ARGS NAMES Eigen3)
 FetchContent_MakeAvailable(fmt CLI11 nlohmann_json Eigen3)
 
+# Linked as fmt::fmt-header-only: Debian's fmt::fmt is a shared library, and the program must run where it is not installed.
+
 # Boost.Context has no small fetchable form; Debian: libboost-context-dev. The static library, so that the program
 # runs where Boost is not installed.
 set(Boost_USE_STATIC_LIBS ON)

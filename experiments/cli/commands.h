@@ -1,0 +1,32 @@
+#pragma once
+/// The subcommands. Each lives in a file of its own, adds itself to the command line and is run if it was chosen.
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace reductio::cli {
+
+/// The program's exit codes; scripts rely on them.
+enum Exit : int {
+  exit_ok = 0,
+  exit_error = 1,      ///< wrong usage, or an error at run time
+  exit_wrong = 2,      ///< verification failed
+  exit_slower = 3,     ///< kept for `compare --fail-if-slower`
+  exit_undecided = 4,  ///< kept for `compare --fail-if-slower`
+  exit_no_gpu = 77,    ///< a GPU was demanded and there is none; test runners read this as "skipped"
+};
+
+struct Command {
+  CLI::App* app;
+  std::function<int()> run;  ///< gives the exit code; throws the errors of core/error.h
+};
+
+Command add_list(CLI::App&);
+Command add_info(CLI::App&);
+Command add_verify(CLI::App&);
+Command add_run(CLI::App&, std::vector<std::string> command_line);  ///< the latter for the record
+Command add_new(CLI::App&);
+
+}  // namespace reductio::cli

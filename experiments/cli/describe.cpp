@@ -1,0 +1,55 @@
+#include "experiments/cli/describe.h"
+
+namespace reductio::cli {
+
+std::string_view name(Result r) {
+  switch (r) {
+    case Result::on_device: return "on_device";
+    case Result::host_part: return "host_part";
+    case Result::on_host: return "on_host";
+  }
+  return "?";
+}
+
+std::string_view name(Determinism d) {
+  switch (d) {
+    case Determinism::none: return "none";
+    case Determinism::per_launch_shape: return "per_launch_shape";
+    case Determinism::always: return "always";
+  }
+  return "?";
+}
+
+std::vector<DeviceKind> devices_of(const Variant& v) {
+  std::vector<DeviceKind> out;
+  for (DeviceKind kind : all_devices())
+    if (v.runs_on(kind)) out.push_back(kind);
+  return out;
+}
+
+nlohmann::ordered_json describe(const Variant& v) {
+  nlohmann::ordered_json out = {
+      {"id", v.id},
+      {"title", v.title},
+      {"cites", v.cites},
+      {"strategy", {{"thread", v.how.thread}, {"block", v.how.block}, {"grid", v.how.grid}}},
+      {"result", name(v.result)},
+      {"consumes_input", v.consumes_input},
+      {"reads_clock", v.reads_clock},
+      {"persistent_state", v.persistent_state},
+      {"determinism", name(v.determinism)},
+  };
+  if (v.document_n) out["document_n"] = v.document_n;
+  for (const char* key : {"operations", "types", "devices", "tunables"}) out[key] = nlohmann::ordered_json::array();
+  for (Operation o : v.operations) out["operations"].push_back(name(o));
+  for (ElementType t : v.types) out["types"].push_back(name(t));
+  for (DeviceKind d : devices_of(v)) out["devices"].push_back(name(d));
+  for (const Tunable& t : v.tunables) {
+    nlohmann::ordered_json tunable = {{"name", t.name}, {"default", t.standard}, {"values", t.values}};
+    if (t.open) tunable["whole_numbers"] = {{"from", t.low}, {"to", t.high}};
+    out["tunables"].push_back(std::move(tunable));
+  }
+  return out;
+}
+
+}  // namespace reductio::cli

@@ -1,0 +1,29 @@
+#pragma once
+/// A variant's descriptor in words and as JSON.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/variant.h"
+
+namespace reductio::cli {
+
+std::string_view name(Result);
+std::string_view name(Determinism);
+using reductio::name;
+
+/// The names of enumerators, separated.
+template <class T>
+std::string names(const std::vector<T>& all, std::string_view separator = ",") {
+  std::string out;
+  for (const T& one : all) out += (out.empty() ? "" : std::string(separator)) + std::string(name(one));
+  return out;
+}
+
+std::vector<DeviceKind> devices_of(const Variant&);
+
+/// Everything that the descriptor says.
+nlohmann::ordered_json describe(const Variant&);
+
+}  // namespace reductio::cli

@@ -1,0 +1,107 @@
+/// reductio list: the variants (or the experiments) that this program holds.
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/cli/commands.h"
+#include "experiments/cli/describe.h"
+#include "experiments/cli/selection.h"
+#include "experiments/cli/terminal.h"
+#include "measure/csv.h"
+
+namespace reductio::cli {
+namespace {
+
+struct Options {
+  std::string what = "variants";
+  SelectionOptions selection;
+  bool json = false, csv = false;
+};
+
+/// The chosen variants that run on the device asked for, that have all types and all operations asked for.
+std::vector<const Variant*> matching(const SelectionOptions& options) {
+  const Selection asked = options.parse();
+  const auto has = [](const auto& all, const auto& wanted) {
+    return std::all_of(wanted.begin(), wanted.end(),
+                       [&](auto one) { return std::find(all.begin(), all.end(), one) != all.end(); });
+  };
+  std::vector<const Variant*> out;
+  for (const Variant* v : options.chosen())
+    if ((!asked.device || v->runs_on(*asked.device)) && has(v->types, asked.types) &&
+        has(v->operations, asked.operations))
+      out.push_back(v);
+  return out;
+}
+
+void print_variants(const std::vector<const Variant*>& chosen, const Options& options) {
+  if (options.json) {
+    auto all = nlohmann::ordered_json::array();
+    for (const Variant* v : chosen) all.push_back(describe(*v));
+    fmt::print("{}\n", all.dump(2));
+    return;
+  }
+  if (options.csv) {
+    fmt::print("{}", csv_record({"variant", "title", "cites", "operations", "element_types", "devices", "result",
+                                 "consumes_input", "determinism", "document_n", "settings"}));
+    for (const Variant* v : chosen)
+      fmt::print("{}", csv_record({v->id, v->title, v->cites, names(v->operations, ";"), names(v->types, ";"),
+                                   names(devices_of(*v), ";"), std::string(name(v->result)),
+                                   v->consumes_input ? "yes" : "no", std::string(name(v->determinism)),
+                                   v->document_n ? std::to_string(v->document_n) : "", v->settings().str()}));
+    return;
+  }
+  Table table({"variant", "operations", "types", "devices", "from", "settings (default)"});
+  for (const Variant* v : chosen) {
+    std::vector<std::string> tunables;
+    for (const Tunable& t : v->tunables) tunables.push_back(t.name + "=" + t.standard);
+    table.add({v->id, names(v->operations), names(v->types), names(devices_of(*v)), v->cites, join(tunables, " ")});
+  }
+  table.print();
+  fmt::print("\n{} variant{}; 'reductio info VARIANT' tells all about one\n", chosen.size(),
+             chosen.size() == 1 ? "" : "s");
+}
+
+void print_experiments(const Options& options) {
+  if (options.json) {
+    auto all = nlohmann::ordered_json::array();
+    for (const Experiment& e : experiments())
+      all.push_back({{"name", e.name}, {"summary", e.summary}, {"device", name(e.device)}});
+    fmt::print("{}\n", all.dump(2));
+    return;
+  }
+  if (options.csv) {
+    fmt::print("{}", csv_record({"experiment", "device", "summary"}));
+    for (const Experiment& e : experiments())
+      fmt::print("{}", csv_record({e.name, std::string(name(e.device)), e.summary}));
+    return;
+  }
+  Table table({"experiment", "device", "what it does"});
+  for (const Experiment& e : experiments()) table.add({e.name, std::string(name(e.device)), e.summary});
+  table.print();
+}
+
+}  // namespace
+
+Command add_list(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("list", "List the variants, or the experiments");
+  sub->add_option("what", options->what, "variants or experiments")->capture_default_str();
+  options->selection.add_variants(*sub);
+  options->selection.add_types(*sub);
+  sub->add_option("--device", options->selection.device, "Only variants that run on this device: cuda, sim or cpu")
+      ->type_name("DEVICE");
+  auto* json = sub->add_flag("--json", options->json, "Everything about each as JSON");
+  sub->add_flag("--csv", options->csv, "The table as CSV")->excludes(json);
+  return {sub, [options] {
+            if (options->what != "variants" && options->what != "experiments")
+              throw UsageError("nothing to list by the name '" + options->what + "'; known: variants, experiments");
+            if (options->what == "experiments")
+              print_experiments(*options);
+            else
+              print_variants(matching(options->selection), *options);
+            return exit_ok;
+          }};
+}
+
+}  // namespace reductio::cli

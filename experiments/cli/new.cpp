@@ -1,0 +1,172 @@
+/// reductio new: the file of a new variant, which works as it is and is changed from there.
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/variant.h"
+#include "experiments/cli/commands.h"
+
+namespace reductio::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string name, source;
+};
+
+// @ID@ and @TITLE@ are filled in. The file must compile for both devices and pass the battery unchanged:
+// tests/cli/test_new.py builds one.
+constexpr const char* skeleton = R"(/// @ID@: say here what this reduction tries, and where the idea comes from.
+///
+/// Variants: @ID@
+///
+/// To make it your own: change the kernel, keep it correct for every n from 0 to over 2^32, then
+///   cmake --build build && build/bin/reductio verify --variants '^@ID@$'
+///   build/bin/reductio run comparison --variants '^(@ID@|cub/sum)$' --sizes 2^20:2^28
+/// Everything that a kernel may use is listed at the top of device/device.h.
+#include <algorithm>
+
+#include "device/device.h"
+
+namespace reductio {
+namespace {  // kernels of other files, and of the other device, may have the same names
+using namespace device;
+
+/// Block b adds up its share of in[0, n) and stores it in out[b].
+/// Each thread strides over the grid; then a tree in shared memory: thread t adds t + s, s halves.
+/// Requires: blockDim.x a power of two, blockDim.x elements of shared memory. Valid: in thread 0.
+template <class T, class Load>
+__global__ void partial_sums(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+  SharedPtr<T> shared = shared_memory<T>();
+  T sum = 0;
+  const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += Load{}(T(in[i]));
+  shared[threadIdx.x] = sum;
+  __syncthreads();  // all sums are stored before a thread reads another's
+  for (unsigned s = blockDim.x / 2; s > 0; s /= 2) {
+    if (threadIdx.x < s) shared[threadIdx.x] += shared[threadIdx.x + s];
+    __syncthreads();  // this level is done before the next one reads it
+  }
+  if (threadIdx.x == 0) out[blockIdx.x] = shared[0];
+}
+
+/// Chooses the launch and allocates the workspace. What the plan's function does is what is timed: no allocation and
+/// no waiting in there.
+std::unique_ptr<Plan> prepare(const Problem& problem, const Settings& settings, const DeviceInfo& gpu) {
+  return dispatch(problem, [&]<class T, class Load>() {
+    const std::size_t n = problem.n;
+    const unsigned block = static_cast<unsigned>(settings.integer("block"));
+    // Enough blocks to fill the GPU, no more than there is work for, and one at least.
+    const std::size_t fill = std::size_t(gpu.sm_count) * (std::size_t(gpu.threads_per_sm) / block);
+    const std::size_t grid = std::max<std::size_t>(1, std::min(fill, (n + block - 1) / block));
+    const Buffer<T> partials(grid);
+
+    PlanInfo info;
+    info.grid_blocks = grid;
+    info.block_threads = block;
+    // The most additions that one element passes through, which its rounding bound follows from: in both launches each
+    // thread's own sum, then the levels of the tree, of which there are at most 10.
+    info.longest_chain = n / (grid * block) + 1 + 10 + grid / block + 1 + 10;
+    info.workspace_bytes = partials.bytes();
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      const Launch first{grid, block, block * sizeof(T), stream};
+      const Launch second{1, block, block * sizeof(T), stream};
+      launch<partial_sums<T, Load>>(first, global<const T>(in, n), partials.ptr(), n);
+      launch<partial_sums<T, Identity>>(second, GlobalPtr<const T>(partials.ptr()), global<T>(out, 1), grid);
+    });
+  });
+}
+
+// This is all that the rest of reductio knows: listing, tests, experiments, CSV and figures follow from it.
+const Register registered({.id = "@ID@",
+                           .title = "@TITLE@",
+                           .cites = "this project",
+                           .how = {.thread = "grid stride", .block = "tree, stride halves", .grid = "second launch"},
+                           .operations = {Operation::sum, Operation::sum_of_squares},
+                           .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+                           .tunables = {Tunable::powers_of_two("block", 32, 1024, 256)}},
+                          prepare);
+
+}  // namespace
+}  // namespace reductio
+)";
+
+/// "My Idea/First try" -> "my-idea/first-try"; without a folder part it goes to "mine/".
+std::string make_id(const std::string& name) {
+  std::string id;
+  for (const char c : name) {
+    const auto u = static_cast<unsigned char>(c);
+    if (std::isalnum(u)) {
+      id += static_cast<char>(std::tolower(u));
+    } else if (c == '/') {
+      while (id.ends_with('-')) id.pop_back();
+      if (!id.empty() && !id.ends_with('/')) id += '/';
+    } else if (!id.empty() && !id.ends_with('-') && !id.ends_with('/')) {
+      id += '-';
+    }
+  }
+  while (id.ends_with('-') || id.ends_with('/')) id.pop_back();
+  if (id.empty()) throw UsageError("'" + name + "' is no name; give one as mine/first-idea");
+  return id.find('/') == std::string::npos ? "mine/" + id : id;
+}
+
+bool is_project(const fs::path& folder) {
+  return fs::exists(folder / "src" / "device" / "device.h") && fs::is_directory(folder / "src" / "kernels");
+}
+
+fs::path find_project(const std::string& source) {
+  if (!source.empty()) {
+    if (is_project(source)) return source;
+    throw UsageError("'" + source + "' is not reductio's source folder (it has no src/kernels)");
+  }
+  for (fs::path folder = fs::current_path();; folder = folder.parent_path()) {
+    if (is_project(folder)) return folder;
+    if (folder == folder.root_path())
+      throw UsageError("not inside reductio's source folder; go there or name it with --source DIR");
+  }
+}
+
+void replace_all(std::string& text, const std::string& what, const std::string& by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
+    text.replace(at, what.size(), by);
+}
+
+int run(const Options& options) {
+  const std::string id = make_id(options.name);
+  for (const Variant& v : variants())
+    if (v.id == id) throw UsageError("there is a variant '" + id + "' already; choose another name");
+  std::string file_name = id;
+  for (char& c : file_name)
+    if (c == '/' || c == '-') c = '_';
+  const fs::path file = find_project(options.source) / "src" / "kernels" / (file_name + ".cu");
+  if (fs::exists(file)) throw UsageError("'" + file.string() + "' exists already; choose another name");
+
+  std::string text = skeleton, title = id.substr(id.find('/') + 1);
+  std::replace(title.begin(), title.end(), '-', ' ');
+  replace_all(text, "@ID@", id);
+  replace_all(text, "@TITLE@", title);
+  std::ofstream out(file);
+  out << text;
+  out.close();
+  if (!out) throw UsageError("cannot write '" + file.string() + "'");
+  fmt::print("{}: variant {}\nBuild again, then: reductio verify --variants '^{}$'\n", file.string(), id, id);
+  return exit_ok;
+}
+
+}  // namespace
+
+Command add_new(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("new", "Write the file of a new variant, which works and waits to be changed");
+  sub->add_option("name", options->name, "Its id, as mine/first-idea")->required();
+  sub->add_option("--source", options->source, "The project's source folder (default: the current one or one above)")
+      ->type_name("DIR");
+  return {sub, [options] { return run(*options); }};
+}
+
+}  // namespace reductio::cli

@@ -1,0 +1,272 @@
+/// reductio run: experiments, measured point by point into results/<machine>/<experiment>.csv.
+
+#include "measure/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "experiments/cli/commands.h"
+#include "experiments/cli/describe.h"
+#include "experiments/cli/selection.h"
+#include "experiments/cli/terminal.h"
+#include "experiments/cli/warnings.h"
+#include "measure/csv.h"
+#include "measure/machine.h"
+
+namespace reductio::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::vector<std::string> experiments;
+  SelectionOptions selection;
+  RunOptions run;
+  std::string out = "results";
+  bool quiet = false, json = false, csv = false;
+};
+
+/// At most this many rows are worth a table on the screen; larger results are for the figures.
+constexpr std::size_t table_rows = 60;
+
+/// A row as JSON: numbers as numbers, what is missing as null.
+Json to_json(const Row& row) {
+  static const std::vector<std::string> words = {
+      "run_id",    "timestamp_utc", "experiment", "machine",  "device",          "variant",
+      "operation", "element_type",  "dataset",    "settings", "timing_mode",     "cache_state",
+      "result",    "result2",       "status",     "reason",   "accumulator_type"};
+  Json out;
+  const auto cells = row.cells();
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    const std::string& column = columns()[i];
+    const bool word = std::find(words.begin(), words.end(), column) != words.end();
+    // A word that is empty is missing as well, but `settings` of a variant without any is really "".
+    if (word ? cells[i].empty() && column != "settings" && column != "reason" : cells[i].empty())
+      out[column] = nullptr;
+    else if (const Json number = word ? Json() : Json::parse(cells[i], nullptr, false); number.is_number())
+      out[column] = number;
+    else
+      out[column] = cells[i];
+  }
+  return out;
+}
+
+class Observer final : public RunObserver {
+ public:
+  Observer(const Options& options, DeviceKind device, const std::vector<GpuUse>& before)
+      : options_(options), device_(device), before_(before), progress_(options.quiet) {}
+
+  void started(const std::filesystem::path& csv, std::size_t points, std::size_t already_done) override {
+    points_ = points;
+    if (options_.run.profile) return;
+    std::string uuid;
+    if (device_ == DeviceKind::cuda)
+      if (const auto machine = describe_machine(*open_backend(device_, options_.selection.gpu)); machine.gpu)
+        uuid = machine.gpu->uuid;
+    for (const auto& text : misleading(device_, uuid, before_)) warn(text);
+    if (in_words() && !options_.quiet && already_done)
+      fmt::print("resuming {}: {} of {} points are there already\n", csv.string(), already_done, points);
+  }
+
+  void progress(std::size_t done, std::size_t points, double, double remaining_s, const std::string& what) override {
+    progress_.show(done, points, what, remaining_s);
+  }
+
+  void row(const Row& row) override {
+    if (row.status != Status::ok) ++reasons_[{row.status, row.point.variant->id + ": " + row.reason}];
+    if (options_.csv || options_.json) {
+      progress_.clear();
+      if (options_.csv) fmt::print("{}", csv_record(row.cells()));
+      if (options_.json) fmt::print("{}\n", to_json(row).dump());
+      std::fflush(stdout);
+    } else if (points_ <= table_rows) {
+      rows_.push_back(row);
+    }
+  }
+
+  void notice(const std::string& text) override {
+    progress_.clear();
+    if (!options_.quiet) fmt::print(stderr, "reductio: note: {}\n", text);
+  }
+
+  void warn(const std::string& text) {
+    progress_.clear();
+    fmt::print(stderr, "{}\n", ink(Ink::yellow, "reductio: WARNING: " + text, stderr));
+  }
+
+  /// What a person wants to know at the end.
+  void summarise(const std::string& experiment, const RunReport& report) {
+    progress_.clear();
+    if (!in_words() || options_.quiet) return;
+    if (!rows_.empty()) print_rows();
+    for (Status status : {Status::refused, Status::failed, Status::wrong, Status::impossible, Status::timeout})
+      print_reasons(status);
+    fmt::print("{}: {}", experiment, ink(Ink::bold, fmt::format("{} ok", report.count(Status::ok))));
+    for (Status status : {Status::refused, Status::failed, Status::wrong, Status::impossible, Status::timeout})
+      if (report.count(status))
+        fmt::print(", {}", ink(status == Status::refused ? Ink::yellow : Ink::red,
+                               fmt::format("{} {}", report.count(status), name(status))));
+    if (report.skipped) fmt::print(", {} were there already", report.skipped);
+    fmt::print(", in {}", show_seconds(report.measured_s));
+    if (!report.csv.empty()) fmt::print(" -> {}", report.csv.string());
+    fmt::print("\n");
+  }
+
+  std::string first_reason(Status status) const {
+    for (const auto& [key, count] : reasons_)
+      if (key.first == status) return key.second;
+    return "";
+  }
+
+ private:
+  bool in_words() const { return !options_.csv && !options_.json; }
+
+  void print_rows() const {
+    Table table({"variant", "operation", "type", "n", "settings", "mode", "time", "GB/s", "status"});
+    for (const Row& r : rows_) {
+      const auto rate = r.bandwidth_bytes_per_s();
+      table.add({r.point.variant->id, std::string(name(r.point.problem.operation)),
+                 std::string(name(r.point.problem.type)), show_size(r.point.problem.n), r.point.settings.str(),
+                 std::string(name(r.point.timing_mode)), r.time_median_s ? show_seconds(*r.time_median_s) : "",
+                 rate ? fmt::format("{:.4g}", *rate / 1e9) : "", std::string(name(r.status))});
+    }
+    table.print();
+  }
+
+  /// The reasons of one status, the most frequent first; the CSV has them all.
+  void print_reasons(Status status) const {
+    constexpr std::size_t most = 8;
+    std::vector<std::pair<std::size_t, std::string>> found;
+    for (const auto& [key, count] : reasons_)
+      if (key.first == status) found.emplace_back(count, key.second);
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (std::size_t i = 0; i < std::min(found.size(), most); ++i)
+      fmt::print("{}  {}{}\n", ink(status == Status::refused ? Ink::yellow : Ink::red, name(status)), found[i].second,
+                 found[i].first > 1 ? fmt::format(" ({} points)", found[i].first) : "");
+    if (found.size() > most) fmt::print("{}  ... and {} more reasons\n", name(status), found.size() - most);
+  }
+
+  const Options& options_;
+  DeviceKind device_;
+  const std::vector<GpuUse>& before_;
+  Progress progress_;
+  std::size_t points_ = 0;
+  std::vector<Row> rows_;
+  std::map<std::pair<Status, std::string>, std::size_t> reasons_;
+};
+
+/// The exit code that the rows call for; one line on stderr where it is not 0.
+int verdict(const std::string& experiment, const RunReport& report, const Observer& observer) {
+  const auto fail = [&](const std::string& text) {
+    fmt::print(stderr, "reductio: {}: {}\n", experiment, text);
+    return true;
+  };
+  const auto rows = [&](Status status, const char* what) {
+    const std::size_t count = report.count(status);
+    return count &&
+           fail(fmt::format("{} row{} {} ({})", count, count == 1 ? "" : "s", what, observer.first_reason(status)));
+  };
+  if (rows(Status::wrong, "with a wrong result")) return exit_wrong;
+  if (rows(Status::failed, "failed") || rows(Status::timeout, "timed out") ||
+      rows(Status::impossible, "faster than memory can be: the measurement is at fault"))
+    return exit_error;
+  if (report.interrupted && fail("interrupted; run it again with --resume to go on")) return exit_error;
+  if (report.count(Status::refused) && !report.count(Status::ok) && !report.skipped &&
+      fail("every point was refused: " + observer.first_reason(Status::refused)))
+    return exit_error;
+  return exit_ok;
+}
+
+int run(Options& options) {
+  if (options.experiments.empty()) {
+    std::vector<std::string> known;
+    for (const Experiment& e : experiments()) known.push_back(e.name);
+    throw UsageError("name an experiment to run: " + join(known, ", ") + " ('reductio list experiments' tells more)");
+  }
+  // Everything that can be wrong with the request is found out before the first experiment starts.
+  std::vector<const Experiment*> chosen;
+  for (const auto& word : options.experiments) chosen.push_back(&find_experiment(word));
+  const Selection selection = options.selection.parse();
+  options.run.out = options.out;
+  options.run.gpu = options.selection.gpu;
+  if (options.run.quick && options.run.full)
+    throw UsageError("--quick and --full contradict each other; leave one out");
+  if (options.run.min_samples && *options.run.min_samples < 1) throw UsageError("--min-samples must be 1 or more");
+  if (options.run.max_samples && *options.run.max_samples < options.run.min_samples.value_or(1))
+    throw UsageError("--max-samples must be at least --min-samples");
+  if (const auto c = options.run.confidence; c && !(*c > 0 && *c < 1))
+    throw UsageError("--confidence must lie between 0 and 1, as 0.95");
+
+  const auto before = gpus_in_use();
+  const bool rows_to_stdout = options.csv && !options.run.dry_run && !options.run.profile;
+  if (rows_to_stdout) fmt::print("{}", csv_record(columns()));
+
+  int exit = exit_ok;
+  for (const Experiment* experiment : chosen) {
+    Observer observer(options, selection.device.value_or(experiment->device), before);
+    RunReport report;
+    try {
+      report = run_experiment(*experiment, selection, options.run, observer);
+    } catch (const NoGpu& e) {
+      throw with_advice(e);
+    }
+    if (options.run.dry_run) {
+      if (options.json)
+        fmt::print("{}\n", Json{{"experiment", experiment->name},
+                                {"points", report.points},
+                                {"skipped", report.skipped},
+                                {"estimated_s", report.estimated_s}}
+                               .dump());
+      else
+        fmt::print("{}: {} points{}, about {}; nothing was run\n", experiment->name, report.points,
+                   report.skipped ? fmt::format(" ({} there already)", report.skipped) : "",
+                   show_seconds(report.estimated_s));
+      continue;
+    }
+    if (options.run.profile) {
+      if (!options.quiet) fmt::print("{}: {} bare calls\n", experiment->name, report.points);
+      continue;
+    }
+    observer.summarise(experiment->name, report);
+    exit = std::max(exit, verdict(experiment->name, report, observer));
+    if (report.interrupted) break;
+  }
+  return exit;
+}
+
+}  // namespace
+
+Command add_run(CLI::App& app, std::vector<std::string> command_line) {
+  auto options = std::make_shared<Options>();
+  options->run.arguments = std::move(command_line);
+  CLI::App* sub = app.add_subcommand("run", "Run experiments and write their results");
+  sub->add_option("experiment", options->experiments, "Experiments, as 'reductio list experiments' shows them");
+  SelectionOptions& s = options->selection;
+  s.add_variants(*sub);
+  s.add_types(*sub);
+  s.add_sizes(*sub);
+  s.add_settings(*sub);
+  s.add_device(*sub);
+  RunOptions& r = options->run;
+  sub->add_option("--out", options->out, "Results go to DIR/<machine>/<experiment>.csv")
+      ->type_name("DIR")
+      ->capture_default_str();
+  sub->add_flag("--resume", r.resume, "Go on with results that are there, keeping every finished row");
+  sub->add_flag("--quick", r.quick, "A smoke test: fewer and smaller sizes, fewer samples");
+  sub->add_flag("--full", r.full, "Also calls that take longer than the experiment's limit");
+  auto* dry = sub->add_flag("--dry-run", r.dry_run, "Only count the points and estimate the time");
+  sub->add_flag("--profile", r.profile, "One bare call of each point inside an NVTX range, for ncu; writes nothing")
+      ->excludes(dry);
+  sub->add_option("--min-samples", r.min_samples, "Samples of each point, at least")->type_name("N");
+  sub->add_option("--max-samples", r.max_samples, "Samples of each point, at most")->type_name("N");
+  sub->add_option("--confidence", r.confidence, "Of the intervals, as 0.95")->type_name("P");
+  auto* json = sub->add_flag("--json", options->json, "Also print each row as a line of JSON");
+  sub->add_flag("--csv", options->csv, "Also print the rows as CSV")->excludes(json);
+  sub->add_flag("--quiet", options->quiet, "No progress and no summary");
+  return {sub, [options] { return run(*options); }};
+}
+
+}  // namespace reductio::cli

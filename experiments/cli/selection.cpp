@@ -1,0 +1,107 @@
+#include "experiments/cli/selection.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/parse.h"
+#include "experiments/cli/terminal.h"
+
+namespace reductio::cli {
+namespace {
+
+/// What the variants that have setting `key` allow: one line for all if they agree, else each with an example.
+std::string allowed(const std::vector<const Variant*>& chosen, const std::string& key) {
+  std::vector<std::pair<std::string, std::string>> kinds;  // description, first variant that has it
+  for (const Variant* v : chosen)
+    for (const Tunable& t : v->tunables)
+      if (t.name == key && std::none_of(kinds.begin(), kinds.end(), [&](auto& k) { return k.first == t.describe(); }))
+        kinds.emplace_back(t.describe(), v->id);
+  if (kinds.size() == 1) return kinds.front().first;
+  std::vector<std::string> out;
+  for (const auto& [text, id] : kinds) out.push_back(id + ": " + text);
+  return join(out, "; ");
+}
+
+}  // namespace
+
+void SelectionOptions::add_variants(CLI::App& app) {
+  app.add_option("--variants", variants, "Only variants whose id contains a match of this regular expression")
+      ->type_name("REGEX");
+}
+
+void SelectionOptions::add_types(CLI::App& app) {
+  app.add_option("--types", types, "Element types: i32,f32,f64")->type_name("LIST");
+  app.add_option("--operations", operations, "Operations: sum,sum_of_squares")->type_name("LIST");
+}
+
+void SelectionOptions::add_sizes(CLI::App& app) {
+  app.add_option("--sizes", sizes,
+                 "Numbers of elements: 1000,2^20 or 2^10:2^30 (doubling), A:B:*F (times F), A:B:S (plus S)")
+      ->type_name("LIST");
+}
+
+void SelectionOptions::add_settings(CLI::App& app) {
+  app.add_option("--set", settings, "Settings of the variants that have them: block=256,granularity=16")
+      ->type_name("NAME=VALUE,...");
+  app.add_option("--seed", seed, "Seed of the data and of every random order")->capture_default_str();
+}
+
+void SelectionOptions::add_device(CLI::App& app) {
+  app.add_option("--device", device, "Where to run: cuda (a GPU), sim (the simulated GPU) or cpu")->type_name("DEVICE");
+  app.add_option("--gpu", gpu, "Which GPU: its index, or its UUID as 'nvidia-smi -L' prints it")
+      ->type_name("INDEX|UUID");
+}
+
+std::vector<const Variant*> SelectionOptions::chosen() const { return select_variants(variants); }
+
+Selection SelectionOptions::parse() const {
+  Selection out;
+  out.variants_regex = variants;
+  if (!types.empty()) out.types = parse_list(types, parse_type);
+  if (!operations.empty()) out.operations = parse_list(operations, parse_operation);
+  if (!sizes.empty()) out.sizes = parse_sizes(sizes);
+  if (!settings.empty()) out.settings = parse_assignments(settings);
+  if (!device.empty()) out.device = parse_device(device);
+  out.seed = seed;
+  if (!gpu.empty() && out.device && *out.device != DeviceKind::cuda)
+    throw UsageError("--gpu picks a GPU, but --device is " + device + "; leave one of them out");
+  check_settings(chosen(), out.settings);
+  return out;
+}
+
+void check_settings(const std::vector<const Variant*>& chosen,
+                    const std::vector<std::pair<std::string, std::string>>& settings) {
+  std::set<std::string> known;
+  for (const Variant* v : chosen)
+    for (const Tunable& t : v->tunables) known.insert(t.name);
+  const std::vector<std::string> names(known.begin(), known.end());
+  for (const auto& [key, value] : settings) {
+    if (!known.contains(key)) {
+      const std::string near = nearest(key, names);
+      throw UsageError("no selected variant has a setting '" + key + "'" +
+                       (near.empty() ? "" : "; did you mean '" + near + "'?") +
+                       (names.empty() ? " (they have none)" : " (they have: " + join(names, ", ") + ")"));
+    }
+    const bool some = std::any_of(chosen.begin(), chosen.end(), [&](const Variant* v) {
+      return std::any_of(v->tunables.begin(), v->tunables.end(),
+                         [&](const Tunable& t) { return t.name == key && t.allows(value); });
+    });
+    if (!some)
+      throw UsageError("no selected variant allows " + key + "=" + value + "; allowed: " + allowed(chosen, key));
+  }
+}
+
+NoGpu with_advice(const NoGpu& e) {
+  return NoGpu(std::string(e.what()) +
+               "; without a GPU: '--device sim' verifies, '--device cpu' and experiment 'cpu' time the CPU");
+}
+
+std::unique_ptr<Backend> open_or_advise(DeviceKind kind, const std::string& gpu) {
+  try {
+    return open_backend(kind, gpu);
+  } catch (const NoGpu& e) {
+    throw with_advice(e);
+  }
+}
+
+}  // namespace reductio::cli

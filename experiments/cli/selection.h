@@ -1,0 +1,49 @@
+#pragma once
+/// The options by which several subcommands select variants, problems and a device.
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/variant.h"
+#include "device/backend.h"
+#include "measure/experiment.h"
+
+namespace reductio::cli {
+
+struct SelectionOptions {
+  std::string variants, types, operations, sizes, settings, device, gpu;
+  std::uint64_t seed = 1;
+
+  void add_variants(CLI::App&);  ///< --variants
+  void add_types(CLI::App&);     ///< --types, --operations
+  void add_sizes(CLI::App&);     ///< --sizes
+  void add_settings(CLI::App&);  ///< --set, --seed
+  void add_device(CLI::App&);    ///< --device, --gpu
+
+  /// The options parsed and checked against each other and against what is registered. Throws UsageError.
+  Selection parse() const;
+  /// Variants by --variants, all without it. Throws UsageError.
+  std::vector<const Variant*> chosen() const;
+};
+
+/// Throws UsageError unless every setting is one that some of `chosen` has, with a value that it allows.
+void check_settings(const std::vector<const Variant*>& chosen,
+                    const std::vector<std::pair<std::string, std::string>>& settings);
+
+/// The same error, that also says what works on a machine with no GPU.
+NoGpu with_advice(const NoGpu&);
+/// open_backend() with that advice.
+std::unique_ptr<Backend> open_or_advise(DeviceKind, const std::string& gpu);
+
+/// "i32,f32" by `parse`, in the order given, each once.
+template <class T>
+std::vector<T> parse_list(const std::string& text, T (*parse)(std::string_view)) {
+  std::vector<T> out;
+  for (const auto& word : CLI::detail::split(text, ','))
+    if (const T value = parse(word); std::find(out.begin(), out.end(), value) == out.end()) out.push_back(value);
+  return out;
+}
+
+}  // namespace reductio::cli

@@ -1,0 +1,60 @@
+#pragma once
+/// What a person sees: colour, tables, progress. Nothing here changes what a script reads from --csv or --json.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reductio::cli {
+
+bool is_terminal(std::FILE*);
+/// Only on a terminal that can, and never where NO_COLOR is set (https://no-color.org).
+bool has_colour(std::FILE*);
+
+enum class Ink { bold, dim, red, green, yellow };
+/// `text` in that ink where `stream` has colour, else as it is.
+std::string ink(Ink, std::string_view text, std::FILE* stream = stdout);
+
+/// "2^20", "1000", "2^24-1": the shortest usual way to write a number of elements; reads back by parse_size().
+std::string show_size(std::size_t n);
+/// "850 ns", "1.25 ms", "3 min 20 s".
+std::string show_seconds(double);
+/// "4 B", "60.0 MiB".
+std::string show_bytes(std::size_t);
+/// The items separated by `separator`.
+std::string join(const std::vector<std::string>& items, std::string_view separator);
+
+/// A table with columns as wide as they need; on a terminal the last column folds at the terminal's edge.
+class Table {
+ public:
+  explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
+  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void print(std::FILE* stream = stdout) const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;
+};
+
+/// One line on stderr that says how far the work is and how long the rest will take. Shows nothing where stderr is no
+/// terminal or `quiet` is set.
+class Progress {
+ public:
+  explicit Progress(bool quiet);
+  ~Progress() { clear(); }
+  /// Without `remaining_s` the rest is estimated from what is done; a negative one is not shown.
+  void show(std::size_t done, std::size_t total, std::string_view current, std::optional<double> remaining_s = {});
+  /// Removes the line, so that something else can be printed.
+  void clear();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  bool on_;
+  bool shown_ = false;
+  Clock::time_point start_ = Clock::now(), last_{};
+};
+
+}  // namespace reductio::cli

@@ -1,0 +1,176 @@
+#include "experiments/cli/warnings.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <thread>
+
+namespace reductio::cli {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+#else
+constexpr bool sanitized = false;
+#endif
+
+#ifdef NDEBUG
+constexpr bool debug = false;
+#else
+constexpr bool debug = true;
+#endif
+
+/// What of NVML is used here. The header is part of the CUDA toolkit's optional packages, so the few names are declared
+/// by hand; all functions return 0 on success.
+class Nvml {
+ public:
+  using Device = void*;
+  struct Utilization {
+    unsigned gpu, memory;
+  };
+
+  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
+    ready_ = library_ && load(init_, "nvmlInit_v2") && load(shutdown_, "nvmlShutdown") &&
+             load(count_, "nvmlDeviceGetCount_v2") && load(handle_, "nvmlDeviceGetHandleByIndex_v2") &&
+             load(uuid_, "nvmlDeviceGetUUID") && init_() == 0;
+    // Not in every driver, nor on every GPU: what cannot be asked is not reported.
+    if (ready_) {
+      load(utilization_, "nvmlDeviceGetUtilizationRates");
+      load(processes_, "nvmlDeviceGetComputeRunningProcesses_v3");
+      load(mig_, "nvmlDeviceGetMigMode");
+    }
+  }
+  ~Nvml() {
+    if (ready_) shutdown_();
+    if (library_) dlclose(library_);
+  }
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  std::vector<GpuUse> all() const {
+    std::vector<GpuUse> out;
+    unsigned count = 0;
+    if (!ready_ || count_(&count) != 0) return out;
+    for (unsigned i = 0; i < count; ++i) {
+      Device device = nullptr;
+      std::array<char, 96> uuid{};
+      if (handle_(i, &device) != 0 || uuid_(device, uuid.data(), uuid.size()) != 0) continue;
+      GpuUse use{.uuid = uuid.data()};
+      if (Utilization rates{}; utilization_ && utilization_(device, &rates) == 0) use.utilization_percent = rates.gpu;
+      // Without room for the list it only counts, and calls the room insufficient.
+      if (unsigned processes = 0; processes_ && (processes_(device, &processes, nullptr), true))
+        use.processes = processes;
+      if (unsigned now = 0, pending = 0; mig_ && mig_(device, &now, &pending) == 0) use.mig = now == 1;
+      out.push_back(std::move(use));
+    }
+    return out;
+  }
+
+ private:
+  template <class F>
+  bool load(F*& function, const char* symbol) {
+    function = reinterpret_cast<F*>(dlsym(library_, symbol));
+    return function != nullptr;
+  }
+
+  void* library_;
+  bool ready_ = false;
+  int (*init_)() = nullptr;
+  int (*shutdown_)() = nullptr;
+  int (*count_)(unsigned*) = nullptr;
+  int (*handle_)(unsigned, Device*) = nullptr;
+  int (*uuid_)(Device, char*, unsigned) = nullptr;
+  int (*utilization_)(Device, Utilization*) = nullptr;
+  int (*processes_)(Device, unsigned*, void*) = nullptr;
+  int (*mig_)(Device, unsigned*, unsigned*) = nullptr;
+};
+
+/// The tool that is attached to this process, by the variables that it sets and the libraries that it injects.
+std::optional<std::string> profiler() {
+  for (const char* variable : {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH", "NV_COMPUTE_PROFILER_PERFWORKS_DIR",
+                               "NV_SANITIZER_INJECTION_PORT_BASE", "COMPUTE_PROFILE"})
+    if (const char* value = std::getenv(variable); value && *value) return fmt::format("{} is set", variable);
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);)
+    for (const char* library :
+         {"libsanitizer-collection", "libcuda-injection", "libToolsInjection", "libTreeLauncher", "libnvperf_target"})
+      if (line.find(library) != std::string::npos) return fmt::format("{} is loaded", library);
+  return std::nullopt;
+}
+
+struct CpuTime {
+  double busy = 0, all = 0;
+};
+
+CpuTime cpu_time() {
+  std::ifstream stat("/proc/stat");
+  std::string line, label;
+  if (!std::getline(stat, line)) return {};
+  std::istringstream cells(line);
+  cells >> label;
+  CpuTime out;
+  double ticks = 0;
+  for (int i = 0; i < 8 && cells >> ticks; ++i) {  // user nice system idle iowait irq softirq steal
+    out.all += ticks;
+    if (i != 3 && i != 4) out.busy += ticks;
+  }
+  return out;
+}
+
+/// The share of all cores' time that others take, watched for a moment in which this program does nothing.
+double cpu_busy() {
+  const CpuTime before = cpu_time();
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  const CpuTime after = cpu_time();
+  return after.all > before.all ? (after.busy - before.busy) / (after.all - before.all) : 0;
+}
+
+}  // namespace
+
+std::vector<GpuUse> gpus_in_use() { return Nvml().all(); }
+
+std::vector<std::string> misleading(DeviceKind device, const std::string& gpu_uuid, const std::vector<GpuUse>& before) {
+  std::vector<std::string> out;
+  if (device == DeviceKind::sim) return out;  // it reports no times
+  if (debug) out.push_back("this is a debug build: its times mislead; configure with -DCMAKE_BUILD_TYPE=Release");
+  if (sanitized) out.push_back("this is a sanitizer build: its times mislead; configure with -DREDUCTIO_SANITIZE=OFF");
+  if (device == DeviceKind::cpu) {
+    if (const double busy = cpu_busy(); busy > 0.2)
+      out.push_back(fmt::format("the CPU is busy ({:.0f} % in use by others): times will be too long", 100 * busy));
+    return out;
+  }
+  if (const auto tool = profiler())
+    out.push_back("a profiler or checker is attached (" + *tool + "): times mislead; use --profile for one bare call");
+  // An instance of a divided GPU has a UUID of its own, which the list of whole GPUs does not hold.
+  bool listed = false, divided = false;
+  for (const GpuUse& gpu : before) {
+    const bool this_one = gpu.uuid == gpu_uuid;
+    listed = listed || this_one;
+    divided = divided || (gpu.mig && this_one);
+    if (this_one && gpu.processes > 0)
+      out.push_back(fmt::format("the GPU is shared with {} other process{}: times may be too long", gpu.processes,
+                                gpu.processes == 1 ? "" : "es"));
+    if (this_one && gpu.utilization_percent > 5)
+      out.push_back(
+          fmt::format("the GPU is busy ({} % in use by others): times will be too long", gpu.utilization_percent));
+  }
+  for (const GpuUse& gpu : before) divided = divided || (gpu.mig && !listed);
+  if (divided)
+    out.push_back("the GPU is divided (MIG): times of a part of it do not compare with those of a whole one");
+  return out;
+}
+
+}  // namespace reductio::cli

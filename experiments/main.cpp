@@ -1,0 +1,93 @@
+/// The program: reads the command line, runs one subcommand, and turns errors into one line and an exit code.
+
+#include <fmt/format.h>
+
+#include <exception>
+
+#include "core/error.h"
+#include "core/variant.h"
+#include "experiments/cli/commands.h"
+#include "measure/machine.h"
+
+namespace {
+
+using namespace reductio;
+using namespace reductio::cli;
+
+/// "; did you mean 'X'?" or where to look.
+std::string hint(const std::string& word, const std::vector<std::string>& known, const std::string& help) {
+  const std::string near = nearest(word, known);
+  return near.empty() ? "; see '" + help + "'" : "; did you mean '" + near + "'?";
+}
+
+/// CLI11 only says which arguments were left over. Throws the UsageError that says what to do about the first.
+void reject_leftovers(const CLI::App& app, const std::string& help) {
+  const auto left = app.remaining();
+  if (left.empty()) return;
+  const std::string word = left.front().substr(0, left.front().find('='));
+  if (word.starts_with("-")) {
+    std::vector<std::string> options;
+    for (const CLI::Option* option : app.get_options())
+      for (const auto& name : option->get_lnames()) options.push_back("--" + name);
+    throw UsageError("unknown option '" + word + "'" + hint(word, options, help));
+  }
+  if (app.get_parent()) throw UsageError("unexpected argument '" + word + "'; see '" + help + "'");
+  std::vector<std::string> subcommands;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    subcommands.push_back(sub->get_name());
+  throw UsageError("unknown subcommand '" + word + "'" + hint(word, subcommands, help));
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("reductio: how fast can a GPU add up an array? Hand-written reductions beside Thrust and CUB.",
+               "reductio");
+  app.footer(
+      "Exit codes: 0 fine, 1 wrong usage or an error, 2 verification failed, 77 no GPU where one was demanded.\n"
+      "Examples:\n"
+      "  reductio list\n"
+      "  reductio verify --variants '^twopass/' --device sim\n"
+      "  reductio run comparison --types f32 --sizes 2^20:2^28 --out results");
+  app.set_version_flag("--version", "reductio " + version_text(),
+                       "Show the version and the revision that it was built from");
+  app.allow_extras();  // so that this program, not CLI11, tells what is unknown and what was perhaps meant
+
+  std::vector<Command> commands = {add_list(app), add_info(app), add_verify(app), add_run(app, {argv, argv + argc}),
+                                   add_new(app)};
+  for (Command& command : commands) command.app->allow_extras();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help and --version
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    throw UsageError(e.what());
+  }
+  reject_leftovers(app, "reductio --help");
+  for (const Command& command : commands) {
+    if (!*command.app) continue;
+    reject_leftovers(*command.app, "reductio " + command.app->get_name() + " --help");
+    return command.run();
+  }
+  throw UsageError("name a subcommand: list, info, verify, run or new; see 'reductio --help'");
+}
+
+/// Errors are one line whatever they quote, so that scripts and people find the end of it.
+void complain(std::string text) {
+  for (char& c : text)
+    if (c == '\n' || c == '\r') c = ' ';
+  std::fflush(stdout);
+  fmt::print(stderr, "reductio: {}\n", text);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const NoGpu& e) {
+    complain(e.what());
+    return exit_no_gpu;
+  } catch (const std::exception& e) {  // UsageError, Refused, DeviceError, and what the standard library throws
+    complain(e.what());
+    return exit_error;
+  }
+}
