@@ -1,0 +1,58 @@
+"""The list of variants that opens a kernel file is the list that the file registers; no header drifts from the code."""
+
+import pathlib
+import re
+
+from source import files, opening_comment, without_comments
+
+ID = r"[a-z0-9-]+/[a-z0-9-]+"
+
+
+def listed(text: str) -> list[str]:
+    """The ids of an opening comment: lines `///   id   its idea`, or one line `/// Variants: id, id`."""
+    found = []
+    for line in opening_comment(text).splitlines():
+        if match := re.match(rf"///\s{{2,}}({ID})(?=\s\s|\s*$)", line):
+            found.append(match.group(1))
+        elif match := re.match(r"/// Variants?:(.*)", line):
+            found += re.findall(ID, match.group(1))
+    return found
+
+
+def registered(text: str) -> list[str]:
+    """The ids of the code: string literals of their form."""
+    return re.findall(rf'"({ID})"', without_comments(text))
+
+
+def violations(root: pathlib.Path) -> list[str]:
+    found = []
+    owner = {}
+    for path in files(root / "src" / "kernels", "*.cu"):
+        where, text = path.relative_to(root), path.read_text()
+        said, does = listed(text), registered(text)
+        if not does:
+            found.append(f"{where}: registers no variant")
+        for variant in sorted(set(does) - set(said)):
+            found.append(f"{where}: registers {variant}, which its opening list does not name")
+        for variant in sorted(set(said) - set(does)):
+            found.append(f"{where}: its opening list names {variant}, which it does not register")
+        for variant in sorted({v for v in said if said.count(v) > 1}):
+            found.append(f"{where}: its opening list names {variant} twice")
+        for variant in does:
+            if owner.setdefault(variant, where) != where:
+                found.append(f"{where}: {variant} is registered in {owner[variant]} too")
+    return found
+
+
+PLANTED = [
+    {"src/kernels/a.cu": '/// a\n///\n///   a/x  one\n\nRegister r({.id = "a/x"}), s({.id = "a/y"});\n'},
+    {"src/kernels/a.cu": '///   a/x  one\n///   a/y  two\n\nRegister r({.id = "a/x"});\n'},
+    {"src/kernels/a.cu": '///   a/x  one\n///   a/x  again\n\nRegister r({.id = "a/x"});\n'},
+    {"src/kernels/a.cu": "///   a/x  one\n\nint x;  // \"a/x\"\n"},
+    {"src/kernels/a.cu": '/// Variants: a/x\nr("a/x");\n', "src/kernels/b.cu": '/// Variants: a/x\nr("a/x");\n'},
+]
+CLEAN = [
+    {"src/kernels/a.cu": '/// a: this and/or that\n///\n///   a/x  one, before b/z\n///   a/y\n\nr("a/x"); r("a/y");\n'},
+    {"src/kernels/a.cu": '/// Variants: a/x, a/y\n///   build/bin/reductio verify\n#include "device/device.h"\n'
+                         'r("a/x"); r("a/y");\n'},
+]
