@@ -41,7 +41,7 @@ struct Row {
   std::string result, result2;                 ///< as text that reads back exactly
   std::optional<double> abs_error, error_bound;
   Status status = Status::ok;
-  std::string reason;  ///< empty if ok
+  std::string reason;  ///< why it is not ok; for ok rows, what a reader of the interval must know
 
   /// Input bytes, counted once, over the median; nothing where there is no time.
   std::optional<double> bandwidth_bytes_per_s() const;

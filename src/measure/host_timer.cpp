@@ -1,0 +1,121 @@
+/// Timers without a GPU: a steady clock for CPUs, and none at all for the simulated device.
+
+#include <algorithm>
+#include <cstring>
+
+#include "measure/timer.h"
+
+namespace reductio {
+namespace {
+
+class EmptyPlan final : public Plan {
+ public:
+  PlanInfo info() const override { return {}; }
+  void enqueue(void*, void*, Stream) override {}
+};
+
+/// What both have in common: preparing a call, and running it to its result.
+class PlainTimer : public Timer {
+ public:
+  explicit PlainTimer(Backend& backend) : backend_(backend), stream_(backend.create_stream()) {}
+  ~PlainTimer() override { backend_.destroy_stream(stream_); }
+  PlainTimer(const PlainTimer&) = delete;
+
+  double run(const Call& c) override {
+    prepare(c);
+    const double start = host_now();
+    complete(c);
+    return host_now() - start;
+  }
+
+ protected:
+  void prepare(const Call& c) {
+    if (c.pristine) backend_.copy_within(c.in, c.pristine, c.input_bytes, stream_);
+    poison(c);
+  }
+  void poison(const Call& c) {
+    if (c.out) backend_.fill(c.out, 0xFF, c.result_bytes, stream_);
+    backend_.synchronize(stream_);
+    if (c.result) std::memset(c.result, 0xFF, c.result_bytes);
+  }
+  void complete(const Call& c) {
+    c.plan->enqueue(c.in, c.out, stream_);
+    if (c.info.result != Result::on_device) c.plan->finish(c.result, stream_);
+    else if (c.out) backend_.copy_out(c.result, c.out, c.result_bytes, stream_);
+    else backend_.synchronize(stream_);
+  }
+
+  Backend& backend_;
+  Stream stream_;
+};
+
+class HostTimer final : public PlainTimer {
+ public:
+  explicit HostTimer(Backend& backend) : PlainTimer(backend), tick_s_(host_tick_s()) {}
+
+  std::string refusal(TimingMode mode, CacheState) const override {
+    switch (mode) {
+      case TimingMode::end_to_end: return {};
+      case TimingMode::device:
+      case TimingMode::graph: return "a CPU has no clock of its own; timed end to end";
+      case TimingMode::clock:
+      case TimingMode::globaltimer: return "a CPU takes no clock readings";
+    }
+    return "unknown timing mode";
+  }
+
+  Sample sample(const Call& c, TimingMode, CacheState cache) override {
+    const double begin = host_now();
+    prepare(c);
+    if (cache == CacheState::warm) {
+      complete(c);
+      poison(c);
+    } else {
+      flush(cache);
+    }
+    const double start = host_now();
+    complete(c);
+    const double end = host_now();
+    return {.seconds = end - start, .device_part_s = {}, .cycles = {}, .cost_s = end - begin};
+  }
+
+  double tick_s(TimingMode) const override { return tick_s_; }
+  std::unique_ptr<Plan> empty_plan() override { return std::make_unique<EmptyPlan>(); }
+
+ private:
+  /// Writes, and for the clean state then reads, twice the last-level cache.
+  void flush(CacheState cache) {
+    const std::size_t words = 2 * std::max<std::size_t>(backend_.info().l2_bytes, 32u << 20) / sizeof(std::size_t);
+    written_.resize(words);
+    for (auto& w : written_) w += 1;
+    if (cache == CacheState::cold_dirty) return;
+    read_.resize(words, 1);
+    std::size_t sum = 0;
+    for (const auto& w : read_) sum += w;
+    keep_ = sum;
+  }
+
+  double tick_s_;
+  std::vector<std::size_t> written_, read_;
+  volatile std::size_t keep_ = 0;  // so that the reading is not optimised away
+};
+
+class SimTimer final : public PlainTimer {
+ public:
+  using PlainTimer::PlainTimer;
+  bool keeps_time() const override { return false; }
+  std::string refusal(TimingMode mode, CacheState) const override {
+    return mode == TimingMode::graph ? "the simulated device captures no graphs" : "";
+  }
+  Sample sample(const Call& c, TimingMode, CacheState) override {
+    return {.seconds = {}, .device_part_s = {}, .cycles = {}, .cost_s = run(c)};
+  }
+  double tick_s(TimingMode) const override { return 0; }
+};
+
+}  // namespace
+
+std::unique_ptr<Timer> make_host_timer(Backend& backend) { return std::make_unique<HostTimer>(backend); }
+std::unique_ptr<Timer> make_sim_timer(Backend& backend) { return std::make_unique<SimTimer>(backend); }
+
+}  // namespace reductio

@@ -1,0 +1,26 @@
+#pragma once
+/// Clocks, temperature, power and throttling through NVML, which is loaded when first asked: the program starts
+/// without it. Only reads; nothing here changes a setting of the card.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace reductio {
+
+struct GpuState {
+  std::optional<double> sm_clock_hz, memory_clock_hz, temperature_c, power_w;
+  std::optional<std::uint64_t> throttle_reasons;  ///< NVML's bits, as throttle_text() names them
+};
+
+/// The kernel driver's version, "580.159.03"; empty where NVML is absent.
+std::string nvml_driver_version();
+
+/// The state of the GPU with this UUID ("GPU-..."); nothing where NVML or the GPU is absent.
+std::optional<GpuState> gpu_state(const std::string& uuid);
+
+/// "power cap, thermal (software)"; "none" for no bits. Idle counts as none.
+std::string throttle_text(std::uint64_t reasons);
+
+}  // namespace reductio

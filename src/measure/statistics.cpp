@@ -1,0 +1,64 @@
+#include "measure/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "core/error.h"
+
+namespace reductio {
+namespace {
+
+std::vector<double> sorted(std::span<const double> samples) {
+  if (samples.empty()) throw UsageError("statistics of no samples");
+  std::vector<double> s(samples.begin(), samples.end());
+  std::sort(s.begin(), s.end());
+  return s;
+}
+
+/// P(B <= k) for B binomial(n, 1/2). Summed from logarithms, so that 2^-n does not underflow for thousands of samples.
+double binomial_at_most(std::size_t n, std::size_t k) {
+  double sum = 0;
+  for (std::size_t i = 0; i <= k; ++i)
+    sum += std::exp(std::lgamma(n + 1.0) - std::lgamma(i + 1.0) - std::lgamma(n - i + 1.0) - n * std::log(2.0));
+  return sum;
+}
+
+}  // namespace
+
+double median(std::span<const double> samples) {
+  const auto s = sorted(samples);
+  const std::size_t n = s.size();
+  return n % 2 ? s[n / 2] : s[n / 2 - 1] + (s[n / 2] - s[n / 2 - 1]) / 2;
+}
+
+double quantile(std::span<const double> samples, double p) {
+  const auto s = sorted(samples);
+  const double rank = std::ceil(p * static_cast<double>(s.size()) - 1e-9);
+  return s[static_cast<std::size_t>(std::clamp(rank, 1.0, static_cast<double>(s.size()))) - 1];
+}
+
+MedianInterval median_interval(std::span<const double> samples, double confidence) {
+  if (!(confidence > 0 && confidence < 1)) throw UsageError("a confidence level lies between 0 and 1, exclusive");
+  const auto s = sorted(samples);
+  const std::size_t n = s.size();
+  const auto coverage = [&](std::size_t k) { return 1 - 2 * binomial_at_most(n, k - 1); };  // of x(k)..x(n+1-k)
+  std::size_t k = 1;
+  while (2 * (k + 1) <= n && coverage(k + 1) >= confidence) ++k;
+  const double covered = std::max(0.0, coverage(k));  // one sample covers nothing
+  return {{s[k - 1], s[n - k]}, covered, covered >= confidence};
+}
+
+std::size_t fewest_samples(double confidence) {
+  std::size_t n = 1;
+  while (1 - std::exp2(1.0 - static_cast<double>(n)) < confidence) ++n;
+  return n;
+}
+
+Interval no_narrower_than(Interval i, double value, double tick) {
+  const double lacking = tick - (i.high - i.low);
+  if (lacking <= 0) return i;
+  return {std::min(i.low, value - tick / 2), std::max(i.high, value + tick / 2)};
+}
+
+}  // namespace reductio

@@ -1,0 +1,36 @@
+#pragma once
+/// Summaries of timing samples. No normality is assumed: medians, order statistics, the exact binomial distribution.
+
+#include <cstddef>
+#include <span>
+
+namespace reductio {
+
+struct Interval {
+  double low = 0, high = 0;
+};
+
+/// The middle value; the mean of the two middle ones for an even count. `samples` must not be empty.
+double median(std::span<const double> samples);
+
+/// The smallest value that at least a share p of the samples does not exceed (nearest rank). 0 < p <= 1.
+double quantile(std::span<const double> samples, double p);
+
+/// A confidence interval of the median by order statistics.
+struct MedianInterval {
+  Interval interval;
+  double confidence = 0;  ///< the exact coverage for a continuous distribution: at least what was asked for, if `enough`
+  bool enough = false;    ///< false: too few samples for this confidence, the interval is min..max and covers less
+};
+
+/// The narrowest symmetric pair of order statistics x(k), x(n+1-k) that covers the median of any continuous
+/// distribution with at least `confidence`: P(k <= B <= n-k) for B binomial(n, 1/2). 0 < confidence < 1.
+MedianInterval median_interval(std::span<const double> samples, double confidence);
+
+/// The fewest samples whose min..max covers the median with `confidence`: 6 for 0.95, 8 for 0.99.
+std::size_t fewest_samples(double confidence);
+
+/// The interval widened about `value` so that it is no narrower than one tick of the clock that measured it.
+Interval no_narrower_than(Interval, double value, double tick);
+
+}  // namespace reductio

@@ -1,0 +1,52 @@
+#include "measure/timer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+namespace reductio {
+
+std::string timing_refusal(const Variant& v, Result result, TimingMode mode, CacheState cache) {
+  if (v.consumes_input) {
+    if (mode == TimingMode::graph)
+      return "overwrites its input, which a graph of many calls cannot restore in between";
+    if (cache == CacheState::warm) return "overwrites its input: restoring it decides what the cache holds";
+  }
+  switch (mode) {
+    case TimingMode::device:
+    case TimingMode::graph:
+      if (result == Result::host_part) return "finishes on the host; timed end to end";
+      if (result == Result::on_host) return "blocks until its result is on the host; timed end to end";
+      return {};
+    case TimingMode::end_to_end: return {};
+    case TimingMode::clock: return v.reads_clock ? "" : "its kernels do not read the clock";
+    case TimingMode::globaltimer: return "its kernels do not read the GPU's global timer";
+  }
+  return "unknown timing mode";
+}
+
+std::unique_ptr<Timer> make_timer(Backend& backend) {
+  switch (backend.info().kind) {
+    case DeviceKind::cuda: return make_cuda_timer(backend);
+    case DeviceKind::sim: return make_sim_timer(backend);
+    case DeviceKind::cpu: return make_host_timer(backend);
+  }
+  throw DeviceError("unknown device");
+}
+
+double host_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double host_tick_s() {
+  double tick = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < 200; ++i) {
+    const double start = host_now();
+    double now = start;
+    while (now == start) now = host_now();
+    tick = std::min(tick, now - start);
+  }
+  return tick;
+}
+
+}  // namespace reductio

@@ -1,0 +1,108 @@
+#pragma once
+/// A timer takes one sample: it brings the cache into a stated state, runs one call of one plan and says how long it
+/// took. What surrounds a sample (rounds, order, statistics) is the sampler's; a scripted timer stands in for the
+/// hardware in tests.
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "device/backend.h"
+#include "measure/experiment.h"
+
+namespace reductio {
+
+/// One call that can be repeated: a plan and the memory it works on.
+struct Call {
+  Plan* plan = nullptr;
+  PlanInfo info{};
+  void* in = nullptr;               ///< the input, in device memory; consumed if `pristine` is set
+  const void* pristine = nullptr;   ///< where a consumed input is restored from before each call, untimed
+  std::size_t input_bytes = 0;
+  void* out = nullptr;              ///< one accumulator in device memory
+  std::size_t result_bytes = 0;     ///< of one accumulator; at most 16
+  void* result = nullptr;           ///< one accumulator in host memory: every call leaves its value here
+};
+
+struct Sample {
+  std::optional<double> seconds;        ///< nothing where the device keeps no time, and in the clock modes
+  std::optional<double> device_part_s;  ///< end to end, plans that finish on the host
+  std::optional<double> cycles;         ///< the kernel's own reading
+  double cost_s = 0;                    ///< wall-clock time that taking this sample cost, everything included
+};
+
+/// No result within the timer's patience: the device is still busy, so nothing after it can be measured.
+struct CallTimeout : DeviceError {
+  using DeviceError::DeviceError;
+};
+
+/// A call that bounds others, made by the timer: a kernel that only reads the input, or an empty one.
+struct ReferencePlan {
+  std::string name;
+  std::unique_ptr<Plan> plan;
+};
+
+/// What a flush of the cache does, measured: the time to read a quarter of the cache in each state.
+struct CacheProbe {
+  std::size_t bytes = 0;
+  double warm_s = 0, cold_clean_s = 0, cold_dirty_s = 0;
+};
+
+class Timer {
+ public:
+  virtual ~Timer() = default;
+
+  /// False for the simulated device: its samples carry no times, and one of each point is enough.
+  virtual bool keeps_time() const { return true; }
+
+  /// Why this timer cannot take this mode in this state, whatever the plan; empty if it can.
+  virtual std::string refusal(TimingMode, CacheState) const = 0;
+
+  /// One plain call, result included: restores, poisons, runs, waits. Wall-clock seconds from call to result.
+  /// Throws CallTimeout when there is none after `patience_s`.
+  virtual double run(const Call&) = 0;
+
+  /// One sample. The result is poisoned before the call, and the call's value is in `call.result` after it, outside
+  /// the timed interval where the mode is not end to end. The caller has asked both refusals before.
+  virtual Sample sample(const Call&, TimingMode, CacheState) = 0;
+
+  /// The least difference of two readings of the clock behind this mode.
+  virtual double tick_s(TimingMode) const = 0;
+
+  /// An empty call, whose time is the cost of launching; nothing where there is no such thing.
+  virtual std::unique_ptr<Plan> empty_plan() { return nullptr; }
+
+  /// Kernels that read `bytes` bytes and do nothing else, for the ceiling of this mode; empty where there is none.
+  virtual std::vector<ReferencePlan> read_plans(std::size_t /*bytes*/, TimingMode) { return {}; }
+
+  virtual std::optional<CacheProbe> probe_cache() { return std::nullopt; }
+
+  /// Forgets what it kept for a plan (a captured graph). Called before the plan goes.
+  virtual void forget(const Plan*) {}
+
+  /// Runs `body` inside a named range that profilers can filter by.
+  virtual void in_range(const std::string& /*name*/, const std::function<void()>& body) { body(); }
+
+  double patience_s = 60;
+};
+
+/// Why a plan of this kind cannot be timed in this way by any timer; empty if it can.
+std::string timing_refusal(const Variant&, Result, TimingMode, CacheState);
+
+/// The timer of a backend.
+std::unique_ptr<Timer> make_timer(Backend&);
+
+std::unique_ptr<Timer> make_host_timer(Backend&);  ///< host_timer.cpp: a steady clock, for CPUs
+std::unique_ptr<Timer> make_sim_timer(Backend&);   ///< host_timer.cpp: runs calls, keeps no time
+std::unique_ptr<Timer> make_cuda_timer(Backend&);  ///< cuda_timer.cu, or its stub without CUDA
+
+/// Seconds of the host's steady clock, and the least difference of two readings of it.
+double host_now();
+double host_tick_s();
+
+}  // namespace reductio
