@@ -1,0 +1,166 @@
+#include "core/dataset.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "core/error.h"
+#include "core/reference.h"
+
+namespace reductio {
+namespace {
+
+template <class T>
+std::vector<T> values(const std::vector<std::byte>& bytes) {
+  std::vector<T> out(bytes.size() / sizeof(T));
+  if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
+  return out;
+}
+
+TEST(Dataset, the_period_is_a_prime_near_2_to_the_20) {
+  for (std::size_t d = 2; d * d <= dataset_period; ++d) ASSERT_NE(dataset_period % d, 0u) << d;
+  EXPECT_NEAR(static_cast<double>(dataset_period), 0x1p20, 100);
+}
+
+TEST(Dataset, sizes_seeds_and_repeatability) {
+  for (const ElementType type : all_types())
+    for (const auto dataset : dataset_names(type))
+      for (const std::size_t n : {0ul, 1ul, 2ul, 3ul, 1000ul, 1ul << 22}) {
+        const auto tile = make_tile(dataset, type, n, 3);
+        EXPECT_EQ(tile.size(), std::min(n, dataset_period) * size_of(type)) << dataset << ' ' << n;
+        EXPECT_EQ(tile, make_tile(dataset, type, n, 3)) << dataset << ' ' << n;
+        if (n >= 1000 && dataset != "alternating") {
+          EXPECT_NE(tile, make_tile(dataset, type, n, 4)) << dataset << ' ' << n;
+        }
+      }
+}
+
+TEST(Dataset, unknown_names_are_refused_with_the_known_ones) {
+  try {
+    make_tile("ill-conditioned", ElementType::i32, 10, 1);
+    FAIL();
+  } catch (const UsageError& e) {
+    EXPECT_STREQ(e.what(), "unknown dataset 'ill-conditioned' for i32; known: random, exact, alternating");
+  }
+}
+
+class ExactDataset : public testing::TestWithParam<std::size_t> {};
+
+TEST_P(ExactDataset, is_exact_in_any_order_for_sum_and_squares) {
+  const std::size_t n = GetParam();
+  for (const ElementType type : {ElementType::f32, ElementType::f64})
+    for (const std::uint64_t seed : {1, 2}) {
+      const auto tile = make_tile("exact", type, n, seed);
+      for (const Operation op : all_operations()) {
+        const Reference r = reference(op, type, tile, n);
+        EXPECT_TRUE(r.exact_in_any_order) << name(type) << ' ' << name(op) << " seed " << seed;
+        EXPECT_LT(r.sum_of_magnitudes, type == ElementType::f32 ? 0x1p24 : 0x1p53);
+      }
+    }
+}
+INSTANTIATE_TEST_SUITE_P(sizes, ExactDataset,
+                         testing::Values(0, 1, 2, 3, 1000, 4096, dataset_period, dataset_period + 1,
+                                         (1u << 24) - 1, 1u << 24, (1u << 24) + 1,
+                                         (1ull << 32) + 1, (1ull << 33)));
+
+TEST(Dataset, exact_leaves_no_element_unseen) {
+  for (const std::size_t n : {1ul, 5ul, 1024ul, 100'000ul, dataset_period, 1ul << 22, 1ul << 23}) {
+    const auto f32 = values<float>(make_tile("exact", ElementType::f32, n, 1));
+    EXPECT_TRUE(std::all_of(f32.begin(), f32.end(), [](float x) { return x > 0; })) << n;
+    const auto f64 = values<double>(make_tile("exact", ElementType::f64, n, 2));
+    EXPECT_TRUE(std::all_of(f64.begin(), f64.end(), [](double x) { return x != 0; })) << n;
+  }
+  // Even seeds hold both signs, and values are varied where n allows it.
+  const auto mixed = values<float>(make_tile("exact", ElementType::f32, 1024, 2));
+  EXPECT_TRUE(std::any_of(mixed.begin(), mixed.end(), [](float x) { return x < 0; }));
+  EXPECT_GT(std::set<float>(mixed.begin(), mixed.end()).size(), 50u);
+}
+
+TEST(Dataset, sparse_exact_data_holds_the_arrays_tail) {
+  const std::size_t n = (std::size_t{1} << 32) + 1;
+  const auto tile = values<float>(make_tile("exact", ElementType::f32, n, 1));
+  for (std::size_t back = 1; back <= 64; ++back) EXPECT_EQ(tile[(n - back) % dataset_period], 1) << back;
+  EXPECT_GT(std::count(tile.begin(), tile.end(), 1.0f), 4000);
+}
+
+TEST(Dataset, random_floats_are_uniform_in_minus_one_to_one) {
+  const auto f32 = values<float>(make_tile("random", ElementType::f32, dataset_period, 1));
+  const auto f64 = values<double>(make_tile("random", ElementType::f64, dataset_period, 1));
+  const auto examine = [](const auto& all) {
+    double sum = 0, squares = 0;
+    for (const double x : all) {
+      ASSERT_GE(x, -1);
+      ASSERT_LT(x, 1);
+      sum += x;
+      squares += x * x;
+    }
+    const double n = static_cast<double>(all.size());
+    EXPECT_LT(std::abs(sum), 4 * std::sqrt(n / 3));
+    EXPECT_NEAR(squares / n, 1.0 / 3, 0.002);
+  };
+  examine(f32);
+  examine(f64);
+}
+
+TEST(Dataset, random_integers_use_all_bits) {
+  std::uint32_t any = 0, all = ~0u;
+  for (const auto x : values<std::uint32_t>(make_tile("random", ElementType::i32, 1000, 1))) any |= x, all &= x;
+  EXPECT_EQ(any, ~0u);
+  EXPECT_EQ(all, 0u);
+}
+
+TEST(Dataset, ill_conditioned_sums_cancel_by_many_orders) {
+  for (const ElementType type : {ElementType::f32, ElementType::f64})
+    for (const std::size_t n : {64ul, 1000ul, 1025ul, 100'000ul, (1ul << 20) + 1, 1ul << 24}) {
+      const auto tile = make_tile("ill-conditioned", type, n, 5);
+      const Reference r = reference(Operation::sum, type, tile, n);
+      EXPECT_TRUE(std::isfinite(r.value));
+      EXPECT_GT(r.sum_of_magnitudes, 1e3 * std::abs(r.value)) << name(type) << ' ' << n;
+      const Reference squares = reference(Operation::sum_of_squares, type, tile, n);
+      EXPECT_TRUE(std::isfinite(squares.value));
+    }
+}
+
+TEST(Dataset, alternating_never_overflows_on_the_way) {
+  for (const std::size_t n : {1ul, 2ul, 1001ul, 1ul << 24, (1ul << 32) + 1}) {
+    // All elements of one sign first, the worst order: n * 2^93 and n * 2^989 are finite.
+    const Reference f32 = reference(Operation::sum, ElementType::f32, make_tile("alternating", ElementType::f32, n, 1), n);
+    EXPECT_LT(f32.sum_of_magnitudes, 0x1p127);
+    const Reference f64 = reference(Operation::sum, ElementType::f64, make_tile("alternating", ElementType::f64, n, 1), n);
+    EXPECT_LT(f64.sum_of_magnitudes, 0x1p1023);
+  }
+  const auto tile = make_tile("alternating", ElementType::f32, 3, 1);
+  EXPECT_EQ(reference(Operation::sum_of_squares, ElementType::f32, tile, 3).value, HUGE_VAL);
+  EXPECT_EQ(values<std::uint32_t>(make_tile("alternating", ElementType::i32, 3, 1)),
+            (std::vector<std::uint32_t>{0x7fffffffu, 0x80000000u, 0x7fffffffu}));
+}
+
+TEST(Dataset, special_values_are_where_they_should_be) {
+  for (const ElementType type : {ElementType::f32, ElementType::f64})
+    for (const std::uint64_t seed : {1, 2, 3, 4})
+      for (const std::size_t n : {2ul, 100ul}) {
+        const auto sum = [&](std::string_view dataset) {
+          return reference(Operation::sum, type, make_tile(dataset, type, n, seed), n).value;
+        };
+        EXPECT_TRUE(std::isinf(sum("infinity")));
+        EXPECT_TRUE(std::isnan(sum("nan")));
+        EXPECT_TRUE(std::isnan(sum("mixed-infinities")));
+        const Reference subnormal = reference(Operation::sum, type, make_tile("subnormal", type, n, seed), n);
+        EXPECT_TRUE(subnormal.exact_in_any_order);
+        EXPECT_NE(subnormal.value, 0);
+        EXPECT_LT(subnormal.sum_of_magnitudes, type == ElementType::f32 ? 0x1p-125 : 0x1p-969);
+      }
+  const auto both_signs = [] {
+    std::set<double> seen;
+    for (std::uint64_t seed = 1; seed < 20; ++seed)
+      seen.insert(reference(Operation::sum, ElementType::f64, make_tile("infinity", ElementType::f64, 9, seed), 9).value);
+    return seen.size();
+  };
+  EXPECT_EQ(both_signs(), 2u);
+}
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,325 @@
+// The references are what every result is compared with, so they are tested against independent arithmetic: 128-bit
+// integers where the data fit, and cases worked out by hand at the edges of the formats.
+
+#include "core/reference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "core/dataset.h"
+#include "core/error.h"
+#include "core/exact.h"
+
+namespace reductio {
+namespace {
+
+__extension__ using Int128 = __int128;
+
+constexpr double inf = std::numeric_limits<double>::infinity();
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double least = std::numeric_limits<double>::denorm_min();
+constexpr double most = std::numeric_limits<double>::max();
+
+ExactSum sum_of(std::initializer_list<double> terms) {
+  ExactSum s;
+  for (const double x : terms) s.add(x);
+  return s;
+}
+
+template <class T>
+Reference reference_of(Operation op, const std::vector<T>& tile, std::size_t n) {
+  const ElementType type = std::is_same_v<T, float>    ? ElementType::f32
+                           : std::is_same_v<T, double> ? ElementType::f64
+                                                       : ElementType::i32;
+  return reference(op, type, std::as_bytes(std::span(tile)), n);
+}
+
+template <class T>
+Check check_of(T got, const Reference& want, std::size_t chain, Operation op = Operation::sum) {
+  return check_result(&got, want, chain, op);
+}
+
+TEST(ExactSum, agrees_with_128_bit_integers) {
+  std::mt19937_64 random(1);
+  for (int round = 0; round < 300; ++round) {
+    ExactSum sum, squares;
+    Int128 whole = 0, whole_squares = 0;
+    const int width = 1 + static_cast<int>(random() % 53);
+    const int square_width = std::min(width, 50);
+    for (int i = 0; i < 200; ++i) {
+      const auto m = static_cast<std::int64_t>(random() >> (64 - width)) * (random() % 2 ? 1 : -1);
+      const int shift = static_cast<int>(random() % 60);
+      sum.add(std::ldexp(static_cast<double>(m), shift));
+      whole += static_cast<Int128>(m) << shift;
+      const std::int64_t s = m >> (width - square_width);
+      squares.add_square(static_cast<double>(s));
+      whole_squares += static_cast<Int128>(s) * s;
+    }
+    // The compiler's conversion of an integer is correctly rounded.
+    EXPECT_EQ(sum.to_f64(), static_cast<double>(whole));
+    EXPECT_EQ(sum.to_f32(), static_cast<float>(whole));
+    EXPECT_EQ(squares.to_f64(), static_cast<double>(whole_squares));
+    ExactSum scaled;
+    const std::uint64_t times = random() >> 63 << 5 | (random() & 31);
+    scaled.add(sum, times);
+    EXPECT_EQ(scaled.to_f64(), static_cast<double>(whole * static_cast<Int128>(times)));
+  }
+}
+
+TEST(ExactSum, nothing_is_lost_however_far_apart) {
+  EXPECT_EQ(sum_of({most, least, -most}).to_f64(), least);
+  EXPECT_EQ(sum_of({1e300, 1, -1e300, 1e-300, -1}).to_f64(), 1e-300);
+  EXPECT_EQ(sum_of({}).to_f64(), 0);
+  EXPECT_FALSE(std::signbit(sum_of({1, -1}).to_f64()));
+}
+
+TEST(ExactSum, rounds_to_nearest_with_ties_to_even) {
+  const double half_ulp = 0x1p-53;
+  EXPECT_EQ(sum_of({1, half_ulp}).to_f64(), 1);
+  EXPECT_EQ(sum_of({1, half_ulp, least}).to_f64(), 1 + 0x1p-52);
+  EXPECT_EQ(sum_of({1 + 0x1p-52, half_ulp}).to_f64(), 1 + 0x1p-51);
+  EXPECT_EQ(sum_of({-1, -half_ulp, -least}).to_f64(), -1 - 0x1p-52);
+  EXPECT_EQ(sum_of({1, 0x1p-24}).to_f32(), 1.0f);
+  EXPECT_EQ(sum_of({1, 0x1p-24, 0x1p-100}).to_f32(), std::nextafter(1.0f, 2.0f));
+  // Rounding first to f64 and then to f32 would give 1.
+  EXPECT_EQ(sum_of({1, 0x1p-24, 0x1p-60}).to_f32(), std::nextafter(1.0f, 2.0f));
+  // A carry through the whole mantissa.
+  EXPECT_EQ(sum_of({0x1.fffffffffffffp0, 0x1p-53}).to_f64(), 2);
+}
+
+TEST(ExactSum, subnormal_results) {
+  EXPECT_EQ(sum_of({least, least, least}).to_f64(), 3 * least);
+  EXPECT_EQ(sum_of({0x1p-1022, -least}).to_f64(), 0x1p-1022 - least);
+  EXPECT_EQ(sum_of({0x1p-149}).to_f32(), std::numeric_limits<float>::denorm_min());
+  EXPECT_EQ(sum_of({0x1p-150}).to_f32(), 0.0f);  // a tie: to even
+  EXPECT_EQ(sum_of({0x1p-150, least}).to_f32(), std::numeric_limits<float>::denorm_min());
+  EXPECT_EQ(sum_of({-0x1.8p-149}).to_f32(), -2 * std::numeric_limits<float>::denorm_min());
+}
+
+TEST(ExactSum, overflow_and_the_values_just_below_it) {
+  EXPECT_EQ(sum_of({most}).to_f64(), most);
+  EXPECT_EQ(sum_of({most, 0x1p969}).to_f64(), most);
+  EXPECT_EQ(sum_of({most, 0x1p970}).to_f64(), inf);  // half an ulp above: a tie, to even
+  EXPECT_EQ(sum_of({-most, -most}).to_f64(), -inf);
+  constexpr float f32_most = std::numeric_limits<float>::max();
+  EXPECT_EQ(sum_of({f32_most, 0x1p102}).to_f32(), f32_most);
+  EXPECT_EQ(sum_of({f32_most, 0x1p103}).to_f32(), std::numeric_limits<float>::infinity());
+  EXPECT_EQ(sum_of({-most}).to_f32(), -std::numeric_limits<float>::infinity());
+}
+
+TEST(ExactSum, squares_neither_underflow_nor_overflow) {
+  ExactSum s;
+  s.add_square(most);
+  s.add_square(least);
+  EXPECT_EQ(s.to_f64(), inf);
+  EXPECT_TRUE(s.is_finite());
+  ExactSum tiny;
+  tiny.add_square(least);  // 2^-2148
+  EXPECT_TRUE(tiny.magnitude_at_most_power_of_two(-2148));
+  EXPECT_EQ(tiny.to_f64(), 0);
+  ExactSum scaled;  // 2^-1082 * 2^63: far above the least subnormal
+  ExactSum small;
+  small.add_square(0x1p-541);
+  scaled.add(small, 1ull << 63);
+  EXPECT_EQ(scaled.to_f64(), 0x1p-1019);
+}
+
+TEST(ExactSum, special_values_follow_ieee_addition) {
+  EXPECT_EQ(sum_of({1, inf}).to_f64(), inf);
+  EXPECT_EQ(sum_of({-inf, 1}).to_f32(), -std::numeric_limits<float>::infinity());
+  EXPECT_TRUE(std::isnan(sum_of({inf, 1, -inf}).to_f64()));
+  EXPECT_TRUE(std::isnan(sum_of({nan, 1}).to_f32()));
+  ExactSum s;
+  s.add_square(-inf);
+  EXPECT_EQ(s.to_f64(), inf);
+  ExactSum none;
+  none.add(sum_of({inf}), 0);
+  EXPECT_EQ(none.to_f64(), 0);
+}
+
+TEST(ExactSum, carries_survive_many_additions) {
+  ExactSum s;
+  for (int i = 0; i < 3'000'000; ++i) {
+    s.add(0x1.fffffffffffffp31);
+    s.add_square(-0x1.fffffffffffffp15);
+  }
+  ExactSum scaled, one, one_square;
+  one.add(0x1.fffffffffffffp31);
+  one_square.add_square(0x1.fffffffffffffp15);
+  scaled.add(one, 3'000'000);
+  scaled.add(one_square, 3'000'000);
+  EXPECT_EQ(s.to_f64(), scaled.to_f64());
+}
+
+TEST(ExactSum, compares_magnitudes_with_powers_of_two) {
+  EXPECT_TRUE(sum_of({-1024}).magnitude_at_most_power_of_two(10));
+  EXPECT_FALSE(sum_of({-1024, -least}).magnitude_at_most_power_of_two(10));
+  EXPECT_FALSE(sum_of({1024, least}).magnitude_at_most_power_of_two(10));
+  EXPECT_TRUE(sum_of({1024, -least}).magnitude_at_most_power_of_two(10));
+}
+
+TEST(ExactSum, lowest_bit_of_a_double) {
+  EXPECT_EQ(lowest_bit(1), 0);
+  EXPECT_EQ(lowest_bit(-6), 1);
+  EXPECT_EQ(lowest_bit(least), -1074);
+  EXPECT_EQ(lowest_bit(0x1.0000000000001p0), -52);
+}
+
+TEST(Reference, repeats_the_tile) {
+  const std::vector<std::uint32_t> tile{0x80000001u, 7, 0xffffffffu};
+  for (const std::size_t n : {0u, 1u, 2u, 3u, 4u, 100u, 100001u}) {
+    std::uint32_t sum = 0, squares = 0;
+    std::vector<float> floats{1.5f, -2.25f, 1e-3f};
+    double float_sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      sum += tile[i % 3];
+      squares += tile[i % 3] * tile[i % 3];
+      float_sum += static_cast<double>(floats[i % 3]);
+    }
+    EXPECT_EQ(reference_of(Operation::sum, tile, n).integer, sum) << n;
+    EXPECT_EQ(reference_of(Operation::sum_of_squares, tile, n).integer, squares) << n;
+    EXPECT_NEAR(reference_of(Operation::sum, floats, n).value, float_sum, 1e-7 * std::abs(float_sum)) << n;
+  }
+  // One pass over the tile, however many elements there are.
+  const std::vector<double> one{1, 2};
+  EXPECT_EQ(reference_of(Operation::sum, one, (1ull << 52) + 1).value, 0x1p51 + 0x1p52 + 1);
+  EXPECT_EQ(reference_of(Operation::sum_of_squares, one, 1ull << 40).value, 5 * 0x1p39);
+}
+
+TEST(Reference, an_empty_tile_has_no_elements) {
+  EXPECT_EQ(reference_of(Operation::sum, std::vector<double>{}, 0).value, 0);
+  EXPECT_THROW(reference_of(Operation::sum, std::vector<double>{}, 1), UsageError);
+}
+
+TEST(Reference, magnitudes_and_residual) {
+  const Reference r = reference_of(Operation::sum, std::vector<double>{1e30, 1, -1e30, 0x1p-60}, 4);
+  EXPECT_EQ(r.value, 1);
+  EXPECT_EQ(r.residual, 0x1p-60);
+  EXPECT_EQ(r.sum_of_magnitudes, 2e30);
+  EXPECT_FALSE(r.exact_in_any_order);
+}
+
+TEST(Reference, knows_what_is_exact_in_any_order) {
+  const auto exact = [](auto tile, std::size_t n, Operation op = Operation::sum) {
+    return reference_of(op, tile, n).exact_in_any_order;
+  };
+  EXPECT_TRUE(exact(std::vector<float>{1}, 1u << 24));
+  EXPECT_FALSE(exact(std::vector<float>{1}, (1u << 24) + 1));
+  EXPECT_TRUE(exact(std::vector<double>{1}, (1u << 24) + 1));
+  EXPECT_TRUE(exact(std::vector<float>{0x1p100f, -0x1p100f}, 1u << 24));
+  EXPECT_FALSE(exact(std::vector<float>{0x1p127f, -0x1p127f}, 2));  // another order of four may overflow
+  EXPECT_TRUE(exact(std::vector<float>{0x1p-149f}, 1u << 24));
+  EXPECT_TRUE(exact(std::vector<float>{}, 0));
+  EXPECT_TRUE(exact(std::vector<float>{0, -0.0f}, 100));
+  EXPECT_TRUE(exact(std::vector<float>{4095}, 1, Operation::sum_of_squares));
+  EXPECT_FALSE(exact(std::vector<float>{4097}, 1, Operation::sum_of_squares));
+  EXPECT_FALSE(exact(std::vector<float>{0x1p-100f}, 1, Operation::sum_of_squares));  // the square underflows
+}
+
+TEST(CheckResult, integers_match_modulo_2_to_the_32) {
+  const Reference want = reference_of(Operation::sum, std::vector<std::uint32_t>{0x7fffffffu, 2}, 2);
+  EXPECT_TRUE(check_of(0x80000001u, want, 1).ok);
+  const Check wrong = check_of(0x80000000u, want, 1);
+  EXPECT_FALSE(wrong.ok);
+  EXPECT_EQ(wrong.why, "got -2147483648, want -2147483647");
+  EXPECT_EQ(wrong.abs_error, 1);
+}
+
+TEST(CheckResult, exact_data_must_match_bit_for_bit) {
+  const Reference want = reference_of(Operation::sum, std::vector<float>{3, 5}, 1000);
+  ASSERT_TRUE(want.exact_in_any_order);
+  EXPECT_TRUE(check_of(4000.0f, want, 1000).ok);
+  EXPECT_FALSE(check_of(std::nextafter(4000.0f, 5000.0f), want, 1000).ok);
+  const Reference zero = reference_of(Operation::sum, std::vector<float>{1, -1}, 2);
+  EXPECT_TRUE(check_of(-0.0f, zero, 1).ok);
+}
+
+TEST(CheckResult, rounding_bound) {
+  // 0.1f is not a multiple of a coarse unit: any order may round.
+  const std::size_t n = 1 << 24;
+  const Reference want = reference_of(Operation::sum, std::vector<float>{0.1f, 0.7f}, n);
+  ASSERT_FALSE(want.exact_in_any_order);
+  const double u = 0x1p-24, h = 30;
+  const double bound = h * u / (1 - h * u) * want.sum_of_magnitudes;
+  const auto value = static_cast<float>(want.value);
+  const Check fine = check_of(static_cast<float>(want.value + 0.9 * bound), want, 30);
+  EXPECT_TRUE(fine.ok) << fine.why;
+  EXPECT_NEAR(fine.error_bound, bound, 1e-6 * bound);
+  EXPECT_FALSE(check_of(static_cast<float>(want.value + 1.5 * bound), want, 30).ok);
+  EXPECT_FALSE(check_of(static_cast<float>(want.value - 1.5 * bound), want, 30).ok);
+  EXPECT_FALSE(check_of(0.0f, want, 30).ok);
+  // No chain: no rounding is forgiven.
+  EXPECT_TRUE(check_of(value, want, 1).ok);
+  EXPECT_FALSE(check_of(std::nextafter(value, 2 * value), reference_of(Operation::sum, std::vector<float>{0.1f, 0.25f}, 2), 0).ok);
+}
+
+TEST(CheckResult, squares_are_rounded_once_more) {
+  const Reference want = reference_of(Operation::sum_of_squares, std::vector<float>{0.1f}, 1);
+  EXPECT_TRUE(check_of(0.1f * 0.1f, want, 0, Operation::sum_of_squares).ok);
+  EXPECT_FALSE(check_of(std::nextafter(0.1f * 0.1f, 1.0f), want, 0, Operation::sum_of_squares).ok);
+  // Underflow: the square of 2^-80 is 0 in f32.
+  const Reference tiny = reference_of(Operation::sum_of_squares, std::vector<float>{0x1p-80f}, 1000);
+  EXPECT_TRUE(check_of(0.0f, tiny, 10, Operation::sum_of_squares).ok);
+  EXPECT_FALSE(check_of(0x1p-120f, tiny, 10, Operation::sum_of_squares).ok);
+}
+
+TEST(CheckResult, nan_and_infinity_pass_only_where_they_belong) {
+  const float f_inf = std::numeric_limits<float>::infinity(), f_nan = std::numeric_limits<float>::quiet_NaN();
+  const auto want = [](std::vector<float> tile) { return reference_of(Operation::sum, tile, tile.size()); };
+  EXPECT_FALSE(check_of(f_nan, want({0.1f, 0.2f}), 1000).ok);
+  EXPECT_FALSE(check_of(f_inf, want({0.1f, 0.2f}), 1000).ok);
+  EXPECT_FALSE(check_of(1.0f, want({f_nan, 1}), 1000).ok);
+  EXPECT_FALSE(check_of(f_inf, want({f_nan, 1}), 1000).ok);
+  EXPECT_TRUE(check_of(f_nan, want({f_nan, 1}), 1000).ok);
+  EXPECT_TRUE(check_of(f_nan, want({f_inf, -f_inf}), 1000).ok);
+  EXPECT_TRUE(check_of(f_inf, want({f_inf, 1}), 1000).ok);
+  EXPECT_FALSE(check_of(-f_inf, want({f_inf, 1}), 1000).ok);
+  EXPECT_FALSE(check_of(f_nan, want({f_inf, 1}), 1000).ok);
+  EXPECT_FALSE(check_of(3.0f, want({f_inf, 1}), 1000).ok);
+}
+
+TEST(CheckResult, chains_too_long_for_a_worst_case_bound_pass_nothing_idle) {
+  // A sequential f32 sum of 2^28 elements: gamma_h is infinite.
+  const std::size_t n = std::size_t{1} << 28;
+  const auto tile = make_tile("random", ElementType::f32, n, 1);
+  const Reference want = reference(Operation::sum, ElementType::f32, tile, n);
+  EXPECT_TRUE(check_of(static_cast<float>(want.value) + 5, want, n).ok);
+  EXPECT_FALSE(check_of(0.0f, want, n).ok);
+  EXPECT_FALSE(check_of(std::numeric_limits<float>::quiet_NaN(), want, n).ok);
+  const Reference squares = reference(Operation::sum_of_squares, ElementType::f32, tile, n);
+  EXPECT_TRUE(check_of(static_cast<float>(squares.value), squares, n, Operation::sum_of_squares).ok);
+  // Where a sequential sum stagnates: most of the sum is missing.
+  const Check stagnated = check_of(0x1p24f, squares, n, Operation::sum_of_squares);
+  EXPECT_FALSE(stagnated.ok);
+  EXPECT_NE(stagnated.why.find("too long for a worst-case bound"), std::string::npos) << stagnated.why;
+}
+
+TEST(CheckResult, a_zeroed_buffer_fails_on_random_data_of_any_size) {
+  for (const std::size_t n : {1000ul, 1ul << 20, 1ul << 26, (1ul << 32) + 1}) {
+    const auto tile = make_tile("random", ElementType::f32, n, 7);
+    const Reference want = reference(Operation::sum, ElementType::f32, tile, n);
+    EXPECT_FALSE(check_of(0.0f, want, 100).ok) << n;
+    EXPECT_FALSE(check_of(0.0f, want, n).ok) << n;
+  }
+}
+
+TEST(CheckResult, zero_is_right_where_cancellation_gives_it) {
+  const Reference want = reference_of(Operation::sum, std::vector<float>{1e20f, -1e20f, 1e-20f}, 3);
+  EXPECT_TRUE(check_of(0.0f, want, 2).ok);
+}
+
+TEST(CheckResult, texts_read_back_exactly) {
+  const Reference want = reference_of(Operation::sum, std::vector<float>{0.1f}, 1);
+  EXPECT_EQ(check_of(0.1f, want, 0).text, "0.1");
+  const Reference wide = reference_of(Operation::sum, std::vector<double>{0.1}, 1);
+  EXPECT_EQ(check_of(0.1, wide, 0).text, "0.1");
+  EXPECT_EQ(check_of(std::nextafter(0.1, 1), wide, 0).why.substr(0, 23), "got 0.10000000000000002");
+}
+
+}  // namespace
+}  // namespace reductio
