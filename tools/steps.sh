@@ -166,7 +166,7 @@ python_packages() {
 
 build_folder() { if [[ $1 == release ]]; then echo build; else echo "build/$1"; fi; }
 
-# build PRESET
+# build PRESET [TARGET]
 build() {
   local folder configure=(cmake --preset "$1" -DREDUCTIO_PYTHON="$venv/bin/python")
   folder=$(build_folder "$1")
@@ -176,7 +176,7 @@ build() {
     configure+=(--fresh)
   fi
   logged "configure-$1" "${configure[@]}" || return 1
-  logged "build-$1" cmake --build "$folder" -j "$jobs" || return 1
+  logged "build-$1" cmake --build "$folder" -j "$jobs" ${2:+--target "$2"} || return 1
   did=built
   ! grep -q 'ninja: no work to do' "$logs/build-$1.log" || did="reused: nothing to build"
   did+=$(grep -o 'reductio: CUDA.*' "$logs/configure-$1.log" | sed -n 's/^reductio: CUDA ON \(.*\)/, CUDA \1/p; s/^reductio: CUDA OFF.*/, without CUDA/p')
