@@ -21,6 +21,14 @@ FetchContent_MakeAvailable(fmt CLI11 nlohmann_json Eigen3)
 set(Boost_USE_STATIC_LIBS ON)
 find_package(Boost 1.74 REQUIRED COMPONENTS context)
 
+# zlib, for the raw samples; Debian: zlib1g-dev. The static library where there is one, for the same reason.
+set(ZLIB_USE_STATIC_LIBS ON)
+find_package(ZLIB QUIET)
+if(NOT ZLIB_FOUND)
+  set(ZLIB_USE_STATIC_LIBS OFF)
+  find_package(ZLIB REQUIRED)
+endif()
+
 if(REDUCTIO_TESTS)
   FetchContent_Declare(googletest URL https://github.com/google/googletest/archive/refs/tags/v1.14.0.tar.gz
     FIND_PACKAGE_ARGS NAMES GTest)

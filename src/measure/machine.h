@@ -8,15 +8,19 @@
 ///     "build": { "version", "git_revision", "git_dirty", "build_type", "cxx_compiler", "cxx_flags", "cuda_compiler",
 ///                "cuda_flags", "cuda_architectures", "cccl", "binary" },
 ///     "runs": [ { "run_id", "experiment", "started_utc", "arguments", "seed", "machine_id", "binary", "git_revision",
-///                 "git_dirty", "timing": { "device": { "tick_s", "launch_floor_s" }, ... }, "cache_probe" } ] }
+///                 "git_dirty", "rules", "timing": { "device": { "tick_s", "launch_floor_s" }, ... }, "cache_probe",
+///                 "gpu_state_at_start", "gpu_state_at_end", "ended_utc" } ] }
 ///
-/// Everything outside `runs` describes the latest run; each run carries what identifies its machine and program.
+/// Everything outside `runs` describes the latest run; each run carries what identifies its machine and program. A key
+/// is null where the value is not known or does not apply.
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "device/backend.h"
 
@@ -65,8 +69,17 @@ std::string version_text();
 /// A hash of the running executable: a run is not resumed by another program.
 std::string binary_hash();
 
+/// The GPU in use, as the CUDA runtime sees it. Throws NoGpu in a build without CUDA.
+GpuDescription describe_gpu();
+
 /// The machine as seen from an open device.
 Machine describe_machine(const Backend&);
+
+/// machine.json without its runs.
+nlohmann::ordered_json to_json(const Machine&);
+
+/// catalog.csv: every variant's id, title, citation, strategy, devices, operations, types, tunables.
+std::string catalog_csv();
 
 /// "2026-11-21T15:04:05Z".
 std::string utc_now();
