@@ -28,6 +28,15 @@ def project(tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory, folder) -> Path:
+    """A project whose README and figure are up to date; tests copy it."""
+    root = tmp_path_factory.mktemp("written")
+    (root / "README.md").write_text(README)
+    assert run(root, folder) == 0
+    return root
+
+
 def run(project: Path, results: Path, *more: str) -> int:
     return summary.main(["--root", str(project), "--results", str(results), *more])
 
@@ -36,32 +45,33 @@ def test_the_projects_own_readme_is_up_to_date():
     assert summary.main(["--check"]) == 0
 
 
-def test_writes_between_the_markers_and_then_is_up_to_date(project, folder):
+def test_check_writes_nothing(project, folder):
     assert run(project, folder, "--check") == 1
-    assert (project / "README.md").read_text() == README, "--check writes nothing"
-    assert run(project, folder) == 0
-    text = (project / "README.md").read_text()
+    assert (project / "README.md").read_text() == README and not (project / "docs").exists()
+
+
+def test_writes_between_the_markers_and_then_is_up_to_date(written, folder):
+    text = (written / "README.md").read_text()
     assert text.startswith("before\n") and text.endswith("after\n") and "stale text" not in text
-    assert run(project, folder, "--check") == 0
+    assert run(written, folder, "--check") == 0
 
 
-def test_an_edited_number_is_noticed(project, folder):
-    run(project, folder)
-    readme = project / "README.md"
-    readme.write_text(re.sub(r"\*\*(\d)", r"**9\1", readme.read_text()))
-    assert run(project, folder, "--check") == 1
+def test_an_edited_number_is_noticed(written, folder, tmp_path):
+    copy = shutil.copytree(written, tmp_path / "copy")
+    (copy / "README.md").write_text(re.sub(r"\*\*(\d)", r"**9\1", (copy / "README.md").read_text()))
+    assert run(copy, folder, "--check") == 1
 
 
-def test_a_figure_of_other_results_is_noticed(project, folder, tmp_path):
-    run(project, folder)
-    copy = tmp_path / "results"
-    shutil.copytree(folder, copy)
-    text = (copy / "comparison.csv").read_text().splitlines(keepends=True)
-    (copy / "comparison.csv").write_text("".join(text[:1] + text[2:]))  # without the smallest point
-    (project / "README.md").write_text(summary.with_block(README, summary.block(copy)))
-    assert run(project, copy, "--check") == 1
-    (project / "docs" / "comparison.png").unlink()
-    assert run(project, folder, "--check") == 1
+def test_a_figure_of_other_results_or_none_is_noticed(written, folder, tmp_path):
+    results = shutil.copytree(folder, tmp_path / "results")
+    lines = (results / "comparison.csv").read_text().splitlines(keepends=True)
+    (results / "comparison.csv").write_text("".join(lines[:1] + lines[2:]))  # without one point
+    copy = shutil.copytree(written, tmp_path / "copy")
+    (copy / "README.md").write_text(summary.with_block(README, summary.block(results)))
+    assert run(copy, results, "--check") == 1
+    (copy / "README.md").write_text((written / "README.md").read_text())
+    (copy / "docs" / "comparison.png").unlink()
+    assert run(copy, folder, "--check") == 1
 
 
 def test_the_numbers_are_those_of_the_results(folder):

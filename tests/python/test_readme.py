@@ -1,0 +1,39 @@
+"""The README's variant is a kernel file that compiles as it stands and keeps the rules for kernel files."""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import conftest
+import pytest
+
+sys.path.insert(0, str(conftest.SOURCE / "tests" / "lint"))
+
+import lint_kernels  # noqa: E402
+import lint_variants  # noqa: E402
+
+
+@pytest.fixture
+def kernel(tmp_path) -> pathlib.Path:
+    blocks = re.findall(r"^```cpp\n(.*?)^```", (conftest.SOURCE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 1
+    path = tmp_path / "src" / "kernels" / "mine.cu"
+    path.parent.mkdir(parents=True)
+    path.write_text(blocks[0])
+    return path
+
+
+def test_it_keeps_the_rules(kernel, tmp_path):
+    assert lint_kernels.violations(tmp_path) == []
+    assert lint_variants.violations(tmp_path) == []
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_it_compiles(kernel, compiler):
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler} here")
+    done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fsyntax-only",
+                           "-I", conftest.SOURCE / "src", "-x", "c++", kernel], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
