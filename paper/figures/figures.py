@@ -1,0 +1,480 @@
+"""The figures, each a function from results to a matplotlib figure.
+
+No figure names a variant: a variant that appears in the CSV appears here, in the panel of its id's prefix. No panel
+mixes timing modes without saying so in its title or legend. Only points with status ok are drawn; the others are
+counted in the note at the foot.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+import results as rs
+import style
+from results import Results, Series
+
+GIGA = 1e9
+LIBRARY_NAMES = {"cub": "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
+CACHE_LABELS = {"cold_dirty": "L2 cold and dirty"}
+LINE = 0.135  # inches: the height of one line of text or legend
+
+
+# -------------------------------------------------------------------------------------------- selecting
+
+
+def panels_of(results: Results, element_type: str, mode: str) -> list[tuple[str, str, list[Series]]]:
+    """(group, operation, series) of each panel that has something to draw, documents first, the user's own last."""
+    table = results.comparison
+    assert table is not None
+    panels = []
+    for group in [*rs.DOCUMENTS, rs.YOURS]:
+        operation = rs.own_operation(table, group, results.catalog, element_type)
+        which = dict(device="cuda", operation=operation, element_type=element_type)
+        found = rs.device_series(table, **which) if mode == "device" else rs.series(table, mode=mode, **which)
+        found = [s for s in found if rs.group_of(s.variant) == group]
+        if any(len(s.ok) for s in found):
+            panels.append((group, operation, found))
+    return panels
+
+
+def references(results: Results, operation: str, element_type: str, mode: str) -> list[Series]:
+    """Library series for a panel, in its mode; a library that has no such times comes with its end-to-end times."""
+    table = results.comparison
+    assert table is not None
+    which = dict(device="cuda", operation=operation, element_type=element_type)
+    found = [s for s in rs.series(table, mode=mode, **which)
+             if rs.group_of(s.variant) in rs.LIBRARIES and len(s.ok)]
+    have = {rs.group_of(s.variant) for s in found}
+    if mode != "end_to_end":
+        found += [s for s in rs.series(table, mode="end_to_end", **which)
+                  if rs.group_of(s.variant) in rs.LIBRARIES and len(s.ok) and rs.group_of(s.variant) not in have]
+    return sorted(found, key=lambda s: (rs.LIBRARIES.index(rs.group_of(s.variant)), s.variant))
+
+
+def library_label(series: Series, panel_mode: str) -> str:
+    notes = [series.words] if series.words else []
+    notes += [rs.MODE_LABELS[series.mode]] if series.mode != panel_mode else []
+    return LIBRARY_NAMES[rs.group_of(series.variant)] + (f" ({', '.join(notes)})" if notes else "")
+
+
+def not_drawn(all_series: list[Series]) -> str:
+    """"Not drawn: 12 points refused, 1 wrong.", or nothing."""
+    counts = Counter(status for s in all_series for status in s.points["status"] if status != "ok")
+    if not counts:
+        return ""
+    words = [f"{counts[s]} {s}" for s in rs.STATUSES if counts[s]]
+    return f"Points not drawn: {', '.join(words)}."
+
+
+def header(results: Results, element_type: str, mode: str) -> str:
+    where = results.machine.get("gpu.name", default=results.machine.name)
+    return f"{where}: {element_type}, {rs.MODE_LABELS[mode]}, {CACHE_LABELS['cold_dirty']}"
+
+
+def document_sizes(results: Results, group: str) -> list[float]:
+    """The problem sizes that the group's document names."""
+    catalog = results.catalog
+    mine = [i for i in catalog.index if rs.group_of(str(i)) == group]
+    sizes = {float(v) for v in catalog.loc[mine, "document_n"] if str(v).strip().isdigit() and int(v) > 0}
+    return sorted(sizes)
+
+
+# ------------------------------------------------------------------------------------------- throughput
+
+
+def bandwidth(series: Series) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """n, GB/s, and the distances down and up to the confidence interval's ends. NaN where a point is not ok, so
+    that no line is drawn across what was not measured."""
+    p = series.points
+    value = (p["bytes"] / p["time"] / GIGA).to_numpy()
+    down = value - (p["bytes"] / p["high"] / GIGA).to_numpy()
+    up = (p["bytes"] / p["low"] / GIGA).to_numpy() - value
+    return p["n"].to_numpy(dtype=float), value, np.clip(down, 0, None), np.clip(up, 0, None)
+
+
+def draw_line(axes, x, y, down, up, **look) -> None:
+    if np.isfinite(down).any():
+        axes.errorbar(x, y, yerr=[np.nan_to_num(down), np.nan_to_num(up)], elinewidth=0.5, capsize=0, **look)
+    else:
+        axes.plot(x, y, **look)
+
+
+class Looks:
+    """Of one panel: a colour and marker for each variant, dashes for each choice of settings, and their legend."""
+
+    def __init__(self, series: list[Series]):
+        drawn = [s for s in series if len(s.ok)]
+        self.variants = list(dict.fromkeys(s.variant for s in drawn))
+        self.words = sorted(set(s.words for s in drawn), key=lambda w: (w != "", [s.words for s in drawn].index(w)))
+
+    def of(self, s: Series) -> dict:
+        return style.line_style(self.variants.index(s.variant), self.words.index(s.words))
+
+    def legend(self) -> tuple[list[Line2D], list[str]]:
+        handles = [Line2D([], [], **{**style.line_style(i, 0), "linestyle": "-"}) for i in range(len(self.variants))]
+        labels = [rs.short_name(v) for v in self.variants]
+        for j, words in enumerate(self.words):
+            if words:
+                handles.append(Line2D([], [], color="black", linestyle=style.DASHES[j % len(style.DASHES)]))
+                labels.append(f"[{words}]")
+        return handles, labels
+
+
+def throughput(results: Results, element_type: str, mode: str):
+    """Throughput against n: a panel for each document with the library references, and under it the ratio to CUB.
+
+    Returns None where the results hold nothing of this type and mode.
+    """
+    panels = panels_of(results, element_type, mode)
+    if not panels:
+        return None
+    peak, l2 = results.machine.peak_bytes_per_s, results.machine.l2_bytes
+    bytes_each = rs.ELEMENT_BYTES[element_type]
+    sizes = [n for _, _, series in panels for s in series for n in s.ok["n"]]
+
+    # All in inches: rows of panels, each a title, the throughput, the ratio and its legend.
+    columns = 3
+    rows = -(-len(panels) // columns)
+    left, right, gap = 0.5, 0.06, 0.2
+    width = (style.TEXT_WIDTH - left - right - (columns - 1) * gap) / columns
+    looks = [Looks(series) for _, _, series in panels]
+    legends = [look.legend() for look in looks]
+    per_line = [style.legend_columns(labels, width + 0.1) for _, labels in legends]
+    lines = [-(-len(labels) // k) for (_, labels), k in zip(legends, per_line)]
+    strips = [max(lines[r * columns:(r + 1) * columns]) * LINE for r in range(rows)]
+    title_h, line_h, inner, ratio_h, ticks, below = 0.38, 1.45, 0.08, 0.8, 0.34, 0.08
+
+    marks: dict[str, Line2D] = {}  # the figure's own legend: libraries, peak, L2, the document's n
+    panel_libraries = []
+    for _, operation, _ in panels:
+        library = references(results, operation, element_type, mode)
+        panel_libraries.append(library)
+        for s in library:
+            words = sorted({t.words for t in library if rs.group_of(t.variant) == rs.group_of(s.variant)})
+            look = style.library_style(rs.group_of(s.variant), words.index(s.words))
+            marks.setdefault(library_label(s, mode), Line2D([], [], **look))
+    peak_look = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)), zorder=1.2)
+    l2_look = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
+    own_look = dict(color=style.MARK_COLOR, linewidth=0.5, zorder=1.1)
+    own_marker = dict(color=style.MARK_COLOR, marker="v", markersize=4, linestyle="none")
+    if peak:
+        marks[f"paper peak, {peak / 1e12:.2f} TB/s"] = Line2D([], [], **peak_look)
+    l2_n = l2 / bytes_each if l2 and min(sizes) <= l2 / bytes_each <= max(sizes) else None
+    if l2_n:
+        marks[f"n that fills L2, {l2 / 2**20:.0f} MiB"] = Line2D([], [], **l2_look)
+    own_sizes = [[n for n in document_sizes(results, group) if min(sizes) <= n <= max(sizes)] for group, _, _ in panels]
+    if any(own_sizes):
+        marks["document's own n"] = Line2D([], [], **own_marker)
+    marks_per_line = style.legend_columns(list(marks), style.TEXT_WIDTH - left)
+    top = 0.28 + LINE * -(-len(marks) // marks_per_line) + 0.05
+
+    foot = 0.2
+    height = top + foot + sum(title_h + line_h + inner + ratio_h + ticks + s + below for s in strips)
+    figure = plt.figure(figsize=(style.TEXT_WIDTH, height))
+
+    def axes_at(x: float, y_top: float, h: float, **kwargs):
+        return figure.add_axes((x / style.TEXT_WIDTH, 1 - (y_top + h) / height, width / style.TEXT_WIDTH, h / height),
+                               **kwargs)
+
+    everything: list[Series] = []
+    first = first_ratio = None
+    y_top = top
+    for index, (group, operation, series) in enumerate(panels):
+        row, column = divmod(index, columns)
+        if column == 0 and row > 0:
+            y_top += title_h + line_h + inner + ratio_h + ticks + strips[row - 1] + below
+        x = left + column * (width + gap)
+        upper = axes_at(x, y_top + title_h, line_h, sharex=first, sharey=first)
+        first = first or upper
+        lower = axes_at(x, y_top + title_h + line_h + inner, ratio_h, sharex=first, sharey=first_ratio)
+        first_ratio = first_ratio or lower
+        upper.set_gid(f"throughput:{group}")
+        lower.set_gid(f"ratio:{group}")
+
+        library = panel_libraries[index]
+        base = rs.base_series([s for s in library if s.mode == mode], operation)
+        everything += series + library
+        for s in library:
+            look = marks[library_label(s, mode)]
+            draw_line(upper, *bandwidth(s), label=library_label(s, mode), color=look.get_color(),
+                      linestyle=look.get_linestyle(), linewidth=look.get_linewidth(), zorder=look.get_zorder())
+        for s in series:
+            if not len(s.ok):
+                continue
+            draw_line(upper, *bandwidth(s), label=s.name, **looks[index].of(s))
+            if base is not None:
+                r = s.points[["n"]].merge(rs.ratio(s, base), on="n", how="left")
+                draw_line(lower, r["n"].to_numpy(float), r["ratio"].to_numpy(), (r["ratio"] - r["low"]).to_numpy(),
+                          (r["high"] - r["ratio"]).to_numpy(), label=s.name, **looks[index].of(s))
+        lower.axhline(1, color="black", linewidth=0.8, zorder=1.5)
+        if base is None:
+            lower.text(0.5, 0.5, "no time of CUB\nto compare with", transform=lower.transAxes, ha="center", va="center")
+        if peak:
+            upper.axhline(peak / GIGA, **peak_look)
+        for axes in (upper, lower):
+            if l2_n:
+                axes.axvline(l2_n, **l2_look)
+            for n in own_sizes[index]:
+                axes.axvline(n, **own_look)
+        if own_sizes[index]:
+            upper.plot(own_sizes[index], [1] * len(own_sizes[index]), clip_on=False,
+                       transform=upper.get_xaxis_transform(), **own_marker)
+
+        modes = ", ".join(rs.MODE_LABELS[m] for m in sorted({s.mode for s in series if len(s.ok)}))
+        upper.set_title(f"{group}: {rs.OPERATION_LABELS.get(operation, operation)},\n{modes}", loc="left", pad=6)
+        upper.tick_params(labelbottom=False)
+        if column == 0:
+            upper.set_ylabel("throughput (GB/s)")
+            lower.set_ylabel("speed / CUB's")
+        else:
+            upper.tick_params(labelleft=False)
+            lower.tick_params(labelleft=False)
+        lower.set_xlabel("n (elements)", labelpad=1)
+        handles, labels = legends[index]
+        y = y_top + title_h + line_h + inner + ratio_h + ticks
+        lower.legend(handles, labels, ncols=per_line[index], loc="upper left", bbox_transform=figure.transFigure,
+                     bbox_to_anchor=((x - 0.08) / style.TEXT_WIDTH, 1 - y / height))
+
+    assert first is not None and first_ratio is not None
+    first.set_yscale("log")
+    style.decade_axis(first.yaxis)
+    first.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
+    style.power_of_two_axis(first.xaxis, min(sizes), max(sizes))
+    first_ratio.set_ylim(0, max(1.25, first_ratio.get_ylim()[1]))
+
+    figure.text(left / style.TEXT_WIDTH, 1 - 0.03 / height, header(results, element_type, mode), va="top",
+                fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
+    figure.legend(list(marks.values()), list(marks), ncols=marks_per_line, loc="upper left",
+                  bbox_to_anchor=(left / style.TEXT_WIDTH, 1 - 0.24 / height))
+    unique = list({(s.variant, s.settings, s.operation, s.mode): s for s in everything}.values())
+    figure.text(left / style.TEXT_WIDTH, 0.04 / height,
+                f"Thin bars: 95 % confidence intervals. {not_drawn(unique)}", va="bottom")
+    return figure
+
+
+# ------------------------------------------------------------------------------------------------- bars
+
+
+def shortened(text: str, width: float) -> str:
+    """The text, cut at its end to fit a width in inches."""
+    while len(text) > 1 and style.text_width(text) > width:
+        text = text[:-2].rstrip() + "…"
+    return text
+
+
+def bars(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] = (2**24, 2**28)):
+    """A bar for each variant and settings at the given sizes; what was refused is a hatched stub with its reason."""
+    groups: list[tuple[str, list[Series]]] = []
+    operations = set()
+    for group, operation, series in panels_of(results, element_type, mode):
+        groups.append((group, series))
+        operations.add(operation)
+    library: list[Series] = []
+    for operation in sorted(operations):
+        library += [s for s in references(results, operation, element_type, mode) if s.mode == mode]
+    if library:
+        groups.append(("libraries", library))
+    groups = [(g, [s for s in series if s.points["n"].isin(sizes).any()]) for g, series in groups]
+    groups = [(g, series) for g, series in groups if series]
+    if not groups:
+        return None
+
+    def fastest_first(s: Series):
+        times = [p["time"] if (p := s.at(n)) is not None else np.inf for n in reversed(sizes)]
+        return (*times, s.name)
+
+    rows: list[tuple[float, str, Series]] = []
+    y = 0.0
+    for group, series in groups:
+        for s in sorted(series, key=fastest_first):
+            rows.append((y, group, s))
+            y += 1
+        y += 0.7
+    names = [s.name + ("  ▹" if s.mode == "device_part" else "") for _, _, s in rows]
+
+    left = 0.15 + max(style.text_width(name) for name in names)
+    right, gap, top, foot = 0.1, 0.2, 0.48, 0.62
+    height = top + foot + y * 0.135
+    width = (style.TEXT_WIDTH - left - right - gap * (len(sizes) - 1)) / len(sizes)
+    figure = plt.figure(figsize=(style.TEXT_WIDTH, height))
+    peak = results.machine.peak_bytes_per_s
+    longest = max((p["bytes"] / p["time"] / GIGA for _, _, s in rows for n in sizes if (p := s.at(n)) is not None),
+                  default=1.0)
+    limit = max(1.15 * longest, 1.03 * peak / GIGA if peak else 0)
+
+    parts = False
+    for k, n in enumerate(sizes):
+        axes = figure.add_axes(((left + k * (width + gap)) / style.TEXT_WIDTH, foot / height,
+                                width / style.TEXT_WIDTH, (height - top - foot) / height))
+        axes.set_gid(f"bars:{n}")
+        for position, group, s in rows:
+            library_group = rs.group_of(s.variant)
+            color = style.LIBRARY_COLORS.get(library_group) or style.GROUP_COLORS.get(group)
+            point = s.at(n)
+            if point is not None:
+                value = point["bytes"] / point["time"] / GIGA
+                part = s.mode == "device_part"
+                parts |= part
+                axes.barh(position, value, height=0.78, color="white" if part else color, edgecolor=color,
+                          linewidth=0.8)
+                if np.isfinite(point["low"]) and np.isfinite(point["high"]):
+                    low, high = point["bytes"] / point["high"] / GIGA, point["bytes"] / point["low"] / GIGA
+                    axes.plot([low, high], [position, position], linewidth=1.6, color="white",
+                              solid_capstyle="butt")
+                    axes.plot([low, high], [position, position], linewidth=0.6, color="black",
+                              solid_capstyle="butt")
+                axes.text(value + 0.012 * limit, position, f"{value:.3g}" if value < 100 else f"{value:.0f}",
+                          va="center", color=style.MARK_COLOR)
+                continue
+            missing = s.points[s.points["n"] == n]
+            if not len(missing):
+                axes.text(limit * 0.01, position, "not measured", va="center", color=style.MARK_COLOR)
+                continue
+            axes.barh(position, limit * 0.03, height=0.78, color="white", edgecolor=style.MARK_COLOR, hatch="//////",
+                      linewidth=0.5)
+            row = missing.iloc[0]
+            axes.text(limit * 0.04, position, shortened(f"{row['status']}: {row['reason']}", width * 0.94),
+                      va="center", color=style.MARK_COLOR)
+        if peak:
+            axes.axvline(peak / GIGA, color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)))
+        axes.set_xlim(0, limit)
+        axes.set_ylim(rows[-1][0] + 0.7, -0.7)
+        axes.set_yticks([position for position, _, _ in rows], names if k == 0 else [])
+        axes.tick_params(axis="y", length=0)
+        axes.grid(False, axis="y")
+        axes.set_xlabel("throughput (GB/s)", labelpad=1)
+        axes.set_title(f"n = {rs.power_label(n)}", loc="left", pad=3)
+
+    figure.text(0.1 / style.TEXT_WIDTH, 1 - 0.05 / height, header(results, element_type, mode), va="top",
+                fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
+    handles = []
+    if peak:
+        handles.append(Line2D([], [], color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)),
+                              label=f"paper peak {peak / 1e12:.2f} TB/s"))
+    handles.append(Line2D([], [], color="black", linewidth=0.6, label="95 % confidence interval"))
+    if parts:
+        handles.append(Patch(facecolor="white", edgecolor=style.MARK_COLOR,
+                             label="▹ device part only: the host's additions are not in it"))
+    handles.append(Patch(facecolor="white", edgecolor=style.MARK_COLOR, hatch="//////", label="no time; why"))
+    figure.legend(handles=handles, ncols=len(handles), loc="lower left",
+                  bbox_to_anchor=(0.1 / style.TEXT_WIDTH, 0.07 / height))
+    return figure
+
+
+# -------------------------------------------------------------------------------------------------- CPU
+
+
+def optimisation_of(settings: str) -> tuple[str, str] | None:
+    """(key, level) of the setting that names a compiler optimisation level: "O2", "-O2", "o2"."""
+    for key, value in rs.parse_settings(settings).items():
+        if value.lstrip("-").lower() in ("o0", "o1", "o2", "o3", "os", "ofast"):
+            return key, "-" + value.lstrip("-")[0].upper() + value.lstrip("-")[1:]
+    return None
+
+
+def cpu_series(results: Results, element_type: str) -> list[Series]:
+    """Everything that ran on the CPU, end to end, in each operation it was measured in."""
+    table = results.cpu
+    assert table is not None
+    found = []
+    for operation in sorted(set(table["operation"])):
+        which = dict(device="cpu", operation=operation, element_type=element_type, cache_state=None)
+        for mode in ("end_to_end", "device"):
+            have = {s.variant for s in found if s.operation == operation}
+            found += [s for s in rs.series(table, mode=mode, **which) if s.variant not in have]
+    return found
+
+
+def level_look(i: int) -> dict:
+    return {"facecolor": style.LINE_COLORS[i % len(style.LINE_COLORS)], "hatch": ("", "////", "....", "xxxx")[i % 4],
+            "edgecolor": "white", "linewidth": 0.3}
+
+
+def cpu(results: Results, element_type: str):
+    """CPU baselines: left the host loops by optimisation level at the largest common size, right everything by n."""
+    series = [s for s in cpu_series(results, element_type) if len(s.ok) and s.operation == "sum"]
+    if not series:
+        return None
+    loops = [s for s in series if optimisation_of(s.settings)]
+    common = set.intersection(*(set(s.ok["n"]) for s in loops)) if loops else set()
+
+    where = results.machine.get("cpu.model", default=results.machine.name)
+    best = {}  # on the right each loop comes once, at its best level at the largest n
+    for s in series:
+        last = s.ok.iloc[-1]
+        key = s.variant if optimisation_of(s.settings) else (s.variant, s.settings)
+        rank = (-last["n"], last["time"])
+        if key not in best or rank < best[key][0]:
+            best[key] = (rank, s)
+    lines = [s for _, s in best.values()]
+
+    labels = [f"{s.variant} {level[1]}" if (level := optimisation_of(s.settings)) else s.name for s in lines]
+    left, gap, top, height, ticks = 0.4, 0.5, 0.6, 1.9, 0.4
+    per_line = style.legend_columns(labels, style.TEXT_WIDTH - left)
+    foot = ticks + LINE * -(-len(labels) // per_line) + 0.28
+    total = top + height + foot
+    figure = plt.figure(figsize=(style.TEXT_WIDTH, total))
+    half = (style.TEXT_WIDTH - left - gap - 0.08) / 2
+
+    def axes_at(x: float, w: float):
+        return figure.add_axes((x / style.TEXT_WIDTH, foot / total, w / style.TEXT_WIDTH, height / total))
+
+    x = left
+    if common:
+        n = max(common)
+        axes = axes_at(left, half)
+        axes.set_gid("cpu:levels")
+        names = sorted({s.variant for s in loops})
+        levels = sorted({optimisation_of(s.settings)[1] for s in loops})
+        thick = 0.8 / len(levels)
+        for i, level in enumerate(levels):
+            for s in loops:
+                if optimisation_of(s.settings)[1] != level:
+                    continue
+                point = s.at(n)
+                value = point["bytes"] / point["time"] / GIGA
+                at = names.index(s.variant) + (i - (len(levels) - 1) / 2) * thick
+                axes.bar(at, value, width=thick * 0.92, **level_look(i))
+                if np.isfinite(point["low"]):
+                    axes.plot([at, at], [point["bytes"] / point["high"] / GIGA, point["bytes"] / point["low"] / GIGA],
+                              color="black", linewidth=0.7)
+        axes.set_xticks(range(len(names)), [name.split("/", 1)[1] for name in names])
+        axes.set_xlabel("host loops", labelpad=1)
+        axes.tick_params(axis="x", length=0)
+        axes.grid(False, axis="x")
+        axes.set_ylabel("throughput (GB/s)")
+        axes.set_title(f"host loops by compiler level, n = {rs.power_label(n)}", loc="left", pad=14)
+        axes.legend([Patch(**level_look(i)) for i in range(len(levels))], levels, ncols=len(levels), loc="lower left",
+                    bbox_to_anchor=(0, 1.01))
+        x = left + half + gap
+
+    axes = axes_at(x, style.TEXT_WIDTH - 0.08 - x)
+    axes.set_gid("cpu:lines")
+    order = list(dict.fromkeys(s.variant for s in lines))
+    handles = []
+    for s in lines:
+        of_variant = [t.settings for t in lines if t.variant == s.variant]
+        look = style.line_style(order.index(s.variant), of_variant.index(s.settings))
+        draw_line(axes, *bandwidth(s), **look)
+        handles.append(Line2D([], [], **look))
+    sizes = [n for s in lines for n in s.ok["n"]]
+    axes.set_yscale("log")
+    style.decade_axis(axes.yaxis)
+    axes.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
+    style.power_of_two_axis(axes.xaxis, min(sizes), max(sizes))
+    axes.set_ylabel("throughput (GB/s)")
+    axes.set_xlabel("n (elements)", labelpad=1)
+    axes.set_title("against n, host loops at their best level", loc="left", pad=4)
+    figure.legend(handles, labels, ncols=per_line, loc="upper left",
+                  bbox_to_anchor=(left / style.TEXT_WIDTH, (foot - ticks) / total))
+    figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total, f"{where}: {element_type}, sum, {rs.MODE_LABELS['end_to_end']}",
+                va="top", fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
+    figure.text(left / style.TEXT_WIDTH, 0.04 / total,
+                f"Bars and marks: medians; thin lines: 95 % confidence intervals. {not_drawn(cpu_series(results, element_type))}",
+                va="bottom")
+    return figure

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""Draws all figures and writes all tables and numbers of the paper from one results folder.
+
+    python paper/figures/make.py --results experiments/results/nvidia-h200 --out paper/generated
+
+Reads CSV and JSON only. What the folder does not hold is not drawn, and said.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DEFAULT_RESULTS = ROOT / "experiments" / "results" / "nvidia-h200"
+DEFAULT_OUT = ROOT / "paper" / "generated"
+TYPES = ("f32", "i32", "f64")
+
+
+def shown(path: Path) -> str:
+    """A path as the user would type it."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
+def make(results_folder: Path, out: Path) -> list[Path]:
+    """Everything; returns what was written. Prints one line for each figure, drawn or not."""
+    import figures
+    import results as rs
+    import style
+    import tables
+
+    results = rs.read_results(results_folder)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe = out / ".writable"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise rs.ResultsError(f"{shown(out)} cannot be written ({error.strerror}): name another folder with --out")
+
+    # A figure of an earlier results folder must not stand beside this one's.
+    plan = []
+    for element_type in TYPES:
+        for mode in ("device", "end_to_end"):
+            name = f"{mode.replace('_', '-')}-{element_type}"
+            plan.append((f"throughput-{name}", results.comparison, figures.throughput, (element_type, mode)))
+            plan.append((f"bars-{name}", results.comparison, figures.bars, (element_type, mode)))
+        plan.append((f"cpu-{element_type}", results.cpu, figures.cpu, (element_type,)))
+    written = []
+    for name, table, draw, arguments in plan:
+        for suffix in (".pdf", ".png"):
+            (out / (name + suffix)).unlink(missing_ok=True)
+        figure = draw(results, *arguments) if table is not None else None
+        if figure is None:
+            lacking = "such points" if table is not None else ("cpu.csv" if name.startswith("cpu") else "comparison.csv")
+            print(f"  {name}: not drawn, {shown(results_folder)} has no {lacking}")
+            continue
+        written += style.save(figure, out, name)
+        print(f"  {name}: drawn")
+    written += tables.write(results, out)
+    print(f"{len(written)} files in {shown(out)}, from {shown(results_folder)}")
+    return written
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR",
+                        help=f"results folder to read (default: {shown(DEFAULT_RESULTS)})")
+    parser.add_argument("--out", type=Path, default=DEFAULT_OUT, metavar="DIR",
+                        help=f"folder to write to (default: {shown(DEFAULT_OUT)})")
+    options = parser.parse_args(arguments)
+    try:
+        from results import ResultsError
+        make(options.results, options.out)
+    except ModuleNotFoundError as error:
+        if error.name not in ("matplotlib", "pandas", "numpy"):
+            raise
+        print(f"make.py: error: the Python package {error.name} is missing: pip install -r requirements.txt",
+              file=sys.stderr)
+        return 1
+    except ResultsError as error:
+        print(f"make.py: error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

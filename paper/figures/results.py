@@ -1,0 +1,402 @@
+"""Reading a results folder: comparison.csv, cpu.csv, catalog.csv and machine.json.
+
+Everything that figures and tables know comes through here, checked. A file that is missing, empty, cut short, of
+another schema version or lacking columns raises ResultsError with one line that says what is wrong and what to do.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+SCHEMA_VERSION = "1"
+
+COLUMNS = (
+    "schema_version run_id timestamp_utc experiment machine device variant operation element_type accumulator_type n "
+    "offset_elements dataset seed block_threads grid_blocks settings timing_mode cache_state n_samples n_rejected "
+    "timer_tick_s time_median_s time_ci_low_s time_ci_high_s time_min_s time_p95_s device_part_median_s cycles_median "
+    "read_time_s launch_floor_s bytes bandwidth_bytes_per_s share_of_read_ceiling result result2 abs_error error_bound "
+    "status reason"
+).split()
+
+NUMBERS = (
+    "n offset_elements n_samples n_rejected timer_tick_s time_median_s time_ci_low_s time_ci_high_s time_min_s "
+    "time_p95_s device_part_median_s cycles_median read_time_s launch_floor_s bytes bandwidth_bytes_per_s "
+    "share_of_read_ceiling"
+).split()
+
+STATUSES = ("ok", "refused", "failed", "wrong", "impossible", "timeout")
+TIMED_MODES = ("device", "graph", "end_to_end")
+ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8}
+
+# Ids are "group/name". The documents' groups, in the order of the paper; what is drawn as reference in every panel;
+# what runs on the CPU. Any other group is its user's own.
+DOCUMENTS = ("squares", "twopass", "unroll", "levels", "multiblock")
+LIBRARIES = ("cub", "thrust", "cublas")
+CPU_GROUPS = ("host", "eigen", "std", "openmp")
+YOURS = "your variants"
+
+# The library call that a ratio is taken to, by operation.
+BASE = {"sum": "cub/sum", "sum_of_squares": "cub/transform-reduce"}
+
+OPERATION_LABELS = {"sum": "sum", "sum_of_squares": "sum of squares"}
+MODE_LABELS = {"device": "device time", "device_part": "device part only", "end_to_end": "end to end",
+               "graph": "graph replay"}
+
+
+class ResultsError(Exception):
+    """One line for the user: what is wrong with the results, and what to do."""
+
+
+def group_of(variant: str) -> str:
+    """The figure panel that a variant belongs to."""
+    prefix = variant.split("/", 1)[0]
+    if prefix in DOCUMENTS or prefix in LIBRARIES or prefix in CPU_GROUPS:
+        return prefix
+    return YOURS
+
+
+def is_handwritten(variant: str) -> bool:
+    """True for the documents' kernels and the user's own, false for library calls and CPU loops."""
+    group = group_of(variant)
+    return group in DOCUMENTS or group == YOURS
+
+
+def short_name(variant: str) -> str:
+    """The id as shown where its group is already named: without the documents' prefix, whole for the user's own."""
+    return variant.split("/", 1)[1] if group_of(variant) in DOCUMENTS else variant
+
+
+def parse_settings(text: str) -> dict[str, str]:
+    """"block=256;finish=atomic" as a dictionary, in its order."""
+    return dict(pair.split("=", 1) if "=" in pair else (pair, "") for pair in text.split(";") if pair)
+
+
+# ---------------------------------------------------------------------------------------------------- CSV
+
+
+def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of one CSV file, each row whole; ResultsError otherwise."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        raise ResultsError(f"{path} does not exist: run the experiment first, or name another folder with --results")
+    except OSError as error:
+        raise ResultsError(f"{path} cannot be read: {error.strerror}")
+    except UnicodeDecodeError:
+        raise ResultsError(f"{path} is not UTF-8 text: is it a reductio CSV?")
+    if not text.strip():
+        raise ResultsError(f"{path} is empty: run the experiment again")
+
+    resume = "it was cut while being written; finish it with `reductio run ... --resume`, or delete that row"
+    reader = csv.reader(text.splitlines(keepends=True), strict=True)
+    rows = []
+    try:
+        header = next(reader)
+        for row in reader:
+            if len(row) != len(header):
+                what = resume if len(row) < len(header) else "it has too many; was the file edited by hand?"
+                raise ResultsError(f"{path}:{reader.line_num}: row has {len(row)} of {len(header)} fields: {what}")
+            rows.append(row)
+    except csv.Error as error:
+        at_end = reader.line_num >= text.count("\n")
+        raise ResultsError(f"{path}:{reader.line_num}: {resume if at_end else error}")
+    if not text.endswith("\n"):
+        # The last field may have lost its tail without the count of fields showing it.
+        raise ResultsError(f"{path}:{reader.line_num}: last row has no line end: {resume}")
+    if not rows:
+        raise ResultsError(f"{path} has a header but no rows: run the experiment again")
+    return header, rows
+
+
+def read_points(path: Path) -> pd.DataFrame:
+    """The rows of comparison.csv or cpu.csv as a table with numbers as numbers; empty cells are NaN or "".
+
+    One column is added: `words`, what tells a row's settings from others (see setting_words).
+    """
+    header, rows = read_rows(path)
+    if "schema_version" not in header:
+        raise ResultsError(f"{path} lacks the column schema_version: is it a reductio CSV?")
+    versions = sorted({row[header.index("schema_version")] for row in rows})
+    if versions != [SCHEMA_VERSION]:
+        found = ", ".join(repr(v) for v in versions)
+        raise ResultsError(f"{path} has schema_version {found}, these figures read {SCHEMA_VERSION!r}: "
+                           f"run the experiment again with this revision, or draw with the revision that wrote it")
+    missing = [c for c in COLUMNS if c not in header]
+    if missing:
+        raise ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
+                           f"run the experiment again with this revision")
+    table = pd.DataFrame(rows, columns=header, dtype=str)
+
+    for column in NUMBERS:
+        values = pd.to_numeric(table[column], errors="coerce")
+        bad = values.isna() & (table[column] != "")
+        if bad.any():
+            i = bad.idxmax()
+            raise ResultsError(f"{path}: row {i + 2}: {column} is {table[column][i]!r}, not a number")
+        table[column] = values
+    table["n"] = table["n"].astype("Int64")
+
+    unknown = ~table["status"].isin(STATUSES)
+    if unknown.any():
+        i = unknown.idxmax()
+        raise ResultsError(f"{path}: row {i + 2}: status is {table['status'][i]!r}, not one of {', '.join(STATUSES)}")
+    ok = table["status"] == "ok"
+    timed = ok & table["timing_mode"].isin(TIMED_MODES) & (table["device"] != "sim")
+    untimed = timed & ~(table["time_median_s"] > 0)
+    if untimed.any():
+        i = untimed.idxmax()
+        raise ResultsError(f"{path}: row {i + 2}: status is ok but time_median_s is missing or not positive")
+    if (ok & table["n"].isna()).any():
+        i = (ok & table["n"].isna()).idxmax()
+        raise ResultsError(f"{path}: row {i + 2}: status is ok but n is missing")
+
+    # A point measured again (a later run appended to the same file) counts once: its last row.
+    key = ["device", "variant", "operation", "element_type", "n", "offset_elements", "dataset", "settings",
+           "timing_mode", "cache_state"]
+    table = table.drop_duplicates(key, keep="last").reset_index(drop=True)
+    for device, of_device in table.groupby("device"):
+        words = setting_words(of_device)
+        table.loc[of_device.index, "words"] = [words[pair] for pair in zip(of_device["variant"], of_device["settings"])]
+    return table
+
+
+def read_catalog(path: Path) -> pd.DataFrame:
+    """catalog.csv by id, every cell text; an empty table if there is none. Only the column `id` is required."""
+    if not path.exists():
+        return pd.DataFrame(columns=["title", "cites", "thread", "block", "grid", "document_n"])
+    header, rows = read_rows(path)
+    if "id" not in header:
+        raise ResultsError(f"{path} lacks the column id")
+    table = pd.DataFrame(rows, columns=header, dtype=str).drop_duplicates("id", keep="last").set_index("id")
+    for column in ("title", "cites", "thread", "block", "grid", "document_n"):
+        if column not in table:
+            table[column] = ""
+    return table
+
+
+# ------------------------------------------------------------------------------------------------ machine
+
+
+@dataclass
+class Machine:
+    """What machine.json tells; None where it does not."""
+
+    name: str
+    record: dict = field(default_factory=dict)
+
+    def get(self, *paths: str, default=None):
+        """The first of several dotted paths that is there: get("gpu.name", "gpu_name")."""
+        for path in paths:
+            node = self.record
+            for part in path.split("."):
+                node = node.get(part) if isinstance(node, dict) else None
+            if node is not None and node != "":
+                return node
+        return default
+
+    def number(self, *paths: str) -> float | None:
+        value = self.get(*paths)
+        if value is None or isinstance(value, bool):
+            return None
+        try:
+            value = float(value)
+        except (TypeError, ValueError):
+            raise ResultsError(f"machine.json of {self.name}: {paths[0]} is {value!r}, not a number")
+        return value if math.isfinite(value) and value > 0 else None
+
+    @property
+    def peak_bytes_per_s(self) -> float | None:
+        """The paper peak: clock times width of the memory bus, two transfers a clock."""
+        told = self.number("gpu.memory_peak_bytes_per_s", "gpu.paper_bandwidth_bytes_per_s")
+        clock, bits = self.number("gpu.memory_clock_hz"), self.number("gpu.memory_bus_bits")
+        return told or (2 * clock * bits / 8 if clock and bits else None)
+
+    @property
+    def l2_bytes(self) -> float | None:
+        return self.number("gpu.l2_bytes")
+
+
+def read_machine(path: Path, name: str) -> Machine:
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ResultsError(f"{path} does not exist: the run writes it beside its CSV; copy it along")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultsError(f"{path} cannot be read: {error}")
+    except json.JSONDecodeError as error:
+        raise ResultsError(f"{path}:{error.lineno}: not valid JSON ({error.msg}): run the experiment again")
+    if not isinstance(record, dict):
+        raise ResultsError(f"{path} is not a JSON object")
+    return Machine(name, record)
+
+
+# ------------------------------------------------------------------------------------------------- folder
+
+
+@dataclass
+class Results:
+    """One results folder. `comparison` or `cpu` is None where the folder has no such file."""
+
+    folder: Path
+    machine: Machine
+    catalog: pd.DataFrame
+    comparison: pd.DataFrame | None
+    cpu: pd.DataFrame | None
+
+
+def read_results(folder: Path) -> Results:
+    if not folder.is_dir():
+        raise ResultsError(f"{folder} is not a folder: name a results folder with --results")
+    comparison, cpu = folder / "comparison.csv", folder / "cpu.csv"
+    if not comparison.exists() and not cpu.exists():
+        raise ResultsError(f"{folder} holds neither comparison.csv nor cpu.csv: run `reductio run comparison` or "
+                           f"`reductio run cpu` into it")
+    return Results(
+        folder=folder,
+        machine=read_machine(folder / "machine.json", folder.resolve().name),
+        catalog=read_catalog(folder / "catalog.csv"),
+        comparison=read_points(comparison) if comparison.exists() else None,
+        cpu=read_points(cpu) if cpu.exists() else None,
+    )
+
+
+# ------------------------------------------------------------------------------------------------- series
+
+
+@dataclass
+class Series:
+    """One line of a figure: one variant with one choice of settings, along n."""
+
+    variant: str
+    settings: str
+    operation: str
+    element_type: str
+    mode: str          # "device", "device_part", "end_to_end"
+    words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
+    points: pd.DataFrame  # n, time, low, high, status, reason; sorted by n; NaN times where status is not ok
+
+    @property
+    def name(self) -> str:
+        """The id, with the settings where they matter: "levels/naive [atomic]"."""
+        return f"{self.variant} [{self.words}]" if self.words else self.variant
+
+    @property
+    def ok(self) -> pd.DataFrame:
+        return self.points[self.points["status"] == "ok"]
+
+    def at(self, n: int) -> pd.Series | None:
+        """The measured point at n, None if there is none or it is not ok."""
+        rows = self.ok[self.ok["n"] == n]
+        return rows.iloc[0] if len(rows) else None
+
+
+def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
+    """A few words for each (variant, settings): the values of the keys that the run varied, "" where it varied none.
+
+    Decided by the id's prefix, so that in one panel the same words mean the same choice for every variant.
+    """
+    pairs = [(str(v), str(s)) for v, s in table[["variant", "settings"]].drop_duplicates().itertuples(index=False)]
+    varied: dict[str, list[str]] = {}
+    for variant in dict.fromkeys(v for v, _ in pairs):
+        parsed = [parse_settings(s) for v, s in pairs if v == variant]
+        keys = varied.setdefault(variant.split("/")[0], [])
+        keys += [k for k in dict.fromkeys(k for p in parsed for k in p)
+                 if k not in keys and len({p.get(k) for p in parsed}) > 1]
+
+    def word(key: str, value: str) -> str:
+        return f"{key}={value}" if value.lstrip("-").isdigit() or value == "auto" else value
+
+    return {(variant, settings): ", ".join(word(k, p[k]) for k in varied[variant.split("/")[0]] if k in p)
+            for variant, settings in pairs for p in [parse_settings(settings)]}
+
+
+def series(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
+           cache_state: str | None = "cold_dirty") -> list[Series]:
+    """All series of one device, operation, type and timing mode, on aligned random data, sorted by variant.
+
+    Mode "device_part" takes the device's share of end-to-end rows. Series without any ok point are included: their
+    refusals are to be told.
+    """
+    rows = table[(table["device"] == device) & (table["operation"] == operation)
+                 & (table["element_type"] == element_type) & (table["offset_elements"].fillna(0) == 0)
+                 & (table["dataset"].isin(["random", ""]))
+                 & (table["timing_mode"] == ("end_to_end" if mode == "device_part" else mode)) & table["n"].notna()
+                 & (table["n"] > 0)]
+    if cache_state is not None:
+        rows = rows[rows["cache_state"] == cache_state]
+    part = mode == "device_part"
+    if part:
+        rows = rows[(rows["status"] != "ok") | rows["device_part_median_s"].notna()]
+    ok = rows["status"] == "ok"
+    points = pd.DataFrame({
+        "variant": rows["variant"],
+        "settings": rows["settings"],
+        "words": rows["words"],
+        "n": rows["n"].astype("int64"),
+        "time": (rows["device_part_median_s"] if part else rows["time_median_s"]).where(ok),
+        "low": math.nan if part else rows["time_ci_low_s"].where(ok),
+        "high": math.nan if part else rows["time_ci_high_s"].where(ok),
+        "read_time": rows["read_time_s"],
+        "bytes": rows["n"].astype("float64") * ELEMENT_BYTES.get(element_type, math.nan),
+        "status": rows["status"],
+        "reason": rows["reason"],
+    }).sort_values(["variant", "n"], kind="stable")
+    # A plan's settings keep the order in which the run took them.
+    return [Series(str(variant), str(settings), operation, element_type, mode, of_series["words"].iloc[0],
+                   of_series.reset_index(drop=True))
+            for (variant, settings), of_series in points.groupby(["variant", "settings"], sort=False)]
+
+
+def device_series(table: pd.DataFrame, **which) -> list[Series]:
+    """Device-timed series; for a group of kernels that all leave work to the host, their device part instead."""
+    timed = [s for s in series(table, mode="device", **which) if len(s.ok)]
+    have = {group_of(s.variant) for s in timed}
+    parts = [s for s in series(table, mode="device_part", **which)
+             if is_handwritten(s.variant) and len(s.ok) and group_of(s.variant) not in have]
+    drawn = {(s.variant, s.settings) for s in timed + parts}
+    refused = [s for s in series(table, mode="device", **which)
+               if not len(s.ok) and (s.variant, s.settings) not in drawn]
+    return sorted(timed + parts + refused, key=lambda s: s.variant)
+
+
+def base_series(all_series: list[Series], operation: str) -> Series | None:
+    """CUB's series that ratios are taken to. Of several settings, the one with most points, then the fastest."""
+    candidates = [s for s in all_series if s.variant == BASE[operation] and len(s.ok) and s.mode != "device_part"]
+    return min(candidates, key=lambda s: (-len(s.ok), s.ok["time"].sum()), default=None)
+
+
+def ratio(series_: Series, base: Series) -> pd.DataFrame:
+    """n, ratio, low, high: the base's time over the series', at sizes where both are ok.
+
+    The interval is the widest that the two confidence intervals allow, so it is conservative.
+    """
+    both = series_.ok.merge(base.ok, on="n", suffixes=("", "_base"))
+    return pd.DataFrame({"n": both["n"], "ratio": both["time_base"] / both["time"],
+                         "low": both["low_base"] / both["high"], "high": both["high_base"] / both["low"]})
+
+
+def own_operation(table: pd.DataFrame, group: str, catalog: pd.DataFrame, element_type: str) -> str:
+    """The operation that a group's panel shows: the one its variants list first, as far as the data has it."""
+    rows = table[(table["variant"].map(group_of) == group) & (table["element_type"] == element_type)]
+    measured = set(rows["operation"])
+    if "operations" in catalog:
+        firsts = [str(catalog["operations"].get(v, "")).replace(";", " ").replace(",", " ").split()
+                  for v in sorted(set(rows["variant"]))]
+        listed = [f[0] for f in firsts if f and f[0] in measured]
+        if listed:
+            return max(sorted(set(listed)), key=listed.count)
+    if group == "squares" and "sum_of_squares" in measured:
+        return "sum_of_squares"
+    return "sum" if "sum" in measured or not measured else sorted(measured)[0]
+
+
+def power_label(n: float) -> str:
+    """2^24 for a power of two, else the number."""
+    exponent = math.log2(n)
+    return f"$2^{{{round(exponent)}}}$" if abs(exponent - round(exponent)) < 1e-9 else f"{n:,.0f}"

@@ -1,0 +1,118 @@
+"""The one look of all figures: sizes at final print width, fonts, colours that the colour-blind can tell apart."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.font_manager import FontProperties  # noqa: E402
+from matplotlib.textpath import text_to_path  # noqa: E402
+from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
+
+# Inches as printed: figures are included at natural size, so a font's points are the reader's points.
+TEXT_WIDTH = 7.0
+COLUMN_WIDTH = 3.35
+FONT_SIZE = 7
+PNG_DPI = 200
+
+# Lines of one panel: Tol's "muted" scheme, dark ones first. Each colour has its own marker, so a line can be told
+# without colour; settings of one variant share both and differ in the dashes.
+LINE_COLORS = ("#332288", "#CC6677", "#117733", "#AA4499", "#88CCEE", "#882255", "#999933", "#44AA99", "#DDCC77")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
+DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)))
+
+# Groups, where one figure holds all: Okabe and Ito's scheme.
+GROUP_COLORS = {"squares": "#E69F00", "twopass": "#56B4E9", "unroll": "#009E73", "levels": "#0072B2",
+                "multiblock": "#D55E00", "your variants": "#CC79A7",
+                "host": "#E69F00", "eigen": "#009E73", "openmp": "#0072B2", "std": "#D55E00"}
+LIBRARY_COLORS = {"cub": "#000000", "thrust": "#7F7F7F", "cublas": "#B0B0B0"}
+LIBRARY_DASHES = {"cub": "-", "thrust": (0, (4, 1.5)), "cublas": (0, (1, 1))}
+MARK_COLOR = "#555555"
+
+plt.rcParams.update({
+    "font.family": "DejaVu Sans", "font.size": FONT_SIZE, "axes.titlesize": FONT_SIZE + 0.5,
+    "axes.labelsize": FONT_SIZE, "xtick.labelsize": FONT_SIZE, "ytick.labelsize": FONT_SIZE,
+    "legend.fontsize": FONT_SIZE, "figure.titlesize": FONT_SIZE + 1.5, "mathtext.fontset": "dejavusans",
+    "axes.linewidth": 0.5, "axes.spines.top": False, "axes.spines.right": False, "axes.axisbelow": True,
+    "axes.grid": True, "grid.linewidth": 0.3, "grid.color": "#DDDDDD",
+    "xtick.major.width": 0.5, "ytick.major.width": 0.5, "xtick.major.size": 2.5, "ytick.major.size": 2.5,
+    "lines.linewidth": 0.9, "lines.markersize": 3, "hatch.linewidth": 0.4, "legend.frameon": False,
+    "legend.handlelength": 1.9, "legend.columnspacing": 0.6, "legend.handletextpad": 0.4, "legend.labelspacing": 0.25,
+    "legend.borderaxespad": 0, "legend.borderpad": 0,
+    "pdf.fonttype": 42, "savefig.dpi": PNG_DPI, "figure.dpi": 100,
+})
+
+
+def line_style(variant_index: int, settings_index: int) -> dict:
+    """How the line of a panel's k-th variant with the panel's j-th choice of settings is drawn."""
+    color = LINE_COLORS[variant_index % len(LINE_COLORS)]
+    # Past nine variants colours come round again; hollow markers then tell them apart.
+    hollow = (variant_index // len(LINE_COLORS)) % 2 == 1
+    return {"color": color, "marker": MARKERS[variant_index % len(MARKERS)],
+            "linestyle": DASHES[settings_index % len(DASHES)], "markeredgewidth": 0.6, "markeredgecolor": color,
+            "markerfacecolor": "white" if hollow else color}
+
+
+def library_style(group: str, settings_index: int) -> dict:
+    """Reference lines: no markers, black or grey, a little thicker than variants."""
+    dashes = LIBRARY_DASHES[group] if settings_index == 0 else DASHES[(settings_index + 2) % len(DASHES)]
+    return {"color": LIBRARY_COLORS[group], "linestyle": dashes, "linewidth": 1.3, "zorder": 1.9}
+
+
+def power_of_two_axis(axis, low: float, high: float, every: int = 4) -> None:
+    """A logarithmic axis labelled 2^10, 2^14, ..., ticked at every second power."""
+    axis.axes.set_xscale("log", base=2)
+    first, last = math.floor(math.log2(low)), math.ceil(math.log2(high))
+    start = first + (-first) % 2
+    axis.set_major_locator(FixedLocator([2.0**k for k in range(start, last + 1, every)]))
+    axis.set_minor_locator(FixedLocator([2.0**k for k in range(start, last + 1, 2)]))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"$2^{{{round(math.log2(v))}}}$"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def decade_axis(axis) -> None:
+    """A logarithmic value axis with plain numbers: 1, 10, 100, and 2 and 5 between them where there are few."""
+    low, high = axis.get_view_interval()
+    few = high < 100 * max(low, 1e-300)
+    axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+    axis.set_minor_locator(NullLocator())
+
+
+@lru_cache(maxsize=None)
+def text_width(text: str) -> float:
+    """Inches that a text takes in the figures' font."""
+    width, _, _ = text_to_path.get_text_width_height_descent(text, FontProperties(size=FONT_SIZE), ismath=False)
+    return width / 72
+
+
+def legend_columns(labels: list[str], width: float) -> int:
+    """The most legend columns that fit into a width in inches; labels fill column by column."""
+    handle = (plt.rcParams["legend.handlelength"] + plt.rcParams["legend.handletextpad"]) * FONT_SIZE / 72
+    space = plt.rcParams["legend.columnspacing"] * FONT_SIZE / 72
+    for columns in range(len(labels), 1, -1):
+        # The fuller columns come first, as matplotlib lays them out.
+        rows, longer = divmod(len(labels), columns)
+        total, start = (columns - 1) * space, 0
+        for c in range(columns):
+            end = start + rows + (c < longer)
+            total += handle + max(text_width(label) for label in labels[start:end])
+            start = end
+        if total <= width:
+            return columns
+    return 1
+
+
+def save(figure, out: Path, name: str) -> list[Path]:
+    """Writes vector PDF and PNG, byte for byte the same for the same data: no dates inside."""
+    paths = [out / f"{name}.pdf", out / f"{name}.png"]
+    figure.savefig(paths[0], metadata={"CreationDate": None, "ModDate": None, "Producer": None, "Creator": None})
+    figure.savefig(paths[1], metadata={"Software": None})
+    plt.close(figure)
+    return paths

@@ -1,0 +1,178 @@
+"""A results folder of the machine "synthetic": rows true to the schema, times from a formula and nothing measured.
+
+Times are launch cost plus bytes over a rate, with round numbers, so that tests can compute what a figure must show.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(os.environ.get("REDUCTIO_SOURCE_DIR", Path(__file__).resolve().parents[2]))
+sys.path.insert(0, str(SOURCE / "paper" / "figures"))
+
+import results as rs  # noqa: E402
+
+SIZES = [2**k for k in range(10, 31)]
+HOST, ATOMIC, RELAUNCH, SECOND = "finish=host", "finish=atomic", "finish=relaunch", "finish=second-launch"
+
+# id: (operations, settings, where the result is left, rate in bytes/s, launch cost in s, document's n)
+GPU = {
+    "squares/chunked": (["sum_of_squares"], ["block=256"], "host", 4e9, 10e-6, 2**20),
+    "squares/strided": (["sum_of_squares"], ["block=256", "block=512"], "host", 20e9, 10e-6, 2**20),
+    "squares/multi-block": (["sum_of_squares"], [""], "host", 600e9, 9e-6, 2**20),
+    "squares/multi-block-tree": (["sum_of_squares"], [""], "host", 620e9, 8e-6, 2**20),
+    "twopass/rolled": (["sum"], [f"block=256;{SECOND}", f"block=256;{HOST}"], "finish", 3.7e12, 5e-6, 0),
+    "twopass/warp-unrolled": (["sum"], [f"block=256;{SECOND}", f"block=256;{HOST}"], "finish", 3.75e12, 4.9e-6, 0),
+    "twopass/template-unrolled": (["sum"], [f"block=256;{SECOND}", f"block=256;{HOST}"], "finish", 3.8e12, 4.8e-6, 0),
+    "unroll/neighbored": (["sum"], ["block=1024"], "host", 0.5e12, 6e-6, 2**24),
+    "unroll/neighbored-less": (["sum"], ["block=1024"], "host", 0.8e12, 6e-6, 2**24),
+    "unroll/interleaved": (["sum"], ["block=1024"], "host", 0.9e12, 6e-6, 2**24),
+    "unroll/unroll2": (["sum"], ["block=1024"], "host", 1.5e12, 5e-6, 2**24),
+    "unroll/unroll4": (["sum"], ["block=1024"], "host", 2.1e12, 5e-6, 2**24),
+    "unroll/unroll8": (["sum"], ["block=1024"], "host", 2.6e12, 5e-6, 2**24),
+    "unroll/unroll8-warp": (["sum"], ["block=1024"], "host", 2.8e12, 5e-6, 2**24),
+    "unroll/unroll8-complete": (["sum"], ["block=1024"], "host", 2.85e12, 5e-6, 2**24),
+    "unroll/unroll8-template": (["sum"], ["block=1024"], "host", 2.9e12, 5e-6, 2**24),
+    "levels/reduce0": (["sum"], [RELAUNCH, HOST], "finish", 0.7e12, 6e-6, 0),
+    "levels/naive": (["sum"], [ATOMIC, RELAUNCH, HOST], "finish", 0.75e12, 5e-6, 2**20),
+    "levels/divergence-free": (["sum"], [ATOMIC, RELAUNCH, HOST], "finish", 1.1e12, 5e-6, 2**20),
+    "levels/completely-unrolled": (["sum"], [ATOMIC, RELAUNCH, HOST], "finish", 1.6e12, 5e-6, 2**20),
+    "levels/global-stride": (["sum"], [ATOMIC, RELAUNCH, HOST], "finish", 3.6e12, 5e-6, 2**20),
+    "levels/local-stride": (["sum"], [ATOMIC, RELAUNCH, HOST], "finish", 3.5e12, 5e-6, 2**20),
+    "multiblock/two-launch": (["sum"], ["grid=auto"], "device", 3.0e12, 6e-6, 10**8),
+    "multiblock/last-block": (["sum"], ["grid=auto"], "device", 3.1e12, 4.5e-6, 10**8),
+    "multiblock/last-block-warp": (["sum"], ["grid=auto"], "device", 3.2e12, 4.2e-6, 10**8),
+    "cub/sum": (["sum"], ["count=32"], "device", 4.0e12, 5e-6, 0),
+    "cub/transform-reduce": (["sum_of_squares"], ["count=32"], "device", 4.0e12, 5e-6, 0),
+    "thrust/reduce": (["sum"], ["allocator=default", "allocator=caching"], "on_host", 4.0e12, 25e-6, 0),
+    "thrust/transform-reduce": (["sum_of_squares"], ["allocator=default"], "on_host", 4.0e12, 25e-6, 0),
+    "cublas/dot": (["sum_of_squares"], [""], "device", 3.6e12, 9e-6, 0),
+}
+CPU = {
+    "host/plain": ["O0", "O2", "O3"], "host/unroll2": ["O0", "O2", "O3"], "host/unroll4": ["O0", "O2", "O3"],
+    "host/unroll8": ["O0", "O2", "O3"], "host/recursive": ["O0", "O2", "O3"], "eigen/sum": [""],
+    "openmp/sum": [""], "std/reduce": ["policy=seq", "policy=par"], "thrust/cpu": [""],
+}
+MACHINE = {
+    "schema_version": 1, "machine": "synthetic", "device": "cuda",
+    "gpu": {"name": "Synthetic GPU", "uuid": "GPU-00000000", "sm_count": 100, "l2_bytes": 50 * 2**20,
+            "memory_bytes": 80 * 2**30, "memory_clock_hz": 2.5e9, "memory_bus_bits": 8000,
+            "memory_peak_bytes_per_s": 5e12, "sm_clock_hz": 1.5e9, "compute_capability": "9.0", "driver": "0.0",
+            "runtime": "0.0"},
+    "cpu": {"model": "Synthetic CPU", "cores": 2, "memory_bytes": 8 * 2**30, "last_level_cache_bytes": 32 * 2**20},
+    "os": "none", "hostname": "synthetic",
+    "build": {"version": "0.0.0", "git_revision": "0123456789abcdef0123456789abcdef01234567", "git_dirty": False,
+              "build_type": "Release", "cxx_compiler": "GNU 0", "cxx_flags": "", "cuda_compiler": "nvcc 0",
+              "cuda_flags": "", "cuda_architectures": "90", "cccl": "0.0.0", "binary": "0"},
+    "runs": [{"run_id": "synthetic", "experiment": "comparison", "started_utc": "2000-01-01T00:00:00Z"}],
+}
+
+
+def row(**cells) -> dict:
+    """One row with every column; what is not given is empty or a plain default."""
+    base = dict.fromkeys(rs.COLUMNS, "")
+    base.update(schema_version=rs.SCHEMA_VERSION, run_id="synthetic", timestamp_utc="2000-01-01T00:00:00Z",
+                experiment="comparison", machine="synthetic", device="cuda", operation="sum", element_type="f32",
+                accumulator_type="f32", offset_elements=0, dataset="random", seed=1, timing_mode="device",
+                cache_state="cold_dirty", n_samples=25, n_rejected=0, timer_tick_s=32e-9, status="ok")
+    base.update(cells)
+    return base
+
+
+def timed(time: float, width: float = 0.01, **cells) -> dict:
+    """A row with a median time and an interval of +-width around it."""
+    size = rs.ELEMENT_BYTES[cells.get("element_type", "f32")] * cells["n"]
+    return row(time_median_s=time, time_ci_low_s=time * (1 - width), time_ci_high_s=time * (1 + width),
+               time_min_s=time * (1 - width), time_p95_s=time * (1 + 2 * width), bytes=size,
+               bandwidth_bytes_per_s=size / time, read_time_s=4e-6 + size / 4.5e12, launch_floor_s=2e-6,
+               share_of_read_ceiling=(4e-6 + size / 4.5e12) / time, result="1", abs_error=0, error_bound=0, **cells)
+
+
+def gpu_rows(types=("f32", "i32", "f64"), sizes=SIZES, gpu=GPU) -> list[dict]:
+    rows = []
+    for variant, (operations, choices, where, rate, launch, _) in gpu.items():
+        for operation in operations:
+            for settings in choices:
+                for element_type in types:
+                    for n in sizes:
+                        key = dict(variant=variant, operation=operation, settings=settings, element_type=element_type,
+                                   accumulator_type=element_type, n=n)
+                        device = launch + n * rs.ELEMENT_BYTES[element_type] / rate
+                        host = where == "host" or (where == "finish" and HOST in settings)
+                        if variant == "cublas/dot" and element_type == "i32":
+                            rows.append(row(**key, status="refused", reason="cuBLAS has no dot product of i32"))
+                        elif device > 0.2:
+                            why = "predicted over 200 ms: run with --full"
+                            mode = "end_to_end" if host else "device"
+                            rows.append(row(**key, timing_mode=mode, status="refused", reason=why))
+                        elif host:
+                            rows.append(timed(device + 15e-6, **key, timing_mode="end_to_end",
+                                              device_part_median_s=device))
+                        else:
+                            if where != "on_host":
+                                rows.append(timed(device, **key))
+                            rows.append(timed(device + (0 if where == "on_host" else 8e-6), **key,
+                                              timing_mode="end_to_end"))
+    return rows
+
+
+def cpu_rows(types=("f32", "i32", "f64"), sizes=SIZES[:17]) -> list[dict]:
+    rows = []
+    for k, (variant, choices) in enumerate(CPU.items()):
+        for j, choice in enumerate(choices):
+            settings = f"optimization={choice}" if choice.startswith("O") else choice
+            for element_type in types:
+                for n in sizes:
+                    time = 50e-9 + n * rs.ELEMENT_BYTES[element_type] / ((1 + k) * (1 + 2 * j) * 1e9)
+                    rows.append(timed(time, experiment="cpu", device="cpu", variant=variant, settings=settings,
+                                      element_type=element_type, accumulator_type=element_type, n=n,
+                                      timing_mode="end_to_end", cache_state="warm"))
+    return rows
+
+
+def catalog_rows(gpu=GPU) -> list[dict]:
+    rows = [dict(id=v, title=v.split("/")[-1].replace("-", " "), cites=f"{v.split('/')[0]}, somewhere",
+                 thread="grid stride", block="tree & stride halves", grid="atomic_add", document_n=spec[5] or "",
+                 devices="cuda", types="i32;f32;f64", operations=";".join(spec[0]), tunables="")
+            for v, spec in gpu.items()]
+    rows += [dict(id=v, title=v, cites="", thread="one load", block="", grid="", document_n="", devices="cpu",
+                  types="f32", operations="sum", tunables="") for v in CPU]
+    return sorted(rows, key=lambda r: r["id"])
+
+
+def write_csv(path: Path, rows: list[dict]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=None) -> Path:
+    """A results folder of the given parts; None leaves a file out, but catalog and machine have defaults."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if comparison is not None:
+        write_csv(folder / "comparison.csv", comparison)
+    if cpu is not None:
+        write_csv(folder / "cpu.csv", cpu)
+    write_csv(folder / "catalog.csv", catalog if catalog is not None else catalog_rows())
+    (folder / "machine.json").write_text(json.dumps(MACHINE if machine is None else machine))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def full_folder(tmp_path_factory) -> Path:
+    """GPU and CPU results of every variant, type and size."""
+    return write_folder(tmp_path_factory.mktemp("results") / "synthetic", gpu_rows(), cpu_rows())
+
+
+@pytest.fixture(scope="session")
+def cpu_only_folder(tmp_path_factory) -> Path:
+    """What a machine without a GPU leaves: cpu.csv alone, and no GPU in machine.json."""
+    return write_folder(tmp_path_factory.mktemp("results") / "synthetic-cpu", cpu=cpu_rows(types=("f32",)),
+                        machine={**MACHINE, "gpu": None, "device": "cpu"})
