@@ -53,8 +53,7 @@ def fastest_of_each_document(results, rs) -> list:
 
 
 def row(series, base, rs, peak: float | None) -> str:
-    settings = series.label[len(rs.short_name(series.variant)):]
-    cells = [f"`{series.variant}`{settings}", rs.OPERATION_LABELS[series.operation],
+    cells = [f"`{series.variant}`" + series.name.removeprefix(series.variant), rs.OPERATION_LABELS[series.operation],
              "device part" if series.mode == "device_part" else rs.MODE_LABELS[series.mode].replace(" time", "")]
     for n in SIZES:
         point = series.at(n)
