@@ -96,14 +96,14 @@ const Register registered({.id = "@ID@",
 }  // namespace reductio
 )";
 
-/// "My Idea/First try" -> "my-idea/first-try"; without a folder part it goes to "mine/".
+/// "My Idea/First try" -> "my-idea/first-try", two parts as every id has; one part alone goes to "mine/".
 std::string make_id(const std::string& name) {
   std::string id;
   for (const char c : name) {
     const auto u = static_cast<unsigned char>(c);
     if (std::isalnum(u)) {
       id += static_cast<char>(std::tolower(u));
-    } else if (c == '/') {
+    } else if (c == '/' && id.find('/') == std::string::npos) {
       while (id.ends_with('-')) id.pop_back();
       if (!id.empty() && !id.ends_with('/')) id += '/';
     } else if (!id.empty() && !id.ends_with('-') && !id.ends_with('/')) {

@@ -1,9 +1,7 @@
 #include "experiments/cli/warnings.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -32,71 +30,6 @@ constexpr bool debug = false;
 #else
 constexpr bool debug = true;
 #endif
-
-/// What of NVML is used here. The header is part of the CUDA toolkit's optional packages, so the few names are declared
-/// by hand; all functions return 0 on success.
-class Nvml {
- public:
-  using Device = void*;
-  struct Utilization {
-    unsigned gpu, memory;
-  };
-
-  Nvml() : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)) {
-    ready_ = library_ && load(init_, "nvmlInit_v2") && load(shutdown_, "nvmlShutdown") &&
-             load(count_, "nvmlDeviceGetCount_v2") && load(handle_, "nvmlDeviceGetHandleByIndex_v2") &&
-             load(uuid_, "nvmlDeviceGetUUID") && init_() == 0;
-    // Not in every driver, nor on every GPU: what cannot be asked is not reported.
-    if (ready_) {
-      load(utilization_, "nvmlDeviceGetUtilizationRates");
-      load(processes_, "nvmlDeviceGetComputeRunningProcesses_v3");
-      load(mig_, "nvmlDeviceGetMigMode");
-    }
-  }
-  ~Nvml() {
-    if (ready_) shutdown_();
-    if (library_) dlclose(library_);
-  }
-  Nvml(const Nvml&) = delete;
-  Nvml& operator=(const Nvml&) = delete;
-
-  std::vector<GpuUse> all() const {
-    std::vector<GpuUse> out;
-    unsigned count = 0;
-    if (!ready_ || count_(&count) != 0) return out;
-    for (unsigned i = 0; i < count; ++i) {
-      Device device = nullptr;
-      std::array<char, 96> uuid{};
-      if (handle_(i, &device) != 0 || uuid_(device, uuid.data(), uuid.size()) != 0) continue;
-      GpuUse use{.uuid = uuid.data()};
-      if (Utilization rates{}; utilization_ && utilization_(device, &rates) == 0) use.utilization_percent = rates.gpu;
-      // Without room for the list it only counts, and calls the room insufficient.
-      if (unsigned processes = 0; processes_ && (processes_(device, &processes, nullptr), true))
-        use.processes = processes;
-      if (unsigned now = 0, pending = 0; mig_ && mig_(device, &now, &pending) == 0) use.mig = now == 1;
-      out.push_back(std::move(use));
-    }
-    return out;
-  }
-
- private:
-  template <class F>
-  bool load(F*& function, const char* symbol) {
-    function = reinterpret_cast<F*>(dlsym(library_, symbol));
-    return function != nullptr;
-  }
-
-  void* library_;
-  bool ready_ = false;
-  int (*init_)() = nullptr;
-  int (*shutdown_)() = nullptr;
-  int (*count_)(unsigned*) = nullptr;
-  int (*handle_)(unsigned, Device*) = nullptr;
-  int (*uuid_)(Device, char*, unsigned) = nullptr;
-  int (*utilization_)(Device, Utilization*) = nullptr;
-  int (*processes_)(Device, unsigned*, void*) = nullptr;
-  int (*mig_)(Device, unsigned*, unsigned*) = nullptr;
-};
 
 /// The tool that is attached to this process, by the variables that it sets and the libraries that it injects.
 std::optional<std::string> profiler() {
@@ -139,8 +72,6 @@ double cpu_busy() {
 }
 
 }  // namespace
-
-std::vector<GpuUse> gpus_in_use() { return Nvml().all(); }
 
 std::vector<std::string> misleading(DeviceKind device, const std::string& gpu_uuid, const std::vector<GpuUse>& before) {
   std::vector<std::string> out;

@@ -13,6 +13,10 @@ using Handle = void*;
 constexpr int success = 0;
 constexpr unsigned clock_sm = 1, clock_memory = 2, temperature_gpu = 0;
 
+struct Utilization {
+  unsigned gpu, memory;  // percent
+};
+
 class Nvml {
  public:
   static const Nvml& get() {
@@ -26,6 +30,12 @@ class Nvml {
   int (*temperature)(Handle, unsigned, unsigned*) = nullptr;
   int (*power)(Handle, unsigned*) = nullptr;
   int (*reasons)(Handle, unsigned long long*) = nullptr;
+  int (*count)(unsigned*) = nullptr;
+  int (*by_index)(unsigned, Handle*) = nullptr;
+  int (*uuid)(Handle, char*, unsigned) = nullptr;
+  int (*utilization)(Handle, Utilization*) = nullptr;
+  int (*processes)(Handle, unsigned*, void*) = nullptr;
+  int (*mig)(Handle, unsigned*, unsigned*) = nullptr;
   bool usable = false;
 
  private:
@@ -44,6 +54,12 @@ class Nvml {
     find(temperature, "nvmlDeviceGetTemperature");
     find(power, "nvmlDeviceGetPowerUsage");
     find(reasons, "nvmlDeviceGetCurrentClocksThrottleReasons");
+    find(count, "nvmlDeviceGetCount_v2");
+    find(by_index, "nvmlDeviceGetHandleByIndex_v2");
+    find(uuid, "nvmlDeviceGetUUID");
+    find(utilization, "nvmlDeviceGetUtilizationRates");
+    find(processes, "nvmlDeviceGetComputeRunningProcesses_v3");
+    find(mig, "nvmlDeviceGetMigMode");
     usable = init && init() == success;
   }
 };
@@ -70,6 +86,28 @@ std::optional<GpuState> gpu_state(const std::string& uuid) {
   unsigned long long bits = 0;
   if (nvml.reasons && nvml.reasons(gpu, &bits) == success) s.throttle_reasons = bits;
   return s;
+}
+
+std::vector<GpuUse> gpus_in_use() {
+  const Nvml& nvml = Nvml::get();
+  std::vector<GpuUse> out;
+  unsigned count = 0;
+  if (!nvml.usable || !nvml.count || !nvml.by_index || !nvml.uuid || nvml.count(&count) != success) return out;
+  for (unsigned i = 0; i < count; ++i) {
+    Handle gpu = nullptr;
+    std::array<char, 96> uuid{};
+    if (nvml.by_index(i, &gpu) != success || nvml.uuid(gpu, uuid.data(), uuid.size()) != success) continue;
+    GpuUse use;
+    use.uuid = uuid.data();
+    Utilization rates{};
+    if (nvml.utilization && nvml.utilization(gpu, &rates) == success) use.utilization_percent = rates.gpu;
+    // Without room for the list it only counts, and calls the room insufficient.
+    if (nvml.processes) nvml.processes(gpu, &use.processes, nullptr);
+    unsigned now = 0, pending = 0;
+    if (nvml.mig && nvml.mig(gpu, &now, &pending) == success) use.mig = now == 1;
+    out.push_back(std::move(use));
+  }
+  return out;
 }
 
 std::string throttle_text(std::uint64_t reasons) {

@@ -20,6 +20,16 @@ std::string nvml_driver_version();
 /// The state of the GPU with this UUID ("GPU-..."); nothing where NVML or the GPU is absent.
 std::optional<GpuState> gpu_state(const std::string& uuid);
 
+/// What a GPU is used for by others. Asked before CUDA is started, this program is not among the processes.
+struct GpuUse {
+  std::string uuid;
+  unsigned processes = 0;            ///< that hold a CUDA context
+  unsigned utilization_percent = 0;  ///< of the last sampling period, up to a second
+  bool mig = false;                  ///< divided into instances
+};
+/// All GPUs of this machine; empty where NVML is absent.
+std::vector<GpuUse> gpus_in_use();
+
 /// "power cap, thermal (software)"; "none" for no bits. Idle counts as none.
 std::string throttle_text(std::uint64_t reasons);
 
