@@ -31,6 +31,7 @@ step() {
   did="" lies=""
   printf '[%5s] %s\n' "$(clock "$SECONDS")" "$title"
   "$@" || status=$?
+  ((status == 0)) || did=FAILED
   summary+=("$(printf '%-34s %6s  %s%s' "$title" "$(clock $((SECONDS - start)))" "${did:-done}" "${lies:+  ($lies)}")")
   ((status == 0)) || stop "$title failed"
   printf '        %s\n' "${did:-done}"
@@ -166,19 +167,22 @@ python_packages() {
 
 build_folder() { if [[ $1 == release ]]; then echo build; else echo "build/$1"; fi; }
 
+programs() { sha256sum "$1"/bin/* 2>/dev/null; }
+
 # build PRESET [TARGET]
 build() {
-  local folder configure=(cmake --preset "$1" -DREDUCTIO_PYTHON="$venv/bin/python")
+  local folder before configure=(cmake --preset "$1" -DREDUCTIO_PYTHON="$venv/bin/python")
   folder=$(build_folder "$1")
   lies=$folder
   # A checkout that was moved or copied has a cache that names its old place.
   if [[ -e $folder/CMakeCache.txt ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; then
     configure+=(--fresh)
   fi
+  before=$(programs "$folder")
   logged "configure-$1" "${configure[@]}" || return 1
   logged "build-$1" cmake --build "$folder" -j "$jobs" ${2:+--target "$2"} || return 1
   did=built
-  ! grep -q 'ninja: no work to do' "$logs/build-$1.log" || did="reused: nothing to build"
+  if [[ $(programs "$folder") == "$before" ]]; then did="reused: up to date"; fi
   did+=$(grep -o 'reductio: CUDA.*' "$logs/configure-$1.log" | sed -n 's/^reductio: CUDA ON \(.*\)/, CUDA \1/p; s/^reductio: CUDA OFF.*/, without CUDA/p')
 }
 
@@ -192,7 +196,8 @@ fingerprint() {
     if [[ -e .git ]]; then git ls-files -co --exclude-standard -z; else
       find . \( -name build -o -name out -o -name .venv \) -prune -o -type f -print0
     fi | sort -z | xargs -0 sha256sum 2>/dev/null
-    sha256sum "$1"/bin/* "$venv/.requirements"
+    programs "$1"
+    cat "$venv/.requirements"
     nvidia-smi -L 2>/dev/null
     echo "$2 ${REDUCTIO_TIER:-}"
   } | sha256sum | cut -d' ' -f1
@@ -214,7 +219,10 @@ run_tests() {
     rm -f "$stamp" "$folder"/Testing/*.xml
     logged "test-$preset" ctest --test-dir "$folder" -j "$jobs" --output-on-failure \
       --output-junit Testing/junit.xml "$@" || status=$?
-    read -r p f s < <("$venv/bin/python" tools/tally.py "$folder/Testing" || echo 0 1 0)
+    p=0 f=0 s=0
+    if [[ -e $folder/Testing/junit.xml ]]; then
+      read -r p f s < <("$venv/bin/python" tools/tally.py "$folder/Testing" || echo 0 1 0)
+    fi
     # ctest that stops before any test has failed, whatever it counted.
     if ((status != 0 && f == 0)) || ((p + f == 0)); then f=$((f + 1)); fi
     did="$p passed, $f failed, $s skipped"
