@@ -7,9 +7,10 @@
 #include <chrono>
 #include <deque>
 #include <fstream>
+#include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 
-#include "core/parse.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/describe.h"
 #include "experiments/cli/selection.h"
@@ -27,16 +28,13 @@ struct Options {
   bool quiet = false, json = false, csv = false;
 };
 
-/// What became of one variant on one device.
-struct Outcome {
-  DeviceKind device;
-  std::string id;
-  VerifyReport report;
-  double seconds = 0;
+std::string_view status(const VariantResult& r) {
+  return r.failed || r.not_run ? "failed" : r.passed ? "ok" : "refused";
+}
 
-  bool ran() const { return report.passed + report.failed > 0; }
-  std::string_view status() const { return report.failed ? "failed" : ran() ? "ok" : "refused"; }
-};
+std::string_view first_refusal(const VariantResult& r) {
+  return r.refusals.empty() ? std::string_view("it has no case here") : r.refusals.front();
+}
 
 Tier parse_tier(const std::string& text) {
   static const std::vector<std::pair<std::string, Tier>> known = {
@@ -108,84 +106,152 @@ std::string xml(std::string_view text) {
 }
 
 /// One test suite per device, one test case per variant: what CI systems show.
-void write_junit(std::ostream& file, const std::vector<Outcome>& outcomes) {
-  file << "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"reductio verify\">\n";
+std::string junit_text(const std::vector<VariantResult>& results) {
+  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"reductio verify\">\n";
   for (DeviceKind device : all_devices()) {
     std::size_t tests = 0, failures = 0, skipped = 0;
     double seconds = 0;
-    for (const Outcome& o : outcomes)
-      if (o.device == device) {
+    for (const VariantResult& r : results)
+      if (r.device == device) {
         ++tests;
-        failures += o.status() == "failed";
-        skipped += o.status() == "refused";
-        seconds += o.seconds;
+        failures += status(r) == "failed";
+        skipped += status(r) == "refused";
+        seconds += r.seconds;
       }
     if (tests == 0) continue;
-    file << fmt::format(
+    out += fmt::format(
         "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3f}\">\n",
         name(device), tests, failures, skipped, seconds);
-    for (const Outcome& o : outcomes) {
-      if (o.device != device) continue;
-      file << fmt::format("    <testcase classname=\"reductio.{}\" name=\"{}\" time=\"{:.3f}\"", name(device),
-                          xml(o.id), o.seconds);
-      if (o.status() == "ok") {
-        file << "/>\n";
-        continue;
-      }
-      file << ">\n";
-      if (o.status() == "failed") {
+    for (const VariantResult& r : results) {
+      if (r.device != device) continue;
+      out += fmt::format("    <testcase classname=\"reductio.{}\" name=\"{}\" time=\"{:.3f}\">", name(device),
+                         xml(r.id), r.seconds);
+      if (status(r) == "failed") {
         std::string text;
-        for (const Failure& f : o.report.failures) text += f.what.describe() + ": " + f.why + "\n";
-        file << fmt::format("      <failure message=\"{} of {} cases failed\">{}</failure>\n", o.report.failed,
-                            o.report.passed + o.report.failed, xml(text));
-      } else {
-        file << fmt::format("      <skipped message=\"{}\"/>\n",
-                            xml(o.report.refusals.empty() ? "no case" : o.report.refusals.front()));
+        for (const Failure& f : r.failures) text += f.what.describe() + ": " + f.why + "\n";
+        out += fmt::format("<failure message=\"{} of {} cases failed, {} were not run\">{}</failure>", r.failed,
+                           r.cases(), r.not_run, xml(text));
+      } else if (status(r) == "refused") {
+        out += fmt::format("<skipped message=\"{}\"/>", xml(first_refusal(r)));
       }
-      file << "    </testcase>\n";
+      out += "</testcase>\n";
     }
-    file << "  </testsuite>\n";
+    out += "  </testsuite>\n";
   }
-  file << "</testsuites>\n";
+  return out + "</testsuites>\n";
 }
 
-void print_json(const std::vector<Outcome>& outcomes) {
+void print_json(const std::vector<VariantResult>& results) {
   Json out = {{"verified", Json::array()}};
-  for (const Outcome& o : outcomes) {
-    Json one = {{"variant", o.id},           {"device", name(o.device)},  {"status", o.status()},
-                {"passed", o.report.passed}, {"failed", o.report.failed}, {"refused", o.report.refused},
-                {"seconds", o.seconds},      {"failures", Json::array()}, {"refusals", o.report.refusals}};
-    for (const Failure& f : o.report.failures) one["failures"].push_back({{"case", f.what.describe()}, {"why", f.why}});
+  for (const VariantResult& r : results) {
+    Json one = {{"variant", r.id},           {"device", name(r.device)}, {"status", status(r)},  {"passed", r.passed},
+                {"failed", r.failed},        {"refused", r.refused},     {"not_run", r.not_run}, {"seconds", r.seconds},
+                {"failures", Json::array()}, {"refusals", r.refusals}};
+    for (const Failure& f : r.failures) one["failures"].push_back({{"case", f.what.describe()}, {"why", f.why}});
     out["verified"].push_back(std::move(one));
   }
   fmt::print("{}\n", out.dump(2));
 }
 
-void print_csv(const std::vector<Outcome>& outcomes) {
-  fmt::print("{}", csv_record({"variant", "device", "status", "passed", "failed", "refused", "seconds", "reason"}));
-  for (const Outcome& o : outcomes) {
+void print_csv(const std::vector<VariantResult>& results) {
+  fmt::print(
+      "{}", csv_record({"variant", "device", "status", "passed", "failed", "refused", "not_run", "seconds", "reason"}));
+  for (const VariantResult& r : results) {
     std::string reason;
-    if (o.status() == "failed")
-      reason = o.report.failures.front().what.describe() + ": " + o.report.failures.front().why;
-    if (o.status() == "refused" && !o.report.refusals.empty()) reason = o.report.refusals.front();
-    fmt::print("{}", csv_record({o.id, std::string(name(o.device)), std::string(o.status()),
-                                 std::to_string(o.report.passed), std::to_string(o.report.failed),
-                                 std::to_string(o.report.refused), fmt::format("{:.3f}", o.seconds), reason}));
+    if (!r.failures.empty()) reason = r.failures.front().what.describe() + ": " + r.failures.front().why;
+    if (status(r) == "refused") reason = first_refusal(r);
+    fmt::print("{}", csv_record({r.id, std::string(name(r.device)), std::string(status(r)), std::to_string(r.passed),
+                                 std::to_string(r.failed), std::to_string(r.refused), std::to_string(r.not_run),
+                                 fmt::format("{:.3f}", r.seconds), reason}));
   }
 }
 
-void print_outcome(const Outcome& o) {
-  const auto colour = o.status() == "ok" ? Ink::green : o.status() == "failed" ? Ink::red : Ink::yellow;
-  fmt::print("{}  {:<4}  {:<28}  {:>7} passed", ink(colour, fmt::format("{:<7}", o.status())), name(o.device), o.id,
-             o.report.passed);
-  if (o.report.failed) fmt::print(", {} failed", o.report.failed);
-  if (o.report.refused) fmt::print(", {} refused", o.report.refused);
-  fmt::print("  {}\n", show_seconds(o.seconds));
-  for (const Failure& f : o.report.failures) fmt::print("         {}\n           {}\n", f.what.describe(), f.why);
-  if (o.report.failed > o.report.failures.size())
-    fmt::print("         ... and {} more\n", o.report.failed - o.report.failures.size());
-  for (const auto& why : o.report.refusals) fmt::print("         {}\n", ink(Ink::dim, "refused: " + why));
+void print_result(const VariantResult& r) {
+  const auto colour = status(r) == "ok" ? Ink::green : status(r) == "failed" ? Ink::red : Ink::yellow;
+  fmt::print("{}  {:<4}  {:<28}  {:>7} passed", ink(colour, fmt::format("{:<7}", status(r))), name(r.device), r.id,
+             r.passed);
+  if (r.failed) fmt::print(", {} failed", r.failed);
+  if (r.refused) fmt::print(", {} refused", r.refused);
+  if (r.not_run) fmt::print(", {} not run", r.not_run);
+  fmt::print("  {}\n", show_seconds(r.seconds));
+  for (const Failure& f : r.failures) fmt::print("         {}\n           {}\n", f.what.describe(), f.why);
+  if (r.failed > r.failures.size()) fmt::print("         ... and {} more\n", r.failed - r.failures.size());
+  for (const auto& why : r.refusals) fmt::print("         {}\n", ink(Ink::dim, "refused: " + why));
   std::fflush(stdout);
+}
+
+/// The battery of one variant on one device, or the cases at the sizes that the user named.
+struct Work {
+  Backend* backend = nullptr;
+  Tier tier = Tier::standard;
+  const Variant* variant = nullptr;  ///< narrowed; null: refused
+  std::vector<Case> named_cases;     ///< empty: the battery
+  std::size_t cases = 0;
+  VariantResult result;
+};
+
+using Listener = std::function<void(std::size_t, std::size_t, const std::string&)>;
+
+/// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults.
+std::vector<Case> cases_at(const std::vector<std::size_t>& sizes, const Variant& v, DeviceKind device,
+                           std::uint64_t seed) {
+  std::vector<Case> out;
+  for (Operation operation : v.operations)
+    for (ElementType type : v.types)
+      for (const std::size_t n : sizes)
+        for (const auto& [dataset, check] : {std::pair("exact", "exact"), std::pair("random", "bounded")})
+          out.push_back({&v,
+                         {operation, type, n},
+                         v.settings(),
+                         0,
+                         dataset,
+                         seed,
+                         device == DeviceKind::sim ? "random" : "",
+                         is_floating(type) ? check : "exact"});
+  return out;
+}
+
+/// Runs named cases as verify() runs a battery. Sets `stopped` where the device no longer works.
+void run_cases(Work& work, std::string& stopped, const Listener& progress) {
+  VariantResult& r = work.result;
+  for (const Case& one : work.named_cases) {
+    if (!stopped.empty() || r.failed == most_failures) {
+      ++r.not_run;
+      continue;
+    }
+    progress(r.passed + r.failed + r.refused, work.named_cases.size(), one.describe());
+    std::string why;
+    try {
+      why = run_case(one, *work.backend);
+      ++(why.empty() ? r.passed : r.failed);
+    } catch (const Refused& e) {
+      ++r.refused;
+      if (std::find(r.refusals.begin(), r.refusals.end(), e.what()) == r.refusals.end()) r.refusals.push_back(e.what());
+    } catch (const std::exception& e) {
+      why = e.what();
+      ++r.failed;
+      // After a fault CUDA's context answers every further call with the same error.
+      if (dynamic_cast<const DeviceError*>(&e) && r.device == DeviceKind::cuda) stopped = why;
+    }
+    if (!why.empty()) r.failures.push_back({one, why});
+  }
+}
+
+void run_work(Work& work, std::uint64_t seed, std::string& stopped, const Listener& progress) {
+  if (!work.variant) return;
+  if (!stopped.empty()) {
+    work.result.not_run = work.cases;
+    return;
+  }
+  const auto start = std::chrono::steady_clock::now();
+  if (work.named_cases.empty()) {
+    VerifyReport report = verify({work.variant}, *work.backend, work.tier, seed, progress);
+    work.result = std::move(report.by_variant.at(0));
+    stopped = report.stopped;
+  } else {
+    run_cases(work, stopped, progress);
+  }
+  work.result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 int run(const Options& options) {
@@ -193,96 +259,91 @@ int run(const Options& options) {
   const auto chosen = options.selection.chosen();
   std::optional<Tier> tier;
   if (!options.tier.empty()) tier = parse_tier(options.tier);
-  std::ofstream junit;
+  if (tier && !asked.sizes.empty()) throw UsageError("--sizes names the cases, --tier chooses them; leave one out");
   if (!options.junit.empty()) {
     // Found out before an hour of verifying; appending leaves an older file alone until there is something to say.
-    junit.open(options.junit, std::ios::app);
+    const std::ofstream junit(options.junit, std::ios::app);
     if (!junit) throw UsageError("cannot write '" + options.junit + "'; give --junit a file in a folder that exists");
   }
   const auto backends = devices(options.selection);
 
-  struct Work {
-    Backend* backend;
-    Tier tier;
-    const Variant* variant;  ///< narrowed; null: refused
-    std::size_t cases;
-    Outcome outcome;
-  };
   std::deque<Variant> narrow;  // cases point at their variant
-  std::vector<Work> work;
+  std::vector<Work> all;
   std::size_t total = 0;
   for (const auto& backend : backends) {
     const DeviceKind kind = backend->info().kind;
-    const Tier how_much = tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard);
     for (const Variant* v : chosen) {
       if (!v->runs_on(kind)) continue;
-      Work one{backend.get(), how_much, nullptr, 0, {kind, v->id, {}}};
+      Work one;
+      one.backend = backend.get();
+      one.tier = tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard);
+      one.result.id = v->id;
+      one.result.device = kind;
       try {
         one.variant = &narrow.emplace_back(narrowed(*v, asked));
-        one.cases = battery(*one.variant, backend->info(), how_much, asked.seed).size();
+        one.named_cases = cases_at(asked.sizes, *one.variant, kind, asked.seed);
+        one.cases = asked.sizes.empty() ? battery(*one.variant, backend->info(), one.tier, asked.seed).size()
+                                        : one.named_cases.size();
       } catch (const Refused& e) {
-        one.outcome.report.refused = 1;
-        one.outcome.report.refusals = {v->id + ": " + e.what()};
+        one.result.refused = 1;
+        one.result.refusals = {e.what()};
       }
       total += one.cases;
-      work.push_back(std::move(one));
+      all.push_back(std::move(one));
     }
   }
-  if (work.empty())
-    throw UsageError("none of the selected variants runs on device " +
-                     (asked.device ? std::string(name(*asked.device)) : std::string("cuda, sim or cpu here")) +
-                     "; 'reductio list' shows where each runs");
+  if (all.empty())
+    throw UsageError(
+        "none of the selected variants runs on " +
+        (asked.device ? "device " + std::string(name(*asked.device)) : std::string("a device that is here")) +
+        "; 'reductio list' shows where each runs");
 
   Progress progress(options.quiet);
   const bool in_words = !options.json && !options.csv;
   std::size_t done = 0;
-  std::vector<Outcome> outcomes;
-  for (Work& one : work) {
-    if (one.variant) {
-      const auto start = std::chrono::steady_clock::now();
-      one.outcome.report = verify({one.variant}, *one.backend, one.tier, asked.seed,
-                                  [&](std::size_t part, std::size_t, const std::string& current) {
-                                    progress.show(done + part, total, current);
-                                  });
-      one.outcome.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    }
+  std::map<DeviceKind, std::string> stopped;
+  std::vector<VariantResult> results;
+  for (Work& one : all) {
+    run_work(
+        one, asked.seed, stopped[one.result.device],
+        [&](std::size_t part, std::size_t, const std::string& current) { progress.show(done + part, total, current); });
     done += one.cases;
-    if (in_words && (!options.quiet || one.outcome.report.failed)) {
+    if (in_words && (!options.quiet || status(one.result) == "failed")) {
       progress.clear();
-      print_outcome(one.outcome);
+      print_result(one.result);
     }
-    outcomes.push_back(std::move(one.outcome));
+    results.push_back(std::move(one.result));
   }
   progress.clear();
 
-  if (options.json) print_json(outcomes);
-  if (options.csv) print_csv(outcomes);
-  if (!options.junit.empty()) {
-    junit.close();
-    junit.open(options.junit, std::ios::trunc);
-    write_junit(junit, outcomes);
-    junit.close();
-    if (!junit) throw UsageError("could not write all of '" + options.junit + "'; is the disk full?");
-  }
+  if (options.json) print_json(results);
+  if (options.csv) print_csv(results);
+  if (!options.junit.empty()) write_whole_file(options.junit, junit_text(results));
 
-  std::size_t passed = 0, failed = 0, refused = 0, bad = 0;
+  std::size_t passed = 0, failed = 0, refused = 0, not_run = 0, bad = 0;
   std::string first_bad;
-  for (const Outcome& o : outcomes) {
-    passed += o.report.passed;
-    failed += o.report.failed;
-    refused += o.report.refused;
-    if (o.report.failed && bad++ == 0) first_bad = o.id;
+  for (const VariantResult& r : results) {
+    passed += r.passed;
+    failed += r.failed;
+    refused += r.refused;
+    not_run += r.not_run;
+    if (status(r) == "failed" && bad++ == 0) first_bad = r.id;
   }
-  if (in_words && !options.quiet) fmt::print("{} passed, {} failed, {} refused\n", passed, failed, refused);
-  if (failed) {
-    fmt::print(stderr, "reductio: verification failed: {} of {} cases, in {} variant{} ({}{})\n", failed,
-               passed + failed, bad, bad == 1 ? "" : "s", first_bad, bad == 1 ? "" : ", ...");
+  if (in_words && !options.quiet)
+    fmt::print("{} passed, {} failed, {} refused{}\n", passed, failed, refused,
+               not_run ? fmt::format(", {} not run", not_run) : "");
+  std::fflush(stdout);
+  if (bad) {
+    std::string why;
+    for (const auto& [device, text] : stopped)
+      if (!text.empty()) why = fmt::format("; device {} stopped working: {}", name(device), text);
+    fmt::print(stderr, "reductio: verification failed: {} of {} cases, in {} variant{} ({}{}){}\n", failed,
+               passed + failed + not_run, bad, bad == 1 ? "" : "s", first_bad, bad == 1 ? "" : ", ...", why);
     return exit_wrong;
   }
   if (passed == 0)
-    throw UsageError("nothing was verified: " + (outcomes.front().report.refusals.empty()
-                                                     ? std::string("the batteries are empty")
-                                                     : outcomes.front().report.refusals.front()));
+    throw UsageError("nothing was verified: " + results.front().id + ": " +
+                     std::string(first_refusal(results.front())));
   return exit_ok;
 }
 
@@ -294,6 +355,7 @@ Command add_verify(CLI::App& app) {
   SelectionOptions& s = options->selection;
   s.add_variants(*sub);
   s.add_types(*sub);
+  s.add_sizes(*sub);
   s.add_settings(*sub);
   s.add_device(*sub);
   sub->add_option("--tier", options->tier,
