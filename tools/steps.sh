@@ -206,7 +206,7 @@ fingerprint() {
 # run_tests PRESET [CTEST ARGUMENT...]: adds to passed, failed and skipped. Results of the same programs on the same
 # sources are reused if all passed; $again runs them all the same.
 run_tests() {
-  local preset=$1 folder stamp mark p f s status=0
+  local preset=$1 folder stamp mark old p f s status=0
   shift
   folder=$(build_folder "$preset")
   lies=$folder/Testing/junit.xml
