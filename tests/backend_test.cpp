@@ -1,0 +1,169 @@
+/// Every device's memory and streams keep the promises of device/backend.h; a GPU that cannot be used is told in one
+/// line.
+
+#include "device/backend.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+namespace reductio {
+namespace {
+
+template <class Error, class F>
+std::string message_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  ADD_FAILURE() << "nothing of the expected kind was thrown";
+  return "";
+}
+
+class EveryBackend : public testing::TestWithParam<DeviceKind> {
+ protected:
+  void SetUp() override {
+    try {
+      backend = open_backend(GetParam());
+    } catch (const NoGpu& e) {
+      ASSERT_EQ(GetParam(), DeviceKind::cuda) << e.what();
+      GTEST_SKIP() << e.what();
+    }
+    stream = backend->create_stream();
+  }
+  void TearDown() override {
+    if (backend) backend->destroy_stream(stream);
+  }
+  std::vector<unsigned char> read(const void* p, std::size_t bytes) {
+    std::vector<unsigned char> out(bytes);
+    backend->copy_out(out.data(), p, bytes, stream);
+    return out;
+  }
+
+  std::unique_ptr<Backend> backend;
+  Stream stream;
+};
+
+TEST_P(EveryBackend, DescribesItself) {
+  const DeviceInfo& info = backend->info();
+  EXPECT_EQ(info.kind, GetParam());
+  EXPECT_FALSE(info.name.empty());
+  EXPECT_EQ(info.name.find('\n'), std::string::npos);
+  EXPECT_GT(info.memory_bytes, 0u);
+  EXPECT_GT(backend->memory_free(), 0u);
+  EXPECT_LE(backend->memory_free(), info.memory_bytes);
+  if (GetParam() != DeviceKind::cpu) {
+    EXPECT_GT(info.sm_count, 0);
+    EXPECT_GE(info.threads_per_sm, 1024);
+    EXPECT_GE(info.shared_bytes_per_block, std::size_t{48} << 10);
+    EXPECT_GT(info.max_grid, 0u);
+  }
+}
+
+TEST_P(EveryBackend, MemoryIsPoisonedAndAlignedAndSeparate) {
+  for (const std::size_t bytes : {1, 3, 255, 256, 257, 100003}) {
+    const DeviceMemory a(*backend, bytes), b(*backend, bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(a.get()) % 256, 0u);
+    EXPECT_EQ(read(a.get(), bytes), std::vector<unsigned char>(bytes, 0xFF)) << bytes;
+    backend->fill(a.get(), 7, bytes, stream);
+    EXPECT_EQ(read(a.get(), bytes), std::vector<unsigned char>(bytes, 7)) << bytes;
+    EXPECT_EQ(read(b.get(), bytes), std::vector<unsigned char>(bytes, 0xFF)) << bytes;
+  }
+}
+
+TEST_P(EveryBackend, MemoryIsPoisonedAgainWhenItIsReused) {
+  for (int round = 0; round < 3; ++round) {
+    const DeviceMemory m(*backend, 4096);
+    EXPECT_EQ(read(m.get(), 4096), std::vector<unsigned char>(4096, 0xFF)) << round;
+    backend->fill(m.get(), 0, 4096, stream);
+    backend->synchronize(stream);
+  }
+}
+
+TEST_P(EveryBackend, CopiesArriveInOrder) {
+  std::vector<unsigned char> host(1000);
+  for (std::size_t i = 0; i < host.size(); ++i) host[i] = static_cast<unsigned char>(i * 7);
+  const DeviceMemory a(*backend, 1000), b(*backend, 1000);
+  backend->copy_in(a.get(), host.data(), 1000, stream);
+  backend->copy_within(b.get(), a.get(), 1000, stream);
+  backend->fill(a.get(), 0, 1000, stream);
+  EXPECT_EQ(read(b.get(), 1000), host);
+  EXPECT_EQ(read(a.get(), 1000), std::vector<unsigned char>(1000, 0));
+  backend->copy_within(a.bytes_at(10), b.bytes_at(500), 3, stream);
+  EXPECT_EQ(read(a.bytes_at(9), 5), (std::vector<unsigned char>{0, host[500], host[501], host[502], 0}));
+}
+
+TEST_P(EveryBackend, NothingIsAFineSize) {
+  const DeviceMemory nothing(*backend, 0);
+  backend->copy_in(nothing.get(), nullptr, 0, stream);
+  backend->copy_within(nothing.get(), nothing.get(), 0, stream);
+  backend->fill(nothing.get(), 0, 0, stream);
+  backend->copy_out(nullptr, nothing.get(), 0, stream);
+  backend->synchronize(stream);
+}
+
+TEST_P(EveryBackend, RefusesMoreMemoryThanThereIs) {
+  const std::string why = message_of<Refused>([&] { backend->allocate(std::size_t{1} << 50); });
+  EXPECT_NE(why.find("needs 1048576.0 GiB"), std::string::npos) << why;
+  EXPECT_NE(why.find("free"), std::string::npos) << why;
+  EXPECT_EQ(why.find('\n'), std::string::npos) << why;
+  const DeviceMemory still_works(*backend, 100);
+  EXPECT_EQ(read(still_works.get(), 100), std::vector<unsigned char>(100, 0xFF));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, EveryBackend, testing::ValuesIn(all_devices().begin(), all_devices().end()),
+                         [](const auto& info) { return std::string(name(info.param)); });
+
+TEST(CudaBackend, TellsInOneLineWhyThereIsNoGpu) {
+  try {
+    open_backend(DeviceKind::cuda);
+  } catch (const NoGpu& e) {
+    const std::string why = e.what();
+    EXPECT_GT(why.size(), 20u);
+    EXPECT_EQ(why.find('\n'), std::string::npos) << why;
+    const bool names_a_cause = why.find("driver") != std::string::npos || why.find("GPU") != std::string::npos ||
+                               why.find("without CUDA") != std::string::npos;
+    EXPECT_TRUE(names_a_cause) << why;
+    return;
+  }
+  GTEST_SKIP() << "a GPU is there";
+}
+
+TEST(CudaBackend, AMalformedSelectorIsAUsageErrorWithAndWithoutAGpu) {
+  for (const char* bad : {"x", "-1", "0x0", "1.0", " 0", "GPU", "GPU-xyz", "UUID-12"}) {
+    const std::string why = message_of<UsageError>([&] { open_backend(DeviceKind::cuda, bad); });
+    EXPECT_NE(why.find(bad), std::string::npos) << why;
+  }
+}
+
+TEST(CudaBackend, SelectorsNameAGpuByIndexOrUuid) {
+  const std::array<std::string, 3> gpus{"GPU-12ab34cd-0000", "GPU-12ab99cd-0000", "GPU-77ab34cd-0000"};
+  const auto select = [&](const std::string& s) { return select_gpu(s, gpus); };
+  EXPECT_EQ(select(""), 0u);
+  EXPECT_EQ(select("0"), 0u);
+  EXPECT_EQ(select("2"), 2u);
+  EXPECT_EQ(select("GPU-12ab9"), 1u);
+  EXPECT_EQ(select("gpu-77AB"), 2u);
+  EXPECT_EQ(select(gpus[0]), 0u);
+  EXPECT_NE(message_of<UsageError>([&] { select("3"); }).find("3 GPUs are visible"), std::string::npos);
+  EXPECT_NE(message_of<UsageError>([&] { select("99999999999999999999999999"); }).find("no GPU"), std::string::npos);
+  EXPECT_NE(message_of<UsageError>([&] { select("GPU-12ab"); }).find("several"), std::string::npos);
+  EXPECT_NE(message_of<UsageError>([&] { select("GPU-5"); }).find("no GPU"), std::string::npos);
+}
+
+TEST(CpuBackend, StreamsNeedNoDevice) {
+  const auto cpu = open_backend(DeviceKind::cpu, "GPU-12");  // a GPU's selector means nothing to a CPU
+  EXPECT_EQ(cpu->create_stream().handle, nullptr);
+  EXPECT_EQ(cpu->info().sm_count, 0);
+}
+
+}  // namespace
+}  // namespace reductio
