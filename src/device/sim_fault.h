@@ -1,0 +1,46 @@
+#pragma once
+/// What the simulated device diagnoses, in a form that programs can read.
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/error.h"
+
+namespace reductio::sim {
+
+enum class FaultKind {
+  launch,              ///< a launch that CUDA would refuse
+  out_of_bounds,       ///< outside a view, an allocation or the block's shared memory
+  misaligned,          ///< a pointer that is not a multiple of its type's alignment
+  use_after_free,      ///< memory that was released before the work ran
+  unwritten,           ///< a read of what nobody wrote: shared memory, or poisoned global memory
+  race,                ///< two threads of a block, one of them writing, and no barrier between
+  divergent_barrier,   ///< threads of a block at different barriers
+  unfinished_barrier,  ///< a barrier or warp operation that some threads can no longer reach
+  warp_mask,           ///< lanes of a warp operation that disagree on mask or operation, or are not in their mask
+  endless_wait,        ///< threads poll for what nobody writes
+  host_access,         ///< device memory read or written outside a kernel
+};
+
+std::string_view name(FaultKind);
+
+/// Thrown where the work is waited for (synchronize, copy_to_host, copy_out), or by the launch itself if CUDA would
+/// refuse it there. what() is one line that holds everything below.
+struct Fault : DeviceError {
+  Fault(FaultKind kind, std::string kernel, std::size_t block, std::vector<unsigned> threads, std::string file, int line,
+        const std::string& what_happened);
+
+  FaultKind kind;
+  std::string kernel;             ///< "rolled<unsigned int, Identity>"; empty if no kernel is involved
+  std::size_t block;              ///< blockIdx.x
+  std::vector<unsigned> threads;  ///< threadIdx.x of those who fail or wait, ascending; empty if no kernel runs
+  std::string file;               ///< base name of the source file where known: barriers, warp operations, polls
+  int line;                       ///< 0 if unknown
+};
+
+/// "0-31, 40, 48-63".
+std::string ranges(const std::vector<unsigned>& ascending);
+
+}  // namespace reductio::sim

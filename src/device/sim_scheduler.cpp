@@ -1,0 +1,906 @@
+// The simulated GPU's scheduler: which thread runs, what it waits for, and what is said when nothing can run.
+//
+// Each thread that ever waits is a fiber: a stack and a saved place on it. A fiber is a loop that runs one thread after
+// another, so a thread that never waits costs no switch: the next one starts on the stack that it leaves behind.
+
+#include <boost/context/detail/fcontext.hpp>
+
+#include <cxxabi.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <system_error>
+
+#include "device/sim_internal.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define REDUCTIO_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define REDUCTIO_ASAN 1
+#endif
+#endif
+#ifdef REDUCTIO_ASAN
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace reductio::sim {
+
+Index threadIdx{0, 0, 0}, blockIdx{0, 0, 0}, blockDim{1, 1, 1}, gridDim{1, 1, 1};
+Block* running = nullptr;
+
+namespace ctx = boost::context::detail;
+
+namespace {
+
+#ifdef REDUCTIO_ASAN
+constexpr std::size_t stack_bytes = 128 * 1024;  // instrumented frames are several times as large
+#else
+constexpr std::size_t stack_bytes = 32 * 1024;
+#endif
+constexpr std::size_t guard_bytes = 64 * 1024;  // below each stack: large enough that one frame does not step over it
+
+/// Polls in a row by all threads together, none of which saw a new value or address, before the wait is called endless.
+/// Per resident thread: in the random order each must have had its turn.
+constexpr std::uint64_t fruitless_polls_limit = 1000, fruitless_polls_limit_per_thread = 100;
+/// Switches in a row without any thread ending. Minutes on a real GPU's scale of work, seconds here.
+constexpr std::uint64_t steps_limit = std::uint64_t{1} << 28;
+
+}  // namespace
+
+struct Fiber {
+  ctx::fcontext_t context = nullptr;
+  std::byte* stack = nullptr;  ///< its lowest usable byte
+  std::size_t size = 0;
+  void* asan_stack = nullptr;
+};
+
+namespace {
+
+/// Unwinds a thread whose launch has failed. Only the fiber's own loop catches it.
+struct Unwind {};
+
+struct Next {
+  BlockState* block = nullptr;  ///< null: back to run_grid()
+  unsigned thread = 0;
+};
+
+/// A permutation of [0, n), for the order in which blocks start: a few rounds of mixing on the bits that n needs, again
+/// for what falls outside.
+class Permutation {
+ public:
+  Permutation(std::size_t n, std::uint64_t key) : n_(n), key_(key), bits_(std::max(1u, unsigned(std::bit_width(n - 1)))) {}
+  std::size_t operator()(std::size_t i) const {
+    do i = mix(i);
+    while (i >= n_);
+    return i;
+  }
+
+ private:
+  std::size_t mix(std::uint64_t x) const {
+    const std::uint64_t mask = (std::uint64_t{1} << bits_) - 1;
+    for (unsigned round = 0; round < 3; ++round) {  // each step can be undone modulo 2^bits
+      x = (x + (key_ >> (round * 13))) & mask;
+      x = (x * ((key_ >> (round * 7)) * 4 + 0x9E3779B1u)) & mask;
+      x ^= x >> (bits_ + 1) / 2;
+    }
+    return x;
+  }
+  std::size_t n_;
+  std::uint64_t key_;
+  unsigned bits_;
+};
+
+std::uint64_t mixed(std::uint64_t x) {  // splitmix64
+  x += 0x9E3779B97F4A7C15u;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
+  return x ^ (x >> 31);
+}
+
+class Scheduler {
+ public:
+  void run(const Shape& shape, const std::function<void()>& thread, const std::string& kernel);
+  void set_schedule(Order order, std::uint64_t seed) {
+    order_ = order;
+    seed_ = seed;
+    launches_ = 0;
+  }
+
+  bool block_barrier(bool predicate, bool with_predicate, Site);
+  void grid_barrier(Site);
+  std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
+  void poll(std::uintptr_t address, Site);
+  void give_way() {
+    if (order_now_ != Order::random || !running) return;
+    make_runnable(*block_, threadIdx.x);
+    suspend();
+  }
+  void note_progress() { fruitless_polls_ = 0; }
+  std::uint64_t steps() { return ++steps_; }
+
+  [[noreturn]] void stop(FaultKind, Site, const std::string& what, std::vector<unsigned> threads);
+
+  /// For the signal handler: the thread whose stack's guard holds `address`, said on stderr.
+  bool explain_overflow(std::uintptr_t address) const;
+
+ private:
+  static void fiber_main(ctx::transfer_t);
+  void loop();
+  Fiber* make_fiber();
+  Fiber* idle_fiber();
+  void switch_to(Fiber*);
+  static void arrived(ctx::transfer_t);
+
+  void start_block();
+  void end_block(BlockState&);
+  Next finish();
+  Next pick();
+  Next nothing_runnable();
+  void set_current(Next);
+  void go_on(Next);
+  void suspend();
+  void fail(std::exception_ptr);
+  void unwind_all();
+
+  void make_runnable(BlockState&, unsigned thread);
+  void make_all_runnable(BlockState&);
+  std::string check_warp(BlockState&, Warp&, unsigned warp, std::uint32_t mask, Site);
+  Fault fault(FaultKind, std::size_t block, Site, std::vector<unsigned> threads, const std::string& what) const;
+  std::string describe(const BlockState&) const;
+  void fail_barrier(BlockState&, FaultKind, const std::string& what);
+  void fail_stuck();
+
+  // Of all launches.
+  Order order_ = Order::forward;
+  std::uint64_t seed_ = 1, launches_ = 0;
+  std::uint32_t serials_ = 0;
+  std::deque<Fiber> fibers_;
+  std::vector<Fiber*> idle_;
+  std::vector<std::unique_ptr<BlockState>> slots_;
+  Fiber main_;
+
+  // Of the launch that runs.
+  Order order_now_ = Order::forward;
+  Shape shape_{};
+  const std::function<void()>* thread_ = nullptr;
+  std::string kernel_;
+  std::size_t started_ = 0;
+  std::size_t resident_limit_ = 0;
+  Permutation permutation_{1, 0};
+  std::uint64_t random_ = 0;
+  std::vector<BlockState*> resident_;             // oldest first: the order of preference
+  std::vector<unsigned> free_slots_;
+  std::vector<std::uint32_t> ready_;              // random order only: slot << 16 | thread
+  std::vector<std::pair<BlockState*, unsigned>> parked_;  // polled in vain; not looked at until nothing else runs
+  std::size_t at_grid_barrier_ = 0;
+  Site grid_barrier_site_;
+  bool grid_barrier_divergent_ = false;
+  std::uint64_t steps_ = 0, last_end_ = 0, fruitless_polls_ = 0, fruitless_limit_ = 0;
+  bool cancelling_ = false;
+  std::exception_ptr failure_;
+
+  // Who runs.
+  BlockState* block_ = nullptr;
+  Fiber* fiber_ = nullptr;
+  Fiber* previous_ = nullptr;
+};
+
+Scheduler& scheduler() {
+  // Never destroyed: stacks may be on it until the very end.
+  static Scheduler* const s = new Scheduler;
+  return *s;
+}
+
+// ---------------------------------------------------------------------------------------------------- fibers
+
+struct sigaction previous_segv;
+
+void on_segv(int signal, siginfo_t* info, void* context) {
+  if (scheduler().explain_overflow(reinterpret_cast<std::uintptr_t>(info->si_addr))) std::abort();
+  // Not ours: as if we had never been here.
+  sigaction(signal, &previous_segv, nullptr);
+  (void)context;
+}
+
+/// A stack overflow runs into the guard; the handler, on a stack of its own, says whose it was. ASan has its own.
+void install_overflow_handler() {
+#ifndef REDUCTIO_ASAN
+  static bool done = false;
+  if (!done) {
+    done = true;
+    struct sigaction action {};
+    action.sa_sigaction = on_segv;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+    sigaction(SIGSEGV, &action, &previous_segv);
+  }
+  thread_local std::unique_ptr<std::byte[]> stack;
+  if (!stack) {
+    constexpr std::size_t size = 64 * 1024;
+    stack = std::make_unique<std::byte[]>(size);
+    stack_t alternative{};
+    alternative.ss_sp = stack.get();
+    alternative.ss_size = size;
+    sigaltstack(&alternative, nullptr);
+  }
+#endif
+}
+
+Fiber* Scheduler::make_fiber() {
+  void* const p = mmap(nullptr, guard_bytes + stack_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED || mprotect(p, guard_bytes, PROT_NONE) != 0)
+    throw std::system_error(errno, std::generic_category(), "simulated device: a thread's stack");
+  Fiber& f = fibers_.emplace_back();
+  f.stack = static_cast<std::byte*>(p) + guard_bytes;
+  // Tops at different offsets in their pages, or all stacks would compete for the same few cache sets.
+  f.size = stack_bytes - (fibers_.size() * 448 % 4096 & ~std::size_t{63});
+  f.context = ctx::make_fcontext(f.stack + f.size, f.size, &Scheduler::fiber_main);
+  return &f;
+}
+
+Fiber* Scheduler::idle_fiber() {
+  if (idle_.empty()) return make_fiber();
+  Fiber* const f = idle_.back();
+  idle_.pop_back();
+  return f;
+}
+
+void Scheduler::switch_to(Fiber* to) {
+  Fiber* const self = fiber_;
+  previous_ = self;
+  fiber_ = to;
+#ifdef REDUCTIO_ASAN
+  __sanitizer_start_switch_fiber(&self->asan_stack, to->stack, to->size);
+#endif
+  arrived(ctx::jump_fcontext(to->context, nullptr));
+}
+
+/// On the stack that was switched to: keeps the place that was left.
+void Scheduler::arrived(ctx::transfer_t from) {
+  Scheduler& s = scheduler();
+  s.previous_->context = from.fctx;
+#ifdef REDUCTIO_ASAN
+  const void* bottom = nullptr;
+  std::size_t size = 0;
+  __sanitizer_finish_switch_fiber(s.fiber_->asan_stack, &bottom, &size);
+  if (s.previous_ == &s.main_) {
+    s.main_.stack = static_cast<std::byte*>(const_cast<void*>(bottom));
+    s.main_.size = size;
+  }
+#endif
+}
+
+void Scheduler::fiber_main(ctx::transfer_t from) {
+  arrived(from);
+  scheduler().loop();
+}
+
+/// Runs the current thread, then whichever comes next, for as long as the program lives.
+void Scheduler::loop() {
+  Fiber* const self = fiber_;
+  for (;;) {
+    try {
+      (*thread_)();
+    } catch (const Unwind&) {
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    const Next next = finish();
+    if (next.block && !next.block->thread[next.thread].fiber) {
+      next.block->thread[next.thread].fiber = self;
+      set_current(next);
+    } else {
+      idle_.push_back(self);
+      go_on(next);
+    }
+  }
+}
+
+void Scheduler::set_current(Next n) {
+  ++steps_;
+  if (block_ != n.block) {
+    block_ = n.block;
+    running = n.block;
+    blockIdx.x = static_cast<unsigned>(n.block->index);
+  }
+  threadIdx.x = n.thread;
+}
+
+/// Leaves this stack for `next`; returns when somebody chooses this fiber again.
+void Scheduler::go_on(Next next) {
+  if (!next.block) return switch_to(&main_);
+  Thread& t = next.block->thread[next.thread];
+  if (!t.fiber) t.fiber = idle_fiber();
+  set_current(next);
+  if (t.fiber != fiber_) switch_to(t.fiber);
+}
+
+/// The running thread waits: what for has been noted.
+void Scheduler::suspend() {
+  if (steps_ - last_end_ > steps_limit) fail_stuck();
+  go_on(failure_ ? Next{} : pick());
+  if (cancelling_) throw Unwind{};
+}
+
+// ---------------------------------------------------------------------------------------------------- blocks
+
+void Scheduler::start_block() {
+  const std::size_t nth = started_++;
+  const std::size_t index = order_now_ == Order::forward   ? nth
+                            : order_now_ == Order::reverse ? shape_.grid - 1 - nth
+                                                           : permutation_(nth);
+  if (free_slots_.empty()) {
+    free_slots_.push_back(static_cast<unsigned>(slots_.size()));
+    slots_.push_back(std::make_unique<BlockState>());
+    slots_.back()->slot = free_slots_.back();
+  }
+  BlockState& b = *slots_[free_slots_.back()];
+  free_slots_.pop_back();
+
+  b.index = index;
+  if (++serials_ == 0) ++serials_;
+  b.serial = serials_;
+  b.tick = 1;
+  b.barrier_tick = 0;
+  b.threads = shape_.block;
+  b.exited = b.arrived = 0;
+  b.divergent = b.any = b.any_result = false;
+  b.last_barrier = {};
+  if (b.thread.size() < b.threads) b.thread.resize(b.threads);
+  const unsigned n_warps = (b.threads + warp_size - 1) / warp_size;
+  if (b.warps.size() < n_warps) b.warps.resize(n_warps);
+  for (unsigned w = 0; w < n_warps; ++w) {
+    Warp& warp = b.warps[w];
+    const unsigned lanes = std::min(warp_size, b.threads - w * warp_size);
+    warp.existing = lanes == warp_size ? ~0u : (1u << lanes) - 1;
+    warp.exited = warp.waiting = 0;
+    warp.full_tick = 0;
+    warp.partial = false;
+  }
+  // Unwritten memory is told by its record, whose serial is an earlier block's: nothing to clear.
+  const std::size_t shared_words = (shape_.shared_bytes + word_bytes - 1) / word_bytes;
+  if (b.record_storage.size() < shared_words) {
+    b.record_storage.resize(shared_words);
+    b.shared_storage.resize((shared_words + 3) / 4 * 2);  // whole 16 bytes
+  }
+  b.shared = reinterpret_cast<std::byte*>(b.shared_storage.data());
+  b.shared_bytes = shape_.shared_bytes;
+  b.shared_records = b.record_storage.data();
+
+  resident_.push_back(&b);
+  make_all_runnable(b);
+}
+
+void Scheduler::end_block(BlockState& b) {
+  resident_.erase(std::find(resident_.begin(), resident_.end(), &b));
+  free_slots_.push_back(b.slot);
+  if (started_ < shape_.grid) start_block();
+}
+
+void Scheduler::make_runnable(BlockState& b, unsigned t) {
+  if (order_now_ == Order::random) {
+    ready_.push_back(b.slot << 16 | t);
+  } else {
+    b.runnable[t / 64] |= std::uint64_t{1} << t % 64;
+    b.runnable_words |= 1u << t / 64;
+  }
+}
+
+void Scheduler::make_all_runnable(BlockState& b) {
+  for (unsigned t = 0; t < b.threads; ++t) b.thread[t].waiting = Waiting::no;
+  if (order_now_ == Order::random) {
+    for (unsigned t = 0; t < b.threads; ++t) ready_.push_back(b.slot << 16 | t);
+    return;
+  }
+  const unsigned n_words = (b.threads + 63) / 64;
+  for (unsigned w = 0; w < n_words; ++w) b.runnable[w] = ~std::uint64_t{0};
+  if (b.threads % 64) b.runnable[n_words - 1] = (std::uint64_t{1} << b.threads % 64) - 1;
+  b.runnable_words = (1u << n_words) - 1;
+}
+
+Next Scheduler::pick() {
+  if (order_now_ == Order::random) {
+    if (ready_.empty()) return nothing_runnable();
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    const std::size_t i = ((random_ >> 32) * ready_.size()) >> 32;
+    const std::uint32_t chosen = ready_[i];
+    ready_[i] = ready_.back();
+    ready_.pop_back();
+    return {slots_[chosen >> 16].get(), chosen & 0xffff};
+  }
+  BlockState* b = block_;
+  if (!b || !b->runnable_words) {
+    const auto it = std::find_if(resident_.begin(), resident_.end(), [](BlockState* r) { return r->runnable_words != 0; });
+    if (it == resident_.end()) return nothing_runnable();
+    b = *it;
+  }
+  const bool up = order_now_ == Order::forward;
+  const unsigned w = up ? std::countr_zero(b->runnable_words) : 31 - std::countl_zero(b->runnable_words);
+  std::uint64_t& word = b->runnable[w];
+  const unsigned bit = up ? std::countr_zero(word) : 63 - std::countl_zero(word);
+  word &= ~(std::uint64_t{1} << bit);
+  if (!word) b->runnable_words &= ~(1u << w);
+  return {b, w * 64 + bit};
+}
+
+/// Everybody waits. Those who poll may look again; if nobody does, the grid is done or stuck.
+Next Scheduler::nothing_runnable() {
+  if (!parked_.empty()) {
+    for (auto [b, t] : parked_) {
+      b->thread[t].waiting = Waiting::no;
+      make_runnable(*b, t);
+    }
+    parked_.clear();
+    block_ = nullptr;  // the oldest block comes first again
+    return pick();
+  }
+  if (!resident_.empty()) fail_stuck();
+  return {};
+}
+
+/// The running thread has returned from the kernel.
+Next Scheduler::finish() {
+  BlockState& b = *block_;
+  const unsigned t = threadIdx.x;
+  b.thread[t].fiber = nullptr;
+  b.thread[t].polled = 0;
+  b.thread[t].waiting = Waiting::no;
+  if (cancelling_) return {};
+  ++b.exited;
+  last_end_ = steps_;
+  fruitless_polls_ = 0;
+  Warp& warp = b.warps[t / warp_size];
+  warp.exited |= 1u << t % warp_size;
+  if (failure_) return {};
+  if (b.arrived && b.arrived + b.exited == b.threads) {
+    fail_barrier(b, FaultKind::unfinished_barrier, "a barrier that not all threads of the block reach");
+    return {};
+  }
+  for (std::uint32_t left = warp.waiting; left;) {
+    const unsigned l = std::countr_zero(left);
+    left &= ~warp.lanes[l].mask & ~(1u << l);
+    if (warp.lanes[l].mask >> t % warp_size & 1) {
+      check_warp(b, warp, t / warp_size, warp.lanes[l].mask, b.thread[t / warp_size * warp_size + l].site);
+      if (failure_) return {};
+    }
+  }
+  if (b.exited == b.threads) {
+    end_block(b);
+    block_ = nullptr;
+  }
+  return pick();
+}
+
+// ---------------------------------------------------------------------------------------------------- waiting
+
+bool same(const Site& a, const Site& b) {
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+
+bool Scheduler::block_barrier(bool predicate, bool with_predicate, Site site) {
+  if (!running) throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "a barrier outside a kernel");
+  BlockState& b = *block_;
+  Thread& t = b.thread[threadIdx.x];
+  t.site = site;
+  t.waiting = with_predicate ? Waiting::block_barrier_or : Waiting::block_barrier;
+  if (b.arrived++ == 0) {
+    b.barrier = site;
+    b.barrier_kind = t.waiting;
+  } else if (t.waiting != b.barrier_kind || !same(site, b.barrier)) {
+    b.divergent = true;
+  }
+  b.any |= predicate;
+  fruitless_polls_ = 0;
+  if (b.arrived + b.exited == b.threads) {
+    if (b.exited) {
+      fail_barrier(b, FaultKind::unfinished_barrier, "a barrier that not all threads of the block reach");
+    } else if (b.divergent) {
+      fail_barrier(b, FaultKind::divergent_barrier, "threads of the block wait at different barriers");
+    } else {
+      b.arrived = 0;
+      b.any_result = b.any;
+      b.any = false;
+      b.last_barrier = site;
+      b.barrier_tick = ++b.tick;
+      make_all_runnable(b);
+    }
+  }
+  suspend();
+  return b.any_result;
+}
+
+void Scheduler::grid_barrier(Site site) {
+  if (!running) throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "a barrier outside a kernel");
+  if (!shape_.cooperative)
+    stop(FaultKind::unfinished_barrier, site, "grid_sync() in a launch that is not cooperative; use launch_cooperative", {});
+  BlockState& b = *block_;
+  b.thread[threadIdx.x].site = site;
+  b.thread[threadIdx.x].waiting = Waiting::grid_barrier;
+  fruitless_polls_ = 0;
+  if (at_grid_barrier_++ == 0) {
+    grid_barrier_site_ = site;
+    grid_barrier_divergent_ = false;
+  } else if (!same(site, grid_barrier_site_)) {
+    grid_barrier_divergent_ = true;
+  }
+  if (at_grid_barrier_ == shape_.grid * shape_.block) {
+    if (grid_barrier_divergent_) {
+      fail_barrier(b, FaultKind::divergent_barrier, "threads of the grid wait at different barriers");
+    } else {
+      at_grid_barrier_ = 0;
+      for (BlockState* r : resident_) {
+        r->last_barrier = site;
+        r->barrier_tick = ++r->tick;
+        make_all_runnable(*r);
+      }
+      if (order_now_ != Order::random) {
+        block_ = resident_.front();  // the oldest block comes first again
+        running = block_;
+        blockIdx.x = static_cast<unsigned>(block_->index);
+      }
+    }
+  }
+  suspend();
+}
+
+/// If every lane of `mask` is here or gone: completes the operation, or fails. Lanes that wait have the same mask.
+std::string Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask, Site site) {
+  if (mask & ~(warp.waiting | warp.exited)) return {};
+  if (mask & warp.exited) {
+    std::vector<unsigned> waiting;
+    for (unsigned l = 0; l < warp_size; ++l)
+      if (mask & warp.waiting & 1u << l) waiting.push_back(w * warp_size + l);
+    fail(std::make_exception_ptr(
+        fault(FaultKind::unfinished_barrier, b.index, site, waiting,
+              "a warp operation names lanes that have already returned: " + describe(b))));
+    return {};
+  }
+  std::uint64_t total = 0;
+  const WarpOperation operation = warp.lanes[std::countr_zero(mask)].operation;
+  if (operation == WarpOperation::reduce_add)
+    for (std::uint32_t m = mask; m; m &= m - 1) total += warp.lanes[std::countr_zero(m)].bits;
+  for (std::uint32_t m = mask; m; m &= m - 1) {
+    const unsigned l = std::countr_zero(m);
+    Warp::Lane& lane = warp.lanes[l];
+    if (operation == WarpOperation::shuffle)
+      lane.result = mask >> lane.source & 1 ? warp.lanes[lane.source].bits : ~std::uint64_t{0};
+    else
+      lane.result = static_cast<std::uint32_t>(total);
+    b.thread[w * warp_size + l].waiting = Waiting::no;
+    make_runnable(b, w * warp_size + l);
+  }
+  warp.waiting &= ~mask;
+  warp.order(mask, ++b.tick);
+  return {};
+}
+
+std::uint64_t Scheduler::warp_operation(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
+                                        Site site) {
+  if (!running) throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "a warp operation outside a kernel");
+  BlockState& b = *block_;
+  const unsigned t = threadIdx.x, w = t / warp_size, me = t % warp_size;
+  Warp& warp = b.warps[w];
+  const auto hex = [](std::uint32_t m) {
+    char text[16];
+    std::snprintf(text, sizeof text, "0x%08x", m);
+    return std::string(text);
+  };
+  if (!(mask >> me & 1))
+    stop(FaultKind::warp_mask, site, "lane " + std::to_string(me) + " is not in the mask " + hex(mask) + " it passes", {});
+  mask &= warp.existing;  // lanes that a block of this size does not have are as good as absent, as in CUDA
+
+  // Lanes that wait here already must agree, as soon as one of the two names the other.
+  for (std::uint32_t left = warp.waiting; left;) {
+    const unsigned l = std::countr_zero(left);
+    const Warp::Lane& other = warp.lanes[l];
+    left &= ~other.mask & ~(1u << l);
+    const bool meet = (other.mask & mask) != 0;
+    if (meet && (other.mask != mask || other.operation != operation)) {
+      static constexpr const char* names[] = {"__syncwarp", "a shuffle", "__reduce_add_sync"};
+      const auto call = [&](WarpOperation o, std::uint32_t m, const Site& at) {
+        return std::string(names[static_cast<int>(o)]) + " with mask " + hex(m) + " at " + to_string(at);
+      };
+      stop(FaultKind::warp_mask, site,
+           "calls " + call(operation, mask, site) + " while thread " + std::to_string(w * warp_size + l) + " of its warp waits in " +
+               call(other.operation, other.mask, b.thread[w * warp_size + l].site),
+           {});
+    }
+  }
+  Warp::Lane& lane = warp.lanes[me];
+  lane.mask = mask;
+  lane.operation = operation;
+  lane.source = static_cast<std::uint8_t>(source);
+  lane.bits = bits;
+  b.thread[t].site = site;
+  b.thread[t].waiting = Waiting::warp;
+  warp.waiting |= 1u << me;
+  check_warp(b, warp, w, mask, site);
+  suspend();
+  return lane.result;
+}
+
+void Scheduler::poll(std::uintptr_t address, Site site) {
+  if (!running) return;  // the access itself will say so
+  BlockState& b = *block_;
+  const unsigned t = threadIdx.x;
+  const bool again = b.thread[t].polled == address;
+  b.thread[t].polled = address;
+  b.thread[t].site = site;
+  if (again) {
+    ++fruitless_polls_;
+    if (fruitless_polls_ > fruitless_limit_) fail_stuck();
+  } else {
+    fruitless_polls_ = 0;
+  }
+  if (failure_) {
+    suspend();
+  } else if (order_now_ == Order::random) {
+    if (again) b.thread[t].waiting = Waiting::poll;
+    make_runnable(b, t);
+    suspend();
+    b.thread[t].waiting = Waiting::no;
+  } else if (again) {
+    b.thread[t].waiting = Waiting::poll;
+    parked_.emplace_back(&b, t);
+    suspend();
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- faults
+
+void Scheduler::fail(std::exception_ptr e) {
+  if (!failure_) failure_ = std::move(e);
+}
+
+void Scheduler::stop(FaultKind kind, Site site, const std::string& what, std::vector<unsigned> threads) {
+  if (threads.empty()) threads.push_back(threadIdx.x);
+  if (cancelling_) std::terminate();  // a destructor that runs device code while its thread is unwound
+  fail(std::make_exception_ptr(fault(kind, block_->index, site, std::move(threads), what)));
+  go_on(Next{});
+  throw Unwind{};
+}
+
+Fault Scheduler::fault(FaultKind kind, std::size_t block, Site site, std::vector<unsigned> threads,
+                       const std::string& what) const {
+  std::string file = site.file ? site.file : "";
+  if (const auto slash = file.rfind('/'); slash != std::string::npos) file.erase(0, slash + 1);
+  return Fault(kind, kernel_, block, std::move(threads), std::move(file), site.line, what);
+}
+
+/// "threads 0-31 wait at twopass.cu:20 (__syncthreads), threads 32-63 have returned".
+std::string Scheduler::describe(const BlockState& b) const {
+  struct Group {
+    Waiting waiting;
+    Site site;
+    bool gone;
+    std::vector<unsigned> threads;
+  };
+  std::vector<Group> groups;
+  for (unsigned t = 0; t < b.threads; ++t) {
+    const Thread& thread = b.thread[t];
+    const bool gone = b.warps[t / warp_size].exited >> t % warp_size & 1;
+    const auto it = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
+      return g.gone == gone && g.waiting == thread.waiting && (thread.waiting == Waiting::no || same(g.site, thread.site));
+    });
+    if (it != groups.end()) it->threads.push_back(t);
+    else groups.push_back({thread.waiting, thread.site, gone, {t}});
+  }
+  std::string text;
+  for (const Group& g : groups) {
+    const bool many = g.threads.size() > 1;
+    if (!text.empty()) text += ", ";
+    text += (many ? "threads " : "thread ") + ranges(g.threads);
+    const char* wait = many ? " wait at " : " waits at ";
+    switch (g.waiting) {
+      case Waiting::no: text += g.gone ? (many ? " have returned" : " has returned") : (many ? " are running" : " is running"); break;
+      case Waiting::block_barrier: text += wait + to_string(g.site) + " (__syncthreads)"; break;
+      case Waiting::block_barrier_or: text += wait + to_string(g.site) + " (__syncthreads_or)"; break;
+      case Waiting::grid_barrier: text += wait + to_string(g.site) + " (grid_sync)"; break;
+      case Waiting::warp: text += wait + to_string(g.site) + " (warp operation)"; break;
+      case Waiting::poll: text += (many ? " poll at " : " polls at ") + to_string(g.site); break;
+    }
+  }
+  return text;
+}
+
+void Scheduler::fail_barrier(BlockState& b, FaultKind kind, const std::string& what) {
+  std::vector<unsigned> waiting;
+  for (unsigned t = 0; t < b.threads; ++t)
+    if (b.thread[t].waiting != Waiting::no) waiting.push_back(t);
+  fail(std::make_exception_ptr(fault(kind, b.index, b.barrier, std::move(waiting), what + ": " + describe(b))));
+}
+
+/// Nobody can go on, or nobody gets anywhere. Named are the oldest block that waits and how many more.
+void Scheduler::fail_stuck() {
+  bool polls = false;
+  const BlockState* shown = nullptr;
+  std::size_t others = 0;
+  for (const BlockState* b : resident_) {
+    bool waits = false, block_polls = false;
+    for (unsigned t = 0; t < b->threads; ++t) {
+      waits |= b->thread[t].waiting != Waiting::no;
+      block_polls |= b->thread[t].waiting == Waiting::poll || (b == block_ && t == threadIdx.x && b->thread[t].polled);
+    }
+    if (!waits && !block_polls) continue;
+    // A block that polls says more than one that waits for its own threads to come back from polling.
+    if (!shown || (block_polls && !polls)) shown = b;
+    polls |= block_polls;
+    ++others;
+  }
+  if (!shown) shown = block_ ? block_ : resident_.front();
+  if (others) --others;
+  std::vector<unsigned> waiting;
+  Site site;
+  for (unsigned t = 0; t < shown->threads; ++t) {
+    const bool self = shown == block_ && t == threadIdx.x && polls && shown->thread[t].polled;
+    if (shown->thread[t].waiting == Waiting::no && !self) continue;
+    if (!polls || self || shown->thread[t].waiting == Waiting::poll) {
+      if (!site.line) site = shown->thread[t].site;
+      waiting.push_back(t);
+    }
+  }
+  std::string what = polls ? "polls for what nobody writes: " : "a barrier that not all threads reach: ";
+  what += describe(*shown);
+  if (others) what += "; " + std::to_string(others) + (others > 1 ? " more blocks wait" : " more block waits");
+  if (started_ < shape_.grid)
+    what += "; " + std::to_string(shape_.grid - started_) + " blocks have not started, since only " +
+            std::to_string(resident_limit_) + " fit at once";
+  fail(std::make_exception_ptr(
+      fault(polls ? FaultKind::endless_wait : FaultKind::unfinished_barrier, shown->index, site, std::move(waiting), what)));
+}
+
+/// After a fault: lets every thread that has begun unwind its stack, and forgets the grid.
+void Scheduler::unwind_all() {
+  cancelling_ = true;
+  for (BlockState* b : resident_) {
+    for (unsigned t = 0; t < b->threads; ++t) {
+      b->thread[t].waiting = Waiting::no;
+      if (!b->thread[t].fiber) continue;
+      set_current({b, t});
+      switch_to(b->thread[t].fiber);
+    }
+    b->runnable = {};
+    b->runnable_words = 0;
+  }
+  cancelling_ = false;
+}
+
+bool Scheduler::explain_overflow(std::uintptr_t address) const {
+  for (const Fiber& f : fibers_) {
+    const auto bottom = reinterpret_cast<std::uintptr_t>(f.stack);
+    if (address >= bottom || address < bottom - guard_bytes) continue;
+    char text[512];
+    const int n = std::snprintf(text, sizeof text,
+                                "simulated device: kernel %s, block %u, thread %u: its stack of %zu KiB overflowed\n",
+                                kernel_.c_str(), blockIdx.x, threadIdx.x, stack_bytes / 1024);
+    if (n > 0 && write(STDERR_FILENO, text, std::min<std::size_t>(n, sizeof text - 1)) < 0) return true;
+    return true;
+  }
+  return false;
+}
+
+// ---------------------------------------------------------------------------------------------------- launches
+
+std::size_t resident_blocks(const Shape& s) {
+  const std::size_t whole_warps = (s.block + warp_size - 1) / warp_size * warp_size;
+  const std::size_t by_threads = threads_per_sm / whole_warps;
+  const std::size_t by_shared = shared_bytes_per_sm / (s.shared_bytes + shared_bytes_reserved);
+  return sm_count * std::min({std::size_t{blocks_per_sm}, by_threads, by_shared});
+}
+
+void Scheduler::run(const Shape& shape, const std::function<void()>& thread, const std::string& kernel) {
+  if (running) throw DeviceError("simulated device: a kernel cannot launch or wait for another");
+  install_overflow_handler();
+  shape_ = shape;
+  thread_ = &thread;
+  kernel_ = kernel;
+  order_now_ = order_;
+  random_ = mixed(seed_ + mixed(launches_++));
+  permutation_ = Permutation(shape.grid, mixed(random_));
+  started_ = 0;
+  resident_limit_ = resident_blocks(shape);
+  resident_.clear();
+  ready_.clear();
+  parked_.clear();
+  free_slots_.clear();
+  for (std::size_t i = slots_.size(); i-- > 0;) free_slots_.push_back(static_cast<unsigned>(i));
+  at_grid_barrier_ = 0;
+  last_end_ = steps_;
+  fruitless_polls_ = 0;
+  fruitless_limit_ =
+      fruitless_polls_limit + fruitless_polls_limit_per_thread * std::min(resident_limit_, shape.grid) * shape.block;
+  blockDim.x = shape.block;
+  gridDim.x = static_cast<unsigned>(shape.grid);
+  block_ = nullptr;
+  spin = {};
+
+  while (started_ < std::min(shape.grid, resident_limit_)) start_block();
+  fiber_ = &main_;
+  go_on(pick());
+  if (failure_) unwind_all();
+  block_ = nullptr;
+  running = nullptr;
+  kernel_.clear();
+  if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+}  // namespace
+
+std::uint32_t Warp::unordered(std::uint32_t others, std::uint32_t tick, unsigned me) const {
+  others &= ~(1u << me);
+  if (tick < full_tick) return 0;
+  if (partial)
+    for (std::uint32_t m = others; m; m &= m - 1) {
+      const unsigned l = std::countr_zero(m);
+      if (tick < (*seen)[me][l]) others &= ~(1u << l);
+    }
+  return others;
+}
+
+void Warp::order(std::uint32_t mask, std::uint32_t tick) {
+  if (mask == existing) {
+    full_tick = tick;
+    return;
+  }
+  if (!partial) {
+    if (!seen) seen = std::make_unique<std::array<std::array<std::uint32_t, warp_size>, warp_size>>();
+    *seen = {};
+    partial = true;
+  }
+  std::array<std::uint32_t, warp_size> joined{};
+  for (std::uint32_t m = mask; m; m &= m - 1) {
+    const auto& known = (*seen)[std::countr_zero(m)];
+    for (unsigned l = 0; l < warp_size; ++l) joined[l] = std::max(joined[l], known[l]);
+  }
+  for (std::uint32_t m = mask; m; m &= m - 1) joined[std::countr_zero(m)] = tick;
+  for (std::uint32_t m = mask; m; m &= m - 1) (*seen)[std::countr_zero(m)] = joined;
+}
+
+bool block_barrier(bool predicate, bool with_predicate, Site site) {
+  return scheduler().block_barrier(predicate, with_predicate, site);
+}
+void grid_barrier(Site site) { scheduler().grid_barrier(site); }
+std::uint64_t warp_operation(WarpOperation o, unsigned mask, std::uint64_t bits, unsigned source, Site site) {
+  return scheduler().warp_operation(o, mask, bits, source, site);
+}
+void poll(std::uintptr_t address, Site site) { scheduler().poll(address, site); }
+void give_way() { scheduler().give_way(); }
+void note_progress() { scheduler().note_progress(); }
+std::uint64_t steps() { return scheduler().steps(); }
+
+void stop_here(FaultKind kind, Site site, const std::string& what, std::vector<unsigned> threads) {
+  scheduler().stop(kind, site, what, std::move(threads));
+}
+
+void set_schedule(Order order, std::uint64_t seed) {
+  const DeviceLock lock;
+  scheduler().set_schedule(order, seed);
+}
+
+void run_grid(const Shape& shape, const std::function<void()>& thread, const std::string& kernel) {
+  scheduler().run(shape, thread, kernel);
+}
+
+void check_launch(const Shape& s, const std::string& kernel) {
+  const auto refuse = [&](const std::string& why) { throw Fault(FaultKind::launch, kernel, 0, {}, "", 0, why); };
+  if (s.grid == 0 || s.grid > max_grid)
+    refuse("a grid of " + std::to_string(s.grid) + " blocks; CUDA launches 1 to " + std::to_string(max_grid));
+  if (s.block == 0 || s.block > max_threads_per_block)
+    refuse("blocks of " + std::to_string(s.block) + " threads; CUDA launches 1 to " + std::to_string(max_threads_per_block));
+  if (s.shared_bytes > shared_bytes_per_block)
+    refuse(std::to_string(s.shared_bytes) + " bytes of shared memory a block; " + std::to_string(shared_bytes_per_block) +
+           " are there");
+  if (s.cooperative && s.grid > resident_blocks(s))
+    refuse("a cooperative launch of " + std::to_string(s.grid) + " blocks; " + std::to_string(resident_blocks(s)) +
+           " of them fit on the device at once");
+}
+
+}  // namespace reductio::sim
