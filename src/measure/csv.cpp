@@ -6,7 +6,7 @@
 #include <zlib.h>
 
 #include <cerrno>
-#include <cstring>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -147,29 +147,46 @@ std::string gzip_member(std::string_view text) {
   return out;
 }
 
+namespace {
+
+/// The text of the first member, which is then cut off `compressed`; nothing if it is not whole.
+std::optional<std::string> take_member(std::string_view& compressed) {
+  z_stream z{};
+  if (inflateInit2(&z, 15 + 16) != Z_OK) throw OutputError("zlib cannot start decompressing");
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
+  z.avail_in = static_cast<uInt>(compressed.size());
+  std::string text;
+  std::vector<char> buffer(1 << 16);
+  int status = Z_OK;
+  while (status == Z_OK) {
+    z.next_out = reinterpret_cast<Bytef*>(buffer.data());
+    z.avail_out = static_cast<uInt>(buffer.size());
+    status = inflate(&z, Z_NO_FLUSH);
+    text.append(buffer.data(), buffer.size() - z.avail_out);
+  }
+  const std::size_t used = compressed.size() - z.avail_in;
+  inflateEnd(&z);
+  if (status != Z_STREAM_END) return std::nullopt;
+  compressed.remove_prefix(used);
+  return text;
+}
+
+}  // namespace
+
 std::string gunzip(std::string_view compressed) {
   std::string out;
-  char buffer[1 << 16];
   while (!compressed.empty()) {
-    z_stream z{};
-    if (inflateInit2(&z, 15 + 16) != Z_OK) throw OutputError("zlib cannot start decompressing");
-    z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
-    z.avail_in = static_cast<uInt>(compressed.size());
-    std::string member;
-    int status = Z_OK;
-    while (status == Z_OK) {
-      z.next_out = reinterpret_cast<Bytef*>(buffer);
-      z.avail_out = sizeof buffer;
-      status = inflate(&z, Z_NO_FLUSH);
-      member.append(buffer, sizeof buffer - z.avail_out);
-    }
-    const std::size_t used = compressed.size() - z.avail_in;
-    inflateEnd(&z);
-    if (status != Z_STREAM_END) break;  // cut short, or not gzip
-    out += member;
-    compressed.remove_prefix(used);
+    const auto member = take_member(compressed);
+    if (!member) break;
+    out += *member;
   }
   return out;
+}
+
+bool gzip_intact(std::string_view compressed) {
+  while (!compressed.empty())
+    if (!take_member(compressed)) return false;
+  return true;
 }
 
 void write_whole_file(const std::filesystem::path& path, std::string_view content) {

@@ -55,8 +55,10 @@ class AppendFile {
 
 /// One gzip member holding `text`; members may follow one another in a file.
 std::string gzip_member(std::string_view text);
-/// The text of all whole members; a member that was cut short is left out.
+/// The text of all whole members; a member that was cut short, and what follows it, is left out.
 std::string gunzip(std::string_view compressed);
+/// Whether there is nothing but whole members.
+bool gzip_intact(std::string_view compressed);
 
 /// Replaces a file's content in one step: readers see the old or the new, never half.
 void write_whole_file(const std::filesystem::path&, std::string_view content);

@@ -1,0 +1,82 @@
+#pragma once
+/// The rules of sampling, apart from any device: which points are sampled together, how many samples each gets, which
+/// rounds it takes part in, what a call will take, and what bounds its time.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "measure/experiment.h"
+#include "measure/statistics.h"
+
+namespace reductio {
+
+/// Points that share device, operation, type, n, offset, dataset, seed, timing mode and cache state form a group: they
+/// answer one question and are sampled together. Returns indices. Groups come in ascending n, because a small size
+/// predicts the next, and those that read the same input one after the other; points keep their order.
+std::vector<std::vector<std::size_t>> group_points(std::span<const Point>);
+
+/// Samples of a point whose call takes `call_s` and whose sample costs `cost_s` of wall-clock time in all.
+int samples_for(const SamplingRules&, double call_s, double cost_s);
+
+/// The rounds, of `rounds`, in which a point of `samples` samples takes part: spread evenly, so that it meets every
+/// allocation and whatever drifts.
+std::vector<int> rounds_of(int samples, int rounds);
+
+/// The allocation that a round uses: rounds in equal runs, one run after the other.
+int placement_of(int round, int rounds, int placements);
+
+/// 0..count-1 in random order. The same generator state gives the same order with every standard library.
+std::vector<int> shuffled(int count, std::mt19937_64&);
+
+/// What calls took at smaller sizes of the same variant, and so what a larger one will take.
+class History {
+ public:
+  void note(const Point&, double seconds);
+  struct Measured {
+    std::size_t n;
+    double seconds;
+  };
+  /// The largest size at most p.problem.n that was noted.
+  std::optional<Measured> largest_below(const Point& p) const;
+  /// Scaled linearly in n from that size; a launch cost in it makes this too much rather than too little.
+  std::optional<double> predict(const Point& p) const;
+
+ private:
+  static std::string key(const Point&);
+  std::map<std::string, std::map<std::size_t, double>> seconds_;
+};
+double scale_linearly(History::Measured, std::size_t n);
+
+/// "predicted 0.41 s a call exceeds this experiment's limit of 0.2 s; --full runs it".
+std::string limit_reason(double predicted_s, const SamplingRules&);
+
+/// Samples of one reference or variant, by round; nothing where it did not take part.
+using ByRound = std::vector<std::optional<double>>;
+
+/// The time of the fastest of several read-only kernels, without the bias of picking the luckiest: which is fastest is
+/// decided on every other round and valued on the rounds between, both ways round.
+struct Ceiling {
+  ByRound seconds;   ///< of each round: the kernel that was fastest in the other half of the rounds
+  double median_s = 0;
+  Interval interval;
+};
+std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, double confidence);
+
+/// Median over the rounds that both have of ceiling / time.
+std::optional<double> share_of(const ByRound& ceiling, const ByRound& times);
+
+/// Why a cold time cannot be true; empty if it can. It is impossible above the memory's paper bandwidth, or above the
+/// measured ceiling by more than 2 % with disjoint intervals.
+std::string impossibility(std::size_t bytes, double median_s, Interval, const std::optional<Ceiling>&,
+                          std::optional<double> paper_bytes_per_s);
+
+/// What a point will cost to measure, in seconds, from its size alone: for dry runs and for what is left of a run.
+double rough_cost_s(const Point&, const SamplingRules&);
+
+}  // namespace reductio
