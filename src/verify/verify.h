@@ -27,9 +27,11 @@ struct Case {
   Settings settings;
   std::size_t offset_elements;
   std::string dataset;
-  std::uint64_t seed;
-  std::string order;  ///< the simulated device's schedule: "forward", "reverse", "random"; empty elsewhere
-  std::string check;  ///< "exact", "bounded", "repeat", "two-plans", ...
+  std::uint64_t seed;  ///< of the data, and of the order where that is random
+  std::string order;   ///< the simulated device's schedule: "forward", "reverse", "random"; empty elsewhere
+  /// One call whose result is "exact" (bit for bit), "bounded" (within the rounding bound) or "special" (an infinity or
+  /// NaN); "repeat": one plan, several calls on differing data; "two-plans": two plans on two streams at once.
+  std::string check;
 
   /// "levels/naive sum f32 n=1025 block=32;finish=atomic offset=1 random seed=3 order=reverse": enough to run it again.
   std::string describe() const;
@@ -40,19 +42,39 @@ struct Failure {
   std::string why;  ///< "got 41, want 42", or the fault that the device diagnosed
 };
 
-struct VerifyReport {
+/// A variant that failed this often is abandoned: the rest of its battery would say the same, slowly.
+inline constexpr std::size_t most_failures = 20;
+
+/// What became of one variant.
+struct VariantResult {
+  std::string id;
+  DeviceKind device = DeviceKind::cpu;
   std::size_t passed = 0, failed = 0, refused = 0;
-  std::vector<Failure> failures;         ///< the first 20 of each variant
-  std::vector<std::string> refusals;     ///< distinct: "id: reason"
+  std::size_t not_run = 0;            ///< abandoned after `most_failures`, or because the device no longer works
+  double seconds = 0;
+  std::vector<Failure> failures{};
+  std::vector<std::string> refusals{};  ///< distinct reasons
+
+  std::size_t cases() const { return passed + failed + refused + not_run; }
 };
 
-/// The cases of one variant on one device.
+struct VerifyReport {
+  std::size_t passed = 0, failed = 0, refused = 0, not_run = 0;
+  std::vector<Failure> failures;         ///< the first 20 of each variant
+  std::vector<std::string> refusals;     ///< distinct: "id: reason"
+  std::vector<VariantResult> by_variant; ///< in the order of `chosen`
+  std::string stopped;                   ///< why the device no longer works and nothing more was run; empty if it does
+};
+
+/// The cases of one variant on one device. They point at the variant.
 std::vector<Case> battery(const Variant&, const DeviceInfo&, Tier, std::uint64_t seed);
 
-/// Runs one case. Empty if it passes, else why not. Throws Refused where the variant declines.
+/// Runs one case. Empty if it passes, else why not. Throws Refused where the variant declines, DeviceError where the
+/// device fails, and whatever else the variant throws.
 std::string run_case(const Case&, Backend&);
 
-/// Runs the batteries of `chosen`. `progress(done, total, current)` may be empty.
+/// Runs the batteries of `chosen`. A variant that fails, throws or faults is a failure in the report, never an exception.
+/// `progress(done, total, current)` may be empty.
 VerifyReport verify(const std::vector<const Variant*>& chosen, Backend&, Tier, std::uint64_t seed,
                     const std::function<void(std::size_t, std::size_t, const std::string&)>& progress = {});
 

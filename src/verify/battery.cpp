@@ -1,0 +1,346 @@
+/// The one place that says which cases a variant must pass. Three parts, each for what it alone can find:
+///
+///   the whole product  Every size up to about 2^10 with every setting, type and operation: edges of warps, blocks and
+///                      tiles are all here. Data, offset and order are drawn anew for each.
+///   a covering array   Every two values of all factors together (sizes up to 2^14, every tunable, type, operation,
+///                      offset, order, and kind of data or check) meet in some case.
+///   large sizes        Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; there every single value of
+///                      every tunable too.
+///
+/// Tiers and devices differ only in the numbers of scope_of().
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "verify/pairwise.h"
+#include "verify/verify.h"
+
+namespace reductio {
+namespace {
+
+/// How far each part goes. A limit of 0 leaves a part out.
+struct Scope {
+  std::size_t whole_to = 0;
+  /// What the whole product may cost, in the units of cost_of(); a larger product is sampled evenly.
+  double whole_budget = 0;
+  std::size_t pairs_to = 0;
+  std::vector<std::size_t> large{};           ///< every type, default settings
+  std::vector<std::size_t> large_settings{};  ///< the document's type, every single value of every tunable
+  std::vector<std::size_t> huge{};            ///< the document's type, default settings
+};
+
+Scope scope_of(Tier tier, DeviceKind device) {
+  const bool cuda = device == DeviceKind::cuda;
+  switch (tier) {
+    case Tier::quick: return {.pairs_to = 1 << 10};
+    case Tier::sanitizer:
+      // compute-sanitizer slows a GPU's calls by orders; on the host ASan leaves a sixth of the speed.
+      return cuda ? Scope{.pairs_to = 1 << 12} : Scope{.whole_to = 1 << 10, .whole_budget = 1e6, .pairs_to = 1 << 12};
+    case Tier::gpu:
+      if (cuda)
+        return {.whole_to = 1 << 10,
+                .whole_budget = 3000,
+                .pairs_to = 1 << 18,
+                .large = {(1 << 20) + 7, (1 << 24) + 3, (1 << 28) + 1, (1 << 30) + 7},
+                .large_settings = {(1 << 30) + 7},
+                .huge = {(std::size_t{1} << 32) + 5}};
+      [[fallthrough]];  // elsewhere it means the most that is sensible there
+    case Tier::standard:
+      return {.whole_to = 1 << 10, .whole_budget = cuda ? 3000. : 12e6, .pairs_to = 1 << 14, .large = {(1 << 20) + 7}};
+  }
+  return {};
+}
+
+/// Launches of more threads than this are left to the covering array: on the simulated device they cost as much as a
+/// hundred others and show nothing at small n that a smaller grid does not.
+constexpr std::size_t most_threads_in_whole = 1 << 12;
+/// A grid so small that each thread of it would load more than this is not asked to do large sizes.
+constexpr std::size_t most_loads_per_thread_of_settings = std::size_t{1} << 22;
+constexpr std::size_t most_loads_per_thread = std::size_t{1} << 26;
+
+constexpr std::array<std::size_t, 3> offsets{0, 1, 3};
+constexpr std::array<std::size_t, 8> primes{61, 251, 509, 769, 2039, 4093, 8191, 13007};
+
+/// What is added up and how it is looked at.
+struct Work {
+  const char* dataset;
+  const char* check;
+  unsigned seed;  ///< added to twice the battery's seed: even seeds of `exact` mix signs, odd ones are positive
+};
+
+// Integer sums are defined modulo 2^32, so full-range data is exact for them.
+constexpr std::array<Work, 4> integer_calls{{{"random", "exact", 0},
+                                             {"random", "exact", 1},
+                                             {"exact", "exact", 1},
+                                             {"alternating", "exact", 0}}};
+constexpr std::array<Work, 10> float_calls{{{"exact", "exact", 0},
+                                            {"exact", "exact", 1},
+                                            {"exact", "exact", 3},
+                                            {"random", "bounded", 0},
+                                            {"ill-conditioned", "bounded", 0},
+                                            {"alternating", "exact", 0},
+                                            {"subnormal", "exact", 1},
+                                            {"infinity", "special", 0},
+                                            {"nan", "special", 0},
+                                            {"mixed-infinities", "special", 0}}};
+// Only in the covering array: each makes several calls.
+constexpr std::array<Work, 2> integer_protocols{{{"random", "repeat", 2}, {"random", "two-plans", 4}}};
+constexpr std::array<Work, 4> float_protocols{
+    {{"exact", "repeat", 1}, {"random", "repeat", 2}, {"exact", "two-plans", 2}, {"random", "two-plans", 4}}};
+
+/// The simulated device's schedules; the number is added to the seed.
+struct Order {
+  const char* name;
+  unsigned seed;
+};
+constexpr std::array<Order, 5> sim_orders{{{"forward", 0}, {"reverse", 0}, {"random", 0}, {"random", 1}, {"random", 2}}};
+constexpr std::array<Order, 1> no_orders{{{"", 0}}};
+
+std::span<const Order> orders_of(DeviceKind device) {
+  if (device == DeviceKind::sim) return sim_orders;
+  return no_orders;
+}
+
+std::vector<Work> works_of(ElementType type, bool with_protocols) {
+  std::vector<Work> out;
+  const auto add = [&](const auto& works) { out.insert(out.end(), works.begin(), works.end()); };
+  if (is_floating(type)) {
+    add(float_calls);
+    if (with_protocols) add(float_protocols);
+  } else {
+    add(integer_calls);
+    if (with_protocols) add(integer_protocols);
+  }
+  return out;
+}
+
+/// Empty, one, and around every power of two; primes, which no tile divides.
+std::vector<std::size_t> sizes_to(std::size_t limit) {
+  std::set<std::size_t> out{0, 1, 2, 3};
+  for (std::size_t p = 4; p <= limit; p *= 2) out.insert({p - 1, p, p + 1});
+  for (const std::size_t prime : primes)
+    if (prime <= limit) out.insert(prime);
+  return {out.begin(), out.end()};
+}
+
+/// The covering array's sizes: fewer powers of two, since each further size adds a row for every kind of data.
+std::vector<std::size_t> spread_sizes_to(std::size_t limit) {
+  std::set<std::size_t> out{0, 1, 2, 31, 32, 33, 255, 257, 1021, 1024, limit - 1, limit, limit + 1};
+  for (std::size_t p = 1 << 12; p < limit; p *= 4) out.insert({p, p + 3});
+  for (const std::size_t prime : primes)
+    if (prime >= 509) out.insert(prime);
+  out.erase(out.upper_bound(limit + 1), out.end());
+  return {out.begin(), out.end()};
+}
+
+/// What the settings make of a launch.
+struct Shape {
+  std::size_t least_threads = 1, most_threads = 1;  ///< for one element and for 2^20
+  std::vector<std::size_t> tiles;                   ///< a block, what a block or the whole grid takes in one go
+};
+
+Shape shape_of(const Variant& v, ElementType type, const Settings& settings, const DeviceInfo& device) {
+  constexpr std::size_t many = 1 << 20;
+  Shape shape;
+  try {
+    const auto info = [&](std::size_t n) { return make_plan(v, {v.operations.front(), type, n}, settings, device)->info(); };
+    const PlanInfo small = info(1), large = info(many);
+    const auto threads = [](const PlanInfo& i) { return std::max<std::size_t>(1, i.grid_blocks * i.block_threads); };
+    shape.least_threads = threads(small);
+    shape.most_threads = std::max(threads(large), shape.least_threads);
+    if (large.grid_blocks > 0)
+      for (const std::size_t tile : {std::size_t{large.block_threads}, many / large.grid_blocks, threads(large)})
+        if (tile > 1) shape.tiles.push_back(tile);
+  } catch (const std::exception&) {
+    // The cases themselves will show it.
+  }
+  return shape;
+}
+
+std::size_t threads_for(const Shape& shape, std::size_t n) {
+  return std::max(shape.least_threads, std::min(shape.most_threads, n));
+}
+
+/// In simulated threads, for the simulated device; a call of a GPU costs the same whatever it does at these sizes.
+double cost_of(DeviceKind device, const Shape& shape, std::size_t n) {
+  switch (device) {
+    case DeviceKind::cuda: return 1;
+    case DeviceKind::sim: return 300 + static_cast<double>(threads_for(shape, n) + n);
+    case DeviceKind::cpu: return 2000 + static_cast<double>(n);
+  }
+  return 1;
+}
+
+/// Every combination of the values that verification covers.
+std::vector<Settings> all_settings(const Variant& v) {
+  std::vector<Settings> all{Settings(v.tunables)};
+  for (const Tunable& t : v.tunables) {
+    std::vector<Settings> next;
+    for (const Settings& s : all)
+      for (const std::string& value : t.values) {
+        next.push_back(s);
+        next.back().set(t.name, value);
+      }
+    all = std::move(next);
+  }
+  return all;
+}
+
+/// The cases of one variant, as they are collected.
+class Builder {
+ public:
+  Builder(const Variant& v, const DeviceInfo& device, Scope scope, std::uint64_t seed)
+      : v_(v), device_(device), scope_(std::move(scope)), seed_(seed), random_(seed) {}
+
+  std::vector<Case> build() {
+    if (scope_.whole_to) add_whole_product();
+    if (scope_.pairs_to) add_covering_array();
+    add_large();
+    return std::move(cases_);
+  }
+
+ private:
+  template <class Range>
+  typename Range::value_type draw(const Range& choices) {
+    return choices[random_() % choices.size()];
+  }
+
+  void add_whole_product() {
+    struct Candidate {
+      const Settings* settings;
+      std::size_t n;
+      double cost;
+    };
+    const std::vector<Settings> all = all_settings(v_);
+    std::vector<Candidate> candidates;
+    double total = 0;
+    for (const Settings& s : all) {
+      const Shape shape = shape_of(v_, v_.types.front(), s, device_);
+      std::vector<std::size_t> own = sizes_to(scope_.whole_to);
+      std::set<std::size_t> sizes(own.begin(), own.end());
+      for (const std::size_t tile : shape.tiles)
+        if (tile <= scope_.whole_to) sizes.insert({tile - 1, tile, tile + 1, 2 * tile + 1});
+      for (const std::size_t n : sizes) {
+        if (device_.kind == DeviceKind::sim && threads_for(shape, n) > most_threads_in_whole) continue;
+        candidates.push_back({&s, n, cost_of(device_.kind, shape, n)});
+        total += candidates.back().cost * static_cast<double>(v_.types.size() * v_.operations.size());
+      }
+    }
+    const double share = total > scope_.whole_budget ? scope_.whole_budget / total : 1;
+    for (const Candidate& c : candidates)
+      for (const ElementType type : v_.types)
+        for (const Operation operation : v_.operations) {
+          if (share < 1 && static_cast<double>(random_()) > share * 0x1p64) continue;
+          add_drawn({operation, type, c.n}, *c.settings, draw(works_of(type, false)));
+        }
+  }
+
+  /// One array for integers and one for floats, whose data differ. The size "its own tile" depends on the settings.
+  void add_covering_array() {
+    for (const bool floats : {false, true}) {
+      std::vector<ElementType> types;
+      for (const ElementType t : v_.types)
+        if (is_floating(t) == floats) types.push_back(t);
+      if (types.empty()) continue;
+
+      const std::vector<std::size_t> fixed = spread_sizes_to(scope_.pairs_to);
+      constexpr std::array<int, 4> around_tile{-1, 0, 1, 2};  // the last: beyond two tiles
+      const std::vector<Work> works = works_of(types.front(), true);
+      const auto orders = orders_of(device_.kind);
+      const bool has_tiles = device_.kind != DeviceKind::cpu;
+      std::vector<std::size_t> levels{fixed.size() + (has_tiles ? around_tile.size() : 0), works.size(), types.size(),
+                                      v_.operations.size(), offsets.size(), orders.size()};
+      const std::size_t first_tunable = levels.size();
+      for (const Tunable& t : v_.tunables) levels.push_back(t.values.size());
+
+      for (const auto& row : pairwise(levels, seed_)) {
+        Settings settings(v_.tunables);
+        for (std::size_t t = 0; t < v_.tunables.size(); ++t)
+          settings.set(v_.tunables[t].name, v_.tunables[t].values[row[first_tunable + t]]);
+        const ElementType type = types[row[2]];
+        const std::size_t n = row[0] < fixed.size() ? fixed[row[0]] : tile_size(type, settings, around_tile[row[0] - fixed.size()]);
+        add({v_.operations[row[3]], type, n}, settings, offsets[row[4]], works[row[1]], orders[row[5]]);
+      }
+    }
+  }
+
+  /// One of the settings' own tiles, a little less or more.
+  std::size_t tile_size(ElementType type, const Settings& settings, int around) {
+    std::vector<std::size_t> tiles = shape_of(v_, type, settings, device_).tiles;
+    std::erase_if(tiles, [&](std::size_t tile) { return tile > scope_.pairs_to; });
+    const std::size_t tile = tiles.empty() ? 32 : draw(tiles);
+    if (around == 2) return std::min(2 * tile + 1, scope_.pairs_to + 1);
+    return tile + static_cast<std::size_t>(around);
+  }
+
+  void add_large() {
+    const Settings standard(v_.tunables);
+    for (const std::size_t n : scope_.large)
+      for (const ElementType type : v_.types) add_large_pair(n, type, standard, most_loads_per_thread);
+    for (const std::size_t n : scope_.large_settings)
+      for (const Tunable& t : v_.tunables)
+        for (const std::string& value : t.values) {
+          Settings settings = standard;
+          settings.set(t.name, value);
+          if (settings == standard) continue;
+          const ElementType type = v_.types.front();
+          if (too_slow(n, type, settings, most_loads_per_thread_of_settings)) continue;
+          add_drawn({v_.operations.front(), type, n}, settings, exact_work(type));
+        }
+    for (const std::size_t n : scope_.huge) add_large_pair(n, v_.types.front(), standard, most_loads_per_thread);
+  }
+
+  /// Exact data for the document's operation; random data for another, if there is one and the device is fast.
+  void add_large_pair(std::size_t n, ElementType type, const Settings& settings, std::size_t most_loads) {
+    if (n > (1 << 24) && too_slow(n, type, settings, most_loads)) return;
+    add_drawn({v_.operations.front(), type, n}, settings, exact_work(type));
+    if (device_.kind == DeviceKind::sim) return;
+    const Work random = is_floating(type) ? Work{"random", "bounded", 0} : Work{"alternating", "exact", 0};
+    add_drawn({v_.operations.back(), type, n}, settings, random);
+  }
+
+  static Work exact_work(ElementType type) {
+    return is_floating(type) ? Work{"exact", "exact", 1} : Work{"random", "exact", 0};
+  }
+
+  bool too_slow(std::size_t n, ElementType type, const Settings& settings, std::size_t most_loads) {
+    return device_.kind == DeviceKind::cuda && n / shape_of(v_, type, settings, device_).most_threads > most_loads;
+  }
+
+  void add_drawn(const Problem& problem, const Settings& settings, const Work& work) {
+    const std::size_t offset = draw(offsets);  // one after the other: the same battery with every compiler
+    add(problem, settings, offset, work, draw(orders_of(device_.kind)));
+  }
+
+  void add(const Problem& problem, const Settings& settings, std::size_t offset, const Work& work, const Order& order) {
+    Case c{&v_, problem, settings, offset, work.dataset, 2 * seed_ + work.seed, order.name, work.check};
+    // Squares of subnormals are rounded; those of the alternating data overflow.
+    if (problem.operation == Operation::sum_of_squares && is_floating(problem.type)) {
+      if (c.dataset == "subnormal") c.check = "bounded";
+      if (c.dataset == "alternating") c.check = "special";
+    }
+    // Another order, other data; an even step keeps what the seed says about signs.
+    if (c.order == "random") c.seed += 2 * order.seed;
+    cases_.push_back(std::move(c));
+  }
+
+  const Variant& v_;
+  const DeviceInfo& device_;
+  const Scope scope_;
+  const std::uint64_t seed_;
+  std::mt19937_64 random_;
+  std::vector<Case> cases_;
+};
+
+}  // namespace
+
+std::vector<Case> battery(const Variant& v, const DeviceInfo& device, Tier tier, std::uint64_t seed) {
+  return Builder(v, device, scope_of(tier, device.kind), seed).build();
+}
+
+}  // namespace reductio

@@ -1,0 +1,147 @@
+#include "verify/verify.h"
+
+#include <algorithm>
+#include <chrono>
+#include <tuple>
+
+#include "verify/workbench.h"
+
+namespace reductio {
+namespace {
+
+/// Small cases first, so that the first failure is the simplest; then equal inputs side by side.
+bool before(const Case& a, const Case& b) {
+  const auto key = [](const Case& c) {
+    return std::tie(c.problem.n, c.problem.type, c.dataset, c.seed, c.offset_elements);
+  };
+  return key(a) < key(b);
+}
+
+/// From this size on an input is worth sharing between variants.
+constexpr std::size_t worth_sharing = 1 << 20;
+
+bool still_works(Backend& backend) {
+  try {
+    const DeviceMemory memory(backend, 64);
+    const Stream stream = backend.create_stream();
+    backend.fill(memory.get(), 0, memory.size(), stream);
+    backend.synchronize(stream);
+    backend.destroy_stream(stream);
+    return true;
+  } catch (const DeviceError&) {
+    return false;
+  }
+}
+
+void insert_distinct(std::vector<std::string>& all, const std::string& one) {
+  if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
+}
+
+class Run {
+ public:
+  Run(const std::vector<const Variant*>& chosen, Backend& backend, Tier tier, std::uint64_t seed,
+      const std::function<void(std::size_t, std::size_t, const std::string&)>& progress)
+      : chosen_(chosen), backend_(backend), bench_(backend), progress_(progress), cases_(chosen.size()) {
+    for (std::size_t v = 0; v < chosen.size(); ++v) {
+      report_.by_variant.push_back({.id = chosen[v]->id, .device = backend.info().kind});
+      timed(v, [&] { cases_[v] = battery(*chosen[v], backend.info(), tier, seed); });
+      total_ += cases_[v].size();
+      std::stable_sort(cases_[v].begin(), cases_[v].end(), before);
+    }
+  }
+
+  VerifyReport run() {
+    for (std::size_t v = 0; v < chosen_.size(); ++v)
+      for (const Case& c : cases_[v])
+        if (c.problem.n < worth_sharing) run_one(v, c);
+
+    std::vector<std::pair<std::size_t, const Case*>> large;
+    for (std::size_t v = 0; v < chosen_.size(); ++v)
+      for (const Case& c : cases_[v])
+        if (c.problem.n >= worth_sharing) large.emplace_back(v, &c);
+    std::stable_sort(large.begin(), large.end(), [](const auto& a, const auto& b) { return before(*a.second, *b.second); });
+    for (const auto& [v, c] : large) run_one(v, *c);
+
+    for (const VariantResult& r : report_.by_variant) {
+      report_.passed += r.passed;
+      report_.failed += r.failed;
+      report_.refused += r.refused;
+      report_.not_run += r.not_run;
+      report_.failures.insert(report_.failures.end(), r.failures.begin(), r.failures.end());
+      for (const std::string& why : r.refusals) insert_distinct(report_.refusals, why);
+    }
+    return std::move(report_);
+  }
+
+ private:
+  template <class F>
+  void timed(std::size_t v, F&& f) {
+    const auto start = std::chrono::steady_clock::now();
+    f();
+    report_.by_variant[v].seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  void run_one(std::size_t v, const Case& c) {
+    VariantResult& r = report_.by_variant[v];
+    if (progress_) progress_(done_, total_, c.describe());
+    ++done_;
+    if (!report_.stopped.empty() || r.failed >= most_failures) {
+      ++r.not_run;
+      return;
+    }
+    timed(v, [&] { judge(r, c); });
+  }
+
+  void judge(VariantResult& r, const Case& c) {
+    std::string why;
+    try {
+      why = bench_.run(c);
+    } catch (const Refused& e) {
+      ++r.refused;
+      const std::string text = e.what();
+      insert_distinct(r.refusals, text.starts_with(r.id + ": ") ? text : r.id + ": " + text);
+      return;
+    } catch (const DeviceError& e) {
+      why = e.what();
+      if (!still_works(backend_)) report_.stopped = "the device no longer works after " + c.describe() + ": " + why;
+    } catch (const std::exception& e) {
+      why = std::string("threw: ") + e.what();
+    }
+    if (why.empty()) {
+      ++r.passed;
+    } else {
+      ++r.failed;
+      r.failures.push_back({c, why});
+    }
+  }
+
+  const std::vector<const Variant*>& chosen_;
+  Backend& backend_;
+  Workbench bench_;
+  const std::function<void(std::size_t, std::size_t, const std::string&)>& progress_;
+  std::vector<std::vector<Case>> cases_;
+  std::size_t done_ = 0, total_ = 0;
+  VerifyReport report_;
+};
+
+}  // namespace
+
+std::string Case::describe() const {
+  std::string text = variant->id + " " + std::string(name(problem.operation)) + " " + std::string(name(problem.type)) +
+                     " n=" + std::to_string(problem.n);
+  if (const std::string set = settings.str(); !set.empty()) text += " " + set;
+  if (offset_elements) text += " offset=" + std::to_string(offset_elements);
+  text += " " + dataset + " seed=" + std::to_string(seed);
+  if (!order.empty()) text += " order=" + order;
+  if (check == "repeat" || check == "two-plans") text += " check=" + check;
+  return text;
+}
+
+std::string run_case(const Case& c, Backend& backend) { return Workbench(backend).run(c); }
+
+VerifyReport verify(const std::vector<const Variant*>& chosen, Backend& backend, Tier tier, std::uint64_t seed,
+                    const std::function<void(std::size_t, std::size_t, const std::string&)>& progress) {
+  return Run(chosen, backend, tier, seed, progress).run();
+}
+
+}  // namespace reductio

@@ -1,0 +1,57 @@
+#pragma once
+/// Where cases are run: makes inputs on the device, knows their references, and keeps both for the next case.
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/reference.h"
+#include "device/backend.h"
+#include "verify/verify.h"
+
+namespace reductio {
+
+/// What an input is made from. Equal recipes give equal bytes.
+struct Recipe {
+  std::string dataset;
+  ElementType type;
+  std::size_t n, offset_elements;
+  std::uint64_t seed;
+  bool operator==(const Recipe&) const = default;
+};
+
+/// Inputs stay on the device for further cases with the same recipe, within a share of its memory. Cases in an order
+/// that keeps recipes together pay for each input once.
+class Workbench {
+ public:
+  explicit Workbench(Backend& backend) : backend_(&backend) {}
+
+  /// As run_case().
+  std::string run(const Case&);
+
+ private:
+  struct Input {
+    Recipe recipe;
+    std::vector<std::byte> tile;
+    DeviceMemory memory;  ///< offset + n elements exactly, those before the offset left poisoned
+  };
+  class Call;
+
+  /// Makes room by dropping other inputs, but not `keep`. References stay valid until then.
+  Input& input(const Recipe&, const Input* keep = nullptr);
+  void forget_inputs() { inputs_.clear(); }
+  std::string once(const Case&);
+  std::string repeat(const Case&);
+  std::string two_plans(const Case&);
+  /// Keeps a GPU's stream busy for a while: what belongs behind it and does not wait is found out.
+  void hold_back(Stream);
+
+  Backend* backend_;
+  std::list<Input> inputs_;  // the latest first
+  std::optional<DeviceMemory> delay_;
+};
+
+}  // namespace reductio
