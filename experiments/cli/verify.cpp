@@ -8,7 +8,6 @@
 #include <deque>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 
 #include "experiments/cli/commands.h"
@@ -16,6 +15,7 @@
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "measure/csv.h"
+#include "verify/junit.h"
 
 namespace reductio::cli {
 namespace {
@@ -91,56 +91,6 @@ std::vector<std::unique_ptr<Backend>> devices(const SelectionOptions& options) {
   return out;
 }
 
-std::string xml(std::string_view text) {
-  std::string out;
-  for (char c : text) switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\n': out += "&#10;"; break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\t' ? ' ' : c;  // no control character may stand in XML
-    }
-  return out;
-}
-
-/// One test suite per device, one test case per variant: what CI systems show.
-std::string junit_text(const std::vector<VariantResult>& results) {
-  std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"reductio verify\">\n";
-  for (DeviceKind device : all_devices()) {
-    std::size_t tests = 0, failures = 0, skipped = 0;
-    double seconds = 0;
-    for (const VariantResult& r : results)
-      if (r.device == device) {
-        ++tests;
-        failures += status(r) == "failed";
-        skipped += status(r) == "refused";
-        seconds += r.seconds;
-      }
-    if (tests == 0) continue;
-    out += fmt::format(
-        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3f}\">\n",
-        name(device), tests, failures, skipped, seconds);
-    for (const VariantResult& r : results) {
-      if (r.device != device) continue;
-      out += fmt::format("    <testcase classname=\"reductio.{}\" name=\"{}\" time=\"{:.3f}\">", name(device),
-                         xml(r.id), r.seconds);
-      if (status(r) == "failed") {
-        std::string text;
-        for (const Failure& f : r.failures) text += f.what.describe() + ": " + f.why + "\n";
-        out += fmt::format("<failure message=\"{} of {} cases failed, {} were not run\">{}</failure>", r.failed,
-                           r.cases(), r.not_run, xml(text));
-      } else if (status(r) == "refused") {
-        out += fmt::format("<skipped message=\"{}\"/>", xml(first_refusal(r)));
-      }
-      out += "</testcase>\n";
-    }
-    out += "  </testsuite>\n";
-  }
-  return out + "</testsuites>\n";
-}
-
 void print_json(const std::vector<VariantResult>& results) {
   Json out = {{"verified", Json::array()}};
   for (const VariantResult& r : results) {
@@ -180,16 +130,6 @@ void print_result(const VariantResult& r) {
   std::fflush(stdout);
 }
 
-/// The battery of one variant on one device, or the cases at the sizes that the user named.
-struct Work {
-  Backend* backend = nullptr;
-  Tier tier = Tier::standard;
-  const Variant* variant = nullptr;  ///< narrowed; null: refused
-  std::vector<Case> named_cases;     ///< empty: the battery
-  std::size_t cases = 0;
-  VariantResult result;
-};
-
 using Listener = std::function<void(std::size_t, std::size_t, const std::string&)>;
 
 /// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults.
@@ -211,47 +151,66 @@ std::vector<Case> cases_at(const std::vector<std::size_t>& sizes, const Variant&
   return out;
 }
 
-/// Runs named cases as verify() runs a battery. Sets `stopped` where the device no longer works.
-void run_cases(Work& work, std::string& stopped, const Listener& progress) {
-  VariantResult& r = work.result;
-  for (const Case& one : work.named_cases) {
+/// Runs cases as verify() runs a battery.
+VariantResult run_cases(const std::vector<Case>& cases, const Variant& v, Backend& backend, std::string& stopped,
+                        const Listener& progress) {
+  VariantResult r;
+  r.id = v.id;
+  r.device = backend.info().kind;
+  const auto start = std::chrono::steady_clock::now();
+  for (const Case& one : cases) {
+    progress(r.cases(), cases.size(), one.describe());
     if (!stopped.empty() || r.failed == most_failures) {
       ++r.not_run;
       continue;
     }
-    progress(r.passed + r.failed + r.refused, work.named_cases.size(), one.describe());
     std::string why;
     try {
-      why = run_case(one, *work.backend);
-      ++(why.empty() ? r.passed : r.failed);
+      why = run_case(one, backend);
     } catch (const Refused& e) {
       ++r.refused;
-      if (std::find(r.refusals.begin(), r.refusals.end(), e.what()) == r.refusals.end()) r.refusals.push_back(e.what());
+      const std::string text = std::string(e.what()).starts_with(v.id + ": ") ? e.what() : v.id + ": " + e.what();
+      if (std::find(r.refusals.begin(), r.refusals.end(), text) == r.refusals.end()) r.refusals.push_back(text);
+      continue;
     } catch (const std::exception& e) {
       why = e.what();
-      ++r.failed;
       // After a fault CUDA's context answers every further call with the same error.
       if (dynamic_cast<const DeviceError*>(&e) && r.device == DeviceKind::cuda) stopped = why;
     }
+    ++(why.empty() ? r.passed : r.failed);
     if (!why.empty()) r.failures.push_back({one, why});
   }
+  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return r;
 }
 
-void run_work(Work& work, std::uint64_t seed, std::string& stopped, const Listener& progress) {
-  if (!work.variant) return;
-  if (!stopped.empty()) {
-    work.result.not_run = work.cases;
-    return;
+/// What is to be done on one device.
+struct Work {
+  Backend* backend;
+  std::deque<Variant> variants;        ///< narrowed; cases point at them
+  std::vector<VariantResult> refused;  ///< those of which nothing was left
+};
+
+std::vector<Work> plan(const std::vector<std::unique_ptr<Backend>>& backends, const std::vector<const Variant*>& chosen,
+                       const Selection& asked) {
+  std::vector<Work> out;
+  for (const auto& backend : backends) {
+    Work work{backend.get(), {}, {}};
+    for (const Variant* v : chosen) {
+      if (!v->runs_on(backend->info().kind)) continue;
+      try {
+        work.variants.push_back(narrowed(*v, asked));
+      } catch (const Refused& e) {
+        VariantResult& r = work.refused.emplace_back();
+        r.id = v->id;
+        r.device = backend->info().kind;
+        r.refused = 1;
+        r.refusals = {v->id + ": " + e.what()};
+      }
+    }
+    if (!work.variants.empty() || !work.refused.empty()) out.push_back(std::move(work));
   }
-  const auto start = std::chrono::steady_clock::now();
-  if (work.named_cases.empty()) {
-    VerifyReport report = verify({work.variant}, *work.backend, work.tier, seed, progress);
-    work.result = std::move(report.by_variant.at(0));
-    stopped = report.stopped;
-  } else {
-    run_cases(work, stopped, progress);
-  }
-  work.result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return out;
 }
 
 int run(const Options& options) {
@@ -260,90 +219,76 @@ int run(const Options& options) {
   std::optional<Tier> tier;
   if (!options.tier.empty()) tier = parse_tier(options.tier);
   if (tier && !asked.sizes.empty()) throw UsageError("--sizes names the cases, --tier chooses them; leave one out");
-  if (!options.junit.empty()) {
-    // Found out before an hour of verifying; appending leaves an older file alone until there is something to say.
-    const std::ofstream junit(options.junit, std::ios::app);
-    if (!junit) throw UsageError("cannot write '" + options.junit + "'; give --junit a file in a folder that exists");
-  }
   const auto backends = devices(options.selection);
-
-  std::deque<Variant> narrow;  // cases point at their variant
-  std::vector<Work> all;
-  std::size_t total = 0;
-  for (const auto& backend : backends) {
-    const DeviceKind kind = backend->info().kind;
-    for (const Variant* v : chosen) {
-      if (!v->runs_on(kind)) continue;
-      Work one;
-      one.backend = backend.get();
-      one.tier = tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard);
-      one.result.id = v->id;
-      one.result.device = kind;
-      try {
-        one.variant = &narrow.emplace_back(narrowed(*v, asked));
-        one.named_cases = cases_at(asked.sizes, *one.variant, kind, asked.seed);
-        one.cases = asked.sizes.empty() ? battery(*one.variant, backend->info(), one.tier, asked.seed).size()
-                                        : one.named_cases.size();
-      } catch (const Refused& e) {
-        one.result.refused = 1;
-        one.result.refusals = {e.what()};
-      }
-      total += one.cases;
-      all.push_back(std::move(one));
-    }
-  }
+  const auto all = plan(backends, chosen, asked);
   if (all.empty())
     throw UsageError(
         "none of the selected variants runs on " +
         (asked.device ? "device " + std::string(name(*asked.device)) : std::string("a device that is here")) +
         "; 'reductio list' shows where each runs");
+  if (!options.junit.empty()) {
+    // Found out before an hour of verifying; appending leaves an older file alone until there is something to say.
+    const std::ofstream junit(options.junit, std::ios::app);
+    if (!junit) throw UsageError("cannot write '" + options.junit + "'; give --junit a file in a folder that exists");
+  }
 
   Progress progress(options.quiet);
   const bool in_words = !options.json && !options.csv;
-  std::size_t done = 0;
-  std::map<DeviceKind, std::string> stopped;
   std::vector<VariantResult> results;
-  for (Work& one : all) {
-    run_work(
-        one, asked.seed, stopped[one.result.device],
-        [&](std::size_t part, std::size_t, const std::string& current) { progress.show(done + part, total, current); });
-    done += one.cases;
-    if (in_words && (!options.quiet || status(one.result) == "failed")) {
-      progress.clear();
-      print_result(one.result);
+  std::string all_stopped;
+  for (const Work& work : all) {
+    const DeviceKind kind = work.backend->info().kind;
+    const auto show = [&](std::size_t done, std::size_t total, const std::string& current) {
+      progress.show(done, total, std::string(name(kind)) + "  " + current);
+    };
+    std::vector<VariantResult> here = work.refused;
+    std::string stopped;
+    if (asked.sizes.empty()) {
+      std::vector<const Variant*> narrow;
+      for (const Variant& v : work.variants) narrow.push_back(&v);
+      // All variants in one call, so that they share the large inputs.
+      VerifyReport report =
+          verify(narrow, *work.backend, tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard),
+                 asked.seed, show);
+      here.insert(here.end(), report.by_variant.begin(), report.by_variant.end());
+      stopped = report.stopped;
+    } else {
+      for (const Variant& v : work.variants)
+        here.push_back(run_cases(cases_at(asked.sizes, v, kind, asked.seed), v, *work.backend, stopped, show));
     }
-    results.push_back(std::move(one.result));
+    if (!stopped.empty()) all_stopped = fmt::format("; device {}: {}", name(kind), stopped);
+    std::sort(here.begin(), here.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+    progress.clear();
+    if (in_words)
+      for (const VariantResult& r : here)
+        if (!options.quiet || status(r) == "failed") print_result(r);
+    results.insert(results.end(), here.begin(), here.end());
   }
-  progress.clear();
 
   if (options.json) print_json(results);
   if (options.csv) print_csv(results);
-  if (!options.junit.empty()) write_whole_file(options.junit, junit_text(results));
+  if (!options.junit.empty()) write_junit(options.junit, results);
 
-  std::size_t passed = 0, failed = 0, refused = 0, not_run = 0, bad = 0;
-  std::string first_bad;
+  VariantResult sum;
+  std::vector<std::string> bad;
   for (const VariantResult& r : results) {
-    passed += r.passed;
-    failed += r.failed;
-    refused += r.refused;
-    not_run += r.not_run;
-    if (status(r) == "failed" && bad++ == 0) first_bad = r.id;
+    sum.passed += r.passed;
+    sum.failed += r.failed;
+    sum.refused += r.refused;
+    sum.not_run += r.not_run;
+    if (status(r) == "failed") bad.push_back(r.id);
   }
   if (in_words && !options.quiet)
-    fmt::print("{} passed, {} failed, {} refused{}\n", passed, failed, refused,
-               not_run ? fmt::format(", {} not run", not_run) : "");
+    fmt::print("{} passed, {} failed, {} refused{}\n", sum.passed, sum.failed, sum.refused,
+               sum.not_run ? fmt::format(", {} not run", sum.not_run) : "");
   std::fflush(stdout);
-  if (bad) {
-    std::string why;
-    for (const auto& [device, text] : stopped)
-      if (!text.empty()) why = fmt::format("; device {} stopped working: {}", name(device), text);
-    fmt::print(stderr, "reductio: verification failed: {} of {} cases, in {} variant{} ({}{}){}\n", failed,
-               passed + failed + not_run, bad, bad == 1 ? "" : "s", first_bad, bad == 1 ? "" : ", ...", why);
+  if (!bad.empty()) {
+    fmt::print(stderr, "reductio: verification failed: {} of {} cases, in {} variant{} ({}{}){}\n", sum.failed,
+               sum.cases(), bad.size(), bad.size() == 1 ? "" : "s", bad.front(), bad.size() == 1 ? "" : ", ...",
+               all_stopped);
     return exit_wrong;
   }
-  if (passed == 0)
-    throw UsageError("nothing was verified: " + results.front().id + ": " +
-                     std::string(first_refusal(results.front())));
+  if (sum.passed == 0) throw UsageError("nothing was verified: " + std::string(first_refusal(results.front())));
   return exit_ok;
 }
 
