@@ -1,0 +1,41 @@
+/// cpu: the CPU's baselines and the documents' host loops, in every setting that they have. Warm, because that is how a
+/// host loop meets its data, and by a steady clock.
+
+#include <thread>
+
+#include "measure/points.h"
+
+namespace reductio {
+namespace {
+
+std::vector<Point> points(const Selection& selection, DeviceKind device) {
+  const auto sizes = chosen(selection.sizes, powers_of_two(10, 26));
+  const auto types = chosen(selection.types, {ElementType::i32, ElementType::f32, ElementType::f64});
+  std::vector<Point> out;
+  for (const Variant* v : chosen_variants(selection, device)) {
+    std::vector<std::string> all;
+    for (const Tunable& t : v->tunables) all.push_back(t.name);
+    const auto settings = expand_settings(*v, selection, all, std::thread::hardware_concurrency());
+    for (const Operation operation : chosen(selection.operations, {v->operations.front()}))
+      for (const ElementType type : types)
+        for (const std::size_t n : sizes)
+          for (const Settings& s : settings)
+            out.push_back({.variant = v,
+                           .device = device,
+                           .problem = {operation, type, n},
+                           .settings = s,
+                           .timing_mode = TimingMode::end_to_end,
+                           .cache_state = CacheState::warm,
+                           .seed = selection.seed});
+  }
+  return out;
+}
+
+const RegisterExperiment cpu({.name = "cpu",
+                              .summary = "the CPU's baselines and the documents' host loops, 2^10 to 2^26 elements",
+                              .points = points,
+                              .rules = {.point_budget_s = 0.02, .slow_s = 0.01, .allocations = 2},
+                              .device = DeviceKind::cpu});
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,292 @@
+#include "measure/run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
+
+#include "core/error.h"
+#include "measure/nvml.h"
+#include "measure/results.h"
+#include "measure/rules.h"
+#include "measure/sampler.h"
+#include "measure/session.h"
+
+namespace reductio {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::atomic<int> interrupts{0};
+
+extern "C" void count_interrupt(int signal) {
+  if (interrupts.fetch_add(1) < 2) return;
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+std::string new_run_id() {
+  std::random_device random;
+  std::string when = utc_now();
+  std::erase_if(when, [](char c) { return c == '-' || c == ':'; });
+  return fmt::format("{}-{:08x}", when, random());
+}
+
+std::string describe(const Point& p) {
+  return fmt::format("{} {} n={} {} {}", name(p.problem.operation), name(p.problem.type), p.problem.n,
+                     name(p.timing_mode), name(p.cache_state));
+}
+
+Json describe(const std::optional<GpuState>& s) {
+  if (!s) return nullptr;
+  const auto number = [](std::optional<double> v) { return v ? Json(*v) : Json(); };
+  return {{"sm_clock_hz", number(s->sm_clock_hz)},
+          {"memory_clock_hz", number(s->memory_clock_hz)},
+          {"temperature_c", number(s->temperature_c)},
+          {"power_w", number(s->power_w)},
+          {"throttle_reasons", s->throttle_reasons ? Json(throttle_text(*s->throttle_reasons)) : Json()}};
+}
+
+std::optional<GpuState> state_of(const Machine& m) {
+  return m.gpu ? gpu_state(m.gpu->uuid) : std::nullopt;
+}
+
+Json describe(const SamplingRules& r) {
+  return {{"min_samples", r.min_samples},       {"max_samples", r.max_samples}, {"point_budget_s", r.point_budget_s},
+          {"slow_s", r.slow_s},                 {"slow_samples", r.slow_samples}, {"limit_s", r.limit_s},
+          {"full", r.full},                     {"allocations", r.allocations}, {"confidence", r.confidence}};
+}
+
+/// Tick and launch floor of each mode that the points use, each in the state of its first point.
+Json measure_clocks(Timer& timer, Backend& backend, const std::vector<Point>& points) {
+  Json out = Json::object();
+  if (!timer.keeps_time()) return out;
+  std::set<TimingMode> seen;
+  for (const Point& p : points) {
+    if (!timer.refusal(p.timing_mode, p.cache_state).empty() || !seen.insert(p.timing_mode).second) continue;
+    const auto plan = timer.empty_plan();
+    if (!plan || p.timing_mode == TimingMode::clock || p.timing_mode == TimingMode::globaltimer) continue;
+    const DeviceMemory memory(backend, 16);
+    alignas(16) std::byte value[16];
+    const Call call{.plan = plan.get(), .info = plan->info(), .in = memory.get(), .out = memory.get(),
+                    .result_bytes = 4, .result = value};
+    std::vector<double> s;
+    for (int i = 0; i < 101; ++i)
+      if (const auto sample = timer.sample(call, p.timing_mode, p.cache_state); sample.seconds) s.push_back(*sample.seconds);
+    timer.forget(plan.get());
+    out[std::string(name(p.timing_mode))] = {{"tick_s", timer.tick_s(p.timing_mode)},
+                                             {"launch_floor_s", s.empty() ? Json() : Json(median(s))},
+                                             {"launch_floor_cache_state", name(p.cache_state)}};
+  }
+  return out;
+}
+
+/// Times of rows that an earlier part of this run measured, so that predictions go on where they were.
+void remember(History& history, const std::vector<Cells>& rows, const std::vector<Point>& points) {
+  std::map<std::string, const Point*> by_key;
+  for (const Point& p : points) by_key.emplace(row_key(p), &p);
+  const auto& names = columns();
+  const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), "time_median_s") - names.begin());
+  for (const Cells& row : rows) {
+    const auto point = by_key.find(row_key(row));
+    double seconds = 0;
+    const std::string& text = row[at];
+    if (point != by_key.end() && std::from_chars(text.data(), text.data() + text.size(), seconds).ec == std::errc{})
+      history.note(*point->second, seconds);
+  }
+}
+
+}  // namespace
+
+Interrupts::Interrupts() {
+  interrupts = 0;
+  struct sigaction count {};
+  count.sa_handler = count_interrupt;
+  sigaction(SIGINT, &count, &earlier_interrupt_);
+  sigaction(SIGTERM, &count, &earlier_terminate_);
+  struct sigaction ignore {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGPIPE, &ignore, &earlier_pipe_);
+}
+
+Interrupts::~Interrupts() {
+  sigaction(SIGINT, &earlier_interrupt_, nullptr);
+  sigaction(SIGTERM, &earlier_terminate_, nullptr);
+  sigaction(SIGPIPE, &earlier_pipe_, nullptr);
+}
+
+int Interrupts::count() { return interrupts; }
+
+std::vector<Point> choose_points(const Experiment& e, const Selection& selection, DeviceKind device, bool quick) {
+  std::vector<Point> points = e.points(selection, device);
+  if (quick && selection.sizes.empty()) {
+    std::set<std::size_t> sizes;
+    for (const Point& p : points) sizes.insert(p.problem.n);
+    // Every fourth size, up to where a call costs nothing.
+    std::set<std::size_t> kept;
+    std::size_t i = 0;
+    for (const std::size_t n : sizes)
+      if (i++ % 4 == 0 && (n <= (std::size_t{1} << 22) || kept.empty())) kept.insert(n);
+    std::erase_if(points, [&](const Point& p) { return !kept.contains(p.problem.n); });
+  }
+  std::set<std::string> keys;
+  std::erase_if(points, [&](const Point& p) { return !keys.insert(row_key(p)).second; });
+  if (points.empty())
+    throw UsageError("experiment '" + e.name + "' has no point for this selection on device " + std::string(name(device)));
+  return points;
+}
+
+SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
+  SamplingRules rules = e.rules;
+  if (o.quick) {
+    rules.max_samples = rules.min_samples;
+    rules.point_budget_s = 0.02;
+    rules.allocations = std::min(rules.allocations, 2);
+  }
+  if (o.min_samples) rules.min_samples = *o.min_samples;
+  if (o.max_samples) rules.max_samples = *o.max_samples;
+  if (o.min_samples && !o.max_samples) rules.max_samples = std::max(rules.max_samples, rules.min_samples);
+  if (o.max_samples && !o.min_samples) rules.min_samples = std::min(rules.max_samples, rules.min_samples);
+  rules.slow_samples = std::min(rules.slow_samples, rules.max_samples);
+  if (o.confidence) rules.confidence = *o.confidence;
+  rules.full = rules.full || o.full;
+  if (rules.min_samples < 1) throw UsageError("a point needs at least one sample; give --min-samples 1 or more");
+  if (rules.max_samples < rules.min_samples)
+    throw UsageError(fmt::format("--max-samples {} is less than --min-samples {}", rules.max_samples, rules.min_samples));
+  if (!(rules.confidence > 0 && rules.confidence < 1))
+    throw UsageError(fmt::format("--confidence {:g} is not between 0 and 1, exclusive", rules.confidence));
+  return rules;
+}
+
+RunReport run_session(Session session, RunObserver& observer) {
+  const double begin = host_now();
+  const Interrupts catching;
+  RunReport report;
+  report.points = session.points.size();
+
+  if (session.options.profile) {
+    Sampler sampler(*session.backend, *session.timer, session.rules, session.seed);
+    observer.started({}, session.points.size(), 0);
+    for (const auto& indices : group_points(session.points)) {
+      std::vector<const Point*> group;
+      for (const std::size_t i : indices) group.push_back(&session.points[i]);
+      sampler.profile(group, [&](const std::string& text) { observer.notice(text); });
+      if (Interrupts::count()) break;
+    }
+    report.interrupted = Interrupts::count() > 0;
+    report.measured_s = host_now() - begin;
+    return report;
+  }
+
+  Results results(session.options.out / session.machine.name, session.machine,
+                  {new_run_id(), session.experiment, utc_now(), session.options.arguments, session.seed},
+                  session.options.resume);
+  report.csv = results.csv_path();
+  for (const std::string& text : results.notices()) observer.notice(text);
+  report.skipped = static_cast<std::size_t>(std::count_if(session.points.begin(), session.points.end(), [&](const Point& p) {
+    return results.has(row_key(p));
+  }));
+  std::erase_if(session.points, [&](const Point& p) { return results.has(row_key(p)); });
+  observer.started(results.csv_path(), report.points, report.skipped);
+
+  Json& entry = results.entry();
+  entry["rules"] = describe(session.rules);
+  entry["timing"] = measure_clocks(*session.timer, *session.backend, session.points);
+  if (const auto probe = session.timer->probe_cache())
+    entry["cache_probe"] = {{"bytes", probe->bytes},
+                            {"warm_s", probe->warm_s},
+                            {"cold_clean_s", probe->cold_clean_s},
+                            {"cold_dirty_s", probe->cold_dirty_s}};
+  entry["gpu_state_at_start"] = describe(state_of(session.machine));
+  results.write_machine();
+
+  std::optional<double> peak;
+  if (session.machine.gpu && session.machine.gpu->memory_peak_bytes_per_s() > 0)
+    peak = session.machine.gpu->memory_peak_bytes_per_s();
+  auto sampler = std::make_unique<Sampler>(*session.backend, *session.timer, session.rules, session.seed,
+                                           results.run_id(), peak);
+  remember(sampler->history(), results.earlier_rows(), session.points);
+
+  double cost_left = 0, cost_done = 0;
+  for (const Point& p : session.points) cost_left += rough_cost_s(p, session.rules);
+  std::size_t done = report.skipped;
+  bool told = false;
+  const auto abandon = [&] {
+    if (Interrupts::count() == 1 && !told) {
+      told = true;
+      observer.notice("stopping when the rows under way are done; interrupt again to drop them");
+    }
+    return Interrupts::count() > 1;
+  };
+  const double measuring_since = host_now();
+  for (const auto& indices : group_points(session.points)) {
+    if (Interrupts::count()) break;
+    std::vector<const Point*> group;
+    double cost = 0;
+    for (const std::size_t i : indices) {
+      group.push_back(&session.points[i]);
+      cost += rough_cost_s(session.points[i], session.rules);
+    }
+    const double elapsed = host_now() - measuring_since;
+    observer.progress(done, report.points, elapsed, cost_done > 0 ? elapsed * cost_left / cost_done : -1,
+                      describe(*group.front()));
+    GroupOutcome outcome = sampler->measure(group, abandon);
+    if (outcome.abandoned) break;
+    for (Row& row : outcome.rows) {
+      row.run_id = results.run_id();
+      row.timestamp_utc = utc_now();
+      row.experiment = session.experiment;
+      row.machine = session.machine.name;
+      ++report.by_status[static_cast<std::size_t>(row.status)];
+    }
+    results.append(outcome.rows, outcome.samples_csv);
+    for (const Row& row : outcome.rows) observer.row(row);
+    done += outcome.rows.size();
+    cost_left -= cost;
+    cost_done += cost;
+    if (outcome.device_lost) {
+      std::string why = "the device no longer answers";
+      for (const Row& row : outcome.rows)
+        if (row.status == Status::failed || row.status == Status::timeout)
+          why = fmt::format("{} stopped the device ({})", row.point.variant->id, row.reason);
+      if (outcome.device_busy) {
+        // Freeing anything would wait for the call that does not end.
+        static_cast<void>(sampler.release());
+        static_cast<void>(session.timer.release());
+        static_cast<void>(session.backend.release());
+      }
+      throw DeviceError(why + "; rows so far are in " + results.csv_path().string() + ", --resume goes on behind it");
+    }
+  }
+  report.interrupted = Interrupts::count() > 0;
+  observer.progress(done, report.points, host_now() - measuring_since, report.interrupted ? -1 : 0, "");
+  entry["gpu_state_at_end"] = describe(state_of(session.machine));
+  entry["ended_utc"] = utc_now();
+  results.write_machine();
+  report.measured_s = host_now() - begin;
+  return report;
+}
+
+RunReport run_experiment(const Experiment& e, const Selection& selection, const RunOptions& options,
+                         RunObserver& observer) {
+  const DeviceKind device = selection.device.value_or(e.device);
+  const SamplingRules rules = choose_rules(e, options);
+  std::vector<Point> points = choose_points(e, selection, device, options.quick);
+  if (options.dry_run) {
+    RunReport report;
+    report.points = points.size();
+    for (const Point& p : points) report.estimated_s += rough_cost_s(p, rules);
+    return report;
+  }
+  Session session{.experiment = e.name, .points = std::move(points), .rules = rules, .options = options,
+                  .seed = selection.seed, .machine = {}, .backend = open_backend(device, options.gpu), .timer = {}};
+  session.machine = describe_machine(*session.backend);
+  session.timer = make_timer(*session.backend);
+  return run_session(std::move(session), observer);
+}
+
+}  // namespace reductio

@@ -1,0 +1,51 @@
+#pragma once
+/// Running points on an open device; run_experiment() is this behind opening the device and asking the experiment. Tests
+/// call it with a timer of their own.
+
+#include <atomic>
+#include <csignal>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/backend.h"
+#include "measure/machine.h"
+#include "measure/run.h"
+#include "measure/timer.h"
+
+namespace reductio {
+
+/// Counts SIGINT and SIGTERM while it lives, instead of being killed by them. The third kills. Closed pipes become
+/// errors of the write instead of signals.
+class Interrupts {
+ public:
+  Interrupts();
+  ~Interrupts();
+  Interrupts(const Interrupts&) = delete;
+  static int count();
+
+ private:
+  struct sigaction earlier_interrupt_, earlier_terminate_, earlier_pipe_;
+};
+
+struct Session {
+  std::string experiment;
+  std::vector<Point> points;
+  SamplingRules rules;
+  RunOptions options;
+  std::uint64_t seed = 1;
+  Machine machine;
+  std::unique_ptr<Backend> backend;  ///< owned, because after a call that never ends it must not be freed
+  std::unique_ptr<Timer> timer;
+};
+
+RunReport run_session(Session, RunObserver&);
+
+/// The experiment's points for this selection: thinned for --quick, each key once. UsageError if there are none.
+std::vector<Point> choose_points(const Experiment&, const Selection&, DeviceKind, bool quick);
+
+/// The experiment's rules under the user's options. UsageError for counts below 1, a minimum above the maximum, or a
+/// confidence outside (0, 1).
+SamplingRules choose_rules(const Experiment&, const RunOptions&);
+
+}  // namespace reductio
