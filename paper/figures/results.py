@@ -167,13 +167,13 @@ def read_points(path: Path) -> pd.DataFrame:
 
 
 def read_catalog(path: Path) -> pd.DataFrame:
-    """catalog.csv by id, every cell text; an empty table if there is none. Only the column `id` is required."""
+    """catalog.csv by variant, every cell text; an empty table if there is none. Only `variant` is required."""
     if not path.exists():
         return pd.DataFrame(columns=["title", "cites", "thread", "block", "grid", "document_n"])
     header, rows = read_rows(path)
-    if "id" not in header:
-        raise ResultsError(f"{path} lacks the column id")
-    table = pd.DataFrame(rows, columns=header, dtype=str).drop_duplicates("id", keep="last").set_index("id")
+    if "variant" not in header:
+        raise ResultsError(f"{path} lacks the column variant: run the experiment again with this revision")
+    table = pd.DataFrame(rows, columns=header, dtype=str).drop_duplicates("variant", keep="last").set_index("variant")
     for column in ("title", "cites", "thread", "block", "grid", "document_n"):
         if column not in table:
             table[column] = ""
@@ -279,7 +279,7 @@ class Series:
     element_type: str
     mode: str          # "device", "device_part", "end_to_end"
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
-    points: pd.DataFrame  # n, time, low, high, status, reason; sorted by n; NaN times where status is not ok
+    points: pd.DataFrame  # n, time, low, high, share, bytes, status, reason, by n; NaN times where status is not ok
 
     @property
     def name(self) -> str:
@@ -342,7 +342,7 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
         "time": (rows["device_part_median_s"] if part else rows["time_median_s"]).where(ok),
         "low": math.nan if part else rows["time_ci_low_s"].where(ok),
         "high": math.nan if part else rows["time_ci_high_s"].where(ok),
-        "read_time": rows["read_time_s"],
+        "share": rows["share_of_read_ceiling"].where(ok),
         "bytes": rows["n"].astype("float64") * ELEMENT_BYTES.get(element_type, math.nan),
         "status": rows["status"],
         "reason": rows["reason"],

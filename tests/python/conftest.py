@@ -126,7 +126,7 @@ def cpu_rows(types=("f32", "i32", "f64"), sizes=SIZES[:17]) -> list[dict]:
     rows = []
     for k, (variant, choices) in enumerate(CPU.items()):
         for j, choice in enumerate(choices):
-            settings = f"optimization={choice}" if choice.startswith("O") else choice
+            settings = f"opt={choice}" if choice.startswith("O") else choice
             for element_type in types:
                 for n in sizes:
                     time = 50e-9 + n * rs.ELEMENT_BYTES[element_type] / ((1 + k) * (1 + 2 * j) * 1e9)
@@ -137,13 +137,13 @@ def cpu_rows(types=("f32", "i32", "f64"), sizes=SIZES[:17]) -> list[dict]:
 
 
 def catalog_rows(gpu=GPU) -> list[dict]:
-    rows = [dict(id=v, title=v.split("/")[-1].replace("-", " "), cites=f"{v.split('/')[0]}, somewhere",
+    rows = [dict(schema_version=1, variant=v, title=v.split("/")[-1].replace("-", " "), cites=f"{v.split('/')[0]}, somewhere",
                  thread="grid stride", block="tree & stride halves", grid="atomic_add", document_n=spec[5] or "",
-                 devices="cuda", types="i32;f32;f64", operations=";".join(spec[0]), tunables="")
+                 devices="cuda", element_types="i32;f32;f64", operations=";".join(spec[0]), tunables="")
             for v, spec in gpu.items()]
-    rows += [dict(id=v, title=v, cites="", thread="one load", block="", grid="", document_n="", devices="cpu",
-                  types="f32", operations="sum", tunables="") for v in CPU]
-    return sorted(rows, key=lambda r: r["id"])
+    rows += [dict(schema_version=1, variant=v, title=v, cites="", thread="one load", block="", grid="", document_n="", devices="cpu",
+                  element_types="f32", operations="sum", tunables="") for v in CPU]
+    return sorted(rows, key=lambda r: r["variant"])
 
 
 def write_csv(path: Path, rows: list[dict]) -> None:

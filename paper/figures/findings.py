@@ -1,0 +1,190 @@
+"""What the results say, as sentences. Each is composed from the numbers, so it stays true when they change."""
+
+from __future__ import annotations
+
+import math
+
+import results as rs
+import text
+from results import Results, Series
+from steps import STEPS, Measured
+
+TYPE = "f32"
+SIZES = {"Small": 2**20, "Medium": 2**24, "Large": 2**28}
+ABSENT = r"\emph{(not measured in these results)}"
+
+
+def _which(operation: str = "sum") -> dict:
+    return dict(device="cuda", operation=operation, element_type=TYPE)
+
+
+def named(s: Series) -> str:
+    """A variant with the settings that tell it from its others: "levels/naive (atomic)"."""
+    return text.code(s.variant) + (f" ({text.escape(s.words)})" if s.words else "")
+
+
+class Findings:
+    def __init__(self, results: Results):
+        self.results = results
+        self.machine = results.machine
+        table = results.comparison
+        self.device = [] if table is None else rs.series(table, mode="device", **_which())
+        self.end_to_end = [] if table is None else rs.series(table, mode="end_to_end", **_which())
+        self.cub = rs.base_series(self.device, "sum")
+        self.hand = [s for s in self.device if rs.is_handwritten(s.variant)]
+
+    # ------------------------------------------------------------------------------------ by size, against CUB
+
+    def best(self, n: int) -> Series | None:
+        """The fastest hand-written kernel at n, by device time of a plain sum."""
+        there = [s for s in self.hand if s.at(n) is not None]
+        return min(there, key=lambda s: s.at(n)["time"], default=None)
+
+    def standing(self, n: int) -> tuple[list[Series], list[Series], list[Series]]:
+        """(ahead of CUB, cannot be told from it, behind it), each variant by its fastest settings, at n."""
+        assert self.cub is not None
+        base = self.cub.at(n)
+        ahead, level, behind = [], [], []
+        for variant in dict.fromkeys(s.variant for s in self.hand):
+            there = [s for s in self.hand if s.variant == variant and s.at(n) is not None]
+            if not there or base is None:
+                continue
+            s = min(there, key=lambda s: s.at(n)["time"])
+            point = s.at(n)
+            (ahead if point["high"] < base["low"] else behind if point["low"] > base["high"] else level).append(s)
+        return ahead, level, behind
+
+    def at_size(self, n: int) -> str:
+        best = self.best(n)
+        if best is None or self.cub is None or self.cub.at(n) is None:
+            return ABSENT
+        mine, base = best.at(n), self.cub.at(n)
+        ahead, level, behind = self.standing(n)
+        return (f"At $n={text.power(n).strip('$')}$ the fastest hand-written kernel is {named(best)}, in "
+                f"{text.time(mine['time'])} ({text.bandwidth(mine['bytes'] / mine['time'])}) against CUB's "
+                f"{text.time(base['time'])}: {text.digits(base['time'] / mine['time'])} times CUB's speed. Of the "
+                f"{text.count(len(ahead) + len(level) + len(behind))} hand-written kernels timed on the device, "
+                f"{self._are(len(ahead))} ahead of CUB, {self._are(len(level))} level with it, their intervals "
+                f"overlapping, and {self._are(len(behind))} behind.")
+
+    @staticmethod
+    def _are(number: int) -> str:
+        return "none is" if number == 0 else "1 is" if number == 1 else f"{number} are"
+
+    def sizes(self) -> str:
+        if self.cub is None:
+            return ABSENT
+        measured = [n for n in self.cub.ok["n"] if self.best(n) is not None]
+        if not measured:
+            return ABSENT
+        ahead = [n for n in measured if self.standing(n)[0]]
+        over = f"Over the {len(measured)} sizes from {text.power(measured[0])} to {text.power(measured[-1])}, "
+        if not ahead:
+            return over + "no hand-written kernel is ahead of CUB with disjoint intervals."
+        most = max(ahead, key=lambda n: self.cub.at(n)["time"] / self.best(n).at(n)["time"])
+        best = self.best(most)
+        return (over + f"some hand-written kernel is ahead of CUB with disjoint intervals at {len(ahead)}: "
+                f"{text.runs_of_sizes(ahead, measured)}. The widest lead is that of {named(best)} at "
+                f"{text.power(most)}, {text.time(best.at(most)['time'])} against {text.time(self.cub.at(most)['time'])}.")
+
+    def peak(self) -> str:
+        if self.cub is None:
+            return ABSENT
+        point = self.cub.ok.iloc[-1]
+        reached = text.bandwidth(point["bytes"] / point["time"])
+        peak = self.machine.peak_bytes_per_s
+        share = f", {text.percent(point['bytes'] / point['time'] / peak)} of the paper peak" if peak else ""
+        ceiling = ""
+        if not math.isnan(point["share"]):
+            ceiling = (f". A kernel that only reads the same elements takes {text.digits(point['share'])} of CUB's time "
+                       f"there")
+        return f"At {text.power(point['n'])}, the largest size, CUB reads {reached}{share}{ceiling}."
+
+    # --------------------------------------------------------------------------------------------- end to end
+
+    def thrust(self) -> str:
+        thrust = [s for s in self.end_to_end if s.variant == "thrust/reduce" and len(s.ok)]
+        cub = rs.base_series(self.end_to_end, "sum")
+        if not thrust or cub is None:
+            return ABSENT
+        thrust_default = thrust[0]
+        both = sorted(set(thrust_default.ok["n"]) & set(cub.ok["n"]))
+        if not both:
+            return ABSENT
+        def pair(n: int) -> str:
+            a, b = thrust_default.at(n)["time"], cub.at(n)["time"]
+            return f"{text.time(a)} against {text.time(b)} at {text.power(n)}, a ratio of {text.digits(a / b)}"
+        words = f" ({text.escape(thrust_default.words)} allocator)" if thrust_default.words else ""
+        return (f"End to end, {text.code('thrust/reduce')}{words} takes {pair(both[0])}" +
+                (f"; {pair(both[-1])}" if len(both) > 1 else "") +
+                f", where the second time is that of {text.code(cub.variant)} with the copy of its result.")
+
+    def spread(self) -> str:
+        """Fastest against slowest hand-written kernel, everything end to end, at the medium size."""
+        n = SIZES["Medium"]
+        there = [s for s in self.end_to_end if rs.is_handwritten(s.variant) and s.at(n) is not None]
+        if len(there) < 2:
+            return ABSENT
+        fast = min(there, key=lambda s: s.at(n)["time"])
+        slow = max(there, key=lambda s: s.at(n)["time"])
+        factor = slow.at(n)["time"] / fast.at(n)["time"]
+        return (f"End to end at {text.power(n)}, the hand-written sums span a factor of {text.digits(factor)}: from "
+                f"{named(fast)}, {text.time(fast.at(n)['time'])}, to {named(slow)}, "
+                f"{text.time(slow.at(n)['time'])}.")
+
+    # -------------------------------------------------------------------------------------------------- steps
+
+    def steps(self) -> str:
+        measured = Measured(self.results)
+        gains = [g for step in STEPS if (g := measured.gain(step, step.n)) is not None]
+        if not gains:
+            return ABSENT
+        faster = [g for g in gains if g.ratio > 1]
+        return (f"Of the {len(STEPS)} steps in the table, {len(gains)} were measured at the document's own size. In "
+                f"{len(faster)} of them the later kernel has the shorter median, in "
+                f"{sum(1 for g in faster if g.certain)} with disjoint intervals; in "
+                f"{sum(1 for g in gains if g.ratio < 1 and g.certain)} the earlier one is faster with disjoint "
+                f"intervals. Device parts carry no interval and are in neither of the last two counts.")
+
+    # ------------------------------------------------------------------------------------------------- status
+
+    def status(self) -> str:
+        table = self.results.comparison
+        if table is None:
+            return ABSENT
+        counts = table["status"].value_counts()
+        bad = [f"{text.count(int(counts[s]))} {w}" for s, w in
+               (("failed", "failed"), ("wrong", "gave a wrong result"), ("impossible", "came out faster than the memory"),
+                ("timeout", "gave no result in time")) if counts.get(s, 0)]
+        faults = text.listing(bad) if bad else "none failed, was wrong or came out faster than the memory"
+        return (f"Of {text.count(len(table))} points, {text.count(int(counts.get('ok', 0)))} were measured and "
+                f"{text.count(int(counts.get('refused', 0)))} refused with a reason; {faults}.")
+
+    # ---------------------------------------------------------------------------------------------------- CPU
+
+    def cpu(self) -> str:
+        import figures
+
+        if self.results.cpu is None:
+            return ABSENT
+        series = [s for s in figures.cpu_series(self.results, TYPE) if len(s.ok) and s.operation == "sum"]
+        common = set.intersection(*(set(s.ok["n"]) for s in series)) if series else set()
+        if not common:
+            return ABSENT
+        n = max(common)
+        rate = {(s.variant, s.settings): s.at(n)["bytes"] / s.at(n)["time"] for s in series}
+        best = max(series, key=lambda s: rate[s.variant, s.settings])
+        level = figures.optimisation_of(best.settings)
+        how = f" at {text.escape(level[1])}" if level else f" ({text.escape(best.words)})" if best.words else ""
+        out = (f"On the CPU ({text.escape(str(self.machine.get('cpu.model', default='model unknown')))}) the fastest sum at "
+               f"{text.power(n)} is {text.code(best.variant)}{how}, {text.bandwidth(rate[best.variant, best.settings])}.")
+        loops = {(s.variant, lv[1]): rate[s.variant, s.settings] for s in series
+                 if (lv := figures.optimisation_of(s.settings))}
+        levels = sorted({lv for v, lv in loops if v == "host/plain"})
+        if levels:
+            told = [f"{text.digits(loops['host/unroll8', lv] / loops['host/plain', lv])} at {lv}" for lv in levels
+                    if ("host/unroll8", lv) in loops]
+            if told:
+                out += (" Unrolling the host's loop by 8 by hand changes its speed by a factor of "
+                        f"{text.listing(told)}.")
+        return out

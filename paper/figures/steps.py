@@ -1,0 +1,147 @@
+"""The steps that the documents take from one kernel to the next, and what each gains in these results.
+
+Each step is measured at the document's own size and element type, and at 2^28. A step between kernels that leave
+additions to the host is measured by their device part, which is what the documents timed; a step that changes how the
+result is finished is measured end to end.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import results as rs
+from results import Results, Series
+
+LARGE = 2**28
+
+
+@dataclass(frozen=True)
+class Step:
+    claim: str       # id in the documents' list of claims
+    before: str
+    after: str
+    n: int           # the document's own size; 2^24 where it names none
+    element_type: str
+    operation: str
+    told: str        # the document's own figure, as LaTeX; "" where it gives none
+    settings_before: dict = field(default_factory=dict)
+    settings_after: dict = field(default_factory=dict)
+    end_to_end: bool = False
+
+
+def _squares(*step, **settings) -> Step:
+    return Step(step[0], f"squares/{step[1]}", f"squares/{step[2]}", 2**20, "i32", "sum_of_squares", step[3],
+                **settings)
+
+
+def _twopass(*step, **settings) -> Step:
+    return Step(step[0], f"twopass/{step[1]}", f"twopass/{step[2]}", 2**24, "i32", "sum", "", **settings)
+
+
+def _unroll(*step) -> Step:
+    return Step(step[0], f"unroll/{step[1]}", f"unroll/{step[2]}", 2**24, "i32", "sum", step[3])
+
+
+def _levels(*step, **settings) -> Step:
+    return Step(step[0], f"levels/{step[1]}", f"levels/{step[2]}", 2**20, "f32", "sum", "", **settings)
+
+
+def _multiblock(*step) -> Step:
+    return Step(step[0], f"multiblock/{step[1]}", f"multiblock/{step[2]}", 10**8, "i32", "sum", "")
+
+
+_FINISH = {finish: {"finish": finish} for finish in ("host", "second-launch", "relaunch", "atomic")}
+
+STEPS = (
+    _squares("S1", "chunked", "strided", "3", settings_before={"block": "256"}, settings_after={"block": "256"}),
+    _squares("S2", "strided", "strided", "1.3", settings_before={"block": "256"}, settings_after={"block": "512"}),
+    _squares("S3", "strided", "multi-block", "13", settings_before={"block": "512"}),
+    _squares("S4", "multi-block", "multi-block-tree", "", end_to_end=True),
+    _twopass("T1", "rolled", "warp-unrolled", settings_before=_FINISH["second-launch"],
+             settings_after=_FINISH["second-launch"]),
+    _twopass("T2", "warp-unrolled", "template-unrolled", settings_before=_FINISH["second-launch"],
+             settings_after=_FINISH["second-launch"]),
+    _twopass("T3", "template-unrolled", "template-unrolled", settings_before=_FINISH["second-launch"],
+             settings_after=_FINISH["host"], end_to_end=True),
+    _unroll("U0", "neighbored", "neighbored-less", "1.76"),
+    _unroll("U0", "neighbored-less", "interleaved", "1.20"),
+    _unroll("U1", "interleaved", "unroll2", "1.82--1.83"),
+    _unroll("U1", "unroll2", "unroll4", "1.44--1.46"),
+    _unroll("U1", "unroll4", "unroll8", "1.44--1.45"),
+    _unroll("U2", "unroll8", "unroll8-warp", "1.28--1.31"),
+    _unroll("U3", "unroll8-warp", "unroll8-complete", "0.97--1.01"),
+    _unroll("U3", "unroll8-complete", "unroll8-template", "0.99--1.04"),
+    _unroll("U9", "neighbored", "unroll8-complete", "10"),
+    _levels("L1", "divergence-free", "global-stride", settings_before=_FINISH["atomic"],
+            settings_after=_FINISH["atomic"]),
+    _levels("L2", "local-stride", "global-stride", settings_before=_FINISH["atomic"], settings_after=_FINISH["atomic"]),
+    _levels("L3", "naive", "divergence-free", settings_before=_FINISH["atomic"], settings_after=_FINISH["atomic"]),
+    _levels("L4", "divergence-free", "completely-unrolled", settings_before=_FINISH["atomic"],
+            settings_after=_FINISH["atomic"]),
+    _levels("L5", "global-stride", "global-stride", settings_before=_FINISH["relaunch"],
+            settings_after=_FINISH["atomic"], end_to_end=True),
+    _levels("L5", "global-stride", "global-stride", settings_before=_FINISH["host"], settings_after=_FINISH["atomic"],
+            end_to_end=True),
+    _multiblock("M2", "two-launch", "last-block"),
+    _multiblock("M3", "last-block", "last-block-warp"),
+)
+
+
+@dataclass
+class Gain:
+    """What a step gains at one size: time before over time after, above 1 when the later kernel is faster."""
+
+    n: int
+    mode: str
+    ratio: float
+    low: float   # the widest interval that the two confidence intervals allow; NaN for device parts, which carry none
+    high: float
+
+    @property
+    def certain(self) -> bool:
+        return self.low > 1 or self.high < 1
+
+
+def _pick(found: list[Series], variant: str, settings: dict) -> Series | None:
+    """The first series of the variant with these settings: the first is the variant's default."""
+    for s in found:
+        have = rs.parse_settings(s.settings)
+        if s.variant == variant and all(have.get(k) == v for k, v in settings.items()):
+            return s
+    return None
+
+
+class Measured:
+    """Steps looked up in results; what was not measured is None."""
+
+    def __init__(self, results: Results):
+        self._table = results.comparison
+        self._series: dict[tuple, list[Series]] = {}
+
+    def _of(self, step: Step, mode: str) -> list[Series]:
+        key = (step.operation, step.element_type, mode)
+        if key not in self._series:
+            self._series[key] = rs.series(self._table, device="cuda", operation=step.operation,
+                                          element_type=step.element_type, mode=mode)
+        return self._series[key]
+
+    def gain(self, step: Step, n: int, reach: float = 1.5) -> Gain | None:
+        """At the measured size nearest to n, if it is within a factor of `reach`."""
+        if self._table is None:
+            return None
+        for mode in ("end_to_end",) if step.end_to_end else ("device", "device_part", "end_to_end"):
+            found = self._of(step, mode)
+            before = _pick(found, step.before, step.settings_before)
+            after = _pick(found, step.after, step.settings_after)
+            if before is None or after is None or before is after:
+                continue
+            both = before.ok.merge(after.ok, on="n", suffixes=("_before", "_after"))
+            if not len(both):
+                continue
+            nearest = both.iloc[(both["n"] / n).map(lambda r: abs(math.log(r))).argmin()]
+            if abs(math.log(nearest["n"] / n)) > math.log(reach):
+                continue
+            return Gain(int(nearest["n"]), mode, nearest["time_before"] / nearest["time_after"],
+                        nearest["low_before"] / nearest["high_after"], nearest["high_before"] / nearest["low_after"])
+        return None

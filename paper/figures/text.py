@@ -1,0 +1,95 @@
+"""Numbers and names as LaTeX."""
+
+from __future__ import annotations
+
+import math
+
+_ESCAPES = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
+            "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
+            ">": r"\textgreater{}", "|": r"\textbar{}", "×": r"$\times$", "²": r"$^2$", "…": r"\ldots{}", "–": "--",
+            "—": "---", "→": r"$\rightarrow$", "≤": r"$\le$", "≥": r"$\ge$", "µ": r"\textmu{}"}
+
+
+def escape(text: str) -> str:
+    """Text as LaTeX shows it; characters that its fonts lack become "?"."""
+    return "".join(_ESCAPES.get(c, c if ord(c) < 128 else "?") for c in text)
+
+
+def code(text: str) -> str:
+    """An identifier in typewriter, breakable after "/" and "-"."""
+    return r"\texttt{" + escape(text).replace("/", r"/\allowbreak{}").replace("-", r"-\allowbreak{}") + "}"
+
+
+def digits(value: float, significant: int = 3) -> str:
+    """Three significant digits, no exponent, trailing zeros kept: 0.987, 12.3, 1230."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "?"
+    decimals = max(0, significant - 1 - math.floor(math.log10(abs(value))))
+    rounded = round(value, decimals)
+    # Rounding may have carried into a new digit: 9.996 is 10.0, not 10.00.
+    decimals = max(0, significant - 1 - math.floor(math.log10(abs(rounded)))) if rounded else decimals
+    return f"{rounded:.{decimals}f}"
+
+
+def _scaled(value: float, units: list[tuple[float, str]]) -> str:
+    for scale, unit in units:
+        # The unit is chosen for the number as it is shown: 999.7 us is 1.00 ms.
+        if float(digits(value / scale)) >= 1:
+            return digits(value / scale) + r"\," + unit
+    scale, unit = units[-1]
+    return digits(value / scale) + r"\," + unit
+
+
+def time(seconds: float) -> str:
+    return _scaled(seconds, [(1, "s"), (1e-3, "ms"), (1e-6, r"\textmu{}s"), (1e-9, "ns")])
+
+
+def bandwidth(bytes_per_s: float) -> str:
+    return _scaled(bytes_per_s, [(1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s")])
+
+
+def microseconds(seconds: float) -> str:
+    """For columns whose head names the unit."""
+    return digits(seconds * 1e6)
+
+
+def percent(share: float) -> str:
+    return digits(100 * share, 2 if share < 0.995 else 3) + r"\,\%"
+
+
+def binary(size: float) -> str:
+    return f"{size / 2**30:.0f}" + r"\,GiB" if size >= 2**30 else f"{size / 2**20:.0f}" + r"\,MiB"
+
+
+def power(n: float) -> str:
+    exponent = math.log2(n)
+    if abs(exponent - round(exponent)) < 1e-9:
+        return f"$2^{{{round(exponent)}}}$"
+    decimal = math.log10(n)
+    return f"$10^{{{round(decimal)}}}$" if abs(decimal - round(decimal)) < 1e-9 else f"{n:,.0f}".replace(",", r"\,")
+
+
+def count(number: int) -> str:
+    return f"{number:,}".replace(",", "{,}")
+
+
+def number_of(number: int, one: str, many: str) -> str:
+    """"no kernel is", "1 kernel is", "12 kernels are"."""
+    return f"no {one}" if number == 0 else f"1 {one}" if number == 1 else f"{count(number)} {many}"
+
+
+def listing(words: list[str]) -> str:
+    """"a", "a and b", "a, b and c"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "none"
+
+
+def runs_of_sizes(sizes: list[int], among: list[int]) -> str:
+    """Sizes as ranges of neighbours among those measured: "2^10 to 2^14 and 2^20"."""
+    order = sorted(among)
+    runs: list[list[int]] = []
+    for n in sorted(sizes):
+        if runs and order.index(n) == order.index(runs[-1][-1]) + 1:
+            runs[-1].append(n)
+        else:
+            runs.append([n])
+    return listing([power(r[0]) if len(r) == 1 else f"{power(r[0])} to {power(r[-1])}" for r in runs])
