@@ -16,8 +16,8 @@
 ///   memory       Buffer<T>(count): workspace, poisoned when made, shared by copies, freed with the last;
 ///                global<T>(p, count): the harness's pointer as GlobalPtr; zero(p, count, stream), asynchronous;
 ///                copy_to_host(dst, p, count, stream), returns when the values have arrived
-///   planning     dispatch(), dispatch_type(): from a Problem to template arguments; AddOnHost<T>: the host's part, a
-///                finish function; ceil_div(a, b)
+///   planning     dispatch(), dispatch_type(): from a Problem to template arguments; Types<...>: types as an argument;
+///                AddOnHost<T>: the host's part, a finish function; ceil_div(a, b)
 ///   registering  Register(Variant, Prepare), device_kind
 ///
 /// Everything of one device lives in an inline namespace of its own, and kernels in anonymous namespaces: both
@@ -90,6 +90,11 @@ auto dispatch_type(const Problem& p, F&& f) {
   }
   throw Refused("element type is not supported");
 }
+
+/// Types as an argument. A lambda that launches a kernel takes its template arguments by it:
+/// `[]<class T, class Load>(Types<T, Load>, const auto&... args) { launch<kernel<T, Load>>(args...); }`.
+template <class...>
+struct Types {};
 
 /// The host's part of a reduction as the documents do it: copies the partial results and adds them up one after the
 /// other, in T. A finish function for plan_of(). Its host memory is taken when the plan is made: no call allocates.

@@ -1,7 +1,9 @@
 /// levels: a reduction's three levels, inside a thread, inside a block and between blocks, improved one by one.
 ///
-/// Document: `levels`, "面向GPU计算平台的归约算法的性能优化研究" (optimising reduction for GPU computing platforms), section 1, in
-/// OpenCL's terms (work-group = block, LDS = shared memory, wavefront = warp). float32, 1,048,576 elements in its code.
+/// Document: `levels`, "面向GPU计算平台的归约算法的性能优化研究" (optimising reduction for GPU computing platforms),
+/// section 1, in OpenCL's terms (work-group = block, LDS = shared memory, wavefront = warp). float32, 1,048,576
+/// elements in its code.
+///
 /// Its claim: the work inside a thread decides the speed, more than the tree inside the block; among trees the
 /// divergence-free one is a good gain over the naive one and complete unrolling over that; an atomic finish beats
 /// relaunching and beats the CPU.
@@ -40,11 +42,15 @@ constexpr unsigned unrolled_block = 256;
 /// How thread 0 of a block hands on the block's sum: into the block's own place, or onto the one result.
 struct Store {
   template <class T>
-  static __device__ void hand_on(GlobalPtr<T> out, T sum) { out[blockIdx.x] = sum; }
+  static __device__ void hand_on(GlobalPtr<T> out, T sum) {
+    out[blockIdx.x] = sum;
+  }
 };
 struct Atomic {
   template <class T>
-  static __device__ void hand_on(GlobalPtr<T> out, T sum) { atomicAdd(out, sum); }
+  static __device__ void hand_on(GlobalPtr<T> out, T sum) {
+    atomicAdd(out, sum);
+  }
 };
 
 /// What a thread with a single load brings into the tree; 0 behind the end of the input.
@@ -204,45 +210,6 @@ __global__ void local_stride(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_
   if (threadIdx.x == 0) Finish::template hand_on<T>(out, sums[0]);
 }
 
-/// How each kernel is started; `times` is the granularity, 1 for kernels with a single load.
-struct Reduce0 {
-  template <class T, class Load, class Finish>
-  static void run(const Launch& l, GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, unsigned) {
-    launch<reduce0<T, Load>>(l, in, out, n);
-  }
-};
-template <class Test>
-struct Naive {
-  template <class T, class Load, class Finish>
-  static void run(const Launch& l, GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, unsigned) {
-    launch<naive<T, Load, Finish, Test>>(l, in, out, n);
-  }
-};
-struct DivergenceFree {
-  template <class T, class Load, class Finish>
-  static void run(const Launch& l, GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, unsigned) {
-    launch<divergence_free<T, Load, Finish>>(l, in, out, n);
-  }
-};
-struct CompletelyUnrolled {
-  template <class T, class Load, class Finish>
-  static void run(const Launch& l, GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, unsigned) {
-    launch<completely_unrolled<T, Load, Finish>>(l, in, out, n);
-  }
-};
-struct GlobalStride {
-  template <class T, class Load, class Finish>
-  static void run(const Launch& l, GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, unsigned times) {
-    launch<global_stride<T, Load, Finish>>(l, in, out, n, times);
-  }
-};
-struct LocalStride {
-  template <class T, class Load, class Finish>
-  static void run(const Launch& l, GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, unsigned times) {
-    launch<local_stride<T, Load, Finish>>(l, in, out, n, times);
-  }
-};
-
 unsigned granularity_of(const Settings& s) {
   return s.has("granularity") ? static_cast<unsigned>(s.integer("granularity")) : 1;
 }
@@ -264,22 +231,22 @@ std::string declines(const Problem& p, const Settings& s) {
          ": choose a larger block or granularity, where this variant has them";
 }
 
-template <class Kernel>
-std::unique_ptr<Plan> prepare_atomic(const Problem& p, PlanInfo info, unsigned times) {
+template <class Start>
+std::unique_ptr<Plan> prepare_atomic(const Problem& p, PlanInfo info, unsigned times, Start start) {
   return dispatch(p, [&]<class T, class Load>() {
     const std::size_t n = p.n, grid = info.grid_blocks;
     const unsigned block = info.block_threads;
     info.longest_chain += grid;
     return plan_of(info, [=](void* in, void* out, Stream stream) {
       zero(global<T>(out, 1), 1, stream);
-      Kernel::template run<T, Load, Atomic>({grid, block, block * sizeof(T), stream}, global<const T>(in, n),
-                                            global<T>(out, 1), n, times);
+      start(Types<T, Load, Atomic>{}, Launch{grid, block, block * sizeof(T), stream}, global<const T>(in, n),
+            global<T>(out, 1), n, times);
     });
   });
 }
 
-template <class Kernel>
-std::unique_ptr<Plan> prepare_host(const Problem& p, PlanInfo info, unsigned times) {
+template <class Start>
+std::unique_ptr<Plan> prepare_host(const Problem& p, PlanInfo info, unsigned times, Start start) {
   return dispatch(p, [&]<class T, class Load>() {
     const std::size_t n = p.n, grid = info.grid_blocks;
     const unsigned block = info.block_threads;
@@ -290,15 +257,15 @@ std::unique_ptr<Plan> prepare_host(const Problem& p, PlanInfo info, unsigned tim
     return plan_of(
         info,
         [=](void* in, void*, Stream stream) {
-          Kernel::template run<T, Load, Store>({grid, block, block * sizeof(T), stream}, global<const T>(in, n),
-                                               partials.ptr(), n, times);
+          start(Types<T, Load, Store>{}, Launch{grid, block, block * sizeof(T), stream}, global<const T>(in, n),
+                partials.ptr(), n, times);
         },
         AddOnHost<T>(partials));
   });
 }
 
-template <class Kernel>
-std::unique_ptr<Plan> prepare_relaunch(const Problem& p, PlanInfo info, unsigned times) {
+template <class Start>
+std::unique_ptr<Plan> prepare_relaunch(const Problem& p, PlanInfo info, unsigned times, Start start) {
   return dispatch(p, [&]<class T, class Load>() {
     const std::size_t n = p.n;
     const unsigned block = info.block_threads;
@@ -313,28 +280,27 @@ std::unique_ptr<Plan> prepare_relaunch(const Problem& p, PlanInfo info, unsigned
         return i + 1 == grids.size() ? global<T>(out, 1) : i % 2 == 0 ? even.ptr() : odd.ptr();
       };
       const auto shape = [&](std::size_t i) { return Launch{grids[i], block, block * sizeof(T), stream}; };
-      Kernel::template run<T, Load, Store>(shape(0), global<const T>(in, n), target(0), n, times);
+      start(Types<T, Load, Store>{}, shape(0), global<const T>(in, n), target(0), n, times);
       for (std::size_t i = 1; i < grids.size(); ++i) {  // partial sums are not squared again
         const GlobalPtr<const T> partials = target(i - 1);
-        Kernel::template run<T, Identity, Store>(shape(i), partials, target(i), grids[i - 1], times);
+        start(Types<T, Identity, Store>{}, shape(i), partials, target(i), grids[i - 1], times);
       }
     });
   });
 }
 
-template <class Kernel>
-std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo&) {
-  const unsigned block = static_cast<unsigned>(s.integer("block")), times = granularity_of(s);
-  const std::size_t chain = (p.operation == Operation::sum_of_squares) + times + std::countr_zero(block);
-  const PlanInfo info{blocks_for(p.n, share_of_block(s)), block, chain};
-  if (s.text("finish") == "relaunch") return prepare_relaunch<Kernel>(p, info, times);
-  if (s.text("finish") == "host") return prepare_host<Kernel>(p, info, times);
-  if constexpr (!std::is_same_v<Kernel, Reduce0>) return prepare_atomic<Kernel>(p, info, times);
-  throw Refused("levels/reduce0 has no atomic finish; levels/naive is the same with one");
-}
-
-std::unique_ptr<Plan> prepare_naive(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  return s.text("test") == "modulo" ? prepare<Naive<ByModulo>>(p, s, gpu) : prepare<Naive<ByBits>>(p, s, gpu);
+/// Makes the preparation of one kernel, which `start` launches. A kernel that cannot finish by atomics says so.
+template <bool has_atomic_finish = true, class Start>
+Prepare preparation(Start start) {
+  return [=](const Problem& p, const Settings& s, const DeviceInfo&) {
+    const unsigned block = static_cast<unsigned>(s.integer("block")), times = granularity_of(s);
+    const std::size_t chain = (p.operation == Operation::sum_of_squares) + times + std::countr_zero(block);
+    const PlanInfo info{blocks_for(p.n, share_of_block(s)), block, chain};
+    if constexpr (has_atomic_finish)
+      if (s.text("finish") == "atomic") return prepare_atomic(p, info, times, start);
+    if (s.text("finish") == "host") return prepare_host(p, info, times, start);
+    return prepare_relaunch(p, info, times, start);
+  };
 }
 
 /// What the variants have in common: the document's finish is the atomic, in no fixed order.
@@ -367,6 +333,7 @@ Variant naive_variant() {
   return v;
 }
 
+/// Its block size is a setting with one value, so that asking for another is refused and not passed over.
 Variant completely_unrolled_variant() {
   Variant v = variant("levels/completely-unrolled", "levels, completely unrolled", "levels, 1.2.2: Algorithm 5",
                       "one load", "tree, stride halves, every level unrolled");
@@ -375,27 +342,53 @@ Variant completely_unrolled_variant() {
   return v;
 }
 
-/// `variant` with the number of loads per thread as a setting.
+/// `v` with the number of loads per thread as a setting.
 Variant with_granularity(Variant v) {
   v.tunables.push_back(Tunable::powers_of_two("granularity", 1, 1024, 32));
   return v;
 }
 
-const Register register_reduce0(reduce0_variant(), prepare<Reduce0>);
+/// naive has a setting more, which its launch has to know.
+template <class Test>
+const auto start_naive = []<class T, class Load, class Finish>(Types<T, Load, Finish>, const Launch& l, const auto& in,
+                                                               const auto& out, std::size_t n, unsigned) {
+  launch<naive<T, Load, Finish, Test>>(l, in, out, n);
+};
+std::unique_ptr<Plan> prepare_naive(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  static const Prepare by_modulo = preparation(start_naive<ByModulo>), by_bits = preparation(start_naive<ByBits>);
+  return (s.text("test") == "modulo" ? by_modulo : by_bits)(p, s, gpu);
+}
+
+const Register register_reduce0(
+    reduce0_variant(),
+    preparation<false>([]<class T, class Load>(Types<T, Load, Store>, const Launch& l, const auto& in, const auto& out,
+                                               std::size_t n, unsigned) { launch<reduce0<T, Load>>(l, in, out, n); }));
 const Register register_naive(naive_variant(), prepare_naive);
-const Register register_divergence_free(variant("levels/divergence-free", "levels, divergence-free",
-                                                "levels, 1.2.2: Divergence-Free Kernel", "one load",
-                                                "tree, stride halves"),
-                                        prepare<DivergenceFree>);
-const Register register_completely_unrolled(completely_unrolled_variant(), prepare<CompletelyUnrolled>);
-const Register register_global_stride(with_granularity(variant("levels/global-stride", "levels, global stride",
-                                                               "levels, 1.2.1: Algorithm 3", "loads one grid apart",
-                                                               "tree, stride halves")),
-                                      prepare<GlobalStride>);
-const Register register_local_stride(with_granularity(variant("levels/local-stride", "levels, local stride",
-                                                              "levels, 1.2.1: Algorithm 4", "loads one block apart",
-                                                              "tree, stride halves")),
-                                     prepare<LocalStride>);
+const Register register_divergence_free(
+    variant("levels/divergence-free", "levels, divergence-free", "levels, 1.2.2: Divergence-Free Kernel", "one load",
+            "tree, stride halves"),
+    preparation([]<class T, class Load, class Finish>(Types<T, Load, Finish>, const Launch& l, const auto& in,
+                                                      const auto& out, std::size_t n, unsigned) {
+      launch<divergence_free<T, Load, Finish>>(l, in, out, n);
+    }));
+const Register register_completely_unrolled(
+    completely_unrolled_variant(),
+    preparation([]<class T, class Load, class Finish>(Types<T, Load, Finish>, const Launch& l, const auto& in,
+                                                      const auto& out, std::size_t n, unsigned) {
+      launch<completely_unrolled<T, Load, Finish>>(l, in, out, n);
+    }));
+const Register register_global_stride(
+    with_granularity(variant("levels/global-stride", "levels, global stride", "levels, 1.2.1: Algorithm 3",
+                             "loads one grid apart", "tree, stride halves")),
+    preparation([]<class T, class Load, class Finish>(Types<T, Load, Finish>, const auto&... args) {
+      launch<global_stride<T, Load, Finish>>(args...);
+    }));
+const Register register_local_stride(
+    with_granularity(variant("levels/local-stride", "levels, local stride", "levels, 1.2.1: Algorithm 4",
+                             "loads one block apart", "tree, stride halves")),
+    preparation([]<class T, class Load, class Finish>(Types<T, Load, Finish>, const auto&... args) {
+      launch<local_stride<T, Load, Finish>>(args...);
+    }));
 
 }  // namespace
 }  // namespace reductio

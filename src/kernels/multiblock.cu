@@ -1,7 +1,8 @@
 /// multiblock: just enough blocks to fill the GPU, and one of them finishes.
 ///
-/// Document: `multiblock`, a Chinese tutorial page, "交換運算元的多塊並行約簡" (multi-block parallel reduction for a commutative
-/// operator). int32, 100,000,000 elements, 24 blocks of 1024, two for each SM of its GPU.
+/// Document: `multiblock`, a Chinese tutorial page, "交換運算元的多塊並行約簡" (multi-block parallel reduction for a
+/// commutative operator). int32, 100,000,000 elements, 24 blocks of 1024, two for each SM of its GPU.
+///
 /// Its claim: two blocks per SM are best and a thread per element is counterproductive, one launch with a last-block
 /// guard does the work of two, and a warp-level reduction would be faster.
 ///
@@ -94,7 +95,7 @@ __device__ bool is_last_block(GlobalPtr<unsigned> arrived) {
 /// From two-launch: no second launch. The blocks count themselves as they arrive, and who counts last knows that all
 /// partial sums are stored.
 ///
-///   block 0: sum -> partials[0], 1st     block 2: sum -> partials[2], 2nd     block 1: sum -> partials[1], 3rd: adds up
+///   block 0 stores and counts: 1st   block 2 stores and counts: 2nd   block 1 stores and counts: 3rd, adds up
 ///
 /// Launch: any grid, a power of two as block, B elements of shared memory, `arrived` zero. Result: out[0].
 template <class T, class Load>
@@ -115,7 +116,8 @@ __global__ void last_block(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t 
 /// The result is valid in lane 0.
 template <class T>
 __device__ T sum_of_warp(T value) {
-  for (unsigned distance = warp / 2; distance > 0; distance /= 2) value += __shfl_down_sync(0xffffffffu, value, distance);
+  for (unsigned distance = warp / 2; distance > 0; distance /= 2)
+    value += __shfl_down_sync(0xffffffffu, value, distance);
   return value;
 }
 
@@ -151,25 +153,14 @@ __global__ void last_block_warp(GlobalPtr<const T> in, GlobalPtr<T> out, std::si
   }
 }
 
-struct LastBlock {
-  static constexpr unsigned threads_per_shared_element = 1;
-  template <class T, class Load, class... Args>
-  static void run(const Launch& l, Args... args) { launch<last_block<T, Load>>(l, args...); }
-};
-struct LastBlockWarp {
-  static constexpr unsigned threads_per_shared_element = warp;
-  template <class T, class Load, class... Args>
-  static void run(const Launch& l, Args... args) { launch<last_block_warp<T, Load>>(l, args...); }
-};
-
 /// The launch that the settings ask for, and the longest chain of additions through both of its trees.
 PlanInfo shape(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
   const unsigned block = static_cast<unsigned>(s.integer("block"));
   const std::size_t grid = s.text("grid") == "auto" ? 2 * static_cast<std::size_t>(gpu.sm_count)
                                                     : static_cast<std::size_t>(s.integer("grid"));
   const std::size_t tree = std::countr_zero(block);
-  const std::size_t chain = (p.operation == Operation::sum_of_squares) + ceil_div(p.n, grid * block) + tree +
-                            ceil_div(grid, block) + tree;
+  const std::size_t chain =
+      (p.operation == Operation::sum_of_squares) + ceil_div(p.n, grid * block) + tree + ceil_div(grid, block) + tree;
   return {grid, block, chain};
 }
 
@@ -188,22 +179,26 @@ std::unique_ptr<Plan> prepare_two_launch(const Problem& p, const Settings& s, co
   });
 }
 
-template <class Kernel>
-std::unique_ptr<Plan> prepare_last_block(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  return dispatch(p, [&]<class T, class Load>() {
-    PlanInfo info = shape(p, s, gpu);
-    const std::size_t n = p.n, grid = info.grid_blocks;
-    const unsigned block = info.block_threads;
-    const std::size_t shared_bytes = block / Kernel::threads_per_shared_element * sizeof(T);
-    const Buffer<T> partials(grid);
-    const Buffer<unsigned> arrived(1);
-    info.workspace_bytes = partials.bytes() + arrived.bytes();
-    return plan_of(info, [=](void* in, void* out, Stream stream) {
-      zero(arrived.ptr(), 1, stream);
-      Kernel::template run<T, Load>({grid, block, shared_bytes, stream}, global<const T>(in, n), global<T>(out, 1), n,
-                                    partials.ptr(), arrived.ptr());
+/// Makes the preparation of one kernel with a last-block guard, which `start` launches; in shared memory it takes an
+/// element for so many threads.
+template <class Start>
+Prepare preparation(unsigned threads_per_shared_element, Start start) {
+  return [=](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+    return dispatch(p, [&]<class T, class Load>() {
+      PlanInfo info = shape(p, s, gpu);
+      const std::size_t n = p.n, grid = info.grid_blocks;
+      const unsigned block = info.block_threads;
+      const std::size_t shared_bytes = block / threads_per_shared_element * sizeof(T);
+      const Buffer<T> partials(grid);
+      const Buffer<unsigned> arrived(1);
+      info.workspace_bytes = partials.bytes() + arrived.bytes();
+      return plan_of(info, [=](void* in, void* out, Stream stream) {
+        zero(arrived.ptr(), 1, stream);
+        start(Types<T, Load>{}, Launch{grid, block, shared_bytes, stream}, global<const T>(in, n), global<T>(out, 1), n,
+              partials.ptr(), arrived.ptr());
+      });
     });
-  });
+  };
 }
 
 /// What the three variants have in common.
@@ -226,11 +221,15 @@ const Register register_two_launch(variant("multiblock/two-launch", "multi-block
 const Register register_last_block(variant("multiblock/last-block", "multi-block, last block",
                                            "multiblock, second listing: last-block guard", "tree, stride halves",
                                            "last block, fence and counter"),
-                                   prepare_last_block<LastBlock>);
+                                   preparation(1, []<class T, class Load>(Types<T, Load>, const auto&... args) {
+                                     launch<last_block<T, Load>>(args...);
+                                   }));
 const Register register_last_block_warp(variant("multiblock/last-block-warp", "multi-block, last block, warp shuffles",
                                                 "multiblock, closing remark: warp-level reduction", "warp shuffles",
                                                 "last block, fence and counter"),
-                                        prepare_last_block<LastBlockWarp>);
+                                        preparation(warp, []<class T, class Load>(Types<T, Load>, const auto&... args) {
+                                          launch<last_block_warp<T, Load>>(args...);
+                                        }));
 
 }  // namespace
 }  // namespace reductio

@@ -2,6 +2,7 @@
 ///
 /// Document: `squares`, a CUDA tutorial for the GeForce 8800 GT, sections "内存的存取模式" (how memory is accessed) and
 /// "更多的并行化" (more parallelism). int32, sum of x * x over 1,048,576 elements.
+///
 /// Its claim: reading with a stride beats a chunk per thread by 3x, 512 threads beat 256, 32 blocks beat one by 13x;
 /// from then on the CPU's additions weigh, so blocks should add up their own threads' results.
 ///
@@ -118,58 +119,40 @@ __global__ void multi_block_tree(GlobalPtr<const T> in, GlobalPtr<T> results, Gl
   stop_clock(clocks);
 }
 
-struct Chunked {
-  static constexpr bool tree = false;
-  template <class T, class Load, class... Args>
-  static void run(const Launch& l, Args... args) { launch<chunked<T, Load>>(l, args...); }
-};
-struct Strided {
-  static constexpr bool tree = false;
-  template <class T, class Load, class... Args>
-  static void run(const Launch& l, Args... args) { launch<strided<T, Load>>(l, args...); }
-};
-struct MultiBlock {
-  static constexpr bool tree = false;
-  template <class T, class Load, class... Args>
-  static void run(const Launch& l, Args... args) { launch<multi_block<T, Load>>(l, args...); }
-};
-struct MultiBlockTree {
-  static constexpr bool tree = true;
-  template <class T, class Load, class... Args>
-  static void run(const Launch& l, Args... args) { launch<multi_block_tree<T, Load>>(l, args...); }
-};
+/// Makes the preparation of one kernel. `start` launches it; `tree` says that its blocks add up their own threads.
+template <class Start>
+Prepare preparation(bool tree, Start start) {
+  return [=](const Problem& p, const Settings& s, const DeviceInfo&) {
+    return dispatch(p, [&]<class T, class Load>() {
+      const std::size_t n = p.n;
+      const unsigned block = static_cast<unsigned>(s.integer("block"));
+      const std::size_t grid = s.has("grid") ? static_cast<std::size_t>(s.integer("grid")) : 1;
+      const Buffer<T> results(tree ? grid : grid * block);
+      const Buffer<Cycles> clocks(2 * grid);
+      const std::size_t shared_bytes = tree ? block * sizeof(T) : 0;
 
-template <class Kernel>
-std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo&) {
-  return dispatch(p, [&]<class T, class Load>() {
-    const std::size_t n = p.n;
-    const unsigned block = static_cast<unsigned>(s.integer("block"));
-    const std::size_t grid = s.has("grid") ? static_cast<std::size_t>(s.integer("grid")) : 1;
-    const Buffer<T> results(Kernel::tree ? grid : grid * block);
-    const Buffer<Cycles> clocks(2 * grid);
-    const std::size_t shared_bytes = Kernel::tree ? block * sizeof(T) : 0;
-
-    const std::size_t in_thread = ceil_div(n, grid * block) + (p.operation == Operation::sum_of_squares);
-    const std::size_t in_block = Kernel::tree ? std::countr_zero(block) : 0;
-    const PlanInfo info{grid, block, in_thread + in_block + results.size(), results.bytes() + clocks.bytes(),
-                        Result::host_part};
-    const auto reading = std::make_shared<std::optional<ClockReading>>();  // of the last finished call
-    return plan_of(
-        info,
-        [=](void* in, void*, Stream stream) {
-          const Launch shape{grid, block, shared_bytes, stream};
-          Kernel::template run<T, Load>(shape, global<const T>(in, n), results.ptr(), clocks.ptr(), n);
-        },
-        [=, add = AddOnHost<T>(results), host = std::vector<Cycles>(2 * grid)](void* result, Stream stream) mutable {
-          add(result, stream);
-          copy_to_host<Cycles>(host.data(), clocks.ptr(), host.size(), stream);
-          const auto stops = host.begin() + static_cast<std::ptrdiff_t>(grid);
-          const Cycles earliest_start = *std::min_element(host.begin(), stops);
-          const Cycles latest_stop = *std::max_element(stops, host.end());
-          *reading = ClockReading{static_cast<double>(latest_stop - earliest_start)};
-        },
-        [=] { return *reading; });
-  });
+      const std::size_t in_thread = (p.operation == Operation::sum_of_squares) + ceil_div(n, grid * block);
+      const std::size_t in_block = tree ? std::countr_zero(block) : 0;
+      const PlanInfo info{grid, block, in_thread + in_block + results.size(), results.bytes() + clocks.bytes(),
+                          Result::host_part};
+      const auto reading = std::make_shared<std::optional<ClockReading>>();  // of the last finished call
+      return plan_of(
+          info,
+          [=](void* in, void*, Stream stream) {
+            const Launch shape{grid, block, shared_bytes, stream};
+            start(Types<T, Load>{}, shape, global<const T>(in, n), results.ptr(), clocks.ptr(), n);
+          },
+          [=, add = AddOnHost<T>(results), host = std::vector<Cycles>(2 * grid)](void* result, Stream stream) mutable {
+            add(result, stream);
+            copy_to_host<Cycles>(host.data(), clocks.ptr(), host.size(), stream);
+            const auto stops = host.begin() + static_cast<std::ptrdiff_t>(grid);
+            const Cycles earliest_start = *std::min_element(host.begin(), stops);
+            const Cycles latest_stop = *std::max_element(stops, host.end());
+            *reading = ClockReading{static_cast<double>(latest_stop - earliest_start)};
+          },
+          [=] { return *reading; });
+    });
+  };
 }
 
 /// What the four variants have in common.
@@ -191,19 +174,28 @@ Variant variant(std::string id, std::string title, std::string cites, Strategy h
 const Register register_chunked(variant("squares/chunked", "squares, chunk per thread",
                                         "squares, how memory is accessed: the previous program",
                                         {"contiguous chunk", "none", "one block, host adds threads"}, false),
-                                prepare<Chunked>);
+                                preparation(false, []<class T, class Load>(Types<T, Load>, const auto&... args) {
+                                  launch<chunked<T, Load>>(args...);
+                                }));
 const Register register_strided(variant("squares/strided", "squares, strided",
                                         "squares, how memory is accessed: the kernel shown",
                                         {"block stride", "none", "one block, host adds threads"}, false),
-                                prepare<Strided>);
+                                preparation(false, []<class T, class Load>(Types<T, Load>, const auto&... args) {
+                                  launch<strided<T, Load>>(args...);
+                                }));
 const Register register_multi_block(variant("squares/multi-block", "squares, multi-block",
                                             "squares, more parallelism: the kernel shown",
                                             {"grid stride", "none", "host adds threads"}, true),
-                                    prepare<MultiBlock>);
+                                    preparation(false, []<class T, class Load>(Types<T, Load>, const auto&... args) {
+                                      launch<multi_block<T, Load>>(args...);
+                                    }));
 const Register register_multi_block_tree(variant("squares/multi-block-tree", "squares, multi-block, tree",
                                                  "squares, more parallelism: the closing proposal",
                                                  {"grid stride", "tree, stride halves", "host adds blocks"}, true),
-                                         prepare<MultiBlockTree>);
+                                         preparation(true,
+                                                     []<class T, class Load>(Types<T, Load>, const auto&... args) {
+                                                       launch<multi_block_tree<T, Load>>(args...);
+                                                     }));
 
 }  // namespace
 }  // namespace reductio

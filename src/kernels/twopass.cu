@@ -2,6 +2,7 @@
 ///
 /// Document: `twopass`, a Chinese tutorial on unrolling loops ("循环展开"), sections "再看规约-两段规约" (two-pass
 /// reduction) and the two on unrolling its second stage. int32; it measures nothing.
+///
 /// Its claim: unrolling the last warp saves its barriers, unrolling everything at compile time is faster still, and
 /// finishing on the CPU is preferable to a second launch.
 ///
@@ -13,11 +14,11 @@
 /// The document does not name its number of blocks. grid=auto takes what the GPU holds at once, and no more blocks
 /// than have an element to read.
 ///
-/// Mended: the block size has to be a power of two (the document: a multiple of 32, with which its tree loses elements).
-/// The last warp's lanes exchange values through shared memory with no barrier at all, which since Volta is a race: here
-/// they meet at __syncwarp() between reading and writing. Blocks of fewer than 64 threads read past their memory there:
-/// here a lane's partner is lane ^ distance, the same as lane + distance for the lanes that matter, and never outside.
-/// The template is instantiated for the block size; the document passes the number of blocks.
+/// Mended: the block size has to be a power of two (the document: a multiple of 32, with which its tree loses
+/// elements). The last warp's lanes exchange values through shared memory with no barrier at all, which since Volta is
+/// a race: here they meet at __syncwarp() between reading and writing. Blocks of fewer than 64 threads read past their
+/// memory there: here a lane's partner is lane ^ distance, the same as lane + distance for the lanes that matter, and
+/// never outside. The template is instantiated for the block size; the document passes the number of blocks.
 
 #include <algorithm>
 #include <bit>
@@ -130,32 +131,23 @@ __global__ void template_unrolled(GlobalPtr<const T> in, GlobalPtr<T> out, std::
   }
 }
 
-struct Rolled {
-  template <class T, class Load, class... Args>
-  static void run(const Launch& l, Args... args) { launch<rolled<T, Load>>(l, args...); }
-};
-struct WarpUnrolled {
-  template <class T, class Load, class... Args>
-  static void run(const Launch& l, Args... args) { launch<warp_unrolled<T, Load>>(l, args...); }
-};
-struct TemplateUnrolled {
-  template <class T, class Load, class... Args>
-  static void run(const Launch& l, Args... args) {
-    switch (l.block) {
-      case 1: return launch<template_unrolled<T, Load, 1>>(l, args...);
-      case 2: return launch<template_unrolled<T, Load, 2>>(l, args...);
-      case 4: return launch<template_unrolled<T, Load, 4>>(l, args...);
-      case 8: return launch<template_unrolled<T, Load, 8>>(l, args...);
-      case 16: return launch<template_unrolled<T, Load, 16>>(l, args...);
-      case 32: return launch<template_unrolled<T, Load, 32>>(l, args...);
-      case 64: return launch<template_unrolled<T, Load, 64>>(l, args...);
-      case 128: return launch<template_unrolled<T, Load, 128>>(l, args...);
-      case 256: return launch<template_unrolled<T, Load, 256>>(l, args...);
-      case 512: return launch<template_unrolled<T, Load, 512>>(l, args...);
-      case 1024: return launch<template_unrolled<T, Load, 1024>>(l, args...);
-    }
+/// The document's switch from a block size known at run time to one known at compile time.
+template <class T, class Load, class... Args>
+void launch_template_unrolled(const Launch& l, Args... args) {
+  switch (l.block) {
+    case 1: return launch<template_unrolled<T, Load, 1>>(l, args...);
+    case 2: return launch<template_unrolled<T, Load, 2>>(l, args...);
+    case 4: return launch<template_unrolled<T, Load, 4>>(l, args...);
+    case 8: return launch<template_unrolled<T, Load, 8>>(l, args...);
+    case 16: return launch<template_unrolled<T, Load, 16>>(l, args...);
+    case 32: return launch<template_unrolled<T, Load, 32>>(l, args...);
+    case 64: return launch<template_unrolled<T, Load, 64>>(l, args...);
+    case 128: return launch<template_unrolled<T, Load, 128>>(l, args...);
+    case 256: return launch<template_unrolled<T, Load, 256>>(l, args...);
+    case 512: return launch<template_unrolled<T, Load, 512>>(l, args...);
+    case 1024: return launch<template_unrolled<T, Load, 1024>>(l, args...);
   }
-};
+}
 
 /// The number of blocks: as told, or for "auto" as many as the GPU holds at once and have an element to read.
 std::size_t grid_for(const Settings& s, unsigned block, std::size_t n, const DeviceInfo& gpu) {
@@ -166,34 +158,38 @@ std::size_t grid_for(const Settings& s, unsigned block, std::size_t n, const Dev
   return std::clamp<std::size_t>(ceil_div(n, block), 1, resident);
 }
 
-template <class Kernel>
-std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  return dispatch(p, [&]<class T, class Load>() {
-    const std::size_t n = p.n;
-    const unsigned block = static_cast<unsigned>(s.integer("block"));
-    const std::size_t grid = grid_for(s, block, n, gpu);
-    const Buffer<T> partials(grid);
-    const auto first_launch = [=](void* in, Stream stream) {
-      const Launch shape{grid, block, block * sizeof(T), stream};
-      Kernel::template run<T, Load>(shape, global<const T>(in, n), partials.ptr(), n);
-    };
+/// Makes the preparation of one kernel, which `start` launches.
+template <class Start>
+Prepare preparation(Start start) {
+  return [=](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+    return dispatch(p, [&]<class T, class Load>() {
+      const std::size_t n = p.n;
+      const unsigned block = static_cast<unsigned>(s.integer("block"));
+      const std::size_t grid = grid_for(s, block, n, gpu), shared_bytes = block * sizeof(T);
+      const Buffer<T> partials(grid);
+      const auto first_pass = [=](void* in, Stream stream) {
+        const Launch shape{grid, block, shared_bytes, stream};
+        start(Types<T, Load>{}, shape, global<const T>(in, n), partials.ptr(), n);
+      };
 
-    const std::size_t tree = std::countr_zero(block);
-    const std::size_t first_chain = ceil_div(n, grid * block) + tree + (p.operation == Operation::sum_of_squares);
-    PlanInfo info{grid, block, first_chain, partials.bytes()};
-    if (s.text("finish") == "host") {
-      info.longest_chain += grid;
-      info.result = Result::host_part;
-      return plan_of(
-          info, [=](void* in, void*, Stream stream) { first_launch(in, stream); }, AddOnHost<T>(partials));
-    }
-    info.longest_chain += ceil_div(grid, block) + tree;
-    return plan_of(info, [=](void* in, void* out, Stream stream) {
-      first_launch(in, stream);
-      const Launch shape{1, block, block * sizeof(T), stream};
-      Kernel::template run<T, Identity>(shape, GlobalPtr<const T>(partials.ptr()), global<T>(out, 1), grid);
+      const std::size_t tree = std::countr_zero(block);
+      const std::size_t first_chain = (p.operation == Operation::sum_of_squares) + ceil_div(n, grid * block) + tree;
+      PlanInfo info{grid, block, first_chain, partials.bytes()};
+      if (s.text("finish") == "host") {
+        info.longest_chain += grid;
+        info.result = Result::host_part;
+        return plan_of(
+            info, [=](void* in, void*, Stream stream) { first_pass(in, stream); }, AddOnHost<T>(partials));
+      }
+      info.longest_chain += ceil_div(grid, block) + tree;
+      return plan_of(info, [=](void* in, void* out, Stream stream) {
+        first_pass(in, stream);
+        const Launch shape{1, block, shared_bytes, stream};
+        const GlobalPtr<const T> sums = partials.ptr();  // not squared again
+        start(Types<T, Identity>{}, shape, sums, global<T>(out, 1), grid);
+      });
     });
-  });
+  };
 }
 
 /// What the three variants have in common.
@@ -209,17 +205,21 @@ Variant variant(std::string id, std::string title, std::string cites, std::strin
                        Tunable::choice("finish", {"second-launch", "host"}, "second-launch")}};
 }
 
-const Register register_rolled(variant("twopass/rolled", "two-pass, rolled", "twopass, two-pass reduction",
-                                       "tree, stride halves", 1),
-                               prepare<Rolled>);
+const Register register_rolled(
+    variant("twopass/rolled", "two-pass, rolled", "twopass, two-pass reduction", "tree, stride halves", 1),
+    preparation([]<class T, class Load>(Types<T, Load>, const auto&... args) { launch<rolled<T, Load>>(args...); }));
 const Register register_warp_unrolled(variant("twopass/warp-unrolled", "two-pass, warp unrolled",
                                               "twopass, unrolling of the second stage",
                                               "tree, stride halves, last warp unrolled", 32),
-                                      prepare<WarpUnrolled>);
+                                      preparation([]<class T, class Load>(Types<T, Load>, const auto&... args) {
+                                        launch<warp_unrolled<T, Load>>(args...);
+                                      }));
 const Register register_template_unrolled(variant("twopass/template-unrolled", "two-pass, unrolled by template",
                                                   "twopass, further unrolling of the second stage",
                                                   "tree, stride halves, unrolled by template", 1),
-                                          prepare<TemplateUnrolled>);
+                                          preparation([]<class T, class Load>(Types<T, Load>, const auto&... args) {
+                                            launch_template_unrolled<T, Load>(args...);
+                                          }));
 
 }  // namespace
 }  // namespace reductio

@@ -1,8 +1,9 @@
 /// unroll: one tree, in place in global memory, unrolled step by step.
 ///
 /// Document: `unroll`, 谭升 (Tan Sheng), "【CUDA 基础】3.5 展开循环" (CUDA basics 3.5, unrolling loops), 2018,
-/// https://face2ai.com/CUDA-F-3-5-展开循环/, and the three trees of the article before it, whose times it quotes. int32,
-/// 2^24 elements, blocks of 1024, GTX 1050 Ti.
+/// https://face2ai.com/CUDA-F-3-5-展开循环/, and the three trees of the article before it, whose times it quotes.
+/// int32, 2^24 elements, blocks of 1024, GTX 1050 Ti.
+///
 /// Its claim: unrolling by 2, 4, 8 blocks pays each time, unrolling the last warp pays again, unrolling every level
 /// adds nothing more, and all steps together are worth nearly 10x.
 ///
@@ -275,135 +276,102 @@ __global__ void unroll8_template(GlobalPtr<T> in, GlobalPtr<T> partials, std::si
   if (threadIdx.x == 0) store_partial<T>(partials, share);
 }
 
-struct Neighbored {
-  static constexpr unsigned factor = 1;  ///< elements a thread takes: the share of a block is factor * B
-  template <class T, class... Args>
-  static void run(const Launch& l, Args... args) { launch<neighbored<T>>(l, args...); }
-};
-struct NeighboredLess {
-  static constexpr unsigned factor = 1;
-  template <class T, class... Args>
-  static void run(const Launch& l, Args... args) { launch<neighbored_less<T>>(l, args...); }
-};
-struct Interleaved {
-  static constexpr unsigned factor = 1;
-  template <class T, class... Args>
-  static void run(const Launch& l, Args... args) { launch<interleaved<T>>(l, args...); }
-};
-struct Unroll2 {
-  static constexpr unsigned factor = 2;
-  template <class T, class... Args>
-  static void run(const Launch& l, Args... args) { launch<unroll2<T>>(l, args...); }
-};
-struct Unroll4 {
-  static constexpr unsigned factor = 4;
-  template <class T, class... Args>
-  static void run(const Launch& l, Args... args) { launch<unroll4<T>>(l, args...); }
-};
-struct Unroll8 {
-  static constexpr unsigned factor = 8;
-  template <class T, class... Args>
-  static void run(const Launch& l, Args... args) { launch<unroll8<T>>(l, args...); }
-};
-struct Unroll8Warp {
-  static constexpr unsigned factor = 8;
-  template <class T, class... Args>
-  static void run(const Launch& l, Args... args) { launch<unroll8_warp<T>>(l, args...); }
-};
-struct Unroll8Complete {
-  static constexpr unsigned factor = 8;
-  template <class T, class... Args>
-  static void run(const Launch& l, Args... args) { launch<unroll8_complete<T>>(l, args...); }
-};
-struct Unroll8Template {
-  static constexpr unsigned factor = 8;
-  template <class T, class... Args>
-  static void run(const Launch& l, Args... args) {
-    switch (l.block) {
-      case 32: return launch<unroll8_template<T, 32>>(l, args...);
-      case 64: return launch<unroll8_template<T, 64>>(l, args...);
-      case 128: return launch<unroll8_template<T, 128>>(l, args...);
-      case 256: return launch<unroll8_template<T, 256>>(l, args...);
-      case 512: return launch<unroll8_template<T, 512>>(l, args...);
-      case 1024: return launch<unroll8_template<T, 1024>>(l, args...);
-    }
+template <class T, class... Args>
+void launch_unroll8_template(const Launch& l, Args... args) {
+  switch (l.block) {
+    case 32: return launch<unroll8_template<T, 32>>(l, args...);
+    case 64: return launch<unroll8_template<T, 64>>(l, args...);
+    case 128: return launch<unroll8_template<T, 128>>(l, args...);
+    case 256: return launch<unroll8_template<T, 256>>(l, args...);
+    case 512: return launch<unroll8_template<T, 512>>(l, args...);
+    case 1024: return launch<unroll8_template<T, 1024>>(l, args...);
   }
-};
-
-template <class Kernel>
-std::size_t blocks_wanted(const Problem& p, const Settings& s) {
-  const std::size_t wanted = ceil_div(p.n, static_cast<std::size_t>(s.integer("block")) * Kernel::factor);
-  return wanted > 0 ? wanted : 1;
 }
 
-template <class Kernel>
-std::string declines(const Problem& p, const Settings& s) {
+/// A block for every `factor` times its size, and one for an empty input.
+std::size_t blocks_for(const Problem& p, const Settings& s, unsigned factor) {
+  const std::size_t share = static_cast<std::size_t>(s.integer("block")) * factor;
+  return p.n > share ? ceil_div(p.n, share) : 1;
+}
+
+std::string declines(const Problem& p, const Settings& s, unsigned factor) {
   constexpr std::size_t most_blocks = 0x7fffffff;
-  const std::size_t wanted = blocks_wanted<Kernel>(p, s);
+  const std::size_t wanted = blocks_for(p, s, factor);
   if (wanted <= most_blocks) return "";
   return "n = " + std::to_string(p.n) + " takes " + std::to_string(wanted) + " blocks of " + s.text("block") +
          " threads, a launch has at most " + std::to_string(most_blocks) + ": choose a larger block";
 }
 
-template <class Kernel>
-std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo&) {
-  return dispatch_type(p, [&]<class T>() {
-    const std::size_t n = p.n, grid = blocks_wanted<Kernel>(p, s);
-    const unsigned block = static_cast<unsigned>(s.integer("block"));
-    const Buffer<T> partials(grid);
-    const std::size_t in_block = Kernel::factor + std::countr_zero(block);
-    return plan_of(
-        {grid, block, in_block + grid, partials.bytes(), Result::host_part},
-        [=](void* in, void*, Stream stream) {
-          Kernel::template run<T>({grid, block, 0, stream}, global<T>(in, n), partials.ptr(), n);
-        },
-        AddOnHost<T>(partials));
-  });
+/// Makes the preparation of one kernel, which `start` launches and whose threads take `factor` elements each.
+template <class Start>
+Prepare preparation(unsigned factor, Start start) {
+  return [=](const Problem& p, const Settings& s, const DeviceInfo&) {
+    return dispatch_type(p, [&]<class T>() {
+      const std::size_t n = p.n, grid = blocks_for(p, s, factor);
+      const unsigned block = static_cast<unsigned>(s.integer("block"));
+      const Buffer<T> partials(grid);
+      const std::size_t in_block = factor - 1 + std::countr_zero(block);
+      return plan_of(
+          {grid, block, in_block + grid, partials.bytes(), Result::host_part},
+          [=](void* in, void*, Stream stream) {
+            start(Types<T>{}, Launch{grid, block, 0, stream}, global<T>(in, n), partials.ptr(), n);
+          },
+          AddOnHost<T>(partials));
+    });
+  };
 }
 
-/// Registers one of the nine, which differ in their kernel and in what they say of it.
-template <class Kernel>
-struct RegisterUnroll : Register {
-  RegisterUnroll(std::string id, std::string title, std::string cites, std::string thread, std::string block)
-      : Register({.id = std::move(id),
-                  .title = std::move(title),
-                  .cites = std::move(cites),
-                  .how = {std::move(thread), std::move(block), "host adds blocks"},
-                  .operations = {Operation::sum},
-                  .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-                  .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024)},
-                  .result = Result::host_part,
-                  .consumes_input = true,
-                  .document_n = std::size_t{1} << 24,
-                  .declines = declines<Kernel>},
-                 prepare<Kernel>) {}
-};
+/// What the nine variants have in common.
+Variant variant(std::string id, std::string title, std::string cites, unsigned factor, std::string block) {
+  return {.id = std::move(id),
+          .title = std::move(title),
+          .cites = std::move(cites),
+          .how = {factor == 1 ? "one load" : std::to_string(factor) + " loads, one block apart",
+                  "in global memory: " + block, "host adds blocks"},
+          .operations = {Operation::sum},
+          .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+          .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024)},
+          .result = Result::host_part,
+          .consumes_input = true,
+          .document_n = std::size_t{1} << 24,
+          .declines = [factor](const Problem& p, const Settings& s) { return declines(p, s, factor); }};
+}
 
-const RegisterUnroll<Neighbored> neighbored_variant("unroll/neighbored", "in place, neighbored",
-                                                    "unroll, the article before: neighbored", "one load",
-                                                    "tree in global memory, stride doubles");
-const RegisterUnroll<NeighboredLess> neighbored_less_variant(
-    "unroll/neighbored-less", "in place, neighbored less divergent", "unroll, the article before: neighbored, less divergent",
-    "one load", "tree in global memory, stride doubles, consecutive threads");
-const RegisterUnroll<Interleaved> interleaved_variant("unroll/interleaved", "in place, interleaved",
-                                                      "unroll, the article before: interleaved", "one load",
-                                                      "tree in global memory, stride halves");
-const RegisterUnroll<Unroll2> unroll2_variant("unroll/unroll2", "in place, unroll 2", "unroll, unrolled reduction: by 2",
-                                              "2 loads, one block apart", "tree in global memory, stride halves");
-const RegisterUnroll<Unroll4> unroll4_variant("unroll/unroll4", "in place, unroll 4", "unroll, unrolled reduction: by 4",
-                                              "4 loads, one block apart", "tree in global memory, stride halves");
-const RegisterUnroll<Unroll8> unroll8_variant("unroll/unroll8", "in place, unroll 8", "unroll, unrolled reduction: by 8",
-                                              "8 loads, one block apart", "tree in global memory, stride halves");
-const RegisterUnroll<Unroll8Warp> unroll8_warp_variant("unroll/unroll8-warp", "in place, unroll 8, last warp",
-                                                       "unroll, complete unrolling: the last warp",
-                                                       "8 loads, one block apart",
-                                                       "tree in global memory, last warp unrolled");
-const RegisterUnroll<Unroll8Complete> unroll8_complete_variant(
-    "unroll/unroll8-complete", "in place, unroll 8, every level", "unroll, reduction by template functions: every level",
-    "8 loads, one block apart", "tree in global memory, every level unrolled");
-const RegisterUnroll<Unroll8Template> unroll8_template_variant(
-    "unroll/unroll8-template", "in place, unroll 8, by template", "unroll, reduction by template functions: the template",
-    "8 loads, one block apart", "tree in global memory, unrolled by template");
+const Register register_neighbored(variant("unroll/neighbored", "in place, neighbored",
+                                           "unroll, the article before: neighbored", 1, "tree, stride doubles"),
+                                   preparation(1, []<class T>(Types<T>, const auto&... args) {
+                                     launch<neighbored<T>>(args...);
+                                   }));
+const Register register_neighbored_less(
+    variant("unroll/neighbored-less", "in place, neighbored, less divergent",
+            "unroll, the article before: neighbored, less divergent", 1, "tree, stride doubles, consecutive threads"),
+    preparation(1, []<class T>(Types<T>, const auto&... args) { launch<neighbored_less<T>>(args...); }));
+const Register register_interleaved(variant("unroll/interleaved", "in place, interleaved",
+                                            "unroll, the article before: interleaved", 1, "tree, stride halves"),
+                                    preparation(1, []<class T>(Types<T>, const auto&... args) {
+                                      launch<interleaved<T>>(args...);
+                                    }));
+const Register register_unroll2(
+    variant("unroll/unroll2", "in place, unroll 2", "unroll, unrolled reduction: by 2", 2, "tree, stride halves"),
+    preparation(2, []<class T>(Types<T>, const auto&... args) { launch<unroll2<T>>(args...); }));
+const Register register_unroll4(
+    variant("unroll/unroll4", "in place, unroll 4", "unroll, unrolled reduction: by 4", 4, "tree, stride halves"),
+    preparation(4, []<class T>(Types<T>, const auto&... args) { launch<unroll4<T>>(args...); }));
+const Register register_unroll8(
+    variant("unroll/unroll8", "in place, unroll 8", "unroll, unrolled reduction: by 8", 8, "tree, stride halves"),
+    preparation(8, []<class T>(Types<T>, const auto&... args) { launch<unroll8<T>>(args...); }));
+const Register register_unroll8_warp(
+    variant("unroll/unroll8-warp", "in place, unroll 8, last warp", "unroll, complete unrolling: the last warp", 8,
+            "tree, last warp unrolled"),
+    preparation(8, []<class T>(Types<T>, const auto&... args) { launch<unroll8_warp<T>>(args...); }));
+const Register register_unroll8_complete(
+    variant("unroll/unroll8-complete", "in place, unroll 8, every level",
+            "unroll, reduction by template functions: every level", 8, "tree, every level unrolled"),
+    preparation(8, []<class T>(Types<T>, const auto&... args) { launch<unroll8_complete<T>>(args...); }));
+const Register register_unroll8_template(
+    variant("unroll/unroll8-template", "in place, unroll 8, by template",
+            "unroll, reduction by template functions: the template", 8, "tree, unrolled by template"),
+    preparation(8, []<class T>(Types<T>, const auto&... args) { launch_unroll8_template<T>(args...); }));
 
 }  // namespace
 }  // namespace reductio
