@@ -13,7 +13,8 @@ std::vector<const Variant*> chosen_variants(const Selection& selection, DeviceKi
   if (out.empty())
     throw UsageError("no variant that matches '" + selection.variants_regex + "' runs on device " +
                      std::string(name(device)) + "; see 'reductio list'");
-  for (const auto& [key, value] : selection.settings) {
+  for (const auto& setting : selection.settings) {
+    const std::string& key = setting.first;
     const bool known = std::any_of(out.begin(), out.end(), [&](const Variant* v) {
       return std::any_of(v->tunables.begin(), v->tunables.end(), [&](const Tunable& t) { return t.name == key; });
     });

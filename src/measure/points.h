@@ -15,7 +15,7 @@ std::vector<const Variant*> chosen_variants(const Selection&, DeviceKind device)
 
 /// What the user selected, else `otherwise`.
 template <class T>
-const std::vector<T>& chosen(const std::vector<T>& selected, const std::vector<T>& otherwise) {
+std::vector<T> chosen(const std::vector<T>& selected, const std::vector<T>& otherwise) {
   return selected.empty() ? otherwise : selected;
 }
 
