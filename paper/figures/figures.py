@@ -20,7 +20,6 @@ from results import Results, Series
 
 GIGA = 1e9
 LIBRARY_NAMES = {"cub": "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
-CACHE_LABELS = {"cold_dirty": "L2 cold and dirty"}
 LINE = 0.135  # inches: the height of one line of text or legend
 
 
@@ -73,7 +72,7 @@ def not_drawn(all_series: list[Series]) -> str:
 
 def header(results: Results, element_type: str, mode: str) -> str:
     where = results.machine.get("gpu.name", default=results.machine.name)
-    return f"{where}: {element_type}, {rs.MODE_LABELS[mode]}, {CACHE_LABELS['cold_dirty']}"
+    return f"{where}: {element_type}, {rs.MODE_LABELS[mode]}, {rs.CACHE_LABELS['cold_dirty']}"
 
 
 def document_sizes(results: Results, group: str) -> list[float]:
@@ -397,23 +396,26 @@ def level_look(i: int) -> dict:
 
 def cpu(results: Results, element_type: str):
     """CPU baselines: left the host loops by optimisation level at the largest common size, right everything by n."""
-    series = [s for s in cpu_series(results, element_type) if len(s.ok) and s.operation == "sum"]
+    series = [s for s in cpu_series(results, element_type) if len(s.ok)]
     if not series:
         return None
-    loops = [s for s in series if optimisation_of(s.settings)]
+    loops = [s for s in series if s.operation == "sum" and optimisation_of(s.settings)]
     common = set.intersection(*(set(s.ok["n"]) for s in loops)) if loops else set()
 
-    where = results.machine.get("cpu.model", default=results.machine.name)
+    where = results.cpu_machine.get("cpu.model", default=results.cpu_machine.name)
+    states = sorted(set(results.cpu.loc[results.cpu["status"] == "ok", "cache_state"]))
+    caches = "".join(f", {rs.CACHE_LABELS.get(state, state)}" for state in states)
     best = {}  # on the right each loop comes once, at its best level at the largest n
     for s in series:
         last = s.ok.iloc[-1]
-        key = s.variant if optimisation_of(s.settings) else (s.variant, s.settings)
+        key = (s.variant, s.operation, "" if optimisation_of(s.settings) else s.settings)
         rank = (-last["n"], last["time"])
         if key not in best or rank < best[key][0]:
             best[key] = (rank, s)
     lines = [s for _, s in best.values()]
 
-    labels = [f"{s.variant} {level[1]}" if (level := optimisation_of(s.settings)) else s.name for s in lines]
+    labels = [(f"{s.variant} {level[1]}" if (level := optimisation_of(s.settings)) else s.name)
+              + ("" if s.operation == "sum" else " (squares)") for s in lines]
     left, gap, top, height, ticks = 0.4, 0.5, 0.6, 1.9, 0.4
     per_line = style.legend_columns(labels, style.TEXT_WIDTH - left)
     foot = ticks + LINE * -(-len(labels) // per_line) + 0.28
@@ -458,8 +460,8 @@ def cpu(results: Results, element_type: str):
     order = list(dict.fromkeys(s.variant for s in lines))
     handles = []
     for s in lines:
-        of_variant = [t.settings for t in lines if t.variant == s.variant]
-        look = style.line_style(order.index(s.variant), of_variant.index(s.settings))
+        of_variant = [t for t in lines if t.variant == s.variant]
+        look = style.line_style(order.index(s.variant), of_variant.index(s))
         draw_line(axes, *bandwidth(s), **look)
         handles.append(Line2D([], [], **look))
     sizes = [n for s in lines for n in s.ok["n"]]
@@ -472,7 +474,7 @@ def cpu(results: Results, element_type: str):
     axes.set_title("against n, host loops at their best level", loc="left", pad=4)
     figure.legend(handles, labels, ncols=per_line, loc="upper left",
                   bbox_to_anchor=(left / style.TEXT_WIDTH, (foot - ticks) / total))
-    figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total, f"{where}: {element_type}, sum, {rs.MODE_LABELS['end_to_end']}",
+    figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total, f"{where}: {element_type}, {rs.MODE_LABELS['end_to_end']}{caches}",
                 va="top", fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     figure.text(left / style.TEXT_WIDTH, 0.04 / total,
                 f"Bars and marks: medians; thin lines: 95 % confidence intervals. {not_drawn(cpu_series(results, element_type))}",

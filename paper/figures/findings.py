@@ -176,7 +176,7 @@ class Findings:
         best = max(series, key=lambda s: rate[s.variant, s.settings])
         level = figures.optimisation_of(best.settings)
         how = f" at {text.escape(level[1])}" if level else f" ({text.escape(best.words)})" if best.words else ""
-        out = (f"On the CPU ({text.escape(str(self.machine.get('cpu.model', default='model unknown')))}) the fastest sum at "
+        out = (f"On the CPU ({text.escape(str(self.results.cpu_machine.get('cpu.model', default='model unknown')))}) the fastest sum at "
                f"{text.power(n)} is {text.code(best.variant)}{how}, {text.bandwidth(rate[best.variant, best.settings])}.")
         loops = {(s.variant, lv[1]): rate[s.variant, s.settings] for s in series
                  if (lv := figures.optimisation_of(s.settings))}

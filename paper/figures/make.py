@@ -3,6 +3,8 @@
 
     python paper/figures/make.py --results experiments/results/nvidia-h200 --out paper/generated
 
+The CPU's baselines are in a results folder of their own: --cpu-results names it.
+
 Reads CSV and JSON only. What the folder does not hold is not drawn, and said.
 """
 
@@ -25,14 +27,14 @@ def shown(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-def make(results_folder: Path, out: Path) -> list[Path]:
+def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> list[Path]:
     """Everything; returns what was written. Prints one line for each figure, drawn or not."""
     import figures
     import results as rs
     import style
     import tables
 
-    results = rs.read_results(results_folder)
+    results = rs.read_results(results_folder, cpu_folder)
     try:
         out.mkdir(parents=True, exist_ok=True)
         probe = out / ".writable"
@@ -55,8 +57,9 @@ def make(results_folder: Path, out: Path) -> list[Path]:
             (out / (name + suffix)).unlink(missing_ok=True)
         figure = draw(results, *arguments) if table is not None else None
         if figure is None:
-            lacking = "such points" if table is not None else ("cpu.csv" if name.startswith("cpu") else "comparison.csv")
-            print(f"  {name}: not drawn, {shown(results_folder)} has no {lacking}")
+            where = cpu_folder if cpu_folder is not None and name.startswith("cpu-") else results_folder
+            lacking = "such points" if table is not None else ("cpu.csv" if name.startswith("cpu-") else "comparison.csv")
+            print(f"  {name}: not drawn, {shown(where)} has no {lacking}")
             continue
         written += style.save(figure, out, name)
         print(f"  {name}: drawn")
@@ -69,19 +72,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR",
                         help=f"results folder to read (default: {shown(DEFAULT_RESULTS)})")
+    parser.add_argument("--cpu-results", type=Path, metavar="DIR",
+                        help="folder to read cpu.csv from (default: the same)")
     parser.add_argument("--out", type=Path, default=DEFAULT_OUT, metavar="DIR",
                         help=f"folder to write to (default: {shown(DEFAULT_OUT)})")
     options = parser.parse_args(arguments)
     try:
-        from results import ResultsError
-        make(options.results, options.out)
+        import results
+        import style  # noqa: F401  matplotlib
     except ModuleNotFoundError as error:
         if error.name not in ("matplotlib", "pandas", "numpy"):
             raise
         print(f"make.py: error: the Python package {error.name} is missing: pip install -r requirements.txt",
               file=sys.stderr)
         return 1
-    except ResultsError as error:
+    try:
+        make(options.results, options.out, options.cpu_results)
+    except results.ResultsError as error:
         print(f"make.py: error: {error}", file=sys.stderr)
         return 1
     return 0

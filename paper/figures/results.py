@@ -45,6 +45,7 @@ YOURS = "your variants"
 BASE = {"sum": "cub/sum", "sum_of_squares": "cub/transform-reduce"}
 
 OPERATION_LABELS = {"sum": "sum", "sum_of_squares": "sum of squares"}
+CACHE_LABELS = {"cold_dirty": "L2 cold and dirty", "cold_clean": "L2 cold and clean", "warm": "warm cache"}
 MODE_LABELS = {"device": "device time", "device_part": "device part only", "end_to_end": "end to end",
                "graph": "graph replay"}
 
@@ -241,35 +242,42 @@ def read_machine(path: Path, name: str) -> Machine:
 
 @dataclass
 class Results:
-    """One results folder. `comparison` or `cpu` is None where the folder has no such file."""
+    """One results folder, or two. `comparison` or `cpu` is None where there is no such file."""
 
     folder: Path
     machine: Machine
     catalog: pd.DataFrame
     comparison: pd.DataFrame | None
     cpu: pd.DataFrame | None
+    cpu_machine: Machine  # that of cpu.csv
 
 
-def read_results(folder: Path) -> Results:
-    if not folder.is_dir():
-        raise ResultsError(f"{folder} is not a folder: name a results folder with --results")
-    comparison, cpu = folder / "comparison.csv", folder / "cpu.csv"
+def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
+    """Reads a folder; cpu.csv comes from `cpu_folder` where one is named (the program gives CPUs their own folders)."""
+    for f in (folder, cpu_folder):
+        if f is not None and not f.is_dir():
+            raise ResultsError(f"{f} is not a folder: name a results folder")
+    comparison, cpu = folder / "comparison.csv", (cpu_folder or folder) / "cpu.csv"
     if not comparison.exists() and not cpu.exists():
         raise ResultsError(f"{folder} holds neither comparison.csv nor cpu.csv: run `reductio run comparison` or "
-                           f"`reductio run cpu` into it")
+                           f"`reductio run cpu`, and name the folder that it writes to")
+    if cpu_folder is not None and not cpu.exists():
+        raise ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
+    machine = read_machine(folder / "machine.json", folder.resolve().name)
     return Results(
         folder=folder,
-        machine=read_machine(folder / "machine.json", folder.resolve().name),
+        machine=machine,
         catalog=read_catalog(folder / "catalog.csv"),
         comparison=read_points(comparison) if comparison.exists() else None,
         cpu=read_points(cpu) if cpu.exists() else None,
+        cpu_machine=read_machine(cpu_folder / "machine.json", cpu_folder.resolve().name) if cpu_folder else machine,
     )
 
 
 # ------------------------------------------------------------------------------------------------- series
 
 
-@dataclass
+@dataclass(eq=False)
 class Series:
     """One line of a figure: one variant with one choice of settings, along n."""
 
@@ -354,15 +362,18 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
 
 
 def device_series(table: pd.DataFrame, **which) -> list[Series]:
-    """Device-timed series; for a group of kernels that all leave work to the host, their device part instead."""
-    timed = [s for s in series(table, mode="device", **which) if len(s.ok)]
-    have = {group_of(s.variant) for s in timed}
+    """Device-timed series; for a group of kernels that all leave work to the host, their device part instead.
+
+    Of series without any device time, those that have end-to-end times are left out: they finish on the host, and are
+    no failures. The rest is included, its refusals to be told.
+    """
+    timed = series(table, mode="device", **which)
+    have = {group_of(s.variant) for s in timed if len(s.ok)}
     parts = [s for s in series(table, mode="device_part", **which)
              if is_handwritten(s.variant) and len(s.ok) and group_of(s.variant) not in have]
-    drawn = {(s.variant, s.settings) for s in timed + parts}
-    refused = [s for s in series(table, mode="device", **which)
-               if not len(s.ok) and (s.variant, s.settings) not in drawn]
-    return sorted(timed + parts + refused, key=lambda s: s.variant)
+    elsewhere = {(s.variant, s.settings) for s in series(table, mode="end_to_end", **which) if len(s.ok)}
+    kept = [s for s in timed if len(s.ok) or (s.variant, s.settings) not in elsewhere]
+    return sorted(kept + parts, key=lambda s: s.variant)
 
 
 def base_series(all_series: list[Series], operation: str) -> Series | None:

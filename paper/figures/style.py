@@ -74,6 +74,7 @@ def power_of_two_axis(axis, low: float, high: float, every: int = 4) -> None:
     axis.set_minor_locator(FixedLocator([2.0**k for k in range(start, last + 1, 2)]))
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"$2^{{{round(math.log2(v))}}}$"))
     axis.set_minor_formatter(NullFormatter())
+    axis.set_tick_params(labelsize=FONT_SIZE + 1)  # exponents are drawn smaller
 
 
 def decade_axis(axis) -> None:

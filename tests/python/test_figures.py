@@ -1,0 +1,268 @@
+"""The figures show what the CSV says: every variant, only ok points, one timing mode a panel, legible at print size."""
+
+import re
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from conftest import GPU, cpu_rows, gpu_rows, row, timed, write_folder
+from matplotlib.text import Text
+
+import figures
+import results as rs
+import style
+
+SIZES = [2**k for k in range(18, 29, 2)]
+
+
+def read(folder, rows, **more):
+    return rs.read_results(write_folder(folder, rows, **more))
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return rs.read_results(write_folder(tmp_path_factory.mktemp("r") / "m", gpu_rows(types=("f32",), sizes=SIZES),
+                                        cpu_rows(types=("f32",), sizes=SIZES)))
+
+
+@pytest.fixture(scope="module")
+def drawn(results):
+    """The figures of one folder, laid out once for all tests that only look at them."""
+    made = {("throughput", mode): figures.throughput(results, "f32", mode) for mode in ("device", "end_to_end")}
+    made |= {("bars", mode): figures.bars(results, "f32", mode) for mode in ("device", "end_to_end")}
+    made["cpu", ""] = figures.cpu(results, "f32")
+    for figure in made.values():
+        figure.canvas.draw()
+    yield made
+    plt.close("all")
+
+
+def axes_of(figure, gid):
+    found = [a for a in figure.axes if a.get_gid() == gid]
+    assert len(found) == 1, f"{gid} is not among {[a.get_gid() for a in figure.axes]}"
+    return found[0]
+
+
+def line(axes, label):
+    """The data of one labelled line, drawn alone or with error bars."""
+    for container in axes.containers:
+        if container.get_label() == label:
+            return container[0].get_xydata(), container[2]
+    for l in axes.get_lines():
+        if l.get_label() == label:
+            return l.get_xydata(), None
+    raise AssertionError(f"no line {label!r}")
+
+
+def texts(figure):
+    return " ".join(t.get_text() for t in figure.findobj(Text))
+
+
+# --------------------------------------------------------------------------------------------- what is shown
+
+
+def test_every_document_has_a_panel_with_all_its_variants(drawn):
+    for mode in ("device", "end_to_end"):
+        figure = drawn["throughput", mode]
+        for group in rs.DOCUMENTS:
+            axes = axes_of(figure, f"throughput:{group}")
+            labels = {l.split(" [")[0] for c in axes.containers for l in [c.get_label()]}
+            labels |= {l.get_label() for l in axes.get_lines()}
+            for variant in GPU:
+                if variant.startswith(group):
+                    assert any(variant == l.split(" [")[0] for l in labels), (mode, variant)
+
+
+def test_throughput_is_bytes_over_time_and_carries_its_interval(drawn):
+    figure = drawn["throughput", "device"]
+    xy, bars = line(axes_of(figure, "throughput:multiblock"), "multiblock/two-launch")
+    at = dict(map(tuple, xy))
+    time = 6e-6 + 2**26 / 3e12
+    assert at[2**24] == pytest.approx(2**26 / time / 1e9)
+    segments = bars[0].get_segments()
+    k = [n for n, _ in xy].index(2**24)
+    assert segments[k][0][1] == pytest.approx(2**26 / (time * 1.01) / 1e9)
+    assert segments[k][1][1] == pytest.approx(2**26 / (time * 0.99) / 1e9)
+
+
+def test_ratio_panel_is_relative_to_cub(drawn):
+    figure = drawn["throughput", "device"]
+    xy, _ = line(axes_of(figure, "ratio:multiblock"), "multiblock/two-launch")
+    assert dict(map(tuple, xy))[2**24] == pytest.approx((5e-6 + 2**26 / 4e12) / (6e-6 + 2**26 / 3e12))
+
+
+def test_a_new_variant_is_drawn_without_an_edit(tmp_path):
+    rows = gpu_rows(types=("f32",), sizes=SIZES)
+    rows += [timed(1e-6 * k, variant="mine/fancy", n=n) for k, n in enumerate(SIZES, 1)]
+    rows += [timed(1e-6, variant="levels/brand-new", settings="finish=atomic", n=n) for n in SIZES]
+    r = read(tmp_path / "m", rows)
+    figure = figures.throughput(r, "f32", "device")
+    xy, _ = line(axes_of(figure, "throughput:your variants"), "mine/fancy")
+    assert len(xy) == len(SIZES)
+    line(axes_of(figure, "throughput:levels"), "levels/brand-new [atomic]")
+    assert "mine/fancy" in texts(figure) and "brand-new" in texts(figure)
+    assert "mine/fancy" in texts(figures.bars(r, "f32", "device"))
+
+
+def test_what_is_not_ok_is_counted_and_not_drawn_nor_joined_across(tmp_path):
+    rows = gpu_rows(types=("f32",), sizes=SIZES)
+    victim = next(r for r in rows if r["variant"] == "multiblock/two-launch" and r["n"] == 2**22)
+    victim.update(row(variant=victim["variant"], n=2**22, settings=victim["settings"], status="wrong", reason="no"))
+    for key in ("time_median_s", "time_ci_low_s", "time_ci_high_s"):
+        victim[key] = 1e-9  # times beside a status that is not ok must not be believed
+    figure = figures.throughput(read(tmp_path / "m", rows), "f32", "device")
+    xy, _ = line(axes_of(figure, "throughput:multiblock"), "multiblock/two-launch")
+    assert np.isnan(dict(map(tuple, xy))[2**22])
+    assert "1 wrong" in texts(figure)
+
+
+def test_bars_name_what_was_refused_and_why(tmp_path):
+    rows = [r for r in gpu_rows(types=("f32",), sizes=[2**24, 2**28])]
+    rows += [row(variant="mine/small", n=n, status="refused", reason="too big") for n in (2**28,)]
+    rows += [timed(1e-5, variant="mine/small", n=2**24)]
+    figure = figures.bars(read(tmp_path / "m", rows), "f32", "device")
+    axes = axes_of(figure, f"bars:{2**28}")
+    assert "refused: too big" in [t.get_text() for t in axes.texts]
+    assert any(p.get_hatch() for p in axes.patches)
+    assert not any(p.get_hatch() for p in axes_of(figure, f"bars:{2**24}").patches)
+
+
+def test_bars_show_bandwidth_of_every_variant(drawn):
+    for mode in ("device", "end_to_end"):
+        figure = drawn["bars", mode]
+        names = [t.get_text() for t in axes_of(figure, f"bars:{2**24}").get_yticklabels()]
+        for variant in GPU:
+            if mode == "device" and variant.startswith("thrust"):
+                continue  # no device time: its result arrives on the host
+            assert any(n.split(" ")[0] == variant for n in names), (mode, variant)
+    axes = axes_of(drawn["bars", "device"], f"bars:{2**24}")
+    position = [t.get_text() for t in axes.get_yticklabels()].index("cub/sum")
+    y = axes.get_yticks()[position]
+    width, = [p.get_width() for p in axes.patches if abs(p.get_y() + p.get_height() / 2 - y) < 1e-9]
+    assert width == pytest.approx(2**26 / (5e-6 + 2**26 / 4e12) / 1e9)
+
+
+# ------------------------------------------------------------------------------------------- timing modes
+
+
+def test_modes_are_never_mixed_unsaid(drawn):
+    figure = drawn["throughput", "device"]
+    titles = {a.get_gid(): a.get_title(loc="left") for a in figure.axes}
+    assert "device part only" in titles["throughput:squares"] and "device part only" in titles["throughput:unroll"]
+    for group in ("twopass", "levels", "multiblock"):
+        assert "device time" in titles[f"throughput:{group}"] and "part" not in titles[f"throughput:{group}"]
+        # a kernel that finishes on the host has no device time and is in the other figure
+        assert not any("[host]" in c.get_label() for c in axes_of(figure, f"throughput:{group}").containers)
+    assert "Thrust (default, end to end)" in texts(figure)
+    figure = drawn["throughput", "end_to_end"]
+    assert all("end to end" in a.get_title(loc="left") for a in figure.axes if "throughput" in a.get_gid())
+    assert "device" not in texts(figure)
+    line(axes_of(figure, "throughput:levels"), "levels/naive [host]")
+
+
+def test_bars_mark_device_parts(drawn):
+    figure = drawn["bars", "device"]
+    names = [t.get_text() for t in axes_of(figure, f"bars:{2**24}").get_yticklabels()]
+    assert all(("▹" in n) == n.startswith(("squares", "unroll")) for n in names)
+    assert "▹ device part only" in texts(figure)
+
+
+# ------------------------------------------------------------------------------------------------ marks
+
+
+def test_peak_l2_and_the_documents_own_size_are_marked(drawn):
+    figure = drawn["throughput", "device"]
+    axes = axes_of(figure, "throughput:unroll")
+    horizontal = [l.get_ydata()[0] for l in axes.get_lines() if len(set(l.get_ydata())) == 1 and len(l.get_ydata()) == 2]
+    vertical = [l.get_xdata()[0] for l in axes.get_lines() if len(set(l.get_xdata())) == 1 and len(l.get_xdata()) == 2]
+    assert 5000 in horizontal
+    assert 50 * 2**20 / 4 in vertical and 2**24 in vertical
+    assert {"paper peak, 5.00 TB/s", "n that fills L2, 50 MiB", "document's own n"} <= {
+        t.get_text() for legend in figure.legends for t in legend.get_texts()}
+
+
+# --------------------------------------------------------------------------------------------------- CPU
+
+
+def test_cpu_figure_shows_loops_by_level_and_every_baseline(drawn):
+    figure = drawn["cpu", ""]
+    bars = axes_of(figure, "cpu:levels")
+    assert [t.get_text() for t in bars.get_xticklabels()] == ["plain", "recursive", "unroll2", "unroll4", "unroll8"]
+    assert [t.get_text() for t in bars.get_legend().get_texts()] == ["-O0", "-O2", "-O3"]
+    assert len(bars.patches) == 15
+    labels = [t.get_text() for t in figure.legends[0].get_texts()]
+    assert {"eigen/sum", "openmp/sum", "std/reduce [par]", "std/reduce [seq]", "thrust/cpu"} <= set(labels)
+    assert "host/plain -O3" in labels and "host/plain -O0" not in labels  # the fastest level, by the synthetic times
+
+
+def test_nothing_to_draw_is_no_figure(results, tmp_path):
+    assert figures.throughput(results, "f64", "device") is None
+    assert figures.bars(results, "f64", "device") is None
+    assert figures.cpu(results, "f64") is None
+
+
+# ------------------------------------------------------------------------------------------------- looks
+
+
+def test_text_is_legible_in_print_and_inside_the_figure(drawn):
+    for name, figure in drawn.items():
+        assert figure.get_size_inches()[0] <= style.TEXT_WIDTH + 1e-9, name
+        assert figure.get_size_inches()[1] <= 9.3, name
+        bounds = figure.bbox.padded(1)
+        undrawn = {label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)
+                   for tick in axis.get_major_ticks() + axis.get_minor_ticks()
+                   for label in (tick.label1, tick.label2)
+                   if not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())}
+        for t in figure.findobj(Text):
+            if not t.get_text().strip() or not t.get_visible() or t in undrawn:
+                continue
+            assert t.get_fontsize() >= 7, (name, t.get_text())
+            box = t.get_window_extent()
+            assert bounds.x0 <= box.x0 and box.x1 <= bounds.x1, (name, t.get_text())
+            assert bounds.y0 <= box.y0 and box.y1 <= bounds.y1, (name, t.get_text())
+
+
+def test_legends_cover_no_data_and_not_each_other(drawn):
+    for name, figure in drawn.items():
+        legends = [l for l in figure.legends] + [l for a in figure.axes if (l := a.get_legend())]
+        assert legends, name
+        boxes = [l.get_window_extent() for l in legends]
+        for box in boxes:
+            for axes in figure.axes:
+                assert not box.overlaps(axes.get_window_extent()), name
+        for i, box in enumerate(boxes):
+            assert not any(box.overlaps(other) for other in boxes[i + 1:]), name
+
+
+def test_lines_can_be_told_apart_without_colour():
+    looks = [style.line_style(v, s) for v in range(9) for s in range(3)]
+    assert len({(str(l["marker"]), str(l["linestyle"])) for l in looks}) == len(looks)
+    # and past nine variants, by hollow markers
+    more = [style.line_style(v, 0) for v in range(18)]
+    assert len({(l["marker"], l["markerfacecolor"]) for l in more}) == 18
+
+
+def test_files_are_vector_pdf_and_png_and_the_same_each_time(results, tmp_path):
+    contents = []
+    for k in range(2):
+        out = tmp_path / str(k)
+        out.mkdir()
+        pdf, png = style.save(figures.cpu(results, "f32"), out, "cpu")
+        contents.append((pdf.read_bytes(), png.read_bytes()))
+    assert contents[0] == contents[1]
+    pdf, png = contents[0]
+    assert pdf.startswith(b"%PDF") and png.startswith(b"\x89PNG")
+    assert not re.search(rb"/Subtype\s*/Image", pdf), "the PDF holds a raster image"
+
+
+def test_make_says_what_a_cpu_only_folder_lacks(cpu_only_folder, tmp_path, capsys):
+    import make
+
+    stale = tmp_path / "out" / "throughput-device-f32.pdf"
+    stale.parent.mkdir()
+    stale.write_text("of another machine")
+    assert make.main(["--results", str(cpu_only_folder), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"throughput-device-f32: not drawn, .* has no comparison.csv", said)
+    assert "cpu-f32: drawn" in said
+    assert (tmp_path / "out" / "cpu-f32.pdf").exists() and not stale.exists()

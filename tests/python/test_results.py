@@ -1,0 +1,164 @@
+"""Reading a results folder: what is right is read as it stands, what is wrong is one clear line and exit code 1."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from conftest import SOURCE, MACHINE, cpu_rows, gpu_rows, row, timed, write_csv, write_folder
+
+import make
+import results as rs
+
+FEW = dict(types=("f32",), sizes=[2**20, 2**24])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return write_folder(tmp_path / "m", gpu_rows(**FEW), cpu_rows(types=("f32",), sizes=[2**20]))
+
+
+def complaint(folder, tmp_path, capsys) -> str:
+    """What make.py says of a folder that it must reject: one line on stderr, exit code 1."""
+    assert make.main(["--results", str(folder), "--out", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("make.py: error: ") and error.count("\n") == 1, error
+    return error
+
+
+def edit(path, change):
+    path.write_text(change(path.read_text()))
+
+
+def test_the_columns_are_those_of_the_program():
+    # The program's own list is the published format; this reader must not drift from it.
+    source = (SOURCE / "src" / "measure" / "row.cpp").read_text()
+    listed = source[source.index('"schema_version"'):]
+    listed = listed[:listed.index("}")]
+    assert [word.strip().strip('"') for word in listed.split(",") if word.strip()] == list(rs.COLUMNS)
+    header = (SOURCE / "src" / "measure" / "row.h").read_text()
+    assert f"schema_version = {rs.SCHEMA_VERSION};" in header
+
+
+def test_reads_numbers_and_leaves_missing_ones_empty(folder):
+    table = rs.read_points(folder / "comparison.csv")
+    assert len(table) == len(gpu_rows(**FEW))
+    cub = table[(table["variant"] == "cub/sum") & (table["timing_mode"] == "device") & (table["n"] == 2**20)].iloc[0]
+    assert cub["time_median_s"] == pytest.approx(5e-6 + 2**22 / 4e12)
+    assert cub["cycles_median"] != cub["cycles_median"]  # NaN
+
+
+@pytest.mark.parametrize("name", ["comparison.csv", "cpu.csv"])
+@pytest.mark.parametrize("break_it, said", [
+    (lambda text: "", "is empty"),
+    (lambda text: text.splitlines()[0] + "\n", "has a header but no rows"),
+    (lambda text: text[:-40], "cut while being written"),
+    (lambda text: text[:-1], "last row has no line end"),
+    (lambda text: text + '1,"unfinished', "cut while being written"),
+    (lambda text: text.replace("\n1,", "\n2,"), "schema_version '2'"),
+    (lambda text: text.replace("time_median_s", "time"), "lacks the column time_median_s"),
+    (lambda text: text.replace("schema_version", "schema"), "lacks the column schema_version"),
+    (lambda text: text.replace(",ok,", ",fine,", 1), "status is 'fine'"),
+    (lambda text: text.replace(f",{2**20},", ",many,", 1), "n is 'many', not a number"),
+], ids=["empty", "header only", "cut row", "cut line end", "cut quote", "other schema", "lost column", "no schema",
+        "unknown status", "no number"])
+def test_bad_csv_is_one_clear_line(folder, tmp_path, capsys, name, break_it, said):
+    edit(folder / name, break_it)
+    error = complaint(folder, tmp_path, capsys)
+    assert said in error and name in error
+
+
+def test_every_cut_of_the_last_row_is_noticed(folder):
+    text = (folder / "cpu.csv").read_bytes()
+    last = text.rindex(b"\n", 0, -1) + 1
+    for end in range(last + 1, len(text)):
+        (folder / "cpu.csv").write_bytes(text[:end])
+        with pytest.raises(rs.ResultsError):
+            rs.read_points(folder / "cpu.csv")
+
+
+def test_missing_files_and_folders(folder, tmp_path, capsys):
+    assert "is not a folder" in complaint(tmp_path / "nowhere", tmp_path, capsys)
+    (folder / "machine.json").unlink()
+    assert "machine.json does not exist" in complaint(folder, tmp_path, capsys)
+    shutil.rmtree(folder)
+    folder.mkdir()
+    assert "neither comparison.csv nor cpu.csv" in complaint(folder, tmp_path, capsys)
+
+
+def test_bad_machine_record(folder, tmp_path, capsys):
+    (folder / "machine.json").write_text("{")
+    assert "not valid JSON" in complaint(folder, tmp_path, capsys)
+    (folder / "machine.json").write_text(json.dumps({**MACHINE, "gpu": {"l2_bytes": "much"}}))
+    assert "'much', not a number" in complaint(folder, tmp_path, capsys)
+
+
+def test_an_ok_row_without_its_time_is_an_error(folder, tmp_path, capsys):
+    write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [row(variant="x", n=5)])
+    assert "status is ok but time_median_s is missing" in complaint(folder, tmp_path, capsys)
+
+
+def test_an_output_that_cannot_be_written(folder, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert make.main(["--results", str(folder), "--out", str(tmp_path / "file")]) == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_the_command_itself_exits_with_1_and_no_traceback(tmp_path):
+    done = subprocess.run([sys.executable, SOURCE / "paper" / "figures" / "make.py", "--results", tmp_path / "none"],
+                          capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
+
+
+def test_peak_is_read_or_computed():
+    gpu = dict(MACHINE["gpu"])
+    assert rs.Machine("m", {"gpu": gpu}).peak_bytes_per_s == 5e12
+    del gpu["memory_peak_bytes_per_s"]
+    assert rs.Machine("m", {"gpu": gpu}).peak_bytes_per_s == 2 * 2.5e9 * 8000 / 8
+    assert rs.Machine("m", {"gpu": None}).peak_bytes_per_s is None
+
+
+def test_a_point_measured_again_counts_once_with_its_last_row(folder):
+    write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [timed(1.0, variant="cub/sum", settings="count=32", n=2**20)])
+    table = rs.read_points(folder / "comparison.csv")
+    cub, = rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")[-1:]
+    assert cub.variant == "twopass/warp-unrolled"
+    cub, = [s for s in rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")
+            if s.variant == "cub/sum"]
+    assert cub.at(2**20)["time"] == 1.0
+
+
+def test_settings_are_told_apart_by_what_differs():
+    table = rs.pd.DataFrame({"variant": ["levels/naive"] * 2 + ["levels/reduce0", "x/y"],
+                             "settings": ["block=256;finish=atomic", "block=256;finish=relaunch",
+                                          "block=256;finish=relaunch", "block=32"]})
+    assert rs.setting_words(table) == {
+        ("levels/naive", "block=256;finish=atomic"): "atomic",
+        ("levels/naive", "block=256;finish=relaunch"): "relaunch",
+        ("levels/reduce0", "block=256;finish=relaunch"): "relaunch",  # the same words mean the same in one panel
+        ("x/y", "block=32"): ""}
+
+
+def test_ratio_is_time_of_cub_over_time(folder):
+    table = rs.read_points(folder / "comparison.csv")
+    found = {s.name: s for s in rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")}
+    base = rs.base_series(list(found.values()), "sum")
+    assert base.variant == "cub/sum"
+    r = rs.ratio(found["multiblock/two-launch"], base).set_index("n").loc[2**24]
+    cub, mine = 5e-6 + 2**26 / 4e12, 6e-6 + 2**26 / 3e12
+    assert r["ratio"] == pytest.approx(cub / mine)
+    assert r["low"] == pytest.approx(cub * 0.99 / (mine * 1.01))
+    assert r["high"] == pytest.approx(cub * 1.01 / (mine * 0.99))
+
+
+def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):
+    gpu = write_folder(tmp_path / "gpu", gpu_rows(**FEW))
+    cpu = write_folder(tmp_path / "cpu", cpu=cpu_rows(types=("f32",), sizes=[2**20]),
+                       machine={**MACHINE, "cpu": {"model": "Another CPU"}})
+    both = rs.read_results(gpu, cpu)
+    assert both.comparison is not None and both.cpu is not None
+    assert both.cpu_machine.get("cpu.model") == "Another CPU" and both.machine.get("cpu.model") == "Synthetic CPU"
+    with pytest.raises(rs.ResultsError, match="--cpu-results"):
+        rs.read_results(gpu, gpu)
