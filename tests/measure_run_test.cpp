@@ -1,0 +1,758 @@
+/// Whole runs on a scripted clock: what is sampled, in which order, what becomes a row, and what survives being killed.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "measure/csv.h"
+#include "measure/sampler.h"
+#include "measure/statistics.h"
+#include "measure_scripted.h"
+
+namespace reductio {
+namespace {
+
+using namespace scripted;
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
+
+/// Rows of a results file by column name.
+std::vector<std::map<std::string, std::string>> rows_of(const std::filesystem::path& path) {
+  const CsvText csv = parse_csv(text_of(path));
+  std::vector<std::map<std::string, std::string>> out;
+  for (std::size_t i = 1; i < csv.records.size(); ++i) {
+    out.emplace_back();
+    for (std::size_t c = 0; c < csv.records[i].size(); ++c) out.back()[csv.records[0][c]] = csv.records[i][c];
+  }
+  return out;
+}
+
+template <class Body>
+std::string error_of(Body&& body) {
+  try {
+    body();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return {};
+}
+
+std::filesystem::path csv_in(const Folder& f) { return f.path() / "scripted" / "test.csv"; }
+std::filesystem::path samples_in(const Folder& f) { return f.path() / "scripted" / "test.samples.csv.gz"; }
+
+// --------------------------------------------------------------------------------------------------------- what is measured
+
+TEST(MeasureRun, RowsHoldWhatTheClockSaid) {
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  std::mt19937_64 random(1);
+  auto clock = std::make_unique<Clock>([&](std::size_t id, std::size_t) {
+    if (id == floor_id) return 1e-6;
+    if (id >= reader_id) return 2e-6;
+    return (id == 1 ? 4e-6 : 8e-6) * std::uniform_real_distribution(0.99, 1.01)(random);
+  });
+  clock->readers = 2;
+  clock->tick = 32e-9;
+  Heard heard;
+  const auto report = run_session(session(folder, {point(a, 1000, TimingMode::device), point(b, 1000, TimingMode::device)},
+                                          std::move(clock)), heard);
+  EXPECT_EQ(report.count(Status::ok), 2u);
+  ASSERT_EQ(heard.rows.size(), 2u);
+  const Row& row = heard.rows[0];
+  EXPECT_EQ(row.point.variant, &a);
+  EXPECT_EQ(row.n_samples, 25u);
+  EXPECT_NEAR(*row.time_median_s, 4e-6, 4e-8);
+  EXPECT_LE(*row.time_ci_low_s, *row.time_median_s);
+  EXPECT_GE(*row.time_ci_high_s, *row.time_median_s);
+  EXPECT_GE(*row.time_ci_high_s - *row.time_ci_low_s, 32e-9 * 0.999);
+  EXPECT_LE(*row.time_min_s, *row.time_ci_low_s);
+  EXPECT_GE(*row.time_p95_s, *row.time_ci_high_s);
+  EXPECT_EQ(*row.launch_floor_s, 1e-6);
+  EXPECT_EQ(*row.read_time_s, 2e-6);
+  EXPECT_NEAR(*row.share_of_read_ceiling, 0.5, 0.01);
+  EXPECT_EQ(row.abs_error, 0.0);
+  EXPECT_FALSE(row.result.empty());
+  EXPECT_EQ(row.reason, "");
+  EXPECT_NEAR(*heard.rows[1].share_of_read_ceiling, 0.25, 0.01);
+  const auto stored = rows_of(csv_in(folder));
+  ASSERT_EQ(stored.size(), 2u);
+  EXPECT_EQ(stored[0].at("variant"), "a");
+  EXPECT_EQ(stored[0].at("machine"), "scripted");
+  EXPECT_EQ(stored[0].at("experiment"), "test");
+  EXPECT_EQ(stored[0].at("status"), "ok");
+}
+
+TEST(MeasureRun, EveryRoundSamplesEveryVariantOnceInChangingOrder) {
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);
+  auto owned = constant(1e-5);
+  owned->readers = 1;
+  Clock* clock = owned.get();
+  Heard heard;
+  std::vector<Asked> asked;
+  clock->before_sample = [&](const Call& call) { asked.push_back({call.info.grid_blocks, 0, true}); };
+  run_session(session(folder, {point(a, 100, TimingMode::device), point(b, 100, TimingMode::device),
+                               point(c, 100, TimingMode::device)}, std::move(owned)), heard);
+  // Past the measuring of the empty launch and one pilot each.
+  asked.erase(asked.begin(), asked.begin() + 101 + 3);
+  ASSERT_EQ(asked.size(), 25u * 5u);
+  std::set<std::vector<std::size_t>> orders;
+  for (std::size_t r = 0; r < 25; ++r) {
+    std::vector<std::size_t> ids;
+    for (std::size_t i = 0; i < 5; ++i) ids.push_back(asked[5 * r + i].id);
+    orders.insert(ids);
+    std::sort(ids.begin(), ids.end());
+    EXPECT_EQ(ids, (std::vector<std::size_t>{1, 2, 3, floor_id, reader_id})) << "round " << r;
+  }
+  EXPECT_GT(orders.size(), 15u);
+}
+
+TEST(MeasureRun, DriftHitsAllVariantsAlike) {
+  // The clock slows down to half its speed over the run. Interleaved, the ratio of two equal variants stays 1; measured
+  // one after the other, as here simulated by their medians over halves, it would be 1.3 or so.
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  double t = 1e-5;
+  auto clock = std::make_unique<Clock>([&](std::size_t id, std::size_t) { return (t *= 1.01) * (id == floor_id ? 0.1 : 1); });
+  Heard heard;
+  run_session(session(folder, {point(a, 100), point(b, 100)}, std::move(clock)), heard);
+  EXPECT_NEAR(*heard.rows[0].time_median_s / *heard.rows[1].time_median_s, 1, 0.04);
+  EXPECT_GT(*heard.rows[0].time_p95_s / *heard.rows[0].time_min_s, 1.5);  // the drift itself is seen, not hidden
+}
+
+TEST(MeasureRun, RoundsAreSpreadOverAllocationsAndPlansAreMadeAnew) {
+  const Folder folder;
+  int plans = 0;
+  Variant a = variant("a", 1);
+  const Prepare prepare = a.prepare[static_cast<int>(DeviceKind::cpu)];
+  a.prepare[static_cast<int>(DeviceKind::cpu)] = [&](const Problem& p, const Settings& s, const DeviceInfo& d) {
+    ++plans;
+    return prepare(p, s, d);
+  };
+  std::map<void*, int> samples_at;
+  auto clock = constant(1e-5);
+  clock->before_sample = [&](const Call& c) {
+    if (c.info.grid_blocks == 1) ++samples_at[c.in];
+  };
+  Heard heard;
+  run_session(session(folder, {point(a, 1000)}, std::move(clock)), heard);
+  EXPECT_EQ(plans, 3);
+  EXPECT_EQ(samples_at.size(), 3u);
+  for (const auto& [where, count] : samples_at) EXPECT_GE(count, 8);
+}
+
+TEST(MeasureRun, RawSamplesAreKeptAndGiveTheSummaryBack) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  std::mt19937_64 random(3);
+  auto clock = std::make_unique<Clock>([&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 1.0)(random); });
+  Heard heard;
+  run_session(session(folder, {point(a, 100), point(a, 200)}, std::move(clock)), heard);
+  const CsvText csv = parse_csv(gunzip(text_of(samples_in(folder))));
+  ASSERT_EQ(csv.records.at(0), sample_columns());
+  std::map<std::string, std::vector<double>> by_n;
+  std::size_t floors = 0;
+  for (std::size_t i = 1; i < csv.records.size(); ++i) {
+    const auto& r = csv.records[i];
+    if (r[2] == "a") by_n[r[5]].push_back(std::stod(r[15]));
+    floors += r[2] == "(launch-floor)";
+  }
+  EXPECT_GT(floors, 0u);
+  for (const Row& row : heard.rows) {
+    const auto& s = by_n.at(std::to_string(row.point.problem.n));
+    EXPECT_EQ(s.size(), row.n_samples);
+    EXPECT_EQ(median(s), *row.time_median_s);  // to the last bit: nothing was dropped or rounded
+    EXPECT_EQ(*std::min_element(s.begin(), s.end()), *row.time_min_s);
+  }
+}
+
+TEST(MeasureRun, SlowCallsGetThreeSamplesAndSayWhatTheirIntervalIs) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, constant(0.05)), heard);
+  ASSERT_EQ(heard.rows.size(), 1u);
+  EXPECT_EQ(heard.rows[0].n_samples, 3u);
+  EXPECT_EQ(heard.rows[0].status, Status::ok);
+  EXPECT_EQ(heard.rows[0].reason, "the interval is min..max: 3 samples give it a confidence of 0.75, not 0.95");
+}
+
+TEST(MeasureRun, ACallPredictedOverTheLimitIsRefusedWithoutBeingRun) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  std::size_t largest = 0;
+  const auto linear = [&](std::size_t id, std::size_t bytes) {
+    if (id == 1) largest = std::max(largest, bytes);
+    return id == 1 ? 1e-6 * static_cast<double>(bytes) : 1e-6;
+  };
+  const std::vector<Point> points{point(a, 10000), point(a, 40000), point(a, 80000), point(a, 160000)};
+  Heard heard;
+  run_session(session(folder, points, std::make_unique<Clock>(linear)), heard);
+  ASSERT_EQ(heard.rows.size(), 4u);
+  EXPECT_EQ(heard.rows[1].status, Status::ok);
+  EXPECT_EQ(heard.rows[2].status, Status::refused);
+  EXPECT_EQ(heard.rows[2].reason, "predicted 0.32 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
+  EXPECT_EQ(heard.rows[3].reason, "predicted 0.64 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
+  EXPECT_EQ(largest, 160000u);  // bytes of the second size
+  EXPECT_FALSE(heard.rows[2].time_median_s);
+
+  const Folder another;
+  SamplingRules full;
+  full.full = true;
+  run_session(session(another, points, std::make_unique<Clock>(linear), full), heard);
+  EXPECT_EQ(heard.rows.back().status, Status::ok);
+  EXPECT_EQ(heard.rows.back().n_samples, 3u);
+}
+
+TEST(MeasureRun, AFirstSizeThatIsHugeIsPredictedFromPartsOfIt) {
+  const Folder folder;
+  // Only how many elements the plan was made for says how much a call does here.
+  Variant a = variant("a", 1);
+  std::size_t largest = 0;
+  a.prepare[static_cast<int>(DeviceKind::cpu)] = [&](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.grid_blocks = p.n, .longest_chain = p.n}, [&, n = p.n](void* in, void* out, Stream) {
+      largest = std::max(largest, n);
+      *static_cast<std::uint32_t*>(out) = sum(static_cast<const std::uint32_t*>(in), n);
+    });
+  };
+  const std::size_t n = std::size_t{1} << 24;
+  Heard heard;
+  run_session(session(folder, {point(a, n)}, std::make_unique<Clock>([](std::size_t elements, std::size_t) {
+                return 1e-7 * static_cast<double>(elements);
+              })), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::refused);
+  EXPECT_EQ(heard.rows.at(0).reason, "predicted 1.7 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
+  EXPECT_EQ(largest, std::size_t{1} << 20);
+}
+
+TEST(MeasureRun, WhatCannotBeMeasuredIsARowWithItsReason) {
+  const Folder folder;
+  const Variant good = variant("good", 1);
+  const Variant nothing = variant("nothing", 2, [](auto, auto, auto) {});
+  int calls = 0;
+  const Variant once = variant("once", 3, [&](const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
+    if (calls++ == 5) return;  // leaves the poison once, in the middle of the run
+    *out = sum(in, n);
+  });
+  const Variant tail = variant("tail", 4, [](const std::uint32_t* in, std::size_t n, std::uint32_t* out) { *out = sum(in, n - 1); });
+  const Variant broken = variant("broken", 5, [](auto, auto, auto) { throw DeviceError("an illegal access"); });
+  Variant declining = variant("declining", 6);
+  declining.declines = [](const Problem&, const Settings&) { return std::string("not on Sundays"); };
+  Variant late = variant("late", 7);
+  late.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem&, const Settings&, const DeviceInfo&) -> std::unique_ptr<Plan> {
+    throw Refused("its library is absent");
+  };
+  const Variant other_type = [] {
+    Variant v = variant("other-type", 8);
+    v.types = {ElementType::f64};
+    return v;
+  }();
+  std::vector<Point> points;
+  for (const Variant* v : {&good, &nothing, &once, &tail, &broken, &declining, &late, &other_type}) points.push_back(point(*v, 100));
+  Heard heard;
+  const auto report = run_session(session(folder, points, constant(1e-5)), heard);
+  std::map<std::string, const Row*> row;
+  for (const Row& r : heard.rows) row[r.point.variant->id] = &r;
+  EXPECT_EQ(row.at("good")->status, Status::ok);
+  for (const auto* id : {"nothing", "once", "tail"}) {
+    EXPECT_EQ(row.at(id)->status, Status::wrong) << id;
+    EXPECT_NE(row.at(id)->reason, "") << id;
+    EXPECT_FALSE(row.at(id)->time_median_s) << id;
+    EXPECT_EQ(row.at(id)->n_samples, 0u) << id;
+  }
+  EXPECT_EQ(row.at("broken")->status, Status::failed);
+  EXPECT_EQ(row.at("broken")->reason, "an illegal access");
+  EXPECT_EQ(row.at("declining")->reason, "not on Sundays");
+  EXPECT_EQ(row.at("late")->reason, "its library is absent");
+  EXPECT_EQ(row.at("late")->status, Status::refused);
+  EXPECT_EQ(row.at("other-type")->status, Status::refused);
+  EXPECT_EQ(report.count(Status::refused), 3u);
+  EXPECT_EQ(rows_of(csv_in(folder)).size(), points.size());
+}
+
+TEST(MeasureRun, InputsThatAreConsumedAreRestoredAndLeaveOthersAlone) {
+  const Folder folder;
+  Variant eater = variant("eater", 1);
+  eater.consumes_input = true;
+  eater.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.grid_blocks = 1, .longest_chain = p.n}, [n = p.n](void* in, void* out, Stream) {
+      auto* x = static_cast<std::uint32_t*>(in);
+      *static_cast<std::uint32_t*>(out) = sum(x, n);
+      std::fill_n(x, n, 0u);
+    });
+  };
+  const Variant reader = variant("reader", 2);
+  Heard heard;
+  run_session(session(folder, {point(eater, 1000), point(reader, 1000)}, constant(1e-5)), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::ok) << heard.rows.at(0).reason;
+  EXPECT_EQ(heard.rows.at(1).status, Status::ok) << heard.rows.at(1).reason;
+  EXPECT_EQ(heard.rows.at(0).n_samples, 25u);
+}
+
+TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
+  const Folder folder;
+  Variant host = variant("host", 1), blocking = variant("blocking", 2), eater = variant("eater", 3);
+  const auto finishing = [](std::size_t id, Result result) {
+    return [=](const Problem& p, const Settings&, const DeviceInfo&) {
+      auto value = std::make_shared<std::uint32_t>(0);
+      return plan_of({.grid_blocks = id, .longest_chain = p.n, .result = result},
+                     [=, n = p.n](void* in, void*, Stream) { *value = sum(static_cast<const std::uint32_t*>(in), n); },
+                     [=](void* out, Stream) { std::memcpy(out, value.get(), sizeof *value); },
+                     [] { return std::optional(ClockReading{1234}); });
+    };
+  };
+  host.prepare[static_cast<int>(DeviceKind::cpu)] = finishing(1, Result::host_part);
+  blocking.prepare[static_cast<int>(DeviceKind::cpu)] = finishing(2, Result::on_host);
+  eater.consumes_input = true;
+  Heard heard;
+  run_session(session(folder, {point(host, 100, TimingMode::device), point(blocking, 100, TimingMode::device),
+                               point(host, 100, TimingMode::end_to_end), point(eater, 100, TimingMode::device, CacheState::warm),
+                               point(host, 100, TimingMode::clock), point(host, 100, TimingMode::globaltimer)},
+                      constant(1e-5)), heard);
+  std::map<std::string, const Row*> row;
+  for (const Row& r : heard.rows)
+    row[r.point.variant->id + " " + std::string(name(r.point.timing_mode))] = &r;
+  EXPECT_EQ(row.at("host device")->reason, "finishes on the host; timed end to end");
+  EXPECT_EQ(row.at("blocking device")->reason, "blocks until its result is on the host; timed end to end");
+  EXPECT_EQ(row.at("eater device")->reason, "overwrites its input: restoring it decides what the cache holds");
+  EXPECT_EQ(row.at("host clock")->reason, "its kernels do not read the clock");
+  EXPECT_EQ(row.at("host globaltimer")->status, Status::refused);
+  EXPECT_EQ(row.at("host end_to_end")->status, Status::ok);
+  EXPECT_EQ(*row.at("host end_to_end")->device_part_median_s, 5e-6);
+  EXPECT_EQ(*row.at("host end_to_end")->cycles_median, 1234);
+}
+
+TEST(MeasureRun, TimesFasterThanPaperAreImpossibleOnlyOnTheGpu) {
+  // Reported by the rule itself in MeasureRules; a CPU's caches may well be faster than its memory.
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  Session s = session(folder, {point(a, 1 << 20)}, constant(1e-9));
+  s.machine.gpu.emplace();
+  s.machine.gpu->uuid = "GPU-test";
+  s.machine.gpu->memory_clock_hz = 1e9;
+  s.machine.gpu->memory_bus_bits = 512;
+  run_session(std::move(s), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::ok);
+}
+
+TEST(MeasureRun, OnTheSimulatedDeviceRowsAreVerifiedAndCarryNoTimes) {
+  const Folder folder;
+  Variant v = variant("a", 1);
+  v.prepare[static_cast<int>(DeviceKind::sim)] = v.prepare[static_cast<int>(DeviceKind::cpu)];
+  class AsSim final : public Backend {
+   public:
+    AsSim() : cpu_(open_cpu()), info_(cpu_->info()) { info_.kind = DeviceKind::sim; }
+    const DeviceInfo& info() const override { return info_; }
+    void* allocate(std::size_t b) override { return cpu_->allocate(b); }
+    void release(void* p) noexcept override { cpu_->release(p); }
+    std::size_t memory_free() const override { return cpu_->memory_free(); }
+    void fill(void* d, unsigned char b, std::size_t n, Stream s) override { cpu_->fill(d, b, n, s); }
+    void copy_in(void* d, const void* h, std::size_t n, Stream s) override { cpu_->copy_in(d, h, n, s); }
+    void copy_within(void* d, const void* h, std::size_t n, Stream s) override { cpu_->copy_within(d, h, n, s); }
+    void copy_out(void* d, const void* h, std::size_t n, Stream s) override { cpu_->copy_out(d, h, n, s); }
+    Stream create_stream() override { return {}; }
+    void destroy_stream(Stream) noexcept override {}
+    void synchronize(Stream) override {}
+
+   private:
+    std::unique_ptr<Backend> cpu_;
+    DeviceInfo info_;
+  };
+  Session s = session(folder, {point(v, 1000)}, nullptr);
+  s.points[0].device = DeviceKind::sim;
+  s.backend = std::make_unique<AsSim>();
+  s.timer = make_sim_timer(*s.backend);
+  Heard heard;
+  run_session(std::move(s), heard);
+  const Row& row = heard.rows.at(0);
+  EXPECT_EQ(row.status, Status::ok) << row.reason;
+  EXPECT_EQ(row.n_samples, 1u);
+  EXPECT_FALSE(row.result.empty());
+  const auto stored = rows_of(csv_in(folder)).at(0);
+  for (const auto* c : {"timer_tick_s", "time_median_s", "time_ci_low_s", "time_min_s", "bandwidth_bytes_per_s",
+                        "read_time_s", "launch_floor_s", "share_of_read_ceiling"})
+    EXPECT_EQ(stored.at(c), "") << c;
+}
+
+TEST(MeasureRun, TheHostClockTimesRealCalls) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Session s = session(folder, {point(a, 1 << 16, TimingMode::end_to_end, CacheState::warm),
+                               point(a, 1 << 18, TimingMode::end_to_end, CacheState::warm),
+                               point(a, 1 << 10, TimingMode::device)}, nullptr);
+  s.timer = make_host_timer(*s.backend);
+  Heard heard;
+  run_session(std::move(s), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::refused);  // 2^10 comes first
+  EXPECT_EQ(heard.rows.at(0).reason, "a CPU has no clock of its own; timed end to end");
+  const double small = *heard.rows.at(1).time_median_s, large = *heard.rows.at(2).time_median_s;
+  EXPECT_GT(small, 1e-7);
+  EXPECT_GT(large, small);
+  EXPECT_GT(*heard.rows.at(1).launch_floor_s, 0);
+  EXPECT_LT(*heard.rows.at(1).launch_floor_s, small);
+  EXPECT_GT(*heard.rows.at(1).timer_tick_s, 0);
+  EXPECT_LT(*heard.rows.at(1).timer_tick_s, 1e-5);
+}
+
+// ------------------------------------------------------------------------------------------------------------- provenance
+
+TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  Session s = session(folder, {point(a, 100)}, constant(1e-5));
+  s.options.arguments = {"run", "test"};
+  s.seed = 7;
+  run_session(std::move(s), heard);
+  const auto json = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"));
+  EXPECT_EQ(json.at("schema_version"), 1);
+  EXPECT_EQ(json.at("machine"), "scripted");
+  EXPECT_TRUE(json.at("gpu").is_null());
+  EXPECT_EQ(json.at("cpu").at("model"), "a CPU");
+  EXPECT_FALSE(json.at("build").at("cxx_compiler").get<std::string>().empty());
+  const auto& run = json.at("runs").at(0);
+  EXPECT_EQ(run.at("run_id"), heard.rows.at(0).run_id);
+  EXPECT_EQ(run.at("arguments"), (std::vector<std::string>{"run", "test"}));
+  EXPECT_EQ(run.at("seed"), 7);
+  EXPECT_EQ(run.at("binary"), binary_hash());
+  EXPECT_EQ(run.at("timing").at("end_to_end").at("launch_floor_s"), 1e-5);
+  EXPECT_EQ(run.at("timing").at("end_to_end").at("tick_s"), 1e-9);
+  EXPECT_TRUE(run.contains("ended_utc"));
+  const CsvText catalog = parse_csv(text_of(folder.path() / "scripted" / "catalog.csv"));
+  EXPECT_EQ(catalog.records.at(0).at(1), "variant");
+}
+
+TEST(MeasureRun, OtherExperimentsEntriesStay) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard);
+  Session second = session(folder, {point(a, 100)}, constant(1e-5));
+  second.experiment = "second";
+  run_session(std::move(second), heard);
+  const auto json = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"));
+  ASSERT_EQ(json.at("runs").size(), 2u);
+  EXPECT_EQ(json.at("runs").at(0).at("experiment"), "test");
+  EXPECT_EQ(json.at("runs").at(1).at("experiment"), "second");
+}
+
+TEST(MeasureRun, NamesOfMachinesAreFitForFolders) {
+  EXPECT_EQ(slug("NVIDIA H200"), "nvidia-h200");
+  EXPECT_EQ(slug("  NVIDIA H100 80GB HBM3 (x)  "), "nvidia-h100-80gb-hbm3-x");
+  const auto backend = open_cpu();
+  const Machine m = describe_machine(*backend);
+  EXPECT_TRUE(m.name.starts_with("cpu-")) << m.name;
+  EXPECT_EQ(m.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << m.name;
+  EXPECT_GT(m.cpu.cores, 0);
+  EXPECT_FALSE(m.os.empty());
+  GpuDescription h200;
+  h200.memory_clock_hz = 3201e6;
+  h200.memory_bus_bits = 6016;
+  EXPECT_NEAR(h200.memory_peak_bytes_per_s(), 4.81e12, 0.01e12);
+}
+
+// -------------------------------------------------------------------------------------------------------- resuming
+
+std::vector<Point> many_points(const std::vector<Variant>& all) {
+  std::vector<Point> points;
+  for (const Variant& v : all)
+    for (const std::size_t n : {10, 20, 30, 40, 50, 60}) {
+      points.push_back(point(v, n));
+      points.push_back(point(v, n, TimingMode::device));
+    }
+  return points;
+}
+
+Session resumed(Session s) {
+  s.options.resume = true;
+  return s;
+}
+
+TEST(MeasureRun, ExistingResultsAreNeverOverwritten) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard);
+  const std::string before = text_of(csv_in(folder));
+  const std::string why = error_of([&] { run_session(session(folder, {point(a, 200)}, constant(1e-5)), heard); });
+  EXPECT_NE(why.find("--resume"), std::string::npos) << why;
+  EXPECT_EQ(text_of(csv_in(folder)), before);
+}
+
+TEST(MeasureRun, ACsvCutAnywhereResumesToTheSamePoints) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  const Folder whole;
+  Heard heard;
+  run_session(session(whole, many_points(all), constant(1e-5)), heard);
+  const std::string csv = text_of(csv_in(whole)), samples = text_of(samples_in(whole));
+  std::set<std::string> keys;
+  for (const Row& r : heard.rows) keys.insert(row_key(r.point));
+  ASSERT_EQ(keys.size(), 24u);
+
+  for (std::size_t cut = 0; cut < csv.size(); cut += 97) {
+    const Folder folder;
+    std::filesystem::copy(whole.path(), folder.path(), std::filesystem::copy_options::recursive);
+    write_text(csv_in(folder), csv.substr(0, cut));
+    write_text(samples_in(folder), samples.substr(0, samples.size() * cut / csv.size()));
+    Heard second;
+    const auto report = run_session(resumed(session(folder, many_points(all), constant(1e-5))), second);
+    EXPECT_EQ(report.skipped + second.rows.size(), 24u) << cut;
+    const bool in_a_row = cut > csv.find('\n') && csv[cut - 1] != '\n';
+    EXPECT_EQ(second.notices.size() > 0 && second.notices[0].find("was cut") != std::string::npos, in_a_row) << cut;
+    std::set<std::string> found;
+    const CsvText read = parse_csv(text_of(csv_in(folder)));
+    EXPECT_EQ(read.whole_bytes, text_of(csv_in(folder)).size());
+    for (std::size_t i = 1; i < read.records.size(); ++i) {
+      ASSERT_EQ(read.records[i].size(), columns().size());
+      EXPECT_TRUE(found.insert(row_key(read.records[i])).second) << "twice: " << row_key(read.records[i]);
+    }
+    EXPECT_EQ(found, keys) << cut;
+    EXPECT_TRUE(gzip_intact(text_of(samples_in(folder))));
+  }
+}
+
+TEST(MeasureRun, SamplesOfPointsThatAreMeasuredAgainAreDropped) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  const Folder folder;
+  Heard heard;
+  run_session(session(folder, many_points(all), constant(1e-5)), heard);
+  // Killed between the samples and the rows of the last groups.
+  const std::string csv = text_of(csv_in(folder));
+  const CsvText parsed = parse_csv(csv);
+  std::string shorter;
+  for (std::size_t i = 0; i + 4 < parsed.records.size(); ++i) shorter += csv_record(parsed.records[i]);
+  write_text(csv_in(folder), shorter);
+  run_session(resumed(session(folder, many_points(all), constant(1e-5))), heard);
+  std::map<std::string, int> count;
+  const CsvText samples = parse_csv(gunzip(text_of(samples_in(folder))));
+  for (std::size_t i = 1; i < samples.records.size(); ++i) {
+    const auto& r = samples.records[i];
+    ++count[r[2] + " n=" + r[5] + " " + r[10]];
+  }
+  EXPECT_EQ(count.size(), 36u);  // two variants and the floor, six sizes, two modes
+  for (const auto& [what, n] : count) EXPECT_EQ(n, 25) << what;
+}
+
+TEST(MeasureRun, AResumeElsewhereIsRefused) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  const std::vector<Point> more{point(a, 100), point(a, 200)};
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard);
+  const auto json_path = folder.path() / "scripted" / "machine.json";
+  const std::string csv = text_of(csv_in(folder)), json = text_of(json_path);
+  const auto attempt = [&] { return error_of([&] { run_session(resumed(session(folder, more, constant(1e-5))), heard); }); };
+  const auto with = [&](const std::string& key, const std::string& value) {
+    auto changed = nlohmann::ordered_json::parse(json);
+    changed["runs"][0][key] = value;
+    write_text(json_path, changed.dump());
+    return attempt();
+  };
+  EXPECT_NE(with("machine_id", "GPU-other").find("another machine (GPU-other"), std::string::npos);
+  EXPECT_NE(with("binary", "0123").find("another build of the program"), std::string::npos);
+  EXPECT_NE(with("run_id", "none").find("does not tell"), std::string::npos);
+  auto old = nlohmann::ordered_json::parse(json);
+  old["schema_version"] = 0;
+  write_text(json_path, old.dump());
+  EXPECT_NE(attempt().find("schema version 0"), std::string::npos);
+  write_text(json_path, "{ cut");
+  EXPECT_NE(attempt().find("is damaged"), std::string::npos);
+  std::filesystem::remove(json_path);
+  EXPECT_NE(attempt().find("does not tell"), std::string::npos);
+  write_text(json_path, json);
+  write_text(csv_in(folder), "2" + csv.substr(1));
+  EXPECT_NE(attempt().find("other columns"), std::string::npos);
+  std::string other_version = csv;
+  other_version[csv.find('\n') + 1] = '9';
+  write_text(csv_in(folder), other_version);
+  EXPECT_NE(attempt().find("schema version 9"), std::string::npos);
+  EXPECT_EQ(text_of(csv_in(folder)), other_version);  // refused means untouched
+
+  write_text(csv_in(folder), csv);
+  const auto report = run_session(resumed(session(folder, more, constant(1e-5))), heard);
+  EXPECT_EQ(report.skipped, 1u);
+  EXPECT_EQ(rows_of(csv_in(folder)).size(), 2u);
+}
+
+TEST(MeasureRun, KilledFiftyTimesItLeavesWholeRowsAndResumesToTheSamePoints) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  std::set<std::string> keys;
+  for (const Point& p : many_points(all)) keys.insert(row_key(p));
+  std::mt19937_64 random(7);
+  int killed = 0;
+  for (int trial = 0; trial < 50; ++trial) {
+    const Folder folder;
+    const pid_t child = fork();
+    if (child == 0) {
+      const int null = open("/dev/null", O_WRONLY);
+      dup2(null, 2);
+      Heard heard;
+      const std::string why = error_of([&] { run_session(session(folder, many_points(all), constant(1e-5)), heard); });
+      _exit(why.empty() ? 0 : 1);
+    }
+    usleep(static_cast<useconds_t>(random() % 20000));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    killed += WIFSIGNALED(status);
+    if (std::filesystem::exists(csv_in(folder))) {
+      const CsvText csv = parse_csv(text_of(csv_in(folder)));
+      for (const Cells& r : csv.records) ASSERT_EQ(r.size(), columns().size());
+    }
+    Heard heard;
+    run_session(resumed(session(folder, many_points(all), constant(1e-5))), heard);
+    std::set<std::string> found;
+    const CsvText csv = parse_csv(text_of(csv_in(folder)));
+    for (std::size_t i = 1; i < csv.records.size(); ++i) EXPECT_TRUE(found.insert(row_key(csv.records[i])).second);
+    ASSERT_EQ(found, keys) << "trial " << trial;
+    ASSERT_TRUE(gzip_intact(text_of(samples_in(folder))));
+  }
+  EXPECT_GT(killed, 5) << "too fast a run: kills came after its end";
+}
+
+TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  for (const int signals : {1, 2}) {
+    const Folder folder;
+    auto clock = constant(1e-5);
+    int samples = 0;
+    clock->before_sample = [&](const Call& c) {
+      if (c.info.grid_blocks == 1 && ++samples == 40)  // in the middle of the second group
+        for (int i = 0; i < signals; ++i) std::raise(SIGINT);
+    };
+    Heard heard;
+    const auto report = run_session(session(folder, many_points(all), std::move(clock)), heard);
+    EXPECT_TRUE(report.interrupted);
+    EXPECT_EQ(heard.rows.size(), signals == 1 ? 4u : 2u);
+    EXPECT_EQ(rows_of(csv_in(folder)).size(), heard.rows.size());
+    const auto rest = run_session(resumed(session(folder, many_points(all), constant(1e-5))), heard);
+    EXPECT_FALSE(rest.interrupted);
+    EXPECT_EQ(rows_of(csv_in(folder)).size(), 24u);
+  }
+}
+
+TEST(MeasureRun, ADeviceThatNoLongerAnswersEndsTheRunBehindARow) {
+  const Folder folder;
+  const Variant a = variant("a", 1), hangs = variant("hangs", 2, [](auto, auto, auto) { throw CallTimeout("no result within 60 s"); });
+  Heard heard;
+  const std::string why =
+      error_of([&] { run_session(session(folder, {point(a, 10), point(hangs, 20), point(a, 30)}, constant(1e-5)), heard); });
+  EXPECT_NE(why.find("hangs stopped the device (no result within 60 s)"), std::string::npos) << why;
+  EXPECT_NE(why.find("--resume goes on behind it"), std::string::npos) << why;
+  auto rows = rows_of(csv_in(folder));
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[1].at("status"), "timeout");
+  run_session(resumed(session(folder, {point(a, 10), point(hangs, 20), point(a, 30)}, constant(1e-5))), heard);
+  rows = rows_of(csv_in(folder));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[2].at("status"), "ok");
+}
+
+TEST(MeasureRun, AFolderThatCannotBeWrittenIsOneClearLine) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  write_text(folder.path() / "scripted", "a file where the folder should be");
+  Heard heard;
+  const std::string why = error_of([&] { run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard); });
+  EXPECT_NE(why.find("cannot make the folder"), std::string::npos) << why;
+  EXPECT_EQ(why.find('\n'), std::string::npos);
+}
+
+TEST(MeasureRun, AFullDiskEndsTheRunWithItsRowsIntact) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  const Folder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{4500, 4500};  // room for a few rows
+    setrlimit(RLIMIT_FSIZE, &small);
+    Heard heard;
+    const std::string why = error_of([&] { run_session(session(folder, many_points(all), constant(1e-5)), heard); });
+    _exit(why.find("cannot write") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  const CsvText csv = parse_csv(text_of(csv_in(folder)));
+  EXPECT_EQ(csv.whole_bytes, text_of(csv_in(folder)).size());
+  EXPECT_GT(csv.records.size(), 1u);
+  Heard heard;
+  run_session(resumed(session(folder, many_points(all), constant(1e-5))), heard);
+  EXPECT_EQ(rows_of(csv_in(folder)).size(), 24u);
+}
+
+// ------------------------------------------------------------------------------------------------------------------ options
+
+TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
+  const Experiment e{.name = "x", .summary = "", .points = [](const Selection&, DeviceKind) { return std::vector<Point>(); }};
+  const auto why = [&](auto change) {
+    RunOptions o;
+    change(o);
+    return error_of([&] { choose_rules(e, o); });
+  };
+  EXPECT_NE(why([](auto& o) { o.min_samples = 0; }), "");
+  EXPECT_NE(why([](auto& o) { o.max_samples = 0; }), "");
+  EXPECT_NE(why([](auto& o) { o.min_samples = 9, o.max_samples = 8; }), "");
+  EXPECT_NE(why([](auto& o) { o.confidence = 1; }), "");
+  EXPECT_NE(why([](auto& o) { o.confidence = 0; }), "");
+  EXPECT_EQ(why([](auto& o) { o.min_samples = 50; }), "");
+  EXPECT_NE(error_of([&] { choose_points(e, {}, DeviceKind::cpu, false); }), "");
+}
+
+TEST(MeasureRun, QuickKeepsSomeSizesAndPointsAreTakenOnce) {
+  static const Variant a = variant("a", 1);
+  const Experiment e{.name = "x", .summary = "", .points = [](const Selection&, DeviceKind) {
+                       std::vector<Point> p;
+                       for (int e = 10; e <= 30; ++e)
+                         for (int twice = 0; twice < 2; ++twice) p.push_back(point(a, std::size_t{1} << e));
+                       return p;
+                     }};
+  EXPECT_EQ(choose_points(e, {}, DeviceKind::cpu, false).size(), 21u);
+  std::vector<std::size_t> sizes;
+  for (const Point& p : choose_points(e, {}, DeviceKind::cpu, true)) sizes.push_back(p.problem.n);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{1 << 10, 1 << 14, 1 << 18, 1 << 22}));
+  Selection chosen;
+  chosen.sizes = {5};
+  EXPECT_EQ(choose_points(e, chosen, DeviceKind::cpu, true).size(), 21u);  // what the user names is not thinned
+}
+
+TEST(MeasureRun, ADryRunCountsAndEstimatesAndWritesNothing) {
+  static const Variant a = variant("a", 1);
+  const Experiment e{.name = "x", .summary = "", .points = [](const Selection&, DeviceKind) {
+                       return std::vector<Point>{point(a, 1 << 10), point(a, 1 << 20)};
+                     }, .device = DeviceKind::cuda};  // needs no GPU either
+  const Folder folder;
+  RunOptions o;
+  o.out = folder.path();
+  o.dry_run = true;
+  Heard heard;
+  const auto report = run_experiment(e, {}, o, heard);
+  EXPECT_EQ(report.points, 2u);
+  EXPECT_GT(report.estimated_s, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace reductio
