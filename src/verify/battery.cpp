@@ -11,10 +11,13 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <map>
 #include <random>
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "verify/pairwise.h"
@@ -40,7 +43,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
     case Tier::quick: return {.pairs_to = 1 << 10};
     case Tier::sanitizer:
       // compute-sanitizer slows a GPU's calls by orders; on the host ASan leaves a sixth of the speed.
-      return cuda ? Scope{.pairs_to = 1 << 12} : Scope{.whole_to = 1 << 10, .whole_budget = 1e6, .pairs_to = 1 << 12};
+      return cuda ? Scope{.pairs_to = 1 << 12} : Scope{.whole_to = 1 << 10, .whole_budget = 0.4e6, .pairs_to = 1 << 12};
     case Tier::gpu:
       if (cuda)
         return {.whole_to = 1 << 10,
@@ -51,20 +54,20 @@ Scope scope_of(Tier tier, DeviceKind device) {
                 .huge = {(std::size_t{1} << 32) + 5}};
       [[fallthrough]];  // elsewhere it means the most that is sensible there
     case Tier::standard:
-      return {.whole_to = 1 << 10, .whole_budget = cuda ? 3000. : 12e6, .pairs_to = 1 << 14, .large = {(1 << 20) + 7}};
+      return {.whole_to = 1 << 10, .whole_budget = cuda ? 3000. : 3e6, .pairs_to = 1 << 14, .large = {(1 << 20) + 7}};
   }
   return {};
 }
 
-/// Launches of more threads than this are left to the covering array: on the simulated device they cost as much as a
-/// hundred others and show nothing at small n that a smaller grid does not.
-constexpr std::size_t most_threads_in_whole = 1 << 12;
+/// Cases that cost more than this (in microseconds on the simulated device) are left to the covering array: a large grid
+/// at small n shows nothing that a smaller one does not.
+constexpr double most_cost_in_whole = 3000;
 /// A grid so small that each thread of it would load more than this is not asked to do large sizes.
 constexpr std::size_t most_loads_per_thread_of_settings = std::size_t{1} << 22;
 constexpr std::size_t most_loads_per_thread = std::size_t{1} << 26;
 
 constexpr std::array<std::size_t, 3> offsets{0, 1, 3};
-constexpr std::array<std::size_t, 8> primes{61, 251, 509, 769, 2039, 4093, 8191, 13007};
+constexpr std::array<std::size_t, 7> primes{61, 251, 509, 769, 2039, 4093, 13007};
 
 /// What is added up and how it is looked at.
 struct Work {
@@ -75,35 +78,32 @@ struct Work {
 
 // Integer sums are defined modulo 2^32, so full-range data is exact for them.
 constexpr std::array<Work, 4> integer_calls{{{"random", "exact", 0},
-                                             {"random", "exact", 1},
-                                             {"exact", "exact", 1},
-                                             {"alternating", "exact", 0}}};
-constexpr std::array<Work, 10> float_calls{{{"exact", "exact", 0},
+                                            {"random", "exact", 1},
                                             {"exact", "exact", 1},
-                                            {"exact", "exact", 3},
-                                            {"random", "bounded", 0},
-                                            {"ill-conditioned", "bounded", 0},
-                                            {"alternating", "exact", 0},
-                                            {"subnormal", "exact", 1},
-                                            {"infinity", "special", 0},
-                                            {"nan", "special", 0},
-                                            {"mixed-infinities", "special", 0}}};
+                                            {"alternating", "exact", 0}}};
+constexpr std::array<Work, 9> float_calls{{{"exact", "exact", 0},
+                                           {"exact", "exact", 1},
+                                           {"random", "bounded", 0},
+                                           {"ill-conditioned", "bounded", 0},
+                                           {"alternating", "exact", 0},
+                                           {"subnormal", "exact", 1},
+                                           {"infinity", "special", 0},
+                                           {"nan", "special", 0},
+                                           {"mixed-infinities", "special", 0}}};
 // Only in the covering array: each makes several calls.
 constexpr std::array<Work, 2> integer_protocols{{{"random", "repeat", 2}, {"random", "two-plans", 4}}};
 constexpr std::array<Work, 4> float_protocols{
     {{"exact", "repeat", 1}, {"random", "repeat", 2}, {"exact", "two-plans", 2}, {"random", "two-plans", 4}}};
 
-/// The simulated device's schedules; the number is added to the seed.
-struct Order {
-  const char* name;
-  unsigned seed;
-};
-constexpr std::array<Order, 5> sim_orders{{{"forward", 0}, {"reverse", 0}, {"random", 0}, {"random", 1}, {"random", 2}}};
-constexpr std::array<Order, 1> no_orders{{{"", 0}}};
+/// The simulated device's schedules. The random ones differ by their case's seed.
+constexpr std::array<const char*, 3> sim_orders{"forward", "reverse", "random"};
+constexpr std::array<const char*, 2> cheap_sim_orders{"forward", "reverse"};  // for large sizes
+constexpr std::array<const char*, 1> no_orders{""};
 
-std::span<const Order> orders_of(DeviceKind device) {
-  if (device == DeviceKind::sim) return sim_orders;
-  return no_orders;
+std::span<const char* const> orders_of(DeviceKind device, bool large = false) {
+  if (device != DeviceKind::sim) return no_orders;
+  if (large) return cheap_sim_orders;
+  return sim_orders;
 }
 
 std::vector<Work> works_of(ElementType type, bool with_protocols) {
@@ -130,10 +130,9 @@ std::vector<std::size_t> sizes_to(std::size_t limit) {
 
 /// The covering array's sizes: fewer powers of two, since each further size adds a row for every kind of data.
 std::vector<std::size_t> spread_sizes_to(std::size_t limit) {
-  std::set<std::size_t> out{0, 1, 2, 31, 32, 33, 255, 257, 1021, 1024, limit - 1, limit, limit + 1};
-  for (std::size_t p = 1 << 12; p < limit; p *= 4) out.insert({p, p + 3});
-  for (const std::size_t prime : primes)
-    if (prime >= 509) out.insert(prime);
+  std::set<std::size_t> out{0, 1, 31, 33, 257, 1021, 1024, limit - 1, limit, limit + 1};
+  for (std::size_t p = 1 << 12; p < limit; p *= 4) out.insert(p + 3);
+  out.insert({2039, 4093, 13007});
   out.erase(out.upper_bound(limit + 1), out.end());
   return {out.begin(), out.end()};
 }
@@ -141,39 +140,26 @@ std::vector<std::size_t> spread_sizes_to(std::size_t limit) {
 /// What the settings make of a launch.
 struct Shape {
   std::size_t least_threads = 1, most_threads = 1;  ///< for one element and for 2^20
-  std::vector<std::size_t> tiles;                   ///< a block, what a block or the whole grid takes in one go
+  unsigned block = 1;
+  std::vector<std::size_t> tiles{};  ///< a block; what a block and what the whole grid takes in one go
 };
 
-Shape shape_of(const Variant& v, ElementType type, const Settings& settings, const DeviceInfo& device) {
-  constexpr std::size_t many = 1 << 20;
-  Shape shape;
-  try {
-    const auto info = [&](std::size_t n) { return make_plan(v, {v.operations.front(), type, n}, settings, device)->info(); };
-    const PlanInfo small = info(1), large = info(many);
-    const auto threads = [](const PlanInfo& i) { return std::max<std::size_t>(1, i.grid_blocks * i.block_threads); };
-    shape.least_threads = threads(small);
-    shape.most_threads = std::max(threads(large), shape.least_threads);
-    if (large.grid_blocks > 0)
-      for (const std::size_t tile : {std::size_t{large.block_threads}, many / large.grid_blocks, threads(large)})
-        if (tile > 1) shape.tiles.push_back(tile);
-  } catch (const std::exception&) {
-    // The cases themselves will show it.
-  }
-  return shape;
-}
-
-std::size_t threads_for(const Shape& shape, std::size_t n) {
-  return std::max(shape.least_threads, std::min(shape.most_threads, n));
-}
-
-/// In simulated threads, for the simulated device; a call of a GPU costs the same whatever it does at these sizes.
-double cost_of(DeviceKind device, const Shape& shape, std::size_t n) {
+/// What a case costs: in microseconds (about) on the simulated device and the CPU, in calls on a GPU, where one call
+/// is like another at these sizes.
+double cost_of(DeviceKind device, const Shape& shape, std::size_t n, std::string_view order, std::string_view check) {
+  const double calls = check == "repeat" ? 3 : check == "two-plans" ? 4 : 1;
+  const auto elements = static_cast<double>(n);
   switch (device) {
-    case DeviceKind::cuda: return 1;
-    case DeviceKind::sim: return 300 + static_cast<double>(threads_for(shape, n) + n);
-    case DeviceKind::cpu: return 2000 + static_cast<double>(n);
+    case DeviceKind::cuda: return calls;
+    case DeviceKind::cpu: return calls * (10 + elements / 1000);
+    case DeviceKind::sim: {
+      const auto threads = static_cast<double>(std::max(shape.least_threads, std::min(shape.most_threads, n)));
+      const double switches = threads * (1 + std::bit_width(shape.block));  // a barrier for each level of a tree
+      const double per_switch = order == "random" ? 0.5 : order.empty() ? 0.25 : 0.12;  // empty: not drawn yet
+      return calls * (50 + switches * per_switch + elements * 0.05);
+    }
   }
-  return 1;
+  return calls;
 }
 
 /// Every combination of the values that verification covers.
@@ -210,34 +196,59 @@ class Builder {
     return choices[random_() % choices.size()];
   }
 
+  /// Of one setting of the tunables, whatever the type: launches are chosen in elements.
+  const Shape& shape_of(const Settings& settings) {
+    const auto [at, is_new] = shapes_.try_emplace(settings.str());
+    Shape& shape = at->second;
+    if (!is_new) return shape;
+    constexpr std::size_t many = 1 << 20;
+    try {
+      const auto info = [&](std::size_t n) {
+        return make_plan(v_, {v_.operations.front(), v_.types.front(), n}, settings, device_)->info();
+      };
+      const PlanInfo small = info(1), large = info(many);
+      const auto threads = [](const PlanInfo& i) { return std::max<std::size_t>(1, i.grid_blocks * i.block_threads); };
+      shape.least_threads = threads(small);
+      shape.most_threads = std::max(threads(large), shape.least_threads);
+      shape.block = std::max(1u, large.block_threads);
+      if (large.grid_blocks > 0)
+        for (const std::size_t tile : {std::size_t{large.block_threads}, many / large.grid_blocks, threads(large)})
+          if (tile > 1) shape.tiles.push_back(tile);
+    } catch (const std::exception&) {
+      // A refusal, or a fault that the cases themselves will meet and tell.
+    }
+    return shape;
+  }
+
   void add_whole_product() {
     struct Candidate {
       const Settings* settings;
-      std::size_t n;
+      Problem problem;
       double cost;
     };
     const std::vector<Settings> all = all_settings(v_);
+    const std::vector<std::size_t> common = sizes_to(scope_.whole_to);
     std::vector<Candidate> candidates;
     double total = 0;
     for (const Settings& s : all) {
-      const Shape shape = shape_of(v_, v_.types.front(), s, device_);
-      std::vector<std::size_t> own = sizes_to(scope_.whole_to);
-      std::set<std::size_t> sizes(own.begin(), own.end());
+      const Shape& shape = shape_of(s);
+      std::set<std::size_t> sizes(common.begin(), common.end());
       for (const std::size_t tile : shape.tiles)
         if (tile <= scope_.whole_to) sizes.insert({tile - 1, tile, tile + 1, 2 * tile + 1});
       for (const std::size_t n : sizes) {
-        if (device_.kind == DeviceKind::sim && threads_for(shape, n) > most_threads_in_whole) continue;
-        candidates.push_back({&s, n, cost_of(device_.kind, shape, n)});
-        total += candidates.back().cost * static_cast<double>(v_.types.size() * v_.operations.size());
+        const double cost = cost_of(device_.kind, shape, n, "", "");
+        if (cost > most_cost_in_whole) continue;
+        for (const ElementType type : v_.types)
+          for (const Operation operation : v_.operations) {
+            candidates.push_back({&s, {operation, type, n}, cost});
+            total += cost;
+          }
       }
     }
-    const double share = total > scope_.whole_budget ? scope_.whole_budget / total : 1;
+    const double share = scope_.whole_budget / total;
     for (const Candidate& c : candidates)
-      for (const ElementType type : v_.types)
-        for (const Operation operation : v_.operations) {
-          if (share < 1 && static_cast<double>(random_()) > share * 0x1p64) continue;
-          add_drawn({operation, type, c.n}, *c.settings, draw(works_of(type, false)));
-        }
+      if (share >= 1 || static_cast<double>(random_()) < share * 0x1p64)
+        add_drawn(c.problem, *c.settings, draw(works_of(c.problem.type, false)));
   }
 
   /// One array for integers and one for floats, whose data differ. The size "its own tile" depends on the settings.
@@ -258,20 +269,28 @@ class Builder {
       const std::size_t first_tunable = levels.size();
       for (const Tunable& t : v_.tunables) levels.push_back(t.values.size());
 
-      for (const auto& row : pairwise(levels, seed_)) {
+      const auto settings_of = [&](const std::vector<std::size_t>& row) {
         Settings settings(v_.tunables);
         for (std::size_t t = 0; t < v_.tunables.size(); ++t)
           settings.set(v_.tunables[t].name, v_.tunables[t].values[row[first_tunable + t]]);
-        const ElementType type = types[row[2]];
-        const std::size_t n = row[0] < fixed.size() ? fixed[row[0]] : tile_size(type, settings, around_tile[row[0] - fixed.size()]);
-        add({v_.operations[row[3]], type, n}, settings, offsets[row[4]], works[row[1]], orders[row[5]]);
+        return settings;
+      };
+      const auto cost = [&](const std::vector<std::size_t>& row) {
+        const std::size_t n = row[0] < fixed.size() ? fixed[row[0]] : scope_.pairs_to;
+        return cost_of(device_.kind, shape_of(settings_of(row)), n, orders[row[5]], works[row[1]].check);
+      };
+      for (const auto& row : pairwise(levels, seed_, cost)) {
+        const Settings settings = settings_of(row);
+        const std::size_t n =
+            row[0] < fixed.size() ? fixed[row[0]] : tile_size(settings, around_tile[row[0] - fixed.size()]);
+        add({v_.operations[row[3]], types[row[2]], n}, settings, offsets[row[4]], works[row[1]], orders[row[5]]);
       }
     }
   }
 
   /// One of the settings' own tiles, a little less or more.
-  std::size_t tile_size(ElementType type, const Settings& settings, int around) {
-    std::vector<std::size_t> tiles = shape_of(v_, type, settings, device_).tiles;
+  std::size_t tile_size(const Settings& settings, int around) {
+    std::vector<std::size_t> tiles = shape_of(settings).tiles;
     std::erase_if(tiles, [&](std::size_t tile) { return tile > scope_.pairs_to; });
     const std::size_t tile = tiles.empty() ? 32 : draw(tiles);
     if (around == 2) return std::min(2 * tile + 1, scope_.pairs_to + 1);
@@ -281,7 +300,7 @@ class Builder {
   void add_large() {
     const Settings standard(v_.tunables);
     for (const std::size_t n : scope_.large)
-      for (const ElementType type : v_.types) add_large_pair(n, type, standard, most_loads_per_thread);
+      for (const ElementType type : v_.types) add_large_pair(n, type, standard);
     for (const std::size_t n : scope_.large_settings)
       for (const Tunable& t : v_.tunables)
         for (const std::string& value : t.values) {
@@ -289,15 +308,15 @@ class Builder {
           settings.set(t.name, value);
           if (settings == standard) continue;
           const ElementType type = v_.types.front();
-          if (too_slow(n, type, settings, most_loads_per_thread_of_settings)) continue;
+          if (too_slow(n, settings, most_loads_per_thread_of_settings)) continue;
           add_drawn({v_.operations.front(), type, n}, settings, exact_work(type));
         }
-    for (const std::size_t n : scope_.huge) add_large_pair(n, v_.types.front(), standard, most_loads_per_thread);
+    for (const std::size_t n : scope_.huge) add_large_pair(n, v_.types.front(), standard);
   }
 
   /// Exact data for the document's operation; random data for another, if there is one and the device is fast.
-  void add_large_pair(std::size_t n, ElementType type, const Settings& settings, std::size_t most_loads) {
-    if (n > (1 << 24) && too_slow(n, type, settings, most_loads)) return;
+  void add_large_pair(std::size_t n, ElementType type, const Settings& settings) {
+    if (n > (1 << 24) && too_slow(n, settings, most_loads_per_thread)) return;
     add_drawn({v_.operations.front(), type, n}, settings, exact_work(type));
     if (device_.kind == DeviceKind::sim) return;
     const Work random = is_floating(type) ? Work{"random", "bounded", 0} : Work{"alternating", "exact", 0};
@@ -308,24 +327,24 @@ class Builder {
     return is_floating(type) ? Work{"exact", "exact", 1} : Work{"random", "exact", 0};
   }
 
-  bool too_slow(std::size_t n, ElementType type, const Settings& settings, std::size_t most_loads) {
-    return device_.kind == DeviceKind::cuda && n / shape_of(v_, type, settings, device_).most_threads > most_loads;
+  bool too_slow(std::size_t n, const Settings& settings, std::size_t most_loads) {
+    return device_.kind == DeviceKind::cuda && n / shape_of(settings).most_threads > most_loads;
   }
 
   void add_drawn(const Problem& problem, const Settings& settings, const Work& work) {
     const std::size_t offset = draw(offsets);  // one after the other: the same battery with every compiler
-    add(problem, settings, offset, work, draw(orders_of(device_.kind)));
+    add(problem, settings, offset, work, draw(orders_of(device_.kind, problem.n > scope_.pairs_to + 1)));
   }
 
-  void add(const Problem& problem, const Settings& settings, std::size_t offset, const Work& work, const Order& order) {
-    Case c{&v_, problem, settings, offset, work.dataset, 2 * seed_ + work.seed, order.name, work.check};
+  void add(const Problem& problem, const Settings& settings, std::size_t offset, const Work& work, const char* order) {
+    Case c{&v_, problem, settings, offset, work.dataset, 2 * seed_ + work.seed, order, work.check};
     // Squares of subnormals are rounded; those of the alternating data overflow.
     if (problem.operation == Operation::sum_of_squares && is_floating(problem.type)) {
       if (c.dataset == "subnormal") c.check = "bounded";
       if (c.dataset == "alternating") c.check = "special";
     }
-    // Another order, other data; an even step keeps what the seed says about signs.
-    if (c.order == "random") c.seed += 2 * order.seed;
+    // Each random order is another one, and so is its data; an even step keeps what the seed says about signs.
+    if (c.order == "random") c.seed += 2 * (random_() % 4);
     cases_.push_back(std::move(c));
   }
 
@@ -334,6 +353,7 @@ class Builder {
   const Scope scope_;
   const std::uint64_t seed_;
   std::mt19937_64 random_;
+  std::map<std::string, Shape> shapes_;  // by settings
   std::vector<Case> cases_;
 };
 

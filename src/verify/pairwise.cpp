@@ -50,7 +50,8 @@ class Uncovered {
 
 }  // namespace
 
-std::vector<std::vector<std::size_t>> pairwise(std::span<const std::size_t> levels, std::uint64_t seed) {
+std::vector<std::vector<std::size_t>> pairwise(std::span<const std::size_t> levels, std::uint64_t seed,
+                                               const std::function<double(const std::vector<std::size_t>&)>& cost) {
   const std::size_t factors = levels.size();
   if (factors == 0) return {};
   if (factors == 1) {
@@ -60,7 +61,7 @@ std::vector<std::vector<std::size_t>> pairwise(std::span<const std::size_t> leve
   }
   std::mt19937_64 random(seed);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(random() % n); };
-  constexpr int candidates = 8;
+  constexpr int candidates = 16;
 
   Uncovered uncovered(levels);
   std::vector<std::vector<std::size_t>> rows;
@@ -77,7 +78,7 @@ std::vector<std::vector<std::size_t>> pairwise(std::span<const std::size_t> leve
         }
 
     std::vector<std::size_t> best;
-    std::size_t best_gain = 0;
+    double best_worth = 0;
     for (int c = 0; c < candidates; ++c) {
       std::vector<std::size_t> order(factors);
       std::iota(order.begin(), order.end(), std::size_t{0});
@@ -105,8 +106,9 @@ std::vector<std::vector<std::size_t>> pairwise(std::span<const std::size_t> leve
         row[f] = level;
         gain += level_gain;
       }
-      if (gain > best_gain || best.empty()) {
-        best_gain = gain;
+      const double worth = static_cast<double>(gain) / (cost ? cost(row) : 1);
+      if (worth > best_worth) {
+        best_worth = worth;
         best = std::move(row);
       }
     }
