@@ -62,10 +62,10 @@ class Findings:
         ahead, level, behind = self.standing(n)
         return (f"At $n={text.power(n).strip('$')}$ the fastest hand-written kernel is {named(best)}, in "
                 f"{text.time(mine['time'])} ({text.bandwidth(mine['bytes'] / mine['time'])}) against CUB's "
-                f"{text.time(base['time'])}: {text.digits(base['time'] / mine['time'])} times CUB's speed. Of the "
-                f"{text.count(len(ahead) + len(level) + len(behind))} hand-written kernels timed on the device, "
-                f"{self._are(len(ahead))} ahead of CUB, {self._are(len(level))} level with it, their intervals "
-                f"overlapping, and {self._are(len(behind))} behind.")
+                f"{text.time(base['time'])}: {text.digits(base['time'] / mine['time'])} times CUB's speed. Of "
+                f"{text.number_of(len(ahead) + len(level) + len(behind), 'hand-written kernel', 'hand-written kernels')} "
+                f"timed on the device, {self._are(len(ahead))} ahead of CUB, {self._are(len(level))} level with it (the "
+                f"intervals overlap), and {self._are(len(behind))} behind.")
 
     @staticmethod
     def _are(number: int) -> str:
@@ -157,8 +157,8 @@ class Findings:
                (("failed", "failed"), ("wrong", "gave a wrong result"), ("impossible", "came out faster than the memory"),
                 ("timeout", "gave no result in time")) if counts.get(s, 0)]
         faults = text.listing(bad) if bad else "none failed, was wrong or came out faster than the memory"
-        return (f"Of {text.count(len(table))} points, {text.count(int(counts.get('ok', 0)))} were measured and "
-                f"{text.count(int(counts.get('refused', 0)))} refused with a reason; {faults}.")
+        return (f"The run has {text.number_of(len(table), 'point', 'points')}: {text.count(int(counts.get('ok', 0)))} "
+                f"measured, {text.count(int(counts.get('refused', 0)))} refused with a reason; {faults}.")
 
     # ---------------------------------------------------------------------------------------------------- CPU
 

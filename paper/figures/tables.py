@@ -114,7 +114,10 @@ def macros(results: Results) -> dict[str, str]:
 
 
 def floats(rows: list[str], head: str, columns: str, caption: str, label: str) -> str:
-    """The rows as full-width tables, as many as pages need; the label is the first one's."""
+    """The rows as full-width tables, as many as pages need; the label is the first one's. Without rows, a table that
+    says so, since the text refers to it."""
+    if not rows:
+        return note(ABSENT, caption, label)
     pages = [rows[i:i + ROWS_OF_A_PAGE] for i in range(0, len(rows), ROWS_OF_A_PAGE)]
     out = []
     for k, page in enumerate(pages):
@@ -123,7 +126,13 @@ def floats(rows: list[str], head: str, columns: str, caption: str, label: str) -
                               rf"\caption{{{caption}{again}}}" + (rf"\label{{{label}}}" if k == 0 else ""),
                               rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *page, r"\bottomrule",
                               r"\end{tabular}", r"\end{table*}"]))
-    return "\n".join(out) + "\n" if out else f"{ABSENT}\n"
+    return "\n".join(out) + "\n"
+
+
+def note(says: str, caption: str, label: str) -> str:
+    """A table of one sentence."""
+    return "\n".join([r"\begin{table*}[tp]", r"\centering", rf"\caption{{{caption}}}\label{{{label}}}", says,
+                      r"\end{table*}"]) + "\n"
 
 
 def in_order(variants) -> list[str]:
@@ -136,7 +145,7 @@ def times_table(results: Results) -> str:
     """Every variant and settings at three sizes, device and end to end, in microseconds and as a ratio to CUB."""
     table = results.comparison
     if table is None:
-        return f"{ABSENT}\n"
+        return note(ABSENT, "Times of all variants.", "tab:times")
     rows: dict[tuple[str, str], dict] = {}
     operations = {g: rs.own_operation(table, g, results.catalog, TYPE) for g in [*rs.DOCUMENTS, rs.YOURS]}
     for operation in ("sum", "sum_of_squares"):
@@ -228,8 +237,9 @@ def refused_table(results: Results) -> str:
     """Points that are not ok, by reason. Reasons that differ in a number only are one line."""
     table = results.comparison
     rows = table[table["status"] != "ok"] if table is not None else pd.DataFrame()
+    caption, label = "Points without a time, and why.", "tab:refused"
     if not len(rows):
-        return "No point was refused.\n" if table is not None else f"{ABSENT}\n"
+        return note("No point was refused." if table is not None else ABSENT, caption, label)
     number = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
     rows = rows.assign(kind=rows["reason"].map(lambda r: number.sub("\0", r)))
     lines = []
@@ -245,7 +255,7 @@ def refused_table(results: Results) -> str:
         lines.append(f" & {text.count(rest)} & {len(groups) - 15} further reasons & " + r"\\")
     return floats(lines, r"status & points & reason & variants \\",
                   r"lr>{\raggedright\arraybackslash}p{0.42\textwidth}>{\raggedright\arraybackslash}p{0.33\textwidth}",
-                  "Points without a time, and why.", "tab:refused")
+                  caption, label)
 
 
 def catalog_table(results: Results) -> str:

@@ -1,0 +1,107 @@
+"""The paper's text types no measured number, uses only macros that exist, and builds without a complaint."""
+
+import re
+import shutil
+import subprocess
+
+import pytest
+from conftest import SOURCE
+
+PAPER = SOURCE / "paper"
+
+# What makes a number a measurement: a unit of time, rate or size, a percentage, or a factor.
+_UNIT = (r"(?:[GMTkK]i?B(?:/s)?|[GM]Hz|(?:\\textmu(?:\{\})?|\\mu|[munµμ])?s|ms|seconds?|microseconds?|milliseconds?|"
+         r"[GMT]?FLOP/?s|cycles?|\\%|percent|per\s+cent|(?:\\times|x|times|-?fold)(?:\s+(?:faster|slower|CUB|the|as))?)")
+_GLUE = r"(?:\\,|\\;|\\ |~|\s|\$|\{\}|\\text\{|\\mathrm\{|-)*"
+_MEASUREMENT = re.compile(r"\d[\d.,]*" + _GLUE + _UNIT + r"(?![A-Za-z])")
+
+
+def without(tex: str, macro: str) -> str:
+    r"""The text with every \macro{...} taken out, braces inside respected."""
+    out, at = "", 0
+    for start in (m.start() for m in re.finditer(r"\\" + macro + r"\{", tex)):
+        if start < at:
+            continue
+        depth, end = 0, tex.index("{", start)
+        while True:
+            depth += {"{": 1, "}": -1}.get(tex[end], 0) if tex[end - 1] != "\\" else 0
+            end += 1
+            if depth == 0:
+                break
+        out, at = out + tex[at:start], end
+    return out + tex[at:]
+
+
+def typed_measurements(tex: str) -> list[str]:
+    """Measured numbers typed into the body of a LaTeX text."""
+    body = tex.split(r"\begin{document}", 1)[-1]
+    body = re.sub(r"(?<!\\)%.*", "", body)
+    return [m.group() for m in _MEASUREMENT.finditer(without(body, "documentfigure"))]
+
+
+def used_macros(tex: str) -> set[str]:
+    r"""Names like \CubLargeTime: two words or more, each with a capital."""
+    return set(re.findall(r"\\((?:[A-Z][a-z]*){2,})", re.sub(r"(?<!\\)%.*", "", tex))) - {"IfFileExists"}
+
+
+# ----------------------------------------------------------------------------------------------- the text
+
+
+def test_the_paper_types_no_measured_number():
+    assert typed_measurements((PAPER / "main.tex").read_text()) == []
+
+
+@pytest.mark.parametrize("planted", [
+    "reads 4283 GB/s", r"4.28\,TB/s", "in 250 us", r"in 3.7~\textmu{}s", r"$250\,\mathrm{ms}$", "0.25 s later",
+    r"89\,\% of the peak", "89 percent", "is 3 times faster", r"$1.24\times$", "3x faster", "2.6 cycles", "a 10-fold gain",
+    "60 MiB", r"\documentfigure{3 ms} and 4 ms"])
+def test_the_lint_finds_a_typed_measurement(planted):
+    text = (PAPER / "main.tex").read_text()
+    assert len(typed_measurements(text.replace(r"\FindingSizes", planted, 1))) == 1
+
+
+@pytest.mark.parametrize("harmless", [
+    "from 2^{10} to 2^{30} elements", r"blocks of 256 threads", r"\documentfigure{10.4 to 1.001\,ms}", "% 5 GB/s",
+    r"\documentfigure{25\,\%, {98\,\%}}", r"\CubLargeTime{}", "in 1995 several", "Section 2 shows"])
+def test_the_lint_lets_pass_what_is_no_measurement(harmless):
+    assert typed_measurements(harmless) == []
+
+
+def test_the_text_uses_only_macros_that_are_generated(generated, generated_cpu_only):
+    tex = (PAPER / "main.tex").read_text()
+    for folder in (generated, generated_cpu_only):
+        defined = set(re.findall(r"\\newcommand\{\\([A-Za-z]+)\}", (folder / "macros.tex").read_text()))
+        assert used_macros(tex) <= defined
+    assert len(used_macros(tex)) > 20
+
+
+def test_the_paper_reads_only_generated():
+    tex = (PAPER / "main.tex").read_text()
+    inputs = re.findall(r"\\(?:input|include|includegraphics)(?:\[[^]]*\])?\{([^}]*)\}", tex)
+    assert inputs and all(i.startswith("generated/") for i in inputs), inputs
+
+
+def test_every_citation_has_an_entry_and_every_entry_a_citation():
+    tex, bib = (PAPER / "main.tex").read_text(), (PAPER / "refs.bib").read_text()
+    cited = {key.strip() for keys in re.findall(r"\\cite\{([^}]*)\}", tex) for key in keys.split(",")}
+    assert cited == set(re.findall(r"^@\w+\{([^,]+),", bib, re.M))
+
+
+# ------------------------------------------------------------------------------------------------ the PDF
+
+
+@pytest.mark.skipif(shutil.which("latexmk") is None, reason="latexmk is not installed")
+@pytest.mark.parametrize("which", ["full", "CPU only"])
+def test_it_builds(which, generated, generated_cpu_only, tmp_path):
+    for name in ("main.tex", "refs.bib", "latexmkrc"):
+        shutil.copy(PAPER / name, tmp_path)
+    shutil.copytree(generated if which == "full" else generated_cpu_only, tmp_path / "generated")
+    done = subprocess.run(["latexmk", "-pdf", "-interaction=nonstopmode", "-halt-on-error", "main.tex"], cwd=tmp_path,
+                          capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]
+    log = (tmp_path / "main.log").read_text(errors="replace")
+    assert (tmp_path / "main.pdf").read_bytes().startswith(b"%PDF")
+    assert "Missing character" not in log
+    assert not re.search(r"(Citation|Reference) .* undefined", log)
+    wide = [float(w) for w in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
+    assert all(w < 3 for w in wide), wide

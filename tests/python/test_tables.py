@@ -1,0 +1,195 @@
+"""Numbers, sentences and tables are what the CSV gives, and change with it."""
+
+import re
+
+import pytest
+from conftest import GPU, MACHINE, cpu_rows, gpu_rows, row, timed, write_folder
+
+import findings
+import results as rs
+import steps
+import tables
+import text
+
+SIZES = [2**20, 2**24, 2**28]
+CUB = "cub/sum"
+
+
+def read(folder, rows, **more):
+    return rs.read_results(write_folder(folder, rows, **more))
+
+
+def beside_cub(tmp_path, times: dict[str, float], width=0.01):
+    """Device times at 2^28 f32 of some variants beside CUB's 100 us."""
+    rows = [timed(t, width=width, variant=v, n=2**28) for v, t in {CUB: 100e-6, **times}.items()]
+    return read(tmp_path / "m", rows, catalog=[{"variant": CUB}])
+
+
+# ---------------------------------------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize("value, shown", [(0.98765, "0.988"), (1, "1.00"), (9.996, "10.0"), (12.34, "12.3"),
+                                          (123.4, "123"), (999.6, "1000"), (12345.6, "12346"), (0.00509, "0.00509"),
+                                          (0, "0")])
+def test_three_digits(value, shown):
+    assert text.digits(value) == shown
+
+
+@pytest.mark.parametrize("seconds, shown", [(3.74e-6, r"3.74\,\textmu{}s"), (999.7e-6, r"1.00\,ms"), (0.25, r"250\,ms"),
+                                            (2, r"2.00\,s"), (32e-9, r"32.0\,ns")])
+def test_times_choose_their_unit(seconds, shown):
+    assert text.time(seconds) == shown
+
+
+def test_bandwidth_sizes_and_powers():
+    assert text.bandwidth(4.283e12) == r"4.28\,TB/s"
+    assert text.bandwidth(999.9e9) == r"1.00\,TB/s"
+    assert text.binary(60 * 2**20) == r"60\,MiB"
+    assert text.power(2**24) == "$2^{24}$" and text.power(10**8) == "$10^{8}$" and text.power(1000003) == r"1\,000\,003"
+    assert text.percent(0.954) == r"95\,\%"
+    assert text.runs_of_sizes([4, 8, 32], [2, 4, 8, 16, 32]) == "$2^{2}$ to $2^{3}$ and $2^{5}$"
+
+
+def test_text_is_escaped():
+    assert text.escape("a_b & 50% {x} #1 $2 ~^\\ <|>") == (
+        r"a\_b \& 50\% \{x\} \#1 \$2 \textasciitilde{}\textasciicircum{}\textbackslash{} \textless{}\textbar{}"
+        r"\textgreater{}")
+    assert text.escape("归约") == "??"
+
+
+# --------------------------------------------------------------------------------------------- findings
+
+
+@pytest.mark.parametrize("time, said", [
+    (80e-6, "1.25 times CUB's speed. Of 1 hand-written kernel timed on the device, 1 is ahead of CUB, none is level"),
+    (100.5e-6, "0.995 times CUB's speed. Of 1 hand-written kernel timed on the device, none is ahead of CUB, 1 is level"),
+    (200e-6, "0.500 times CUB's speed. Of 1 hand-written kernel timed on the device, none is ahead of CUB, none is "
+             "level with it (the intervals overlap), and 1 is behind"),
+], ids=["ahead", "level", "behind"])
+def test_the_sentence_on_cub_follows_the_data(tmp_path, time, said):
+    found = findings.Findings(beside_cub(tmp_path, {"levels/naive": time}))
+    assert said in found.at_size(2**28)
+    assert "levels/" in found.at_size(2**28) and "100\\,\\textmu{}s" in found.at_size(2**28)
+
+
+def test_each_variant_stands_by_its_fastest_settings(tmp_path):
+    rows = [timed(100e-6, variant=CUB, n=2**28)]
+    rows += [timed(t, variant="levels/naive", settings=f"finish={f}", n=2**28)
+             for t, f in ((300e-6, "relaunch"), (50e-6, "atomic"))]
+    found = findings.Findings(read(tmp_path / "m", rows))
+    ahead, level, behind = found.standing(2**28)
+    assert [s.words for s in ahead] == ["atomic"] and not level and not behind
+
+
+def test_sizes_at_which_something_is_ahead(tmp_path):
+    rows = [timed(10e-6, variant=CUB, n=n) for n in SIZES]
+    rows += [timed(t, variant="mine/x", n=n) for n, t in zip(SIZES, (5e-6, 5e-6, 20e-6))]
+    said = findings.Findings(read(tmp_path / "m", rows)).sizes()
+    assert "disjoint intervals at 2: $2^{20}$ to $2^{24}$" in said
+    rows[3:] = [timed(20e-6, variant="mine/x", n=n) for n in SIZES]
+    assert "no hand-written kernel is ahead of CUB" in findings.Findings(read(tmp_path / "m2", rows)).sizes()
+
+
+def test_device_parts_are_never_compared_as_whole_reductions(tmp_path):
+    rows = [timed(100e-6, variant=CUB, n=2**28),
+            timed(500e-6, variant="unroll/unroll8", n=2**28, timing_mode="end_to_end", device_part_median_s=1e-6)]
+    said = findings.Findings(read(tmp_path / "m", rows))
+    assert said.best(2**28) is None and said.at_size(2**28) == findings.ABSENT
+
+
+def test_faults_are_told(tmp_path):
+    rows = [timed(1e-4, variant=CUB, n=2**28), row(variant="mine/x", n=2**28, status="wrong", reason="got 1"),
+            row(variant="mine/y", n=2**28, status="refused", reason="no")]
+    said = findings.Findings(read(tmp_path / "m", rows)).status()
+    assert "The run has 3 points: 1 measured, 1 refused with a reason" in said and "1 gave a wrong result" in said
+
+
+def test_thrust_is_compared_end_to_end(tmp_path):
+    rows = [timed(10e-6, variant=CUB, n=2**28), timed(20e-6, variant=CUB, n=2**28, timing_mode="end_to_end"),
+            timed(30e-6, variant="thrust/reduce", n=2**28, timing_mode="end_to_end", settings="allocator=default")]
+    said = findings.Findings(read(tmp_path / "m", rows)).thrust()
+    assert r"30.0\,\textmu{}s against 20.0\,\textmu{}s at $2^{28}$, a ratio of 1.50" in said
+
+
+# ------------------------------------------------------------------------------------------------ steps
+
+
+def test_a_step_is_measured_at_the_documents_size_and_type(tmp_path):
+    results = read(tmp_path / "m", gpu_rows(types=("i32", "f32"), sizes=[2**20, 2**24, 2**27, 2**28]))
+    measured = steps.Measured(results)
+    by_claim = {}
+    for step in steps.STEPS:
+        by_claim.setdefault(step.claim, []).append((step, measured.gain(step, step.n)))
+    assert all(gain is not None for found in by_claim.values() for _, gain in found)
+    step, gain = by_claim["M2"][0]
+    assert gain.n == 2**27 and gain.mode == "device"  # the nearest to 10^8
+    before, after = 6e-6 + 2**29 / 3.0e12, 4.5e-6 + 2**29 / 3.1e12
+    assert gain.ratio == pytest.approx(before / after)
+    assert gain.low == pytest.approx(before * 0.99 / (after * 1.01))
+    assert by_claim["U1"][0][1].mode == "device_part"  # what the document timed
+    assert by_claim["T3"][0][1].mode == "end_to_end"   # how it finishes is the question
+    assert by_claim["T3"][0][1].ratio < 1              # by the synthetic times, the host's finish is slower
+
+
+def test_a_step_that_was_not_measured_is_missing(tmp_path):
+    results = read(tmp_path / "m", [timed(1e-5, variant=CUB, n=2**24)])
+    assert all(steps.Measured(results).gain(s, s.n) is None for s in steps.STEPS)
+    assert tables.steps_table(results).count(tables.MISSING) > len(steps.STEPS)
+    assert findings.Findings(results).steps() == findings.ABSENT
+
+
+def test_every_step_is_between_variants_that_exist():
+    assert {s.before for s in steps.STEPS} | {s.after for s in steps.STEPS} <= set(GPU)
+
+
+# ----------------------------------------------------------------------------------------------- tables
+
+
+def test_the_table_holds_every_variant_and_a_new_one(tmp_path):
+    rows = gpu_rows(types=("f32",), sizes=SIZES) + [timed(50e-6, variant="mine/new_one", n=n) for n in SIZES]
+    table = tables.times_table(read(tmp_path / "m", rows))
+    for variant in GPU:
+        assert r"\texttt{" + variant + "}" in table, variant
+    line = next(l for l in table.splitlines() if r"mine/new\_one" in l)
+    cub = 5e-6 + 2**30 / 4e12
+    assert line.split(" & ")[1:5] == ["50.0", "50.0", "50.0", text.digits(cub / 50e-6)]
+    chunked = next(l for l in table.splitlines() if "squares/chunked" in l)
+    assert chunked.split(" & ")[3] == "r" and r"$^{\ast}$" in chunked
+
+
+def test_long_tables_take_several_pages(tmp_path):
+    rows = [timed(1e-5, variant=f"mine/v{k:03}", n=2**20) for k in range(150)]
+    table = tables.times_table(read(tmp_path / "m", rows))
+    assert table.count(r"\begin{table*}") == 3 and table.count(r"\label{tab:times}") == 1
+    assert all(f"mine/v{k:03}" in table for k in range(150))
+
+
+def test_reasons_that_differ_in_a_number_are_one_line(tmp_path):
+    rows = [row(variant="mine/x", n=n, status="refused", reason=f"predicted {t} s a call")
+            for n, t in zip(SIZES, ("0.31", "1.2", "4.9e+01"))]
+    rows += [row(variant="mine/y", n=2**20, status="failed", reason="out of memory")]
+    table = tables.refused_table(read(tmp_path / "m", rows))
+    assert r"refused & 3 & predicted \ldots{} s a call & \texttt{mine/\allowbreak{}x} \\" in table
+    assert r"failed & 1 & out of memory" in table
+
+
+def test_macros_hold_the_numbers(tmp_path):
+    made = tables.macros(beside_cub(tmp_path, {"levels/naive": 200e-6}))
+    assert made["CubLargeTime"] == r"100\,\textmu{}s"
+    assert made["BestHandwrittenLargeRatio"] == "0.500"
+    assert made["BestHandwrittenLargeName"] == r"\texttt{levels/\allowbreak{}naive}"
+    assert made["CubSmallTime"] == findings.ABSENT  # not measured at that size
+    assert made["GpuPeak"] == r"5.00\,TB/s" and made["DataRevision"] == "0123456789ab"
+    assert made["HandwrittenCount"] == "1" and made["LibraryCount"] == "1" and made["PointCount"] == "2"
+
+
+def test_macros_are_the_same_names_whatever_is_there(tmp_path):
+    full = tables.macros(read(tmp_path / "a", gpu_rows(types=("f32",), sizes=SIZES),
+                              cpu=cpu_rows(types=("f32",), sizes=SIZES)))
+    few = tables.macros(beside_cub(tmp_path / "b", {}))
+    none = tables.macros(read(tmp_path / "c", None, cpu=cpu_rows(types=("f32",), sizes=SIZES),
+                              machine={**MACHINE, "gpu": None}))
+    assert set(full) == set(few) == set(none)
+    assert all(re.fullmatch("[A-Za-z]+", name) for name in full), "TeX's macro names are letters"
+    assert findings.ABSENT not in full.values(), [k for k, v in full.items() if v == findings.ABSENT]
+    assert none["GpuName"] == findings.ABSENT and "fastest sum" in none["FindingCpu"]
