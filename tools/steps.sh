@@ -108,14 +108,10 @@ test_packages=(
 paper_packages=(
   "latexmk: command -v latexmk"
   "texlive-latex-base: command -v pdflatex"
-  "texlive-latex-recommended: tex booktabs.sty"
-  "texlive-latex-extra: tex siunitx.sty || tex cleveref.sty"
-  "texlive-fonts-recommended: tex ptmr8r.tfm"
-  "texlive-pictures: tex tikz.sty"
-  "texlive-science: tex siunitx.sty"
-  "texlive-plain-generic: tex iftex.sty"
-  "lmodern: tex lmodern.sty"
-  "cm-super-minimal: tex type1ec.sty"
+  "texlive-latex-recommended: tex booktabs.sty && tex microtype.sty"
+  "texlive-latex-extra: tex enumitem.sty"
+  "texlive-fonts-recommended: tex ptmr8t.tfm"
+  "lmodern: tex ec-lmtt10.tfm"
 )
 header() { [[ -e /usr/include/$1 || -e /usr/local/include/$1 ]]; }
 tex() { command -v kpsewhich >/dev/null && [[ -n $(kpsewhich "$1") ]]; }
