@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <functional>
 
 #include "core/error.h"
@@ -160,7 +161,7 @@ TEST(MeasureCsv, NumbersReadBackExactly) {
   for (const double d : {0.1, 1.0 / 3, 4.096e-6, 123456789.123456789, 5e-324}) {
     row.time_median_s = d;
     const Cells cells = row.cells();
-    EXPECT_EQ(std::stod(cells[std::find(columns().begin(), columns().end(), "time_median_s") - columns().begin()]), d);
+    EXPECT_EQ(std::strtod(cells[std::find(columns().begin(), columns().end(), "time_median_s") - columns().begin()].c_str(), nullptr), d);
   }
 }
 

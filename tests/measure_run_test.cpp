@@ -269,7 +269,9 @@ TEST(MeasureRun, WhatCannotBeMeasuredIsARowWithItsReason) {
     return v;
   }();
   std::vector<Point> points;
-  for (const Variant* v : {&good, &nothing, &once, &tail, &broken, &declining, &late, &other_type}) points.push_back(point(*v, 100));
+  for (const Variant* v : std::initializer_list<const Variant*>{&good, &nothing, &once, &tail, &broken, &declining, &late,
+                                                                &other_type})
+    points.push_back(point(*v, 100));
   Heard heard;
   const auto report = run_session(session(folder, points, constant(1e-5)), heard);
   std::map<std::string, const Row*> row;

@@ -116,7 +116,9 @@ TEST(MeasureStatistics, CoverageHoldsForEveryLawAndCount) {
       const double share = covered / double(trials);
       EXPECT_GE(share, 0.95 - slack) << law.name << " n=" << n;
       // Not merely wide: no more than the order statistics' own step above what was asked for.
-      if (law.name != "constant" && n >= 15) EXPECT_LE(share, 0.98) << law.name << " n=" << n;
+      if (law.name != "constant" && n >= 15) {
+        EXPECT_LE(share, 0.98) << law.name << " n=" << n;
+      }
     }
 }
 

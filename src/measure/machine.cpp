@@ -69,7 +69,10 @@ Json known_number(T value) {
 template <class T>
 std::string joined(const std::vector<T>& all) {
   std::string out;
-  for (const T& one : all) out += (out.empty() ? "" : ";") + std::string(name(one));
+  for (const T& one : all) {
+    if (!out.empty()) out += ';';
+    out += name(one);
+  }
   return out;
 }
 
