@@ -210,7 +210,7 @@ Variant variant(std::string id, std::string title, std::string cites, std::strin
           .operations = {Operation::sum, Operation::sum_of_squares},
           .types = {ElementType::i32, ElementType::f32, ElementType::f64},
           .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
-                       Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "24", "67"}, "auto")},
+                       Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto")},
           .document_n = 100000000};
 }
 

@@ -201,7 +201,7 @@ Variant variant(std::string id, std::string title, std::string cites, std::strin
           .operations = {Operation::sum, Operation::sum_of_squares},
           .types = {ElementType::i32, ElementType::f32, ElementType::f64},
           .tunables = {Tunable::powers_of_two("block", smallest_block, 1024, 256),
-                       Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "3", "64"}, "auto"),
+                       Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto"),
                        Tunable::choice("finish", {"second-launch", "host"}, "second-launch")}};
 }
 
