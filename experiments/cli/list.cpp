@@ -9,6 +9,7 @@
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "measure/csv.h"
+#include "measure/machine.h"
 
 namespace reductio::cli {
 namespace {
@@ -42,13 +43,13 @@ void print_variants(const std::vector<const Variant*>& chosen, const Options& op
     return;
   }
   if (options.csv) {
-    fmt::print("{}", csv_record({"variant", "title", "cites", "operations", "element_types", "devices", "result",
-                                 "consumes_input", "determinism", "document_n", "settings"}));
-    for (const Variant* v : chosen)
-      fmt::print("{}", csv_record({v->id, v->title, v->cites, names(v->operations, ";"), names(v->types, ";"),
-                                   names(devices_of(*v), ";"), std::string(name(v->result)),
-                                   v->consumes_input ? "yes" : "no", std::string(name(v->determinism)),
-                                   v->document_n ? std::to_string(v->document_n) : "", v->settings().str()}));
+    // The records of catalog.csv, as it lies beside results.
+    const auto catalog = parse_csv(catalog_csv()).records;
+    const auto column = std::find(catalog[0].begin(), catalog[0].end(), "variant") - catalog[0].begin();
+    for (const Cells& record : catalog)
+      if (&record == &catalog[0] ||
+          std::any_of(chosen.begin(), chosen.end(), [&](auto* v) { return v->id == record[column]; }))
+        fmt::print("{}", csv_record(record));
     return;
   }
   Table table({"variant", "operations", "types", "devices", "from", "settings (default)"});
