@@ -36,11 +36,11 @@ struct Fiber;
 
 enum class Waiting : std::uint8_t { no, block_barrier, block_barrier_or, grid_barrier, warp, poll };
 
+/// Half a cache line: every switch touches two of these.
 struct Thread {
-  Fiber* fiber = nullptr;       ///< null before its first step and after its last
-  std::uintptr_t polled = 0;    ///< the address of its last acquire load
-  Site site;                    ///< where it waits
-  Waiting waiting = Waiting::no;
+  void* context = nullptr;  ///< its place on its stack while it waits
+  Fiber* fiber = nullptr;   ///< null before its first step and after its last
+  Site site;                ///< where it waits, or last waited
 };
 
 /// One warp's lanes and the warp operation they are in.
@@ -79,6 +79,8 @@ struct BlockState : Block {
   std::uint32_t runnable_words = 0;  ///< bit w: runnable[w] is not 0
   std::array<std::uint64_t, max_threads_per_block / 64> runnable{};
   std::vector<Thread> thread;
+  std::array<Waiting, max_threads_per_block> waiting{};  ///< what for; apart from Thread, to be cleared at one stroke
+  std::vector<std::uintptr_t> polled;                    ///< by thread: the address of its last acquire load
   std::vector<Warp> warps;
   std::vector<std::uint64_t> shared_storage;
   std::vector<Record> record_storage;

@@ -3,21 +3,21 @@
 // Each thread that ever waits is a fiber: a stack and a saved place on it. A fiber is a loop that runs one thread after
 // another, so a thread that never waits costs no switch: the next one starts on the stack that it leaves behind.
 
-#include <boost/context/detail/fcontext.hpp>
-
-#include <cxxabi.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <exception>
 #include <system_error>
+#include <utility>
 
+#include "device/sim_context.h"
 #include "device/sim_internal.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -36,7 +36,10 @@ namespace reductio::sim {
 Index threadIdx{0, 0, 0}, blockIdx{0, 0, 0}, blockDim{1, 1, 1}, gridDim{1, 1, 1};
 Block* running = nullptr;
 
-namespace ctx = boost::context::detail;
+/// On the way of every switch: in the caller's frame, since each further frame is one more cache line of each of
+/// thousands of stacks. What is rare is kept out of line for the same reason.
+#define REDUCTIO_HOT [[gnu::always_inline]] inline
+#define REDUCTIO_RARE [[gnu::noinline]]
 
 namespace {
 
@@ -45,7 +48,7 @@ constexpr std::size_t stack_bytes = 128 * 1024;  // instrumented frames are seve
 #else
 constexpr std::size_t stack_bytes = 32 * 1024;
 #endif
-constexpr std::size_t guard_bytes = 64 * 1024;  // below each stack: large enough that one frame does not step over it
+constexpr std::size_t guard_bytes = 60 * 1024;  // below each stack: large enough that one frame does not step over it
 
 /// Polls in a row by all threads together, none of which saw a new value or address, before the wait is called endless.
 /// Per resident thread: in the random order each must have had its turn.
@@ -53,10 +56,15 @@ constexpr std::uint64_t fruitless_polls_limit = 1000, fruitless_polls_limit_per_
 /// Switches in a row without any thread ending. Minutes on a real GPU's scale of work, seconds here.
 constexpr std::uint64_t steps_limit = std::uint64_t{1} << 28;
 
+/// The random order chooses this many threads ahead while at least so many others are ready, few enough to make no
+/// difference to what can happen.
+constexpr std::size_t lookahead = 8, lookahead_from = 256;
+
 }  // namespace
 
+/// A stack, and the loop on it while no thread has it.
 struct Fiber {
-  ctx::fcontext_t context = nullptr;
+  void* context = nullptr;
   std::byte* stack = nullptr;  ///< its lowest usable byte
   std::size_t size = 0;
   void* asan_stack = nullptr;
@@ -98,6 +106,12 @@ class Permutation {
   unsigned bits_;
 };
 
+std::string hex(std::uint32_t mask) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%08x", mask);
+  return text;
+}
+
 std::uint64_t mixed(std::uint64_t x) {  // splitmix64
   x += 0x9E3779B97F4A7C15u;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -132,27 +146,33 @@ class Scheduler {
   bool explain_overflow(std::uintptr_t address) const;
 
  private:
-  static void fiber_main(ctx::transfer_t);
+  static void fiber_main();
   void loop();
   Fiber* make_fiber();
   Fiber* idle_fiber();
-  void switch_to(Fiber*);
-  static void arrived(ctx::transfer_t);
+  void switch_to(void** save, Fiber* to, void* context);
+  void arrived();
 
   void start_block();
   void end_block(BlockState&);
   Next finish();
   Next pick();
+  Next pick_random();
   Next nothing_runnable();
   void set_current(Next);
-  void go_on(Next);
+  void go_on(void** save, Next);
   void suspend();
   void fail(std::exception_ptr);
   void unwind_all();
 
+  void complete_block_barrier(BlockState&, Site);
+  [[noreturn]] void fail_outside();
+  [[noreturn]] void fail_mask(unsigned mask, Site);
+  void check_meeting(BlockState&, Warp&, unsigned warp, std::uint32_t mask, WarpOperation, Site);
+  BlockState* oldest_runnable();
   void make_runnable(BlockState&, unsigned thread);
   void make_all_runnable(BlockState&);
-  std::string check_warp(BlockState&, Warp&, unsigned warp, std::uint32_t mask, Site);
+  void check_warp(BlockState&, Warp&, unsigned warp, std::uint32_t mask, Site);
   Fault fault(FaultKind, std::size_t block, Site, std::vector<unsigned> threads, const std::string& what) const;
   std::string describe(const BlockState&) const;
   void fail_barrier(BlockState&, FaultKind, const std::string& what);
@@ -179,11 +199,13 @@ class Scheduler {
   std::vector<BlockState*> resident_;             // oldest first: the order of preference
   std::vector<unsigned> free_slots_;
   std::vector<std::uint32_t> ready_;              // random order only: slot << 16 | thread
+  std::array<Next, lookahead> ahead_;             // random order only, a ring: those who come next
+  std::size_t first_ahead_ = 0, n_ahead_ = 0;
   std::vector<std::pair<BlockState*, unsigned>> parked_;  // polled in vain; not looked at until nothing else runs
   std::size_t at_grid_barrier_ = 0;
   Site grid_barrier_site_;
   bool grid_barrier_divergent_ = false;
-  std::uint64_t steps_ = 0, last_end_ = 0, fruitless_polls_ = 0, fruitless_limit_ = 0;
+  std::uint64_t steps_ = 0, last_step_ = 0, fruitless_polls_ = 0, fruitless_limit_ = 0;
   bool cancelling_ = false;
   std::exception_ptr failure_;
 
@@ -193,11 +215,14 @@ class Scheduler {
   Fiber* previous_ = nullptr;
 };
 
-Scheduler& scheduler() {
-  // Never destroyed: stacks may be on it until the very end.
-  static Scheduler* const s = new Scheduler;
-  return *s;
+/// Made at first use and never destroyed: stacks may be on it until the very end.
+Scheduler* the_scheduler = nullptr;
+
+Scheduler& made_scheduler() {
+  if (!the_scheduler) the_scheduler = new Scheduler;
+  return *the_scheduler;
 }
+REDUCTIO_HOT Scheduler& scheduler() { return *the_scheduler; }
 
 // ---------------------------------------------------------------------------------------------------- fibers
 
@@ -242,7 +267,7 @@ Fiber* Scheduler::make_fiber() {
   f.stack = static_cast<std::byte*>(p) + guard_bytes;
   // Tops at different offsets in their pages, or all stacks would compete for the same few cache sets.
   f.size = stack_bytes - (fibers_.size() * 448 % 4096 & ~std::size_t{63});
-  f.context = ctx::make_fcontext(f.stack + f.size, f.size, &Scheduler::fiber_main);
+  f.context = make_context(f.stack, f.size, &Scheduler::fiber_main);
   return &f;
 }
 
@@ -253,33 +278,31 @@ Fiber* Scheduler::idle_fiber() {
   return f;
 }
 
-void Scheduler::switch_to(Fiber* to) {
-  Fiber* const self = fiber_;
-  previous_ = self;
-  fiber_ = to;
+REDUCTIO_HOT void Scheduler::switch_to(void** save, Fiber* to, void* context) {
 #ifdef REDUCTIO_ASAN
-  __sanitizer_start_switch_fiber(&self->asan_stack, to->stack, to->size);
+  previous_ = fiber_;
+  __sanitizer_start_switch_fiber(&fiber_->asan_stack, to->stack, to->size);
 #endif
-  arrived(ctx::jump_fcontext(to->context, nullptr));
+  fiber_ = to;
+  switch_context(save, context);
+  arrived();
 }
 
-/// On the stack that was switched to: keeps the place that was left.
-void Scheduler::arrived(ctx::transfer_t from) {
-  Scheduler& s = scheduler();
-  s.previous_->context = from.fctx;
+/// On the stack that was switched to.
+REDUCTIO_HOT void Scheduler::arrived() {
 #ifdef REDUCTIO_ASAN
   const void* bottom = nullptr;
   std::size_t size = 0;
-  __sanitizer_finish_switch_fiber(s.fiber_->asan_stack, &bottom, &size);
-  if (s.previous_ == &s.main_) {
-    s.main_.stack = static_cast<std::byte*>(const_cast<void*>(bottom));
-    s.main_.size = size;
+  __sanitizer_finish_switch_fiber(fiber_->asan_stack, &bottom, &size);
+  if (previous_ == &main_) {
+    main_.stack = static_cast<std::byte*>(const_cast<void*>(bottom));
+    main_.size = size;
   }
 #endif
 }
 
-void Scheduler::fiber_main(ctx::transfer_t from) {
-  arrived(from);
+void Scheduler::fiber_main() {
+  scheduler().arrived();
   scheduler().loop();
 }
 
@@ -299,12 +322,12 @@ void Scheduler::loop() {
       set_current(next);
     } else {
       idle_.push_back(self);
-      go_on(next);
+      go_on(&self->context, next);
     }
   }
 }
 
-void Scheduler::set_current(Next n) {
+REDUCTIO_HOT void Scheduler::set_current(Next n) {
   ++steps_;
   if (block_ != n.block) {
     block_ = n.block;
@@ -314,20 +337,27 @@ void Scheduler::set_current(Next n) {
   threadIdx.x = n.thread;
 }
 
-/// Leaves this stack for `next`; returns when somebody chooses this fiber again.
-void Scheduler::go_on(Next next) {
-  if (!next.block) return switch_to(&main_);
+/// Leaves this stack for `next`, keeping the place in `save`; returns when somebody chooses it again.
+REDUCTIO_HOT void Scheduler::go_on(void** save, Next next) {
+  if (!next.block) [[unlikely]] {
+    block_ = nullptr;
+    return switch_to(save, &main_, main_.context);
+  }
   Thread& t = next.block->thread[next.thread];
-  if (!t.fiber) t.fiber = idle_fiber();
+  if (!t.fiber) [[unlikely]] {
+    t.fiber = idle_fiber();
+    t.context = t.fiber->context;
+  }
   set_current(next);
-  if (t.fiber != fiber_) switch_to(t.fiber);
+  if (t.fiber != fiber_) switch_to(save, t.fiber, t.context);
 }
 
 /// The running thread waits: what for has been noted.
-void Scheduler::suspend() {
-  if (steps_ - last_end_ > steps_limit) fail_stuck();
-  go_on(failure_ ? Next{} : pick());
-  if (cancelling_) throw Unwind{};
+REDUCTIO_HOT void Scheduler::suspend() {
+  Thread& self = block_->thread[threadIdx.x];
+  if (steps_ > last_step_) [[unlikely]] fail_stuck();
+  go_on(&self.context, failure_ ? Next{} : pick());
+  if (cancelling_) [[unlikely]] throw Unwind{};
 }
 
 // ---------------------------------------------------------------------------------------------------- blocks
@@ -354,7 +384,10 @@ void Scheduler::start_block() {
   b.exited = b.arrived = 0;
   b.divergent = b.any = b.any_result = false;
   b.last_barrier = {};
-  if (b.thread.size() < b.threads) b.thread.resize(b.threads);
+  if (b.thread.size() < b.threads) {
+    b.thread.resize(b.threads);
+    b.polled.resize(b.threads);
+  }
   const unsigned n_warps = (b.threads + warp_size - 1) / warp_size;
   if (b.warps.size() < n_warps) b.warps.resize(n_warps);
   for (unsigned w = 0; w < n_warps; ++w) {
@@ -385,7 +418,7 @@ void Scheduler::end_block(BlockState& b) {
   if (started_ < shape_.grid) start_block();
 }
 
-void Scheduler::make_runnable(BlockState& b, unsigned t) {
+REDUCTIO_HOT void Scheduler::make_runnable(BlockState& b, unsigned t) {
   if (order_now_ == Order::random) {
     ready_.push_back(b.slot << 16 | t);
   } else {
@@ -395,7 +428,7 @@ void Scheduler::make_runnable(BlockState& b, unsigned t) {
 }
 
 void Scheduler::make_all_runnable(BlockState& b) {
-  for (unsigned t = 0; t < b.threads; ++t) b.thread[t].waiting = Waiting::no;
+  std::fill_n(b.waiting.begin(), b.threads, Waiting::no);
   if (order_now_ == Order::random) {
     for (unsigned t = 0; t < b.threads; ++t) ready_.push_back(b.slot << 16 | t);
     return;
@@ -406,21 +439,17 @@ void Scheduler::make_all_runnable(BlockState& b) {
   b.runnable_words = (1u << n_words) - 1;
 }
 
-Next Scheduler::pick() {
-  if (order_now_ == Order::random) {
-    if (ready_.empty()) return nothing_runnable();
-    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
-    const std::size_t i = ((random_ >> 32) * ready_.size()) >> 32;
-    const std::uint32_t chosen = ready_[i];
-    ready_[i] = ready_.back();
-    ready_.pop_back();
-    return {slots_[chosen >> 16].get(), chosen & 0xffff};
-  }
+REDUCTIO_RARE BlockState* Scheduler::oldest_runnable() {
+  const auto it = std::find_if(resident_.begin(), resident_.end(), [](BlockState* r) { return r->runnable_words != 0; });
+  return it == resident_.end() ? nullptr : *it;
+}
+
+REDUCTIO_HOT Next Scheduler::pick() {
+  if (order_now_ == Order::random) return pick_random();
   BlockState* b = block_;
-  if (!b || !b->runnable_words) {
-    const auto it = std::find_if(resident_.begin(), resident_.end(), [](BlockState* r) { return r->runnable_words != 0; });
-    if (it == resident_.end()) return nothing_runnable();
-    b = *it;
+  if (!b || !b->runnable_words) [[unlikely]] {
+    b = oldest_runnable();
+    if (!b) return nothing_runnable();
   }
   const bool up = order_now_ == Order::forward;
   const unsigned w = up ? std::countr_zero(b->runnable_words) : 31 - std::countl_zero(b->runnable_words);
@@ -428,14 +457,50 @@ Next Scheduler::pick() {
   const unsigned bit = up ? std::countr_zero(word) : 63 - std::countl_zero(word);
   word &= ~(std::uint64_t{1} << bit);
   if (!word) b->runnable_words &= ~(1u << w);
-  return {b, w * 64 + bit};
+  const unsigned t = w * 64 + bit, soon = up ? t + 2 : t - 2;
+  if (soon < b->threads) {
+    const auto* const stack = static_cast<const std::byte*>(b->thread[soon].context);
+    for (int line = 0; line < 3; ++line) __builtin_prefetch(stack + line * 64);
+  }
+  return {b, t};
+}
+
+/// Among thousands of threads the next one's stack is in no cache, so a few are chosen ahead and fetched meanwhile.
+REDUCTIO_RARE Next Scheduler::pick_random() {
+  const auto draw = [this] {
+    random_ = random_ * 6364136223846793005u + 1442695040888963407u;
+    const std::size_t i = ((random_ >> 32) * ready_.size()) >> 32;
+    const std::uint32_t chosen = ready_[i];
+    ready_[i] = ready_.back();
+    ready_.pop_back();
+    return Next{slots_[chosen >> 16].get(), chosen & 0xffff};
+  };
+  Next next;
+  if (n_ahead_ > 0) {
+    next = ahead_[first_ahead_++ % lookahead];
+    --n_ahead_;
+  } else if (!ready_.empty()) {
+    next = draw();
+  } else {
+    return nothing_runnable();
+  }
+  while (n_ahead_ < lookahead && ready_.size() >= lookahead_from) {
+    const Next n = ahead_[(first_ahead_ + n_ahead_++) % lookahead] = draw();
+    __builtin_prefetch(&n.block->thread[n.thread]);
+  }
+  if (n_ahead_ > lookahead / 2) {
+    const Next n = ahead_[(first_ahead_ + lookahead / 2) % lookahead];
+    const auto* const stack = static_cast<const std::byte*>(n.block->thread[n.thread].context);
+    for (int line = 0; line < 4; ++line) __builtin_prefetch(stack + line * 64);
+  }
+  return next;
 }
 
 /// Everybody waits. Those who poll may look again; if nobody does, the grid is done or stuck.
-Next Scheduler::nothing_runnable() {
+REDUCTIO_RARE Next Scheduler::nothing_runnable() {
   if (!parked_.empty()) {
     for (auto [b, t] : parked_) {
-      b->thread[t].waiting = Waiting::no;
+      b->waiting[t] = Waiting::no;
       make_runnable(*b, t);
     }
     parked_.clear();
@@ -451,11 +516,11 @@ Next Scheduler::finish() {
   BlockState& b = *block_;
   const unsigned t = threadIdx.x;
   b.thread[t].fiber = nullptr;
-  b.thread[t].polled = 0;
-  b.thread[t].waiting = Waiting::no;
+  b.polled[t] = 0;
+  b.waiting[t] = Waiting::no;
   if (cancelling_) return {};
   ++b.exited;
-  last_end_ = steps_;
+  last_step_ = steps_ + steps_limit;
   fruitless_polls_ = 0;
   Warp& warp = b.warps[t / warp_size];
   warp.exited |= 1u << t % warp_size;
@@ -467,8 +532,9 @@ Next Scheduler::finish() {
   for (std::uint32_t left = warp.waiting; left;) {
     const unsigned l = std::countr_zero(left);
     left &= ~warp.lanes[l].mask & ~(1u << l);
-    if (warp.lanes[l].mask >> t % warp_size & 1) {
-      check_warp(b, warp, t / warp_size, warp.lanes[l].mask, b.thread[t / warp_size * warp_size + l].site);
+    const std::uint32_t mask = warp.lanes[l].mask;
+    if ((mask >> t % warp_size & 1) && (mask & ~(warp.waiting | warp.exited)) == 0) {
+      check_warp(b, warp, t / warp_size, mask, b.thread[t / warp_size * warp_size + l].site);
       if (failure_) return {};
     }
   }
@@ -486,44 +552,49 @@ bool same(const Site& a, const Site& b) {
 }
 
 bool Scheduler::block_barrier(bool predicate, bool with_predicate, Site site) {
-  if (!running) throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "a barrier outside a kernel");
+  if (!running) [[unlikely]] fail_outside();
   BlockState& b = *block_;
-  Thread& t = b.thread[threadIdx.x];
-  t.site = site;
-  t.waiting = with_predicate ? Waiting::block_barrier_or : Waiting::block_barrier;
+  const Waiting kind = with_predicate ? Waiting::block_barrier_or : Waiting::block_barrier;
+  b.thread[threadIdx.x].site = site;
+  b.waiting[threadIdx.x] = kind;
   if (b.arrived++ == 0) {
     b.barrier = site;
-    b.barrier_kind = t.waiting;
-  } else if (t.waiting != b.barrier_kind || !same(site, b.barrier)) {
-    b.divergent = true;
+    b.barrier_kind = kind;
+  } else if (kind != b.barrier_kind || site.line != b.barrier.line || site.file != b.barrier.file) [[unlikely]] {
+    // The same file may have two addresses.
+    b.divergent |= kind != b.barrier_kind || !same(site, b.barrier);
   }
   b.any |= predicate;
   fruitless_polls_ = 0;
-  if (b.arrived + b.exited == b.threads) {
-    if (b.exited) {
-      fail_barrier(b, FaultKind::unfinished_barrier, "a barrier that not all threads of the block reach");
-    } else if (b.divergent) {
-      fail_barrier(b, FaultKind::divergent_barrier, "threads of the block wait at different barriers");
-    } else {
-      b.arrived = 0;
-      b.any_result = b.any;
-      b.any = false;
-      b.last_barrier = site;
-      b.barrier_tick = ++b.tick;
-      make_all_runnable(b);
-    }
-  }
+  if (b.arrived + b.exited == b.threads) complete_block_barrier(b, site);
   suspend();
   return b.any_result;
 }
 
+REDUCTIO_RARE void Scheduler::complete_block_barrier(BlockState& b, Site site) {
+  if (b.exited)
+    return fail_barrier(b, FaultKind::unfinished_barrier, "a barrier that not all threads of the block reach");
+  if (b.divergent)
+    return fail_barrier(b, FaultKind::divergent_barrier, "threads of the block wait at different barriers");
+  b.arrived = 0;
+  b.any_result = b.any;
+  b.any = false;
+  b.last_barrier = site;
+  b.barrier_tick = ++b.tick;
+  make_all_runnable(b);
+}
+
+REDUCTIO_RARE void Scheduler::fail_outside() {
+  throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "a barrier or warp operation outside a kernel");
+}
+
 void Scheduler::grid_barrier(Site site) {
-  if (!running) throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "a barrier outside a kernel");
+  if (!running) fail_outside();
   if (!shape_.cooperative)
     stop(FaultKind::unfinished_barrier, site, "grid_sync() in a launch that is not cooperative; use launch_cooperative", {});
   BlockState& b = *block_;
   b.thread[threadIdx.x].site = site;
-  b.thread[threadIdx.x].waiting = Waiting::grid_barrier;
+  b.waiting[threadIdx.x] = Waiting::grid_barrier;
   fruitless_polls_ = 0;
   if (at_grid_barrier_++ == 0) {
     grid_barrier_site_ = site;
@@ -551,17 +622,15 @@ void Scheduler::grid_barrier(Site site) {
   suspend();
 }
 
-/// If every lane of `mask` is here or gone: completes the operation, or fails. Lanes that wait have the same mask.
-std::string Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask, Site site) {
-  if (mask & ~(warp.waiting | warp.exited)) return {};
+/// Every lane of `mask` is here or gone: completes the operation, or fails. Those who wait have this mask.
+REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask, Site site) {
   if (mask & warp.exited) {
     std::vector<unsigned> waiting;
     for (unsigned l = 0; l < warp_size; ++l)
       if (mask & warp.waiting & 1u << l) waiting.push_back(w * warp_size + l);
-    fail(std::make_exception_ptr(
-        fault(FaultKind::unfinished_barrier, b.index, site, waiting,
-              "a warp operation names lanes that have already returned: " + describe(b))));
-    return {};
+    fail(std::make_exception_ptr(fault(FaultKind::unfinished_barrier, b.index, site, waiting,
+                                       "a warp operation names lanes that have returned: " + describe(b))));
+    return;
   }
   std::uint64_t total = 0;
   const WarpOperation operation = warp.lanes[std::countr_zero(mask)].operation;
@@ -574,45 +643,51 @@ std::string Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, std::ui
       lane.result = mask >> lane.source & 1 ? warp.lanes[lane.source].bits : ~std::uint64_t{0};
     else
       lane.result = static_cast<std::uint32_t>(total);
-    b.thread[w * warp_size + l].waiting = Waiting::no;
+    b.waiting[w * warp_size + l] = Waiting::no;
     make_runnable(b, w * warp_size + l);
   }
   warp.waiting &= ~mask;
   warp.order(mask, ++b.tick);
-  return {};
+}
+
+/// Lanes that wait already must agree with one that comes, where the two name a lane in common.
+REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask,
+                                            WarpOperation operation, Site site) {
+  for (std::uint32_t left = warp.waiting; left;) {
+    const unsigned l = std::countr_zero(left);
+    const Warp::Lane& other = warp.lanes[l];
+    left &= ~other.mask & ~(1u << l);  // those of one mask agree among themselves
+    if ((other.mask & mask) == 0 || (other.mask == mask && other.operation == operation)) continue;
+    static constexpr const char* names[] = {"__syncwarp", "a shuffle", "__reduce_add_sync"};
+    const auto call = [](WarpOperation o, std::uint32_t m, const Site& at) {
+      return std::string(names[static_cast<int>(o)]) + " with mask " + hex(m) + " at " + to_string(at);
+    };
+    const unsigned t = w * warp_size + l;
+    stop(FaultKind::warp_mask, site,
+         "calls " + call(operation, mask, site) + " while thread " + std::to_string(t) + " of its warp waits in " +
+             call(other.operation, other.mask, b.thread[t].site),
+         {});
+  }
+}
+
+REDUCTIO_RARE void Scheduler::fail_mask(unsigned mask, Site site) {
+  stop(FaultKind::warp_mask, site,
+       "lane " + std::to_string(threadIdx.x % warp_size) + " is not in the mask " + hex(mask) + " it passes", {});
 }
 
 std::uint64_t Scheduler::warp_operation(WarpOperation operation, unsigned mask, std::uint64_t bits, unsigned source,
                                         Site site) {
-  if (!running) throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "a warp operation outside a kernel");
+  if (!running) [[unlikely]] fail_outside();
   BlockState& b = *block_;
   const unsigned t = threadIdx.x, w = t / warp_size, me = t % warp_size;
   Warp& warp = b.warps[w];
-  const auto hex = [](std::uint32_t m) {
-    char text[16];
-    std::snprintf(text, sizeof text, "0x%08x", m);
-    return std::string(text);
-  };
-  if (!(mask >> me & 1))
-    stop(FaultKind::warp_mask, site, "lane " + std::to_string(me) + " is not in the mask " + hex(mask) + " it passes", {});
+  if (!(mask >> me & 1)) [[unlikely]] fail_mask(mask, site);
   mask &= warp.existing;  // lanes that a block of this size does not have are as good as absent, as in CUDA
-
-  // Lanes that wait here already must agree, as soon as one of the two names the other.
-  for (std::uint32_t left = warp.waiting; left;) {
-    const unsigned l = std::countr_zero(left);
-    const Warp::Lane& other = warp.lanes[l];
-    left &= ~other.mask & ~(1u << l);
-    const bool meet = (other.mask & mask) != 0;
-    if (meet && (other.mask != mask || other.operation != operation)) {
-      static constexpr const char* names[] = {"__syncwarp", "a shuffle", "__reduce_add_sync"};
-      const auto call = [&](WarpOperation o, std::uint32_t m, const Site& at) {
-        return std::string(names[static_cast<int>(o)]) + " with mask " + hex(m) + " at " + to_string(at);
-      };
-      stop(FaultKind::warp_mask, site,
-           "calls " + call(operation, mask, site) + " while thread " + std::to_string(w * warp_size + l) + " of its warp waits in " +
-               call(other.operation, other.mask, b.thread[w * warp_size + l].site),
-           {});
-    }
+  if (warp.waiting) {
+    const Warp::Lane& first = warp.lanes[std::countr_zero(warp.waiting)];
+    // All who wait are in the first one's mask, in the usual case that this one has too.
+    if (first.mask != mask || first.operation != operation || (warp.waiting & ~mask)) [[unlikely]]
+      check_meeting(b, warp, w, mask, operation, site);
   }
   Warp::Lane& lane = warp.lanes[me];
   lane.mask = mask;
@@ -620,9 +695,9 @@ std::uint64_t Scheduler::warp_operation(WarpOperation operation, unsigned mask, 
   lane.source = static_cast<std::uint8_t>(source);
   lane.bits = bits;
   b.thread[t].site = site;
-  b.thread[t].waiting = Waiting::warp;
+  b.waiting[t] = Waiting::warp;
   warp.waiting |= 1u << me;
-  check_warp(b, warp, w, mask, site);
+  if ((mask & ~(warp.waiting | warp.exited)) == 0) check_warp(b, warp, w, mask, site);
   suspend();
   return lane.result;
 }
@@ -631,8 +706,8 @@ void Scheduler::poll(std::uintptr_t address, Site site) {
   if (!running) return;  // the access itself will say so
   BlockState& b = *block_;
   const unsigned t = threadIdx.x;
-  const bool again = b.thread[t].polled == address;
-  b.thread[t].polled = address;
+  const bool again = b.polled[t] == address;
+  b.polled[t] = address;
   b.thread[t].site = site;
   if (again) {
     ++fruitless_polls_;
@@ -643,12 +718,12 @@ void Scheduler::poll(std::uintptr_t address, Site site) {
   if (failure_) {
     suspend();
   } else if (order_now_ == Order::random) {
-    if (again) b.thread[t].waiting = Waiting::poll;
+    if (again) b.waiting[t] = Waiting::poll;
     make_runnable(b, t);
     suspend();
-    b.thread[t].waiting = Waiting::no;
+    b.waiting[t] = Waiting::no;
   } else if (again) {
-    b.thread[t].waiting = Waiting::poll;
+    b.waiting[t] = Waiting::poll;
     parked_.emplace_back(&b, t);
     suspend();
   }
@@ -664,7 +739,7 @@ void Scheduler::stop(FaultKind kind, Site site, const std::string& what, std::ve
   if (threads.empty()) threads.push_back(threadIdx.x);
   if (cancelling_) std::terminate();  // a destructor that runs device code while its thread is unwound
   fail(std::make_exception_ptr(fault(kind, block_->index, site, std::move(threads), what)));
-  go_on(Next{});
+  go_on(&block_->thread[threadIdx.x].context, Next{});
   throw Unwind{};
 }
 
@@ -688,10 +763,10 @@ std::string Scheduler::describe(const BlockState& b) const {
     const Thread& thread = b.thread[t];
     const bool gone = b.warps[t / warp_size].exited >> t % warp_size & 1;
     const auto it = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
-      return g.gone == gone && g.waiting == thread.waiting && (thread.waiting == Waiting::no || same(g.site, thread.site));
+      return g.gone == gone && g.waiting == b.waiting[t] && (b.waiting[t] == Waiting::no || same(g.site, thread.site));
     });
     if (it != groups.end()) it->threads.push_back(t);
-    else groups.push_back({thread.waiting, thread.site, gone, {t}});
+    else groups.push_back({b.waiting[t], thread.site, gone, {t}});
   }
   std::string text;
   for (const Group& g : groups) {
@@ -714,7 +789,7 @@ std::string Scheduler::describe(const BlockState& b) const {
 void Scheduler::fail_barrier(BlockState& b, FaultKind kind, const std::string& what) {
   std::vector<unsigned> waiting;
   for (unsigned t = 0; t < b.threads; ++t)
-    if (b.thread[t].waiting != Waiting::no) waiting.push_back(t);
+    if (b.waiting[t] != Waiting::no) waiting.push_back(t);
   fail(std::make_exception_ptr(fault(kind, b.index, b.barrier, std::move(waiting), what + ": " + describe(b))));
 }
 
@@ -726,8 +801,8 @@ void Scheduler::fail_stuck() {
   for (const BlockState* b : resident_) {
     bool waits = false, block_polls = false;
     for (unsigned t = 0; t < b->threads; ++t) {
-      waits |= b->thread[t].waiting != Waiting::no;
-      block_polls |= b->thread[t].waiting == Waiting::poll || (b == block_ && t == threadIdx.x && b->thread[t].polled);
+      waits |= b->waiting[t] != Waiting::no;
+      block_polls |= b->waiting[t] == Waiting::poll || (b == block_ && t == threadIdx.x && b->polled[t]);
     }
     if (!waits && !block_polls) continue;
     // A block that polls says more than one that waits for its own threads to come back from polling.
@@ -740,9 +815,9 @@ void Scheduler::fail_stuck() {
   std::vector<unsigned> waiting;
   Site site;
   for (unsigned t = 0; t < shown->threads; ++t) {
-    const bool self = shown == block_ && t == threadIdx.x && polls && shown->thread[t].polled;
-    if (shown->thread[t].waiting == Waiting::no && !self) continue;
-    if (!polls || self || shown->thread[t].waiting == Waiting::poll) {
+    const bool self = shown == block_ && t == threadIdx.x && polls && shown->polled[t];
+    if (shown->waiting[t] == Waiting::no && !self) continue;
+    if (!polls || self || shown->waiting[t] == Waiting::poll) {
       if (!site.line) site = shown->thread[t].site;
       waiting.push_back(t);
     }
@@ -762,10 +837,10 @@ void Scheduler::unwind_all() {
   cancelling_ = true;
   for (BlockState* b : resident_) {
     for (unsigned t = 0; t < b->threads; ++t) {
-      b->thread[t].waiting = Waiting::no;
+      b->waiting[t] = Waiting::no;
       if (!b->thread[t].fiber) continue;
       set_current({b, t});
-      switch_to(b->thread[t].fiber);
+      switch_to(&main_.context, b->thread[t].fiber, b->thread[t].context);
     }
     b->runnable = {};
     b->runnable_words = 0;
@@ -809,11 +884,12 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
   resident_limit_ = resident_blocks(shape);
   resident_.clear();
   ready_.clear();
+  n_ahead_ = 0;
   parked_.clear();
   free_slots_.clear();
   for (std::size_t i = slots_.size(); i-- > 0;) free_slots_.push_back(static_cast<unsigned>(i));
   at_grid_barrier_ = 0;
-  last_end_ = steps_;
+  last_step_ = steps_ + steps_limit;
   fruitless_polls_ = 0;
   fruitless_limit_ =
       fruitless_polls_limit + fruitless_polls_limit_per_thread * std::min(resident_limit_, shape.grid) * shape.block;
@@ -824,7 +900,7 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
 
   while (started_ < std::min(shape.grid, resident_limit_)) start_block();
   fiber_ = &main_;
-  go_on(pick());
+  go_on(&main_.context, pick());
   if (failure_) unwind_all();
   block_ = nullptr;
   running = nullptr;
@@ -882,11 +958,11 @@ void stop_here(FaultKind kind, Site site, const std::string& what, std::vector<u
 
 void set_schedule(Order order, std::uint64_t seed) {
   const DeviceLock lock;
-  scheduler().set_schedule(order, seed);
+  made_scheduler().set_schedule(order, seed);
 }
 
 void run_grid(const Shape& shape, const std::function<void()>& thread, const std::string& kernel) {
-  scheduler().run(shape, thread, kernel);
+  made_scheduler().run(shape, thread, kernel);
 }
 
 void check_launch(const Shape& s, const std::string& kernel) {
