@@ -474,9 +474,10 @@ def cpu(results: Results, element_type: str):
     axes.set_title("against n, host loops at their best level", loc="left", pad=4)
     figure.legend(handles, labels, ncols=per_line, loc="upper left",
                   bbox_to_anchor=(left / style.TEXT_WIDTH, (foot - ticks) / total))
-    figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total, f"{where}: {element_type}, {rs.MODE_LABELS['end_to_end']}{caches}",
-                va="top", fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
+    figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total,
+                f"{where}: {element_type}, {rs.MODE_LABELS['end_to_end']}{caches}", va="top",
+                fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     figure.text(left / style.TEXT_WIDTH, 0.04 / total,
-                f"Bars and marks: medians; thin lines: 95 % confidence intervals. {not_drawn(cpu_series(results, element_type))}",
-                va="bottom")
+                "Bars and marks: medians; thin lines: 95 % confidence intervals. "
+                + not_drawn(cpu_series(results, element_type)), va="bottom")
     return figure

@@ -60,12 +60,12 @@ class Findings:
             return ABSENT
         mine, base = best.at(n), self.cub.at(n)
         ahead, level, behind = self.standing(n)
+        standing = text.number_of(len(ahead) + len(level) + len(behind), "hand-written kernel", "hand-written kernels")
         return (f"At $n={text.power(n).strip('$')}$ the fastest hand-written kernel is {named(best)}, in "
                 f"{text.time(mine['time'])} ({text.bandwidth(mine['bytes'] / mine['time'])}) against CUB's "
                 f"{text.time(base['time'])}: {text.digits(base['time'] / mine['time'])} times CUB's speed. Of "
-                f"{text.number_of(len(ahead) + len(level) + len(behind), 'hand-written kernel', 'hand-written kernels')} "
-                f"timed on the device, {self._are(len(ahead))} ahead of CUB, {self._are(len(level))} level with it (the "
-                f"intervals overlap), and {self._are(len(behind))} behind.")
+                f"{standing} timed on the device, {self._are(len(ahead))} ahead of CUB, {self._are(len(level))} level "
+                f"with it (the intervals overlap), and {self._are(len(behind))} behind.")
 
     @staticmethod
     def _are(number: int) -> str:
@@ -82,10 +82,10 @@ class Findings:
         if not ahead:
             return over + "no hand-written kernel is ahead of CUB with disjoint intervals."
         most = max(ahead, key=lambda n: self.cub.at(n)["time"] / self.best(n).at(n)["time"])
-        best = self.best(most)
+        best, times = self.best(most), (self.best(most).at(most)["time"], self.cub.at(most)["time"])
         return (over + f"some hand-written kernel is ahead of CUB with disjoint intervals at {len(ahead)}: "
                 f"{text.runs_of_sizes(ahead, measured)}. The widest lead is that of {named(best)} at "
-                f"{text.power(most)}, {text.time(best.at(most)['time'])} against {text.time(self.cub.at(most)['time'])}.")
+                f"{text.power(most)}, {text.time(times[0])} against {text.time(times[1])}.")
 
     def peak(self) -> str:
         if self.cub is None:
@@ -96,8 +96,8 @@ class Findings:
         share = f", {text.percent(point['bytes'] / point['time'] / peak)} of the paper peak" if peak else ""
         ceiling = ""
         if not math.isnan(point["share"]):
-            ceiling = (f". A kernel that only reads the same elements takes {text.digits(point['share'])} of CUB's time "
-                       f"there")
+            ceiling = (f". A kernel that only reads the same elements takes {text.digits(point['share'])} of CUB's "
+                       f"time there")
         return f"At {text.power(point['n'])}, the largest size, CUB reads {reached}{share}{ceiling}."
 
     # --------------------------------------------------------------------------------------------- end to end
@@ -140,8 +140,8 @@ class Findings:
         if not gains:
             return ABSENT
         faster = [g for g in gains if g.ratio > 1]
-        return (f"Of the {len(STEPS)} steps in the table, {len(gains)} were measured at the document's own size. In "
-                f"{len(faster)} of them the later kernel has the shorter median, in "
+        return (f"Of the {len(STEPS)} steps in the table, {len(gains)} were measured at or near the document's own size. "
+                f"In {len(faster)} of them the later kernel has the shorter median, in "
                 f"{sum(1 for g in faster if g.certain)} with disjoint intervals; in "
                 f"{sum(1 for g in gains if g.ratio < 1 and g.certain)} the earlier one is faster with disjoint "
                 f"intervals. Device parts carry no interval and are in neither of the last two counts.")
@@ -153,9 +153,9 @@ class Findings:
         if table is None:
             return ABSENT
         counts = table["status"].value_counts()
-        bad = [f"{text.count(int(counts[s]))} {w}" for s, w in
-               (("failed", "failed"), ("wrong", "gave a wrong result"), ("impossible", "came out faster than the memory"),
-                ("timeout", "gave no result in time")) if counts.get(s, 0)]
+        words = {"failed": "failed", "wrong": "gave a wrong result", "impossible": "came out faster than the memory",
+                 "timeout": "gave no result in time"}
+        bad = [f"{text.count(int(counts[s]))} {w}" for s, w in words.items() if counts.get(s, 0)]
         faults = text.listing(bad) if bad else "none failed, was wrong or came out faster than the memory"
         return (f"The run has {text.number_of(len(table), 'point', 'points')}: {text.count(int(counts.get('ok', 0)))} "
                 f"measured, {text.count(int(counts.get('refused', 0)))} refused with a reason; {faults}.")
@@ -176,8 +176,9 @@ class Findings:
         best = max(series, key=lambda s: rate[s.variant, s.settings])
         level = figures.optimisation_of(best.settings)
         how = f" at {text.escape(level[1])}" if level else f" ({text.escape(best.words)})" if best.words else ""
-        out = (f"On the CPU ({text.escape(str(self.results.cpu_machine.get('cpu.model', default='model unknown')))}) the fastest sum at "
-               f"{text.power(n)} is {text.code(best.variant)}{how}, {text.bandwidth(rate[best.variant, best.settings])}.")
+        model = text.escape(str(self.results.cpu_machine.get("cpu.model", default="model unknown")))
+        out = (f"On the CPU ({model}) the fastest sum at {text.power(n)} is {text.code(best.variant)}{how}, "
+               f"{text.bandwidth(rate[best.variant, best.settings])}.")
         loops = {(s.variant, lv[1]): rate[s.variant, s.settings] for s in series
                  if (lv := figures.optimisation_of(s.settings))}
         levels = sorted({lv for v, lv in loops if v == "host/plain"})

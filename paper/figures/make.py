@@ -58,7 +58,8 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
         figure = draw(results, *arguments) if table is not None else None
         if figure is None:
             where = cpu_folder if cpu_folder is not None and name.startswith("cpu-") else results_folder
-            lacking = "such points" if table is not None else ("cpu.csv" if name.startswith("cpu-") else "comparison.csv")
+            source = "cpu.csv" if name.startswith("cpu-") else "comparison.csv"
+            lacking = "such points" if table is not None else source
             print(f"  {name}: not drawn, {shown(where)} has no {lacking}")
             continue
         written += style.save(figure, out, name)

@@ -103,8 +103,8 @@ def macros(results: Results) -> dict[str, str]:
              "FindingSpread": said.spread(), "FindingSteps": said.steps(), "FindingStatus": said.status(),
              "FindingCpu": said.cpu()}
 
-    names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest", "SamplesMost",
-             "SmallestN", "LargestN", "TimerTick", "LaunchFloor"]
+    names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest",
+             "SamplesMost", "SmallestN", "LargestN", "TimerTick", "LaunchFloor"]
     names += [f"Cub{s}{q}" for s in SIZES for q in ("Time", "Bandwidth")]
     names += [f"BestHandwritten{s}{q}" for s in SIZES for q in ("Name", "Time", "Bandwidth", "Ratio")]
     return dict.fromkeys(names, ABSENT) | made
@@ -184,15 +184,16 @@ def times_table(results: Results) -> str:
             s: Series = row["name"]
             squares = r" $x^2$" if s.operation == "sum_of_squares" else ""
             name = text.code(variant).replace(r"\allowbreak{}", "") + (f" {text.escape(s.words)}" if s.words else "")
-            lines.append(" & ".join([name + squares, *cells(row.get("device")), *cells(row.get("end_to_end"))]) + r" \\")
+            times = [*cells(row.get("device")), *cells(row.get("end_to_end"))]
+            lines.append(" & ".join([name + squares, *times]) + r" \\")
     heads = " & ".join(text.power(n) for n in SIZES.values())
     head = (r" & \multicolumn{4}{c}{device (\textmu{}s)} & \multicolumn{4}{c}{end to end (\textmu{}s)} \\"
             "\n" r"\cmidrule(lr){2-5}\cmidrule(lr){6-9}" "\n"
             rf"variant & {heads} & vs CUB & {heads} & vs CUB \\")
     caption = (rf"Median times of all variants for {TYPE}. ``vs CUB'' is CUB's time over the variant's, at "
-               rf"{text.power(SIZES['Large'])}, of the same operation and timing. $^{{\ast}}$: device part only, the host's "
-               r"additions are not in it. $x^2$: sum of squares. r: refused, f: failed, w: wrong, i: impossible, "
-               r"t: no result in time, ---: not measured.")
+               rf"{text.power(SIZES['Large'])}, of the same operation and timing. $^{{\ast}}$: device part only, the "
+               r"host's additions are not in it. $x^2$: sum of squares. r: refused, f: failed, w: wrong, i: "
+               r"impossible, t: no result in time, ---: not measured.")
     return floats(lines, head, "l" + "r" * 8, caption, "tab:times")
 
 
@@ -226,10 +227,10 @@ def steps_table(results: Results) -> str:
             *gain_cells(own), gain_cells(large)[1]]) + r" \\")
     head = (r" & document & before & after & type & timed & its figure & $n$ & gain, own $n$ & "
             rf"gain, {text.power(LARGE)} \\")
-    caption = (r"The documents' steps, from one kernel to the next: time before over time after, so that more than 1 is a "
-               r"gain. ``Its figure'' is the document's own, on its own hardware. $n$ is the measured size nearest to the "
-               r"document's own. In brackets the widest ratio that the two 95\,\% intervals allow; device parts carry "
-               r"none.")
+    caption = (r"The documents' steps, from one kernel to the next: time before over time after, so that more than 1 "
+               r"is a gain. ``Its figure'' is the document's own, on its own hardware. $n$ is the measured size nearest "
+               r"to the document's own. In brackets the widest ratio that the two 95\,\% intervals allow; device parts "
+               r"carry none.")
     return floats(lines, head, "lllllllrll", caption, "tab:steps")
 
 
@@ -275,8 +276,8 @@ def catalog_table(results: Results) -> str:
     wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
     return floats(lines, r"variant & inside a thread & inside a block & between blocks & $n$ \\",
                   "l" + wide % "0.22" + wide % "0.28" + wide % "0.16" + "r",
-                  "The hand-written variants, by what they do at the three levels of a reduction; $n$ is the document's "
-                  "own size.", "tab:catalog")
+                  "The hand-written variants, by what they do at the three levels of a reduction; $n$ is the "
+                  "document's own size.", "tab:catalog")
 
 
 def write(results: Results, out: Path) -> list[Path]:

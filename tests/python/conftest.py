@@ -137,12 +137,12 @@ def cpu_rows(types=("f32", "i32", "f64"), sizes=SIZES[:17]) -> list[dict]:
 
 
 def catalog_rows(gpu=GPU) -> list[dict]:
-    rows = [dict(schema_version=1, variant=v, title=v.split("/")[-1].replace("-", " "), cites=f"{v.split('/')[0]}, somewhere",
-                 thread="grid stride", block="tree & stride halves", grid="atomic_add", document_n=spec[5] or "",
-                 devices="cuda", element_types="i32;f32;f64", operations=";".join(spec[0]), tunables="")
+    rows = [dict(schema_version=1, variant=v, title=v.split("/")[-1].replace("-", " "), cites="page 1",
+                 thread="grid stride", block="tree & stride halves", grid="atomic_add", devices="cuda",
+                 operations=";".join(spec[0]), element_types="i32;f32;f64", document_n=spec[5] or "")
             for v, spec in gpu.items()]
-    rows += [dict(schema_version=1, variant=v, title=v, cites="", thread="one load", block="", grid="", document_n="", devices="cpu",
-                  element_types="f32", operations="sum", tunables="") for v in CPU]
+    rows += [dict(schema_version=1, variant=v, title=v, cites="", thread="one load", block="", grid="", devices="cpu",
+                  operations="sum", element_types="f32", document_n="") for v in CPU]
     return sorted(rows, key=lambda r: r["variant"])
 
 

@@ -173,8 +173,9 @@ def test_bars_mark_device_parts(drawn):
 def test_peak_l2_and_the_documents_own_size_are_marked(drawn):
     figure = drawn["throughput", "device"]
     axes = axes_of(figure, "throughput:unroll")
-    horizontal = [l.get_ydata()[0] for l in axes.get_lines() if len(set(l.get_ydata())) == 1 and len(l.get_ydata()) == 2]
-    vertical = [l.get_xdata()[0] for l in axes.get_lines() if len(set(l.get_xdata())) == 1 and len(l.get_xdata()) == 2]
+    straight = [l for l in axes.get_lines() if len(l.get_xdata()) == 2]
+    horizontal = [l.get_ydata()[0] for l in straight if len(set(l.get_ydata())) == 1]
+    vertical = [l.get_xdata()[0] for l in straight if len(set(l.get_xdata())) == 1]
     assert 5000 in horizontal
     assert 50 * 2**20 / 4 in vertical and 2**24 in vertical
     assert {"paper peak, 5.00 TB/s", "n that fills L2, 50 MiB", "document's own n"} <= {

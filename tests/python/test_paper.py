@@ -11,7 +11,7 @@ PAPER = SOURCE / "paper"
 
 # What makes a number a measurement: a unit of time, rate or size, a percentage, or a factor.
 _UNIT = (r"(?:[GMTkK]i?B(?:/s)?|[GM]Hz|(?:\\textmu(?:\{\})?|\\mu|[munµμ])?s|ms|seconds?|microseconds?|milliseconds?|"
-         r"[GMT]?FLOP/?s|cycles?|\\%|percent|per\s+cent|(?:\\times|x|times|-?fold)(?:\s+(?:faster|slower|CUB|the|as))?)")
+         r"[GMT]?FLOP/?s|cycles?|\\%|percent|per\s+cent|\\times|x|times|-?fold)")
 _GLUE = r"(?:\\,|\\;|\\ |~|\s|\$|\{\}|\\text\{|\\mathrm\{|-)*"
 _MEASUREMENT = re.compile(r"\d[\d.,]*" + _GLUE + _UNIT + r"(?![A-Za-z])")
 
@@ -53,8 +53,8 @@ def test_the_paper_types_no_measured_number():
 
 @pytest.mark.parametrize("planted", [
     "reads 4283 GB/s", r"4.28\,TB/s", "in 250 us", r"in 3.7~\textmu{}s", r"$250\,\mathrm{ms}$", "0.25 s later",
-    r"89\,\% of the peak", "89 percent", "is 3 times faster", r"$1.24\times$", "3x faster", "2.6 cycles", "a 10-fold gain",
-    "60 MiB", r"\documentfigure{3 ms} and 4 ms"])
+    r"89\,\% of the peak", "89 percent", "is 3 times faster", r"$1.24\times$", "3x faster", "2.6 cycles",
+    "a 10-fold gain", "60 MiB", r"\documentfigure{3 ms} and 4 ms"])
 def test_the_lint_finds_a_typed_measurement(planted):
     text = (PAPER / "main.tex").read_text()
     assert len(typed_measurements(text.replace(r"\FindingSizes", planted, 1))) == 1

@@ -121,10 +121,9 @@ def test_peak_is_read_or_computed():
 
 
 def test_a_point_measured_again_counts_once_with_its_last_row(folder):
-    write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [timed(1.0, variant="cub/sum", settings="count=32", n=2**20)])
+    again = timed(1.0, variant="cub/sum", settings="count=32", n=2**20)
+    write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [again])
     table = rs.read_points(folder / "comparison.csv")
-    cub, = rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")[-1:]
-    assert cub.variant == "twopass/warp-unrolled"
     cub, = [s for s in rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")
             if s.variant == "cub/sum"]
     assert cub.at(2**20)["time"] == 1.0

@@ -62,7 +62,8 @@ def test_text_is_escaped():
 
 @pytest.mark.parametrize("time, said", [
     (80e-6, "1.25 times CUB's speed. Of 1 hand-written kernel timed on the device, 1 is ahead of CUB, none is level"),
-    (100.5e-6, "0.995 times CUB's speed. Of 1 hand-written kernel timed on the device, none is ahead of CUB, 1 is level"),
+    (100.5e-6, "0.995 times CUB's speed. Of 1 hand-written kernel timed on the device, none is ahead of CUB, 1 is "
+               "level with it"),
     (200e-6, "0.500 times CUB's speed. Of 1 hand-written kernel timed on the device, none is ahead of CUB, none is "
              "level with it (the intervals overlap), and 1 is behind"),
 ], ids=["ahead", "level", "behind"])
