@@ -195,7 +195,7 @@ fingerprint() {
     programs "$1"
     cat "$venv/.requirements"
     nvidia-smi -L 2>/dev/null
-    echo "$2 ${REDUCTIO_TIER:-}"
+    echo "$2"
   } | sha256sum | cut -d' ' -f1
 }
 
