@@ -41,6 +41,14 @@ def test_the_columns_are_those_of_the_program():
     assert f"schema_version = {rs.SCHEMA_VERSION};" in header
 
 
+def test_the_catalog_has_the_columns_that_figures_and_tables_read():
+    source = (SOURCE / "src" / "measure" / "machine.cpp").read_text()
+    header = source[source.index("std::string catalog_csv()"):]
+    header = header[:header.index("})")]
+    for column in ("variant", "thread", "block", "grid", "operations", "document_n"):
+        assert f'"{column}"' in header, column
+
+
 def test_reads_numbers_and_leaves_missing_ones_empty(folder):
     table = rs.read_points(folder / "comparison.csv")
     assert len(table) == len(gpu_rows(**FEW))
