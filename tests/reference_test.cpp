@@ -283,6 +283,33 @@ TEST(CheckResult, nan_and_infinity_pass_only_where_they_belong) {
   EXPECT_FALSE(check_of(3.0f, want({f_inf, 1}), 1000).ok);
 }
 
+TEST(CheckResult, long_chains_over_terms_of_one_sign_may_lose_up_to_half) {
+  // 2^24 partial sums added by f32 atomics: each is rounded to the large running sum's last place, the same way.
+  const std::size_t n = std::size_t{1} << 28;
+  const auto tile = make_tile("random", ElementType::f32, n, 1);
+  const Reference squares = reference(Operation::sum_of_squares, ElementType::f32, tile, n);
+  EXPECT_TRUE(check_of(static_cast<float>(squares.value * 0.97), squares, n / 16, Operation::sum_of_squares).ok);
+  EXPECT_FALSE(check_of(static_cast<float>(squares.value * 0.49), squares, n / 16, Operation::sum_of_squares).ok);
+  // Shorter chains have a proven bound, which 3 % is beyond.
+  EXPECT_FALSE(check_of(static_cast<float>(squares.value * 0.97), squares, n / 4096, Operation::sum_of_squares).ok);
+}
+
+TEST(CheckResult, subnormals_may_be_flushed_only_where_the_plan_says_so) {
+  const auto tile = make_tile("subnormal", ElementType::f32, 100, 1);
+  const Reference want = reference(Operation::sum, ElementType::f32, tile, 100);
+  ASSERT_GT(want.value, 0);
+  const float nothing = 0, least_normal = std::numeric_limits<float>::min();
+  EXPECT_FALSE(check_result(&nothing, want, 10, Operation::sum).ok);
+  EXPECT_TRUE(check_result(&nothing, want, 10, Operation::sum, true).ok);
+  const float too_much = 100 * least_normal;
+  EXPECT_FALSE(check_result(&too_much, want, 10, Operation::sum, true).ok);
+  // The room is for subnormals: whole numbers must still match.
+  const auto ones = make_tile("exact", ElementType::f32, 100, 1);
+  const Reference whole = reference(Operation::sum, ElementType::f32, ones, 100);
+  const float off = static_cast<float>(whole.value) + 1;
+  EXPECT_FALSE(check_result(&off, whole, 1000, Operation::sum, true).ok);
+}
+
 TEST(CheckResult, chains_too_long_for_a_worst_case_bound_pass_nothing_idle) {
   // A sequential f32 sum of 2^28 elements: gamma_h is infinite.
   const std::size_t n = std::size_t{1} << 28;

@@ -32,9 +32,10 @@ Reference reference(Operation, ElementType, std::span<const std::byte> tile, std
 ///               exact result is, so data must not overflow on the way to a finite result (no dataset here does)
 ///   floats      bit for bit where `exact_in_any_order` (but for the sign of zero); else within gamma_h * sum|x|, h being
 ///               the longest chain of roundings. From h*u = 1/2 on (2^23 additions in f32) gamma_h is no bound at all:
-///               there 8*sqrt(h)*u * sum|x|, which independent rounding errors do not exceed; a sequential f32 sum that
-///               stagnates fails it, rightly. A result of exactly zero must be justified by cancellation, so that
-///               a buffer that was only zeroed does not pass
+///               there 8*sqrt(h)*u * sum|x|, which independent rounding errors do not exceed. They are not independent
+///               where nearly all terms have one sign, because a large running sum rounds all small terms the same way:
+///               there half of the sum. A sequential f32 sum that stagnates fails both, rightly. A result of exactly
+///               zero must be justified by cancellation, so that a buffer that was only zeroed does not pass
 struct Check {
   bool ok = false;
   double value = 0;        ///< the result as a number
@@ -43,6 +44,7 @@ struct Check {
   double error_bound = 0;  ///< gamma_h * sum|x| with h additions on the longest chain; 0 where bits must match (integers, exact data)
   std::string why;         ///< "got X, want Y (error E, bound B)", empty if ok
 };
-Check check_result(const void* result, const Reference&, std::size_t longest_chain, Operation);
+Check check_result(const void* result, const Reference&, std::size_t longest_chain, Operation,
+                   bool flushes_subnormals = false);
 
 }  // namespace reductio

@@ -38,6 +38,9 @@ struct PlanInfo {
   /// Where this plan's calls leave their result. A setting may decide it ("finish=host"), so whoever runs a plan
   /// asks the plan; Variant::result only says what the default settings give.
   Result result = Result::on_device;
+  /// Some of the additions take subnormal numbers, and give subnormal results, as zero: f32 atomics on a GPU's global
+  /// memory do (PTX, atom.add.f32). The error bound then has room for it.
+  bool flushes_subnormals = false;
 };
 
 /// Readings of the device's own clock, taken by the kernel itself. Cycles of the SM clock: on current GPUs each

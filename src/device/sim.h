@@ -25,12 +25,14 @@
 
 // Everything standard comes before the macros below.
 #include <bit>
+#include <cmath>
 #include <compare>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -217,18 +219,19 @@ class GlobalPtr : public PointerArithmetic<GlobalPtr<T>, T> {
 
   value_type read() const {
     if constexpr (std::is_const_v<T>)
-      sim::on_const_read(view_, this->at_, sizeof(T));
+      sim::on_const_read<sizeof(T)>(view_, this->at_);
     else
-      sim::on_global(sim::Access::read, view_, this->at_, sizeof(T));
+      sim::on_global<sim::Access::read, sizeof(T)>(view_, this->at_);
     return *raw();
   }
   void write(value_type v) const {
-    sim::on_global(sim::Access::write, view_, this->at_, sizeof(T));
+    sim::on_global<sim::Access::write, sizeof(T)>(view_, this->at_);
     *raw() = v;
   }
   /// Checks an atomic access; the caller then reads and writes this.
-  value_type* atomic(sim::Access kind) const {
-    sim::on_global(kind, view_, this->at_, sizeof(T));
+  template <sim::Access kind>
+  value_type* atomic() const {
+    sim::on_global<kind, sizeof(T)>(view_, this->at_);
     return const_cast<value_type*>(raw());
   }
 
@@ -252,13 +255,12 @@ class SharedPtr : public PointerArithmetic<SharedPtr<T>, T> {
 
   std::uint64_t address() const { return this->at_; }
 
-  value_type read() const { return *raw(sim::Access::read); }
-  void write(value_type v) const { *raw(sim::Access::write) = v; }
-  value_type* atomic(sim::Access kind) const { return raw(kind); }
-
- private:
-  value_type* raw(sim::Access kind) const {
-    return reinterpret_cast<value_type*>(sim::on_shared(kind, this->at_, sizeof(T)));
+  value_type read() const { return *atomic<sim::Access::read>(); }
+  void write(value_type v) const { *atomic<sim::Access::write>() = v; }
+  /// Checks an access, which the caller then makes.
+  template <sim::Access kind>
+  value_type* atomic() const {
+    return reinterpret_cast<value_type*>(sim::on_shared<kind, sizeof(T)>(this->at_));
   }
 };
 
@@ -322,6 +324,11 @@ inline int __reduce_add_sync(unsigned mask, int value, const char* file = __buil
 
 inline void __threadfence() { sim::give_way(); }
 
+/// Zero, with its sign, in place of a subnormal number.
+inline float flush_subnormal(float x) {
+  return std::fabs(x) < std::numeric_limits<float>::min() ? std::copysign(0.0f, x) : x;
+}
+
 /// The types that CUDA's atomicAdd takes among those used here.
 template <class T>
 concept AtomicAddable = std::same_as<T, int> || std::same_as<T, unsigned> || std::same_as<T, unsigned long long> ||
@@ -333,10 +340,13 @@ T atomicAdd(Pointer<T> p, std::type_identity_t<T> value, const char* file = __bu
   // Adding nothing is how one polls by atomics.
   if (value == T{0}) sim::poll(p.address(), {file, line});
   else sim::give_way();
-  T* const word = p.atomic(sim::Access::atomic_update);
+  T* const word = p.template atomic<sim::Access::atomic_update>();
   const T before = *word;
   if constexpr (std::same_as<T, int>)
     *word = static_cast<int>(static_cast<unsigned>(before) + static_cast<unsigned>(value));
+  else if constexpr (std::same_as<T, float> && std::same_as<Pointer<T>, GlobalPtr<T>>)
+    // PTX: atom.add.f32 on global memory takes and gives subnormal numbers as zero; on shared memory it does not.
+    *word = flush_subnormal(flush_subnormal(before) + flush_subnormal(value));
   else
     *word = before + value;
   if (value != T{0}) sim::note_progress();
@@ -346,7 +356,7 @@ T atomicAdd(Pointer<T> p, std::type_identity_t<T> value, const char* file = __bu
 template <template <class> class Pointer>
 unsigned atomicInc(Pointer<unsigned> p, unsigned limit) {
   sim::give_way();
-  unsigned* const word = p.atomic(sim::Access::atomic_update);
+  unsigned* const word = p.template atomic<sim::Access::atomic_update>();
   const unsigned before = *word;
   *word = before >= limit ? 0 : before + 1;
   sim::note_progress();
@@ -356,13 +366,13 @@ unsigned atomicInc(Pointer<unsigned> p, unsigned limit) {
 template <class T>
 T load_acquire(GlobalPtr<T> p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   sim::poll(p.address(), {file, line});
-  return *p.atomic(sim::Access::atomic_read);
+  return *p.template atomic<sim::Access::atomic_read>();
 }
 
 template <class T>
 void store_release(GlobalPtr<T> p, T value) {
   sim::give_way();
-  *p.atomic(sim::Access::atomic_store) = value;
+  *p.template atomic<sim::Access::atomic_store>() = value;
   sim::note_progress();
 }
 

@@ -237,6 +237,7 @@ std::unique_ptr<Plan> prepare_atomic(const Problem& p, PlanInfo info, unsigned t
     const std::size_t n = p.n, grid = info.grid_blocks;
     const unsigned block = info.block_threads;
     info.longest_chain += grid;
+    info.flushes_subnormals = p.type == ElementType::f32;  // as the GPU's f32 atomics do, whatever the compiler's flags
     return plan_of(info, [=](void* in, void* out, Stream stream) {
       zero(global<T>(out, 1), 1, stream);
       start(Types<T, Load, Atomic>{}, Launch{grid, block, block * sizeof(T), stream}, global<const T>(in, n),

@@ -216,47 +216,58 @@ class Sampler::Group {
     }
     if (!verify(m)) return;
     m.call_s = std::max(sample.seconds.value_or(m.call_s), sample.device_part_s.value_or(0));
-    s_.history_.note(*m.point, m.call_s);
     // What was predicted was too little, or nothing could be.
-    if (!rules().full && m.call_s > rules().limit_s)
+    if (!rules().full && m.call_s > rules().limit_s) {
+      s_.history_.note(*m.point, m.call_s);
       return m.settle(Status::refused, fmt::format("a call takes {:.2g} s, over this experiment's limit of {:g} s; "
                                                    "--full runs it", m.call_s, rules().limit_s));
+    }
     m.samples = samples_for(rules(), m.call_s, sample.cost_s);
   }
 
-  /// The predicted time of a call, where it is over the limit. Predicted from the next smaller size that was measured;
-  /// where there is none, small parts of the input are run, each eight times the last, until one says enough.
+  /// The predicted time of a call, where it is over the limit. Predicted from the largest smaller size that was measured,
+  /// scaled linearly. That is too much where the size lies far below and launching decides its time, so before a point
+  /// is refused, parts of its input are run, at most eight times the last and none predicted over the limit.
   std::optional<double> predicted_over_limit(Member& m) {
     if (rules().full) return std::nullopt;
     const std::size_t n = m.point->problem.n;
-    const auto over = [&](History::Measured known, std::size_t at) { return scale_linearly(known, at) > rules().limit_s; };
+    const std::size_t first_part = s_.timer_.keeps_time() ? std::size_t{1} << 20 : std::size_t{1} << 12;
     auto known = s_.history_.largest_below(*m.point);
-    if (known && known->n * 8 >= n)
-      return over(*known, n) ? std::optional(scale_linearly(*known, n)) : std::nullopt;
-    std::size_t rung = known ? known->n * 8 : (s_.timer_.keeps_time() ? std::size_t{1} << 20 : std::size_t{1} << 12);
-    for (; rung < n; rung *= 8) {
-      if (known && over(*known, rung)) return scale_linearly(*known, n);
-      Point part = *m.point;
-      part.problem.n = rung;
-      if (!refusal(*part.variant, part.device, part.problem, part.settings).empty()) break;
-      Member probe{};
-      probe.point = &part;
-      make_plan_for(probe);
-      const Call c = call(probe, 0);
-      double seconds = s_.timer_.run(c);
-      // The first call of all loads the kernels, which takes long.
-      if (!known || over({rung, seconds}, std::min(n, rung * 8))) seconds = std::min(seconds, s_.timer_.run(c));
-      known = History::Measured{rung, seconds};
-      s_.history_.note(part, seconds);
+    if (known && known->n < std::min(first_part, std::size_t{1024})) known.reset();
+    if (!known && n <= first_part) return std::nullopt;
+    if (!known) known = time_of_part(*m.point, first_part, true);
+    const auto over = [&](std::size_t at) { return scale_linearly(*known, at) > rules().limit_s; };
+    while (known && (over(n) || n > 8 * known->n)) {
+      std::size_t part = 0;
+      for (const std::size_t factor : {8, 4, 2})
+        if (!part && known->n * factor < n && !over(known->n * factor)) part = known->n * factor;
+      if (!part) return over(n) ? std::optional(scale_linearly(*known, n)) : std::nullopt;
+      known = time_of_part(*m.point, part, false);
     }
-    if (known && over(*known, n)) return scale_linearly(*known, n);
     return std::nullopt;
+  }
+
+  /// Nothing where the variant declines that part. `first_of_all`: this call loads the kernels, which takes long, so a
+  /// second one is timed.
+  std::optional<History::Measured> time_of_part(Point part, std::size_t n, bool first_of_all) {
+    part.problem.n = n;
+    if (!refusal(*part.variant, part.device, part.problem, part.settings).empty()) return std::nullopt;
+    Member probe{};
+    probe.point = &part;
+    make_plan_for(probe);
+    const Call c = call(probe, 0);
+    double seconds = s_.timer_.run(c);
+    if (first_of_all || scale_linearly({n, seconds}, 2 * n) > rules().limit_s)
+      seconds = std::min(seconds, s_.timer_.run(c));
+    s_.history_.note(part, seconds);
+    return History::Measured{n, seconds};
   }
 
   /// Every call's result, not only the first and the last. The row keeps the worst.
   bool verify(Member& m) {
     if (m.any_verified && m.result == m.verified) return true;
-    const Check check = check_result(m.result.bytes.data(), *reference_, m.info.longest_chain, m.point->problem.operation);
+    const Check check = check_result(m.result.bytes.data(), *reference_, m.info.longest_chain, m.point->problem.operation,
+                                     m.info.flushes_subnormals);
     const bool worse = !m.any_verified || !(check.abs_error <= m.row.abs_error.value_or(0));
     if (worse || !check.ok) {
       m.row.result = check.text;
@@ -507,7 +518,8 @@ void Sampler::profile(std::span<const Point* const> group, const std::function<v
                       .out = out.get(), .result_bytes = out.size(), .result = result.bytes.data()};
       timer_.run(call);
       timer_.in_range(describe(*p), [&] { timer_.run(call); });
-      const Check check = check_result(result.bytes.data(), references_.of(*p), plan->info().longest_chain, p->problem.operation);
+      const Check check = check_result(result.bytes.data(), references_.of(*p), plan->info().longest_chain, p->problem.operation,
+                                       plan->info().flushes_subnormals);
       notice(describe(*p) + (check.ok ? "" : ": wrong result, " + check.why));
     } catch (const Refused& e) {
       notice(describe(*p) + ": refused, " + e.what());
