@@ -14,7 +14,21 @@ FetchContent_Declare(Eigen3 URL https://gitlab.com/libeigen/eigen/-/archive/3.4.
   FIND_PACKAGE_ARGS NAMES Eigen3)
 FetchContent_MakeAvailable(fmt CLI11 nlohmann_json Eigen3)
 
-# Linked as fmt::fmt-header-only: Debian's fmt::fmt is a shared library, and the program must run where it is not installed.
+# fmt as everything here links it: never as the shared library that Debian's fmt::fmt is, because the program must run
+# where that is not installed.
+get_target_property(_fmt_type fmt::fmt TYPE)
+if(_fmt_type STREQUAL "SHARED_LIBRARY" AND fmt_VERSION VERSION_GREATER_EQUAL 9 AND fmt_VERSION VERSION_LESS 10)
+  add_library(reductio_fmt STATIC ${PROJECT_SOURCE_DIR}/cmake/fmt.cpp)
+  get_target_property(_fmt_include fmt::fmt INTERFACE_INCLUDE_DIRECTORIES)
+  target_include_directories(reductio_fmt SYSTEM PUBLIC ${_fmt_include})
+else()
+  add_library(reductio_fmt INTERFACE)
+  if(_fmt_type STREQUAL "STATIC_LIBRARY")
+    target_link_libraries(reductio_fmt INTERFACE fmt::fmt)
+  else()
+    target_link_libraries(reductio_fmt INTERFACE fmt::fmt-header-only)  # right with any version, slow to compile
+  endif()
+endif()
 
 # Boost.Context has no small fetchable form; Debian: libboost-context-dev. The static library, so that the program
 # runs where Boost is not installed.
