@@ -54,7 +54,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
                 .huge = {(std::size_t{1} << 32) + 5}};
       [[fallthrough]];  // elsewhere it means the most that is sensible there
     case Tier::standard:
-      return {.whole_to = 1 << 10, .whole_budget = cuda ? 3000. : 3e6, .pairs_to = 1 << 14, .large = {(1 << 20) + 7}};
+      return {.whole_to = 1 << 10, .whole_budget = cuda ? 3000. : 10e6, .pairs_to = 1 << 14, .large = {(1 << 20) + 7}};
   }
   return {};
 }

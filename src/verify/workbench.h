@@ -42,7 +42,6 @@ class Workbench {
 
   /// Makes room by dropping other inputs, but not `keep`. References stay valid until then.
   Input& input(const Recipe&, const Input* keep = nullptr);
-  void forget_inputs() { inputs_.clear(); }
   std::string once(const Case&);
   std::string repeat(const Case&);
   std::string two_plans(const Case&);
@@ -51,6 +50,7 @@ class Workbench {
 
   Backend* backend_;
   std::list<Input> inputs_;  // the latest first
+  bool inputs_spoilt_ = false;  // a variant wrote to one: all are made anew for the next case
   std::optional<DeviceMemory> delay_;
 };
 
