@@ -62,9 +62,8 @@ TEST_P(ExactDataset, is_exact_in_any_order_for_sum_and_squares) {
     }
 }
 INSTANTIATE_TEST_SUITE_P(sizes, ExactDataset,
-                         testing::Values(0, 1, 2, 3, 1000, 4096, dataset_period, dataset_period + 1,
-                                         (1u << 24) - 1, 1u << 24, (1u << 24) + 1,
-                                         (1ull << 32) + 1, (1ull << 33)));
+                         testing::Values(0, 1, 2, 3, 1000, 4096, dataset_period, dataset_period + 1, (1u << 24) - 1,
+                                         1u << 24, (1u << 24) + 1, (1ull << 32) + 1, (1ull << 33)));
 
 TEST(Dataset, exact_leaves_no_element_unseen) {
   for (const std::size_t n : {1ul, 5ul, 1024ul, 100'000ul, dataset_period, 1ul << 22, 1ul << 23}) {
@@ -127,9 +126,11 @@ TEST(Dataset, ill_conditioned_sums_cancel_by_many_orders) {
 TEST(Dataset, alternating_never_overflows_on_the_way) {
   for (const std::size_t n : {1ul, 2ul, 1001ul, 1ul << 24, (1ul << 32) + 1}) {
     // All elements of one sign first, the worst order: n * 2^93 and n * 2^989 are finite.
-    const Reference f32 = reference(Operation::sum, ElementType::f32, make_tile("alternating", ElementType::f32, n, 1), n);
+    const Reference f32 =
+        reference(Operation::sum, ElementType::f32, make_tile("alternating", ElementType::f32, n, 1), n);
     EXPECT_LT(f32.sum_of_magnitudes, 0x1p127);
-    const Reference f64 = reference(Operation::sum, ElementType::f64, make_tile("alternating", ElementType::f64, n, 1), n);
+    const Reference f64 =
+        reference(Operation::sum, ElementType::f64, make_tile("alternating", ElementType::f64, n, 1), n);
     EXPECT_LT(f64.sum_of_magnitudes, 0x1p1023);
   }
   const auto tile = make_tile("alternating", ElementType::f32, 3, 1);
@@ -156,7 +157,8 @@ TEST(Dataset, special_values_are_where_they_should_be) {
   const auto both_signs = [] {
     std::set<double> seen;
     for (std::uint64_t seed = 1; seed < 20; ++seed)
-      seen.insert(reference(Operation::sum, ElementType::f64, make_tile("infinity", ElementType::f64, 9, seed), 9).value);
+      seen.insert(
+          reference(Operation::sum, ElementType::f64, make_tile("infinity", ElementType::f64, 9, seed), 9).value);
     return seen.size();
   };
   EXPECT_EQ(both_signs(), 2u);

@@ -255,7 +255,9 @@ TEST(CheckResult, rounding_bound) {
   EXPECT_FALSE(check_of(0.0f, want, 30).ok);
   // No chain: no rounding is forgiven.
   EXPECT_TRUE(check_of(value, want, 1).ok);
-  EXPECT_FALSE(check_of(std::nextafter(value, 2 * value), reference_of(Operation::sum, std::vector<float>{0.1f, 0.25f}, 2), 0).ok);
+  EXPECT_FALSE(
+      check_of(std::nextafter(value, 2 * value), reference_of(Operation::sum, std::vector<float>{0.1f, 0.25f}, 2), 0)
+          .ok);
 }
 
 TEST(CheckResult, squares_are_rounded_once_more) {

@@ -67,7 +67,8 @@ void fill_exact(std::vector<T>& tile, std::size_t n, Random& random, std::uint64
   const std::size_t repeats = n / dataset_period + (n % dataset_period != 0);
   const std::uint64_t share = limit / std::max<std::uint64_t>(n, 1);
   if (share >= 1) {
-    const auto largest = static_cast<std::uint64_t>(std::sqrt(static_cast<double>(std::min<std::uint64_t>(share, 1ull << 40))));
+    const auto largest =
+        static_cast<std::uint64_t>(std::sqrt(static_cast<double>(std::min<std::uint64_t>(share, 1ull << 40))));
     for (T& x : tile) x = value(1 + random.below(largest));
     return;
   }
@@ -176,7 +177,8 @@ std::vector<std::byte> make_tile(std::string_view dataset, ElementType type, std
   if (std::find(names.begin(), names.end(), dataset) == names.end()) {
     std::string known;
     for (const auto name : names) known += (known.empty() ? "" : ", ") + std::string(name);
-    throw UsageError("unknown dataset '" + std::string(dataset) + "' for " + std::string(name(type)) + "; known: " + known);
+    throw UsageError("unknown dataset '" + std::string(dataset) + "' for " + std::string(name(type)) +
+                     "; known: " + known);
   }
   switch (type) {
     case ElementType::i32: return make<std::uint32_t>(dataset, n, seed);

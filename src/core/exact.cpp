@@ -132,7 +132,8 @@ double ExactSum::rounded(int precision, int least_exponent) const {
 
   const auto bit = [&](int position) { return m.limb_[position / 32] >> (position % 32) & 1; };
   std::uint64_t kept = 0;
-  for (int position = highest; position >= unit; --position) kept = kept << 1 | static_cast<std::uint64_t>(bit(position));
+  for (int position = highest; position >= unit; --position)
+    kept = kept << 1 | static_cast<std::uint64_t>(bit(position));
   bool below_half = false;  // anything set below the half bit
   const int half = unit - 1;
   for (int i = 0; i < half / 32 && !below_half; ++i) below_half = m.limb_[i] != 0;

@@ -34,7 +34,7 @@ std::uint64_t integer_reference(Operation op, std::span<const std::byte> tile, s
 template <class T>
 void float_reference(Operation op, std::span<const std::byte> tile, std::size_t period, std::size_t n, Reference& out) {
   const std::size_t tiles = period ? n / period : 0, rest = period ? n % period : 0;
-  ExactSum sums[2], magnitudes[2];  // of the tile's first `rest` elements and of the others
+  ExactSum sums[2], magnitudes[2];               // of the tile's first `rest` elements and of the others
   int finest = std::numeric_limits<int>::max();  // all terms are multiples of 2^finest
   for (std::size_t i = 0; i < std::min(period, n); ++i) {
     const double x = element<T>(tile, i);
@@ -58,7 +58,8 @@ void float_reference(Operation op, std::span<const std::byte> tile, std::size_t 
   out.value = single ? static_cast<double>(sum.to_f32()) : sum.to_f64();
   out.sum_of_magnitudes = magnitude.to_f64();
   if (op == Operation::sum_of_squares)
-    out.underflow = std::ldexp(static_cast<double>(n), std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits - 1);
+    out.underflow =
+        std::ldexp(static_cast<double>(n), std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits - 1);
   if (!sum.is_finite()) return;
 
   if (std::isfinite(out.value)) {
@@ -68,10 +69,9 @@ void float_reference(Operation op, std::span<const std::byte> tile, std::size_t 
   }
   constexpr int digits = std::numeric_limits<T>::digits;
   constexpr int least = std::numeric_limits<T>::min_exponent - digits;
-  out.exact_in_any_order =
-      finest == std::numeric_limits<int>::max() ||
-      (finest >= least && magnitude.magnitude_at_most_power_of_two(
-                              std::min(finest + digits, std::numeric_limits<T>::max_exponent - 1)));
+  out.exact_in_any_order = finest == std::numeric_limits<int>::max() ||
+                           (finest >= least && magnitude.magnitude_at_most_power_of_two(std::min(
+                                                   finest + digits, std::numeric_limits<T>::max_exponent - 1)));
 }
 
 template <class T>
@@ -130,7 +130,7 @@ Check check_float(double got, const Reference& want, std::size_t longest_chain, 
 
   if (!std::isfinite(want.value) || !std::isfinite(got)) {
     const bool same = std::isnan(want.value) ? std::isnan(got) : got == want.value;
-    c.abs_error = same ? 0
+    c.abs_error = same                                        ? 0
                   : std::isnan(got) || std::isnan(want.value) ? std::numeric_limits<double>::quiet_NaN()
                                                               : std::numeric_limits<double>::infinity();
     if (same && std::isnan(got)) c.abs_error = std::numeric_limits<double>::quiet_NaN();
@@ -167,7 +167,8 @@ Check check_float(double got, const Reference& want, std::size_t longest_chain, 
 
 Reference reference(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
   const std::size_t period = tile.size() / size_of(type);
-  if (n > 0 && period == 0) throw UsageError("a reference over " + std::to_string(n) + " elements needs a tile that is not empty");
+  if (n > 0 && period == 0)
+    throw UsageError("a reference over " + std::to_string(n) + " elements needs a tile that is not empty");
   Reference out{.type = accumulator_of(type)};
   switch (type) {
     case ElementType::i32:

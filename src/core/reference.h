@@ -14,11 +14,12 @@ namespace reductio {
 /// The exact result of one reduction over n elements that repeat a tile, by a superaccumulator for floats (no rounding
 /// until the end) and modulo 2^width for integers.
 struct Reference {
-  ElementType type;               ///< the accumulator's
-  std::uint64_t integer = 0;      ///< the result's bits, for integers
-  double value = 0;               ///< the correctly rounded result, for floats; +-inf or NaN where IEEE addition gives it
-  double sum_of_magnitudes = 0;   ///< sum |x| (or of squares): the scale of the error bound
-  bool exact_in_any_order = false;  ///< every partial sum in every order is representable: results must match bit for bit
+  ElementType type;           ///< the accumulator's
+  std::uint64_t integer = 0;  ///< the result's bits, for integers
+  double value = 0;           ///< the correctly rounded result, for floats; +-inf or NaN where IEEE addition gives it
+  double sum_of_magnitudes = 0;  ///< sum |x| (or of squares): the scale of the error bound
+  bool exact_in_any_order =
+      false;             ///< every partial sum in every order is representable: results must match bit for bit
   double residual = 0;   ///< exact result minus `value`, for floats: errors below the last place of `value` show
   double underflow = 0;  ///< the most that squares can lose to underflow, all together
 };
@@ -30,7 +31,8 @@ Reference reference(Operation, ElementType, std::span<const std::byte> tile, std
 ///   integers    equal modulo 2^width
 ///   not finite  NaN exactly where IEEE addition gives NaN; infinities by their sign. A reference is finite only if the
 ///               exact result is, so data must not overflow on the way to a finite result (no dataset here does)
-///   floats      bit for bit where `exact_in_any_order` (but for the sign of zero); else within gamma_h * sum|x|, h being
+///   floats      bit for bit where `exact_in_any_order` (but for the sign of zero); else within gamma_h * sum|x|, h
+///   being
 ///               the longest chain of roundings. From h*u = 1/2 on (2^23 additions in f32) gamma_h is no bound at all:
 ///               there 8*sqrt(h)*u * sum|x|, which independent rounding errors do not exceed. They are not independent
 ///               where nearly all terms have one sign, because a large running sum rounds all small terms the same way:
@@ -38,11 +40,12 @@ Reference reference(Operation, ElementType, std::span<const std::byte> tile, std
 ///               zero must be justified by cancellation, so that a buffer that was only zeroed does not pass
 struct Check {
   bool ok = false;
-  double value = 0;        ///< the result as a number
-  std::string text;        ///< the result as shown in CSV and messages; shortest form that reads back exactly
-  double abs_error = 0;    ///< |result - exact|; 0 for a matching integer; NaN results have NaN here
-  double error_bound = 0;  ///< gamma_h * sum|x| with h additions on the longest chain; 0 where bits must match (integers, exact data)
-  std::string why;         ///< "got X, want Y (error E, bound B)", empty if ok
+  double value = 0;      ///< the result as a number
+  std::string text;      ///< the result as shown in CSV and messages; shortest form that reads back exactly
+  double abs_error = 0;  ///< |result - exact|; 0 for a matching integer; NaN results have NaN here
+  double error_bound =
+      0;  ///< gamma_h * sum|x| with h additions on the longest chain; 0 where bits must match (integers, exact data)
+  std::string why;  ///< "got X, want Y (error E, bound B)", empty if ok
 };
 Check check_result(const void* result, const Reference&, std::size_t longest_chain, Operation,
                    bool flushes_subnormals = false);

@@ -29,7 +29,8 @@ namespace {
 /// How far each part goes. A limit of 0 leaves a part out.
 struct Scope {
   std::size_t whole_to = 0;
-  /// What the whole product may cost, in the units of cost_of(); a larger product is sampled evenly.
+  /// What the whole product may cost, in the units of cost_of(); a larger product is sampled evenly. On a CPU's core
+  /// the microseconds of the simulated device come out at about a third.
   double whole_budget = 0;
   std::size_t pairs_to = 0;
   std::vector<std::size_t> large{};           ///< every type, default settings
@@ -59,8 +60,8 @@ Scope scope_of(Tier tier, DeviceKind device) {
   return {};
 }
 
-/// Cases that cost more than this (in microseconds on the simulated device) are left to the covering array: a large grid
-/// at small n shows nothing that a smaller one does not.
+/// Cases that cost more than this (in microseconds on the simulated device) are left to the covering array: a large
+/// grid at small n shows nothing that a smaller one does not.
 constexpr double most_cost_in_whole = 3000;
 /// A grid so small that each thread of it would load more than this is not asked to do large sizes.
 constexpr std::size_t most_loads_per_thread_of_settings = std::size_t{1} << 22;
@@ -77,10 +78,8 @@ struct Work {
 };
 
 // Integer sums are defined modulo 2^32, so full-range data is exact for them.
-constexpr std::array<Work, 4> integer_calls{{{"random", "exact", 0},
-                                            {"random", "exact", 1},
-                                            {"exact", "exact", 1},
-                                            {"alternating", "exact", 0}}};
+constexpr std::array<Work, 4> integer_calls{
+    {{"random", "exact", 0}, {"random", "exact", 1}, {"exact", "exact", 1}, {"alternating", "exact", 0}}};
 constexpr std::array<Work, 9> float_calls{{{"exact", "exact", 0},
                                            {"exact", "exact", 1},
                                            {"random", "bounded", 0},
@@ -264,8 +263,12 @@ class Builder {
       const std::vector<Work> works = works_of(types.front(), true);
       const auto orders = orders_of(device_.kind);
       const bool has_tiles = device_.kind != DeviceKind::cpu;
-      std::vector<std::size_t> levels{fixed.size() + (has_tiles ? around_tile.size() : 0), works.size(), types.size(),
-                                      v_.operations.size(), offsets.size(), orders.size()};
+      std::vector<std::size_t> levels{fixed.size() + (has_tiles ? around_tile.size() : 0),
+                                      works.size(),
+                                      types.size(),
+                                      v_.operations.size(),
+                                      offsets.size(),
+                                      orders.size()};
       const std::size_t first_tunable = levels.size();
       for (const Tunable& t : v_.tunables) levels.push_back(t.values.size());
 

@@ -61,8 +61,9 @@ void write_junit(std::ostream& out, std::span<const VariantResult> results) {
       seconds += r.seconds;
     }
     if (tests == 0) continue;
-    out << fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3f}\">\n",
-                       name(device), tests, failures, skips, seconds);
+    out << fmt::format(
+        "  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\" time=\"{:.3f}\">\n",
+        name(device), tests, failures, skips, seconds);
     for (const VariantResult& r : results) {
       if (r.device != device) continue;
       out << fmt::format("    <testcase classname=\"reductio.{}\" name=\"{}\" time=\"{:.3f}\">\n{}    </testcase>\n",

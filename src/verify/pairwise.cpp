@@ -66,8 +66,8 @@ std::vector<std::vector<std::size_t>> pairwise(std::span<const std::size_t> leve
   Uncovered uncovered(levels);
   std::vector<std::vector<std::size_t>> rows;
   while (uncovered.left() > 0) {
-    // Every candidate starts from the level with the most open pairs. The factor that holds such a pair's other half can
-    // close it whatever else is chosen, so each row covers something new.
+    // Every candidate starts from the level with the most open pairs. The factor that holds such a pair's other half
+    // can close it whatever else is chosen, so each row covers something new.
     std::size_t start = 0, start_level = 0, most = 0;
     for (std::size_t f = 0; f < factors; ++f)
       for (std::size_t a = 0; a < levels[f]; ++a)
@@ -97,7 +97,8 @@ std::vector<std::vector<std::size_t>> pairwise(std::span<const std::size_t> leve
         for (std::size_t i = 0; i < levels[f]; ++i) {
           const std::size_t a = (anywhere + i) % levels[f];
           std::size_t n = 0;
-          for (std::size_t before = 0; before < at; ++before) n += uncovered.open(f, a, order[before], row[order[before]]);
+          for (std::size_t before = 0; before < at; ++before)
+            n += uncovered.open(f, a, order[before], row[order[before]]);
           if (n > level_gain) {
             level_gain = n;
             level = a;

@@ -59,7 +59,8 @@ class Run {
     for (std::size_t v = 0; v < chosen_.size(); ++v)
       for (const Case& c : cases_[v])
         if (c.problem.n >= worth_sharing) large.emplace_back(v, &c);
-    std::stable_sort(large.begin(), large.end(), [](const auto& a, const auto& b) { return before(*a.second, *b.second); });
+    std::stable_sort(large.begin(), large.end(),
+                     [](const auto& a, const auto& b) { return before(*a.second, *b.second); });
     for (const auto& [v, c] : large) run_one(v, *c);
 
     for (const VariantResult& r : report_.by_variant) {

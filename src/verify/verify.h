@@ -50,7 +50,7 @@ struct VariantResult {
   std::string id;
   DeviceKind device = DeviceKind::cpu;
   std::size_t passed = 0, failed = 0, refused = 0;
-  std::size_t not_run = 0;            ///< abandoned after `most_failures`, or because the device no longer works
+  std::size_t not_run = 0;  ///< abandoned after `most_failures`, or because the device no longer works
   double seconds = 0;
   std::vector<Failure> failures{};
   std::vector<std::string> refusals{};  ///< distinct reasons
@@ -60,10 +60,10 @@ struct VariantResult {
 
 struct VerifyReport {
   std::size_t passed = 0, failed = 0, refused = 0, not_run = 0;
-  std::vector<Failure> failures;         ///< the first 20 of each variant
-  std::vector<std::string> refusals;     ///< distinct: "id: reason"
-  std::vector<VariantResult> by_variant; ///< in the order of `chosen`
-  std::string stopped;                   ///< why the device no longer works and nothing more was run; empty if it does
+  std::vector<Failure> failures;          ///< the first 20 of each variant
+  std::vector<std::string> refusals;      ///< distinct: "id: reason"
+  std::vector<VariantResult> by_variant;  ///< in the order of `chosen`
+  std::string stopped;                    ///< why the device no longer works and nothing more was run; empty if it does
 };
 
 /// The cases of one variant on one device. They point at the variant.
@@ -73,8 +73,8 @@ std::vector<Case> battery(const Variant&, const DeviceInfo&, Tier, std::uint64_t
 /// device fails, and whatever else the variant throws.
 std::string run_case(const Case&, Backend&);
 
-/// Runs the batteries of `chosen`. A variant that fails, throws or faults is a failure in the report, never an exception.
-/// `progress(done, total, current)` may be empty.
+/// Runs the batteries of `chosen`. A variant that fails, throws or faults is a failure in the report, never an
+/// exception. `progress(done, total, current)` may be empty.
 VerifyReport verify(const std::vector<const Variant*>& chosen, Backend&, Tier, std::uint64_t seed,
                     const std::function<void(std::size_t, std::size_t, const std::string&)>& progress = {});
 

@@ -38,8 +38,8 @@ class OwnStream {
   Stream stream_;
 };
 
-/// Waits, before the memory of a case goes, for all that a failing case may have left on its streams and, by mistake, on
-/// the default stream. Declared last, so that it goes first.
+/// Waits, before the memory of a case goes, for all that a failing case may have left on its streams and, by mistake,
+/// on the default stream. Declared last, so that it goes first.
 class Drain {
  public:
   Drain(Backend& backend, std::initializer_list<Stream> streams) : backend_(&backend), streams_(streams) {
@@ -117,8 +117,8 @@ void set_order(const Case& c, std::uint64_t seed) {
 /// One call of a plan, from its input to the verdict.
 class Workbench::Call {
  public:
-  /// `own_copy`: works on a copy that arrives on `stream` only just before the call, so that work on another stream finds
-  /// poison. Variants that consume their input always get one.
+  /// `own_copy`: works on a copy that arrives on `stream` only just before the call, so that work on another stream
+  /// finds poison. Variants that consume their input always get one.
   Call(Workbench& bench, const Case& what, Plan& plan, Input& input, Output& output, Stream stream, bool own_copy)
       : bench_(&bench), case_(&what), plan_(&plan), input_(&input), output_(&output), stream_(stream) {
     if (own_copy || what.variant->consumes_input) copy_.emplace(*bench.backend_, input.memory.size());
@@ -147,8 +147,8 @@ class Workbench::Call {
     const Reference& want = reference_for(p.operation, input_->recipe, input_->tile);
     if (case_->check == "exact" && !want.exact_in_any_order)
       return "the battery is at fault: this data is not exact in every order";
-    const Check check = check_result(result_.data(), want, plan_->info().longest_chain, p.operation,
-                                     plan_->info().flushes_subnormals);
+    const Check check =
+        check_result(result_.data(), want, plan_->info().longest_chain, p.operation, plan_->info().flushes_subnormals);
     if (!check.ok) return check.why;
     return input_unchanged();
   }

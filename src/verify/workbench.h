@@ -49,7 +49,7 @@ class Workbench {
   void hold_back(Stream);
 
   Backend* backend_;
-  std::list<Input> inputs_;  // the latest first
+  std::list<Input> inputs_;     // the latest first
   bool inputs_spoilt_ = false;  // a variant wrote to one: all are made anew for the next case
   std::optional<DeviceMemory> delay_;
 };

@@ -1,0 +1,98 @@
+// Every registered variant against the battery, on every device that needs no GPU. One test per variant and device, so
+// that shards and `ctest -j` balance.
+
+#include <gtest/gtest.h>
+
+#include <cctype>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/backend.h"
+#include "verify/verify.h"
+
+namespace reductio {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr Tier tier = Tier::sanitizer;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr Tier tier = Tier::sanitizer;
+#else
+constexpr Tier tier = Tier::standard;
+#endif
+#else
+constexpr Tier tier = Tier::standard;
+#endif
+
+struct Target {
+  const Variant* variant;
+  DeviceKind device;
+};
+
+std::vector<Target> targets() {
+  std::vector<Target> out;
+  for (const Variant& v : variants())
+    for (const DeviceKind device : {DeviceKind::sim, DeviceKind::cpu})
+      if (v.runs_on(device)) out.push_back({&v, device});
+  return out;
+}
+
+/// "levels/global-stride" on the simulated device: "levels_global_stride_sim".
+std::string test_name(const testing::TestParamInfo<Target>& info) {
+  std::string text = info.param.variant->id + "_" + std::string(name(info.param.device));
+  for (char& c : text)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return text;
+}
+
+class EveryVariant : public testing::TestWithParam<Target> {};
+
+TEST_P(EveryVariant, passes) {
+  const auto backend = open_backend(GetParam().device);
+  const VerifyReport report = verify({GetParam().variant}, *backend, tier, 1);
+  for (const Failure& f : report.failures) ADD_FAILURE() << f.what.describe() << ": " << f.why;
+  EXPECT_EQ(report.failed, 0u);
+  EXPECT_EQ(report.not_run, 0u);
+  EXPECT_TRUE(report.stopped.empty()) << report.stopped;
+  std::string refusals;
+  for (const std::string& why : report.refusals) refusals += why + "\n";
+  if (report.passed == 0 && report.refused > 0) GTEST_SKIP() << refusals;
+  EXPECT_GT(report.passed, 100u) << refusals;
+}
+
+/// What the descriptor promises must hold of the plans.
+TEST_P(EveryVariant, keeps_its_word) {
+  const Variant& v = *GetParam().variant;
+  const auto backend = open_backend(GetParam().device);
+  EXPECT_FALSE(v.title.empty());
+  EXPECT_FALSE(v.cites.empty());
+  ASSERT_FALSE(v.operations.empty());
+  ASSERT_FALSE(v.types.empty());
+  for (const Tunable& t : v.tunables) EXPECT_TRUE(t.allows(t.standard)) << t.name;
+  for (const std::size_t n : {0ul, 1ul, 1000ul, 1ul << 20}) {
+    try {
+      const auto plan = make_plan(v, {v.operations.front(), v.types.front(), n}, v.settings(), backend->info());
+      const PlanInfo info = plan->info();
+      EXPECT_EQ(info.result, v.result) << "n=" << n;
+      EXPECT_EQ(info.grid_blocks == 0, GetParam().device == DeviceKind::cpu) << "n=" << n;
+      EXPECT_EQ(info.block_threads == 0, GetParam().device == DeviceKind::cpu) << "n=" << n;
+      if (n > 1) {
+        // Some element meets at least as many additions as a balanced tree is deep, and none more than there are, but
+        // for the zeros that partial results start from.
+        EXPECT_GE(static_cast<double>(info.longest_chain), std::log2(n)) << "n=" << n;
+        EXPECT_LE(info.longest_chain, n + 10000) << "n=" << n;
+      }
+    } catch (const Refused& e) {
+      GTEST_SKIP() << e.what();
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Battery, EveryVariant, testing::ValuesIn(targets()), test_name);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(EveryVariant);
+
+}  // namespace
+}  // namespace reductio
