@@ -51,6 +51,8 @@ int run(int argc, char** argv) {
                        "Show the version and the revision that it was built from");
   app.allow_extras();  // so that this program, not CLI11, tells what is unknown and what was perhaps meant
 
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as everywhere: the last one counts
+
   std::vector<Command> commands = {add_list(app), add_info(app), add_verify(app), add_run(app, {argv, argv + argc}),
                                    add_new(app)};
   for (Command& command : commands) command.app->allow_extras();

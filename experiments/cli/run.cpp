@@ -56,17 +56,14 @@ Json to_json(const Row& row) {
 
 class Observer final : public RunObserver {
  public:
-  Observer(const Options& options, DeviceKind device, const std::vector<GpuUse>& before)
-      : options_(options), device_(device), before_(before), progress_(options.quiet) {}
+  /// `warnings` are printed once the run has begun: a request that fails says only why.
+  Observer(const Options& options, std::vector<std::string> warnings)
+      : options_(options), warnings_(std::move(warnings)), progress_(options.quiet) {}
 
   void started(const std::filesystem::path& csv, std::size_t points, std::size_t already_done) override {
     points_ = points;
     if (options_.run.profile) return;
-    std::string uuid;
-    if (device_ == DeviceKind::cuda)
-      if (const auto machine = describe_machine(*open_backend(device_, options_.selection.gpu)); machine.gpu)
-        uuid = machine.gpu->uuid;
-    for (const auto& text : misleading(device_, uuid, before_)) warn(text);
+    for (const auto& text : warnings_) warn(text);
     if (in_words() && !options_.quiet && already_done)
       fmt::print("resuming {}: {} of {} points are there already\n", csv.string(), already_done, points);
   }
@@ -150,8 +147,7 @@ class Observer final : public RunObserver {
   }
 
   const Options& options_;
-  DeviceKind device_;
-  const std::vector<GpuUse>& before_;
+  std::vector<std::string> warnings_;
   Progress progress_;
   std::size_t points_ = 0;
   std::vector<Row> rows_;
@@ -200,19 +196,24 @@ int run(Options& options) {
   if (const auto c = options.run.confidence; c && !(*c > 0 && *c < 1))
     throw UsageError("--confidence must lie between 0 and 1, as 0.95");
 
+  // A GPU that is demanded but not there is told before anything else is run. An estimate needs none.
   const auto before = gpus_in_use();
+  const bool has_cuda =
+      std::any_of(variants().begin(), variants().end(), [](const Variant& v) { return v.runs_on(DeviceKind::cuda); });
+  std::string gpu_uuid;
+  for (const Experiment* experiment : chosen)
+    if (selection.device.value_or(experiment->device) == DeviceKind::cuda && (!options.run.dry_run || !has_cuda))
+      if (const auto machine = describe_machine(*open_or_advise(DeviceKind::cuda, options.run.gpu)); machine.gpu)
+        gpu_uuid = machine.gpu->uuid;
   const bool rows_to_stdout = options.csv && !options.run.dry_run && !options.run.profile;
   if (rows_to_stdout) fmt::print("{}", csv_record(columns()));
 
   int exit = exit_ok;
   for (const Experiment* experiment : chosen) {
-    Observer observer(options, selection.device.value_or(experiment->device), before);
-    RunReport report;
-    try {
-      report = run_experiment(*experiment, selection, options.run, observer);
-    } catch (const NoGpu& e) {
-      throw with_advice(e);
-    }
+    const DeviceKind device = selection.device.value_or(experiment->device);
+    const bool timed = !options.run.dry_run && !options.run.profile;
+    Observer observer(options, timed ? misleading(device, gpu_uuid, before) : std::vector<std::string>());
+    const RunReport report = run_experiment(*experiment, selection, options.run, observer);
     if (options.run.dry_run) {
       if (options.json)
         fmt::print("{}\n", Json{{"experiment", experiment->name},
@@ -243,7 +244,8 @@ Command add_run(CLI::App& app, std::vector<std::string> command_line) {
   auto options = std::make_shared<Options>();
   options->run.arguments = std::move(command_line);
   CLI::App* sub = app.add_subcommand("run", "Run experiments and write their results");
-  sub->add_option("experiment", options->experiments, "Experiments, as 'reductio list experiments' shows them");
+  sub->add_option("experiment", options->experiments, "Experiments, as 'reductio list experiments' shows them")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   SelectionOptions& s = options->selection;
   s.add_variants(*sub);
   s.add_types(*sub);

@@ -1,6 +1,7 @@
 #include "experiments/cli/selection.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "core/parse.h"
@@ -43,7 +44,7 @@ void SelectionOptions::add_sizes(CLI::App& app) {
 void SelectionOptions::add_settings(CLI::App& app) {
   app.add_option("--set", settings, "Settings of the variants that have them: block=256,granularity=16")
       ->type_name("NAME=VALUE,...");
-  app.add_option("--seed", seed, "Seed of the data and of every random order")->capture_default_str();
+  app.add_option("--seed", seed, "Seed of the data and of every random order")->type_name("N")->capture_default_str();
 }
 
 void SelectionOptions::add_device(CLI::App& app) {
@@ -62,7 +63,10 @@ Selection SelectionOptions::parse() const {
   if (!sizes.empty()) out.sizes = parse_sizes(sizes);
   if (!settings.empty()) out.settings = parse_assignments(settings);
   if (!device.empty()) out.device = parse_device(device);
-  out.seed = seed;
+  // CLI11 would take "-1" for the largest number.
+  const auto [end, error] = std::from_chars(seed.data(), seed.data() + seed.size(), out.seed);
+  if (error != std::errc{} || end != seed.data() + seed.size())
+    throw UsageError("malformed --seed '" + seed + "'; give a whole number from 0 to 2^64-1");
   if (!gpu.empty() && out.device && *out.device != DeviceKind::cuda)
     throw UsageError("--gpu picks a GPU, but --device is " + device + "; leave one of them out");
   check_settings(chosen(), out.settings);
@@ -91,16 +95,12 @@ void check_settings(const std::vector<const Variant*>& chosen,
   }
 }
 
-NoGpu with_advice(const NoGpu& e) {
-  return NoGpu(std::string(e.what()) +
-               "; without a GPU: '--device sim' verifies, '--device cpu' and experiment 'cpu' time the CPU");
-}
-
 std::unique_ptr<Backend> open_or_advise(DeviceKind kind, const std::string& gpu) {
   try {
     return open_backend(kind, gpu);
   } catch (const NoGpu& e) {
-    throw with_advice(e);
+    throw NoGpu(std::string(e.what()) +
+                "; without a GPU: '--device sim' verifies, '--device cpu' and experiment 'cpu' time the CPU");
   }
 }
 

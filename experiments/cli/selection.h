@@ -13,8 +13,7 @@
 namespace reductio::cli {
 
 struct SelectionOptions {
-  std::string variants, types, operations, sizes, settings, device, gpu;
-  std::uint64_t seed = 1;
+  std::string variants, types, operations, sizes, settings, device, gpu, seed = "1";
 
   void add_variants(CLI::App&);  ///< --variants
   void add_types(CLI::App&);     ///< --types, --operations
@@ -32,9 +31,7 @@ struct SelectionOptions {
 void check_settings(const std::vector<const Variant*>& chosen,
                     const std::vector<std::pair<std::string, std::string>>& settings);
 
-/// The same error, that also says what works on a machine with no GPU.
-NoGpu with_advice(const NoGpu&);
-/// open_backend() with that advice.
+/// open_backend(), whose NoGpu here also says what works on a machine without one.
 std::unique_ptr<Backend> open_or_advise(DeviceKind, const std::string& gpu);
 
 /// "i32,f32" by `parse`, in the order given, each once.

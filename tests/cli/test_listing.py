@@ -1,0 +1,87 @@
+"""list, info, --version and --help: what a newcomer types first."""
+
+import json
+import re
+
+import pytest
+
+from conftest import CPU, GPU_BASELINES, KERNELS, SOURCE
+
+
+def test_lists_every_id_of_documents_and_baselines(reductio):
+    listed = {v["id"]: v for v in json.loads(reductio("list", "--json").ok())}
+    missing = set(KERNELS + CPU) - set(listed)
+    assert not missing
+    for kernel in KERNELS:
+        assert "sim" in listed[kernel]["devices"], kernel
+        assert listed[kernel]["types"] and set(listed[kernel]["types"]) == {"i32", "f32", "f64"}, kernel
+    for baseline in CPU:
+        assert listed[baseline]["devices"] == ["cpu"], baseline
+    with_cuda = "cuda" in listed["twopass/rolled"]["devices"]
+    for baseline in GPU_BASELINES:
+        assert (baseline in listed) == with_cuda, baseline
+
+
+def test_table_json_and_csv_say_the_same(reductio):
+    table = reductio("list").ok().splitlines()
+    ids = [v["id"] for v in json.loads(reductio("list", "--json").ok())]
+    assert ids == sorted(ids)
+    assert [row["variant"] for row in reductio("list", "--csv").rows()] == ids
+    assert [line.split()[0] for line in table[1:1 + len(ids)]] == ids
+    assert table[-1].startswith(f"{len(ids)} variants")
+
+
+def test_list_filters(reductio):
+    def ids(*arguments):
+        return [row["variant"] for row in reductio("list", "--csv", *arguments).rows()]
+    assert ids("--variants", "^twopass/") == [k for k in sorted(KERNELS) if k.startswith("twopass/")]
+    assert set(ids("--device", "cpu")) >= set(CPU)
+    assert not set(ids("--device", "cpu")) & set(KERNELS)
+    assert all(v.startswith(("squares/", "twopass/", "unroll/", "levels/", "multiblock/"))
+               for v in ids("--device", "sim"))
+    squares = ids("--operations", "sum_of_squares", "--variants", "^(squares|eigen)/")
+    assert "eigen/squared-norm" in squares and "eigen/sum" not in squares
+
+
+def test_lists_experiments(reductio):
+    names = [e["experiment"] for e in reductio("list", "experiments", "--csv").rows()]
+    assert {"comparison", "cpu"} <= set(names)
+    assert names == [e["name"] for e in json.loads(reductio("list", "experiments", "--json").ok())]
+
+
+def test_info_tells_all_about_a_variant(reductio):
+    text = reductio("info", "levels/global-stride").ok()
+    for word in ("levels/global-stride", "f32, i32, f64", "--set block=", "--set granularity=", "--set finish=", "default"):
+        assert word in text
+    described = json.loads(reductio("info", "levels/global-stride", "--json").ok())
+    listed = json.loads(reductio("list", "--json", "--variants", "^levels/global-stride$").ok())
+    assert [described] == listed
+    assert {"block", "granularity", "finish"} <= {t["name"] for t in described["tunables"]}
+
+
+def test_info_tells_about_machine_and_build(reductio):
+    text = reductio("info").ok()
+    for word in ("device cuda", "device sim", "device cpu", "cuBLAS", "TBB", "NVML", "build", "memory"):
+        assert word in text, word
+    info = json.loads(reductio("info", "--json").ok())
+    assert [d["device"] for d in info["devices"]] == ["cuda", "sim", "cpu"]
+    assert info["devices"][2]["available"] and info["devices"][2]["memory_bytes"] > 0
+    assert set(info["libraries"]) == {"cuBLAS", "TBB", "NVML"}
+
+
+def test_version_names_release_and_revision(reductio):
+    text = reductio("--version").ok()
+    assert re.fullmatch(r"reductio \d+\.\d+\.\d+ \(.+\)\n", text), text
+    declared = re.search(r"project\(reductio VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text()).group(1)
+    assert text.startswith(f"reductio {declared} ")
+
+
+@pytest.mark.parametrize("sub", [[], ["list"], ["info"], ["verify"], ["run"], ["new"]])
+def test_help_exits_0_and_goes_to_stdout(reductio, sub):
+    done = reductio(*sub, "--help")
+    assert "Usage: reductio" in done.ok() and not done.err
+    for option in {"run": ["--variants", "--types", "--operations", "--sizes", "--set", "--device", "--gpu", "--out",
+                           "--resume", "--csv", "--json", "--quiet", "--seed", "--profile", "--dry-run", "--quick", "--full"],
+                   "verify": ["--junit", "--tier", "--device", "--variants", "--seed"],
+                   "list": ["--json", "--csv", "--variants"]}.get(sub[0] if sub else "", []):
+        assert option in done.out, option

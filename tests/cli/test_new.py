@@ -1,0 +1,154 @@
+"""A variant in one new file: `reductio new` writes it, and it is in listing, tests, experiment, CSV and figures, with no
+other edit. Shown by building it, in a copy of the source tree."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as xml
+
+import pytest
+
+from conftest import SOURCE, call, snapshot
+
+sys.path.insert(0, str(SOURCE / "tests" / "lint"))
+
+pytestmark = pytest.mark.slow
+
+
+def copy_of_the_source(folder):
+    """What a checkout holds, changes and new files of this one included."""
+    if (SOURCE / ".git").exists():
+        listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-coz", "--exclude-standard"], cwd=SOURCE,
+                                check=True, capture_output=True, text=True).stdout.split("\0")
+        files = [f for f in listed if f and (SOURCE / f).is_file()]
+    else:
+        files = [str(p.relative_to(SOURCE)) for part in ("src", "baselines", "experiments", "cmake")
+                 for p in (SOURCE / part).rglob("*") if p.is_file()] + ["CMakeLists.txt"]
+    for file in files:
+        if file.startswith(("src/", "baselines/", "experiments/", "cmake/", "CMakeLists.txt")):
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(SOURCE / file, folder / file)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    return copy_of_the_source(tmp_path_factory.mktemp("project"))
+
+
+@pytest.fixture(scope="module")
+def built(project):
+    """The project with two new variants, one of them wrong, and the program built from it."""
+    assert call("new", "mine/first", cwd=project / "src" / "core").ok()  # finds the project from a folder inside it
+    assert call("new", "Mine/Drops the last!", "--source", project).ok()
+    wrong = project / "src" / "kernels" / "mine_drops_the_last.cu"
+    text = wrong.read_text()
+    assert text.count("i < n; i += stride") == 1
+    wrong.write_text(text.replace("i < n; i += stride", "i + 1 < n; i += stride"))
+
+    # Compiled like the program under test, so that ccache knows all but the new files.
+    build = project / "build" / "new"
+    subprocess.run(["cmake", "-S", project, "-B", build, "-G", "Ninja", "-DREDUCTIO_CUDA=OFF", "-DREDUCTIO_TESTS=OFF",
+                    "-DCMAKE_BUILD_TYPE=Release"], check=True, capture_output=True)
+    done = subprocess.run(["cmake", "--build", build, "--target", "reductio", "-j", str(min(2, os.cpu_count() or 1))],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-4000:]
+    return build / "bin" / "reductio"
+
+
+def test_writes_one_file_and_never_overwrites(project, built):
+    before = snapshot(project / "src")
+    assert "mine_first.cu" in call("new", "mine/first", "--source", project).error(1)
+    assert "'mine/first'" in call("new", "mine/first", "--source", project, binary=built).error(1)
+    assert snapshot(project / "src") == before
+    new = set(before) - set(snapshot(SOURCE / "src"))
+    assert new == {"kernels/mine_first.cu", "kernels/mine_drops_the_last.cu"}
+
+
+def test_the_file_keeps_the_house_rules(project, built):
+    import lint_includes
+    import lint_kernels
+    import lint_leftovers
+    import lint_variants
+    for lint in (lint_includes, lint_kernels, lint_leftovers, lint_variants):
+        assert [v for v in lint.violations(project) if "mine_" in v] == []
+
+
+def test_is_listed(built):
+    listed = {v["id"]: v for v in json.loads(call("list", "--json", binary=built).ok())}
+    assert listed["mine/first"]["devices"] == ["sim"]
+    assert listed["mine/first"]["tunables"][0]["name"] == "block"
+    assert "mine/drops-the-last" in listed
+
+
+def test_passes_the_battery(built, tmp_path):
+    rows = call("verify", "--variants", "^mine/first$", "--csv", "--junit", "junit.xml", binary=built, cwd=tmp_path,
+                timeout=300).rows()
+    assert [(r["variant"], r["device"], r["status"]) for r in rows] == [("mine/first", "sim", "ok")]
+    assert int(rows[0]["passed"]) > 100
+    assert xml.parse(tmp_path / "junit.xml").getroot().find("testsuite").get("failures") == "0"
+
+
+def test_the_battery_rejects_the_wrong_one_with_exit_code_2(built, tmp_path):
+    done = call("verify", "--variants", "^mine/", "--tier", "quick", "--junit", "junit.xml", binary=built, cwd=tmp_path,
+                timeout=300)
+    assert "mine/drops-the-last" in done.error(2)
+    assert "mine/drops-the-last" in done.out and "want" in done.out
+    cases = {c.get("name"): c for c in xml.parse(tmp_path / "junit.xml").getroot().iter("testcase")}
+    assert cases["mine/drops-the-last"].find("failure") is not None
+    assert cases["mine/first"].find("failure") is None
+
+
+def test_a_wrong_result_is_a_row_without_times(built, tmp_path):
+    done = call("run", "comparison", "--device", "sim", "--variants", "^mine/drops-the-last$", "--types", "i32", "--sizes",
+                "1000", binary=built, cwd=tmp_path)
+    assert "mine/drops-the-last" in done.error(2)
+    rows = list(csv.DictReader(next(tmp_path.rglob("comparison.csv")).open(newline="")))
+    assert rows and all(r["status"] == "wrong" and r["reason"] and not r["time_median_s"] for r in rows)
+
+
+def test_is_in_experiment_csv_and_figures(built, tmp_path):
+    call("run", "comparison", "--device", "sim", "--variants", "^(mine/first|twopass/rolled)$", "--types", "f32", "--sizes",
+         "2^10", binary=built, cwd=tmp_path).ok()
+    path = next(tmp_path.rglob("comparison.csv"))
+    rows = list(csv.DictReader(path.open(newline="")))
+    assert {r["variant"] for r in rows if r["status"] == "ok"} == {"mine/first", "twopass/rolled"}
+    catalog = list(csv.DictReader((path.parent / "catalog.csv").open(newline="")))
+    assert "mine/first" in {r["variant"] for r in catalog}
+
+    # The simulated device reports no times, so times are planted: the same rows as a GPU would fill them.
+    pytest.importorskip("matplotlib")
+    folder, out = tmp_path / "planted", tmp_path / "drawn"
+    folder.mkdir()
+    shutil.copy(path.parent / "catalog.csv", folder)
+    (folder / "machine.json").write_text((path.parent / "machine.json").read_text())
+    planted = []
+    for row in [*rows, *({**r, "variant": "cub/sum", "settings": ""} for r in rows if r["variant"] == "mine/first")]:
+        for exponent in range(10, 31):
+            n = 2**exponent
+            time = 5e-6 + 4 * n / (3.0e12 if row["variant"] == "mine/first" else 4.0e12)
+            planted.append({**row, "device": "cuda", "n": n, "n_samples": 9, "bytes": 4 * n, "timer_tick_s": 1e-9,
+                            "time_median_s": time, "time_ci_low_s": 0.99 * time, "time_ci_high_s": 1.01 * time,
+                            "time_min_s": 0.98 * time, "time_p95_s": 1.02 * time, "bandwidth_bytes_per_s": 4 * n / time})
+    with (folder / "comparison.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(planted)
+    drawn = subprocess.run([sys.executable, SOURCE / "paper" / "figures" / "make.py", "--results", folder, "--out", out],
+                           capture_output=True, text=True, env={**os.environ, "MPLBACKEND": "Agg"})
+    assert drawn.returncode == 0, drawn.stderr
+    assert "throughput-device-f32: drawn" in drawn.stdout and "bars-device-f32: drawn" in drawn.stdout
+    # A PDF holds glyph numbers instead of letters, so the text is read from the figures themselves.
+    sys.path.insert(0, str(SOURCE / "paper" / "figures"))
+    import figures
+    import matplotlib
+    import results
+    matplotlib.use("Agg")
+    read = results.read_results(folder)
+    for name in ("throughput", "bars"):
+        figure = getattr(figures, name)(read, "f32", "device")
+        words = {t.get_text() for t in figure.findobj(matplotlib.text.Text)}
+        assert any("mine/first" in w for w in words), (name, words)

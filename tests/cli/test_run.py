@@ -1,0 +1,198 @@
+"""run: what is written, what is printed, what is kept."""
+
+import csv
+import json
+import re
+
+import pytest
+
+from conftest import snapshot
+
+SMALL = ["run", "cpu", "--variants", "^host/(plain|unroll4)$", "--types", "i32,f32", "--sizes", "1000,2^12"]
+
+
+def results(folder):
+    found = list(folder.rglob("cpu.csv"))
+    assert len(found) == 1, found
+    return found[0]
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def key(row):
+    return tuple(row[c] for c in ("variant", "operation", "element_type", "n", "settings", "timing_mode", "cache_state"))
+
+
+def test_writes_rows_machine_and_catalog(reductio, tmp_path):
+    out = reductio(*SMALL, "--out", "there").ok()
+    path = results(tmp_path / "there")
+    rows = read(path)
+    assert {(r["variant"], r["element_type"], r["n"]) for r in rows} == {
+        (v, t, n) for v in ("host/plain", "host/unroll4") for t in ("i32", "f32") for n in ("1000", "4096")}
+    for r in rows:
+        assert r["status"] == "ok" and r["device"] == "cpu" and r["machine"] == path.parent.name
+        assert float(r["time_median_s"]) > 0 and float(r["bandwidth_bytes_per_s"]) > 0
+    assert str(path.relative_to(tmp_path)) in out
+    machine = json.loads((path.parent / "machine.json").read_text())
+    assert "--sizes" in str(machine["runs"][-1]["arguments"])
+    with (path.parent / "catalog.csv").open(newline="") as file:
+        assert {"host/plain", "twopass/rolled"} <= {r["variant"] for r in csv.DictReader(file)}
+
+
+def test_csv_and_json_print_the_rows_that_are_written(reductio, tmp_path):
+    printed = reductio(*SMALL, "--out", "a", "--csv").rows()
+    assert printed == read(results(tmp_path / "a"))
+    lines = [json.loads(line) for line in reductio(*SMALL, "--out", "b", "--json").ok().splitlines()]
+    written = read(results(tmp_path / "b"))
+    assert [list(line) for line in lines] == [list(row) for row in written]
+    for line, row in zip(lines, written, strict=True):
+        assert line["n"] == int(row["n"]) and line["variant"] == row["variant"]
+        assert line["time_median_s"] == float(row["time_median_s"])
+        assert line["grid_blocks"] is None and row["grid_blocks"] == ""
+
+
+def test_quiet_prints_nothing_on_stdout(reductio):
+    assert reductio(*SMALL, "--quiet").ok() == ""
+
+
+def test_settings_reach_the_rows(reductio, tmp_path):
+    reductio(*SMALL, "--set", "opt=O0").ok()
+    assert {r["settings"] for r in read(results(tmp_path))} == {"opt=O0"}
+
+
+def test_a_seed_gives_the_same_data(reductio, tmp_path):
+    values = []
+    for name, seed in (("a", 7), ("b", 7), ("c", 8)):
+        reductio(*SMALL, "--out", name, "--seed", seed).ok()
+        values.append({key(r): r["result"] for r in read(results(tmp_path / name))})
+    assert values[0] == values[1] != values[2]
+
+
+def test_dry_run_counts_and_writes_nothing(reductio, tmp_path):
+    out = reductio(*SMALL, "--dry-run").ok()
+    points = int(re.match(r"cpu: (\d+) points.*nothing was run\n$", out).group(1))
+    assert not snapshot(tmp_path)
+    report = json.loads(reductio(*SMALL, "--dry-run", "--json").ok())
+    assert report["points"] == points and report["estimated_s"] > 0
+    reductio(*SMALL).ok()
+    assert len(read(results(tmp_path))) == points
+
+
+def test_profile_makes_bare_calls_and_writes_nothing(reductio, tmp_path):
+    out = reductio(*SMALL, "--profile").ok()
+    assert re.fullmatch(r"cpu: \d+ bare calls\n", out)
+    assert not snapshot(tmp_path)
+
+
+def test_comparison_on_the_simulated_device_has_no_times(reductio, tmp_path):
+    reductio("run", "comparison", "--device", "sim", "--variants", "^twopass/rolled$", "--types", "i32", "--sizes",
+             "1000").ok()
+    rows = [r for path in tmp_path.rglob("comparison.csv") for r in read(path)]
+    assert {r["status"] for r in rows} == {"ok", "refused"}
+    for r in rows:
+        assert r["device"] == "sim" and r["time_median_s"] == r["bandwidth_bytes_per_s"] == ""
+        if r["status"] == "ok":
+            assert r["result"]
+        else:  # a plan that finishes on the host has no device time
+            assert r["timing_mode"] == "device" and "finish=host" in r["settings"] and r["reason"]
+
+
+def test_existing_results_are_not_overwritten(reductio, tmp_path):
+    reductio(*SMALL).ok()
+    before = snapshot(tmp_path)
+    assert "--resume" in reductio(*SMALL).error(1)
+    assert snapshot(tmp_path) == before
+
+
+def test_resume_of_a_finished_run_adds_nothing(reductio, tmp_path):
+    reductio(*SMALL).ok()
+    before = results(tmp_path).read_bytes()
+    reductio(*SMALL, "--resume").ok()
+    assert results(tmp_path).read_bytes() == before
+
+
+@pytest.mark.parametrize("keep", ["half a row", "no line end", "inside a quoted cell", "header only", "half a header"])
+def test_resume_goes_on_after_a_cut(reductio, tmp_path, keep):
+    reductio(*SMALL).ok()
+    path = results(tmp_path)
+    whole = path.read_bytes()
+    lines = whole.splitlines(keepends=True)
+    cut = {"half a row": b"".join(lines[:4]) + lines[4][: len(lines[4]) // 2],
+           "no line end": b"".join(lines[:5])[:-1],
+           "inside a quoted cell": b"".join(lines[:4]) + b'1,"x,y\n',
+           "header only": lines[0],
+           "half a header": lines[0][:40]}[keep]
+    path.write_bytes(cut)
+    done = reductio(*SMALL, "--resume")
+    done.ok()
+    after = path.read_bytes()
+    rows = read(path)
+    kept = b"".join(line for line in cut.splitlines(keepends=True)[:4]) if keep not in ("header only", "half a header") else lines[0]
+    assert after.startswith(kept)  # finished rows stand, byte by byte
+    assert sorted(map(key, rows)) == sorted(map(key, csv.DictReader(whole.decode().splitlines())))
+    assert all(r["status"] == "ok" for r in rows)
+
+
+def test_another_schema_version_is_refused(reductio, tmp_path):
+    reductio(*SMALL).ok()
+    path = results(tmp_path)
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text(lines[0] + "".join("999" + line[line.index(","):] for line in lines[1:]))
+    before = snapshot(tmp_path)
+    assert "schema" in reductio(*SMALL, "--resume").error(1)
+    assert snapshot(tmp_path) == before
+
+
+def test_other_columns_are_refused(reductio, tmp_path):
+    reductio(*SMALL).ok()
+    path = results(tmp_path)
+    path.write_text("a,b,c\n1,2,3\n")
+    before = snapshot(tmp_path)
+    message = reductio(*SMALL, "--resume").error(1)
+    assert "column" in message or "schema" in message
+    assert snapshot(tmp_path) == before
+
+
+def test_unwritable_folder_is_found_out_first(reductio, tmp_path):
+    (tmp_path / "file").write_text("in the way\n")
+    for folder in ("file/results", "/proc/results"):
+        assert folder.split("/")[-2] in reductio(*SMALL, "--out", folder).error(1)
+    assert snapshot(tmp_path) == {"file": b"in the way\n"}
+
+
+def test_more_than_memory_is_a_refused_row(reductio, tmp_path):
+    done = reductio("run", "cpu", "--variants", "^host/plain$", "--types", "i32", "--sizes", "2^50", "--full")
+    message, *warnings = reversed(done.err.splitlines())
+    assert done.code == 1 and message.startswith("reductio: cpu: every point was refused: ") and "memory" in message
+    assert all("WARNING" in w for w in warnings)
+    rows = read(results(tmp_path))
+    assert rows and all(r["status"] == "refused" and "memory" in r["reason"] and r["time_median_s"] == "" for r in rows)
+
+
+def test_a_refused_type_is_a_row_beside_the_others(reductio, tmp_path):
+    reductio("run", "cpu", "--variants", "^eigen/", "--operations", "sum_of_squares", "--types", "f32", "--sizes", "1000").ok()
+    rows = {r["variant"]: r for r in read(results(tmp_path))}
+    assert rows["eigen/squared-norm"]["status"] == "ok"
+    if "eigen/sum" in rows:  # an experiment may leave out what it knows to be senseless
+        assert rows["eigen/sum"]["status"] == "refused" and "not supported" in rows["eigen/sum"]["reason"]
+
+
+def test_several_experiments_are_checked_before_any_runs(reductio, tmp_path):
+    reductio(*SMALL[:2], "nonsense", *SMALL[2:]).error(1)
+    assert not snapshot(tmp_path)
+
+
+def test_warns_where_times_mislead(reductio, sanitized):
+    err = reductio(*SMALL).err
+    assert ("sanitizer build" in err) == sanitized
+    assert all(line.startswith(("reductio: WARNING: ", "reductio: note: ")) for line in err.splitlines())
+
+
+def test_warnings_can_be_counted_on(reductio):
+    """A device whose times are not taken is not warned about."""
+    done = reductio("run", "comparison", "--device", "sim", "--variants", "^twopass/rolled$", "--types", "i32", "--sizes",
+                    "100", CUDA_INJECTION64_PATH="/nowhere/libinjected.so")
+    assert done.ok() and "WARNING" not in done.err

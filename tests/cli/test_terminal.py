@@ -1,0 +1,58 @@
+"""Colour and progress: only where a person looks."""
+
+import os
+import pty
+import select
+import subprocess
+import time
+
+from conftest import BIN
+
+VERIFY = ["verify", "--device", "cpu", "--tier", "quick", "--variants", "^host/plain$"]
+
+
+def on_a_terminal(*arguments, **environment):
+    """What the program writes to a terminal that is both its stdout and its stderr."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([BIN, *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
+                               env={k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"} | environment)
+    os.close(theirs)
+    text = b""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        if not select.select([ours], [], [], 0.1)[0]:
+            continue
+        try:
+            chunk = os.read(ours, 65536)
+        except OSError:  # Linux says so when the other side is closed
+            break
+        if not chunk:
+            break
+        text += chunk
+    os.close(ours)
+    assert process.wait(timeout=60) == 0, text
+    return text.decode()
+
+
+COLOURS = ("\033[1m", "\033[32m", "\033[0m")
+
+
+def test_colour_on_a_terminal():
+    assert "\033[1m" in on_a_terminal("list")
+    assert "\033[32m" in on_a_terminal(*VERIFY)
+
+
+def test_no_colour_where_it_is_not_wanted(reductio):
+    assert "\033[" not in on_a_terminal("list", NO_COLOR="1")
+    assert "\033[" not in on_a_terminal("list", TERM="dumb")
+    assert not any(c in on_a_terminal(*VERIFY, NO_COLOR="1") for c in COLOURS)
+    assert "\033[" not in reductio("list").ok()
+    # https://no-color.org: an empty variable does not count
+    assert "\033[1m" in on_a_terminal("list", NO_COLOR="")
+
+
+def test_progress_on_a_terminal_only(reductio):
+    assert "%" in on_a_terminal(*VERIFY)
+    assert "%" not in on_a_terminal(*VERIFY, "--quiet")
+    done = reductio(*VERIFY)
+    assert done.ok() and done.err == ""

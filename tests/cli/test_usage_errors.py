@@ -1,0 +1,100 @@
+"""Wrong requests: one line that says what is wrong and what to do, the right exit code, nothing changed."""
+
+import pytest
+
+from conftest import snapshot
+
+CPU_RUN = ["run", "cpu", "--variants", "^host/plain$", "--sizes", "1000", "--types", "i32"]
+
+
+# $1 the command line, $2 what the line must say
+WRONG = [
+    ([], ["subcommand", "list", "verify", "run"]),
+    (["lst"], ["'lst'", "'list'"]),
+    (["verfy"], ["'verfy'", "'verify'"]),
+    (["frobnicate"], ["'frobnicate'", "--help"]),
+    (["--verbose", "list"], ["'--verbose'"]),
+    (["list", "--jsn"], ["'--jsn'", "'--json'"]),
+    (["list", "more", "less"], ["'less'"]),
+    (["list", "things"], ["'things'", "variants", "experiments"]),
+    (["list", "--csv", "--json"], ["--csv", "--json"]),
+    (["run", "cpu", "--size", "1000"], ["'--size'", "'--sizes'"]),
+    (["run", "cpu", "--sizes=1", "--typs=i32"], ["'--typs'", "'--types'"]),
+    (["run", "cpu", "-x"], ["'-x'"]),
+    (["run", "cpu", "--sizes"], ["--sizes"]),
+    (["run"], ["experiment", "comparison", "cpu"]),
+    (["run", "comparision"], ["'comparision'", "'comparison'"]),
+    (["run", "cpu", "comparision"], ["'comparision'", "'comparison'"]),
+    (["run", "cpu", "--dry-run", "--profile"], ["--dry-run", "--profile"]),
+    (["run", "cpu", "--quick", "--full"], ["--quick", "--full"]),
+    (["run", "cpu", "--variants", "host/plane"], ["'host/plane'", "'host/plain'"]),
+    (["verify", "--variants", "twopas/rolled"], ["'twopas/rolled'", "'twopass/rolled'"]),
+    (["info", "levels/niave"], ["'levels/niave'", "'levels/naive'"]),
+    (["list", "--variants", "zzzzzzzzzzzz"], ["'zzzzzzzzzzzz'", "list"]),
+    (["list", "--variants", "("], ["'('", "expression"]),
+    (["list", "--variants", "["], ["'['", "expression"]),
+    ([*CPU_RUN, "--sizes", "2^2x"], ["'2^2x'", "2^20"]),
+    (["run", "cpu", "--sizes", "12k"], ["'12k'"]),
+    (["run", "cpu", "--sizes", "1,,2"], ["''"]),
+    (["run", "cpu", "--sizes", "2^64"], ["too large"]),
+    (["run", "cpu", "--sizes", "1.5"], ["'1.5'"]),
+    (["run", "cpu", "--sizes", "2^20:2^10"], ["empty range"]),
+    (["run", "cpu", "--sizes", "0:9:0"], ["never ends"]),
+    (["run", "cpu", "--types", "f16"], ["'f16'", "i32, f32, f64"]),
+    (["run", "cpu", "--types", "i32,,f32"], ["''", "i32, f32, f64"]),
+    (["run", "cpu", "--operations", "product"], ["'product'", "sum, sum_of_squares"]),
+    (["run", "cpu", "--device", "gpu"], ["'gpu'", "cuda, sim, cpu"]),
+    (["run", "cpu", "--device", "cpu", "--gpu", "0"], ["--gpu", "--device"]),
+    (["run", "cpu", "--set", "opt"], ["'opt'", "NAME=VALUE"]),
+    (["run", "cpu", "--set", "opt="], ["'opt='", "NAME=VALUE"]),
+    (["run", "cpu", "--set", "=O2"], ["'=O2'", "NAME=VALUE"]),
+    (["run", "comparison", "--set", "blok=256"], ["'blok'", "'block'", "granularity"]),
+    (["run", "comparison", "--set", "block=33"], ["block=33", "allowed", "256"]),
+    (["verify", "--device", "sim", "--set", "block=zwei"], ["block=zwei", "allowed"]),
+    (["verify", "--variants", "^levels/naive$", "--set", "policy=par"], ["'policy'", "block"]),
+    (["run", "cpu", "--seed", "many"], ["--seed", "many"]),
+    (["run", "cpu", "--seed", "-1"], ["--seed"]),
+    (["run", "cpu", "--min-samples", "0"], ["--min-samples"]),
+    (["run", "cpu", "--min-samples", "9", "--max-samples", "3"], ["--max-samples", "--min-samples"]),
+    (["run", "cpu", "--confidence", "1"], ["--confidence", "0.95"]),
+    (["verify", "--tier", "fast"], ["'fast'", "quick", "sanitizer", "standard", "gpu"]),
+    (["verify", "--variants", "^host/plain$", "--device", "sim"], ["sim", "list"]),
+    (["verify", "--tier", "quick", "--junit", "no/such/folder/j.xml"], ["no/such/folder/j.xml"]),
+    (["verify", "--sizes", "10", "--tier", "quick"], ["--sizes", "--tier"]),
+    (["new"], ["name"]),
+    (["new", "mine/x"], ["source folder", "--source"]),
+    (["new", "mine/x", "--source", "/proc"], ["/proc", "source folder"]),
+    (["new", "..."], ["'...'", "mine/"]),
+    (["new", "twopass/rolled"], ["'twopass/rolled'", "already"]),
+    (["new", "Two Pass/../rolled?", "extra"], ["'extra'"]),
+]
+
+
+@pytest.mark.parametrize("arguments,words", WRONG, ids=[" ".join(a) or "(nothing)" for a, _ in WRONG])
+def test_wrong_request(reductio, tmp_path, arguments, words):
+    keep = tmp_path / "results" / "kept.csv"
+    keep.parent.mkdir()
+    keep.write_text("what was there\n")
+    before = snapshot(tmp_path)
+    done = reductio(*arguments)
+    message = done.error(1)
+    for word in words:
+        assert word in message
+    assert not done.out
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("arguments", [["run", "comparison", "--device", "cuda"], ["run", "comparison"],
+                                       ["verify", "--device", "cuda"], ["verify", "--gpu", "0"],
+                                       ["info", "--device", "cuda"], ["run", "cpu", "--device", "cuda"]])
+def test_no_gpu_exits_77_and_says_what_works(reductio, tmp_path, arguments):
+    # Hides a GPU that may be there; without a driver, or built without CUDA, there is none anyway.
+    done = reductio(*arguments, CUDA_VISIBLE_DEVICES="")
+    message = done.error(77)
+    assert "--device cpu" in message and "--device sim" in message
+    assert not done.out and not snapshot(tmp_path)
+
+
+def test_gpu_selector_is_checked(reductio):
+    done = reductio("verify", "--gpu", "first", CUDA_VISIBLE_DEVICES="")
+    assert done.code in (1, 77) and done.err.count("\n") == 1  # without CUDA nobody gets as far as the selector
