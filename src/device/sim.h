@@ -65,95 +65,113 @@ using sim::threadIdx;
 /// What `p[i]` and `*p` give where p is not const: reads convert to T, writes go through the checks. It converts
 /// implicitly to T alone; otherwise `cond ? p[i] : 0` would quietly be an int for a float p.
 template <class Pointer>
+class Reference;
+
+template <class T>
+inline constexpr bool is_reference = false;
+template <class Pointer>
+inline constexpr bool is_reference<Reference<Pointer>> = true;
+template <class T>
+concept Operand = std::is_arithmetic_v<T> || is_reference<T>;
+
+template <class T>
+auto value_of(const T& x) {
+  if constexpr (is_reference<T>)
+    return x.read();
+  else
+    return x;
+}
+
+template <class Pointer>
 class Reference {
  public:
   using T = typename Pointer::value_type;
   explicit Reference(Pointer p) : p_(p) {}
   Reference(const Reference&) = default;
 
+  T read() const { return p_.read(); }
   template <class U>
     requires std::is_arithmetic_v<U> || std::same_as<U, T>
   explicit(!std::same_as<U, T>) operator U() const {
-    return static_cast<U>(p_.read());
+    return static_cast<U>(read());
   }
   Pointer operator&() const { return p_; }
 
   const Reference& operator=(T v) const { return p_.write(v), *this; }
-  const Reference& operator=(const Reference& o) const { return *this = o.p_.read(); }
-  const Reference& operator=(const Reference& o) { return *this = o.p_.read(); }
-  T operator++() const { return step(1), p_.read(); }
-  T operator--() const { return step(-1), p_.read(); }
+  const Reference& operator=(const Reference& o) const { return *this = o.read(); }
+  const Reference& operator=(const Reference& o) { return *this = o.read(); }
+  T operator++() const { return step(1), read(); }
+  T operator--() const { return step(-1), read(); }
   T operator++(int) const { return step(1); }
   T operator--(int) const { return step(-1); }
-
-  // Built-in operators do not see a conversion that is a template, so each is spelt out.
-#define REDUCTIO_BINARY(op)                                                                              \
-  friend auto operator op(const Reference& a, const Reference& b) { return a.p_.read() op b.p_.read(); } \
-  template <class U>                                                                                     \
-    requires std::is_arithmetic_v<U>                                                                     \
-  friend auto operator op(const Reference& a, U b) {                                                     \
-    return a.p_.read() op b;                                                                             \
-  }                                                                                                      \
-  template <class U>                                                                                     \
-    requires std::is_arithmetic_v<U>                                                                     \
-  friend auto operator op(U a, const Reference& b) {                                                     \
-    return a op b.p_.read();                                                                             \
-  }
-#define REDUCTIO_COMPOUND(op)                                          \
-  template <class U>                                                   \
-    requires std::is_arithmetic_v<U>                                   \
-  const Reference& operator op##=(U v) const {                         \
-    return *this = static_cast<T>(p_.read() op v);                     \
-  }                                                                    \
-  const Reference& operator op##=(const Reference& o) const {          \
-    return *this = static_cast<T>(p_.read() op o.p_.read());           \
-  }                                                                    \
-  template <class U>                                                   \
-    requires std::is_arithmetic_v<U>                                   \
-  friend U& operator op##=(U& a, const Reference& b) {                 \
-    return a = static_cast<U>(a op b.p_.read());                       \
-  }
-  REDUCTIO_BINARY(+)
-  REDUCTIO_BINARY(-)
-  REDUCTIO_BINARY(*)
-  REDUCTIO_BINARY(/)
-  REDUCTIO_BINARY(%)
-  REDUCTIO_BINARY(&)
-  REDUCTIO_BINARY(|)
-  REDUCTIO_BINARY(^)
-  REDUCTIO_BINARY(<<)
-  REDUCTIO_BINARY(>>)
-  REDUCTIO_BINARY(==)
-  REDUCTIO_BINARY(!=)
-  REDUCTIO_BINARY(<)
-  REDUCTIO_BINARY(>)
-  REDUCTIO_BINARY(<=)
-  REDUCTIO_BINARY(>=)
-  REDUCTIO_COMPOUND(+)
-  REDUCTIO_COMPOUND(-)
-  REDUCTIO_COMPOUND(*)
-  REDUCTIO_COMPOUND(/)
-  REDUCTIO_COMPOUND(%)
-  REDUCTIO_COMPOUND(&)
-  REDUCTIO_COMPOUND(|)
-  REDUCTIO_COMPOUND(^)
-  REDUCTIO_COMPOUND(<<)
-  REDUCTIO_COMPOUND(>>)
-#undef REDUCTIO_BINARY
-#undef REDUCTIO_COMPOUND
-  T operator-() const { return -p_.read(); }
-  T operator+() const { return p_.read(); }
-  T operator~() const { return ~p_.read(); }
-  bool operator!() const { return !p_.read(); }
+  T operator-() const { return -read(); }
+  T operator+() const { return read(); }
+  T operator~() const { return ~read(); }
+  bool operator!() const { return !read(); }
 
  private:
   T step(int by) const {
-    const T before = p_.read();
+    const T before = read();
     p_.write(static_cast<T>(before + static_cast<T>(by)));
     return before;
   }
   Pointer p_;
 };
+
+// Built-in operators do not see a conversion that is a template, so each is spelt out. The operands are first brought to
+// their common type, as the language does: here the compiler cannot see that a literal is not negative, and would warn.
+#define REDUCTIO_BINARY(op)                                                        \
+  template <class A, class B>                                                      \
+    requires(Operand<A> && Operand<B> && (is_reference<A> || is_reference<B>))     \
+  auto operator op(const A& a, const B& b) {                                       \
+    using Common = std::common_type_t<decltype(value_of(a)), decltype(value_of(b))>; \
+    return static_cast<Common>(value_of(a)) op static_cast<Common>(value_of(b));   \
+  }
+#define REDUCTIO_SHIFT(op)                                                     \
+  template <class A, class B>                                                  \
+    requires(Operand<A> && Operand<B> && (is_reference<A> || is_reference<B>)) \
+  auto operator op(const A& a, const B& b) {                                   \
+    return value_of(a) op value_of(b);                                         \
+  }
+#define REDUCTIO_COMPOUND(op)                                                                      \
+  template <class Pointer, Operand B>                                                              \
+  const Reference<Pointer>& operator op##=(const Reference<Pointer>& a, const B& b) {              \
+    return a = static_cast<typename Pointer::value_type>(a.read() op value_of(b));                 \
+  }                                                                                                \
+  template <class A, class Pointer>                                                                \
+    requires std::is_arithmetic_v<A>                                                               \
+  A& operator op##=(A& a, const Reference<Pointer>& b) {                                           \
+    return a = static_cast<A>(a op b.read());                                                      \
+  }
+REDUCTIO_BINARY(+)
+REDUCTIO_BINARY(-)
+REDUCTIO_BINARY(*)
+REDUCTIO_BINARY(/)
+REDUCTIO_BINARY(%)
+REDUCTIO_BINARY(&)
+REDUCTIO_BINARY(|)
+REDUCTIO_BINARY(^)
+REDUCTIO_BINARY(==)
+REDUCTIO_BINARY(!=)
+REDUCTIO_BINARY(<)
+REDUCTIO_BINARY(>)
+REDUCTIO_BINARY(<=)
+REDUCTIO_BINARY(>=)
+REDUCTIO_SHIFT(<<)
+REDUCTIO_SHIFT(>>)
+REDUCTIO_COMPOUND(+)
+REDUCTIO_COMPOUND(-)
+REDUCTIO_COMPOUND(*)
+REDUCTIO_COMPOUND(/)
+REDUCTIO_COMPOUND(%)
+REDUCTIO_COMPOUND(&)
+REDUCTIO_COMPOUND(|)
+REDUCTIO_COMPOUND(^)
+REDUCTIO_COMPOUND(<<)
+REDUCTIO_COMPOUND(>>)
+#undef REDUCTIO_BINARY
+#undef REDUCTIO_SHIFT
+#undef REDUCTIO_COMPOUND
 
 /// What both kinds of pointer share: arithmetic on an address. Derived gives read() and write(v) of what it points to.
 /// Addresses are integers, since forming a C++ pointer outside its array would be undefined; only accesses are checked.

@@ -39,13 +39,13 @@ struct Accesses {
   std::uint32_t serial = 0;  ///< of the block's run; another block's or an earlier launch's entry counts as none
   std::uint32_t tick = 0;
   std::uint32_t lanes = 0;
-  std::uint8_t warp = 0;     ///< `several_warps`: lanes of more than one
-  bool atomic = false;
+  std::uint32_t warp = 0;    ///< `several_warps`: lanes of more than one
 };
-inline constexpr std::uint8_t several_warps = 32;
+inline constexpr std::uint32_t several_warps = 32;
 
+/// Plain writes, atomic updates and stores, plain reads. Atomics conflict with plain accesses, not with each other.
 struct Record {
-  Accesses writes, reads;
+  Accesses writes, atomics, reads;
 };
 
 /// One allocation. Never freed, only reused under another generation, so that a stale pointer can be told.
@@ -104,17 +104,18 @@ void make_records(Memory&);
 /// The race check where the short way does not decide. `view` is null for shared memory; `where` is for the message.
 void track_slowly(Record&, Access, const View* view, std::uint64_t where);
 
-inline void track(Record& r, Access kind, const View* view, std::uint64_t where) {
+template <Access kind>
+inline void track(Record& r, const View* view, std::uint64_t where) {
   const Block& b = *running;
   const std::uint32_t lane = 1u << (threadIdx.x % warp_size);
-  const std::uint8_t warp = static_cast<std::uint8_t>(threadIdx.x / warp_size);
+  const std::uint32_t warp = threadIdx.x / warp_size;
   const auto settled = [&](const Accesses& a) {  // none, before the last barrier, or this thread's own
     return a.serial != b.serial || a.tick < b.barrier_tick || (a.lanes == lane && a.warp == warp);
   };
-  if (kind == Access::read) {
-    if (settled(r.writes)) {
+  if constexpr (kind == Access::read) {
+    if (settled(r.writes) && settled(r.atomics)) {
       if (settled(r.reads)) {
-        r.reads = {b.serial, b.tick, lane, warp, false};
+        r.reads = {b.serial, b.tick, lane, warp};
         return;
       }
       if (r.reads.tick == b.tick && r.reads.warp == warp) {
@@ -122,9 +123,9 @@ inline void track(Record& r, Access kind, const View* view, std::uint64_t where)
         return;
       }
     }
-  } else if (kind == Access::write) {
-    if (settled(r.writes) && settled(r.reads)) {
-      r.writes = {b.serial, b.tick, lane, warp, false};
+  } else if constexpr (kind == Access::write) {
+    if (settled(r.writes) && settled(r.atomics) && settled(r.reads)) {
+      r.writes = {b.serial, b.tick, lane, warp};
       return;
     }
   }
@@ -146,51 +147,59 @@ inline void watch_spinning(std::uint64_t where) {
   }
 }
 
-inline void on_bounds(const View& v, std::uintptr_t at, std::size_t size, Access kind) {
+[[gnu::always_inline]] inline void on_bounds(const View& v, std::uintptr_t at, std::size_t size, Access kind) {
   // Unsigned, so one comparison covers both ends; views hold whole elements, so the first byte decides.
-  if (!running || at - v.begin >= v.end - v.begin || v.memory->generation != v.generation) fail_global(v, at, size, kind);
+  if (!running || at - v.begin >= v.end - v.begin || v.memory->generation != v.generation) [[unlikely]]
+    fail_global(v, at, size, kind);
 }
 
 /// A read through GlobalPtr<const T>. Leaves no reader's record, for speed: a write that follows is not held against it.
-inline void on_const_read(const View& v, std::uintptr_t at, std::size_t size) {
+template <std::size_t size>
+[[gnu::always_inline]] inline void on_const_read(const View& v, std::uintptr_t at) {
   on_bounds(v, at, size, Access::read);
   const Memory& m = *v.memory;
-  const std::size_t first = (at - m.begin) / word_bytes, last = (at - m.begin + size - 1) / word_bytes;
-  for (std::size_t w = first; w <= last; ++w) {
-    if (!m.written[w] && checks.unwritten) fail_unwritten(&v, at, size);
+  const std::size_t first = (at - m.begin) / word_bytes;
+  const std::size_t end = size % word_bytes == 0 ? first + size / word_bytes : (at - m.begin + size - 1) / word_bytes + 1;
+  for (std::size_t w = first; w < end; ++w) {
+    if (!m.written[w] && checks.unwritten) [[unlikely]] fail_unwritten(&v, at, size);
     if (m.records && checks.races) {
-      const Accesses& a = m.records[w].writes;
-      if (a.serial == running->serial && a.tick >= running->barrier_tick) track_slowly(m.records[w], Access::read, &v, at);
+      const Record& r = m.records[w];
+      if (r.writes.serial == running->serial || r.atomics.serial == running->serial)
+        track_slowly(m.records[w], Access::read, &v, at);
     }
   }
   watch_spinning(at);
 }
 
-inline void on_global(Access kind, const View& v, std::uintptr_t at, std::size_t size) {
+template <Access kind, std::size_t size>
+inline void on_global(const View& v, std::uintptr_t at) {
   on_bounds(v, at, size, kind);
   Memory& m = *v.memory;
-  if (!m.records) make_records(m);
+  if (!m.records) [[unlikely]] make_records(m);
   const std::size_t first = (at - m.begin) / word_bytes;
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
     if (is_store(kind)) {
       m.written[w] = 1;
-    } else if (!m.written[w] && checks.unwritten) {
+    } else if (!m.written[w] && checks.unwritten) [[unlikely]] {
       fail_unwritten(&v, at, size);
     }
-    if (checks.races) track(m.records[w], kind, &v, at);
+    if (checks.races) track<kind>(m.records[w], &v, at);
   }
   if (kind == Access::read) watch_spinning(at);
 }
 
 /// The address of `size` bytes at `offset` of the block's shared memory.
-inline std::byte* on_shared(Access kind, std::uint64_t offset, std::size_t size) {
-  if (!running || offset >= running->shared_bytes || running->shared_bytes - offset < size) fail_shared(offset, size, kind);
+template <Access kind, std::size_t size>
+inline std::byte* on_shared(std::uint64_t offset) {
+  if (!running || offset >= running->shared_bytes || running->shared_bytes - offset < size) [[unlikely]]
+    fail_shared(offset, size, kind);
   const std::size_t first = offset / word_bytes;
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
     Record& r = running->shared_records[w];
-    if (!is_store(kind) && r.writes.serial != running->serial && checks.unwritten) fail_unwritten(nullptr, offset, size);
+    if (!is_store(kind) && r.writes.serial != running->serial && r.atomics.serial != running->serial && checks.unwritten)
+      [[unlikely]] fail_unwritten(nullptr, offset, size);
     if (checks.races) {
-      track(r, kind, nullptr, offset);
+      track<kind>(r, nullptr, offset);
     } else if (is_store(kind)) {
       r.writes.serial = running->serial;
     }

@@ -48,6 +48,7 @@ struct Warp {
   std::uint32_t existing = 0;  ///< lanes that the block has
   std::uint32_t exited = 0;
   std::uint32_t waiting = 0;
+  bool several = false;  ///< those who wait may be in several operations
   struct Lane {
     std::uint32_t mask = 0;
     WarpOperation operation{};

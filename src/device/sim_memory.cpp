@@ -229,7 +229,7 @@ void fail_spinning() {
 void track_slowly(Record& r, Access kind, const View* v, std::uint64_t where) {
   BlockState& b = *static_cast<BlockState*>(running);
   const unsigned lane = threadIdx.x % warp_size;
-  const auto warp = static_cast<std::uint8_t>(threadIdx.x / warp_size);
+  const unsigned warp = threadIdx.x / warp_size;
 
   // The lanes of `a` whose access no barrier orders before this one. Another warp's count as all of its lanes.
   const auto unordered = [&](const Accesses& a) -> std::uint32_t {
@@ -256,30 +256,28 @@ void track_slowly(Record& r, Access kind, const View* v, std::uint64_t where) {
               verb(kind) + " " + word + ", which " + who + " " + did + " with no barrier between" + since);
   };
   // Adds this thread to a list; those ordered before it need not be kept, since whoever comes after it comes after them.
-  const auto join = [&](Accesses& a, bool atomic) {
+  const auto join = [&](Accesses& a) {
     const std::uint32_t kept = unordered(a);
     const bool another_warp = kept && a.warp != warp;
-    a = {b.serial, b.tick, (another_warp ? 0 : kept) | 1u << lane, another_warp ? several_warps : warp, atomic};
+    a = {b.serial, b.tick, (another_warp ? 0 : kept) | 1u << lane, another_warp ? several_warps : warp};
   };
 
+  conflict(r.writes, "wrote");
   switch (kind) {
     case Access::read:
-      conflict(r.writes, r.writes.atomic ? "updated atomically" : "wrote");
-      join(r.reads, false);
+      conflict(r.atomics, "updated atomically");
+      join(r.reads);
       return;
     case Access::write:
-      conflict(r.writes, r.writes.atomic ? "updated atomically" : "wrote");
+      conflict(r.atomics, "updated atomically");
       conflict(r.reads, "read");
-      r.writes = {b.serial, b.tick, 1u << lane, warp, false};
+      r.writes = {b.serial, b.tick, 1u << lane, warp};
       return;
-    case Access::atomic_read:
-      if (!r.writes.atomic) conflict(r.writes, "wrote");
-      return;
+    case Access::atomic_read: return;  // only loads by acquire: no record, a later plain store is not held against them
     case Access::atomic_store:
     case Access::atomic_update:
-      if (!r.writes.atomic) conflict(r.writes, "wrote");
       conflict(r.reads, "read");
-      join(r.writes, true);
+      join(r.atomics);
       return;
   }
 }

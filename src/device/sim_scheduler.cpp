@@ -622,8 +622,10 @@ void Scheduler::grid_barrier(Site site) {
   suspend();
 }
 
-/// Every lane of `mask` is here or gone: completes the operation, or fails. Those who wait have this mask.
+/// Every lane of `mask` waits or is gone: if all who wait do so with this mask, completes the operation or fails.
 REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask, Site site) {
+  for (std::uint32_t m = mask & warp.waiting; m; m &= m - 1)
+    if (warp.lanes[std::countr_zero(m)].mask != mask) return;
   if (mask & warp.exited) {
     std::vector<unsigned> waiting;
     for (unsigned l = 0; l < warp_size; ++l)
@@ -650,14 +652,16 @@ REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, 
   warp.order(mask, ++b.tick);
 }
 
-/// Lanes that wait already must agree with one that comes, where the two name a lane in common.
+/// Two lanes that name each other in different operations would wait for each other for ever. (One may well wait for a
+/// lane that has an operation with others to finish first.)
 REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask,
                                             WarpOperation operation, Site site) {
-  for (std::uint32_t left = warp.waiting; left;) {
-    const unsigned l = std::countr_zero(left);
+  warp.several = true;
+  const std::uint32_t me = 1u << threadIdx.x % warp_size;
+  for (std::uint32_t m = warp.waiting & mask; m; m &= m - 1) {
+    const unsigned l = std::countr_zero(m);
     const Warp::Lane& other = warp.lanes[l];
-    left &= ~other.mask & ~(1u << l);  // those of one mask agree among themselves
-    if ((other.mask & mask) == 0 || (other.mask == mask && other.operation == operation)) continue;
+    if (!(other.mask & me) || (other.mask == mask && other.operation == operation)) continue;
     static constexpr const char* names[] = {"__syncwarp", "a shuffle", "__reduce_add_sync"};
     const auto call = [](WarpOperation o, std::uint32_t m, const Site& at) {
       return std::string(names[static_cast<int>(o)]) + " with mask " + hex(m) + " at " + to_string(at);
@@ -685,9 +689,10 @@ std::uint64_t Scheduler::warp_operation(WarpOperation operation, unsigned mask, 
   mask &= warp.existing;  // lanes that a block of this size does not have are as good as absent, as in CUDA
   if (warp.waiting) {
     const Warp::Lane& first = warp.lanes[std::countr_zero(warp.waiting)];
-    // All who wait are in the first one's mask, in the usual case that this one has too.
-    if (first.mask != mask || first.operation != operation || (warp.waiting & ~mask)) [[unlikely]]
+    if (warp.several || first.mask != mask || first.operation != operation) [[unlikely]]
       check_meeting(b, warp, w, mask, operation, site);
+  } else {
+    warp.several = false;
   }
   Warp::Lane& lane = warp.lanes[me];
   lane.mask = mask;
@@ -709,24 +714,19 @@ void Scheduler::poll(std::uintptr_t address, Site site) {
   const bool again = b.polled[t] == address;
   b.polled[t] = address;
   b.thread[t].site = site;
-  if (again) {
-    ++fruitless_polls_;
-    if (fruitless_polls_ > fruitless_limit_) fail_stuck();
-  } else {
-    fruitless_polls_ = 0;
-  }
-  if (failure_) {
-    suspend();
+  fruitless_polls_ = again ? fruitless_polls_ + 1 : 0;
+  if (again) b.waiting[t] = Waiting::poll;
+  if (fruitless_polls_ > fruitless_limit_) {
+    fail_stuck();
   } else if (order_now_ == Order::random) {
-    if (again) b.waiting[t] = Waiting::poll;
     make_runnable(b, t);
-    suspend();
-    b.waiting[t] = Waiting::no;
   } else if (again) {
-    b.waiting[t] = Waiting::poll;
     parked_.emplace_back(&b, t);
-    suspend();
+  } else {
+    return;
   }
+  suspend();
+  b.waiting[t] = Waiting::no;
 }
 
 // ---------------------------------------------------------------------------------------------------- faults
@@ -793,43 +793,41 @@ void Scheduler::fail_barrier(BlockState& b, FaultKind kind, const std::string& w
   fail(std::make_exception_ptr(fault(kind, b.index, b.barrier, std::move(waiting), what + ": " + describe(b))));
 }
 
-/// Nobody can go on, or nobody gets anywhere. Named are the oldest block that waits and how many more.
-void Scheduler::fail_stuck() {
-  bool polls = false;
+/// Nobody can go on, or nobody gets anywhere. Named are the oldest block that waits, and how many more.
+REDUCTIO_RARE void Scheduler::fail_stuck() {
+  const auto has = [](const BlockState* b, bool (*wanted)(Waiting)) {
+    return std::any_of(b->waiting.begin(), b->waiting.begin() + b->threads, wanted);
+  };
+  constexpr auto waits = [](Waiting w) { return w != Waiting::no; };
+  constexpr auto polls = [](Waiting w) { return w == Waiting::poll; };
+  // A block that polls says more than one that waits for its own threads to come back from polling.
   const BlockState* shown = nullptr;
   std::size_t others = 0;
+  bool polling = false;
   for (const BlockState* b : resident_) {
-    bool waits = false, block_polls = false;
-    for (unsigned t = 0; t < b->threads; ++t) {
-      waits |= b->waiting[t] != Waiting::no;
-      block_polls |= b->waiting[t] == Waiting::poll || (b == block_ && t == threadIdx.x && b->polled[t]);
-    }
-    if (!waits && !block_polls) continue;
-    // A block that polls says more than one that waits for its own threads to come back from polling.
-    if (!shown || (block_polls && !polls)) shown = b;
-    polls |= block_polls;
+    if (!has(b, waits)) continue;
     ++others;
+    const bool this_polls = has(b, polls);
+    if (!shown || (this_polls && !polling)) shown = b;
+    polling |= this_polls;
   }
-  if (!shown) shown = block_ ? block_ : resident_.front();
-  if (others) --others;
-  std::vector<unsigned> waiting;
-  Site site;
-  for (unsigned t = 0; t < shown->threads; ++t) {
-    const bool self = shown == block_ && t == threadIdx.x && polls && shown->polled[t];
-    if (shown->waiting[t] == Waiting::no && !self) continue;
-    if (!polls || self || shown->waiting[t] == Waiting::poll) {
-      if (!site.line) site = shown->thread[t].site;
-      waiting.push_back(t);
-    }
-  }
-  std::string what = polls ? "polls for what nobody writes: " : "a barrier that not all threads reach: ";
+  if (shown) --others;
+  else shown = block_ ? block_ : resident_.front();
+
+  std::vector<unsigned> threads;
+  for (unsigned t = 0; t < shown->threads; ++t)
+    if (polling ? polls(shown->waiting[t]) : waits(shown->waiting[t])) threads.push_back(t);
+  const Site site = threads.empty() ? Site{} : shown->thread[threads.front()].site;
+  std::string what = polling           ? "polls for what nobody writes: "
+                     : threads.empty() ? "no thread has ended for very long: "
+                                       : "a barrier that not all threads reach: ";
   what += describe(*shown);
   if (others) what += "; " + std::to_string(others) + (others > 1 ? " more blocks wait" : " more block waits");
   if (started_ < shape_.grid)
     what += "; " + std::to_string(shape_.grid - started_) + " blocks have not started, since only " +
             std::to_string(resident_limit_) + " fit at once";
-  fail(std::make_exception_ptr(
-      fault(polls ? FaultKind::endless_wait : FaultKind::unfinished_barrier, shown->index, site, std::move(waiting), what)));
+  const FaultKind kind = polling || threads.empty() ? FaultKind::endless_wait : FaultKind::unfinished_barrier;
+  fail(std::make_exception_ptr(fault(kind, shown->index, site, std::move(threads), what)));
 }
 
 /// After a fault: lets every thread that has begun unwind its stack, and forgets the grid.
