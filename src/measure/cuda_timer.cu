@@ -216,6 +216,7 @@ class CudaTimer final : public Timer {
     if (cudaCtxResetPersistingL2Cache() != cudaSuccess) cudaGetLastError();  // GPUs without such lines
     check(cudaMemsetAsync(read_.get(), 1, flush_bytes_, native(stream_)), "filling GPU memory");
     load_kernels();
+    wake_up();
     host_tick_s_ = reductio::host_tick_s();
     event_tick_s_ = measure_event_tick();
   }
@@ -512,6 +513,15 @@ class CudaTimer final : public Timer {
     check(cudaGetLastError(), "launching the kernel that holds the stream");
     check(cudaMemsetAsync(written_.get(), 0x5A, flush_bytes_, native(stream_)), "filling GPU memory");
     synchronize();
+  }
+
+  /// An idle GPU runs at a fraction of its clock and takes a while to notice that there is work.
+  void wake_up() {
+    for (const double start = host_now(); host_now() - start < 0.3;) {
+      for (int i = 0; i < 20; ++i)
+        check(cudaMemsetAsync(written_.get(), 0x5A, flush_bytes_, native(stream_)), "filling GPU memory");
+      synchronize();
+    }
   }
 
   /// The least difference between two of many intervals of different lengths.

@@ -35,7 +35,9 @@ std::unique_ptr<Timer> make_timer(Backend& backend) {
 }
 
 double host_now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  // Since the first reading, so that a double holds nanoseconds however long the machine has been up.
+  static const auto first = std::chrono::steady_clock::now();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - first).count();
 }
 
 double host_tick_s() {
