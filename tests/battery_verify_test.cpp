@@ -138,7 +138,7 @@ TEST(BatteryCases, every_pair_of_factors_meets) {
   }
 }
 
-TEST(BatteryCases, whole_product_of_sizes_settings_types_and_operations) {
+TEST(BatteryCases, whole_product_of_sizes_settings_types_operations_and_orders) {
   Variant v = everywhere();
   std::set<std::string> seen;
   for (const Case& c : battery(v, info_of(DeviceKind::sim), Tier::standard, 1))
@@ -150,10 +150,12 @@ TEST(BatteryCases, whole_product_of_sizes_settings_types_and_operations) {
   for (const std::size_t n : sizes)
     for (const ElementType type : all_types())
       for (const Operation op : all_operations())
-        for (const char* colour : {"red", "green", "blue"})
-          EXPECT_TRUE(
-              seen.count(std::to_string(n) + std::string(name(type)) + std::string(name(op)) + "colour=" + colour))
-              << n << name(type) << name(op) << colour;
+        for (const std::string colour : {"red", "green", "blue"})
+          for (const std::string order : {"forward", "reverse", "random"}) {
+            const std::string what =
+                std::to_string(n) + std::string(name(type)) + std::string(name(op)) + "colour=" + colour + order;
+            EXPECT_TRUE(seen.count(what)) << what;
+          }
 }
 
 TEST(BatteryCases, tiers_reach_as_far_as_they_say) {

@@ -41,27 +41,29 @@ class Run {
  public:
   Run(const std::vector<const Variant*>& chosen, Backend& backend, Tier tier, std::uint64_t seed,
       const std::function<void(std::size_t, std::size_t, const std::string&)>& progress)
-      : chosen_(chosen), backend_(backend), bench_(backend), progress_(progress), cases_(chosen.size()) {
-    for (std::size_t v = 0; v < chosen.size(); ++v) {
-      report_.by_variant.push_back({.id = chosen[v]->id, .device = backend.info().kind});
-      timed(v, [&] { cases_[v] = battery(*chosen[v], backend.info(), tier, seed); });
-      total_ += cases_[v].size();
-      std::stable_sort(cases_[v].begin(), cases_[v].end(), before);
-    }
-  }
+      : chosen_(chosen), backend_(backend), tier_(tier), seed_(seed), bench_(backend), progress_(progress) {}
 
   VerifyReport run() {
-    for (std::size_t v = 0; v < chosen_.size(); ++v)
-      for (const Case& c : cases_[v])
+    // Batteries are made twice, once to count: all of them together would take a quarter of a gigabyte.
+    std::vector<std::pair<std::size_t, Case>> large;
+    for (std::size_t v = 0; v < chosen_.size(); ++v) {
+      VariantResult& result = report_.by_variant.emplace_back();
+      result.id = chosen_[v]->id;
+      result.device = backend_.info().kind;
+      for (Case& c : cases_of(v)) {
+        ++total_;
+        if (c.problem.n >= worth_sharing) large.emplace_back(v, std::move(c));
+      }
+    }
+    for (std::size_t v = 0; v < chosen_.size(); ++v) {
+      std::vector<Case> cases = cases_of(v);
+      std::stable_sort(cases.begin(), cases.end(), before);
+      for (const Case& c : cases)
         if (c.problem.n < worth_sharing) run_one(v, c);
-
-    std::vector<std::pair<std::size_t, const Case*>> large;
-    for (std::size_t v = 0; v < chosen_.size(); ++v)
-      for (const Case& c : cases_[v])
-        if (c.problem.n >= worth_sharing) large.emplace_back(v, &c);
+    }
     std::stable_sort(large.begin(), large.end(),
-                     [](const auto& a, const auto& b) { return before(*a.second, *b.second); });
-    for (const auto& [v, c] : large) run_one(v, *c);
+                     [](const auto& a, const auto& b) { return before(a.second, b.second); });
+    for (const auto& [v, c] : large) run_one(v, c);
 
     for (const VariantResult& r : report_.by_variant) {
       report_.passed += r.passed;
@@ -75,6 +77,12 @@ class Run {
   }
 
  private:
+  std::vector<Case> cases_of(std::size_t v) {
+    std::vector<Case> cases;
+    timed(v, [&] { cases = battery(*chosen_[v], backend_.info(), tier_, seed_); });
+    return cases;
+  }
+
   template <class F>
   void timed(std::size_t v, F&& f) {
     const auto start = std::chrono::steady_clock::now();
@@ -118,9 +126,10 @@ class Run {
 
   const std::vector<const Variant*>& chosen_;
   Backend& backend_;
+  const Tier tier_;
+  const std::uint64_t seed_;
   Workbench bench_;
   const std::function<void(std::size_t, std::size_t, const std::string&)>& progress_;
-  std::vector<std::vector<Case>> cases_;
   std::size_t done_ = 0, total_ = 0;
   VerifyReport report_;
 };
