@@ -211,6 +211,7 @@ class Scheduler {
 
   // Who runs.
   BlockState* block_ = nullptr;
+  BlockState* preferred_ = nullptr;  // forward and reverse: goes on while it can; null: the oldest that can
   Fiber* fiber_ = nullptr;
   Fiber* previous_ = nullptr;
 };
@@ -446,9 +447,9 @@ REDUCTIO_RARE BlockState* Scheduler::oldest_runnable() {
 
 REDUCTIO_HOT Next Scheduler::pick() {
   if (order_now_ == Order::random) return pick_random();
-  BlockState* b = block_;
+  BlockState* b = preferred_;
   if (!b || !b->runnable_words) [[unlikely]] {
-    b = oldest_runnable();
+    b = preferred_ = oldest_runnable();
     if (!b) return nothing_runnable();
   }
   const bool up = order_now_ == Order::forward;
@@ -504,7 +505,7 @@ REDUCTIO_RARE Next Scheduler::nothing_runnable() {
       make_runnable(*b, t);
     }
     parked_.clear();
-    block_ = nullptr;  // the oldest block comes first again
+    preferred_ = nullptr;
     return pick();
   }
   if (!resident_.empty()) fail_stuck();
@@ -540,7 +541,7 @@ Next Scheduler::finish() {
   }
   if (b.exited == b.threads) {
     end_block(b);
-    block_ = nullptr;
+    block_ = preferred_ = nullptr;
   }
   return pick();
 }
@@ -612,11 +613,7 @@ void Scheduler::grid_barrier(Site site) {
         r->barrier_tick = ++r->tick;
         make_all_runnable(*r);
       }
-      if (order_now_ != Order::random) {
-        block_ = resident_.front();  // the oldest block comes first again
-        running = block_;
-        blockIdx.x = static_cast<unsigned>(block_->index);
-      }
+      preferred_ = nullptr;
     }
   }
   suspend();
@@ -893,7 +890,7 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
       fruitless_polls_limit + fruitless_polls_limit_per_thread * std::min(resident_limit_, shape.grid) * shape.block;
   blockDim.x = shape.block;
   gridDim.x = static_cast<unsigned>(shape.grid);
-  block_ = nullptr;
+  block_ = preferred_ = nullptr;
   spin = {};
 
   while (started_ < std::min(shape.grid, resident_limit_)) start_block();
