@@ -143,7 +143,7 @@ TEST(BatteryCases, whole_product_of_sizes_settings_types_operations_and_orders) 
   std::set<std::string> seen;
   for (const Case& c : battery(v, info_of(DeviceKind::sim), Tier::standard, 1))
     seen.insert(std::to_string(c.problem.n) + std::string(name(c.problem.type)) +
-                std::string(name(c.problem.operation)) + c.settings.str());
+                std::string(name(c.problem.operation)) + c.settings.str() + c.order);
   std::set<std::size_t> sizes{0,   1,   2,   3,   63, 64,  65, 129,
                               383, 384, 385, 769, 61, 251, 509};  // own tiles: 64 and 6 * 64
   for (std::size_t p = 4; p <= 1024; p *= 2) sizes.insert({p - 1, p, p + 1});
