@@ -246,6 +246,15 @@ TEST(MeasureRun, AFirstSizeThatIsHugeIsPredictedFromPartsOfIt) {
   EXPECT_EQ(largest, std::size_t{1} << 20);
 }
 
+TEST(MeasureRun, ALaunchCostIsNotMistakenForTimePerElement) {
+  // 90 ms whatever the size: scaled from 2^10 a call at 2^20 would take 92 s.
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  run_session(session(folder, {point(a, 1 << 10), point(a, 1 << 20)}, constant(0.09)), heard);
+  EXPECT_EQ(heard.rows.at(1).status, Status::ok) << heard.rows.at(1).reason;
+}
+
 TEST(MeasureRun, WhatCannotBeMeasuredIsARowWithItsReason) {
   const Folder folder;
   const Variant good = variant("good", 1);

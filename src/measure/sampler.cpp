@@ -210,7 +210,9 @@ class Sampler::Group {
     }
     Sample sample{};
     if (m.call_s > rules().slow_s) {
-      sample.cost_s = sample.seconds.emplace(s_.timer_.run(c));
+      // Slow as predicted, or slow for the loading of kernels? Only the second costs another call.
+      const bool as_predicted = s_.history_.predict(*m.point).value_or(0) > rules().slow_s;
+      sample.cost_s = sample.seconds.emplace(as_predicted ? m.call_s : s_.timer_.run(c));
     } else {
       sample = s_.timer_.sample(c, m.point->timing_mode, m.point->cache_state);
     }
