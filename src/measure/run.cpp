@@ -255,9 +255,9 @@ RunReport run_session(Session session, RunObserver& observer) {
           why = fmt::format("{} stopped the device ({})", row.point.variant->id, row.reason);
       if (outcome.device_busy) {
         // Freeing anything would wait for the call that does not end.
-        static_cast<void>(sampler.release());
-        static_cast<void>(session.timer.release());
-        static_cast<void>(session.backend.release());
+        keep_for_ever(sampler.release());
+        keep_for_ever(session.timer.release());
+        keep_for_ever(session.backend.release());
       }
       throw DeviceError(why + "; rows so far are in " + results.csv_path().string() + ", --resume goes on behind it");
     }

@@ -458,9 +458,9 @@ class Sampler::Group {
     out_.samples_csv.clear();
     if (out_.device_busy) {
       // Freeing what a running call works on would wait for it, and it does not end.
-      for (Member& m : members_) static_cast<void>(m.plan.release());
-      for (Reference& r : references_) static_cast<void>(r.plan.release());
-      static_cast<void>(out_memory_.release());
+      for (Member& m : members_) keep_for_ever(m.plan.release());
+      for (Reference& r : references_) keep_for_ever(r.plan.release());
+      keep_for_ever(out_memory_.release());
     } else {
       release_plans();
     }

@@ -101,6 +101,10 @@ std::unique_ptr<Timer> make_host_timer(Backend&);  ///< host_timer.cpp: a steady
 std::unique_ptr<Timer> make_sim_timer(Backend&);   ///< host_timer.cpp: runs calls, keeps no time
 std::unique_ptr<Timer> make_cuda_timer(Backend&);  ///< cuda_timer.cu, or its stub without CUDA
 
+/// Takes what must never be freed, because freeing would wait for a call that does not end. It stays reachable, so that
+/// it is no leak to those who look for leaks.
+void keep_for_ever(void*);
+
 /// Seconds of the host's steady clock, and the least difference of two readings of it.
 double host_now();
 double host_tick_s();
