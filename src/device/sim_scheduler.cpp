@@ -143,7 +143,7 @@ class Scheduler {
   [[noreturn]] void stop(FaultKind, Site, const std::string& what, std::vector<unsigned> threads);
 
   /// For the signal handler: the thread whose stack's guard holds `address`, said on stderr.
-  bool explain_overflow(std::uintptr_t address) const;
+  [[maybe_unused]] bool explain_overflow(std::uintptr_t address) const;
 
  private:
   static void fiber_main();
@@ -213,7 +213,7 @@ class Scheduler {
   BlockState* block_ = nullptr;
   BlockState* preferred_ = nullptr;  // forward and reverse: goes on while it can; null: the oldest that can
   Fiber* fiber_ = nullptr;
-  Fiber* previous_ = nullptr;
+  [[maybe_unused]] Fiber* previous_ = nullptr;
 };
 
 /// Made at first use and never destroyed: stacks may be on it until the very end.
@@ -227,18 +227,18 @@ REDUCTIO_HOT Scheduler& scheduler() { return *the_scheduler; }
 
 // ---------------------------------------------------------------------------------------------------- fibers
 
+#ifdef REDUCTIO_ASAN
+void install_overflow_handler() {}  // ASan has its own
+#else
 struct sigaction previous_segv;
 
-void on_segv(int signal, siginfo_t* info, void* context) {
+void on_segv(int signal, siginfo_t* info, void*) {
   if (scheduler().explain_overflow(reinterpret_cast<std::uintptr_t>(info->si_addr))) std::abort();
-  // Not ours: as if we had never been here.
-  sigaction(signal, &previous_segv, nullptr);
-  (void)context;
+  sigaction(signal, &previous_segv, nullptr);  // not ours: it happens again, as if we had never been here
 }
 
-/// A stack overflow runs into the guard; the handler, on a stack of its own, says whose it was. ASan has its own.
+/// A stack overflow runs into the guard; the handler, on a stack of its own, says whose it was.
 void install_overflow_handler() {
-#ifndef REDUCTIO_ASAN
   static bool done = false;
   if (!done) {
     done = true;
@@ -247,17 +247,17 @@ void install_overflow_handler() {
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     sigaction(SIGSEGV, &action, &previous_segv);
   }
-  thread_local std::unique_ptr<std::byte[]> stack;
-  if (!stack) {
+  thread_local bool has_stack = false;
+  if (!has_stack) {
+    has_stack = true;
     constexpr std::size_t size = 64 * 1024;
-    stack = std::make_unique<std::byte[]>(size);
     stack_t alternative{};
-    alternative.ss_sp = stack.get();
+    alternative.ss_sp = new std::byte[size];  // kept: a signal may come as late as one likes
     alternative.ss_size = size;
     sigaltstack(&alternative, nullptr);
   }
-#endif
 }
+#endif
 
 Fiber* Scheduler::make_fiber() {
   void* const p = mmap(nullptr, guard_bytes + stack_bytes, PROT_READ | PROT_WRITE,
