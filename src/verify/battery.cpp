@@ -1,12 +1,11 @@
 /// The one place that says which cases a variant must pass. Three parts, each for what it alone can find:
 ///
-///   the whole product  Every size up to about 2^10 with every setting, type, operation and order: edges of warps,
-///   blocks
-///                      and tiles are all here. Data and offset are drawn anew for each.
-///   a covering array   Every two values of all factors together (sizes up to 2^14, every tunable, type, operation,
-///                      offset, order, and kind of data or check) meet in some case.
-///   large sizes        Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; there every single value of
-///                      every tunable too.
+///   whole product   Every size up to about 2^10 with every setting, type, operation and order: the edges of warps,
+///                   blocks and tiles are all here. Data and offset are drawn for each.
+///   covering array  Every two values of all factors (sizes up to 2^14, every tunable, type, operation, offset,
+///                   order, and kind of data or check) meet in some case.
+///   large sizes     Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; past 2^30 every value of every
+///                   tunable too.
 ///
 /// Tiers and devices differ only in the numbers of scope_of().
 
@@ -30,8 +29,8 @@ namespace {
 /// How far each part goes. A limit of 0 leaves a part out.
 struct Scope {
   std::size_t whole_to = 0;
-  /// What the whole product may cost, in the units of cost_of(); a larger one is sampled evenly. Only few are: the
-  /// stride kernels of `levels`, whose settings number 198, on the simulated device.
+  /// What the whole product may cost, in the units of cost_of(). A larger one is sampled evenly; only the stride
+  /// kernels of `levels` have one, with 198 settings each.
   double whole_budget = 0;
   std::size_t pairs_to = 0;
   std::vector<std::size_t> large{};           ///< every type, default settings
@@ -45,19 +44,18 @@ Scope scope_of(Tier tier, DeviceKind device) {
     case Tier::quick: return {.pairs_to = 1 << 10};
     case Tier::sanitizer:
       // compute-sanitizer slows a GPU's calls by orders; on the host ASan leaves a sixth of the speed.
-      return cuda ? Scope{.pairs_to = 1 << 12} : Scope{.whole_to = 1 << 10, .whole_budget = 0.4e6, .pairs_to = 1 << 12};
+      return cuda ? Scope{.pairs_to = 1 << 12} : Scope{.whole_to = 1 << 10, .whole_budget = 1e6, .pairs_to = 1 << 12};
     case Tier::gpu:
       if (cuda)
         return {.whole_to = 1 << 10,
-                .whole_budget = 3000,
+                .whole_budget = 12000,
                 .pairs_to = 1 << 18,
                 .large = {(1 << 20) + 7, (1 << 24) + 3, (1 << 28) + 1, (1 << 30) + 7},
                 .large_settings = {(1 << 30) + 7},
                 .huge = {(std::size_t{1} << 32) + 5}};
       [[fallthrough]];  // elsewhere it means the most that is sensible there
     case Tier::standard:
-      return {
-          .whole_to = 1 << 10, .whole_budget = cuda ? 3000 : 30e6, .pairs_to = 1 << 14, .large = {(1 << 20) + 7}};
+      return {.whole_to = 1 << 10, .whole_budget = cuda ? 12000 : 30e6, .pairs_to = 1 << 14, .large = {(1 << 20) + 7}};
   }
   return {};
 }
@@ -318,31 +316,28 @@ class Builder {
           if (settings == standard) continue;
           const ElementType type = v_.types.front();
           if (too_slow(n, settings, most_loads_per_thread_of_settings)) continue;
-          add_drawn({v_.operations.front(), type, n}, settings, exact_work(type));
+          add_exact_large({v_.operations.front(), type, n}, settings);
         }
     for (const std::size_t n : scope_.huge) add_large_pair(n, v_.types.front(), standard);
   }
 
-  /// Exact data for the document's operation; random data for another, if there is one and the device is fast.
+  /// Exact data for the document's operation; beside the simulated device also random data for its other operation.
   void add_large_pair(std::size_t n, ElementType type, const Settings& settings) {
     if (n > (1 << 24) && too_slow(n, settings, most_loads_per_thread)) return;
-    add_drawn({v_.operations.front(), type, n}, settings, exact_work(type));
+    add_exact_large({v_.operations.front(), type, n}, settings);
     if (device_.kind == DeviceKind::sim) return;
     const Work random = is_floating(type) ? Work{"random", "bounded", 0} : Work{"alternating", "exact", 0};
-    add_drawn({v_.operations.back(), type, n}, settings, random);
+    add({v_.operations.back(), type, n}, settings, 1, random, orders_of(device_.kind, true).front());
   }
 
-  static Work exact_work(ElementType type) {
-    return is_floating(type) ? Work{"exact", "exact", 1} : Work{"random", "exact", 0};
+  /// Large inputs have one offset for each kind of data, so that all variants share them.
+  void add_exact_large(const Problem& problem, const Settings& settings) {
+    const Work work = is_floating(problem.type) ? Work{"exact", "exact", 1} : Work{"random", "exact", 0};
+    add(problem, settings, 0, work, draw(orders_of(device_.kind, true)));
   }
 
   bool too_slow(std::size_t n, const Settings& settings, std::size_t most_loads) {
     return device_.kind == DeviceKind::cuda && n / shape_of(settings).most_threads > most_loads;
-  }
-
-  void add_drawn(const Problem& problem, const Settings& settings, const Work& work) {
-    const std::size_t offset = draw(offsets);  // one after the other: the same battery with every compiler
-    add(problem, settings, offset, work, draw(orders_of(device_.kind, problem.n > scope_.pairs_to + 1)));
   }
 
   void add(const Problem& problem, const Settings& settings, std::size_t offset, const Work& work, const char* order) {
