@@ -182,7 +182,7 @@ TEST_F(MeasureCuda, ConsumedInputIsRestoredBeforeEachCall) {
 
 TEST_F(MeasureCuda, HostPartsAreTimedEndToEndWithTheirDevicePartBeside) {
   const auto plan = plan_of({.result = Result::host_part}, [](void*, void*, Stream) {},
-                            [this](void* result, Stream) {
+                            [](void* result, Stream) {
                               const double until = host_now() + 200e-6;
                               while (host_now() < until) {
                               }

@@ -79,7 +79,8 @@ void check_settings(const std::vector<const Variant*>& chosen,
   for (const Variant* v : chosen)
     for (const Tunable& t : v->tunables) known.insert(t.name);
   const std::vector<std::string> names(known.begin(), known.end());
-  for (const auto& [key, value] : settings) {
+  for (const auto& setting : settings) {  // whole, because clang 14 captures no structured bindings
+    const auto& [key, value] = setting;
     if (!known.contains(key)) {
       const std::string near = nearest(key, names);
       throw UsageError("no selected variant has a setting '" + key + "'" +
@@ -88,7 +89,7 @@ void check_settings(const std::vector<const Variant*>& chosen,
     }
     const bool some = std::any_of(chosen.begin(), chosen.end(), [&](const Variant* v) {
       return std::any_of(v->tunables.begin(), v->tunables.end(),
-                         [&](const Tunable& t) { return t.name == key && t.allows(value); });
+                         [&](const Tunable& t) { return t.name == setting.first && t.allows(setting.second); });
     });
     if (!some)
       throw UsageError("no selected variant allows " + key + "=" + value + "; allowed: " + allowed(chosen, key));
