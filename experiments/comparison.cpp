@@ -1,5 +1,5 @@
-/// comparison: every variant beside every baseline, over a million-fold range of sizes. Each variant with its document's
-/// own operation, in every way of finishing that it has and otherwise as its document launches it.
+/// comparison: every variant beside every baseline, over a million-fold range of sizes. Each variant with its
+/// document's own operation, in every way of finishing that it has and otherwise as its document launches it.
 
 #include "measure/points.h"
 
@@ -36,9 +36,10 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   return out;
 }
 
-const RegisterExperiment comparison({.name = "comparison",
-                                     .summary = "every variant beside Thrust, CUB and cuBLAS, 2^10 to 2^30 elements, cold cache",
-                                     .points = points});
+const RegisterExperiment comparison(
+    {.name = "comparison",
+     .summary = "every variant beside Thrust, CUB and cuBLAS, 2^10 to 2^30 elements, cold cache",
+     .points = points});
 
 }  // namespace
 }  // namespace reductio

@@ -123,12 +123,13 @@ TEST(MeasureCsv, GzipMembersReadBackAndACutOneIsLeftOut) {
 TEST(MeasureCsv, ColumnsAreThePublishedOnes) {
   std::string text;
   for (const auto& c : columns()) text += (text.empty() ? "" : ", ") + c;
-  EXPECT_EQ(text,
-            "schema_version, run_id, timestamp_utc, experiment, machine, device, variant, operation, element_type, "
-            "accumulator_type, n, offset_elements, dataset, seed, block_threads, grid_blocks, settings, timing_mode, "
-            "cache_state, n_samples, n_rejected, timer_tick_s, time_median_s, time_ci_low_s, time_ci_high_s, time_min_s, "
-            "time_p95_s, device_part_median_s, cycles_median, read_time_s, launch_floor_s, bytes, "
-            "bandwidth_bytes_per_s, share_of_read_ceiling, result, result2, abs_error, error_bound, status, reason");
+  EXPECT_EQ(
+      text,
+      "schema_version, run_id, timestamp_utc, experiment, machine, device, variant, operation, element_type, "
+      "accumulator_type, n, offset_elements, dataset, seed, block_threads, grid_blocks, settings, timing_mode, "
+      "cache_state, n_samples, n_rejected, timer_tick_s, time_median_s, time_ci_low_s, time_ci_high_s, time_min_s, "
+      "time_p95_s, device_part_median_s, cycles_median, read_time_s, launch_floor_s, bytes, "
+      "bandwidth_bytes_per_s, share_of_read_ceiling, result, result2, abs_error, error_bound, status, reason");
 }
 
 TEST(MeasureCsv, ARowsCellsMatchItsColumnsAndItsKeyReadsBack) {
@@ -161,7 +162,10 @@ TEST(MeasureCsv, NumbersReadBackExactly) {
   for (const double d : {0.1, 1.0 / 3, 4.096e-6, 123456789.123456789, 5e-324}) {
     row.time_median_s = d;
     const Cells cells = row.cells();
-    EXPECT_EQ(std::strtod(cells[std::find(columns().begin(), columns().end(), "time_median_s") - columns().begin()].c_str(), nullptr), d);
+    EXPECT_EQ(
+        std::strtod(cells[std::find(columns().begin(), columns().end(), "time_median_s") - columns().begin()].c_str(),
+                    nullptr),
+        d);
   }
 }
 

@@ -51,7 +51,9 @@ class MeasureCuda : public testing::Test {
   std::unique_ptr<Plan> copying() {
     return plan_of({}, [this](void* in, void* out, Stream s) { backend_->copy_within(out, in, 4, s); });
   }
-  bool arrived() const { return value_ == std::array<std::byte, 4>{std::byte{0x11}, std::byte{0x11}, std::byte{0x11}, std::byte{0x11}}; }
+  bool arrived() const {
+    return value_ == std::array<std::byte, 4>{std::byte{0x11}, std::byte{0x11}, std::byte{0x11}, std::byte{0x11}};
+  }
   double median_of(const Call& c, TimingMode mode, CacheState cache, int samples = 15) {
     std::vector<double> s;
     for (int i = 0; i < samples; ++i) s.push_back(timer_->sample(c, mode, cache).seconds.value());

@@ -22,7 +22,8 @@ TEST(MeasureRules, PointsOfOneQuestionAreSampledTogetherSmallSizesFirst) {
   std::vector<Point> points;
   for (const Variant* v : {&a, &b})
     for (const std::size_t n : {4096u, 1024u})
-      for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end}) points.push_back(scripted::point(*v, n, mode));
+      for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end})
+        points.push_back(scripted::point(*v, n, mode));
   points.push_back(scripted::point(a, 1024, TimingMode::device, CacheState::warm));
   points.push_back(scripted::point(a, 1024, TimingMode::device));
   points.back().offset_elements = 1;
@@ -163,7 +164,8 @@ TEST(MeasureRules, SettingsExpandButNotWhatTheUserFixed) {
     for (const auto& one : expand_settings(v, s, expanded, largest)) out.push_back(one.str());
     return out;
   };
-  EXPECT_EQ(texts({}, {"finish"}), (std::vector<std::string>{"block=32;finish=x;threads=auto", "block=32;finish=y;threads=auto"}));
+  EXPECT_EQ(texts({}, {"finish"}),
+            (std::vector<std::string>{"block=32;finish=x;threads=auto", "block=32;finish=y;threads=auto"}));
   Selection fixed;
   fixed.settings = {{"finish", "y"}, {"block", "64"}};
   EXPECT_EQ(texts(fixed, {"finish"}), (std::vector<std::string>{"block=64;finish=y;threads=auto"}));

@@ -62,7 +62,7 @@ std::string error_of(Body&& body) {
 std::filesystem::path csv_in(const Folder& f) { return f.path() / "scripted" / "test.csv"; }
 std::filesystem::path samples_in(const Folder& f) { return f.path() / "scripted" / "test.samples.csv.gz"; }
 
-// --------------------------------------------------------------------------------------------------------- what is measured
+// ---------------------------------------------------------------------------------------------------- what is measured
 
 TEST(MeasureRun, RowsHoldWhatTheClockSaid) {
   const Folder folder;
@@ -76,8 +76,9 @@ TEST(MeasureRun, RowsHoldWhatTheClockSaid) {
   clock->readers = 2;
   clock->tick = 32e-9;
   Heard heard;
-  const auto report = run_session(session(folder, {point(a, 1000, TimingMode::device), point(b, 1000, TimingMode::device)},
-                                          std::move(clock)), heard);
+  const auto report = run_session(
+      session(folder, {point(a, 1000, TimingMode::device), point(b, 1000, TimingMode::device)}, std::move(clock)),
+      heard);
   EXPECT_EQ(report.count(Status::ok), 2u);
   ASSERT_EQ(heard.rows.size(), 2u);
   const Row& row = heard.rows[0];
@@ -135,7 +136,8 @@ TEST(MeasureRun, DriftHitsAllVariantsAlike) {
   const Folder folder;
   const Variant a = variant("a", 1), b = variant("b", 2);
   double t = 1e-5;
-  auto clock = std::make_unique<Clock>([&](std::size_t id, std::size_t) { return (t *= 1.01) * (id == floor_id ? 0.1 : 1); });
+  auto clock =
+      std::make_unique<Clock>([&](std::size_t id, std::size_t) { return (t *= 1.01) * (id == floor_id ? 0.1 : 1); });
   Heard heard;
   run_session(session(folder, {point(a, 100), point(b, 100)}, std::move(clock)), heard);
   EXPECT_NEAR(*heard.rows[0].time_median_s / *heard.rows[1].time_median_s, 1, 0.04);
@@ -175,7 +177,8 @@ TEST(MeasureRun, RawSamplesAreKeptAndGiveTheSummaryBack) {
   const Folder folder;
   const Variant a = variant("a", 1);
   std::mt19937_64 random(3);
-  auto clock = std::make_unique<Clock>([&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 1.0)(random); });
+  auto clock = std::make_unique<Clock>(
+      [&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 1.0)(random); });
   Heard heard;
   run_session(session(folder, {point(a, 100), point(a, 200)}, std::move(clock)), heard);
   const CsvText csv = parse_csv(gunzip(text_of(samples_in(folder))));
@@ -273,12 +276,14 @@ TEST(MeasureRun, WhatCannotBeMeasuredIsARowWithItsReason) {
     if (calls++ == 5) return;  // leaves the poison once, in the middle of the run
     *out = sum(in, n);
   });
-  const Variant tail = variant("tail", 4, [](const std::uint32_t* in, std::size_t n, std::uint32_t* out) { *out = sum(in, n - 1); });
+  const Variant tail =
+      variant("tail", 4, [](const std::uint32_t* in, std::size_t n, std::uint32_t* out) { *out = sum(in, n - 1); });
   const Variant broken = variant("broken", 5, [](auto, auto, auto) { throw DeviceError("an illegal access"); });
   Variant declining = variant("declining", 6);
   declining.declines = [](const Problem&, const Settings&) { return std::string("not on Sundays"); };
   Variant late = variant("late", 7);
-  late.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem&, const Settings&, const DeviceInfo&) -> std::unique_ptr<Plan> {
+  late.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem&, const Settings&,
+                                                       const DeviceInfo&) -> std::unique_ptr<Plan> {
     throw Refused("its library is absent");
   };
   const Variant other_type = [] {
@@ -287,8 +292,8 @@ TEST(MeasureRun, WhatCannotBeMeasuredIsARowWithItsReason) {
     return v;
   }();
   std::vector<Point> points;
-  for (const Variant* v : std::initializer_list<const Variant*>{&good, &nothing, &once, &tail, &broken, &declining, &late,
-                                                                &other_type})
+  for (const Variant* v :
+       std::initializer_list<const Variant*>{&good, &nothing, &once, &tail, &broken, &declining, &late, &other_type})
     points.push_back(point(*v, 100));
   Heard heard;
   const auto report = run_session(session(folder, points, constant(1e-5)), heard);
@@ -346,10 +351,13 @@ TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
   blocking.prepare[static_cast<int>(DeviceKind::cpu)] = finishing(2, Result::on_host);
   eater.consumes_input = true;
   Heard heard;
-  run_session(session(folder, {point(host, 100, TimingMode::device), point(blocking, 100, TimingMode::device),
-                               point(host, 100, TimingMode::end_to_end), point(eater, 100, TimingMode::device, CacheState::warm),
-                               point(host, 100, TimingMode::clock), point(host, 100, TimingMode::globaltimer)},
-                      constant(1e-5)), heard);
+  run_session(
+      session(folder,
+              {point(host, 100, TimingMode::device), point(blocking, 100, TimingMode::device),
+               point(host, 100, TimingMode::end_to_end), point(eater, 100, TimingMode::device, CacheState::warm),
+               point(host, 100, TimingMode::clock), point(host, 100, TimingMode::globaltimer)},
+              constant(1e-5)),
+      heard);
   std::map<std::string, const Row*> row;
   for (const Row& r : heard.rows)
     row[r.point.variant->id + " " + std::string(name(r.point.timing_mode))] = &r;
@@ -436,7 +444,8 @@ TEST(MeasureRun, TheHostClockTimesRealCalls) {
   EXPECT_LT(*heard.rows.at(1).timer_tick_s, 1e-5);
 }
 
-// ------------------------------------------------------------------------------------------------------------- provenance
+// -------------------------------------------------------------------------------------------------------------
+// provenance
 
 TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
   const Folder folder;
@@ -583,7 +592,9 @@ TEST(MeasureRun, AResumeElsewhereIsRefused) {
   run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard);
   const auto json_path = folder.path() / "scripted" / "machine.json";
   const std::string csv = text_of(csv_in(folder)), json = text_of(json_path);
-  const auto attempt = [&] { return error_of([&] { run_session(resumed(session(folder, more, constant(1e-5))), heard); }); };
+  const auto attempt = [&] {
+    return error_of([&] { run_session(resumed(session(folder, more, constant(1e-5))), heard); });
+  };
   const auto with = [&](const std::string& key, const std::string& value) {
     auto changed = nlohmann::ordered_json::parse(json);
     changed["runs"][0][key] = value;
@@ -675,10 +686,12 @@ TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
 
 TEST(MeasureRun, ADeviceThatNoLongerAnswersEndsTheRunBehindARow) {
   const Folder folder;
-  const Variant a = variant("a", 1), hangs = variant("hangs", 2, [](auto, auto, auto) { throw CallTimeout("no result within 60 s"); });
+  const Variant a = variant("a", 1),
+                hangs = variant("hangs", 2, [](auto, auto, auto) { throw CallTimeout("no result within 60 s"); });
   Heard heard;
-  const std::string why =
-      error_of([&] { run_session(session(folder, {point(a, 10), point(hangs, 20), point(a, 30)}, constant(1e-5)), heard); });
+  const std::string why = error_of([&] {
+    run_session(session(folder, {point(a, 10), point(hangs, 20), point(a, 30)}, constant(1e-5)), heard);
+  });
   EXPECT_NE(why.find("hangs stopped the device (no result within 60 s)"), std::string::npos) << why;
   EXPECT_NE(why.find("--resume goes on behind it"), std::string::npos) << why;
   auto rows = rows_of(csv_in(folder));
@@ -733,10 +746,12 @@ TEST(MeasureRun, AFullDiskEndsTheRunWithItsRowsIntact) {
   EXPECT_EQ(rows_of(csv_in(folder)).size(), points.size());
 }
 
-// ------------------------------------------------------------------------------------------------------------------ options
+// ------------------------------------------------------------------------------------------------------------------
+// options
 
 TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
-  const Experiment e{.name = "x", .summary = "", .points = [](const Selection&, DeviceKind) { return std::vector<Point>(); }};
+  const Experiment e{
+      .name = "x", .summary = "", .points = [](const Selection&, DeviceKind) { return std::vector<Point>(); }};
   const auto why = [&](auto change) {
     RunOptions o;
     change(o);

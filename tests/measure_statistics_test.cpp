@@ -40,8 +40,9 @@ TEST(MeasureStatistics, IntervalsAreThoseOfTheBinomialTables) {
     int n, k;
     double coverage;
   };
-  for (const auto& [n, k, coverage] : {Known{6, 1, 0.96875}, Known{7, 1, 0.984375}, Known{9, 2, 0.9609375},
-                                       Known{10, 2, 0.978515625}, Known{15, 4, 0.96484375}, Known{25, 8, 0.9567147493}}) {
+  for (const auto& [n, k, coverage] :
+       {Known{6, 1, 0.96875}, Known{7, 1, 0.984375}, Known{9, 2, 0.9609375}, Known{10, 2, 0.978515625},
+        Known{15, 4, 0.96484375}, Known{25, 8, 0.9567147493}}) {
     const auto i = median_interval(one_to(n), 0.95);
     EXPECT_EQ(i.interval.low, k) << n;
     EXPECT_EQ(i.interval.high, n + 1 - k) << n;

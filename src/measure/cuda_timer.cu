@@ -58,7 +58,7 @@ class Event {
   cudaEvent_t event_ = nullptr;
 };
 
-// --------------------------------------------------------------------------------------------------- holding the stream
+// -------------------------------------------------------------------------------------------------- holding the stream
 
 /// Shared between host and GPU, in pinned host memory. Tickets only grow, so nothing is ever reset: a hold ends when
 /// `released` has reached its ticket.
@@ -79,7 +79,7 @@ __global__ void hold(volatile HoldControl* control, std::uint64_t ticket, std::u
   }
 }
 
-// ---------------------------------------------------------------------------------------------- kernels that bound others
+// ------------------------------------------------------------------------------------------- kernels that bound others
 
 __global__ void empty() {}
 
@@ -107,7 +107,8 @@ struct PastL1 {
 /// Reads every vector once, Unroll of them in flight per thread, and adds them up, so that the loads are needed. The
 /// sum is stored only where it equals `never`, which the compiler cannot rule out.
 template <int Block, int Unroll, class Load>
-__global__ void __launch_bounds__(Block) read_only(const uint4* in, std::size_t vectors, unsigned* out, unsigned never) {
+__global__ void __launch_bounds__(Block)
+    read_only(const uint4* in, std::size_t vectors, unsigned* out, unsigned never) {
   constexpr std::size_t tile = std::size_t{Block} * Unroll;
   unsigned sum = 0;
   for (std::size_t first = blockIdx.x * tile; first < vectors; first += gridDim.x * tile) {
@@ -167,9 +168,9 @@ ReadShape read_shape(std::string name, int blocks_per_sm) {
 /// One for each end of what is fast: one or many loads in flight, a grid that stays or a block for every tile, small
 /// blocks for inputs of few vectors.
 std::vector<ReadShape> read_shapes() {
-  return {read_shape<512, 4, Cached>("read/512x4", 4),          read_shape<512, 4, PastL1>("read/512x4/past-l1", 4),
-          read_shape<256, 8, Cached>("read/256x8/tiles", 0),    read_shape<256, 8, PastL1>("read/256x8/tiles/past-l1", 0),
-          read_shape<1024, 1, Cached>("read/1024x1", 2),        read_shape<128, 1, Cached>("read/128x1", 16)};
+  return {read_shape<512, 4, Cached>("read/512x4", 4),       read_shape<512, 4, PastL1>("read/512x4/past-l1", 4),
+          read_shape<256, 8, Cached>("read/256x8/tiles", 0), read_shape<256, 8, PastL1>("read/256x8/tiles/past-l1", 0),
+          read_shape<1024, 1, Cached>("read/1024x1", 2),     read_shape<128, 1, Cached>("read/128x1", 16)};
 }
 
 class ReadPlan final : public Plan {
@@ -196,7 +197,7 @@ class ReadPlan final : public Plan {
   std::size_t bytes_, grid_ = 1;
 };
 
-// ------------------------------------------------------------------------------------------------------------- the timer
+// ----------------------------------------------------------------------------------------------------------- the timer
 
 class CudaTimer final : public Timer {
  public:

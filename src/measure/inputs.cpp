@@ -31,7 +31,8 @@ Inputs::Inputs(Backend& backend, const InputKey& key, int placements, bool with_
 
   const std::size_t each = size * (with_scratch ? 2 : 1);
   const std::size_t room = backend.memory_free() / 3 * 2 / each;
-  const int count = static_cast<int>(std::clamp<std::size_t>(room, 1, static_cast<std::size_t>(std::max(placements, 1))));
+  const int count =
+      static_cast<int>(std::clamp<std::size_t>(room, 1, static_cast<std::size_t>(std::max(placements, 1))));
 
   const auto tile = make_tile(key.dataset, key.type, key.n, key.seed);
   struct OwnStream {

@@ -3,7 +3,7 @@
 ///
 ///   { "schema_version": 1, "machine": "nvidia-h200", "device": "cuda",
 ///     "gpu": { "name", "uuid", "sm_count", "l2_bytes", "memory_bytes", "memory_clock_hz", "memory_bus_bits",
-///              "memory_peak_bytes_per_s", "sm_clock_hz", "compute_capability", "driver", "runtime" },   null without one
+///              "memory_peak_bytes_per_s", "sm_clock_hz", "compute_capability", "driver", "runtime" },
 ///     "cpu": { "model", "cores", "memory_bytes", "last_level_cache_bytes" }, "os", "hostname",
 ///     "build": { "version", "git_revision", "git_dirty", "build_type", "cxx_compiler", "cxx_flags", "cuda_compiler",
 ///                "cuda_flags", "cuda_architectures", "cccl", "binary" },
@@ -12,7 +12,7 @@
 ///                 "gpu_state_at_start", "gpu_state_at_end", "ended_utc" } ] }
 ///
 /// Everything outside `runs` describes the latest run; each run carries what identifies its machine and program. A key
-/// is null where the value is not known or does not apply.
+/// is null where the value is not known or does not apply: `gpu` without one.
 
 #include <cstddef>
 #include <cstdint>

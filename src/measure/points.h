@@ -9,8 +9,8 @@
 
 namespace reductio {
 
-/// The variants that run on `device` and match the selection, sorted by id. Throws UsageError where nothing matches, and
-/// where --set names a tunable that none of them has.
+/// The variants that run on `device` and match the selection, sorted by id. Throws UsageError where nothing matches,
+/// and where --set names a tunable that none of them has.
 std::vector<const Variant*> chosen_variants(const Selection&, DeviceKind device);
 
 /// What the user selected, else `otherwise`.
@@ -20,8 +20,8 @@ std::vector<T> chosen(const std::vector<T>& selected, const std::vector<T>& othe
 }
 
 /// Every combination of the values of the tunables named in `expanded`, everything else at the variant's default; what
-/// the user has set is fixed. Open tunables (a number of threads) expand to the values that verification covers, numbers
-/// above `largest` left out.
+/// the user has set is fixed. Open tunables (a number of threads) expand to the values that verification covers,
+/// numbers above `largest` left out.
 std::vector<Settings> expand_settings(const Variant&, const Selection&, const std::vector<std::string>& expanded,
                                       std::int64_t largest = 0x7fffffff);
 

@@ -119,8 +119,9 @@ void Results::check_same_origin(const std::string& run_id) const {
   };
   const auto at = std::find_if(earlier_runs_->begin(), earlier_runs_->end(), same);
   if (at == earlier_runs_->end())
-    throw UsageError("cannot resume " + csv_path_.string() +
-                     ": machine.json beside it does not tell which machine and program it comes from; choose another --out");
+    throw UsageError(
+        "cannot resume " + csv_path_.string() +
+        ": machine.json beside it does not tell which machine and program it comes from; choose another --out");
   const auto refuse = [&](const std::string& what, const std::string& then, const std::string& now) {
     throw UsageError("cannot resume " + csv_path_.string() + ": it comes from another " + what + " (" + then +
                      ", this is " + now + "); choose another --out");

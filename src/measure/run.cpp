@@ -76,7 +76,8 @@ Json measure_clocks(Timer& timer, Backend& backend, const std::vector<Point>& po
                     .result_bytes = 4, .result = value};
     std::vector<double> s;
     for (int i = 0; i < 101; ++i)
-      if (const auto sample = timer.sample(call, p.timing_mode, p.cache_state); sample.seconds) s.push_back(*sample.seconds);
+      if (const auto sample = timer.sample(call, p.timing_mode, p.cache_state); sample.seconds)
+        s.push_back(*sample.seconds);
     timer.forget(plan.get());
     out[std::string(name(p.timing_mode))] = {{"tick_s", timer.tick_s(p.timing_mode)},
                                              {"launch_floor_s", s.empty() ? Json() : Json(median(s))},
@@ -136,7 +137,8 @@ std::vector<Point> choose_points(const Experiment& e, const Selection& selection
   std::set<std::string> keys;
   std::erase_if(points, [&](const Point& p) { return !keys.insert(row_key(p)).second; });
   if (points.empty())
-    throw UsageError("experiment '" + e.name + "' has no point for this selection on device " + std::string(name(device)));
+    throw UsageError("experiment '" + e.name + "' has no point for this selection on device " +
+                     std::string(name(device)));
   return points;
 }
 
@@ -156,7 +158,8 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   rules.full = rules.full || o.full;
   if (rules.min_samples < 1) throw UsageError("a point needs at least one sample; give --min-samples 1 or more");
   if (rules.max_samples < rules.min_samples)
-    throw UsageError(fmt::format("--max-samples {} is less than --min-samples {}", rules.max_samples, rules.min_samples));
+    throw UsageError(
+        fmt::format("--max-samples {} is less than --min-samples {}", rules.max_samples, rules.min_samples));
   if (!(rules.confidence > 0 && rules.confidence < 1))
     throw UsageError(fmt::format("--confidence {:g} is not between 0 and 1, exclusive", rules.confidence));
   return rules;
@@ -187,9 +190,8 @@ RunReport run_session(Session session, RunObserver& observer) {
                   session.options.resume);
   report.csv = results.csv_path();
   for (const std::string& text : results.notices()) observer.notice(text);
-  report.skipped = static_cast<std::size_t>(std::count_if(session.points.begin(), session.points.end(), [&](const Point& p) {
-    return results.has(row_key(p));
-  }));
+  report.skipped = static_cast<std::size_t>(std::count_if(session.points.begin(), session.points.end(),
+                                                          [&](const Point& p) { return results.has(row_key(p)); }));
   std::erase_if(session.points, [&](const Point& p) { return results.has(row_key(p)); });
   observer.started(results.csv_path(), report.points, report.skipped);
 

@@ -153,8 +153,13 @@ class Sampler::Group {
   }
 
   Call call(Reference& r, int placement) {
-    return {.plan = r.plan.get(), .info = r.plan->info(), .in = inputs_->data(placement), .input_bytes = inputs_->bytes(),
-            .out = out_memory_->get(), .result_bytes = accumulator_bytes_, .result = r.result.bytes.data()};
+    return {.plan = r.plan.get(),
+            .info = r.plan->info(),
+            .in = inputs_->data(placement),
+            .input_bytes = inputs_->bytes(),
+            .out = out_memory_->get(),
+            .result_bytes = accumulator_bytes_,
+            .result = r.result.bytes.data()};
   }
 
   void make_plan_for(Member& m) {
@@ -227,9 +232,10 @@ class Sampler::Group {
     m.samples = samples_for(rules(), m.call_s, sample.cost_s);
   }
 
-  /// The predicted time of a call, where it is over the limit. Predicted from the largest smaller size that was measured,
-  /// scaled linearly. That is too much where the size lies far below and launching decides its time, so before a point
-  /// is refused, parts of its input are run, at most eight times the last and none predicted over the limit.
+  /// The predicted time of a call, where it is over the limit. Predicted from the largest smaller size that was
+  /// measured, scaled linearly. That is too much where the size lies far below and launching decides its time, so
+  /// before a point is refused, parts of its input are run, at most eight times the last and none predicted over the
+  /// limit.
   std::optional<double> predicted_over_limit(Member& m) {
     if (rules().full) return std::nullopt;
     const std::size_t n = m.point->problem.n;
@@ -268,8 +274,8 @@ class Sampler::Group {
   /// Every call's result, not only the first and the last. The row keeps the worst.
   bool verify(Member& m) {
     if (m.any_verified && m.result == m.verified) return true;
-    const Check check = check_result(m.result.bytes.data(), *reference_, m.info.longest_chain, m.point->problem.operation,
-                                     m.info.flushes_subnormals);
+    const Check check = check_result(m.result.bytes.data(), *reference_, m.info.longest_chain,
+                                     m.point->problem.operation, m.info.flushes_subnormals);
     const bool worse = !m.any_verified || !(check.abs_error <= m.row.abs_error.value_or(0));
     if (worse || !check.ok) {
       m.row.result = check.text;
@@ -373,11 +379,12 @@ class Sampler::Group {
               const Sample& s) {
     if (!s.seconds && !s.cycles) return;
     const Point& p = first_;
-    out_.samples_csv += csv_record(
-        {s_.run_id_, std::string(name(p.device)), who, std::string(name(p.problem.operation)), std::string(name(p.problem.type)),
-         std::to_string(p.problem.n), std::to_string(p.offset_elements), p.dataset, std::to_string(p.seed), settings,
-         std::string(name(p.timing_mode)), std::string(name(p.cache_state)), std::to_string(round),
-         std::to_string(placement), std::to_string(position), cell(s.seconds), cell(s.device_part_s), cell(s.cycles)});
+    out_.samples_csv +=
+        csv_record({s_.run_id_, std::string(name(p.device)), who, std::string(name(p.problem.operation)),
+                    std::string(name(p.problem.type)), std::to_string(p.problem.n), std::to_string(p.offset_elements),
+                    p.dataset, std::to_string(p.seed), settings, std::string(name(p.timing_mode)),
+                    std::string(name(p.cache_state)), std::to_string(round), std::to_string(placement),
+                    std::to_string(position), cell(s.seconds), cell(s.device_part_s), cell(s.cycles)});
   }
 
   // ----------------------------------------------------------------------------------------------- summarising
@@ -520,8 +527,8 @@ void Sampler::profile(std::span<const Point* const> group, const std::function<v
                       .out = out.get(), .result_bytes = out.size(), .result = result.bytes.data()};
       timer_.run(call);
       timer_.in_range(describe(*p), [&] { timer_.run(call); });
-      const Check check = check_result(result.bytes.data(), references_.of(*p), plan->info().longest_chain, p->problem.operation,
-                                       plan->info().flushes_subnormals);
+      const Check check = check_result(result.bytes.data(), references_.of(*p), plan->info().longest_chain,
+                                       p->problem.operation, plan->info().flushes_subnormals);
       notice(describe(*p) + (check.ok ? "" : ": wrong result, " + check.why));
     } catch (const Refused& e) {
       notice(describe(*p) + ": refused, " + e.what());

@@ -1,6 +1,6 @@
 #pragma once
-/// Running points on an open device; run_experiment() is this behind opening the device and asking the experiment. Tests
-/// call it with a timer of their own.
+/// Running points on an open device; run_experiment() is this behind opening the device and asking the experiment.
+/// Tests call it with a timer of their own.
 
 #include <atomic>
 #include <csignal>

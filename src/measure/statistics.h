@@ -19,7 +19,8 @@ double quantile(std::span<const double> samples, double p);
 /// A confidence interval of the median by order statistics.
 struct MedianInterval {
   Interval interval;
-  double confidence = 0;  ///< the exact coverage for a continuous distribution: at least what was asked for, if `enough`
+  double confidence =
+      0;  ///< the exact coverage for a continuous distribution: at least what was asked for, if `enough`
   bool enough = false;    ///< false: too few samples for this confidence, the interval is min..max and covers less
 };
 
