@@ -216,13 +216,8 @@ class Scheduler {
   [[maybe_unused]] Fiber* previous_ = nullptr;
 };
 
-/// Made at first use and never destroyed: stacks may be on it until the very end.
-Scheduler* the_scheduler = nullptr;
-
-Scheduler& made_scheduler() {
-  if (!the_scheduler) the_scheduler = new Scheduler;
-  return *the_scheduler;
-}
+/// Never destroyed: stacks may be on it until the very end.
+Scheduler* const the_scheduler = new Scheduler;
 REDUCTIO_HOT Scheduler& scheduler() { return *the_scheduler; }
 
 // ---------------------------------------------------------------------------------------------------- fibers
@@ -953,11 +948,11 @@ void stop_here(FaultKind kind, Site site, const std::string& what, std::vector<u
 
 void set_schedule(Order order, std::uint64_t seed) {
   const DeviceLock lock;
-  made_scheduler().set_schedule(order, seed);
+  scheduler().set_schedule(order, seed);
 }
 
 void run_grid(const Shape& shape, const std::function<void()>& thread, const std::string& kernel) {
-  made_scheduler().run(shape, thread, kernel);
+  scheduler().run(shape, thread, kernel);
 }
 
 void check_launch(const Shape& s, const std::string& kernel) {
