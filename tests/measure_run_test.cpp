@@ -444,8 +444,7 @@ TEST(MeasureRun, TheHostClockTimesRealCalls) {
   EXPECT_LT(*heard.rows.at(1).timer_tick_s, 1e-5);
 }
 
-// -------------------------------------------------------------------------------------------------------------
-// provenance
+// ---------------------------------------------------------------------------------------------------------- provenance
 
 TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
   const Folder folder;
@@ -746,8 +745,7 @@ TEST(MeasureRun, AFullDiskEndsTheRunWithItsRowsIntact) {
   EXPECT_EQ(rows_of(csv_in(folder)).size(), points.size());
 }
 
-// ------------------------------------------------------------------------------------------------------------------
-// options
+// ------------------------------------------------------------------------------------------------------------- options
 
 TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
   const Experiment e{
