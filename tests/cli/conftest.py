@@ -50,7 +50,8 @@ class Outcome:
         return list(csv.DictReader(io.StringIO(self.ok())))
 
 
-def call(*arguments: object, cwd: Path | None = None, binary: Path = BIN, timeout: float = 120, **environment: str) -> Outcome:
+def call(*arguments: object, cwd: Path | None = None, binary: Path = BIN, timeout: float = 120,
+         **environment: str) -> Outcome:
     done = subprocess.run([binary, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, env={**os.environ, **environment})
     return Outcome(done.returncode, done.stdout, done.stderr)

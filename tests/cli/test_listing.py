@@ -51,7 +51,8 @@ def test_lists_experiments(reductio):
 
 def test_info_tells_all_about_a_variant(reductio):
     text = reductio("info", "levels/global-stride").ok()
-    for word in ("levels/global-stride", "f32, i32, f64", "--set block=", "--set granularity=", "--set finish=", "default"):
+    for word in ("levels/global-stride", "f32, i32, f64", "--set block=", "--set granularity=", "--set finish=",
+                 "default"):
         assert word in text
     described = json.loads(reductio("info", "levels/global-stride", "--json").ok())
     listed = json.loads(reductio("list", "--json", "--variants", "^levels/global-stride$").ok())
@@ -81,7 +82,8 @@ def test_help_exits_0_and_goes_to_stdout(reductio, sub):
     done = reductio(*sub, "--help")
     assert "Usage: reductio" in done.ok() and not done.err
     for option in {"run": ["--variants", "--types", "--operations", "--sizes", "--set", "--device", "--gpu", "--out",
-                           "--resume", "--csv", "--json", "--quiet", "--seed", "--profile", "--dry-run", "--quick", "--full"],
+                           "--resume", "--csv", "--json", "--quiet", "--seed", "--profile", "--dry-run", "--quick",
+                           "--full"],
                    "verify": ["--junit", "--tier", "--device", "--variants", "--seed"],
                    "list": ["--json", "--csv", "--variants"]}.get(sub[0] if sub else "", []):
         assert option in done.out, option

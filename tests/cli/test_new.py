@@ -1,5 +1,5 @@
-"""A variant in one new file: `reductio new` writes it, and it is in listing, tests, experiment, CSV and figures, with no
-other edit. Shown by building it, in a copy of the source tree."""
+"""A variant in one new file: `reductio new` writes it, and it is in listing, tests, experiment, CSV and figures, with
+no other edit. Shown by building it, in a copy of the source tree."""
 
 import csv
 import json
@@ -104,16 +104,16 @@ def test_the_battery_rejects_the_wrong_one_with_exit_code_2(built, tmp_path):
 
 
 def test_a_wrong_result_is_a_row_without_times(built, tmp_path):
-    done = call("run", "comparison", "--device", "sim", "--variants", "^mine/drops-the-last$", "--types", "i32", "--sizes",
-                "1000", binary=built, cwd=tmp_path)
+    done = call("run", "comparison", "--device", "sim", "--variants", "^mine/drops-the-last$", "--types", "i32",
+                "--sizes", "1000", binary=built, cwd=tmp_path)
     assert "mine/drops-the-last" in done.error(2)
     rows = list(csv.DictReader(next(tmp_path.rglob("comparison.csv")).open(newline="")))
     assert rows and all(r["status"] == "wrong" and r["reason"] and not r["time_median_s"] for r in rows)
 
 
 def test_is_in_experiment_csv_and_figures(built, tmp_path):
-    call("run", "comparison", "--device", "sim", "--variants", "^(mine/first|twopass/rolled)$", "--types", "f32", "--sizes",
-         "2^10", binary=built, cwd=tmp_path).ok()
+    call("run", "comparison", "--device", "sim", "--variants", "^(mine/first|twopass/rolled)$", "--types", "f32",
+         "--sizes", "2^10", binary=built, cwd=tmp_path).ok()
     path = next(tmp_path.rglob("comparison.csv"))
     rows = list(csv.DictReader(path.open(newline="")))
     assert {r["variant"] for r in rows if r["status"] == "ok"} == {"mine/first", "twopass/rolled"}
@@ -133,7 +133,8 @@ def test_is_in_experiment_csv_and_figures(built, tmp_path):
             time = 5e-6 + 4 * n / (3.0e12 if row["variant"] == "mine/first" else 4.0e12)
             planted.append({**row, "device": "cuda", "n": n, "n_samples": 9, "bytes": 4 * n, "timer_tick_s": 1e-9,
                             "time_median_s": time, "time_ci_low_s": 0.99 * time, "time_ci_high_s": 1.01 * time,
-                            "time_min_s": 0.98 * time, "time_p95_s": 1.02 * time, "bandwidth_bytes_per_s": 4 * n / time})
+                            "time_min_s": 0.98 * time, "time_p95_s": 1.02 * time,
+                            "bandwidth_bytes_per_s": 4 * n / time})
     with (folder / "comparison.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()

@@ -14,8 +14,9 @@ VERIFY = ["verify", "--device", "cpu", "--tier", "quick", "--variants", "^host/p
 def on_a_terminal(*arguments, **environment):
     """What the program writes to a terminal that is both its stdout and its stderr."""
     ours, theirs = pty.openpty()
+    ordinary = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"}
     process = subprocess.Popen([BIN, *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
-                               env={k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"} | environment)
+                               env=ordinary | environment)
     os.close(theirs)
     text = b""
     deadline = time.monotonic() + 60
@@ -51,8 +52,11 @@ def test_no_colour_where_it_is_not_wanted(reductio):
     assert "\033[1m" in on_a_terminal("list", NO_COLOR="")
 
 
-def test_progress_on_a_terminal_only(reductio):
+def test_progress_on_a_terminal_only(reductio, tmp_path):
     assert "%" in on_a_terminal(*VERIFY)
     assert "%" not in on_a_terminal(*VERIFY, "--quiet")
     done = reductio(*VERIFY)
     assert done.ok() and done.err == ""
+    run = ["run", "cpu", "--variants", "^host/plain$", "--sizes", "1000,2000", "--types", "i32", "--out"]
+    assert "/8 (" in on_a_terminal(*run, tmp_path / "a")  # 4 levels of optimisation, 2 sizes
+    assert "/8 (" not in reductio(*run, "b").err

@@ -1,0 +1,99 @@
+/// The parts of the command line that a test of the whole program cannot reach: warnings about a GPU that is not here,
+/// and how numbers are shown.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "core/parse.h"
+#include "experiments/cli/selection.h"
+#include "experiments/cli/terminal.h"
+#include "experiments/cli/warnings.h"
+
+namespace reductio::cli {
+namespace {
+
+GpuUse gpu(std::string uuid, unsigned processes, unsigned utilization, bool mig) {
+  GpuUse use;
+  use.uuid = std::move(uuid);
+  use.processes = processes;
+  use.utilization_percent = utilization;
+  use.mig = mig;
+  return use;
+}
+
+/// How many of the warnings contain `word`.
+long count(const std::vector<std::string>& warnings, const std::string& word) {
+  return std::count_if(warnings.begin(), warnings.end(),
+                       [&](const std::string& w) { return w.find(word) != std::string::npos; });
+}
+
+TEST(CliWarnings, AQuietGpuGivesNone) {
+  const auto warnings = misleading(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 0, 0, false), gpu("GPU-b", 3, 99, true)});
+  EXPECT_EQ(count(warnings, "GPU"), 0) << "another GPU's use is no concern";
+}
+
+TEST(CliWarnings, TellsOfOtherProcessesAndLoad) {
+  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 1, 0, false)}), "shared with 1 other process:"),
+            1);
+  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 2, 0, false)}), "2 other processes"), 1);
+  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 0, 40, false)}), "40 %"), 1);
+}
+
+TEST(CliWarnings, TellsOfADividedGpu) {
+  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 0, 0, true)}), "MIG"), 1);
+  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-instance", {gpu("GPU-a", 0, 0, true)}), "MIG"), 1)
+      << "an instance has a UUID that the list of whole GPUs does not hold";
+  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-b", {gpu("GPU-a", 0, 0, true), gpu("GPU-b", 0, 0, false)}), "MIG"),
+            0);
+}
+
+TEST(CliWarnings, TellsOfAProfiler) {
+  ASSERT_EQ(setenv("CUDA_INJECTION64_PATH", "/nowhere/libinjected.so", 1), 0);
+  const auto attached = misleading(DeviceKind::cuda, "GPU-a", {});
+  const auto simulated = misleading(DeviceKind::sim, "", {});
+  ASSERT_EQ(unsetenv("CUDA_INJECTION64_PATH"), 0);
+  EXPECT_EQ(count(attached, "CUDA_INJECTION64_PATH"), 1);
+  EXPECT_TRUE(simulated.empty()) << "the simulated device reports no times";
+  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-a", {}), "profiler"), 0);
+}
+
+TEST(CliShow, SizesReadBack) {
+  for (const std::size_t n :
+       {0ul, 1ul, 1000ul, 1023ul, 1024ul, 1025ul, 1048575ul, 1048576ul, 123456789ul, 1ul << 32, ~0ul})
+    EXPECT_EQ(parse_size(show_size(n)), n);
+  EXPECT_EQ(show_size(1 << 20), "2^20");
+  EXPECT_EQ(show_size((1 << 20) - 1), "2^20-1");
+}
+
+TEST(CliShow, TimesAndBytes) {
+  EXPECT_EQ(show_seconds(8.5e-7), "850 ns");
+  EXPECT_EQ(show_seconds(1.25e-3), "1.25 ms");
+  EXPECT_EQ(show_seconds(0), "0 ns");
+  EXPECT_EQ(show_seconds(200), "3 min 20 s");
+  EXPECT_EQ(show_seconds(3700), "1 h 1 min");
+  EXPECT_EQ(show_bytes(4), "4 B");
+  EXPECT_EQ(show_bytes(60u << 20), "60.0 MiB");
+}
+
+TEST(CliSettings, AreCheckedAgainstTheVariantsSelected) {
+  Variant a, b;
+  a.id = "t/a";
+  a.tunables = {Tunable::powers_of_two("block", 32, 1024, 256)};
+  b.id = "t/b";
+  b.tunables = {Tunable::powers_of_two("block", 1, 64, 64), Tunable::choice("finish", {"host", "atomic"}, "host")};
+  EXPECT_NO_THROW(check_settings({&a, &b}, {{"block", "512"}, {"finish", "atomic"}})) << "one that has it is enough";
+  EXPECT_THROW(check_settings({&a}, {{"finish", "atomic"}}), UsageError);
+  EXPECT_THROW(check_settings({&b}, {{"block", "512"}}), UsageError);
+  try {
+    check_settings({&a, &b}, {{"block", "33"}});
+    ADD_FAILURE() << "33 is no power of two";
+  } catch (const UsageError& e) {
+    const std::string text = e.what();
+    for (const char* word : {"block=33", "t/a: 32", "t/b: 1,"}) EXPECT_NE(text.find(word), std::string::npos) << text;
+  }
+}
+
+}  // namespace
+}  // namespace reductio::cli
