@@ -69,7 +69,7 @@ class MeasureCuda : public testing::Test {
 
 TEST_F(MeasureCuda, EveryModeBringsTheResultOfItsOwnCall) {
   const auto plan = copying();
-  const Call c = call(*plan, 4);
+  const Call c = call(*plan, MiB);
   for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end, TimingMode::graph})
     for (const CacheState cache : {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm}) {
       if (!timer_->refusal(mode, cache).empty()) continue;
@@ -139,6 +139,53 @@ TEST_F(MeasureCuda, FlushingWorks) {
   RecordProperty("warm_s", std::to_string(p.warm_s));
   EXPECT_GT(p.cold_clean_s, 1.15 * p.warm_s);
   EXPECT_GT(p.cold_dirty_s, 1.15 * p.warm_s);
+}
+
+TEST_F(MeasureCuda, AColdGraphFindsNoneOfItsInputInTheCache) {
+  // A quarter of L2, which a warm graph reads from there. The launch cost, the same in both, is small beside it.
+  const std::size_t bytes = backend_->info().l2_bytes / 4;
+  auto readers = timer_->read_plans(bytes, TimingMode::graph);
+  Call c = call(*readers.front().plan, bytes);
+  c.result = nullptr;
+  timer_->run(c);
+  const double warm = median_of(c, TimingMode::graph, CacheState::warm);
+  const double cold = median_of(c, TimingMode::graph, CacheState::cold_clean);
+  RecordProperty("warm_s", std::to_string(warm));
+  RecordProperty("cold_s", std::to_string(cold));
+  EXPECT_GT(cold, 1.15 * warm);
+  EXPECT_LT(static_cast<double>(bytes) / cold, describe_gpu().memory_peak_bytes_per_s());
+  timer_->forget(c.plan);
+}
+
+TEST_F(MeasureCuda, AColdGraphOfThousandsOfCallsIsRefused) {
+  const auto plan = copying();
+  EXPECT_THROW(timer_->sample(call(*plan, 4096), TimingMode::graph, CacheState::cold_clean), Refused);
+  EXPECT_NE(timer_->refusal(TimingMode::graph, CacheState::cold_dirty), "");
+  value_ = {};
+  timer_->sample(call(*plan, 4096), TimingMode::graph, CacheState::warm);
+  EXPECT_TRUE(arrived());
+  timer_->forget(plan.get());
+}
+
+TEST_F(MeasureCuda, TheKernelsClockIsReadWithoutTheEvents) {
+  for (int i = 0; i < 5; ++i) {
+    const double hz = timer_->clock_hz().value();
+    EXPECT_GT(hz, 0.2e9);
+    EXPECT_LT(hz, 4e9);
+  }
+  EXPECT_GE(timer_->tick_s(TimingMode::globaltimer), 0.9e-9);
+  EXPECT_LT(timer_->tick_s(TimingMode::globaltimer), 2e-6);
+}
+
+TEST_F(MeasureCuda, WhereASamplesTimeGoesAddsUp) {
+  const auto plan = copying();
+  for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end, TimingMode::graph}) {
+    const Sample s = timer_->sample(call(*plan, MiB), mode, CacheState::cold_clean);
+    EXPECT_GE(s.timed_s, *s.seconds) << name(mode);
+    EXPECT_GT(s.prepared_s, 10e-6) << name(mode);  // twice L2 was written and read
+    EXPECT_LE(s.timed_s + s.prepared_s, s.cost_s) << name(mode);
+  }
+  timer_->forget(plan.get());
 }
 
 TEST_F(MeasureCuda, TheReadCeilingLiesBetweenHalfAndAllOfThePaperPeak) {

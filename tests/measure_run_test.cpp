@@ -105,6 +105,74 @@ TEST(MeasureRun, RowsHoldWhatTheClockSaid) {
   EXPECT_EQ(stored[0].at("status"), "ok");
 }
 
+/// Two variants and the floor, beside a clock of the kernels that reads `hz(k)` the k-th time that it is asked.
+struct Throttled {
+  explicit Throttled(std::function<double(int)> hz) {
+    const Variant a = variant("a", 1), b = variant("b", 2);
+    int asked = 0;
+    double now = 0;
+    auto owned = std::make_unique<Clock>([&](std::size_t id, std::size_t) { return (now < 1.8e9 ? 1e-3 : 1e-5) * id; });
+    owned->hz = [&] { return now = hz(asked++); };
+    Clock* clock = owned.get();
+    Session s = session(folder, {point(a, 100), point(b, 100)}, std::move(owned));
+    clock->before_sample = [&](const Call&) { ++samples; };
+    report = run_session(std::move(s), heard);
+  }
+  Folder folder;
+  Heard heard;
+  RunReport report;
+  int samples = 0;
+};
+
+TEST(MeasureRun, AThrottledClockVoidsTheWholeRoundForAllVariants) {
+  // Asked before the first round and after each; slow at the end of the fourth and while the fifth would begin.
+  const Throttled t([](int k) { return k == 4 || k == 5 ? 1.2e9 : 1.98e9; });
+  ASSERT_EQ(t.heard.rows.size(), 2u);
+  for (const Row& row : t.heard.rows) {
+    EXPECT_EQ(row.status, Status::ok);
+    EXPECT_EQ(row.n_samples, 25u) << "voided rounds are repeated";
+    EXPECT_EQ(row.n_rejected, 2u);
+    EXPECT_LT(*row.time_p95_s, 1e-4) << "nothing of a voided round is left in the row";
+  }
+  // They are kept, and marked, among the raw samples.
+  const CsvText csv = parse_csv(gunzip(text_of(samples_in(t.folder))));
+  const auto column = [&](const std::string& name) {
+    return static_cast<std::size_t>(std::find(csv.records[0].begin(), csv.records[0].end(), name) - csv.records[0].begin());
+  };
+  std::map<std::string, int> voided, kept;
+  for (std::size_t i = 1; i < csv.records.size(); ++i)
+    ++(csv.records[i].at(column("voided")) == "yes" ? voided : kept)[csv.records[i].at(column("variant"))];
+  EXPECT_EQ(voided, (std::map<std::string, int>{{"(launch-floor)", 2}, {"a", 2}, {"b", 2}}));
+  EXPECT_EQ(kept, (std::map<std::string, int>{{"(launch-floor)", 25}, {"a", 25}, {"b", 25}}));
+  ASSERT_FALSE(t.heard.notices.empty());
+  EXPECT_NE(t.heard.notices[0].find("1200 MHz"), std::string::npos) << t.heard.notices[0];
+}
+
+TEST(MeasureRun, ASlightlySlowerClockVoidsNothing) {
+  const Throttled t([](int k) { return k % 2 ? 1.9e9 : 1.98e9; });
+  for (const Row& row : t.heard.rows) EXPECT_EQ(row.n_rejected, 0u);
+}
+
+TEST(MeasureRun, AClockThatStaysThrottledEndsInFailedRowsAndNotInAnEndlessRun) {
+  const Throttled t([](int k) { return k == 0 ? 1.98e9 : 1.2e9; });
+  ASSERT_EQ(t.heard.rows.size(), 2u);
+  for (const Row& row : t.heard.rows) {
+    EXPECT_EQ(row.status, Status::failed);
+    EXPECT_EQ(row.n_samples, 0u);
+    EXPECT_FALSE(row.time_median_s);
+    EXPECT_NE(row.reason.find("throttled"), std::string::npos) << row.reason;
+  }
+  EXPECT_LT(t.samples, 101 + 3 * 3 * 25);
+}
+
+TEST(MeasureRun, WhereTheTimeWentIsRecorded) {
+  const Throttled t([](int) { return 1.98e9; });
+  const auto machine = nlohmann::json::parse(text_of(t.folder.path() / "scripted" / "machine.json"));
+  const auto& spent = machine.at("runs").at(0).at("time_spent");
+  EXPECT_NEAR(spent.at("timed_s").get<double>(), 25 * (1e-5 + 2e-5 + floor_id * 1e-5), 1e-3);
+  EXPECT_GT(spent.at("wall_s").get<double>(), 0);
+}
+
 TEST(MeasureRun, EveryRoundSamplesEveryVariantOnceInChangingOrder) {
   const Folder folder;
   const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);

@@ -57,12 +57,14 @@ class Clock final : public Timer {
     if (before_sample) before_sample(c);
     complete(c);
     const double s = seconds_(c.info.grid_blocks, c.input_bytes);
-    Sample out{.seconds = s, .device_part_s = {}, .cycles = {}, .cost_s = s + overhead_s};
+    Sample out{.seconds = s, .device_part_s = {}, .cycles = {}, .cost_s = s + overhead_s, .timed_s = s, .prepared_s = 0};
     if (c.info.result == Result::host_part) out.device_part_s = s / 2;
     if (const auto reading = c.plan->clock_reading()) out.cycles = reading->cycles;
     return out;
   }
   double tick_s(TimingMode) const override { return tick; }
+  std::optional<double> clock_hz() override { return hz ? std::optional(hz()) : std::nullopt; }
+  void let_clock_recover() override { ++recoveries; }
   std::unique_ptr<Plan> empty_plan() override { return std::make_unique<NamedPlan>(floor_id); }
   std::vector<ReferencePlan> read_plans(std::size_t, TimingMode mode) override {
     std::vector<ReferencePlan> out;
@@ -73,6 +75,8 @@ class Clock final : public Timer {
 
   std::vector<Asked> asked;
   std::function<void(const Call&)> before_sample;
+  std::function<double()> hz;  ///< the kernels' clock, where there is one
+  int recoveries = 0;
   double tick = 1e-9, overhead_s = 1e-5;
   int readers = 0;
 

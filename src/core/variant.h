@@ -47,6 +47,7 @@ struct PlanInfo {
 /// SM has a counter of its own, so a difference across blocks mixes counters.
 struct ClockReading {
   double cycles = 0;
+  std::optional<double> seconds{};  ///< the same interval by the GPU's one clock, which all SMs share
 };
 
 /// A reduction that is ready to run. Preparing has chosen the launch, queried and allocated, so enqueue() is

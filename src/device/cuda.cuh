@@ -89,6 +89,32 @@ class Buffer {
 };
 
 template <class T>
+class HostBuffer {
+ public:
+  HostBuffer(std::size_t count, bool pinned) : count_(count) {
+    const std::size_t bytes = (count ? count : 1) * sizeof(T);
+    void* p = nullptr;
+    if (pinned) check(cudaMallocHost(&p, bytes), "allocating page-locked memory");
+    else p = ::operator new(bytes);
+    std::memset(p, 0xFF, bytes);  // mapped now, and not inside the first timed call
+    memory_ = {static_cast<T*>(p), Free{pinned}};
+  }
+  T* data() { return memory_.get(); }
+  std::size_t size() const { return count_; }
+
+ private:
+  struct Free {
+    bool pinned = false;
+    void operator()(T* p) const {
+      if (pinned) cudaFreeHost(p);
+      else ::operator delete(p);
+    }
+  };
+  std::size_t count_;
+  std::unique_ptr<T, Free> memory_;
+};
+
+template <class T>
 GlobalPtr<T> global(void* p, std::size_t) {
   return static_cast<T*>(p);
 }

@@ -15,7 +15,8 @@
 ///                launch_cooperative<kernel>(...): the same, all blocks resident at once
 ///   memory       Buffer<T>(count): workspace, poisoned when made, shared by copies, freed with the last;
 ///                global<T>(p, count): the harness's pointer as GlobalPtr; zero(p, count, stream), asynchronous;
-///                copy_to_host(dst, p, count, stream), returns when the values have arrived
+///                copy_to_host(dst, p, count, stream), returns when the values have arrived;
+///                HostBuffer<T>(count, pinned): host memory, page-locked if `pinned`; moves, does not copy
 ///   planning     dispatch(), dispatch_type(): from a Problem to template arguments; Types<...>: types as an argument;
 ///                AddOnHost<T>: the host's part, a finish function; ceil_div(a, b)
 ///   registering  Register(Variant, Prepare), device_kind
@@ -26,8 +27,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <string>
 #include <utility>
-#include <vector>
 
 #include "core/variant.h"
 
@@ -98,21 +99,27 @@ struct Types {};
 
 /// The host's part of a reduction as the documents do it: copies the partial results and adds them up one after the
 /// other, in T. A finish function for plan_of(). Its host memory is taken when the plan is made: no call allocates.
+/// The documents' memory is pageable, which the driver copies through a page-locked buffer of its own; `finish` says
+/// whether this one is page-locked itself ("host-pinned").
 template <class T>
 class AddOnHost {
  public:
-  explicit AddOnHost(Buffer<T> partials) : partials_(std::move(partials)), host_(partials_.size()) {}
+  AddOnHost(Buffer<T> partials, const std::string& finish)
+      : partials_(std::move(partials)), host_(partials_.size(), finish == "host-pinned") {}
   void operator()(void* result, Stream stream) {
     copy_to_host<T>(host_.data(), partials_.ptr(), host_.size(), stream);
     T sum = 0;
-    for (const T partial : host_) sum += partial;
+    for (std::size_t i = 0; i < host_.size(); ++i) sum += host_.data()[i];
     std::memcpy(result, &sum, sizeof sum);
   }
 
  private:
   Buffer<T> partials_;
-  std::vector<T> host_;
+  HostBuffer<T> host_;
 };
+
+/// Whether this way of finishing leaves partial results to the host.
+inline bool finishes_on_host(const std::string& finish) { return finish == "host" || finish == "host-pinned"; }
 
 /// Registers a variant for the device that this file is being compiled for.
 struct Register {

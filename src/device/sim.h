@@ -442,6 +442,19 @@ class Buffer {
   std::shared_ptr<void> memory_;
 };
 
+/// All host memory is alike here.
+template <class T>
+class HostBuffer {
+ public:
+  HostBuffer(std::size_t count, bool /*pinned*/) : count_(count), memory_(std::make_unique<T[]>(count ? count : 1)) {}
+  T* data() { return memory_.get(); }
+  std::size_t size() const { return count_; }
+
+ private:
+  std::size_t count_;
+  std::unique_ptr<T[]> memory_;
+};
+
 /// The memory behind `count` elements from p, for the host. Throws Fault if they pass the end of p's view.
 template <class T>
 void* host_range(GlobalPtr<T> p, std::size_t count) {

@@ -16,7 +16,7 @@
 ///   levels/local-stride         Algorithm 4: one block apart, inside the block's own chunk
 ///
 /// The document names three ways to finish, and each kernel takes them: finish=relaunch starts the kernel again on the
-/// partial sums until one value is left, finish=host copies them, finish=atomic lets every block add to the result.
+/// partial sums until one value is left, finish=host copies them (finish=host-pinned into page-locked memory), finish=atomic lets every block add to the result.
 /// reduce0 has no atomic finish, which would make it naive.
 ///
 /// Mended: reduce0 checks its bounds; the trees of Algorithms 2 and 5 add (their pseudocode assigns); local-stride is
@@ -247,7 +247,7 @@ std::unique_ptr<Plan> prepare_atomic(const Problem& p, PlanInfo info, unsigned t
 }
 
 template <class Start>
-std::unique_ptr<Plan> prepare_host(const Problem& p, PlanInfo info, unsigned times, Start start) {
+std::unique_ptr<Plan> prepare_host(const Problem& p, const Settings& s, PlanInfo info, unsigned times, Start start) {
   return dispatch(p, [&]<class T, class Load>() {
     const std::size_t n = p.n, grid = info.grid_blocks;
     const unsigned block = info.block_threads;
@@ -261,7 +261,7 @@ std::unique_ptr<Plan> prepare_host(const Problem& p, PlanInfo info, unsigned tim
           start(Types<T, Load, Store>{}, Launch{grid, block, block * sizeof(T), stream}, global<const T>(in, n),
                 partials.ptr(), n, times);
         },
-        AddOnHost<T>(partials));
+        AddOnHost<T>(partials, s.text("finish")));
   });
 }
 
@@ -299,7 +299,7 @@ Prepare preparation(Start start) {
     const PlanInfo info{blocks_for(p.n, share_of_block(s)), block, chain};
     if constexpr (has_atomic_finish)
       if (s.text("finish") == "atomic") return prepare_atomic(p, info, times, start);
-    if (s.text("finish") == "host") return prepare_host(p, info, times, start);
+    if (finishes_on_host(s.text("finish"))) return prepare_host(p, s, info, times, start);
     return prepare_relaunch(p, info, times, start);
   };
 }
@@ -313,7 +313,7 @@ Variant variant(std::string id, std::string title, std::string cites, std::strin
           .operations = {Operation::sum, Operation::sum_of_squares},
           .types = {ElementType::f32, ElementType::i32, ElementType::f64},
           .tunables = {Tunable::powers_of_two("block", 32, 1024, 256),
-                       Tunable::choice("finish", {"atomic", "relaunch", "host"}, "atomic")},
+                       Tunable::choice("finish", {"atomic", "relaunch", "host", "host-pinned"}, "atomic")},
           .determinism = Determinism::none,
           .document_n = 1048576,
           .declines = declines};
@@ -323,7 +323,7 @@ Variant reduce0_variant() {
   Variant v = variant("levels/reduce0", "levels, baseline", "levels, 1.1: reduce0", "one load",
                       "tree, stride doubles, by modulo");
   v.how.grid = "relaunch or host";
-  v.tunables[1] = Tunable::choice("finish", {"relaunch", "host"}, "relaunch");
+  v.tunables[1] = Tunable::choice("finish", {"relaunch", "host", "host-pinned"}, "relaunch");
   v.determinism = Determinism::per_launch_shape;
   return v;
 }

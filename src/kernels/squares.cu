@@ -15,7 +15,8 @@
 ///
 /// Each kernel reads its SM's clock at its start and at its end; the run took "latest stop - earliest start". That is
 /// the document's method and is kept as such. On a current GPU every SM counts for itself, so with several blocks the
-/// difference mixes counters: a finding to measure, which is why it is computed here exactly as the document says.
+/// difference mixes counters: a finding to measure, which is why it is computed here exactly as the document says. Each
+/// block reads the GPU's one clock beside it (timing mode `globaltimer`), where the difference means what it says.
 ///
 /// Mended: the document's thread 0 reads the stop clock when its own loop is done, while other warps of the block may
 /// still be at work. Here the block meets at a barrier first, so the reading is the block's. The start is thread 0's:
@@ -34,13 +35,30 @@ namespace reductio {
 namespace {
 using namespace device;
 
-/// A clock reading in cycles, as clock64() gives it. `clocks` holds the start of every block, then every stop.
-using Cycles = long long;
+/// A clock reading: cycles as clock64() gives them, or nanoseconds of the GPU's one clock. `clocks` holds the start of
+/// every block in cycles, then every stop, then the same in nanoseconds.
+using Reading = long long;
 
-/// Lets thread 0 store the block's stop clock.
-__device__ void stop_clock(GlobalPtr<Cycles> clocks) {
+/// Lets thread 0 store the block's start. The document's clock is read last, so that the other costs it nothing.
+__device__ void start_clock(GlobalPtr<Reading> clocks) {
+  if (threadIdx.x != 0) return;
+  clocks[2 * std::size_t{gridDim.x} + blockIdx.x] = static_cast<Reading>(globaltimer());
+  clocks[blockIdx.x] = clock64();
+}
+
+/// Lets thread 0 store the block's stop; the document's clock is read first.
+__device__ void stop_clock(GlobalPtr<Reading> clocks) {
   __syncthreads();  // the block is done when its last warp is, not when thread 0 is
-  if (threadIdx.x == 0) clocks[gridDim.x + blockIdx.x] = clock64();
+  if (threadIdx.x != 0) return;
+  clocks[std::size_t{gridDim.x} + blockIdx.x] = clock64();
+  clocks[3 * std::size_t{gridDim.x} + blockIdx.x] = static_cast<Reading>(globaltimer());
+}
+
+/// Latest stop - earliest start.
+Reading took(const std::vector<Reading>& clocks, std::size_t first, std::size_t grid) {
+  const auto starts = clocks.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto stops = starts + static_cast<std::ptrdiff_t>(grid);
+  return *std::max_element(stops, stops + static_cast<std::ptrdiff_t>(grid)) - *std::min_element(starts, stops);
 }
 
 /// Every thread walks through a chunk of its own, so at any moment the lanes of a warp read addresses a chunk apart:
@@ -49,9 +67,9 @@ __device__ void stop_clock(GlobalPtr<Cycles> clocks) {
 ///
 /// Launch: 1 block of any size. Result: results[t] of every thread t, for the host to add.
 template <class T, class Load>
-__global__ void chunked(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Cycles> clocks, std::size_t n) {
+__global__ void chunked(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
   const unsigned tid = threadIdx.x;
-  if (tid == 0) clocks[0] = clock64();
+  start_clock(clocks);
   const std::size_t chunk = n / blockDim.x + (n % blockDim.x != 0);
   const std::size_t begin = tid * chunk;
   const std::size_t end = begin + chunk < n ? begin + chunk : n;
@@ -67,9 +85,9 @@ __global__ void chunked(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<C
 ///
 /// Launch: 1 block of any size. Result: results[t] of every thread t, for the host to add.
 template <class T, class Load>
-__global__ void strided(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Cycles> clocks, std::size_t n) {
+__global__ void strided(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
   const unsigned tid = threadIdx.x;
-  if (tid == 0) clocks[0] = clock64();
+  start_clock(clocks);
   T sum = 0;
   for (std::size_t i = tid; i < n; i += blockDim.x) sum += Load{}(T(in[i]));
   results[tid] = sum;
@@ -91,8 +109,8 @@ __device__ T sum_over_grid(GlobalPtr<const T> in, std::size_t n) {
 ///
 /// Launch: any grid, any block. Result: results[b * B + t] of every thread, for the host to add.
 template <class T, class Load>
-__global__ void multi_block(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Cycles> clocks, std::size_t n) {
-  if (threadIdx.x == 0) clocks[blockIdx.x] = clock64();
+__global__ void multi_block(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
+  start_clock(clocks);
   const T sum = sum_over_grid<T, Load>(in, n);
   results[std::size_t{blockIdx.x} * blockDim.x + threadIdx.x] = sum;
   stop_clock(clocks);
@@ -105,9 +123,9 @@ __global__ void multi_block(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalP
 ///
 /// Launch: any grid, a power of two as block, B elements of shared memory. Result: results[b] of every block b.
 template <class T, class Load>
-__global__ void multi_block_tree(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Cycles> clocks, std::size_t n) {
+__global__ void multi_block_tree(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
   const unsigned tid = threadIdx.x;
-  if (tid == 0) clocks[blockIdx.x] = clock64();
+  start_clock(clocks);
   SharedPtr<T> sums = shared_memory<T>();
   sums[tid] = sum_over_grid<T, Load>(in, n);
   __syncthreads();  // every thread's sum is there before another thread reads it
@@ -128,7 +146,7 @@ Prepare preparation(bool tree, Start start) {
       const unsigned block = static_cast<unsigned>(s.integer("block"));
       const std::size_t grid = s.has("grid") ? static_cast<std::size_t>(s.integer("grid")) : 1;
       const Buffer<T> results(tree ? grid : grid * block);
-      const Buffer<Cycles> clocks(2 * grid);
+      const Buffer<Reading> clocks(4 * grid);
       const std::size_t shared_bytes = tree ? block * sizeof(T) : 0;
 
       const std::size_t in_thread = (p.operation == Operation::sum_of_squares) + ceil_div(n, grid * block);
@@ -142,13 +160,12 @@ Prepare preparation(bool tree, Start start) {
             const Launch shape{grid, block, shared_bytes, stream};
             start(Types<T, Load>{}, shape, global<const T>(in, n), results.ptr(), clocks.ptr(), n);
           },
-          [=, add = AddOnHost<T>(results), host = std::vector<Cycles>(2 * grid)](void* result, Stream stream) mutable {
+          [=, add = AddOnHost<T>(results, s.text("finish")), host = std::vector<Reading>(clocks.size())](
+              void* result, Stream stream) mutable {
             add(result, stream);
-            copy_to_host<Cycles>(host.data(), clocks.ptr(), host.size(), stream);
-            const auto stops = host.begin() + static_cast<std::ptrdiff_t>(grid);
-            const Cycles earliest_start = *std::min_element(host.begin(), stops);
-            const Cycles latest_stop = *std::max_element(stops, host.end());
-            *reading = ClockReading{static_cast<double>(latest_stop - earliest_start)};
+            copy_to_host<Reading>(host.data(), clocks.ptr(), host.size(), stream);
+            *reading = ClockReading{static_cast<double>(took(host, 0, grid)),
+                                    1e-9 * static_cast<double>(took(host, 2 * grid, grid))};
           },
           [=] { return *reading; });
     });
@@ -163,7 +180,8 @@ Variant variant(std::string id, std::string title, std::string cites, Strategy h
             .how = std::move(how),
             .operations = {Operation::sum_of_squares, Operation::sum},
             .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-            .tunables = {Tunable::powers_of_two("block", 32, 1024, 256)},
+            .tunables = {Tunable::powers_of_two("block", 32, 1024, 256),
+                         Tunable::choice("finish", {"host", "host-pinned"}, "host")},
             .result = Result::host_part,
             .reads_clock = true,
             .document_n = 1048576};

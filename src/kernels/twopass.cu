@@ -10,7 +10,8 @@
 ///   twopass/warp-unrolled      the last 32 lanes are written out and need no block barrier
 ///   twopass/template-unrolled  the block size is a template parameter: every level is written out
 ///
-/// finish=second-launch runs the kernel again as one block over the partial results; finish=host copies them.
+/// finish=second-launch runs the kernel again as one block over the partial results; finish=host copies them,
+/// finish=host-pinned into page-locked memory.
 /// The document does not name its number of blocks. grid=auto takes what the GPU holds at once, and no more blocks
 /// than have an element to read.
 ///
@@ -175,11 +176,11 @@ Prepare preparation(Start start) {
       const std::size_t tree = std::countr_zero(block);
       const std::size_t first_chain = (p.operation == Operation::sum_of_squares) + ceil_div(n, grid * block) + tree;
       PlanInfo info{grid, block, first_chain, partials.bytes()};
-      if (s.text("finish") == "host") {
+      if (finishes_on_host(s.text("finish"))) {
         info.longest_chain += grid;
         info.result = Result::host_part;
         return plan_of(
-            info, [=](void* in, void*, Stream stream) { first_pass(in, stream); }, AddOnHost<T>(partials));
+            info, [=](void* in, void*, Stream stream) { first_pass(in, stream); }, AddOnHost<T>(partials, s.text("finish")));
       }
       info.longest_chain += ceil_div(grid, block) + tree;
       return plan_of(info, [=](void* in, void* out, Stream stream) {
@@ -202,7 +203,7 @@ Variant variant(std::string id, std::string title, std::string cites, std::strin
           .types = {ElementType::i32, ElementType::f32, ElementType::f64},
           .tunables = {Tunable::powers_of_two("block", smallest_block, 1024, 256),
                        Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto"),
-                       Tunable::choice("finish", {"second-launch", "host"}, "second-launch")}};
+                       Tunable::choice("finish", {"second-launch", "host", "host-pinned"}, "second-launch")}};
 }
 
 const Register register_rolled(

@@ -316,7 +316,7 @@ Prepare preparation(unsigned factor, Start start) {
           [=](void* in, void*, Stream stream) {
             start(Types<T>{}, Launch{grid, block, 0, stream}, global<T>(in, n), partials.ptr(), n);
           },
-          AddOnHost<T>(partials));
+          AddOnHost<T>(partials, s.text("finish")));
     });
   };
 }
@@ -330,7 +330,8 @@ Variant variant(std::string id, std::string title, std::string cites, unsigned f
                   "in global memory: " + block, "host adds blocks"},
           .operations = {Operation::sum},
           .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-          .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024)},
+          .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
+                       Tunable::choice("finish", {"host", "host-pinned"}, "host")},
           .result = Result::host_part,
           .consumes_input = true,
           .document_n = std::size_t{1} << 24,

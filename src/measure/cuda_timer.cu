@@ -3,6 +3,10 @@
 ///
 ///   device       restore, poison, set the cache state, hold | start event, call, stop event | release the hold, wait
 ///   end_to_end   restore, poison, set the cache state, wait until idle | call, copy 16 bytes to pinned memory, wait
+///   graph        as device, with a graph of many calls, each of which waits for the one before, as the call. Warm, all
+///                read the same input; cold_clean, each reads another copy of it, twice L2 in all, so that what one call
+///                leaves in L2 is evicted before a call wants it again
+///   globaltimer  the kernels' own readings of the GPU's one clock; clock: of their SMs' cycles
 ///
 /// The hold is a kernel that spins until the host says go. Until then nothing behind it starts, so when it ends, the
 /// start event, the call's launches and the stop event are all queued already and no host latency lies between them.
@@ -12,9 +16,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <thread>
 #include <utility>
 
 #include "device/device.h"
@@ -80,6 +86,32 @@ __global__ void hold(volatile HoldControl* control, std::uint64_t ticket, std::u
 }
 
 // ------------------------------------------------------------------------------------------- kernels that bound others
+
+/// What one thread reads of both clocks. The GPU's one clock advances in ticks, so both readings wait for one.
+struct ClockPair {
+  std::uint64_t cycles, ns;
+};
+__global__ void read_clocks(volatile ClockPair* out, std::uint64_t at_least_ns) {
+  std::uint64_t start = device::globaltimer(), now = start;
+  while (now == start) now = device::globaltimer();
+  const long long first = clock64();
+  start = now;
+  while (now - start < at_least_ns) now = device::globaltimer();
+  out->cycles = static_cast<std::uint64_t>(clock64() - first);
+  out->ns = now - start;
+}
+
+/// The least step of the GPU's one clock, over many.
+__global__ void read_tick(volatile ClockPair* out) {
+  std::uint64_t least = ~std::uint64_t{0}, last = device::globaltimer();
+  for (int i = 0; i < 200; ++i) {
+    std::uint64_t now = last;
+    while (now == last) now = device::globaltimer();
+    if (i > 0 && now - last < least) least = now - last;  // the first step began before this kernel
+    last = now;
+  }
+  out->ns = least;
+}
 
 __global__ void empty() {}
 
@@ -220,18 +252,22 @@ class CudaTimer final : public Timer {
     wake_up();
     host_tick_s_ = reductio::host_tick_s();
     event_tick_s_ = measure_event_tick();
+    read_tick<<<1, 1, 0, native(stream_)>>>(&pinned_->clocks);
+    check(cudaGetLastError(), "reading the GPU's clock");
+    synchronize();
+    globaltimer_tick_s_ = 1e-9 * static_cast<double>(pinned_->clocks.ns);
   }
   CudaTimer(const CudaTimer&) = delete;
 
   ~CudaTimer() override {
-    for (auto& [plan, graph] : graphs_) cudaGraphExecDestroy(graph.exec);
+    for (auto& [key, graph] : graphs_) cudaGraphExecDestroy(graph.exec);
     cudaStreamSynchronize(native(stream_));  // nothing that still runs may read what is freed next
     backend_.destroy_stream(stream_);
   }
 
   std::string refusal(TimingMode mode, CacheState cache) const override {
-    if (mode == TimingMode::graph && cache != CacheState::warm)
-      return "a graph of many calls is cold for its first call only; timed warm";
+    if (mode == TimingMode::graph && cache == CacheState::cold_dirty)
+      return "nothing can dirty the cache between a graph's calls without being timed; timed warm and cold_clean";
     return {};
   }
 
@@ -249,17 +285,21 @@ class CudaTimer final : public Timer {
   Sample sample(const Call& c, TimingMode mode, CacheState cache) override {
     const double begin = host_now();
     Sample s;
+    prepared_s_ = 0;
     switch (mode) {
       case TimingMode::device:
-        s.seconds = device_interval(c, cache);
+        s.seconds = s.timed_s = device_interval(c, cache);
         collect(c);
         break;
-      case TimingMode::graph:
-        s.seconds = graph_interval(c);
+      case TimingMode::graph: {
+        const Graph& graph = graph_of(c, cache);
+        s.timed_s = graph_interval(c, graph, cache);
+        s.seconds = s.timed_s / graph.calls;
         collect(c);
         break;
+      }
       case TimingMode::end_to_end:
-        s.seconds = end_to_end_interval(c, cache);
+        s.seconds = s.timed_s = end_to_end_interval(c, cache);
         if (c.info.result == Result::host_part) {
           // A call of its own, so that events do not disturb the end-to-end time. The value that counts is the timed
           // call's.
@@ -267,17 +307,21 @@ class CudaTimer final : public Timer {
           std::array<std::byte, 16> value{};
           std::memcpy(value.data(), c.result, c.result_bytes);
           s.device_part_s = device_interval(c, cache);
+          s.timed_s += *s.device_part_s;
           collect(c);
           std::memcpy(c.result, value.data(), c.result_bytes);
         }
         break;
       case TimingMode::clock:
       case TimingMode::globaltimer:
-        end_to_end_interval(c, cache);
+        s.timed_s = end_to_end_interval(c, cache);
+        if (const auto reading = c.plan->clock_reading(); reading && mode == TimingMode::globaltimer)
+          s.seconds = reading->seconds;
         break;
     }
     if (!s.cycles)
       if (const auto reading = c.plan->clock_reading()) s.cycles = reading->cycles;
+    s.prepared_s = prepared_s_;
     s.cost_s = host_now() - begin;
     return s;
   }
@@ -287,8 +331,8 @@ class CudaTimer final : public Timer {
       case TimingMode::device: return event_tick_s_;
       case TimingMode::graph: return event_tick_s_;  // of the whole graph; a call's share is finer
       case TimingMode::end_to_end: return host_tick_s_;
-      case TimingMode::clock:
-      case TimingMode::globaltimer: return 0;
+      case TimingMode::globaltimer: return globaltimer_tick_s_;
+      case TimingMode::clock: return 0;  // in cycles, not in seconds
     }
     return 0;
   }
@@ -321,11 +365,22 @@ class CudaTimer final : public Timer {
     return probe;
   }
 
+  std::optional<double> clock_hz() override {
+    // Twenty microseconds are several hundred ticks of the GPU's one clock: a quarter of a percent.
+    read_clocks<<<1, 1, 0, native(stream_)>>>(&pinned_->clocks, 20000);
+    check(cudaGetLastError(), "reading the GPU's clocks");
+    synchronize();
+    return 1e9 * static_cast<double>(pinned_->clocks.cycles) / static_cast<double>(pinned_->clocks.ns);
+  }
+
+  void let_clock_recover() override { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
+
   void forget(const Plan* plan) override {
-    if (const auto at = graphs_.find(plan); at != graphs_.end()) {
-      cudaGraphExecDestroy(at->second.exec);
-      graphs_.erase(at);
-    }
+    std::erase_if(graphs_, [&](const auto& entry) {
+      if (entry.first.first != plan) return false;
+      cudaGraphExecDestroy(entry.second.exec);
+      return true;
+    });
   }
 
   void in_range(const std::string& name, const std::function<void()>& body) override {
@@ -339,6 +394,7 @@ class CudaTimer final : public Timer {
  private:
   struct Pinned {
     HoldControl control;
+    ClockPair clocks;
     std::array<std::byte, 16> result;
   };
   struct Graph {
@@ -409,8 +465,15 @@ class CudaTimer final : public Timer {
     if (c.result) std::memcpy(c.result, pinned_->result.data(), c.result_bytes);
   }
 
-  /// Everything before the timed interval. Asynchronous, except that plans which finish on the host wait when warm.
+  /// Everything before the timed interval, between two events of its own. Asynchronous, except that plans which finish on
+  /// the host wait when warm.
   void set_up(const Call& c, CacheState cache) {
+    begin_.record(native(stream_));
+    bring_into_state(c, cache);
+    ready_.record(native(stream_));
+  }
+
+  void bring_into_state(const Call& c, CacheState cache) {
     restore_and_poison(c);
     if (cache == CacheState::warm) {
       c.plan->enqueue(c.in, c.out, stream_);
@@ -425,9 +488,9 @@ class CudaTimer final : public Timer {
     }
   }
 
-  double elapsed_s() const {
+  static double elapsed_s(const Event& from, const Event& to) {
     float ms = 0;
-    check(cudaEventElapsedTime(&ms, start_.get(), stop_.get()), "reading the events");
+    check(cudaEventElapsedTime(&ms, from.get(), to.get()), "reading the events");
     return static_cast<double>(ms) * 1e-3;
   }
 
@@ -441,12 +504,14 @@ class CudaTimer final : public Timer {
     holding.release();
     wait_patiently(stop_);
     holding.must_not_have_timed_out();
-    return elapsed_s();
+    return elapsed_s(start_, stop_);
   }
 
   double device_interval(const Call& c, CacheState cache) {
     set_up(c, cache);
-    return held_interval([&] { c.plan->enqueue(c.in, c.out, stream_); });
+    const double s = held_interval([&] { c.plan->enqueue(c.in, c.out, stream_); });
+    prepared_s_ += elapsed_s(begin_, ready_);
+    return s;
   }
 
   double end_to_end_interval(const Call& c, CacheState cache) {
@@ -464,27 +529,54 @@ class CudaTimer final : public Timer {
     const double end = host_now();
     if (c.info.result == Result::on_device && c.result)
       std::memcpy(c.result, pinned_->result.data(), c.result_bytes);
+    prepared_s_ += elapsed_s(begin_, ready_);
     return end - start;
   }
 
-  /// Time per call of a graph in which each call waits for the one before. Warm: the calls read the same input.
-  double graph_interval(const Call& c) {
-    const Graph& graph = graph_of(c);
-    set_up(c, CacheState::warm);
-    return held_interval([&] { check(cudaGraphLaunch(graph.exec, native(stream_)), "launching a graph"); }) /
-           graph.calls;
+  /// Time of all calls of a graph.
+  double graph_interval(const Call& c, const Graph& graph, CacheState cache) {
+    set_up(c, cache);
+    const double s = held_interval([&] { check(cudaGraphLaunch(graph.exec, native(stream_)), "launching a graph"); });
+    prepared_s_ += elapsed_s(begin_, ready_);
+    return s;
   }
 
-  const Graph& graph_of(const Call& c) {
-    if (const auto at = graphs_.find(c.plan); at != graphs_.end()) return at->second;
-    // About two milliseconds, so that the graph's own launch is a small part and large inputs do not take for ever.
-    const double one = std::max(device_interval(c, CacheState::warm), 1e-7);
+  /// Copies of an input, aligned as it is, that together are more than twice L2: who reads one after the other finds none
+  /// of them there. An input larger than that evicts itself and is its own only copy.
+  std::vector<void*> copies_of(const Call& c) {
+    if (c.input_bytes == 0 || c.input_bytes >= flush_bytes_) return {c.in};
+    constexpr std::size_t alignment = 256, most = 1024;
+    const std::size_t offset = reinterpret_cast<std::uintptr_t>(c.in) % alignment;
+    const std::size_t stride = (offset + c.input_bytes + sizeof(uint4) + alignment - 1) / alignment * alignment;
+    const std::size_t count = flush_bytes_ / c.input_bytes + 2;
+    if (count > most)
+      throw Refused("a cold graph would need " + std::to_string(count) + " copies of this input to pass through twice L2, "
+                    "more than " + std::to_string(most) + " calls");
+    // Once, as large as it can ever be needed, so that graphs which are captured already keep their copies.
+    if (!copies_) copies_ = device_bytes(4 * flush_bytes_ + (std::size_t{1} << 20));
+    std::vector<void*> out;
+    for (std::size_t i = 0; i < count; ++i) {
+      out.push_back(static_cast<std::byte*>(copies_.get()) + i * stride + offset);
+      check(cudaMemcpyAsync(out.back(), c.in, c.input_bytes, cudaMemcpyDeviceToDevice, native(stream_)),
+            "copying the input");
+    }
+    return out;
+  }
+
+  const Graph& graph_of(const Call& c, CacheState cache) {
+    const std::pair key(c.plan, cache);
+    if (const auto at = graphs_.find(key); at != graphs_.end()) return at->second;
+    const std::vector<void*> inputs = cache == CacheState::warm ? std::vector<void*>{c.in} : copies_of(c);
+    // About two milliseconds, so that the graph's own launch is a small part and large inputs do not take for ever;
+    // every copy the same number of times.
+    const double one = std::max(device_interval(c, cache), 1e-7);
     Graph graph;
-    graph.calls = static_cast<int>(std::clamp(2e-3 / one, 10.0, 100.0));
+    const int wanted = static_cast<int>(std::clamp(2e-3 / one, 10.0, 100.0)), copies = static_cast<int>(inputs.size());
+    graph.calls = (wanted + copies - 1) / copies * copies;
     cudaGraph_t captured = nullptr;
     check(cudaStreamBeginCapture(native(stream_), cudaStreamCaptureModeThreadLocal), "capturing a graph");
     try {
-      for (int i = 0; i < graph.calls; ++i) c.plan->enqueue(c.in, c.out, stream_);
+      for (int i = 0; i < graph.calls; ++i) c.plan->enqueue(inputs[static_cast<std::size_t>(i % copies)], c.out, stream_);
     } catch (...) {
       if (cudaStreamEndCapture(native(stream_), &captured) == cudaSuccess) cudaGraphDestroy(captured);
       cudaGetLastError();
@@ -499,7 +591,7 @@ class CudaTimer final : public Timer {
     const cudaError_t done = first == cudaSuccess ? cudaStreamSynchronize(native(stream_)) : first;
     if (done != cudaSuccess) cudaGraphExecDestroy(graph.exec);
     check(done, "running a graph");
-    return graphs_.emplace(c.plan, graph).first->second;
+    return graphs_.emplace(key, graph).first->second;
   }
 
   /// Kernels are loaded when first launched, and loading may wait for the device: under a hold that would be a
@@ -509,6 +601,7 @@ class CudaTimer final : public Timer {
     BusyPlan(0).enqueue(nullptr, nullptr, stream_);
     for (auto& shape : read_shapes())
       ReadPlan(shape, flush_bytes_, backend_.info().sm_count).enqueue(read_.get(), scratch_.get(), stream_);
+    read_clocks<<<1, 1, 0, native(stream_)>>>(&pinned_->clocks, 0);
     pinned_->control.released = ++ticket_;
     hold<<<1, 1, 0, native(stream_)>>>(&pinned_->control, ticket_, hold_limit_ns);
     check(cudaGetLastError(), "launching the kernel that holds the stream");
@@ -544,12 +637,15 @@ class CudaTimer final : public Timer {
   Stream stream_;
   std::size_t flush_bytes_;
   DeviceBytes written_, read_, scratch_;
+  DeviceBytes copies_;  ///< of inputs of cold graphs; allocated when the first is captured
   ReadPlan evict_by_reading_;
   std::unique_ptr<Pinned, CudaFreeHost> pinned_;
-  Event start_, stop_;
+  Event begin_, ready_;  ///< about bringing the cache into its state
+  Event start_, stop_;   ///< about the call
   std::uint64_t ticket_ = 0;
-  std::map<const Plan*, Graph> graphs_;
-  double event_tick_s_ = 0, host_tick_s_ = 0;
+  std::map<std::pair<const Plan*, CacheState>, Graph> graphs_;
+  double event_tick_s_ = 0, host_tick_s_ = 0, globaltimer_tick_s_ = 0;
+  double prepared_s_ = 0;  ///< of the sample under way
 };
 
 }  // namespace

@@ -68,6 +68,7 @@ struct SamplingRules {
   bool full = false;
   int allocations = 3;                    ///< fresh allocations of input and workspace over which rounds are spread
   double confidence = 0.95;
+  double clock_floor = 0.9;  ///< a round with the kernels' clock below this share of the highest seen is void for all
 };
 
 struct Experiment {

@@ -77,7 +77,8 @@ class HostTimer final : public PlainTimer {
     const double start = host_now();
     complete(c);
     const double end = host_now();
-    return {.seconds = end - start, .device_part_s = {}, .cycles = {}, .cost_s = end - begin};
+    return {.seconds = end - start, .device_part_s = {}, .cycles = {}, .cost_s = end - begin,
+            .timed_s = end - start, .prepared_s = start - begin};
   }
 
   double tick_s(TimingMode) const override { return tick_s_; }
@@ -110,7 +111,7 @@ class SimTimer final : public PlainTimer {
     return mode == TimingMode::graph ? "the simulated device captures no graphs" : "";
   }
   Sample sample(const Call& c, TimingMode, CacheState) override {
-    return {.seconds = {}, .device_part_s = {}, .cycles = {}, .cost_s = run(c)};
+    return {.seconds = {}, .device_part_s = {}, .cycles = {}, .cost_s = run(c), .timed_s = 0, .prepared_s = 0};
   }
   double tick_s(TimingMode) const override { return 0; }
 };

@@ -38,6 +38,10 @@ int placement_of(int round, int rounds, int placements) {
   return static_cast<int>(static_cast<long long>(round) * placements / rounds);
 }
 
+bool is_throttled(double hz, double highest_hz, const SamplingRules& rules) {
+  return hz > 0 && hz < rules.clock_floor * highest_hz;
+}
+
 std::vector<int> shuffled(int count, std::mt19937_64& random) {
   std::vector<int> order(static_cast<std::size_t>(count));
   std::iota(order.begin(), order.end(), 0);

@@ -58,7 +58,8 @@ std::optional<GpuState> state_of(const Machine& m) {
 Json describe(const SamplingRules& r) {
   return {{"min_samples", r.min_samples},       {"max_samples", r.max_samples}, {"point_budget_s", r.point_budget_s},
           {"slow_s", r.slow_s},                 {"slow_samples", r.slow_samples}, {"limit_s", r.limit_s},
-          {"full", r.full},                     {"allocations", r.allocations}, {"confidence", r.confidence}};
+          {"full", r.full},                     {"allocations", r.allocations}, {"confidence", r.confidence},
+          {"clock_floor", r.clock_floor}};
 }
 
 /// Tick and launch floor of each mode that the points use, each in the state of its first point.
@@ -68,8 +69,13 @@ Json measure_clocks(Timer& timer, Backend& backend, const std::vector<Point>& po
   std::set<TimingMode> seen;
   for (const Point& p : points) {
     if (!timer.refusal(p.timing_mode, p.cache_state).empty() || !seen.insert(p.timing_mode).second) continue;
+    if (p.timing_mode == TimingMode::clock || p.timing_mode == TimingMode::globaltimer) {
+      // Read by kernels themselves: there is no launch in them.
+      out[std::string(name(p.timing_mode))] = {{"tick_s", timer.tick_s(p.timing_mode)}};
+      continue;
+    }
     const auto plan = timer.empty_plan();
-    if (!plan || p.timing_mode == TimingMode::clock || p.timing_mode == TimingMode::globaltimer) continue;
+    if (!plan) continue;
     const DeviceMemory memory(backend, 16);
     alignas(16) std::byte value[16];
     const Call call{.plan = plan.get(), .info = plan->info(), .in = memory.get(), .out = memory.get(),
@@ -246,6 +252,12 @@ RunReport run_session(Session session, RunObserver& observer) {
       ++report.by_status[static_cast<std::size_t>(row.status)];
     }
     results.append(outcome.rows, outcome.samples_csv);
+    report.spent.timed_s += outcome.spent.timed_s;
+    report.spent.prepared_s += outcome.spent.prepared_s;
+    report.spent.around_s += outcome.spent.around_s;
+    if (outcome.throttled_hz)
+      observer.notice(fmt::format("{}: the GPU's clock fell to {:.0f} MHz; the rounds that it fell in are void and were "
+                                  "repeated", describe(*group.front()), *outcome.throttled_hz * 1e-6));
     for (const Row& row : outcome.rows) observer.row(row);
     done += outcome.rows.size();
     cost_left -= cost;
@@ -268,8 +280,13 @@ RunReport run_session(Session session, RunObserver& observer) {
   observer.progress(done, report.points, host_now() - measuring_since, report.interrupted ? -1 : 0, "");
   entry["gpu_state_at_end"] = describe(state_of(session.machine));
   entry["ended_utc"] = utc_now();
-  results.write_machine();
   report.measured_s = host_now() - begin;
+  // What is not in the samples: allocating and filling inputs, exact references, plans, first calls and pilots, files.
+  entry["time_spent"] = {{"wall_s", report.measured_s},
+                         {"timed_s", report.spent.timed_s},
+                         {"cache_and_restoring_s", report.spent.prepared_s},
+                         {"around_samples_s", report.spent.around_s}};
+  results.write_machine();
   return report;
 }
 

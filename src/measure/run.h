@@ -11,6 +11,7 @@
 
 #include "measure/experiment.h"
 #include "measure/row.h"
+#include "measure/sampler.h"
 
 namespace reductio {
 
@@ -49,6 +50,7 @@ struct RunReport {
   bool interrupted = false;               ///< SIGINT or SIGTERM ended it early; --resume goes on
   double estimated_s = 0;                 ///< dry run: what measuring would take, roughly
   double measured_s = 0;                  ///< wall-clock time of the run
+  Spent spent;                            ///< where that of its samples went
 
   std::size_t count(Status s) const { return by_status[static_cast<std::size_t>(s)]; }
 };

@@ -47,7 +47,7 @@ const std::vector<std::string>& sample_columns() {
   static const std::vector<std::string> all{
       "run_id",  "device",   "variant",     "operation",   "element_type", "n",          "offset_elements",
       "dataset", "seed",     "settings",    "timing_mode", "cache_state",  "round",      "allocation",
-      "position", "time_s",  "device_part_s", "cycles"};
+      "position", "time_s",  "device_part_s", "cycles", "clock_hz", "voided"};
   return all;
 }
 
@@ -315,13 +315,14 @@ class Sampler::Group {
     for (Reference& r : references_) r.seconds.resize(static_cast<std::size_t>(rounds));
 
     std::mt19937_64 random(s_.seed_ ^ hash(row_key(first_)));
+    clock_hz_ = s_.timer_.clock_hz().value_or(0);
     int placement = 0;  // where the pilots ran
     for (int round = 0; round < rounds; ++round) {
       if (const int next = placement_of(round, rounds, placements); next != placement) {
         placement = next;
         if (!move_to(placement, round, rounds, placements)) return false;
       }
-      if (!sample_round(round, placement, random)) return false;
+      if (!sample_round(round, rounds, placement, random)) return false;
     }
     return true;
   }
@@ -346,45 +347,92 @@ class Sampler::Group {
     return !out_.device_lost;
   }
 
-  bool sample_round(int round, int placement, std::mt19937_64& random) {
+  /// A sample that was taken in a round which may still be voided.
+  struct Taken {
+    Member* member;        ///< or
+    Reference* reference;  ///< one of the harness's own
+    int position;
+    Sample sample;
+  };
+
+  /// One round, repeated where the clock was throttled: then all of it is void, for all variants alike. Repeated rounds
+  /// together are at most as many as were asked for; beyond them the round stays empty.
+  bool sample_round(int round, int rounds, int placement, std::mt19937_64& random) {
+    for (;;) {
+      std::vector<Taken> taken;
+      if (!take_samples(round, placement, random, taken)) return false;
+      const double before = clock_hz_;
+      clock_hz_ = s_.timer_.clock_hz().value_or(0);
+      s_.highest_clock_hz_ = std::max({s_.highest_clock_hz_, before, clock_hz_});
+      const bool voided = is_throttled(std::min(before, clock_hz_), s_.highest_clock_hz_, rules());
+      for (const Taken& t : taken) {
+        record(t, round, placement, voided);
+        account(t);
+        if (voided && t.member) ++t.member->row.n_rejected;
+        if (!voided) keep(t, static_cast<std::size_t>(round));
+      }
+      if (!voided) return true;
+      out_.throttled_hz = std::min(out_.throttled_hz.value_or(clock_hz_), std::min(before, clock_hz_));
+      if (++voided_rounds_ >= rounds) return true;
+      s_.timer_.let_clock_recover();
+      clock_hz_ = s_.timer_.clock_hz().value_or(0);
+    }
+  }
+
+  /// False if abandoned, or the device was lost.
+  bool take_samples(int round, int placement, std::mt19937_64& random, std::vector<Taken>& taken) {
     const int variants = static_cast<int>(members_.size()), all = variants + static_cast<int>(references_.size());
     int position = 0;
     for (const int i : shuffled(all, random)) {
       if (abandon_()) return false;
       if (i >= variants) {
         Reference& r = references_[static_cast<std::size_t>(i - variants)];
-        const Sample s = s_.timer_.sample(call(r, placement), first_.timing_mode, first_.cache_state);
-        r.seconds[static_cast<std::size_t>(round)] = s.seconds;
-        record(r.name, "", round, placement, position++, s);
+        taken.push_back({nullptr, &r, position++,
+                         s_.timer_.sample(call(r, placement), first_.timing_mode, first_.cache_state)});
         continue;
       }
       Member& m = members_[static_cast<std::size_t>(i)];
       if (m.settled || std::find(m.rounds.begin(), m.rounds.end(), round) == m.rounds.end()) continue;
       guarded(m, [&] {
         const Sample s = s_.timer_.sample(call(m, placement), m.point->timing_mode, m.point->cache_state);
-        if (!verify(m)) return;
-        const auto at = static_cast<std::size_t>(round);
-        m.seconds[at] = s.seconds;
-        m.device_part_s[at] = s.device_part_s;
-        m.cycles[at] = s.cycles;
-        ++m.row.n_samples;
-        record(m.point->variant->id, m.point->settings.str(), round, placement, position++, s);
+        if (verify(m)) taken.push_back({&m, nullptr, position++, s});
       });
       if (out_.device_lost) return false;
     }
     return true;
   }
 
-  void record(const std::string& who, const std::string& settings, int round, int placement, int position,
-              const Sample& s) {
+  void keep(const Taken& t, std::size_t round) {
+    if (t.reference) {
+      t.reference->seconds[round] = t.sample.seconds;
+      return;
+    }
+    Member& m = *t.member;
+    m.seconds[round] = t.sample.seconds;
+    m.device_part_s[round] = t.sample.device_part_s;
+    m.cycles[round] = t.sample.cycles;
+    ++m.row.n_samples;
+  }
+
+  void account(const Taken& t) {
+    out_.spent.timed_s += t.sample.timed_s;
+    out_.spent.prepared_s += t.sample.prepared_s;
+    out_.spent.around_s += t.sample.cost_s - t.sample.timed_s - t.sample.prepared_s;
+  }
+
+  void record(const Taken& t, int round, int placement, bool voided) {
+    const Sample& s = t.sample;
     if (!s.seconds && !s.cycles) return;
     const Point& p = first_;
+    const std::string who = t.reference ? t.reference->name : t.member->point->variant->id;
+    const std::string settings = t.reference ? std::string() : t.member->point->settings.str();
     out_.samples_csv +=
         csv_record({s_.run_id_, std::string(name(p.device)), who, std::string(name(p.problem.operation)),
                     std::string(name(p.problem.type)), std::to_string(p.problem.n), std::to_string(p.offset_elements),
                     p.dataset, std::to_string(p.seed), settings, std::string(name(p.timing_mode)),
                     std::string(name(p.cache_state)), std::to_string(round), std::to_string(placement),
-                    std::to_string(position), cell(s.seconds), cell(s.device_part_s), cell(s.cycles)});
+                    std::to_string(t.position), cell(s.seconds), cell(s.device_part_s), cell(s.cycles),
+                    clock_hz_ > 0 ? cell(clock_hz_) : std::string(), voided ? "yes" : "no"});
   }
 
   // ----------------------------------------------------------------------------------------------- summarising
@@ -410,6 +458,10 @@ class Sampler::Group {
     if (const auto cycles = values(m.cycles); !cycles.empty()) row.cycles_median = median(cycles);
     if (const auto parts = values(m.device_part_s); !parts.empty()) row.device_part_median_s = median(parts);
     const auto seconds = values(m.seconds);
+    if (row.n_rejected > 0 && row.n_samples == 0)
+      return m.settle(Status::failed, fmt::format("the GPU's clock was throttled in every round, down to {:.0f} MHz; let "
+                                                  "it cool, and see that nothing else runs on it",
+                                                  out_.throttled_hz.value_or(0) * 1e-6));
     if (seconds.empty()) return;
 
     const double tick = s_.timer_.tick_s(p.timing_mode);
@@ -431,8 +483,8 @@ class Sampler::Group {
     if (!interval.enough)
       row.reason = fmt::format("the interval is min..max: {} samples give it a confidence of {:.3g}, not {:g}",
                                seconds.size(), interval.confidence, rules().confidence);
-    const bool on_gpu = p.device == DeviceKind::cuda && p.timing_mode == TimingMode::device;
-    if (on_gpu && p.cache_state != CacheState::warm && p.problem.n > 0)
+    const bool bounded = p.timing_mode == TimingMode::device || p.timing_mode == TimingMode::graph;
+    if (p.device == DeviceKind::cuda && bounded && p.cache_state != CacheState::warm && p.problem.n > 0)
       if (std::string why =
               impossibility(p.problem.bytes(), *row.time_median_s, shown, ceiling_, s_.paper_bytes_per_s_);
           !why.empty()) {
@@ -486,6 +538,8 @@ class Sampler::Group {
   bool ceiling_known_ = false;
   std::optional<Ceiling> ceiling_;
   std::optional<double> floor_s_;
+  double clock_hz_ = 0;  ///< of the kernels, at the end of the last round; 0: unknown
+  int voided_rounds_ = 0;
   GroupOutcome out_;
 };
 

@@ -22,10 +22,19 @@ namespace reductio {
 /// kernels of the ceiling.
 const std::vector<std::string>& sample_columns();
 
+/// Where the wall-clock time of the samples went.
+struct Spent {
+  double timed_s = 0;     ///< in the timed intervals
+  double prepared_s = 0;  ///< restoring inputs, and bringing the cache into its state
+  double around_s = 0;    ///< everything else about a sample: launching, waiting, copying and checking its result
+};
+
 /// What measuring a group gave.
 struct GroupOutcome {
   std::vector<Row> rows;     ///< in the order of the points; run_id, timestamp, experiment and machine still empty
   std::string samples_csv;   ///< one record a sample, in the order of sample_columns()
+  Spent spent;
+  std::optional<double> throttled_hz;  ///< the lowest clock of the rounds that it voided; nothing if it voided none
   bool abandoned = false;    ///< no rows: the user did not want to wait
   /// The device no longer answers: `rows` holds what was settled, the culprit included; nothing else can be measured.
   std::exception_ptr device_lost;
@@ -61,6 +70,7 @@ class Sampler {
   std::uint64_t seed_;
   std::string run_id_;
   std::optional<double> paper_bytes_per_s_;
+  double highest_clock_hz_ = 0;  ///< of the kernels, so far
   History history_;
   References references_;
   std::unique_ptr<Inputs> inputs_;

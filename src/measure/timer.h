@@ -34,6 +34,8 @@ struct Sample {
   std::optional<double> device_part_s;  ///< end to end, plans that finish on the host
   std::optional<double> cycles;         ///< the kernel's own reading
   double cost_s = 0;                    ///< wall-clock time that taking this sample cost, everything included
+  double timed_s = 0;                   ///< of that, the timed intervals themselves; of a graph, all its calls
+  double prepared_s = 0;                ///< of that, restoring the input and bringing the cache into its state
 };
 
 /// No result within the timer's patience: the device is still busy, so nothing after it can be measured.
@@ -81,6 +83,12 @@ class Timer {
   virtual std::vector<ReferencePlan> read_plans(std::size_t /*bytes*/, TimingMode) { return {}; }
 
   virtual std::optional<CacheProbe> probe_cache() { return std::nullopt; }
+
+  /// The frequency that the kernels' clock runs at now, seen by a kernel that reads cycles and time; nothing where there
+  /// is no such clock.
+  virtual std::optional<double> clock_hz() { return std::nullopt; }
+  /// Waits a moment, for a clock that was throttled.
+  virtual void let_clock_recover() {}
 
   /// Forgets what it kept for a plan (a captured graph). Called before the plan goes.
   virtual void forget(const Plan*) {}

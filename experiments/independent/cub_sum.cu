@@ -1,0 +1,39 @@
+/// cub::DeviceReduce::Sum timed by nvbench, which shares no code with reductio: an independent check of its timer. Same
+/// call, types and sizes as `cub/sum` in the experiment `comparison`; the stream is held back and L2 overwritten before
+/// each call, which is what reductio calls `device` and `cold_dirty`. Built by ./build beside this file.
+
+#include <cub/device/device_reduce.cuh>
+#include <cuda_runtime.h>
+#include <nvbench/nvbench.cuh>
+
+#include <cstddef>
+#include <cstdint>
+
+template <class T>
+void cub_sum(nvbench::state& state, nvbench::type_list<T>) {
+  const auto n = static_cast<std::int64_t>(state.get_int64("n"));
+  T *in = nullptr, *out = nullptr;
+  NVBENCH_CUDA_CALL(cudaMalloc(&in, static_cast<std::size_t>(n) * sizeof(T)));
+  NVBENCH_CUDA_CALL(cudaMalloc(&out, sizeof(T)));
+  NVBENCH_CUDA_CALL(cudaMemset(in, 0x11, static_cast<std::size_t>(n) * sizeof(T)));
+  std::size_t bytes = 0;
+  void* workspace = nullptr;
+  // Counts below 2^31 are 32-bit in reductio's default setting.
+  const int count = static_cast<int>(n);
+  NVBENCH_CUDA_CALL(cub::DeviceReduce::Sum(nullptr, bytes, in, out, count));
+  NVBENCH_CUDA_CALL(cudaMalloc(&workspace, bytes));
+  state.add_element_count(static_cast<std::size_t>(n));
+  state.add_global_memory_reads<T>(static_cast<std::size_t>(n));
+  state.exec([&](nvbench::launch& launch) {
+    cub::DeviceReduce::Sum(workspace, bytes, in, out, count, launch.get_stream());
+  });
+  NVBENCH_CUDA_CALL(cudaFree(workspace));
+  NVBENCH_CUDA_CALL(cudaFree(out));
+  NVBENCH_CUDA_CALL(cudaFree(in));
+}
+
+using types = nvbench::type_list<std::uint32_t, float, double>;
+NVBENCH_BENCH_TYPES(cub_sum, NVBENCH_TYPE_AXES(types))
+    .set_type_axes_names({"type"})
+    .add_int64_power_of_two_axis("n", nvbench::range(10, 30, 1));
+NVBENCH_MAIN

@@ -1,0 +1,58 @@
+"""The comparison with an independent benchmark: what counts as agreeing, and what is compared with what."""
+
+import importlib.util
+import json
+import pathlib
+
+import pytest
+
+SCRIPT = pathlib.Path(__file__).parents[2] / "experiments" / "independent" / "agree.py"
+spec = importlib.util.spec_from_file_location("agree", SCRIPT)
+agree = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(agree)
+
+HEADER = "machine,variant,operation,element_type,n,timing_mode,cache_state,n_samples,time_median_s,status\n"
+
+
+def files(folder, ours, theirs):
+    (folder / "comparison.csv").write_text(HEADER + "".join(ours))
+    states = [{
+        "is_skipped": False,
+        "axis_values": [{"name": "type", "value": kind}, {"name": "n", "value": str(n)}],
+        "summaries": [
+            {"tag": "nv/cold/time/gpu/median", "data": [{"name": "value", "type": "float64", "value": str(seconds)}]},
+            {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "type": "float64", "value": "1"}]},
+            {"tag": "nv/cold/sample_size", "data": [{"name": "value", "type": "int64", "value": "100"}]},
+        ],
+    } for kind, n, seconds in theirs]
+    (folder / "nvbench.json").write_text(json.dumps({"benchmarks": [{"states": states}]}))
+    return [str(folder / "comparison.csv"), str(folder / "nvbench.json")]
+
+
+def ours(n, seconds, kind="f32", variant="cub/sum", mode="device", cache="cold_dirty", status="ok"):
+    return f"h200,{variant},sum,{kind},{n},{mode},{cache},25,{seconds},{status}\n"
+
+
+def test_points_within_the_bounds_agree(tmp_path, capsys):
+    paths = files(tmp_path, [ours(1024, 1.05e-5), ours(2**22, 2.05e-5)], [("F32", 1024, 1e-5), ("F32", 2**22, 2e-5)])
+    assert agree.main(paths + [str(tmp_path / "agreement.csv")]) == 0
+    assert "2 of 2 points agree; the largest difference is 5.00%" in capsys.readouterr().out
+    assert len((tmp_path / "agreement.csv").read_text().splitlines()) == 3
+
+
+@pytest.mark.parametrize("n, seconds", [(2**22, 1.04e-5), (2**22, 0.96e-5), (1024, 1.07e-5)])
+def test_a_point_beyond_the_bounds_fails(tmp_path, n, seconds):
+    assert agree.main(files(tmp_path, [ours(n, seconds)], [("F32", n, 1e-5)])) == 1
+
+
+def test_only_the_same_call_in_the_same_state_is_compared(tmp_path):
+    rows = [ours(1024, 1e-5), ours(1024, 5e-5, kind="f64"), ours(1024, 9e-5, mode="end_to_end"),
+            ours(1024, 9e-5, cache="warm"), ours(1024, 9e-5, variant="thrust/reduce"), ours(2048, "", status="refused")]
+    paths = files(tmp_path, rows, [("F32", 1024, 1e-5), ("F64", 1024, 5e-5), ("U32", 1024, 1e-5), ("F32", 2048, 1e-5)])
+    table = agree.agreement(*paths)
+    assert list(zip(table.element_type, table.n, table.difference.round(9))) == [("f32", 1024, 0), ("f64", 1024, 0)]
+
+
+def test_nothing_in_common_is_an_error(tmp_path):
+    with pytest.raises(SystemExit, match="in common"):
+        agree.main(files(tmp_path, [ours(1024, 1e-5)], [("F32", 2048, 1e-5)]))
