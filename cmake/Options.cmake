@@ -55,6 +55,7 @@ if(REDUCTIO_SANITIZE)
     # g++ 12 sees this in std::regex once the sanitizers' checks are in between, and is wrong.
     $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-maybe-uninitialized>)
   target_link_options(reductio_options INTERFACE ${_san})
+  target_compile_definitions(reductio_options INTERFACE REDUCTIO_SANITIZED)  # the code that must know; no other tells it
 endif()
 
 find_program(CCACHE ccache)

@@ -15,14 +15,8 @@
 namespace reductio {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef REDUCTIO_SANITIZED
 constexpr Tier tier = Tier::sanitizer;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr Tier tier = Tier::sanitizer;
-#else
-constexpr Tier tier = Tier::standard;
-#endif
 #else
 constexpr Tier tier = Tier::standard;
 #endif

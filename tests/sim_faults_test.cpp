@@ -690,7 +690,7 @@ TEST_P(SimFaults, WhatAKernelThrowsArrives) {
   EXPECT_NO_THROW(run<nothing>(1, 32, 0));
 }
 
-#if !defined(__SANITIZE_ADDRESS__)
+#ifndef REDUCTIO_SANITIZED
 unsigned too_deep(unsigned depth) {
   volatile unsigned frame[64];
   for (unsigned& x : const_cast<unsigned(&)[64]>(frame)) x = depth;

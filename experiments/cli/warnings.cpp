@@ -13,14 +13,8 @@
 namespace reductio::cli {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__)
+#ifdef REDUCTIO_SANITIZED
 constexpr bool sanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
 #else
 constexpr bool sanitized = false;
 #endif

@@ -20,14 +20,7 @@
 #include "device/sim_context.h"
 #include "device/sim_internal.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define REDUCTIO_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define REDUCTIO_ASAN 1
-#endif
-#endif
-#ifdef REDUCTIO_ASAN
+#ifdef REDUCTIO_SANITIZED
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -43,7 +36,7 @@ Block* running = nullptr;
 
 namespace {
 
-#ifdef REDUCTIO_ASAN
+#ifdef REDUCTIO_SANITIZED
 constexpr std::size_t stack_bytes = 128 * 1024;  // instrumented frames are several times as large
 #else
 constexpr std::size_t stack_bytes = 32 * 1024;
@@ -222,7 +215,7 @@ REDUCTIO_HOT Scheduler& scheduler() { return *the_scheduler; }
 
 // ---------------------------------------------------------------------------------------------------- fibers
 
-#ifdef REDUCTIO_ASAN
+#ifdef REDUCTIO_SANITIZED
 void install_overflow_handler() {}  // ASan has its own
 #else
 struct sigaction previous_segv;
@@ -275,7 +268,7 @@ Fiber* Scheduler::idle_fiber() {
 }
 
 REDUCTIO_HOT void Scheduler::switch_to(void** save, Fiber* to, void* context) {
-#ifdef REDUCTIO_ASAN
+#ifdef REDUCTIO_SANITIZED
   previous_ = fiber_;
   __sanitizer_start_switch_fiber(&fiber_->asan_stack, to->stack, to->size);
 #endif
@@ -286,7 +279,7 @@ REDUCTIO_HOT void Scheduler::switch_to(void** save, Fiber* to, void* context) {
 
 /// On the stack that was switched to.
 REDUCTIO_HOT void Scheduler::arrived() {
-#ifdef REDUCTIO_ASAN
+#ifdef REDUCTIO_SANITIZED
   const void* bottom = nullptr;
   std::size_t size = 0;
   __sanitizer_finish_switch_fiber(fiber_->asan_stack, &bottom, &size);
@@ -455,8 +448,9 @@ REDUCTIO_HOT Next Scheduler::pick() {
   if (!word) b->runnable_words &= ~(1u << w);
   const unsigned t = w * 64 + bit, soon = up ? t + 2 : t - 2;
   if (soon < b->threads) {
-    const auto* const stack = static_cast<const std::byte*>(b->thread[soon].context);
-    for (int line = 0; line < 3; ++line) __builtin_prefetch(stack + line * 64);
+    // A thread that has not begun has no stack yet.
+    if (const auto* const stack = static_cast<const std::byte*>(b->thread[soon].context))
+      for (int line = 0; line < 3; ++line) __builtin_prefetch(stack + line * 64);
   }
   return {b, t};
 }
@@ -486,8 +480,8 @@ REDUCTIO_RARE Next Scheduler::pick_random() {
   }
   if (n_ahead_ > lookahead / 2) {
     const Next n = ahead_[(first_ahead_ + lookahead / 2) % lookahead];
-    const auto* const stack = static_cast<const std::byte*>(n.block->thread[n.thread].context);
-    for (int line = 0; line < 4; ++line) __builtin_prefetch(stack + line * 64);
+    if (const auto* const stack = static_cast<const std::byte*>(n.block->thread[n.thread].context))
+      for (int line = 0; line < 4; ++line) __builtin_prefetch(stack + line * 64);
   }
   return next;
 }
