@@ -11,6 +11,21 @@ import pytest
 SCRIPT = conftest.SOURCE / "experiments" / "on_gpu_machine"
 
 
+# What `reductio list --csv` says here: two documents, and libraries.
+LIST = """if [[ $1 == list ]]; then
+  printf 'schema_version,variant,title\\n'
+  printf '1,%s,"a, title"\\n' squares/chunked squares/strided levels/naive cub/sum cublas/dot
+  exit
+fi
+"""
+# A clean run of the sanitizer over a clean run of the program.
+CLEAN = """tool=$2; shift 4
+"$@" || exit
+if [[ $tool == racecheck ]]; then echo "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)"
+else echo "========= ERROR SUMMARY: 0 errors"; fi
+"""
+
+
 class Machine:
     """A machine whose commands are scripts in `bin`; every call of theirs is noted in `calls`."""
 
@@ -19,10 +34,12 @@ class Machine:
         self.bin.mkdir()
         self.command("nvidia-smi", "echo 'GPU 0: Synthetic'")
         self.command("reductio", "")
-        self.command("compute-sanitizer", "")
+        self.command("compute-sanitizer", CLEAN)
 
     def command(self, name: str, body: str) -> None:
         path = self.bin / name
+        if name == "reductio":
+            body = LIST + body
         path.write_text(f'#!/usr/bin/env bash\necho "{name} $*" >>"{self.calls_file}"\n{body}\n')
         path.chmod(0o755)
 
@@ -35,7 +52,13 @@ class Machine:
     @property
     def calls(self) -> list[str]:
         return [line for line in self.calls_file.read_text().splitlines()
-                if not line.startswith("nvidia-smi") and not line.endswith("--version")]
+                if not line.startswith(("nvidia-smi", "reductio list")) and not line.endswith("--version")]
+
+    @property
+    def table(self) -> dict[str, str]:
+        """The lines of the summary by their step."""
+        lines = (self.folder / "out" / "summary.txt").read_text().splitlines()
+        return {line[:22].strip(): line[22:] for line in lines if line}
 
     def packed(self) -> set[str]:
         with tarfile.open(self.folder / "out" / "reductio-results.tar.gz") as archive:
@@ -52,11 +75,13 @@ def test_runs_every_step_in_order_and_packs(machine):
     done = machine.run()
     assert done.returncode == 0, done.stderr
     tools = [line.split()[2] for line in machine.calls if line.startswith("compute-sanitizer")]
-    assert tools == ["memcheck", "racecheck", "initcheck", "synccheck"]
+    assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     assert machine.calls[-1].startswith("reductio run comparison --out")
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv"} <= machine.packed()
-    assert "verify" in (machine.folder / "out" / "summary.txt").read_text()
+    assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
+                                   "racecheck squares", "initcheck", "synccheck", "comparison", "altogether"]
+    assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
     assert "compute-sanitizer" not in machine.calls[-1] and "--resume" not in machine.calls[-1]
     machine.run("--only", "comparison", "--", "--full")
     assert machine.calls == [f"reductio run comparison --out {machine.folder}/work/results --resume --full"]
@@ -74,12 +99,58 @@ def test_does_not_time_what_is_wrong(machine):
     assert machine.run("--only", "verify,comparison").returncode == 0
 
 
-def test_a_fault_that_the_sanitizer_finds_fails(machine):
-    machine.command("compute-sanitizer", '[[ $2 != racecheck ]] || exit 99')
+@pytest.mark.parametrize("tool", ["memcheck", "racecheck", "initcheck", "synccheck"])
+def test_a_fault_that_the_sanitizer_finds_fails(machine, tool):
+    # In the one part of racecheck that ends neither first nor last.
+    machine.command("compute-sanitizer",
+                    f'[[ $2 != {tool} || ({tool} == racecheck && "$*" != *cub/sum*) ]] || exit 99\n' + CLEAN)
     done = machine.run()
     assert done.returncode == 1
-    assert "FAILED (exit code 99)" in done.stdout
+    failed = {step for step, line in machine.table.items() if "FAILED (exit code 99)" in line}
+    assert failed == {"racecheck libraries" if tool == "racecheck" else tool}
     assert any(line.startswith("reductio run") for line in machine.calls)
+
+
+@pytest.mark.parametrize("tool, said", [("memcheck", "ERROR SUMMARY: 2 errors"), ("memcheck", ""),
+                                        ("racecheck", "RACECHECK SUMMARY: 1 hazard displayed (0 errors, 1 warning)")])
+def test_a_sanitizer_that_exits_with_0_must_also_say_that_it_found_nothing(machine, tool, said):
+    """racecheck's warnings leave the exit code alone, and a tool that did not start says nothing."""
+    machine.command("compute-sanitizer", f'if [[ $2 == {tool} ]]; then echo "========= {said}"; exit; fi\n' + CLEAN)
+    done = machine.run()
+    assert done.returncode == 1
+    failed = {step for step, line in machine.table.items() if "FAILED (no '" in line}
+    assert failed == ({"memcheck"} if tool == "memcheck" else
+                      {"racecheck levels", "racecheck libraries", "racecheck squares"})
+    assert said in machine.table[sorted(failed)[0]]
+
+
+def test_racecheck_runs_on_every_document_at_the_same_time(machine):
+    """Each waits for the two others to have begun: one after the other, none of them would end."""
+    begun = machine.folder / "begun"
+    machine.command("compute-sanitizer", f"""if [[ $2 == racecheck ]]; then
+  echo begun >>"{begun}"
+  while (($(wc -l <"{begun}") < 3)); do sleep 0.05; done
+fi
+""" + CLEAN)
+    done = machine.run("--only", "racecheck", "--time-limit", "20")
+    assert done.returncode == 0, done.stdout
+    regexes = {line.rsplit("--variants ")[1] for line in machine.calls if line.startswith("compute-sanitizer")}
+    assert regexes == {"^(squares/chunked|squares/strided)$", "^(levels/naive)$", "^(cub/sum|cublas/dot)$"}
+    assert {f"logs/racecheck-{part}.log" for part in ("squares", "levels", "libraries")} <= machine.packed()
+
+
+def test_each_part_of_racecheck_has_the_time_limit(machine):
+    machine.command("compute-sanitizer", '[[ "$*" != *levels* ]] || exec sleep 60\n' + CLEAN)
+    done = machine.run("--only", "racecheck", "--time-limit", "1")
+    assert done.returncode == 1
+    assert "stopped after 1 s" in machine.table["racecheck levels"]
+    assert "passed" in machine.table["racecheck squares"]
+
+
+def test_racecheck_of_nothing_fails(machine):
+    (machine.bin / "reductio").write_text("#!/usr/bin/env bash\n[[ $1 != list ]] || exit 1\n")
+    done = machine.run("--only", "racecheck", "--variants", "^none/")
+    assert done.returncode == 1 and "names no variant" in done.stdout and machine.calls == []
 
 
 def test_a_step_over_its_limit_is_stopped(machine):
@@ -97,10 +168,11 @@ def test_without_a_sanitizer_its_steps_are_skipped(machine):
 
 
 def test_passes_selection_on(machine):
-    machine.run("--variants", "^cub/", "--gpu", "1", "--only", "verify,initcheck,comparison")
+    machine.run("--variants", "^cub/", "--gpu", "1", "--only", "verify,initcheck,comparison,racecheck")
     assert all("--gpu 1" in line for line in machine.calls)
     assert ["--variants ^cub/" in line for line in machine.calls].count(True) >= 2
-    assert "--variants" not in machine.calls[-1]
+    assert not any("--variants" in line for line in machine.calls if line.startswith("reductio run"))
+    assert "reductio list --csv --device cuda --variants ^cub/" in machine.calls_file.read_text()
 
 
 @pytest.mark.parametrize("arguments, said", [
