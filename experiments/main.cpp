@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <filesystem>
 
 #include "core/error.h"
 #include "core/variant.h"
@@ -38,6 +39,13 @@ void reject_leftovers(const CLI::App& app, const std::string& help) {
   throw UsageError("unknown subcommand '" + word + "'" + hint(word, subcommands, help));
 }
 
+/// The command line for the record: the program by its name alone, because where it lies is nobody's business.
+std::vector<std::string> for_the_record(int argc, char** argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  if (!words.empty()) words.front() = std::filesystem::path(words.front()).filename().string();
+  return words;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("reductio: how fast can a GPU add up an array? Hand-written reductions beside Thrust and CUB.",
                "reductio");
@@ -53,8 +61,8 @@ int run(int argc, char** argv) {
 
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as everywhere: the last one counts
 
-  std::vector<Command> commands = {add_list(app), add_info(app), add_verify(app), add_run(app, {argv, argv + argc}),
-                                   add_new(app)};
+  std::vector<Command> commands = {add_list(app), add_info(app), add_verify(app),
+                                   add_run(app, for_the_record(argc, argv)), add_new(app)};
   for (Command& command : commands) command.app->allow_extras();
   try {
     app.parse(argc, argv);
