@@ -161,6 +161,27 @@ TEST(CudaBackend, SelectorsNameAGpuByIndexOrUuid) {
   EXPECT_NE(message_of<UsageError>([&] { select("GPU-5"); }).find("no GPU"), std::string::npos);
 }
 
+TEST(CudaBackend, AGpuThatTheProgramHasNoCodeForIsToldInOneLineWithTheWayOut) {
+  const std::array<int, 2> built_for{90, 100};
+  const auto told = [&](int capability) {
+    const std::string why =
+        message_of<NoGpu>([&] { require_code("GPU 0 (Tesla T4)", capability, built_for, false); });  // exit code 77
+    EXPECT_EQ(why.find('\n'), std::string::npos) << why;
+    return why;
+  };
+  EXPECT_EQ(told(75), "GPU 0 (Tesla T4) has compute capability 7.5, older than what this program was compiled for "
+                      "(9.0, 10.0); rebuild with -DCMAKE_CUDA_ARCHITECTURES=75");
+  // Between two architectures, and newer than all of a program that carries no PTX for the driver to translate.
+  for (const int capability : {95, 120}) {
+    const std::string why = told(capability);
+    EXPECT_EQ(why.find("older"), std::string::npos) << why;
+    EXPECT_NE(why.find("holds no code (9.0, 10.0)"), std::string::npos) << why;
+    EXPECT_NE(why.find("=" + std::to_string(capability)), std::string::npos) << why;
+  }
+  // CUDA's word counts: it may translate PTX for a newer GPU.
+  for (const int capability : {90, 120}) EXPECT_NO_THROW(require_code("GPU 0", capability, built_for, true));
+}
+
 TEST(CpuBackend, StreamsNeedNoDevice) {
   const auto cpu = open_backend(DeviceKind::cpu, "GPU-12");  // a GPU's selector means nothing to a CPU
   EXPECT_EQ(cpu->create_stream().handle, nullptr);

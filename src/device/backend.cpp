@@ -29,6 +29,9 @@ void check_form(const std::string& selector) {
     throw UsageError("'" + selector + "' is no GPU: give an index (0, 1, ...) or a UUID as 'nvidia-smi -L' prints it");
 }
 
+/// "9.0" from 90.
+std::string capability_text(int c) { return std::to_string(c / 10) + "." + std::to_string(c % 10); }
+
 }  // namespace
 
 std::size_t select_gpu(const std::string& selector, std::span<const std::string> uuids) {
@@ -49,6 +52,16 @@ std::size_t select_gpu(const std::string& selector, std::span<const std::string>
   }
   if (found == uuids.size()) throw UsageError("no GPU has the UUID '" + selector + "': " + here);
   return found;
+}
+
+void require_code(const std::string& gpu, int capability, std::span<const int> built_for, bool has_code) {
+  if (has_code) return;
+  std::string compiled;
+  for (const int c : built_for) compiled += (compiled.empty() ? "" : ", ") + capability_text(c);
+  const bool older = std::all_of(built_for.begin(), built_for.end(), [&](int c) { return capability < c; });
+  throw NoGpu(gpu + " has compute capability " + capability_text(capability) +
+              (older ? ", older than what this program was compiled for" : ", for which this program holds no code") +
+              " (" + compiled + "); rebuild with -DCMAKE_CUDA_ARCHITECTURES=" + std::to_string(capability));
 }
 
 std::unique_ptr<Backend> open_backend(DeviceKind kind, const std::string& selector) {

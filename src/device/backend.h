@@ -43,6 +43,11 @@ std::unique_ptr<Backend> open_backend(DeviceKind, const std::string& selector = 
 /// unambiguous beginning of one, "" for the first. Throws UsageError if it is malformed, names none or several.
 std::size_t select_gpu(const std::string& selector, std::span<const std::string> uuids);
 
+/// Throws NoGpu unless this program can run on a GPU, saying what the GPU is, what the program was compiled for and how
+/// to compile it again. `capability` is ten times the compute capability (90 for 9.0), `built_for` the same of each
+/// architecture compiled for, and `has_code` CUDA's own answer for one of the program's kernels.
+void require_code(const std::string& gpu, int capability, std::span<const int> built_for, bool has_code);
+
 std::unique_ptr<Backend> open_cuda(const std::string& selector);  ///< cuda_backend.cu, or its stub without CUDA
 std::unique_ptr<Backend> open_sim();                              ///< sim.cpp
 std::unique_ptr<Backend> open_cpu();                              ///< cpu_backend.cpp

@@ -25,11 +25,10 @@ std::string gib(std::size_t bytes) {
 /// "12.8" from CUDA's 12080.
 std::string cuda_version(int v) { return std::to_string(v / 1000) + "." + std::to_string(v % 1000 / 10); }
 
-/// "9.0, 10.0": what this file, and so the whole program, was compiled for.
-std::string built_for() {
-  std::string out;
-  for (const int arch : {__CUDA_ARCH_LIST__})
-    out += (out.empty() ? "" : ", ") + std::to_string(arch / 100) + "." + std::to_string(arch % 100 / 10);
+/// What this file, and so the whole program, was compiled for: 90 for compute capability 9.0.
+std::vector<int> built_for() {
+  std::vector<int> out;
+  for (const int arch : {__CUDA_ARCH_LIST__}) out.push_back(arch / 10);
   return out;
 }
 
@@ -80,21 +79,18 @@ class CudaBackend final : public Backend {
     const std::size_t index = select_gpu(
         selector.starts_with("MIG-") || selector.starts_with("mig-") ? "GPU" + selector.substr(3) : selector, uuids);
     const cudaDeviceProp& gpu = gpus[index];
+    const std::string who = "GPU " + std::to_string(index) + " (" + gpu.name + ")";
     // From here on this thread works on this GPU, and so do the kernels that it launches.
     if (const cudaError_t e = cudaSetDevice(static_cast<int>(index)); e != cudaSuccess) {
       cudaGetLastError();
-      throw NoGpu("GPU " + std::to_string(index) + " (" + gpu.name + ") cannot be used: " + cudaGetErrorString(e));
+      throw NoGpu(who + " cannot be used: " + cudaGetErrorString(e));
     }
     cudaFuncAttributes unused;
-    if (const cudaError_t e = cudaFuncGetAttributes(&unused, probe); e != cudaSuccess) {
-      cudaGetLastError();
-      const std::string who = "GPU " + std::to_string(index) + " (" + gpu.name + ")";
-      if (e != cudaErrorNoKernelImageForDevice && e != cudaErrorInvalidDeviceFunction)
-        throw NoGpu(who + " cannot be used: " + cudaGetErrorString(e));
-      throw NoGpu(who + " has compute capability " + std::to_string(gpu.major) + "." + std::to_string(gpu.minor) +
-                  ", this program holds code for " + built_for() +
-                  "; rebuild with -DCMAKE_CUDA_ARCHITECTURES=" + std::to_string(gpu.major * 10 + gpu.minor));
-    }
+    const cudaError_t e = cudaFuncGetAttributes(&unused, probe);
+    cudaGetLastError();
+    if (e != cudaSuccess && e != cudaErrorNoKernelImageForDevice && e != cudaErrorInvalidDeviceFunction)
+      throw NoGpu(who + " cannot be used: " + cudaGetErrorString(e));
+    require_code(who, gpu.major * 10 + gpu.minor, built_for(), e == cudaSuccess);
     info_.kind = DeviceKind::cuda;
     info_.name = gpu.name;
     info_.sm_count = gpu.multiProcessorCount;
