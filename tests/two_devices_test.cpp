@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -57,6 +58,22 @@ TEST(TwoDevices, TheSimulatedOneTakesItsOwnMemory) {
   }
   EXPECT_EQ(sim->memory_free(), before);
   EXPECT_EQ(sum_on(*sim, v), expected());
+}
+
+TEST(TwoDevices, AWorkspaceThatDoesNotFitIsRefusedAndSpoilsNothingAfterIt) {
+  const Variant& v = find_variant("squares/multi-block");
+  const Settings huge = v.settings({{"grid", "2147483647"}, {"block", "1024"}});  // a value of each thread: 8 TiB
+  std::vector<std::unique_ptr<Backend>> devices;
+  devices.push_back(open_sim());
+  try {
+    devices.push_back(open_backend(DeviceKind::cuda));
+  } catch (const NoGpu&) {
+  }
+  for (const auto& device : devices) {
+    SCOPED_TRACE(device->info().name);
+    EXPECT_THROW(make_plan(v, {Operation::sum, ElementType::i32, n}, huge, device->info()), Refused);
+    EXPECT_EQ(sum_on(*device, v), expected());  // a refusal must not be told again as the next launch's failure
+  }
 }
 
 TEST(TwoDevices, EachPreparesAndRunsItsOwnCode) {

@@ -22,8 +22,9 @@ using SharedPtr = T*;
 
 /// Throws DeviceError with CUDA's own words if `status` is not success.
 inline void check(cudaError_t status, const char* what) {
-  if (status != cudaSuccess)
-    throw DeviceError(std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // an error that was told of must not show up as the failure of the next launch
+  throw DeviceError(std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
 }
 
 inline cudaStream_t native(Stream s) { return static_cast<cudaStream_t>(s.handle); }
@@ -74,7 +75,12 @@ class Buffer {
   explicit Buffer(std::size_t count) : count_(count) {
     void* p = nullptr;
     const std::size_t bytes = (count ? count : 1) * sizeof(T);
-    check(cudaMalloc(&p, bytes), "workspace allocation");
+    const cudaError_t status = cudaMalloc(&p, bytes);
+    if (status == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      throw Refused("needs a workspace of " + std::to_string(bytes) + " bytes, for which the GPU has no memory");
+    }
+    check(status, "workspace allocation");
     memory_ = std::shared_ptr<void>(p, [](void* q) { cudaFree(q); });
     check(cudaMemset(p, 0xFF, bytes), "workspace poisoning");
     check(cudaDeviceSynchronize(), "workspace poisoning");
