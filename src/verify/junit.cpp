@@ -28,10 +28,12 @@ std::string xml(std::string_view text) {
   return out;
 }
 
-bool skipped(const VariantResult& r) { return r.failed == 0 && r.passed == 0; }
+/// What was not run has not passed: the device stopped working, perhaps for another variant's fault.
+bool failed(const VariantResult& r) { return r.failed > 0 || r.not_run > 0; }
+bool skipped(const VariantResult& r) { return !failed(r) && r.passed == 0; }
 
 std::string body(const VariantResult& r) {
-  if (r.failed > 0) {
+  if (failed(r)) {
     std::string cases;
     for (const Failure& f : r.failures) cases += f.what.describe() + ": " + f.why + "\n";
     return fmt::format("      <failure message=\"{} of {} cases failed{}\">{}</failure>\n", r.failed, r.cases(),
@@ -40,7 +42,7 @@ std::string body(const VariantResult& r) {
   if (skipped(r)) {
     std::string why;
     for (const std::string& reason : r.refusals) why += (why.empty() ? "" : "; ") + reason;
-    if (why.empty()) why = r.not_run ? "not run: the device no longer works" : "the battery is empty";
+    if (why.empty()) why = "the battery is empty";
     return fmt::format("      <skipped message=\"{}\"/>\n", xml(why));
   }
   return {};
@@ -56,7 +58,7 @@ void write_junit(std::ostream& out, std::span<const VariantResult> results) {
     for (const VariantResult& r : results) {
       if (r.device != device) continue;
       ++tests;
-      failures += r.failed > 0;
+      failures += failed(r);
       skips += skipped(r);
       seconds += r.seconds;
     }
