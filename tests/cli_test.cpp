@@ -61,7 +61,7 @@ TEST(CliWarnings, TellsOfAProfiler) {
 
 TEST(CliShow, SizesReadBack) {
   for (const std::size_t n :
-       {0ul, 1ul, 1000ul, 1023ul, 1024ul, 1025ul, 1048575ul, 1048576ul, 123456789ul, 1ul << 32, ~0ul})
+       {0ul, 1ul, 1000ul, 1023ul, 1024ul, 1025ul, 1048575ul, 1048576ul, 123456789ul, 1ul << 32, 1ul << 60})
     EXPECT_EQ(parse_size(show_size(n)), n);
   EXPECT_EQ(show_size(1 << 20), "2^20");
   EXPECT_EQ(show_size((1 << 20) - 1), "2^20-1");

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <optional>
 #include <string>
 
@@ -11,7 +10,8 @@
 namespace reductio {
 namespace {
 
-constexpr std::size_t largest = std::numeric_limits<std::size_t>::max();
+/// More elements than any memory holds, and few enough that no count of their bytes wraps around to look small.
+constexpr std::size_t largest = std::size_t{1} << 60;
 constexpr std::size_t most_sizes = 100000;
 
 [[noreturn]] void malformed(std::string_view text) {
@@ -20,10 +20,10 @@ constexpr std::size_t most_sizes = 100000;
 }
 
 [[noreturn]] void too_large(std::string_view text) {
-  throw UsageError("size '" + std::string(text) + "' is too large; the largest is 2^64-1");
+  throw UsageError("size '" + std::string(text) + "' is too large; the largest is 2^60");
 }
 
-/// a * b, or nothing where std::size_t overflows.
+/// a * b, or nothing where that is more than the largest.
 std::optional<std::size_t> product(std::size_t a, std::size_t b) {
   if (a != 0 && b > largest / a) return std::nullopt;
   return a * b;
@@ -35,6 +35,7 @@ std::size_t parse_digits(std::string_view digits, std::string_view whole) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc::result_out_of_range) too_large(whole);
   if (error != std::errc{} || end != digits.data() + digits.size()) malformed(whole);
+  if (value > largest) too_large(whole);
   return value;
 }
 

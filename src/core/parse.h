@@ -8,7 +8,7 @@
 namespace reductio {
 
 /// One number of elements: "1000", "2^20", "1e6", "2.5e6", or such a number plus or minus another: "2^20-1".
-/// Throws UsageError for anything else, for fractions and for what std::size_t cannot hold.
+/// Throws UsageError for anything else, for fractions and for more than 2^60, whose bytes nothing can count.
 std::size_t parse_size(std::string_view);
 
 /// A list of numbers and ranges, separated by commas:

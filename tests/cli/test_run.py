@@ -165,13 +165,16 @@ def test_unwritable_folder_is_found_out_first(reductio, tmp_path):
     assert snapshot(tmp_path) == {"file": b"in the way\n"}
 
 
-def test_more_than_memory_is_a_refused_row(reductio, tmp_path):
-    done = reductio("run", "cpu", "--variants", "^host/plain$", "--types", "i32", "--sizes", "2^50", "--full")
+@pytest.mark.parametrize("n", ["2^50", "2^60"])
+@pytest.mark.parametrize("where", [["cpu", "--variants", "^host/plain$"],
+                                   ["comparison", "--device", "sim", "--variants", "^twopass/rolled$"]])
+def test_more_than_memory_is_a_refused_row(reductio, tmp_path, where, n):
+    done = reductio("run", *where, "--types", "f64", "--sizes", n, "--full")
     message, *warnings = reversed(done.err.splitlines())
-    assert done.code == 1 and message.startswith("reductio: cpu: every point was refused: ") and "memory" in message
-    assert all("WARNING" in w for w in warnings)
-    rows = read(results(tmp_path))
-    assert rows and all(r["status"] == "refused" and "memory" in r["reason"] and r["time_median_s"] == "" for r in rows)
+    assert done.code == 1 and message.startswith(f"reductio: {where[0]}: every point was refused: ")
+    assert "memory" in message and all("WARNING" in w for w in warnings)
+    rows = read(next(tmp_path.rglob(f"{where[0]}.csv")))
+    assert rows and all(r["status"] == "refused" and r["reason"] and r["time_median_s"] == "" for r in rows)
 
 
 def test_a_refused_type_is_a_row_beside_the_others(reductio, tmp_path):

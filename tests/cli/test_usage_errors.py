@@ -36,7 +36,7 @@ WRONG = [
     ([*CPU_RUN, "--sizes", "2^2x"], ["'2^2x'", "2^20"]),
     (["run", "cpu", "--sizes", "12k"], ["'12k'"]),
     (["run", "cpu", "--sizes", "1,,2"], ["''"]),
-    (["run", "cpu", "--sizes", "2^64"], ["too large"]),
+    (["run", "cpu", "--sizes", "2^61"], ["too large", "2^60"]),
     (["run", "cpu", "--sizes", "1.5"], ["'1.5'"]),
     (["run", "cpu", "--sizes", "2^20:2^10"], ["empty range"]),
     (["run", "cpu", "--sizes", "0:9:0"], ["never ends"]),
