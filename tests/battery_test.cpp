@@ -53,7 +53,8 @@ TEST_P(EveryVariant, passes) {
   EXPECT_TRUE(report.stopped.empty()) << report.stopped;
   std::string refusals;
   for (const std::string& why : report.refusals) refusals += why + "\n";
-  if (report.passed == 0 && report.refused > 0) GTEST_SKIP() << refusals;
+  // A CPU baseline may lack its library here; a kernel that declined everything would pass unseen.
+  if (report.passed == 0 && report.refused > 0 && GetParam().device == DeviceKind::cpu) GTEST_SKIP() << refusals;
   EXPECT_GT(report.passed, 100u) << refusals;
 }
 
@@ -80,6 +81,7 @@ TEST_P(EveryVariant, keeps_its_word) {
         EXPECT_LE(info.longest_chain, n + 10000) << "n=" << n;
       }
     } catch (const Refused& e) {
+      ASSERT_EQ(GetParam().device, DeviceKind::cpu) << "a kernel declines its own defaults: " << e.what();
       GTEST_SKIP() << e.what();
     }
   }
