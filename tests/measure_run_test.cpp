@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -828,8 +830,36 @@ TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_NE(why([](auto& o) { o.min_samples = 9, o.max_samples = 8; }), "");
   EXPECT_NE(why([](auto& o) { o.confidence = 1; }), "");
   EXPECT_NE(why([](auto& o) { o.confidence = 0; }), "");
+  for (const double bad : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")})
+    EXPECT_NE(why([&](auto& o) { o.timeout_s = bad; }).find("--timeout"), std::string::npos) << bad;
+  EXPECT_EQ(why([](auto& o) { o.timeout_s = 1e-9; }), "");
   EXPECT_EQ(why([](auto& o) { o.min_samples = 50; }), "");
   EXPECT_NE(error_of([&] { choose_points(e, {}, DeviceKind::cpu, false); }), "");
+}
+
+TEST(MeasureRun, TheTimeoutDecidesHowManySamplesFitAndTheMinimumHowManyAreTakenAllTheSame) {
+  const Variant a = variant("a", 1);
+  const Experiment e{.name = "x", .summary = "", .points = {}};
+  const auto samples = [&](double call_s, auto change) {
+    RunOptions o;
+    change(o);
+    const Folder folder;
+    auto clock = constant(call_s);
+    clock->overhead_s = 1e-3 - call_s;  // a sample costs 1 ms in all
+    if (call_s > 1e-3) clock->overhead_s = 0;
+    Heard heard;
+    run_session(session(folder, {point(a, 100)}, std::move(clock), choose_rules(e, o)), heard);
+    return heard.rows.at(0).n_samples;
+  };
+  EXPECT_EQ(samples(1e-5, [](auto&) {}), 25u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 0.0155; }), 15u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 1e-6; }), 7u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 1e-6, o.min_samples = 11; }), 11u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 1000, o.max_samples = 40; }), 40u);
+  // A slow call has fewer of its own accord, unless the user demands more.
+  EXPECT_EQ(samples(0.05, [](auto& o) { o.timeout_s = 1000; }), 3u);
+  EXPECT_EQ(samples(0.05, [](auto& o) { o.min_samples = 8; }), 8u);
+  EXPECT_EQ(samples(0.05, [](auto& o) { o.max_samples = 2; }), 2u);
 }
 
 TEST(MeasureRun, QuickKeepsSomeSizesAndPointsAreTakenOnce) {

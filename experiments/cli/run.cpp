@@ -15,6 +15,7 @@
 #include "experiments/cli/warnings.h"
 #include "measure/csv.h"
 #include "measure/machine.h"
+#include "measure/session.h"
 
 namespace reductio::cli {
 namespace {
@@ -197,11 +198,7 @@ int run(Options& options) {
   options.run.gpu = options.selection.gpu;
   if (options.run.quick && options.run.full)
     throw UsageError("--quick and --full contradict each other; leave one out");
-  if (options.run.min_samples && *options.run.min_samples < 1) throw UsageError("--min-samples must be 1 or more");
-  if (options.run.max_samples && *options.run.max_samples < options.run.min_samples.value_or(1))
-    throw UsageError("--max-samples must be at least --min-samples");
-  if (const auto c = options.run.confidence; c && !(*c > 0 && *c < 1))
-    throw UsageError("--confidence must lie between 0 and 1, as 0.95");
+  for (const Experiment* experiment : chosen) choose_rules(*experiment, options.run);
 
   // A GPU that is demanded but not there is told before anything else is run. An estimate needs none.
   const auto before = gpus_in_use();
@@ -271,6 +268,9 @@ Command add_run(CLI::App& app, std::vector<std::string> command_line) {
       ->excludes(dry);
   sub->add_option("--min-samples", r.min_samples, "Samples of each point, at least")->type_name("N");
   sub->add_option("--max-samples", r.max_samples, "Samples of each point, at most")->type_name("N");
+  sub->add_option("--timeout", r.timeout_s,
+                  "Time for sampling each point, at least --min-samples whatever they take (default: the experiment's)")
+      ->type_name("SECONDS");
   sub->add_option("--confidence", r.confidence, "Of the intervals, as 0.95")->type_name("P");
   auto* json = sub->add_flag("--json", options->json, "Also print each row as a line of JSON");
   sub->add_flag("--csv", options->csv, "Also print the rows as CSV")->excludes(json);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -159,15 +160,21 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   if (o.max_samples) rules.max_samples = *o.max_samples;
   if (o.min_samples && !o.max_samples) rules.max_samples = std::max(rules.max_samples, rules.min_samples);
   if (o.max_samples && !o.min_samples) rules.min_samples = std::min(rules.max_samples, rules.min_samples);
-  rules.slow_samples = std::min(rules.slow_samples, rules.max_samples);
   if (o.confidence) rules.confidence = *o.confidence;
+  if (o.timeout_s) rules.point_budget_s = *o.timeout_s;
   rules.full = rules.full || o.full;
-  if (rules.min_samples < 1) throw UsageError("a point needs at least one sample; give --min-samples 1 or more");
+  if (rules.min_samples < 1 || rules.max_samples < 1)
+    throw UsageError("a point needs at least one sample; give --min-samples and --max-samples 1 or more");
   if (rules.max_samples < rules.min_samples)
     throw UsageError(
         fmt::format("--max-samples {} is less than --min-samples {}", rules.max_samples, rules.min_samples));
   if (!(rules.confidence > 0 && rules.confidence < 1))
-    throw UsageError(fmt::format("--confidence {:g} is not between 0 and 1, exclusive", rules.confidence));
+    throw UsageError(fmt::format("--confidence {:g} does not lie between 0 and 1, as 0.95", rules.confidence));
+  if (!(rules.point_budget_s > 0 && std::isfinite(rules.point_budget_s)))
+    throw UsageError(fmt::format("--timeout {:g} is no time for sampling a point; give seconds, more than 0",
+                                 rules.point_budget_s));
+  // Samples that the user demands are demanded of slow calls, too.
+  rules.slow_samples = std::clamp(rules.slow_samples, o.min_samples.value_or(1), rules.max_samples);
   return rules;
 }
 

@@ -44,8 +44,8 @@ RunReport run_session(Session, RunObserver&);
 /// The experiment's points for this selection: thinned for --quick, each key once. UsageError if there are none.
 std::vector<Point> choose_points(const Experiment&, const Selection&, DeviceKind, bool quick);
 
-/// The experiment's rules under the user's options. UsageError for counts below 1, a minimum above the maximum, or a
-/// confidence outside (0, 1).
+/// The experiment's rules under the user's options. UsageError for counts below 1, a minimum above the maximum, a
+/// confidence outside (0, 1), or a timeout that is no time.
 SamplingRules choose_rules(const Experiment&, const RunOptions&);
 
 }  // namespace reductio

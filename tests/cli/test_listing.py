@@ -83,7 +83,7 @@ def test_help_exits_0_and_goes_to_stdout(reductio, sub):
     assert "Usage: reductio" in done.ok() and not done.err
     for option in {"run": ["--variants", "--types", "--operations", "--sizes", "--set", "--device", "--gpu", "--out",
                            "--resume", "--csv", "--json", "--quiet", "--seed", "--profile", "--dry-run", "--quick",
-                           "--full"],
+                           "--full", "--min-samples", "--max-samples", "--timeout", "--confidence"],
                    "verify": ["--junit", "--tier", "--device", "--variants", "--seed"],
                    "list": ["--json", "--csv", "--variants"]}.get(sub[0] if sub else "", []):
         assert option in done.out, option
