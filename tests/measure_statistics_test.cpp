@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "measure/rules.h"
 
 namespace reductio {
 namespace {
@@ -121,24 +120,6 @@ TEST(MeasureStatistics, CoverageHoldsForEveryLawAndCount) {
         EXPECT_LE(share, 0.98) << law.name << " n=" << n;
       }
     }
-}
-
-TEST(MeasureStatistics, CoverageHoldsWithTheRuleForTheNumberOfSamplesOn) {
-  // The count follows from a pilot, which is thrown away. Were it kept, a fast pilot would both add samples and be one.
-  const SamplingRules rules{.min_samples = 7, .max_samples = 25, .point_budget_s = 60};
-  std::mt19937_64 random(2);
-  constexpr int trials = 4000;
-  for (const Law& law : laws()) {
-    int covered = 0;
-    for (int t = 0; t < trials; ++t) {
-      const double pilot = std::abs(law.draw(random));
-      std::vector<double> s;
-      for (int i = samples_for(rules, 0, pilot); i > 0; --i) s.push_back(law.draw(random));
-      const auto i = median_interval(s, 0.95).interval;
-      covered += i.low <= law.median && law.median <= i.high;
-    }
-    EXPECT_GE(covered / double(trials), 0.95 - 4 * std::sqrt(0.05 * 0.95 / trials)) << law.name;
-  }
 }
 
 TEST(MeasureStatistics, ASimulationWouldNoticeAnIntervalThatIsTooNarrow) {
