@@ -67,6 +67,22 @@ def row(series, base, rs, peak: float | None) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def ceiling_row(bounds, base, peak: float | None) -> list[str]:
+    """What no kernel can beat: the harness's fastest kernel that only reads, beside the empty call. No row where the
+    results hold none."""
+    bounds = bounds.dropna().set_index("n")
+    if not set(SIZES) <= set(bounds.index):
+        return []
+    last = bounds.loc[SIZES[-1]]
+    bandwidth, floor = last["bytes"] / last["read"], microseconds(bounds["floor"][list(SIZES)].median())
+    base_last = base.at(SIZES[-1]) if base is not None else None
+    cells = [f"*only reading* (an empty call: {floor} us)", "none", "device",
+             *(microseconds(bounds["read"][n]) for n in SIZES), f"{bandwidth / 1e12:.2f}",
+             f"{100 * bandwidth / peak:.0f} %" if peak else "",
+             f"{base_last['time'] / last['read']:.2f}" if base_last is not None else ""]
+    return ["| " + " | ".join(cells) + " |"]
+
+
 def block(folder: Path) -> str:
     """The Markdown between the markers."""
     if not (folder / "comparison.csv").exists():
@@ -104,6 +120,8 @@ def block(folder: Path) -> str:
               "| | operation | timed | 2^20 | 2^24 | 2^28 | TB/s | of peak | speed / CUB's |",
               "|---|---|---|--:|--:|--:|--:|--:|--:|"]
     lines += [row(s, bases[s.operation], rs, peak) for s in chosen + libraries]
+    bounds = rs.bounds(results.comparison, device="cuda", operation="sum", element_type=TYPE, mode="device")
+    lines += ceiling_row(bounds, base, peak)
     refused = int((results.comparison["status"] != "ok").sum())
     lines += ["", f"{len(results.comparison):,} points, {refused:,} of them refused or over the time limit with their "
               "reason, all in [experiments/results](experiments/results)."]

@@ -20,6 +20,7 @@ from results import Results, Series
 
 GIGA = 1e9
 LIBRARY_NAMES = {"cub": "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
+ABOVE = 1e6  # beyond every axis, in GB/s and in ratios
 LINE = 0.135  # inches: the height of one line of text or legend
 
 
@@ -103,20 +104,45 @@ def draw_line(axes, x, y, down, up, **look) -> None:
         axes.plot(x, y, **look)
 
 
+PEAK_LOOK = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)), zorder=1.2)
+FLOOR_LOOK = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (3, 2)), zorder=1.2)
+CEILING_LOOK = dict(facecolor=style.CEILING_COLOR, edgecolor=style.CEILING_EDGE, linewidth=0.7, zorder=0.6)
+
+
+def shade_above(axes, n, value) -> None:
+    """What is faster than the kernel that only reads. NaN where that is not known."""
+    known = np.isfinite(value)
+    axes.fill_between(n[known], value[known], ABOVE, color=style.CEILING_COLOR, linewidth=0, zorder=0.5)
+    axes.plot(n[known], value[known], color=style.CEILING_EDGE, linewidth=0.7, zorder=0.6, gid="ceiling")
+
+
+def draw_bounds(axes, bounds) -> None:
+    """Throughputs that no call passes: shaded from the kernel that only reads, and a line for the empty call."""
+    n, size = bounds["n"].to_numpy(float), bounds["bytes"].to_numpy(float)
+    shade_above(axes, n, size / bounds["read"].to_numpy(float) / GIGA)
+    axes.plot(n, size / bounds["floor"].to_numpy(float) / GIGA, gid="floor", **FLOOR_LOOK)
+
+
 class Looks:
     """Of one panel: a colour and marker for each variant, dashes for each choice of settings, and their legend."""
 
     def __init__(self, series: list[Series]):
         drawn = [s for s in series if len(s.ok)]
         self.variants = list(dict.fromkeys(s.variant for s in drawn))
+        self.fastest: dict[str, float] = {}
+        for s in drawn:
+            rate = (s.ok["bytes"] / s.ok["time"]).max()
+            self.fastest[s.variant] = max(rate, self.fastest.get(s.variant, 0.0))
         self.words = sorted(set(s.words for s in drawn), key=lambda w: (w != "", [s.words for s in drawn].index(w)))
 
     def of(self, s: Series) -> dict:
         return style.line_style(self.variants.index(s.variant), self.words.index(s.words))
 
     def legend(self) -> tuple[list[Line2D], list[str]]:
-        handles = [Line2D([], [], **{**style.line_style(i, 0), "linestyle": "-"}) for i in range(len(self.variants))]
-        labels = [rs.short_name(v) for v in self.variants]
+        # Colours follow the ids, so that they are the same in every figure; the legend reads as the lines end.
+        order = sorted(range(len(self.variants)), key=lambda i: -self.fastest[self.variants[i]])
+        handles = [Line2D([], [], **{**style.line_style(i, 0), "linestyle": "-"}) for i in order]
+        labels = [rs.short_name(self.variants[i]) for i in order]
         for j, words in enumerate(self.words):
             if words:
                 handles.append(Line2D([], [], color="black", linestyle=style.DASHES[j % len(style.DASHES)]))
@@ -139,7 +165,7 @@ def throughput(results: Results, element_type: str, mode: str):
     # All in inches: rows of panels, each a title, the throughput, the ratio and its legend.
     columns = 3
     rows = -(-len(panels) // columns)
-    left, right, gap = 0.5, 0.06, 0.2
+    left, right, gap = 0.56, 0.06, 0.2
     width = (style.TEXT_WIDTH - left - right - (columns - 1) * gap) / columns
     looks = [Looks(series) for _, _, series in panels]
     legends = [look.legend() for look in looks]
@@ -148,7 +174,7 @@ def throughput(results: Results, element_type: str, mode: str):
     strips = [max(lines[r * columns:(r + 1) * columns]) * LINE for r in range(rows)]
     title_h, line_h, inner, ratio_h, ticks, below = 0.38, 1.45, 0.08, 0.8, 0.34, 0.08
 
-    marks: dict[str, Line2D] = {}  # the figure's own legend: libraries, peak, L2, the document's n
+    marks: dict[str, Line2D | Patch] = {}  # the figure's own legend: libraries, peak, L2, the document's n
     panel_libraries = []
     for _, operation, _ in panels:
         library = references(results, operation, element_type, mode)
@@ -157,12 +183,18 @@ def throughput(results: Results, element_type: str, mode: str):
             words = sorted({t.words for t in library if rs.group_of(t.variant) == rs.group_of(s.variant)})
             look = style.library_style(rs.group_of(s.variant), words.index(s.words))
             marks.setdefault(library_label(s, mode), Line2D([], [], **look))
-    peak_look = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)), zorder=1.2)
     l2_look = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
     own_look = dict(color=style.MARK_COLOR, linewidth=0.5, zorder=1.1)
     own_marker = dict(color=style.MARK_COLOR, marker="v", markersize=4, linestyle="none")
     if peak:
-        marks[f"paper peak, {peak / 1e12:.2f} TB/s"] = Line2D([], [], **peak_look)
+        marks[f"paper peak, {peak / 1e12:.2f} TB/s"] = Line2D([], [], **PEAK_LOOK)
+    panel_bounds = [rs.bounds(results.comparison, device="cuda", operation=operation, element_type=element_type,
+                              mode=mode) for _, operation, _ in panels]
+    if any(b["read"].notna().any() for b in panel_bounds):
+        marks["faster than only reading the input"] = Patch(**CEILING_LOOK)
+    if any(b["floor"].notna().any() for b in panel_bounds):
+        floor = np.nanmedian(np.concatenate([b["floor"].to_numpy(float) for b in panel_bounds]))
+        marks[f"as fast as an empty call, {1e6 * floor:.3g} µs"] = Line2D([], [], **FLOOR_LOOK)
     l2_n = l2 / bytes_each if l2 and min(sizes) <= l2 / bytes_each <= max(sizes) else None
     if l2_n:
         marks[f"n that fills L2, {l2 / 2**20:.0f} MiB"] = Line2D([], [], **l2_look)
@@ -181,6 +213,7 @@ def throughput(results: Results, element_type: str, mode: str):
                                **kwargs)
 
     everything: list[Series] = []
+    slowest, fastest, leads = np.inf, 0.0, 0.0  # of what is drawn: GB/s, and the greatest speed relative to CUB's
     first = first_ratio = None
     y_top = top
     for index, (group, operation, series) in enumerate(panels):
@@ -200,21 +233,29 @@ def throughput(results: Results, element_type: str, mode: str):
         everything += series + library
         for s in library:
             look = marks[library_label(s, mode)]
+            slowest = min(slowest, (s.ok["bytes"] / s.ok["time"] / GIGA).min())
             draw_line(upper, *bandwidth(s), label=library_label(s, mode), color=look.get_color(),
                       linestyle=look.get_linestyle(), linewidth=look.get_linewidth(), zorder=look.get_zorder())
         for s in series:
             if not len(s.ok):
                 continue
             draw_line(upper, *bandwidth(s), label=s.name, **looks[index].of(s))
+            rates = s.ok["bytes"] / s.ok["time"] / GIGA
+            slowest, fastest = min(slowest, rates.min()), max(fastest, rates.max())
             if base is not None:
                 r = s.points[["n"]].merge(rs.ratio(s, base), on="n", how="left")
+                leads = max(leads, np.nan_to_num(r["ratio"].max()))
                 draw_line(lower, r["n"].to_numpy(float), r["ratio"].to_numpy(), (r["ratio"] - r["low"]).to_numpy(),
                           (r["high"] - r["ratio"]).to_numpy(), label=s.name, **looks[index].of(s))
         lower.axhline(1, color="black", linewidth=0.8, zorder=1.5)
         if base is None:
             lower.text(0.5, 0.5, "no time of CUB\nto compare with", transform=lower.transAxes, ha="center", va="center")
         if peak:
-            upper.axhline(peak / GIGA, **peak_look)
+            upper.axhline(peak / GIGA, **PEAK_LOOK)
+        draw_bounds(upper, panel_bounds[index])
+        if base is not None:
+            limit = panel_bounds[index].merge(base.ok[["n", "time"]], on="n")
+            shade_above(lower, limit["n"].to_numpy(float), (limit["time"] / limit["read"]).to_numpy(float))
         for axes in (upper, lower):
             if l2_n:
                 axes.axvline(l2_n, **l2_look)
@@ -241,18 +282,20 @@ def throughput(results: Results, element_type: str, mode: str):
 
     assert first is not None and first_ratio is not None
     first.set_yscale("log")
+    first.set_ylim(0.7 * slowest, 2 * (peak / GIGA if peak else fastest))
     style.decade_axis(first.yaxis)
     first.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
     style.power_of_two_axis(first.xaxis, min(sizes), max(sizes))
-    first_ratio.set_ylim(0, max(1.25, first_ratio.get_ylim()[1]))
+    first_ratio.set_ylim(0, max(1.25, 1.1 * leads))
 
     figure.text(left / style.TEXT_WIDTH, 1 - 0.03 / height, header(results, element_type, mode), va="top",
                 fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     figure.legend(list(marks.values()), list(marks), ncols=marks_per_line, loc="upper left",
                   bbox_to_anchor=(left / style.TEXT_WIDTH, 1 - 0.24 / height))
+    parts = " (device parts have none)" if any(s.mode == "device_part" for s in everything) else ""
     unique = list({(s.variant, s.settings, s.operation, s.mode): s for s in everything}.values())
     figure.text(left / style.TEXT_WIDTH, 0.04 / height,
-                f"Thin bars: 95 % confidence intervals. {not_drawn(unique)}", va="bottom")
+                f"Marks: medians; thin bars: their 95 % confidence intervals{parts}. {not_drawn(unique)}", va="bottom")
     return figure
 
 
@@ -260,10 +303,12 @@ def throughput(results: Results, element_type: str, mode: str):
 
 
 def shortened(text: str, width: float) -> str:
-    """The text, cut at its end to fit a width in inches."""
-    while len(text) > 1 and style.text_width(text) > width:
-        text = text[:-2].rstrip() + "…"
-    return text
+    """The text, cut after a word to fit a width in inches."""
+    words, shown = text.split(" "), text
+    while len(words) > 1 and style.text_width(shown) > width:
+        words.pop()
+        shown = " ".join(words) + " …"
+    return shown
 
 
 def bars(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] = (2**24, 2**28)):
@@ -297,7 +342,7 @@ def bars(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
     names = [s.name + ("  ▹" if s.mode == "device_part" else "") for _, _, s in rows]
 
     left = 0.15 + max(style.text_width(name) for name in names)
-    right, gap, top, foot = 0.1, 0.2, 0.48, 0.62
+    right, gap, top, foot = 0.2, 0.25, 0.6, 0.62
     height = top + foot + y * 0.135
     width = (style.TEXT_WIDTH - left - right - gap * (len(sizes) - 1)) / len(sizes)
     figure = plt.figure(figsize=(style.TEXT_WIDTH, height))
@@ -305,8 +350,12 @@ def bars(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
     longest = max((p["bytes"] / p["time"] / GIGA for _, _, s in rows for n in sizes if (p := s.at(n)) is not None),
                   default=1.0)
     limit = max(1.15 * longest, 1.03 * peak / GIGA if peak else 0)
+    # All operations read the same bytes: the ceiling is that of a plain sum.
+    bounds = rs.bounds(results.comparison, device="cuda", operation="sum", element_type=element_type,
+                       mode=mode).set_index("n")
 
-    parts = False
+    on_white = dict(facecolor="white", edgecolor="none", pad=0.4)  # so that the lines of the bounds do not cross text
+    parts = read = False
     for k, n in enumerate(sizes):
         axes = figure.add_axes(((left + k * (width + gap)) / style.TEXT_WIDTH, foot / height,
                                 width / style.TEXT_WIDTH, (height - top - foot) / height))
@@ -321,14 +370,16 @@ def bars(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
                 parts |= part
                 axes.barh(position, value, height=0.78, color="white" if part else color, edgecolor=color,
                           linewidth=0.8)
+                high = value
                 if np.isfinite(point["low"]) and np.isfinite(point["high"]):
                     low, high = point["bytes"] / point["high"] / GIGA, point["bytes"] / point["low"] / GIGA
                     axes.plot([low, high], [position, position], linewidth=1.6, color="white",
                               solid_capstyle="butt")
                     axes.plot([low, high], [position, position], linewidth=0.6, color="black",
                               solid_capstyle="butt")
-                axes.text(value + 0.012 * limit, position, f"{value:.3g}" if value < 100 else f"{value:.0f}",
-                          va="center", color=style.MARK_COLOR)
+                axes.text(max(value, high) + 0.015 * limit, position,
+                          f"{value:.3g}" if value < 100 else f"{value:.0f}", va="center", color=style.MARK_COLOR,
+                          bbox=on_white, zorder=3)
                 continue
             missing = s.points[s.points["n"] == n]
             if not len(missing):
@@ -337,29 +388,38 @@ def bars(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
             axes.barh(position, limit * 0.03, height=0.78, color="white", edgecolor=style.MARK_COLOR, hatch="//////",
                       linewidth=0.5)
             row = missing.iloc[0]
-            axes.text(limit * 0.04, position, shortened(f"{row['status']}: {row['reason']}", width * 0.94),
-                      va="center", color=style.MARK_COLOR)
+            axes.text(limit * 0.04, position, shortened(f"{row['status']}: {row['reason']}", width * 0.88),
+                      va="center", color=style.MARK_COLOR, bbox=on_white, zorder=3)
         if peak:
-            axes.axvline(peak / GIGA, color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)))
+            axes.axvline(peak / GIGA, **PEAK_LOOK)
+        told = []
+        if n in bounds.index:
+            if np.isfinite(bounds["floor"][n]):
+                told.append(f"empty call: {1e6 * bounds['floor'][n]:.3g} µs")
+            if np.isfinite(bounds["read"][n]):
+                read = True
+                told.append(f"only reading: {1e6 * bounds['read'][n]:.3g} µs")
+                axes.axvspan(bounds["bytes"][n] / bounds["read"][n] / GIGA, ABOVE, **CEILING_LOOK)
         axes.set_xlim(0, limit)
         axes.set_ylim(rows[-1][0] + 0.7, -0.7)
         axes.set_yticks([position for position, _, _ in rows], names if k == 0 else [])
         axes.tick_params(axis="y", length=0)
         axes.grid(False, axis="y")
         axes.set_xlabel("throughput (GB/s)", labelpad=1)
-        axes.set_title(f"n = {rs.power_label(n)}", loc="left", pad=3)
+        axes.set_title(f"n = {rs.power_label(n)}\n" + ", ".join(told), loc="left", pad=3)
 
     figure.text(0.1 / style.TEXT_WIDTH, 1 - 0.05 / height, header(results, element_type, mode), va="top",
                 fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     handles = []
     if peak:
-        handles.append(Line2D([], [], color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)),
-                              label=f"paper peak {peak / 1e12:.2f} TB/s"))
-    handles.append(Line2D([], [], color="black", linewidth=0.6, label="95 % confidence interval"))
+        handles.append(Line2D([], [], **PEAK_LOOK, label=f"paper peak {peak / 1e12:.2f} TB/s"))
+    if read:
+        handles.append(Patch(**CEILING_LOOK, label="faster than only reading"))
+    handles.append(Line2D([], [], color="black", linewidth=0.6, label="95 % interval"))
     if parts:
         handles.append(Patch(facecolor="white", edgecolor=style.MARK_COLOR,
-                             label="▹ device part only: the host's additions are not in it"))
-    handles.append(Patch(facecolor="white", edgecolor=style.MARK_COLOR, hatch="//////", label="no time; why"))
+                             label="▹ device part only, no host additions"))
+    handles.append(Patch(facecolor="white", edgecolor=style.MARK_COLOR, hatch="//////", label="no time"))
     figure.legend(handles=handles, ncols=len(handles), loc="lower left",
                   bbox_to_anchor=(0.1 / style.TEXT_WIDTH, 0.07 / height))
     return figure
@@ -382,11 +442,18 @@ def cpu_series(results: Results, element_type: str) -> list[Series]:
     assert table is not None
     found = []
     for operation in sorted(set(table["operation"])):
-        which = dict(device="cpu", operation=operation, element_type=element_type, cache_state=None)
         for mode in ("end_to_end", "device"):
             have = {s.variant for s in found if s.operation == operation}
-            found += [s for s in rs.series(table, mode=mode, **which) if s.variant not in have]
-    return found
+            for state in sorted(set(table["cache_state"])):
+                which = dict(device="cpu", operation=operation, element_type=element_type, cache_state=state)
+                found += [s for s in rs.series(table, mode=mode, **which) if s.variant not in have]
+    return sorted(found, key=lambda s: (s.operation, s.variant))
+
+
+def usual_state(series: list[Series]) -> str:
+    """The cache state of most of them; the others are marked where they are drawn."""
+    states = [s.cache_state for s in series]
+    return max(sorted(set(states)), key=states.count)
 
 
 def level_look(i: int) -> dict:
@@ -403,8 +470,11 @@ def cpu(results: Results, element_type: str):
     common = set.intersection(*(set(s.ok["n"]) for s in loops)) if loops else set()
 
     where = results.cpu_machine.get("cpu.model", default=results.cpu_machine.name)
-    states = sorted(set(results.cpu.loc[results.cpu["status"] == "ok", "cache_state"]))
-    caches = "".join(f", {rs.CACHE_LABELS.get(state, state)}" for state in states)
+    usual = usual_state(series)
+
+    def state_mark(s: Series) -> str:
+        return "" if s.cache_state == usual else f" ({rs.CPU_CACHE_LABELS[s.cache_state]})"
+
     best = {}  # on the right each loop comes once, at its best level at the largest n
     for s in series:
         last = s.ok.iloc[-1]
@@ -415,7 +485,7 @@ def cpu(results: Results, element_type: str):
     lines = [s for _, s in best.values()]
 
     labels = [(f"{s.variant} {level[1]}" if (level := optimisation_of(s.settings)) else s.name)
-              + ("" if s.operation == "sum" else " (squares)") for s in lines]
+              + ("" if s.operation == "sum" else " (squares)") + state_mark(s) for s in lines]
     left, gap, top, height, ticks = 0.4, 0.5, 0.6, 1.9, 0.4
     per_line = style.legend_columns(labels, style.TEXT_WIDTH - left)
     foot = ticks + LINE * -(-len(labels) // per_line) + 0.28
@@ -445,7 +515,8 @@ def cpu(results: Results, element_type: str):
                 if np.isfinite(point["low"]):
                     axes.plot([at, at], [point["bytes"] / point["high"] / GIGA, point["bytes"] / point["low"] / GIGA],
                               color="black", linewidth=0.7)
-        axes.set_xticks(range(len(names)), [name.split("/", 1)[1] for name in names])
+        mark = {s.variant: state_mark(s).strip() for s in loops}
+        axes.set_xticks(range(len(names)), [(name.split("/", 1)[1] + "\n" + mark[name]).strip() for name in names])
         axes.set_xlabel("host loops", labelpad=1)
         axes.tick_params(axis="x", length=0)
         axes.grid(False, axis="x")
@@ -457,11 +528,10 @@ def cpu(results: Results, element_type: str):
 
     axes = axes_at(x, style.TEXT_WIDTH - 0.08 - x)
     axes.set_gid("cpu:lines")
-    order = list(dict.fromkeys(s.variant for s in lines))
     handles = []
-    for s in lines:
+    for k, s in enumerate(lines):  # a colour and marker each, and dashes for the settings of one variant
         of_variant = [t for t in lines if t.variant == s.variant]
-        look = style.line_style(order.index(s.variant), of_variant.index(s))
+        look = style.line_style(k, of_variant.index(s))
         draw_line(axes, *bandwidth(s), **look)
         handles.append(Line2D([], [], **look))
     sizes = [n for s in lines for n in s.ok["n"]]
@@ -475,7 +545,7 @@ def cpu(results: Results, element_type: str):
     figure.legend(handles, labels, ncols=per_line, loc="upper left",
                   bbox_to_anchor=(left / style.TEXT_WIDTH, (foot - ticks) / total))
     figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total,
-                f"{where}: {element_type}, {rs.MODE_LABELS['end_to_end']}{caches}", va="top",
+                f"{where}: {element_type}, {rs.MODE_LABELS['end_to_end']}, {rs.CPU_CACHE_LABELS[usual]}", va="top",
                 fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     figure.text(left / style.TEXT_WIDTH, 0.04 / total,
                 "Bars and marks: medians; thin lines: 95 % confidence intervals. "

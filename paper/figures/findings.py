@@ -140,8 +140,8 @@ class Findings:
         if not gains:
             return ABSENT
         faster = [g for g in gains if g.ratio > 1]
-        return (f"Of the {len(STEPS)} steps in the table, {len(gains)} were measured at or near the document's own size. "
-                f"In {len(faster)} of them the later kernel has the shorter median, in "
+        return (f"Of the {len(STEPS)} steps in the table, {len(gains)} were measured at or near the document's own "
+                f"size. In {len(faster)} of them the later kernel has the shorter median, in "
                 f"{sum(1 for g in faster if g.certain)} with disjoint intervals; in "
                 f"{sum(1 for g in gains if g.ratio < 1 and g.certain)} the earlier one is faster with disjoint "
                 f"intervals. Device parts carry no interval and are in neither of the last two counts.")
@@ -168,6 +168,10 @@ class Findings:
         if self.results.cpu is None:
             return ABSENT
         series = [s for s in figures.cpu_series(self.results, TYPE) if len(s.ok) and s.operation == "sum"]
+        if not series:
+            return ABSENT
+        state = figures.usual_state(series)
+        series = [s for s in series if s.cache_state == state]
         common = set.intersection(*(set(s.ok["n"]) for s in series)) if series else set()
         if not common:
             return ABSENT
@@ -177,7 +181,8 @@ class Findings:
         level = figures.optimisation_of(best.settings)
         how = f" at {text.escape(level[1])}" if level else f" ({text.escape(best.words)})" if best.words else ""
         model = text.escape(str(self.results.cpu_machine.get("cpu.model", default="model unknown")))
-        out = (f"On the CPU ({model}) the fastest sum at {text.power(n)} is {text.code(best.variant)}{how}, "
+        out = (f"On the CPU ({model}, {rs.CPU_CACHE_LABELS[state]}) the fastest sum at {text.power(n)} is "
+               f"{text.code(best.variant)}{how}, "
                f"{text.bandwidth(rate[best.variant, best.settings])}.")
         loops = {(s.variant, lv[1]): rate[s.variant, s.settings] for s in series
                  if (lv := figures.optimisation_of(s.settings))}

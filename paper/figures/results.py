@@ -45,7 +45,8 @@ YOURS = "your variants"
 BASE = {"sum": "cub/sum", "sum_of_squares": "cub/transform-reduce"}
 
 OPERATION_LABELS = {"sum": "sum", "sum_of_squares": "sum of squares"}
-CACHE_LABELS = {"cold_dirty": "L2 cold and dirty", "cold_clean": "L2 cold and clean", "warm": "warm cache"}
+CACHE_LABELS = {"cold_dirty": "L2 cold and dirty", "cold_clean": "L2 cold and clean", "warm": "L2 warm"}
+CPU_CACHE_LABELS = {"cold_dirty": "cold cache", "cold_clean": "cold cache", "warm": "warm cache"}
 MODE_LABELS = {"device": "device time", "device_part": "device part only", "end_to_end": "end to end",
                "graph": "graph replay"}
 
@@ -286,6 +287,7 @@ class Series:
     operation: str
     element_type: str
     mode: str          # "device", "device_part", "end_to_end"
+    cache_state: str   # "cold_dirty", "cold_clean", "warm"; "" where any was asked for
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
     points: pd.DataFrame  # n, time, low, high, share, bytes, status, reason, by n; NaN times where status is not ok
 
@@ -356,8 +358,8 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
         "reason": rows["reason"],
     }).sort_values(["variant", "n"], kind="stable")
     # A plan's settings keep the order in which the run took them.
-    return [Series(str(variant), str(settings), operation, element_type, mode, of_series["words"].iloc[0],
-                   of_series.reset_index(drop=True))
+    return [Series(str(variant), str(settings), operation, element_type, mode, cache_state or "",
+                   of_series["words"].iloc[0], of_series.reset_index(drop=True))
             for (variant, settings), of_series in points.groupby(["variant", "settings"], sort=False)]
 
 
@@ -390,6 +392,21 @@ def ratio(series_: Series, base: Series) -> pd.DataFrame:
     both = series_.ok.merge(base.ok, on="n", suffixes=("", "_base"))
     return pd.DataFrame({"n": both["n"], "ratio": both["time_base"] / both["time"],
                          "low": both["low_base"] / both["high"], "high": both["high_base"] / both["low"]})
+
+
+def bounds(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
+           cache_state: str = "cold_dirty") -> pd.DataFrame:
+    """n, bytes, read, floor: what the harness measured beside the rows of one operation, type, mode and state. `read`
+    is the time of its fastest kernel that only reads the input, `floor` that of an empty call; NaN where the mode has
+    no such thing."""
+    rows = table[(table["device"] == device) & (table["operation"] == operation)
+                 & (table["element_type"] == element_type) & (table["timing_mode"] == mode)
+                 & (table["cache_state"] == cache_state) & (table["status"] == "ok")
+                 & (table["offset_elements"].fillna(0) == 0) & (table["n"] > 0)]
+    # Rows of one n were sampled together and carry the same bounds; another dataset's may differ by noise.
+    found = rows.groupby(rows["n"].astype("int64"))[["read_time_s", "launch_floor_s"]].median().reset_index()
+    return pd.DataFrame({"n": found["n"], "bytes": found["n"] * float(ELEMENT_BYTES.get(element_type, math.nan)),
+                         "read": found["read_time_s"], "floor": found["launch_floor_s"]})
 
 
 def own_operation(table: pd.DataFrame, group: str, catalog: pd.DataFrame, element_type: str) -> str:

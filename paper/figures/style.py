@@ -34,6 +34,7 @@ GROUP_COLORS = {"squares": "#E69F00", "twopass": "#56B4E9", "unroll": "#009E73",
 LIBRARY_COLORS = {"cub": "#000000", "thrust": "#7F7F7F", "cublas": "#B0B0B0"}
 LIBRARY_DASHES = {"cub": "-", "thrust": (0, (4, 1.5)), "cublas": (0, (1, 1))}
 MARK_COLOR = "#555555"
+CEILING_COLOR, CEILING_EDGE = "#EFEFEF", "#A8A8A8"  # light enough for print, and for lines across it
 
 plt.rcParams.update({
     "font.family": "DejaVu Sans", "font.size": FONT_SIZE, "axes.titlesize": FONT_SIZE + 0.5,

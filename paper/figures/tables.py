@@ -193,7 +193,8 @@ def times_table(results: Results) -> str:
     caption = (rf"Median times of all variants for {TYPE}. ``vs CUB'' is CUB's time over the variant's, at "
                rf"{text.power(SIZES['Large'])}, of the same operation and timing. $^{{\ast}}$: device part only, the "
                r"host's additions are not in it. $x^2$: sum of squares. r: refused, f: failed, w: wrong, i: "
-               r"impossible, t: no result in time, ---: not measured.")
+               r"impossible, t: no result in time, ---: no such time (what finishes on the host, or leaves its "
+               r"result there, has no device time).")
     return floats(lines, head, "l" + "r" * 8, caption, "tab:times")
 
 
@@ -228,8 +229,8 @@ def steps_table(results: Results) -> str:
     head = (r" & document & before & after & type & timed & its figure & $n$ & gain, own $n$ & "
             rf"gain, {text.power(LARGE)} \\")
     caption = (r"The documents' steps, from one kernel to the next: time before over time after, so that more than 1 "
-               r"is a gain. ``Its figure'' is the document's own, on its own hardware. $n$ is the measured size nearest "
-               r"to the document's own. In brackets the widest ratio that the two 95\,\% intervals allow; device parts "
+               r"is a gain. ``Its figure'' is the document's own, on its own hardware. $n$ is the measured size "
+               r"nearest to the document's own. In brackets the widest ratio that the two 95\,\% intervals allow; device parts "
                r"carry none.")
     return floats(lines, head, "lllllllrll", caption, "tab:steps")
 

@@ -11,8 +11,9 @@ _ESCAPES = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": 
 
 
 def escape(text: str) -> str:
-    """Text as LaTeX shows it; characters that its fonts lack become "?"."""
-    return "".join(_ESCAPES.get(c, c if ord(c) < 128 else "?") for c in text)
+    """Text as LaTeX shows it; characters that its fonts lack become "?". Two hyphens stay two, as in "--full"."""
+    shown = "".join(_ESCAPES.get(c, c if ord(c) < 128 else "?") for c in text.replace("--", "-\0-"))
+    return shown.replace("\0", "{}")
 
 
 def code(text: str) -> str:

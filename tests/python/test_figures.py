@@ -182,7 +182,54 @@ def test_peak_l2_and_the_documents_own_size_are_marked(drawn):
         t.get_text() for legend in figure.legends for t in legend.get_texts()}
 
 
+def bound(axes, gid):
+    lines = [l for l in axes.get_lines() if l.get_gid() == gid]
+    return dict(map(tuple, lines[0].get_xydata())) if lines else None
+
+
+def test_the_read_ceiling_and_the_empty_call_bound_every_panel(drawn):
+    read = 4e-6 + 2**26 / 4.5e12  # of the synthetic rows at 2^24; CUB takes 5e-6 + 2^26 / 4e12
+    for group in ("levels", "unroll"):  # whole reductions, and device parts beside the libraries' ceiling
+        axes = axes_of(drawn["throughput", "device"], f"throughput:{group}")
+        assert bound(axes, "ceiling")[2**24] == pytest.approx(2**26 / read / 1e9)
+        assert bound(axes, "floor")[2**24] == pytest.approx(2**26 / 2e-6 / 1e9)
+        axes = axes_of(drawn["throughput", "device"], f"ratio:{group}")
+        assert bound(axes, "ceiling")[2**24] == pytest.approx((5e-6 + 2**26 / 4e12) / read)
+    said = {t.get_text() for t in drawn["throughput", "device"].legends[0].get_texts()}
+    assert {"faster than only reading the input", "as fast as an empty call, 2 µs"} <= said
+    bars = axes_of(drawn["bars", "device"], f"bars:{2**24}")
+    assert bars.get_title(loc="left").endswith(f"empty call: 2 µs, only reading: {1e6 * read:.3g} µs")
+    assert any(p.get_x() == pytest.approx(2**26 / read / 1e9) for p in bars.patches)
+
+
+def test_where_no_ceiling_was_measured_none_is_drawn_or_named(tmp_path):
+    rows = [r | dict(read_time_s="", launch_floor_s="") for r in gpu_rows(types=("f32",), sizes=SIZES)]
+    r = read(tmp_path / "m", rows)
+    for figure in (figures.throughput(r, "f32", "device"), figures.bars(r, "f32", "device")):
+        assert "reading" not in texts(figure) and "empty call" not in texts(figure)
+
+
+def test_a_long_reason_is_cut_after_a_word():
+    assert figures.shortened("refused: too big", 9) == "refused: too big"
+    cut = figures.shortened("refused: predicted 0.39 s a call exceeds this", 1.5)
+    assert cut.endswith(" …") and style.text_width(cut) <= 1.5
+    assert "refused: predicted 0.39 s a call exceeds this".startswith(cut.removesuffix("…"))
+
+
 # --------------------------------------------------------------------------------------------------- CPU
+
+
+def test_cpu_lines_in_another_cache_state_say_so(tmp_path):
+    rows = cpu_rows(types=("f32",), sizes=SIZES)
+    for r in rows:
+        if r["variant"] == "host/recursive":
+            r["cache_state"] = "cold_dirty"
+    figure = figures.cpu(read(tmp_path / "m", None, cpu=rows), "f32")
+    assert texts(figure).count("Synthetic CPU: f32, end to end, warm cache") == 1
+    ticks = [t.get_text() for t in axes_of(figure, "cpu:levels").get_xticklabels()]
+    assert ticks == ["plain", "recursive\n(cold cache)", "unroll2", "unroll4", "unroll8"]
+    marked = {t.get_text() for t in figure.legends[0].get_texts() if "cold cache" in t.get_text()}
+    assert marked == {"host/recursive -O3 (cold cache)"}
 
 
 def test_cpu_figure_shows_loops_by_level_and_every_baseline(drawn):

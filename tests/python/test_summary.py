@@ -90,6 +90,16 @@ def test_a_device_part_is_called_so_and_not_compared(folder):
     assert cells[3] == "device part" and cells[-2] == ""
 
 
+def test_the_bounds_stand_under_the_kernels_where_they_were_measured(folder, tmp_path):
+    read, cub = 4e-6 + 2**30 / 4.5e12, 5e-6 + 2**30 / 4e12  # of the synthetic rows
+    line = next(line for line in summary.block(folder).splitlines() if "only reading" in line)
+    assert [cell.strip() for cell in line.split("|")][1:-1] == [
+        "*only reading* (an empty call: 2 us)", "none", "device", "4.93", "18.9", f"{read * 1e6:.0f}",
+        f"{2**30 / read / 1e12:.2f}", f"{100 * 2**30 / read / 5e12:.0f} %", f"{cub / read:.2f}"]
+    rows = [r | dict(read_time_s="") for r in conftest.gpu_rows(types=(summary.TYPE,), sizes=summary.SIZES)]
+    assert "only reading" not in summary.block(conftest.write_folder(tmp_path / "none", rows))
+
+
 def test_without_results_it_says_so(project, tmp_path):
     assert run(project, tmp_path / "none") == 0
     assert summary.ABSENT in (project / "README.md").read_text()

@@ -55,6 +55,7 @@ def test_text_is_escaped():
         r"a\_b \& 50\% \{x\} \#1 \$2 \textasciitilde{}\textasciicircum{}\textbackslash{} \textless{}\textbar{}"
         r"\textgreater{}")
     assert text.escape("归约") == "??"
+    assert text.escape("--full runs it; a-b") == "-{}-full runs it; a-b"  # two hyphens, not a dash
 
 
 # --------------------------------------------------------------------------------------------- findings
