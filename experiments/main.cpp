@@ -62,7 +62,7 @@ int run(int argc, char** argv) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as everywhere: the last one counts
 
   std::vector<Command> commands = {add_list(app), add_info(app), add_verify(app),
-                                   add_run(app, for_the_record(argc, argv)), add_new(app)};
+                                   add_run(app, for_the_record(argc, argv)), add_models(app), add_new(app)};
   for (Command& command : commands) command.app->allow_extras();
   try {
     app.parse(argc, argv);
@@ -77,7 +77,7 @@ int run(int argc, char** argv) {
     reject_leftovers(*command.app, "reductio " + command.app->get_name() + " --help");
     return command.run();
   }
-  throw UsageError("name a subcommand: list, info, verify, run or new; see 'reductio --help'");
+  throw UsageError("name a subcommand: list, info, verify, run, models or new; see 'reductio --help'");
 }
 
 /// Errors are one line whatever they quote, so that scripts and people find the end of it.

@@ -27,6 +27,7 @@ Command add_list(CLI::App&);
 Command add_info(CLI::App&);
 Command add_verify(CLI::App&);
 Command add_run(CLI::App&, std::vector<std::string> command_line);  ///< the latter for the record
+Command add_models(CLI::App&);
 Command add_new(CLI::App&);
 
 }  // namespace reductio::cli

@@ -1,0 +1,79 @@
+/// reductio models: the law time = latency + bytes / bandwidth for everything in a results folder.
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "experiments/cli/commands.h"
+#include "experiments/cli/terminal.h"
+#include "measure/model_table.h"
+
+namespace reductio::cli {
+namespace {
+
+struct Options {
+  std::string folder;
+  double confidence = 0.95;
+  bool csv = false, quiet = false;
+};
+
+/// "5.96 us [5.9, 6.02]", each number times `unit`.
+std::string interval(const Cells& cells, std::size_t at, double unit, const char* unit_name) {
+  if (cells[at].empty()) return "-";
+  const auto show = [&](std::size_t i) {
+    return cells[i].empty() ? std::string("-") : fmt::format("{:.3g}", unit * std::stod(cells[i]));
+  };
+  return fmt::format("{}{} [{}, {}]", show(at), unit_name, show(at + 1), show(at + 2));
+}
+
+void print(const std::vector<Cells>& records) {
+  const auto& names = model_columns();
+  const auto at = [&](std::string_view column) {
+    return static_cast<std::size_t>(std::find(names.begin(), names.end(), column) - names.begin());
+  };
+  Table table({"variant", "settings", "operation", "type", "timed", "cache", "range", "latency", "bandwidth",
+               "n 1/2", "off by", "remark"});
+  for (const Cells& r : records) {
+    const std::string& off = r[at("largest_residual")];
+    table.add({r[at("variant")], r[at("settings")], r[at("operation")], r[at("element_type")], r[at("timing_mode")],
+               r[at("cache_state")], r[at("range")], interval(r, at("latency_s"), 1e6, " us"),
+               interval(r, at("bandwidth_bytes_per_s"), 1e-9, " GB/s"), interval(r, at("half_performance_n"), 1, ""),
+               off.empty() ? "-" : fmt::format("{:.1f} %", 100 * std::stod(off)), r[at("reason")]});
+  }
+  table.print();
+}
+
+int run(const Options& options) {
+  if (!(options.confidence > 0 && options.confidence < 1))
+    throw UsageError(fmt::format("--confidence {:g} is not between 0 and 1, exclusive", options.confidence));
+  const std::vector<Cells> records = model_table(read_results(options.folder), options.confidence);
+  std::string text = csv_record(model_columns());
+  std::map<std::string, int> by_status;
+  for (const Cells& record : records) {
+    text += csv_record(record);
+    ++by_status[record[record.size() - 2]];
+  }
+  const auto path = std::filesystem::path(options.folder) / "models.csv";
+  write_whole_file(path, text);
+  if (options.csv) fmt::print("{}", text);
+  if (options.csv || options.quiet) return exit_ok;
+  print(records);
+  fmt::print("\n{} models in {}: {} fit within 5 %, {} do not fit, {} have too few sizes\n", records.size(),
+             path.string(), by_status["ok"], by_status["does_not_fit"], by_status["too_few_sizes"]);
+  return exit_ok;
+}
+
+}  // namespace
+
+Command add_models(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("models", "Fit latency + bytes / bandwidth to a results folder's times");
+  sub->add_option("folder", options->folder, "The results folder; models.csv is written beside its experiments")
+      ->required();
+  sub->add_option("--confidence", options->confidence, "Of the intervals")->capture_default_str();
+  sub->add_flag("--csv", options->csv, "Print the table as it is written to models.csv");
+  sub->add_flag("--quiet", options->quiet, "Print nothing");
+  return {sub, [options] { return run(*options); }};
+}
+
+}  // namespace reductio::cli

@@ -1,0 +1,201 @@
+#include "measure/stored.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+
+#include "core/error.h"
+#include "measure/row.h"
+#include "measure/sampler.h"
+
+namespace reductio {
+namespace {
+
+std::size_t index_of(const std::vector<std::string>& names, std::string_view name) {
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) throw std::out_of_range("no column " + std::string(name));
+  return static_cast<std::size_t>(at - names.begin());
+}
+
+std::optional<double> number_in(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string content_of(const std::filesystem::path& path, const std::string& advice) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UsageError("cannot read " + path.string() + "; " + advice);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// What a sample and its row share. The harness's own samples belong to the group, whose points share all of it but
+/// variant and settings.
+struct KeyColumns {
+  explicit KeyColumns(const std::vector<std::string>& names) {
+    for (const std::string_view c : {"device", "operation", "element_type", "n", "offset_elements", "dataset", "seed",
+                                     "timing_mode", "cache_state"})
+      group.push_back(index_of(names, c));
+    variant = index_of(names, "variant");
+    settings = index_of(names, "settings");
+  }
+  std::string of_group(const Cells& cells) const {
+    std::string key;
+    for (const std::size_t i : group) key += cells[i] + "|";
+    return key;
+  }
+  std::string of_row(const Cells& cells) const { return of_group(cells) + cells[variant] + "|" + cells[settings]; }
+
+  std::vector<std::size_t> group;
+  std::size_t variant, settings;
+};
+
+struct Samples {
+  ByRound seconds, device_part_s;
+  std::vector<int> allocations;
+
+  void add(std::size_t round, int allocation, std::optional<double> s, std::optional<double> part) {
+    if (seconds.size() <= round) {
+      seconds.resize(round + 1);
+      device_part_s.resize(round + 1);
+      allocations.resize(round + 1);
+    }
+    seconds[round] = s;
+    device_part_s[round] = part;
+    allocations[round] = allocation;
+  }
+};
+
+struct SamplesFile {
+  std::map<std::string, Samples> of_row;
+  std::map<std::string, std::map<std::string, ByRound>> readers;  ///< by group, then by kernel
+};
+
+SamplesFile read_samples(const std::filesystem::path& path) {
+  SamplesFile out;
+  if (!std::filesystem::exists(path)) return out;  // the rows will miss them, and say how many
+  const CsvText csv = parse_csv(gunzip(content_of(path, "copy the whole results folder")));
+  const auto& names = sample_columns();
+  if (csv.records.empty() || csv.records.front() != names)
+    throw UsageError(path.string() + " has other columns than this program's samples; measure again with this program");
+  const KeyColumns keys(names);
+  const std::size_t round_at = index_of(names, "round"), allocation_at = index_of(names, "allocation"),
+                    time_at = index_of(names, "time_s"), part_at = index_of(names, "device_part_s");
+  for (std::size_t i = 1; i < csv.records.size(); ++i) {
+    const Cells& sample = csv.records[i];
+    const auto round = sample.size() == names.size() ? number_in(sample[round_at]) : std::nullopt;
+    const auto allocation = round ? number_in(sample[allocation_at]) : std::nullopt;
+    if (!allocation || *round < 0 || *round > 1e6)
+      throw UsageError(fmt::format("{}: record {} is malformed; measure again", path.string(), i + 1));
+    const auto at = static_cast<std::size_t>(*round);
+    const auto seconds = number_in(sample[time_at]);
+    const std::string& who = sample[keys.variant];
+    if (!who.starts_with('(')) {
+      out.of_row[keys.of_row(sample)].add(at, static_cast<int>(*allocation), seconds, number_in(sample[part_at]));
+    } else if (who.starts_with("(read")) {
+      ByRound& of_kernel = out.readers[keys.of_group(sample)][who];
+      if (of_kernel.size() <= at) of_kernel.resize(at + 1);
+      of_kernel[at] = seconds;
+    }
+  }
+  return out;
+}
+
+/// The ceiling of each group, by round, as the sampler valued it.
+std::map<std::string, ByRound> ceilings_of(const SamplesFile& samples) {
+  std::map<std::string, ByRound> out;
+  for (const auto& [group, kernels] : samples.readers) {
+    std::size_t rounds = 0;
+    for (const auto& [who, seconds] : kernels) rounds = std::max(rounds, seconds.size());
+    std::vector<ByRound> all;
+    for (const auto& [who, seconds] : kernels) {
+      all.push_back(seconds);
+      all.back().resize(rounds);
+    }
+    if (const auto ceiling = ceiling_of(all, 0.95)) out[group] = ceiling->seconds;
+  }
+  return out;
+}
+
+bool any(const ByRound& times) {
+  return std::any_of(times.begin(), times.end(), [](const auto& t) { return t.has_value(); });
+}
+
+void read_experiment(const std::filesystem::path& path, std::vector<StoredRow>& into) {
+  const auto refuse = [&](const std::string& why) { throw UsageError(path.string() + " " + why); };
+  const std::string text = content_of(path, "machine.json beside it tells of that run: copy the whole results folder");
+  const CsvText csv = parse_csv(text);
+  if (csv.records.empty()) refuse("is empty; run the experiment again");
+  if (csv.records.front() != columns())
+    refuse(fmt::format("has other columns than schema version {} of this program; measure again", schema_version));
+  if (csv.whole_bytes < text.size()) refuse("ends in a row that was cut; finish that run with --resume");
+  const auto samples_path = std::filesystem::path(path).replace_extension(".samples.csv.gz");
+  SamplesFile samples = read_samples(samples_path);
+  const auto ceilings = ceilings_of(samples);
+  const KeyColumns keys(columns());
+  std::size_t missing = 0, timed = 0;
+  for (std::size_t i = 1; i < csv.records.size(); ++i) {
+    StoredRow row{.cells = csv.records[i], .seconds = {}, .device_part_s = {}, .read_s = {}, .allocations = {}};
+    if (row.cells.size() != columns().size())
+      refuse(fmt::format("has {} cells in record {} where {} belong; mend or remove it", row.cells.size(), i + 1,
+                         columns().size()));
+    if (row.at("schema_version") != std::to_string(schema_version))
+      refuse(fmt::format("holds rows of schema version {}, this program reads {}; measure again",
+                         row.at("schema_version"), schema_version));
+    if (row.at("status") == "ok") {
+      for (const std::string_view c : {"n", "bytes", "n_samples"})
+        if (!row.number(c)) refuse(fmt::format("has '{}' for {} in record {}, not a number", row.at(c), c, i + 1));
+      if (auto found = samples.of_row.find(keys.of_row(row.cells)); found != samples.of_row.end()) {
+        row.allocations = std::move(found->second.allocations);
+        if (any(found->second.seconds)) row.seconds = std::move(found->second.seconds);
+        if (any(found->second.device_part_s)) row.device_part_s = std::move(found->second.device_part_s);
+      }
+      if (const auto found = ceilings.find(keys.of_group(row.cells)); found != ceilings.end())
+        row.read_s = found->second;
+      if (row.number("time_median_s")) {
+        ++timed;
+        const auto have = std::count_if(row.seconds.begin(), row.seconds.end(), [](auto& s) { return s.has_value(); });
+        if (static_cast<double>(have) < std::max(*row.number("n_samples"), 1.0)) ++missing;
+      }
+    }
+    into.push_back(std::move(row));
+  }
+  if (missing)
+    throw UsageError(fmt::format("{} lacks the raw samples of {} of the {} timed rows of {}; copy the whole results "
+                                 "folder, or measure again",
+                                 samples_path.string(), missing, timed, path.filename().string()));
+}
+
+}  // namespace
+
+const std::string& StoredRow::at(std::string_view column) const { return cells.at(index_of(columns(), column)); }
+
+std::optional<double> StoredRow::number(std::string_view column) const { return number_in(at(column)); }
+
+StoredResults read_results(const std::filesystem::path& folder) {
+  StoredResults out{.folder = folder, .machine = {}, .rows = {}};
+  if (!std::filesystem::is_directory(folder))
+    throw UsageError(folder.string() + " is not a folder; name a results folder, such as out/results/MACHINE");
+  const auto machine = folder / "machine.json";
+  out.machine = nlohmann::json::parse(content_of(machine, "is " + folder.string() + " a results folder?"), nullptr,
+                                      false);
+  if (!out.machine.is_object() || !out.machine.contains("runs") || !out.machine["runs"].is_array())
+    throw UsageError(machine.string() + " is damaged; copy the results folder again");
+  for (const auto& run : out.machine["runs"]) {
+    const std::string experiment = run.is_object() ? run.value("experiment", "") : "";
+    if (experiment.empty()) throw UsageError(machine.string() + " tells of a run without an experiment's name");
+    read_experiment(folder / (experiment + ".csv"), out.rows);
+  }
+  if (out.rows.empty()) throw UsageError(folder.string() + " holds no rows; run an experiment first");
+  return out;
+}
+
+}  // namespace reductio
