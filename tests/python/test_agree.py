@@ -6,7 +6,7 @@ import pathlib
 
 import pytest
 
-SCRIPT = pathlib.Path(__file__).parents[2] / "experiments" / "independent" / "agree.py"
+SCRIPT = pathlib.Path(__file__).parents[2] / "baselines" / "nvbench" / "agree.py"
 spec = importlib.util.spec_from_file_location("agree", SCRIPT)
 agree = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(agree)

@@ -1,6 +1,6 @@
 """Compares reductio's cold device medians of cub/sum with nvbench's of the same call.
 
-    python experiments/independent/agree.py RESULTS/comparison.csv nvbench.json [agreement.csv]
+    python baselines/nvbench/agree.py RESULTS/comparison.csv nvbench.json [agreement.csv]
 
 Prints a row for each type and size, and writes them if a third file is named. Exit code 1 if a point differs by more
 than is allowed: 3 % from 2^22 elements on, 6 % below.
