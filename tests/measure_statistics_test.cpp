@@ -79,6 +79,18 @@ TEST(MeasureStatistics, NoIntervalIsNarrowerThanATick) {
   EXPECT_LE(lopsided.low, 0.9);
 }
 
+TEST(MeasureStatistics, SharesHaveTheIntervalsOfClopperAndPearson) {
+  // Published: 0 of 10 at 95 %: [0, 0.3085]; 5 of 10: [0.1871, 0.8129]; 5 of 100: [0.0164, 0.1128].
+  EXPECT_EQ(share_interval(0, 10, 0.95).low, 0);
+  EXPECT_NEAR(share_interval(0, 10, 0.95).high, 0.3085, 5e-5);
+  EXPECT_NEAR(share_interval(5, 10, 0.95).low, 0.1871, 5e-5);
+  EXPECT_NEAR(share_interval(5, 10, 0.95).high, 0.8129, 5e-5);
+  EXPECT_NEAR(share_interval(5, 100, 0.95).low, 0.0164, 5e-5);
+  EXPECT_NEAR(share_interval(5, 100, 0.95).high, 0.1128, 5e-5);
+  EXPECT_EQ(share_interval(10, 10, 0.95).high, 1);
+  EXPECT_THROW(share_interval(1, 2, 1), UsageError);
+}
+
 using Draw = std::function<double(std::mt19937_64&)>;
 struct Law {
   std::string name;

@@ -16,12 +16,29 @@ std::vector<double> sorted(std::span<const double> samples) {
   return s;
 }
 
-/// P(B <= k) for B binomial(n, 1/2). Summed from logarithms, so that 2^-n does not underflow for thousands of samples.
-double binomial_at_most(std::size_t n, std::size_t k) {
+/// P(B <= k) for B binomial(n, p), 0 < p < 1. Summed from logarithms, so that p^n does not underflow for thousands of
+/// samples.
+double binomial_at_most(std::size_t n, std::size_t k, double p = 0.5) {
   double sum = 0;
   for (std::size_t i = 0; i <= k; ++i)
-    sum += std::exp(std::lgamma(n + 1.0) - std::lgamma(i + 1.0) - std::lgamma(n - i + 1.0) - n * std::log(2.0));
+    sum += std::exp(std::lgamma(n + 1.0) - std::lgamma(i + 1.0) - std::lgamma(n - i + 1.0) + i * std::log(p) +
+                    (n - i) * std::log1p(-p));
   return sum;
+}
+
+void check_confidence(double confidence) {
+  if (!(confidence > 0 && confidence < 1)) throw UsageError("a confidence level lies between 0 and 1, exclusive");
+}
+
+/// Where `falling`, which goes from above `level` at 0 to below it at 1, crosses it.
+template <class Function>
+double crossing(Function&& falling, double level) {
+  double low = 0, high = 1;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (falling(middle) > level ? low : high) = middle;
+  }
+  return (low + high) / 2;
 }
 
 }  // namespace
@@ -39,7 +56,7 @@ double quantile(std::span<const double> samples, double p) {
 }
 
 MedianInterval median_interval(std::span<const double> samples, double confidence) {
-  if (!(confidence > 0 && confidence < 1)) throw UsageError("a confidence level lies between 0 and 1, exclusive");
+  check_confidence(confidence);
   const auto s = sorted(samples);
   const std::size_t n = s.size();
   const auto coverage = [&](std::size_t k) { return 1 - 2 * binomial_at_most(n, k - 1); };  // of x(k)..x(n+1-k)
@@ -53,6 +70,15 @@ std::size_t fewest_samples(double confidence) {
   std::size_t n = 1;
   while (1 - std::exp2(1.0 - static_cast<double>(n)) < confidence) ++n;
   return n;
+}
+
+Interval share_interval(std::size_t count, std::size_t cases, double confidence) {
+  check_confidence(confidence);
+  const double tail = (1 - confidence) / 2;
+  Interval out{0, 1};
+  if (count > 0) out.low = crossing([&](double p) { return binomial_at_most(cases, count - 1, p); }, 1 - tail);
+  if (count < cases) out.high = crossing([&](double p) { return binomial_at_most(cases, count, p); }, tail);
+  return out;
 }
 
 Interval no_narrower_than(Interval i, double value, double tick) {

@@ -31,6 +31,10 @@ MedianInterval median_interval(std::span<const double> samples, double confidenc
 /// The fewest samples whose min..max covers the median with `confidence`: 6 for 0.95, 8 for 0.99.
 std::size_t fewest_samples(double confidence);
 
+/// What share of the cases a thing has that happened in `count` of `cases` cases: Clopper and Pearson's interval, which
+/// covers with at least `confidence`. 0 < confidence < 1, count <= cases, cases > 0.
+Interval share_interval(std::size_t count, std::size_t cases, double confidence);
+
 /// The interval widened about `value` so that it is no narrower than one tick of the clock that measured it.
 Interval no_narrower_than(Interval, double value, double tick);
 
