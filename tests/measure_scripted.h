@@ -33,6 +33,18 @@ class NamedPlan final : public Plan {
   std::size_t id_;
 };
 
+/// A plan whose calls the clock reads as longer.
+class SpinningPlan final : public Plan {
+ public:
+  SpinningPlan(std::unique_ptr<Plan> plan, double seconds) : seconds(seconds), plan_(std::move(plan)) {}
+  PlanInfo info() const override { return plan_->info(); }
+  void enqueue(void* in, void* out, Stream s) override { plan_->enqueue(in, out, s); }
+  const double seconds;
+
+ private:
+  std::unique_ptr<Plan> plan_;
+};
+
 struct Asked {
   std::size_t id;     ///< of the variant or reference
   std::size_t bytes;  ///< of the whole input
@@ -56,7 +68,8 @@ class Clock final : public Timer {
     asked.push_back({c.info.grid_blocks, c.input_bytes, true});
     if (before_sample) before_sample(c);
     complete(c);
-    const double s = seconds_(c.info.grid_blocks, c.input_bytes);
+    const auto* spinning = dynamic_cast<const SpinningPlan*>(c.plan);
+    const double s = seconds_(c.info.grid_blocks, c.input_bytes) + (spinning && !deaf ? spinning->seconds : 0);
     Sample out{.seconds = s, .device_part_s = {}, .cycles = {}, .cost_s = s + overhead_s, .timed_s = s, .prepared_s = 0};
     if (c.info.result == Result::host_part) out.device_part_s = s / 2;
     if (const auto reading = c.plan->clock_reading()) out.cycles = reading->cycles;
@@ -65,6 +78,9 @@ class Clock final : public Timer {
   double tick_s(TimingMode) const override { return tick; }
   std::optional<double> clock_hz() override { return hz ? std::optional(hz()) : std::nullopt; }
   void let_clock_recover() override { ++recoveries; }
+  std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
+    return std::make_unique<SpinningPlan>(std::move(plan), seconds);
+  }
   std::unique_ptr<Plan> empty_plan() override { return std::make_unique<NamedPlan>(floor_id); }
   std::vector<ReferencePlan> read_plans(std::size_t, TimingMode mode) override {
     std::vector<ReferencePlan> out;
@@ -79,6 +95,7 @@ class Clock final : public Timer {
   int recoveries = 0;
   double tick = 1e-9, overhead_s = 1e-5;
   int readers = 0;
+  bool deaf = false;  ///< to spins
 
  private:
   static void complete(const Call& c) {

@@ -347,6 +347,11 @@ class CudaTimer final : public Timer {
     return out;
   }
 
+  std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
+    auto spin = std::make_shared<BusyPlan>(static_cast<std::uint64_t>(seconds * 1e9 + 0.5));
+    return followed_by(std::move(plan), [spin](Stream s) { spin->enqueue(nullptr, nullptr, s); });
+  }
+
   std::optional<CacheProbe> probe_cache() override {
     CacheProbe probe;
     probe.bytes = std::max<std::size_t>(backend_.info().l2_bytes / 4, 1u << 20);

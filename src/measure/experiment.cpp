@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 
 #include "core/error.h"
 
@@ -13,6 +14,16 @@ namespace {
 std::vector<Experiment>& registry() {
   static std::vector<Experiment> all;
   return all;
+}
+
+template <class E>
+E parse(std::string_view text, std::initializer_list<E> all, const char* what) {
+  std::string known;
+  for (const E e : all) {
+    if (name(e) == text) return e;
+    known += (known.empty() ? "" : ", ") + std::string(name(e));
+  }
+  throw UsageError("unknown " + std::string(what) + " '" + std::string(text) + "'; known: " + known);
 }
 
 }  // namespace
@@ -35,6 +46,17 @@ std::string_view name(CacheState s) {
     case CacheState::warm: return "warm";
   }
   return "?";
+}
+
+TimingMode parse_timing_mode(std::string_view text) {
+  return parse(text,
+               {TimingMode::device, TimingMode::graph, TimingMode::end_to_end, TimingMode::clock,
+                TimingMode::globaltimer},
+               "timing mode");
+}
+
+CacheState parse_cache_state(std::string_view text) {
+  return parse(text, {CacheState::cold_clean, CacheState::cold_dirty, CacheState::warm}, "cache state");
 }
 
 RegisterExperiment::RegisterExperiment(Experiment e) {

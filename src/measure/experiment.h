@@ -35,6 +35,10 @@ enum class CacheState {
 std::string_view name(TimingMode);
 std::string_view name(CacheState);
 
+/// The inverse of name(). Throws UsageError, which lists the known names.
+TimingMode parse_timing_mode(std::string_view);
+CacheState parse_cache_state(std::string_view);
+
 /// One row to be: a variant at one problem, with one way of timing it.
 struct Point {
   const Variant* variant = nullptr;
@@ -69,6 +73,8 @@ struct SamplingRules {
   int allocations = 3;                    ///< fresh allocations of input and workspace over which rounds are spread
   double confidence = 0.95;
   double clock_floor = 0.9;  ///< a round with the kernels' clock below this share of the highest seen is void for all
+  bool paired = false;                    ///< all points of a group in every round, as many as the dearest affords
+  bool bounds = true;                     ///< the read ceiling and the launch floor in every round
 };
 
 struct Experiment {

@@ -21,6 +21,13 @@ class PlainTimer : public Timer {
   ~PlainTimer() override { backend_.destroy_stream(stream_); }
   PlainTimer(const PlainTimer&) = delete;
 
+  std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
+    return followed_by(std::move(plan), [seconds](Stream) {
+      for (const double start = host_now(); host_now() - start < seconds;) {
+      }
+    });
+  }
+
   double run(const Call& c) override {
     prepare(c);
     const double start = host_now();

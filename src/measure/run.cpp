@@ -60,7 +60,8 @@ Json describe(const SamplingRules& r) {
   return {{"min_samples", r.min_samples},       {"max_samples", r.max_samples}, {"point_budget_s", r.point_budget_s},
           {"slow_s", r.slow_s},                 {"slow_samples", r.slow_samples}, {"limit_s", r.limit_s},
           {"full", r.full},                     {"allocations", r.allocations}, {"confidence", r.confidence},
-          {"clock_floor", r.clock_floor}};
+          {"clock_floor", r.clock_floor,
+          {"paired", r.paired},                 {"bounds", r.bounds}};
 }
 
 /// Tick and launch floor of each mode that the points use, each in the state of its first point.
@@ -198,33 +199,40 @@ RunReport run_session(Session session, RunObserver& observer) {
     return report;
   }
 
-  Results results(session.options.out / session.machine.name, session.machine,
-                  {new_run_id(), session.experiment, utc_now(), session.options.arguments, session.seed},
-                  session.options.resume);
-  report.csv = results.csv_path();
-  for (const std::string& text : results.notices()) observer.notice(text);
-  report.skipped = static_cast<std::size_t>(std::count_if(session.points.begin(), session.points.end(),
-                                                          [&](const Point& p) { return results.has(row_key(p)); }));
-  std::erase_if(session.points, [&](const Point& p) { return results.has(row_key(p)); });
-  observer.started(results.csv_path(), report.points, report.skipped);
+  std::optional<Results> results;
+  if (session.keeps_rows) {
+    const auto folder = session.folder.empty() ? session.options.out / session.machine.name : session.folder;
+    results.emplace(folder, session.machine,
+                    RunRecord{new_run_id(), session.experiment, utc_now(), session.options.arguments, session.seed},
+                    session.options.resume);
+    report.csv = results->csv_path();
+    for (const std::string& text : results->notices()) observer.notice(text);
+    const auto there = [&](const Point& p) { return results->has(row_key(p)); };
+    report.skipped =
+        static_cast<std::size_t>(std::count_if(session.points.begin(), session.points.end(), there));
+    std::erase_if(session.points, there);
+  }
+  observer.started(report.csv, report.points, report.skipped);
 
-  Json& entry = results.entry();
-  entry["rules"] = describe(session.rules);
-  entry["timing"] = measure_clocks(*session.timer, *session.backend, session.points);
-  if (const auto probe = session.timer->probe_cache())
-    entry["cache_probe"] = {{"bytes", probe->bytes},
-                            {"warm_s", probe->warm_s},
-                            {"cold_clean_s", probe->cold_clean_s},
-                            {"cold_dirty_s", probe->cold_dirty_s}};
-  entry["gpu_state_at_start"] = describe(state_of(session.machine));
-  results.write_machine();
+  if (results) {
+    Json& entry = results->entry();
+    entry["rules"] = describe(session.rules);
+    entry["timing"] = measure_clocks(*session.timer, *session.backend, session.points);
+    if (const auto probe = session.timer->probe_cache())
+      entry["cache_probe"] = {{"bytes", probe->bytes},
+                              {"warm_s", probe->warm_s},
+                              {"cold_clean_s", probe->cold_clean_s},
+                              {"cold_dirty_s", probe->cold_dirty_s}};
+    entry["gpu_state_at_start"] = describe(state_of(session.machine));
+    results->write_machine();
+  }
 
   std::optional<double> peak;
   if (session.machine.gpu && session.machine.gpu->memory_peak_bytes_per_s() > 0)
     peak = session.machine.gpu->memory_peak_bytes_per_s();
   auto sampler = std::make_unique<Sampler>(*session.backend, *session.timer, session.rules, session.seed,
-                                           results.run_id(), peak);
-  remember(sampler->history(), results.earlier_rows(), session.points);
+                                           results ? results->run_id() : std::string(), peak);
+  if (results) remember(sampler->history(), results->earlier_rows(), session.points);
 
   double cost_left = 0, cost_done = 0;
   for (const Point& p : session.points) cost_left += rough_cost_s(p, session.rules);
@@ -252,13 +260,13 @@ RunReport run_session(Session session, RunObserver& observer) {
     GroupOutcome outcome = sampler->measure(group, abandon);
     if (outcome.abandoned) break;
     for (Row& row : outcome.rows) {
-      row.run_id = results.run_id();
+      if (results) row.run_id = results->run_id();
       row.timestamp_utc = utc_now();
       row.experiment = session.experiment;
       row.machine = session.machine.name;
       ++report.by_status[static_cast<std::size_t>(row.status)];
     }
-    results.append(outcome.rows, outcome.samples_csv);
+    if (results) results->append(outcome.rows, outcome.samples_csv);
     report.spent.timed_s += outcome.spent.timed_s;
     report.spent.prepared_s += outcome.spent.prepared_s;
     report.spent.around_s += outcome.spent.around_s;
@@ -266,6 +274,7 @@ RunReport run_session(Session session, RunObserver& observer) {
       observer.notice(fmt::format("{}: the GPU's clock fell to {:.0f} MHz; the rounds that it fell in are void and were "
                                   "repeated", describe(*group.front()), *outcome.throttled_hz * 1e-6));
     for (const Row& row : outcome.rows) observer.row(row);
+    observer.group(outcome);
     done += outcome.rows.size();
     cost_left -= cost;
     cost_done += cost;
@@ -280,20 +289,24 @@ RunReport run_session(Session session, RunObserver& observer) {
         keep_for_ever(session.timer.release());
         keep_for_ever(session.backend.release());
       }
-      throw DeviceError(why + "; rows so far are in " + results.csv_path().string() + ", --resume goes on behind it");
+      if (results) why += "; rows so far are in " + report.csv.string() + ", --resume goes on behind it";
+      throw DeviceError(why);
     }
   }
   report.interrupted = Interrupts::count() > 0;
   observer.progress(done, report.points, host_now() - measuring_since, report.interrupted ? -1 : 0, "");
-  entry["gpu_state_at_end"] = describe(state_of(session.machine));
-  entry["ended_utc"] = utc_now();
   report.measured_s = host_now() - begin;
   // What is not in the samples: allocating and filling inputs, exact references, plans, first calls and pilots, files.
-  entry["time_spent"] = {{"wall_s", report.measured_s},
-                         {"timed_s", report.spent.timed_s},
-                         {"cache_and_restoring_s", report.spent.prepared_s},
-                         {"around_samples_s", report.spent.around_s}};
-  results.write_machine();
+  if (results) {
+    Json& entry = results->entry();
+    entry["gpu_state_at_end"] = describe(state_of(session.machine));
+    entry["ended_utc"] = utc_now();
+    entry["time_spent"] = {{"wall_s", report.measured_s},
+                           {"timed_s", report.spent.timed_s},
+                           {"cache_and_restoring_s", report.spent.prepared_s},
+                           {"around_samples_s", report.spent.around_s}};
+    results->write_machine();
+  }
   return report;
 }
 

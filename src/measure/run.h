@@ -15,6 +15,8 @@
 
 namespace reductio {
 
+struct GroupOutcome;
+
 struct RunOptions {
   std::filesystem::path out = "results";  ///< rows go to <out>/<machine>/<experiment>.csv
   bool resume = false;                    ///< go on with an existing file; without it, an existing file is an error
@@ -25,6 +27,7 @@ struct RunOptions {
   bool profile = false;  ///< one bare call of each point inside an NVTX range, for ncu; nothing is written
   std::vector<std::string> arguments;  ///< the command line, for the record
   std::optional<int> min_samples, max_samples;
+  std::optional<double> timeout_s;  ///< of sampling one point, after which it gets no more than its least samples
   std::optional<double> confidence;
   std::optional<double> timeout_s;  ///< in place of SamplingRules::point_budget_s
 };
@@ -40,6 +43,8 @@ class RunObserver {
                         const std::string& /*what*/) {}
   /// A finished row, after it was written.
   virtual void row(const Row&) {}
+  /// The rows of one group with their samples, after row() was told each.
+  virtual void group(const GroupOutcome&) {}
   /// Something that the user should know and that is no error: "the last row was cut and is measured again".
   virtual void notice(const std::string&) {}
 };

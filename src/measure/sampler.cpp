@@ -102,6 +102,7 @@ class Sampler::Group {
         if (!m.settled) guarded(m, [&] { pilot(m); });
         if (out_.device_lost) return lost();
       }
+      if (rules().paired) pair_up();
       if (any_open() && !sample_rounds()) return out_.device_lost ? lost() : abandoned();
       for (Member& m : members_) summarise(m);
     } catch (const Refused& e) {
@@ -110,7 +111,10 @@ class Sampler::Group {
         if (!m.settled) m.settle(Status::refused, e.what());
     }
     release_plans();
-    for (Member& m : members_) out_.rows.push_back(std::move(m.row));
+    for (Member& m : members_) {
+      out_.rows.push_back(std::move(m.row));
+      out_.seconds.push_back(std::move(m.seconds));
+    }
     return std::move(out_);
   }
 
@@ -293,8 +297,16 @@ class Sampler::Group {
 
   // -------------------------------------------------------------------------------------------------- sampling
 
+  /// As many samples for all as the one that gets the fewest, so that every round holds all.
+  void pair_up() {
+    int fewest = rules().max_samples;
+    for (const Member& m : members_)
+      if (!m.settled) fewest = std::min(fewest, m.samples);
+    for (Member& m : members_) m.samples = fewest;
+  }
+
   void make_references() {
-    if (!s_.timer_.keeps_time()) return;
+    if (!s_.timer_.keeps_time() || !rules().bounds) return;
     if (auto plan = s_.timer_.empty_plan()) references_.push_back({"(launch-floor)", std::move(plan), {}, {}});
     for (auto& [name, plan] : s_.timer_.read_plans(inputs_->bytes(), first_.timing_mode))
       references_.push_back({"(" + name + ")", std::move(plan), {}, {}});
@@ -322,6 +334,7 @@ class Sampler::Group {
         placement = next;
         if (!move_to(placement, round, rounds, placements)) return false;
       }
+      out_.allocations.push_back(placement);
       if (!sample_round(round, rounds, placement, random)) return false;
     }
     return true;

@@ -32,6 +32,8 @@ struct Spent {
 /// What measuring a group gave.
 struct GroupOutcome {
   std::vector<Row> rows;     ///< in the order of the points; run_id, timestamp, experiment and machine still empty
+  std::vector<ByRound> seconds;  ///< of each row, by round; empty where it was not sampled
+  std::vector<int> allocations;  ///< the allocation that each round used
   std::string samples_csv;   ///< one record a sample, in the order of sample_columns()
   Spent spent;
   std::optional<double> throttled_hz;  ///< the lowest clock of the rounds that it voided; nothing if it voided none

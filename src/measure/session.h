@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ struct Session {
   Machine machine;
   std::unique_ptr<Backend> backend;  ///< owned, because after a call that never ends it must not be freed
   std::unique_ptr<Timer> timer;
+  bool keeps_rows = true;        ///< false: rows and samples reach the observer and no file
+  std::filesystem::path folder{};  ///< where the files go; empty: <options.out>/<machine>
 };
 
 RunReport run_session(Session, RunObserver&);

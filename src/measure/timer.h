@@ -82,6 +82,10 @@ class Timer {
   /// Kernels that read `bytes` bytes and do nothing else, for the ceiling of this mode; empty where there is none.
   virtual std::vector<ReferencePlan> read_plans(std::size_t /*bytes*/, TimingMode) { return {}; }
 
+  /// `plan`, each of whose calls is followed, inside what is timed, by `seconds` of spinning by the device's own clock:
+  /// an effect of known size, which the timer must find.
+  virtual std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) = 0;
+
   virtual std::optional<CacheProbe> probe_cache() { return std::nullopt; }
 
   /// The frequency that the kernels' clock runs at now, seen by a kernel that reads cycles and time; nothing where there
@@ -101,6 +105,9 @@ class Timer {
 
 /// Why a plan of this kind cannot be timed in this way by any timer; empty if it can.
 std::string timing_refusal(const Variant&, Result, TimingMode, CacheState);
+
+/// `plan`, whose enqueue() calls `after` on the same stream at its end.
+std::unique_ptr<Plan> followed_by(std::unique_ptr<Plan> plan, std::function<void(Stream)> after);
 
 /// The timer of a backend.
 std::unique_ptr<Timer> make_timer(Backend&);
