@@ -50,19 +50,22 @@ int run(int argc, char** argv) {
   CLI::App app("reductio: how fast can a GPU add up an array? Hand-written reductions beside Thrust and CUB.",
                "reductio");
   app.footer(
-      "Exit codes: 0 fine, 1 wrong usage or an error, 2 verification failed, 77 no GPU where one was demanded.\n"
+      "Exit codes: 0 fine, 1 wrong usage or an error, 2 verification failed, 77 no GPU where one was demanded;\n"
+      "with compare --fail-if-slower 3 slower, 4 undecided.\n"
       "Examples:\n"
       "  reductio list\n"
       "  reductio verify --variants '^twopass/' --device sim\n"
-      "  reductio run comparison --types f32 --sizes 2^20:2^28 --out results");
+      "  reductio run comparison --types f32 --sizes 2^20:2^28 --out results\n"
+      "  reductio compare cub/sum twopass/warp-unrolled");
   app.set_version_flag("--version", "reductio " + version_text(),
                        "Show the version and the revision that it was built from");
   app.allow_extras();  // so that this program, not CLI11, tells what is unknown and what was perhaps meant
 
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as everywhere: the last one counts
 
-  std::vector<Command> commands = {add_list(app), add_info(app), add_verify(app),
-                                   add_run(app, for_the_record(argc, argv)), add_models(app), add_new(app)};
+  const std::vector<std::string> command_line = for_the_record(argc, argv);
+  std::vector<Command> commands = {add_list(app), add_info(app), add_verify(app), add_run(app, command_line),
+                                   add_compare(app, command_line), add_selftest(app), add_models(app), add_new(app)};
   for (Command& command : commands) command.app->allow_extras();
   try {
     app.parse(argc, argv);
@@ -77,7 +80,7 @@ int run(int argc, char** argv) {
     reject_leftovers(*command.app, "reductio " + command.app->get_name() + " --help");
     return command.run();
   }
-  throw UsageError("name a subcommand: list, info, verify, run, models or new; see 'reductio --help'");
+  throw UsageError("name a subcommand: list, info, verify, run, compare, selftest, models or new; see 'reductio --help'");
 }
 
 /// Errors are one line whatever they quote, so that scripts and people find the end of it.

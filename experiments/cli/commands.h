@@ -13,8 +13,8 @@ enum Exit : int {
   exit_ok = 0,
   exit_error = 1,      ///< wrong usage, or an error at run time
   exit_wrong = 2,      ///< verification failed
-  exit_slower = 3,     ///< kept for `compare --fail-if-slower`
-  exit_undecided = 4,  ///< kept for `compare --fail-if-slower`
+  exit_slower = 3,     ///< compare --fail-if-slower: something is slower
+  exit_undecided = 4,  ///< compare --fail-if-slower: nothing is slower, but something is not decided
   exit_no_gpu = 77,    ///< a GPU was demanded and there is none; test runners read this as "skipped"
 };
 
@@ -27,6 +27,8 @@ Command add_list(CLI::App&);
 Command add_info(CLI::App&);
 Command add_verify(CLI::App&);
 Command add_run(CLI::App&, std::vector<std::string> command_line);  ///< the latter for the record
+Command add_compare(CLI::App&, std::vector<std::string> command_line);  ///< likewise
+Command add_selftest(CLI::App&);
 Command add_models(CLI::App&);
 Command add_new(CLI::App&);
 

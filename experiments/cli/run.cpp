@@ -266,12 +266,7 @@ Command add_run(CLI::App& app, std::vector<std::string> command_line) {
   auto* dry = sub->add_flag("--dry-run", r.dry_run, "Only count the points and estimate the time");
   sub->add_flag("--profile", r.profile, "One bare call of each point inside an NVTX range, for ncu; writes nothing")
       ->excludes(dry);
-  sub->add_option("--min-samples", r.min_samples, "Samples of each point, at least")->type_name("N");
-  sub->add_option("--max-samples", r.max_samples, "Samples of each point, at most")->type_name("N");
-  sub->add_option("--timeout", r.timeout_s,
-                  "Time for sampling each point, at least --min-samples whatever they take (default: the experiment's)")
-      ->type_name("SECONDS");
-  sub->add_option("--confidence", r.confidence, "Of the intervals, as 0.95")->type_name("P");
+  add_sampling(*sub, r);
   auto* json = sub->add_flag("--json", options->json, "Also print each row as a line of JSON");
   sub->add_flag("--csv", options->csv, "Also print the rows as CSV")->excludes(json);
   sub->add_flag("--quiet", options->quiet, "No progress and no summary");

@@ -9,6 +9,7 @@
 #include "core/variant.h"
 #include "device/backend.h"
 #include "measure/experiment.h"
+#include "measure/run.h"
 
 namespace reductio::cli {
 
@@ -30,6 +31,12 @@ struct SelectionOptions {
 /// Throws UsageError unless every setting is one that some of `chosen` has, with a value that it allows.
 void check_settings(const std::vector<const Variant*>& chosen,
                     const std::vector<std::pair<std::string, std::string>>& settings);
+
+/// f32 if it is there, else the first: what is timed where no type is asked for.
+ElementType usual_type(const std::vector<ElementType>&);
+
+/// --min-samples, --max-samples, --timeout, --confidence.
+void add_sampling(CLI::App&, RunOptions&);
 
 /// open_backend(), whose NoGpu here also says what works on a machine without one.
 std::unique_ptr<Backend> open_or_advise(DeviceKind, const std::string& gpu);

@@ -60,7 +60,7 @@ Json describe(const SamplingRules& r) {
   return {{"min_samples", r.min_samples},       {"max_samples", r.max_samples}, {"point_budget_s", r.point_budget_s},
           {"slow_s", r.slow_s},                 {"slow_samples", r.slow_samples}, {"limit_s", r.limit_s},
           {"full", r.full},                     {"allocations", r.allocations}, {"confidence", r.confidence},
-          {"clock_floor", r.clock_floor,
+          {"clock_floor", r.clock_floor},
           {"paired", r.paired},                 {"bounds", r.bounds}};
 }
 

@@ -27,7 +27,6 @@ struct RunOptions {
   bool profile = false;  ///< one bare call of each point inside an NVTX range, for ncu; nothing is written
   std::vector<std::string> arguments;  ///< the command line, for the record
   std::optional<int> min_samples, max_samples;
-  std::optional<double> timeout_s;  ///< of sampling one point, after which it gets no more than its least samples
   std::optional<double> confidence;
   std::optional<double> timeout_s;  ///< in place of SamplingRules::point_budget_s
 };

@@ -1,0 +1,196 @@
+/// reductio selftest: does comparing find what is there, and nothing else?
+
+#include "measure/selftest.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "experiments/cli/commands.h"
+#include "experiments/cli/selection.h"
+#include "experiments/cli/terminal.h"
+#include "experiments/cli/warnings.h"
+#include "measure/compare.h"
+#include "measure/points.h"
+#include "measure/session.h"
+
+namespace reductio::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+  std::string variant;
+  SelectionOptions selection;
+  std::optional<int> repeats;
+  bool quick = false, json = false, quiet = false;
+};
+
+std::string percent(double share) { return fmt::format("{:.2g} %", 100 * share); }
+std::string percent(Interval i) { return fmt::format("[{}, {}]", percent(i.low), percent(i.high)); }
+std::string show(const Ratio& r) {
+  return fmt::format("{:.4f} [{:.4f}, {:.4f}]", r.value, r.interval.low, r.interval.high);
+}
+
+Json to_json(const SelftestReport& report, const SelftestPlan& plan) {
+  const auto interval = [](Interval i) { return Json{i.low, i.high}; };
+  Json out = {{"variant", plan.point.variant->id},
+              {"device", name(plan.point.device)},
+              {"timing_mode", name(plan.point.timing_mode)},
+              {"cache_state", name(plan.point.cache_state)},
+              {"confidence", plan.confidence},
+              {"effect", plan.effect},
+              {"comparisons", report.comparisons()},
+              {"false_positives", report.false_positives()},
+              {"false_positive_rate_interval", interval(report.rate())},
+              {"with_itself", Json::array()},
+              {"planted", Json::array()}};
+  for (const SelfComparisons& s : report.with_itself)
+    out["with_itself"].push_back({{"n", s.n},
+                                  {"comparisons", s.comparisons},
+                                  {"false_positives", s.without_one},
+                                  {"faster_or_slower", s.told_apart},
+                                  {"time_s", s.median_s},
+                                  {"smallest_effect", s.smallest ? Json(*s.smallest) : Json()}});
+  for (const PlantedEffect& p : report.planted)
+    out["planted"].push_back({{"n", p.n},
+                              {"effect", p.effect},
+                              {"expected_ratio", p.expected},
+                              {"ratio", p.ratio.value},
+                              {"interval", interval(p.ratio.interval)},
+                              {"verdict", name(p.verdict)},
+                              {"covered", p.covered()},
+                              {"found", p.found()}});
+  return out;
+}
+
+void print(const SelftestReport& report, const SelftestPlan& plan, const std::string& machine) {
+  fmt::print("{} beside itself on {}: two plans, a workspace each; {}, {}\n", plan.point.variant->id, machine,
+             name(plan.point.timing_mode), name(plan.point.cache_state));
+  Table itself({"n", "a call", "comparisons", "intervals without 1", "FASTER or SLOWER", "smallest effect seen in 9 of 10"});
+  for (const SelfComparisons& s : report.with_itself)
+    itself.add({show_size(s.n), show_seconds(s.median_s), std::to_string(s.comparisons), std::to_string(s.without_one),
+                std::to_string(s.told_apart), s.smallest ? percent(*s.smallest) : ""});
+  itself.print();
+  fmt::print("\nslowed by a spin of known length\n");
+  Table planted({"n", "planted", "t(base)/t should be", "is [interval]", "verdict", ""});
+  for (const PlantedEffect& p : report.planted)
+    planted.add({show_size(p.n), percent(p.effect), fmt::format("{:.4f}", p.expected), show(p.ratio),
+                 std::string(name(p.verdict)),
+                 p.found() ? ink(Ink::green, "found") : ink(Ink::red, p.covered() ? "not found" : "not covered")});
+  planted.print();
+  fmt::print("\n");
+}
+
+int run(const Options& options) {
+  const Selection selection = options.selection.parse();
+  const int repeats = options.repeats.value_or(options.quick ? 10 : 50);
+  if (repeats < 1) throw UsageError("--repeats must be 1 or more");
+  if (selection.device == DeviceKind::sim)
+    throw UsageError("the simulated device keeps no time; a self-test needs a clock");
+  const Variant* variant = options.variant.empty() ? nullptr : &find_variant(options.variant);
+
+  // The GPU where there is one, unless the variant or the user say otherwise.
+  DeviceKind device = selection.device.value_or(
+      variant && variant->runs_on(DeviceKind::cpu) ? DeviceKind::cpu : DeviceKind::cuda);
+  const auto before = gpus_in_use();
+  std::unique_ptr<Backend> backend;
+  if (!selection.device && !variant) {
+    try {
+      backend = open_backend(DeviceKind::cuda, options.selection.gpu);
+    } catch (const NoGpu&) {
+      device = DeviceKind::cpu;
+    }
+  }
+  if (!variant) variant = &find_variant(device == DeviceKind::cuda ? "cub/sum" : "host/plain");
+  if (!variant->runs_on(device))
+    throw UsageError(fmt::format("{} does not run on device {}", variant->id, name(device)));
+  if (!backend) backend = open_or_advise(device, options.selection.gpu);
+  const Machine machine = describe_machine(*backend);
+  const auto timer = make_timer(*backend);
+
+  SelftestPlan plan;
+  plan.point.variant = variant;
+  plan.point.device = device;
+  plan.point.problem.operation = chosen(selection.operations, variant->operations).front();
+  plan.point.problem.type = chosen(selection.types, {usual_type(variant->types)}).front();
+  plan.point.settings = variant->settings(selection.settings);
+  plan.point.seed = selection.seed;
+  const bool end_to_end = device == DeviceKind::cpu || variant->result != Result::on_device;
+  plan.point.timing_mode = end_to_end ? TimingMode::end_to_end : TimingMode::device;
+  plan.point.cache_state =
+      device == DeviceKind::cpu && !variant->consumes_input ? CacheState::warm : CacheState::cold_dirty;
+  // On a GPU a planted 2 % should be more than several ticks of its clock.
+  plan.sizes = chosen(selection.sizes, device == DeviceKind::cpu ? std::vector<std::size_t>{1u << 14, 1u << 17}
+                                                                 : std::vector<std::size_t>{1u << 24, 1u << 28});
+  plan.repeats = repeats;
+  plan.planted_rules = compare_rules();
+  plan.rules = compare_rules();
+  plan.rules.max_samples = 600;  // many comparisons rather than narrow ones
+  plan.rules.point_budget_s = 0.12;
+  if (options.quick) {
+    plan.rules.max_samples = 5 * wanted_blocks;
+    plan.planted_rules.point_budget_s = 0.2;
+  }
+
+  if (!options.quiet)
+    for (const auto& text : misleading(device, machine.gpu ? machine.gpu->uuid : "", before))
+      fmt::print(stderr, "{}\n", ink(Ink::yellow, "reductio: WARNING: " + text, stderr));
+  Progress progress(options.quiet);
+  const Interrupts catching;
+  const SelftestReport report = selftest(
+      *backend, *timer, plan,
+      [&](std::size_t done, std::size_t of, const std::string& what) { progress.show(done, of, what); },
+      [] { return Interrupts::count() > 0; });
+  progress.clear();
+
+  if (options.json) fmt::print("{}\n", to_json(report, plan).dump(2));
+  else if (!options.quiet) print(report, plan, machine.name);
+  const Interval rate = report.rate();
+  const double allowed = 1 - plan.confidence;
+  const std::string false_positives =
+      fmt::format("{} of {} comparisons of a variant with itself found a difference: a rate in {} where at most {} is "
+                  "stated",
+                  report.false_positives(), report.comparisons(), percent(rate), percent(allowed));
+  std::vector<std::string> missed;
+  for (const PlantedEffect& p : report.planted)
+    if (!p.found())
+      missed.push_back(fmt::format("{} at {} ({})", percent(p.effect), show_size(p.n),
+                                   p.covered() ? std::string(name(p.verdict)) : "its interval leaves it out"));
+  if (!options.json) {
+    fmt::print("{}\n", false_positives);
+    fmt::print("{} of {} planted effects were found\n", report.planted.size() - missed.size(), report.planted.size());
+  }
+  std::fflush(stdout);
+  if (report.too_many(plan.confidence)) {
+    fmt::print(stderr, "reductio: selftest failed: {}\n", false_positives);
+    return exit_error;
+  }
+  if (!missed.empty()) {
+    fmt::print(stderr, "reductio: selftest failed: not found were {}; is the machine busy?\n", join(missed, ", "));
+    return exit_error;
+  }
+  return exit_ok;
+}
+
+}  // namespace
+
+Command add_selftest(CLI::App& app) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand(
+      "selftest", "Whether comparing can be trusted here: a variant beside itself, and effects of known size");
+  sub->add_option("variant", options->variant, "Which variant (default: cub/sum on a GPU, host/plain on a CPU)");
+  SelectionOptions& s = options->selection;
+  s.add_types(*sub);
+  s.add_sizes(*sub);
+  s.add_settings(*sub);
+  s.add_device(*sub);
+  sub->add_option("--repeats", options->repeats, "Comparisons of the variant with itself, for each size (default: 50)")
+      ->type_name("N");
+  sub->add_flag("--quick", options->quick, "Few comparisons, to see that it works");
+  sub->add_flag("--json", options->json, "The outcome as JSON");
+  sub->add_flag("--quiet", options->quiet, "Only the last two lines");
+  return {sub, [options] { return run(*options); }};
+}
+
+}  // namespace reductio::cli

@@ -1,0 +1,253 @@
+#include "measure/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "core/error.h"
+
+namespace reductio {
+namespace {
+
+std::size_t index_of(const std::vector<std::string>& names, std::string_view name) {
+  const auto at = std::find(names.begin(), names.end(), name);
+  if (at == names.end()) throw std::out_of_range("no column " + std::string(name));
+  return static_cast<std::size_t>(at - names.begin());
+}
+
+std::optional<double> number(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw UsageError("cannot read " + path.string());
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+/// The columns by which a sample finds its row, and a row of one folder its row in another.
+constexpr std::string_view key_columns[] = {"variant",         "settings", "operation", "element_type", "n",
+                                            "offset_elements", "dataset",  "seed",      "device",       "timing_mode",
+                                            "cache_state"};
+
+std::string key_of(const Cells& cells, const std::vector<std::string>& names, std::string_view without = {}) {
+  std::string key;
+  for (const std::string_view column : key_columns)
+    if (column != without) key += cells[index_of(names, column)] + "|";
+  return key;
+}
+
+/// A row's key among those of its folder, which may hold several experiments.
+std::string key_of(const Measured& m, std::string_view without = {}) {
+  return m.at("experiment") + "|" + key_of(m.row, columns(), without);
+}
+
+/// In words, for messages.
+std::string describe(const Measured& m) {
+  return fmt::format("{} {} {} n={} {} {}", m.at("variant"), m.at("operation"), m.at("element_type"), m.at("n"),
+                     m.at("timing_mode"), m.at("cache_state"));
+}
+
+/// The samples of a file by row. Rounds in which a point took no part stay empty.
+std::map<std::string, Series> read_samples(const std::filesystem::path& path) {
+  std::map<std::string, Series> out;
+  if (!std::filesystem::exists(path)) return out;
+  const CsvText csv = parse_csv(gunzip(content_of(path)));
+  const auto& names = sample_columns();
+  if (csv.records.empty() || csv.records.front() != names)
+    throw UsageError(path.string() + " has other columns than this program's samples");
+  const std::size_t round_at = index_of(names, "round"), allocation_at = index_of(names, "allocation"),
+                    time_at = index_of(names, "time_s");
+  for (std::size_t i = 1; i < csv.records.size(); ++i) {
+    const Cells& sample = csv.records[i];
+    if (sample.size() != names.size()) throw UsageError(fmt::format("{}: record {} is malformed", path.string(), i + 1));
+    const auto round = number(sample[round_at]), allocation = number(sample[allocation_at]),
+               seconds = number(sample[time_at]);
+    if (!round || !allocation || !seconds || *round < 0) continue;  // cycles alone
+    Series& s = out[key_of(sample, names)];
+    const auto at = static_cast<std::size_t>(*round);
+    if (s.seconds.size() <= at) {
+      s.seconds.resize(at + 1);
+      s.allocations.resize(at + 1);
+    }
+    s.seconds[at] = *seconds;
+    s.allocations[at] = static_cast<int>(*allocation);
+  }
+  return out;
+}
+
+void read_experiment(const std::filesystem::path& csv_path, StoredResults& into) {
+  const std::string text = content_of(csv_path);
+  const CsvText csv = parse_csv(text);
+  const auto refuse = [&](const std::string& why) { throw UsageError(csv_path.string() + " " + why); };
+  if (csv.records.empty()) refuse("is empty");
+  if (csv.records.front() != columns())
+    refuse(fmt::format("has other columns than this program's schema version {}: not comparable", schema_version));
+  if (csv.whole_bytes < text.size()) refuse("ends in a row that was cut: finish that run with --resume, then compare");
+  auto samples = read_samples(std::filesystem::path(csv_path).replace_extension(".samples.csv.gz"));
+  std::size_t missing = 0, timed = 0;
+  for (std::size_t i = 1; i < csv.records.size(); ++i) {
+    Measured m{.label = {}, .source = into.folder.string(), .row = csv.records[i], .series = {}};
+    if (m.row.size() != columns().size())
+      refuse(fmt::format("has {} cells in record {} where {} belong", m.row.size(), i + 1, columns().size()));
+    m.label = m.at("variant") + (m.at("settings").empty() ? "" : " " + m.at("settings"));
+    if (m.at("schema_version") != std::to_string(schema_version))
+      refuse(fmt::format("holds rows of schema version {}, this program compares {}: not comparable",
+                         m.at("schema_version"), schema_version));
+    if (m.at("status") == "ok" && !m.at("time_median_s").empty()) {
+      ++timed;
+      const auto found = samples.find(key_of(m.row, columns()));
+      const auto expected = number(m.at("n_samples")).value_or(0);
+      if (found != samples.end()) m.series = std::move(found->second);
+      const auto have = std::count_if(m.series.seconds.begin(), m.series.seconds.end(), [](auto& s) { return !!s; });
+      if (static_cast<double>(have) < std::max(expected, 1.0)) ++missing;
+      m.series.tick_s = number(m.at("timer_tick_s")).value_or(0);
+    }
+    into.rows.push_back(std::move(m));
+  }
+  if (missing)
+    refuse(fmt::format("lacks raw samples of {} of its {} timed rows in {} beside it: not comparable", missing, timed,
+                       csv_path.stem().string() + ".samples.csv.gz"));
+}
+
+}  // namespace
+
+const std::string& Measured::at(std::string_view column) const { return row.at(index_of(columns(), column)); }
+
+std::vector<Measured> measured_in(const GroupOutcome& outcome) {
+  std::vector<Measured> out;
+  for (std::size_t i = 0; i < outcome.rows.size(); ++i) {
+    Measured m{.label = {}, .source = "now", .row = outcome.rows[i].cells(), .series = {}};
+    if (i < outcome.seconds.size()) m.series.seconds = outcome.seconds[i];
+    m.series.allocations = outcome.allocations;
+    m.series.tick_s = outcome.rows[i].timer_tick_s.value_or(0);
+    out.push_back(std::move(m));
+  }
+  return out;
+}
+
+StoredResults read_results(const std::filesystem::path& folder) {
+  StoredResults out{.folder = folder, .rows = {}};
+  std::vector<std::filesystem::path> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    if (entry.path().extension() == ".csv" && entry.path().filename() != "catalog.csv") files.push_back(entry.path());
+  if (error) throw UsageError("cannot read the folder " + folder.string() + ": " + error.message());
+  std::sort(files.begin(), files.end());
+  if (files.empty())
+    throw UsageError("there are no results in " + folder.string() +
+                     "; name the folder that holds EXPERIMENT.csv, as results/nvidia-h200");
+  for (const auto& file : files) read_experiment(file, out);
+  return out;
+}
+
+std::vector<Pair> match(const StoredResults& base, const StoredResults& now, bool common_only) {
+  std::map<std::string, const Measured*> by_key;
+  for (const Measured& m : base.rows)
+    if (!by_key.emplace(key_of(m), &m).second)
+      throw UsageError(base.folder.string() + " holds two rows of " + describe(m) + ": not comparable");
+  std::vector<Pair> out;
+  std::vector<const Measured*> only_now;
+  std::set<std::string> matched;
+  for (const Measured& m : now.rows) {
+    const auto at = by_key.find(key_of(m));
+    if (at == by_key.end()) {
+      only_now.push_back(&m);
+      continue;
+    }
+    if (!matched.insert(at->first).second)
+      throw UsageError(now.folder.string() + " holds two rows of " + describe(m) + ": not comparable");
+    out.emplace_back(at->second, &m);
+  }
+  const std::string b = base.folder.string(), n = now.folder.string();
+  if (out.empty()) {
+    // In one respect only? Then that is the reason.
+    for (const std::string_view column : key_columns)
+      for (const Measured* m : only_now)
+        for (const Measured& other : base.rows)
+          if (key_of(*m, column) == key_of(other, column))
+            throw UsageError(fmt::format("{} and {} are not comparable: {} is {} there and {} here", b, n, column,
+                                         other.at(column), m->at(column)));
+    throw UsageError(b + " and " + n + " have no rows in common: nothing to compare");
+  }
+  const std::size_t only_base = by_key.size() - matched.size();
+  if (!common_only && (only_base || !only_now.empty())) {
+    const Measured* example = only_now.empty() ? nullptr : only_now.front();
+    for (const auto& [key, m] : by_key)
+      if (only_base && !matched.contains(key)) example = m;
+    throw UsageError(fmt::format("rows are missing: {} lacks {} of {} rows, {} lacks {} of {} ({}, for one); --common "
+                                 "compares the {} that both have",
+                                 n, only_base, by_key.size(), b, only_now.size(), now.rows.size(), describe(*example),
+                                 out.size()));
+  }
+  return out;
+}
+
+SamplingRules compare_rules() {
+  return {.min_samples = wanted_blocks,
+          .max_samples = 4000,
+          .point_budget_s = 1,
+          .slow_s = 1,
+          .slow_samples = 7,
+          .full = true,  // the user named what to time
+          .allocations = wanted_blocks,
+          .paired = true,
+          .bounds = false};
+}
+
+std::size_t Comparison::count(Verdict v) const {
+  return static_cast<std::size_t>(
+      std::count_if(rows.begin(), rows.end(), [&](const Compared& c) { return c.ratio && c.verdict == v; }));
+}
+
+Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, double effect) {
+  if (!(confidence > 0 && confidence < 1))
+    throw UsageError(fmt::format("--confidence {:g} is not between 0 and 1, exclusive", confidence));
+  if (!(effect > 0)) throw UsageError("--effect must be above 0, as 0.01 or 1%");
+  Comparison out{.rows = {}, .paired = paired, .confidence = confidence, .effect = effect};
+  const auto why_not = [](const Measured& m) -> std::string {
+    const std::string& status = m.at("status");
+    if (status != "ok") return m.label + ": " + status + ", " + m.at("reason");
+    if (std::none_of(m.series.seconds.begin(), m.series.seconds.end(), [](const auto& s) { return s && *s > 0; }))
+      return m.label + ": no times";
+    return {};
+  };
+  std::size_t timed = 0;
+  for (const auto& [base, variant] : pairs) timed += why_not(*base).empty() && why_not(*variant).empty();
+  const double each = confidence_of_each(confidence, timed);
+  for (const auto& [base, variant] : pairs) {
+    Compared c{.base = *base, .variant = *variant, .ratio = {}, .verdict = {}, .rounds_to_decide = {}, .reason = {}};
+    c.verdict = Verdict::undecided;
+    c.reason = why_not(*base);
+    if (c.reason.empty()) c.reason = why_not(*variant);
+    if (c.reason.empty()) {
+      c.ratio = paired ? paired_ratio(base->series, variant->series, each)
+                       : unpaired_ratio(base->series, variant->series, each);
+      c.verdict = verdict_on(*c.ratio, effect);
+      if (c.verdict == Verdict::undecided) {
+        c.rounds_to_decide = rounds_to_decide(*c.ratio, effect);
+        if (!c.ratio->enough)
+          c.reason = fmt::format("{} blocks of rounds are too few for this confidence, which takes {}",
+                                 c.ratio->blocks, c.ratio->fewest);
+        else if (c.ratio->at_tick)
+          c.reason = "the clock's tick is too coarse for this effect";
+        else if (!c.rounds_to_decide)
+          c.reason = "no number of samples within reach would decide";
+      }
+    }
+    out.rows.push_back(std::move(c));
+  }
+  return out;
+}
+
+}  // namespace reductio

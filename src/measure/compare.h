@@ -1,0 +1,72 @@
+#pragma once
+/// Comparing: variants measured together now, two results folders, or what is measured now with a stored baseline.
+
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "measure/csv.h"
+#include "measure/ratio.h"
+#include "measure/sampler.h"
+
+namespace reductio {
+
+/// One side of a comparison: a row, measured now or read from a results folder, and the samples behind it.
+struct Measured {
+  std::string label;   ///< what to call it: "cub/sum", "levels/naive:block=128"
+  std::string source;  ///< where it is from: "now", or a folder
+  Cells row;          ///< in the order of columns()
+  Series series;
+
+  /// The cell of a column; throws std::out_of_range for a column that there is not.
+  const std::string& at(std::string_view column) const;
+};
+
+/// The rows of a group that was measured now, in its points' order; labels are left empty.
+std::vector<Measured> measured_in(const GroupOutcome&);
+
+/// A results folder as `run` and `compare --save-baseline` write it: every EXPERIMENT.csv with its raw samples.
+struct StoredResults {
+  std::filesystem::path folder;
+  std::vector<Measured> rows;
+};
+
+/// Throws UsageError where the folder holds no results, another schema version, a row that was cut, or ok rows whose
+/// raw samples are missing, of which it says how many.
+StoredResults read_results(const std::filesystem::path& folder);
+
+/// Enough rounds, over enough allocations, that an effect of 1 % is normally decided within seconds a point.
+SamplingRules compare_rules();
+
+/// A base and what is compared with it.
+using Pair = std::pair<const Measured*, const Measured*>;
+
+/// The rows that `base` and `now` have in common, in the order of `now`. Throws UsageError where there are none, saying
+/// in what they differ, and where either lacks rows of the other, saying how many, unless `common_only`.
+std::vector<Pair> match(const StoredResults& base, const StoredResults& now, bool common_only);
+
+/// One printed row.
+struct Compared {
+  Measured base, variant;      ///< their samples included
+  std::optional<Ratio> ratio;  ///< nothing where one of them has no time
+  Verdict verdict = Verdict::undecided;
+  std::optional<std::size_t> rounds_to_decide;  ///< of undecided rows; nothing where no number would
+  std::string reason;                           ///< why there is no ratio, or no verdict; empty otherwise
+};
+
+struct Comparison {
+  std::vector<Compared> rows;
+  bool paired = true;
+  double confidence = 0.95;  ///< that all intervals hold at once
+  double effect = 0.01;      ///< the smallest that matters
+  std::size_t count(Verdict) const;
+};
+
+/// Compares pair by pair, with intervals that hold all at once. `paired`: the two of a pair were sampled in the same
+/// rounds. Throws UsageError for a confidence outside (0, 1) and an effect that is not above 0.
+Comparison compare(std::span<const Pair>, bool paired, double confidence, double effect);
+
+}  // namespace reductio

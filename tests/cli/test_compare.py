@@ -1,0 +1,312 @@
+"""compare and selftest: what they say, what they keep, what they refuse, and with which exit code they end."""
+
+import csv
+import gzip
+import io
+import json
+import math
+import re
+
+import pytest
+
+from conftest import snapshot
+
+# Four loops over the same numbers, differently compiled: -O0 takes several times as long as -O2.
+FAST, SLOW = "host/plain", "host/plain:opt=O0"
+SMALL = ["--sizes", "2^12,2^14", "--max-samples", "96"]
+LAST = re.compile(r"host/plain:opt=O0 ran 0\.\d+ times \[0\.\d+, 0\.\d+\] \(2\^12\), "
+                  r"0\.\d+ times \[0\.\d+, 0\.\d+\] \(2\^14\) as fast as host/plain\n")
+
+
+def results(reductio, name, *arguments):
+    """A results folder of its own, written by run."""
+    reductio("run", "cpu", "--variants", "^host/(plain|unroll4)$", "--types", "i32", "--set", "opt=O2", "--sizes",
+             "2^10,2^12", "--out", name, *arguments).ok()
+    return name
+
+
+@pytest.fixture
+def stored(reductio, tmp_path):
+    """Two results folders of the same experiment."""
+    out = []
+    for name in ("a", "b"):
+        results(reductio, name)
+        out.append(next((tmp_path / name).iterdir()))
+    return out
+
+
+# ------------------------------------------------------------------------------------------------------------------ live
+
+
+def test_says_in_words_how_much_slower(reductio, tmp_path):
+    out = reductio("compare", FAST, SLOW, *SMALL).ok()
+    lines = out.splitlines(keepends=True)
+    assert LAST.fullmatch(lines[-1]), lines[-1]
+    assert lines[0].split()[0] == "variant" and "verdict" in lines[0]
+    assert out.count("SLOWER") == 2 and "Paired" in out and "base: host/plain." in out
+    assert not snapshot(tmp_path), "nothing is kept unless asked for"
+
+
+def test_csv_and_json_say_the_same(reductio):
+    rows = reductio("compare", FAST, SLOW, "host/unroll8", *SMALL, "--csv").rows()
+    assert [(r["variant"], r["settings"], r["n"]) for r in rows] == [
+        ("host/plain", "opt=O0", "4096"), ("host/unroll8", "opt=O2", "4096"),
+        ("host/plain", "opt=O0", "16384"), ("host/unroll8", "opt=O2", "16384")]
+    for r in rows:
+        assert r["base"] == "host/plain" and r["paired"] == "yes" and r["device"] == "cpu"
+        assert r["timing_mode"] == "end_to_end" and r["cache_state"] == "warm"
+        assert float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])
+        assert r["n_rows"] == "4" and int(r["n_rounds"]) >= 24 and int(r["n_blocks"]) == 24
+        assert r["verdict"] in ("FASTER", "SLOWER", "SAME", "UNDECIDED")
+        assert math.isclose(float(r["ratio"]), float(r["base_time_s"]) / float(r["time_s"]), rel_tol=0.5)
+    told = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json").ok())
+    assert told["paired"] and told["confidence"] == 0.95 and told["effect"] == 0.01
+    assert [r["verdict"] for r in told["rows"]] == ["SLOWER", "SLOWER"]
+    assert list(told["rows"][0]) == list(rows[0]) and told["rows"][0]["n"] == 4096
+    assert LAST.fullmatch(told["conclusions"][-1] + "\n")
+
+
+def test_quiet_leaves_the_words(reductio):
+    assert LAST.fullmatch(reductio("compare", FAST, SLOW, *SMALL, "--quiet").ok())
+
+
+def test_exit_codes_of_fail_if_slower(reductio):
+    small = ["--sizes", "2^12", "--max-samples", "96", "--quiet", "--fail-if-slower"]
+    assert reductio("compare", FAST, SLOW, *small).code == 3
+    assert reductio("compare", SLOW, FAST, *small).code == 0
+    # Five rounds give no interval of 95 %.
+    assert reductio("compare", SLOW, FAST, *small, "--max-samples", "5").code == 4
+    # An effect that nobody can have: all that is known well enough is the same.
+    assert reductio("compare", FAST, SLOW, *small, "--effect", "5000%").code == 0
+    undecided = reductio("compare", FAST, SLOW, *small[:-2], "--max-samples", "5").ok()
+    assert "UNDECIDED" in undecided and "samples would decide" in undecided
+
+
+def test_a_variant_beside_itself(reductio):
+    rows = reductio("compare", FAST, FAST, "--sizes", "2^12", "--csv").rows()
+    assert len(rows) == 1 and rows[0]["base"] == rows[0]["variant"]
+    assert 0.5 < float(rows[0]["ratio"]) < 2
+    assert "host/plain (again) ran" in reductio("compare", FAST, FAST, "--sizes", "2^12", "--quiet").ok()
+
+
+def test_many_rows_are_not_averaged(reductio):
+    out = reductio("compare", FAST, SLOW, "--sizes", "2^8:2^14", "--max-samples", "48", "--quiet").ok()
+    assert re.fullmatch(r"host/plain:opt=O0 ran from 0\.\d+ times \[.*\] \(2\^\d+\) to 0\.\d+ times \[.*\] "
+                        r"\(.*\) as fast as host/plain, over 7 rows: .*SLOWER.*\n", out), out
+
+
+# ------------------------------------------------------------------------------------------------------------- baselines
+
+
+def test_a_baseline_is_kept_and_compared_with(reductio, tmp_path):
+    saved = reductio("compare", FAST, *SMALL, "--save-baseline", "before").ok()
+    folder = next(tmp_path.glob("results/*/baselines/before"))
+    assert {p.name for p in folder.iterdir()} == {"compare.csv", "compare.samples.csv.gz", "machine.json",
+                                                  "catalog.csv"}
+    assert "before" in saved and str(folder.relative_to(tmp_path)) in saved
+    kept = snapshot(tmp_path)
+    rows = reductio("compare", FAST, *SMALL, "--baseline", "before", "--csv").rows()
+    assert [r["n"] for r in rows] == ["4096", "16384"]
+    for r in rows:
+        assert r["paired"] == "no" and r["base"] == r["variant"] == "host/plain" and r["source"] == "now"
+        assert r["base_source"].endswith("baselines/before")
+        assert 0.2 < float(r["ratio"]) < 5
+    words = reductio("compare", FAST, "--sizes", "2^12", "--baseline", "before").ok()
+    assert "Unpaired" in words and words.splitlines()[-1].endswith("as fast as baseline 'before'")
+    assert snapshot(tmp_path) == kept
+
+
+def test_a_baseline_is_not_overwritten_by_chance(reductio, tmp_path):
+    reductio("compare", FAST, "--sizes", "2^10", "--save-baseline", "x").ok()
+    before = snapshot(tmp_path)
+    assert "--force" in reductio("compare", FAST, "--sizes", "2^10", "--save-baseline", "x").error(1)
+    assert snapshot(tmp_path) == before
+    reductio("compare", FAST, "--sizes", "2^11", "--save-baseline", "x", "--force").ok()
+    rows = list(csv.DictReader(next(tmp_path.glob("results/*/baselines/x/compare.csv")).open(newline="")))
+    assert [r["n"] for r in rows] == ["2048"]
+
+
+def test_a_baseline_must_hold_what_is_measured_now(reductio):
+    reductio("compare", FAST, "--sizes", "2^10", "--save-baseline", "x").ok()
+    assert "'y'" in reductio("compare", FAST, "--sizes", "2^10", "--baseline", "y").error(1)
+    few = ["--max-samples", "24"]
+    message = reductio("compare", FAST, "--sizes", "2^10,2^11", "--baseline", "x", *few, "--quiet").error(1)
+    assert "rows are missing" in message and "1 of the 2" in message
+    assert "cache_state" in reductio("compare", FAST, "--sizes", "2^10", "--baseline", "x", "--cache", "cold_clean",
+                                     *few, "--quiet").error(1)
+
+
+# ---------------------------------------------------------------------------------------------------------- two folders
+
+
+def test_two_folders_are_compared_unpaired(reductio, tmp_path, stored):
+    before = snapshot(tmp_path)
+    out = reductio("compare", *stored).ok()
+    assert "Unpaired" in out and "drifted" in out and re.search(r"\d of 4 cover 1\.", out)
+    assert out.splitlines()[-1].startswith(f"{stored[1]} ran ")
+    rows = reductio("compare", *stored, "--csv").rows()
+    assert len(rows) == 4
+    for r in rows:
+        assert r["paired"] == "no" and r["base_source"] == str(stored[0]) and r["source"] == str(stored[1])
+        assert r["base"] == r["variant"]
+        assert math.isclose(float(r["ratio"]), float(r["base_time_s"]) / float(r["time_s"]), rel_tol=1e-6)
+    assert snapshot(tmp_path) == before
+
+
+def rewrite(folder, change):
+    """Changes the rows of a folder's CSV by `change(rows)`."""
+    path = folder / "cpu.csv"
+    rows = list(csv.DictReader(io.StringIO(path.read_text())))
+    columns = list(rows[0])
+    rows = change(rows)
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(text.getvalue())
+
+
+def test_missing_rows_are_counted(reductio, stored):
+    rewrite(stored[1], lambda rows: rows[1:])
+    message = reductio("compare", *stored).error(1)
+    assert "rows are missing" in message and "lacks 1 of 4" in message and "lacks 0 of 3" in message
+    assert "--common" in message and "host/" in message
+    assert len(reductio("compare", *stored, "--common", "--csv").rows()) == 3
+    rewrite(stored[0], lambda rows: rows[:1])
+    assert "no rows in common" in reductio("compare", *stored, "--common").error(1)
+
+
+def test_missing_samples_are_counted(reductio, stored):
+    path = stored[0] / "cpu.samples.csv.gz"
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
+    kept = [line for line in lines if ",1024," not in line]
+    assert len(kept) < len(lines)
+    path.write_bytes(gzip.compress("".join(kept).encode()))
+    message = reductio("compare", *stored).error(1)
+    assert "2 of its 4 timed rows" in message and "samples" in message
+    path.unlink()
+    assert "4 of its 4" in reductio("compare", *stored).error(1)
+
+
+@pytest.mark.parametrize("column,value,words", [
+    ("timing_mode", "device", ["not comparable", "timing_mode", "device", "end_to_end"]),
+    ("cache_state", "cold_dirty", ["not comparable", "cache_state", "cold_dirty", "warm"]),
+    ("schema_version", "999", ["schema version 999"]),
+])
+def test_what_is_not_comparable_is_refused(reductio, stored, column, value, words):
+    rewrite(stored[0], lambda rows: [{**r, column: value} for r in rows])
+    if column != "schema_version":  # samples carry the key as well
+        path = stored[0] / "cpu.samples.csv.gz"
+        text = gzip.decompress(path.read_bytes()).decode()
+        was = {"timing_mode": "end_to_end", "cache_state": "warm"}[column]
+        path.write_bytes(gzip.compress(text.replace(f",{was},", f",{value},").encode()))
+    message = reductio("compare", *stored).error(1)
+    for word in words:
+        assert word in message
+
+
+def test_a_cut_folder_is_refused(reductio, stored):
+    path = stored[1] / "cpu.csv"
+    path.write_bytes(path.read_bytes()[:-10])
+    assert "cut" in reductio("compare", *stored).error(1)
+
+
+def test_folders_without_results(reductio, tmp_path, stored):
+    (tmp_path / "empty").mkdir()
+    assert "no results in empty" in reductio("compare", "empty", "empty").error(1)
+    assert "two results folders" in reductio("compare", stored[0]).error(1)
+    assert "do not mix" in reductio("compare", stored[0], "host/plain").error(1)
+    assert "--sizes" in reductio("compare", *stored, "--sizes", "2^10").error(1)
+
+
+# ------------------------------------------------------------------------------------------------------------- bad input
+
+PAIR = ["compare", "host/plain", "host/unroll4"]
+
+
+@pytest.mark.parametrize("arguments,words", [
+    (["compare"], ["name the variants"]),
+    (["compare", "host/plain"], ["at least two"]),
+    (["compare", "host/plain", "host/plane"], ["'host/plane'", "'host/plain'"]),
+    (["compare", "host/plain", "nowhere/at-all"], ["'nowhere/at-all'"]),
+    (["compare", "host/plain", "host/plain:opt=O9"], ["opt=O9", "allowed", "O3"]),
+    (["compare", "host/plain", "host/plain:level=3"], ["'level'", "opt"]),
+    (["compare", "host/plain", "host/plain:opt"], ["'opt'", "NAME=VALUE"]),
+    (["compare", "host/plain", "host/plain:"], ["NAME=VALUE"]),
+    (["compare", "eigen/sum", "eigen/squared-norm"], ["eigen/sum", "eigen/squared-norm", "sum_of_squares",
+                                                      "operation"]),
+    ([*PAIR, "--operations", "sum_of_squares"], ["host/plain", "operation", "sum_of_squares"]),
+    ([*PAIR, "--types", "f16"], ["'f16'"]),
+    ([*PAIR, "--max-samples", "0"], ["--max-samples"]),
+    ([*PAIR, "--min-samples", "0"], ["--min-samples"]),
+    ([*PAIR, "--min-samples", "9", "--max-samples", "3"], ["--min-samples", "--max-samples"]),
+    ([*PAIR, "--confidence", "1"], ["--confidence", "0.95"]),
+    ([*PAIR, "--confidence", "0"], ["--confidence"]),
+    ([*PAIR, "--confidence", "95"], ["--confidence"]),
+    ([*PAIR, "--confidence", "nan"], ["--confidence"]),
+    ([*PAIR, "--timeout", "0"], ["--timeout"]),
+    ([*PAIR, "--effect", "0"], ["--effect"]),
+    ([*PAIR, "--effect", "-1%"], ["--effect"]),
+    ([*PAIR, "--effect", "much"], ["--effect", "'much'"]),
+    ([*PAIR, "--modes", "fast"], ["'fast'", "end_to_end"]),
+    ([*PAIR, "--modes", "device"], ["host/plain", "device", "--modes end_to_end"]),
+    ([*PAIR, "--modes", "clock"], ["clock", "end_to_end"]),
+    ([*PAIR, "--cache", "hot"], ["'hot'", "warm"]),
+    (["compare", "host/plain", "host/recursive", "--cache", "warm"], ["host/recursive", "warm"]),
+    ([*PAIR, "--device", "sim"], ["no time"]),
+    ([*PAIR, "--device", "cuda"], ["host/plain", "cuda"]),
+    (["compare", "host/plain", "twopass/rolled"], ["device"]),
+    ([*PAIR, "--common"], ["--common"]),
+    ([*PAIR, "--save-baseline", "../x"], ["'../x'", "--save-baseline"]),
+    ([*PAIR, "--save-baseline", "x", "--baseline", "x"], ["same baseline"]),
+    ([*PAIR, "--csv", "--json"], ["--csv", "--json"]),
+    ([*PAIR, "--sises", "10"], ["'--sises'", "'--sizes'"]),
+    (["selftest", "host/plane"], ["'host/plain'"]),
+    (["selftest", "--repeats", "0"], ["--repeats"]),
+    (["selftest", "--device", "sim"], ["no time"]),
+    (["selftest", "host/plain", "--device", "cuda"], ["host/plain"]),
+], ids=lambda a: " ".join(a) if isinstance(a, list) else None)
+def test_wrong_requests_are_one_line(reductio, tmp_path, arguments, words):
+    done = reductio(*arguments)
+    message = done.error(1)
+    for word in words:
+        assert word in message
+    assert not done.out and not snapshot(tmp_path)
+
+
+def test_kernels_want_a_gpu(reductio):
+    done = reductio("compare", "twopass/rolled", "levels/naive", CUDA_VISIBLE_DEVICES="")
+    assert "--device cpu" in done.error(77)
+
+
+def test_types_that_nobody_shares_are_told_apart_from_a_refusal(reductio):
+    # A point that one of them declines is a line with its reason, beside those that can be compared.
+    out = reductio("compare", "host/plain", "std/reduce", "--sizes", "2^10", "--types", "i32,f32", "--max-samples",
+                   "24").ok()
+    assert out.count("\nstd/reduce  ") == 2
+
+
+# -------------------------------------------------------------------------------------------------------------- selftest
+
+
+def test_selftest_reports_rate_and_planted_effects(reductio):
+    done = reductio("selftest", "--device", "cpu", "--quick", "--sizes", "2^13", "--json")
+    assert done.code in (0, 1), done.err  # a busy machine may hide 2 %, and the program then says so
+    told = json.loads(done.out)
+    assert told["variant"] == "host/plain" and told["device"] == "cpu" and told["comparisons"] == 10
+    (itself,) = told["with_itself"]
+    assert itself["n"] == 8192 and itself["comparisons"] == 10 and itself["time_s"] > 0
+    low, high = told["false_positive_rate_interval"]
+    assert 0 <= low <= told["false_positives"] / 10 <= high <= 1
+    assert [p["effect"] for p in told["planted"]] == [0.02, 0.05, 0.10]
+    for p in told["planted"]:
+        assert math.isclose(p["expected_ratio"], 1 / (1 + p["effect"]), rel_tol=0.05)
+        assert p["found"] == (p["verdict"] == "SLOWER" and p["covered"])
+    failed = low > 0.05 or not all(p["found"] for p in told["planted"])
+    assert done.code == int(failed) and ("selftest failed" in done.err) == failed
+
+
+def test_selftest_in_words(reductio):
+    done = reductio("selftest", "host/unroll8", "--quick", "--sizes", "2^10", "--repeats", "3", "--quiet")
+    assert re.fullmatch(r"\d of 3 comparisons of a variant with itself found a difference: .*\n"
+                        r"\d of 3 planted effects were found\n", done.out), done.out
