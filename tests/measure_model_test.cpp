@@ -270,7 +270,7 @@ TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {
            {"samples cut", "test.samples.csv.gz", [](std::string t) { return t.substr(0, t.size() - 9); },
             "lacks the raw samples of 1 of the 9"},
            {"other samples", "test.samples.csv.gz", [](std::string) { return gzip_member("a,b\n1,2\n"); },
-            "other columns than this program's samples"}}) {
+            "lacks the column 'variant' of raw samples"}}) {
     const scripted::Folder folder;
     const auto path = measured(folder);
     if (d.change) edit(path / d.file, d.change);

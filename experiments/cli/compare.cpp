@@ -356,8 +356,8 @@ int compare_stored(const Options& options) {
     throw UsageError(options.live_only.front() + " is for measuring; stored results are compared as they are");
   const double effect = parse_effect(options.effect);
   const double confidence = options.run.confidence.value_or(0.95);
-  std::vector<StoredResults> stored;
-  for (const auto& folder : options.what) stored.push_back(read_results(folder));
+  std::vector<MeasuredSet> stored;
+  for (const auto& folder : options.what) stored.push_back(measured_in(read_results(folder)));
   if (stored.size() < 2) throw UsageError("name two results folders, the base first");
   std::vector<Pair> pairs;
   for (std::size_t i = 1; i < stored.size(); ++i) {
@@ -369,7 +369,7 @@ int compare_stored(const Options& options) {
     return c.ratio && c.ratio->interval.low <= 1 && c.ratio->interval.high >= 1;
   });
   print(comparison,
-        {.base = stored.front().folder.string(),
+        {.base = stored.front().name,
          .who = [](const Compared& c) { return c.variant.source; },
          .how = "Unpaired: the two were measured at different times, and what drifted in between is in the ratio but "
                 "not in its interval. " + confidence_in_words(comparison) +
@@ -463,12 +463,12 @@ int compare_live(Options& options) {
   session.timer = make_timer(*session.backend);
   session.options.resume = false;
   const auto baselines = std::filesystem::path(options.out) / session.machine.name / "baselines";
-  std::optional<StoredResults> then;
+  std::optional<MeasuredSet> then;
   if (against_stored) {
     if (!std::filesystem::is_directory(baselines / options.baseline))
       throw UsageError(fmt::format("there is no baseline '{}' in {}; --save-baseline {} makes one", options.baseline,
                                    baselines.string(), options.baseline));
-    then = read_results(baselines / options.baseline);
+    then = measured_in(read_results(baselines / options.baseline));
   }
   session.keeps_rows = stores;
   if (stores) {
@@ -508,7 +508,7 @@ int compare_live(Options& options) {
   const RunReport report = run_session(std::move(session), collector);
   if (report.interrupted) throw UsageError("interrupted; nothing was compared");
 
-  StoredResults now{.folder = "what was measured now", .rows = {}};
+  MeasuredSet now{.name = "what was measured now", .rows = {}};
   std::vector<Pair> pairs;
   for (const auto& group : collector.groups) {
     for (std::size_t i = 1; i < group.size() && !against_stored; ++i) pairs.emplace_back(&group[0], &group[i]);

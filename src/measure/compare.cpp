@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
 #include <map>
 #include <set>
-#include <sstream>
+#include <stdexcept>
 
 #include "core/error.h"
 
@@ -20,22 +18,7 @@ std::size_t index_of(const std::vector<std::string>& names, std::string_view nam
   return static_cast<std::size_t>(at - names.begin());
 }
 
-std::optional<double> number(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UsageError("cannot read " + path.string());
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// The columns by which a sample finds its row, and a row of one folder its row in another.
+/// The columns by which a row of one folder finds its row in another.
 constexpr std::string_view key_columns[] = {"variant",         "settings", "operation", "element_type", "n",
                                             "offset_elements", "dataset",  "seed",      "device",       "timing_mode",
                                             "cache_state"};
@@ -58,68 +41,6 @@ std::string describe(const Measured& m) {
                      m.at("timing_mode"), m.at("cache_state"));
 }
 
-/// The samples of a file by row. Rounds in which a point took no part stay empty.
-std::map<std::string, Series> read_samples(const std::filesystem::path& path) {
-  std::map<std::string, Series> out;
-  if (!std::filesystem::exists(path)) return out;
-  const CsvText csv = parse_csv(gunzip(content_of(path)));
-  const auto& names = sample_columns();
-  if (csv.records.empty() || csv.records.front() != names)
-    throw UsageError(path.string() + " has other columns than this program's samples");
-  const std::size_t round_at = index_of(names, "round"), allocation_at = index_of(names, "allocation"),
-                    time_at = index_of(names, "time_s");
-  for (std::size_t i = 1; i < csv.records.size(); ++i) {
-    const Cells& sample = csv.records[i];
-    if (sample.size() != names.size()) throw UsageError(fmt::format("{}: record {} is malformed", path.string(), i + 1));
-    const auto round = number(sample[round_at]), allocation = number(sample[allocation_at]),
-               seconds = number(sample[time_at]);
-    if (!round || !allocation || !seconds || *round < 0) continue;  // cycles alone
-    Series& s = out[key_of(sample, names)];
-    const auto at = static_cast<std::size_t>(*round);
-    if (s.seconds.size() <= at) {
-      s.seconds.resize(at + 1);
-      s.allocations.resize(at + 1);
-    }
-    s.seconds[at] = *seconds;
-    s.allocations[at] = static_cast<int>(*allocation);
-  }
-  return out;
-}
-
-void read_experiment(const std::filesystem::path& csv_path, StoredResults& into) {
-  const std::string text = content_of(csv_path);
-  const CsvText csv = parse_csv(text);
-  const auto refuse = [&](const std::string& why) { throw UsageError(csv_path.string() + " " + why); };
-  if (csv.records.empty()) refuse("is empty");
-  if (csv.records.front() != columns())
-    refuse(fmt::format("has other columns than this program's schema version {}: not comparable", schema_version));
-  if (csv.whole_bytes < text.size()) refuse("ends in a row that was cut: finish that run with --resume, then compare");
-  auto samples = read_samples(std::filesystem::path(csv_path).replace_extension(".samples.csv.gz"));
-  std::size_t missing = 0, timed = 0;
-  for (std::size_t i = 1; i < csv.records.size(); ++i) {
-    Measured m{.label = {}, .source = into.folder.string(), .row = csv.records[i], .series = {}};
-    if (m.row.size() != columns().size())
-      refuse(fmt::format("has {} cells in record {} where {} belong", m.row.size(), i + 1, columns().size()));
-    m.label = m.at("variant") + (m.at("settings").empty() ? "" : " " + m.at("settings"));
-    if (m.at("schema_version") != std::to_string(schema_version))
-      refuse(fmt::format("holds rows of schema version {}, this program compares {}: not comparable",
-                         m.at("schema_version"), schema_version));
-    if (m.at("status") == "ok" && !m.at("time_median_s").empty()) {
-      ++timed;
-      const auto found = samples.find(key_of(m.row, columns()));
-      const auto expected = number(m.at("n_samples")).value_or(0);
-      if (found != samples.end()) m.series = std::move(found->second);
-      const auto have = std::count_if(m.series.seconds.begin(), m.series.seconds.end(), [](auto& s) { return !!s; });
-      if (static_cast<double>(have) < std::max(expected, 1.0)) ++missing;
-      m.series.tick_s = number(m.at("timer_tick_s")).value_or(0);
-    }
-    into.rows.push_back(std::move(m));
-  }
-  if (missing)
-    refuse(fmt::format("lacks raw samples of {} of its {} timed rows in {} beside it: not comparable", missing, timed,
-                       csv_path.stem().string() + ".samples.csv.gz"));
-}
-
 }  // namespace
 
 const std::string& Measured::at(std::string_view column) const { return row.at(index_of(columns(), column)); }
@@ -136,26 +57,25 @@ std::vector<Measured> measured_in(const GroupOutcome& outcome) {
   return out;
 }
 
-StoredResults read_results(const std::filesystem::path& folder) {
-  StoredResults out{.folder = folder, .rows = {}};
-  std::vector<std::filesystem::path> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
-    if (entry.path().extension() == ".csv" && entry.path().filename() != "catalog.csv") files.push_back(entry.path());
-  if (error) throw UsageError("cannot read the folder " + folder.string() + ": " + error.message());
-  std::sort(files.begin(), files.end());
-  if (files.empty())
-    throw UsageError("there are no results in " + folder.string() +
-                     "; name the folder that holds EXPERIMENT.csv, as results/nvidia-h200");
-  for (const auto& file : files) read_experiment(file, out);
+MeasuredSet measured_in(const StoredResults& stored) {
+  MeasuredSet out{.name = stored.folder.string(), .rows = {}};
+  for (const StoredRow& row : stored.rows) {
+    const std::string& settings = row.at("settings");
+    out.rows.push_back({.label = row.at("variant") + (settings.empty() ? "" : " " + settings),
+                        .source = out.name,
+                        .row = row.cells,
+                        .series = {.seconds = row.seconds,
+                                   .allocations = row.allocations,
+                                   .tick_s = row.number("timer_tick_s").value_or(0)}});
+  }
   return out;
 }
 
-std::vector<Pair> match(const StoredResults& base, const StoredResults& now, bool common_only) {
+std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool common_only) {
   std::map<std::string, const Measured*> by_key;
   for (const Measured& m : base.rows)
     if (!by_key.emplace(key_of(m), &m).second)
-      throw UsageError(base.folder.string() + " holds two rows of " + describe(m) + ": not comparable");
+      throw UsageError(base.name + " holds two rows of " + describe(m) + ": not comparable");
   std::vector<Pair> out;
   std::vector<const Measured*> only_now;
   std::set<std::string> matched;
@@ -166,18 +86,20 @@ std::vector<Pair> match(const StoredResults& base, const StoredResults& now, boo
       continue;
     }
     if (!matched.insert(at->first).second)
-      throw UsageError(now.folder.string() + " holds two rows of " + describe(m) + ": not comparable");
+      throw UsageError(now.name + " holds two rows of " + describe(m) + ": not comparable");
     out.emplace_back(at->second, &m);
   }
-  const std::string b = base.folder.string(), n = now.folder.string();
+  const std::string b = base.name, n = now.name;
   if (out.empty()) {
     // In one respect only? Then that is the reason.
-    for (const std::string_view column : key_columns)
+    for (const std::string_view column : key_columns) {
+      if (column == "variant") continue;
       for (const Measured* m : only_now)
         for (const Measured& other : base.rows)
           if (key_of(*m, column) == key_of(other, column))
             throw UsageError(fmt::format("{} and {} are not comparable: {} is {} there and {} here", b, n, column,
                                          other.at(column), m->at(column)));
+    }
     throw UsageError(b + " and " + n + " have no rows in common: nothing to compare");
   }
   const std::size_t only_base = by_key.size() - matched.size();

@@ -11,6 +11,7 @@
 #include "measure/csv.h"
 #include "measure/ratio.h"
 #include "measure/sampler.h"
+#include "measure/stored.h"
 
 namespace reductio {
 
@@ -28,15 +29,12 @@ struct Measured {
 /// The rows of a group that was measured now, in its points' order; labels are left empty.
 std::vector<Measured> measured_in(const GroupOutcome&);
 
-/// A results folder as `run` and `compare --save-baseline` write it: every EXPERIMENT.csv with its raw samples.
-struct StoredResults {
-  std::filesystem::path folder;
+/// What one of two sets of rows is called, and the rows.
+struct MeasuredSet {
+  std::string name;
   std::vector<Measured> rows;
 };
-
-/// Throws UsageError where the folder holds no results, another schema version, a row that was cut, or ok rows whose
-/// raw samples are missing, of which it says how many.
-StoredResults read_results(const std::filesystem::path& folder);
+MeasuredSet measured_in(const StoredResults&);
 
 /// Enough rounds, over enough allocations, that an effect of 1 % is normally decided within seconds a point.
 SamplingRules compare_rules();
@@ -46,7 +44,7 @@ using Pair = std::pair<const Measured*, const Measured*>;
 
 /// The rows that `base` and `now` have in common, in the order of `now`. Throws UsageError where there are none, saying
 /// in what they differ, and where either lacks rows of the other, saying how many, unless `common_only`.
-std::vector<Pair> match(const StoredResults& base, const StoredResults& now, bool common_only);
+std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool common_only);
 
 /// One printed row.
 struct Compared {

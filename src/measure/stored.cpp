@@ -83,14 +83,22 @@ SamplesFile read_samples(const std::filesystem::path& path) {
   SamplesFile out;
   if (!std::filesystem::exists(path)) return out;  // the rows will miss them, and say how many
   const CsvText csv = parse_csv(gunzip(content_of(path, "copy the whole results folder")));
-  const auto& names = sample_columns();
-  if (csv.records.empty() || csv.records.front() != names)
-    throw UsageError(path.string() + " has other columns than this program's samples; measure again with this program");
+  if (csv.records.empty()) return out;
+  const auto& names = csv.records.front();
+  // By name: columns were added since the first results were measured.
+  for (const std::string_view c : {"variant", "settings", "round", "allocation", "time_s", "device_part_s"})
+    if (std::find(names.begin(), names.end(), c) == names.end())
+      throw UsageError(fmt::format("{} lacks the column '{}' of raw samples; measure again with this program",
+                                   path.string(), c));
   const KeyColumns keys(names);
+  const auto voided = std::find(names.begin(), names.end(), "voided");
   const std::size_t round_at = index_of(names, "round"), allocation_at = index_of(names, "allocation"),
                     time_at = index_of(names, "time_s"), part_at = index_of(names, "device_part_s");
   for (std::size_t i = 1; i < csv.records.size(); ++i) {
     const Cells& sample = csv.records[i];
+    if (voided != names.end() && sample.size() == names.size() &&
+        sample[static_cast<std::size_t>(voided - names.begin())] == "yes")
+      continue;  // its round was throttled, and repeated
     const auto round = sample.size() == names.size() ? number_in(sample[round_at]) : std::nullopt;
     const auto allocation = round ? number_in(sample[allocation_at]) : std::nullopt;
     if (!allocation || *round < 0 || *round > 1e6)

@@ -183,7 +183,7 @@ def test_missing_samples_are_counted(reductio, stored):
     assert len(kept) < len(lines)
     path.write_bytes(gzip.compress("".join(kept).encode()))
     message = reductio("compare", *stored).error(1)
-    assert "2 of its 4 timed rows" in message and "samples" in message
+    assert "2 of the 4 timed rows" in message and "samples" in message
     path.unlink()
     assert "4 of its 4" in reductio("compare", *stored).error(1)
 
@@ -213,7 +213,7 @@ def test_a_cut_folder_is_refused(reductio, stored):
 
 def test_folders_without_results(reductio, tmp_path, stored):
     (tmp_path / "empty").mkdir()
-    assert "no results in empty" in reductio("compare", "empty", "empty").error(1)
+    assert "is empty a results folder" in reductio("compare", "empty", "empty").error(1)
     assert "two results folders" in reductio("compare", stored[0]).error(1)
     assert "do not mix" in reductio("compare", stored[0], "host/plain").error(1)
     assert "--sizes" in reductio("compare", *stored, "--sizes", "2^10").error(1)
