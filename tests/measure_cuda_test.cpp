@@ -101,6 +101,19 @@ TEST_F(MeasureCuda, NoHostLatencyLiesInTheDeviceInterval) {
   EXPECT_LT(median_of(call(*plan, 4), TimingMode::device, CacheState::warm), 300e-6);  // the host alone takes 1000
 }
 
+TEST_F(MeasureCuda, ASpinAfterACallIsInItsTime) {
+  const auto spinning = [&](double seconds) {
+    const auto plan = timer_->followed_by_spin(copying(), seconds);
+    const Call c = call(*plan, 4);
+    timer_->run(c);
+    const double median_s = median_of(c, TimingMode::device, CacheState::cold_dirty, 31);
+    EXPECT_TRUE(arrived());
+    return median_s;
+  };
+  // The difference of two spins is theirs alone: launching the second kernel is in both.
+  EXPECT_NEAR(spinning(30e-6) - spinning(10e-6), 20e-6, 0.5e-6);
+}
+
 TEST_F(MeasureCuda, AnEnqueueThatWaitsIsAnErrorAndNoDeadlock) {
   const auto plan = plan_of({}, [this](void* in, void* out, Stream s) {
     backend_->copy_within(out, in, 4, s);

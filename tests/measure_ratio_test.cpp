@@ -1,7 +1,5 @@
 /// The ratio of two variants' times and its interval, on series whose truth is known.
 
-#include "measure/ratio.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "measure/ratio.h"
 
 namespace reductio {
 namespace {
@@ -110,7 +109,7 @@ double coverage(const Law& law, double ratio, int allocations, int each, int tri
   return covered / double(trials);
 }
 
-// --------------------------------------------------------------------------------------------------------------- blocks
+// -------------------------------------------------------------------------------------------------------------- blocks
 
 TEST(MeasureRatio, ABlockIsTheRunOfRoundsOnOneAllocation) {
   const auto blocks = blocks_of(std::vector<bool>(24 * 5, true), runs(24, 5));
@@ -120,9 +119,8 @@ TEST(MeasureRatio, ABlockIsTheRunOfRoundsOnOneAllocation) {
 }
 
 TEST(MeasureRatio, FewAllocationsAreCutIntoEqualBlocksThatNeverSpanTwo) {
-  for (const auto& [allocations, each] :
-       {std::pair{3, 40}, std::pair{5, 7}, std::pair{1, 100}, std::pair{11, 9}, std::pair{3, 8}, std::pair{2, 3},
-                                        std::pair{12, 7}}) {
+  for (const auto& [allocations, each] : {std::pair{3, 40}, std::pair{5, 7}, std::pair{1, 100}, std::pair{11, 9},
+                                          std::pair{3, 8}, std::pair{2, 3}, std::pair{12, 7}}) {
     const auto where = runs(allocations, each);
     const auto blocks = blocks_of(std::vector<bool>(where.size(), true), where);
     EXPECT_GE(blocks.size(), std::min<std::size_t>(12, where.size())) << allocations;
@@ -148,7 +146,7 @@ TEST(MeasureRatio, ComingBackToAnAllocationIsABlockOfItsOwn) {
   EXPECT_EQ(blocks_of(std::vector<bool>(where.size(), true), where).size(), 30u);
 }
 
-// --------------------------------------------------------------------------------------------------------------- ratios
+// -------------------------------------------------------------------------------------------------------------- ratios
 
 TEST(MeasureRatio, AboveOneTheVariantIsTheFasterOne) {
   const Ratio r = paired_ratio(constant(3e-6), constant(2e-6), 0.95);
@@ -235,7 +233,7 @@ TEST(MeasureRatio, TooFewRoundsAreToldAndDecideNothing) {
   EXPECT_FALSE(paired_ratio(constant(2, 1, 6), constant(1, 1, 6), confidence_of_each(0.95, 2)).enough);
 }
 
-// ------------------------------------------------------------------------------------------------------------- coverage
+// ------------------------------------------------------------------------------------------------------------ coverage
 
 TEST(MeasureRatio, CoverageHoldsForEveryLawWithTheCountsThatAreUsed) {
   Random random(3);
@@ -300,9 +298,8 @@ TEST(MeasureRatio, ABootstrapOverTheSameBlocksCoversTooLittle) {
 TEST(MeasureRatio, ThreeAllocationsDoNotShowWhatTheirPlaceDoes) {
   // Why comparing takes as many allocations as it wants blocks: cut into blocks, three say little more than three.
   Random random(6);
-  const double share = coverage(laws().back(), 1, 3, 40, 600, random, [](const Series& b, const Series& v) {
-    return paired_ratio(b, v, 0.95).interval;
-  });
+  const double share = coverage(laws().back(), 1, 3, 40, 600, random,
+                                [](const Series& b, const Series& v) { return paired_ratio(b, v, 0.95).interval; });
   EXPECT_LT(share, 0.85);
 }
 
@@ -328,7 +325,7 @@ TEST(MeasureRatio, IntervalsOfAllRowsHoldAtOnce) {
   EXPECT_DOUBLE_EQ(confidence_of_each(0.95, 10), 0.995);
 }
 
-// -------------------------------------------------------------------------------------------------------------- verdict
+// ------------------------------------------------------------------------------------------------------------- verdict
 
 Ratio with(double low, double high) {
   Ratio r;

@@ -62,6 +62,7 @@ Contender parse_contender(const std::string& text, const Selection& selection) {
   Contender c{.label = text, .variant = &find_variant(text.substr(0, colon)), .settings = {}};
   std::vector<std::pair<std::string, std::string>> settings = selection.settings;
   if (colon != std::string::npos) {
+    if (colon + 1 == text.size()) throw UsageError("'" + text + "' names no setting; give NAME=VALUE, or no colon");
     const auto own = parse_assignments(text.substr(colon + 1));
     check_settings({c.variant}, own);
     settings.insert(settings.end(), own.begin(), own.end());  // the last one counts
@@ -81,8 +82,8 @@ std::vector<T> shared(const std::vector<Contender>& all, std::vector<T> Variant:
   for (const T one : asked)
     for (const Contender& c : all)
       if (!has(c, one))
-        throw UsageError(fmt::format("{} does not do {} {}; compare variants that all do", c.variant->id, what,
-                                     name(one)));
+        throw UsageError(
+            fmt::format("{} does not do {} {}; compare variants that all do", c.variant->id, what, name(one)));
   if (!asked.empty()) return asked;
   std::vector<T> out;
   for (const T one : all.front().variant->*list)
@@ -96,9 +97,8 @@ std::vector<T> shared(const std::vector<Contender>& all, std::vector<T> Variant:
   for (const Contender& c : all)
     if (std::none_of((c.variant->*list).begin(), (c.variant->*list).end(),
                      [&](T one) { return has(all.front(), one); }))
-      throw UsageError(fmt::format("{} does {}, {} does {}: different {}s cannot be compared",
-                                   all.front().variant->id, names(all.front().variant->*list), c.variant->id,
-                                   names(c.variant->*list), what));
+      throw UsageError(fmt::format("{} does {}, {} does {}: different {}s cannot be compared", all.front().variant->id,
+                                   names(all.front().variant->*list), c.variant->id, names(c.variant->*list), what));
   throw UsageError(fmt::format("these variants have no {} in common", what));
 }
 
@@ -123,8 +123,8 @@ DeviceKind choose_device(const std::vector<Contender>& all, const Selection& sel
 }
 
 /// Why a contender cannot be timed so; empty if it can.
-std::string mode_refusal(const Contender& c, const Problem& problem, TimingMode mode, CacheState cache, Backend& backend,
-                         const Timer& timer) {
+std::string mode_refusal(const Contender& c, const Problem& problem, TimingMode mode, CacheState cache,
+                         Backend& backend, const Timer& timer) {
   if (std::string why = timer.refusal(mode, cache); !why.empty()) return why;
   Result result = c.variant->result;
   try {
@@ -143,15 +143,15 @@ std::vector<TimingMode> choose_modes(const std::vector<Contender>& all, const Op
   const auto demand = [&](TimingMode mode, const std::string& advice) {
     for (const Contender& c : all)
       if (const std::string why = why_not(c, mode); !why.empty())
-        throw UsageError(fmt::format("{} cannot be timed by mode {}, {}: {}{}", c.label, name(mode), name(cache), why,
-                                     advice));
+        throw UsageError(
+            fmt::format("{} cannot be timed by mode {}, {}: {}{}", c.label, name(mode), name(cache), why, advice));
   };
   if (!options.modes.empty()) {
     const auto modes = parse_list(options.modes, parse_timing_mode);
     for (const TimingMode mode : modes) {
       if (mode == TimingMode::clock || mode == TimingMode::globaltimer)
-        throw UsageError(fmt::format("mode {} gives readings, no times to compare; --modes device or end_to_end",
-                                     name(mode)));
+        throw UsageError(
+            fmt::format("mode {} gives readings, no times to compare; --modes device or end_to_end", name(mode)));
       demand(mode, mode == TimingMode::end_to_end ? "" : "; --modes end_to_end compares them so");
     }
     return modes;
@@ -205,19 +205,20 @@ std::string show_verdict(const Compared& c) {
   return more.empty() ? text : text + ": " + join(more, "; ");
 }
 
-/// The columns in which rows of one comparison may differ, as their row says it.
-constexpr const char* where_columns[] = {"n", "element_type", "operation", "timing_mode", "cache_state"};
-
-/// What tells a row from the others: "2^20 f32". `of`: all rows that it stands among.
-std::string where(const Compared& c, const std::vector<const Compared*>& of) {
+/// What a row is about, in words: what all rows of `among` have in common, or what tells this one from the others.
+/// `who`: how the sentence names the variant already.
+std::string where(const Compared& c, const std::vector<const Compared*>& among, bool in_common,
+                  const std::string& who) {
   std::vector<std::string> words;
-  for (const char* column : where_columns) {
+  for (const std::string_view column : {"n", "element_type", "operation", "timing_mode", "cache_state"}) {
     const std::string& own = c.variant.at(column);
-    if (of.size() > 1 &&
-        std::all_of(of.begin(), of.end(), [&](const Compared* o) { return o->variant.at(column) == own; }))
-      continue;
-    words.push_back(std::string_view(column) == "n" ? show_size(std::stoull(own)) : own);
+    const bool common =
+        std::all_of(among.begin(), among.end(), [&](const Compared* o) { return o->variant.at(column) == own; });
+    if (common == in_common) words.push_back(column == "n" ? show_size(std::stoull(own)) : own);
   }
+  const bool one_variant = std::all_of(among.begin(), among.end(),
+                                       [&](const Compared* o) { return o->variant.label == c.variant.label; });
+  if (c.variant.label != who && one_variant == in_common) words.insert(words.begin(), c.variant.label);
   return join(words, " ");
 }
 
@@ -229,25 +230,29 @@ std::string conclusion(const std::string& who, const std::string& base, const st
   if (timed.empty()) return fmt::format("{} was not compared with {}: {}", who, base, rows.front()->reason);
   constexpr std::size_t listed = 6;
   std::vector<std::string> parts;
-  const auto part = [&](const Compared& c) { return in_words(*c.ratio) + " (" + where(c, timed) + ")"; };
+  const auto part = [&](const Compared& c) {
+    const std::string own = where(c, timed, false, who);
+    return in_words(*c.ratio) + (own.empty() ? "" : " at " + own);
+  };
+  const std::string common = where(*timed.front(), timed, true, who), context = common.empty() ? "" : ": " + common;
   if (timed.size() <= listed) {
     for (const Compared* c : timed) parts.push_back(part(*c));
-    return fmt::format("{} ran {} as fast as {}", who, join(parts, ", "), base);
+    return fmt::format("{} ran {} as fast as {}{}", who, join(parts, ", "), base, context);
   }
-  const auto [least, most] =
-      std::minmax_element(timed.begin(), timed.end(), [](auto* a, auto* b) { return a->ratio->value < b->ratio->value; });
+  const auto [least, most] = std::minmax_element(timed.begin(), timed.end(),
+                                                 [](auto* a, auto* b) { return a->ratio->value < b->ratio->value; });
   for (const Verdict v : {Verdict::faster, Verdict::slower, Verdict::same, Verdict::undecided})
     if (const auto count = std::count_if(timed.begin(), timed.end(), [&](auto* c) { return c->verdict == v; }))
       parts.push_back(fmt::format("{} {}", count, name(v)));
-  return fmt::format("{} ran from {} to {} as fast as {}, over {} rows: {}", who, part(**least), part(**most), base,
-                     timed.size(), join(parts, ", "));
+  return fmt::format("{} ran from {} to {} as fast as {}{}, over {} rows: {}", who, part(**least), part(**most), base,
+                     context, timed.size(), join(parts, ", "));
 }
 
 /// What the last lines say, one for each that was compared with the base.
 struct Wording {
-  std::string base;                                         ///< what the base is called
-  std::function<std::string(const Compared&)> who;          ///< what the other one is called
-  std::string how;                                          ///< one line on how it was measured
+  std::string base;                                 ///< what the base is called
+  std::function<std::string(const Compared&)> who;  ///< what the other one is called
+  std::string how;                                  ///< one line on how it was measured
 };
 
 std::vector<std::string> conclusions(const Comparison& comparison, const Wording& wording) {
@@ -263,33 +268,54 @@ std::vector<std::string> conclusions(const Comparison& comparison, const Wording
   return out;
 }
 
-const std::vector<std::string>& csv_columns() {
-  static const std::vector<std::string> all{
-      "schema_version", "base",        "base_settings", "base_source", "variant",  "settings",        "source",
-      "device",         "operation",   "element_type",  "n",           "timing_mode", "cache_state",  "paired",
-      "n_rounds",       "n_blocks",    "base_time_s",   "time_s",      "ratio",    "ratio_low",       "ratio_high",
-      "confidence",     "n_rows",      "effect",        "verdict",     "rounds_to_decide", "reason"};
-  return all;
+/// A column of --csv and a key of --json.
+struct Column {
+  const char* name;
+  bool number;  ///< in JSON; a word otherwise
+  std::string (*cell)(const Compared&, const Comparison&);
+};
+
+template <class T>
+std::string text_of(const T& value) {
+  return fmt::format("{}", value);
 }
 
-Cells cells(const Compared& c, const Comparison& all) {
-  const auto number = [](auto value) { return fmt::format("{}", value); };
-  const auto of_ratio = [&](auto member) { return c.ratio ? number(member(*c.ratio)) : std::string(); };
-  return {std::to_string(schema_version), c.base.at("variant"), c.base.at("settings"), c.base.source,
-          c.variant.at("variant"), c.variant.at("settings"), c.variant.source, c.variant.at("device"),
-          c.variant.at("operation"), c.variant.at("element_type"), c.variant.at("n"), c.variant.at("timing_mode"),
-          c.variant.at("cache_state"), all.paired ? "yes" : "no", of_ratio([](const Ratio& r) { return r.rounds; }),
-          of_ratio([](const Ratio& r) { return r.blocks; }), c.base.at("time_median_s"), c.variant.at("time_median_s"),
-          of_ratio([](const Ratio& r) { return r.value; }), of_ratio([](const Ratio& r) { return r.interval.low; }),
-          of_ratio([](const Ratio& r) { return r.interval.high; }), number(all.confidence), number(all.rows.size()),
-          number(all.effect), c.ratio ? std::string(name(c.verdict)) : "",
-          c.rounds_to_decide ? number(*c.rounds_to_decide) : "", c.reason};
+template <auto Member>
+std::string of_ratio(const Compared& c, const Comparison&) {
+  return c.ratio ? text_of((*c.ratio).*Member) : "";
 }
+
+const Column csv_columns[] = {
+    {"schema_version", true, [](auto&, auto&) { return text_of(schema_version); }},
+    {"base", false, [](auto& c, auto&) { return c.base.at("variant"); }},
+    {"base_settings", false, [](auto& c, auto&) { return c.base.at("settings"); }},
+    {"base_source", false, [](auto& c, auto&) { return c.base.source; }},
+    {"variant", false, [](auto& c, auto&) { return c.variant.at("variant"); }},
+    {"settings", false, [](auto& c, auto&) { return c.variant.at("settings"); }},
+    {"source", false, [](auto& c, auto&) { return c.variant.source; }},
+    {"device", false, [](auto& c, auto&) { return c.variant.at("device"); }},
+    {"operation", false, [](auto& c, auto&) { return c.variant.at("operation"); }},
+    {"element_type", false, [](auto& c, auto&) { return c.variant.at("element_type"); }},
+    {"n", true, [](auto& c, auto&) { return c.variant.at("n"); }},
+    {"timing_mode", false, [](auto& c, auto&) { return c.variant.at("timing_mode"); }},
+    {"cache_state", false, [](auto& c, auto&) { return c.variant.at("cache_state"); }},
+    {"paired", false, [](auto&, auto& all) { return std::string(all.paired ? "yes" : "no"); }},
+    {"n_rounds", true, of_ratio<&Ratio::rounds>},
+    {"n_blocks", true, of_ratio<&Ratio::blocks>},
+    {"base_time_s", true, [](auto& c, auto&) { return c.base.at("time_median_s"); }},
+    {"time_s", true, [](auto& c, auto&) { return c.variant.at("time_median_s"); }},
+    {"ratio", true, of_ratio<&Ratio::value>},
+    {"ratio_low", true, [](auto& c, auto&) { return c.ratio ? text_of(c.ratio->interval.low) : ""; }},
+    {"ratio_high", true, [](auto& c, auto&) { return c.ratio ? text_of(c.ratio->interval.high) : ""; }},
+    {"confidence", true, [](auto&, auto& all) { return text_of(all.confidence); }},
+    {"n_rows", true, [](auto&, auto& all) { return text_of(all.rows.size()); }},
+    {"effect", true, [](auto&, auto& all) { return text_of(all.effect); }},
+    {"verdict", false, [](auto& c, auto&) { return c.ratio ? std::string(name(c.verdict)) : ""; }},
+    {"rounds_to_decide", true, [](auto& c, auto&) { return c.rounds_to_decide ? text_of(*c.rounds_to_decide) : ""; }},
+    {"reason", false, [](auto& c, auto&) { return c.reason; }},
+};
 
 Json to_json(const Comparison& comparison, const Wording& wording) {
-  static const std::set<std::string> numbers{"schema_version", "n", "n_rounds", "n_blocks", "base_time_s", "time_s",
-                                             "ratio", "ratio_low", "ratio_high", "confidence", "n_rows", "effect",
-                                             "rounds_to_decide"};
   Json out = {{"paired", comparison.paired},
               {"confidence", comparison.confidence},
               {"effect", comparison.effect},
@@ -297,16 +323,25 @@ Json to_json(const Comparison& comparison, const Wording& wording) {
               {"conclusions", conclusions(comparison, wording)}};
   for (const Compared& c : comparison.rows) {
     Json row;
-    const Cells all = cells(c, comparison);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      const std::string& column = csv_columns()[i];
-      if (column == "paired") row[column] = comparison.paired;
-      else if (!numbers.contains(column)) row[column] = all[i];
-      else row[column] = all[i].empty() ? Json() : Json::parse(all[i]);
+    for (const Column& column : csv_columns) {
+      const std::string cell = column.cell(c, comparison);
+      if (!column.number) row[column.name] = cell;
+      else row[column.name] = cell.empty() ? Json() : Json::parse(cell);
     }
     out["rows"].push_back(std::move(row));
   }
   return out;
+}
+
+void print_csv(const Comparison& comparison) {
+  Cells header;
+  for (const Column& column : csv_columns) header.emplace_back(column.name);
+  fmt::print("{}", csv_record(header));
+  for (const Compared& c : comparison.rows) {
+    Cells cells;
+    for (const Column& column : csv_columns) cells.push_back(column.cell(c, comparison));
+    fmt::print("{}", csv_record(cells));
+  }
 }
 
 void print(const Comparison& comparison, const Wording& wording, const Options& options) {
@@ -315,8 +350,7 @@ void print(const Comparison& comparison, const Wording& wording, const Options& 
     return;
   }
   if (options.csv) {
-    fmt::print("{}", csv_record(csv_columns()));
-    for (const Compared& c : comparison.rows) fmt::print("{}", csv_record(cells(c, comparison)));
+    print_csv(comparison);
     return;
   }
   if (!options.quiet) {
@@ -338,8 +372,8 @@ std::string confidence_in_words(const Comparison& c) {
 
 /// The exit code that the verdicts call for. A row that could not be compared is not decided.
 int verdict(const Comparison& comparison, const Options& options) {
-  const bool any_ratio =
-      std::any_of(comparison.rows.begin(), comparison.rows.end(), [](const Compared& c) { return c.ratio.has_value(); });
+  const bool any_ratio = std::any_of(comparison.rows.begin(), comparison.rows.end(),
+                                     [](const Compared& c) { return c.ratio.has_value(); });
   if (!comparison.rows.empty() && !any_ratio)
     throw UsageError("nothing could be compared: " + comparison.rows.front().reason);
   if (!options.fail_if_slower) return exit_ok;
@@ -372,8 +406,8 @@ int compare_stored(const Options& options) {
         {.base = stored.front().name,
          .who = [](const Compared& c) { return c.variant.source; },
          .how = "Unpaired: the two were measured at different times, and what drifted in between is in the ratio but "
-                "not in its interval. " + confidence_in_words(comparison) +
-                fmt::format(" {} of {} cover 1.", covering, comparison.rows.size())},
+                "not in its interval. " +
+                confidence_in_words(comparison) + fmt::format(" {} of {} cover 1.", covering, comparison.rows.size())},
         options);
   return verdict(comparison, options);
 }
@@ -385,8 +419,10 @@ class Collector final : public RunObserver {
  public:
   Collector(const std::vector<Contender>& contenders, bool quiet) : contenders_(contenders), progress_(quiet) {}
   void progress(std::size_t done, std::size_t points, double, double remaining_s, const std::string& what) override {
-    if (what.empty()) progress_.clear();
-    else progress_.show(done, points, what, remaining_s);
+    if (what.empty())
+      progress_.clear();
+    else
+      progress_.show(done, points, what, remaining_s);
   }
   void notice(const std::string& text) override {
     progress_.clear();
@@ -410,13 +446,13 @@ void check_name(const std::string& name, const char* option) {
     return std::isalnum(c) || c == '-' || c == '_' || c == '.';
   });
   if (!plain)
-    throw UsageError(fmt::format("{} '{}': a baseline's name is made of letters, digits, '-', '_' and '.'", option,
-                                 name));
+    throw UsageError(
+        fmt::format("{} '{}': a baseline's name is made of letters, digits, '-', '_' and '.'", option, name));
 }
 
 /// What --sizes is without being said.
 std::vector<std::size_t> usual_sizes(DeviceKind device) {
-  if (device == DeviceKind::cpu) return {1u << 10, 1u << 14, 1u << 18, 1u << 22};
+  if (device == DeviceKind::cpu) return {1u << 12, 1u << 15, 1u << 18, 1u << 21};
   return {1u << 16, 1u << 20, 1u << 24, 1u << 28};
 }
 
@@ -448,16 +484,21 @@ int compare_live(Options& options) {
   const auto types = shared(contenders, &Variant::types, selection.types, "element type");
   const SamplingRules rules = rules_of(options);
   const DeviceKind device = choose_device(contenders, selection);
-  const bool consumes = std::any_of(contenders.begin(), contenders.end(),
-                                    [](const Contender& c) { return c.variant->consumes_input; });
-  const CacheState cache = !options.cache.empty() ? parse_cache_state(options.cache)
+  const bool consumes =
+      std::any_of(contenders.begin(), contenders.end(), [](const Contender& c) { return c.variant->consumes_input; });
+  const CacheState cache = !options.cache.empty()                   ? parse_cache_state(options.cache)
                            : device == DeviceKind::cpu && !consumes ? CacheState::warm
                                                                     : CacheState::cold_dirty;
   if (!options.modes.empty()) parse_list(options.modes, parse_timing_mode);  // wrong words before a GPU is looked for
 
   const auto before = gpus_in_use();
-  Session session{.experiment = "compare", .points = {}, .rules = rules, .options = options.run,
-                  .seed = selection.seed, .machine = {}, .backend = open_or_advise(device, options.selection.gpu),
+  Session session{.experiment = "compare",
+                  .points = {},
+                  .rules = rules,
+                  .options = options.run,
+                  .seed = selection.seed,
+                  .machine = {},
+                  .backend = open_or_advise(device, options.selection.gpu),
                   .timer = {}};
   session.machine = describe_machine(*session.backend);
   session.timer = make_timer(*session.backend);
@@ -475,8 +516,8 @@ int compare_live(Options& options) {
     session.folder = baselines / options.save;
     if (std::filesystem::exists(session.folder)) {
       if (!options.force)
-        throw UsageError(fmt::format("baseline '{}' exists in {}; --force replaces it", options.save,
-                                     baselines.string()));
+        throw UsageError(
+            fmt::format("baseline '{}' exists in {}; --force replaces it", options.save, baselines.string()));
       for (const char* file : {"compare.csv", "compare.samples.csv.gz", "machine.json", "catalog.csv"})
         std::filesystem::remove(session.folder / file);
     }
@@ -518,9 +559,10 @@ int compare_live(Options& options) {
   if (against_stored) {
     pairs = match(*then, now, true);
     if (pairs.size() < now.rows.size())
-      throw UsageError(fmt::format("rows are missing: baseline '{}' lacks {} of the {} that were measured now; save it "
-                                   "with the same types, sizes and modes", options.baseline,
-                                   now.rows.size() - pairs.size(), now.rows.size()));
+      throw UsageError(
+          fmt::format("rows are missing: baseline '{}' lacks {} of the {} that were measured now; save it "
+                      "with the same types, sizes and modes",
+                      options.baseline, now.rows.size() - pairs.size(), now.rows.size()));
   }
   int exit = exit_ok;
   if (!pairs.empty()) {
@@ -617,9 +659,9 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_flag("--csv", options->csv, "The comparison as CSV")->excludes(json);
   sub->add_flag("--quiet", options->quiet, "Only the last lines, which say it in words");
   return {sub, [options, sub] {
-            for (const char* name : {"--types", "--operations", "--sizes", "--set", "--seed", "--device", "--gpu",
-                                     "--modes", "--cache", "--min-samples", "--max-samples", "--timeout",
-                                     "--save-baseline", "--force", "--baseline", "--out"})
+            for (const char* name :
+                 {"--types", "--operations", "--sizes", "--set", "--seed", "--device", "--gpu", "--modes", "--cache",
+                  "--min-samples", "--max-samples", "--timeout", "--save-baseline", "--force", "--baseline", "--out"})
               if (sub->count(name)) options->live_only.emplace_back(name);
             return run(*options);
           }};

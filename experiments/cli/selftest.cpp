@@ -67,7 +67,8 @@ Json to_json(const SelftestReport& report, const SelftestPlan& plan) {
 void print(const SelftestReport& report, const SelftestPlan& plan, const std::string& machine) {
   fmt::print("{} beside itself on {}: two plans, a workspace each; {}, {}\n", plan.point.variant->id, machine,
              name(plan.point.timing_mode), name(plan.point.cache_state));
-  Table itself({"n", "a call", "comparisons", "intervals without 1", "FASTER or SLOWER", "smallest effect seen in 9 of 10"});
+  Table itself(
+      {"n", "a call", "comparisons", "intervals without 1", "FASTER or SLOWER", "smallest effect seen in 9 of 10"});
   for (const SelfComparisons& s : report.with_itself)
     itself.add({show_size(s.n), show_seconds(s.median_s), std::to_string(s.comparisons), std::to_string(s.without_one),
                 std::to_string(s.told_apart), s.smallest ? percent(*s.smallest) : ""});
@@ -91,8 +92,8 @@ int run(const Options& options) {
   const Variant* variant = options.variant.empty() ? nullptr : &find_variant(options.variant);
 
   // The GPU where there is one, unless the variant or the user say otherwise.
-  DeviceKind device = selection.device.value_or(
-      variant && variant->runs_on(DeviceKind::cpu) ? DeviceKind::cpu : DeviceKind::cuda);
+  DeviceKind device =
+      selection.device.value_or(variant && variant->runs_on(DeviceKind::cpu) ? DeviceKind::cpu : DeviceKind::cuda);
   const auto before = gpus_in_use();
   std::unique_ptr<Backend> backend;
   if (!selection.device && !variant) {
@@ -144,14 +145,16 @@ int run(const Options& options) {
       [] { return Interrupts::count() > 0; });
   progress.clear();
 
-  if (options.json) fmt::print("{}\n", to_json(report, plan).dump(2));
-  else if (!options.quiet) print(report, plan, machine.name);
+  if (options.json)
+    fmt::print("{}\n", to_json(report, plan).dump(2));
+  else if (!options.quiet)
+    print(report, plan, machine.name);
   const Interval rate = report.rate();
   const double allowed = 1 - plan.confidence;
-  const std::string false_positives =
-      fmt::format("{} of {} comparisons of a variant with itself found a difference: a rate in {} where at most {} is "
-                  "stated",
-                  report.false_positives(), report.comparisons(), percent(rate), percent(allowed));
+  const std::string false_positives = fmt::format(
+      "{} of {} comparisons of a variant with itself found a difference: a rate in {} where at most {} is "
+      "stated",
+      report.false_positives(), report.comparisons(), percent(rate), percent(allowed));
   std::vector<std::string> missed;
   for (const PlantedEffect& p : report.planted)
     if (!p.found())

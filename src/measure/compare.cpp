@@ -23,16 +23,12 @@ constexpr std::string_view key_columns[] = {"variant",         "settings", "oper
                                             "offset_elements", "dataset",  "seed",      "device",       "timing_mode",
                                             "cache_state"};
 
-std::string key_of(const Cells& cells, const std::vector<std::string>& names, std::string_view without = {}) {
-  std::string key;
-  for (const std::string_view column : key_columns)
-    if (column != without) key += cells[index_of(names, column)] + "|";
-  return key;
-}
-
-/// A row's key among those of its folder, which may hold several experiments.
+/// Among the rows of a folder, which may hold several experiments.
 std::string key_of(const Measured& m, std::string_view without = {}) {
-  return m.at("experiment") + "|" + key_of(m.row, columns(), without);
+  std::string key = m.at("experiment") + "|";
+  for (const std::string_view column : key_columns)
+    if (column != without) key += m.at(column) + "|";
+  return key;
 }
 
 /// In words, for messages.
@@ -92,13 +88,14 @@ std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool co
   const std::string b = base.name, n = now.name;
   if (out.empty()) {
     // In one respect only? Then that is the reason.
-    for (const std::string_view column : key_columns) {
-      if (column == "variant") continue;
+    for (const std::string_view column :
+         {"timing_mode", "cache_state", "device", "dataset", "seed", "offset_elements", "settings"}) {
+      std::map<std::string, const Measured*> without;
+      for (const Measured& m : base.rows) without.emplace(key_of(m, column), &m);
       for (const Measured* m : only_now)
-        for (const Measured& other : base.rows)
-          if (key_of(*m, column) == key_of(other, column))
-            throw UsageError(fmt::format("{} and {} are not comparable: {} is {} there and {} here", b, n, column,
-                                         other.at(column), m->at(column)));
+        if (const auto other = without.find(key_of(*m, column)); other != without.end())
+          throw UsageError(fmt::format("{} and {} are not comparable: {} is {} there and {} here", b, n, column,
+                                       other->second->at(column), m->at(column)));
     }
     throw UsageError(b + " and " + n + " have no rows in common: nothing to compare");
   }
@@ -107,10 +104,10 @@ std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool co
     const Measured* example = only_now.empty() ? nullptr : only_now.front();
     for (const auto& [key, m] : by_key)
       if (only_base && !matched.contains(key)) example = m;
-    throw UsageError(fmt::format("rows are missing: {} lacks {} of {} rows, {} lacks {} of {} ({}, for one); --common "
-                                 "compares the {} that both have",
-                                 n, only_base, by_key.size(), b, only_now.size(), now.rows.size(), describe(*example),
-                                 out.size()));
+    throw UsageError(
+        fmt::format("rows are missing: {} lacks {} of {} rows, {} lacks {} of {} ({}, for one); --common "
+                    "compares the {} that both have",
+                    n, only_base, by_key.size(), b, only_now.size(), now.rows.size(), describe(*example), out.size()));
   }
   return out;
 }
@@ -159,8 +156,8 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
       if (c.verdict == Verdict::undecided) {
         c.rounds_to_decide = rounds_to_decide(*c.ratio, effect);
         if (!c.ratio->enough)
-          c.reason = fmt::format("{} blocks of rounds are too few for this confidence, which takes {}",
-                                 c.ratio->blocks, c.ratio->fewest);
+          c.reason = fmt::format("{} blocks of rounds are too few for this confidence, which takes {}", c.ratio->blocks,
+                                 c.ratio->fewest);
         else if (c.ratio->at_tick)
           c.reason = "the clock's tick is too coarse for this effect";
         else if (!c.rounds_to_decide)

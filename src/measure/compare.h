@@ -19,7 +19,7 @@ namespace reductio {
 struct Measured {
   std::string label;   ///< what to call it: "cub/sum", "levels/naive:block=128"
   std::string source;  ///< where it is from: "now", or a folder
-  Cells row;          ///< in the order of columns()
+  Cells row;           ///< in the order of columns()
   Series series;
 
   /// The cell of a column; throws std::out_of_range for a column that there is not.

@@ -122,8 +122,7 @@ SelftestReport selftest(Backend& backend, Timer& timer, const SelftestPlan& plan
       const Variant base = with_spin(variant, plan.point.device, timer, short_s);
       const double pilot_s = median_of(comparing.measure({comparing.point(base, n)}, pilot).front());
       const Variant slowed = with_spin(variant, plan.point.device, timer, short_s + effect * pilot_s);
-      const auto both =
-          comparing.measure({comparing.point(base, n), comparing.point(slowed, n)}, plan.planted_rules);
+      const auto both = comparing.measure({comparing.point(base, n), comparing.point(slowed, n)}, plan.planted_rules);
       PlantedEffect planted{.n = n, .effect = effect, .expected = 1, .ratio = {}, .verdict = {}};
       const double base_s = median_of(both[0]);
       planted.expected = base_s / (base_s + effect * pilot_s);

@@ -15,13 +15,13 @@
 namespace reductio {
 
 struct SelftestPlan {
-  Point point;                               ///< what is compared with itself; its n is set by `sizes`
+  Point point;  ///< what is compared with itself; its n is set by `sizes`
   std::vector<std::size_t> sizes;
-  int repeats = 50;                          ///< comparisons with itself, for each size
+  int repeats = 50;  ///< comparisons with itself, for each size
   std::vector<double> planted{0.02, 0.05, 0.10};
-  double effect = 0.01;                      ///< of the verdicts
-  double confidence = 0.95;                  ///< of each comparison with itself, and of all planted ones at once
-  SamplingRules rules, planted_rules;        ///< of both kinds of comparison
+  double effect = 0.01;                ///< of the verdicts
+  double confidence = 0.95;            ///< of each comparison with itself, and of all planted ones at once
+  SamplingRules rules, planted_rules;  ///< of both kinds of comparison
 };
 
 /// Comparisons of two plans of one variant, each with a workspace of its own.
@@ -56,8 +56,8 @@ struct SelftestReport {
   bool too_many(double confidence) const { return rate().low > 1 - confidence; }
 };
 
-/// `progress(done, of, what)` is called before each comparison; `stop` is asked between samples. Throws UsageError where
-/// the variant cannot be timed so, or when stopped; DeviceError where the device fails.
+/// `progress(done, of, what)` is called before each comparison; `stop` is asked between samples. Throws UsageError
+/// where the variant cannot be timed so, or when stopped; DeviceError where the device fails.
 SelftestReport selftest(Backend&, Timer&, const SelftestPlan&,
                         const std::function<void(std::size_t, std::size_t, const std::string&)>& progress,
                         const std::function<bool()>& stop);

@@ -14,8 +14,8 @@ from conftest import snapshot
 # Four loops over the same numbers, differently compiled: -O0 takes several times as long as -O2.
 FAST, SLOW = "host/plain", "host/plain:opt=O0"
 SMALL = ["--sizes", "2^12,2^14", "--max-samples", "96"]
-LAST = re.compile(r"host/plain:opt=O0 ran 0\.\d+ times \[0\.\d+, 0\.\d+\] \(2\^12\), "
-                  r"0\.\d+ times \[0\.\d+, 0\.\d+\] \(2\^14\) as fast as host/plain\n")
+LAST = re.compile(r"host/plain:opt=O0 ran 0\.\d+ times \[0\.\d+, 0\.\d+\] at 2\^12, "
+                  r"0\.\d+ times \[0\.\d+, 0\.\d+\] at 2\^14 as fast as host/plain: f32 sum end_to_end warm\n")
 
 
 def results(reductio, name, *arguments):
@@ -35,7 +35,7 @@ def stored(reductio, tmp_path):
     return out
 
 
-# ------------------------------------------------------------------------------------------------------------------ live
+# ----------------------------------------------------------------------------------------------------------------- live
 
 
 def test_says_in_words_how_much_slower(reductio, tmp_path):
@@ -91,11 +91,11 @@ def test_a_variant_beside_itself(reductio):
 
 def test_many_rows_are_not_averaged(reductio):
     out = reductio("compare", FAST, SLOW, "--sizes", "2^8:2^14", "--max-samples", "48", "--quiet").ok()
-    assert re.fullmatch(r"host/plain:opt=O0 ran from 0\.\d+ times \[.*\] \(2\^\d+\) to 0\.\d+ times \[.*\] "
-                        r"\(.*\) as fast as host/plain, over 7 rows: .*SLOWER.*\n", out), out
+    assert re.fullmatch(r"host/plain:opt=O0 ran from 0\.\d+ times \[.*\] at \S+ to 0\.\d+ times \[.*\] "
+                        r"at \S+ as fast as host/plain: f32 sum end_to_end warm, over 7 rows: .*SLOWER.*\n", out), out
 
 
-# ------------------------------------------------------------------------------------------------------------- baselines
+# ------------------------------------------------------------------------------------------------------------ baselines
 
 
 def test_a_baseline_is_kept_and_compared_with(reductio, tmp_path):
@@ -112,7 +112,8 @@ def test_a_baseline_is_kept_and_compared_with(reductio, tmp_path):
         assert r["base_source"].endswith("baselines/before")
         assert 0.2 < float(r["ratio"]) < 5
     words = reductio("compare", FAST, "--sizes", "2^12", "--baseline", "before").ok()
-    assert "Unpaired" in words and words.splitlines()[-1].endswith("as fast as baseline 'before'")
+    assert "Unpaired" in words and words.splitlines()[-1].endswith(
+        "as fast as baseline 'before': 2^12 f32 sum end_to_end warm")
     assert snapshot(tmp_path) == kept
 
 
@@ -219,7 +220,7 @@ def test_folders_without_results(reductio, tmp_path, stored):
     assert "--sizes" in reductio("compare", *stored, "--sizes", "2^10").error(1)
 
 
-# ------------------------------------------------------------------------------------------------------------- bad input
+# ------------------------------------------------------------------------------------------------------------ bad input
 
 PAIR = ["compare", "host/plain", "host/unroll4"]
 
@@ -232,7 +233,7 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     (["compare", "host/plain", "host/plain:opt=O9"], ["opt=O9", "allowed", "O3"]),
     (["compare", "host/plain", "host/plain:level=3"], ["'level'", "opt"]),
     (["compare", "host/plain", "host/plain:opt"], ["'opt'", "NAME=VALUE"]),
-    (["compare", "host/plain", "host/plain:"], ["NAME=VALUE"]),
+    (["compare", "host/plain", "host/plain:"], ["names no setting", "NAME=VALUE"]),
     (["compare", "eigen/sum", "eigen/squared-norm"], ["eigen/sum", "eigen/squared-norm", "sum_of_squares",
                                                       "operation"]),
     ([*PAIR, "--operations", "sum_of_squares"], ["host/plain", "operation", "sum_of_squares"]),
@@ -286,7 +287,7 @@ def test_types_that_nobody_shares_are_told_apart_from_a_refusal(reductio):
     assert out.count("\nstd/reduce  ") == 2
 
 
-# -------------------------------------------------------------------------------------------------------------- selftest
+# ------------------------------------------------------------------------------------------------------------- selftest
 
 
 def test_selftest_reports_rate_and_planted_effects(reductio):

@@ -77,13 +77,17 @@ def test_version_names_release_and_revision(reductio):
     assert text.startswith(f"reductio {declared} ")
 
 
-@pytest.mark.parametrize("sub", [[], ["list"], ["info"], ["verify"], ["run"], ["new"]])
+@pytest.mark.parametrize("sub", [[], ["list"], ["info"], ["verify"], ["run"], ["compare"], ["selftest"], ["new"]])
 def test_help_exits_0_and_goes_to_stdout(reductio, sub):
     done = reductio(*sub, "--help")
     assert "Usage: reductio" in done.ok() and not done.err
     for option in {"run": ["--variants", "--types", "--operations", "--sizes", "--set", "--device", "--gpu", "--out",
                            "--resume", "--csv", "--json", "--quiet", "--seed", "--profile", "--dry-run", "--quick",
                            "--full", "--min-samples", "--max-samples", "--timeout", "--confidence"],
+                   "compare": ["--types", "--operations", "--sizes", "--modes", "--cache", "--device", "--gpu", "--seed",
+                               "--min-samples", "--max-samples", "--timeout", "--confidence", "--effect", "--csv",
+                               "--json", "--quiet", "--fail-if-slower", "--save-baseline", "--baseline", "--out"],
+                   "selftest": ["--device", "--repeats", "--quick", "--json"],
                    "verify": ["--junit", "--tier", "--device", "--variants", "--seed"],
                    "list": ["--json", "--csv", "--variants"]}.get(sub[0] if sub else "", []):
         assert option in done.out, option
