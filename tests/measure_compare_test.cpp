@@ -177,7 +177,8 @@ TEST(MeasureCompare, StoredFoldersGiveBackTheirSamples) {
   const Folder one, other;
   const Variant a = variant("a", 1), b = variant("b", 2);
   const std::vector<Point> points{point(a, 100), point(b, 100), point(a, 200), point(b, 200)};
-  const StoredResults then = read_results(stored(one, points, 1, 1)), now = read_results(stored(other, points, 0.5, 2));
+  const MeasuredSet then = measured_in(read_results(stored(one, points, 1, 1)));
+  const MeasuredSet now = measured_in(read_results(stored(other, points, 0.5, 2)));
   ASSERT_EQ(then.rows.size(), 4u);
   for (const Measured& m : then.rows) {
     EXPECT_EQ(m.series.seconds.size(), 25u);
@@ -200,16 +201,16 @@ TEST(MeasureCompare, StoredFoldersGiveBackTheirSamples) {
 TEST(MeasureCompare, StoredFoldersThatAreNotComparableAreRefused) {
   const Folder one, other, third;
   const Variant a = variant("a", 1), b = variant("b", 2);
-  const StoredResults warm = read_results(stored(one, {point(a, 100), point(b, 100)}, 1, 1));
-  const StoredResults less = read_results(stored(other, {point(a, 100)}, 1, 1));
-  const StoredResults device = read_results(stored(third, {point(a, 100, TimingMode::device)}, 1, 1));
+  const MeasuredSet warm = measured_in(read_results(stored(one, {point(a, 100), point(b, 100)}, 1, 1)));
+  const MeasuredSet less = measured_in(read_results(stored(other, {point(a, 100)}, 1, 1)));
+  const MeasuredSet device = measured_in(read_results(stored(third, {point(a, 100, TimingMode::device)}, 1, 1)));
   EXPECT_NE(error_of([&] { match(warm, device, false); }).find("timing_mode is end_to_end there and device here"),
             std::string::npos);
   EXPECT_NE(error_of([&] { match(warm, less, false); }).find("lacks 1 of 2 rows"), std::string::npos);
   EXPECT_NE(error_of([&] { match(less, warm, false); }).find("lacks 1 of 2 ("), std::string::npos);
   EXPECT_EQ(match(warm, less, true).size(), 1u);
-  EXPECT_NE(error_of([&] { read_results(one.path()); }).find("no results"), std::string::npos);
-  EXPECT_NE(error_of([&] { read_results(one.path() / "nowhere"); }).find("cannot read"), std::string::npos);
+  EXPECT_NE(error_of([&] { read_results(one.path()); }).find("a results folder"), std::string::npos);
+  EXPECT_NE(error_of([&] { read_results(one.path() / "nowhere"); }).find("is not a folder"), std::string::npos);
 }
 
 TEST(MeasureCompare, ARunThatKeepsNoRowsWritesNothing) {

@@ -186,7 +186,7 @@ def test_missing_samples_are_counted(reductio, stored):
     message = reductio("compare", *stored).error(1)
     assert "2 of the 4 timed rows" in message and "samples" in message
     path.unlink()
-    assert "4 of its 4" in reductio("compare", *stored).error(1)
+    assert "4 of the 4" in reductio("compare", *stored).error(1)
 
 
 @pytest.mark.parametrize("column,value,words", [
