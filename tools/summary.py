@@ -28,7 +28,7 @@ ABSENT = ("*No measurements are committed yet. `./reproduce` on a machine with a
 def source_of(results: Path) -> str:
     """A hash of everything that the block and the figure are made of."""
     digest = hashlib.sha256()
-    for name in ("comparison.csv", "catalog.csv", "machine.json"):
+    for name in ("comparison.csv", "models.csv", "catalog.csv", "machine.json"):
         path = results / name
         digest.update(path.read_bytes() if path.exists() else b"")
     return digest.hexdigest()
@@ -39,22 +39,13 @@ def microseconds(seconds: float) -> str:
     return f"{us:,.0f}" if us >= 1000 else f"{us:.3g}" if us < 100 else f"{us:.0f}"
 
 
-def fastest_of_each_document(results, rs) -> list:
-    """For each document, the series that is fastest at the largest size, timed on the device (alone, for kernels whose
-    document finishes on the host); in the documents' order."""
-    chosen = []
-    for group in rs.DOCUMENTS:
-        operation = rs.own_operation(results.comparison, group, results.catalog, TYPE)
-        found = [s for s in rs.device_series(results.comparison, device="cuda", operation=operation, element_type=TYPE)
-                 if rs.group_of(s.variant) == group and s.at(SIZES[-1]) is not None]
-        if found:
-            chosen.append(min(found, key=lambda s: s.at(SIZES[-1])["time"]))
-    return chosen
+def timed(series, rs) -> str:
+    return "device part" if series.mode == "device_part" else rs.MODE_LABELS[series.mode].replace(" time", "")
 
 
 def row(series, base, rs, peak: float | None) -> str:
     cells = [f"`{series.variant}`" + series.name.removeprefix(series.variant), rs.OPERATION_LABELS[series.operation],
-             "device part" if series.mode == "device_part" else rs.MODE_LABELS[series.mode].replace(" time", "")]
+             timed(series, rs)]
     for n in SIZES:
         point = series.at(n)
         cells.append(microseconds(point["time"]) if point is not None else "")
@@ -83,6 +74,34 @@ def ceiling_row(bounds, base, peak: float | None) -> list[str]:
     return ["| " + " | ".join(cells) + " |"]
 
 
+def fit_cell(fit) -> str:
+    """One fit of models.csv: "6.52 us + bytes / 1.83 TB/s", or that there is none."""
+    if fit is None:
+        return ""
+    if fit["status"] != "ok":
+        off = fit["largest_residual"]
+        return f"does not fit: {100 * off:.2g} % off" if fit["status"] == "does_not_fit" else "too few sizes"
+    rate = fit["bandwidth_bytes_per_s"]
+    return f"{1e6 * fit['latency_s']:.3g} us" + (f" + bytes / {rate / 1e12:.3g} TB/s" if rate == rate else "")
+
+
+def models(results, rs) -> list[str]:
+    """The table of fitted latencies and bandwidths; nothing where the results hold no models.csv."""
+    shown = rs.models_shown(results, TYPE, SIZES[-1])
+    if not shown:
+        return []
+    lines = ["", f"Latency and bandwidth behind these times: the line that is nearest on relative error, for {TYPE} that "
+             "L2 could hold and for larger inputs. Where it misses a median by more than 5 % it does not fit, and its "
+             "numbers are withheld; intervals and half-performance sizes are in the results' `models.csv`.", "",
+             "| | timed | inside L2 | beyond L2 |", "|---|---|---|---|"]
+    for series, fits in shown:
+        name = "*only reading*" if series is None else f"`{series.variant}`" + series.name.removeprefix(series.variant)
+        beyond = fits.get("beyond", fits.get("all"))
+        lines.append(f"| {name} | {timed(series, rs) if series else 'device'} | {fit_cell(fits.get('inside'))} | "
+                     f"{fit_cell(beyond)} |")
+    return lines
+
+
 def block(folder: Path) -> str:
     """The Markdown between the markers."""
     if not (folder / "comparison.csv").exists():
@@ -92,7 +111,7 @@ def block(folder: Path) -> str:
     results = rs.read_results(folder)
     peak = results.machine.peak_bytes_per_s
     gpu = results.machine.get("gpu.name", default=results.machine.name)
-    chosen = fastest_of_each_document(results, rs)
+    chosen = rs.fastest_of_each_document(results, TYPE, SIZES[-1])
     lines = []
     bases = {}
     for operation in rs.BASE:
@@ -122,6 +141,7 @@ def block(folder: Path) -> str:
     lines += [row(s, bases[s.operation], rs, peak) for s in chosen + libraries]
     bounds = rs.bounds(results.comparison, device="cuda", operation="sum", element_type=TYPE, mode="device")
     lines += ceiling_row(bounds, base, peak)
+    lines += models(results, rs)
     refused = int((results.comparison["status"] != "ok").sum())
     lines += ["", f"{len(results.comparison):,} points, {refused:,} of them refused or over the time limit with their "
               "reason, all in [experiments/results](experiments/results)."]

@@ -100,6 +100,45 @@ class Findings:
                        f"time there")
         return f"At {text.power(point['n'])}, the largest size, CUB reads {reached}{share}{ceiling}."
 
+    def limits(self) -> str:
+        """What the state of the cache and the launch are worth, from limits.csv: only reading, at the largest size that
+        L2 holds, and the empty call."""
+        table, l2 = self.results.limits, self.machine.l2_bytes
+        if table is None or not l2:
+            return ABSENT
+        states = {}
+        for mode, state in (("device", "cold_dirty"), ("device", "cold_clean"), ("device", "warm"), ("graph", "warm")):
+            bounds = rs.bounds(table, mode=mode, cache_state=state, **_which(str(table["operation"].iloc[0])))
+            states[mode, state] = bounds.dropna().set_index("n")
+        fit = [n for n in states["device", "cold_dirty"].index if n * rs.ELEMENT_BYTES[TYPE] <= l2]
+        if not fit or any(max(fit) not in b.index for b in states.values()):
+            return ABSENT
+        n = max(fit)
+        words = {("device", "cold_dirty"): "from a cold and dirty cache", ("device", "cold_clean"): "from a cold and clean",
+                 ("device", "warm"): "from a warm", ("graph", "warm"): "from a warm one in a graph"}
+        told = [f"{text.time(states[key]['read'][n])} {word}" for key, word in words.items()]
+        floors = [text.time(states[mode, 'warm']["floor"].median()) for mode in ("device", "graph")]
+        return (f"Only reading {text.power(n)} elements, the most that L2 could hold, takes {text.listing(told)} "
+                rf"(Figure~\ref{{fig:limits}}). An empty call takes {floors[0]}, in a graph {floors[1]}.")
+
+    def models(self) -> str:
+        """How often the law of latency and bandwidth fits, over all device-timed series of this type."""
+        models = self.results.models
+        if models is None:
+            return ABSENT
+        mine = models[(models["experiment"] == "comparison") & (models["device"] == "cuda")
+                      & (models["timing_mode"] == "device") & (models["element_type"] == TYPE)
+                      & (models["variant"] != rs.READ_CEILING) & (models["status"] != "too_few_sizes")]
+        told = []
+        for scope, where in (("inside", "inside L2"), ("beyond", "beyond it")):
+            there = mine[mine["range"] == scope]
+            if len(there):
+                told.append(f"{int((there['status'] == 'ok').sum())} of {len(there)} {where}")
+        if not told:
+            return ABSENT
+        return (rf"Of the device-timed choices of variant and settings for {TYPE} it fits {text.listing(told)}, within "
+                r"5\,\% at every size.")
+
     # --------------------------------------------------------------------------------------------- end to end
 
     def thrust(self) -> str:
@@ -168,14 +207,12 @@ class Findings:
         if self.results.cpu is None:
             return ABSENT
         series = [s for s in figures.cpu_series(self.results, TYPE) if len(s.ok) and s.operation == "sum"]
-        if not series:
-            return ABSENT
-        state = figures.usual_state(series)
-        series = [s for s in series if s.cache_state == state]
         common = set.intersection(*(set(s.ok["n"]) for s in series)) if series else set()
         if not common:
             return ABSENT
         n = max(common)
+        state = figures.usual_state(series)  # a cold loop is in the figure, and no match for warm ones
+        series = [s for s in series if s.cache_state == state]
         rate = {(s.variant, s.settings): s.at(n)["bytes"] / s.at(n)["time"] for s in series}
         best = max(series, key=lambda s: rate[s.variant, s.settings])
         level = figures.optimisation_of(best.settings)

@@ -51,6 +51,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
             plan.append((f"throughput-{name}", results.comparison, figures.throughput, (element_type, mode)))
             plan.append((f"bars-{name}", results.comparison, figures.bars, (element_type, mode)))
         plan.append((f"cpu-{element_type}", results.cpu, figures.cpu, (element_type,)))
+    plan.append(("limits", results.limits, figures.limits, ()))
     written = []
     for name, table, draw, arguments in plan:
         for suffix in (".pdf", ".png"):
@@ -58,7 +59,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
         figure = draw(results, *arguments) if table is not None else None
         if figure is None:
             where = cpu_folder if cpu_folder is not None and name.startswith("cpu-") else results_folder
-            source = "cpu.csv" if name.startswith("cpu-") else "comparison.csv"
+            source = {"cpu": "cpu.csv", "limits": "limits.csv"}.get(name.split("-")[0], "comparison.csv")
             lacking = "such points" if table is not None else source
             print(f"  {name}: not drawn, {shown(where)} has no {lacking}")
             continue

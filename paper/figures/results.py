@@ -1,4 +1,4 @@
-"""Reading a results folder: comparison.csv, cpu.csv, catalog.csv and machine.json.
+"""Reading a results folder: comparison.csv, limits.csv, cpu.csv, models.csv, catalog.csv and machine.json.
 
 Everything that figures and tables know comes through here, checked. A file that is missing, empty, cut short, of
 another schema version or lacking columns raises ResultsError with one line that says what is wrong and what to do.
@@ -29,6 +29,18 @@ NUMBERS = (
     "time_p95_s device_part_median_s cycles_median read_time_s launch_floor_s bytes bandwidth_bytes_per_s "
     "share_of_read_ceiling"
 ).split()
+
+# models.csv, as `reductio models` writes it.
+MODEL_COLUMNS = (
+    "schema_version run_id experiment machine device element_type operation variant settings offset_elements dataset "
+    "seed timing_mode cache_state range cache_bytes n_sizes n_smallest n_largest latency_s latency_ci_low_s "
+    "latency_ci_high_s bandwidth_bytes_per_s bandwidth_ci_low_bytes_per_s bandwidth_ci_high_bytes_per_s "
+    "half_performance_n half_performance_ci_low_n half_performance_ci_high_n largest_residual largest_residual_n "
+    "status reason"
+).split()
+MODEL_NUMBERS = MODEL_COLUMNS[MODEL_COLUMNS.index("cache_bytes"):MODEL_COLUMNS.index("status")]
+MODEL_STATUSES = ("ok", "does_not_fit", "too_few_sizes")
+READ_CEILING = "(read-ceiling)"
 
 STATUSES = ("ok", "refused", "failed", "wrong", "impossible", "timeout")
 TIMED_MODES = ("device", "graph", "end_to_end")
@@ -116,11 +128,9 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def read_points(path: Path) -> pd.DataFrame:
-    """The rows of comparison.csv or cpu.csv as a table with numbers as numbers; empty cells are NaN or "".
-
-    One column is added: `words`, what tells a row's settings from others (see setting_words).
-    """
+def read_table(path: Path, columns: list[str], numbers: list[str], statuses: tuple[str, ...],
+               remedy: str) -> pd.DataFrame:
+    """A CSV with at least these columns, of this schema version, numbers as numbers and only these statuses."""
     header, rows = read_rows(path)
     if "schema_version" not in header:
         raise ResultsError(f"{path} lacks the column schema_version: is it a reductio CSV?")
@@ -128,26 +138,35 @@ def read_points(path: Path) -> pd.DataFrame:
     if versions != [SCHEMA_VERSION]:
         found = ", ".join(repr(v) for v in versions)
         raise ResultsError(f"{path} has schema_version {found}, these figures read {SCHEMA_VERSION!r}: "
-                           f"run the experiment again with this revision, or draw with the revision that wrote it")
-    missing = [c for c in COLUMNS if c not in header]
+                           f"{remedy} with this revision, or draw with the revision that wrote it")
+    missing = [c for c in columns if c not in header]
     if missing:
         raise ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
-                           f"run the experiment again with this revision")
+                           f"{remedy} with this revision")
     table = pd.DataFrame(rows, columns=header, dtype=str)
 
-    for column in NUMBERS:
+    for column in numbers:
         values = pd.to_numeric(table[column], errors="coerce")
         bad = values.isna() & (table[column] != "")
         if bad.any():
             i = bad.idxmax()
             raise ResultsError(f"{path}: row {i + 2}: {column} is {table[column][i]!r}, not a number")
         table[column] = values
-    table["n"] = table["n"].astype("Int64")
 
-    unknown = ~table["status"].isin(STATUSES)
+    unknown = ~table["status"].isin(statuses)
     if unknown.any():
         i = unknown.idxmax()
-        raise ResultsError(f"{path}: row {i + 2}: status is {table['status'][i]!r}, not one of {', '.join(STATUSES)}")
+        raise ResultsError(f"{path}: row {i + 2}: status is {table['status'][i]!r}, not one of {', '.join(statuses)}")
+    return table
+
+
+def read_points(path: Path) -> pd.DataFrame:
+    """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty cells are NaN or "".
+
+    One column is added: `words`, what tells a row's settings from others (see setting_words).
+    """
+    table = read_table(path, COLUMNS, NUMBERS, STATUSES, "run the experiment again")
+    table["n"] = table["n"].astype("Int64")
     ok = table["status"] == "ok"
     timed = ok & table["timing_mode"].isin(TIMED_MODES) & (table["device"] != "sim")
     untimed = timed & ~(table["time_median_s"] > 0)
@@ -165,6 +184,18 @@ def read_points(path: Path) -> pd.DataFrame:
     for device, of_device in table.groupby("device"):
         words = setting_words(of_device)
         table.loc[of_device.index, "words"] = [words[pair] for pair in zip(of_device["variant"], of_device["settings"])]
+    return table
+
+
+def read_models(path: Path, points: list[pd.DataFrame]) -> pd.DataFrame:
+    """models.csv, whose fits must be of the runs that `points` hold: fits of other times must not stand beside them."""
+    table = read_table(path, MODEL_COLUMNS, MODEL_NUMBERS, MODEL_STATUSES, "run `reductio models` again")
+    for of_experiment in points:
+        experiment = of_experiment["experiment"].iloc[0]
+        there = set(table.loc[table["experiment"] == experiment, "run_id"])
+        if not there <= set(of_experiment["run_id"]):
+            raise ResultsError(f"{path} is of another run of {experiment} than the rows beside it: "
+                               f"run `reductio models {path.parent}` again")
     return table
 
 
@@ -243,7 +274,7 @@ def read_machine(path: Path, name: str) -> Machine:
 
 @dataclass
 class Results:
-    """One results folder, or two. `comparison` or `cpu` is None where there is no such file."""
+    """One results folder, or two. `comparison`, `limits`, `cpu` and `models` are None where there is no such file."""
 
     folder: Path
     machine: Machine
@@ -251,6 +282,8 @@ class Results:
     comparison: pd.DataFrame | None
     cpu: pd.DataFrame | None
     cpu_machine: Machine  # that of cpu.csv
+    limits: pd.DataFrame | None = None
+    models: pd.DataFrame | None = None
 
 
 def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
@@ -265,13 +298,18 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
     if cpu_folder is not None and not cpu.exists():
         raise ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
     machine = read_machine(folder / "machine.json", folder.resolve().name)
+    points = {name: read_points(folder / f"{name}.csv") for name in ("comparison", "limits")
+              if (folder / f"{name}.csv").exists()}
+    models = folder / "models.csv"
     return Results(
         folder=folder,
         machine=machine,
         catalog=read_catalog(folder / "catalog.csv"),
-        comparison=read_points(comparison) if comparison.exists() else None,
+        comparison=points.get("comparison"),
         cpu=read_points(cpu) if cpu.exists() else None,
         cpu_machine=read_machine(cpu_folder / "machine.json", cpu_folder.resolve().name) if cpu_folder else machine,
+        limits=points.get("limits"),
+        models=read_models(models, list(points.values())) if models.exists() else None,
     )
 
 
@@ -407,6 +445,51 @@ def bounds(table: pd.DataFrame, *, device: str, operation: str, element_type: st
     found = rows.groupby(rows["n"].astype("int64"))[["read_time_s", "launch_floor_s"]].median().reset_index()
     return pd.DataFrame({"n": found["n"], "bytes": found["n"] * float(ELEMENT_BYTES.get(element_type, math.nan)),
                          "read": found["read_time_s"], "floor": found["launch_floor_s"]})
+
+
+def fastest_of_each_document(results: Results, element_type: str, n: int) -> list[Series]:
+    """For each document, the series that is fastest at n, timed on the device (alone, for kernels whose document
+    finishes on the host); in the documents' order."""
+    assert results.comparison is not None
+    chosen = []
+    for group in DOCUMENTS:
+        operation = own_operation(results.comparison, group, results.catalog, element_type)
+        found = [s for s in device_series(results.comparison, device="cuda", operation=operation,
+                                          element_type=element_type)
+                 if group_of(s.variant) == group and s.at(n) is not None]
+        if found:
+            chosen.append(min(found, key=lambda s: s.at(n)["time"]))
+    return chosen
+
+
+def models_of(models: pd.DataFrame, series_: Series | None = None, **which) -> dict[str, pd.Series]:
+    """The fits of one series of comparison.csv by range ("inside", "beyond", "all"); of the read ceiling with the keys
+    operation, element_type and mode."""
+    if series_ is not None:
+        which = dict(variant=series_.variant, settings=series_.settings, operation=series_.operation,
+                     element_type=series_.element_type, mode=series_.mode, cache_state=series_.cache_state)
+    wanted = dict(experiment="comparison", device="cuda", offset_elements="0", dataset="random", variant=READ_CEILING,
+                  settings="", cache_state="cold_dirty") | which
+    wanted["timing_mode"] = wanted.pop("mode")
+    found = models
+    for column, value in wanted.items():
+        found = found[found[column] == value]
+    return {str(row["range"]): row for _, row in found.iterrows()}
+
+
+def models_shown(results: Results, element_type: str, n: int) -> list[tuple[Series | None, dict[str, pd.Series]]]:
+    """What tables show of models.csv: the read ceiling (no series), the fastest kernel of each document at n, CUB, and
+    thrust::reduce end to end; each with its fits by range. Empty where there are none."""
+    if results.models is None or results.comparison is None:
+        return []
+    which = dict(device="cuda", operation="sum", element_type=element_type)
+    shown: list[Series | None] = [None, *fastest_of_each_document(results, element_type, n)]
+    shown += [b for b in [base_series(series(results.comparison, mode="device", **which), "sum")] if b is not None]
+    shown += [s for s in series(results.comparison, mode="end_to_end", **which)
+              if s.variant == "thrust/reduce" and len(s.ok)][:1]
+    found = [(s, models_of(results.models, s, **({} if s else dict(operation="sum", element_type=element_type,
+                                                                    mode="device")))) for s in shown]
+    return [(s, fits) for s, fits in found if fits]
 
 
 def own_operation(table: pd.DataFrame, group: str, catalog: pd.DataFrame, element_type: str) -> str:

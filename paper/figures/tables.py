@@ -100,7 +100,7 @@ def macros(results: Results) -> dict[str, str]:
             if base is not None:
                 made[f"BestHandwritten{size}Ratio"] = text.digits(base["time"] / point["time"])
     made |= {"FindingSizes": said.sizes(), "FindingPeak": said.peak(), "FindingThrust": said.thrust(),
-             "FindingSpread": said.spread(), "FindingSteps": said.steps(), "FindingStatus": said.status(),
+             "FindingLimits": said.limits(), "FindingModels": said.models(), "FindingSpread": said.spread(), "FindingSteps": said.steps(), "FindingStatus": said.status(),
              "FindingCpu": said.cpu()}
 
     names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest",
@@ -235,6 +235,52 @@ def steps_table(results: Results) -> str:
     return floats(lines, head, "lllllllrll", caption, "tab:steps")
 
 
+def estimate(fit: pd.Series, columns: tuple[str, str, str], unit: float) -> str:
+    """A fitted number with its interval; an end that the data do not bound is a dash."""
+    if pd.isna(fit[columns[0]]):
+        return MISSING
+    value, low, high = (text.digits(fit[c] / unit).replace("-", "$-$") if not pd.isna(fit[c]) else MISSING
+                        for c in columns)
+    return f"{value} [{low}, {high}]"
+
+
+def models_table(results: Results) -> str:
+    """Latency, bandwidth and half-performance size, inside L2 and beyond, of the documents' fastest kernels."""
+    caption = (rf"Time as latency plus bytes over bandwidth, fitted on relative error, for {TYPE}: the fastest kernel of "
+               rf"each document at {text.power(LARGE)}, and the libraries. ``Inside'' are inputs that L2 could hold. "
+               r"$n_{1/2}$: the size at which half of the bandwidth is reached. In brackets 95\,\% intervals of what "
+               r"sampling again would change. Where the line misses a median by more than 5\,\%, the law does not fit "
+               r"and its numbers are withheld; ``off by'' says how far it misses, and where.")
+    label = "tab:models"
+    shown = rs.models_shown(results, TYPE, LARGE)
+    if not shown:
+        return note(ABSENT, caption, label)
+    lines = []
+    for series, fits in shown:
+        name = "only reading" if series is None else (
+            text.code(series.variant).replace(r"\allowbreak{}", "")
+            + (f" {text.escape(series.words)}" if series.words else "")
+            + (r" $x^2$" if series.operation == "sum_of_squares" else ""))
+        timed = MODE_WORDS[series.mode if series else "device"]
+        for scope, fit in sorted(fits.items(), reverse=True):
+            off = MISSING
+            if not pd.isna(fit["largest_residual"]):
+                off = f"{text.percent(fit['largest_residual'])} at {text.power(fit['largest_residual_n'])}"
+            if fit["status"] == "ok":
+                half = estimate(fit, ("half_performance_n", "half_performance_ci_low_n", "half_performance_ci_high_n"),
+                                1e6)
+                cells = [estimate(fit, ("latency_s", "latency_ci_low_s", "latency_ci_high_s"), 1e-6),
+                         estimate(fit, ("bandwidth_bytes_per_s", "bandwidth_ci_low_bytes_per_s",
+                                        "bandwidth_ci_high_bytes_per_s"), 1e12), half]
+            else:
+                why = "the law does not fit" if fit["status"] == "does_not_fit" else "too few sizes"
+                cells = [r"\multicolumn{3}{c}{" + why + "}"]
+            lines.append(" & ".join([name, timed, scope, *cells, off]) + r" \\")
+            name = timed = ""
+    head = (r"variant & timed & L2 & latency (\textmu{}s) & bandwidth (TB/s) & $n_{1/2}$ (millions) & off by \\")
+    return floats(lines, head, "lllrrrr", caption, label)
+
+
 def refused_table(results: Results) -> str:
     """Points that are not ok, by reason. Reasons that differ in a number only are one line."""
     table = results.comparison
@@ -286,7 +332,8 @@ def write(results: Results, out: Path) -> list[Path]:
     source = GENERATED.format(results.machine.name)
     lines = [rf"\newcommand{{\{name}}}{{{value}}}" for name, value in sorted(macros(results).items())]
     files = {"macros.tex": "\n".join(lines) + "\n", "table-times.tex": times_table(results),
-             "table-steps.tex": steps_table(results), "table-refused.tex": refused_table(results),
+             "table-steps.tex": steps_table(results), "table-models.tex": models_table(results),
+             "table-refused.tex": refused_table(results),
              "table-catalog.tex": catalog_table(results)}
     for name, body in files.items():
         (out / name).write_text(source + body, encoding="utf-8")

@@ -15,9 +15,9 @@ namespace reductio {
 namespace {
 
 /// Copied from the rows; what one model's rows share, in the order in which records are sorted.
-constexpr std::string_view shared_columns[] = {"experiment", "machine",     "device",          "element_type",
-                                               "operation",  "variant",     "settings",        "offset_elements",
-                                               "dataset",    "seed",        "timing_mode",     "cache_state"};
+constexpr std::string_view shared_columns[] = {
+    "run_id",   "experiment",      "machine", "device", "element_type", "operation", "variant",
+    "settings", "offset_elements", "dataset", "seed",   "timing_mode",  "cache_state"};
 
 /// The sizes of one model, ascending.
 using Sizes = std::map<std::size_t, SizeSamples>;

@@ -11,6 +11,7 @@
 namespace reductio {
 
 /// The names of the columns, in order. SI units are in the names, empty means missing. Beside what the rows say:
+///   run_id       of the rows, so that a reader sees when the models are of another run than the rows beside them
 ///   variant      or "(read-ceiling)": the harness's fastest kernel that only reads
 ///   timing_mode  of the rows, or "device_part": the device's share of end-to-end rows
 ///   range        "inside": inputs that the cache could hold, n * size <= cache_bytes; "beyond": larger ones. Fitted

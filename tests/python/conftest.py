@@ -136,6 +136,57 @@ def cpu_rows(types=("f32", "i32", "f64"), sizes=SIZES[:17]) -> list[dict]:
     return rows
 
 
+# (timing mode, cache state): launch cost in s, rate in bytes/s of only reading, and of the empty call.
+LIMITS = {("device", "cold_clean"): (3.8e-6, 4.6e12, 2e-6), ("device", "cold_dirty"): (4e-6, 4.5e12, 2e-6),
+          ("device", "warm"): (3e-6, 4.7e12, 2e-6), ("graph", "cold_clean"): (2e-6, 4.6e12, 1e-6),
+          ("graph", "warm"): (1.5e-6, 4.8e12, 1e-6)}
+
+
+def limits_rows(sizes=SIZES) -> list[dict]:
+    """CUB a tenth slower than the ceiling everywhere; a graph on a dirty cache is refused."""
+    rows = []
+    for mode in ("device", "graph"):
+        for state in ("cold_clean", "cold_dirty", "warm"):
+            for n in sizes:
+                key = dict(experiment="limits", variant="cub/sum", settings="count=32", n=n, timing_mode=mode,
+                           cache_state=state)
+                if (mode, state) not in LIMITS:
+                    rows.append(row(**key, status="refused", reason="a graph is not flushed between its calls"))
+                    continue
+                launch, rate, floor = LIMITS[mode, state]
+                read = launch + 4 * n / rate
+                rows.append(timed(1.1 * read, **key) | dict(read_time_s=read, launch_floor_s=floor,
+                                                            share_of_read_ceiling=1 / 1.1))
+    return rows
+
+
+def model_row(**cells) -> dict:
+    """One fit of models.csv; numbers of a fit that is not ok are empty."""
+    base = dict.fromkeys(rs.MODEL_COLUMNS, "")
+    base.update(schema_version=rs.SCHEMA_VERSION, run_id="synthetic", experiment="comparison", machine="synthetic",
+                device="cuda", element_type="f32", operation="sum", offset_elements=0, dataset="random", seed=1,
+                timing_mode="device", cache_state="cold_dirty", range="beyond", cache_bytes=50 * 2**20, n_sizes=8,
+                n_smallest=2**10, n_largest=2**30, largest_residual=0.01, largest_residual_n=2**26, status="ok")
+    if cells.get("status", "ok") == "ok":
+        base.update(latency_s=6e-6, latency_ci_low_s=5.9e-6, latency_ci_high_s=6.1e-6, bandwidth_bytes_per_s=4e12,
+                    bandwidth_ci_low_bytes_per_s=3.9e12, bandwidth_ci_high_bytes_per_s=4.1e12, half_performance_n=6e6,
+                    half_performance_ci_low_n=5e6, half_performance_ci_high_n=7e6)
+    return base | cells
+
+
+def model_rows() -> list[dict]:
+    """Of the read ceiling, one kernel, CUB and Thrust; CUB's law does not fit inside L2."""
+    kernel = dict(variant="multiblock/last-block-warp", settings="grid=auto")
+    cub = dict(variant="cub/sum", settings="count=32")
+    return [model_row(variant=rs.READ_CEILING, range="inside", latency_s=4e-6), model_row(variant=rs.READ_CEILING),
+            model_row(**kernel, range="inside", latency_s=-1.5e-6, half_performance_n="", half_performance_ci_low_n="",
+                      half_performance_ci_high_n="", reason="no half-performance size"), model_row(**kernel),
+            model_row(**cub, range="inside", status="does_not_fit", largest_residual=0.42, largest_residual_n=2**12),
+            model_row(**cub, bandwidth_ci_high_bytes_per_s=""),
+            model_row(variant="thrust/reduce", settings="allocator=default", timing_mode="end_to_end",
+                      status="too_few_sizes", largest_residual="", largest_residual_n="")]
+
+
 def catalog_rows(gpu=GPU) -> list[dict]:
     rows = [dict(schema_version=1, variant=v, title=v.split("/")[-1].replace("-", " "), cites="page 1",
                  thread="grid stride", block="tree & stride halves", grid="atomic_add", devices="cuda",
@@ -153,13 +204,18 @@ def write_csv(path: Path, rows: list[dict]) -> None:
         writer.writerows(rows)
 
 
-def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=None) -> Path:
+def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=None, limits=None,
+                 models=None) -> Path:
     """A results folder of the given parts; None leaves a file out, but catalog and machine have defaults."""
     folder.mkdir(parents=True, exist_ok=True)
     if comparison is not None:
         write_csv(folder / "comparison.csv", comparison)
     if cpu is not None:
         write_csv(folder / "cpu.csv", cpu)
+    if limits is not None:
+        write_csv(folder / "limits.csv", limits)
+    if models is not None:
+        write_csv(folder / "models.csv", models)
     write_csv(folder / "catalog.csv", catalog if catalog is not None else catalog_rows())
     (folder / "machine.json").write_text(json.dumps(MACHINE if machine is None else machine))
     return folder

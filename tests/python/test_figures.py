@@ -5,7 +5,7 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from conftest import GPU, cpu_rows, gpu_rows, row, timed, write_folder
+from conftest import GPU, LIMITS, cpu_rows, gpu_rows, limits_rows, row, timed, write_folder
 from matplotlib.text import Text
 
 import figures
@@ -22,7 +22,7 @@ def read(folder, rows, **more):
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     return rs.read_results(write_folder(tmp_path_factory.mktemp("r") / "m", gpu_rows(types=("f32",), sizes=SIZES),
-                                        cpu_rows(types=("f32",), sizes=SIZES)))
+                                        cpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows()))
 
 
 @pytest.fixture(scope="module")
@@ -31,6 +31,7 @@ def drawn(results):
     made = {("throughput", mode): figures.throughput(results, "f32", mode) for mode in ("device", "end_to_end")}
     made |= {("bars", mode): figures.bars(results, "f32", mode) for mode in ("device", "end_to_end")}
     made["cpu", ""] = figures.cpu(results, "f32")
+    made["limits", ""] = figures.limits(results)
     for figure in made.values():
         figure.canvas.draw()
     yield made
@@ -214,6 +215,45 @@ def test_a_long_reason_is_cut_after_a_word():
     cut = figures.shortened("refused: predicted 0.39 s a call exceeds this", 1.5)
     assert cut.endswith(" …") and style.text_width(cut) <= 1.5
     assert "refused: predicted 0.39 s a call exceeds this".startswith(cut.removesuffix("…"))
+
+
+# ----------------------------------------------------------------------------------------------- limits
+
+
+@pytest.fixture
+def limits(drawn):
+    return drawn["limits", ""]
+
+
+def test_limits_show_every_state_that_has_a_ceiling(limits):
+    for gid in ("rate", "time", "share"):
+        shown = {l.get_label() for l in axes_of(limits, f"limits:{gid}").get_lines()}
+        shown |= {c.get_label() for c in axes_of(limits, f"limits:{gid}").containers}
+        for mode in ("device", "graph"):
+            for state in ("cold_clean", "cold_dirty", "warm"):
+                assert (f"{mode} {state}" in shown) == ((mode, state) in LIMITS), (gid, mode, state)
+    launch, bandwidth, floor = LIMITS["graph", "warm"]
+    read = launch + 2**26 / bandwidth
+    at = {gid: dict(map(tuple, line(axes_of(limits, f"limits:{gid}"), "graph warm")[0])) for gid in
+          ("rate", "time", "share")}
+    assert at["rate"][2**24] == pytest.approx(2**26 / read / 1e12)
+    assert at["time"][2**24] == pytest.approx(1e6 * read)
+    assert at["share"][2**24] == pytest.approx(1 / 1.1)
+    floors, _ = line(axes_of(limits, "limits:time"), "graph warm floor")
+    assert set(floors[:, 1]) == {1e6 * floor}
+    xy, bars = line(axes_of(limits, "limits:share"), "device warm")
+    assert bars[0].get_segments()[0][0][1] == pytest.approx(1 / 1.1 / 1.01)  # the interval of CUB's time
+
+
+def test_limits_name_their_bounds_and_count_what_was_refused(limits):
+    said = texts(limits)
+    assert "paper peak, 5.00 TB/s" in said and "n that fills L2, 50 MiB" in said
+    assert "Points not drawn: 21 refused." in said and "graph replay, L2 cold and clean" in said
+
+
+def test_limits_without_a_ceiling_are_no_figure(tmp_path):
+    rows = [r | dict(read_time_s="", share_of_read_ceiling="") for r in limits_rows(SIZES)]
+    assert figures.limits(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), limits=rows)) is None
 
 
 # --------------------------------------------------------------------------------------------------- CPU

@@ -1,12 +1,14 @@
 """Reading a results folder: what is right is read as it stands, what is wrong is one clear line and exit code 1."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
-from conftest import SOURCE, MACHINE, cpu_rows, gpu_rows, row, timed, write_csv, write_folder
+from conftest import (SOURCE, MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_csv,
+                      write_folder)
 
 import make
 import results as rs
@@ -16,7 +18,8 @@ FEW = dict(types=("f32",), sizes=[2**20, 2**24])
 
 @pytest.fixture
 def folder(tmp_path):
-    return write_folder(tmp_path / "m", gpu_rows(**FEW), cpu_rows(types=("f32",), sizes=[2**20]))
+    return write_folder(tmp_path / "m", gpu_rows(**FEW), cpu_rows(types=("f32",), sizes=[2**20]),
+                        limits=limits_rows(FEW["sizes"]), models=model_rows())
 
 
 def complaint(folder, tmp_path, capsys) -> str:
@@ -41,6 +44,16 @@ def test_the_columns_are_those_of_the_program():
     assert f"schema_version = {rs.SCHEMA_VERSION};" in header
 
 
+def test_the_columns_of_the_models_are_those_of_the_program():
+    source = (SOURCE / "src" / "measure" / "model_table.cpp").read_text()
+    listed = source[source.index("shared_columns[] = {"):source.index("};", source.index("shared_columns[] = {"))]
+    own = source[source.index("model_columns() {"):source.index("return names;")]
+    assert re.findall(r'"(\w+)"', own)[:1] + re.findall(r'"(\w+)"', listed) + re.findall(r'"(\w+)"', own)[1:] == \
+        rs.MODEL_COLUMNS
+    for status in rs.MODEL_STATUSES:
+        assert f'"{status}"' in source
+
+
 def test_the_catalog_has_the_columns_that_figures_and_tables_read():
     source = (SOURCE / "src" / "measure" / "machine.cpp").read_text()
     header = source[source.index("std::string catalog_csv()"):]
@@ -57,7 +70,7 @@ def test_reads_numbers_and_leaves_missing_ones_empty(folder):
     assert cub["cycles_median"] != cub["cycles_median"]  # NaN
 
 
-@pytest.mark.parametrize("name", ["comparison.csv", "cpu.csv"])
+@pytest.mark.parametrize("name", ["comparison.csv", "cpu.csv", "limits.csv"])
 @pytest.mark.parametrize("break_it, said", [
     (lambda text: "", "is empty"),
     (lambda text: text.splitlines()[0] + "\n", "has a header but no rows"),
@@ -158,6 +171,49 @@ def test_ratio_is_time_of_cub_over_time(folder):
     assert r["ratio"] == pytest.approx(cub / mine)
     assert r["low"] == pytest.approx(cub * 0.99 / (mine * 1.01))
     assert r["high"] == pytest.approx(cub * 1.01 / (mine * 0.99))
+
+
+def test_limits_and_models_may_be_missing(folder):
+    r = rs.read_results(folder)
+    assert r.limits is not None and r.models is not None
+    (folder / "limits.csv").unlink()
+    (folder / "models.csv").unlink()
+    r = rs.read_results(folder)
+    assert r.limits is None and r.models is None
+
+
+@pytest.mark.parametrize("break_it, said", [
+    (lambda text: text[:-9], "cut while being written"),
+    (lambda text: text.replace("n_sizes", "count"), "lacks the column n_sizes: run `reductio models` again"),
+    (lambda text: text.replace(",does_not_fit,", ",bad,"), "status is 'bad', not one of ok, does_not_fit"),
+    (lambda text: text.replace("4e-06", "four", 1), "latency_s is 'four', not a number"),
+    (lambda text: text.replace("synthetic,comparison", "another,comparison"), "is of another run of comparison"),
+], ids=["cut", "lost column", "unknown status", "no number", "another run"])
+def test_bad_models_are_one_clear_line(folder, tmp_path, capsys, break_it, said):
+    edit(folder / "models.csv", break_it)
+    error = complaint(folder, tmp_path, capsys)
+    assert said in error and "models.csv" in error
+
+
+def test_models_are_found_by_series_and_range(folder):
+    r = rs.read_results(folder)
+    ceiling, *shown = rs.models_shown(r, "f32", 2**24)
+    assert ceiling[0] is None and ceiling[1]["inside"]["latency_s"] == 4e-6
+    assert [(s.variant, s.mode, sorted(fits)) for s, fits in shown] == [
+        ("multiblock/last-block-warp", "device", ["beyond", "inside"]),
+        ("cub/sum", "device", ["beyond", "inside"]), ("thrust/reduce", "end_to_end", ["beyond"])]
+    assert dict(shown[1:2][0][1])["inside"]["status"] == "does_not_fit"
+
+
+def test_bounds_are_those_of_the_rows_of_one_mode_and_state(folder):
+    r = rs.read_results(folder)
+    which = dict(device="cuda", operation="sum", element_type="f32")
+    cold = rs.bounds(r.limits, mode="device", cache_state="cold_dirty", **which).set_index("n")
+    warm = rs.bounds(r.limits, mode="graph", cache_state="warm", **which).set_index("n")
+    assert cold["read"][2**24] == pytest.approx(4e-6 + 2**26 / 4.5e12) and cold["floor"][2**24] == 2e-6
+    assert warm["read"][2**24] == pytest.approx(1.5e-6 + 2**26 / 4.8e12) and warm["floor"][2**24] == 1e-6
+    assert cold["bytes"][2**20] == 2**22
+    assert not len(rs.bounds(r.limits, mode="graph", cache_state="cold_dirty", **which))
 
 
 def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):

@@ -100,6 +100,23 @@ def test_the_bounds_stand_under_the_kernels_where_they_were_measured(folder, tmp
     assert "only reading" not in summary.block(conftest.write_folder(tmp_path / "none", rows))
 
 
+def test_fits_are_told_where_they_fit_and_not_where_they_do_not(folder, tmp_path):
+    assert "Latency and bandwidth" not in summary.block(folder)
+    shutil.copytree(folder, tmp_path / "m")
+    conftest.write_csv(tmp_path / "m" / "models.csv", conftest.model_rows())
+    lines = summary.block(tmp_path / "m").splitlines()
+    assert "| *only reading* | device | 4 us + bytes / 4 TB/s | 6 us + bytes / 4 TB/s |" in lines
+    assert "| `multiblock/last-block-warp` | device | -1.5 us + bytes / 4 TB/s | 6 us + bytes / 4 TB/s |" in lines
+    assert "| `cub/sum` | device | does not fit: 42 % off | 6 us + bytes / 4 TB/s |" in lines
+    assert "| `thrust/reduce` [default] | end to end |  | too few sizes |" in lines
+
+
+def test_new_fits_make_the_readme_stale(written, folder, tmp_path):
+    results = shutil.copytree(folder, tmp_path / "results")
+    conftest.write_csv(results / "models.csv", conftest.model_rows())
+    assert run(written, results, "--check") == 1
+
+
 def test_without_results_it_says_so(project, tmp_path):
     assert run(project, tmp_path / "none") == 0
     assert summary.ABSENT in (project / "README.md").read_text()

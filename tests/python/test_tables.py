@@ -2,8 +2,9 @@
 
 import re
 
+import conftest
 import pytest
-from conftest import GPU, MACHINE, cpu_rows, gpu_rows, row, timed, write_folder
+from conftest import GPU, MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_folder
 
 import findings
 import results as rs
@@ -113,6 +114,21 @@ def test_thrust_is_compared_end_to_end(tmp_path):
     assert r"30.0\,\textmu{}s against 20.0\,\textmu{}s at $2^{28}$, a ratio of 1.50" in said
 
 
+def test_what_bounds_a_call_is_told_by_state(tmp_path):
+    said = findings.Findings(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows())).limits()
+    # 2^23 elements are the most that 50 MiB hold; times by the synthetic laws.
+    assert said.startswith(r"Only reading $2^{23}$ elements, the most that L2 could hold, takes 11.5\,\textmu{}s from a "
+                           r"cold and dirty cache, 11.1\,\textmu{}s from a cold and clean")
+    assert r"An empty call takes 2.00\,\textmu{}s, in a graph 1.00\,\textmu{}s." in said
+    assert findings.Findings(read(tmp_path / "n", gpu_rows(types=("f32",), sizes=SIZES))).limits() == findings.ABSENT
+
+
+def test_fits_are_counted(tmp_path):
+    rows = [*model_rows(), conftest.model_row(variant="mine/x", range="inside")]
+    said = findings.Findings(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), models=rows)).models()
+    assert "it fits 2 of 3 inside L2 and 2 of 2 beyond it" in said  # neither the ceiling nor what has too few sizes
+
+
 # ------------------------------------------------------------------------------------------------ steps
 
 
@@ -166,6 +182,22 @@ def test_long_tables_take_several_pages(tmp_path):
     assert all(f"mine/v{k:03}" in table for k in range(150))
 
 
+def test_models_are_numbers_with_intervals_or_the_reason_why_not(tmp_path):
+    results = read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), models=model_rows())
+    lines = tables.models_table(results).splitlines()
+    assert (r"only reading & device & inside & 4.00 [5.90, 6.10] & 4.00 [3.90, 4.10] & 6.00 [5.00, 7.00] & "
+            r"1.0\,\% at $2^{26}$ \\") in lines
+    kernel = next(k for k, l in enumerate(lines) if "last-block-warp" in l)
+    assert "inside & $-$1.50 [5.90, 6.10]" in lines[kernel] and "& --- &" in lines[kernel]
+    assert lines[kernel + 1].startswith(" &  & beyond & 6.00")
+    cub = next(k for k, l in enumerate(lines) if r"\texttt{cub/sum}" in l)
+    assert lines[cub].endswith(r"inside & \multicolumn{3}{c}{the law does not fit} & 42\,\% at $2^{12}$ \\")
+    assert "4.00 [3.90, ---]" in lines[cub + 1]  # no upper end
+    assert any("too few sizes} & ---" in l for l in lines if "thrust/reduce" in l)
+    none = tables.models_table(read(tmp_path / "n", gpu_rows(types=("f32",), sizes=SIZES)))
+    assert findings.ABSENT in none and r"\label{tab:models}" in none
+
+
 def test_reasons_that_differ_in_a_number_are_one_line(tmp_path):
     rows = [row(variant="mine/x", n=n, status="refused", reason=f"predicted {t} s a call")
             for n, t in zip(SIZES, ("0.31", "1.2", "4.9e+01"))]
@@ -187,7 +219,7 @@ def test_macros_hold_the_numbers(tmp_path):
 
 def test_macros_are_the_same_names_whatever_is_there(tmp_path):
     full = tables.macros(read(tmp_path / "a", gpu_rows(types=("f32",), sizes=SIZES),
-                              cpu=cpu_rows(types=("f32",), sizes=SIZES)))
+                              cpu=cpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows(), models=model_rows()))
     few = tables.macros(beside_cub(tmp_path / "b", {}))
     none = tables.macros(read(tmp_path / "c", None, cpu=cpu_rows(types=("f32",), sizes=SIZES),
                               machine={**MACHINE, "gpu": None}))
