@@ -11,7 +11,7 @@
 
 #include "core/error.h"
 #include "measure/model_table.h"
-#include "measure/results.h"
+#include "measure/sampler.h"
 #include "measure_scripted.h"
 
 namespace reductio {
@@ -36,7 +36,7 @@ std::vector<SizeSamples> samples(int first, int last, const std::function<double
 }
 
 TEST(MeasureModel, ALineIsRecoveredExactly) {
-  for (const int first : {3, 12, 26}) {  // bytes over nine decades, where either term may be a rounding error of the other
+  for (const int first : {3, 12, 26}) {  // where either term may be a rounding error of the other
     std::vector<double> bytes, seconds;
     for (int e = first; e < first + 8; ++e) {
       bytes.push_back(std::ldexp(1.0, e));
@@ -100,8 +100,9 @@ std::vector<double> coverage(double noise, double per_allocation, int allocation
         of_allocation.clear();
         last = b;
       }
-      while (static_cast<int>(of_allocation.size()) <= allocation) of_allocation.push_back(per_allocation * normal(random));
-      return law(b) * (1 + of_allocation[static_cast<std::size_t>(allocation)] + noise * normal(random));
+      const auto a = static_cast<std::size_t>(allocation);
+      while (of_allocation.size() <= a) of_allocation.push_back(per_allocation * normal(random));
+      return law(b) * (1 + of_allocation[a] + noise * normal(random));
     }, allocations, rounds);
     const Model m = fit_model(data, 0.95, 200, static_cast<std::uint64_t>(t));
     const auto holds = [](const Estimate& e, double truth) {
@@ -128,7 +129,8 @@ TEST(MeasureModel, WhatIsNoLineIsSaidNotToFit) {
   EXPECT_FALSE(m.fits());
   EXPECT_GT(m.largest_residual, 0.15);
   // 4 % off at one size is within the law's 5 %.
-  EXPECT_TRUE(fit_model(samples(12, 26, [](double b, int) { return law(b) * (b == 1 << 20 ? 1.04 : 1); }), 0.95).fits());
+  const auto once_off = [](double b, int) { return law(b) * (b == 1 << 20 ? 1.04 : 1); };
+  EXPECT_TRUE(fit_model(samples(12, 26, once_off), 0.95).fits());
 }
 
 TEST(MeasureModel, ATimeThatDoesNotGrowHasNoBandwidthAndAFallingOneNoHalf) {
@@ -242,6 +244,46 @@ TEST(MeasureStored, RowsComeBackWithTheirSamples) {
   EXPECT_EQ(row.allocations.front(), 0);
   EXPECT_EQ(row.allocations.back(), 2);
   EXPECT_THROW(row.at("nothing"), std::out_of_range);
+}
+
+/// Rewrites every record of a folder's raw samples as those that `change` makes of it; the first is the header.
+void edit_samples(const std::filesystem::path& path,
+                  const std::function<std::vector<Cells>(Cells, bool header)>& change) {
+  edit(path / "test.samples.csv.gz", [&](std::string compressed) {
+    const CsvText csv = parse_csv(gunzip(compressed));
+    std::string text;
+    for (const Cells& record : csv.records)
+      for (const Cells& changed : change(record, &record == &csv.records.front())) text += csv_record(changed);
+    return gzip_member(text);
+  });
+}
+
+TEST(MeasureStored, VoidedRoundsAreLeftOut) {
+  ASSERT_EQ(sample_columns()[15], "time_s");
+  ASSERT_EQ(sample_columns().back(), "voided");
+  for (const bool voided : {true, false}) {
+    const scripted::Folder folder;
+    const auto path = measured(folder);
+    const ByRound before = read_results(path).rows.front().seconds;
+    edit_samples(path, [&](Cells record, bool header) {
+      Cells throttled = record;  // the same round once more, in which everything took a second
+      throttled[15] = "1";
+      throttled.back() = voided ? "yes" : "no";
+      return header ? std::vector<Cells>{record} : std::vector<Cells>{record, throttled};
+    });
+    EXPECT_EQ(read_results(path).rows.front().seconds == before, voided);
+  }
+}
+
+TEST(MeasureStored, SamplesFromBeforeClocksWereWatchedAreRead) {
+  const scripted::Folder folder;
+  const auto path = measured(folder);
+  const ByRound before = read_results(path).rows.front().seconds;
+  edit_samples(path, [](Cells record, bool) {
+    record.resize(record.size() - 2);  // clock_hz, voided
+    return std::vector<Cells>{record};
+  });
+  EXPECT_EQ(read_results(path).rows.front().seconds, before);
 }
 
 TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {

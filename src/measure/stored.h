@@ -1,5 +1,5 @@
 #pragma once
-/// A results folder read back: the rows of its experiments, each with the raw samples behind it.
+/// A results folder read back: the rows of its experiments, each with the raw samples behind it, without voided rounds.
 
 #include <cstddef>
 #include <filesystem>
