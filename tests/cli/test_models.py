@@ -1,0 +1,48 @@
+"""models: what is fitted to a folder's times, what is written, and what is refused."""
+
+import csv
+
+import pytest
+
+from conftest import snapshot
+
+
+@pytest.fixture
+def folder(reductio, tmp_path):
+    reductio("run", "cpu", "--variants", "^host/(plain|unroll4)$", "--types", "i32", "--sizes", "2^10:2^16", "--set",
+             "opt=O2", "--out", "there", "--quiet").ok()
+    found = list(tmp_path.rglob("cpu.csv"))
+    assert len(found) == 1
+    return found[0].parent
+
+
+def test_writes_models_beside_the_rows_and_prints_the_same(reductio, folder):
+    printed = reductio("models", folder, "--csv").rows()
+    with (folder / "models.csv").open(newline="") as file:
+        assert list(csv.DictReader(file)) == printed
+    assert {(r["variant"], r["experiment"], r["device"]) for r in printed} == {
+        (v, "cpu", "cpu") for v in ("host/plain", "host/unroll4")}
+    for r in printed:
+        assert r["status"] in ("ok", "does_not_fit") and int(r["n_sizes"]) == 7
+        assert (r["latency_s"] != "") == (r["status"] == "ok") == (float(r["largest_residual"]) <= 0.05)
+        if r["status"] == "ok":
+            assert float(r["bandwidth_ci_low_bytes_per_s"]) <= float(r["bandwidth_bytes_per_s"])
+
+
+def test_says_how_many_fit(reductio, folder):
+    out = reductio("models", folder).ok()
+    assert "host/unroll4" in out and "of raw" not in out
+    assert out.splitlines()[-1].startswith("2 models in ") and "models.csv" in out.splitlines()[-1]
+    assert reductio("models", folder, "--quiet").ok() == ""
+
+
+def test_what_cannot_be_fitted_is_one_line_and_writes_nothing(reductio, folder, tmp_path):
+    assert "is not a folder" in reductio("models", "nowhere").error()
+    assert "folder" in reductio("models").error()
+    assert "not between 0 and 1" in reductio("models", folder, "--confidence", "95").error()
+    assert "machine.json" in reductio("models", tmp_path).error()
+    rows = folder / "cpu.csv"
+    rows.write_bytes(rows.read_bytes()[:-9])
+    before = snapshot(folder)
+    assert "a row that was cut; finish that run with --resume" in reductio("models", folder).error()
+    assert snapshot(folder) == before
