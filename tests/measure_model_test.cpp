@@ -1,5 +1,3 @@
-#include "measure/model.h"
-
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,6 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "measure/model.h"
 #include "measure/model_table.h"
 #include "measure/sampler.h"
 #include "measure_scripted.h"
@@ -95,15 +94,18 @@ std::vector<double> coverage(double noise, double per_allocation, int allocation
   for (int t = 0; t < trials; ++t) {
     std::vector<double> of_allocation;
     double last = 0;
-    const auto data = samples(14, 26, [&](double b, int allocation) {
-      if (b != last) {  // each size has allocations of its own
-        of_allocation.clear();
-        last = b;
-      }
-      const auto a = static_cast<std::size_t>(allocation);
-      while (of_allocation.size() <= a) of_allocation.push_back(per_allocation * normal(random));
-      return law(b) * (1 + of_allocation[a] + noise * normal(random));
-    }, allocations, rounds);
+    const auto data = samples(
+        14, 26,
+        [&](double b, int allocation) {
+          if (b != last) {  // each size has allocations of its own
+            of_allocation.clear();
+            last = b;
+          }
+          const auto a = static_cast<std::size_t>(allocation);
+          while (of_allocation.size() <= a) of_allocation.push_back(per_allocation * normal(random));
+          return law(b) * (1 + of_allocation[a] + noise * normal(random));
+        },
+        allocations, rounds);
     const Model m = fit_model(data, 0.95, 200, static_cast<std::uint64_t>(t));
     const auto holds = [](const Estimate& e, double truth) {
       return e.interval.low <= truth && truth <= e.interval.high;
@@ -315,8 +317,10 @@ TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {
             "lacks the column 'variant' of raw samples"}}) {
     const scripted::Folder folder;
     const auto path = measured(folder);
-    if (d.change) edit(path / d.file, d.change);
-    else std::filesystem::remove(path / d.file);
+    if (d.change)
+      edit(path / d.file, d.change);
+    else
+      std::filesystem::remove(path / d.file);
     try {
       read_results(path);
       ADD_FAILURE() << d.what << ": no complaint";

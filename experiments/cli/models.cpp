@@ -31,8 +31,8 @@ void print(const std::vector<Cells>& records) {
   const auto at = [&](std::string_view column) {
     return static_cast<std::size_t>(std::find(names.begin(), names.end(), column) - names.begin());
   };
-  Table table({"variant", "settings", "operation", "type", "timed", "cache", "range", "latency", "bandwidth",
-               "n 1/2", "off by", "remark"});
+  Table table({"variant", "settings", "operation", "type", "timed", "cache", "range", "latency", "bandwidth", "n 1/2",
+               "off by", "remark"});
   for (const Cells& r : records) {
     const std::string& off = r[at("largest_residual")];
     table.add({r[at("variant")], r[at("settings")], r[at("operation")], r[at("element_type")], r[at("timing_mode")],

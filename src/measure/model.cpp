@@ -1,7 +1,6 @@
 #include "measure/model.h"
 
 #include <Eigen/Dense>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -14,9 +14,9 @@ namespace reductio {
 
 /// What one size took.
 struct SizeSamples {
-  double bytes = 0;                               ///< read by a call; above 0
+  double bytes = 0;                                ///< read by a call; above 0
   std::vector<std::vector<double>> by_allocation;  ///< seconds, above 0, of the rounds on each allocation; none empty
-  double tick_s = 0;                              ///< the least difference that the clock shows
+  double tick_s = 0;                               ///< the least difference that the clock shows
 
   double median_s() const;  ///< over all rounds
 };
@@ -40,8 +40,8 @@ struct Model {
   Line line;
   Estimate latency_s;  ///< the line's value at no bytes; below 0 where larger inputs are read more slowly
   std::optional<Estimate> bandwidth_bytes_per_s;  ///< of what is added to a large input; none where time does not grow
-  std::optional<Estimate> half_bytes;  ///< latency * bandwidth, where half of it is reached; none without a latency
-  double largest_residual = 0;         ///< |line / median - 1| where it is greatest ...
+  std::optional<Estimate> half_bytes;   ///< latency * bandwidth, where half of it is reached; none without a latency
+  double largest_residual = 0;          ///< |line / median - 1| where it is greatest ...
   std::size_t largest_residual_at = 0;  ///< ... and at which of the sizes
 
   bool fits() const { return largest_residual <= most_residual; }

@@ -16,15 +16,14 @@ namespace {
 
 /// Copied from the rows; what one model's rows share, in the order in which records are sorted.
 constexpr std::string_view shared_columns[] = {
-    "run_id",   "experiment",      "machine", "device", "element_type", "operation", "variant",
+    "run_id",   "experiment",      "machine", "device", "element_type", "operation",  "variant",
     "settings", "offset_elements", "dataset", "seed",   "timing_mode",  "cache_state"};
 
 /// The sizes of one model, ascending.
 using Sizes = std::map<std::size_t, SizeSamples>;
 
 std::optional<SizeSamples> samples_of(const StoredRow& row, const ByRound& seconds) {
-  SizeSamples out{.bytes = *row.number("bytes"), .by_allocation = {},
-                  .tick_s = row.number("timer_tick_s").value_or(0)};
+  SizeSamples out{.bytes = *row.number("bytes"), .by_allocation = {}, .tick_s = row.number("timer_tick_s").value_or(0)};
   std::map<int, std::vector<double>> by_allocation;
   for (std::size_t r = 0; r < seconds.size() && r < row.allocations.size(); ++r)
     if (seconds[r] && *seconds[r] > 0) by_allocation[row.allocations[r]].push_back(*seconds[r]);
@@ -71,8 +70,10 @@ Cells record_of(Cells cells, std::string_view range, double cache_bytes, const S
       add_estimate(cells, m.latency_s);
       add_estimate(cells, m.bandwidth_bytes_per_s);
       add_estimate(cells, m.half_bytes, element_bytes);
-      if (!m.bandwidth_bytes_per_s) reason = "time does not grow with size";
-      else if (!m.half_bytes) reason = "no half-performance size: larger inputs are read more slowly";
+      if (!m.bandwidth_bytes_per_s)
+        reason = "time does not grow with size";
+      else if (!m.half_bytes)
+        reason = "no half-performance size: larger inputs are read more slowly";
     } else {
       cells.resize(cells.size() + 9);
       status = "does_not_fit";
@@ -93,11 +94,10 @@ const std::vector<std::string>& model_columns() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> names{"schema_version"};
     names.insert(names.end(), std::begin(shared_columns), std::end(shared_columns));
-    for (const char* c : {"range", "cache_bytes", "n_sizes", "n_smallest", "n_largest", "latency_s",
-                          "latency_ci_low_s", "latency_ci_high_s", "bandwidth_bytes_per_s",
-                          "bandwidth_ci_low_bytes_per_s", "bandwidth_ci_high_bytes_per_s", "half_performance_n",
-                          "half_performance_ci_low_n", "half_performance_ci_high_n", "largest_residual",
-                          "largest_residual_n", "status", "reason"})
+    for (const char* c : {"range", "cache_bytes", "n_sizes", "n_smallest", "n_largest", "latency_s", "latency_ci_low_s",
+                          "latency_ci_high_s", "bandwidth_bytes_per_s", "bandwidth_ci_low_bytes_per_s",
+                          "bandwidth_ci_high_bytes_per_s", "half_performance_n", "half_performance_ci_low_n",
+                          "half_performance_ci_high_n", "largest_residual", "largest_residual_n", "status", "reason"})
       names.push_back(c);
     return names;
   }();
@@ -111,8 +111,7 @@ std::vector<Cells> model_table(const StoredResults& results, double confidence) 
     // Under the row's own key, with some columns' cells replaced.
     const auto note = [&](const ByRound& seconds, const std::map<std::string_view, std::string>& instead) {
       Cells key{std::to_string(schema_version)};
-      for (const std::string_view c : shared_columns)
-        key.push_back(instead.contains(c) ? instead.at(c) : row.at(c));
+      for (const std::string_view c : shared_columns) key.push_back(instead.contains(c) ? instead.at(c) : row.at(c));
       // A point measured again counts once, by its last row.
       if (auto samples = samples_of(row, seconds))
         models[key].insert_or_assign(static_cast<std::size_t>(*row.number("n")), std::move(*samples));

@@ -177,9 +177,10 @@ void read_experiment(const std::filesystem::path& path, std::vector<StoredRow>& 
     into.push_back(std::move(row));
   }
   if (missing)
-    throw UsageError(fmt::format("{} lacks the raw samples of {} of the {} timed rows of {}; copy the whole results "
-                                 "folder, or measure again",
-                                 samples_path.string(), missing, timed, path.filename().string()));
+    throw UsageError(
+        fmt::format("{} lacks the raw samples of {} of the {} timed rows of {}; copy the whole results "
+                    "folder, or measure again",
+                    samples_path.string(), missing, timed, path.filename().string()));
 }
 
 }  // namespace
@@ -193,8 +194,8 @@ StoredResults read_results(const std::filesystem::path& folder) {
   if (!std::filesystem::is_directory(folder))
     throw UsageError(folder.string() + " is not a folder; name a results folder, such as out/results/MACHINE");
   const auto machine = folder / "machine.json";
-  out.machine = nlohmann::json::parse(content_of(machine, "is " + folder.string() + " a results folder?"), nullptr,
-                                      false);
+  out.machine =
+      nlohmann::json::parse(content_of(machine, "is " + folder.string() + " a results folder?"), nullptr, false);
   if (!out.machine.is_object() || !out.machine.contains("runs") || !out.machine["runs"].is_array())
     throw UsageError(machine.string() + " is damaged; copy the results folder again");
   for (const auto& run : out.machine["runs"]) {
