@@ -54,6 +54,19 @@ TEST(MeasureRules, SlowCallsGetFewSamplesAndCheapOnesMany) {
   EXPECT_EQ(samples_for(rules, 0.021, 0.05), 3);
 }
 
+TEST(MeasureRules, EstimatesKnowThatAColdCacheCostsACpuMoreThanTheCall) {
+  const Variant a = scripted::variant("a", 1);
+  const SamplingRules rules{.min_samples = 7, .max_samples = 25, .point_budget_s = 0.02};
+  const auto cost = [&](std::size_t n, CacheState cache) {
+    return rough_cost_s(scripted::point(a, n, TimingMode::end_to_end, cache), rules);
+  };
+  // Measured: 20 ms a flush of 105 MiB, 26 ms of 300 MiB; seven samples and a pilot make eight.
+  EXPECT_GT(cost(1024, CacheState::cold_dirty), 8 * 0.013);
+  EXPECT_LT(cost(1024, CacheState::cold_dirty), 8 * 0.052);
+  EXPECT_LT(cost(1024, CacheState::warm), 1e-3);
+  EXPECT_GT(cost(1 << 26, CacheState::warm), 100 * cost(1 << 16, CacheState::warm));
+}
+
 TEST(MeasureRules, RoundsOfAPointAreDistinctSpreadAndMeetEveryAllocation) {
   for (const int rounds : {1, 3, 7, 25, 100})
     for (int samples = 1; samples <= rounds; ++samples) {
