@@ -265,7 +265,8 @@ TEST(MeasureSelftest, PassesOnAnHonestClock) {
   ASSERT_EQ(report.planted.size(), 3u);
   for (const PlantedEffect& p : report.planted) {
     EXPECT_TRUE(p.found()) << p.effect << ": " << p.ratio.interval.low << " to " << p.ratio.interval.high;
-    EXPECT_NEAR(p.expected, 1 / (1 + p.effect), 0.003);
+    EXPECT_NEAR(p.ratio.value, 1 / (1 + p.effect), 0.01);
+    EXPECT_NEAR(p.planted_s, p.effect * 1.1e-4, 1e-6);
   }
 }
 
@@ -298,6 +299,17 @@ TEST(MeasureSelftest, NoticesATimerThatMissesWhatWasPlanted) {
     EXPECT_FALSE(p.found());
     EXPECT_FALSE(p.covered());
   }
+}
+
+TEST(MeasureSelftest, AWanderingClockDoesNotMakeThePlantedLookWrong) {
+  // Speeds up and slows down by a third: a fixed spin is now more, now less of the call.
+  std::mt19937_64 random(7);
+  const Variant a = variant("a", 1);
+  int calls = 0;
+  Clock clock([&](std::size_t, std::size_t) {
+    return 1e-4 * (++calls / 100 % 2 ? 1.3 : 1.0) * std::normal_distribution(1.0, 0.002)(random);
+  });
+  for (const PlantedEffect& p : run_selftest(clock, plan_for(a, 1)).planted) EXPECT_TRUE(p.found()) << p.effect;
 }
 
 TEST(MeasureSelftest, RefusesWhatItCannotTime) {

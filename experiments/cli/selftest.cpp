@@ -55,9 +55,11 @@ Json to_json(const SelftestReport& report, const SelftestPlan& plan) {
   for (const PlantedEffect& p : report.planted)
     out["planted"].push_back({{"n", p.n},
                               {"effect", p.effect},
-                              {"expected_ratio", p.expected},
+                              {"planted_s", p.planted_s},
                               {"ratio", p.ratio.value},
                               {"interval", interval(p.ratio.interval)},
+                              {"rest_ratio", p.rest.value},
+                              {"rest_interval", interval(p.rest.interval)},
                               {"verdict", name(p.verdict)},
                               {"covered", p.covered()},
                               {"found", p.found()}});
@@ -74,10 +76,9 @@ void print(const SelftestReport& report, const SelftestPlan& plan, const std::st
                 std::to_string(s.told_apart), s.smallest ? percent(*s.smallest) : ""});
   itself.print();
   fmt::print("\nslowed by a spin of known length\n");
-  Table planted({"n", "planted", "t(base)/t should be", "is [interval]", "verdict", ""});
+  Table planted({"n", "planted", "t(base)/t [interval]", "verdict", "t(base)/(t - planted): 1?", ""});
   for (const PlantedEffect& p : report.planted)
-    planted.add({show_size(p.n), percent(p.effect), fmt::format("{:.4f}", p.expected), show(p.ratio),
-                 std::string(name(p.verdict)),
+    planted.add({show_size(p.n), percent(p.effect), show(p.ratio), std::string(name(p.verdict)), show(p.rest),
                  p.found() ? ink(Ink::green, "found") : ink(Ink::red, p.covered() ? "not found" : "not covered")});
   planted.print();
   fmt::print("\n");
@@ -159,7 +160,7 @@ int run(const Options& options) {
   for (const PlantedEffect& p : report.planted)
     if (!p.found())
       missed.push_back(fmt::format("{} at {} ({})", percent(p.effect), show_size(p.n),
-                                   p.covered() ? std::string(name(p.verdict)) : "its interval leaves it out"));
+                                   p.covered() ? std::string(name(p.verdict)) : "not as much as was planted"));
   if (!options.json) {
     fmt::print("{}\n", false_positives);
     fmt::print("{} of {} planted effects were found\n", report.planted.size() - missed.size(), report.planted.size());

@@ -123,11 +123,17 @@ SelftestReport selftest(Backend& backend, Timer& timer, const SelftestPlan& plan
       const double pilot_s = median_of(comparing.measure({comparing.point(base, n)}, pilot).front());
       const Variant slowed = with_spin(variant, plan.point.device, timer, short_s + effect * pilot_s);
       const auto both = comparing.measure({comparing.point(base, n), comparing.point(slowed, n)}, plan.planted_rules);
-      PlantedEffect planted{.n = n, .effect = effect, .expected = 1, .ratio = {}, .verdict = {}};
-      const double base_s = median_of(both[0]);
-      planted.expected = base_s / (base_s + effect * pilot_s);
+      PlantedEffect planted;
+      planted.n = n;
+      planted.effect = effect;
+      planted.planted_s = effect * pilot_s;
       planted.ratio = paired_ratio(both[0].series, both[1].series, confidence);
       planted.verdict = verdict_on(planted.ratio, plan.effect);
+      // Not by the ratio of medians: where the base's time wanders, so does the share that a fixed time is of it.
+      Series rest = both[1].series;
+      for (auto& s : rest.seconds)
+        if (s) *s -= planted.planted_s;
+      planted.rest = paired_ratio(both[0].series, rest, confidence);
       out.planted.push_back(planted);
     }
   }

@@ -36,11 +36,13 @@ struct SelfComparisons {
 /// One effect of known size: the base's calls are followed by a spin, the slowed one's by a longer one.
 struct PlantedEffect {
   std::size_t n = 0;
-  double effect = 0;    ///< the longer spin over the shorter one, as a share of the base's time in a pilot
-  double expected = 1;  ///< the ratio that this makes of the base's time in this comparison
-  Ratio ratio;
+  double effect = 0;     ///< the longer spin less the shorter one, as a share of the base's time in a pilot
+  double planted_s = 0;  ///< the same in seconds
+  Ratio ratio;           ///< base and slowed one
+  Ratio rest;            ///< the same with `planted_s` taken off the slowed one's samples: should be 1
   Verdict verdict = Verdict::undecided;
-  bool covered() const { return ratio.interval.low <= expected && expected <= ratio.interval.high; }
+  /// The timer saw as much as was planted.
+  bool covered() const { return rest.interval.low <= 1 && 1 <= rest.interval.high; }
   bool found() const { return verdict == Verdict::slower && covered(); }
 };
 
