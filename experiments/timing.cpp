@@ -1,5 +1,6 @@
 /// timing: every variant in every way of timing it and every state of the cache. What the ways agree on is the variant's;
-/// where they differ is what each of them adds: launching, the way to the host, the cache.
+/// where they differ is what each of them adds: launching, the way to the host, the cache. Clocks that kernels read
+/// themselves are asked for where kernels read them.
 
 #include "measure/points.h"
 
@@ -17,7 +18,8 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
     for (const Operation operation : chosen(selection.operations, {v->operations.front()}))
       for (const ElementType type : chosen(selection.types, {v->types.front()}))
         for (const std::size_t n : sizes)
-          for (const TimingMode mode : modes)
+          for (const TimingMode mode : modes) {
+            if ((mode == TimingMode::clock || mode == TimingMode::globaltimer) && !v->reads_clock) continue;
             for (const CacheState cache : {CacheState::cold_clean, CacheState::cold_dirty, CacheState::warm})
               for (const Settings& s : expand_settings(*v, selection, {"finish"}))
                 out.push_back({.variant = v,
@@ -27,6 +29,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                                .timing_mode = mode,
                                .cache_state = cache,
                                .seed = selection.seed});
+          }
   return out;
 }
 

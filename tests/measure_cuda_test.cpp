@@ -110,8 +110,8 @@ TEST_F(MeasureCuda, ASpinAfterACallIsInItsTime) {
     EXPECT_TRUE(arrived());
     return median_s;
   };
-  // The difference of two spins is theirs alone: launching the second kernel is in both.
-  EXPECT_NEAR(spinning(30e-6) - spinning(10e-6), 20e-6, 0.5e-6);
+  // The difference of two spins is theirs alone: launching the second kernel is in both, and varies by a microsecond.
+  EXPECT_NEAR(spinning(210e-6) - spinning(10e-6), 200e-6, 2e-6);
 }
 
 TEST_F(MeasureCuda, AnEnqueueThatWaitsIsAnErrorAndNoDeadlock) {

@@ -2,7 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 namespace reductio {
@@ -88,7 +91,9 @@ std::optional<GpuState> gpu_state(const std::string& uuid) {
   return s;
 }
 
-std::vector<GpuUse> gpus_in_use() {
+namespace {
+
+std::vector<GpuUse> use_now() {
   const Nvml& nvml = Nvml::get();
   std::vector<GpuUse> out;
   unsigned count = 0;
@@ -108,6 +113,19 @@ std::vector<GpuUse> gpus_in_use() {
     out.push_back(std::move(use));
   }
   return out;
+}
+
+}  // namespace
+
+std::vector<GpuUse> gpus_in_use() {
+  std::vector<GpuUse> use = use_now();
+  // Busy, and nobody holds it: the tail of a program that has ended, perhaps an own earlier run. A period later it shows.
+  const auto idle_again = [](const GpuUse& gpu) { return gpu.utilization_percent > 0 && gpu.processes == 0; };
+  for (int i = 0; i < 3 && std::any_of(use.begin(), use.end(), idle_again); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    use = use_now();
+  }
+  return use;
 }
 
 std::string throttle_text(std::uint64_t reasons) {

@@ -27,7 +27,7 @@ struct GpuUse {
   unsigned utilization_percent = 0;  ///< of the last sampling period, up to a second
   bool mig = false;                  ///< divided into instances
 };
-/// All GPUs of this machine; empty where NVML is absent.
+/// All GPUs of this machine; empty where NVML is absent. Takes up to 1.5 s where one was in use a moment ago.
 std::vector<GpuUse> gpus_in_use();
 
 /// "power cap, thermal (software)"; "none" for no bits. Idle counts as none.
