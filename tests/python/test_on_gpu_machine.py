@@ -78,14 +78,16 @@ def test_runs_every_step_in_order_and_packs(machine):
     tools = [line.split()[2] for line in machine.calls if line.startswith("compute-sanitizer")]
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
-    assert machine.calls[-3:] == [f"reductio run comparison --out {machine.folder}/work/results",
+    assert machine.calls[-5:] == ["reductio selftest",
+                                  f"reductio run comparison --out {machine.folder}/work/results",
                                   f"reductio run limits --out {machine.folder}/work/results",
+                                  f"reductio run timing --out {machine.folder}/work/results",
                                   f"reductio models {machine.folder}/work/results/synthetic"]
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv"} <= machine.packed()
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
-                                   "racecheck squares", "initcheck", "synccheck", "comparison", "limits", "models",
-                                   "altogether"]
+                                   "racecheck squares", "initcheck", "synccheck", "selftest", "comparison", "limits",
+                                   "timing", "models", "altogether"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
     machine.run("--only", "comparison", "--", "--full")
     assert machine.calls == [f"reductio run comparison --out {machine.folder}/work/results --resume --full"]
@@ -96,7 +98,7 @@ def test_does_not_time_what_is_wrong(machine):
     done = machine.run()
     assert done.returncode == 2
     assert not any(line.startswith("reductio run") for line in machine.calls)
-    assert done.stdout.count("not begun: verification failed") == 2 and "logs/verify.log" in machine.packed()
+    assert done.stdout.count("not begun: verification failed") == 3 and "logs/verify.log" in machine.packed()
     assert "not begun: nothing was measured" in done.stdout
     machine.run("--only", "comparison")  # nor in a later call
     assert machine.calls == []
