@@ -118,11 +118,12 @@ std::vector<double> coverage(double noise, double per_allocation, int allocation
 }
 
 TEST(MeasureModel, IntervalsCoverTheTruthAsOftenAsTheySay) {
-  // Rounds independent: drawing allocations first makes the intervals a little too wide, never too narrow.
-  for (const double share : coverage(0.02, 0, 3, 8)) EXPECT_GE(share, 0.93);
-  // Allocations differ: three of them tell little about how much, so 95 % become about 90.
-  for (const double share : coverage(0.01, 0.02, 3, 8)) EXPECT_GE(share, 0.84);
-  for (const double share : coverage(0.01, 0.02, 12, 2)) EXPECT_GE(share, 0.91);
+  // The numbers that model.h states, less three standard deviations of 300 trials. Rounds independent: drawing
+  // allocations first makes the intervals a little too wide, never too narrow.
+  for (const double share : coverage(0.02, 0, 3, 8)) EXPECT_GE(share, 0.97);
+  // Allocations differ by more than rounds: three of them tell too little about how much.
+  for (const double share : coverage(0.01, 0.02, 3, 8)) EXPECT_GE(share, 0.87);
+  for (const double share : coverage(0.01, 0.02, 12, 2)) EXPECT_GE(share, 0.94);
 }
 
 TEST(MeasureModel, WhatIsNoLineIsSaidNotToFit) {

@@ -56,7 +56,8 @@ struct Model {
 /// replacement, then the rounds within each, because rounds on one allocation share where memory lies; and each median
 /// is moved by up to half a tick, because a reading stands for anything that near. So the intervals cover what sampling
 /// again would change. They do not cover how far the law itself is from the truth: largest_residual tells that.
-/// tests/measure_model_test.cpp states the coverage. 0 < confidence < 1.
+/// Simulated, 95 % intervals hold the truth in 99 % where rounds are independent; where allocations differ by twice as
+/// much as rounds, in 92 % with three allocations and 97 % with twelve. 0 < confidence < 1.
 Model fit_model(std::span<const SizeSamples>, double confidence, int resamples = 1000, std::uint64_t seed = 1);
 
 }  // namespace reductio

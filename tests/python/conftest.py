@@ -223,9 +223,11 @@ def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=
 
 @pytest.fixture(scope="session")
 def full_folder(tmp_path_factory) -> Path:
-    """GPU and CPU results of every variant: f32 at all sizes, i32 at those that the documents' steps ask for."""
+    """GPU and CPU results of every variant, the limits and the models: f32 at all sizes, i32 at those that the
+    documents' steps ask for."""
     rows = gpu_rows(types=("f32",)) + gpu_rows(types=("i32",), sizes=[2**20, 2**24, 2**27, 2**28])
-    return write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows, cpu_rows(types=("f32",)))
+    return write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows, cpu_rows(types=("f32",)),
+                        limits=limits_rows(), models=model_rows())
 
 
 @pytest.fixture(scope="session")
