@@ -165,11 +165,11 @@ def throughput(results: Results, element_type: str, mode: str):
     # All in inches: rows of panels, each a title, the throughput, the ratio and its legend.
     columns = 3
     rows = -(-len(panels) // columns)
-    left, right, gap = 0.56, 0.06, 0.2
+    left, right, gap = 0.55, 0.06, 0.2
     width = (style.TEXT_WIDTH - left - right - (columns - 1) * gap) / columns
     looks = [Looks(series) for _, _, series in panels]
     legends = [look.legend() for look in looks]
-    per_line = [style.legend_columns(labels, width + 0.1) for _, labels in legends]
+    per_line = [style.legend_columns(labels, width + 0.08 + right) for _, labels in legends]  # from 0.08 left of it
     lines = [-(-len(labels) // k) for (_, labels), k in zip(legends, per_line)]
     strips = [max(lines[r * columns:(r + 1) * columns]) * LINE for r in range(rows)]
     title_h, line_h, inner, ratio_h, ticks, below = 0.38, 1.45, 0.08, 0.8, 0.34, 0.08
