@@ -292,7 +292,8 @@ def throughput(results: Results, element_type: str, mode: str):
                 fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     figure.legend(list(marks.values()), list(marks), ncols=marks_per_line, loc="upper left",
                   bbox_to_anchor=(left / style.TEXT_WIDTH, 1 - 0.24 / height))
-    parts = " (device parts have none)" if any(s.mode == "device_part" for s in everything) else ""
+    bare = any(s.mode == "device_part" and s.ok["low"].isna().all() for s in everything if len(s.ok))
+    parts = " (device parts have none)" if bare else ""
     unique = list({(s.variant, s.settings, s.operation, s.mode): s for s in everything}.values())
     figure.text(left / style.TEXT_WIDTH, 0.04 / height,
                 f"Marks: medians; thin bars: their 95 % confidence intervals{parts}. {not_drawn(unique)}", va="bottom")

@@ -183,7 +183,8 @@ class Findings:
                 f"size. In {len(faster)} of them the later kernel has the shorter median, in "
                 f"{sum(1 for g in faster if g.certain)} with disjoint intervals; in "
                 f"{sum(1 for g in gains if g.ratio < 1 and g.certain)} the earlier one is faster with disjoint "
-                f"intervals. Device parts carry no interval and are in neither of the last two counts.")
+                f"intervals." + (" Device parts carry no interval here and are in neither of the last two counts."
+                                 if any(math.isnan(g.low) for g in gains) else ""))
 
     # ------------------------------------------------------------------------------------------------- status
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -163,7 +164,8 @@ def read_table(path: Path, columns: list[str], numbers: list[str], statuses: tup
 def read_points(path: Path) -> pd.DataFrame:
     """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty cells are NaN or "".
 
-    One column is added: `words`, what tells a row's settings from others (see setting_words).
+    Columns are added: `words`, what tells a row's settings from others (see setting_words), and `part_low`, `part_high`,
+    the interval of device_part_median_s, which rows do not hold, from the raw samples beside; NaN without those.
     """
     table = read_table(path, COLUMNS, NUMBERS, STATUSES, "run the experiment again")
     table["n"] = table["n"].astype("Int64")
@@ -184,7 +186,51 @@ def read_points(path: Path) -> pd.DataFrame:
     for device, of_device in table.groupby("device"):
         words = setting_words(of_device)
         table.loc[of_device.index, "words"] = [words[pair] for pair in zip(of_device["variant"], of_device["settings"])]
-    return table
+    return table.merge(part_intervals(path.with_suffix(".samples.csv.gz"), table), on=SAMPLE_KEY, how="left")
+
+
+# What a raw sample and its row share.
+SAMPLE_KEY = ("device variant operation element_type n offset_elements dataset seed settings timing_mode "
+              "cache_state").split()
+
+
+def order_statistic(samples: int, confidence: float = 0.95) -> int:
+    """The greatest k for which the k-th smallest and the k-th largest sample hold the median of any continuous law with
+    this confidence; 1 where there are too few samples. As src/measure/statistics.h."""
+    k, tail = 1, 0.5**samples  # the probability that fewer than k samples lie below the median
+    while k + 1 <= samples / 2 and 1 - 2 * (tail := tail + math.comb(samples, k) * 0.5**samples) >= confidence:
+        k += 1
+    return k
+
+
+def part_intervals(path: Path, table: pd.DataFrame) -> pd.DataFrame:
+    """SAMPLE_KEY, part_low and part_high of the rows that have a device part, from their raw samples: by order
+    statistics, like every row's interval, and no narrower than a tick."""
+    rows = table.loc[table["device_part_median_s"].notna(), [*SAMPLE_KEY, "device_part_median_s", "timer_tick_s"]]
+    none = rows[SAMPLE_KEY].assign(part_low=math.nan, part_high=math.nan)
+    if not len(rows) or not path.exists():
+        return none
+    try:
+        samples = pd.read_csv(path, dtype=str, keep_default_na=False, na_values={"device_part_s": [""]})
+        samples = samples[samples["device_part_s"].notna()]
+        if "voided" in samples:
+            samples = samples[samples["voided"] != "yes"]
+        for column, kind in (("n", "int64"), ("offset_elements", "float64"), ("device_part_s", "float64")):
+            samples[column] = samples[column].astype(kind)
+    except (EOFError, OSError, KeyError, ValueError, zlib.error) as error:
+        raise ResultsError(f"{path} cannot be read as raw samples ({error}): copy the results folder again")
+    of_row = {key: sorted(times) for key, times in samples.groupby(SAMPLE_KEY)["device_part_s"]}
+    keys = rows[SAMPLE_KEY].astype({"n": "int64", "offset_elements": "float64"}).itertuples(index=False, name=None)
+    for i, key, median, tick in zip(rows.index, keys, rows["device_part_median_s"], rows["timer_tick_s"].fillna(0)):
+        times = of_row.get(key)
+        if not times:
+            continue
+        k = order_statistic(len(times))
+        low, high = times[k - 1], times[-k]
+        if high - low < tick:
+            low, high = min(low, median - tick / 2), max(high, median + tick / 2)
+        none.loc[i, ["part_low", "part_high"]] = low, high
+    return none
 
 
 def read_models(path: Path, points: list[pd.DataFrame]) -> pd.DataFrame:
@@ -388,8 +434,8 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
         "words": rows["words"],
         "n": rows["n"].astype("int64"),
         "time": (rows["device_part_median_s"] if part else rows["time_median_s"]).where(ok),
-        "low": math.nan if part else rows["time_ci_low_s"].where(ok),
-        "high": math.nan if part else rows["time_ci_high_s"].where(ok),
+        "low": (rows["part_low"] if part else rows["time_ci_low_s"]).where(ok),
+        "high": (rows["part_high"] if part else rows["time_ci_high_s"]).where(ok),
         "share": rows["share_of_read_ceiling"].where(ok),
         "bytes": rows["n"].astype("float64") * ELEMENT_BYTES.get(element_type, math.nan),
         "status": rows["status"],

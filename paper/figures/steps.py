@@ -95,7 +95,7 @@ class Gain:
     n: int
     mode: str
     ratio: float
-    low: float   # the widest interval that the two confidence intervals allow; NaN for device parts, which carry none
+    low: float   # the widest interval that the two confidence intervals allow; NaN for device parts without raw samples
     high: float
 
     @property

@@ -1,6 +1,8 @@
 """Reading a results folder: what is right is read as it stands, what is wrong is one clear line and exit code 1."""
 
+import gzip
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -214,6 +216,47 @@ def test_bounds_are_those_of_the_rows_of_one_mode_and_state(folder):
     assert warm["read"][2**24] == pytest.approx(1.5e-6 + 2**26 / 4.8e12) and warm["floor"][2**24] == 1e-6
     assert cold["bytes"][2**20] == 2**22
     assert not len(rs.bounds(r.limits, mode="graph", cache_state="cold_dirty", **which))
+
+
+def test_intervals_are_those_of_the_sign_test():
+    assert {n: rs.order_statistic(n) for n in (1, 3, 5, 6, 7, 9, 10, 15, 25)} == {
+        1: 1, 3: 1, 5: 1, 6: 1, 7: 1, 9: 2, 10: 2, 15: 4, 25: 8}  # tables of the sign test, as in the C++ tests
+    assert rs.order_statistic(10, 0.99) == 1
+
+
+def device_parts(folder, samples: list[dict]):
+    """A folder with one row, whose device part has a median of 10 us, and these raw samples."""
+    key = dict(variant="unroll/unroll8", n=2**20, settings="block=1024", timing_mode="end_to_end")
+    write_folder(folder, [timed(50e-6, **key, device_part_median_s=10e-6)])
+    base = dict(device="cuda", operation="sum", element_type="f32", offset_elements=0, dataset="random", seed=1,
+                cache_state="cold_dirty", time_s=50e-6, voided="no", **key)
+    if samples:
+        write_csv(folder / "samples.csv", [base | s for s in samples])
+        (folder / "comparison.samples.csv.gz").write_bytes(gzip.compress((folder / "samples.csv").read_bytes()))
+    return rs.read_points(folder / "comparison.csv").iloc[0]
+
+
+def test_device_parts_have_intervals_where_there_are_raw_samples(tmp_path):
+    times = [dict(device_part_s=t * 1e-6) for t in (7, 13, 8, 12, 9, 11, 10, 10, 10)]
+    row = device_parts(tmp_path / "a", times + [dict(device_part_s=1e-9, voided="yes"), dict(device_part_s=""),
+                                                dict(device_part_s=1e-9, n=2**21)])
+    assert (row["part_low"], row["part_high"]) == (8e-6, 12e-6)  # the second smallest and greatest of nine
+    row = device_parts(tmp_path / "b", [dict(device_part_s=10e-6)] * 9)
+    assert row["part_high"] - row["part_low"] == pytest.approx(32e-9)  # the tick
+    row = device_parts(tmp_path / "c", [])
+    assert math.isnan(row["part_low"])
+    part, = rs.series(rs.read_points(tmp_path / "a" / "comparison.csv"), device="cuda", operation="sum",
+                      element_type="f32", mode="device_part")
+    assert (part.at(2**20)["low"], part.at(2**20)["high"]) == (8e-6, 12e-6)
+
+
+@pytest.mark.parametrize("damage", [lambda packed: packed[:40], lambda packed: b"no gzip",
+                                    lambda packed: gzip.compress(b"a,b\n1,2\n")], ids=["cut", "no gzip", "other columns"])
+def test_damaged_samples_are_one_clear_line(tmp_path, capsys, damage):
+    device_parts(tmp_path / "m", [dict(device_part_s=10e-6)] * 9)
+    path = tmp_path / "m" / "comparison.samples.csv.gz"
+    path.write_bytes(damage(path.read_bytes()))
+    assert "cannot be read as raw samples" in complaint(tmp_path / "m", tmp_path, capsys)
 
 
 def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):
