@@ -1,6 +1,6 @@
 /// cpu: the CPU's baselines and the documents' host loops, in every setting that they have, by a steady clock, at every
 /// other power of two. Warm, because that is how a host loop meets its data. A loop that overwrites its input cannot be
-/// warm: restoring the input would decide what the cache holds. It is timed cold, which costs far more than the call, so
+/// warm: restoring the input would decide what the cache holds. It is timed cold, which costs far more than the call:
 /// at every fourth of these sizes, the largest among them, and at its document's own.
 
 #include <thread>
