@@ -1,9 +1,10 @@
-"""A variant in one new file: `reductio new` writes it, and it is in listing, tests, experiment, CSV and figures, with
-no other edit. Shown by building it, in a copy of the source tree."""
+"""A variant in one new file: `reductio new` writes it, or the README shows it, and it is in listing, tests, experiment,
+CSV and figures, with no other edit. Shown by building both, in a copy of the source tree."""
 
 import csv
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -41,13 +42,15 @@ def project(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def built(project):
-    """The project with two new variants, one of them wrong, and the program built from it."""
+    """The project with new variants, one of them wrong, one the README's, and the program built from it."""
     assert call("new", "mine/first", cwd=project / "src" / "core").ok()  # finds the project from a folder inside it
     assert call("new", "Mine/Drops the last!", "--source", project).ok()
     wrong = project / "src" / "kernels" / "mine_drops_the_last.cu"
     text = wrong.read_text()
     assert text.count("i < n; i += stride") == 1
     wrong.write_text(text.replace("i < n; i += stride", "i + 1 < n; i += stride"))
+    readme = re.findall(r"^```cpp\n(.*?)^```", (SOURCE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    (project / "src" / "kernels" / "mine.cu").write_text(readme[0])
 
     # In a folder that lies to the tree as the program under test does, so that ccache knows all but the new files.
     tested = BIN.resolve().parents[1]
@@ -66,7 +69,7 @@ def test_writes_one_file_and_never_overwrites(project, built):
     assert "'mine/first'" in call("new", "mine/first", "--source", project, binary=built).error(1)
     assert snapshot(project / "src") == before
     new = set(before) - set(snapshot(SOURCE / "src"))
-    assert new == {"kernels/mine_first.cu", "kernels/mine_drops_the_last.cu"}
+    assert new == {"kernels/mine_first.cu", "kernels/mine_drops_the_last.cu", "kernels/mine.cu"}
 
 
 def test_the_file_keeps_the_house_rules(project, built):
@@ -85,10 +88,11 @@ def test_is_listed(built):
     assert "mine/drops-the-last" in listed
 
 
-def test_passes_the_battery(built, tmp_path):
-    rows = call("verify", "--variants", "^mine/first$", "--csv", "--junit", "junit.xml", binary=built, cwd=tmp_path,
+@pytest.mark.parametrize("variant", ["mine/first", "mine/atomic"])
+def test_passes_the_battery(built, tmp_path, variant):
+    rows = call("verify", "--variants", f"^{variant}$", "--csv", "--junit", "junit.xml", binary=built, cwd=tmp_path,
                 timeout=300).rows()
-    assert [(r["variant"], r["device"], r["status"]) for r in rows] == [("mine/first", "sim", "ok")]
+    assert [(r["variant"], r["device"], r["status"]) for r in rows] == [(variant, "sim", "ok")]
     assert int(rows[0]["passed"]) > 100
     assert xml.parse(tmp_path / "junit.xml").getroot().find("testsuite").get("failures") == "0"
 
