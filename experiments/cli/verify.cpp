@@ -4,10 +4,8 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <deque>
 #include <fstream>
-#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "experiments/cli/commands.h"
@@ -130,8 +128,6 @@ void print_result(const VariantResult& r) {
   std::fflush(stdout);
 }
 
-using Listener = std::function<void(std::size_t, std::size_t, const std::string&)>;
-
 /// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults.
 std::vector<Case> cases_at(const std::vector<std::size_t>& sizes, const Variant& v, DeviceKind device,
                            std::uint64_t seed) {
@@ -149,39 +145,6 @@ std::vector<Case> cases_at(const std::vector<std::size_t>& sizes, const Variant&
                          device == DeviceKind::sim ? "random" : "",
                          is_floating(type) ? check : "exact"});
   return out;
-}
-
-/// Runs cases as verify() runs a battery.
-VariantResult run_cases(const std::vector<Case>& cases, const Variant& v, Backend& backend, std::string& stopped,
-                        const Listener& progress) {
-  VariantResult r;
-  r.id = v.id;
-  r.device = backend.info().kind;
-  const auto start = std::chrono::steady_clock::now();
-  for (const Case& one : cases) {
-    progress(r.cases(), cases.size(), one.describe());
-    if (!stopped.empty() || r.failed == most_failures) {
-      ++r.not_run;
-      continue;
-    }
-    std::string why;
-    try {
-      why = run_case(one, backend);
-    } catch (const Refused& e) {
-      ++r.refused;
-      const std::string text = std::string(e.what()).starts_with(v.id + ": ") ? e.what() : v.id + ": " + e.what();
-      if (std::find(r.refusals.begin(), r.refusals.end(), text) == r.refusals.end()) r.refusals.push_back(text);
-      continue;
-    } catch (const std::exception& e) {
-      why = e.what();
-      // After a fault CUDA's context answers every further call with the same error.
-      if (dynamic_cast<const DeviceError*>(&e) && r.device == DeviceKind::cuda) stopped = why;
-    }
-    ++(why.empty() ? r.passed : r.failed);
-    if (!why.empty()) r.failures.push_back({one, why});
-  }
-  r.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  return r;
 }
 
 /// What is to be done on one device.
@@ -242,21 +205,17 @@ int run(const Options& options) {
       progress.show(done, total, std::string(name(kind)) + "  " + current);
     };
     std::vector<VariantResult> here = work.refused;
-    std::string stopped;
-    if (asked.sizes.empty()) {
-      std::vector<const Variant*> narrow;
-      for (const Variant& v : work.variants) narrow.push_back(&v);
-      // All variants in one call, so that they share the large inputs.
-      VerifyReport report =
-          verify(narrow, *work.backend, tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard),
-                 asked.seed, show);
-      here.insert(here.end(), report.by_variant.begin(), report.by_variant.end());
-      stopped = report.stopped;
-    } else {
-      for (const Variant& v : work.variants)
-        here.push_back(run_cases(cases_at(asked.sizes, v, kind, asked.seed), v, *work.backend, stopped, show));
-    }
-    if (!stopped.empty()) all_stopped = fmt::format("; device {}: {}", name(kind), stopped);
+    std::vector<const Variant*> narrow;
+    for (const Variant& v : work.variants) narrow.push_back(&v);
+    const auto cases_of = [&](const Variant& v) {
+      if (!asked.sizes.empty()) return cases_at(asked.sizes, v, kind, asked.seed);
+      return battery(v, work.backend->info(), tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard),
+                     asked.seed);
+    };
+    // All variants in one call, so that they share the large inputs.
+    const VerifyReport report = verify(narrow, *work.backend, cases_of, show);
+    here.insert(here.end(), report.by_variant.begin(), report.by_variant.end());
+    if (!report.stopped.empty()) all_stopped = fmt::format("; device {}: {}", name(kind), report.stopped);
     std::sort(here.begin(), here.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
     progress.clear();
     if (in_words)

@@ -39,9 +39,10 @@ void insert_distinct(std::vector<std::string>& all, const std::string& one) {
 
 class Run {
  public:
-  Run(const std::vector<const Variant*>& chosen, Backend& backend, Tier tier, std::uint64_t seed,
+  Run(const std::vector<const Variant*>& chosen, Backend& backend,
+      const std::function<std::vector<Case>(const Variant&)>& make_cases,
       const std::function<void(std::size_t, std::size_t, const std::string&)>& progress)
-      : chosen_(chosen), backend_(backend), tier_(tier), seed_(seed), bench_(backend), progress_(progress) {}
+      : chosen_(chosen), backend_(backend), make_cases_(make_cases), bench_(backend), progress_(progress) {}
 
   VerifyReport run() {
     // Batteries are made twice, once to count: all of them together would take a quarter of a gigabyte.
@@ -79,7 +80,7 @@ class Run {
  private:
   std::vector<Case> cases_of(std::size_t v) {
     std::vector<Case> cases;
-    timed(v, [&] { cases = battery(*chosen_[v], backend_.info(), tier_, seed_); });
+    timed(v, [&] { cases = make_cases_(*chosen_[v]); });
     return cases;
   }
 
@@ -126,8 +127,7 @@ class Run {
 
   const std::vector<const Variant*>& chosen_;
   Backend& backend_;
-  const Tier tier_;
-  const std::uint64_t seed_;
+  const std::function<std::vector<Case>(const Variant&)>& make_cases_;
   Workbench bench_;
   const std::function<void(std::size_t, std::size_t, const std::string&)>& progress_;
   std::size_t done_ = 0, total_ = 0;
@@ -151,7 +151,14 @@ std::string run_case(const Case& c, Backend& backend) { return Workbench(backend
 
 VerifyReport verify(const std::vector<const Variant*>& chosen, Backend& backend, Tier tier, std::uint64_t seed,
                     const std::function<void(std::size_t, std::size_t, const std::string&)>& progress) {
-  return Run(chosen, backend, tier, seed, progress).run();
+  return verify(
+      chosen, backend, [&](const Variant& v) { return battery(v, backend.info(), tier, seed); }, progress);
+}
+
+VerifyReport verify(const std::vector<const Variant*>& chosen, Backend& backend,
+                    const std::function<std::vector<Case>(const Variant&)>& cases_of,
+                    const std::function<void(std::size_t, std::size_t, const std::string&)>& progress) {
+  return Run(chosen, backend, cases_of, progress).run();
 }
 
 }  // namespace reductio

@@ -78,4 +78,9 @@ std::string run_case(const Case&, Backend&);
 VerifyReport verify(const std::vector<const Variant*>& chosen, Backend&, Tier, std::uint64_t seed,
                     const std::function<void(std::size_t, std::size_t, const std::string&)>& progress = {});
 
+/// The same with the cases that `cases_of` makes of each variant; it is asked twice, and must say the same.
+VerifyReport verify(const std::vector<const Variant*>& chosen, Backend&,
+                    const std::function<std::vector<Case>(const Variant&)>& cases_of,
+                    const std::function<void(std::size_t, std::size_t, const std::string&)>& progress = {});
+
 }  // namespace reductio
