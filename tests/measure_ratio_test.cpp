@@ -233,6 +233,14 @@ TEST(MeasureRatio, TooFewRoundsAreToldAndDecideNothing) {
   EXPECT_FALSE(paired_ratio(constant(2, 1, 6), constant(1, 1, 6), confidence_of_each(0.95, 2)).enough);
 }
 
+TEST(MeasureRatio, UnpairedBothMediansMustHoldAtOnce) {
+  EXPECT_FALSE(unpaired_ratio(constant(2, 1, 6), constant(1, 1, 6), 0.95).enough);
+  const Ratio r = unpaired_ratio(constant(2, 1, 7), constant(1, 1, 7), 0.95);
+  EXPECT_TRUE(r.enough);
+  EXPECT_EQ(r.fewest, 7u);
+  EXPECT_DOUBLE_EQ(r.confidence, 1 - 4 * std::exp2(-7.0));
+}
+
 // ------------------------------------------------------------------------------------------------------------ coverage
 
 TEST(MeasureRatio, CoverageHoldsForEveryLawWithTheCountsThatAreUsed) {

@@ -216,8 +216,8 @@ std::string where(const Compared& c, const std::vector<const Compared*>& among, 
         std::all_of(among.begin(), among.end(), [&](const Compared* o) { return o->variant.at(column) == own; });
     if (common == in_common) words.push_back(column == "n" ? show_size(std::stoull(own)) : own);
   }
-  const bool one_variant = std::all_of(among.begin(), among.end(),
-                                       [&](const Compared* o) { return o->variant.label == c.variant.label; });
+  const bool one_variant =
+      std::all_of(among.begin(), among.end(), [&](const Compared* o) { return o->variant.label == c.variant.label; });
   if (c.variant.label != who && one_variant == in_common) words.insert(words.begin(), c.variant.label);
   return join(words, " ");
 }
@@ -232,7 +232,7 @@ std::string conclusion(const std::string& who, const std::string& base, const st
   std::vector<std::string> parts;
   const auto part = [&](const Compared& c) {
     const std::string own = where(c, timed, false, who);
-    return in_words(*c.ratio) + (own.empty() ? "" : " at " + own);
+    return in_words(*c.ratio) + (own.empty() ? "" : (own.starts_with(c.variant.label) ? " for " : " at ") + own);
   };
   const std::string common = where(*timed.front(), timed, true, who), context = common.empty() ? "" : ": " + common;
   if (timed.size() <= listed) {
@@ -325,8 +325,10 @@ Json to_json(const Comparison& comparison, const Wording& wording) {
     Json row;
     for (const Column& column : csv_columns) {
       const std::string cell = column.cell(c, comparison);
-      if (!column.number) row[column.name] = cell;
-      else row[column.name] = cell.empty() ? Json() : Json::parse(cell);
+      if (!column.number)
+        row[column.name] = cell;
+      else
+        row[column.name] = cell.empty() ? Json() : Json::parse(cell);
     }
     out["rows"].push_back(std::move(row));
   }
@@ -366,8 +368,10 @@ void print(const Comparison& comparison, const Wording& wording, const Options& 
 }
 
 std::string confidence_in_words(const Comparison& c) {
-  return fmt::format("All {} interval{} hold at once with {:g} % confidence; an effect counts from {:g} % on.",
-                     c.rows.size(), c.rows.size() == 1 ? "" : "s", 100 * c.confidence, 100 * c.effect);
+  const std::string what =
+      c.rows.size() == 1 ? "The interval holds" : fmt::format("All {} intervals hold at once", c.rows.size());
+  return fmt::format("{} with {:g} % confidence; an effect counts from {:g} % on.", what, 100 * c.confidence,
+                     100 * c.effect);
 }
 
 /// The exit code that the verdicts call for. A row that could not be compared is not decided.
@@ -402,12 +406,19 @@ int compare_stored(const Options& options) {
   const auto covering = std::count_if(comparison.rows.begin(), comparison.rows.end(), [](const Compared& c) {
     return c.ratio && c.ratio->interval.low <= 1 && c.ratio->interval.high >= 1;
   });
+  std::set<std::string> machines;
+  for (const Compared& c : comparison.rows) machines.insert({c.base.at("machine"), c.variant.at("machine")});
+  const std::string elsewhere =
+      machines.size() > 1
+          ? "They come from different machines: " + join({machines.begin(), machines.end()}, ", ") + ". "
+          : "";
   print(comparison,
         {.base = stored.front().name,
          .who = [](const Compared& c) { return c.variant.source; },
          .how = "Unpaired: the two were measured at different times, and what drifted in between is in the ratio but "
                 "not in its interval. " +
-                confidence_in_words(comparison) + fmt::format(" {} of {} cover 1.", covering, comparison.rows.size())},
+                elsewhere + confidence_in_words(comparison) +
+                fmt::format(" {} of {} cover 1.", covering, comparison.rows.size())},
         options);
   return verdict(comparison, options);
 }

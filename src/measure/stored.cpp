@@ -183,16 +183,30 @@ void read_experiment(const std::filesystem::path& path, std::vector<StoredRow>& 
                     samples_path.string(), missing, timed, path.filename().string()));
 }
 
+/// The folder itself, or the one in it, where it is what --out named and holds the results of one machine.
+std::filesystem::path folder_of_one_machine(const std::filesystem::path& named) {
+  if (std::filesystem::exists(named / "machine.json")) return named;
+  std::vector<std::filesystem::path> machines;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(named, error))
+    if (std::filesystem::exists(entry.path() / "machine.json", error)) machines.push_back(entry.path());
+  if (machines.size() > 1)
+    throw UsageError(fmt::format("{} holds results of {} machines; name one of its folders", named.string(),
+                                 machines.size()));
+  return machines.empty() ? named : machines.front();
+}
+
 }  // namespace
 
 const std::string& StoredRow::at(std::string_view column) const { return cells.at(index_of(columns(), column)); }
 
 std::optional<double> StoredRow::number(std::string_view column) const { return number_in(at(column)); }
 
-StoredResults read_results(const std::filesystem::path& folder) {
-  StoredResults out{.folder = folder, .machine = {}, .rows = {}};
-  if (!std::filesystem::is_directory(folder))
-    throw UsageError(folder.string() + " is not a folder; name a results folder, such as out/results/MACHINE");
+StoredResults read_results(const std::filesystem::path& named) {
+  if (!std::filesystem::is_directory(named))
+    throw UsageError(named.string() + " is not a folder; name a results folder, such as out/results/MACHINE");
+  const std::filesystem::path folder = folder_of_one_machine(named);
+  StoredResults out{.folder = named, .machine = {}, .rows = {}};
   const auto machine = folder / "machine.json";
   out.machine =
       nlohmann::json::parse(content_of(machine, "is " + folder.string() + " a results folder?"), nullptr, false);

@@ -32,6 +32,7 @@ struct StoredResults {
   std::vector<StoredRow> rows;  ///< of all experiments that machine.json tells of, in the order of their files
 };
 
+/// Of that folder, or of the one in it where it is what --out named and holds one machine's.
 /// Throws UsageError where the folder lacks machine.json, or an EXPERIMENT.csv that machine.json tells of; where a file
 /// has another schema version or other columns, a row that was cut, or a number that is none; and where ok rows lack
 /// raw samples beside them.

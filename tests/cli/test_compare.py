@@ -154,6 +154,18 @@ def test_two_folders_are_compared_unpaired(reductio, tmp_path, stored):
     assert snapshot(tmp_path) == before
 
 
+def test_the_folders_that_out_named_will_do(reductio, tmp_path, stored):
+    rows = reductio("compare", "a", "b", "--csv").rows()
+    assert len(rows) == 4 and rows[0]["base_source"] == "a" and rows[0]["source"] == "b"
+    assert reductio("compare", "a", "b").ok().splitlines()[-1].startswith("b ran ")
+    stored[0].rename(tmp_path / "a" / "other-machine")
+    rewrite(tmp_path / "a" / "other-machine", lambda rows: [{**r, "machine": "other-machine"} for r in rows])
+    assert "different machines: " in reductio("compare", "a", "b").ok()
+    (tmp_path / "b" / "third").mkdir()
+    (tmp_path / "b" / "third" / "machine.json").write_text("{}")
+    assert "2 machines" in reductio("compare", "a", "b").error(1)
+
+
 def rewrite(folder, change):
     """Changes the rows of a folder's CSV by `change(rows)`."""
     path = folder / "cpu.csv"
