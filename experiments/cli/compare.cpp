@@ -636,8 +636,7 @@ int run(Options& options) {
 Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   auto options = std::make_shared<Options>();
   options->run.arguments = std::move(command_line);
-  CLI::App* sub = app.add_subcommand(
-      "compare", "How many times as fast one variant is as another, and how sure that is; or two results folders");
+  CLI::App* sub = app.add_subcommand("compare", "Is a variant faster, by how much, and how sure is that?");
   sub->add_option("what", options->what,
                   "Variants, the base first, each with settings of its own if need be (levels/naive:block=128); or "
                   "results folders")

@@ -181,8 +181,7 @@ int run(const Options& options) {
 
 Command add_selftest(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand(
-      "selftest", "Whether comparing can be trusted here: a variant beside itself, and effects of known size");
+  CLI::App* sub = app.add_subcommand("selftest", "Whether what compare says can be trusted on this machine");
   sub->add_option("variant", options->variant, "Which variant (default: cub/sum on a GPU, host/plain on a CPU)");
   SelectionOptions& s = options->selection;
   s.add_types(*sub);
