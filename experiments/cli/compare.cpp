@@ -308,7 +308,7 @@ const Column csv_columns[] = {
     {"ratio_low", true, [](auto& c, auto&) { return c.ratio ? text_of(c.ratio->interval.low) : ""; }},
     {"ratio_high", true, [](auto& c, auto&) { return c.ratio ? text_of(c.ratio->interval.high) : ""; }},
     {"confidence", true, [](auto&, auto& all) { return text_of(all.confidence); }},
-    {"n_rows", true, [](auto&, auto& all) { return text_of(all.rows.size()); }},
+    {"n_intervals", true, [](auto&, auto& all) { return text_of(all.intervals()); }},
     {"effect", true, [](auto&, auto& all) { return text_of(all.effect); }},
     {"verdict", false, [](auto& c, auto&) { return c.ratio ? std::string(name(c.verdict)) : ""; }},
     {"rounds_to_decide", true, [](auto& c, auto&) { return c.rounds_to_decide ? text_of(*c.rounds_to_decide) : ""; }},
@@ -346,6 +346,9 @@ void print_csv(const Comparison& comparison) {
   }
 }
 
+/// Up to so many rows are all worth a line on the screen.
+constexpr std::size_t table_rows = 60;
+
 void print(const Comparison& comparison, const Wording& wording, const Options& options) {
   if (options.json) {
     fmt::print("{}\n", to_json(comparison, wording).dump(2));
@@ -356,29 +359,36 @@ void print(const Comparison& comparison, const Wording& wording, const Options& 
     return;
   }
   if (!options.quiet) {
+    // A long comparison shows what differs; the rest is in the counts of the last lines and in --csv.
+    const bool all = comparison.rows.size() <= table_rows;
+    std::size_t hidden = 0;
     Table table({"variant", "operation", "type", "n", "mode", "cache", "base", "t(base)/t [interval]", "verdict"});
-    for (const Compared& c : comparison.rows)
+    for (const Compared& c : comparison.rows) {
+      if (!all && c.ratio && (c.verdict == Verdict::same || c.verdict == Verdict::undecided)) {
+        ++hidden;
+        continue;
+      }
       table.add({c.variant.label, c.variant.at("operation"), c.variant.at("element_type"),
                  show_size(std::stoull(c.variant.at("n"))), c.variant.at("timing_mode"), c.variant.at("cache_state"),
                  show_time(c.base), c.ratio ? show_ratio(*c.ratio) : "", show_verdict(c)});
-    table.print();
+    }
+    if (hidden < comparison.rows.size()) table.print();
+    if (hidden) fmt::print("{} rows that are SAME or UNDECIDED are not shown; --csv has all\n", hidden);
     fmt::print("base: {}. {}\n", wording.base, wording.how);
   }
   for (const std::string& line : conclusions(comparison, wording)) fmt::print("{}\n", ink(Ink::bold, line));
 }
 
 std::string confidence_in_words(const Comparison& c) {
-  const std::string what =
-      c.rows.size() == 1 ? "The interval holds" : fmt::format("All {} intervals hold at once", c.rows.size());
+  const std::size_t count = c.intervals();
+  const std::string what = count == 1 ? "The interval holds" : fmt::format("All {} intervals hold at once", count);
   return fmt::format("{} with {:g} % confidence; an effect counts from {:g} % on.", what, 100 * c.confidence,
                      100 * c.effect);
 }
 
 /// The exit code that the verdicts call for. A row that could not be compared is not decided.
 int verdict(const Comparison& comparison, const Options& options) {
-  const bool any_ratio = std::any_of(comparison.rows.begin(), comparison.rows.end(),
-                                     [](const Compared& c) { return c.ratio.has_value(); });
-  if (!comparison.rows.empty() && !any_ratio)
+  if (!comparison.rows.empty() && !comparison.intervals())
     throw UsageError("nothing could be compared: " + comparison.rows.front().reason);
   if (!options.fail_if_slower) return exit_ok;
   if (comparison.count(Verdict::slower)) return exit_slower;
@@ -418,7 +428,7 @@ int compare_stored(const Options& options) {
          .how = "Unpaired: the two were measured at different times, and what drifted in between is in the ratio but "
                 "not in its interval. " +
                 elsewhere + confidence_in_words(comparison) +
-                fmt::format(" {} of {} cover 1.", covering, comparison.rows.size())},
+                fmt::format(" {} of {} cover 1.", covering, comparison.intervals())},
         options);
   return verdict(comparison, options);
 }

@@ -129,6 +129,11 @@ std::size_t Comparison::count(Verdict v) const {
       std::count_if(rows.begin(), rows.end(), [&](const Compared& c) { return c.ratio && c.verdict == v; }));
 }
 
+std::size_t Comparison::intervals() const {
+  return static_cast<std::size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const Compared& c) { return c.ratio.has_value(); }));
+}
+
 Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, double effect) {
   if (!(confidence > 0 && confidence < 1))
     throw UsageError(fmt::format("--confidence {:g} is not between 0 and 1, exclusive", confidence));

@@ -61,6 +61,7 @@ struct Comparison {
   double confidence = 0.95;  ///< that all intervals hold at once
   double effect = 0.01;      ///< the smallest that matters
   std::size_t count(Verdict) const;
+  std::size_t intervals() const;  ///< rows that have a ratio: so many intervals hold at once
 };
 
 /// Compares pair by pair, with intervals that hold all at once. `paired`: the two of a pair were sampled in the same

@@ -56,7 +56,7 @@ def test_csv_and_json_say_the_same(reductio):
         assert r["base"] == "host/plain" and r["paired"] == "yes" and r["device"] == "cpu"
         assert r["timing_mode"] == "end_to_end" and r["cache_state"] == "warm"
         assert float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])
-        assert r["n_rows"] == "4" and int(r["n_rounds"]) >= 24 and int(r["n_blocks"]) == 24
+        assert r["n_intervals"] == "4" and int(r["n_rounds"]) >= 24 and int(r["n_blocks"]) == 24
         assert r["verdict"] in ("FASTER", "SLOWER", "SAME", "UNDECIDED")
         assert math.isclose(float(r["ratio"]), float(r["base_time_s"]) / float(r["time_s"]), rel_tol=0.5)
     told = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json").ok())
@@ -93,6 +93,15 @@ def test_many_rows_are_not_averaged(reductio):
     out = reductio("compare", FAST, SLOW, "--sizes", "2^8:2^14", "--max-samples", "48", "--quiet").ok()
     assert re.fullmatch(r"host/plain:opt=O0 ran from 0\.\d+ times \[.*\] at \S+ to 0\.\d+ times \[.*\] "
                         r"at \S+ as fast as host/plain: f32 sum end_to_end warm, over 7 rows: .*SLOWER.*\n", out), out
+
+
+def test_a_long_comparison_shows_what_differs(reductio):
+    out = reductio("compare", FAST, SLOW, FAST, "--sizes", "64:127:1", "--max-samples", "24").ok()
+    lines = out.splitlines()
+    shown = [line for line in lines if line.startswith("host/plain") and " ran " not in line]
+    hidden = int(re.search(r"^(\d+) rows that are SAME or UNDECIDED are not shown; --csv has all$", out, re.M).group(1))
+    assert len(shown) + hidden == 128 and hidden >= 64 - 5
+    assert not any(line.endswith("SAME") or "UNDECIDED" in line for line in shown)
 
 
 # ------------------------------------------------------------------------------------------------------------ baselines

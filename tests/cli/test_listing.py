@@ -77,7 +77,8 @@ def test_version_names_release_and_revision(reductio):
     assert text.startswith(f"reductio {declared} ")
 
 
-@pytest.mark.parametrize("sub", [[], ["list"], ["info"], ["verify"], ["run"], ["compare"], ["selftest"], ["new"]])
+@pytest.mark.parametrize("sub", [[], ["list"], ["info"], ["verify"], ["run"], ["compare"], ["selftest"], ["new"]],
+                         ids=lambda sub: " ".join(sub) or "(nothing)")
 def test_help_exits_0_and_goes_to_stdout(reductio, sub):
     done = reductio(*sub, "--help")
     assert "Usage: reductio" in done.ok() and not done.err
