@@ -131,6 +131,9 @@ TEST(MeasureCompare, IntervalsWidenWithTheNumberOfRows) {
   const Pair pair{&measured[0], &measured[1]};
   const Interval alone = compare(std::vector{pair}, true, 0.95, 0.01).rows[0].ratio->interval;
   const Comparison many = compare(std::vector<Pair>(50, pair), true, 0.95, 0.01);
+  const Comparison apart = compare(std::vector<Pair>(50, pair), true, 0.95, 0.01, true);
+  EXPECT_EQ(apart.rows[0].ratio->interval.low, alone.low);
+  EXPECT_EQ(apart.rows[0].ratio->interval.high, alone.high);
   const Interval one_of_many = many.rows[0].ratio->interval;
   EXPECT_LT(one_of_many.low, alone.low);
   EXPECT_GT(one_of_many.high, alone.high);

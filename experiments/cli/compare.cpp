@@ -28,7 +28,8 @@ struct Options {
   SelectionOptions selection;
   RunOptions run;
   std::string modes, cache, effect = "1%", out = "results", save, baseline;
-  bool csv = false, json = false, quiet = false, fail_if_slower = false, common = false, force = false;
+  bool csv = false, json = false, quiet = false, fail_if_slower = false, common = false, separately = false,
+       force = false;
   std::vector<std::string> live_only;  ///< options given that mean nothing for stored results
 };
 
@@ -310,6 +311,7 @@ const Column csv_columns[] = {
     {"ratio_low", true, [](auto& c, auto&) { return c.ratio ? text_of(c.ratio->interval.low) : ""; }},
     {"ratio_high", true, [](auto& c, auto&) { return c.ratio ? text_of(c.ratio->interval.high) : ""; }},
     {"confidence", true, [](auto&, auto& all) { return text_of(all.confidence); }},
+    {"simultaneous", false, [](auto&, auto& all) { return std::string(all.separately ? "no" : "yes"); }},
     {"n_intervals", true, [](auto&, auto& all) { return text_of(all.intervals()); }},
     {"effect", true, [](auto&, auto& all) { return text_of(all.effect); }},
     {"verdict", false, [](auto& c, auto&) { return c.ratio ? std::string(name(c.verdict)) : ""; }},
@@ -383,7 +385,9 @@ void print(const Comparison& comparison, const Wording& wording, const Options& 
 
 std::string confidence_in_words(const Comparison& c) {
   const std::size_t count = c.intervals();
-  const std::string what = count == 1 ? "The interval holds" : fmt::format("All {} intervals hold at once", count);
+  const std::string what = count == 1       ? "The interval holds"
+                           : c.separately ? fmt::format("Each of {} intervals holds by itself", count)
+                                          : fmt::format("All {} intervals hold at once", count);
   return fmt::format("{} with {:g} % confidence; an effect counts from {:g} % on.", what, 100 * c.confidence,
                      100 * c.effect);
 }
@@ -414,7 +418,7 @@ int compare_stored(const Options& options) {
     const auto more = match(stored.front(), stored[i], options.common);
     pairs.insert(pairs.end(), more.begin(), more.end());
   }
-  const Comparison comparison = compare(pairs, false, confidence, effect);
+  const Comparison comparison = compare(pairs, false, confidence, effect, options.separately);
   const auto covering = std::count_if(comparison.rows.begin(), comparison.rows.end(), [](const Compared& c) {
     return c.ratio && c.ratio->interval.low <= 1 && c.ratio->interval.high >= 1;
   });
@@ -589,7 +593,7 @@ int compare_live(Options& options) {
   }
   int exit = exit_ok;
   if (!pairs.empty()) {
-    const Comparison comparison = compare(pairs, !against_stored, rules.confidence, effect);
+    const Comparison comparison = compare(pairs, !against_stored, rules.confidence, effect, options.separately);
     std::size_t fewest = 0, most = 0;
     for (const Compared& c : comparison.rows)
       if (c.ratio) {
@@ -677,6 +681,8 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
       ->type_name("NAME");
   sub->add_option("--out", options->out, "Where baselines are kept")->type_name("DIR")->capture_default_str();
   sub->add_flag("--common", options->common, "Results folders: only the rows that both have");
+  sub->add_flag("--separately", options->separately,
+                "The confidence is each interval's own, not that of all at once: to count how many cover 1");
   auto* json = sub->add_flag("--json", options->json, "The comparison as JSON");
   sub->add_flag("--csv", options->csv, "The comparison as CSV")->excludes(json);
   sub->add_flag("--quiet", options->quiet, "Only the last lines, which say it in words");

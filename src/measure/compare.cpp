@@ -134,11 +134,11 @@ std::size_t Comparison::intervals() const {
       std::count_if(rows.begin(), rows.end(), [](const Compared& c) { return c.ratio.has_value(); }));
 }
 
-Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, double effect) {
+Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, double effect, bool separately) {
   if (!(confidence > 0 && confidence < 1))
     throw UsageError(fmt::format("--confidence {:g} is not between 0 and 1, exclusive", confidence));
   if (!(effect > 0)) throw UsageError("--effect must be above 0, as 0.01 or 1%");
-  Comparison out{.rows = {}, .paired = paired, .confidence = confidence, .effect = effect};
+  Comparison out{.rows = {}, .paired = paired, .separately = separately, .confidence = confidence, .effect = effect};
   const auto why_not = [](const Measured& m) -> std::string {
     const std::string& status = m.at("status");
     if (status != "ok") return m.label + ": " + status + ", " + m.at("reason");
@@ -148,7 +148,7 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
   };
   std::size_t timed = 0;
   for (const auto& [base, variant] : pairs) timed += why_not(*base).empty() && why_not(*variant).empty();
-  const double each = confidence_of_each(confidence, timed);
+  const double each = separately ? confidence : confidence_of_each(confidence, timed);
   for (const auto& [base, variant] : pairs) {
     Compared c{.base = *base, .variant = *variant, .ratio = {}, .verdict = {}, .rounds_to_decide = {}, .reason = {}};
     c.verdict = Verdict::undecided;

@@ -58,14 +58,15 @@ struct Compared {
 struct Comparison {
   std::vector<Compared> rows;
   bool paired = true;
-  double confidence = 0.95;  ///< that all intervals hold at once
+  bool separately = false;   ///< each interval holds by itself only
+  double confidence = 0.95;  ///< that all intervals hold at once; `separately`, that each does
   double effect = 0.01;      ///< the smallest that matters
   std::size_t count(Verdict) const;
-  std::size_t intervals() const;  ///< rows that have a ratio: so many intervals hold at once
+  std::size_t intervals() const;  ///< rows that have a ratio
 };
 
-/// Compares pair by pair, with intervals that hold all at once. `paired`: the two of a pair were sampled in the same
-/// rounds. Throws UsageError for a confidence outside (0, 1) and an effect that is not above 0.
-Comparison compare(std::span<const Pair>, bool paired, double confidence, double effect);
+/// Compares pair by pair, with intervals that hold all at once, or `separately`, which suits counting how many of many
+/// fail and no conclusion from the few that do. `paired`: the two of a pair were sampled in the same rounds. Throws UsageError for a confidence outside (0, 1) and an effect that is not above 0.
+Comparison compare(std::span<const Pair>, bool paired, double confidence, double effect, bool separately = false);
 
 }  // namespace reductio
