@@ -201,6 +201,34 @@ TEST(MeasureCompare, StoredFoldersGiveBackTheirSamples) {
   for (const Compared& row : c.rows) EXPECT_NEAR(row.ratio->value, 2, 0.03);
 }
 
+TEST(MeasureCompare, RelativeTimesLeaveOutWhatSlowedBothDown) {
+  // Once, everything took twice as long in every other round, and c has become slower by a fifth.
+  const Folder one, other;
+  const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);
+  const std::vector<Point> points{point(a, 100), point(b, 100), point(c, 100)};
+  const auto measure = [&](const Folder& folder, bool later) {
+    auto clock = std::make_unique<Clock>([=, calls = 0](std::size_t id, std::size_t) mutable {
+      const double noise = 1 + 0.001 * (++calls % 7);
+      return noise * 1e-5 * (later ? 2 : 1) * (id == 3 && later ? 1.2 : 1);
+    });
+    Heard heard;
+    run_session(session(folder, points, std::move(clock)), heard);
+    return measured_in(read_results(folder.path()));
+  };
+  const MeasuredSet before = measure(one, false), after = measure(other, true);
+  EXPECT_EQ(compare(match(before, after, false), false, 0.95, 0.01).count(Verdict::slower), 3u);
+  const std::vector<std::string> to{"nobody", "a"};
+  const MeasuredSet relative = relative_to(before, to), relative_now = relative_to(after, to);
+  ASSERT_EQ(relative.rows.size(), 2u) << "the reference's own rows are left out";
+  const Comparison both = compare(match(relative, relative_now, false), false, 0.95, 0.01);
+  ASSERT_EQ(both.rows.size(), 2u);
+  EXPECT_EQ(both.rows[0].verdict, Verdict::same);
+  EXPECT_EQ(both.rows[1].verdict, Verdict::slower);
+  EXPECT_NEAR(both.rows[1].ratio->value, 1 / 1.2, 0.01);
+  EXPECT_NE(error_of([&] { relative_to(before, std::vector<std::string>{"nobody"}); }).find("--relative-to"),
+            std::string::npos);
+}
+
 TEST(MeasureCompare, StoredFoldersThatAreNotComparableAreRefused) {
   const Folder one, other, third;
   const Variant a = variant("a", 1), b = variant("b", 2);

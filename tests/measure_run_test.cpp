@@ -150,6 +150,26 @@ TEST(MeasureRun, AThrottledClockVoidsTheWholeRoundForAllVariants) {
   EXPECT_NE(t.heard.notices[0].find("1200 MHz"), std::string::npos) << t.heard.notices[0];
 }
 
+TEST(MeasureRun, ABoundThatFailsCostsItsOwnColumnAndNoRow) {
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  auto clock = std::make_unique<Clock>([](std::size_t id, std::size_t) {
+    if (id >= reader_id) throw DeviceError("planted");
+    return 1e-5;
+  });
+  clock->readers = 2;
+  Heard heard;
+  run_session(session(folder, {point(a, 100, TimingMode::device), point(b, 100, TimingMode::device)}, std::move(clock)),
+              heard);
+  ASSERT_EQ(heard.rows.size(), 2u);
+  for (const Row& row : heard.rows) {
+    EXPECT_EQ(row.status, Status::ok) << row.reason;
+    EXPECT_EQ(row.n_samples, 25u);
+    EXPECT_FALSE(row.read_time_s);
+    EXPECT_TRUE(row.launch_floor_s);
+  }
+}
+
 TEST(MeasureRun, ASlightlySlowerClockVoidsNothing) {
   const Throttled t([](int k) { return k % 2 ? 1.9e9 : 1.98e9; });
   for (const Row& row : t.heard.rows) EXPECT_EQ(row.n_rejected, 0u);

@@ -30,6 +30,7 @@ struct Options {
   std::string modes, cache, effect = "1%", out = "results", save, baseline;
   bool csv = false, json = false, quiet = false, fail_if_slower = false, common = false, separately = false,
        force = false;
+  std::vector<std::string> relative_to;  ///< variants
   std::vector<std::string> live_only;  ///< options given that mean nothing for stored results
 };
 
@@ -411,7 +412,11 @@ int compare_stored(const Options& options) {
   const double effect = parse_effect(options.effect);
   const double confidence = options.run.confidence.value_or(0.95);
   std::vector<MeasuredSet> stored;
-  for (const auto& folder : options.what) stored.push_back(measured_in(read_results(folder)));
+  for (const auto& id : options.relative_to) find_variant(id);
+  for (const auto& folder : options.what) {
+    stored.push_back(measured_in(read_results(folder)));
+    if (!options.relative_to.empty()) stored.back() = relative_to(std::move(stored.back()), options.relative_to);
+  }
   if (stored.size() < 2) throw UsageError("name two results folders, the base first");
   std::vector<Pair> pairs;
   for (std::size_t i = 1; i < stored.size(); ++i) {
@@ -432,7 +437,11 @@ int compare_stored(const Options& options) {
         {.base = stored.front().name,
          .who = [](const Compared& c) { return c.variant.source; },
          .how = "Unpaired: the two were measured at different times, and what drifted in between is in the ratio but "
-                "not in its interval. " +
+                "not in its interval" +
+                (options.relative_to.empty()
+                     ? std::string(". ")
+                     : ", as far as " + join(options.relative_to, " or ") +
+                           ", by whose time in the same round all were divided, did not drift with it. ") +
                 elsewhere + confidence_in_words(comparison) +
                 fmt::format(" {} of {} cover 1.", covering, comparison.intervals())},
         options);
@@ -490,6 +499,8 @@ SamplingRules rules_of(const Options& options) {
 int compare_live(Options& options) {
   const double effect = parse_effect(options.effect);
   const Selection selection = options.selection.parse();
+  if (!options.relative_to.empty())
+    throw UsageError("--relative-to is for stored results; what is measured now is paired");
   if (options.common) throw UsageError("--common is for stored results; what is measured now has no rows missing");
   if (!options.save.empty()) check_name(options.save, "--save-baseline");
   if (!options.baseline.empty()) check_name(options.baseline, "--baseline");
@@ -681,6 +692,12 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
       ->type_name("NAME");
   sub->add_option("--out", options->out, "Where baselines are kept")->type_name("DIR")->capture_default_str();
   sub->add_flag("--common", options->common, "Results folders: only the rows that both have");
+  sub->add_option("--relative-to", options->relative_to,
+                  "Results folders: times as multiples of these variants' in the same round, so that what slowed both "
+                  "down is left out")
+      ->type_name("VARIANT,...")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_flag("--separately", options->separately,
                 "The confidence is each interval's own, not that of all at once: to count how many cover 1");
   auto* json = sub->add_flag("--json", options->json, "The comparison as JSON");

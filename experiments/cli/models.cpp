@@ -34,6 +34,7 @@ void print(const std::vector<Cells>& records) {
   Table table({"variant", "settings", "operation", "type", "timed", "cache", "range", "latency", "bandwidth", "n 1/2",
                "off by", "remark"});
   for (const Cells& r : records) {
+    if (r[at("status")] == "too_few_sizes") continue;  // nothing to say; the last line counts them
     const std::string& off = r[at("largest_residual")];
     table.add({r[at("variant")], r[at("settings")], r[at("operation")], r[at("element_type")], r[at("timing_mode")],
                r[at("cache_state")], r[at("range")], interval(r, at("latency_s"), 1e6, " us"),

@@ -67,6 +67,48 @@ MeasuredSet measured_in(const StoredResults& stored) {
   return out;
 }
 
+MeasuredSet relative_to(MeasuredSet set, std::span<const std::string> ids) {
+  // What points that were sampled together share.
+  const auto group_of = [](const Measured& m) {
+    std::string key = m.at("run_id") + "|" + m.at("experiment");
+    for (const std::string_view column : key_columns)
+      if (column != "variant" && column != "settings") key += "|" + m.at(column);
+    return key;
+  };
+  const auto rank_of = [&](const Measured& m) { return std::find(ids.begin(), ids.end(), m.at("variant")) - ids.begin(); };
+  const auto is_reference = [&](const Measured& m) { return rank_of(m) < static_cast<std::ptrdiff_t>(ids.size()); };
+  std::map<std::string, const Measured*> references;
+  for (const Measured& m : set.rows) {
+    if (!is_reference(m) || m.series.seconds.empty()) continue;
+    const Measured*& best = references[group_of(m)];
+    if (!best || rank_of(m) < rank_of(*best)) best = &m;
+  }
+  if (references.empty())
+    throw UsageError("--relative-to: " + set.name + " has no times of these variants");
+  MeasuredSet out{.name = set.name, .rows = {}};
+  for (const Measured& m : set.rows) {
+    if (is_reference(m)) continue;
+    Measured relative = m;
+    if (!m.series.seconds.empty()) {
+      const auto found = references.find(group_of(m));
+      const ByRound reference = found == references.end() ? ByRound() : found->second->series.seconds;
+      std::vector<double> all;
+      for (std::size_t r = 0; r < relative.series.seconds.size(); ++r) {
+        auto& s = relative.series.seconds[r];
+        if (s && r < reference.size() && reference[r] && *reference[r] > 0) {
+          s = *s / *reference[r];
+          all.push_back(*reference[r]);
+        } else {
+          s.reset();
+        }
+      }
+      if (!all.empty()) relative.series.tick_s /= median(all);
+    }
+    out.rows.push_back(std::move(relative));
+  }
+  return out;
+}
+
 std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool common_only) {
   std::map<std::string, const Measured*> by_key;
   for (const Measured& m : base.rows)

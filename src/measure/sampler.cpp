@@ -78,6 +78,7 @@ struct Sampler::Reference {
   std::unique_ptr<Plan> plan;
   Value result;
   ByRound seconds;
+  bool failed = false;  ///< called no more
 };
 
 /// The state of measuring one group; what Sampler keeps between groups stays there.
@@ -307,9 +308,9 @@ class Sampler::Group {
 
   void make_references() {
     if (!s_.timer_.keeps_time() || !rules().bounds) return;
-    if (auto plan = s_.timer_.empty_plan()) references_.push_back({"(launch-floor)", std::move(plan), {}, {}});
+    if (auto plan = s_.timer_.empty_plan()) references_.push_back({"(launch-floor)", std::move(plan), {}, {}, false});
     for (auto& [name, plan] : s_.timer_.read_plans(inputs_->bytes(), first_.timing_mode))
-      references_.push_back({"(" + name + ")", std::move(plan), {}, {}});
+      references_.push_back({"(" + name + ")", std::move(plan), {}, {}, false});
   }
 
   /// False if abandoned, or the device was lost.
@@ -400,8 +401,14 @@ class Sampler::Group {
       if (abandon_()) return false;
       if (i >= variants) {
         Reference& r = references_[static_cast<std::size_t>(i - variants)];
-        taken.push_back({nullptr, &r, position++,
-                         s_.timer_.sample(call(r, placement), first_.timing_mode, first_.cache_state)});
+        if (r.failed) continue;
+        try {
+          taken.push_back({nullptr, &r, position,
+                           s_.timer_.sample(call(r, placement), first_.timing_mode, first_.cache_state)});
+          ++position;
+        } catch (const std::exception& e) {
+          if (!reference_failed(r, e)) return false;
+        }
         continue;
       }
       Member& m = members_[static_cast<std::size_t>(i)];
@@ -413,6 +420,27 @@ class Sampler::Group {
       if (out_.device_lost) return false;
     }
     return true;
+  }
+
+  /// The rows do without this bound; unless the device is lost, whose fault it then is nobody can tell. False if so.
+  bool reference_failed(Reference& r, const std::exception& e) {
+    r.failed = true;
+    std::exception_ptr lost;
+    out_.device_busy = dynamic_cast<const CallTimeout*>(&e) != nullptr;
+    if (out_.device_busy) {
+      lost = std::current_exception();
+    } else {
+      try {
+        s_.backend_.synchronize(Stream{});
+      } catch (const std::exception&) {
+        lost = std::current_exception();
+      }
+    }
+    if (!lost) return true;
+    for (Member& m : members_)
+      if (!m.settled) m.settle(Status::failed, fmt::format("while {} ran, an own call of the harness: {}", r.name, e.what()));
+    out_.device_lost = lost;
+    return false;
   }
 
   void keep(const Taken& t, std::size_t round) {
