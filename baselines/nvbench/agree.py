@@ -1,11 +1,13 @@
 """Compares reductio's cold device medians of cub/sum with nvbench's of the same call.
 
-    python baselines/nvbench/agree.py RESULTS/comparison.csv nvbench.json [agreement.csv]
+    python baselines/nvbench/agree.py --reductio A/comparison.csv... --nvbench 1.json... [--out agreement.csv]
 
-Prints a row for each type and size, and writes them if a third file is named. Exit code 1 if a point differs by more
-than is allowed: 3 % from 2^22 elements on, 6 % below.
+Of several runs the median of their medians counts: single ones differ by a few per cent below 2^22 elements, because
+each lets its memory lie elsewhere. Prints a row for each type and size. Exit code 1 if a point differs by more than is
+allowed: 3 % from 2^22 elements on, 6 % below.
 """
 
+import argparse
 import json
 import sys
 
@@ -31,28 +33,48 @@ def nvbench_medians(path):
     return pd.DataFrame(rows)
 
 
-def agreement(comparison, nvbench):
-    ours = pd.read_csv(comparison, keep_default_na=False)
-    ours = ours[(ours.variant == "cub/sum") & (ours.timing_mode == "device") & (ours.cache_state == "cold_dirty")
-                & (ours.status == "ok") & (ours.operation == "sum")].copy()
+def reductio_medians(path):
+    """machine, element_type, n, time_median_s, n_samples of cub/sum in one run."""
+    rows = pd.read_csv(path, keep_default_na=False)
+    rows = rows[(rows.variant == "cub/sum") & (rows.timing_mode == "device") & (rows.cache_state == "cold_dirty")
+                & (rows.status == "ok") & (rows.operation == "sum")]
     for column in ("n", "time_median_s", "n_samples"):
-        ours[column] = pd.to_numeric(ours[column])
-    table = ours[["machine", "element_type", "n", "time_median_s", "n_samples"]].merge(
-        nvbench_medians(nvbench), on=["element_type", "n"])
-    table["difference"] = table.time_median_s / table.nvbench_median_s - 1
+        rows = rows.assign(**{column: pd.to_numeric(rows[column])})
+    return rows[["machine", "element_type", "n", "time_median_s", "n_samples"]]
+
+
+def agreement(comparisons, nvbenches):
+    """A row for each type and size that all runs of both have."""
+    def over_runs(tables, runs, **summaries):
+        table = pd.concat(tables).groupby(["element_type", "n"]).agg(seen=("n", "size"), **summaries).reset_index()
+        return table[table.seen == runs].drop(columns="seen")
+
+    ours = over_runs([reductio_medians(p) for p in comparisons], len(comparisons), machine=("machine", "first"),
+                     reductio_median_s=("time_median_s", "median"), reductio_samples=("n_samples", "sum"))
+    theirs = over_runs([nvbench_medians(p) for p in nvbenches], len(nvbenches),
+                       nvbench_median_s=("nvbench_median_s", "median"), nvbench_samples=("nvbench_samples", "sum"))
+    table = ours.merge(theirs, on=["element_type", "n"])
+    table["reductio_runs"], table["nvbench_runs"] = len(comparisons), len(nvbenches)
+    table["difference"] = table.reductio_median_s / table.nvbench_median_s - 1
     table["allowed"] = table.n.map(lambda n: 0.03 if n >= 2**22 else 0.06)
     return table.sort_values(["element_type", "n"]).reset_index(drop=True)
 
 
 def main(arguments):
-    if len(arguments) not in (2, 3):
-        sys.exit(__doc__)
-    table = agreement(*arguments[:2])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--reductio", nargs="+", required=True)
+    parser.add_argument("--nvbench", nargs="+", required=True)
+    parser.add_argument("--out")
+    options = parser.parse_args(arguments)
+    table = agreement(options.reductio, options.nvbench)
     if table.empty:
-        sys.exit("agree.py: the two files have no type and size in common")
-    print(table.to_string(index=False, formatters={"difference": "{:+.2%}".format, "allowed": "{:.0%}".format}))
-    if len(arguments) == 3:
-        table.to_csv(arguments[2], index=False)
+        sys.exit("agree.py: these files have no type and size in common")
+    shown = table[["element_type", "n", "reductio_median_s", "nvbench_median_s", "difference", "allowed"]]
+    print(shown.to_string(index=False, formatters={
+        "reductio_median_s": "{:.4g}".format, "nvbench_median_s": "{:.4g}".format,
+        "difference": "{:+.2%}".format, "allowed": "{:.0%}".format}))
+    if options.out:
+        table.to_csv(options.out, index=False)
     bad = table[table.difference.abs() > table.allowed]
     print(f"{len(table) - len(bad)} of {len(table)} points agree; the largest difference is "
           f"{table.difference.abs().max():.2%}")

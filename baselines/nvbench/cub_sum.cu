@@ -24,7 +24,8 @@ void cub_sum(nvbench::state& state, nvbench::type_list<T>) {
   NVBENCH_CUDA_CALL(cudaMalloc(&workspace, bytes));
   state.add_element_count(static_cast<std::size_t>(n));
   state.add_global_memory_reads<T>(static_cast<std::size_t>(n));
-  state.exec([&](nvbench::launch& launch) {
+  // One call at a time; nvbench's batches have no counterpart here.
+  state.exec(nvbench::exec_tag::no_batch, [&](nvbench::launch& launch) {
     cub::DeviceReduce::Sum(workspace, bytes, in, out, count, launch.get_stream());
   });
   NVBENCH_CUDA_CALL(cudaFree(workspace));

@@ -26,7 +26,11 @@ def files(folder, ours, theirs):
         ],
     } for kind, n, seconds in theirs]
     (folder / "nvbench.json").write_text(json.dumps({"benchmarks": [{"states": states}]}))
-    return [str(folder / "comparison.csv"), str(folder / "nvbench.json")]
+    return str(folder / "comparison.csv"), str(folder / "nvbench.json")
+
+
+def run(paths, *more):
+    return agree.main(["--reductio", paths[0], "--nvbench", paths[1], *more])
 
 
 def ours(n, seconds, kind="f32", variant="cub/sum", mode="device", cache="cold_dirty", status="ok"):
@@ -35,24 +39,35 @@ def ours(n, seconds, kind="f32", variant="cub/sum", mode="device", cache="cold_d
 
 def test_points_within_the_bounds_agree(tmp_path, capsys):
     paths = files(tmp_path, [ours(1024, 1.05e-5), ours(2**22, 2.05e-5)], [("F32", 1024, 1e-5), ("F32", 2**22, 2e-5)])
-    assert agree.main(paths + [str(tmp_path / "agreement.csv")]) == 0
+    assert run(paths, "--out", str(tmp_path / "agreement.csv")) == 0
     assert "2 of 2 points agree; the largest difference is 5.00%" in capsys.readouterr().out
     assert len((tmp_path / "agreement.csv").read_text().splitlines()) == 3
 
 
 @pytest.mark.parametrize("n, seconds", [(2**22, 1.04e-5), (2**22, 0.96e-5), (1024, 1.07e-5)])
 def test_a_point_beyond_the_bounds_fails(tmp_path, n, seconds):
-    assert agree.main(files(tmp_path, [ours(n, seconds)], [("F32", n, 1e-5)])) == 1
+    assert run(files(tmp_path, [ours(n, seconds)], [("F32", n, 1e-5)])) == 1
 
 
 def test_only_the_same_call_in_the_same_state_is_compared(tmp_path):
     rows = [ours(1024, 1e-5), ours(1024, 5e-5, kind="f64"), ours(1024, 9e-5, mode="end_to_end"),
             ours(1024, 9e-5, cache="warm"), ours(1024, 9e-5, variant="thrust/reduce"), ours(2048, "", status="refused")]
     paths = files(tmp_path, rows, [("F32", 1024, 1e-5), ("F64", 1024, 5e-5), ("U32", 1024, 1e-5), ("F32", 2048, 1e-5)])
-    table = agree.agreement(*paths)
+    table = agree.agreement(paths[:1], paths[1:])
     assert list(zip(table.element_type, table.n, table.difference.round(9))) == [("f32", 1024, 0), ("f64", 1024, 0)]
 
 
 def test_nothing_in_common_is_an_error(tmp_path):
     with pytest.raises(SystemExit, match="in common"):
-        agree.main(files(tmp_path, [ours(1024, 1e-5)], [("F32", 2048, 1e-5)]))
+        run(files(tmp_path, [ours(1024, 1e-5)], [("F32", 2048, 1e-5)]))
+
+
+def test_of_several_runs_the_median_counts(tmp_path):
+    paths = []
+    for i, seconds in enumerate([1.00e-5, 1.02e-5, 3e-5]):
+        (tmp_path / str(i)).mkdir()
+        paths.append(files(tmp_path / str(i), [ours(2**22, seconds)] + [ours(2**23, 2e-5)] * (i > 0),
+                           [("F32", 2**22, 1e-5), ("F32", 2**23, 2e-5)]))
+    table = agree.agreement([p[0] for p in paths], [p[1] for p in paths])
+    assert list(table.n) == [2**22], "a size that one of the runs lacks is left out"
+    assert abs(table.difference[0] - 0.02) < 1e-9 and table.reductio_samples[0] == 75
