@@ -79,9 +79,9 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     assert machine.calls[-5:] == ["reductio selftest",
-                                  f"reductio run comparison --out {machine.folder}/work/results",
-                                  f"reductio run limits --out {machine.folder}/work/results",
-                                  f"reductio run timing --out {machine.folder}/work/results",
+                                  f"reductio run comparison --out results",
+                                  f"reductio run limits --out results",
+                                  f"reductio run timing --out results",
                                   f"reductio models {machine.folder}/work/results/synthetic"]
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv"} <= machine.packed()
@@ -90,7 +90,7 @@ def test_runs_every_step_in_order_and_packs(machine):
                                    "timing", "models", "altogether"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
     machine.run("--only", "comparison", "--", "--full")
-    assert machine.calls == [f"reductio run comparison --out {machine.folder}/work/results --resume --full"]
+    assert machine.calls == [f"reductio run comparison --out results --resume --full"]
 
 
 def test_does_not_time_what_is_wrong(machine):
