@@ -79,9 +79,9 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     assert machine.calls[-5:] == ["reductio selftest",
-                                  f"reductio run comparison --out results",
-                                  f"reductio run limits --out results",
-                                  f"reductio run timing --out results",
+                                  "reductio run comparison --out results",
+                                  "reductio run limits --out results",
+                                  "reductio run timing --out results",
                                   f"reductio models {machine.folder}/work/results/synthetic"]
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv"} <= machine.packed()
