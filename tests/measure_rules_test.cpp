@@ -144,6 +144,10 @@ TEST(MeasureRules, TheCeilingIsTheFastestWhereThereIsOneAndCopesWithFewRounds) {
   EXPECT_EQ(ceiling_of({{3.0}, {2.0}}, 0.95)->median_s, 2);
   EXPECT_FALSE(ceiling_of({}, 0.95));
   EXPECT_FALSE(ceiling_of({ByRound(3)}, 0.95));
+  // Rounds that were voided may be all of one parity.
+  const auto gap = std::nullopt;
+  EXPECT_EQ(ceiling_of({{5.0, gap, 5.0}, {2.0, gap, 3.0}}, 0.95)->seconds, (ByRound{2.0, gap, 3.0}));
+  EXPECT_EQ(ceiling_of({{gap, 5.0, gap}, {gap, 2.0, gap}}, 0.95)->median_s, 2);
 }
 
 TEST(MeasureRules, SharesArePairedByRound) {

@@ -85,18 +85,22 @@ std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, double co
   if (kernels.empty() || kernels.front().empty()) return std::nullopt;
   const std::size_t rounds = kernels.front().size();
   // The fastest by median over the rounds of one parity; over all rounds where that parity has none.
-  const auto fastest = [&](std::size_t parity) -> const ByRound* {
+  const auto fastest_where = [&](auto&& counts) -> const ByRound* {
     const ByRound* best = nullptr;
     double best_s = 0;
     for (const ByRound& kernel : kernels) {
       std::vector<double> s;
       for (std::size_t r = 0; r < rounds; ++r)
-        if (kernel[r] && (rounds == 1 || r % 2 == parity)) s.push_back(*kernel[r]);
+        if (kernel[r] && counts(r)) s.push_back(*kernel[r]);
       if (s.empty()) continue;
       const double m = median(s);
       if (!best || m < best_s) best = &kernel, best_s = m;
     }
     return best;
+  };
+  const auto fastest = [&](std::size_t parity) {
+    const ByRound* best = fastest_where([&](std::size_t r) { return r % 2 == parity; });
+    return best ? best : fastest_where([](std::size_t) { return true; });
   };
   const ByRound* by_parity[2] = {fastest(0), fastest(1)};
   Ceiling c;
