@@ -170,6 +170,19 @@ TEST(MeasureRun, ABoundThatFailsCostsItsOwnColumnAndNoRow) {
   }
 }
 
+TEST(MeasureRun, AKernelsClockThatCannotBeReadVoidsNothingAndCostsNoRow) {
+  const Throttled t([](int k) -> double {
+    if (k % 3 == 0) throw DeviceError("planted");
+    return 1.98e9;
+  });
+  ASSERT_EQ(t.heard.rows.size(), 2u);
+  for (const Row& row : t.heard.rows) {
+    EXPECT_EQ(row.status, Status::ok) << row.reason;
+    EXPECT_EQ(row.n_samples, 25u);
+    EXPECT_EQ(row.n_rejected, 0u);
+  }
+}
+
 TEST(MeasureRun, ASlightlySlowerClockVoidsNothing) {
   const Throttled t([](int k) { return k % 2 ? 1.9e9 : 1.98e9; });
   for (const Row& row : t.heard.rows) EXPECT_EQ(row.n_rejected, 0u);

@@ -328,7 +328,7 @@ class Sampler::Group {
     for (Reference& r : references_) r.seconds.resize(static_cast<std::size_t>(rounds));
 
     std::mt19937_64 random(s_.seed_ ^ hash(row_key(first_)));
-    clock_hz_ = s_.timer_.clock_hz().value_or(0);
+    if (!read_clock()) return false;
     int placement = 0;  // where the pilots ran
     for (int round = 0; round < rounds; ++round) {
       if (const int next = placement_of(round, rounds, placements); next != placement) {
@@ -376,7 +376,7 @@ class Sampler::Group {
       std::vector<Taken> taken;
       if (!take_samples(round, placement, random, taken)) return false;
       const double before = clock_hz_;
-      clock_hz_ = s_.timer_.clock_hz().value_or(0);
+      if (!read_clock()) return false;
       s_.highest_clock_hz_ = std::max({s_.highest_clock_hz_, before, clock_hz_});
       const bool voided = is_throttled(std::min(before, clock_hz_), s_.highest_clock_hz_, rules());
       for (const Taken& t : taken) {
@@ -389,7 +389,7 @@ class Sampler::Group {
       out_.throttled_hz = std::min(out_.throttled_hz.value_or(clock_hz_), std::min(before, clock_hz_));
       if (++voided_rounds_ >= rounds) return true;
       s_.timer_.let_clock_recover();
-      clock_hz_ = s_.timer_.clock_hz().value_or(0);
+      if (!read_clock()) return false;
     }
   }
 
@@ -407,7 +407,8 @@ class Sampler::Group {
                            s_.timer_.sample(call(r, placement), first_.timing_mode, first_.cache_state)});
           ++position;
         } catch (const std::exception& e) {
-          if (!reference_failed(r, e)) return false;
+          r.failed = true;
+          if (!own_call_failed(r.name, e)) return false;
         }
         continue;
       }
@@ -422,9 +423,20 @@ class Sampler::Group {
     return true;
   }
 
-  /// The rows do without this bound; unless the device is lost, whose fault it then is nobody can tell. False if so.
-  bool reference_failed(Reference& r, const std::exception& e) {
-    r.failed = true;
+  /// Unknown where it cannot be read. False if the device was lost.
+  bool read_clock() {
+    try {
+      clock_hz_ = s_.timer_.clock_hz().value_or(0);
+    } catch (const std::exception& e) {
+      clock_hz_ = 0;
+      return own_call_failed("reading the kernels' clock", e);
+    }
+    return true;
+  }
+
+  /// The rows do without what it tells; unless the device is lost, whose fault it then is nobody can tell. False if so.
+  /// Called where `e` was caught.
+  bool own_call_failed(const std::string& what, const std::exception& e) {
     std::exception_ptr lost;
     out_.device_busy = dynamic_cast<const CallTimeout*>(&e) != nullptr;
     if (out_.device_busy) {
@@ -438,7 +450,8 @@ class Sampler::Group {
     }
     if (!lost) return true;
     for (Member& m : members_)
-      if (!m.settled) m.settle(Status::failed, fmt::format("while {} ran, an own call of the harness: {}", r.name, e.what()));
+      if (!m.settled)
+        m.settle(Status::failed, fmt::format("while {} ran, an own call of the harness: {}", what, e.what()));
     out_.device_lost = lost;
     return false;
   }
