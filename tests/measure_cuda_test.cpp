@@ -82,6 +82,22 @@ TEST_F(MeasureCuda, EveryModeBringsTheResultOfItsOwnCall) {
   timer_->forget(plan.get());
 }
 
+TEST_F(MeasureCuda, AGraphReadsTheInputOfTheCallAndNotTheOneItWasFirstCapturedWith) {
+  const auto plan = copying();
+  const DeviceMemory other(*backend_, MiB);
+  backend_->fill(other.get(), 0x22, other.size(), stream_);
+  backend_->synchronize(stream_);
+  for (const CacheState cache : {CacheState::warm, CacheState::cold_clean}) {
+    Call c = call(*plan, MiB);
+    timer_->sample(c, TimingMode::graph, cache);
+    EXPECT_TRUE(arrived()) << name(cache);
+    c.in = other.get();
+    timer_->sample(c, TimingMode::graph, cache);
+    EXPECT_EQ(value_[0], std::byte{0x22}) << name(cache);
+  }
+  timer_->forget(plan.get());
+}
+
 TEST_F(MeasureCuda, ACallThatWritesNothingLeavesThePoison) {
   const auto plan = plan_of({}, [](void*, void*, Stream) {});
   timer_->sample(call(*plan, 4), TimingMode::device, CacheState::cold_dirty);

@@ -21,6 +21,7 @@
 #include <cstring>
 #include <map>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "device/device.h"
@@ -382,7 +383,7 @@ class CudaTimer final : public Timer {
 
   void forget(const Plan* plan) override {
     std::erase_if(graphs_, [&](const auto& entry) {
-      if (entry.first.first != plan) return false;
+      if (std::get<0>(entry.first) != plan) return false;
       cudaGraphExecDestroy(entry.second.exec);
       return true;
     });
@@ -569,7 +570,7 @@ class CudaTimer final : public Timer {
   }
 
   const Graph& graph_of(const Call& c, CacheState cache) {
-    const std::pair key(c.plan, cache);
+    const std::tuple key(static_cast<const Plan*>(c.plan), static_cast<const void*>(c.in), cache);
     if (const auto at = graphs_.find(key); at != graphs_.end()) return at->second;
     const std::vector<void*> inputs = cache == CacheState::warm ? std::vector<void*>{c.in} : copies_of(c);
     // About two milliseconds, so that the graph's own launch is a small part and large inputs do not take for ever;
@@ -648,7 +649,7 @@ class CudaTimer final : public Timer {
   Event begin_, ready_;  ///< about bringing the cache into its state
   Event start_, stop_;   ///< about the call
   std::uint64_t ticket_ = 0;
-  std::map<std::pair<const Plan*, CacheState>, Graph> graphs_;
+  std::map<std::tuple<const Plan*, const void*, CacheState>, Graph> graphs_;  ///< by plan, input and state
   double event_tick_s_ = 0, host_tick_s_ = 0, globaltimer_tick_s_ = 0;
   double prepared_s_ = 0;  ///< of the sample under way
 };
