@@ -144,11 +144,22 @@ std::vector<TimingMode> choose_modes(const std::vector<Contender>& all, const Op
   const auto why_not = [&](const Contender& c, TimingMode mode) {
     return mode_refusal(c, problem, mode, cache, backend, timer);
   };
-  const auto demand = [&](TimingMode mode, const std::string& advice) {
+  // Another state of the cache where that does, else another mode.
+  const auto advice = [&](TimingMode mode) -> std::string {
+    std::vector<std::string> states;
+    for (const CacheState other : {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm})
+      if (std::all_of(all.begin(), all.end(), [&](const Contender& c) {
+            return mode_refusal(c, problem, mode, other, backend, timer).empty();
+          }))
+        states.emplace_back(name(other));
+    if (!states.empty()) return fmt::format("; --cache {} would do", join(states, " or "));
+    return mode == TimingMode::end_to_end ? "" : "; --modes end_to_end compares them so";
+  };
+  const auto demand = [&](TimingMode mode) {
     for (const Contender& c : all)
       if (const std::string why = why_not(c, mode); !why.empty())
-        throw UsageError(
-            fmt::format("{} cannot be timed by mode {}, {}: {}{}", c.label, name(mode), name(cache), why, advice));
+        throw UsageError(fmt::format("{} cannot be timed by mode {}, {}: {}{}", c.label, name(mode), name(cache), why,
+                                     advice(mode)));
   };
   if (!options.modes.empty()) {
     const auto modes = parse_list(options.modes, parse_timing_mode);
@@ -156,7 +167,7 @@ std::vector<TimingMode> choose_modes(const std::vector<Contender>& all, const Op
       if (mode == TimingMode::clock || mode == TimingMode::globaltimer)
         throw UsageError(
             fmt::format("mode {} gives readings, no times to compare; --modes device or end_to_end", name(mode)));
-      demand(mode, mode == TimingMode::end_to_end ? "" : "; --modes end_to_end compares them so");
+      demand(mode);
     }
     return modes;
   }
@@ -167,7 +178,7 @@ std::vector<TimingMode> choose_modes(const std::vector<Contender>& all, const Op
     throw UsageError(fmt::format("{} has a device time and {} has none ({}); --modes end_to_end compares them so",
                                  with->label, without->label, why_not(*without, TimingMode::device)));
   const TimingMode mode = with ? TimingMode::device : TimingMode::end_to_end;
-  demand(mode, "");
+  demand(mode);
   return {mode};
 }
 
@@ -550,15 +561,13 @@ int compare_live(Options& options) {
     then = measured_in(read_results(baselines / options.baseline));
   }
   session.keeps_rows = stores;
+  // Under another name until it is whole: what is replaced stays until then, whatever happens.
+  const auto saved = baselines / options.save, draft = baselines / ("." + options.save + ".new");
   if (stores) {
-    session.folder = baselines / options.save;
-    if (std::filesystem::exists(session.folder)) {
-      if (!options.force)
-        throw UsageError(
-            fmt::format("baseline '{}' exists in {}; --force replaces it", options.save, baselines.string()));
-      for (const char* file : {"compare.csv", "compare.samples.csv.gz", "machine.json", "catalog.csv"})
-        std::filesystem::remove(session.folder / file);
-    }
+    session.folder = draft;
+    if (std::filesystem::exists(saved) && !options.force)
+      throw UsageError(
+          fmt::format("baseline '{}' exists in {}; --force replaces it", options.save, baselines.string()));
   }
 
   const auto sizes = chosen(selection.sizes, usual_sizes(device));
@@ -582,10 +591,18 @@ int compare_live(Options& options) {
   if (!options.quiet)
     for (const auto& text : misleading(device, session.machine.gpu ? session.machine.gpu->uuid : "", before))
       fmt::print(stderr, "{}\n", ink(Ink::yellow, "reductio: WARNING: " + text, stderr));
-  const std::string machine = session.machine.name, saved = session.folder.string();
+  const std::string machine = session.machine.name;
   Collector collector(contenders, options.quiet);
+  if (stores) std::filesystem::remove_all(draft);  // of a run that was cut off
   const RunReport report = run_session(std::move(session), collector);
-  if (report.interrupted) throw UsageError("interrupted; nothing was compared");
+  if (report.interrupted) {
+    if (stores) std::filesystem::remove_all(draft);
+    throw UsageError("interrupted; nothing was compared");
+  }
+  if (stores) {
+    std::filesystem::remove_all(saved);
+    std::filesystem::rename(draft, saved);
+  }
 
   MeasuredSet now{.name = "what was measured now", .rows = {}};
   std::vector<Pair> pairs;
@@ -625,7 +642,7 @@ int compare_live(Options& options) {
     exit = report.count(Status::wrong) || report.count(Status::failed) ? exit_ok : verdict(comparison, options);
   }
   if (stores && !options.quiet && !options.csv && !options.json)
-    fmt::print("saved as baseline '{}' in {}\n", options.save, saved);
+    fmt::print("saved as baseline '{}' in {}\n", options.save, saved.string());
   std::fflush(stdout);
   const auto complain = [&](Status status, const char* what) {
     for (const auto& group : collector.groups)

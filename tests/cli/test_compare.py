@@ -131,6 +131,10 @@ def test_a_baseline_is_not_overwritten_by_chance(reductio, tmp_path):
     before = snapshot(tmp_path)
     assert "--force" in reductio("compare", FAST, "--sizes", "2^10", "--save-baseline", "x").error(1)
     assert snapshot(tmp_path) == before
+    # Nor replaced by what cannot be measured.
+    assert "mode graph" in reductio("compare", FAST, "--sizes", "2^11", "--save-baseline", "x", "--force", "--modes",
+                                    "graph").error(1)
+    assert snapshot(tmp_path) == before
     reductio("compare", FAST, "--sizes", "2^11", "--save-baseline", "x", "--force").ok()
     rows = list(csv.DictReader(next(tmp_path.glob("results/*/baselines/x/compare.csv")).open(newline="")))
     assert [r["n"] for r in rows] == ["2048"]
@@ -274,7 +278,8 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     ([*PAIR, "--modes", "device"], ["host/plain", "device", "--modes end_to_end"]),
     ([*PAIR, "--modes", "clock"], ["clock", "end_to_end"]),
     ([*PAIR, "--cache", "hot"], ["'hot'", "warm"]),
-    (["compare", "host/plain", "host/recursive", "--cache", "warm"], ["host/recursive", "warm"]),
+    (["compare", "host/plain", "host/recursive", "--cache", "warm"],
+     ["host/recursive", "warm", "; --cache cold_dirty or cold_clean would do"]),
     ([*PAIR, "--device", "sim"], ["no time"]),
     ([*PAIR, "--device", "cuda"], ["host/plain", "cuda"]),
     (["compare", "host/plain", "twopass/rolled"], ["device"]),
