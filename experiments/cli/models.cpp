@@ -47,14 +47,15 @@ void print(const std::vector<Cells>& records) {
 int run(const Options& options) {
   if (!(options.confidence > 0 && options.confidence < 1))
     throw UsageError(fmt::format("--confidence {:g} is not between 0 and 1, exclusive", options.confidence));
-  const std::vector<Cells> records = model_table(read_results(options.folder), options.confidence);
+  const StoredResults results = read_results(options.folder);
+  const std::vector<Cells> records = model_table(results, options.confidence);
   std::string text = csv_record(model_columns());
   std::map<std::string, int> by_status;
   for (const Cells& record : records) {
     text += csv_record(record);
     ++by_status[record[record.size() - 2]];
   }
-  const auto path = std::filesystem::path(options.folder) / "models.csv";
+  const auto path = results.folder / "models.csv";
   write_whole_file(path, text);
   if (options.csv) fmt::print("{}", text);
   if (options.csv || options.quiet) return exit_ok;

@@ -54,7 +54,7 @@ std::vector<Measured> measured_in(const GroupOutcome& outcome) {
 }
 
 MeasuredSet measured_in(const StoredResults& stored) {
-  MeasuredSet out{.name = stored.folder.string(), .rows = {}};
+  MeasuredSet out{.name = stored.named.string(), .rows = {}};
   for (const StoredRow& row : stored.rows) {
     const std::string& settings = row.at("settings");
     out.rows.push_back({.label = row.at("variant") + (settings.empty() ? "" : " " + settings),

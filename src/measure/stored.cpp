@@ -206,7 +206,7 @@ StoredResults read_results(const std::filesystem::path& named) {
   if (!std::filesystem::is_directory(named))
     throw UsageError(named.string() + " is not a folder; name a results folder, such as out/results/MACHINE");
   const std::filesystem::path folder = folder_of_one_machine(named);
-  StoredResults out{.folder = named, .machine = {}, .rows = {}};
+  StoredResults out{.named = named, .folder = folder, .machine = {}, .rows = {}};
   const auto machine = folder / "machine.json";
   out.machine =
       nlohmann::json::parse(content_of(machine, "is " + folder.string() + " a results folder?"), nullptr, false);

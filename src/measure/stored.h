@@ -27,7 +27,8 @@ struct StoredRow {
 };
 
 struct StoredResults {
-  std::filesystem::path folder;
+  std::filesystem::path named;   ///< as the user named it
+  std::filesystem::path folder;  ///< where the files are: that one, or the one in it
   nlohmann::json machine;       ///< machine.json
   std::vector<StoredRow> rows;  ///< of all experiments that machine.json tells of, in the order of their files
 };

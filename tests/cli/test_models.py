@@ -29,6 +29,11 @@ def test_writes_models_beside_the_rows_and_prints_the_same(reductio, folder):
             assert float(r["bandwidth_ci_low_bytes_per_s"]) <= float(r["bandwidth_bytes_per_s"])
 
 
+def test_writes_beside_the_rows_also_where_the_folder_above_is_named(reductio, folder):
+    assert str(folder / "models.csv") in reductio("models", folder.parent).ok()
+    assert (folder / "models.csv").exists() and not (folder.parent / "models.csv").exists()
+
+
 def test_says_how_many_fit(reductio, folder):
     out = reductio("models", folder).ok()
     assert "host/unroll4" in out and "of raw" not in out
