@@ -12,7 +12,7 @@ namespace reductio::cli {
 enum Exit : int {
   exit_ok = 0,
   exit_error = 1,      ///< wrong usage, or an error at run time
-  exit_wrong = 2,      ///< verification failed
+  exit_wrong = 2,      ///< verification failed, or a wrong result where times were taken
   exit_slower = 3,     ///< compare --fail-if-slower: something is slower
   exit_undecided = 4,  ///< compare --fail-if-slower: nothing is slower, but something is not decided
   exit_no_gpu = 77,    ///< a GPU was demanded and there is none; test runners read this as "skipped"

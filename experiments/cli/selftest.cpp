@@ -140,10 +140,17 @@ int run(const Options& options) {
       fmt::print(stderr, "{}\n", ink(Ink::yellow, "reductio: WARNING: " + text, stderr));
   Progress progress(options.quiet);
   const Interrupts catching;
-  const SelftestReport report = selftest(
-      *backend, *timer, plan,
-      [&](std::size_t done, std::size_t of, const std::string& what) { progress.show(done, of, what); },
-      [] { return Interrupts::count() > 0; });
+  SelftestReport report;
+  try {
+    report = selftest(
+        *backend, *timer, plan,
+        [&](std::size_t done, std::size_t of, const std::string& what) { progress.show(done, of, what); },
+        [] { return Interrupts::count() > 0; });
+  } catch (const WrongResult& e) {
+    progress.clear();
+    fmt::print(stderr, "reductio: {}\n", e.what());
+    return exit_wrong;
+  }
   progress.clear();
 
   if (options.json)

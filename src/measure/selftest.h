@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -58,8 +59,14 @@ struct SelftestReport {
   bool too_many(double confidence) const { return rate().low > 1 - confidence; }
 };
 
+/// The variant's result is not right, so its times say nothing.
+struct WrongResult : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// `progress(done, of, what)` is called before each comparison; `stop` is asked between samples. Throws UsageError
-/// where the variant cannot be timed so, or when stopped; DeviceError where the device fails.
+/// where the variant cannot be timed so, or when stopped; WrongResult where its result is not right; DeviceError where
+/// the device fails.
 SelftestReport selftest(Backend&, Timer&, const SelftestPlan&,
                         const std::function<void(std::size_t, std::size_t, const std::string&)>& progress,
                         const std::function<bool()>& stop);

@@ -49,6 +49,9 @@ def built(project):
     text = wrong.read_text()
     assert text.count("i < n; i += stride") == 1
     wrong.write_text(text.replace("i < n; i += stride", "i + 1 < n; i += stride"))
+    loops = project / "baselines" / "host_loops.cpp"  # what compare and selftest can time without a GPU
+    assert loops.read_text().count("i + 4 <= n; i += 4") == 1
+    loops.write_text(loops.read_text().replace("i + 4 <= n; i += 4", "i + 4 <= n; i += 5"))
     readme = re.findall(r"^```cpp\n(.*?)^```", (SOURCE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     (project / "src" / "kernels" / "mine.cu").write_text(readme[0])
 
@@ -113,6 +116,14 @@ def test_a_wrong_result_is_a_row_without_times(built, tmp_path):
     assert "mine/drops-the-last" in done.error(2)
     rows = list(csv.DictReader(next(tmp_path.rglob("comparison.csv")).open(newline="")))
     assert rows and all(r["status"] == "wrong" and r["reason"] and not r["time_median_s"] for r in rows)
+
+
+@pytest.mark.parametrize("arguments", [["compare", "host/plain", "host/unroll4"], ["selftest", "host/unroll4"]])
+def test_a_wrong_result_ends_comparing_with_exit_code_2(built, tmp_path, arguments):
+    done = call(*arguments, "--types", "i32", "--sizes", "1000", binary=built, cwd=tmp_path)
+    assert done.code == 2, done.err
+    assert "host/unroll4 gave a wrong result: " in done.err.splitlines()[-1]
+    assert "Traceback" not in done.err and "FASTER" not in done.out
 
 
 def test_is_in_experiment_csv_and_figures(built, tmp_path):
