@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/variant.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/terminal.h"
 #include "measure/machine.h"
 
 namespace {
@@ -39,6 +40,13 @@ void reject_leftovers(const CLI::App& app, const std::string& help) {
   throw UsageError("unknown subcommand '" + word + "'" + hint(word, subcommands, help));
 }
 
+/// An empty value is a script's variable that was not set, and no wish for everything.
+void reject_empty_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options())
+    for (const auto& value : option->results())
+      if (value.empty()) throw UsageError(option->get_name() + " has an empty value; name one, or leave it out");
+}
+
 /// The command line for the record: the program by its name alone, because where it lies is nobody's business.
 std::vector<std::string> for_the_record(int argc, char** argv) {
   std::vector<std::string> words(argv, argv + argc);
@@ -50,7 +58,7 @@ int run(int argc, char** argv) {
   CLI::App app("reductio: how fast can a GPU add up an array? Hand-written reductions beside Thrust and CUB.",
                "reductio");
   app.footer(
-      "Exit codes: 0 fine, 1 wrong usage or an error, 2 verification failed, 77 no GPU where one was demanded;\n"
+      "Exit codes: 0 fine, 1 wrong usage or an error, 2 a wrong result, 77 no GPU where one was demanded;\n"
       "with compare --fail-if-slower 3 slower, 4 undecided.\n"
       "Examples:\n"
       "  reductio list\n"
@@ -78,7 +86,10 @@ int run(int argc, char** argv) {
   for (const Command& command : commands) {
     if (!*command.app) continue;
     reject_leftovers(*command.app, "reductio " + command.app->get_name() + " --help");
-    return command.run();
+    reject_empty_values(*command.app);
+    const int exit = command.run();
+    flush_output();
+    return exit;
   }
   throw UsageError("name a subcommand: list, info, verify, run, compare, selftest, models or new; see 'reductio --help'");
 }

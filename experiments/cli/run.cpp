@@ -79,7 +79,7 @@ class Observer final : public RunObserver {
       progress_.clear();
       if (options_.csv) fmt::print("{}", csv_record(row.cells()));
       if (options_.json) fmt::print("{}\n", to_json(row).dump());
-      std::fflush(stdout);
+      flush_output();
     } else if (points_ <= table_rows) {
       rows_.push_back(row);
     }

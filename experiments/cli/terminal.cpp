@@ -6,8 +6,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
+
+#include "measure/csv.h"
 
 namespace reductio::cli {
 namespace {
@@ -60,6 +64,13 @@ std::string ink(Ink colour, std::string_view text, std::FILE* stream) {
   if (!has_colour(stream)) return std::string(text);
   static constexpr const char* codes[] = {"1", "2", "31", "32", "33"};
   return fmt::format("\033[{}m{}\033[0m", codes[static_cast<int>(colour)], text);
+}
+
+void flush_output() {
+  errno = 0;
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
+  throw OutputError(std::string("cannot write to standard output") + (errno ? ": " : "") +
+                    (errno ? std::strerror(errno) : "") + "; what went into files stands");
 }
 
 std::string show_size(std::size_t n) {

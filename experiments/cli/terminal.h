@@ -19,6 +19,9 @@ enum class Ink { bold, dim, red, green, yellow };
 /// `text` in that ink where `stream` has colour, else as it is.
 std::string ink(Ink, std::string_view text, std::FILE* stream = stdout);
 
+/// Throws OutputError where something that was printed on stdout could not be written: a full disk, a closed pipe.
+void flush_output();
+
 /// "2^20", "1000", "2^24-1": the shortest usual way to write a number of elements; reads back by parse_size().
 std::string show_size(std::size_t n);
 /// "850 ns", "1.25 ms", "3 min 20 s".

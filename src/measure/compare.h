@@ -71,7 +71,8 @@ struct Comparison {
 };
 
 /// Compares pair by pair, with intervals that hold all at once, or `separately`, which suits counting how many of many
-/// fail and no conclusion from the few that do. `paired`: the two of a pair were sampled in the same rounds. Throws UsageError for a confidence outside (0, 1) and an effect that is not above 0.
+/// fail and no conclusion from the few that do. `paired`: the two of a pair were sampled in the same rounds. Throws
+/// UsageError for a confidence outside (0, 1) and an effect that is not above 0.
 Comparison compare(std::span<const Pair>, bool paired, double confidence, double effect, bool separately = false);
 
 }  // namespace reductio

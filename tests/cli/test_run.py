@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import subprocess
 
 import pytest
 
@@ -54,6 +55,18 @@ def test_csv_and_json_print_the_rows_that_are_written(reductio, tmp_path):
         assert line["n"] == int(row["n"]) and line["variant"] == row["variant"]
         assert line["time_median_s"] == float(row["time_median_s"])
         assert line["grid_blocks"] is None and row["grid_blocks"] == ""
+
+
+@pytest.mark.parametrize("how", ["--csv", "--json"])
+def test_what_cannot_be_printed_is_an_error_and_rows_stand(tmp_path, how):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([BIN, *SMALL, "--out", "there", how], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE,
+                              text=True)
+    assert done.returncode == 1
+    assert "cannot write to standard output: No space left on device" in done.stderr.splitlines()[-1]
+    assert read(results(tmp_path / "there"))
+    with open("/dev/full", "w") as full:
+        assert subprocess.run([BIN, "list", "experiments"], stdout=full, stderr=subprocess.PIPE).returncode == 1
 
 
 def test_quiet_prints_nothing_on_stdout(reductio):
