@@ -42,7 +42,7 @@ WRONG = [
     (["run", "cpu", "--sizes", "0:9:0"], ["never ends"]),
     (["run", "cpu", "--sizes", ""], ["--sizes", "empty"]),
     (["run", "cpu", "--types", ""], ["--types", "empty"]),
-    (["verify", "--variants="], ["--variants", "empty"]),
+    (["verify", "--variants", ""], ["--variants", "empty"]),
     (["run", ""], ["experiment", "empty"]),
     (["run", "cpu", "--types", "f16"], ["'f16'", "i32, f32, f64"]),
     (["run", "cpu", "--types", "i32,,f32"], ["''", "i32, f32, f64"]),
