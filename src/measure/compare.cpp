@@ -5,23 +5,12 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <stdexcept>
 
 #include "core/error.h"
+#include "measure/cells.h"
 
 namespace reductio {
 namespace {
-
-std::size_t index_of(const std::vector<std::string>& names, std::string_view name) {
-  const auto at = std::find(names.begin(), names.end(), name);
-  if (at == names.end()) throw std::out_of_range("no column " + std::string(name));
-  return static_cast<std::size_t>(at - names.begin());
-}
-
-/// The columns by which a row of one folder finds its row in another.
-constexpr std::string_view key_columns[] = {"variant",         "settings", "operation", "element_type", "n",
-                                            "offset_elements", "dataset",  "seed",      "device",       "timing_mode",
-                                            "cache_state"};
 
 /// Among the rows of a folder, which may hold several experiments.
 std::string key_of(const Measured& m, std::string_view without = {}) {
@@ -72,7 +61,7 @@ MeasuredSet relative_to(MeasuredSet set, std::span<const std::string> ids) {
   const auto group_of = [](const Measured& m) {
     std::string key = m.at("run_id") + "|" + m.at("experiment");
     for (const std::string_view column : key_columns)
-      if (column != "variant" && column != "settings") key += "|" + m.at(column);
+      if (!is_own_in_group(column)) key += "|" + m.at(column);
     return key;
   };
   const auto rank_of = [&](const Measured& m) { return std::find(ids.begin(), ids.end(), m.at("variant")) - ids.begin(); };

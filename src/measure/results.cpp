@@ -3,26 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "core/error.h"
+#include "measure/cells.h"
 #include "measure/sampler.h"
 
 namespace reductio {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::optional<std::string> content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 /// The `runs` of an existing machine.json; empty without one.
 Json runs_in(const std::filesystem::path& path) {
@@ -36,10 +26,6 @@ Json runs_in(const std::filesystem::path& path) {
     throw UsageError(fmt::format("{} was written with schema version {}, this program writes {}; choose another --out",
                                  path.string(), version, schema_version));
   return json.value("runs", Json::array());
-}
-
-std::size_t column(const std::vector<std::string>& all, std::string_view name) {
-  return static_cast<std::size_t>(std::find(all.begin(), all.end(), name) - all.begin());
 }
 
 }  // namespace
@@ -91,7 +77,7 @@ void Results::read_earlier() {
   if (csv.records.front() != columns())
     throw UsageError(csv_path_.string() + " was written with other columns than this program's (schema version " +
                      std::to_string(schema_version) + "); choose another --out");
-  const std::size_t version = column(columns(), "schema_version"), run = column(columns(), "run_id");
+  const std::size_t version = index_of(columns(), "schema_version"), run = index_of(columns(), "run_id");
   for (std::size_t i = 1; i < csv.records.size(); ++i) {
     Cells& row = csv.records[i];
     if (row.size() != columns().size())
@@ -145,32 +131,19 @@ void Results::drop_orphaned_samples() {
     if (!earlier_.empty()) notices_.push_back("the raw samples in " + samples_path_.string() + " were not readable");
     return;
   }
-  // A sample's key is its row's; the harness's own calls belong to their group, whose key lacks variant and settings.
+  // A sample's key is its row's; the harness's own calls belong to their group.
   const auto& names = sample_columns();
-  const std::size_t variant = column(names, "variant"), settings = column(names, "settings");
-  const auto key_of = [&](const Cells& sample, bool of_group) {
-    std::string key;
-    for (std::string_view c : {"device", "variant", "operation", "element_type", "n", "offset_elements", "dataset",
-                               "seed", "settings", "timing_mode", "cache_state"}) {
-      const bool left_out = of_group && (c == "variant" || c == "settings");
-      key += (key.empty() ? "" : "|") + (left_out ? std::string() : sample[column(names, c)]);
-    }
-    return key;
-  };
+  const KeyColumns of_samples(names), of_rows(columns());
+  const std::size_t variant = index_of(names, "variant"), settings = index_of(names, "settings");
   std::set<std::string> groups;
-  for (const Cells& row : earlier_) {
-    Cells like_a_sample(names.size());
-    for (std::size_t i = 0; i < names.size(); ++i)
-      if (const std::size_t at = column(columns(), names[i]); at < row.size()) like_a_sample[i] = row[at];
-    groups.insert(key_of(like_a_sample, true));
-  }
+  for (const Cells& row : earlier_) groups.insert(of_rows.of_group(row));
   std::string kept = csv_record(names);
   bool dropped = false;
   for (std::size_t i = 1; i < csv.records.size(); ++i) {
     const Cells& sample = csv.records[i];
     const bool own = sample.size() == names.size() && sample[variant].starts_with('(') && sample[settings].empty();
     const bool keep = sample.size() == names.size() &&
-                      (own ? groups.contains(key_of(sample, true)) : done_.contains(key_of(sample, false)));
+                      (own ? groups.contains(of_samples.of_group(sample)) : done_.contains(of_samples.of_row(sample)));
     if (keep) kept += csv_record(sample);
     else dropped = true;
   }

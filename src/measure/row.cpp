@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include "measure/cells.h"
 
 namespace reductio {
 namespace {
@@ -11,16 +11,6 @@ template <class T>
 std::string cell(const std::optional<T>& value) {
   return value ? fmt::format("{}", *value) : std::string();
 }
-
-std::size_t column(std::string_view wanted) {
-  const auto& all = columns();
-  return static_cast<std::size_t>(std::find(all.begin(), all.end(), wanted) - all.begin());
-}
-
-// In this order in both forms of row_key().
-constexpr std::string_view key_columns[] = {"device",  "variant",         "operation", "element_type", "n",
-                                            "offset_elements", "dataset", "seed",      "settings",     "timing_mode",
-                                            "cache_state"};
 
 }  // namespace
 
@@ -103,9 +93,8 @@ std::string row_key(const Point& p) {
 }
 
 std::string row_key(const std::vector<std::string>& cells) {
-  std::string key;
-  for (std::string_view c : key_columns) key += (key.empty() ? "" : "|") + cells.at(column(c));
-  return key;
+  static const KeyColumns keys(columns());
+  return keys.of_row(cells);
 }
 
 }  // namespace reductio

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
@@ -11,6 +10,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "measure/cells.h"
 #include "measure/nvml.h"
 #include "measure/results.h"
 #include "measure/rules.h"
@@ -98,14 +98,11 @@ Json measure_clocks(Timer& timer, Backend& backend, const std::vector<Point>& po
 void remember(History& history, const std::vector<Cells>& rows, const std::vector<Point>& points) {
   std::map<std::string, const Point*> by_key;
   for (const Point& p : points) by_key.emplace(row_key(p), &p);
-  const auto& names = columns();
-  const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), "time_median_s") - names.begin());
+  const std::size_t at = index_of(columns(), "time_median_s");
   for (const Cells& row : rows) {
     const auto point = by_key.find(row_key(row));
-    double seconds = 0;
-    const std::string& text = row[at];
-    if (point != by_key.end() && std::from_chars(text.data(), text.data() + text.size(), seconds).ec == std::errc{})
-      history.note(*point->second, seconds);
+    const auto seconds = number_in(row[at]);
+    if (point != by_key.end() && seconds) history.note(*point->second, *seconds);
   }
 }
 

@@ -3,60 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <fstream>
 #include <map>
-#include <sstream>
-#include <stdexcept>
 
 #include "core/error.h"
+#include "measure/cells.h"
 #include "measure/row.h"
 #include "measure/sampler.h"
 
 namespace reductio {
 namespace {
 
-std::size_t index_of(const std::vector<std::string>& names, std::string_view name) {
-  const auto at = std::find(names.begin(), names.end(), name);
-  if (at == names.end()) throw std::out_of_range("no column " + std::string(name));
-  return static_cast<std::size_t>(at - names.begin());
-}
-
-std::optional<double> number_in(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 std::string content_of(const std::filesystem::path& path, const std::string& advice) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UsageError("cannot read " + path.string() + "; " + advice);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  auto text = reductio::content_of(path);
+  if (!text) throw UsageError("cannot read " + path.string() + "; " + advice);
+  return *std::move(text);
 }
-
-/// What a sample and its row share. The harness's own samples belong to the group, whose points share all of it but
-/// variant and settings.
-struct KeyColumns {
-  explicit KeyColumns(const std::vector<std::string>& names) {
-    for (const std::string_view c : {"device", "operation", "element_type", "n", "offset_elements", "dataset", "seed",
-                                     "timing_mode", "cache_state"})
-      group.push_back(index_of(names, c));
-    variant = index_of(names, "variant");
-    settings = index_of(names, "settings");
-  }
-  std::string of_group(const Cells& cells) const {
-    std::string key;
-    for (const std::size_t i : group) key += cells[i] + "|";
-    return key;
-  }
-  std::string of_row(const Cells& cells) const { return of_group(cells) + cells[variant] + "|" + cells[settings]; }
-
-  std::vector<std::size_t> group;
-  std::size_t variant, settings;
-};
 
 struct Samples {
   ByRound seconds, device_part_s;
@@ -93,7 +54,8 @@ SamplesFile read_samples(const std::filesystem::path& path) {
   const KeyColumns keys(names);
   const auto voided = std::find(names.begin(), names.end(), "voided");
   const std::size_t round_at = index_of(names, "round"), allocation_at = index_of(names, "allocation"),
-                    time_at = index_of(names, "time_s"), part_at = index_of(names, "device_part_s");
+                    time_at = index_of(names, "time_s"), who_at = index_of(names, "variant"),
+                    part_at = index_of(names, "device_part_s");
   for (std::size_t i = 1; i < csv.records.size(); ++i) {
     const Cells& sample = csv.records[i];
     if (voided != names.end() && sample.size() == names.size() &&
@@ -105,7 +67,7 @@ SamplesFile read_samples(const std::filesystem::path& path) {
       throw UsageError(fmt::format("{}: record {} is malformed; measure again", path.string(), i + 1));
     const auto at = static_cast<std::size_t>(*round);
     const auto seconds = number_in(sample[time_at]);
-    const std::string& who = sample[keys.variant];
+    const std::string& who = sample[who_at];
     if (!who.starts_with('(')) {
       out.of_row[keys.of_row(sample)].add(at, static_cast<int>(*allocation), seconds, number_in(sample[part_at]));
     } else if (who.starts_with("(read")) {
