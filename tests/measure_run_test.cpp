@@ -170,6 +170,22 @@ TEST(MeasureRun, ABoundThatFailsCostsItsOwnColumnAndNoRow) {
   }
 }
 
+TEST(MeasureRun, AClockThatOnlyLaterShowsItWasThrottledVoidsTheEarlierRounds) {
+  const Throttled t([](int k) { return k < 5 ? 1.2e9 : 1.98e9; });
+  ASSERT_EQ(t.heard.rows.size(), 2u);
+  for (const Row& row : t.heard.rows) {
+    EXPECT_EQ(row.status, Status::ok) << row.reason;
+    EXPECT_EQ(row.n_samples, 21u) << "the first four rounds, which nobody could know to repeat, are left out";
+    EXPECT_EQ(row.n_rejected, 5u);
+    EXPECT_LT(*row.time_p95_s, 1e-4);
+  }
+  const CsvText csv = parse_csv(gunzip(text_of(samples_in(t.folder))));
+  const auto voided = std::count_if(csv.records.begin(), csv.records.end(), [](auto& r) { return r.back() == "yes"; });
+  EXPECT_EQ(voided, 3 * 5);
+  EXPECT_EQ(csv.records.size(), 1u + 3 * (21 + 5));
+  ASSERT_FALSE(t.heard.notices.empty());
+}
+
 TEST(MeasureRun, AKernelsClockThatCannotBeReadVoidsNothingAndCostsNoRow) {
   const Throttled t([](int k) -> double {
     if (k % 3 == 0) throw DeviceError("planted");

@@ -268,8 +268,8 @@ RunReport run_session(Session session, RunObserver& observer) {
     report.spent.prepared_s += outcome.spent.prepared_s;
     report.spent.around_s += outcome.spent.around_s;
     if (outcome.throttled_hz)
-      observer.notice(fmt::format("{}: the GPU's clock fell to {:.0f} MHz; the rounds that it fell in are void and were "
-                                  "repeated", describe(*group.front()), *outcome.throttled_hz * 1e-6));
+      observer.notice(fmt::format("{}: the GPU's clock fell to {:.0f} MHz; the rounds that it fell in are void",
+                                  describe(*group.front()), *outcome.throttled_hz * 1e-6));
     for (const Row& row : outcome.rows) observer.row(row);
     observer.group(outcome);
     done += outcome.rows.size();

@@ -338,6 +338,8 @@ class Sampler::Group {
       out_.allocations.push_back(placement);
       if (!sample_round(round, rounds, placement, random)) return false;
     }
+    for (const Try& t : tries_)
+      for (const Taken& taken : t.taken) record(taken, t);
     return true;
   }
 
@@ -369,27 +371,46 @@ class Sampler::Group {
     Sample sample;
   };
 
+  /// What one try at a round gave.
+  struct Try {
+    int round, placement;
+    double lowest_hz, clock_hz;  ///< of the kernels' clock: the lower of before and after; after
+    bool voided;
+    std::vector<Taken> taken;
+  };
+
   /// One round, repeated where the clock was throttled: then all of it is void, for all variants alike. Repeated rounds
-  /// together are at most as many as were asked for; beyond them the round stays empty.
+  /// together are at most as many as were asked for; beyond them the round stays empty, as do rounds of which only a
+  /// later one shows that the clock was throttled.
   bool sample_round(int round, int rounds, int placement, std::mt19937_64& random) {
     for (;;) {
       std::vector<Taken> taken;
       if (!take_samples(round, placement, random, taken)) return false;
       const double before = clock_hz_;
       if (!read_clock()) return false;
-      s_.highest_clock_hz_ = std::max({s_.highest_clock_hz_, before, clock_hz_});
-      const bool voided = is_throttled(std::min(before, clock_hz_), s_.highest_clock_hz_, rules());
+      const double highest = std::max({s_.highest_clock_hz_, before, clock_hz_});
+      const bool higher = highest > std::exchange(s_.highest_clock_hz_, highest);
       for (const Taken& t : taken) {
-        record(t, round, placement, voided);
         account(t);
-        if (voided && t.member) ++t.member->row.n_rejected;
-        if (!voided) keep(t, static_cast<std::size_t>(round));
+        keep(t, static_cast<std::size_t>(round));
       }
-      if (!voided) return true;
-      out_.throttled_hz = std::min(out_.throttled_hz.value_or(clock_hz_), std::min(before, clock_hz_));
+      tries_.push_back({round, placement, std::min(before, clock_hz_), clock_hz_, false, std::move(taken)});
+      void_throttled(higher ? 0 : tries_.size() - 1);
+      if (!tries_.back().voided) return true;
       if (++voided_rounds_ >= rounds) return true;
       s_.timer_.let_clock_recover();
       if (!read_clock()) return false;
+    }
+  }
+
+  /// Voids what was throttled by the highest clock that is known now, from the try `first` on.
+  void void_throttled(std::size_t first) {
+    for (std::size_t i = first; i < tries_.size(); ++i) {
+      Try& t = tries_[i];
+      if (t.voided || !is_throttled(t.lowest_hz, s_.highest_clock_hz_, rules())) continue;
+      t.voided = true;
+      out_.throttled_hz = std::min(out_.throttled_hz.value_or(t.lowest_hz), t.lowest_hz);
+      for (const Taken& taken : t.taken) reject(taken, static_cast<std::size_t>(t.round));
     }
   }
 
@@ -468,13 +489,27 @@ class Sampler::Group {
     ++m.row.n_samples;
   }
 
+  /// Takes back what keep() kept.
+  void reject(const Taken& t, std::size_t round) {
+    if (t.reference) {
+      t.reference->seconds[round].reset();
+      return;
+    }
+    Member& m = *t.member;
+    m.seconds[round].reset();
+    m.device_part_s[round].reset();
+    m.cycles[round].reset();
+    --m.row.n_samples;
+    ++m.row.n_rejected;
+  }
+
   void account(const Taken& t) {
     out_.spent.timed_s += t.sample.timed_s;
     out_.spent.prepared_s += t.sample.prepared_s;
     out_.spent.around_s += t.sample.cost_s - t.sample.timed_s - t.sample.prepared_s;
   }
 
-  void record(const Taken& t, int round, int placement, bool voided) {
+  void record(const Taken& t, const Try& in) {
     const Sample& s = t.sample;
     if (!s.seconds && !s.cycles) return;
     const Point& p = first_;
@@ -484,9 +519,9 @@ class Sampler::Group {
         csv_record({s_.run_id_, std::string(name(p.device)), who, std::string(name(p.problem.operation)),
                     std::string(name(p.problem.type)), std::to_string(p.problem.n), std::to_string(p.offset_elements),
                     p.dataset, std::to_string(p.seed), settings, std::string(name(p.timing_mode)),
-                    std::string(name(p.cache_state)), std::to_string(round), std::to_string(placement),
+                    std::string(name(p.cache_state)), std::to_string(in.round), std::to_string(in.placement),
                     std::to_string(t.position), cell(s.seconds), cell(s.device_part_s), cell(s.cycles),
-                    clock_hz_ > 0 ? cell(clock_hz_) : std::string(), voided ? "yes" : "no"});
+                    in.clock_hz > 0 ? cell(in.clock_hz) : std::string(), in.voided ? "yes" : "no"});
   }
 
   // ----------------------------------------------------------------------------------------------- summarising
@@ -594,6 +629,7 @@ class Sampler::Group {
   std::optional<double> floor_s_;
   double clock_hz_ = 0;  ///< of the kernels, at the end of the last round; 0: unknown
   int voided_rounds_ = 0;
+  std::vector<Try> tries_;  ///< in the order of time
   GroupOutcome out_;
 };
 
