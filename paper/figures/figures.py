@@ -312,6 +312,15 @@ def shortened(text: str, width: float) -> str:
     return shown
 
 
+def bars_title(n: int, bounds) -> list[str]:
+    """Lines: the size, and what bounds a call there."""
+    lines = [f"n = {rs.power_label(n)}"]
+    for word, column in (("empty call", "floor"), ("only reading", "read")):
+        if n in bounds.index and np.isfinite(bounds[column][n]):
+            lines.append(f"{word}: {1e6 * bounds[column][n]:.3g} µs")
+    return lines
+
+
 def bars(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] = (2**24, 2**28)):
     """A bar for each variant and settings at the given sizes; what was refused is a hatched stub with its reason."""
     groups: list[tuple[str, list[Series]]] = []
@@ -342,8 +351,14 @@ def bars(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
         y += 0.7
     names = [s.name + ("  ▹" if s.mode == "device_part" else "") for _, _, s in rows]
 
+    # All operations read the same bytes: the ceiling is that of a plain sum.
+    bounds = rs.bounds(results.comparison, device="cuda", operation="sum", element_type=element_type,
+                       mode=mode).set_index("n")
+    titles = [bars_title(n, bounds) for n in sizes]
+
     left = 0.15 + max(style.text_width(name) for name in names)
-    right, gap, top, foot = 0.2, 0.25, 0.6, 0.62
+    right, gap, foot = 0.2, 0.25, 0.62
+    top = 0.34 + LINE * max(map(len, titles))
     height = top + foot + y * 0.135
     width = (style.TEXT_WIDTH - left - right - gap * (len(sizes) - 1)) / len(sizes)
     figure = plt.figure(figsize=(style.TEXT_WIDTH, height))
@@ -351,9 +366,6 @@ def bars(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
     longest = max((p["bytes"] / p["time"] / GIGA for _, _, s in rows for n in sizes if (p := s.at(n)) is not None),
                   default=1.0)
     limit = max(1.15 * longest, 1.03 * peak / GIGA if peak else 0)
-    # All operations read the same bytes: the ceiling is that of a plain sum.
-    bounds = rs.bounds(results.comparison, device="cuda", operation="sum", element_type=element_type,
-                       mode=mode).set_index("n")
 
     on_white = dict(facecolor="white", edgecolor="none", pad=0.4)  # so that the lines of the bounds do not cross text
     parts = read = False
@@ -393,21 +405,16 @@ def bars(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
                       va="center", color=style.MARK_COLOR, bbox=on_white, zorder=3)
         if peak:
             axes.axvline(peak / GIGA, **PEAK_LOOK)
-        told = []
-        if n in bounds.index:
-            if np.isfinite(bounds["floor"][n]):
-                told.append(f"empty call: {1e6 * bounds['floor'][n]:.3g} µs")
-            if np.isfinite(bounds["read"][n]):
-                read = True
-                told.append(f"only reading: {1e6 * bounds['read'][n]:.3g} µs")
-                axes.axvspan(bounds["bytes"][n] / bounds["read"][n] / GIGA, ABOVE, **CEILING_LOOK)
+        if n in bounds.index and np.isfinite(bounds["read"][n]):
+            read = True
+            axes.axvspan(bounds["bytes"][n] / bounds["read"][n] / GIGA, ABOVE, **CEILING_LOOK)
         axes.set_xlim(0, limit)
         axes.set_ylim(rows[-1][0] + 0.7, -0.7)
         axes.set_yticks([position for position, _, _ in rows], names if k == 0 else [])
         axes.tick_params(axis="y", length=0)
         axes.grid(False, axis="y")
         axes.set_xlabel("throughput (GB/s)", labelpad=1)
-        axes.set_title(f"n = {rs.power_label(n)}\n" + ", ".join(told), loc="left", pad=3)
+        axes.set_title("\n".join(titles[k]), loc="left", pad=3)
 
     figure.text(0.1 / style.TEXT_WIDTH, 1 - 0.05 / height, header(results, element_type, mode), va="top",
                 fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
@@ -461,7 +468,7 @@ def limits(results: Results):
         labels.append(f"n that fills L2, {l2 / 2**20:.0f} MiB")
     per_line = style.legend_columns(labels, style.TEXT_WIDTH - 0.1)
 
-    left, right, gap, top, height, ticks = 0.42, 0.06, 0.5, 0.52, 2.0, 0.4
+    left, right, gap, top, height, ticks = 0.42, 0.06, 0.56, 0.46, 2.0, 0.4
     foot = ticks + LINE * -(-len(labels) // per_line) + 0.28
     total = top + height + foot
     width = (style.TEXT_WIDTH - left - right - 2 * gap) / 3

@@ -1,4 +1,5 @@
-"""Reading a results folder: comparison.csv, limits.csv, cpu.csv, models.csv, catalog.csv and machine.json.
+"""Reading a results folder: the experiments' CSV, models.csv, catalog.csv, machine.json, and what was checked by
+other means: nvbench-agreement.csv, repeat.csv.gz and repeat-relative.csv.gz.
 
 Everything that figures and tables know comes through here, checked. A file that is missing, empty, cut short, of
 another schema version or lacking columns raises ResultsError with one line that says what is wrong and what to do.
@@ -7,6 +8,7 @@ another schema version or lacking columns raises ResultsError with one line that
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import math
 import zlib
@@ -42,6 +44,12 @@ MODEL_COLUMNS = (
 MODEL_NUMBERS = MODEL_COLUMNS[MODEL_COLUMNS.index("cache_bytes"):MODEL_COLUMNS.index("status")]
 MODEL_STATUSES = ("ok", "does_not_fit", "too_few_sizes")
 READ_CEILING = "(read-ceiling)"
+
+# What the figures need of nvbench-agreement.csv and of `reductio compare --csv`: (columns of text, of numbers).
+AGREEMENT_COLUMNS = (["element_type"], "n reductio_median_s nvbench_median_s reductio_runs nvbench_runs difference "
+                     "allowed".split())
+REPEAT_COLUMNS = ("schema_version variant timing_mode paired simultaneous".split(),
+                  "n ratio ratio_low ratio_high confidence".split())
 
 STATUSES = ("ok", "refused", "failed", "wrong", "impossible", "timeout")
 TIMED_MODES = ("device", "graph", "end_to_end")
@@ -98,11 +106,12 @@ def parse_settings(text: str) -> dict[str, str]:
 def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     """Header and rows of one CSV file, each row whole; ResultsError otherwise."""
     try:
-        text = path.read_bytes().decode("utf-8")
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
     except FileNotFoundError:
         raise ResultsError(f"{path} does not exist: run the experiment first, or name another folder with --results")
-    except OSError as error:
-        raise ResultsError(f"{path} cannot be read: {error.strerror}")
+    except (EOFError, OSError, zlib.error) as error:
+        raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
     except UnicodeDecodeError:
         raise ResultsError(f"{path} is not UTF-8 text: is it a reductio CSV?")
     if not text.strip():
@@ -129,17 +138,19 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def read_table(path: Path, columns: list[str], numbers: list[str], statuses: tuple[str, ...],
+def read_table(path: Path, columns: list[str], numbers: list[str], statuses: tuple[str, ...] | None,
                remedy: str) -> pd.DataFrame:
-    """A CSV with at least these columns, of this schema version, numbers as numbers and only these statuses."""
+    """A CSV with at least these columns, of this schema version if it has one, numbers as numbers and only these
+    statuses if any."""
     header, rows = read_rows(path)
-    if "schema_version" not in header:
-        raise ResultsError(f"{path} lacks the column schema_version: is it a reductio CSV?")
-    versions = sorted({row[header.index("schema_version")] for row in rows})
-    if versions != [SCHEMA_VERSION]:
-        found = ", ".join(repr(v) for v in versions)
-        raise ResultsError(f"{path} has schema_version {found}, these figures read {SCHEMA_VERSION!r}: "
-                           f"{remedy} with this revision, or draw with the revision that wrote it")
+    if "schema_version" in columns:
+        if "schema_version" not in header:
+            raise ResultsError(f"{path} lacks the column schema_version: is it a reductio CSV?")
+        versions = sorted({row[header.index("schema_version")] for row in rows})
+        if versions != [SCHEMA_VERSION]:
+            found = ", ".join(repr(v) for v in versions)
+            raise ResultsError(f"{path} has schema_version {found}, these figures read {SCHEMA_VERSION!r}: "
+                               f"{remedy} with this revision, or draw with the revision that wrote it")
     missing = [c for c in columns if c not in header]
     if missing:
         raise ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
@@ -154,6 +165,8 @@ def read_table(path: Path, columns: list[str], numbers: list[str], statuses: tup
             raise ResultsError(f"{path}: row {i + 2}: {column} is {table[column][i]!r}, not a number")
         table[column] = values
 
+    if statuses is None:
+        return table
     unknown = ~table["status"].isin(statuses)
     if unknown.any():
         i = unknown.idxmax()
@@ -164,8 +177,9 @@ def read_table(path: Path, columns: list[str], numbers: list[str], statuses: tup
 def read_points(path: Path) -> pd.DataFrame:
     """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty cells are NaN or "".
 
-    Columns are added: `words`, what tells a row's settings from others (see setting_words), and `part_low`, `part_high`,
-    the interval of device_part_median_s, which rows do not hold, from the raw samples beside; NaN without those.
+    Columns are added: `page_locked` (see twin), `words`, what tells a row's settings from others (see setting_words),
+    and `part_low`, `part_high`, the interval of device_part_median_s, which rows do not hold, from the raw samples
+    beside; NaN without those.
     """
     table = read_table(path, COLUMNS, NUMBERS, STATUSES, "run the experiment again")
     table["n"] = table["n"].astype("Int64")
@@ -183,10 +197,24 @@ def read_points(path: Path) -> pd.DataFrame:
     key = ["device", "variant", "operation", "element_type", "n", "offset_elements", "dataset", "settings",
            "timing_mode", "cache_state"]
     table = table.drop_duplicates(key, keep="last").reset_index(drop=True)
+    table["page_locked"] = False
     for device, of_device in table.groupby("device"):
-        words = setting_words(of_device)
-        table.loc[of_device.index, "words"] = [words[pair] for pair in zip(of_device["variant"], of_device["settings"])]
+        pairs = list(zip(of_device["variant"], of_device["settings"]))
+        have = set(pairs)
+        locked = [twin(s) != s and (v, twin(s)) in have for v, s in pairs]
+        words = setting_words(of_device[[not l for l in locked]])
+        table.loc[of_device.index, "page_locked"] = locked
+        table.loc[of_device.index, "words"] = [words[v, twin(s) if l else s] for l, (v, s) in zip(locked, pairs)]
     return table.merge(part_intervals(path.with_suffix(".samples.csv.gz"), table), on=SAMPLE_KEY, how="left")
+
+
+def twin(settings: str) -> str:
+    """The same choice, finishing on the host from ordinary memory where this one does from page-locked memory.
+
+    No document uses page-locked memory, so figures and tables show a document's own finish alone, and what
+    page-locked memory changes stands in one table (tables.finish_table). Rows without such a twin are shown as any.
+    """
+    return settings.replace("finish=host-pinned", "finish=host")
 
 
 # What a raw sample and its row share.
@@ -320,7 +348,7 @@ def read_machine(path: Path, name: str) -> Machine:
 
 @dataclass
 class Results:
-    """One results folder, or two. `comparison`, `limits`, `cpu` and `models` are None where there is no such file."""
+    """One results folder, or two. Tables are None where there is no such file."""
 
     folder: Path
     machine: Machine
@@ -330,6 +358,28 @@ class Results:
     cpu_machine: Machine  # that of cpu.csv
     limits: pd.DataFrame | None = None
     models: pd.DataFrame | None = None
+    timing: pd.DataFrame | None = None
+    agreement: pd.DataFrame | None = None        # with nvbench, by type and n
+    repeat: pd.DataFrame | None = None           # two runs of the comparison beside each other
+    repeat_relative: pd.DataFrame | None = None  # the same, each by CUB's time in its own round
+    beside: list[Results] = field(default_factory=list)  # other GPUs' comparisons
+
+
+def read_beside(folder: Path, machine: Machine) -> list[Results]:
+    """The comparisons in the folders beside this one that are of another GPU. What cannot be read there is left out, and
+    said: it is no fault of this folder."""
+    found = []
+    for other in sorted(folder.resolve().parent.iterdir()):
+        if not (other / "comparison.csv").exists() or other == folder.resolve():
+            continue
+        try:
+            there = read_machine(other / "machine.json", other.name)
+            if there.get("gpu.name") not in (None, machine.get("gpu.name")):
+                found.append(Results(other, there, read_catalog(other / "catalog.csv"),
+                                     read_points(other / "comparison.csv"), None, there))
+        except ResultsError as error:
+            print(f"  left out: {error}")
+    return found
 
 
 def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
@@ -344,9 +394,14 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
     if cpu_folder is not None and not cpu.exists():
         raise ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
     machine = read_machine(folder / "machine.json", folder.resolve().name)
-    points = {name: read_points(folder / f"{name}.csv") for name in ("comparison", "limits")
+    points = {name: read_points(folder / f"{name}.csv") for name in ("comparison", "limits", "timing")
               if (folder / f"{name}.csv").exists()}
     models = folder / "models.csv"
+
+    def checked(name: str, columns: tuple[list[str], list[str]], remedy: str) -> pd.DataFrame | None:
+        path = folder / name
+        return read_table(path, sum(columns, []), columns[1], None, remedy) if path.exists() else None
+
     return Results(
         folder=folder,
         machine=machine,
@@ -356,6 +411,11 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
         cpu_machine=read_machine(cpu_folder / "machine.json", cpu_folder.resolve().name) if cpu_folder else machine,
         limits=points.get("limits"),
         models=read_models(models, list(points.values())) if models.exists() else None,
+        timing=points.get("timing"),
+        agreement=checked("nvbench-agreement.csv", AGREEMENT_COLUMNS, "run baselines/nvbench/agree.py"),
+        repeat=checked("repeat.csv.gz", REPEAT_COLUMNS, "run `reductio compare --csv` again"),
+        repeat_relative=checked("repeat-relative.csv.gz", REPEAT_COLUMNS, "run `reductio compare --csv` again"),
+        beside=read_beside(folder, machine) if "comparison" in points else [],
     )
 
 
@@ -411,8 +471,9 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
 
 
 def series(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
-           cache_state: str | None = "cold_dirty") -> list[Series]:
-    """All series of one device, operation, type and timing mode, on aligned random data, sorted by variant.
+           cache_state: str | None = "cold_dirty", page_locked: bool = False) -> list[Series]:
+    """All series of one device, operation, type and timing mode, on aligned random data, sorted by variant; those of
+    page-locked memory (see twin) only, and all but those, as asked.
 
     Mode "device_part" takes the device's share of end-to-end rows. Series without any ok point are included: their
     refusals are to be told.
@@ -421,7 +482,7 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
                  & (table["element_type"] == element_type) & (table["offset_elements"].fillna(0) == 0)
                  & (table["dataset"].isin(["random", ""]))
                  & (table["timing_mode"] == ("end_to_end" if mode == "device_part" else mode)) & table["n"].notna()
-                 & (table["n"] > 0)]
+                 & (table["n"] > 0) & (table["page_locked"] == page_locked)]
     if cache_state is not None:
         rows = rows[rows["cache_state"] == cache_state]
     part = mode == "device_part"
