@@ -6,6 +6,7 @@ Times are launch cost plus bytes over a rate, with round numbers, so that tests 
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 import os
 import sys
@@ -200,15 +201,68 @@ def catalog_rows(gpu=GPU) -> list[dict]:
     return sorted(rows, key=lambda r: r["variant"])
 
 
+# Device times of cub/sum in s by state of the cache, at every size: a launch in a graph takes 2 us less, the host 10 us.
+TIMING = {"cold_clean": 8e-6, "cold_dirty": 9e-6, "warm": 6e-6}
+
+
+def timing_rows() -> list[dict]:
+    """cub/sum in every way of timing; of two kernels that read clocks, one agrees with the GPU's clock (1.5 GHz) and one
+    is 1,000 times off. Those with page-locked memory would be told apart by their times."""
+    rows = []
+    for n in (2**20, 2**24):
+        for state, device in TIMING.items():
+            key = dict(experiment="timing", n=n, element_type="i32", accumulator_type="i32", cache_state=state)
+            cub = key | dict(variant="cub/sum", settings="count=32")
+            rows += [timed(device, **cub), timed(device + 10e-6, **cub, timing_mode="end_to_end")]
+            if state == "cold_dirty":
+                rows.append(row(**cub, timing_mode="graph", status="refused", reason="nothing can dirty it"))
+            else:
+                rows.append(timed(device - 2e-6, **cub, timing_mode="graph"))
+            for variant, off in (("squares/strided", 1), ("squares/multi-block", 1000)):
+                for finish, time in ((HOST, 100e-6), (PINNED, 50e-6)):
+                    kernel = key | dict(variant=variant, operation="sum_of_squares", settings=f"block=256;{finish}")
+                    rows.append(row(**kernel, timing_mode="clock", cycles_median=off * time * 1.5e9))
+                    rows.append(timed(time, **kernel, timing_mode="globaltimer"))
+                    rows.append(timed(time + 15e-6, **kernel, timing_mode="end_to_end"))
+    return rows
+
+
+def agreement_rows() -> list[dict]:
+    """nvbench beside three processes of reductio: of five points, two below 2^22 are further off than is allowed."""
+    differences = {2**10: -0.07, 2**20: 0.09, 2**21: 0.05, 2**23: -0.01, 2**28: 0.005}
+    return [dict(element_type="f32", n=n, machine="synthetic", reductio_median_s=(1 + d) * 1e-5, nvbench_median_s=1e-5,
+                 reductio_samples=75, nvbench_samples=1000, reductio_runs=3, nvbench_runs=2, difference=d,
+                 allowed=0.03 if n >= 2**22 else 0.06) for n, d in differences.items()]
+
+
+def repeat_rows(device=(1.02, 1.02, 1.02, 1.1), end_to_end=(1.0, 1.2)) -> list[dict]:
+    """Ratios of two runs, a point each, with intervals of +-5 %; and a point that has none."""
+    key = dict(schema_version=1, base="x/y", variant="x/y", n=2**20, paired="no", simultaneous="no", confidence=0.95)
+    rows = [dict(key, timing_mode=mode, ratio=r, ratio_low=0.95 * r, ratio_high=1.05 * r, reason="")
+            for mode, ratios in (("device", device), ("end_to_end", end_to_end)) for r in ratios]
+    return rows + [dict(key, timing_mode="device", ratio="", ratio_low="", ratio_high="", reason="refused")]
+
+
+OTHER_GPU = {**MACHINE, "machine": "other", "gpu": {**MACHINE["gpu"], "name": "Other GPU"}}
+
+
+def write_checks(folder: Path) -> None:
+    """What nvbench and a second run say, beside the results; and another GPU's comparison in the folder beside."""
+    write_csv(folder / "nvbench-agreement.csv", agreement_rows())
+    write_csv(folder / "repeat.csv.gz", repeat_rows())
+    write_csv(folder / "repeat-relative.csv.gz", repeat_rows((1.0,), (1.0,)))
+    write_folder(folder.parent / "other", gpu_rows(types=("f32",), sizes=[2**20, 2**24, 2**28]), machine=OTHER_GPU)
+
+
 def write_csv(path: Path, rows: list[dict]) -> None:
-    with path.open("w", newline="") as file:
+    with (gzip.open(path, "wt", newline="") if path.suffix == ".gz" else path.open("w", newline="")) as file:
         writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
 
 def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=None, limits=None,
-                 models=None) -> Path:
+                 models=None, timing=None) -> Path:
     """A results folder of the given parts; None leaves a file out, but catalog and machine have defaults."""
     folder.mkdir(parents=True, exist_ok=True)
     if comparison is not None:
@@ -219,6 +273,8 @@ def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=
         write_csv(folder / "limits.csv", limits)
     if models is not None:
         write_csv(folder / "models.csv", models)
+    if timing is not None:
+        write_csv(folder / "timing.csv", timing)
     write_csv(folder / "catalog.csv", catalog if catalog is not None else catalog_rows())
     (folder / "machine.json").write_text(json.dumps(MACHINE if machine is None else machine))
     return folder
@@ -226,11 +282,13 @@ def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=
 
 @pytest.fixture(scope="session")
 def full_folder(tmp_path_factory) -> Path:
-    """GPU and CPU results of every variant, the limits and the models: f32 at all sizes, i32 at those that the
+    """GPU and CPU results of every variant, and all that stands beside them: f32 at all sizes, i32 at those that the
     documents' steps ask for."""
     rows = gpu_rows(types=("f32",)) + gpu_rows(types=("i32",), sizes=[2**20, 2**24, 2**27, 2**28])
-    return write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows, cpu_rows(types=("f32",)),
-                        limits=limits_rows(), models=model_rows())
+    folder = write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows, cpu_rows(types=("f32",)),
+                          limits=limits_rows(), models=model_rows(), timing=timing_rows())
+    write_checks(folder)
+    return folder
 
 
 @pytest.fixture(scope="session")

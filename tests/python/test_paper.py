@@ -4,8 +4,12 @@ import re
 import shutil
 import subprocess
 
+import conftest
 import pytest
 from conftest import SOURCE
+
+import results as rs
+import tables
 
 PAPER = SOURCE / "paper"
 
@@ -44,6 +48,16 @@ def used_macros(tex: str) -> set[str]:
     return set(re.findall(r"\\((?:[A-Z][a-z]*){2,})", re.sub(r"(?<!\\)%.*", "", tex))) - {"IfFileExists"}
 
 
+@pytest.fixture(scope="module")
+def generated_of_comparison_alone(tmp_path_factory):
+    """Text and tables, without figures, of a folder as older programs left it: no limits, timing, models, nvbench."""
+    rows = [r for r in conftest.gpu_rows(types=("f32",), sizes=[2**20, 2**24, 2**28])]
+    folder = conftest.write_folder(tmp_path_factory.mktemp("older") / "synthetic", rows)
+    out = tmp_path_factory.mktemp("paper-older")
+    tables.write(rs.read_results(folder), out)
+    return out
+
+
 # ----------------------------------------------------------------------------------------------- the text
 
 
@@ -67,9 +81,10 @@ def test_the_lint_lets_pass_what_is_no_measurement(harmless):
     assert typed_measurements(harmless) == []
 
 
-def test_the_text_uses_only_macros_that_are_generated(generated, generated_cpu_only):
+def test_the_text_uses_only_macros_that_are_generated(generated, generated_cpu_only,
+                                                           generated_of_comparison_alone):
     tex = (PAPER / "main.tex").read_text()
-    for folder in (generated, generated_cpu_only):
+    for folder in (generated, generated_cpu_only, generated_of_comparison_alone):
         defined = set(re.findall(r"\\newcommand\{\\([A-Za-z]+)\}", (folder / "macros.tex").read_text()))
         assert used_macros(tex) <= defined
     assert len(used_macros(tex)) > 20
@@ -91,11 +106,12 @@ def test_every_citation_has_an_entry_and_every_entry_a_citation():
 
 
 @pytest.mark.skipif(shutil.which("latexmk") is None, reason="latexmk is not installed")
-@pytest.mark.parametrize("which", ["full", "CPU only"])
-def test_it_builds(which, generated, generated_cpu_only, tmp_path):
+@pytest.mark.parametrize("which", ["full", "CPU only", "comparison alone"])
+def test_it_builds(which, generated, generated_cpu_only, generated_of_comparison_alone, tmp_path):
     for name in ("main.tex", "refs.bib", "latexmkrc"):
         shutil.copy(PAPER / name, tmp_path)
-    shutil.copytree(generated if which == "full" else generated_cpu_only, tmp_path / "generated")
+    folder = {"full": generated, "CPU only": generated_cpu_only, "comparison alone": generated_of_comparison_alone}
+    shutil.copytree(folder[which], tmp_path / "generated")
     done = subprocess.run(["latexmk", "-pdf", "-interaction=nonstopmode", "-halt-on-error", "main.tex"], cwd=tmp_path,
                           capture_output=True, text=True, errors="replace")
     assert done.returncode == 0, done.stdout[-2000:]

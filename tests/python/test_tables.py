@@ -218,8 +218,13 @@ def test_macros_hold_the_numbers(tmp_path):
 
 
 def test_macros_are_the_same_names_whatever_is_there(tmp_path):
-    full = tables.macros(read(tmp_path / "a", gpu_rows(types=("f32",), sizes=SIZES),
-                              cpu=cpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows(), models=model_rows()))
+    times = {"run_id": "synthetic", "time_spent": {"wall_s": 200.0, "timed_s": 100.0, "cache_and_restoring_s": 40.0,
+                                                   "around_samples_s": 20.0}}
+    folder = write_folder(tmp_path / "a", gpu_rows(types=("f32",), sizes=SIZES),
+                          cpu=cpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows(), models=model_rows(),
+                          timing=conftest.timing_rows(), machine={**MACHINE, "runs": [times]})
+    conftest.write_checks(folder)
+    full = tables.macros(rs.read_results(folder))
     few = tables.macros(beside_cub(tmp_path / "b", {}))
     none = tables.macros(read(tmp_path / "c", None, cpu=cpu_rows(types=("f32",), sizes=SIZES),
                               machine={**MACHINE, "gpu": None}))

@@ -1,0 +1,278 @@
+"""What says how far the numbers can be trusted: five ways of timing one call, an independent benchmark, the comparison
+run twice, another GPU, and what the harness itself costs. Numbers first, for README and paper; then the paper's sentences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+import results as rs
+import text
+from findings import ABSENT, SIZES, TYPE
+from results import Results, Series
+
+STATES = {"cold_clean": "clean", "cold_dirty": "dirty", "warm": "warm"}
+# The call of the timing table, and two kernels that read the clock themselves: on one multiprocessor, and on many.
+CALL, ONE_BLOCK, MANY_BLOCKS = "cub/sum", "squares/strided", "squares/multi-block"
+WAYS = {CALL: ("graph", "device", "end_to_end"), ONE_BLOCK: ("clock", "globaltimer", "end_to_end"),
+        MANY_BLOCKS: ("clock", "globaltimer", "end_to_end")}
+REPEATS = 0.93  # of the points, run twice, this share at least should have an interval that holds 1
+
+
+# ------------------------------------------------------------------------------------- five ways of timing
+
+
+class Timings:
+    """Medians of timing.csv by variant, mode, state of the cache and n, in seconds; clock's cycles at the GPU's clock."""
+
+    def __init__(self, results: Results):
+        table, self.clock = results.timing, results.machine.number("gpu.sm_clock_hz")
+        self.times: dict[tuple[str, str, str, int], float] = {}
+        self.element_type = None
+        if table is None:
+            return
+        rows = table[table["variant"].isin(WAYS) & (table["status"] == "ok") & ~table["page_locked"]]
+        # The first settings in the file are the variant's default.
+        first = {v: of["settings"].iloc[0] for v, of in rows.groupby("variant", sort=False)}
+        rows = rows[rows["settings"] == rows["variant"].map(first)]
+        types = sorted(set(rows["element_type"]), key=lambda t: (t != TYPE, t))
+        if not types:
+            return
+        of_call = rows[rows["variant"] == CALL]["element_type"]
+        self.element_type = types[0] if not len(of_call) else min(of_call, key=types.index)
+        for r in rows[rows["element_type"] == self.element_type].itertuples():
+            seconds = r.cycles_median / self.clock if r.timing_mode == "clock" and self.clock else r.time_median_s
+            if seconds > 0:
+                self.times[r.variant, r.timing_mode, r.cache_state, int(r.n)] = float(seconds)
+
+    def at(self, variant: str, mode: str, state: str, n: int) -> float | None:
+        return self.times.get((variant, mode, state, n))
+
+
+def timing(results: Results) -> str:
+    """What each way of timing and state of the cache adds to one call, at two sizes."""
+    t = Timings(results)
+    small, medium = SIZES["Small"], SIZES["Medium"]
+    device = {(s, n): t.at(CALL, "device", s, n) for s in STATES for n in (small, medium)}
+    graph, host = t.at(CALL, "graph", "warm", small), t.at(CALL, "end_to_end", "warm", small)
+    if None in (*device.values(), graph, host):
+        return ABSENT
+
+    def more(state: str, than: str, n: int) -> str:
+        difference = device[state, n] - device[than, n]
+        return ("$-$" if difference < 0 else "") + text.time(abs(difference))
+
+    l2 = results.machine.l2_bytes
+    too_large = l2 and medium * rs.ELEMENT_BYTES[t.element_type] > l2
+    return (f"For {text.power(small)} {t.element_type}, reading from memory what a warm L2 would have held adds "
+            f"{more('cold_clean', 'warm', small)} to the device time of {text.code(CALL)}, and writing back what the flush "
+            f"left dirty another {more('cold_dirty', 'cold_clean', small)}; for {text.power(medium)}"
+            + (", which L2 cannot hold" if too_large else "") +
+            f", it is {more('cold_clean', 'warm', medium)} and {more('cold_dirty', 'cold_clean', medium)}. On a warm cache at {text.power(small)}, a launch on its own takes {text.time(device['warm', small] - graph)} "
+            f"more than one inside a graph of many, and the host adds {text.time(host - device['warm', small])} until it "
+            "has the result.")
+
+
+def clocks(results: Results) -> str:
+    """Cycles counted in the kernel beside the GPU's one clock, on one multiprocessor and across many."""
+    t, n = Timings(results), SIZES["Small"]
+    pairs = [[t.at(v, mode, "cold_dirty", n) for mode in ("clock", "globaltimer")] for v in (ONE_BLOCK, MANY_BLOCKS)]
+    if t.clock is None or None in (*pairs[0], *pairs[1]):
+        return ABSENT
+    one, many = (cycles / timer for cycles, timer in pairs)
+    said = (rf"In one block, the cycles of \id{{clock()}} take {text.digits(one)} times what \id{{globaltimer}} counts "
+            f"({text.code(ONE_BLOCK)}, {text.power(n)}). ")
+    if 0.5 < many < 2:
+        return said + f"From the earliest start to the latest stop of many blocks it is {text.digits(many)} times."
+    return (said + f"Across blocks ({text.code(MANY_BLOCKS)}), the latest stop less the earliest start comes to "
+            f"{text.count(round(pairs[1][0] * t.clock))} cycles, about {text.count(int(float(f'{many:.2g}')))} times the "
+            "time by the GPU's one clock: every multiprocessor counts from a zero of its own, so that this difference "
+            "(S5) is of the counters and not of the run.")
+
+
+# ---------------------------------------------------------------------------------------------- nvbench
+
+
+@dataclass
+class Agreement:
+    """cub/sum's cold, dirty device medians beside nvbench's: by type and n, the median over several processes of each."""
+
+    points: int
+    inside: int             # within what is allowed at their size
+    outside: list[float]    # how far the others differ, ascending
+    largest_outside_n: int  # the largest size of these; 0 if there are none
+    largest_from: float     # the largest difference from LARGE_FROM elements on; NaN without any
+    runs: tuple[int, int]   # processes of reductio and of nvbench
+
+    LARGE_FROM = 2**23
+
+
+def agreement(results: Results) -> Agreement | None:
+    table = results.agreement
+    if table is None:
+        return None
+    difference = table["difference"].abs()
+    out = difference > table["allowed"]
+    return Agreement(len(table), int((~out).sum()), sorted(difference[out]),
+                     int(table["n"][out].max()) if out.any() else 0,
+                     float(difference[table["n"] >= Agreement.LARGE_FROM].max()),
+                     (int(table["reductio_runs"].iloc[0]), int(table["nvbench_runs"].iloc[0])))
+
+
+def nvbench(results: Results) -> str:
+    a = agreement(results)
+    if a is None:
+        return ABSENT
+    said = (f"Of {a.points} points (types times sizes), {a.inside} lie within "
+            r"3\,\% from $2^{22}$ elements on and 6\,\% below")
+    if a.outside:
+        ends = " to ".join(dict.fromkeys(text.digits(100 * d, 2) for d in (a.outside[0], a.outside[-1])))
+        which = ("one differs" if len(a.outside) == 1 else f"{len(a.outside)} differ")
+        said += rf"; {which} by {ends}\,\%, at {text.power(a.largest_outside_n)} elements or fewer"
+    if a.largest_from == a.largest_from:
+        said += rf". From {text.power(a.LARGE_FROM)} on none differs by more than {text.digits(100 * a.largest_from, 2)}\,\%"
+    return (said + f". This compares the median over {text.number_of(a.runs[0], 'process', 'processes')} of reductio with "
+            f"that over {a.runs[1]} of nvbench; single processes of either differ among themselves by several per cent "
+            "below $2^{22}$, since each lets its memory lie elsewhere.")
+
+
+# -------------------------------------------------------------------------------------------- run twice
+
+
+@dataclass
+class Repeat:
+    """Of one timing mode: how often the interval of the ratio of two runs of a point holds 1."""
+
+    points: int
+    share: float   # of the points
+    median: float  # of the ratios: the first run's time over the second's
+    width: float   # the median distance of an interval's ends, over its ratio
+
+
+def repeats(table: pd.DataFrame | None) -> dict[str, Repeat]:
+    """By timing mode; empty without the file."""
+    if table is None:
+        return {}
+    rows = table[table["ratio"].notna() & table["ratio_low"].notna() & table["ratio_high"].notna()]
+    return {str(mode): Repeat(len(of), float(((of["ratio_low"] <= 1) & (of["ratio_high"] >= 1)).mean()),
+                              float(of["ratio"].median()),
+                              float(((of["ratio_high"] - of["ratio_low"]) / of["ratio"]).median()))
+            for mode, of in rows.groupby("timing_mode")}
+
+
+def repeat(results: Results) -> str:
+    """Both runs absolute, and each relative to CUB in its own rounds."""
+    def told(found: dict[str, Repeat], with_points: bool) -> str:
+        return text.listing([rf"{text.digits(100 * r.share)}\,\% of "
+                             + (f"{text.count(r.points)} points" if with_points else f"{text.count(r.points)}")
+                             + (" timed on the device" if mode == "device" else " timed end to end"
+                                if mode == "end_to_end" else f" by {mode}")
+                             for mode, r in found.items()])
+
+    absolute, relative = repeats(results.repeat), repeats(results.repeat_relative)
+    if not absolute:
+        return ABSENT
+    said = (rf"With the whole comparison run twice, the 95\,\% interval of the ratio of the two runs holds 1 at "
+            f"{told(absolute, True)}")
+    low = [rs.MODE_LABELS.get(m, m) for m, r in absolute.items() if r.share < REPEATS]
+    if low:
+        said += (f". {text.listing(low).capitalize()} that is less than the {text.percent(REPEATS)} that we ask for: these "
+                 "times drift from run to run by more than one run's intervals know")
+    if relative:
+        said += f". Of times relative to CUB's in the same rounds, it holds 1 at {told(relative, False)}"
+    if "device" in absolute:
+        r = absolute["device"]
+        said += (rf". These unpaired intervals are wide: on the device typically {text.digits(100 * r.width, 2)}\,\% from "
+                 f"end to end, around ratios whose median is {text.digits(r.median, 4)}")
+    return said + ". So compare within one run."
+
+
+# ------------------------------------------------------------------------------------------ another GPU
+
+
+@dataclass
+class Standing:
+    """A document's fastest kernel at each size on one GPU, as CUB's time over its own, both timed alike."""
+
+    group: str
+    mode: str  # "device"; "end_to_end" for documents whose kernels all finish on the host
+    best: dict[int, tuple[Series, float]]
+
+
+def standings(results: Results) -> list[Standing]:
+    found = []
+    for group in rs.DOCUMENTS:
+        operation = rs.own_operation(results.comparison, group, results.catalog, TYPE)
+        for mode in ("device", "end_to_end"):
+            there = rs.series(results.comparison, device="cuda", operation=operation, element_type=TYPE, mode=mode)
+            base = rs.base_series(there, operation)
+            mine = [s for s in there if rs.group_of(s.variant) == group and len(s.ok)]
+            if base is None or not mine:
+                continue
+            best = {}
+            for n in SIZES.values():
+                at_n = [s for s in mine if s.at(n) is not None]
+                if at_n and base.at(n) is not None:
+                    s = min(at_n, key=lambda s: s.at(n)["time"])
+                    best[n] = (s, float(base.at(n)["time"] / s.at(n)["time"]))
+            if best:
+                found.append(Standing(group, mode, best))
+                break
+    return found
+
+
+def same_order(here: Results, there: Results, n: int) -> tuple[int, int]:
+    """Of the pairs of device-timed calls whose order at n is certain on both GPUs (disjoint intervals): how many stand
+    in the same order, and how many there are."""
+    which = dict(device="cuda", operation="sum", element_type=TYPE, mode="device")
+    points = [{(s.variant, s.settings): p for s in rs.series(r.comparison, **which) if (p := s.at(n)) is not None}
+              for r in (here, there)]
+    both = sorted(set(points[0]) & set(points[1]))
+    same = pairs = 0
+    for i, a in enumerate(both):
+        for b in both[:i]:
+            orders = [1 if p[a]["high"] < p[b]["low"] else -1 if p[b]["high"] < p[a]["low"] else 0 for p in points]
+            pairs += 0 not in orders
+            same += 0 not in orders and orders[0] == orders[1]
+    return same, pairs
+
+
+def machines(results: Results) -> str:
+    """What carries over to the other GPUs whose results lie beside."""
+    if results.comparison is None or not results.beside:
+        return ABSENT
+    n, told = SIZES["Large"], []
+    for other in results.beside:
+        same, pairs = same_order(results, other, n)
+        name = text.escape(str(other.machine.get("gpu.name")))
+        here, there = (max((s.best[n][1] for s in standings(r) if s.mode == "device" and n in s.best), default=None)
+                       for r in (results, other))
+        if pairs:
+            told.append(f"Of {text.count(pairs)} pairs of device-timed sums whose order at {text.power(n)} is certain on "
+                        f"both this GPU and an {name}, {text.count(same)} stand in the same order on both.")
+        if here and there:
+            told.append(f"The ratios carry less far: the best of the documents' kernels there reaches {text.digits(here)} "
+                        f"times CUB's speed here and {text.digits(there)} times on the {name}.")
+    return " ".join(told) or ABSENT
+
+
+# --------------------------------------------------------------------------------------------- overhead
+
+
+def overhead(results: Results) -> str:
+    """Where the comparison's wall time went, as machine.json records it."""
+    ids = set(results.comparison["run_id"]) if results.comparison is not None else set()
+    for run in results.machine.get("runs", default=[]):
+        spent = run.get("time_spent") or {}
+        parts = [spent.get(k) for k in ("wall_s", "timed_s", "cache_and_restoring_s", "around_samples_s")]
+        if run.get("run_id") not in ids or None in parts or not parts[0] > 0:
+            continue
+        wall, *of = parts
+        shares = [text.percent(p / wall) for p in (*of, wall - sum(of))]
+        return (f"The comparison took {text.time(wall)}: {shares[0]} in the timed calls, {shares[1]} in setting the cache's "
+                f"state and restoring inputs, {shares[2]} in the rest of each sample (launching, waiting, checking the "
+                f"result), and {shares[3]} outside of samples (allocating, inputs, references, first calls and pilots, "
+                "files).")
+    return ABSENT

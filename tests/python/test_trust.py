@@ -1,0 +1,190 @@
+"""What says how far the numbers can be trusted: counted right, told with its faults, and missing without a failure."""
+
+import re
+import shutil
+
+import conftest
+import pytest
+from conftest import TIMING, agreement_rows, gpu_rows, repeat_rows, timing_rows, write_csv, write_folder
+
+import make
+import results as rs
+import tables
+import trust
+from findings import ABSENT
+
+SIZES = [2**20, 2**24, 2**28]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    made = write_folder(tmp_path_factory.mktemp("trust") / "m", gpu_rows(types=("f32",), sizes=SIZES),
+                        timing=timing_rows())
+    conftest.write_checks(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def results(folder):
+    return rs.read_results(folder)
+
+
+def line_of(table: str, *words: str) -> list[str]:
+    """The cells of the one line that holds all these words."""
+    lines = [l for l in table.splitlines() if " & " in l and all(w in l for w in words)]
+    assert len(lines) == 1, lines
+    return [c.strip() for c in lines[0].removesuffix(r" \\").split(" & ")]
+
+
+# ------------------------------------------------------------------------------------- five ways of timing
+
+
+def test_the_table_has_every_way_and_state_of_the_call(results):
+    table = tables.timing_table(results)
+    assert line_of(table, "in a graph")[1:5] == ["in a graph", "6.00", "---", "4.00"]
+    assert line_of(table, "& device &")[2:5] == ["8.00", "9.00", "6.00"]
+    assert [l.split(" & ")[2] for l in table.splitlines() if "clock()" in l and " & " in l] == ["100", "100000"]
+    assert "of i32" in table and "50.0" not in table  # page-locked memory's times
+
+
+def test_what_each_way_and_state_adds(results):
+    said = trust.timing(results)
+    assert "a warm L2 would have held adds 2.00" in said  # 8 - 6
+    assert "dirty another 1.00" in said                   # 9 - 8
+    assert "takes 2.00" in said and "the host adds 10.0" in said
+    assert "which L2 cannot hold" in said                 # 64 MiB in 50
+
+
+def test_clocks_of_one_block_and_of_many(results, tmp_path):
+    said = trust.clocks(results)
+    assert "take 1.00 times" in said and "150{,}000{,}000 cycles, about 1{,}000 times" in said
+    rows = [r | dict(cycles_median=r["cycles_median"] / 1000 if "multi" in r["variant"] and r["cycles_median"] else
+                     r["cycles_median"]) for r in timing_rows()]
+    said = trust.clocks(rs.read_results(write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), timing=rows)))
+    assert said.endswith("of many blocks it is 1.00 times.")
+
+
+def test_times_are_those_of_the_file(results):
+    t = trust.Timings(results)
+    for state, device in TIMING.items():
+        assert t.at("cub/sum", "device", state, 2**20) == pytest.approx(device)
+    assert t.at("cub/sum", "graph", "cold_dirty", 2**20) is None
+
+
+# ---------------------------------------------------------------------------------------------- nvbench
+
+
+def test_agreement_is_counted_and_what_lies_outside_is_told(results):
+    a = trust.agreement(results)
+    assert (a.points, a.inside, a.outside, a.largest_outside_n, a.runs) == (5, 3, [0.07, 0.09], 2**20, (3, 2))
+    assert a.largest_from == pytest.approx(0.01)
+    said = trust.nvbench(results)
+    assert r"Of 5 points (types times sizes), 3 lie within" in said
+    assert r"2 differ by 7.0 to 9.0\,\%, at $2^{20}$ elements or fewer" in said
+    assert r"none differs by more than 1.0\,\%" in said and "over 3 processes of reductio with that over 2" in said
+
+
+def test_full_agreement_names_none_outside(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "m")
+    write_csv(copy / "nvbench-agreement.csv", [r for r in agreement_rows() if abs(r["difference"]) < r["allowed"]])
+    said = trust.nvbench(rs.read_results(copy))
+    assert "Of 3 points" in said and "differ by" not in said
+
+
+# -------------------------------------------------------------------------------------------- run twice
+
+
+def test_shares_of_intervals_that_hold_1(results):
+    found = trust.repeats(results.repeat)
+    assert (found["device"].points, found["device"].share) == (4, 0.75)  # 1.1 - 5 % is above 1
+    assert (found["end_to_end"].points, found["end_to_end"].share) == (2, 0.5)
+    assert found["device"].median == pytest.approx(1.02) and found["device"].width == pytest.approx(0.1)
+    said = trust.repeat(results)
+    assert r"75.0\,\% of 4 points timed on the device and 50.0\,\% of 2 points timed end to end" in said
+    assert r"less than the 93\,\% that we ask for" in said
+    assert r"holds 1 at 100\,\% of 1 timed on the device and 100\,\% of 1 timed end to end" in said
+
+
+def test_enough_is_not_called_too_few(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "m")
+    write_csv(copy / "repeat.csv.gz", repeat_rows((1.0,), (1.0,)))
+    assert "less than" not in trust.repeat(rs.read_results(copy))
+
+
+# ------------------------------------------------------------------------------------------ another GPU
+
+
+def test_the_same_times_on_another_gpu_stand_in_the_same_order(results):
+    same, pairs = trust.same_order(results, results.beside[0], 2**28)
+    assert same == pairs > 50
+    assert "Other GPU" in trust.machines(results)
+    cub, kernel = 5e-6 + 2**30 / 4e12, 4.2e-6 + 2**30 / 3.2e12
+    cells = line_of(tables.machines_table(results), "multiblock")
+    assert cells[1] == "device" and cells[4] == f"{cub / kernel:.3f}" == cells[8] and cells[5] == cells[9]
+    assert line_of(tables.machines_table(results), "squares")[1] == "end to end"
+
+
+def test_an_order_turned_round_is_noticed(results, tmp_path):
+    faster = {v: (*spec[:3], 9e12, *spec[4:]) if v == "levels/naive" else spec for v, spec in conftest.GPU.items()}
+    write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES))
+    write_folder(tmp_path / "other", gpu_rows(types=("f32",), sizes=SIZES, gpu=faster), machine=conftest.OTHER_GPU)
+    there = rs.read_results(tmp_path / "m")
+    same, pairs = trust.same_order(there, there.beside[0], 2**28)
+    assert 0 < same < pairs
+
+
+def test_the_same_gpu_or_what_cannot_be_read_is_not_set_beside(folder, tmp_path, capsys):
+    copy = shutil.copytree(folder, tmp_path / "m")
+    write_folder(tmp_path / "twin", gpu_rows(types=("f32",), sizes=SIZES))
+    broken = write_folder(tmp_path / "broken", gpu_rows(types=("f32",), sizes=SIZES), machine=conftest.OTHER_GPU)
+    (broken / "comparison.csv").write_text("schema_version\n")
+    there = rs.read_results(copy)
+    assert there.beside == [] and "left out: " in capsys.readouterr().out
+    assert trust.machines(there) == ABSENT and ABSENT in tables.machines_table(there)
+
+
+# ------------------------------------------------------------------------------ overhead, page-locked memory
+
+
+def test_the_rest_of_the_wall_time_is_what_no_sample_had(tmp_path):
+    spent = {"wall_s": 200.0, "timed_s": 100.0, "cache_and_restoring_s": 40.0, "around_samples_s": 20.0}
+    runs = [{"run_id": "another", "time_spent": {**spent, "wall_s": 300.0}}, {"run_id": "synthetic", "time_spent": spent}]
+    rows = gpu_rows(types=("f32",), sizes=[2**20])
+    said = trust.overhead(rs.read_results(write_folder(tmp_path / "m", rows, machine={**conftest.MACHINE, "runs": runs})))
+    assert re.findall(r"(\d+)\\,", said) == ["200", "50", "20", "10", "20"]
+    assert trust.overhead(rs.read_results(write_folder(tmp_path / "n", rows))) == ABSENT  # an older program's record
+
+
+def test_page_locked_memory_stands_in_one_table(results):
+    table = tables.finish_table(results)
+    cells = line_of(table, "unroll/unroll8-template")
+    device = 5e-6 + 2**22 / 2.9e12
+    assert cells[1:3] == [f"{1e6 * (device + 15e-6):.1f}", f"{1e6 * (device + 12e-6):.1f}"]
+    assert cells[3].startswith(f"{(device + 15e-6) / (device + 12e-6):.2f} [")
+    assert "levels" not in table and "pinned" not in tables.times_table(results)
+
+
+# ---------------------------------------------------------------------------------------- what is not there
+
+
+def test_without_these_files_it_is_said(tmp_path):
+    there = rs.read_results(write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES, gpu={
+        "cub/sum": conftest.GPU["cub/sum"]})))
+    for say in (trust.timing, trust.clocks, trust.nvbench, trust.repeat, trust.machines, trust.overhead):
+        assert say(there) == ABSENT
+    for table, label in ((tables.timing_table, "tab:timing"), (tables.machines_table, "tab:machines"),
+                         (tables.finish_table, "tab:finish")):
+        assert ABSENT in table(there) and rf"\label{{{label}}}" in table(there)
+
+
+@pytest.mark.parametrize("name, contents, said", [
+    ("nvbench-agreement.csv", b"element_type,n\nf32,1\n", "lacks the columns reductio_median_s"),
+    ("repeat.csv.gz", b"no gzip", "cannot be read"),
+    ("timing.csv", b"", "is empty"),
+])
+def test_a_foreign_file_is_one_clear_line(folder, tmp_path, capsys, name, contents, said):
+    copy = shutil.copytree(folder, tmp_path / "m")
+    (copy / name).write_bytes(contents)
+    assert make.main(["--results", str(copy), "--out", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert said in error and name in error and error.count("\n") == 1
