@@ -102,6 +102,32 @@ def models(results, rs) -> list[str]:
     return lines
 
 
+def trust_in(results) -> list[str]:
+    """What nvbench and a second run of the comparison say of these times; nothing where the results hold neither."""
+    import trust
+
+    said = []
+    a = trust.agreement(results)
+    if a is not None:
+        off = f"{len(a.outside)} differ by up to {100 * a.outside[-1]:.2g} %" if a.outside else "none differs by more"
+        said.append(f"nvbench, timing the same calls of `cub/sum`, agrees within 3 % from 2^22 elements on and 6 % below at "
+                    f"{a.inside} of {a.points} points; {off}, and from 2^23 on none by more than "
+                    f"{100 * a.largest_from:.2g} %.")
+    absolute, relative = trust.repeats(results.repeat), trust.repeats(results.repeat_relative)
+
+    def told(found) -> str:
+        return " and ".join(f"{100 * found[m].share:.3g} % of points {where}" for m, where in
+                            (("device", "timed on the device"), ("end_to_end", "timed end to end")) if m in found)
+
+    if absolute:
+        said.append(f"With the whole comparison run twice, the 95 % interval of the two runs' ratio holds 1 at "
+                    f"{told(absolute)}" + (f"; relative to CUB in the same rounds, at {told(relative)}" if relative else "")
+                    + ".")
+        if any(r.share < trust.REPEATS for r in absolute.values()):
+            said.append("So times end to end drift from run to run, and only what was measured together compares.")
+    return ["", " ".join(said)] if said else []
+
+
 def block(folder: Path) -> str:
     """The Markdown between the markers."""
     if not (folder / "comparison.csv").exists():
@@ -142,6 +168,7 @@ def block(folder: Path) -> str:
     bounds = rs.bounds(results.comparison, device="cuda", operation="sum", element_type=TYPE, mode="device")
     lines += ceiling_row(bounds, base, peak)
     lines += models(results, rs)
+    lines += trust_in(results)
     refused = int((results.comparison["status"] != "ok").sum())
     lines += ["", f"{len(results.comparison):,} points, {refused:,} of them refused or over the time limit with their "
               "reason, all in [experiments/results](experiments/results)."]

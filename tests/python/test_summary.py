@@ -111,6 +111,17 @@ def test_fits_are_told_where_they_fit_and_not_where_they_do_not(folder, tmp_path
     assert "| `thrust/reduce` [default] | end to end |  | too few sizes |" in lines
 
 
+def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_path):
+    assert "nvbench" not in summary.block(folder) and "run twice" not in summary.block(folder)
+    shutil.copytree(folder, tmp_path / "m")
+    conftest.write_checks(tmp_path / "m")
+    told = next(line for line in summary.block(tmp_path / "m").splitlines() if "nvbench" in line)
+    assert "at 3 of 5 points; 2 differ by up to 9 %, and from 2^23 on none by more than 1 %." in told
+    assert "holds 1 at 75 % of points timed on the device and 50 % of points timed end to end" in told
+    assert "relative to CUB in the same rounds, at 100 % of points timed on the device and 100 % of" in told
+    assert told.endswith("only what was measured together compares.")
+
+
 def test_new_fits_make_the_readme_stale(written, folder, tmp_path):
     results = shutil.copytree(folder, tmp_path / "results")
     conftest.write_csv(results / "models.csv", conftest.model_rows())

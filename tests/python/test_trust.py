@@ -177,6 +177,16 @@ def test_without_these_files_it_is_said(tmp_path):
         assert ABSENT in table(there) and rf"\label{{{label}}}" in table(there)
 
 
+def test_make_names_the_files_that_are_missing(tmp_path, capsys):
+    folder = write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=[2**20], gpu={"cub/sum": conftest.GPU["cub/sum"]}))
+    write_csv(folder / "repeat.csv.gz", repeat_rows())
+    assert make.main(["--results", str(folder), "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    for name in ("timing.csv", "models.csv", "nvbench-agreement.csv", "repeat-relative.csv.gz"):
+        assert f"has no {name}: " in said
+    assert "has no repeat.csv.gz" not in said
+
+
 @pytest.mark.parametrize("name, contents, said", [
     ("nvbench-agreement.csv", b"element_type,n\nf32,1\n", "lacks the columns reductio_median_s"),
     ("repeat.csv.gz", b"no gzip", "cannot be read"),
