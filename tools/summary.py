@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import sys
 from pathlib import Path
 
@@ -17,6 +18,7 @@ sys.path.insert(0, str(ROOT / "paper" / "figures"))
 
 BEGIN = "<!-- generated:comparison by tools/summary.py -->"
 END = "<!-- end of generated:comparison -->"
+COMPARE = ("<!-- generated:compare by tools/summary.py -->", "<!-- end of generated:compare -->")
 TYPE = "f32"
 SIZES = (2**20, 2**24, 2**28)
 SOURCE_KEY = "reductio-source"  # the figure says inside which CSV it was drawn from
@@ -175,13 +177,46 @@ def block(folder: Path) -> str:
     return "\n".join(lines)
 
 
-def with_block(readme: str, text: str) -> str:
+def decimals(low: float, high: float) -> int:
+    """As many as an interval of this width is worth: two digits of it, as the program prints them."""
+    return max(2, min(4, 1 - math.floor(math.log10(max(high - low, 1e-9)))))
+
+
+def compare_example(results: Path) -> str:
+    """What `reductio compare` printed on that GPU, from its own CSV."""
+    import pandas as pd
+    import results as rs
+
+    path = results / "compare-example.csv"
+    if not path.exists():
+        return "*No example is committed yet.*"
+    rows = pd.read_csv(path, keep_default_na=False)
+    first, machine = rows.iloc[0], rs.read_results(results).machine
+    gpu = machine.get("gpu.name", default=machine.name)
+    names = " ".join([first.base, *dict.fromkeys(rows.variant)])
+    lines = [f"On one {gpu}, `reductio compare {names}` found "
+             f"({first.element_type}, {first.timing_mode}, {first.cache_state}, the base's own time in the third column)", "",
+             f"| | n | t({first.base}) | t({first.base}) / t | |", "|---|--:|--:|--:|---|"]
+    for r in rows.itertuples():
+        digits = decimals(r.ratio_low, r.ratio_high)
+        decide = f", about {int(r.rounds_to_decide):,} samples would decide" if r.rounds_to_decide != "" else ""
+        lines.append(f"| `{r.variant}` | 2^{int(r.n).bit_length() - 1} | {microseconds(r.base_time_s)} us | "
+                     f"{r.ratio:.{digits}f} [{r.ratio_low:.{digits}f}, {r.ratio_high:.{digits}f}] | {r.verdict}{decide} |")
+    last = rows.iloc[-1]
+    digits = decimals(last.ratio_low, last.ratio_high)
+    lines += ["", f"and says of the last row: {last.variant} ran {last.ratio:.{digits}f} times [{last.ratio_low:.{digits}f}, "
+              f"{last.ratio_high:.{digits}f}] as fast as {last.base}. All {len(rows)} intervals hold at once with "
+              f"{100 * last.confidence:g} % confidence."]
+    return "\n".join(lines)
+
+
+def with_block(readme: str, text: str, begin: str = BEGIN, end: str = END) -> str:
     try:
-        head, rest = readme.split(BEGIN)
-        _, tail = rest.split(END)
+        head, rest = readme.split(begin)
+        _, tail = rest.split(end)
     except ValueError:
-        raise SystemExit(f"summary.py: error: README.md must hold each marker once:\n  {BEGIN}\n  {END}")
-    return f"{head}{BEGIN}\n{text}\n{END}{tail}"
+        raise SystemExit(f"summary.py: error: README.md must hold each marker once:\n  {begin}\n  {end}")
+    return f"{head}{begin}\n{text}\n{end}{tail}"
 
 
 def draw(folder: Path, path: Path) -> None:
@@ -215,6 +250,8 @@ def main(arguments: list[str] | None = None) -> int:
 
     old = readme.read_text(encoding="utf-8")
     new = with_block(old, block(options.results))
+    if COMPARE[0] in old:
+        new = with_block(new, compare_example(options.results), *COMPARE)
     expected = source_of(options.results) if have_results else None
     stale = [name for name, wrong in (("README.md", new != old), ("docs/comparison.png", figure_source(picture) != expected))
              if wrong]

@@ -138,3 +138,22 @@ def test_missing_markers_are_an_error(project, folder):
     (project / "README.md").write_text("nothing here\n")
     with pytest.raises(SystemExit, match="marker"):
         run(project, folder)
+
+
+def test_the_projects_readme_has_every_generated_block():
+    readme = (conftest.SOURCE / "README.md").read_text()
+    assert all(marker in readme for marker in (summary.BEGIN, summary.END, *summary.COMPARE))
+
+
+def test_the_example_of_compare_comes_from_its_csv(tmp_path, folder):
+    copied = shutil.copytree(folder, tmp_path / "results")
+    (copied / "compare-example.csv").write_text(
+        "base,variant,element_type,n,timing_mode,cache_state,base_time_s,ratio,ratio_low,ratio_high,confidence,verdict,"
+        "rounds_to_decide\n"
+        "cub/sum,a/b,f32,65536,device,cold_dirty,6.8e-06,1.0721,1.0504,1.0976,0.95,FASTER,\n"
+        "cub/sum,a/b,f32,1048576,device,cold_dirty,9.1e-06,0.99497,0.9793,1.0104,0.95,UNDECIDED,1234\n")
+    text = summary.compare_example(copied)
+    assert "`reductio compare cub/sum a/b`" in text
+    assert "| `a/b` | 2^16 | 6.8 us | 1.072 [1.050, 1.098] | FASTER |" in text
+    assert "UNDECIDED, about 1,234 samples would decide" in text and "All 2 intervals" in text
+    assert "a/b ran 0.995 times [0.979, 1.010] as fast as cub/sum" in text
