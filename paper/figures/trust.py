@@ -184,8 +184,8 @@ def repeat(results: Results) -> str:
         said += f". Of times relative to CUB's in the same rounds, it holds 1 at {told(relative, False)}"
     if "device" in absolute:
         r = absolute["device"]
-        said += (rf". These unpaired intervals are wide: on the device typically {text.digits(100 * r.width, 2)}\,\% from "
-                 f"end to end, around ratios whose median is {text.digits(r.median, 4)}")
+        said += (rf". These unpaired intervals are wide: on the device {text.digits(100 * r.width, 2)}\,\% of the ratio at "
+                 f"the median, around ratios whose median is {text.digits(r.median, 4)}")
     return said + ". So compare within one run."
 
 
