@@ -112,7 +112,8 @@ def trust_in(results) -> list[str]:
     a = trust.agreement(results)
     if a is not None:
         off = f"{len(a.outside)} differ by up to {100 * a.outside[-1]:.2g} %" if a.outside else "none differs by more"
-        said.append(f"nvbench, timing the same calls of `cub/sum`, agrees within 3 % from 2^22 elements on and 6 % below at "
+        said.append(f"nvbench, timing the same calls of `cub/sum`, agrees within 3 % from 2^22 elements on and 6 % "
+                    f"below at "
                     f"{a.inside} of {a.points} points; {off}, and from 2^23 on none by more than "
                     f"{100 * a.largest_from:.2g} %.")
     absolute, relative = trust.repeats(results.repeat), trust.repeats(results.repeat_relative)
@@ -123,7 +124,8 @@ def trust_in(results) -> list[str]:
 
     if absolute:
         said.append(f"With the whole comparison run twice, the 95 % interval of the two runs' ratio holds 1 at "
-                    f"{told(absolute)}" + (f"; relative to CUB in the same rounds, at {told(relative)}" if relative else "")
+                    f"{told(absolute)}" + (f"; relative to CUB in the same rounds, at "
+                                           f"{told(relative)}" if relative else "")
                     + ".")
         if any(r.share < trust.REPEATS for r in absolute.values()):
             said.append("So times end to end drift from run to run, and only what was measured together compares.")

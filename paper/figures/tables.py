@@ -207,8 +207,10 @@ def timing_table(results: Results) -> str:
     """One call in every way of timing and state of the cache, and two kernels that read the clock themselves."""
     timings = trust.Timings(results)
     kind = f" of {timings.element_type}" if timings.element_type else ""
-    caption = (rf"One call, five ways of timing and three states of the cache, in \textmu{{}}s{kind}: clean and dirty are cold. "
-               rf"\id{{clock()}} is given as its cycles over the GPU's clock rate, from the earliest start to the latest stop of "
+    caption = (rf"One call, five ways of timing and three states of the cache, in \textmu{{}}s{kind}: clean and dirty "
+               rf"are cold. "
+               rf"\id{{clock()}} is given as its cycles over the GPU's clock rate, from the earliest start to the "
+               rf"latest stop of "
                rf"all blocks: one block in {text.code(trust.ONE_BLOCK)}, many in {text.code(trust.MANY_BLOCKS)}. ---: "
                r"nothing can dirty the cache between a graph's calls without being timed.")
     sizes, lines = (SIZES["Small"], SIZES["Medium"]), []
@@ -217,7 +219,8 @@ def timing_table(results: Results) -> str:
         for mode in modes:
             times = [timings.at(variant, mode, state, n) for n in sizes for state in trust.STATES]
             if any(times):
-                lines.append(" & ".join([name, MODE_WORDS[mode], *(text.microseconds(t) if t else MISSING for t in times)])
+                lines.append(" & "
+                             "".join([name, MODE_WORDS[mode], *(text.microseconds(t) if t else MISSING for t in times)])
                              + r" \\")
                 name = ""
     heads = " & ".join(list(trust.STATES.values()) * len(sizes))
@@ -230,7 +233,8 @@ def finish_table(results: Results) -> str:
     """What page-locked memory for the partial results changes, of each document's fastest kernel that has both."""
     caption = (rf"What page-locked host memory changes in kernels that finish on the host, end to end for {TYPE}, in "
                r"\textmu{}s: of each document the kernel that is fastest at "
-               rf"{text.power(SIZES['Large'])}. In brackets the widest ratio that the two 95\,\% intervals allow. Everything "
+               rf"{text.power(SIZES['Large'])}. In brackets the widest ratio that the two 95\,\% intervals allow. "
+               rf"Everything "
                r"else in this paper uses ordinary memory, as the documents do.")
     table, lines = results.comparison, []
     for group in rs.DOCUMENTS if table is not None else ():
@@ -258,8 +262,10 @@ def finish_table(results: Results) -> str:
 
 def machines_table(results: Results) -> str:
     """Each document's fastest kernel relative to CUB, on this GPU and on those whose results lie beside."""
-    caption = (rf"What carries over to another GPU: CUB's time over that of each document's fastest kernel, for {TYPE} at "
-               r"three sizes, and which kernel that is at the largest. Each GPU's numbers are ratios within its own run.")
+    caption = (rf"What carries over to another GPU: CUB's time over that of each document's fastest kernel, for "
+               rf"{TYPE} at "
+               r"three sizes, and which kernel that is at the largest. Each GPU's numbers are ratios within its own "
+               r"run.")
     label, sizes = "tab:machines", list(SIZES.values())
     if results.comparison is None or not results.beside:
         return note(ABSENT, caption, label)

@@ -1,5 +1,5 @@
 """What says how far the numbers can be trusted: five ways of timing one call, an independent benchmark, the comparison
-run twice, another GPU, and what the harness itself costs. Numbers first, for README and paper; then the paper's sentences.
+run twice, another GPU, and what the harness itself costs: numbers for README and paper, and the paper's sentences.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REPEATS = 0.93  # of the points, run twice, this share at least should have an i
 
 
 class Timings:
-    """Medians of timing.csv by variant, mode, state of the cache and n, in seconds; clock's cycles at the GPU's clock."""
+    """Medians of timing.csv by variant, mode, state of the cache and n, in s; clock's cycles at the GPU's clock."""
 
     def __init__(self, results: Results):
         table, self.clock = results.timing, results.machine.number("gpu.sm_clock_hz")
@@ -67,11 +67,14 @@ def timing(results: Results) -> str:
     l2 = results.machine.l2_bytes
     too_large = l2 and medium * rs.ELEMENT_BYTES[t.element_type] > l2
     return (f"For {text.power(small)} {t.element_type}, reading from memory what a warm L2 would have held adds "
-            f"{more('cold_clean', 'warm', small)} to the device time of {text.code(CALL)}, and writing back what the flush "
+            f"{more('cold_clean', 'warm', small)} to the device time of {text.code(CALL)}, and writing back what the "
+            f"flush "
             f"left dirty another {more('cold_dirty', 'cold_clean', small)}; for {text.power(medium)}"
             + (", which L2 cannot hold" if too_large else "") +
-            f", it is {more('cold_clean', 'warm', medium)} and {more('cold_dirty', 'cold_clean', medium)}. On a warm cache at {text.power(small)}, a launch on its own takes {text.time(device['warm', small] - graph)} "
-            f"more than one inside a graph of many, and the host adds {text.time(host - device['warm', small])} until it "
+            f", it is {more('cold_clean', 'warm', medium)} and {more('cold_dirty', 'cold_clean', medium)}. On a warm "
+            f"cache at {text.power(small)}, a launch on its own takes {text.time(device['warm', small] - graph)} "
+            f"more than one inside a graph of many, and the host adds {text.time(host - device['warm', small])} until "
+            f"it "
             "has the result.")
 
 
@@ -87,7 +90,8 @@ def clocks(results: Results) -> str:
     if 0.5 < many < 2:
         return said + f"From the earliest start to the latest stop of many blocks it is {text.digits(many)} times."
     return (said + f"Across blocks ({text.code(MANY_BLOCKS)}), the latest stop less the earliest start comes to "
-            f"{text.count(round(pairs[1][0] * t.clock))} cycles, about {text.count(int(float(f'{many:.2g}')))} times the "
+            f"{text.count(round(pairs[1][0] * t.clock))} cycles, about {text.count(int(float(f'{many:.2g}')))} times "
+            f"the "
             "time by the GPU's one clock: every multiprocessor counts from a zero of its own, so that this difference "
             "(S5) is of the counters and not of the run.")
 
@@ -97,7 +101,7 @@ def clocks(results: Results) -> str:
 
 @dataclass
 class Agreement:
-    """cub/sum's cold, dirty device medians beside nvbench's: by type and n, the median over several processes of each."""
+    """cub/sum's cold, dirty device medians beside nvbench's: by type and n, medians over several processes of each."""
 
     points: int
     inside: int             # within what is allowed at their size
@@ -132,8 +136,10 @@ def nvbench(results: Results) -> str:
         which = ("one differs" if len(a.outside) == 1 else f"{len(a.outside)} differ")
         said += rf"; {which} by {ends}\,\%, at {text.power(a.largest_outside_n)} elements or fewer"
     if a.largest_from == a.largest_from:
-        said += rf". From {text.power(a.LARGE_FROM)} on none differs by more than {text.digits(100 * a.largest_from, 2)}\,\%"
-    return (said + f". This compares the median over {text.number_of(a.runs[0], 'process', 'processes')} of reductio with "
+        said += (rf". From {text.power(a.LARGE_FROM)} on none differs by more than "
+                 rf"{text.digits(100 * a.largest_from, 2)}\,\%")
+    return (said + f". This compares the median over {text.number_of(a.runs[0], 'process', 'processes')} of reductio "
+                   f"with "
             f"that over {a.runs[1]} of nvbench; single processes of either differ among themselves by several per cent "
             "below $2^{22}$, since each lets its memory lie elsewhere.")
 
@@ -178,13 +184,15 @@ def repeat(results: Results) -> str:
             f"{told(absolute, True)}")
     low = [rs.MODE_LABELS.get(m, m) for m, r in absolute.items() if r.share < REPEATS]
     if low:
-        said += (f". {text.listing(low).capitalize()} that is less than the {text.percent(REPEATS)} that we ask for: these "
+        said += (f". {text.listing(low).capitalize()} that is less than the {text.percent(REPEATS)} that we ask for: "
+                 f"these "
                  "times drift from run to run by more than one run's intervals know")
     if relative:
         said += f". Of times relative to CUB's in the same rounds, it holds 1 at {told(relative, False)}"
     if "device" in absolute:
         r = absolute["device"]
-        said += (rf". These unpaired intervals are wide: on the device {text.digits(100 * r.width, 2)}\,\% of the ratio at "
+        said += (rf". These unpaired intervals are wide: on the device {text.digits(100 * r.width, 2)}\,\% of the "
+                 rf"ratio at "
                  f"the median, around ratios whose median is {text.digits(r.median, 4)}")
     return said + ". So compare within one run."
 
@@ -250,10 +258,12 @@ def machines(results: Results) -> str:
         here, there = (max((s.best[n][1] for s in standings(r) if s.mode == "device" and n in s.best), default=None)
                        for r in (results, other))
         if pairs:
-            told.append(f"Of {text.count(pairs)} pairs of device-timed sums whose order at {text.power(n)} is certain on "
+            told.append(f"Of {text.count(pairs)} pairs of device-timed sums whose order at {text.power(n)} is certain "
+                        f"on "
                         f"both this GPU and an {name}, {text.count(same)} stand in the same order on both.")
         if here and there:
-            told.append(f"The ratios carry less far: the best of the documents' kernels there reaches {text.digits(here)} "
+            told.append(f"The ratios carry less far: the best of the documents' kernels there reaches "
+                        f"{text.digits(here)} "
                         f"times CUB's speed here and {text.digits(there)} times on the {name}.")
     return " ".join(told) or ABSENT
 
@@ -271,7 +281,8 @@ def overhead(results: Results) -> str:
             continue
         wall, *of = parts
         shares = [text.percent(p / wall) for p in (*of, wall - sum(of))]
-        return (f"The comparison took {text.time(wall)}: {shares[0]} in the timed calls, {shares[1]} in setting the cache's "
+        return (f"The comparison took {text.time(wall)}: {shares[0]} in the timed calls, {shares[1]} in setting the "
+                f"cache's "
                 f"state and restoring inputs, {shares[2]} in the rest of each sample (launching, waiting, checking the "
                 f"result), and {shares[3]} outside of samples (allocating, inputs, references, first calls and pilots, "
                 "files).")

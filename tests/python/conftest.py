@@ -201,12 +201,12 @@ def catalog_rows(gpu=GPU) -> list[dict]:
     return sorted(rows, key=lambda r: r["variant"])
 
 
-# Device times of cub/sum in s by state of the cache, at every size: a launch in a graph takes 2 us less, the host 10 us.
+# Device times of cub/sum in s by state of the cache, at any size: a launch in a graph takes 2 us less, the host 10 us.
 TIMING = {"cold_clean": 8e-6, "cold_dirty": 9e-6, "warm": 6e-6}
 
 
 def timing_rows() -> list[dict]:
-    """cub/sum in every way of timing; of two kernels that read clocks, one agrees with the GPU's clock (1.5 GHz) and one
+    """cub/sum in every way of timing; of two kernels with clocks, one agrees with the GPU's clock (1.5 GHz) and one
     is 1,000 times off. Those with page-locked memory would be told apart by their times."""
     rows = []
     for n in (2**20, 2**24):
