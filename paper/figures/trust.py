@@ -109,8 +109,10 @@ class Agreement:
     largest_outside_n: int  # the largest size of these; 0 if there are none
     largest_from: float     # the largest difference from LARGE_FROM elements on; NaN without any
     runs: tuple[int, int]   # processes of reductio and of nvbench
+    spread: float           # of nvbench's processes, largest over smallest less 1: median below SMALL; NaN without any
 
     LARGE_FROM = 2**23
+    SMALL = 2**22
 
 
 def agreement(results: Results) -> Agreement | None:
@@ -122,7 +124,8 @@ def agreement(results: Results) -> Agreement | None:
     return Agreement(len(table), int((~out).sum()), sorted(difference[out]),
                      int(table["n"][out].max()) if out.any() else 0,
                      float(difference[table["n"] >= Agreement.LARGE_FROM].max()),
-                     (int(table["reductio_runs"].iloc[0]), int(table["nvbench_runs"].iloc[0])))
+                     (int(table["reductio_runs"].iloc[0]), int(table["nvbench_runs"].iloc[0])),
+                     float(table["nvbench_spread"][table["n"] < Agreement.SMALL].median()))
 
 
 def nvbench(results: Results) -> str:
@@ -138,10 +141,12 @@ def nvbench(results: Results) -> str:
     if a.largest_from == a.largest_from:
         said += (rf". From {text.power(a.LARGE_FROM)} on none differs by more than "
                  rf"{text.digits(100 * a.largest_from, 2)}\,\%")
-    return (said + f". This compares the median over {text.number_of(a.runs[0], 'process', 'processes')} of reductio "
-                   f"with "
-            f"that over {a.runs[1]} of nvbench; single processes of either differ among themselves by several per cent "
-            "below $2^{22}$, since each lets its memory lie elsewhere.")
+    said += (f". This compares the median over {text.number_of(a.runs[0], 'process', 'processes')} of reductio with that "
+             f"over {a.runs[1]} of nvbench")
+    if a.runs[1] > 1 and a.spread == a.spread:
+        said += (rf"; nvbench's own processes lie {text.digits(100 * a.spread, 2)}\,\% apart at the median point below "
+                 rf"{text.power(a.SMALL)}")
+    return said + "."
 
 
 # -------------------------------------------------------------------------------------------- run twice

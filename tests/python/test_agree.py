@@ -71,3 +71,4 @@ def test_of_several_runs_the_median_counts(tmp_path):
     table = agree.agreement([p[0] for p in paths], [p[1] for p in paths])
     assert list(table.n) == [2**22], "a size that one of the runs lacks is left out"
     assert abs(table.difference[0] - 0.02) < 1e-9 and table.reductio_samples[0] == 75
+    assert abs(table.reductio_spread[0] - 2) < 1e-9 and table.nvbench_spread[0] == 0
