@@ -45,6 +45,13 @@ def test_writes_rows_machine_and_catalog(reductio, tmp_path):
         assert {"host/plain", "twopass/rolled"} <= {r["variant"] for r in csv.DictReader(file)}
 
 
+def test_the_last_line_counts_and_says_where_the_rows_are(reductio):
+    """Scripts show it as what the run did."""
+    *_, spent, last = reductio(*SMALL, "--out", "o").ok().splitlines()
+    assert re.fullmatch(r"cpu: \d+ ok, in .* -> o/.*/cpu\.csv", last), last
+    assert spent.startswith("of the time ")
+
+
 def test_csv_and_json_print_the_rows_that_are_written(reductio, tmp_path):
     printed = reductio(*SMALL, "--out", "a", "--csv").rows()
     assert printed == read(results(tmp_path / "a"))
