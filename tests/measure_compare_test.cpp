@@ -21,16 +21,6 @@ namespace {
 
 using namespace scripted;
 
-template <class Body>
-std::string error_of(Body&& body) {
-  try {
-    body();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return {};
-}
-
 /// Rules that give each point of a comparison so many rounds on each of 24 allocations.
 SamplingRules rounds_each(int each) {
   SamplingRules rules = compare_rules();

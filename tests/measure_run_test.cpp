@@ -51,16 +51,6 @@ std::vector<std::map<std::string, std::string>> rows_of(const std::filesystem::p
   return out;
 }
 
-template <class Body>
-std::string error_of(Body&& body) {
-  try {
-    body();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return {};
-}
-
 std::filesystem::path csv_in(const Folder& f) { return f.path() / "scripted" / "test.csv"; }
 std::filesystem::path samples_in(const Folder& f) { return f.path() / "scripted" / "test.samples.csv.gz"; }
 

@@ -138,6 +138,17 @@ inline Point point(const Variant& v, std::size_t n, TimingMode mode = TimingMode
           .settings = v.settings(), .timing_mode = mode, .cache_state = cache};
 }
 
+/// What `body` throws; empty if nothing.
+template <class Body>
+std::string error_of(Body&& body) {
+  try {
+    body();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return {};
+}
+
 /// A folder of its own, removed with the test.
 class Folder {
  public:

@@ -180,7 +180,7 @@ def block(folder: Path) -> str:
 
 
 def decimals(low: float, high: float) -> int:
-    """As many as an interval of this width is worth: two digits of it, as the program prints them."""
+    """As many as an interval of this width is worth: two digits of it."""
     return max(2, min(4, 1 - math.floor(math.log10(max(high - low, 1e-9)))))
 
 
@@ -193,7 +193,7 @@ def compare_example(results: Path) -> str:
     if not path.exists():
         return "*No example is committed yet.*"
     rows = pd.read_csv(path, keep_default_na=False)
-    first, machine = rows.iloc[0], rs.read_results(results).machine
+    first, machine = rows.iloc[0], rs.read_machine(results / "machine.json", results.name)
     gpu = machine.get("gpu.name", default=machine.name)
     names = " ".join([first.base, *dict.fromkeys(rows.variant)])
     lines = [f"On one {gpu}, `reductio compare {names}` found "

@@ -417,11 +417,10 @@ int verdict(const Comparison& comparison, const Options& options) {
 
 // ----------------------------------------------------------------------------------------------- two results folders
 
-int compare_stored(const Options& options) {
+int compare_stored(const Options& options, double confidence) {
   if (!options.live_only.empty())
     throw UsageError(options.live_only.front() + " is for measuring; stored results are compared as they are");
   const double effect = parse_effect(options.effect);
-  const double confidence = options.run.confidence.value_or(0.95);
   std::vector<MeasuredSet> stored;
   for (const auto& id : options.relative_to) find_variant(id);
   for (const auto& folder : options.what) {
@@ -503,11 +502,7 @@ std::vector<std::size_t> usual_sizes(DeviceKind device) {
   return {1u << 16, 1u << 20, 1u << 24, 1u << 28};
 }
 
-SamplingRules rules_of(const Options& options) {
-  return choose_rules({.name = "compare", .summary = {}, .points = {}, .rules = compare_rules()}, options.run);
-}
-
-int compare_live(Options& options) {
+int compare_live(Options& options, const SamplingRules& rules) {
   const double effect = parse_effect(options.effect);
   const Selection selection = options.selection.parse();
   if (!options.relative_to.empty())
@@ -531,7 +526,6 @@ int compare_live(Options& options) {
       }
   const auto operations = shared(contenders, &Variant::operations, selection.operations, "operation");
   const auto types = shared(contenders, &Variant::types, selection.types, "element type");
-  const SamplingRules rules = rules_of(options);
   const DeviceKind device = choose_device(contenders, selection);
   const bool consumes =
       std::any_of(contenders.begin(), contenders.end(), [](const Contender& c) { return c.variant->consumes_input; });
@@ -590,7 +584,7 @@ int compare_live(Options& options) {
 
   if (!options.quiet)
     for (const auto& text : misleading(device, session.machine.gpu ? session.machine.gpu->uuid : "", before))
-      fmt::print(stderr, "{}\n", ink(Ink::yellow, "reductio: WARNING: " + text, stderr));
+      print_warning(text);
   const std::string machine = session.machine.name;
   Collector collector(contenders, options.quiet);
   if (stores) std::filesystem::remove_all(draft);  // of a run that was cut off
@@ -663,16 +657,18 @@ int compare_live(Options& options) {
 int run(Options& options) {
   if (options.what.empty())
     throw UsageError("name the variants to compare, the base first, as 'reductio compare cub/sum twopass/rolled'");
-  rules_of(options);  // what is wrong with them is told before anything is read or opened
+  // What is wrong with the rules is told before anything is read or opened.
+  const SamplingRules rules =
+      choose_rules({.name = "compare", .summary = {}, .points = {}, .rules = compare_rules()}, options.run);
   const auto is_folder = [](const std::string& word) {
     return std::filesystem::is_directory(word) &&
            std::none_of(variants().begin(), variants().end(), [&](const Variant& v) { return v.id == word; });
   };
   const auto folders = std::count_if(options.what.begin(), options.what.end(), is_folder);
-  if (folders == 0) return compare_live(options);
+  if (folders == 0) return compare_live(options, rules);
   if (folders != static_cast<std::ptrdiff_t>(options.what.size()))
     throw UsageError("variants are compared with variants and results folders with results folders; do not mix them");
-  return compare_stored(options);
+  return compare_stored(options, rules.confidence);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/terminal.h"
+#include "measure/cells.h"
 #include "measure/model_table.h"
 
 namespace reductio::cli {
@@ -28,9 +29,7 @@ std::string interval(const Cells& cells, std::size_t at, double unit, const char
 
 void print(const std::vector<Cells>& records) {
   const auto& names = model_columns();
-  const auto at = [&](std::string_view column) {
-    return static_cast<std::size_t>(std::find(names.begin(), names.end(), column) - names.begin());
-  };
+  const auto at = [&](std::string_view column) { return index_of(names, column); };
   Table table({"variant", "settings", "operation", "type", "timed", "cache", "range", "latency", "bandwidth", "n 1/2",
                "off by", "remark"});
   for (const Cells& r : records) {
@@ -50,10 +49,11 @@ int run(const Options& options) {
   const StoredResults results = read_results(options.folder);
   const std::vector<Cells> records = model_table(results, options.confidence);
   std::string text = csv_record(model_columns());
+  const std::size_t status = index_of(model_columns(), "status");
   std::map<std::string, int> by_status;
   for (const Cells& record : records) {
     text += csv_record(record);
-    ++by_status[record[record.size() - 2]];
+    ++by_status[record[status]];
   }
   const auto path = results.folder / "models.csv";
   write_whole_file(path, text);

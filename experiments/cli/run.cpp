@@ -92,7 +92,7 @@ class Observer final : public RunObserver {
 
   void warn(const std::string& text) {
     progress_.clear();
-    fmt::print(stderr, "{}\n", ink(Ink::yellow, "reductio: WARNING: " + text, stderr));
+    print_warning(text);
   }
 
   /// What a person wants to know at the end.

@@ -137,7 +137,7 @@ int run(const Options& options) {
 
   if (!options.quiet)
     for (const auto& text : misleading(device, machine.gpu ? machine.gpu->uuid : "", before))
-      fmt::print(stderr, "{}\n", ink(Ink::yellow, "reductio: WARNING: " + text, stderr));
+      print_warning(text);
   Progress progress(options.quiet);
   const Interrupts catching;
   SelftestReport report;

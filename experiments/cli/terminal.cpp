@@ -66,6 +66,10 @@ std::string ink(Ink colour, std::string_view text, std::FILE* stream) {
   return fmt::format("\033[{}m{}\033[0m", codes[static_cast<int>(colour)], text);
 }
 
+void print_warning(const std::string& text) {
+  fmt::print(stderr, "{}\n", ink(Ink::yellow, "reductio: WARNING: " + text, stderr));
+}
+
 void flush_output() {
   errno = 0;
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return;

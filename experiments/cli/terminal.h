@@ -19,6 +19,9 @@ enum class Ink { bold, dim, red, green, yellow };
 /// `text` in that ink where `stream` has colour, else as it is.
 std::string ink(Ink, std::string_view text, std::FILE* stream = stdout);
 
+/// "reductio: WARNING: text" on stderr, in yellow.
+void print_warning(const std::string& text);
+
 /// Throws OutputError where something that was printed on stdout could not be written: a full disk, a closed pipe.
 void flush_output();
 

@@ -56,13 +56,10 @@ MeasuredSet measured_in(const StoredResults& stored) {
   return out;
 }
 
-MeasuredSet relative_to(MeasuredSet set, std::span<const std::string> ids) {
+MeasuredSet relative_to(const MeasuredSet& set, std::span<const std::string> ids) {
   // What points that were sampled together share.
-  const auto group_of = [](const Measured& m) {
-    std::string key = m.at("run_id") + "|" + m.at("experiment");
-    for (const std::string_view column : key_columns)
-      if (!is_own_in_group(column)) key += "|" + m.at(column);
-    return key;
+  const auto group_of = [keys = KeyColumns(columns())](const Measured& m) {
+    return m.at("run_id") + "|" + m.at("experiment") + "|" + keys.of_group(m.row);
   };
   const auto rank_of = [&](const Measured& m) { return std::find(ids.begin(), ids.end(), m.at("variant")) - ids.begin(); };
   const auto is_reference = [&](const Measured& m) { return rank_of(m) < static_cast<std::ptrdiff_t>(ids.size()); };
@@ -80,7 +77,8 @@ MeasuredSet relative_to(MeasuredSet set, std::span<const std::string> ids) {
     Measured relative = m;
     if (!m.series.seconds.empty()) {
       const auto found = references.find(group_of(m));
-      const ByRound reference = found == references.end() ? ByRound() : found->second->series.seconds;
+      static const ByRound none;
+      const ByRound& reference = found == references.end() ? none : found->second->series.seconds;
       std::vector<double> all;
       for (std::size_t r = 0; r < relative.series.seconds.size(); ++r) {
         auto& s = relative.series.seconds[r];

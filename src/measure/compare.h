@@ -39,7 +39,7 @@ MeasuredSet measured_in(const StoredResults&);
 /// The same with every time as a multiple of that of a reference variant in the same round, which takes out what slowed
 /// down or sped up both: the first of `ids` that was sampled beside it. The references' own rows are left out, rows
 /// without a reference beside them lose their times. Throws UsageError where no row has one.
-MeasuredSet relative_to(MeasuredSet, std::span<const std::string> ids);
+MeasuredSet relative_to(const MeasuredSet&, std::span<const std::string> ids);
 
 /// Enough rounds, over enough allocations, that an effect of 1 % is normally decided within seconds a point.
 SamplingRules compare_rules();

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string_view>
 
+#include "measure/cells.h"
 #include "measure/model.h"
 #include "measure/row.h"
 
@@ -121,9 +122,9 @@ std::vector<Cells> model_table(const StoredResults& results, double confidence) 
     note(row.read_s, {{"variant", "(read-ceiling)"}, {"settings", ""}});
   }
   std::vector<Cells> out;
+  const std::size_t device = index_of(model_columns(), "device");
   for (const auto& [key, sizes] : models) {
-    const auto device = std::find(model_columns().begin(), model_columns().end(), "device") - model_columns().begin();
-    const double cache = cache_bytes_of(results.machine, key[static_cast<std::size_t>(device)]);
+    const double cache = cache_bytes_of(results.machine, key[device]);
     Sizes inside, beyond;
     for (const auto& [n, samples] : sizes) (samples.bytes <= cache ? inside : beyond).emplace(n, samples);
     if (cache > 0 && !inside.empty()) out.push_back(record_of(key, "inside", cache, inside, confidence));

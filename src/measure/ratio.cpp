@@ -47,9 +47,7 @@ LogMedian log_median(const std::vector<bool>& present, const std::vector<double>
 /// The width on the logarithm of a ratio that the ticks of both clocks leave unknown.
 double tick_on_log(const Series& base, const Series& variant) {
   const auto share = [](const Series& s) {
-    std::vector<double> seconds;
-    for (const auto& one : s.seconds)
-      if (one) seconds.push_back(*one);
+    const std::vector<double> seconds = values(s.seconds);
     const double middle = seconds.empty() ? 0 : median(seconds);
     return middle > 0 ? s.tick_s / middle : 0;
   };

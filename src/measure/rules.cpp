@@ -81,6 +81,13 @@ std::string limit_reason(double predicted_s, const SamplingRules& rules) {
                      rules.limit_s);
 }
 
+std::vector<double> values(const ByRound& by_round) {
+  std::vector<double> out;
+  for (const auto& v : by_round)
+    if (v) out.push_back(*v);
+  return out;
+}
+
 std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, double confidence) {
   if (kernels.empty() || kernels.front().empty()) return std::nullopt;
   const std::size_t rounds = kernels.front().size();

@@ -62,6 +62,8 @@ std::string limit_reason(double predicted_s, const SamplingRules&);
 
 /// Samples of one reference or variant, by round; nothing where it did not take part.
 using ByRound = std::vector<std::optional<double>>;
+/// Those that there are.
+std::vector<double> values(const ByRound&);
 
 /// The time of the fastest of several read-only kernels, without the bias of picking the luckiest: which is fastest is
 /// decided on every other round and valued on the rounds between, both ways round.

@@ -264,9 +264,7 @@ RunReport run_session(Session session, RunObserver& observer) {
       ++report.by_status[static_cast<std::size_t>(row.status)];
     }
     if (results) results->append(outcome.rows, outcome.samples_csv);
-    report.spent.timed_s += outcome.spent.timed_s;
-    report.spent.prepared_s += outcome.spent.prepared_s;
-    report.spent.around_s += outcome.spent.around_s;
+    report.spent += outcome.spent;
     if (outcome.throttled_hz)
       observer.notice(fmt::format("{}: the GPU's clock fell to {:.0f} MHz; the rounds that it fell in are void",
                                   describe(*group.front()), *outcome.throttled_hz * 1e-6));

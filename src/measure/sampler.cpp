@@ -34,13 +34,6 @@ std::string describe(const Point& p) {
                      name(p.cache_state));
 }
 
-std::vector<double> values(const ByRound& by_round) {
-  std::vector<double> out;
-  for (const auto& v : by_round)
-    if (v) out.push_back(*v);
-  return out;
-}
-
 }  // namespace
 
 const std::vector<std::string>& sample_columns() {
@@ -504,9 +497,8 @@ class Sampler::Group {
   }
 
   void account(const Taken& t) {
-    out_.spent.timed_s += t.sample.timed_s;
-    out_.spent.prepared_s += t.sample.prepared_s;
-    out_.spent.around_s += t.sample.cost_s - t.sample.timed_s - t.sample.prepared_s;
+    const Sample& s = t.sample;
+    out_.spent += {.timed_s = s.timed_s, .prepared_s = s.prepared_s, .around_s = s.cost_s - s.timed_s - s.prepared_s};
   }
 
   void record(const Taken& t, const Try& in) {

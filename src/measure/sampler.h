@@ -27,6 +27,13 @@ struct Spent {
   double timed_s = 0;     ///< in the timed intervals
   double prepared_s = 0;  ///< restoring inputs, and bringing the cache into its state
   double around_s = 0;    ///< everything else about a sample: launching, waiting, copying and checking its result
+
+  Spent& operator+=(const Spent& o) {
+    timed_s += o.timed_s;
+    prepared_s += o.prepared_s;
+    around_s += o.around_s;
+    return *this;
+  }
 };
 
 /// What measuring a group gave.

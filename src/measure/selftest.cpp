@@ -60,12 +60,7 @@ class Comparing {
   std::uint64_t measured_ = 0;
 };
 
-double median_of(const Measured& m) {
-  std::vector<double> s;
-  for (const auto& one : m.series.seconds)
-    if (one) s.push_back(*one);
-  return median(s);
-}
+double median_of(const Measured& m) { return median(values(m.series.seconds)); }
 
 }  // namespace
 

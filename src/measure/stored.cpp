@@ -60,7 +60,7 @@ SamplesFile read_samples(const std::filesystem::path& path) {
     const Cells& sample = csv.records[i];
     if (voided != names.end() && sample.size() == names.size() &&
         sample[static_cast<std::size_t>(voided - names.begin())] == "yes")
-      continue;  // its round was throttled, and repeated
+      continue;  // its round was throttled
     const auto round = sample.size() == names.size() ? number_in(sample[round_at]) : std::nullopt;
     const auto allocation = round ? number_in(sample[allocation_at]) : std::nullopt;
     if (!allocation || *round < 0 || *round > 1e6)
