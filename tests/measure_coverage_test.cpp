@@ -43,8 +43,8 @@ class Random {
 struct Run {
   Random& random;
   int sample;             ///< 0 is the pilot, which is thrown away
-  const void* allocation;
-  std::map<const void*, double> shifts;  ///< of each allocation
+  int allocation;
+  std::map<int, double> shifts;  ///< of each allocation
   double state = 0;       ///< what one sample leaves to the next
 };
 
@@ -112,7 +112,7 @@ struct Coverage {
 /// left out.
 Coverage simulate(const Law& law, double confidence = 0.95) {
   Random random(1);
-  Run run{random, 0, nullptr, {}};
+  Run run{random, 0, 0, {}};
   Clock clock([&](std::size_t id, std::size_t) {
     if (id != 1) return 1e-6;
     return 1e-6 * law.draw(run);
@@ -122,22 +122,25 @@ Coverage simulate(const Law& law, double confidence = 0.95) {
   clock.before_sample = [&](const Call& c) {
     if (c.info.grid_blocks != 1) return;
     ++run.sample;
-    run.allocation = c.in;
   };
   // 15 samples of 10 us, more where the pilot was faster and fewer where it was slower. No call is slow here.
   const SamplingRules rules{.min_samples = 7, .max_samples = 25, .point_budget_s = 150e-6, .slow_s = 1e9, .full = true,
                             .confidence = confidence};
   const auto backend = open_cpu();
-  Sampler sampler(*backend, clock, rules, 1);
-  const Variant v = variant("a", 1);
+  Sampler sampler({*backend, clock, rules, 1});
+  Variant v = variant("a", 1);
+  Prepare& prepare = v.prepare[static_cast<int>(DeviceKind::cpu)];
+  prepare = [&run, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
+    ++run.allocation;  // a plan for each
+    return made(p, s, d);
+  };
   const Point p = point(v, 1);
-  const Point* const group[] = {&p};
   Coverage out;
   for (int i = 0; i < repeats; ++i) {
     run.sample = -1;
     run.shifts.clear();
     clock.asked.clear();
-    const GroupOutcome outcome = sampler.measure(group, [] { return false; });
+    const GroupOutcome outcome = measure(sampler, {&p});
     const Row& row = outcome.rows.at(0);
     if (row.status != Status::ok || !row.reason.empty()) continue;
     EXPECT_EQ(static_cast<std::size_t>(run.sample), row.n_samples) << "all but the pilot, which is sample 0";

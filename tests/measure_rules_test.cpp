@@ -75,10 +75,19 @@ TEST(MeasureRules, RoundsOfAPointAreDistinctSpreadAndMeetEveryAllocation) {
       EXPECT_GE(r.front(), 0);
       EXPECT_LT(r.back(), rounds);
       if (samples < 3 || rounds < 3) continue;
-      std::set<int> placements;
-      for (const int one : r) placements.insert(placement_of(one, rounds, 3));
-      EXPECT_EQ(placements.size(), 3u) << samples << " of " << rounds;
+      std::set<int> allocations;
+      for (const int one : r) allocations.insert(allocation_of(one, rounds, 3));
+      EXPECT_EQ(allocations.size(), 3u) << samples << " of " << rounds;
     }
+}
+
+TEST(MeasureRules, BatchesTakeNeighboursUntilTheyCostEnough) {
+  using Batches = std::vector<std::pair<std::size_t, std::size_t>>;
+  const std::vector<double> costs{1, 2, 3, 10, 1, 1};
+  EXPECT_EQ(batches_of(costs, 4), (Batches{{0, 3}, {3, 4}, {4, 6}}));
+  EXPECT_EQ(batches_of(costs, 100), (Batches{{0, 6}}));
+  EXPECT_EQ(batches_of(costs, 0), (Batches{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}}));
+  EXPECT_EQ(batches_of({}, 4), Batches{});
 }
 
 TEST(MeasureRules, OrdersAreRandomRepeatableAndFair) {

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "measure/run.h"
+#include "measure/sampler.h"
 #include "measure/session.h"
 #include "measure/timer.h"
 
@@ -136,6 +137,11 @@ inline Point point(const Variant& v, std::size_t n, TimingMode mode = TimingMode
                    CacheState cache = CacheState::cold_dirty) {
   return {.variant = &v, .device = DeviceKind::cpu, .problem = {Operation::sum, ElementType::i32, n},
           .settings = v.settings(), .timing_mode = mode, .cache_state = cache};
+}
+
+/// What measuring these points together, and nothing else, gives.
+inline GroupOutcome measure(Sampler& sampler, const std::vector<const Point*>& group) {
+  return std::move(sampler.measure({&group, 1}, {[] { return false; }}).groups.at(0));
 }
 
 /// What `body` throws; empty if nothing.

@@ -513,11 +513,16 @@ class CudaTimer final : public Timer {
     return elapsed_s(start_, stop_);
   }
 
-  double device_interval(const Call& c, CacheState cache) {
+  template <class Enqueue>
+  double prepared_interval(const Call& c, CacheState cache, Enqueue&& enqueue) {
     set_up(c, cache);
-    const double s = held_interval([&] { c.plan->enqueue(c.in, c.out, stream_); });
+    const double s = held_interval(enqueue);
     prepared_s_ += elapsed_s(begin_, ready_);
     return s;
+  }
+
+  double device_interval(const Call& c, CacheState cache) {
+    return prepared_interval(c, cache, [&] { c.plan->enqueue(c.in, c.out, stream_); });
   }
 
   double end_to_end_interval(const Call& c, CacheState cache) {
@@ -541,10 +546,8 @@ class CudaTimer final : public Timer {
 
   /// Time of all calls of a graph.
   double graph_interval(const Call& c, const Graph& graph, CacheState cache) {
-    set_up(c, cache);
-    const double s = held_interval([&] { check(cudaGraphLaunch(graph.exec, native(stream_)), "launching a graph"); });
-    prepared_s_ += elapsed_s(begin_, ready_);
-    return s;
+    return prepared_interval(
+        c, cache, [&] { check(cudaGraphLaunch(graph.exec, native(stream_)), "launching a graph"); });
   }
 
   /// Copies of an input, aligned as it is, that together are more than twice L2: who reads one after the other finds none

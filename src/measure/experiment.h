@@ -70,7 +70,8 @@ struct SamplingRules {
   int slow_samples = 3;
   double limit_s = 0.200;                 ///< a call predicted longer than this is a refused row, unless `full`
   bool full = false;
-  int allocations = 3;                    ///< fresh allocations of input and workspace over which rounds are spread
+  int allocations = 12;    ///< of input and workspace, one a pass, over which a point's rounds are spread
+  double batch_s = 60;     ///< groups that take so long together are measured together, pass after pass over all
   double confidence = 0.95;
   double clock_floor = 0.9;  ///< a round with the kernels' clock below this share of the highest seen is void for all
   bool paired = false;                    ///< all points of a group in every round, as many as the dearest affords

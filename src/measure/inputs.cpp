@@ -19,33 +19,55 @@ void upload(Backend& backend, std::byte* dst, std::span<const std::byte> tile, s
   }
 }
 
-}  // namespace
-
-Inputs::Inputs(Backend& backend, const InputKey& key, int placements, bool with_scratch) : key_(key) {
-  const std::size_t element = size_of(key.type);
-  std::size_t size = (key.offset_elements + key.n) * element;
+std::size_t allocation_size(const Backend& backend, const InputKey& key) {
+  std::size_t size = (key.offset_elements + key.n) * size_of(key.type);
   // The read ceiling's kernels load whole 16-byte vectors, so the last one may reach past the input. Not on the
   // simulated device, which checks accesses against exactly these bytes.
   if (backend.info().kind == DeviceKind::cuda) size = (size + 31) / 16 * 16;
-  size = std::max<std::size_t>(size, 1);
+  return std::max<std::size_t>(size, 1);
+}
 
-  const std::size_t each = size * (with_scratch ? 2 : 1);
-  const std::size_t room = backend.memory_free() / 3 * 2 / each;
-  const int count =
-      static_cast<int>(std::clamp<std::size_t>(room, 1, static_cast<std::size_t>(std::max(placements, 1))));
+}  // namespace
 
-  const auto tile = make_tile(key.dataset, key.type, key.n, key.seed);
+Input::Input(Backend& backend, const InputKey& key, std::span<const std::byte> tile, bool with_scratch)
+    : key_(key), data_(backend, allocation_size(backend, key)) {
+  if (with_scratch) scratch_.emplace(backend, data_.size());
   struct OwnStream {
     Backend& backend;
     Stream stream = backend.create_stream();
     ~OwnStream() { backend.destroy_stream(stream); }
   } own{backend};
-  for (int i = 0; i < count; ++i) {
-    data_.emplace_back(backend, size);
-    if (with_scratch) scratch_.emplace_back(backend, size);
-    upload(backend, data_.back().bytes_at(key.offset_elements * element), tile, bytes(), own.stream);
-  }
+  upload(backend, static_cast<std::byte*>(data()), tile, bytes(), own.stream);
   backend.synchronize(own.stream);
+}
+
+void Allocations::begin_pass() {
+  input_.reset();
+  // Up to what allocators cut from larger pieces. On a GPU what is larger goes behind the pieces that these take; on a
+  // CPU it is mapped anew.
+  const std::size_t smallest = 256, largest = std::size_t{backend_.info().kind == DeviceKind::cuda ? 1024u : 64u} << 10;
+  try {
+    for (std::size_t bytes = smallest; bytes <= largest; bytes *= 2) held_.emplace_back(backend_, bytes);
+  } catch (const Refused&) {
+    held_.clear();  // no memory to spare
+  }
+}
+
+void Allocations::end_passes() {
+  input_.reset();
+  held_.clear();
+  tiles_.clear();
+}
+
+Input& Allocations::input(const InputKey& key, bool with_scratch) {
+  if (!input_ || input_->key() != key || (with_scratch && !input_->has_scratch())) {
+    input_.reset();  // first, so that both need not fit at once
+    auto tile = tiles_.find(key);
+    if (tile == tiles_.end())
+      tile = tiles_.emplace(key, make_tile(key.dataset, key.type, key.n, key.seed)).first;
+    input_ = with_room_for([&] { return std::make_unique<Input>(backend_, key, tile->second, with_scratch); });
+  }
+  return *input_;
 }
 
 const Reference& References::of(const Point& p) {

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -26,28 +28,55 @@ struct InputKey {
       : dataset(p.dataset), type(p.problem.type), n(p.problem.n), offset_elements(p.offset_elements), seed(p.seed) {}
 };
 
-/// Copies of one input in allocations of their own, all alive at once so that their addresses differ: where memory
-/// lies shifts times. They stay for as long as consecutive groups want the same input, because gigabytes are not
-/// allocated in no time. Variants that consume their input get a scratch copy in each.
-class Inputs {
+/// An input in an allocation of its own, beside a scratch copy for variants that consume theirs.
+class Input {
  public:
-  /// At most `placements` copies, fewer where they and their scratch would take more than two thirds of the free
-  /// memory. Throws Refused where not even one fits.
-  Inputs(Backend&, const InputKey&, int placements, bool with_scratch);
+  /// Repeats `tile`, as of make_tile(). Throws Refused where it does not fit.
+  Input(Backend&, const InputKey&, std::span<const std::byte> tile, bool with_scratch);
 
   const InputKey& key() const { return key_; }
-  int placements() const { return static_cast<int>(data_.size()); }
-  bool has_scratch() const { return !scratch_.empty(); }
-  void* data(int placement) const { return start(data_, placement); }
-  void* scratch(int placement) const { return start(scratch_, placement); }
+  bool has_scratch() const { return scratch_.has_value(); }
+  void* data() const { return start(data_); }
+  void* scratch() const { return start(*scratch_); }
   std::size_t bytes() const { return key_.n * size_of(key_.type); }
 
  private:
-  void* start(const std::vector<DeviceMemory>& all, int placement) const {
-    return all.at(static_cast<std::size_t>(placement)).bytes_at(key_.offset_elements * size_of(key_.type));
-  }
+  void* start(const DeviceMemory& memory) const { return memory.bytes_at(key_.offset_elements * size_of(key_.type)); }
   InputKey key_;
-  std::vector<DeviceMemory> data_, scratch_;
+  DeviceMemory data_;
+  std::optional<DeviceMemory> scratch_;
+};
+
+/// The memory of passes. Where memory lies shifts times, so each pass shall find its own elsewhere; but what was freed
+/// is what the next allocation of that size gets. Each pass therefore takes blocks of many sizes first and holds them.
+class Allocations {
+ public:
+  explicit Allocations(Backend& backend) : backend_(backend) {}
+
+  void begin_pass();
+  void end_passes();  ///< frees everything
+
+  /// Stays for as long as consecutive groups of a pass want the same, because gigabytes are not filled in no time.
+  /// Throws Refused where it does not fit.
+  Input& input(const InputKey&, bool with_scratch);
+
+  /// What `allocate` gives, which may throw Refused: then once more without the blocks that are held.
+  template <class F>
+  auto with_room_for(F&& allocate) {
+    try {
+      return allocate();
+    } catch (const Refused&) {
+      if (held_.empty()) throw;
+      held_.clear();
+      return allocate();
+    }
+  }
+
+ private:
+  Backend& backend_;
+  std::vector<DeviceMemory> held_;
+  std::unique_ptr<Input> input_;
+  std::map<InputKey, std::vector<std::byte>> tiles_;  ///< in host memory, because every pass wants them again
 };
 
 /// Exact references, each computed once.

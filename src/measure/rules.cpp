@@ -22,6 +22,20 @@ std::vector<std::vector<std::size_t>> group_points(std::span<const Point> points
   return out;
 }
 
+std::vector<std::pair<std::size_t, std::size_t>> batches_of(std::span<const double> costs, double seconds) {
+  std::vector<std::pair<std::size_t, std::size_t>> out;
+  double together = seconds;  // the first begins one
+  for (std::size_t i = 0; i < costs.size(); ++i) {
+    if (together >= seconds) {
+      out.emplace_back(i, i);
+      together = 0;
+    }
+    together += costs[i];
+    out.back().second = i + 1;
+  }
+  return out;
+}
+
 int samples_for(const SamplingRules& rules, double call_s, double cost_s) {
   if (call_s > rules.slow_s) return rules.slow_samples;
   const double affordable = cost_s > 0 ? rules.point_budget_s / cost_s : rules.max_samples;
@@ -34,8 +48,8 @@ std::vector<int> rounds_of(int samples, int rounds) {
   return out;
 }
 
-int placement_of(int round, int rounds, int placements) {
-  return static_cast<int>(static_cast<long long>(round) * placements / rounds);
+int allocation_of(int round, int rounds, int allocations) {
+  return static_cast<int>(static_cast<long long>(round) * allocations / rounds);
 }
 
 bool is_throttled(double hz, double highest_hz, const SamplingRules& rules) {

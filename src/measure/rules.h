@@ -9,6 +9,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "measure/experiment.h"
@@ -21,15 +22,19 @@ namespace reductio {
 /// predicts the next, and those that read the same input one after the other; points keep their order.
 std::vector<std::vector<std::size_t>> group_points(std::span<const Point>);
 
+/// Groups that are measured together: runs of neighbours whose costs come to `seconds` or more, the last to less.
+/// Returns where each begins and ends.
+std::vector<std::pair<std::size_t, std::size_t>> batches_of(std::span<const double> costs, double seconds);
+
 /// Samples of a point whose call takes `call_s` and whose sample costs `cost_s` of wall-clock time in all.
 int samples_for(const SamplingRules&, double call_s, double cost_s);
 
 /// The rounds, of `rounds`, in which a point of `samples` samples takes part: spread evenly, so that it meets every
-/// allocation and whatever drifts.
+/// allocation and whatever drifts. Likewise the passes in which a group of few allocations takes part.
 std::vector<int> rounds_of(int samples, int rounds);
 
 /// The allocation that a round uses: rounds in equal runs, one run after the other.
-int placement_of(int round, int rounds, int placements);
+int allocation_of(int round, int rounds, int allocations);
 
 /// Whether a clock of `hz` is throttled: below the rules' share of `highest_hz`, the highest seen in this run. Unknown
 /// frequencies are 0 and throttle nothing.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -59,8 +60,8 @@ std::optional<GpuState> state_of(const Machine& m) {
 Json describe(const SamplingRules& r) {
   return {{"min_samples", r.min_samples},       {"max_samples", r.max_samples}, {"point_budget_s", r.point_budget_s},
           {"slow_s", r.slow_s},                 {"slow_samples", r.slow_samples}, {"limit_s", r.limit_s},
-          {"full", r.full},                     {"allocations", r.allocations}, {"confidence", r.confidence},
-          {"clock_floor", r.clock_floor},
+          {"full", r.full},                     {"allocations", r.allocations}, {"batch_s", r.batch_s},
+          {"confidence", r.confidence},         {"clock_floor", r.clock_floor},
           {"paired", r.paired},                 {"bounds", r.bounds}};
 }
 
@@ -183,7 +184,7 @@ RunReport run_session(Session session, RunObserver& observer) {
   report.points = session.points.size();
 
   if (session.options.profile) {
-    Sampler sampler(*session.backend, *session.timer, session.rules, session.seed);
+    Sampler sampler({*session.backend, *session.timer, session.rules, session.seed});
     observer.started({}, session.points.size(), 0);
     for (const auto& indices : group_points(session.points)) {
       std::vector<const Point*> group;
@@ -227,12 +228,25 @@ RunReport run_session(Session session, RunObserver& observer) {
   std::optional<double> peak;
   if (session.machine.gpu && session.machine.gpu->memory_peak_bytes_per_s() > 0)
     peak = session.machine.gpu->memory_peak_bytes_per_s();
-  auto sampler = std::make_unique<Sampler>(*session.backend, *session.timer, session.rules, session.seed,
-                                           results ? results->run_id() : std::string(), peak);
+  auto sampler =
+      std::make_unique<Sampler>(Sampling{*session.backend, *session.timer, session.rules, session.seed,
+                                         results ? results->run_id() : std::string(), peak});
   if (results) remember(sampler->history(), results->earlier_rows(), session.points);
 
-  double cost_left = 0, cost_done = 0;
-  for (const Point& p : session.points) cost_left += rough_cost_s(p, session.rules);
+  std::vector<std::vector<const Point*>> groups;
+  std::vector<double> costs;
+  for (const auto& indices : group_points(session.points)) {
+    groups.emplace_back();
+    costs.push_back(0);
+    for (const std::size_t i : indices) {
+      groups.back().push_back(&session.points[i]);
+      costs.back() += rough_cost_s(session.points[i], session.rules);
+    }
+  }
+  const auto cost_of = [&](std::size_t first, std::size_t last) {
+    return std::accumulate(costs.begin() + static_cast<std::ptrdiff_t>(first),
+                           costs.begin() + static_cast<std::ptrdiff_t>(last), 0.0);
+  };
   std::size_t done = report.skipped;
   bool told = false;
   const auto abandon = [&] {
@@ -243,42 +257,41 @@ RunReport run_session(Session session, RunObserver& observer) {
     return Interrupts::count() > 1;
   };
   const double measuring_since = host_now();
-  for (const auto& indices : group_points(session.points)) {
+  // Without a clock there is nothing to spread over time.
+  for (const auto& [first, last] : batches_of(costs, session.timer->keeps_time() ? session.rules.batch_s : 0)) {
     if (Interrupts::count()) break;
-    std::vector<const Point*> group;
-    double cost = 0;
-    for (const std::size_t i : indices) {
-      group.push_back(&session.points[i]);
-      cost += rough_cost_s(session.points[i], session.rules);
+    const double before = cost_of(0, first), batch = cost_of(first, last), all = cost_of(0, costs.size());
+    const auto visiting = [&](const Point& of_group, double share) {
+      const double elapsed = host_now() - measuring_since, so_far = before + share * batch;
+      observer.progress(done, report.points, elapsed, so_far > 0 ? elapsed * (all - so_far) / so_far : -1,
+                        describe(of_group));
+    };
+    Measurement measured =
+        sampler->measure(std::span(groups).subspan(first, last - first), {.abandon = abandon, .visiting = visiting});
+    if (measured.abandoned) break;
+    for (GroupOutcome& outcome : measured.groups) {
+      for (Row& row : outcome.rows) {
+        if (results) row.run_id = results->run_id();
+        row.timestamp_utc = utc_now();
+        row.experiment = session.experiment;
+        row.machine = session.machine.name;
+        ++report.by_status[static_cast<std::size_t>(row.status)];
+      }
+      if (results) results->append(outcome.rows, outcome.samples_csv);
+      report.spent += outcome.spent;
+      if (outcome.throttled_hz)
+        observer.notice(fmt::format("{}: the GPU's clock fell to {:.0f} MHz; the rounds that it fell in are void",
+                                    describe(outcome.rows.front().point), *outcome.throttled_hz * 1e-6));
+      for (const Row& row : outcome.rows) observer.row(row);
+      observer.group(outcome);
+      done += outcome.rows.size();
     }
-    const double elapsed = host_now() - measuring_since;
-    observer.progress(done, report.points, elapsed, cost_done > 0 ? elapsed * cost_left / cost_done : -1,
-                      describe(*group.front()));
-    GroupOutcome outcome = sampler->measure(group, abandon);
-    if (outcome.abandoned) break;
-    for (Row& row : outcome.rows) {
-      if (results) row.run_id = results->run_id();
-      row.timestamp_utc = utc_now();
-      row.experiment = session.experiment;
-      row.machine = session.machine.name;
-      ++report.by_status[static_cast<std::size_t>(row.status)];
-    }
-    if (results) results->append(outcome.rows, outcome.samples_csv);
-    report.spent += outcome.spent;
-    if (outcome.throttled_hz)
-      observer.notice(fmt::format("{}: the GPU's clock fell to {:.0f} MHz; the rounds that it fell in are void",
-                                  describe(*group.front()), *outcome.throttled_hz * 1e-6));
-    for (const Row& row : outcome.rows) observer.row(row);
-    observer.group(outcome);
-    done += outcome.rows.size();
-    cost_left -= cost;
-    cost_done += cost;
-    if (outcome.device_lost) {
+    if (measured.device_lost) {
       std::string why = "the device no longer answers";
-      for (const Row& row : outcome.rows)
+      for (const Row& row : measured.groups.front().rows)
         if (row.status == Status::failed || row.status == Status::timeout)
           why = fmt::format("{} stopped the device ({})", row.point.variant->id, row.reason);
-      if (outcome.device_busy) {
+      if (measured.device_busy) {
         // Freeing anything would wait for the call that does not end.
         keep_for_ever(sampler.release());
         keep_for_ever(session.timer.release());

@@ -1,5 +1,6 @@
 #pragma once
-/// Measures one group of points: pilots, rounds in random order over several allocations, every result verified, rows.
+/// Measures groups of points: pilots first, then pass after pass over all groups, each pass on fresh allocations, so that
+/// the rounds of every group are spread over all the time that measuring takes; every result verified, rows at the end.
 
 #include <cstddef>
 #include <cstdint>
@@ -38,51 +39,61 @@ struct Spent {
 
 /// What measuring a group gave.
 struct GroupOutcome {
-  std::vector<Row> rows;     ///< in the order of the points; run_id, timestamp, experiment and machine still empty
+  std::vector<Row> rows;         ///< in the order of the points; run_id, timestamp, experiment and machine still empty
   std::vector<ByRound> seconds;  ///< of each row, by round; empty where it was not sampled
   std::vector<int> allocations;  ///< the allocation that each round used
-  std::string samples_csv;   ///< one record a sample, in the order of sample_columns()
+  std::string samples_csv;       ///< one record a sample, in the order of sample_columns()
   Spent spent;
   std::optional<double> throttled_hz;  ///< the lowest clock of the rounds that it voided; nothing if it voided none
-  bool abandoned = false;    ///< no rows: the user did not want to wait
-  /// The device no longer answers: `rows` holds what was settled, the culprit included; nothing else can be measured.
+};
+
+/// What measuring several groups together gave.
+struct Measurement {
+  std::vector<GroupOutcome> groups;  ///< in their order
+  bool abandoned = false;            ///< no groups: the user did not want to wait
+  /// The device no longer answers: `groups` holds only that which was under way, of it the rows that were settled, the
+  /// culprit included. Nothing else can be measured.
   std::exception_ptr device_lost;
   bool device_busy = false;  ///< lost to a call that still runs: nothing of the device may be freed
 };
 
+/// Whoever waits for a measurement.
+struct Watch {
+  std::function<bool()> abandon;  ///< asked between samples: true drops everything
+  /// Told before a group is visited: one of its points, and the share of all visits that are done.
+  std::function<void(const Point&, double share)> visiting = {};
+};
+
+/// What the groups of one device share while they are measured.
+struct Sampling {
+  Backend& backend;
+  Timer& timer;
+  SamplingRules rules;
+  std::uint64_t seed;  ///< decides the order within rounds
+  std::string run_id{};
+  std::optional<double> paper_bytes_per_s{};  ///< the memory's peak, for impossible times
+  double highest_clock_hz = 0;                ///< of the kernels, so far
+  History history{};                          ///< times known from earlier groups, for predictions
+  References references{};
+  Allocations allocations{backend};
+};
+
 class Sampler {
  public:
-  /// `paper_bytes_per_s`: the memory's peak, for impossible times. `seed` decides the order within rounds.
-  Sampler(Backend&, Timer&, const SamplingRules&, std::uint64_t seed, std::string run_id = {},
-          std::optional<double> paper_bytes_per_s = {});
-  ~Sampler();
+  explicit Sampler(Sampling sampling) : s_(std::move(sampling)) {}
 
-  /// `abandon` is asked between samples. What cannot be measured becomes a row with its reason; throws nothing for it.
-  GroupOutcome measure(std::span<const Point* const> group, const std::function<bool()>& abandon);
+  /// Every group is visited once by its pilots, then in each of the passes that it has rounds for. What cannot be
+  /// measured becomes a row with its reason; throws nothing for it.
+  Measurement measure(std::span<const std::vector<const Point*>> groups, const Watch&);
 
   /// Times known from elsewhere (rows of an earlier run), for predictions.
-  History& history() { return history_; }
+  History& history() { return s_.history; }
 
   /// One bare call of each point, each in a range that profilers can filter by, after a call that loads the kernels.
   void profile(std::span<const Point* const> group, const std::function<void(const std::string&)>& notice);
 
  private:
-  struct Member;
-  struct Reference;
-  class Group;
-
-  Inputs& inputs_for(const Point&, bool with_scratch);
-
-  Backend& backend_;
-  Timer& timer_;
-  SamplingRules rules_;
-  std::uint64_t seed_;
-  std::string run_id_;
-  std::optional<double> paper_bytes_per_s_;
-  double highest_clock_hz_ = 0;  ///< of the kernels, so far
-  History history_;
-  References references_;
-  std::unique_ptr<Inputs> inputs_;
+  Sampling s_;
 };
 
 }  // namespace reductio

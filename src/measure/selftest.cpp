@@ -31,10 +31,11 @@ class Comparing {
     std::vector<const Point*> group;
     for (const Point& p : points) group.push_back(&p);
     // A seed of its own, or every comparison would be sampled in the same order.
-    Sampler sampler(backend_, timer_, rules, plan_.point.seed + 1000003 * ++measured_);
-    const GroupOutcome outcome = sampler.measure(group, stop_);
-    if (outcome.device_lost) std::rethrow_exception(outcome.device_lost);
-    if (outcome.abandoned) throw UsageError("interrupted");
+    Sampler sampler({backend_, timer_, rules, plan_.point.seed + 1000003 * ++measured_});
+    const Measurement measured = sampler.measure({&group, 1}, {stop_});
+    if (measured.device_lost) std::rethrow_exception(measured.device_lost);
+    if (measured.abandoned) throw UsageError("interrupted");
+    const GroupOutcome& outcome = measured.groups.front();
     for (const Row& row : outcome.rows) {
       if (row.status == Status::refused) throw UsageError(row.point.variant->id + ": " + row.reason);
       if (row.status == Status::wrong) throw WrongResult(row.point.variant->id + " gave a wrong result: " + row.reason);

@@ -72,3 +72,10 @@ def test_of_several_runs_the_median_counts(tmp_path):
     assert list(table.n) == [2**22], "a size that one of the runs lacks is left out"
     assert abs(table.difference[0] - 0.02) < 1e-9 and table.reductio_samples[0] == 75
     assert abs(table.reductio_spread[0] - 2) < 1e-9 and table.nvbench_spread[0] == 0
+
+
+def test_the_median_of_several_allocations_counts(tmp_path):
+    paths = files(tmp_path, [ours(1 << 20, 1e-5)], [("F32", 1 << 20, s) for s in (2e-5, 1e-5, 1.01e-5)])
+    assert run(paths, "--out", str(tmp_path / "agreement.csv")) == 0
+    table = agree.pd.read_csv(tmp_path / "agreement.csv")
+    assert len(table) == 1 and table.nvbench_median_s[0] == 1.01e-5 and table.nvbench_samples[0] == 300
