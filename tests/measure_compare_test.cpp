@@ -174,7 +174,7 @@ TEST(MeasureCompare, StoredFoldersGiveBackTheirSamples) {
   const MeasuredSet now = measured_in(read_results(stored(other, points, 0.5, 2)));
   ASSERT_EQ(then.rows.size(), 4u);
   for (const Measured& m : then.rows) {
-    EXPECT_EQ(m.series.seconds.size(), 25u);
+    EXPECT_EQ(m.series.seconds.size(), 48u);
     std::vector<double> s;
     for (const auto& x : m.series.seconds) s.push_back(*x);
     EXPECT_EQ(std::to_string(median(s)), std::to_string(std::stod(m.at("time_median_s"))));

@@ -75,7 +75,7 @@ TEST(MeasureRun, RowsHoldWhatTheClockSaid) {
   ASSERT_EQ(heard.rows.size(), 2u);
   const Row& row = heard.rows[0];
   EXPECT_EQ(row.point.variant, &a);
-  EXPECT_EQ(row.n_samples, 25u);
+  EXPECT_EQ(row.n_samples, 48u);
   EXPECT_NEAR(*row.time_median_s, 4e-6, 4e-8);
   EXPECT_LE(*row.time_ci_low_s, *row.time_median_s);
   EXPECT_GE(*row.time_ci_high_s, *row.time_median_s);
@@ -123,7 +123,7 @@ TEST(MeasureRun, AThrottledClockVoidsTheWholeRoundForAllVariants) {
   ASSERT_EQ(t.heard.rows.size(), 2u);
   for (const Row& row : t.heard.rows) {
     EXPECT_EQ(row.status, Status::ok);
-    EXPECT_EQ(row.n_samples, 25u) << "voided rounds are repeated";
+    EXPECT_EQ(row.n_samples, 48u) << "voided rounds are repeated";
     EXPECT_EQ(row.n_rejected, 2u);
     EXPECT_LT(*row.time_p95_s, 1e-4) << "nothing of a voided round is left in the row";
   }
@@ -136,7 +136,7 @@ TEST(MeasureRun, AThrottledClockVoidsTheWholeRoundForAllVariants) {
   for (std::size_t i = 1; i < csv.records.size(); ++i)
     ++(csv.records[i].at(column("voided")) == "yes" ? voided : kept)[csv.records[i].at(column("variant"))];
   EXPECT_EQ(voided, (std::map<std::string, int>{{"(launch-floor)", 2}, {"a", 2}, {"b", 2}}));
-  EXPECT_EQ(kept, (std::map<std::string, int>{{"(launch-floor)", 25}, {"a", 25}, {"b", 25}}));
+  EXPECT_EQ(kept, (std::map<std::string, int>{{"(launch-floor)", 48}, {"a", 48}, {"b", 48}}));
   ASSERT_FALSE(t.heard.notices.empty());
   EXPECT_NE(t.heard.notices[0].find("1200 MHz"), std::string::npos) << t.heard.notices[0];
 }
@@ -155,7 +155,7 @@ TEST(MeasureRun, ABoundThatFailsCostsItsOwnColumnAndNoRow) {
   ASSERT_EQ(heard.rows.size(), 2u);
   for (const Row& row : heard.rows) {
     EXPECT_EQ(row.status, Status::ok) << row.reason;
-    EXPECT_EQ(row.n_samples, 25u);
+    EXPECT_EQ(row.n_samples, 48u);
     EXPECT_FALSE(row.read_time_s);
     EXPECT_TRUE(row.launch_floor_s);
   }
@@ -166,14 +166,14 @@ TEST(MeasureRun, AClockThatOnlyLaterShowsItWasThrottledVoidsTheEarlierRounds) {
   ASSERT_EQ(t.heard.rows.size(), 2u);
   for (const Row& row : t.heard.rows) {
     EXPECT_EQ(row.status, Status::ok) << row.reason;
-    EXPECT_EQ(row.n_samples, 21u) << "the first four rounds, which nobody could know to repeat, are left out";
+    EXPECT_EQ(row.n_samples, 44u) << "the first four rounds, which nobody could know to repeat, are left out";
     EXPECT_EQ(row.n_rejected, 5u);
     EXPECT_LT(*row.time_p95_s, 1e-4);
   }
   const CsvText csv = parse_csv(gunzip(text_of(samples_in(t.folder))));
   const auto voided = std::count_if(csv.records.begin(), csv.records.end(), [](auto& r) { return r.back() == "yes"; });
   EXPECT_EQ(voided, 3 * 5);
-  EXPECT_EQ(csv.records.size(), 1u + 3 * (21 + 5));
+  EXPECT_EQ(csv.records.size(), 1u + 3 * (44 + 5));
   ASSERT_FALSE(t.heard.notices.empty());
 }
 
@@ -185,7 +185,7 @@ TEST(MeasureRun, AKernelsClockThatCannotBeReadVoidsNothingAndCostsNoRow) {
   ASSERT_EQ(t.heard.rows.size(), 2u);
   for (const Row& row : t.heard.rows) {
     EXPECT_EQ(row.status, Status::ok) << row.reason;
-    EXPECT_EQ(row.n_samples, 25u);
+    EXPECT_EQ(row.n_samples, 48u);
     EXPECT_EQ(row.n_rejected, 0u);
   }
 }
@@ -204,14 +204,14 @@ TEST(MeasureRun, AClockThatStaysThrottledEndsInFailedRowsAndNotInAnEndlessRun) {
     EXPECT_FALSE(row.time_median_s);
     EXPECT_NE(row.reason.find("throttled"), std::string::npos) << row.reason;
   }
-  EXPECT_LT(t.samples, 101 + 3 * 3 * 25);
+  EXPECT_LT(t.samples, 101 + 3 * 3 * 48);
 }
 
 TEST(MeasureRun, WhereTheTimeWentIsRecorded) {
   const Throttled t([](int) { return 1.98e9; });
   const auto machine = nlohmann::json::parse(text_of(t.folder.path() / "scripted" / "machine.json"));
   const auto& spent = machine.at("runs").at(0).at("time_spent");
-  EXPECT_NEAR(spent.at("timed_s").get<double>(), 25 * (1e-5 + 2e-5 + floor_id * 1e-5), 1e-3);
+  EXPECT_NEAR(spent.at("timed_s").get<double>(), 48 * (1e-5 + 2e-5 + floor_id * 1e-5), 1e-3);
   EXPECT_GT(spent.at("wall_s").get<double>(), 0);
 }
 
@@ -228,9 +228,9 @@ TEST(MeasureRun, EveryRoundSamplesEveryVariantOnceInChangingOrder) {
                                point(c, 100, TimingMode::device)}, std::move(owned)), heard);
   // Past the measuring of the empty launch and one pilot each.
   asked.erase(asked.begin(), asked.begin() + 101 + 3);
-  ASSERT_EQ(asked.size(), 25u * 5u);
+  ASSERT_EQ(asked.size(), 48u * 5u);
   std::set<std::vector<std::size_t>> orders;
-  for (std::size_t r = 0; r < 25; ++r) {
+  for (std::size_t r = 0; r < 48; ++r) {
     std::vector<std::size_t> ids;
     for (std::size_t i = 0; i < 5; ++i) ids.push_back(asked[5 * r + i].id);
     orders.insert(ids);
@@ -317,9 +317,9 @@ TEST(MeasureRun, ASlowGroupsFewRoundsAreSpreadOverThePasses) {
     if (order[i] == 2)
       before.push_back(std::count(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(i), std::size_t{1}));
   ASSERT_EQ(before.size(), 3u);
-  EXPECT_NEAR(static_cast<double>(before[0]), 1 + 25 / 6., 3);
-  EXPECT_NEAR(static_cast<double>(before[1]), 1 + 25 / 2., 3);
-  EXPECT_NEAR(static_cast<double>(before[2]), 1 + 25 * 5 / 6., 3);
+  EXPECT_NEAR(static_cast<double>(before[0]), 1 + 48 / 6., 5);
+  EXPECT_NEAR(static_cast<double>(before[1]), 1 + 48 / 2., 5);
+  EXPECT_NEAR(static_cast<double>(before[2]), 1 + 48 * 5 / 6., 5);
 }
 
 /// The CPU with little memory.
@@ -361,8 +361,8 @@ TEST(MeasureRun, MemoryThatIsHeldSoThatOtherLiesElsewhereIsGivenUpWhereItIsNeede
     run_session(std::move(s), heard);
   }
   ASSERT_EQ(heard.rows.size(), 3u);
-  EXPECT_EQ(heard.rows[0].n_samples, 25u) << heard.rows[0].reason;
-  EXPECT_EQ(heard.rows[1].n_samples, 25u) << heard.rows[1].reason;
+  EXPECT_EQ(heard.rows[0].n_samples, 48u) << heard.rows[0].reason;
+  EXPECT_EQ(heard.rows[1].n_samples, 48u) << heard.rows[1].reason;
   EXPECT_EQ(heard.rows[2].status, Status::refused);
 }
 
@@ -525,7 +525,7 @@ TEST(MeasureRun, InputsThatAreConsumedAreRestoredAndLeaveOthersAlone) {
   run_session(session(folder, {point(eater, 1000), point(reader, 1000)}, constant(1e-5)), heard);
   EXPECT_EQ(heard.rows.at(0).status, Status::ok) << heard.rows.at(0).reason;
   EXPECT_EQ(heard.rows.at(1).status, Status::ok) << heard.rows.at(1).reason;
-  EXPECT_EQ(heard.rows.at(0).n_samples, 25u);
+  EXPECT_EQ(heard.rows.at(0).n_samples, 48u);
 }
 
 TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
@@ -773,7 +773,7 @@ TEST(MeasureRun, SamplesOfPointsThatAreMeasuredAgainAreDropped) {
     ++count[r[2] + " n=" + r[5] + " " + r[10]];
   }
   EXPECT_EQ(count.size(), 36u);  // two variants and the floor, six sizes, two modes
-  for (const auto& [what, n] : count) EXPECT_EQ(n, 25) << what;
+  for (const auto& [what, n] : count) EXPECT_EQ(n, 48) << what;
 }
 
 TEST(MeasureRun, AResumeElsewhereIsRefused) {
@@ -875,7 +875,7 @@ TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
     auto clock = constant(1e-5);
     int samples = 0;
     clock->before_sample = [&](const Call& c) {
-      if (c.info.grid_blocks == 1 && ++samples == 40)  // in the middle of the second group
+      if (c.info.grid_blocks == 1 && ++samples == 70)  // in the middle of the second group
         for (int i = 0; i < signals; ++i) std::raise(SIGINT);
     };
     Heard heard;
@@ -988,7 +988,7 @@ TEST(MeasureRun, TheTimeoutDecidesHowManySamplesFitAndTheMinimumHowManyAreTakenA
     run_session(session(folder, {point(a, 100)}, std::move(clock), choose_rules(e, o)), heard);
     return heard.rows.at(0).n_samples;
   };
-  EXPECT_EQ(samples(1e-5, [](auto&) {}), 25u);
+  EXPECT_EQ(samples(1e-5, [](auto&) {}), 48u);
   EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 0.0155; }), 15u);
   EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 1e-6; }), 7u);
   EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 1e-6, o.min_samples = 11; }), 11u);

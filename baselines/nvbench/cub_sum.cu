@@ -41,6 +41,6 @@ void cub_sum(nvbench::state& state, nvbench::type_list<T>) {
 using types = nvbench::type_list<std::uint32_t, float, double>;
 NVBENCH_BENCH_TYPES(cub_sum, NVBENCH_TYPE_AXES(types))
     .set_type_axes_names({"type"})
-    .add_int64_axis("allocation", nvbench::range(0, 3, 1))
+    .add_int64_axis("allocation", nvbench::range(0, 11, 1))
     .add_int64_power_of_two_axis("n", nvbench::range(10, 30, 1));
 NVBENCH_MAIN

@@ -64,8 +64,8 @@ struct Selection {
 };
 
 struct SamplingRules {
-  int min_samples = 7, max_samples = 25;  ///< per point; a 95 % interval of a median needs 6
-  double point_budget_s = 0.25;           ///< wall-clock time after which a point gets no more than min_samples
+  int min_samples = 7, max_samples = 48;  ///< per point; a 95 % interval of a median needs 6
+  double point_budget_s = 0.15;           ///< wall-clock time after which a point gets no more than min_samples
   double slow_s = 0.020;                  ///< a call longer than this gets `slow_samples`
   int slow_samples = 3;
   double limit_s = 0.200;                 ///< a call predicted longer than this is a refused row, unless `full`
