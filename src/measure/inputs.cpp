@@ -47,7 +47,8 @@ void Allocations::begin_pass() {
   // CPU it is mapped anew.
   const std::size_t smallest = 256, largest = std::size_t{backend_.info().kind == DeviceKind::cuda ? 1024u : 64u} << 10;
   try {
-    for (std::size_t bytes = smallest; bytes <= largest; bytes *= 2) held_.emplace_back(backend_, bytes);
+    for (std::size_t bytes = smallest; bytes <= largest; bytes *= 2)
+      for (std::uint64_t blocks = 1 + random_() % 3; blocks > 0; --blocks) held_.emplace_back(backend_, bytes);
   } catch (const Refused&) {
     held_.clear();  // no memory to spare
   }

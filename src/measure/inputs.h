@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <tuple>
@@ -48,7 +49,8 @@ class Input {
 };
 
 /// The memory of passes. Where memory lies shifts times, so each pass shall find its own elsewhere; but what was freed
-/// is what the next allocation of that size gets. Each pass therefore takes blocks of many sizes first and holds them.
+/// is what the next allocation of that size gets. Each pass therefore takes blocks of many sizes first and holds them,
+/// as many as chance says: a run that is repeated shall not find the same places, or its intervals would know too little.
 class Allocations {
  public:
   explicit Allocations(Backend& backend) : backend_(backend) {}
@@ -74,6 +76,7 @@ class Allocations {
 
  private:
   Backend& backend_;
+  std::mt19937_64 random_{std::random_device{}()};
   std::vector<DeviceMemory> held_;
   std::unique_ptr<Input> input_;
   std::map<InputKey, std::vector<std::byte>> tiles_;  ///< in host memory, because every pass wants them again
