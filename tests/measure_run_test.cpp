@@ -322,11 +322,13 @@ TEST(MeasureRun, ASlowGroupsFewRoundsAreSpreadOverThePasses) {
   EXPECT_NEAR(static_cast<double>(before[2]), 1 + 48 * 5 / 6., 5);
 }
 
-/// The CPU with little memory.
+/// The CPU with so much memory, which may pass for a GPU.
 class Scarce final : public Backend {
  public:
-  explicit Scarce(std::size_t bytes) : free_(bytes) {}
-  const DeviceInfo& info() const override { return cpu_->info(); }
+  explicit Scarce(std::size_t bytes, DeviceKind kind = DeviceKind::cpu) : info_(cpu_->info()), free_(bytes) {
+    info_.kind = kind;
+  }
+  const DeviceInfo& info() const override { return info_; }
   void* allocate(std::size_t bytes) override {
     if (bytes > free_) throw Refused("does not fit");
     void* p = cpu_->allocate(bytes);
@@ -348,6 +350,7 @@ class Scarce final : public Backend {
 
  private:
   std::unique_ptr<Backend> cpu_ = open_cpu();
+  DeviceInfo info_;
   std::size_t free_;
   std::map<void*, std::size_t> sizes_;
 };
@@ -364,6 +367,27 @@ TEST(MeasureRun, MemoryThatIsHeldSoThatOtherLiesElsewhereIsGivenUpWhereItIsNeede
   EXPECT_EQ(heard.rows[0].n_samples, 48u) << heard.rows[0].reason;
   EXPECT_EQ(heard.rows[1].n_samples, 48u) << heard.rows[1].reason;
   EXPECT_EQ(heard.rows[2].status, Status::refused);
+}
+
+TEST(MeasureRun, OnAGpuEachPassHoldsAnyPartOfHalfOfItsMemory) {
+  constexpr std::size_t all = std::size_t{1} << 28;
+  Scarce gpu(all, DeviceKind::cuda);
+  const Variant a = variant("a", 1);
+  Allocations allocations(gpu);
+  std::set<std::size_t> held;
+  const std::size_t small_blocks = 20 * 3 * (2u << 20);  // of 20 passes, at the most
+  for (int pass = 0; pass < 20; ++pass) {
+    allocations.begin_pass();
+    held.insert(all - gpu.memory_free());
+    EXPECT_LT(all - gpu.memory_free(), all / 2 + small_blocks);
+    allocations.input(InputKey(point(a, 1000)), false);
+  }
+  EXPECT_EQ(held.size(), 20u);
+  EXPECT_GT(*held.rbegin(), all / 8);
+  // Nor does it keep an input from the memory that it needs.
+  EXPECT_EQ(allocations.input(InputKey(point(a, all / 4 - 100)), false).bytes(), all - 400);
+  allocations.end_passes();
+  EXPECT_EQ(gpu.memory_free(), all);
 }
 
 TEST(MeasureRun, RawSamplesAreKeptAndGiveTheSummaryBack) {

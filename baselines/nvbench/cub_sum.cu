@@ -25,6 +25,10 @@ void cub_sum(nvbench::state& state, nvbench::type_list<T>) {
   std::mt19937_64 random(std::random_device{}());
   std::vector<void*> held(40);
   for (void*& p : held) NVBENCH_CUDA_CALL(cudaMalloc(&p, std::size_t{256} << random() % 13));
+  std::size_t free_bytes = 0, all_bytes = 0;
+  NVBENCH_CUDA_CALL(cudaMemGetInfo(&free_bytes, &all_bytes));
+  held.push_back(nullptr);
+  NVBENCH_CUDA_CALL(cudaMalloc(&held.back(), free_bytes / 2 / 1024 * (random() % 1024) + 1));
   T *in = nullptr, *out = nullptr;
   NVBENCH_CUDA_CALL(cudaMalloc(&in, static_cast<std::size_t>(n) * sizeof(T)));
   NVBENCH_CUDA_CALL(cudaMalloc(&out, sizeof(T)));

@@ -43,21 +43,31 @@ Input::Input(Backend& backend, const InputKey& key, std::span<const std::byte> t
 
 void Allocations::begin_pass() {
   input_.reset();
-  // Up to what allocators cut from larger pieces. On a GPU what is larger goes behind the pieces that these take; on a
-  // CPU it is mapped anew.
-  const std::size_t smallest = 256, largest = std::size_t{backend_.info().kind == DeviceKind::cuda ? 1024u : 64u} << 10;
+  held_by_pass_.reset();
+  const bool gpu = backend_.info().kind == DeviceKind::cuda;
+  // Up to what allocators cut from larger pieces. On a CPU what is larger is mapped anew, at pages of its own.
+  const std::size_t smallest = 256, largest = std::size_t{gpu ? 1024u : 64u} << 10;
   try {
+    if (gpu) {
+      const double share = 0.5 * static_cast<double>(random_() >> 11) * 0x1p-53;
+      held_by_pass_.emplace(backend_, static_cast<std::size_t>(share * static_cast<double>(backend_.memory_free())));
+    }
     for (std::size_t bytes = smallest; bytes <= largest; bytes *= 2)
       for (std::uint64_t blocks = 1 + random_() % 3; blocks > 0; --blocks) held_.emplace_back(backend_, bytes);
   } catch (const Refused&) {
-    held_.clear();  // no memory to spare
+    give_up_held();  // no memory to spare
   }
 }
 
 void Allocations::end_passes() {
   input_.reset();
-  held_.clear();
+  give_up_held();
   tiles_.clear();
+}
+
+void Allocations::give_up_held() {
+  held_.clear();
+  held_by_pass_.reset();
 }
 
 Input& Allocations::input(const InputKey& key, bool with_scratch) {
