@@ -30,8 +30,8 @@ else()
   endif()
 endif()
 
-# Boost.Context has no small fetchable form; Debian: libboost-context-dev. The static library, so that the program
-# runs where Boost is not installed.
+# Boost.Context, and the headers of Boost.Math, have no small fetchable form; Debian: libboost-context-dev, which brings
+# both. The static library, so that the program runs where Boost is not installed.
 set(Boost_USE_STATIC_LIBS ON)
 find_package(Boost 1.74 REQUIRED COMPONENTS context)
 

@@ -39,7 +39,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
 const RegisterExperiment cpu({.name = "cpu",
                               .summary = "the CPU's baselines and the documents' host loops, 2^10 to 2^26 elements",
                               .points = points,
-                              .rules = {.point_budget_s = 0.02, .slow_s = 0.01, .allocations = 3},
+                              .rules = {.point_budget_s = 0.02, .slow_s = 0.01, .allocations = 7},
                               .device = DeviceKind::cpu});
 
 }  // namespace

@@ -139,7 +139,7 @@ TEST(MeasureRules, TheCeilingIsNotTheLuckiestOfItsKernels) {
       for (auto& x : k) s.push_back(*(x = noise(random)));
       least = std::min(least, median(s));
     }
-    ceiling += ceiling_of(kernels, 0.95)->median_s / trials;
+    ceiling += ceiling_of(kernels, {}, 0.95)->median_s / trials;
     luckiest += least / trials;
   }
   EXPECT_NEAR(ceiling, 10, 0.05);
@@ -148,15 +148,15 @@ TEST(MeasureRules, TheCeilingIsNotTheLuckiestOfItsKernels) {
 
 TEST(MeasureRules, TheCeilingIsTheFastestWhereThereIsOneAndCopesWithFewRounds) {
   const ByRound slow{5, 5, 5, 5}, fast{1, 2, 1, 2};
-  EXPECT_EQ(ceiling_of({slow, fast}, 0.95)->seconds, fast);
-  EXPECT_EQ(ceiling_of({slow, fast}, 0.95)->median_s, 1.5);
-  EXPECT_EQ(ceiling_of({{3.0}, {2.0}}, 0.95)->median_s, 2);
-  EXPECT_FALSE(ceiling_of({}, 0.95));
-  EXPECT_FALSE(ceiling_of({ByRound(3)}, 0.95));
+  EXPECT_EQ(ceiling_of({slow, fast}, {}, 0.95)->seconds, fast);
+  EXPECT_EQ(ceiling_of({slow, fast}, {}, 0.95)->median_s, 1.5);
+  EXPECT_EQ(ceiling_of({{3.0}, {2.0}}, {}, 0.95)->median_s, 2);
+  EXPECT_FALSE(ceiling_of({}, {}, 0.95));
+  EXPECT_FALSE(ceiling_of({ByRound(3)}, {}, 0.95));
   // Rounds that were voided may be all of one parity.
   const auto gap = std::nullopt;
-  EXPECT_EQ(ceiling_of({{5.0, gap, 5.0}, {2.0, gap, 3.0}}, 0.95)->seconds, (ByRound{2.0, gap, 3.0}));
-  EXPECT_EQ(ceiling_of({{gap, 5.0, gap}, {gap, 2.0, gap}}, 0.95)->median_s, 2);
+  EXPECT_EQ(ceiling_of({{5.0, gap, 5.0}, {2.0, gap, 3.0}}, {}, 0.95)->seconds, (ByRound{2.0, gap, 3.0}));
+  EXPECT_EQ(ceiling_of({{gap, 5.0, gap}, {gap, 2.0, gap}}, {}, 0.95)->median_s, 2);
 }
 
 TEST(MeasureRules, SharesArePairedByRound) {

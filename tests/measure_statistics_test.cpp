@@ -134,6 +134,42 @@ TEST(MeasureStatistics, CoverageHoldsForEveryLawAndCount) {
     }
 }
 
+TEST(MeasureStatistics, ClustersWidenTheIntervalWhereTheirMembersAgree) {
+  // 12 clusters of 4, shifted against each other by as much as `between`; the median of all is 0.
+  std::mt19937_64 random(3);
+  const auto coverage = [&](double between, bool told) {
+    int held = 0;
+    for (int trial = 0; trial < 2000; ++trial) {
+      std::vector<double> samples;
+      std::vector<int> clusters;
+      for (int cluster = 0; cluster < 12; ++cluster) {
+        const double shift = between * std::normal_distribution()(random);
+        for (int i = 0; i < 4; ++i) {
+          samples.push_back(shift + std::normal_distribution()(random));
+          clusters.push_back(cluster);
+        }
+      }
+      const Interval i = told ? median_interval(samples, clusters, 0.95).interval : median_interval(samples, 0.95).interval;
+      held += i.low <= 0 && 0 <= i.high;
+    }
+    return held / 2000.0;
+  };
+  EXPECT_LT(coverage(3, false), 0.8) << "as if independent";
+  EXPECT_GE(coverage(3, true), 0.94);
+  EXPECT_GE(coverage(0, true), 0.94);
+  EXPECT_LT(coverage(0, true), 0.985) << "nor is it much too wide where clusters mean nothing";
+}
+
+TEST(MeasureStatistics, ClustersThatSayNothingMoreChangeNothing) {
+  const std::vector<double> s{5, 1, 4, 2, 3, 9, 7, 8, 6};
+  const auto plain = median_interval(s, 0.95).interval;
+  for (const std::vector<int>& clusters : {std::vector<int>{}, std::vector<int>(9, 0)}) {
+    const auto i = median_interval(s, clusters, 0.95).interval;
+    EXPECT_EQ(i.low, plain.low);
+    EXPECT_EQ(i.high, plain.high);
+  }
+}
+
 TEST(MeasureStatistics, ASimulationWouldNoticeAnIntervalThatIsTooNarrow) {
   // The same simulation on the next pair of order statistics inwards: it must fail, or it proves nothing.
   std::mt19937_64 random(3);

@@ -482,7 +482,7 @@ GroupOutcome Group::finish() {
       if (b.name == "(launch-floor)") floor_s_ = median(s);
       else kernels.push_back(b.seconds);
     }
-    ceiling_ = ceiling_of(kernels, rules().confidence);
+    ceiling_ = ceiling_of(kernels, out_.allocations, rules().confidence);
     for (Member& m : members_) summarise(m);
   }
   for (Member& m : members_) {
@@ -511,7 +511,7 @@ void Group::summarise(Member& m) {
   if (seconds.empty()) return;
 
   const double tick = s_.timer.tick_s(p.timing_mode);
-  const MedianInterval interval = median_interval(seconds, rules().confidence);
+  const MedianInterval interval = interval_of(m.seconds, out_.allocations, rules().confidence);
   row.timer_tick_s = tick;
   row.time_median_s = median(seconds);
   const Interval shown = no_narrower_than(interval.interval, *row.time_median_s, tick);

@@ -102,7 +102,15 @@ std::vector<double> values(const ByRound& by_round) {
   return out;
 }
 
-std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, double confidence) {
+MedianInterval interval_of(const ByRound& by_round, std::span<const int> allocations, double confidence) {
+  std::vector<int> clusters;
+  for (std::size_t r = 0; r < by_round.size() && r < allocations.size(); ++r)
+    if (by_round[r]) clusters.push_back(allocations[r]);
+  return median_interval(values(by_round), clusters, confidence);
+}
+
+std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, std::span<const int> allocations,
+                                  double confidence) {
   if (kernels.empty() || kernels.front().empty()) return std::nullopt;
   const std::size_t rounds = kernels.front().size();
   // The fastest by median over the rounds of one parity; over all rounds where that parity has none.
@@ -135,7 +143,7 @@ std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, double co
   }
   if (all.empty()) return std::nullopt;
   c.median_s = median(all);
-  c.interval = median_interval(all, confidence).interval;
+  c.interval = interval_of(c.seconds, allocations, confidence).interval;
   return c;
 }
 

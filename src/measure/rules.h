@@ -70,6 +70,10 @@ using ByRound = std::vector<std::optional<double>>;
 /// Those that there are.
 std::vector<double> values(const ByRound&);
 
+/// The interval of their median, by order statistics; rounds on the same allocation, of `allocations` by round, form a
+/// cluster. There must be a sample.
+MedianInterval interval_of(const ByRound&, std::span<const int> allocations, double confidence);
+
 /// The time of the fastest of several read-only kernels, without the bias of picking the luckiest: which is fastest is
 /// decided on every other round and valued on the rounds between, both ways round.
 struct Ceiling {
@@ -77,7 +81,8 @@ struct Ceiling {
   double median_s = 0;
   Interval interval;
 };
-std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, double confidence);
+std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, std::span<const int> allocations,
+                                  double confidence);
 
 /// Median over the rounds that both have of ceiling / time.
 std::optional<double> share_of(const ByRound& ceiling, const ByRound& times);

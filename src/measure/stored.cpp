@@ -90,7 +90,7 @@ std::map<std::string, ByRound> ceilings_of(const SamplesFile& samples) {
       all.push_back(seconds);
       all.back().resize(rounds);
     }
-    if (const auto ceiling = ceiling_of(all, 0.95)) out[group] = ceiling->seconds;
+    if (const auto ceiling = ceiling_of(all, {}, 0.95)) out[group] = ceiling->seconds;
   }
   return out;
 }
