@@ -1,6 +1,6 @@
 """Compares reductio's cold device medians of cub/sum with nvbench's of the same call.
 
-    python baselines/nvbench/agree.py --reductio A/comparison.csv... --nvbench 1.json... [--out agreement.csv]
+    python baselines/nvbench/agree.py --reductio A/comparison.csv... --nvbench 1.json[.gz]... [--out agreement.csv]
 
 Of several allocations and runs the median of their medians counts: single ones differ by a few per cent below 2^22
 elements, because memory lies elsewhere. Prints a row for each type and size. Exit code 1 if a point differs by more than is
@@ -8,6 +8,7 @@ allowed: 3 % from 2^22 elements on, 6 % below. The spreads in the file are the l
 """
 
 import argparse
+import gzip
 import json
 import sys
 
@@ -19,7 +20,7 @@ TYPES = {"U32": "i32", "I32": "i32", "F32": "f32", "F64": "f64"}
 def nvbench_medians(path):
     """element_type, n and nvbench's medians of one run, over its allocations, nvbench_samples of all together: with
     twice L2 overwritten before each call, as reductio does, and with only once, as nvbench does by itself."""
-    with open(path, encoding="utf-8") as file:
+    with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
         benchmarks = json.load(file)["benchmarks"]
     rows = []
     for state in (s for b in benchmarks for s in b["states"] if not s["is_skipped"]):

@@ -78,19 +78,39 @@ def test_runs_every_step_in_order_and_packs(machine):
     tools = [line.split()[2] for line in machine.calls if line.startswith("compute-sanitizer")]
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
-    assert machine.calls[-5:] == ["reductio selftest",
+    folder = f"{machine.folder}/work/results/synthetic"
+    assert machine.calls[-9:] == ["reductio selftest",
                                   "reductio run comparison --out results",
                                   "reductio run limits --out results",
                                   "reductio run timing --out results",
-                                  f"reductio models {machine.folder}/work/results/synthetic"]
+                                  f"reductio models {folder}",
+                                  "reductio run comparison --out again",
+                                  *(f"reductio compare results/synthetic again/synthetic --common --separately --csv{more}"
+                                    for more in ("", " --relative-to cub/sum,cub/transform-reduce")),
+                                  "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled "
+                                  "levels/local-stride --csv"]
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
-            "results/synthetic/limits.csv"} <= machine.packed()
+            "results/synthetic/limits.csv", "results/synthetic/repeat.csv.gz",
+            "results/synthetic/repeat-relative.csv.gz", "results/synthetic/compare-example.csv",
+            "again/synthetic/comparison.csv"} <= machine.packed()
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
                                    "racecheck squares", "initcheck", "synccheck", "selftest", "comparison", "limits",
-                                   "timing", "models", "altogether"]
+                                   "timing", "models", "nvbench", "again", "repeat", "repeat-relative", "compare",
+                                   "altogether"]
+    assert "no cub_sum beside the program" in machine.table["nvbench"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
     machine.run("--only", "comparison", "--", "--full")
     assert machine.calls == [f"reductio run comparison --out results --resume --full"]
+
+
+def test_nvbench_runs_where_it_lies_beside_the_program(machine):
+    machine.command("cub_sum", 'echo "{}" >"$2"')
+    done = machine.run("--only", "nvbench")
+    assert done.returncode == 0, done.stdout
+    assert [line.split()[:3] for line in machine.calls] == [["cub_sum", "--json", f"nvbench/{i}.json"] for i in (1, 2, 3)]
+    assert {f"nvbench/{i}.json.gz" for i in (1, 2, 3)} <= machine.packed()
+    machine.command("cub_sum", "exit 1")
+    assert machine.run("--only", "nvbench").returncode == 1
 
 
 def test_does_not_time_what_is_wrong(machine):
