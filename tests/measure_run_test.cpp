@@ -282,7 +282,6 @@ TEST(MeasureRun, RoundsAreSpreadOverAllocationsAndPlansAreMadeAnew) {
 TEST(MeasureRun, WhatDriftsMeetsAllGroupsThatAreMeasuredTogether) {
   // The clock runs at half its speed for every other six hundred calls. Groups that were measured one after the
   // other would each see one of the speeds only.
-  const Folder folder;
   const Variant a = variant("a", 1);
   std::vector<Point> points;
   for (std::size_t n = 100; n < 120; ++n) points.push_back(point(a, n));
@@ -290,9 +289,10 @@ TEST(MeasureRun, WhatDriftsMeetsAllGroupsThatAreMeasuredTogether) {
   const auto slow = [&] { return asked++ / 600 % 2; };
   Heard together, apart;
   for (Heard* heard : {&together, &apart}) {
+    const Folder folder;
     asked = 0;
     auto clock = std::make_unique<Clock>([&](std::size_t, std::size_t) { return slow() ? 2e-5 : 1e-5; });
-    run_session(session(Folder(), points, std::move(clock), {.batch_s = heard == &apart ? 0.0 : 60.0}), *heard);
+    run_session(session(folder, points, std::move(clock), {.batch_s = heard == &apart ? 0.0 : 60.0}), *heard);
   }
   const auto sees_both = [](const Row& r) { return *r.time_min_s < 1.5e-5 && *r.time_p95_s > 1.5e-5; };
   EXPECT_EQ(std::count_if(together.rows.begin(), together.rows.end(), sees_both), 20);
@@ -359,7 +359,8 @@ TEST(MeasureRun, MemoryThatIsHeldSoThatOtherLiesElsewhereIsGivenUpWhereItIsNeede
   const Variant a = variant("a", 1);
   Heard heard;
   for (const std::size_t n : {100u, 250'000u, 300'000u}) {
-    Session s = session(Folder(), {point(a, n)}, constant(1e-5));
+    const Folder folder;
+    Session s = session(folder, {point(a, n)}, constant(1e-5));
     s.backend = std::make_unique<Scarce>(std::size_t{1} << 20);  // 262,144 elements
     run_session(std::move(s), heard);
   }
@@ -370,24 +371,90 @@ TEST(MeasureRun, MemoryThatIsHeldSoThatOtherLiesElsewhereIsGivenUpWhereItIsNeede
 }
 
 TEST(MeasureRun, OnAGpuEachPassHoldsAnyPartOfHalfOfItsMemory) {
-  constexpr std::size_t all = std::size_t{1} << 28;
+  constexpr std::size_t all = std::size_t{1} << 25, small_blocks = 3 * (std::size_t{2} << 20);  // at the most
   Scarce gpu(all, DeviceKind::cuda);
   const Variant a = variant("a", 1);
   Allocations allocations(gpu);
   std::set<std::size_t> held;
-  const std::size_t small_blocks = 20 * 3 * (2u << 20);  // of 20 passes, at the most
-  for (int pass = 0; pass < 20; ++pass) {
+  for (int run = 0; run < 20; ++run) {
     allocations.begin_pass();
     held.insert(all - gpu.memory_free());
     EXPECT_LT(all - gpu.memory_free(), all / 2 + small_blocks);
     allocations.input(InputKey(point(a, 1000)), false);
+    // Nor does it keep an input from the memory that it needs.
+    EXPECT_EQ(allocations.input(InputKey(point(a, all / 4 - 100)), false).bytes(), all - 400);
+    allocations.end_passes();
+    EXPECT_EQ(gpu.memory_free(), all);
   }
-  EXPECT_EQ(held.size(), 20u);
-  EXPECT_GT(*held.rbegin(), all / 8);
-  // Nor does it keep an input from the memory that it needs.
-  EXPECT_EQ(allocations.input(InputKey(point(a, all / 4 - 100)), false).bytes(), all - 400);
-  allocations.end_passes();
-  EXPECT_EQ(gpu.memory_free(), all);
+  EXPECT_GT(held.size(), 15u);
+  EXPECT_GT(*held.rbegin(), all / 8 + small_blocks);
+}
+
+TEST(MeasureRun, APassThatIsRefusedCostsItsRoundsAndNotTheRow) {
+  // Each refusal is answered by another try, without the memory that is held.
+  for (const auto& [refused, passes] : {std::pair{std::set<int>{7, 8}, 1u}, {{2, 3, 4, 5}, 2u}}) {
+    const Folder folder;
+    int plans = 0;
+    Variant a = variant("a", 1);
+    Prepare& prepare = a.prepare[static_cast<int>(DeviceKind::cpu)];
+    prepare = [&, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
+      if (refused.contains(++plans)) throw Refused("planted");
+      return made(p, s, d);
+    };
+    const Variant b = variant("b", 2);
+    Heard heard;
+    run_session(session(folder, {point(a, 100), point(b, 100)}, constant(1e-5)), heard);
+    ASSERT_EQ(heard.rows.size(), 2u);
+    EXPECT_EQ(heard.rows[0].status, Status::ok);
+    EXPECT_EQ(heard.rows[0].n_samples, 48u - 4 * passes);
+    EXPECT_EQ(heard.rows[0].reason, std::to_string(passes) + " of 12 passes were refused, planted");
+    EXPECT_EQ(heard.rows[1].n_samples, 48u);
+    EXPECT_EQ(heard.rows[1].reason, "");
+  }
+}
+
+TEST(MeasureRun, WhereEveryPassIsRefusedTheRowIs) {
+  const Folder folder;
+  int plans = 0;
+  Variant a = variant("a", 1);
+  Prepare& prepare = a.prepare[static_cast<int>(DeviceKind::cpu)];
+  prepare = [&, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
+    if (++plans > 1) throw Refused("planted");
+    return made(p, s, d);
+  };
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::refused);
+  EXPECT_EQ(heard.rows.at(0).reason, "planted");
+  EXPECT_EQ(heard.rows.at(0).n_samples, 0u);
+}
+
+TEST(MeasureRun, FewAllocationsAreToldWhereTheIntervalNeedsMore) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  // Each allocation has a time of its own.
+  int asked = 0;
+  auto clock = std::make_unique<Clock>([&](std::size_t, std::size_t) { return 1e-5 * (1 + ++asked / 20); });
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, std::move(clock), {.allocations = 3}), heard);
+  EXPECT_EQ(heard.rows.at(0).reason, "the interval is min..max: 3 allocations are too few for a confidence of 0.95");
+}
+
+TEST(MeasureRun, AGroupsRoundsAreVoidedByTheClockThatAnotherGroupSaw) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  int asked = 0;
+  double now = 0;
+  auto clock = std::make_unique<Clock>([&](std::size_t, std::size_t) { return now < 1.8e9 ? 1e-3 : 1e-5; });
+  // Throttled all through the first group's first two visits, whose end is the 15th reading but those of the second.
+  clock->hz = [&] { return now = ++asked <= 5 ? 1.2e9 : 1.98e9; };
+  Heard heard;
+  run_session(session(folder, {point(a, 100), point(a, 200)}, std::move(clock)), heard);
+  ASSERT_EQ(heard.rows.size(), 2u);
+  EXPECT_EQ(heard.rows[0].n_rejected, 4u) << "nothing in that visit showed that its clock was slow";
+  EXPECT_EQ(heard.rows[0].n_samples, 44u);
+  EXPECT_EQ(heard.rows[1].n_rejected, 0u);
+  EXPECT_LT(*heard.rows[0].time_p95_s, 1e-4);
 }
 
 TEST(MeasureRun, RawSamplesAreKeptAndGiveTheSummaryBack) {
@@ -911,6 +978,26 @@ TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
     const auto rest = run_session(resumed(session(folder, many_points(all), constant(1e-5))), heard);
     EXPECT_FALSE(rest.interrupted);
     EXPECT_EQ(rows_of(csv_in(folder)).size(), 24u);
+  }
+}
+
+TEST(MeasureRun, AnInterruptFinishesTheWholeBatchOnceThereIsSomethingToLose) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  struct Case {
+    int sample, signals;
+    std::size_t rows;
+  };
+  for (const Case& c : {Case{5, 1, 0}, Case{40, 1, 24}, Case{40, 2, 0}}) {  // the fifth is a pilot's
+    const Folder folder;
+    auto clock = constant(1e-5);
+    int samples = 0;
+    clock->before_sample = [&](const Call& call) {
+      if (call.info.grid_blocks == 1 && ++samples == c.sample)
+        for (int i = 0; i < c.signals; ++i) std::raise(SIGINT);
+    };
+    Heard heard;
+    EXPECT_TRUE(run_session(session(folder, many_points(all), std::move(clock)), heard).interrupted);
+    EXPECT_EQ(heard.rows.size(), c.rows) << c.sample;
   }
 }
 

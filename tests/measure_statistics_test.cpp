@@ -160,6 +160,17 @@ TEST(MeasureStatistics, ClustersWidenTheIntervalWhereTheirMembersAgree) {
   EXPECT_LT(coverage(0, true), 0.985) << "nor is it much too wide where clusters mean nothing";
 }
 
+TEST(MeasureStatistics, TooFewClustersThatDifferAreTold) {
+  const std::vector<double> s{1, 1.1, 1.2, 1.3, 2, 2.1, 2.2, 2.3, 3, 3.1, 3.2, 3.3};
+  const auto i = median_interval(s, std::vector<int>{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2}, 0.95);
+  EXPECT_FALSE(i.enough);
+  EXPECT_EQ(i.interval.low, 1);
+  EXPECT_EQ(i.interval.high, 3.3);
+  // As many samples in each of these are below the median.
+  EXPECT_TRUE(median_interval(s, std::vector<int>{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2}, 0.95).enough);
+  EXPECT_THROW(median_interval(s, std::vector<int>{0, 1, 2}, 0.95), UsageError);
+}
+
 TEST(MeasureStatistics, ClustersThatSayNothingMoreChangeNothing) {
   const std::vector<double> s{5, 1, 4, 2, 3, 9, 7, 8, 6};
   const auto plain = median_interval(s, 0.95).interval;

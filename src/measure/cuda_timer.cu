@@ -387,6 +387,7 @@ class CudaTimer final : public Timer {
       cudaGraphExecDestroy(entry.second.exec);
       return true;
     });
+    if (graphs_.empty()) copies_.reset();  // the next visit's shall lie elsewhere, too
   }
 
   void in_range(const std::string& name, const std::function<void()>& body) override {
@@ -561,7 +562,7 @@ class CudaTimer final : public Timer {
     if (count > most)
       throw Refused("a cold graph would need " + std::to_string(count) + " copies of this input to pass through twice L2, "
                     "more than " + std::to_string(most) + " calls");
-    // Once, as large as it can ever be needed, so that graphs which are captured already keep their copies.
+    // As large as it can ever be needed, so that graphs which are captured already keep their copies.
     if (!copies_) copies_ = device_bytes(4 * flush_bytes_ + (std::size_t{1} << 20));
     std::vector<void*> out;
     for (std::size_t i = 0; i < count; ++i) {

@@ -48,7 +48,7 @@ bool Group::any_open() const {
 
 // ---------------------------------------------------------------------------------------------------------- visits
 
-/// `body` with memory, which it leaves behind. It says false where it was stopped.
+/// Allocates, runs `body`, frees. `body` says false where it was abandoned or the device was lost.
 Group::Visit Group::visit(const std::function<bool()>& body) {
   bool whole = true;
   try {
@@ -59,7 +59,7 @@ Group::Visit Group::visit(const std::function<bool()>& body) {
   } catch (const Refused& e) {
     // The input itself does not fit.
     for (Member& m : members_)
-      if (!m.settled) m.settle(Status::refused, e.what());
+      if (!m.settled) decline(m, e.what());
   }
   if (device_busy_) {
     // Freeing what a running call works on would wait for it, and it does not end.
@@ -77,7 +77,8 @@ void Group::allocate() {
   });
   input_ = &s_.allocations.input(InputKey(first()), consumed);
   accumulator_bytes_ = size_of(first().problem.accumulator());
-  out_memory_ = std::make_unique<DeviceMemory>(s_.backend, accumulator_bytes_);
+  out_memory_ = s_.allocations.with_room_for(
+      [&] { return std::make_unique<DeviceMemory>(s_.backend, accumulator_bytes_); });
   reference_ = &s_.references.of(first());
 }
 
@@ -120,13 +121,21 @@ void Group::make_plan_for(Member& m) {
   m.info = m.plan->info();
 }
 
+/// What is refused before anything was sampled is a row. Later it costs one pass of twelve: memory may be back in the next.
+void Group::decline(Member& m, const std::string& why) {
+  if (rounds_ == 0) return m.settle(Status::refused, why);
+  ++m.passes_refused;
+  m.why_refused = why;
+  m.plan.reset();
+}
+
 /// Runs `body` and turns what it throws into the member's row.
 template <class Body>
 void Group::guarded(Member& m, Body&& body) {
   try {
     body();
   } catch (const Refused& e) {
-    m.settle(Status::refused, e.what());
+    decline(m, e.what());
   } catch (const CallTimeout& e) {
     m.settle(Status::timeout, e.what());
     device_lost_ = std::current_exception();
@@ -175,7 +184,7 @@ void Group::pilot(Member& m) {
 
   // The first call loads the kernels, which would make it look slow, and is the first that is verified.
   const Call c = call(m);
-  m.call_s = s_.timer.run(c);
+  const double first_s = m.call_s = s_.timer.run(c);
   if (!verify(m)) return;
   if (!s_.timer.keeps_time()) {
     m.samples = 1;
@@ -191,7 +200,7 @@ void Group::pilot(Member& m) {
   }
   if (!verify(m)) return;
   m.call_s = std::max(sample.seconds.value_or(m.call_s), sample.device_part_s.value_or(0));
-  s_.history.note(*m.point, m.call_s);
+  s_.history.note(*m.point, std::min(first_s, m.call_s));  // one that was disturbed predicts nothing
   // What was predicted was too little, or nothing could be.
   if (!rules().full && m.call_s > rules().limit_s)
     return m.settle(Status::refused, fmt::format("a call takes {:.2g} s, over this experiment's limit of {:g} s; "
@@ -231,9 +240,15 @@ std::optional<History::Measured> Group::time_of_part(Point part, std::size_t n, 
   probe.point = &part;
   make_plan_for(probe);
   const Call c = call(probe);
-  double seconds = s_.timer.run(c);
-  if (first_of_all || scale_linearly({n, seconds}, 2 * n) > rules().limit_s)
-    seconds = std::min(seconds, s_.timer.run(c));
+  double seconds = 0;
+  try {
+    seconds = s_.timer.run(c);
+    if (first_of_all || scale_linearly({n, seconds}, 2 * n) > rules().limit_s)
+      seconds = std::min(seconds, s_.timer.run(c));
+  } catch (const CallTimeout&) {
+    keep_for_ever(probe.plan.release());
+    throw;
+  }
   s_.history.note(part, seconds);
   return History::Measured{n, seconds};
 }
@@ -379,7 +394,7 @@ bool Group::take_samples(int round, std::vector<Taken>& taken) {
       continue;
     }
     Member& m = members_[static_cast<std::size_t>(i)];
-    if (m.settled || std::find(m.rounds.begin(), m.rounds.end(), round) == m.rounds.end()) continue;
+    if (m.settled || !m.plan || std::find(m.rounds.begin(), m.rounds.end(), round) == m.rounds.end()) continue;
     guarded(m, [&] {
       const Sample s = s_.timer.sample(call(m), m.point->timing_mode, m.point->cache_state);
       if (verify(m)) taken.push_back({&m, nullptr, position++, s});
@@ -487,7 +502,7 @@ GroupOutcome Group::finish() {
   }
   for (Member& m : members_) {
     if (device_lost_ && !m.settled) continue;
-    if (device_lost_) m.row.n_samples = 0;
+    if (m.settled) m.row.n_samples = 0;
     out_.rows.push_back(std::move(m.row));
     out_.seconds.push_back(std::move(m.seconds));
   }
@@ -495,10 +510,7 @@ GroupOutcome Group::finish() {
 }
 
 void Group::summarise(Member& m) {
-  if (m.settled) {
-    if (m.row.status == Status::wrong || m.row.status == Status::failed) m.row.n_samples = 0;
-    return;
-  }
+  if (m.settled) return;
   Row& row = m.row;
   const Point& p = *m.point;
   if (const auto cycles = values(m.cycles); !cycles.empty()) row.cycles_median = median(cycles);
@@ -508,6 +520,7 @@ void Group::summarise(Member& m) {
     return m.settle(Status::failed, fmt::format("the GPU's clock was throttled in every round, down to {:.0f} MHz; let "
                                                 "it cool, and see that nothing else runs on it",
                                                 out_.throttled_hz.value_or(0) * 1e-6));
+  if (seconds.empty() && m.passes_refused > 0) return m.settle(Status::refused, m.why_refused);
   if (seconds.empty()) return;
 
   const double tick = s_.timer.tick_s(p.timing_mode);
@@ -524,9 +537,15 @@ void Group::summarise(Member& m) {
     row.read_time_s = ceiling_->median_s;
     row.share_of_read_ceiling = share_of(ceiling_->seconds, m.seconds);
   }
-  if (!interval.enough)
+  if (interval.confidence < rules().confidence)
     row.reason = fmt::format("the interval is min..max: {} samples give it a confidence of {:.3g}, not {:g}",
                              seconds.size(), interval.confidence, rules().confidence);
+  else if (!interval.enough)
+    row.reason = fmt::format("the interval is min..max: {} allocations are too few for a confidence of {:g}",
+                             allocations_, rules().confidence);
+  if (m.passes_refused > 0)
+    row.reason += fmt::format("{}{} of {} passes were refused, {}", row.reason.empty() ? "" : "; ", m.passes_refused,
+                              allocations_, m.why_refused);
   const bool bounded = p.timing_mode == TimingMode::device || p.timing_mode == TimingMode::graph;
   if (p.device == DeviceKind::cuda && bounded && p.cache_state != CacheState::warm && p.problem.n > 0)
     if (std::string why =

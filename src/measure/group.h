@@ -33,6 +33,8 @@ class Group {
   Visit pilot();
   /// The rounds that fall into pass `pass` of `passes`, with plans of their own.
   Visit sample(int pass, int passes);
+  /// How many of the passes it takes part in at the most; 0 where there is nothing to sample. Known after pilot().
+  int allocations() const { return allocations_; }
   /// The rows, once, after the last visit; of a group that lost the device, those that were settled.
   GroupOutcome finish();
 
@@ -54,6 +56,8 @@ class Group {
     HostValue result, verified;
     bool any_verified = false;
     double call_s = 0;
+    int passes_refused = 0;  ///< after its pilot
+    std::string why_refused;
 
     void settle(Status status, std::string reason) {
       settled = true;
@@ -96,6 +100,7 @@ class Group {
   Call call(Member&);
   Call call(Bound&);
   void make_plan_for(Member&);
+  void decline(Member&, const std::string& why);
   template <class Body>
   void guarded(Member&, Body&& body);
 
@@ -132,8 +137,7 @@ class Group {
   std::size_t accumulator_bytes_ = 0;
   const Reference* reference_ = nullptr;
 
-  double clock_hz_ = 0;          ///< of the kernels, when it was read last; 0: unknown
-  double voided_below_hz_ = 0;   ///< the highest clock by which the tries were judged
+  double clock_hz_ = 0;  ///< of the kernels, when it was read last; 0: unknown
   int voided_rounds_ = 0;
   std::vector<Try> tries_;  ///< in the order of time
   std::optional<Ceiling> ceiling_;

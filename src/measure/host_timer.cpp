@@ -80,7 +80,7 @@ class HostTimer final : public PlainTimer {
       complete(c);
       poison(c);
     }  // beyond the cache, an own call would leave in it what the last call, which read the same input, has left
-    last_input_ = c.in;
+    if (!dynamic_cast<const EmptyPlan*>(c.plan)) last_input_ = c.in;
     const double start = host_now();
     complete(c);
     const double end = host_now();
@@ -90,6 +90,8 @@ class HostTimer final : public PlainTimer {
 
   double tick_s(TimingMode) const override { return tick_s_; }
   std::unique_ptr<Plan> empty_plan() override { return std::make_unique<EmptyPlan>(); }
+  /// The input that it read may be freed now, and another lie where it was.
+  void forget(const Plan*) override { last_input_ = nullptr; }
 
  private:
   /// Writes, and for the clean state then reads, twice the last-level cache.

@@ -57,6 +57,7 @@ class Allocations {
  public:
   explicit Allocations(Backend& backend) : backend_(backend) {}
 
+  /// Frees the input and takes blocks. Pilots run before any pass.
   void begin_pass();
   void end_passes();  ///< frees everything
 
@@ -70,7 +71,7 @@ class Allocations {
     try {
       return allocate();
     } catch (const Refused&) {
-      if (held_.empty() && !held_by_pass_) throw;
+      if (small_held_.empty() && !large_held_) throw;
       give_up_held();
       return allocate();
     }
@@ -81,8 +82,9 @@ class Allocations {
 
   Backend& backend_;
   std::mt19937_64 random_{std::random_device{}()};
-  std::vector<DeviceMemory> held_;           ///< by all passes so far
-  std::optional<DeviceMemory> held_by_pass_;  ///< the large block
+  std::vector<DeviceMemory> small_held_;     ///< by all passes so far
+  std::optional<DeviceMemory> large_held_;   ///< one at a time
+  double large_since_s_ = 0;                 ///< by host_now()
   std::unique_ptr<Input> input_;
   std::map<InputKey, std::vector<std::byte>> tiles_;  ///< in host memory, because every pass wants them again
 };

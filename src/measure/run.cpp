@@ -248,20 +248,22 @@ RunReport run_session(Session session, RunObserver& observer) {
                            costs.begin() + static_cast<std::ptrdiff_t>(last), 0.0);
   };
   std::size_t done = report.skipped;
-  bool told = false;
+  bool told = false, worth_finishing = false;
   const auto abandon = [&] {
-    if (Interrupts::count() == 1 && !told) {
+    if (Interrupts::count() == 1 && worth_finishing && !told) {
       told = true;
-      observer.notice("stopping when the rows under way are done; interrupt again to drop them");
+      observer.notice("stopping when the rows under way are done, which may take a minute; interrupt again to drop them");
     }
-    return Interrupts::count() > 1;
+    return Interrupts::count() > (worth_finishing ? 1 : 0);
   };
   const double measuring_since = host_now();
   // Without a clock there is nothing to spread over time.
   for (const auto& [first, last] : batches_of(costs, session.timer->keeps_time() ? session.rules.batch_s : 0)) {
     if (Interrupts::count()) break;
+    worth_finishing = false;
     const double before = cost_of(0, first), batch = cost_of(first, last), all = cost_of(0, costs.size());
-    const auto visiting = [&](const Point& of_group, double share) {
+    const auto visiting = [&](const Point& of_group, bool sampled, double share) {
+      worth_finishing = worth_finishing || (sampled && results);
       const double elapsed = host_now() - measuring_since, so_far = before + share * batch;
       observer.progress(done, report.points, elapsed, so_far > 0 ? elapsed * (all - so_far) / so_far : -1,
                         describe(of_group));

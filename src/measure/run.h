@@ -1,6 +1,6 @@
 #pragma once
-/// Running an experiment: its points are measured group by group, verified and written as rows, so that a run that is
-/// killed loses no finished group and can be resumed.
+/// Running an experiment: its points are measured batch by batch, verified and written as rows, so that a run that is
+/// killed loses no finished batch, of about a minute, and can be resumed.
 
 #include <array>
 #include <cstddef>
@@ -61,7 +61,7 @@ struct RunReport {
 };
 
 /// Measures one experiment on the device that `selection` names, else the experiment's own. SIGINT and SIGTERM let
-/// the group of rows under way finish; a second one abandons it.
+/// the batch of rows under way finish, once it is past its pilots; a second one abandons it.
 /// Throws UsageError (results exist, folder not writable, nothing selected, resume refused), NoGpu, and DeviceError
 /// where the device no longer answers; rows written until then stand.
 RunReport run_experiment(const Experiment&, const Selection&, const RunOptions&, RunObserver&);

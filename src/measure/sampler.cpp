@@ -24,16 +24,17 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> groups, 
   std::vector<Group> all;
   all.reserve(groups.size());
   for (const auto& points : groups) all.emplace_back(s_, points, watch.abandon);
-  const int passes = s_.timer.keeps_time() ? s_.rules.allocations : 1;
+  int passes = s_.timer.keeps_time() ? s_.rules.allocations : 1;
 
   Measurement out;
   std::size_t visits = 0;
-  const auto whole = [&](Group& group, const std::function<Group::Visit()>& visit) {
+  /// Whether there is another.
+  const auto visit = [&](Group& group, bool sampled, const std::function<Group::Visit()>& body) {
     if (watch.visiting) {
       const auto in_all = all.size() * static_cast<std::size_t>(1 + passes);
-      watch.visiting(group.first(), static_cast<double>(visits++) / static_cast<double>(in_all));
+      watch.visiting(group.first(), sampled, static_cast<double>(visits++) / static_cast<double>(in_all));
     }
-    const Group::Visit end = visit();
+    const Group::Visit end = body();
     out.abandoned = end == Group::Visit::abandoned;
     if (end == Group::Visit::device_lost) {
       out.device_lost = group.device_lost();
@@ -43,11 +44,13 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> groups, 
     return end == Group::Visit::done;
   };
   for (Group& group : all)
-    if (!whole(group, [&] { return group.pilot(); })) return out;
+    if (!visit(group, false, [&] { return group.pilot(); })) return out;
+  passes = 0;  // no more than any group has allocations
+  for (const Group& group : all) passes = std::max(passes, group.allocations());
   for (int pass = 0; pass < passes; ++pass) {
     s_.allocations.begin_pass();
     for (Group& group : all)
-      if (!whole(group, [&] { return group.sample(pass, passes); })) return out;
+      if (!visit(group, true, [&] { return group.sample(pass, passes); })) return out;
   }
   s_.allocations.end_passes();
   for (Group& group : all) out.groups.push_back(group.finish());
@@ -75,6 +78,7 @@ void Sampler::profile(std::span<const Point* const> group, const std::function<v
       notice(describe(*p) + ": refused, " + e.what());
     }
   }
+  s_.allocations.end_passes();
 }
 
 }  // namespace reductio

@@ -2,11 +2,9 @@
 /// Measures groups of points: pilots first, then pass after pass over all groups, each pass on fresh allocations, so that
 /// the rounds of every group are spread over all the time that measuring takes; every result verified, rows at the end.
 
-#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,8 +58,9 @@ struct Measurement {
 /// Whoever waits for a measurement.
 struct Watch {
   std::function<bool()> abandon;  ///< asked between samples: true drops everything
-  /// Told before a group is visited: one of its points, and the share of all visits that are done.
-  std::function<void(const Point&, double share)> visiting = {};
+  /// Told before a group is visited: one of its points, whether it is sampled or only piloted, and the share of all visits
+  /// that are done.
+  std::function<void(const Point&, bool sampled, double share)> visiting = {};
 };
 
 /// What the groups of one device share while they are measured.

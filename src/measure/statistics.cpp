@@ -32,9 +32,9 @@ void check_confidence(double confidence) {
   if (!(confidence > 0 && confidence < 1)) throw UsageError("a confidence level lies between 0 and 1, exclusive");
 }
 
-/// The rank k of the interval x(k)..x(n+1-k). The share of samples below the median is a half; how far that is uncertain
+/// The rank k of the interval x(k)..x(n+1-k), 0 where it lies beyond all samples. The share of samples below the median is a half; how far that is uncertain
 /// is seen in how it differs from cluster to cluster.
-std::size_t woodruff_rank(std::span<const double> samples, std::span<const int> clusters, double confidence) {
+double woodruff_rank(std::span<const double> samples, std::span<const int> clusters, double confidence) {
   const double middle = median(samples);
   struct Cluster {
     double count = 0, below = 0;
@@ -46,12 +46,11 @@ std::size_t woodruff_rank(std::span<const double> samples, std::span<const int> 
     c.below += samples[i] < middle ? 1 : samples[i] == middle ? 0.5 : 0;
   }
   const double n = static_cast<double>(samples.size()), count = static_cast<double>(by_cluster.size());
-  if (count < 2) return samples.size();  // says nothing
+  if (count < 2) return n;  // says nothing
   double variance = 0;
   for (const auto& [unused, c] : by_cluster) variance += std::pow((c.below - c.count / 2) / n, 2) * count / (count - 1);
   const double t = boost::math::quantile(boost::math::students_t(count - 1), (1 + confidence) / 2);
-  const double rank = std::ceil(n * (0.5 - t * std::sqrt(variance)) - 1e-9);
-  return static_cast<std::size_t>(std::clamp(rank, 1.0, n));
+  return std::max(0.0, std::ceil(n * (0.5 - t * std::sqrt(variance)) - 1e-9));
 }
 
 /// Where `falling`, which goes from above `level` at 0 to below it at 1, crosses it.
@@ -91,8 +90,14 @@ MedianInterval median_interval(std::span<const double> samples, std::span<const 
   std::size_t k = 1;
   while (2 * (k + 1) <= n && coverage(k + 1) >= confidence) ++k;
   const double covered = std::max(0.0, coverage(k));  // one sample covers nothing
-  if (!clusters.empty()) k = std::min(k, woodruff_rank(samples, clusters, confidence));
-  return {{s[k - 1], s[n - k]}, covered, covered >= confidence};
+  bool enough = covered >= confidence;
+  if (!clusters.empty()) {
+    if (clusters.size() != n) throw UsageError("statistics of clusters need one for each sample");
+    const double rank = woodruff_rank(samples, clusters, confidence);
+    enough = enough && rank >= 1;
+    k = std::min(k, static_cast<std::size_t>(std::max(rank, 1.0)));
+  }
+  return {{s[k - 1], s[n - k]}, covered, enough};
 }
 
 std::size_t fewest_samples(double confidence) {

@@ -19,9 +19,8 @@ double quantile(std::span<const double> samples, double p);
 /// A confidence interval of the median by order statistics.
 struct MedianInterval {
   Interval interval;
-  double confidence =
-      0;  ///< the exact coverage for a continuous distribution: at least what was asked for, if `enough`
-  bool enough = false;    ///< false: too few samples for this confidence, the interval is min..max and covers less
+  double confidence = 0;  ///< the exact coverage for a continuous distribution, of independent samples
+  bool enough = false;    ///< false: too few samples or clusters for what was asked, the interval is min..max
 };
 
 /// The narrowest symmetric pair of order statistics x(k), x(n+1-k) that covers the median of any continuous
@@ -30,7 +29,9 @@ MedianInterval median_interval(std::span<const double> samples, double confidenc
 
 /// The same for samples that come in clusters, whose members may agree with each other more than with the rest: sample i
 /// belongs to cluster `clusters[i]`. Widened to Woodruff's interval (Confidence intervals for medians and other position
-/// measures, JASA 47, 1952), which sees in the spread between clusters what one of them says, where that is wider.
+/// measures, JASA 47, 1952), which sees in the spread between clusters what one of them says, where that is wider. Not the
+/// median of the clusters' medians, as in ratio.h: of a lopsided law that is another median. As many clusters as samples,
+/// else UsageError.
 MedianInterval median_interval(std::span<const double> samples, std::span<const int> clusters, double confidence);
 
 /// The fewest samples whose min..max covers the median with `confidence`: 6 for 0.95, 8 for 0.99.

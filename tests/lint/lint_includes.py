@@ -22,7 +22,8 @@ MAY_INCLUDE = {
 # Third-party headers by their beginning, and the only parts that may include them.
 ONLY_IN = {
     r"(thrust|cub|nvbench)/|cublas": {"baselines"},
-    r"boost/": {"device"},
+    r"boost/math/": {"measure"},
+    r"boost/context/": {"device"},
     r"CLI/": {"experiments", "tests"},
     r"nlohmann/": {"measure", "experiments", "tests"},
     r"fmt/": {"measure", "verify", "baselines", "experiments", "tests"},
