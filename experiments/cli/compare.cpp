@@ -527,6 +527,7 @@ int compare_live(Options& options, const SamplingRules& rules) {
   const auto operations = shared(contenders, &Variant::operations, selection.operations, "operation");
   const auto types = shared(contenders, &Variant::types, selection.types, "element type");
   const DeviceKind device = choose_device(contenders, selection);
+  options.selection.check_gpu(device, contenders.front().label);
   const bool consumes =
       std::any_of(contenders.begin(), contenders.end(), [](const Contender& c) { return c.variant->consumes_input; });
   const CacheState cache = !options.cache.empty()                   ? parse_cache_state(options.cache)

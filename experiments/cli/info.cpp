@@ -114,8 +114,7 @@ int machine_info(const Options& options) {
   std::vector<Opened> devices;
   if (!options.selection.device.empty() || !options.selection.gpu.empty()) {
     // Asked for by name: a device that is not there is an error, not a line.
-    const DeviceKind kind =
-        options.selection.device.empty() ? DeviceKind::cuda : parse_device(options.selection.device);
+    const DeviceKind kind = options.selection.parse().device.value_or(DeviceKind::cuda);
     open_or_advise(kind, options.selection.gpu);
     devices.push_back(look(kind, options.selection.gpu));
   } else {

@@ -199,6 +199,10 @@ int run(Options& options) {
   if (options.run.quick && options.run.full)
     throw UsageError("--quick and --full contradict each other; leave one out");
   for (const Experiment* experiment : chosen) choose_rules(*experiment, options.run);
+  const auto device_of = [&](const Experiment* e) { return selection.device.value_or(e->device); };
+  // Beside one that runs on a GPU, --gpu is meant for that one.
+  if (std::none_of(chosen.begin(), chosen.end(), [&](auto* e) { return device_of(e) == DeviceKind::cuda; }))
+    options.selection.check_gpu(device_of(chosen.front()), "experiment '" + chosen.front()->name + "'");
 
   // A GPU that is demanded but not there is told before anything else is run. An estimate needs none.
   const auto before = gpus_in_use();
@@ -206,7 +210,7 @@ int run(Options& options) {
       std::any_of(variants().begin(), variants().end(), [](const Variant& v) { return v.runs_on(DeviceKind::cuda); });
   std::string gpu_uuid;
   for (const Experiment* experiment : chosen)
-    if (selection.device.value_or(experiment->device) == DeviceKind::cuda && (!options.run.dry_run || !has_cuda))
+    if (device_of(experiment) == DeviceKind::cuda && (!options.run.dry_run || !has_cuda))
       if (const auto machine = describe_machine(*open_or_advise(DeviceKind::cuda, options.run.gpu)); machine.gpu)
         gpu_uuid = machine.gpu->uuid;
   const bool rows_to_stdout = options.csv && !options.run.dry_run && !options.run.profile;
@@ -214,7 +218,7 @@ int run(Options& options) {
 
   int exit = exit_ok;
   for (const Experiment* experiment : chosen) {
-    const DeviceKind device = selection.device.value_or(experiment->device);
+    const DeviceKind device = device_of(experiment);
     const bool timed = !options.run.dry_run && !options.run.profile;
     Observer observer(options, timed ? misleading(device, gpu_uuid, before) : std::vector<std::string>());
     const RunReport report = run_experiment(*experiment, selection, options.run, observer);

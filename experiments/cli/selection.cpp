@@ -73,6 +73,12 @@ Selection SelectionOptions::parse() const {
   return out;
 }
 
+void SelectionOptions::check_gpu(DeviceKind kind, const std::string& what) const {
+  if (!gpu.empty() && kind != DeviceKind::cuda)
+    throw UsageError("--gpu picks a GPU, but " + what + " runs on device " + std::string(name(kind)) +
+                     "; leave --gpu out");
+}
+
 void check_settings(const std::vector<const Variant*>& chosen,
                     const std::vector<std::pair<std::string, std::string>>& settings) {
   std::set<std::string> known;

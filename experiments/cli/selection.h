@@ -24,6 +24,8 @@ struct SelectionOptions {
 
   /// The options parsed and checked against each other and against what is registered. Throws UsageError.
   Selection parse() const;
+  /// Throws UsageError where --gpu is given but `what` runs on another device.
+  void check_gpu(DeviceKind, const std::string& what) const;
   /// Variants by --variants, all without it. Throws UsageError.
   std::vector<const Variant*> chosen() const;
 };

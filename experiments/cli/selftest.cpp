@@ -92,14 +92,15 @@ int run(const Options& options) {
     throw UsageError("the simulated device keeps no time; a self-test needs a clock");
   const Variant* variant = options.variant.empty() ? nullptr : &find_variant(options.variant);
 
-  // The GPU where there is one, unless the variant or the user say otherwise.
+  // The GPU where there is one, unless the variant or the user say otherwise. One that is named must be there.
   DeviceKind device =
       selection.device.value_or(variant && variant->runs_on(DeviceKind::cpu) ? DeviceKind::cpu : DeviceKind::cuda);
+  if (variant) options.selection.check_gpu(device, variant->id);
   const auto before = gpus_in_use();
   std::unique_ptr<Backend> backend;
-  if (!selection.device && !variant) {
+  if (!selection.device && !variant && options.selection.gpu.empty()) {
     try {
-      backend = open_backend(DeviceKind::cuda, options.selection.gpu);
+      backend = open_backend(DeviceKind::cuda);
     } catch (const NoGpu&) {
       device = DeviceKind::cpu;
     }

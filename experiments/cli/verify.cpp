@@ -182,6 +182,10 @@ int run(const Options& options) {
   std::optional<Tier> tier;
   if (!options.tier.empty()) tier = parse_tier(options.tier);
   if (tier && !asked.sizes.empty()) throw UsageError("--sizes names the cases, --tier chooses them; leave one out");
+  // What runs on the simulated device is a kernel, which a build with CUDA has for the GPU as well.
+  if (std::none_of(chosen.begin(), chosen.end(),
+                   [](auto* v) { return v->runs_on(DeviceKind::cuda) || v->runs_on(DeviceKind::sim); }))
+    options.selection.check_gpu(DeviceKind::cpu, "every selected variant");
   const auto backends = devices(options.selection);
   const auto all = plan(backends, chosen, asked);
   if (all.empty())

@@ -283,6 +283,7 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     ([*PAIR, "--device", "sim"], ["no time"]),
     ([*PAIR, "--device", "cuda"], ["host/plain", "cuda"]),
     (["compare", "host/plain", "twopass/rolled"], ["device"]),
+    ([*PAIR, "--gpu", "3"], ["--gpu", "host/plain", "leave --gpu out"]),
     ([*PAIR, "--common"], ["--common"]),
     ([*PAIR, "--save-baseline", "../x"], ["'../x'", "--save-baseline"]),
     ([*PAIR, "--save-baseline", "x", "--baseline", "x"], ["same baseline"]),
@@ -292,6 +293,7 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     (["selftest", "--repeats", "0"], ["--repeats"]),
     (["selftest", "--device", "sim"], ["no time"]),
     (["selftest", "host/plain", "--device", "cuda"], ["host/plain"]),
+    (["selftest", "host/plain", "--gpu", "3"], ["--gpu", "host/plain", "leave --gpu out"]),
 ], ids=lambda a: " ".join(a) if isinstance(a, list) else None)
 def test_wrong_requests_are_one_line(reductio, tmp_path, arguments, words):
     done = reductio(*arguments)

@@ -49,6 +49,10 @@ WRONG = [
     (["run", "cpu", "--operations", "product"], ["'product'", "sum, sum_of_squares"]),
     (["run", "cpu", "--device", "gpu"], ["'gpu'", "cuda, sim, cpu"]),
     (["run", "cpu", "--device", "cpu", "--gpu", "0"], ["--gpu", "--device"]),
+    ([*CPU_RUN, "--gpu", "3"], ["--gpu", "experiment 'cpu'", "leave --gpu out"]),
+    ([*CPU_RUN, "--gpu", "3", "--dry-run"], ["--gpu", "experiment 'cpu'"]),
+    (["verify", "--variants", "^host/", "--gpu", "0"], ["--gpu", "device cpu", "leave --gpu out"]),
+    (["info", "--device", "cpu", "--gpu", "0"], ["--gpu", "--device is cpu"]),
     (["run", "cpu", "--set", "opt"], ["'opt'", "NAME=VALUE"]),
     (["run", "cpu", "--set", "opt="], ["'opt='", "NAME=VALUE"]),
     (["run", "cpu", "--set", "=O2"], ["'=O2'", "NAME=VALUE"]),
@@ -95,7 +99,9 @@ def test_wrong_request(reductio, tmp_path, arguments, words):
 
 @pytest.mark.parametrize("arguments", [["run", "comparison", "--device", "cuda"], ["run", "comparison"],
                                        ["verify", "--device", "cuda"], ["verify", "--gpu", "0"],
-                                       ["info", "--device", "cuda"], ["run", "cpu", "--device", "cuda"]])
+                                       ["info", "--device", "cuda"], ["run", "cpu", "--device", "cuda"],
+                                       ["run", "cpu", "--device", "cuda", "--gpu", "0"], ["selftest", "--gpu", "0"],
+                                       ["run", "cpu", "comparison", "--gpu", "0"]])
 def test_no_gpu_exits_77_and_says_what_works(reductio, tmp_path, arguments):
     # Hides a GPU that may be there; without a driver, or built without CUDA, there is none anyway.
     done = reductio(*arguments, CUDA_VISIBLE_DEVICES="")
