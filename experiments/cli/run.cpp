@@ -192,7 +192,12 @@ int run(Options& options) {
   }
   // Everything that can be wrong with the request is found out before the first experiment starts.
   std::vector<const Experiment*> chosen;
-  for (const auto& word : options.experiments) chosen.push_back(&find_experiment(word));
+  for (const auto& word : options.experiments) {
+    const Experiment* experiment = &find_experiment(word);
+    if (std::find(chosen.begin(), chosen.end(), experiment) != chosen.end())
+      throw UsageError("experiment '" + word + "' is named twice; its rows go to one file, so name it once");
+    chosen.push_back(experiment);
+  }
   const Selection selection = options.selection.parse();
   options.run.out = options.out;
   options.run.gpu = options.selection.gpu;

@@ -25,6 +25,7 @@ WRONG = [
     (["run"], ["experiment", "comparison", "cpu"]),
     (["run", "comparision"], ["'comparision'", "'comparison'"]),
     (["run", "cpu", "comparision"], ["'comparision'", "'comparison'"]),
+    ([*CPU_RUN, "cpu"], ["'cpu'", "twice", "name it once"]),
     (["run", "cpu", "--dry-run", "--profile"], ["--dry-run", "--profile"]),
     (["run", "cpu", "--quick", "--full"], ["--quick", "--full"]),
     (["run", "cpu", "--variants", "host/plane"], ["'host/plane'", "'host/plain'"]),
