@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "experiments/cli/commands.h"
@@ -90,6 +91,8 @@ int run(const Options& options) {
   if (repeats < 1) throw UsageError("--repeats must be 1 or more");
   if (selection.device == DeviceKind::sim)
     throw UsageError("the simulated device keeps no time; a self-test needs a clock");
+  if (std::count(selection.sizes.begin(), selection.sizes.end(), 0u))
+    throw UsageError("--sizes 0: adding up nothing takes no time to slow by a known share; give sizes from 1 on");
   const Variant* variant = options.variant.empty() ? nullptr : &find_variant(options.variant);
 
   // The GPU where there is one, unless the variant or the user say otherwise. One that is named must be there.
@@ -165,10 +168,13 @@ int run(const Options& options) {
       "stated",
       report.false_positives(), report.comparisons(), percent(rate), percent(allowed));
   std::vector<std::string> missed;
+  bool too_short = false;
   for (const PlantedEffect& p : report.planted)
-    if (!p.found())
+    if (!p.found()) {
       missed.push_back(fmt::format("{} at {} ({})", percent(p.effect), show_size(p.n),
                                    p.covered() ? std::string(name(p.verdict)) : "not as much as was planted"));
+      too_short = too_short || p.ratio.at_tick;
+    }
   if (!options.json) {
     fmt::print("{}\n", false_positives);
     fmt::print("{} of {} planted effects were found\n", report.planted.size() - missed.size(), report.planted.size());
@@ -179,7 +185,9 @@ int run(const Options& options) {
     return exit_error;
   }
   if (!missed.empty()) {
-    fmt::print(stderr, "reductio: selftest failed: not found were {}; is the machine busy?\n", join(missed, ", "));
+    fmt::print(stderr, "reductio: selftest failed: not found were {}; {}\n", join(missed, ", "),
+               too_short ? "the clock's tick is too coarse for calls this short, give larger --sizes"
+                         : "is the machine busy?");
     return exit_error;
   }
   return exit_ok;

@@ -291,6 +291,7 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     ([*PAIR, "--sises", "10"], ["'--sises'", "'--sizes'"]),
     (["selftest", "host/plane"], ["'host/plain'"]),
     (["selftest", "--repeats", "0"], ["--repeats"]),
+    (["selftest", "--sizes", "0,1000"], ["--sizes 0", "give sizes from 1 on"]),
     (["selftest", "--device", "sim"], ["no time"]),
     (["selftest", "host/plain", "--device", "cuda"], ["host/plain"]),
     (["selftest", "host/plain", "--gpu", "3"], ["--gpu", "host/plain", "leave --gpu out"]),
@@ -334,6 +335,11 @@ def test_selftest_reports_rate_and_planted_effects(reductio):
         assert p["found"] == (p["verdict"] == "SLOWER" and p["covered"])
     failed = low > 0.05 or not all(p["found"] for p in told["planted"])
     assert done.code == int(failed) and ("selftest failed" in done.err) == failed
+
+
+def test_selftest_of_calls_shorter_than_ticks_says_so(reductio):
+    done = reductio("selftest", "host/plain", "--quick", "--sizes", "1", "--repeats", "1", "--quiet")
+    assert done.error(1).endswith("the clock's tick is too coarse for calls this short, give larger --sizes")
 
 
 def test_selftest_in_words(reductio):
