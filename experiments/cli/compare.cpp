@@ -390,7 +390,7 @@ void print(const Comparison& comparison, const Wording& wording, const Options& 
     }
     if (hidden < comparison.rows.size()) table.print();
     if (hidden) fmt::print("{} rows that are SAME or UNDECIDED are not shown; --csv has all\n", hidden);
-    fmt::print("base: {}. {}\n", wording.base, wording.how);
+    fmt::print("base: {}. {}\n", wording.base, comparison.intervals() ? wording.how : "Nothing could be compared.");
   }
   for (const std::string& line : conclusions(comparison, wording)) fmt::print("{}\n", ink(Ink::bold, line));
 }
@@ -404,7 +404,8 @@ std::string confidence_in_words(const Comparison& c) {
                      100 * c.effect);
 }
 
-/// The exit code that the verdicts call for. A row that could not be compared is not decided.
+/// The exit code that the verdicts call for. A row that could not be compared is not decided; where none could, more
+/// samples would not help, so that is an error even to --fail-if-slower.
 int verdict(const Comparison& comparison, const Options& options) {
   if (!comparison.rows.empty() && !comparison.intervals())
     throw UsageError("nothing could be compared: " + comparison.rows.front().reason);

@@ -316,6 +316,18 @@ def test_types_that_nobody_shares_are_told_apart_from_a_refusal(reductio):
     assert out.count("\nstd/reduce  ") == 2
 
 
+def test_where_nothing_could_be_compared_no_interval_is_spoken_of(reductio):
+    too_large = ["compare", FAST, SLOW, "--sizes", "2^50"]
+    for arguments in (too_large, [*too_large, "--fail-if-slower"]):
+        done = reductio(*arguments)
+        assert done.code == 1
+        why = "host/plain: refused, needs 4194304.0 GiB of memory"
+        assert done.err.splitlines()[-1].startswith(f"reductio: nothing could be compared: {why}")
+        assert f"not compared: {why}" in done.out and "base: host/plain. Nothing could be compared.\n" in done.out
+        assert "interval " not in done.out.replace("[interval]", "") and "intervals" not in done.out
+        assert "rounds" not in done.out
+
+
 # ------------------------------------------------------------------------------------------------------------- selftest
 
 
