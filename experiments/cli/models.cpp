@@ -7,6 +7,7 @@
 #include "experiments/cli/commands.h"
 #include "experiments/cli/terminal.h"
 #include "measure/cells.h"
+#include "measure/experiment.h"
 #include "measure/model_table.h"
 
 namespace reductio::cli {
@@ -44,8 +45,7 @@ void print(const std::vector<Cells>& records) {
 }
 
 int run(const Options& options) {
-  if (!(options.confidence > 0 && options.confidence < 1))
-    throw UsageError(fmt::format("--confidence {:g} is not between 0 and 1, exclusive", options.confidence));
+  require_confidence(options.confidence);  // before anything is read
   const StoredResults results = read_results(options.folder);
   const std::vector<Cells> records = model_table(results, options.confidence);
   std::string text = csv_record(model_columns());

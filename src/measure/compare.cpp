@@ -164,8 +164,7 @@ std::size_t Comparison::intervals() const {
 }
 
 Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, double effect, bool separately) {
-  if (!(confidence > 0 && confidence < 1))
-    throw UsageError(fmt::format("--confidence {:g} is not between 0 and 1, exclusive", confidence));
+  require_confidence(confidence);
   if (!(effect > 0)) throw UsageError("--effect must be above 0, as 0.01 or 1%");
   Comparison out{.rows = {}, .paired = paired, .separately = separately, .confidence = confidence, .effect = effect};
   const auto why_not = [](const Measured& m) -> std::string {

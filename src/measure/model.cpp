@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/error.h"
+#include "measure/experiment.h"
 
 namespace reductio {
 namespace {
@@ -61,7 +62,7 @@ Line fit_line(std::span<const double> bytes, std::span<const double> seconds) {
 
 Model fit_model(std::span<const SizeSamples> sizes, double confidence, int resamples, std::uint64_t seed) {
   if (sizes.size() < Model::fewest_sizes) throw UsageError("a model needs more sizes");
-  if (!(confidence > 0 && confidence < 1)) throw UsageError("a confidence lies between 0 and 1, exclusive");
+  require_confidence(confidence);
   std::vector<double> bytes, seconds;
   for (const SizeSamples& s : sizes) {
     bytes.push_back(s.bytes);

@@ -167,8 +167,7 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   if (rules.max_samples < rules.min_samples)
     throw UsageError(
         fmt::format("--max-samples {} is less than --min-samples {}", rules.max_samples, rules.min_samples));
-  if (!(rules.confidence > 0 && rules.confidence < 1))
-    throw UsageError(fmt::format("--confidence {:g} does not lie between 0 and 1, as 0.95", rules.confidence));
+  require_confidence(rules.confidence);
   if (!(rules.point_budget_s > 0 && std::isfinite(rules.point_budget_s)))
     throw UsageError(fmt::format("--timeout {:g} is no time for sampling a point; give seconds, more than 0",
                                  rules.point_budget_s));

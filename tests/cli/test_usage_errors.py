@@ -66,7 +66,6 @@ WRONG = [
     (["run", "cpu", "--min-samples", "0"], ["--min-samples"]),
     (["run", "cpu", "--min-samples", "9", "--max-samples", "3"], ["--max-samples", "--min-samples"]),
     (["run", "cpu", "--max-samples", "0"], ["--max-samples"]),
-    (["run", "cpu", "--confidence", "1"], ["--confidence", "0.95"]),
     (["run", "cpu", "--timeout", "0"], ["--timeout 0", "more than 0"]),
     (["run", "cpu", "--timeout", "-2.5"], ["--timeout -2.5", "more than 0"]),
     (["run", "cpu", "--timeout", "nan"], ["--timeout nan", "more than 0"]),
@@ -109,6 +108,13 @@ def test_no_gpu_exits_77_and_says_what_works(reductio, tmp_path, arguments):
     message = done.error(77)
     assert "--device cpu" in message and "--device sim" in message
     assert not done.out and not snapshot(tmp_path)
+
+
+@pytest.mark.parametrize("arguments", [["run", "cpu"], ["compare", "host/plain", "host/unroll4"], ["models", "."]])
+@pytest.mark.parametrize("value", ["0", "1", "95", "nan"])
+def test_a_confidence_is_a_share_to_every_subcommand(reductio, arguments, value):
+    assert reductio(*arguments, "--confidence", value).error(1) == (
+        f"reductio: --confidence {value} does not lie between 0 and 1; give a share, as 0.95")
 
 
 def test_gpu_selector_is_checked(reductio):
