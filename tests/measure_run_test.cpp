@@ -346,7 +346,11 @@ class Scarce final : public Backend {
   void copy_out(void* h, const void* p, std::size_t n, Stream s) override { cpu_->copy_out(h, p, n, s); }
   Stream create_stream() override { return cpu_->create_stream(); }
   void destroy_stream(Stream s) noexcept override { cpu_->destroy_stream(s); }
-  void synchronize(Stream s) override { cpu_->synchronize(s); }
+  void synchronize(Stream s) override {
+    if (lost) throw DeviceError("the device is lost");
+    cpu_->synchronize(s);
+  }
+  bool lost = false;
 
  private:
   std::unique_ptr<Backend> cpu_ = open_cpu();
@@ -754,6 +758,51 @@ TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
   EXPECT_TRUE(run.contains("ended_utc"));
   const CsvText catalog = parse_csv(text_of(folder.path() / "scripted" / "catalog.csv"));
   EXPECT_EQ(catalog.records.at(0).at(1), "variant");
+}
+
+/// The harness's own empty call throws `error` the first time, which is for machine.json.
+template <class Error>
+std::unique_ptr<Clock> failing_once(const Error& error) {
+  auto clock = std::make_unique<Clock>(nullptr);
+  *clock = Clock([error, clock = clock.get(), failed = false](std::size_t id, std::size_t) mutable {
+    if (id == floor_id && !std::exchange(failed, true)) throw error;
+    EXPECT_GT(clock->forgotten, 0) << "a plan that is gone";
+    return 1e-5;
+  });
+  return clock;
+}
+
+TEST(MeasureRun, WhatIsForTheRecordAloneCostsNoRowWhereItFails) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  auto clock = failing_once(DeviceError("no floor"));
+  clock->probe = []() -> CacheProbe { throw DeviceError("no memory to flush by"); };
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, std::move(clock)), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::ok) << heard.rows[0].reason;
+  EXPECT_EQ(heard.rows[0].n_samples, 48u);
+  EXPECT_EQ(heard.notices,
+            (std::vector<std::string>{
+                "'timing' could not be measured and is left out of machine.json: no floor",
+                "'cache_probe' could not be measured and is left out of machine.json: no memory to flush by"}));
+  const auto run = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json")).at("runs").at(0);
+  EXPECT_FALSE(run.contains("timing"));
+  EXPECT_FALSE(run.contains("cache_probe"));
+  EXPECT_TRUE(run.contains("rules") && run.contains("ended_utc"));
+}
+
+TEST(MeasureRun, ADeviceThatIsLostBeforeTheFirstRowEndsTheRun) {
+  const Folder first, second;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  Session lost = session(first, {point(a, 100)}, failing_once(DeviceError("an illegal access")));
+  auto backend = std::make_unique<Scarce>(std::size_t{1} << 20);
+  backend->lost = true;
+  lost.backend = std::move(backend);
+  EXPECT_EQ(error_of([&] { run_session(std::move(lost), heard); }), "the device is lost");
+  Session busy = session(second, {point(a, 100)}, failing_once(CallTimeout("no result within 60 s")));
+  EXPECT_EQ(error_of([&] { run_session(std::move(busy), heard); }), "no result within 60 s");
+  EXPECT_TRUE(heard.rows.empty() && heard.notices.empty());
 }
 
 TEST(MeasureRun, OtherExperimentsEntriesStay) {

@@ -77,6 +77,8 @@ class Clock final : public Timer {
     return out;
   }
   double tick_s(TimingMode) const override { return tick; }
+  std::optional<CacheProbe> probe_cache() override { return probe ? std::optional(probe()) : std::nullopt; }
+  void forget(const Plan*) override { ++forgotten; }
   std::optional<double> clock_hz() override { return hz ? std::optional(hz()) : std::nullopt; }
   void let_clock_recover() override { ++recoveries; }
   std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
@@ -93,7 +95,8 @@ class Clock final : public Timer {
   std::vector<Asked> asked;
   std::function<void(const Call&)> before_sample;
   std::function<double()> hz;  ///< the kernels' clock, where there is one
-  int recoveries = 0;
+  std::function<CacheProbe()> probe;  ///< of the cache, where there is one
+  int recoveries = 0, forgotten = 0;
   double tick = 1e-9, overhead_s = 1e-5;
   int readers = 0;
   bool deaf = false;  ///< to spins

@@ -83,16 +83,42 @@ Json measure_clocks(Timer& timer, Backend& backend, const std::vector<Point>& po
     alignas(16) std::byte value[16];
     const Call call{.plan = plan.get(), .info = plan->info(), .in = memory.get(), .out = memory.get(),
                     .result_bytes = 4, .result = value};
+    const struct Forgotten {  // also where a sample throws: another plan may get this one's address
+      Timer& timer;
+      const Plan* plan;
+      ~Forgotten() { timer.forget(plan); }
+    } forgotten{timer, plan.get()};
     std::vector<double> s;
     for (int i = 0; i < 101; ++i)
       if (const auto sample = timer.sample(call, p.timing_mode, p.cache_state); sample.seconds)
         s.push_back(*sample.seconds);
-    timer.forget(plan.get());
     out[std::string(name(p.timing_mode))] = {{"tick_s", timer.tick_s(p.timing_mode)},
                                              {"launch_floor_s", s.empty() ? Json() : Json(median(s))},
                                              {"launch_floor_cache_state", name(p.cache_state)}};
   }
   return out;
+}
+
+Json describe(const std::optional<CacheProbe>& probe) {
+  if (!probe) return nullptr;
+  return {{"bytes", probe->bytes},
+          {"warm_s", probe->warm_s},
+          {"cold_clean_s", probe->cold_clean_s},
+          {"cold_dirty_s", probe->cold_dirty_s}};
+}
+
+/// Sets entry[key] to what `measure` gives. No row needs it, so where it fails it is left out with a notice. Throws
+/// where the device is lost, which no row would survive.
+template <class Measure>
+void record(Json& entry, const char* key, Backend& backend, RunObserver& observer, Measure&& measure) {
+  try {
+    if (Json measured = measure(); !measured.is_null()) entry[key] = std::move(measured);
+  } catch (const CallTimeout&) {
+    throw;  // it still runs: waiting for it would not end
+  } catch (const std::exception& e) {
+    backend.synchronize(Stream{});  // throws what every later call would report again
+    observer.notice(fmt::format("'{}' could not be measured and is left out of machine.json: {}", key, e.what()));
+  }
 }
 
 /// Times of rows that an earlier part of this run measured, so that predictions go on where they were.
@@ -214,12 +240,9 @@ RunReport run_session(Session session, RunObserver& observer) {
   if (results) {
     Json& entry = results->entry();
     entry["rules"] = describe(session.rules);
-    entry["timing"] = measure_clocks(*session.timer, *session.backend, session.points);
-    if (const auto probe = session.timer->probe_cache())
-      entry["cache_probe"] = {{"bytes", probe->bytes},
-                              {"warm_s", probe->warm_s},
-                              {"cold_clean_s", probe->cold_clean_s},
-                              {"cold_dirty_s", probe->cold_dirty_s}};
+    record(entry, "timing", *session.backend, observer,
+           [&] { return measure_clocks(*session.timer, *session.backend, session.points); });
+    record(entry, "cache_probe", *session.backend, observer, [&] { return describe(session.timer->probe_cache()); });
     entry["gpu_state_at_start"] = describe(state_of(session.machine));
     results->write_machine();
   }
