@@ -233,7 +233,7 @@ def order_statistic(samples: int, confidence: float = 0.95) -> int:
 
 def part_intervals(path: Path, table: pd.DataFrame) -> pd.DataFrame:
     """SAMPLE_KEY, part_low and part_high of the rows that have a device part, from their raw samples: by order
-    statistics, like every row's interval, and no narrower than a tick."""
+    statistics, like every row's interval but for what allocations add to it, and no narrower than a tick."""
     rows = table.loc[table["device_part_median_s"].notna(), [*SAMPLE_KEY, "device_part_median_s", "timer_tick_s"]]
     none = rows[SAMPLE_KEY].assign(part_low=math.nan, part_high=math.nan)
     if not len(rows) or not path.exists():

@@ -65,7 +65,7 @@ double scale_linearly(History::Measured, std::size_t n);
 /// "predicted 0.41 s a call exceeds this experiment's limit of 0.2 s; --full runs it".
 std::string limit_reason(double predicted_s, const SamplingRules&);
 
-/// Samples of one reference or variant, by round; nothing where it did not take part.
+/// Samples of one variant or of one of the harness's own calls, by round; nothing where it did not take part.
 using ByRound = std::vector<std::optional<double>>;
 /// Those that there are.
 std::vector<double> values(const ByRound&);

@@ -76,13 +76,14 @@ def test_times_are_those_of_the_file(results):
 
 def test_agreement_is_counted_and_what_lies_outside_is_told(results):
     a = trust.agreement(results)
-    assert (a.points, a.inside, a.outside, a.largest_outside_n, a.runs) == (5, 3, [0.07, 0.09], 2**20, (3, 2))
+    assert (a.points, a.inside, a.outside, a.largest_outside_n, a.runs) == (5, 3, [0.07, 0.09], 2**20, ("3", "2"))
     assert a.largest_from == pytest.approx(0.01)
     said = trust.nvbench(results)
     assert r"Of 5 points (types times sizes), 3 lie within" in said
     assert r"2 differ by 7.0 to 9.0\,\%, at $2^{20}$ elements or fewer" in said
     assert r"none differs by more than 1.0\,\%" in said and "over 3 processes of reductio with that over 2" in said
     assert r"nvbench's own processes lie 4.0\,\% apart at the median point below $2^{22}$" in said
+    assert r"nvbench by itself does it once, which moves its medians by 2.0\,\%" in said
 
 
 def test_full_agreement_names_none_outside(folder, tmp_path):
@@ -90,6 +91,14 @@ def test_full_agreement_names_none_outside(folder, tmp_path):
     write_csv(copy / "nvbench-agreement.csv", [r for r in agreement_rows() if abs(r["difference"]) < r["allowed"]])
     said = trust.nvbench(rs.read_results(copy))
     assert "Of 3 points" in said and "differ by" not in said
+
+
+def test_points_may_rest_on_different_numbers_of_processes(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "m")
+    rows = [dict(r, reductio_runs=1 if r["n"] > 2**22 else 3) for r in agreement_rows()]
+    write_csv(copy / "nvbench-agreement.csv", [{k: v for k, v in r.items() if k != "nvbench_once_median_s"} for r in rows])
+    said = trust.nvbench(rs.read_results(copy))
+    assert "over 1 to 3 processes of reductio" in said and "by itself" not in said
 
 
 # -------------------------------------------------------------------------------------------- run twice
