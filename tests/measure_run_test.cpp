@@ -21,6 +21,7 @@
 
 #include "measure/csv.h"
 #include "measure/sampler.h"
+#include "measure/selftest.h"
 #include "measure/statistics.h"
 #include "measure_scripted.h"
 
@@ -392,6 +393,18 @@ TEST(MeasureRun, OnAGpuEachPassHoldsAnyPartOfHalfOfItsMemory) {
   }
   EXPECT_GT(held.size(), 15u);
   EXPECT_GT(*held.rbegin(), all / 8 + small_blocks);
+}
+
+TEST(MeasureRun, ASelftestWhoseCallNeverEndsFreesNothingThatItWorksOn) {
+  constexpr std::size_t all = std::size_t{1} << 24;
+  static Scarce backend(all);  // it outlives what is never freed
+  const Variant hangs = variant("hangs", 1, [](auto, auto, auto) { throw CallTimeout("no result within 60 s"); });
+  const auto clock = constant(1e-5);
+  SelftestPlan plan;
+  plan.point = point(hangs, 0);
+  plan.sizes = {100};
+  EXPECT_THROW(selftest(backend, *clock, plan, [](auto, auto, auto&) {}, [] { return false; }), CallTimeout);
+  EXPECT_LE(backend.memory_free(), all - 400);
 }
 
 TEST(MeasureRun, APassThatIsRefusedCostsItsRoundsAndNotTheRow) {

@@ -113,7 +113,7 @@ int run(const Options& options) {
     throw UsageError(fmt::format("{} does not run on device {}", variant->id, name(device)));
   if (!backend) backend = open_or_advise(device, options.selection.gpu);
   const Machine machine = describe_machine(*backend);
-  const auto timer = make_timer(*backend);
+  auto timer = make_timer(*backend);
 
   SelftestPlan plan;
   plan.point.variant = variant;
@@ -150,6 +150,10 @@ int run(const Options& options) {
         *backend, *timer, plan,
         [&](std::size_t done, std::size_t of, const std::string& what) { progress.show(done, of, what); },
         [] { return Interrupts::count() > 0; });
+  } catch (const CallTimeout&) {
+    keep_for_ever(timer.release());  // freeing would wait for the call that does not end
+    keep_for_ever(backend.release());
+    throw;
   } catch (const WrongResult& e) {
     progress.clear();
     fmt::print(stderr, "reductio: {}\n", e.what());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "measure/compare.h"
 #include "measure/sampler.h"
@@ -31,8 +32,10 @@ class Comparing {
     std::vector<const Point*> group;
     for (const Point& p : points) group.push_back(&p);
     // A seed of its own, or every comparison would be sampled in the same order.
-    Sampler sampler({backend_, timer_, rules, plan_.point.seed + 1000003 * ++measured_});
-    const Measurement measured = sampler.measure({&group, 1}, {stop_});
+    auto sampler =
+        std::make_unique<Sampler>(Sampling{backend_, timer_, rules, plan_.point.seed + 1000003 * ++measured_});
+    const Measurement measured = sampler->measure({&group, 1}, {stop_});
+    if (measured.device_busy) keep_for_ever(sampler.release());  // freeing would wait for the call that does not end
     if (measured.device_lost) std::rethrow_exception(measured.device_lost);
     if (measured.abandoned) throw UsageError("interrupted");
     const GroupOutcome& outcome = measured.groups.front();
