@@ -72,7 +72,7 @@ def machine(tmp_path) -> Machine:
 
 def test_runs_every_step_in_order_and_packs(machine):
     machine.command("reductio", 'if [[ $1 == run ]]; then mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" '
-                                '"$4/synthetic/machine.json"; fi')
+                                '"$4/synthetic/machine.json" "$4/synthetic/$2.samples.csv.gz"; fi')
     done = machine.run()
     assert done.returncode == 0, done.stderr
     tools = [line.split()[2] for line in machine.calls if line.startswith("compute-sanitizer")]
@@ -92,7 +92,8 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv", "results/synthetic/repeat.csv.gz",
             "results/synthetic/repeat-relative.csv.gz", "results/synthetic/compare-example.csv",
-            "again/synthetic/comparison.csv"} <= machine.packed()
+            "results/synthetic/comparison.samples.csv.gz", "again/synthetic/comparison.csv"} <= machine.packed()
+    assert "again/synthetic/comparison.samples.csv.gz" not in machine.packed()
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
                                    "racecheck squares", "initcheck", "synccheck", "selftest", "comparison", "limits",
                                    "timing", "models", "nvbench", "again", "repeat", "repeat-relative", "compare",
