@@ -85,8 +85,8 @@ class Clock final : public Timer {
     return std::make_unique<SpinningPlan>(std::move(plan), seconds);
   }
   std::unique_ptr<Plan> empty_plan() override { return std::make_unique<NamedPlan>(floor_id); }
-  std::vector<ReferencePlan> read_plans(std::size_t, TimingMode mode) override {
-    std::vector<ReferencePlan> out;
+  std::vector<BoundPlan> read_plans(std::size_t, TimingMode mode) override {
+    std::vector<BoundPlan> out;
     for (int i = 0; i < readers && mode == TimingMode::device; ++i)
       out.push_back({"read/" + std::to_string(i), std::make_unique<NamedPlan>(reader_id + i)});
     return out;

@@ -340,8 +340,8 @@ class CudaTimer final : public Timer {
 
   std::unique_ptr<Plan> empty_plan() override { return std::make_unique<EmptyPlan>(); }
 
-  std::vector<ReferencePlan> read_plans(std::size_t bytes, TimingMode mode) override {
-    std::vector<ReferencePlan> out;
+  std::vector<BoundPlan> read_plans(std::size_t bytes, TimingMode mode) override {
+    std::vector<BoundPlan> out;
     if ((mode != TimingMode::device && mode != TimingMode::graph) || bytes == 0) return out;
     for (auto& shape : read_shapes())
       out.push_back({shape.name, std::make_unique<ReadPlan>(shape, bytes, backend_.info().sm_count)});

@@ -44,7 +44,7 @@ struct CallTimeout : DeviceError {
 };
 
 /// A call that bounds others, made by the timer: a kernel that only reads the input, or an empty one.
-struct ReferencePlan {
+struct BoundPlan {
   std::string name;
   std::unique_ptr<Plan> plan;
 };
@@ -80,7 +80,7 @@ class Timer {
   virtual std::unique_ptr<Plan> empty_plan() { return nullptr; }
 
   /// Kernels that read `bytes` bytes and do nothing else, for the ceiling of this mode; empty where there is none.
-  virtual std::vector<ReferencePlan> read_plans(std::size_t /*bytes*/, TimingMode) { return {}; }
+  virtual std::vector<BoundPlan> read_plans(std::size_t /*bytes*/, TimingMode) { return {}; }
 
   /// `plan`, each of whose calls is followed, inside what is timed, by `seconds` of spinning by the device's own clock:
   /// an effect of known size, which the timer must find.
