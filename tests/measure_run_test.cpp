@@ -409,13 +409,17 @@ TEST(MeasureRun, ASelftestWhoseCallNeverEndsFreesNothingThatItWorksOn) {
 
 TEST(MeasureRun, APassThatIsRefusedCostsItsRoundsAndNotTheRow) {
   // Each refusal is answered by another try, without the memory that is held.
-  for (const auto& [refused, passes] : {std::pair{std::set<int>{7, 8}, 1u}, {{2, 3, 4, 5}, 2u}}) {
+  struct Case {
+    std::set<int> refused;  ///< plans, by their number
+    unsigned passes;
+  };
+  for (const Case& c : {Case{{7, 8}, 1}, Case{{2, 3, 4, 5}, 2}}) {
     const Folder folder;
     int plans = 0;
     Variant a = variant("a", 1);
     Prepare& prepare = a.prepare[static_cast<int>(DeviceKind::cpu)];
     prepare = [&, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
-      if (refused.contains(++plans)) throw Refused("planted");
+      if (c.refused.contains(++plans)) throw Refused("planted");
       return made(p, s, d);
     };
     const Variant b = variant("b", 2);
@@ -423,8 +427,8 @@ TEST(MeasureRun, APassThatIsRefusedCostsItsRoundsAndNotTheRow) {
     run_session(session(folder, {point(a, 100), point(b, 100)}, constant(1e-5)), heard);
     ASSERT_EQ(heard.rows.size(), 2u);
     EXPECT_EQ(heard.rows[0].status, Status::ok);
-    EXPECT_EQ(heard.rows[0].n_samples, 48u - 4 * passes);
-    EXPECT_EQ(heard.rows[0].reason, std::to_string(passes) + " of 12 passes were refused, planted");
+    EXPECT_EQ(heard.rows[0].n_samples, 48u - 4 * c.passes);
+    EXPECT_EQ(heard.rows[0].reason, std::to_string(c.passes) + " of 12 passes were refused, planted");
     EXPECT_EQ(heard.rows[1].n_samples, 48u);
     EXPECT_EQ(heard.rows[1].reason, "");
   }
