@@ -98,6 +98,8 @@ int run(const Options& options) {
   // The GPU where there is one, unless the variant or the user say otherwise. One that is named must be there.
   DeviceKind device =
       selection.device.value_or(variant && variant->runs_on(DeviceKind::cpu) ? DeviceKind::cpu : DeviceKind::cuda);
+  if (variant && !variant->runs_on(device))
+    throw UsageError(fmt::format("{} does not run on device {}", variant->id, name(device)));
   if (variant) options.selection.check_gpu(device, variant->id);
   const auto before = gpus_in_use();
   std::unique_ptr<Backend> backend;
@@ -108,10 +110,9 @@ int run(const Options& options) {
       device = DeviceKind::cpu;
     }
   }
-  if (!variant) variant = &find_variant(device == DeviceKind::cuda ? "cub/sum" : "host/plain");
-  if (!variant->runs_on(device))
-    throw UsageError(fmt::format("{} does not run on device {}", variant->id, name(device)));
+  // Before the variant, which a program without CUDA does not hold: that there is no GPU is what the user must know.
   if (!backend) backend = open_or_advise(device, options.selection.gpu);
+  if (!variant) variant = &find_variant(device == DeviceKind::cuda ? "cub/sum" : "host/plain");
   const Machine machine = describe_machine(*backend);
   auto timer = make_timer(*backend);
 

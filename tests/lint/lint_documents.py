@@ -36,7 +36,7 @@ def options_of(root: pathlib.Path, command: str) -> str | None:
         sources = files(root / "experiments", "*.cpp", "*.h")
         return "\n".join(without_comments(p.read_text()) for p in sources) or None
     path = root / command
-    return path.read_text() if path.is_file() else None
+    return path.read_text(errors="replace") if path.is_file() else None  # a PDF that was typeset is no script
 
 
 def violations(root: pathlib.Path) -> list[str]:
@@ -106,4 +106,4 @@ CLEAN = [{**TREE, "README.md": text} for text in (
     "`./check --quick`, `cmake --preset release`, `levels/naive`, `reductio run comparison --sizes 2^10`, `and/or`\n",
     "`src/kernels/mine_x.cu` holds `mine/x`\n",
     "```\n$ build/bin/reductio run x --sizes 2^10:2^20 --help\n```\n",
-)]
+)] + [{**TREE, "README.md": "`out/paper.pdf` is typeset\n", "out/paper.pdf": b"%PDF-1.5\n%\xd0\xd4\n"}]
