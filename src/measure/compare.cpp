@@ -61,7 +61,9 @@ MeasuredSet relative_to(const MeasuredSet& set, std::span<const std::string> ids
   const auto group_of = [keys = KeyColumns(columns())](const Measured& m) {
     return m.at("run_id") + "|" + m.at("experiment") + "|" + keys.of_group(m.row);
   };
-  const auto rank_of = [&](const Measured& m) { return std::find(ids.begin(), ids.end(), m.at("variant")) - ids.begin(); };
+  const auto rank_of = [&](const Measured& m) {
+    return std::find(ids.begin(), ids.end(), m.at("variant")) - ids.begin();
+  };
   const auto is_reference = [&](const Measured& m) { return rank_of(m) < static_cast<std::ptrdiff_t>(ids.size()); };
   std::map<std::string, const Measured*> references;
   for (const Measured& m : set.rows) {

@@ -1,7 +1,5 @@
 #include "measure/experiment.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -59,11 +57,6 @@ TimingMode parse_timing_mode(std::string_view text) {
 
 CacheState parse_cache_state(std::string_view text) {
   return parse(text, {CacheState::cold_clean, CacheState::cold_dirty, CacheState::warm}, "cache state");
-}
-
-void require_confidence(double confidence) {
-  if (!(confidence > 0 && confidence < 1))
-    throw UsageError(fmt::format("--confidence {:g} does not lie between 0 and 1; give a share, as 0.95", confidence));
 }
 
 RegisterExperiment::RegisterExperiment(Experiment e) {

@@ -78,9 +78,6 @@ struct SamplingRules {
   bool bounds = true;                     ///< the read ceiling and the launch floor in every round
 };
 
-/// Throws UsageError, which names --confidence, unless 0 < confidence < 1.
-void require_confidence(double confidence);
-
 struct Experiment {
   std::string name, summary;
   /// The points, given what was selected and which device is there.

@@ -32,6 +32,17 @@ const std::vector<std::string>& sample_columns() {
   return all;
 }
 
+Call call_of(Plan& plan, bool consumes_input, const Input& in, const DeviceMemory& out, HostValue& result) {
+  return {.plan = &plan,
+          .info = plan.info(),
+          .in = consumes_input ? in.scratch() : in.data(),
+          .pristine = consumes_input ? in.data() : nullptr,
+          .input_bytes = in.bytes(),
+          .out = out.get(),
+          .result_bytes = out.size(),
+          .result = result.bytes.data()};
+}
+
 Group::Group(Sampling& s, std::span<const Point* const> points, const std::function<bool()>& abandon)
     : s_(s), abandon_(abandon), random_(s.seed ^ hash(row_key(*points.front()))) {
   for (const Point* p : points) {
@@ -76,9 +87,8 @@ void Group::allocate() {
     return !m.settled && m.point->variant->consumes_input;
   });
   input_ = &s_.allocations.input(InputKey(first()), consumed);
-  accumulator_bytes_ = size_of(first().problem.accumulator());
   out_memory_ = s_.allocations.with_room_for(
-      [&] { return std::make_unique<DeviceMemory>(s_.backend, accumulator_bytes_); });
+      [&] { return std::make_unique<DeviceMemory>(s_.backend, size_of(first().problem.accumulator())); });
   reference_ = &s_.references.of(first());
 }
 
@@ -93,26 +103,10 @@ void Group::release() {
 }
 
 Call Group::call(Member& m) {
-  Call c{.plan = m.plan.get(), .info = m.info};
-  const bool consumes = m.point->variant->consumes_input;
-  c.in = consumes ? input_->scratch() : input_->data();
-  c.pristine = consumes ? input_->data() : nullptr;
-  c.input_bytes = input_->bytes();
-  c.out = out_memory_->get();
-  c.result_bytes = accumulator_bytes_;
-  c.result = m.result.bytes.data();
-  return c;
+  return call_of(*m.plan, m.point->variant->consumes_input, *input_, *out_memory_, m.result);
 }
 
-Call Group::call(Bound& b) {
-  return {.plan = b.plan.get(),
-          .info = b.plan->info(),
-          .in = input_->data(),
-          .input_bytes = input_->bytes(),
-          .out = out_memory_->get(),
-          .result_bytes = accumulator_bytes_,
-          .result = b.result.bytes.data()};
-}
+Call Group::call(Bound& b) { return call_of(*b.plan, false, *input_, *out_memory_, b.result); }
 
 void Group::make_plan_for(Member& m) {
   const Point& p = *m.point;
@@ -121,7 +115,8 @@ void Group::make_plan_for(Member& m) {
   m.info = m.plan->info();
 }
 
-/// What is refused before anything was sampled is a row. Later it costs one pass of twelve: memory may be back in the next.
+/// What is refused before anything was sampled is a row. Later it costs that pass: memory may be back in
+/// the next.
 void Group::decline(Member& m, const std::string& why) {
   if (rounds_ == 0) return m.settle(Status::refused, why);
   ++m.passes_refused;

@@ -22,6 +22,10 @@ struct HostValue {
   bool operator==(const HostValue&) const = default;
 };
 
+/// The call of a plan made for `in`, in the input's scratch copy if it consumes its input. `out`, in device memory,
+/// holds one accumulator.
+Call call_of(Plan&, bool consumes_input, const Input& in, const DeviceMemory& out, HostValue& result);
+
 class Group {
  public:
   Group(Sampling&, std::span<const Point* const> points, const std::function<bool()>& abandon);
@@ -134,7 +138,6 @@ class Group {
 
   Input* input_ = nullptr;  ///< during a visit, as are the next
   std::unique_ptr<DeviceMemory> out_memory_;
-  std::size_t accumulator_bytes_ = 0;
   const Reference* reference_ = nullptr;
 
   double clock_hz_ = 0;  ///< of the kernels, when it was read last; 0: unknown

@@ -50,9 +50,9 @@ class Input {
 
 /// The memory of passes. Where memory lies shifts times, so each pass shall find its own elsewhere; but what was freed
 /// is what the next allocation of that size gets. Each pass therefore takes blocks of many sizes first and holds them,
-/// as many as chance says: a run that is repeated shall not find the same places, or its intervals would know too little.
-/// On a GPU one of the blocks may be half of the memory: an H200 was seen to read the same 4 GiB by an eighth more slowly
-/// in one place than in another.
+/// as many as chance says: a run that is repeated shall not find the same places, or its intervals would know too
+/// little. On a GPU one of the blocks may be half of the memory: an H200 was seen to read the same 4 GiB by an eighth
+/// more slowly in one place than in another.
 class Allocations {
  public:
   explicit Allocations(Backend& backend) : backend_(backend) {}

@@ -7,7 +7,6 @@
 #include <random>
 
 #include "core/error.h"
-#include "measure/experiment.h"
 
 namespace reductio {
 namespace {

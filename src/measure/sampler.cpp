@@ -64,11 +64,7 @@ void Sampler::profile(std::span<const Point* const> group, const std::function<v
       const auto plan = make_plan(*p->variant, p->problem, p->settings, s_.backend.info());
       const DeviceMemory out(s_.backend, size_of(p->problem.accumulator()));
       HostValue result;
-      const bool consumes = p->variant->consumes_input;
-      const Call call{.plan = plan.get(), .info = plan->info(),
-                      .in = consumes ? input.scratch() : input.data(),
-                      .pristine = consumes ? input.data() : nullptr, .input_bytes = input.bytes(),
-                      .out = out.get(), .result_bytes = out.size(), .result = result.bytes.data()};
+      const Call call = call_of(*plan, p->variant->consumes_input, input, out, result);
       s_.timer.run(call);
       s_.timer.in_range(describe(*p), [&] { s_.timer.run(call); });
       const Check check = check_result(result.bytes.data(), s_.references.of(*p), plan->info().longest_chain,

@@ -1,6 +1,7 @@
 #pragma once
-/// Measures groups of points: pilots first, then pass after pass over all groups, each pass on fresh allocations, so that
-/// the rounds of every group are spread over all the time that measuring takes; every result verified, rows at the end.
+/// Measures groups of points: pilots first, then pass after pass over all groups, each pass on fresh allocations, so
+/// that the rounds of every group are spread over all the time that measuring takes; every result verified, rows at
+/// the end.
 
 #include <cstdint>
 #include <exception>
@@ -58,8 +59,8 @@ struct Measurement {
 /// Whoever waits for a measurement.
 struct Watch {
   std::function<bool()> abandon;  ///< asked between samples: true drops everything
-  /// Told before a group is visited: one of its points, whether it is sampled or only piloted, and the share of all visits
-  /// that are done.
+  /// Told before a group is visited: one of its points, whether it is sampled or only piloted, and the share of all
+  /// visits that are done.
   std::function<void(const Point&, bool sampled, double share)> visiting = {};
 };
 

@@ -1,5 +1,7 @@
 #include "measure/statistics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <boost/math/distributions/students_t.hpp>
 #include <cmath>
@@ -28,12 +30,8 @@ double binomial_at_most(std::size_t n, std::size_t k, double p = 0.5) {
   return sum;
 }
 
-void check_confidence(double confidence) {
-  if (!(confidence > 0 && confidence < 1)) throw UsageError("a confidence level lies between 0 and 1, exclusive");
-}
-
-/// The rank k of the interval x(k)..x(n+1-k), 0 where it lies beyond all samples. The share of samples below the median is a half; how far that is uncertain
-/// is seen in how it differs from cluster to cluster.
+/// The rank k of the interval x(k)..x(n+1-k), 0 where it lies beyond all samples. The share of samples below the median
+/// is a half; how far that is uncertain is seen in how it differs from cluster to cluster.
 double woodruff_rank(std::span<const double> samples, std::span<const int> clusters, double confidence) {
   const double middle = median(samples);
   struct Cluster {
@@ -66,6 +64,11 @@ double crossing(Function&& falling, double level) {
 
 }  // namespace
 
+void require_confidence(double confidence) {
+  if (!(confidence > 0 && confidence < 1))
+    throw UsageError(fmt::format("--confidence {:g} does not lie between 0 and 1; give a share, as 0.95", confidence));
+}
+
 double median(std::span<const double> samples) {
   const auto s = sorted(samples);
   const std::size_t n = s.size();
@@ -83,7 +86,7 @@ MedianInterval median_interval(std::span<const double> samples, double confidenc
 }
 
 MedianInterval median_interval(std::span<const double> samples, std::span<const int> clusters, double confidence) {
-  check_confidence(confidence);
+  require_confidence(confidence);
   const auto s = sorted(samples);
   const std::size_t n = s.size();
   const auto coverage = [&](std::size_t k) { return 1 - 2 * binomial_at_most(n, k - 1); };  // of x(k)..x(n+1-k)
@@ -107,7 +110,7 @@ std::size_t fewest_samples(double confidence) {
 }
 
 Interval share_interval(std::size_t count, std::size_t cases, double confidence) {
-  check_confidence(confidence);
+  require_confidence(confidence);
   const double tail = (1 - confidence) / 2;
   Interval out{0, 1};
   if (count > 0) out.low = crossing([&](double p) { return binomial_at_most(cases, count - 1, p); }, 1 - tail);

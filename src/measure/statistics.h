@@ -10,6 +10,9 @@ struct Interval {
   double low = 0, high = 0;
 };
 
+/// Throws UsageError, which names --confidence, unless 0 < confidence < 1.
+void require_confidence(double confidence);
+
 /// The middle value; the mean of the two middle ones for an even count. `samples` must not be empty.
 double median(std::span<const double> samples);
 
@@ -27,11 +30,11 @@ struct MedianInterval {
 /// distribution with at least `confidence`: P(k <= B <= n-k) for B binomial(n, 1/2). 0 < confidence < 1.
 MedianInterval median_interval(std::span<const double> samples, double confidence);
 
-/// The same for samples that come in clusters, whose members may agree with each other more than with the rest: sample i
-/// belongs to cluster `clusters[i]`. Widened to Woodruff's interval (Confidence intervals for medians and other position
-/// measures, JASA 47, 1952), which sees in the spread between clusters what one of them says, where that is wider. Not the
-/// median of the clusters' medians, as in ratio.h: of a lopsided law that is another median. As many clusters as samples,
-/// else UsageError.
+/// The same for samples that come in clusters, whose members may agree with each other more than with the rest: sample
+/// i belongs to cluster `clusters[i]`. Widened to Woodruff's interval (Confidence intervals for medians and other
+/// position measures, JASA 47, 1952), which sees in the spread between clusters what one of them says, where that is
+/// wider. Not the median of the clusters' medians, as in ratio.h: of a lopsided law that is another median. As many
+/// clusters as samples, else UsageError.
 MedianInterval median_interval(std::span<const double> samples, std::span<const int> clusters, double confidence);
 
 /// The fewest samples whose min..max covers the median with `confidence`: 6 for 0.95, 8 for 0.99.

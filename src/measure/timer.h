@@ -88,8 +88,8 @@ class Timer {
 
   virtual std::optional<CacheProbe> probe_cache() { return std::nullopt; }
 
-  /// The frequency that the kernels' clock runs at now, seen by a kernel that reads cycles and time; nothing where there
-  /// is no such clock.
+  /// The frequency that the kernels' clock runs at now, seen by a kernel that reads cycles and time; nothing where
+  /// there is no such clock.
   virtual std::optional<double> clock_hz() { return std::nullopt; }
   /// Waits a moment, for a clock that was throttled.
   virtual void let_clock_recover() {}
