@@ -79,7 +79,7 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     folder = f"{machine.folder}/work/results/synthetic"
-    assert machine.calls[-9:] == ["reductio selftest",
+    assert machine.calls[-9:] == ["reductio selftest --json",
                                   "reductio run comparison --out results",
                                   "reductio run limits --out results",
                                   "reductio run timing --out results",
@@ -92,6 +92,7 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv", "results/synthetic/repeat.csv.gz",
             "results/synthetic/repeat-relative.csv.gz", "results/synthetic/compare-example.csv",
+            "results/synthetic/selftest.json",
             "results/synthetic/comparison.samples.csv.gz", "again/synthetic/comparison.csv"} <= machine.packed()
     assert "again/synthetic/comparison.samples.csv.gz" not in machine.packed()
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
