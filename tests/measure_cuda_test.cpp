@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -115,6 +116,24 @@ TEST_F(MeasureCuda, NoHostLatencyLiesInTheDeviceInterval) {
     }
   });
   EXPECT_LT(median_of(call(*plan, 4), TimingMode::device, CacheState::warm), 300e-6);  // the host alone takes 1000
+}
+
+TEST_F(MeasureCuda, MemoryThatWasFreedDisturbsNoSampleOnceItRested) {
+  const auto plan = plan_of({}, [this](void* in, void*, Stream s) {
+    backend_->copy_within(static_cast<std::byte*>(in) + 128 * MiB, in, 128 * MiB, s);
+  });
+  const Call c = call(*plan, 4);  // the timer poisons and restores nothing of the rest
+  const auto measured = [&] { return median_of(c, TimingMode::device, CacheState::cold_dirty, 5); };
+  timer_->let_memory_rest();
+  const double undisturbed = measured();
+  for (const bool rests : {false, true}) {
+    { const DeviceMemory freed(*backend_, backend_->memory_free() / 2); }
+    if (rests) timer_->let_memory_rest();
+    const double after = measured();
+    RecordProperty(rests ? "after_rest" : "at_once", std::to_string(after / undisturbed));
+    if (rests) EXPECT_LT(after, 1.03 * undisturbed);
+    else std::printf("right after freeing: %.3f of the time\n", after / undisturbed);
+  }
 }
 
 TEST_F(MeasureCuda, ASpinAfterACallIsInItsTime) {

@@ -323,13 +323,11 @@ TEST(MeasureRun, ASlowGroupsFewRoundsAreSpreadOverThePasses) {
   EXPECT_NEAR(static_cast<double>(before[2]), 1 + 48 * 5 / 6., 5);
 }
 
-/// The CPU with so much memory, which may pass for a GPU.
+/// The CPU with so much memory.
 class Scarce final : public Backend {
  public:
-  explicit Scarce(std::size_t bytes, DeviceKind kind = DeviceKind::cpu) : info_(cpu_->info()), free_(bytes) {
-    info_.kind = kind;
-  }
-  const DeviceInfo& info() const override { return info_; }
+  explicit Scarce(std::size_t bytes) : free_(bytes) {}
+  const DeviceInfo& info() const override { return cpu_->info(); }
   void* allocate(std::size_t bytes) override {
     if (bytes > free_) throw Refused("does not fit");
     void* p = cpu_->allocate(bytes);
@@ -355,7 +353,6 @@ class Scarce final : public Backend {
 
  private:
   std::unique_ptr<Backend> cpu_ = open_cpu();
-  DeviceInfo info_;
   std::size_t free_;
   std::map<void*, std::size_t> sizes_;
 };
@@ -375,24 +372,60 @@ TEST(MeasureRun, MemoryThatIsHeldSoThatOtherLiesElsewhereIsGivenUpWhereItIsNeede
   EXPECT_EQ(heard.rows[2].status, Status::refused);
 }
 
-TEST(MeasureRun, OnAGpuEachPassHoldsAnyPartOfHalfOfItsMemory) {
-  constexpr std::size_t all = std::size_t{1} << 25, small_blocks = 3 * (std::size_t{2} << 20);  // at the most
-  Scarce gpu(all, DeviceKind::cuda);
-  const Variant a = variant("a", 1);
-  Allocations allocations(gpu);
-  std::set<std::size_t> held;
-  for (int run = 0; run < 20; ++run) {
-    allocations.begin_pass();
-    held.insert(all - gpu.memory_free());
-    EXPECT_LT(all - gpu.memory_free(), all / 2 + small_blocks);
-    allocations.input(InputKey(point(a, 1000)), false);
-    // Nor does it keep an input from the memory that it needs.
-    EXPECT_EQ(allocations.input(InputKey(point(a, all / 4 - 100)), false).bytes(), all - 400);
-    allocations.end_passes();
-    EXPECT_EQ(gpu.memory_free(), all);
+TEST(MeasureRun, TheMemoryRestsBeforeTheSamplesOfEachVisitAndAfterAllThatItAllocates) {
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  auto clock = constant(1e-5);
+  Clock& c = *clock;
+  std::vector<std::size_t> asked;  // so far, at each rest
+  clock->rest = [&] { asked.push_back(c.asked.size()); };
+  std::vector<Asked> all;
+  clock->before_sample = [&](const Call&) { all = c.asked; };
+  Heard heard;
+  run_session(session(folder, {point(a, 1000), point(b, 1000)}, std::move(clock)), heard);
+  ASSERT_EQ(asked.size(), 12u);
+  for (const std::size_t at : asked) {
+    EXPECT_FALSE(all[at - 1].sampled || all[at - 2].sampled) << "both plans have made their first call";
+    EXPECT_TRUE(all[at].sampled);
   }
-  EXPECT_GT(held.size(), 15u);
-  EXPECT_GT(*held.rbegin(), all / 8 + small_blocks);
+}
+
+TEST(MeasureRun, MemoryThatCannotRestLosesNoRows) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  auto clock = constant(1e-5);
+  clock->rest = [] { throw DeviceError("no events left"); };
+  Heard heard;
+  run_session(session(folder, {point(a, 1000)}, std::move(clock)), heard);
+  ASSERT_EQ(heard.rows.size(), 1u);
+  EXPECT_EQ(heard.rows[0].status, Status::ok);
+}
+
+/// Waits with measurements from this list; how many it took.
+std::size_t measured(Undisturbed& u, const std::vector<double>& seconds) {
+  std::size_t taken = 0, pauses = 0;
+  u.wait([&] { return seconds[std::min(taken++, seconds.size() - 1)]; }, [&] { ++pauses; });
+  EXPECT_EQ(pauses, taken - 1);
+  return taken;
+}
+
+TEST(MeasureRun, UndisturbedIsWhatIsAsFastAsItHasBeen) {
+  Undisturbed u;
+  EXPECT_EQ(measured(u, {1.0}), 1u);
+  EXPECT_EQ(measured(u, {1.04}), 1u) << "noise";
+  EXPECT_EQ(measured(u, {1.12, 1.12, 1.1, 1.02}), 4u);
+  EXPECT_EQ(measured(u, {0.9}), 1u);
+  EXPECT_EQ(measured(u, {1.0, 0.9}), 2u) << "the first was disturbed, too";
+}
+
+TEST(MeasureRun, WhatHasBecomeSlowerForGoodIsWaitedForOnce) {
+  Undisturbed u;
+  EXPECT_EQ(measured(u, {1.0}), 1u);
+  EXPECT_EQ(measured(u, {1.2}), 501u);
+  EXPECT_EQ(measured(u, {1.2}), 1u);
+  EXPECT_EQ(measured(u, {1.0}), 1u);
+  EXPECT_EQ(measured(u, {1.2}), 1u) << "going to and fro must not cost a second each time";
+  EXPECT_EQ(measured(u, {1.3}), 501u);
 }
 
 TEST(MeasureRun, ASelftestWhoseCallNeverEndsFreesNothingThatItWorksOn) {

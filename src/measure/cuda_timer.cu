@@ -251,6 +251,7 @@ class CudaTimer final : public Timer {
     check(cudaMemsetAsync(read_.get(), 1, flush_bytes_, native(stream_)), "filling GPU memory");
     load_kernels();
     wake_up();
+    let_memory_rest();  // nothing has been freed yet
     host_tick_s_ = reductio::host_tick_s();
     event_tick_s_ = measure_event_tick();
     read_tick<<<1, 1, 0, native(stream_)>>>(&pinned_->clocks);
@@ -380,6 +381,19 @@ class CudaTimer final : public Timer {
   }
 
   void let_clock_recover() override { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
+
+  /// After cudaFree the driver's scrubber overwrites what was given back, for milliseconds a gigabyte, while kernels
+  /// run already: they miss the bandwidth.
+  void let_memory_rest() override {
+    memory_.wait(
+        [&] {
+          return held_interval([&] {
+            for (int i = 0; i < 4; ++i)  // a quarter of a millisecond: what is noise in one flush is none in four
+              check(cudaMemsetAsync(written_.get(), 0x5A, flush_bytes_, native(stream_)), "writing GPU memory");
+          });
+        },
+        [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+  }
 
   void forget(const Plan* plan) override {
     std::erase_if(graphs_, [&](const auto& entry) {
@@ -652,6 +666,7 @@ class CudaTimer final : public Timer {
   std::unique_ptr<Pinned, CudaFreeHost> pinned_;
   Event begin_, ready_;  ///< about bringing the cache into its state
   Event start_, stop_;   ///< about the call
+  Undisturbed memory_;
   std::uint64_t ticket_ = 0;
   std::map<std::tuple<const Plan*, const void*, CacheState>, Graph> graphs_;  ///< by plan, input and state
   double event_tick_s_ = 0, host_tick_s_ = 0, globaltimer_tick_s_ = 0;

@@ -298,7 +298,9 @@ Group::Visit Group::sample(int pass, int passes) {
   const int allocation = static_cast<int>(at - mine.begin());
   return visit([&] {
     if (bounds_.empty()) make_bounds();
-    if (!make_plans(allocation) || !read_clock()) return false;
+    if (!make_plans(allocation)) return false;
+    // What was freed since the last samples has been gigabytes, perhaps.
+    if (!own_call("waiting for the memory", [&] { s_.timer.let_memory_rest(); }) || !read_clock()) return false;
     for (int round = 0; round < rounds_; ++round)
       if (out_.allocations[static_cast<std::size_t>(round)] == allocation && !sample_round(round, allocation))
         return false;
@@ -378,14 +380,13 @@ bool Group::take_samples(int round, std::vector<Taken>& taken) {
     if (i >= variants) {
       Bound& b = bounds_[static_cast<std::size_t>(i - variants)];
       if (b.failed) continue;
-      try {
-        taken.push_back({nullptr, &b, position,
-                         s_.timer.sample(call(b), first().timing_mode, first().cache_state)});
-        ++position;
-      } catch (const std::exception& e) {
-        b.failed = true;
-        if (!bound_failed(b.name, e)) return false;
-      }
+      b.failed = true;
+      const bool alive = own_call(b.name, [&] {
+        const Sample s = s_.timer.sample(call(b), first().timing_mode, first().cache_state);
+        taken.push_back({nullptr, &b, position++, s});
+        b.failed = false;
+      });
+      if (!alive) return false;
       continue;
     }
     Member& m = members_[static_cast<std::size_t>(i)];
@@ -399,15 +400,21 @@ bool Group::take_samples(int round, std::vector<Taken>& taken) {
   return true;
 }
 
-/// Unknown where it cannot be read. False if the device was lost.
-bool Group::read_clock() {
+/// False if the device was lost. Whatever else it throws, rows do without it.
+template <class Body>
+bool Group::own_call(const std::string& what, Body&& body) {
   try {
-    clock_hz_ = s_.timer.clock_hz().value_or(0);
+    body();
   } catch (const std::exception& e) {
-    clock_hz_ = 0;
-    return bound_failed("reading the kernels' clock", e);
+    return bound_failed(what, e);
   }
   return true;
+}
+
+/// Unknown where it cannot be read. False if the device was lost.
+bool Group::read_clock() {
+  clock_hz_ = 0;
+  return own_call("reading the kernels' clock", [&] { clock_hz_ = s_.timer.clock_hz().value_or(0); });
 }
 
 /// The rows do without what it tells; unless the device is lost, whose fault it then is nobody can tell. False if so.

@@ -119,6 +119,8 @@ class Group {
   bool make_plans(int allocation);
   bool sample_round(int round, int allocation);
   bool take_samples(int round, std::vector<Taken>&);
+  template <class Body>
+  bool own_call(const std::string& what, Body&& body);
   bool read_clock();
   bool bound_failed(const std::string& what, const std::exception&);
   void void_throttled();

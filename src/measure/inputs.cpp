@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/dataset.h"
-#include "measure/timer.h"
 
 namespace reductio {
 namespace {
@@ -44,33 +43,20 @@ Input::Input(Backend& backend, const InputKey& key, std::span<const std::byte> t
 
 void Allocations::begin_pass() {
   input_.reset();
-  const bool gpu = backend_.info().kind == DeviceKind::cuda;
   // Up to what allocators cut from larger pieces. On a CPU what is larger is mapped anew, at pages of its own.
-  const std::size_t smallest = 256, largest = std::size_t{gpu ? 1024u : 64u} << 10;
+  const std::size_t smallest = 256, largest = std::size_t{backend_.info().kind == DeviceKind::cuda ? 1024u : 64u} << 10;
   try {
-    // Gigabytes take tens of milliseconds, which many short passes would feel.
-    if (gpu && (!large_held_ || host_now() - large_since_s_ > 0.5)) {
-      large_held_.reset();
-      const double share = 0.5 * static_cast<double>(random_() >> 11) * 0x1p-53;
-      large_held_.emplace(backend_, static_cast<std::size_t>(share * static_cast<double>(backend_.memory_free())));
-      large_since_s_ = host_now();
-    }
     for (std::size_t bytes = smallest; bytes <= largest; bytes *= 2)
-      for (std::uint64_t blocks = 1 + random_() % 3; blocks > 0; --blocks) small_held_.emplace_back(backend_, bytes);
+      for (std::uint64_t blocks = 1 + random_() % 3; blocks > 0; --blocks) held_.emplace_back(backend_, bytes);
   } catch (const Refused&) {
-    give_up_held();  // no memory to spare
+    held_.clear();  // no memory to spare
   }
 }
 
 void Allocations::end_passes() {
   input_.reset();
-  give_up_held();
+  held_.clear();
   tiles_.clear();
-}
-
-void Allocations::give_up_held() {
-  small_held_.clear();
-  large_held_.reset();
 }
 
 Input& Allocations::input(const InputKey& key, bool with_scratch) {

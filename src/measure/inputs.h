@@ -51,8 +51,7 @@ class Input {
 /// The memory of passes. Where memory lies shifts times, so each pass shall find its own elsewhere; but what was freed
 /// is what the next allocation of that size gets. Each pass therefore takes blocks of many sizes first and holds them,
 /// as many as chance says: a run that is repeated shall not find the same places, or its intervals would know too
-/// little. On a GPU one of the blocks may be half of the memory: an H200 was seen to read the same 4 GiB by an eighth
-/// more slowly in one place than in another.
+/// little.
 class Allocations {
  public:
   explicit Allocations(Backend& backend) : backend_(backend) {}
@@ -71,20 +70,16 @@ class Allocations {
     try {
       return allocate();
     } catch (const Refused&) {
-      if (small_held_.empty() && !large_held_) throw;
-      give_up_held();
+      if (held_.empty()) throw;
+      held_.clear();
       return allocate();
     }
   }
 
  private:
-  void give_up_held();
-
   Backend& backend_;
   std::mt19937_64 random_{std::random_device{}()};
-  std::vector<DeviceMemory> small_held_;     ///< by all passes so far
-  std::optional<DeviceMemory> large_held_;   ///< one at a time
-  double large_since_s_ = 0;                 ///< by host_now()
+  std::vector<DeviceMemory> held_;  ///< by all passes so far
   std::unique_ptr<Input> input_;
   std::map<InputKey, std::vector<std::byte>> tiles_;  ///< in host memory, because every pass wants them again
 };

@@ -30,6 +30,20 @@ std::unique_ptr<Plan> followed_by(std::unique_ptr<Plan> plan, std::function<void
   return std::make_unique<FollowedPlan>(std::move(plan), std::move(after));
 }
 
+void Undisturbed::wait(const std::function<double()>& measure, const std::function<void()>& pause) {
+  for (int pauses = 0;; ++pauses) {
+    const double s = measure();
+    if (!in_vain_) undisturbed_s_ = std::min(undisturbed_s_, s);
+    if (s <= 1.05 * undisturbed_s_) return;
+    if (pauses == 500) {
+      undisturbed_s_ = s;
+      in_vain_ = true;
+      return;
+    }
+    pause();
+  }
+}
+
 std::string timing_refusal(const Variant& v, Result result, TimingMode mode, CacheState cache) {
   if (v.consumes_input) {
     if (mode == TimingMode::graph)

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -93,6 +94,9 @@ class Timer {
   virtual std::optional<double> clock_hz() { return std::nullopt; }
   /// Waits a moment, for a clock that was throttled.
   virtual void let_clock_recover() {}
+  /// Waits until the device's memory is as fast as it has been, for something else may use it: a driver that clears
+  /// what was freed.
+  virtual void let_memory_rest() {}
 
   /// Forgets what it kept for a plan (a captured graph). Called before the plan goes.
   virtual void forget(const Plan*) {}
@@ -101,6 +105,19 @@ class Timer {
   virtual void in_range(const std::string& /*name*/, const std::function<void()>& body) { body(); }
 
   double patience_s = 60;
+};
+
+/// Waits until the same work is as fast as it has been.
+class Undisturbed {
+ public:
+  /// `measure` does the work and gives its seconds. It is repeated, after a pause each time, until it takes at most a
+  /// twentieth more than it ever did. After 500 pauses in vain what it took last is good enough for ever: it may have
+  /// become slower for good, and not every call shall wait for that.
+  void wait(const std::function<double()>& measure, const std::function<void()>& pause);
+
+ private:
+  double undisturbed_s_ = std::numeric_limits<double>::infinity();
+  bool in_vain_ = false;
 };
 
 /// Why a plan of this kind cannot be timed in this way by any timer; empty if it can.
