@@ -79,7 +79,7 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     folder = f"{machine.folder}/work/results/synthetic"
-    assert machine.calls[-9:] == ["reductio selftest --json",
+    assert machine.calls[-10:] == ["reductio selftest --json",
                                   "reductio run comparison --out results",
                                   "reductio run limits --out results",
                                   "reductio run timing --out results",
@@ -88,17 +88,19 @@ def test_runs_every_step_in_order_and_packs(machine):
                                   *(f"reductio compare results/synthetic again/synthetic --common --separately --csv{more}"
                                     for more in ("", " --relative-to cub/sum,cub/transform-reduce")),
                                   "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled "
-                                  "levels/local-stride --csv"]
+                                  "levels/local-stride --csv",
+                                  "reductio run cpu --out cpu"]
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv", "results/synthetic/repeat.csv.gz",
             "results/synthetic/repeat-relative.csv.gz", "results/synthetic/compare-example.csv",
             "results/synthetic/selftest.json",
-            "results/synthetic/comparison.samples.csv.gz", "again/synthetic/comparison.csv"} <= machine.packed()
+            "results/synthetic/comparison.samples.csv.gz", "again/synthetic/comparison.csv",
+            "cpu/synthetic/cpu.csv"} <= machine.packed()
     assert "again/synthetic/comparison.samples.csv.gz" not in machine.packed()
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
                                    "racecheck squares", "initcheck", "synccheck", "selftest", "comparison", "limits",
                                    "timing", "models", "nvbench", "again", "repeat", "repeat-relative", "compare",
-                                   "altogether"]
+                                   "cpu", "altogether"]
     assert "no cub_sum beside the program" in machine.table["nvbench"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
     machine.run("--only", "comparison", "--", "--full")
@@ -120,7 +122,7 @@ def test_does_not_time_what_is_wrong(machine):
     done = machine.run()
     assert done.returncode == 2
     assert not any(line.startswith("reductio run") for line in machine.calls)
-    assert done.stdout.count("not begun: verification failed") == 3 and "logs/verify.log" in machine.packed()
+    assert done.stdout.count("not begun: verification failed") == 4 and "logs/verify.log" in machine.packed()
     assert "not begun: nothing was measured" in done.stdout
     machine.run("--only", "comparison")  # nor in a later call
     assert machine.calls == []
