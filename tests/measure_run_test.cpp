@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -378,7 +380,10 @@ TEST(MeasureRun, TheMemoryRestsBeforeTheSamplesOfEachVisitAndAfterAllThatItAlloc
   auto clock = constant(1e-5);
   Clock& c = *clock;
   std::vector<std::size_t> asked;  // so far, at each rest
-  clock->rest = [&] { asked.push_back(c.asked.size()); };
+  clock->rest = [&] {
+    asked.push_back(c.asked.size());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  };
   std::vector<Asked> all;
   clock->before_sample = [&](const Call&) { all = c.asked; };
   Heard heard;
@@ -388,6 +393,10 @@ TEST(MeasureRun, TheMemoryRestsBeforeTheSamplesOfEachVisitAndAfterAllThatItAlloc
     EXPECT_FALSE(all[at - 1].sampled || all[at - 2].sampled) << "both plans have made their first call";
     EXPECT_TRUE(all[at].sampled);
   }
+  const auto machine = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"));
+  const auto& spent = machine.at("runs").at(0).at("time_spent");
+  EXPECT_GE(spent.at("memory_resting_s").get<double>(), 12e-3);
+  EXPECT_LE(spent.at("memory_resting_s").get<double>(), spent.at("wall_s").get<double>());
 }
 
 TEST(MeasureRun, MemoryThatCannotRestLosesNoRows) {
@@ -592,7 +601,7 @@ TEST(MeasureRun, AFirstSizeThatIsHugeIsPredictedFromPartsOfIt) {
                 return 1e-7 * static_cast<double>(elements);
               })), heard);
   EXPECT_EQ(heard.rows.at(0).status, Status::refused);
-  EXPECT_EQ(heard.rows.at(0).reason, "predicted 1.7 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
+  EXPECT_EQ(heard.rows.at(0).reason, "predicted 1.68 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
   EXPECT_EQ(largest, std::size_t{1} << 20);
 }
 

@@ -105,10 +105,10 @@ class Observer final : public RunObserver {
     const Spent& spent = report.spent;
     if (const double samples = spent.timed_s + spent.prepared_s + spent.around_s; samples > 0 && report.measured_s > 0)
       fmt::print("of the time {:.0f} % was measured, {:.0f} % went into the cache's state and restoring inputs, {:.0f} % "
-                 "around samples, {:.0f} % into inputs, plans, pilots and files\n",
+                 "around samples, {:.0f} % into letting memory rest, {:.0f} % into inputs, plans, pilots and files\n",
                  100 * spent.timed_s / report.measured_s, 100 * spent.prepared_s / report.measured_s,
-                 100 * spent.around_s / report.measured_s,
-                 std::max(0.0, 100 * (1 - samples / report.measured_s)));
+                 100 * spent.around_s / report.measured_s, 100 * spent.rested_s / report.measured_s,
+                 std::max(0.0, 100 * (1 - (samples + spent.rested_s) / report.measured_s)));
     fmt::print("{}: {}", experiment, ink(Ink::bold, fmt::format("{} ok", report.count(Status::ok))));
     for (Status status : {Status::refused, Status::failed, Status::wrong, Status::impossible, Status::timeout})
       if (report.count(status))

@@ -294,9 +294,12 @@ def overhead(results: Results) -> str:
             continue
         wall, *of = parts
         shares = [text.percent(p / wall) for p in (*of, wall - sum(of))]
+        rested = spent.get("memory_resting_s")  # not in what older programs recorded
+        outside = "allocating, inputs, references, first calls and pilots, files"
+        if rested is not None:
+            outside += f"; {text.percent(rested / wall)} until freed memory was overwritten"
         return (f"The comparison took {text.time(wall)}: {shares[0]} in the timed calls, {shares[1]} in setting the "
                 f"cache's "
                 f"state and restoring inputs, {shares[2]} in the rest of each sample (launching, waiting, checking the "
-                f"result), and {shares[3]} outside of samples (allocating, inputs, references, first calls and pilots, "
-                "files).")
+                f"result), and {shares[3]} outside of samples ({outside}).")
     return ABSENT

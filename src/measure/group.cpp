@@ -198,7 +198,7 @@ void Group::pilot(Member& m) {
   s_.history.note(*m.point, std::min(first_s, m.call_s));  // one that was disturbed predicts nothing
   // What was predicted was too little, or nothing could be.
   if (!rules().full && m.call_s > rules().limit_s)
-    return m.settle(Status::refused, fmt::format("a call takes {:.2g} s, over this experiment's limit of {:g} s; "
+    return m.settle(Status::refused, fmt::format("a call takes {:.3g} s, over this experiment's limit of {:g} s; "
                                                  "--full runs it", m.call_s, rules().limit_s));
   m.samples = samples_for(rules(), m.call_s, sample.cost_s);
 }
@@ -299,8 +299,7 @@ Group::Visit Group::sample(int pass, int passes) {
   return visit([&] {
     if (bounds_.empty()) make_bounds();
     if (!make_plans(allocation)) return false;
-    // What was freed since the last samples has been gigabytes, perhaps.
-    if (!own_call("waiting for the memory", [&] { s_.timer.let_memory_rest(); }) || !read_clock()) return false;
+    if (!let_memory_rest() || !read_clock()) return false;
     for (int round = 0; round < rounds_; ++round)
       if (out_.allocations[static_cast<std::size_t>(round)] == allocation && !sample_round(round, allocation))
         return false;
@@ -409,6 +408,14 @@ bool Group::own_call(const std::string& what, Body&& body) {
     return bound_failed(what, e);
   }
   return true;
+}
+
+/// What was freed since the last samples may be gigabytes. False if the device was lost.
+bool Group::let_memory_rest() {
+  const double since = host_now();
+  const bool alive = own_call("waiting for the memory", [&] { s_.timer.let_memory_rest(); });
+  out_.spent += {.rested_s = host_now() - since};
+  return alive;
 }
 
 /// Unknown where it cannot be read. False if the device was lost.

@@ -121,6 +121,7 @@ class Group {
   bool take_samples(int round, std::vector<Taken>&);
   template <class Body>
   bool own_call(const std::string& what, Body&& body);
+  bool let_memory_rest();
   bool read_clock();
   bool bound_failed(const std::string& what, const std::exception&);
   void void_throttled();

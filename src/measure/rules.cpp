@@ -91,7 +91,7 @@ std::optional<double> History::predict(const Point& p) const {
 }
 
 std::string limit_reason(double predicted_s, const SamplingRules& rules) {
-  return fmt::format("predicted {:.2g} s a call exceeds this experiment's limit of {:g} s; --full runs it", predicted_s,
+  return fmt::format("predicted {:.3g} s a call exceeds this experiment's limit of {:g} s; --full runs it", predicted_s,
                      rules.limit_s);
 }
 

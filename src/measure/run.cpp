@@ -336,7 +336,8 @@ RunReport run_session(Session session, RunObserver& observer) {
     entry["time_spent"] = {{"wall_s", report.measured_s},
                            {"timed_s", report.spent.timed_s},
                            {"cache_and_restoring_s", report.spent.prepared_s},
-                           {"around_samples_s", report.spent.around_s}};
+                           {"around_samples_s", report.spent.around_s},
+                           {"memory_resting_s", report.spent.rested_s}};
     results->write_machine();
   }
   return report;

@@ -22,16 +22,18 @@ namespace reductio {
 /// kernels of the ceiling.
 const std::vector<std::string>& sample_columns();
 
-/// Where the wall-clock time of the samples went.
+/// Where the wall-clock time of measuring went, as far as it was in samples or waited for them.
 struct Spent {
   double timed_s = 0;     ///< in the timed intervals
   double prepared_s = 0;  ///< restoring inputs, and bringing the cache into its state
   double around_s = 0;    ///< everything else about a sample: launching, waiting, copying and checking its result
+  double rested_s = 0;    ///< before samples, letting the memory rest
 
   Spent& operator+=(const Spent& o) {
     timed_s += o.timed_s;
     prepared_s += o.prepared_s;
     around_s += o.around_s;
+    rested_s += o.rested_s;
     return *this;
   }
 };

@@ -162,6 +162,9 @@ def test_the_rest_of_the_wall_time_is_what_no_sample_had(tmp_path):
     rows = gpu_rows(types=("f32",), sizes=[2**20])
     said = trust.overhead(rs.read_results(write_folder(tmp_path / "m", rows, machine={**conftest.MACHINE, "runs": runs})))
     assert re.findall(r"(\d+)\\,", said) == ["200", "50", "20", "10", "20"]
+    spent["memory_resting_s"] = 24.0  # of the forty
+    said = trust.overhead(rs.read_results(write_folder(tmp_path / "o", rows, machine={**conftest.MACHINE, "runs": runs})))
+    assert re.findall(r"(\d+)\\,", said) == ["200", "50", "20", "10", "20", "12"]
     assert trust.overhead(rs.read_results(write_folder(tmp_path / "n", rows))) == ABSENT  # an older program's record
 
 
