@@ -81,9 +81,7 @@ class Clock final : public Timer {
   void forget(const Plan*) override { ++forgotten; }
   std::optional<double> clock_hz() override { return hz ? std::optional(hz()) : std::nullopt; }
   void let_clock_recover() override { ++recoveries; }
-  void let_memory_rest() override {
-    if (rest) rest();
-  }
+  bool let_memory_rest() override { return !rest || rest(); }
   std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
     return std::make_unique<SpinningPlan>(std::move(plan), seconds);
   }
@@ -98,7 +96,7 @@ class Clock final : public Timer {
   std::vector<Asked> asked;
   std::function<void(const Call&)> before_sample;
   std::function<double()> hz;  ///< the kernels' clock, where there is one
-  std::function<void()> rest;  ///< before the samples of each visit
+  std::function<bool()> rest;  ///< of the memory, before the samples of each visit
   std::function<CacheProbe()> probe;  ///< of the cache, where there is one
   int recoveries = 0, forgotten = 0;
   double tick = 1e-9, overhead_s = 1e-5;

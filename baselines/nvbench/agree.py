@@ -48,18 +48,21 @@ def reductio_medians(path):
 
 
 def agreement(comparisons, nvbenches):
-    """A row for each type and size that both have, over as many runs of each as have it: nvbench's with twice L2
-    overwritten before each call, as reductio does; once, as nvbench does by itself, stands beside and decides nothing."""
+    """A row for each type and size that both have, over as many runs of each as have it. Of nvbench's, those with twice
+    L2 overwritten before each call, as reductio does; once, as nvbench does by itself, decides nothing."""
     def over_runs(table, **summaries):
         return table.groupby(["element_type", "n"]).agg(**summaries).reset_index()
 
     def spread(medians):
         return medians.max() / medians.min() - 1
 
-    ours = over_runs(pd.concat([reductio_medians(p) for p in comparisons]), reductio_runs=("n", "size"), machine=("machine", "first"),
+    ours = over_runs(pd.concat([reductio_medians(p) for p in comparisons]),
+                     reductio_runs=("n", "size"), machine=("machine", "first"),
                      reductio_median_s=("time_median_s", "median"), reductio_spread=("time_median_s", spread),
                      reductio_samples=("n_samples", "sum"))
     nvbench = pd.concat([nvbench_medians(p) for p in nvbenches])
+    if 2 not in nvbench.l2_overwritten.values:
+        sys.exit("agree.py: no run of nvbench overwrites L2 twice; give one with l2_overwritten=2")
     once = over_runs(nvbench[nvbench.l2_overwritten == 1], nvbench_once_median_s=("nvbench_median_s", "median"))
     theirs = over_runs(nvbench[nvbench.l2_overwritten == 2], nvbench_runs=("n", "size"),
                        nvbench_median_s=("nvbench_median_s", "median"), nvbench_spread=("nvbench_median_s", spread),

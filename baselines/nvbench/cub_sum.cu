@@ -20,7 +20,8 @@ void cub_sum(nvbench::state& state, nvbench::type_list<T>) {
   const auto n = static_cast<std::int64_t>(state.get_int64("n"));
   int l2_bytes = 0;
   NVBENCH_CUDA_CALL(cudaDeviceGetAttribute(&l2_bytes, cudaDevAttrL2CacheSize, 0));
-  const auto more = static_cast<std::size_t>(l2_bytes) * static_cast<std::size_t>(state.get_int64("l2_overwritten") - 1);
+  const auto more =
+      static_cast<std::size_t>(l2_bytes) * static_cast<std::size_t>(state.get_int64("l2_overwritten") - 1);
   void* overwritten = nullptr;
   NVBENCH_CUDA_CALL(cudaMalloc(&overwritten, more + 1));
   // Where memory lies shifts times: blocks of any size that are held put the same allocations elsewhere.
@@ -51,9 +52,10 @@ void cub_sum(nvbench::state& state, nvbench::type_list<T>) {
   NVBENCH_CUDA_CALL(cudaFree(out));
   NVBENCH_CUDA_CALL(cudaFree(in));
   for (void* p : held) NVBENCH_CUDA_CALL(cudaFree(p));
-  // The driver overwrites freed memory in the background, which would slow down the next state: it gets a second for
-  // 100 GB, which is more than it was seen to need.
-  std::this_thread::sleep_for(std::chrono::duration<double>(static_cast<double>(n) * sizeof(T) / 100e9));
+  // The driver overwrites what was freed in the background, and would slow down the next state. It was seen to take
+  // about 10 ms for 4 GiB; here it has four times as long.
+  const double freed = static_cast<double>(n) * sizeof(T) + static_cast<double>(more) + 64e6;
+  std::this_thread::sleep_for(std::chrono::duration<double>(freed / 100e9));
 }
 
 using types = nvbench::type_list<std::uint32_t, float, double>;

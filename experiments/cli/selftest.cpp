@@ -180,9 +180,11 @@ int run(const Options& options) {
                                    p.covered() ? std::string(name(p.verdict)) : "not as much as was planted"));
       too_short = too_short || p.ratio.at_tick;
     }
-  if (!options.json) {
-    fmt::print("{}\n", false_positives);
-    fmt::print("{} of {} planted effects were found\n", report.planted.size() - missed.size(), report.planted.size());
+  if (!options.json || !options.quiet) {
+    std::FILE* const out = options.json ? stderr : stdout;
+    fmt::print(out, "{}\n", false_positives);
+    fmt::print(out, "{} of {} planted effects were found\n", report.planted.size() - missed.size(),
+               report.planted.size());
   }
   std::fflush(stdout);
   if (report.too_many(plan.confidence)) {

@@ -251,7 +251,11 @@ class CudaTimer final : public Timer {
     check(cudaMemsetAsync(read_.get(), 1, flush_bytes_, native(stream_)), "filling GPU memory");
     load_kernels();
     wake_up();
-    let_memory_rest();  // nothing has been freed yet
+    // What memory can do is seen before this timer's samples free any; the last run's may still be overwritten.
+    for (int i = 0; i < 20; ++i) {
+      let_memory_rest();
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
     host_tick_s_ = reductio::host_tick_s();
     event_tick_s_ = measure_event_tick();
     read_tick<<<1, 1, 0, native(stream_)>>>(&pinned_->clocks);
@@ -384,15 +388,20 @@ class CudaTimer final : public Timer {
 
   /// After cudaFree the driver's scrubber overwrites what was given back, for milliseconds a gigabyte, while kernels
   /// run already: they miss the bandwidth.
-  void let_memory_rest() override {
-    memory_.wait(
+  bool let_memory_rest() override {
+    const auto write = [&] {
+      check(cudaMemsetAsync(written_.get(), 0x5A, flush_bytes_, native(stream_)), "writing GPU memory");
+    };
+    const bool rests = memory_rest_.wait(
         [&] {
+          write();  // so that each time L2 is full of dirty lines at first, and what must be written back is the same
           return held_interval([&] {
-            for (int i = 0; i < 4; ++i)  // a quarter of a millisecond: what is noise in one flush is none in four
-              check(cudaMemsetAsync(written_.get(), 0x5A, flush_bytes_, native(stream_)), "writing GPU memory");
+            for (int i = 0; i < 4; ++i) write();  // what is noise in one is none in four
           });
         },
         [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+    evict_by_reading_.enqueue(read_.get(), scratch_.get(), stream_);  // a warm sample shall not write it back
+    return rests;
   }
 
   void forget(const Plan* plan) override {
@@ -666,7 +675,7 @@ class CudaTimer final : public Timer {
   std::unique_ptr<Pinned, CudaFreeHost> pinned_;
   Event begin_, ready_;  ///< about bringing the cache into its state
   Event start_, stop_;   ///< about the call
-  Undisturbed memory_;
+  AsFastAsEver memory_rest_;
   std::uint64_t ticket_ = 0;
   std::map<std::tuple<const Plan*, const void*, CacheState>, Graph> graphs_;  ///< by plan, input and state
   double event_tick_s_ = 0, host_tick_s_ = 0, globaltimer_tick_s_ = 0;

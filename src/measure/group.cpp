@@ -115,8 +115,8 @@ void Group::make_plan_for(Member& m) {
   m.info = m.plan->info();
 }
 
-/// What is refused before anything was sampled is a row. Later it costs that pass: memory may be back in
-/// the next.
+/// What is refused before anything was sampled is a row. Later it costs that pass; in the
+/// next, memory may be back.
 void Group::decline(Member& m, const std::string& why) {
   if (rounds_ == 0) return m.settle(Status::refused, why);
   ++m.passes_refused;
@@ -405,7 +405,7 @@ bool Group::own_call(const std::string& what, Body&& body) {
   try {
     body();
   } catch (const std::exception& e) {
-    return bound_failed(what, e);
+    return own_call_failed(what, e);
   }
   return true;
 }
@@ -413,7 +413,7 @@ bool Group::own_call(const std::string& what, Body&& body) {
 /// What was freed since the last samples may be gigabytes. False if the device was lost.
 bool Group::let_memory_rest() {
   const double since = host_now();
-  const bool alive = own_call("waiting for the memory", [&] { s_.timer.let_memory_rest(); });
+  const bool alive = own_call("the memory's probe", [&] { out_.restless_visits += !s_.timer.let_memory_rest(); });
   out_.spent += {.rested_s = host_now() - since};
   return alive;
 }
@@ -421,12 +421,12 @@ bool Group::let_memory_rest() {
 /// Unknown where it cannot be read. False if the device was lost.
 bool Group::read_clock() {
   clock_hz_ = 0;
-  return own_call("reading the kernels' clock", [&] { clock_hz_ = s_.timer.clock_hz().value_or(0); });
+  return own_call("the reading of the kernels' clock", [&] { clock_hz_ = s_.timer.clock_hz().value_or(0); });
 }
 
 /// The rows do without what it tells; unless the device is lost, whose fault it then is nobody can tell. False if so.
 /// Called where `e` was caught.
-bool Group::bound_failed(const std::string& what, const std::exception& e) {
+bool Group::own_call_failed(const std::string& what, const std::exception& e) {
   std::exception_ptr lost;
   device_busy_ = dynamic_cast<const CallTimeout*>(&e) != nullptr;
   if (device_busy_) {

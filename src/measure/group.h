@@ -22,8 +22,8 @@ struct HostValue {
   bool operator==(const HostValue&) const = default;
 };
 
-/// The call of a plan made for `in`, in the input's scratch copy if it consumes its input. `out`, in device memory,
-/// holds one accumulator.
+/// The call of `plan` on `in`; on its scratch copy, restored from it each time, if the plan consumes what it reads.
+/// `out`, in device memory, holds one accumulator.
 Call call_of(Plan&, bool consumes_input, const Input& in, const DeviceMemory& out, HostValue& result);
 
 class Group {
@@ -123,7 +123,7 @@ class Group {
   bool own_call(const std::string& what, Body&& body);
   bool let_memory_rest();
   bool read_clock();
-  bool bound_failed(const std::string& what, const std::exception&);
+  bool own_call_failed(const std::string& what, const std::exception&);
   void void_throttled();
   void keep(const Taken&, std::size_t round);
   void reject(const Taken&, std::size_t round);

@@ -43,7 +43,8 @@ Input::Input(Backend& backend, const InputKey& key, std::span<const std::byte> t
 
 void Allocations::begin_pass() {
   input_.reset();
-  // Up to what allocators cut from larger pieces. On a CPU what is larger is mapped anew, at pages of its own.
+  // Up to what allocators cut from larger pieces: 2 MiB on GPUs. On a CPU what is larger is mapped anew, at pages of
+  // its own.
   const std::size_t smallest = 256, largest = std::size_t{backend_.info().kind == DeviceKind::cuda ? 1024u : 64u} << 10;
   try {
     for (std::size_t bytes = smallest; bytes <= largest; bytes *= 2)

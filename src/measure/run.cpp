@@ -110,13 +110,14 @@ Json describe(const std::optional<CacheProbe>& probe) {
 /// Sets entry[key] to what `measure` gives. No row needs it, so where it fails it is left out with a notice. Throws
 /// where the device is lost, which no row would survive.
 template <class Measure>
-void record(Json& entry, const char* key, Backend& backend, RunObserver& observer, Measure&& measure) {
+void record(Json& entry, const char* key, const Session& session, RunObserver& observer, Measure&& measure) {
   try {
+    session.timer->let_memory_rest();  // from an experiment before this one
     if (Json measured = measure(); !measured.is_null()) entry[key] = std::move(measured);
   } catch (const CallTimeout&) {
     throw;  // it still runs: waiting for it would not end
   } catch (const std::exception& e) {
-    backend.synchronize(Stream{});  // throws what every later call would report again
+    session.backend->synchronize(Stream{});  // throws what every later call would report again
     observer.notice(fmt::format("'{}' could not be measured and is left out of machine.json: {}", key, e.what()));
   }
 }
@@ -240,9 +241,9 @@ RunReport run_session(Session session, RunObserver& observer) {
   if (results) {
     Json& entry = results->entry();
     entry["rules"] = describe(session.rules);
-    record(entry, "timing", *session.backend, observer,
+    record(entry, "timing", session, observer,
            [&] { return measure_clocks(*session.timer, *session.backend, session.points); });
-    record(entry, "cache_probe", *session.backend, observer, [&] { return describe(session.timer->probe_cache()); });
+    record(entry, "cache_probe", session, observer, [&] { return describe(session.timer->probe_cache()); });
     entry["gpu_state_at_start"] = describe(state_of(session.machine));
     results->write_machine();
   }
@@ -303,6 +304,7 @@ RunReport run_session(Session session, RunObserver& observer) {
       }
       if (results) results->append(outcome.rows, outcome.samples_csv);
       report.spent += outcome.spent;
+      report.restless_visits += outcome.restless_visits;
       if (outcome.throttled_hz)
         observer.notice(fmt::format("{}: the GPU's clock fell to {:.0f} MHz; the rounds that it fell in are void",
                                     describe(outcome.rows.front().point), *outcome.throttled_hz * 1e-6));
@@ -328,6 +330,9 @@ RunReport run_session(Session session, RunObserver& observer) {
   report.interrupted = Interrupts::count() > 0;
   observer.progress(done, report.points, host_now() - measuring_since, report.interrupted ? -1 : 0, "");
   report.measured_s = host_now() - begin;
+  if (report.restless_visits)
+    observer.notice(fmt::format("at {} visits of groups the memory stayed slower than it had been: something else uses "
+                                "it, and these samples may be slow", report.restless_visits));
   // What is not in the samples: allocating and filling inputs, exact references, plans, first calls and pilots, files.
   if (results) {
     Json& entry = results->entry();
@@ -338,6 +343,7 @@ RunReport run_session(Session session, RunObserver& observer) {
                            {"cache_and_restoring_s", report.spent.prepared_s},
                            {"around_samples_s", report.spent.around_s},
                            {"memory_resting_s", report.spent.rested_s}};
+    entry["restless_visits"] = report.restless_visits;
     results->write_machine();
   }
   return report;

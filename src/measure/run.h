@@ -56,6 +56,7 @@ struct RunReport {
   double estimated_s = 0;                 ///< dry run: what measuring would take, roughly
   double measured_s = 0;                  ///< wall-clock time of the run
   Spent spent;                            ///< where that of its samples went
+  int restless_visits = 0;                ///< of groups, as in GroupOutcome
 
   std::size_t count(Status s) const { return by_status[static_cast<std::size_t>(s)]; }
 };

@@ -46,6 +46,7 @@ struct GroupOutcome {
   std::string samples_csv;       ///< one record a sample, in the order of sample_columns()
   Spent spent;
   std::optional<double> throttled_hz;  ///< the lowest clock of the rounds that it voided; nothing if it voided none
+  int restless_visits = 0;             ///< whose samples were taken though the memory stayed slower than it had been
 };
 
 /// What measuring several groups together gave.

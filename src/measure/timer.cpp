@@ -30,15 +30,19 @@ std::unique_ptr<Plan> followed_by(std::unique_ptr<Plan> plan, std::function<void
   return std::make_unique<FollowedPlan>(std::move(plan), std::move(after));
 }
 
-void Undisturbed::wait(const std::function<double()>& measure, const std::function<void()>& pause) {
+bool AsFastAsEver::wait(const std::function<double()>& measure, const std::function<void()>& pause) {
+  int fast = 1;  // in a row; one is enough unless another was slow
   for (int pauses = 0;; ++pauses) {
     const double s = measure();
-    if (!in_vain_) undisturbed_s_ = std::min(undisturbed_s_, s);
-    if (s <= 1.05 * undisturbed_s_) return;
-    if (pauses == 500) {
-      undisturbed_s_ = s;
-      in_vain_ = true;
-      return;
+    least_s_ = std::min(least_s_, s);
+    fast = s <= 1.05 * least_s_ ? fast + 1 : 0;
+    if (fast == 2) {
+      patience_ = std::min(2 * patience_ + 1, 500);
+      return true;
+    }
+    if (pauses >= patience_) {
+      patience_ /= 2;
+      return false;
     }
     pause();
   }

@@ -94,9 +94,9 @@ class Timer {
   virtual std::optional<double> clock_hz() { return std::nullopt; }
   /// Waits a moment, for a clock that was throttled.
   virtual void let_clock_recover() {}
-  /// Waits until the device's memory is as fast as it has been, for something else may use it: a driver that clears
-  /// what was freed.
-  virtual void let_memory_rest() {}
+  /// Waits until the device's memory is as fast as this timer has ever seen it, for something else may use it: NVIDIA's
+  /// driver, which overwrites what was freed. False where it stayed slower for about a second.
+  virtual bool let_memory_rest() { return true; }
 
   /// Forgets what it kept for a plan (a captured graph). Called before the plan goes.
   virtual void forget(const Plan*) {}
@@ -107,17 +107,17 @@ class Timer {
   double patience_s = 60;
 };
 
-/// Waits until the same work is as fast as it has been.
-class Undisturbed {
+/// Waits until the same work is as fast as ever.
+class AsFastAsEver {
  public:
-  /// `measure` does the work and gives its seconds. It is repeated, after a pause each time, until it takes at most a
-  /// twentieth more than it ever did. After 500 pauses in vain what it took last is good enough for ever: it may have
-  /// become slower for good, and not every call shall wait for that.
-  void wait(const std::function<double()>& measure, const std::function<void()>& pause);
+  /// `measure` does the work and gives its seconds. Where that is over a twentieth more than it ever was, it is repeated
+  /// after a pause, until it is not twice in a row. False after 500 pauses in vain; then the next wait gives up sooner,
+  /// for what has become slower for good shall not be waited for each time.
+  bool wait(const std::function<double()>& measure, const std::function<void()>& pause);
 
  private:
-  double undisturbed_s_ = std::numeric_limits<double>::infinity();
-  bool in_vain_ = false;
+  double least_s_ = std::numeric_limits<double>::infinity();
+  int patience_ = 500;  ///< in pauses
 };
 
 /// Why a plan of this kind cannot be timed in this way by any timer; empty if it can.

@@ -89,3 +89,10 @@ def test_the_same_bytes_are_overwritten_before_each_call(tmp_path):
     table = agree.agreement(paths[:1], paths[1:])
     assert table.difference[0] == 0 and table.nvbench_once_median_s[0] == 8e-6
     assert table.nvbench_samples[0] == 100
+    # It may be a run of its own, too, but not the only one.
+    (tmp_path / "once").mkdir()
+    _, once = files(tmp_path / "once", [], [("F32", 1 << 20, 6e-6, 1)])
+    table = agree.agreement(paths[:1], [paths[1], once])
+    assert table.nvbench_runs[0] == 1 and table.nvbench_once_median_s[0] == 7e-6 and table.difference[0] == 0
+    with pytest.raises(SystemExit, match="overwrites L2 twice"):
+        run((paths[0], once))

@@ -72,7 +72,8 @@ def machine(tmp_path) -> Machine:
 
 def test_runs_every_step_in_order_and_packs(machine):
     machine.command("reductio", 'if [[ $1 == run ]]; then mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" '
-                                '"$4/synthetic/machine.json" "$4/synthetic/$2.samples.csv.gz"; fi')
+                                '"$4/synthetic/machine.json" "$4/synthetic/$2.samples.csv.gz"; fi\n'
+                                'if [[ $1 == selftest ]]; then echo "{}"; echo "6 of 6 planted" >&2; fi')
     done = machine.run()
     assert done.returncode == 0, done.stderr
     tools = [line.split()[2] for line in machine.calls if line.startswith("compute-sanitizer")]
@@ -80,20 +81,20 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     folder = f"{machine.folder}/work/results/synthetic"
     assert machine.calls[-10:] == ["reductio selftest --json",
-                                  "reductio run comparison --out results",
-                                  "reductio run limits --out results",
-                                  "reductio run timing --out results",
-                                  f"reductio models {folder}",
-                                  "reductio run comparison --out again",
-                                  *(f"reductio compare results/synthetic again/synthetic --common --separately --csv{more}"
-                                    for more in ("", " --relative-to cub/sum,cub/transform-reduce")),
-                                  "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled "
-                                  "levels/local-stride --csv",
-                                  "reductio run cpu --out cpu"]
+                                   "reductio run comparison --out results",
+                                   "reductio run limits --out results",
+                                   "reductio run timing --out results",
+                                   f"reductio models {folder}",
+                                   "reductio run comparison --out again",
+                                   *(f"reductio compare results/synthetic again/synthetic --common --separately --csv{more}"
+                                     for more in ("", " --relative-to cub/sum,cub/transform-reduce")),
+                                   "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled "
+                                   "levels/local-stride --csv",
+                                   "reductio run cpu --out cpu"]
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv", "results/synthetic/repeat.csv.gz",
             "results/synthetic/repeat-relative.csv.gz", "results/synthetic/compare-example.csv",
-            "results/synthetic/selftest.json",
+            "selftest.json",
             "results/synthetic/comparison.samples.csv.gz", "again/synthetic/comparison.csv",
             "cpu/synthetic/cpu.csv"} <= machine.packed()
     assert "again/synthetic/comparison.samples.csv.gz" not in machine.packed()
@@ -103,8 +104,14 @@ def test_runs_every_step_in_order_and_packs(machine):
                                    "cpu", "altogether"]
     assert "no cub_sum beside the program" in machine.table["nvbench"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
-    machine.run("--only", "comparison", "--", "--full")
-    assert machine.calls == [f"reductio run comparison --out results --resume --full"]
+    assert "6 of 6 planted" in machine.table["selftest"]
+    machine.run("--only", "comparison,cpu", "--gpu", "1", "--", "--full")
+    assert machine.calls == ["reductio run comparison --out results --resume --gpu 1 --full",
+                             "reductio run cpu --out cpu --resume"]
+    # What there was stays where it cannot be made again.
+    machine.command("reductio", "exit 1")
+    assert machine.run("--only", "selftest").returncode == 1
+    assert (machine.folder / "work" / "selftest.json").read_text() == "{}\n" and "selftest.json" in machine.packed()
 
 
 def test_nvbench_runs_where_it_lies_beside_the_program(machine):
@@ -121,8 +128,8 @@ def test_does_not_time_what_is_wrong(machine):
     machine.command("reductio", '[[ $1 != verify || $* == *sanitizer* ]] || { echo "1 case failed"; exit 2; }')
     done = machine.run()
     assert done.returncode == 2
-    assert not any(line.startswith("reductio run") for line in machine.calls)
-    assert done.stdout.count("not begun: verification failed") == 4 and "logs/verify.log" in machine.packed()
+    assert [line for line in machine.calls if line.startswith("reductio run")] == ["reductio run cpu --out cpu"]
+    assert done.stdout.count("not begun: verification failed") == 3 and "logs/verify.log" in machine.packed()
     assert "not begun: nothing was measured" in done.stdout
     machine.run("--only", "comparison")  # nor in a later call
     assert machine.calls == []
