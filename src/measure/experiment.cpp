@@ -1,5 +1,7 @@
 #include "measure/experiment.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -57,6 +59,11 @@ TimingMode parse_timing_mode(std::string_view text) {
 
 CacheState parse_cache_state(std::string_view text) {
   return parse(text, {CacheState::cold_clean, CacheState::cold_dirty, CacheState::warm}, "cache state");
+}
+
+std::string describe_group(const Point& p) {
+  return fmt::format("{} {} n={} {} {}", name(p.problem.operation), name(p.problem.type), p.problem.n,
+                     name(p.timing_mode), name(p.cache_state));
 }
 
 RegisterExperiment::RegisterExperiment(Experiment e) {

@@ -52,6 +52,9 @@ struct Point {
   std::uint64_t seed = 1;
 };
 
+/// What the points of its group share: "sum f32 n=1024 device cold_dirty".
+std::string describe_group(const Point&);
+
 /// What the user selected; empty lists mean the experiment's own choice.
 struct Selection {
   std::string variants_regex;

@@ -109,10 +109,8 @@ MedianInterval interval_of(const ByRound& by_round, std::span<const int> allocat
   return median_interval(values(by_round), clusters, confidence);
 }
 
-std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, std::span<const int> allocations,
-                                  double confidence) {
-  if (kernels.empty() || kernels.front().empty()) return std::nullopt;
-  const std::size_t rounds = kernels.front().size();
+ByRound ceiling_by_round(const std::vector<ByRound>& kernels) {
+  const std::size_t rounds = kernels.empty() ? 0 : kernels.front().size();
   // The fastest by median over the rounds of one parity; over all rounds where that parity has none.
   const auto fastest_where = [&](auto&& counts) -> const ByRound* {
     const ByRound* best = nullptr;
@@ -132,15 +130,16 @@ std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, std::span
     return best ? best : fastest_where([](std::size_t) { return true; });
   };
   const ByRound* by_parity[2] = {fastest(0), fastest(1)};
-  Ceiling c;
-  c.seconds.resize(rounds);
-  std::vector<double> all;
-  for (std::size_t r = 0; r < rounds; ++r) {
-    const ByRound* kernel = by_parity[1 - r % 2];
-    if (!kernel || !(*kernel)[r]) continue;
-    c.seconds[r] = (*kernel)[r];
-    all.push_back(*c.seconds[r]);
-  }
+  ByRound out(rounds);
+  for (std::size_t r = 0; r < rounds; ++r)
+    if (const ByRound* kernel = by_parity[1 - r % 2]) out[r] = (*kernel)[r];
+  return out;
+}
+
+std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, std::span<const int> allocations,
+                                  double confidence) {
+  Ceiling c{.seconds = ceiling_by_round(kernels), .median_s = 0, .interval = {}};
+  const auto all = values(c.seconds);
   if (all.empty()) return std::nullopt;
   c.median_s = median(all);
   c.interval = interval_of(c.seconds, allocations, confidence).interval;

@@ -81,6 +81,8 @@ struct Ceiling {
   double median_s = 0;
   Interval interval;
 };
+/// Its times alone; none where no kernel has any. All kernels have as many rounds.
+ByRound ceiling_by_round(const std::vector<ByRound>& kernels);
 std::optional<Ceiling> ceiling_of(const std::vector<ByRound>& kernels, std::span<const int> allocations,
                                   double confidence);
 

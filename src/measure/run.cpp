@@ -38,11 +38,6 @@ std::string new_run_id() {
   return fmt::format("{}-{:08x}", when, random());
 }
 
-std::string describe(const Point& p) {
-  return fmt::format("{} {} n={} {} {}", name(p.problem.operation), name(p.problem.type), p.problem.n,
-                     name(p.timing_mode), name(p.cache_state));
-}
-
 Json describe(const std::optional<GpuState>& s) {
   if (!s) return nullptr;
   const auto number = [](std::optional<double> v) { return v ? Json(*v) : Json(); };
@@ -289,7 +284,7 @@ RunReport run_session(Session session, RunObserver& observer) {
       worth_finishing = worth_finishing || (sampled && results);
       const double elapsed = host_now() - measuring_since, so_far = before + share * batch;
       observer.progress(done, report.points, elapsed, so_far > 0 ? elapsed * (all - so_far) / so_far : -1,
-                        describe(of_group));
+                        describe_group(of_group));
     };
     Measurement measured =
         sampler->measure(std::span(groups).subspan(first, last - first), {.abandon = abandon, .visiting = visiting});
@@ -307,7 +302,7 @@ RunReport run_session(Session session, RunObserver& observer) {
       report.restless_visits += outcome.restless_visits;
       if (outcome.throttled_hz)
         observer.notice(fmt::format("{}: the GPU's clock fell to {:.0f} MHz; the rounds that it fell in are void",
-                                    describe(outcome.rows.front().point), *outcome.throttled_hz * 1e-6));
+                                    describe_group(outcome.rows.front().point), *outcome.throttled_hz * 1e-6));
       for (const Row& row : outcome.rows) observer.row(row);
       observer.group(outcome);
       done += outcome.rows.size();

@@ -12,9 +12,7 @@ namespace {
 
 std::string describe(const Point& p) {
   const std::string settings = p.settings.str();
-  return fmt::format("{}{}{} {} {} n={} {} {}", p.variant->id, settings.empty() ? "" : " ", settings,
-                     name(p.problem.operation), name(p.problem.type), p.problem.n, name(p.timing_mode),
-                     name(p.cache_state));
+  return fmt::format("{}{}{} {}", p.variant->id, settings.empty() ? "" : " ", settings, describe_group(p));
 }
 
 }  // namespace

@@ -79,6 +79,10 @@ SamplesFile read_samples(const std::filesystem::path& path) {
   return out;
 }
 
+bool any(const ByRound& times) {
+  return std::any_of(times.begin(), times.end(), [](const auto& t) { return t.has_value(); });
+}
+
 /// The ceiling of each group, by round, as the sampler valued it.
 std::map<std::string, ByRound> ceilings_of(const SamplesFile& samples) {
   std::map<std::string, ByRound> out;
@@ -90,13 +94,9 @@ std::map<std::string, ByRound> ceilings_of(const SamplesFile& samples) {
       all.push_back(seconds);
       all.back().resize(rounds);
     }
-    if (const auto ceiling = ceiling_of(all, {}, 0.95)) out[group] = ceiling->seconds;
+    if (ByRound ceiling = ceiling_by_round(all); any(ceiling)) out[group] = std::move(ceiling);
   }
   return out;
-}
-
-bool any(const ByRound& times) {
-  return std::any_of(times.begin(), times.end(), [](const auto& t) { return t.has_value(); });
 }
 
 void read_experiment(const std::filesystem::path& path, std::vector<StoredRow>& into) {
