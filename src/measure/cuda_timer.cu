@@ -399,7 +399,11 @@ class CudaTimer final : public Timer {
             for (int i = 0; i < 4; ++i) write();  // what is noise in one is none in four
           });
         },
-        [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+        [&] {
+          for (int i = 0; i < 20; ++i) write();  // a GPU that only slept would lower its clock
+          synchronize();
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        });
     evict_by_reading_.enqueue(read_.get(), scratch_.get(), stream_);  // a warm sample shall not write it back
     return rests;
   }
