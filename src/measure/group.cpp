@@ -43,7 +43,7 @@ Call call_of(Plan& plan, bool consumes_input, const Input& in, const DeviceMemor
           .result = result.bytes.data()};
 }
 
-Group::Group(Sampling& s, std::span<const Point* const> points, const std::function<bool()>& abandon)
+Group::Group(SamplingState& s, std::span<const Point* const> points, const std::function<bool()>& abandon)
     : s_(s), abandon_(abandon), random_(s.seed ^ hash(row_key(*points.front()))) {
   for (const Point* p : points) {
     Member m{};

@@ -28,7 +28,7 @@ Call call_of(Plan&, bool consumes_input, const Input& in, const DeviceMemory& ou
 
 class Group {
  public:
-  Group(Sampling&, std::span<const Point* const> points, const std::function<bool()>& abandon);
+  Group(SamplingState&, std::span<const Point* const> points, const std::function<bool()>& abandon);
 
   /// How a visit ended. After any end but `done` there is no other visit.
   enum class Visit { done, abandoned, device_lost };
@@ -132,7 +132,7 @@ class Group {
 
   void summarise(Member&);
 
-  Sampling& s_;
+  SamplingState& s_;
   const std::function<bool()>& abandon_;
   std::vector<Member> members_;
   std::vector<Bound> bounds_;

@@ -67,7 +67,7 @@ struct Watch {
   std::function<void(const Point&, bool sampled, double share)> visiting = {};
 };
 
-/// What the groups of one device share while they are measured.
+/// How to sample, and by what.
 struct Sampling {
   Backend& backend;
   Timer& timer;
@@ -75,9 +75,15 @@ struct Sampling {
   std::uint64_t seed;  ///< decides the order within rounds
   std::string run_id{};
   std::optional<double> paper_bytes_per_s{};  ///< the memory's peak, for impossible times
-  double highest_clock_hz = 0;                ///< of the kernels, so far
-  History history{};                          ///< times known from earlier groups, for predictions
-  References references{};
+};
+
+/// What groups share while they are measured.
+struct SamplingState : Sampling {
+  explicit SamplingState(Sampling s) : Sampling(std::move(s)) {}
+
+  double highest_clock_hz = 0;  ///< of the kernels, so far
+  History history;              ///< times known from earlier groups, for predictions
+  References references;
   Allocations allocations{backend};
 };
 
@@ -96,7 +102,7 @@ class Sampler {
   void profile(std::span<const Point* const> group, const std::function<void(const std::string&)>& notice);
 
  private:
-  Sampling s_;
+  SamplingState s_;
 };
 
 }  // namespace reductio
