@@ -147,8 +147,11 @@ TEST(MeasureCompare, WhatHasNoTimeIsNotComparedAndSaysWhy) {
 }
 
 TEST(MeasureCompare, ConfidenceAndEffectAreChecked) {
-  for (const double bad : {0.0, 1.0, -0.5, 95.0, std::nan("")})
-    EXPECT_EQ(error_of([&] { compare({}, true, bad, 0.01); }), error_of([&] { require_confidence(bad); })) << bad;
+  for (const double bad : {0.0, 1.0, -0.5, 95.0, std::nan("")}) {
+    const std::string why = error_of([&] { compare({}, true, bad, 0.01); });
+    EXPECT_EQ(why, error_of([&] { require_confidence(bad); })) << bad;
+    EXPECT_NE(why.find("--confidence"), std::string::npos) << bad;
+  }
   for (const double bad : {0.0, -0.01, std::nan("")})
     EXPECT_NE(error_of([&] { compare({}, true, 0.95, bad); }).find("--effect"), std::string::npos) << bad;
 }

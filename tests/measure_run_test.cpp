@@ -1226,7 +1226,7 @@ TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
   for (const double bad : {0.0, 1.0, -0.5, 95.0, std::nan("")})
     EXPECT_EQ(why([&](auto& o) { o.confidence = bad; }), error_of([&] { require_confidence(bad); })) << bad;
   EXPECT_EQ(error_of([] { require_confidence(95); }),
-            "a confidence of 95 does not lie between 0 and 1; give a share, as 0.95");
+            "--confidence 95 does not lie between 0 and 1; give a share, as 0.95");
   EXPECT_EQ(error_of([] { require_confidence(0.999); }), "");
   for (const double bad : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")})
     EXPECT_NE(why([&](auto& o) { o.timeout_s = bad; }).find("--timeout"), std::string::npos) << bad;

@@ -7,8 +7,8 @@
 #include "experiments/cli/commands.h"
 #include "experiments/cli/terminal.h"
 #include "measure/cells.h"
-#include "measure/experiment.h"
 #include "measure/model_table.h"
+#include "measure/statistics.h"
 
 namespace reductio::cli {
 namespace {

@@ -389,22 +389,19 @@ class CudaTimer final : public Timer {
   /// After cudaFree the driver's scrubber overwrites what was given back, for milliseconds a gigabyte, while kernels
   /// run already: they miss the bandwidth.
   bool let_memory_rest() override {
-    const auto write = [&] {
-      check(cudaMemsetAsync(written_.get(), 0x5A, flush_bytes_, native(stream_)), "writing GPU memory");
-    };
     const bool rests = memory_rest_.wait(
         [&] {
-          write();  // so that each time L2 is full of dirty lines at first, and what must be written back is the same
+          overwrite_cache();  // so that each time L2 is full of dirty lines at first, and what must be written back is the same
           return held_interval([&] {
-            for (int i = 0; i < 4; ++i) write();  // what is noise in one is none in four
+            for (int i = 0; i < 4; ++i) overwrite_cache();  // what is noise in one is none in four
           });
         },
         [&] {
-          for (int i = 0; i < 20; ++i) write();  // a GPU that only slept would lower its clock
+          for (int i = 0; i < 20; ++i) overwrite_cache();  // a GPU that only slept would lower its clock
           synchronize();
           std::this_thread::sleep_for(std::chrono::milliseconds(1));
         });
-    evict_by_reading_.enqueue(read_.get(), scratch_.get(), stream_);  // a warm sample shall not write it back
+    clean_cache();  // a warm sample shall not write it back
     return rests;
   }
 
@@ -515,12 +512,16 @@ class CudaTimer final : public Timer {
       poison(c);
       return;
     }
-    check(cudaMemsetAsync(written_.get(), 0x5A, flush_bytes_, native(stream_)), "flushing the cache");
-    if (cache == CacheState::cold_clean) {
-      // Evicts the dirty lines: their write-back is paid here and not inside the timed interval.
-      evict_by_reading_.enqueue(read_.get(), scratch_.get(), stream_);
-    }
+    overwrite_cache();
+    if (cache == CacheState::cold_clean) clean_cache();
   }
+
+  /// Leaves L2 full of dirty lines of other memory.
+  void overwrite_cache() {
+    check(cudaMemsetAsync(written_.get(), 0x5A, flush_bytes_, native(stream_)), "flushing the cache");
+  }
+  /// Evicts the dirty lines: their write-back is paid here and not inside the next timed interval.
+  void clean_cache() { evict_by_reading_.enqueue(read_.get(), scratch_.get(), stream_); }
 
   static double elapsed_s(const Event& from, const Event& to) {
     float ms = 0;
@@ -642,15 +643,14 @@ class CudaTimer final : public Timer {
     pinned_->control.released = ++ticket_;
     hold<<<1, 1, 0, native(stream_)>>>(&pinned_->control, ticket_, hold_limit_ns);
     check(cudaGetLastError(), "launching the kernel that holds the stream");
-    check(cudaMemsetAsync(written_.get(), 0x5A, flush_bytes_, native(stream_)), "filling GPU memory");
+    overwrite_cache();
     synchronize();
   }
 
   /// An idle GPU runs at a fraction of its clock and takes a while to notice that there is work.
   void wake_up() {
     for (const double start = host_now(); host_now() - start < 0.3;) {
-      for (int i = 0; i < 20; ++i)
-        check(cudaMemsetAsync(written_.get(), 0x5A, flush_bytes_, native(stream_)), "filling GPU memory");
+      for (int i = 0; i < 20; ++i) overwrite_cache();
       synchronize();
     }
   }

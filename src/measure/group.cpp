@@ -115,8 +115,7 @@ void Group::make_plan_for(Member& m) {
   m.info = m.plan->info();
 }
 
-/// What is refused before anything was sampled is a row. Later it costs that pass; in the
-/// next, memory may be back.
+/// What is refused before anything was sampled is a row. Later it costs that pass; in the next, memory may be back.
 void Group::decline(Member& m, const std::string& why) {
   if (rounds_ == 0) return m.settle(Status::refused, why);
   ++m.passes_refused;
@@ -133,15 +132,24 @@ void Group::guarded(Member& m, Body&& body) {
     decline(m, e.what());
   } catch (const CallTimeout& e) {
     m.settle(Status::timeout, e.what());
-    device_lost_ = std::current_exception();
-    device_busy_ = true;
+    look_whether_lost(e);
   } catch (const std::exception& e) {
     m.settle(Status::failed, e.what());
-    try {
-      s_.backend.synchronize(Stream{});
-    } catch (const std::exception&) {
-      device_lost_ = std::current_exception();  // an error that every later call would report again
-    }
+    look_whether_lost(e);
+  }
+}
+
+/// Called where `e` was caught: sets device_lost_ and device_busy_.
+void Group::look_whether_lost(const std::exception& e) {
+  device_busy_ = dynamic_cast<const CallTimeout*>(&e) != nullptr;
+  if (device_busy_) {
+    device_lost_ = std::current_exception();
+    return;
+  }
+  try {
+    s_.backend.synchronize(Stream{});
+  } catch (const std::exception&) {
+    device_lost_ = std::current_exception();  // an error that every later call would report again
   }
 }
 
@@ -298,8 +306,7 @@ Group::Visit Group::sample(int pass, int passes) {
   const int allocation = static_cast<int>(at - mine.begin());
   return visit([&] {
     if (bounds_.empty()) make_bounds();
-    if (!make_plans(allocation)) return false;
-    if (!let_memory_rest() || !read_clock()) return false;
+    if (!make_plans(allocation) || !let_memory_rest() || !read_clock()) return false;
     for (int round = 0; round < rounds_; ++round)
       if (out_.allocations[static_cast<std::size_t>(round)] == allocation && !sample_round(round, allocation))
         return false;
@@ -399,15 +406,19 @@ bool Group::take_samples(int round, std::vector<Taken>& taken) {
   return true;
 }
 
-/// False if the device was lost. Whatever else it throws, rows do without it.
+/// Runs `body`. Where it throws, the rows do without what it tells; unless the device is lost, whose fault it then is
+/// nobody can tell. False if so.
 template <class Body>
 bool Group::own_call(const std::string& what, Body&& body) {
   try {
     body();
   } catch (const std::exception& e) {
-    return own_call_failed(what, e);
+    look_whether_lost(e);
+    for (Member& m : members_)
+      if (device_lost_ && !m.settled)
+        m.settle(Status::failed, fmt::format("while {} ran, an own call of the harness: {}", what, e.what()));
   }
-  return true;
+  return !device_lost_;
 }
 
 /// What was freed since the last samples may be gigabytes. False if the device was lost.
@@ -422,28 +433,6 @@ bool Group::let_memory_rest() {
 bool Group::read_clock() {
   clock_hz_ = 0;
   return own_call("the reading of the kernels' clock", [&] { clock_hz_ = s_.timer.clock_hz().value_or(0); });
-}
-
-/// The rows do without what it tells; unless the device is lost, whose fault it then is nobody can tell. False if so.
-/// Called where `e` was caught.
-bool Group::own_call_failed(const std::string& what, const std::exception& e) {
-  std::exception_ptr lost;
-  device_busy_ = dynamic_cast<const CallTimeout*>(&e) != nullptr;
-  if (device_busy_) {
-    lost = std::current_exception();
-  } else {
-    try {
-      s_.backend.synchronize(Stream{});
-    } catch (const std::exception&) {
-      lost = std::current_exception();
-    }
-  }
-  if (!lost) return true;
-  for (Member& m : members_)
-    if (!m.settled)
-      m.settle(Status::failed, fmt::format("while {} ran, an own call of the harness: {}", what, e.what()));
-  device_lost_ = lost;
-  return false;
 }
 
 void Group::keep(const Taken& t, std::size_t round) {

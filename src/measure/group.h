@@ -107,6 +107,7 @@ class Group {
   void decline(Member&, const std::string& why);
   template <class Body>
   void guarded(Member&, Body&& body);
+  void look_whether_lost(const std::exception&);
 
   void decline_what_needs_no_plan(Member&);
   void pilot(Member&);
@@ -123,7 +124,6 @@ class Group {
   bool own_call(const std::string& what, Body&& body);
   bool let_memory_rest();
   bool read_clock();
-  bool own_call_failed(const std::string& what, const std::exception&);
   void void_throttled();
   void keep(const Taken&, std::size_t round);
   void reject(const Taken&, std::size_t round);

@@ -67,7 +67,7 @@ double crossing(Function&& falling, double level) {
 void require_confidence(double confidence) {
   if (!(confidence > 0 && confidence < 1))
     throw UsageError(
-        fmt::format("a confidence of {:g} does not lie between 0 and 1; give a share, as 0.95", confidence));
+        fmt::format("--confidence {:g} does not lie between 0 and 1; give a share, as 0.95", confidence));
 }
 
 double median(std::span<const double> samples) {

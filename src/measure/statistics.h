@@ -10,7 +10,7 @@ struct Interval {
   double low = 0, high = 0;
 };
 
-/// Throws UsageError unless 0 < confidence < 1.
+/// Throws UsageError, which names --confidence, unless 0 < confidence < 1.
 void require_confidence(double confidence);
 
 /// The middle value; the mean of the two middle ones for an even count. `samples` must not be empty.

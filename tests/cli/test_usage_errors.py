@@ -114,7 +114,7 @@ def test_no_gpu_exits_77_and_says_what_works(reductio, tmp_path, arguments):
 @pytest.mark.parametrize("value", ["0", "1", "95", "nan"])
 def test_a_confidence_is_a_share_to_every_subcommand(reductio, arguments, value):
     assert reductio(*arguments, "--confidence", value).error(1) == (
-        f"reductio: a confidence of {value} does not lie between 0 and 1; give a share, as 0.95")
+        f"reductio: --confidence {value} does not lie between 0 and 1; give a share, as 0.95")
 
 
 def test_gpu_selector_is_checked(reductio):
