@@ -2,8 +2,9 @@
 
     python baselines/nvbench/agree.py --reductio A/comparison.csv... --nvbench 1.json[.gz]... [--out agreement.csv]
 
-Of several allocations and runs the median of their medians counts: single ones differ by a few per cent below 2^22
-elements, because memory lies elsewhere. Prints a row for each type and size. Exit code 1 if a point differs by more than is
+Of several allocations and runs the median of their medians counts. Give each run of reductio hundreds of samples
+(--min-samples 160): calls of 2^13 to 2^22 elements take one of two times that lie a tenth apart, about equally often, so
+that the median of a few samples is told by chance. Prints a row for each type and size. Exit code 1 if a point differs by more than is
 allowed: 3 % from 2^22 elements on, 6 % below. The spreads in the file are the largest over the smallest median, less 1.
 """
 

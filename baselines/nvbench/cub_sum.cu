@@ -24,7 +24,7 @@ void cub_sum(nvbench::state& state, nvbench::type_list<T>) {
       static_cast<std::size_t>(l2_bytes) * static_cast<std::size_t>(state.get_int64("l2_overwritten") - 1);
   void* overwritten = nullptr;
   NVBENCH_CUDA_CALL(cudaMalloc(&overwritten, more + 1));
-  // Where memory lies shifts times: blocks of any size that are held put the same allocations elsewhere.
+  // Where memory lies may shift times: blocks of any size that are held put the same allocations elsewhere.
   std::mt19937_64 random(std::random_device{}());
   std::vector<void*> held(40);
   for (void*& p : held) NVBENCH_CUDA_CALL(cudaMalloc(&p, std::size_t{256} << random() % 13));
@@ -53,7 +53,7 @@ void cub_sum(nvbench::state& state, nvbench::type_list<T>) {
   NVBENCH_CUDA_CALL(cudaFree(in));
   for (void* p : held) NVBENCH_CUDA_CALL(cudaFree(p));
   // The driver overwrites what was freed in the background, and would slow down the next state. It was seen to take
-  // about 10 ms for 4 GiB; here it has four times as long.
+  // about 2.2 ms a GiB on an H200; here it has four times as long.
   const double freed = static_cast<double>(n) * sizeof(T) + static_cast<double>(more) + 64e6;
   std::this_thread::sleep_for(std::chrono::duration<double>(freed / 100e9));
 }
@@ -62,6 +62,6 @@ using types = nvbench::type_list<std::uint32_t, float, double>;
 NVBENCH_BENCH_TYPES(cub_sum, NVBENCH_TYPE_AXES(types))
     .set_type_axes_names({"type"})
     .add_int64_axis("l2_overwritten", {1, 2})
-    .add_int64_axis("allocation", nvbench::range(0, 23, 1))
+    .add_int64_axis("allocation", nvbench::range(0, 7, 1))
     .add_int64_power_of_two_axis("n", nvbench::range(10, 30, 1));
 NVBENCH_MAIN

@@ -118,7 +118,11 @@ def test_nvbench_runs_where_it_lies_beside_the_program(machine):
     machine.command("cub_sum", 'echo "{}" >"$2"')
     done = machine.run("--only", "nvbench")
     assert done.returncode == 0, done.stdout
-    assert [line.split()[:3] for line in machine.calls] == [["cub_sum", "--json", f"nvbench/{i}.json"] for i in (1, 2, 3)]
+    assert [line.split()[:5] for line in machine.calls[::2]] == [
+        ["cub_sum", "--json", f"nvbench/{i}.json", "--quiet", "--timeout"] for i in (1, 2, 3)]
+    assert machine.calls[1::2] == [
+        f"reductio run comparison --out nvbench/reductio-{i} --variants ^cub/sum$ --operations sum --min-samples 160 "
+        f"--max-samples 160 --seed {i}" for i in (1, 2, 3)]
     assert {f"nvbench/{i}.json.gz" for i in (1, 2, 3)} <= machine.packed()
     machine.command("cub_sum", "exit 1")
     assert machine.run("--only", "nvbench").returncode == 1
