@@ -111,10 +111,10 @@ def trust_in(results) -> list[str]:
     said = []
     a = trust.agreement(results)
     if a is not None:
-        off = f"{len(a.outside)} differ by up to {100 * a.outside[-1]:.2g} %" if a.outside else "none differs by more"
+        where = f"{a.inside} of {a.points} points; {len(a.outside)} differ by up to {100 * a.outside[-1]:.2g} %, and " \
+            if a.outside else f"all {a.points} points; "
         said.append(f"nvbench, timing the same calls of `cub/sum`, agrees within 3 % from 2^22 elements on and 6 % "
-                    f"below at "
-                    f"{a.inside} of {a.points} points; {off}, and from 2^23 on none by more than "
+                    f"below at {where}from 2^23 on none {'differs ' * (not a.outside)}by more than "
                     f"{100 * a.largest_from:.2g} %.")
     absolute, relative = trust.repeats(results.repeat), trust.repeats(results.repeat_relative)
 

@@ -3,8 +3,8 @@
     python baselines/nvbench/agree.py --reductio A/comparison.csv... --nvbench 1.json[.gz]... [--out agreement.csv]
 
 Of several allocations and runs the median of their medians counts. Give each run of reductio hundreds of samples
-(--min-samples 160): calls of 2^13 to 2^22 elements take one of two times that lie a tenth apart, about equally often, so
-that the median of a few samples is told by chance. Prints a row for each type and size. Exit code 1 if a point differs by more than is
+(--min-samples 160): where CUB launches two kernels, its call takes one of two times about 1 us apart, about equally
+often, so that chance decides where between them the median of a few samples lies. Prints a row for each type and size. Exit code 1 if a point differs by more than is
 allowed: 3 % from 2^22 elements on, 6 % below. The spreads in the file are the largest over the smallest median, less 1.
 """
 

@@ -109,6 +109,7 @@ class Agreement:
     largest_outside_n: int  # the largest size of these; 0 if there are none
     largest_from: float     # the largest difference from LARGE_FROM elements on; NaN without any
     runs: tuple[str, str]   # processes of reductio and of nvbench, as "3" or, where points differ in it, "1 to 3"
+    samples: int            # of reductio in all, at the point with the fewest
     spread: float           # of nvbench's processes, largest over smallest less 1: median below SMALL; NaN without any
     once: float             # how far overwriting L2 once, not twice, moves nvbench's medians: median; NaN if not known
 
@@ -130,6 +131,7 @@ def agreement(results: Results) -> Agreement | None:
                      float(difference[table["n"] >= Agreement.LARGE_FROM].max()),
                      tuple(" to ".join(dict.fromkeys(str(int(end)) for end in (runs.min(), runs.max())))
                            for runs in (table["reductio_runs"], table["nvbench_runs"])),
+                     int(table["reductio_samples"].min()),
                      float(table["nvbench_spread"][table["n"] < Agreement.SMALL].median()), once)
 
 
@@ -137,8 +139,9 @@ def nvbench(results: Results) -> str:
     a = agreement(results)
     if a is None:
         return ABSENT
-    said = (f"Of {a.points} points (types times sizes), {a.inside} lie within "
-            r"3\,\% from $2^{22}$ elements on and 6\,\% below")
+    said = ((f"Of {a.points} points (types times sizes), {a.inside} lie" if a.outside else
+             f"All {a.points} points (types times sizes) lie") +
+            r" within 3\,\% from $2^{22}$ elements on and 6\,\% below")
     if a.outside:
         ends = " to ".join(dict.fromkeys(text.digits(100 * d, 2) for d in (a.outside[0], a.outside[-1])))
         which = ("one differs" if len(a.outside) == 1 else f"{len(a.outside)} differ")
@@ -146,8 +149,8 @@ def nvbench(results: Results) -> str:
     if a.largest_from == a.largest_from:
         said += (rf". From {text.power(a.LARGE_FROM)} on none differs by more than "
                  rf"{text.digits(100 * a.largest_from, 2)}\,\%")
-    said += (f". This compares the median over {a.runs[0]} {'process' if a.runs[0] == '1' else 'processes'} of reductio "
-             f"with that over {a.runs[1]} of nvbench")
+    said += (f". This compares the median over {a.runs[0]} {'process' if a.runs[0] == '1' else 'processes'} of reductio, "
+             f"{text.count(a.samples)} samples a point or more, with that over {a.runs[1]} of nvbench")
     if a.runs[1] != "1" and a.spread == a.spread:
         said += (rf"; nvbench's own processes lie {text.digits(100 * a.spread, 2)}\,\% apart at the median point below "
                  rf"{text.power(a.SMALL)}")

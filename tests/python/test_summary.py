@@ -117,6 +117,9 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     conftest.write_checks(tmp_path / "m")
     told = next(line for line in summary.block(tmp_path / "m").splitlines() if "nvbench" in line)
     assert "at 3 of 5 points; 2 differ by up to 9 %, and from 2^23 on none by more than 1 %." in told
+    rows = [r for r in conftest.agreement_rows() if abs(r["difference"]) < r["allowed"]]
+    conftest.write_csv(tmp_path / "m" / "nvbench-agreement.csv", rows)
+    assert "6 % below at all 3 points; from 2^23 on none differs by more than 1 %." in summary.block(tmp_path / "m")
     assert "holds 1 at 75 % of points timed on the device and 50 % of points timed end to end" in told
     assert "relative to CUB in the same rounds, at 100 % of points timed on the device and 100 % of" in told
     assert told.endswith("only what was measured together compares.")
