@@ -5,14 +5,17 @@ set(_generated ${PROJECT_BINARY_DIR}/generated)
 
 set(_type ${CMAKE_BUILD_TYPE})
 string(TOUPPER "${_type}" _upper)
-string(STRIP "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${_upper}}" _cxx_flags)
+set(_cxx_flags "-std=c++${CMAKE_CXX_STANDARD} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${_upper}}")
+string(REGEX REPLACE " +" " " _cxx_flags "${_cxx_flags}")
 set(_cuda_compiler "")
 set(_cuda_flags "")
 set(_cuda_architectures "")
 set(_cccl "")
 if(REDUCTIO_WITH_CUDA)
   set(_cuda_compiler "${CMAKE_CUDA_COMPILER_ID} ${CMAKE_CUDA_COMPILER_VERSION}")
-  string(STRIP "${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_${_upper}}" _cuda_flags)
+  set(_cuda_flags
+    "-std=c++${CMAKE_CUDA_STANDARD} ${reductio_cuda_dialect} ${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_${_upper}}")
+  string(REGEX REPLACE " +" " " _cuda_flags "${_cuda_flags}")
   set(_cuda_architectures "${CMAKE_CUDA_ARCHITECTURES}")
   # CCCL's version is CUB's: 300001 is 3.0.1.
   find_file(REDUCTIO_CUB_VERSION_FILE cub/version.cuh NO_CACHE NO_DEFAULT_PATH

@@ -2,9 +2,10 @@
 
 add_library(reductio_options INTERFACE)
 target_include_directories(reductio_options INTERFACE ${PROJECT_SOURCE_DIR}/src)
+set(reductio_cuda_dialect --expt-relaxed-constexpr)
 target_compile_options(reductio_options INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Werror>
-  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror -Werror=all-warnings --expt-relaxed-constexpr>)
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Werror -Werror=all-warnings ${reductio_cuda_dialect}>)
 
 # GCC 12 sees an overlap in `"text" + std::string` that is not there (GCC bug 105651).
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

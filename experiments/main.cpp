@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
+#include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <system_error>
 
 #include "core/error.h"
 #include "core/variant.h"
@@ -105,11 +108,15 @@ void complain(std::string text) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, which says what stands, and no silent death
   try {
     return run(argc, argv);
   } catch (const NoGpu& e) {
     complain(e.what());
     return exit_no_gpu;
+  } catch (const std::system_error& e) {  // fmt's do not say which file it was
+    complain(std::ferror(stdout) ? cannot_write_output(e.code().value()) : e.what());
+    return exit_error;
   } catch (const std::exception& e) {  // UsageError, Refused, DeviceError, and what the standard library throws
     complain(e.what());
     return exit_error;

@@ -95,19 +95,6 @@ TEST(MeasureCsv, ABlockThatFitsOnlyPartlyIsTakenBack) {
   EXPECT_EQ(file.read(), "whole\n");
 }
 
-TEST(MeasureCsv, AClosedPipeIsAnErrorAndNoSilentDeath) {
-  const Folder folder;
-  const auto path = folder.path() / "pipe";
-  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  const Interrupts quiet;  // as in a run: SIGPIPE must not kill it
-  const int reader = open(path.c_str(), O_RDONLY | O_NONBLOCK);
-  const int writer = open(path.c_str(), O_WRONLY);
-  close(reader);
-  EXPECT_EQ(write(writer, "x", 1), -1);
-  EXPECT_EQ(errno, EPIPE);
-  close(writer);
-}
-
 TEST(MeasureCsv, GzipMembersReadBackAndACutOneIsLeftOut) {
   const std::string a = gzip_member("first\n"), b = gzip_member(std::string(100000, 'x')), c = gzip_member("last\n");
   EXPECT_EQ(gunzip(a + b + c), "first\n" + std::string(100000, 'x') + "last\n");

@@ -67,7 +67,7 @@ def ceiling_row(bounds, base, peak: float | None) -> list[str]:
     if not set(SIZES) <= set(bounds.index):
         return []
     last = bounds.loc[SIZES[-1]]
-    bandwidth, floor = last["bytes"] / last["read"], microseconds(bounds["floor"][list(SIZES)].median())
+    bandwidth, floor = last["bytes"] / last["read"], microseconds(bounds["floor"].median())
     base_last = base.at(SIZES[-1]) if base is not None else None
     cells = [f"*only reading* (an empty call: {floor} us)", "none", "device",
              *(microseconds(bounds["read"][n]) for n in SIZES), f"{bandwidth / 1e12:.2f}",
@@ -115,7 +115,10 @@ def trust_in(results) -> list[str]:
             if a.outside else f"all {a.points} points; "
         said.append(f"nvbench, timing the same calls of `cub/sum`, agrees within 3 % from 2^22 elements on and 6 % "
                     f"below at {where}from 2^23 on none {'differs ' * (not a.outside)}by more than "
-                    f"{100 * a.largest_from:.2g} %.")
+                    f"{100 * a.largest_from:.2g} %. These are medians over {a.runs[0]} runs of reductio made in turn "
+                    f"with nvbench's, {a.samples} samples a point; the comparison's own medians, of fewer samples, lie as "
+                    f"near at {a.own[0]} of {a.own[1]} points, because CUB's small calls take "
+                    "[one of two times](docs/measuring.md#what-the-interval-is).")
     absolute, relative = trust.repeats(results.repeat), trust.repeats(results.repeat_relative)
 
     def told(found) -> str:
@@ -123,13 +126,20 @@ def trust_in(results) -> list[str]:
                             (("device", "timed on the device"), ("end_to_end", "timed end to end")) if m in found)
 
     if absolute:
+        widths = " and ".join(f"{100 * absolute[m].width:.2g} % {where}" for m, where in
+                              (("device", "on the device"), ("end_to_end", "end to end")) if m in absolute)
         said.append(f"With the whole comparison run twice, the 95 % interval of the two runs' ratio holds 1 at "
                     f"{told(absolute)}" + (f"; relative to CUB in the same rounds, at "
                                            f"{told(relative)}" if relative else "")
-                    + ".")
+                    + f". At the median point such an interval is {widths} of the ratio wide.")
         if any(r.share < trust.REPEATS for r in absolute.values()):
-            said.append("So times end to end drift from run to run, and only what was measured together compares.")
-    return ["", " ".join(said)] if said else []
+            said[-1] += " So times end to end drift from run to run, and only what was measured together compares."
+    spent = trust.spending(results)
+    if spent is not None:
+        said.append(f"The comparison took {spent.wall_s:.0f} s, {100 * spent.calls:.0f} % of them in the timed calls "
+                    f"and {100 * spent.state:.0f} % in setting the cache's state and restoring inputs; "
+                    f"{100 * spent.own:.0f} % went into the harness, first calls and pilots included.")
+    return ["", "How far to trust these times:", "", *(f"- {one}" for one in said)] if said else []
 
 
 def block(folder: Path) -> str:
@@ -201,7 +211,7 @@ def compare_example(results: Path) -> str:
              f"| | n | t({first.base}) | t({first.base}) / t | |", "|---|--:|--:|--:|---|"]
     for r in rows.itertuples():
         digits = decimals(r.ratio_low, r.ratio_high)
-        decide = f", about {int(r.rounds_to_decide):,} samples would decide" if r.rounds_to_decide != "" else ""
+        decide = f", it takes {int(r.rounds_to_decide):,} samples at least" if r.rounds_to_decide != "" else ""
         lines.append(f"| `{r.variant}` | 2^{int(r.n).bit_length() - 1} | {microseconds(r.base_time_s)} us | "
                      f"{r.ratio:.{digits}f} [{r.ratio_low:.{digits}f}, {r.ratio_high:.{digits}f}] | {r.verdict}{decide} |")
     last = rows.iloc[-1]

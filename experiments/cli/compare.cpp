@@ -216,7 +216,7 @@ std::string show_verdict(const Compared& c) {
   std::string text = ink(ink_of(c.verdict), name(c.verdict));
   std::vector<std::string> more;
   if (!c.reason.empty()) more.push_back(c.reason);
-  if (c.rounds_to_decide) more.push_back(fmt::format("about {} samples would decide", *c.rounds_to_decide));
+  if (c.rounds_to_decide) more.push_back(fmt::format("it takes {} samples at least to decide", *c.rounds_to_decide));
   return more.empty() ? text : text + ": " + join(more, "; ");
 }
 
@@ -268,6 +268,7 @@ struct Wording {
   std::string base;                                 ///< what the base is called
   std::function<std::string(const Compared&)> who;  ///< what the other one is called
   std::string how;                                  ///< one line on how it was measured
+  Json origins;                                     ///< machine, program and runs of each side, for --json
 };
 
 std::vector<std::string> conclusions(const Comparison& comparison, const Wording& wording) {
@@ -305,9 +306,13 @@ const Column csv_columns[] = {
     {"base", false, [](auto& c, auto&) { return c.base.at("variant"); }},
     {"base_settings", false, [](auto& c, auto&) { return c.base.at("settings"); }},
     {"base_source", false, [](auto& c, auto&) { return c.base.source; }},
+    {"base_machine", false, [](auto& c, auto&) { return c.base.at("machine"); }},
+    {"base_run_id", false, [](auto& c, auto&) { return c.base.at("run_id"); }},
     {"variant", false, [](auto& c, auto&) { return c.variant.at("variant"); }},
     {"settings", false, [](auto& c, auto&) { return c.variant.at("settings"); }},
     {"source", false, [](auto& c, auto&) { return c.variant.source; }},
+    {"machine", false, [](auto& c, auto&) { return c.variant.at("machine"); }},
+    {"run_id", false, [](auto& c, auto&) { return c.variant.at("run_id"); }},
     {"device", false, [](auto& c, auto&) { return c.variant.at("device"); }},
     {"operation", false, [](auto& c, auto&) { return c.variant.at("operation"); }},
     {"element_type", false, [](auto& c, auto&) { return c.variant.at("element_type"); }},
@@ -317,6 +322,8 @@ const Column csv_columns[] = {
     {"paired", false, [](auto&, auto& all) { return std::string(all.paired ? "yes" : "no"); }},
     {"n_rounds", true, of_ratio<&Ratio::rounds>},
     {"n_blocks", true, of_ratio<&Ratio::blocks>},
+    {"base_n_rejected", true, [](auto& c, auto&) { return c.base.at("n_rejected"); }},
+    {"n_rejected", true, [](auto& c, auto&) { return c.variant.at("n_rejected"); }},
     {"base_time_s", true, [](auto& c, auto&) { return c.base.at("time_median_s"); }},
     {"time_s", true, [](auto& c, auto&) { return c.variant.at("time_median_s"); }},
     {"ratio", true, of_ratio<&Ratio::value>},
@@ -335,6 +342,7 @@ Json to_json(const Comparison& comparison, const Wording& wording) {
   Json out = {{"paired", comparison.paired},
               {"confidence", comparison.confidence},
               {"effect", comparison.effect},
+              {"origins", wording.origins},
               {"rows", Json::array()},
               {"conclusions", conclusions(comparison, wording)}};
   for (const Compared& c : comparison.rows) {
@@ -377,19 +385,20 @@ void print(const Comparison& comparison, const Wording& wording, const Options& 
   if (!options.quiet) {
     // A long comparison shows what differs; the rest is in the counts of the last lines and in --csv.
     const bool all = comparison.rows.size() <= table_rows;
-    std::size_t hidden = 0;
+    std::size_t hidden = 0, refused = 0;
     Table table({"variant", "operation", "type", "n", "mode", "cache", "base", "t(base)/t [interval]", "verdict"});
     for (const Compared& c : comparison.rows) {
-      if (!all && c.ratio && (c.verdict == Verdict::same || c.verdict == Verdict::undecided)) {
-        ++hidden;
+      if (!all && (!c.ratio || c.verdict == Verdict::same || c.verdict == Verdict::undecided)) {
+        ++(c.ratio ? hidden : refused);
         continue;
       }
       table.add({c.variant.label, c.variant.at("operation"), c.variant.at("element_type"),
                  show_size(std::stoull(c.variant.at("n"))), c.variant.at("timing_mode"), c.variant.at("cache_state"),
                  show_time(c.base), c.ratio ? show_ratio(*c.ratio) : "", show_verdict(c)});
     }
-    if (hidden < comparison.rows.size()) table.print();
+    if (hidden + refused < comparison.rows.size()) table.print();
     if (hidden) fmt::print("{} rows that are SAME or UNDECIDED are not shown; --csv has all\n", hidden);
+    if (refused) fmt::print("{} rows that could not be compared are not shown; --csv has all, and why\n", refused);
     fmt::print("base: {}. {}\n", wording.base, comparison.intervals() ? wording.how : "Nothing could be compared.");
   }
   for (const std::string& line : conclusions(comparison, wording)) fmt::print("{}\n", ink(Ink::bold, line));
@@ -416,6 +425,57 @@ int verdict(const Comparison& comparison, const Options& options) {
   return open ? exit_undecided : exit_ok;
 }
 
+// -------------------------------------------------------------------------------------------- where rows come from
+
+/// One side of a comparison: which machines and programs measured it.
+struct Origin {
+  Json json;                               ///< for --json: source, machine, runs
+  std::set<std::string> machines, builds;  ///< what identifies them: a GPU's UUID, a program's hash
+};
+
+Origin origin_of(const StoredResults& stored) {
+  Origin out{.json = {{"source", stored.named.string()}, {"machine", stored.machine}, {"runs", Json::array()}},
+             .machines = {},
+             .builds = {}};
+  out.json["machine"].erase("runs");
+  for (const auto& run : stored.machine.at("runs")) {
+    Json& one = out.json["runs"].emplace_back(Json::object());
+    for (const char* key : {"run_id", "experiment", "started_utc", "machine_id", "binary", "git_revision", "git_dirty"})
+      if (run.contains(key)) one[key] = run.at(key);
+    out.machines.insert(run.value("machine_id", ""));
+    out.builds.insert(run.value("binary", ""));
+  }
+  return out;
+}
+
+/// Of what is measured by this program now, but for its run ids.
+Origin origin_of(const Machine& machine, const RunOptions& options, std::uint64_t seed) {
+  return {.json = {{"source", "now"},
+                   {"machine", to_json(machine)},
+                   {"runs", {{{"run_id", ""},
+                              {"experiment", "compare"},
+                              {"started_utc", utc_now()},
+                              {"arguments", options.arguments},
+                              {"seed", seed}}}}},
+          .machines = {machine.id()},
+          .builds = {binary_hash()}};
+}
+
+/// What tells the sides apart besides the time: one sentence each, empty if nothing.
+std::string elsewhere(const Comparison& comparison, const std::vector<Origin>& origins) {
+  std::set<std::string> names, machines, builds;
+  for (const Compared& c : comparison.rows) names.insert({c.base.at("machine"), c.variant.at("machine")});
+  for (const Origin& o : origins) {
+    machines.insert(o.machines.begin(), o.machines.end());
+    builds.insert(o.builds.begin(), o.builds.end());
+  }
+  const auto listed = [](const std::set<std::string>& all) { return join({all.begin(), all.end()}, ", "); };
+  return (names.size() > 1      ? "They come from different machines: " + listed(names) + ". "
+          : machines.size() > 1 ? "They come from different machines of one name: " + listed(machines) + ". "
+                                : "") +
+         (builds.size() > 1 ? "They were measured by different builds of the program. " : "");
+}
+
 // ----------------------------------------------------------------------------------------------- two results folders
 
 int compare_stored(const Options& options, double confidence) {
@@ -423,9 +483,12 @@ int compare_stored(const Options& options, double confidence) {
     throw UsageError(options.live_only.front() + " is for measuring; stored results are compared as they are");
   const double effect = parse_effect(options.effect);
   std::vector<MeasuredSet> stored;
+  std::vector<Origin> origins;
   for (const auto& id : options.relative_to) find_variant(id);
   for (const auto& folder : options.what) {
-    stored.push_back(measured_in(read_results(folder)));
+    const StoredResults results = read_results(folder);
+    origins.push_back(origin_of(results));
+    stored.push_back(measured_in(results));
     if (!options.relative_to.empty()) stored.back() = relative_to(std::move(stored.back()), options.relative_to);
   }
   if (stored.size() < 2) throw UsageError("name two results folders, the base first");
@@ -438,12 +501,8 @@ int compare_stored(const Options& options, double confidence) {
   const auto covering = std::count_if(comparison.rows.begin(), comparison.rows.end(), [](const Compared& c) {
     return c.ratio && c.ratio->interval.low <= 1 && c.ratio->interval.high >= 1;
   });
-  std::set<std::string> machines;
-  for (const Compared& c : comparison.rows) machines.insert({c.base.at("machine"), c.variant.at("machine")});
-  const std::string elsewhere =
-      machines.size() > 1
-          ? "They come from different machines: " + join({machines.begin(), machines.end()}, ", ") + ". "
-          : "";
+  Json jsons = Json::array();
+  for (const Origin& o : origins) jsons.push_back(o.json);
   print(comparison,
         {.base = stored.front().name,
          .who = [](const Compared& c) { return c.variant.source; },
@@ -453,8 +512,9 @@ int compare_stored(const Options& options, double confidence) {
                      ? std::string(". ")
                      : ", as far as " + join(options.relative_to, " or ") +
                            ", by whose time in the same round all were divided, did not drift with it. ") +
-                elsewhere + confidence_in_words(comparison) +
-                fmt::format(" {} of {} cover 1.", covering, comparison.intervals())},
+                elsewhere(comparison, origins) + confidence_in_words(comparison) +
+                fmt::format(" {} of {} cover 1.", covering, comparison.intervals()),
+         .origins = std::move(jsons)},
         options);
   return verdict(comparison, options);
 }
@@ -550,11 +610,14 @@ int compare_live(Options& options, const SamplingRules& rules) {
   session.options.resume = false;
   const auto baselines = std::filesystem::path(options.out) / session.machine.name / "baselines";
   std::optional<MeasuredSet> then;
+  std::vector<Origin> origins;
   if (against_stored) {
     if (!std::filesystem::is_directory(baselines / options.baseline))
       throw UsageError(fmt::format("there is no baseline '{}' in {}; --save-baseline {} makes one", options.baseline,
                                    baselines.string(), options.baseline));
-    then = measured_in(read_results(baselines / options.baseline));
+    const StoredResults results = read_results(baselines / options.baseline);
+    origins.push_back(origin_of(results));
+    then = measured_in(results);
   }
   session.keeps_rows = stores;
   // Under another name until it is whole: what is replaced stays until then, whatever happens.
@@ -588,6 +651,7 @@ int compare_live(Options& options, const SamplingRules& rules) {
     for (const auto& text : misleading(device, session.machine.gpu ? session.machine.gpu->uuid : "", before))
       print_warning(text);
   const std::string machine = session.machine.name;
+  origins.push_back(origin_of(session.machine, session.options, session.seed));
   Collector collector(contenders, options.quiet);
   if (stores) std::filesystem::remove_all(draft);  // of a run that was cut off
   const RunReport report = run_session(std::move(session), collector);
@@ -626,20 +690,25 @@ int compare_live(Options& options, const SamplingRules& rules) {
       }
     const std::string rounds =
         fewest == most ? std::to_string(most) : std::to_string(fewest) + " to " + std::to_string(most);
+    for (const auto& group : collector.groups)
+      for (const Measured& m : group) origins.back().json["runs"][0]["run_id"] = m.at("run_id");
+    Json jsons = Json::array();
+    for (const Origin& o : origins) jsons.push_back(o.json);
     const std::string how =
         against_stored ? "Unpaired: the baseline was measured at another time, and what drifted since is in the ratio "
-                         "but not in its interval. "
+                         "but not in its interval. " + elsewhere(comparison, origins)
                        : fmt::format("Paired: in turn, in random order, {} rounds on {}. ", rounds, machine);
     print(comparison,
           {.base = against_stored ? "baseline '" + options.baseline + "'" : contenders.front().label,
            .who = [&](const Compared& c) { return c.variant.label; },
-           .how = how + confidence_in_words(comparison)},
+           .how = how + confidence_in_words(comparison),
+           .origins = std::move(jsons)},
           options);
     exit = report.count(Status::wrong) || report.count(Status::failed) ? exit_ok : verdict(comparison, options);
   }
   if (stores && !options.quiet && !options.csv && !options.json)
     fmt::print("saved as baseline '{}' in {}\n", options.save, saved.string());
-  std::fflush(stdout);
+  flush_output();
   const auto complain = [&](Status status, const char* what) {
     for (const auto& group : collector.groups)
       for (const Measured& m : group)
@@ -662,10 +731,21 @@ int run(Options& options) {
   // What is wrong with the rules is told before anything is read or opened.
   const SamplingRules rules =
       choose_rules({.name = "compare", .summary = {}, .points = {}, .rules = compare_rules()}, options.run);
-  const auto is_folder = [](const std::string& word) {
-    return std::filesystem::is_directory(word) &&
-           std::none_of(variants().begin(), variants().end(), [&](const Variant& v) { return v.id == word; });
+  const auto is_variant = [](const std::string& word) {
+    return std::any_of(variants().begin(), variants().end(),
+                       [id = word.substr(0, word.find(':'))](const Variant& v) { return v.id == id; });
   };
+  const auto is_folder = [&](const std::string& word) {
+    return std::filesystem::is_directory(word) && !is_variant(word);
+  };
+  for (const auto& word : options.what)
+    if (!is_variant(word) && !is_folder(word)) {
+      try {
+        find_variant(word.substr(0, word.find(':')));
+      } catch (const UsageError& e) {
+        throw UsageError(std::string(e.what()) + "; nor is there a folder of that name");
+      }
+    }
   const auto folders = std::count_if(options.what.begin(), options.what.end(), is_folder);
   if (folders == 0) return compare_live(options, rules);
   if (folders != static_cast<std::ptrdiff_t>(options.what.size()))

@@ -176,6 +176,8 @@ std::vector<std::string> declines(const Variant& v) {
 }
 
 int variant_info(const Options& options) {
+  if (!options.selection.device.empty() || !options.selection.gpu.empty())
+    throw UsageError("a variant is described without a device: leave out --device and --gpu, or the variant");
   const Variant& v = find_variant(options.variant);
   if (options.json) {
     fmt::print("{}\n", describe(v).dump(2));

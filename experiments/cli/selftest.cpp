@@ -186,7 +186,7 @@ int run(const Options& options) {
     fmt::print(out, "{} of {} planted effects were found\n", report.planted.size() - missed.size(),
                report.planted.size());
   }
-  std::fflush(stdout);
+  flush_output();
   if (report.too_many(plan.confidence)) {
     fmt::print(stderr, "reductio: selftest failed: {}\n", false_positives);
     return exit_error;

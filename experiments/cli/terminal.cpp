@@ -70,11 +70,15 @@ void print_warning(const std::string& text) {
   fmt::print(stderr, "{}\n", ink(Ink::yellow, "reductio: WARNING: " + text, stderr));
 }
 
+std::string cannot_write_output(int error) {
+  return std::string("cannot write to standard output") + (error ? ": " : "") + (error ? std::strerror(error) : "") +
+         "; what went into files stands";
+}
+
 void flush_output() {
   errno = 0;
   if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
-  throw OutputError(std::string("cannot write to standard output") + (errno ? ": " : "") +
-                    (errno ? std::strerror(errno) : "") + "; what went into files stands");
+  throw OutputError(cannot_write_output(errno));
 }
 
 std::string show_size(std::size_t n) {

@@ -22,6 +22,8 @@ std::string ink(Ink, std::string_view text, std::FILE* stream = stdout);
 /// "reductio: WARNING: text" on stderr, in yellow.
 void print_warning(const std::string& text);
 
+/// That something printed on stdout could not be written, for the reason that this errno gives (0: not known).
+std::string cannot_write_output(int error);
 /// Throws OutputError where something that was printed on stdout could not be written: a full disk, a closed pipe.
 void flush_output();
 

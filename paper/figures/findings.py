@@ -119,7 +119,7 @@ class Findings:
         told = [f"{text.time(states[key]['read'][n])} {word}" for key, word in words.items()]
         floors = [text.time(states[mode, 'warm']["floor"].median()) for mode in ("device", "graph")]
         return (f"Only reading {text.power(n)} elements, the most that L2 could hold, takes {text.listing(told)} "
-                rf"(Figure~\ref{{fig:limits}}). An empty call takes {floors[0]}, in a graph {floors[1]}.")
+                rf"(Figure~\ref{{fig:limits}}). An empty call on a warm cache takes {floors[0]}, in a graph {floors[1]}.")
 
     def models(self) -> str:
         """How often the law of latency and bandwidth fits, over all device-timed series of this type."""

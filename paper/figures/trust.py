@@ -4,6 +4,7 @@ run twice, another GPU, and what the harness itself costs: numbers for README an
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import pandas as pd
@@ -110,7 +111,9 @@ class Agreement:
     largest_from: float     # the largest difference from LARGE_FROM elements on; NaN without any
     runs: tuple[str, str]   # processes of reductio and of nvbench, as "3" or, where points differ in it, "1 to 3"
     samples: int            # of reductio in all, at the point with the fewest
-    spread: float           # of nvbench's processes, largest over smallest less 1: median below SMALL; NaN without any
+    own: tuple[int, int]    # of the comparison's own medians: how many lie within what is allowed, and how many there are
+    spreads: tuple[float, float]  # of reductio's and nvbench's processes, largest over smallest less 1: medians below
+                                  # SMALL; NaN without any
     once: float             # how far overwriting L2 once, not twice, moves nvbench's medians: median; NaN if not known
 
     LARGE_FROM = 2**23
@@ -124,6 +127,15 @@ def agreement(results: Results) -> Agreement | None:
     once = float("nan")
     if "nvbench_once_median_s" in table:
         once = float((pd.to_numeric(table["nvbench_once_median_s"]) / table["nvbench_median_s"] - 1).abs().median())
+    own = (0, 0)
+    if results.comparison is not None:
+        rows = results.comparison
+        rows = rows[(rows["variant"] == CALL) & (rows["operation"] == "sum") & (rows["timing_mode"] == "device")
+                    & (rows["cache_state"] == "cold_dirty") & (rows["status"] == "ok")]
+        both = table.merge(rows[["element_type", "n", "time_median_s"]], on=["element_type", "n"])
+        off = (both["time_median_s"] / both["nvbench_median_s"] - 1).abs()
+        own = (int((off <= both["allowed"]).sum()), len(both))
+    small = table[table["n"] < Agreement.SMALL]
     difference = table["difference"].abs()
     out = difference > table["allowed"]
     return Agreement(len(table), int((~out).sum()), sorted(difference[out]),
@@ -131,8 +143,8 @@ def agreement(results: Results) -> Agreement | None:
                      float(difference[table["n"] >= Agreement.LARGE_FROM].max()),
                      tuple(" to ".join(dict.fromkeys(str(int(end)) for end in (runs.min(), runs.max())))
                            for runs in (table["reductio_runs"], table["nvbench_runs"])),
-                     int(table["reductio_samples"].min()),
-                     float(table["nvbench_spread"][table["n"] < Agreement.SMALL].median()), once)
+                     int(table["reductio_samples"].min()), own,
+                     (float(small["reductio_spread"].median()), float(small["nvbench_spread"].median())), once)
 
 
 def nvbench(results: Results) -> str:
@@ -151,9 +163,13 @@ def nvbench(results: Results) -> str:
                  rf"{text.digits(100 * a.largest_from, 2)}\,\%")
     said += (f". This compares the median over {a.runs[0]} {'process' if a.runs[0] == '1' else 'processes'} of reductio, "
              f"{text.count(a.samples)} samples a point or more, with that over {a.runs[1]} of nvbench")
-    if a.runs[1] != "1" and a.spread == a.spread:
-        said += (rf"; nvbench's own processes lie {text.digits(100 * a.spread, 2)}\,\% apart at the median point below "
-                 rf"{text.power(a.SMALL)}")
+    if "1" not in a.runs and not any(map(math.isnan, a.spreads)):
+        said += (rf"; at the median point below {text.power(a.SMALL)}, those of reductio lie "
+                 rf"{text.digits(100 * a.spreads[0], 2)}\,\% apart and those of nvbench "
+                 rf"{text.digits(100 * a.spreads[1], 2)}\,\%")
+    if a.own[1]:
+        said += (f". The medians of the comparison itself, of fewer samples, lie as near to nvbench's at {a.own[0]} of "
+                 f"{a.own[1]} points")
     if a.once == a.once:
         said += (r". Both overwrite twice L2 before each call; nvbench by itself does it once, which moves its medians by "
                  rf"{text.digits(100 * a.once, 2)}\,\% at the median point")
@@ -287,8 +303,29 @@ def machines(results: Results) -> str:
 # --------------------------------------------------------------------------------------------- overhead
 
 
-def overhead(results: Results) -> str:
-    """Where the comparison's wall time went, as machine.json records it."""
+@dataclass
+class Spending:
+    """Where the comparison's wall time went: seconds in all, and shares of it."""
+
+    wall_s: float
+    calls: float   # timed
+    state: float   # setting the cache's state and restoring inputs
+    around: float  # the rest of each sample
+    rested: float  # until freed memory was overwritten; NaN in what older programs recorded
+
+    @property
+    def outside(self) -> float:
+        """Outside of samples."""
+        return 1 - self.calls - self.state - self.around
+
+    @property
+    def own(self) -> float:
+        """All that is neither in timed calls nor in the cache's state; first calls and pilots are not told from it."""
+        return 1 - self.calls - self.state
+
+
+def spending(results: Results) -> Spending | None:
+    """As machine.json records it; None where it does not."""
     ids = set(results.comparison["run_id"]) if results.comparison is not None else set()
     for run in results.machine.get("runs", default=[]):
         spent = run.get("time_spent") or {}
@@ -296,13 +333,18 @@ def overhead(results: Results) -> str:
         if run.get("run_id") not in ids or None in parts or not parts[0] > 0:
             continue
         wall, *of = parts
-        shares = [text.percent(p / wall) for p in (*of, wall - sum(of))]
-        rested = spent.get("memory_resting_s")  # not in what older programs recorded
-        outside = "allocating, inputs, references, first calls and pilots, files"
-        if rested is not None:
-            outside += f"; {text.percent(rested / wall)} until freed memory was overwritten"
-        return (f"The comparison took {text.time(wall)}: {shares[0]} in the timed calls, {shares[1]} in setting the "
-                f"cache's "
-                f"state and restoring inputs, {shares[2]} in the rest of each sample (launching, waiting, checking the "
-                f"result), and {shares[3]} outside of samples ({outside}).")
-    return ABSENT
+        return Spending(wall, *(p / wall for p in of), spent.get("memory_resting_s", math.nan) / wall)
+    return None
+
+
+def overhead(results: Results) -> str:
+    s = spending(results)
+    if s is None:
+        return ABSENT
+    outside = "allocating, inputs, references, first calls and pilots, files"
+    if not math.isnan(s.rested):
+        outside += f"; {text.percent(s.rested)} until freed memory was overwritten"
+    return (f"The comparison took {text.time(s.wall_s)}: {text.percent(s.calls)} in the timed calls, "
+            f"{text.percent(s.state)} in setting the cache's state and restoring inputs, {text.percent(s.around)} in the "
+            f"rest of each sample (launching, waiting, checking the result), and {text.percent(s.outside)} outside of "
+            f"samples ({outside}). So the harness itself, with first calls and pilots, takes {text.percent(s.own)}.")

@@ -391,7 +391,7 @@ class CudaTimer final : public Timer {
   bool let_memory_rest() override {
     const bool rests = memory_rest_.wait(
         [&] {
-          overwrite_cache();  // so that each time L2 is full of dirty lines at first, and what must be written back is the same
+          overwrite_cache();  // so that what must be written back is the same each time: L2 full of dirty lines
           return held_interval([&] {
             for (int i = 0; i < 4; ++i) overwrite_cache();  // what is noise in one is none in four
           });

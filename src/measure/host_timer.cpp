@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
+#include "measure/statistics.h"
 #include "measure/timer.h"
 
 namespace reductio {
@@ -90,6 +92,26 @@ class HostTimer final : public PlainTimer {
 
   double tick_s(TimingMode) const override { return tick_s_; }
   std::unique_ptr<Plan> empty_plan() override { return std::make_unique<EmptyPlan>(); }
+
+  std::optional<CacheProbe> probe_cache() override {
+    CacheProbe probe{.bytes = 256u << 10};  // fits into one core's share of any cache
+    const std::vector<std::size_t> memory(probe.bytes / sizeof(std::size_t), 1);
+    const auto timed = [&](auto&& prepare) {
+      std::vector<double> s;
+      for (int i = 0; i < 5; ++i) {
+        prepare();
+        const double start = host_now();
+        keep_ = std::accumulate(memory.begin(), memory.end(), std::size_t{0});
+        s.push_back(host_now() - start);
+      }
+      return median(s);
+    };
+    probe.warm_s = timed([&] { keep_ = std::accumulate(memory.begin(), memory.end(), std::size_t{0}); });
+    probe.cold_clean_s = timed([&] { flush(CacheState::cold_clean); });
+    probe.cold_dirty_s = timed([&] { flush(CacheState::cold_dirty); });
+    return probe;
+  }
+
   /// The input that it read may be freed now, and another lie where it was.
   void forget(const Plan*) override { last_input_ = nullptr; }
 

@@ -60,18 +60,21 @@ Json describe(const SamplingRules& r) {
           {"paired", r.paired},                 {"bounds", r.bounds}};
 }
 
-/// Tick and launch floor of each mode that the points use, each in the state of its first point.
+/// Tick and launch floor of each mode that the timer has, in the state of the first point of that mode, else of the
+/// first of all, or warm where that cannot be.
 Json measure_clocks(Timer& timer, Backend& backend, const std::vector<Point>& points) {
   Json out = Json::object();
-  if (!timer.keeps_time()) return out;
-  std::set<TimingMode> seen;
-  for (const Point& p : points) {
-    if (!timer.refusal(p.timing_mode, p.cache_state).empty() || !seen.insert(p.timing_mode).second) continue;
-    if (p.timing_mode == TimingMode::clock || p.timing_mode == TimingMode::globaltimer) {
-      // Read by kernels themselves: there is no launch in them.
-      out[std::string(name(p.timing_mode))] = {{"tick_s", timer.tick_s(p.timing_mode)}};
-      continue;
-    }
+  if (!timer.keeps_time() || points.empty()) return out;
+  for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::end_to_end, TimingMode::clock,
+                                TimingMode::globaltimer}) {
+    const auto first = std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.timing_mode == mode; });
+    CacheState cache = (first == points.end() ? points.front() : *first).cache_state;
+    if (!timer.refusal(mode, cache).empty()) cache = CacheState::warm;
+    if (!timer.refusal(mode, cache).empty()) continue;
+    const double tick_s = timer.tick_s(mode);
+    Json& entry = out[std::string(name(mode))] = {{"tick_s", tick_s > 0 ? Json(tick_s) : Json()}};
+    // Those are read by kernels themselves: there is no launch in them.
+    if (mode == TimingMode::clock || mode == TimingMode::globaltimer) continue;
     const auto plan = timer.empty_plan();
     if (!plan) continue;
     const DeviceMemory memory(backend, 16);
@@ -85,11 +88,9 @@ Json measure_clocks(Timer& timer, Backend& backend, const std::vector<Point>& po
     } forgotten{timer, plan.get()};
     std::vector<double> s;
     for (int i = 0; i < 101; ++i)
-      if (const auto sample = timer.sample(call, p.timing_mode, p.cache_state); sample.seconds)
-        s.push_back(*sample.seconds);
-    out[std::string(name(p.timing_mode))] = {{"tick_s", timer.tick_s(p.timing_mode)},
-                                             {"launch_floor_s", s.empty() ? Json() : Json(median(s))},
-                                             {"launch_floor_cache_state", name(p.cache_state)}};
+      if (const auto sample = timer.sample(call, mode, cache); sample.seconds) s.push_back(*sample.seconds);
+    entry["launch_floor_s"] = s.empty() ? Json() : Json(median(s));
+    entry["launch_floor_cache_state"] = name(cache);
   }
   return out;
 }
@@ -137,15 +138,11 @@ Interrupts::Interrupts() {
   count.sa_handler = count_interrupt;
   sigaction(SIGINT, &count, &earlier_interrupt_);
   sigaction(SIGTERM, &count, &earlier_terminate_);
-  struct sigaction ignore {};
-  ignore.sa_handler = SIG_IGN;
-  sigaction(SIGPIPE, &ignore, &earlier_pipe_);
 }
 
 Interrupts::~Interrupts() {
   sigaction(SIGINT, &earlier_interrupt_, nullptr);
   sigaction(SIGTERM, &earlier_terminate_, nullptr);
-  sigaction(SIGPIPE, &earlier_pipe_, nullptr);
 }
 
 int Interrupts::count() { return interrupts; }
@@ -175,7 +172,7 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   if (o.quick) {
     rules.max_samples = rules.min_samples;
     rules.point_budget_s = 0.02;
-    rules.allocations = std::min(rules.allocations, 2);
+    rules.allocations = std::min(rules.allocations, 3);
   }
   if (o.min_samples) rules.min_samples = *o.min_samples;
   if (o.max_samples) rules.max_samples = *o.max_samples;
@@ -231,6 +228,8 @@ RunReport run_session(Session session, RunObserver& observer) {
         static_cast<std::size_t>(std::count_if(session.points.begin(), session.points.end(), there));
     std::erase_if(session.points, there);
   }
+  // Rows that are kept nowhere have one, too: what is printed of them can be told from another run's.
+  const std::string run_id = results ? results->run_id() : new_run_id();
   observer.started(report.csv, report.points, report.skipped);
 
   if (results) {
@@ -238,7 +237,15 @@ RunReport run_session(Session session, RunObserver& observer) {
     entry["rules"] = describe(session.rules);
     record(entry, "timing", session, observer,
            [&] { return measure_clocks(*session.timer, *session.backend, session.points); });
-    record(entry, "cache_probe", session, observer, [&] { return describe(session.timer->probe_cache()); });
+    record(entry, "cache_probe", session, observer, [&] {
+      const auto probe = session.timer->probe_cache();
+      if (probe && std::min(probe->cold_clean_s, probe->cold_dirty_s) <= probe->warm_s)
+        observer.notice(fmt::format("reading {} bytes takes {:.3g} us from a warm cache, {:.3g} and {:.3g} us from a clean "
+                                    "and a dirty cold one: cold rows may not be cold",
+                                    probe->bytes, 1e6 * probe->warm_s, 1e6 * probe->cold_clean_s,
+                                    1e6 * probe->cold_dirty_s));
+      return describe(probe);
+    });
     entry["gpu_state_at_start"] = describe(state_of(session.machine));
     results->write_machine();
   }
@@ -248,7 +255,7 @@ RunReport run_session(Session session, RunObserver& observer) {
     peak = session.machine.gpu->memory_peak_bytes_per_s();
   auto sampler =
       std::make_unique<Sampler>(Sampling{*session.backend, *session.timer, session.rules, session.seed,
-                                         results ? results->run_id() : std::string(), peak});
+                                         run_id, peak});
   if (results) remember(sampler->history(), results->earlier_rows(), session.points);
 
   std::vector<std::vector<const Point*>> groups;
@@ -291,7 +298,7 @@ RunReport run_session(Session session, RunObserver& observer) {
     if (measured.abandoned) break;
     for (GroupOutcome& outcome : measured.groups) {
       for (Row& row : outcome.rows) {
-        if (results) row.run_id = results->run_id();
+        row.run_id = run_id;
         row.timestamp_utc = utc_now();
         row.experiment = session.experiment;
         row.machine = session.machine.name;

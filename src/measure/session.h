@@ -16,8 +16,7 @@
 
 namespace reductio {
 
-/// Counts SIGINT and SIGTERM while it lives, instead of being killed by them. The third kills. Closed pipes become
-/// errors of the write instead of signals.
+/// Counts SIGINT and SIGTERM while it lives, instead of being killed by them. The third kills.
 class Interrupts {
  public:
   Interrupts();
@@ -26,7 +25,7 @@ class Interrupts {
   static int count();
 
  private:
-  struct sigaction earlier_interrupt_, earlier_terminate_, earlier_pipe_;
+  struct sigaction earlier_interrupt_, earlier_terminate_;
 };
 
 struct Session {

@@ -87,6 +87,7 @@ class Timer {
   /// an effect of known size, which the timer must find.
   virtual std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) = 0;
 
+  /// The same bytes read in each state of the cache: shows that flushing works. Nothing without a cache.
   virtual std::optional<CacheProbe> probe_cache() { return std::nullopt; }
 
   /// The frequency that the kernels' clock runs at now, seen by a kernel that reads cycles and time; nothing where

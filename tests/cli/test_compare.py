@@ -55,6 +55,8 @@ def test_csv_and_json_say_the_same(reductio):
     for r in rows:
         assert r["base"] == "host/plain" and r["paired"] == "yes" and r["device"] == "cpu"
         assert r["timing_mode"] == "end_to_end" and r["cache_state"] == "warm"
+        assert r["machine"] == r["base_machine"] and r["run_id"] == r["base_run_id"] == rows[0]["run_id"] != ""
+        assert r["n_rejected"] == r["base_n_rejected"] == "0"
         assert float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])
         assert r["n_intervals"] == "4" and int(r["n_rounds"]) >= 24 and int(r["n_blocks"]) == 24
         assert r["verdict"] in ("FASTER", "SLOWER", "SAME", "UNDECIDED")
@@ -64,6 +66,11 @@ def test_csv_and_json_say_the_same(reductio):
     assert [r["verdict"] for r in told["rows"]] == ["SLOWER", "SLOWER"]
     assert list(told["rows"][0]) == list(rows[0]) and told["rows"][0]["n"] == 4096
     assert LAST.fullmatch(told["conclusions"][-1] + "\n")
+    (origin,) = told["origins"]
+    assert origin["source"] == "now" and origin["machine"]["machine"] == rows[0]["machine"]
+    assert origin["machine"]["build"]["git_revision"] and origin["machine"]["cpu"]["model"]
+    assert origin["runs"][0]["run_id"] == told["rows"][0]["run_id"] != rows[0]["run_id"]
+    assert origin["runs"][0]["seed"] == 1 and "--json" in origin["runs"][0]["arguments"]
 
 
 def test_quiet_leaves_the_words(reductio):
@@ -79,7 +86,7 @@ def test_exit_codes_of_fail_if_slower(reductio):
     # An effect that nobody can have: all that is known well enough is the same.
     assert reductio("compare", FAST, SLOW, *small, "--effect", "5000%").code == 0
     undecided = reductio("compare", FAST, SLOW, *small[:-2], "--max-samples", "5").ok()
-    assert "UNDECIDED" in undecided and "samples would decide" in undecided
+    assert "UNDECIDED" in undecided and "samples at least to decide" in undecided
 
 
 def test_a_variant_beside_itself(reductio):
@@ -174,9 +181,36 @@ def test_the_folders_that_out_named_will_do(reductio, tmp_path, stored):
     stored[0].rename(tmp_path / "a" / "other-machine")
     rewrite(tmp_path / "a" / "other-machine", lambda rows: [{**r, "machine": "other-machine"} for r in rows])
     assert "different machines: " in reductio("compare", "a", "b").ok()
+    told = json.loads(reductio("compare", "a", "b", "--json").ok())["origins"]
+    assert [o["source"] for o in told] == ["a", "b"] and "runs" not in told[0]["machine"]
+    assert all(o["runs"][0]["experiment"] == "cpu" and o["runs"][0]["machine_id"] for o in told)
     (tmp_path / "b" / "third").mkdir()
     (tmp_path / "b" / "third" / "machine.json").write_text("{}")
     assert "2 machines" in reductio("compare", "a", "b").error(1)
+
+
+def test_another_card_of_the_same_name_and_another_build_are_told(reductio, stored):
+    assert "different" not in reductio("compare", *stored).ok().split("measured at different times", 1)[1]
+    path = stored[1] / "machine.json"
+    for key, words in (("machine_id", "different machines of one name: "), ("binary", "different builds")):
+        was = path.read_text()
+        described = json.loads(was)
+        described["runs"][0][key] = "another"
+        path.write_text(json.dumps(described))
+        assert words in reductio("compare", *stored).ok()
+        path.write_text(was)
+
+
+def test_a_long_comparison_counts_what_could_not_be_compared(reductio, stored):
+    def many(rows):
+        return rows + [{**row, "n": row["n"] + str(i), "status": "refused", "reason": "too large", "time_median_s": ""}
+                       for i in range(16) for row in rows]
+
+    for folder in stored:
+        rewrite(folder, many)
+    out = reductio("compare", *stored).ok()
+    assert "64 rows that could not be compared are not shown; --csv has all, and why" in out
+    assert "too large" not in out
 
 
 def rewrite(folder, change):
@@ -241,6 +275,9 @@ def test_folders_without_results(reductio, tmp_path, stored):
     (tmp_path / "empty").mkdir()
     assert "is empty a results folder" in reductio("compare", "empty", "empty").error(1)
     assert "two results folders" in reductio("compare", stored[0]).error(1)
+    for others in (["nowhere"], ["nowhere", stored[0]]):
+        message = reductio("compare", stored[0], *others).error(1)
+        assert "'nowhere'" in message and "nor is there a folder" in message
     assert "do not mix" in reductio("compare", stored[0], "host/plain").error(1)
     assert "--sizes" in reductio("compare", *stored, "--sizes", "2^10").error(1)
 
@@ -254,7 +291,8 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     (["compare"], ["name the variants"]),
     (["compare", "host/plain"], ["at least two"]),
     (["compare", "host/plain", "host/plane"], ["'host/plane'", "'host/plain'"]),
-    (["compare", "host/plain", "nowhere/at-all"], ["'nowhere/at-all'"]),
+    (["compare", "host/plain", "nowhere/at-all"], ["'nowhere/at-all'", "nor is there a folder"]),
+    (["compare", "results/a", "results/b"], ["'results/a'", "nor is there a folder"]),
     (["compare", "host/plain", "host/plain:opt=O9"], ["opt=O9", "allowed", "O3"]),
     (["compare", "host/plain", "host/plain:level=3"], ["'level'", "opt"]),
     (["compare", "host/plain", "host/plain:opt"], ["'opt'", "NAME=VALUE"]),

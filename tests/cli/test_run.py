@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import subprocess
 
@@ -74,6 +75,23 @@ def test_what_cannot_be_printed_is_an_error_and_rows_stand(tmp_path, how):
     assert read(results(tmp_path / "there"))
     with open("/dev/full", "w") as full:
         assert subprocess.run([BIN, "list", "experiments"], stdout=full, stderr=subprocess.PIPE).returncode == 1
+
+
+@pytest.mark.parametrize("arguments", [["list", "--csv"], ["info", "--json"], [*SMALL, "--out", "there", "--csv"],
+                                       ["compare", "host/plain", "host/unroll4", "--sizes", "2^10", "--max-samples", "24"]],
+                         ids=lambda a: a[0])
+@pytest.mark.parametrize("full", [False, True], ids=["closed", "full"])
+def test_a_closed_pipe_and_a_full_disk_are_told_by_every_command(tmp_path, arguments, full):
+    if full:
+        out = os.open("/dev/full", os.O_WRONLY)
+    else:
+        reader, out = os.pipe()
+        os.close(reader)
+    done = subprocess.run([BIN, *arguments], cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True)
+    os.close(out)
+    assert done.returncode == 1
+    why = "No space left on device" if full else "Broken pipe"
+    assert f"cannot write to standard output: {why}" in done.stderr.splitlines()[-1]
 
 
 def test_quiet_prints_nothing_on_stdout(reductio):

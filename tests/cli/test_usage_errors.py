@@ -30,6 +30,7 @@ WRONG = [
     (["run", "cpu", "--quick", "--full"], ["--quick", "--full"]),
     (["run", "cpu", "--variants", "host/plane"], ["'host/plane'", "'host/plain'"]),
     (["verify", "--variants", "twopas/rolled"], ["'twopas/rolled'", "'twopass/rolled'"]),
+    (["info", "levels/naive", "--gpu", "0"], ["without a device", "--gpu"]),
     (["info", "levels/niave"], ["'levels/niave'", "'levels/naive'"]),
     (["list", "--variants", "zzzzzzzzzzzz"], ["'zzzzzzzzzzzz'", "list"]),
     (["list", "--variants", "("], ["'('", "expression"]),

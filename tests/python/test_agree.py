@@ -96,3 +96,11 @@ def test_the_same_bytes_are_overwritten_before_each_call(tmp_path):
     assert table.nvbench_runs[0] == 1 and table.nvbench_once_median_s[0] == 7e-6 and table.difference[0] == 0
     with pytest.raises(SystemExit, match="overwrites L2 twice"):
         run((paths[0], once))
+
+
+def test_what_is_committed_comes_from_what_lies_beside_it(tmp_path):
+    folder = SCRIPT.parents[2] / "experiments" / "results" / "nvidia-h200"
+    made = tmp_path / "agreement.csv"
+    agree.main(["--reductio", *map(str, sorted(folder.glob("nvbench/reductio-*/*/comparison.csv"))),
+                "--nvbench", *map(str, sorted(folder.glob("nvbench/*.json.gz"))), "--out", str(made)])
+    assert made.read_bytes() == (folder / "nvbench-agreement.csv").read_bytes()

@@ -89,11 +89,12 @@ def test_runs_every_step_in_order_and_packs(machine):
                                    *(f"reductio compare results/synthetic again/synthetic --common --separately --csv{more}"
                                      for more in ("", " --relative-to cub/sum,cub/transform-reduce")),
                                    "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled "
-                                   "levels/local-stride --csv",
+                                   "levels/local-stride --csv --save-baseline compare-example --force --out results",
                                    "reductio run cpu --out cpu"]
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv", "results/synthetic/repeat.csv.gz",
-            "results/synthetic/repeat-relative.csv.gz", "results/synthetic/compare-example.csv",
+            "results/synthetic/repeat-relative.csv.gz", "results/synthetic/repeat.machine.json",
+            "results/synthetic/compare-example.csv",
             "selftest.json",
             "results/synthetic/comparison.samples.csv.gz", "again/synthetic/comparison.csv",
             "cpu/synthetic/cpu.csv"} <= machine.packed()

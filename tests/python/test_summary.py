@@ -1,5 +1,6 @@
 """The README's generated block and figure: right numbers, and never out of date."""
 
+import json
 import re
 import shutil
 import sys
@@ -115,14 +116,27 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     assert "nvbench" not in summary.block(folder) and "run twice" not in summary.block(folder)
     shutil.copytree(folder, tmp_path / "m")
     conftest.write_checks(tmp_path / "m")
-    told = next(line for line in summary.block(tmp_path / "m").splitlines() if "nvbench" in line)
-    assert "at 3 of 5 points; 2 differ by up to 9 %, and from 2^23 on none by more than 1 %." in told
+    bullets = [line for line in summary.block(tmp_path / "m").splitlines() if line.startswith("- ")]
+    assert "at 3 of 5 points; 2 differ by up to 9 %, and from 2^23 on none by more than 1 %. " in bullets[0]
+    assert "3 runs of reductio made in turn with nvbench's, 75 samples a point" in bullets[0]
+    assert "as near at 0 of 3 points" in bullets[0]
+    assert "holds 1 at 75 % of points timed on the device and 50 % of points timed end to end" in bullets[1]
+    assert "relative to CUB in the same rounds, at 100 % of points timed on the device and 100 % of" in bullets[1]
+    assert "is 10 % on the device and 10 % end to end of the ratio wide" in bullets[1]
+    assert bullets[1].endswith("only what was measured together compares.")
     rows = [r for r in conftest.agreement_rows() if abs(r["difference"]) < r["allowed"]]
     conftest.write_csv(tmp_path / "m" / "nvbench-agreement.csv", rows)
     assert "6 % below at all 3 points; from 2^23 on none differs by more than 1 %." in summary.block(tmp_path / "m")
-    assert "holds 1 at 75 % of points timed on the device and 50 % of points timed end to end" in told
-    assert "relative to CUB in the same rounds, at 100 % of points timed on the device and 100 % of" in told
-    assert told.endswith("only what was measured together compares.")
+
+
+def test_what_the_harness_costs_is_told(folder, tmp_path):
+    assert "went into the harness" not in summary.block(folder)
+    machine = json.loads((shutil.copytree(folder, tmp_path / "m") / "machine.json").read_text())
+    spent = {"wall_s": 200.0, "timed_s": 100.0, "cache_and_restoring_s": 40.0, "around_samples_s": 20.0}
+    machine["runs"] = [{"run_id": "synthetic", "time_spent": spent}]
+    (tmp_path / "m" / "machine.json").write_text(json.dumps(machine))
+    assert "took 200 s, 50 % of them in the timed calls and 20 % in" in summary.block(tmp_path / "m")
+    assert "; 30 % went into the harness" in summary.block(tmp_path / "m")
 
 
 def test_new_fits_make_the_readme_stale(written, folder, tmp_path):
@@ -158,5 +172,5 @@ def test_the_example_of_compare_comes_from_its_csv(tmp_path, folder):
     text = summary.compare_example(copied)
     assert "`reductio compare cub/sum a/b`" in text
     assert "| `a/b` | 2^16 | 6.8 us | 1.072 [1.050, 1.098] | FASTER |" in text
-    assert "UNDECIDED, about 1,234 samples would decide" in text and "All 2 intervals" in text
+    assert "UNDECIDED, it takes 1,234 samples at least" in text and "All 2 intervals" in text
     assert "a/b ran 0.995 times [0.979, 1.010] as fast as cub/sum" in text
