@@ -12,6 +12,7 @@
 #include "core/variant.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/terminal.h"
+#include "measure/csv.h"
 #include "measure/machine.h"
 
 namespace {
@@ -57,6 +58,14 @@ std::vector<std::string> for_the_record(int argc, char** argv) {
   return words;
 }
 
+/// Errors are one line whatever they quote, so that scripts and people find the end of it.
+void complain(std::string text) {
+  for (char& c : text)
+    if (c == '\n' || c == '\r') c = ' ';
+  push_output();
+  tell("reductio: " + text + "\n");
+}
+
 int run(int argc, char** argv) {
   CLI::App app("reductio: how fast can a GPU add up an array? Hand-written reductions beside Thrust and CUB.",
                "reductio");
@@ -81,7 +90,9 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help and --version
-    return app.exit(e);
+    const int exit = app.exit(e);
+    flush_output();
+    return exit;
   } catch (const CLI::ParseError& e) {
     throw UsageError(e.what());
   }
@@ -91,18 +102,15 @@ int run(int argc, char** argv) {
     reject_leftovers(*command.app, "reductio " + command.app->get_name() + " --help");
     reject_empty_values(*command.app);
     const int exit = command.run();
-    flush_output();
+    try {
+      flush_output();
+    } catch (const OutputError& e) {
+      if (exit == exit_ok) throw;
+      complain(e.what());  // what the exit code says is the worse news
+    }
     return exit;
   }
   throw UsageError("name a subcommand: list, info, verify, run, compare, selftest, models or new; see 'reductio --help'");
-}
-
-/// Errors are one line whatever they quote, so that scripts and people find the end of it.
-void complain(std::string text) {
-  for (char& c : text)
-    if (c == '\n' || c == '\r') c = ' ';
-  std::fflush(stdout);
-  fmt::print(stderr, "reductio: {}\n", text);
 }
 
 }  // namespace
@@ -114,6 +122,9 @@ int main(int argc, char** argv) {
   } catch (const NoGpu& e) {
     complain(e.what());
     return exit_no_gpu;
+  } catch (const std::filesystem::filesystem_error& e) {
+    complain(e.what());
+    return exit_error;
   } catch (const std::system_error& e) {  // fmt's do not say which file it was
     complain(std::ferror(stdout) ? cannot_write_output(e.code().value()) : e.what());
     return exit_error;

@@ -116,22 +116,25 @@ def trust_in(results) -> list[str]:
         said.append(f"nvbench, timing the same calls of `cub/sum`, agrees within 3 % from 2^22 elements on and 6 % "
                     f"below at {where}from 2^23 on none {'differs ' * (not a.outside)}by more than "
                     f"{100 * a.largest_from:.2g} %. These are medians over {a.runs[0]} runs of reductio made in turn "
-                    f"with nvbench's, {a.samples} samples a point; the comparison's own medians, of fewer samples, lie as "
-                    f"near at {a.own[0]} of {a.own[1]} points, because CUB's small calls take "
-                    "[one of two times](docs/measuring.md#what-the-interval-is).")
+                    f"with nvbench's, {a.samples} samples a point or more" +
+                    (f"; the comparison's own medians, of fewer samples, lie as near at {a.own[0]} of {a.own[1]} points "
+                     "([why](docs/measuring.md#what-the-interval-is))" if a.own[1] else "") + ".")
     absolute, relative = trust.repeats(results.repeat), trust.repeats(results.repeat_relative)
 
     def told(found) -> str:
         return " and ".join(f"{100 * found[m].share:.3g} % of points {where}" for m, where in
                             (("device", "timed on the device"), ("end_to_end", "timed end to end")) if m in found)
 
+    def wide(found) -> str:
+        return " and ".join(f"{100 * found[m].width:.2g} % {where}" for m, where in
+                            (("device", "on the device"), ("end_to_end", "end to end")) if m in found)
+
     if absolute:
-        widths = " and ".join(f"{100 * absolute[m].width:.2g} % {where}" for m, where in
-                              (("device", "on the device"), ("end_to_end", "end to end")) if m in absolute)
         said.append(f"With the whole comparison run twice, the 95 % interval of the two runs' ratio holds 1 at "
                     f"{told(absolute)}" + (f"; relative to CUB in the same rounds, at "
                                            f"{told(relative)}" if relative else "")
-                    + f". At the median point such an interval is {widths} of the ratio wide.")
+                    + f". These intervals are wide: {wide(absolute)} of the ratio at the median point"
+                    + (f", relative to CUB {wide(relative)}" if relative else "") + ".")
         if any(r.share < trust.REPEATS for r in absolute.values()):
             said[-1] += " So times end to end drift from run to run, and only what was measured together compares."
     spent = trust.spending(results)
@@ -211,7 +214,7 @@ def compare_example(results: Path) -> str:
              f"| | n | t({first.base}) | t({first.base}) / t | |", "|---|--:|--:|--:|---|"]
     for r in rows.itertuples():
         digits = decimals(r.ratio_low, r.ratio_high)
-        decide = f", it takes {int(r.rounds_to_decide):,} samples at least" if r.rounds_to_decide != "" else ""
+        decide = f", about {int(r.rounds_to_decide):,} samples or more would decide" if r.rounds_to_decide != "" else ""
         lines.append(f"| `{r.variant}` | 2^{int(r.n).bit_length() - 1} | {microseconds(r.base_time_s)} us | "
                      f"{r.ratio:.{digits}f} [{r.ratio_low:.{digits}f}, {r.ratio_high:.{digits}f}] | {r.verdict}{decide} |")
     last = rows.iloc[-1]

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <map>
@@ -216,7 +217,7 @@ std::string show_verdict(const Compared& c) {
   std::string text = ink(ink_of(c.verdict), name(c.verdict));
   std::vector<std::string> more;
   if (!c.reason.empty()) more.push_back(c.reason);
-  if (c.rounds_to_decide) more.push_back(fmt::format("it takes {} samples at least to decide", *c.rounds_to_decide));
+  if (c.rounds_to_decide) more.push_back(fmt::format("about {} samples or more would decide", *c.rounds_to_decide));
   return more.empty() ? text : text + ": " + join(more, "; ");
 }
 
@@ -427,53 +428,63 @@ int verdict(const Comparison& comparison, const Options& options) {
 
 // -------------------------------------------------------------------------------------------- where rows come from
 
-/// One side of a comparison: which machines and programs measured it.
-struct Origin {
-  Json json;                               ///< for --json: source, machine, runs
-  std::set<std::string> machines, builds;  ///< what identifies them: a GPU's UUID, a program's hash
-};
+// An origin is one side of a comparison, as --json tells of it: { "source", "machine": machine.json without its runs,
+// "runs": [ { the keys below } ] }. The same keys for a stored folder and for what is measured now.
+constexpr const char* run_keys[] = {"run_id",     "experiment", "started_utc",  "arguments", "seed",
+                                    "machine_id", "binary",     "git_revision", "git_dirty"};
 
-Origin origin_of(const StoredResults& stored) {
-  Origin out{.json = {{"source", stored.named.string()}, {"machine", stored.machine}, {"runs", Json::array()}},
-             .machines = {},
-             .builds = {}};
-  out.json["machine"].erase("runs");
+Json origin_of(const StoredResults& stored) {
+  Json out = {{"source", stored.named.string()}, {"machine", stored.machine}, {"runs", Json::array()}};
+  out["machine"].erase("runs");
   for (const auto& run : stored.machine.at("runs")) {
-    Json& one = out.json["runs"].emplace_back(Json::object());
-    for (const char* key : {"run_id", "experiment", "started_utc", "machine_id", "binary", "git_revision", "git_dirty"})
-      if (run.contains(key)) one[key] = run.at(key);
-    out.machines.insert(run.value("machine_id", ""));
-    out.builds.insert(run.value("binary", ""));
+    Json& one = out["runs"].emplace_back(Json::object());
+    for (const char* key : run_keys) one[key] = run.contains(key) ? Json(run.at(key)) : Json();
   }
   return out;
 }
 
-/// Of what is measured by this program now, but for its run ids.
-Origin origin_of(const Machine& machine, const RunOptions& options, std::uint64_t seed) {
-  return {.json = {{"source", "now"},
-                   {"machine", to_json(machine)},
-                   {"runs", {{{"run_id", ""},
-                              {"experiment", "compare"},
-                              {"started_utc", utc_now()},
-                              {"arguments", options.arguments},
-                              {"seed", seed}}}}},
-          .machines = {machine.id()},
-          .builds = {binary_hash()}};
+/// Of what is measured by this program now; the run's id is told by its rows.
+Json origin_of(const Machine& machine, const RunOptions& options, std::uint64_t seed) {
+  const BuildDescription& build = build_description();
+  const Json run = {{"run_id", ""},
+                    {"experiment", "compare"},
+                    {"started_utc", utc_now()},
+                    {"arguments", options.arguments},
+                    {"seed", seed},
+                    {"machine_id", machine.id()},
+                    {"binary", binary_hash()},
+                    {"git_revision", build.git_revision},
+                    {"git_dirty", build.git_dirty}};
+  return {{"source", "now"}, {"machine", to_json(machine)}, {"runs", Json::array({run})}};
 }
 
-/// What tells the sides apart besides the time: one sentence each, empty if nothing.
-std::string elsewhere(const Comparison& comparison, const std::vector<Origin>& origins) {
+/// What machine.json tells of the run that a row is from; "" where it tells nothing.
+std::string told_of_run(const Json& origins, const Measured& row, const char* key) {
+  for (const Json& origin : origins)
+    for (const Json& run : origin.at("runs"))
+      if (origin.at("source") == row.source && run.at("run_id") == row.at("run_id") && run.at(key).is_string())
+        return run.at(key).get<std::string>();
+  return "";
+}
+
+/// What tells the two sides of rows apart besides the time: one sentence each, empty if nothing that is known.
+std::string elsewhere(const Comparison& comparison, const Json& origins) {
   std::set<std::string> names, machines, builds;
-  for (const Compared& c : comparison.rows) names.insert({c.base.at("machine"), c.variant.at("machine")});
-  for (const Origin& o : origins) {
-    machines.insert(o.machines.begin(), o.machines.end());
-    builds.insert(o.builds.begin(), o.builds.end());
+  const auto differ = [](std::set<std::string>& all, const std::string& base, const std::string& other) {
+    if (base != other && !base.empty() && !other.empty()) all.insert({base, other});
+  };
+  std::set<std::array<std::string, 4>> seen;  // thousands of rows come from a few runs
+  for (const Compared& c : comparison.rows) {
+    if (!seen.insert({c.base.source, c.base.at("run_id"), c.variant.source, c.variant.at("run_id")}).second) continue;
+    differ(names, c.base.at("machine"), c.variant.at("machine"));
+    differ(machines, told_of_run(origins, c.base, "machine_id"), told_of_run(origins, c.variant, "machine_id"));
+    differ(builds, told_of_run(origins, c.base, "binary"), told_of_run(origins, c.variant, "binary"));
   }
   const auto listed = [](const std::set<std::string>& all) { return join({all.begin(), all.end()}, ", "); };
-  return (names.size() > 1      ? "They come from different machines: " + listed(names) + ". "
-          : machines.size() > 1 ? "They come from different machines of one name: " + listed(machines) + ". "
-                                : "") +
-         (builds.size() > 1 ? "They were measured by different builds of the program. " : "");
+  return (!names.empty()      ? "They come from different machines: " + listed(names) + ". "
+          : !machines.empty() ? "They come from different machines of one name: " + listed(machines) + ". "
+                              : "") +
+         (!builds.empty() ? "They were measured by different builds of the program. " : "");
 }
 
 // ----------------------------------------------------------------------------------------------- two results folders
@@ -483,7 +494,7 @@ int compare_stored(const Options& options, double confidence) {
     throw UsageError(options.live_only.front() + " is for measuring; stored results are compared as they are");
   const double effect = parse_effect(options.effect);
   std::vector<MeasuredSet> stored;
-  std::vector<Origin> origins;
+  Json origins = Json::array();
   for (const auto& id : options.relative_to) find_variant(id);
   for (const auto& folder : options.what) {
     const StoredResults results = read_results(folder);
@@ -501,8 +512,6 @@ int compare_stored(const Options& options, double confidence) {
   const auto covering = std::count_if(comparison.rows.begin(), comparison.rows.end(), [](const Compared& c) {
     return c.ratio && c.ratio->interval.low <= 1 && c.ratio->interval.high >= 1;
   });
-  Json jsons = Json::array();
-  for (const Origin& o : origins) jsons.push_back(o.json);
   print(comparison,
         {.base = stored.front().name,
          .who = [](const Compared& c) { return c.variant.source; },
@@ -514,7 +523,7 @@ int compare_stored(const Options& options, double confidence) {
                            ", by whose time in the same round all were divided, did not drift with it. ") +
                 elsewhere(comparison, origins) + confidence_in_words(comparison) +
                 fmt::format(" {} of {} cover 1.", covering, comparison.intervals()),
-         .origins = std::move(jsons)},
+         .origins = origins},
         options);
   return verdict(comparison, options);
 }
@@ -533,7 +542,7 @@ class Collector final : public RunObserver {
   }
   void notice(const std::string& text) override {
     progress_.clear();
-    fmt::print(stderr, "reductio: note: {}\n", text);
+    tell("reductio: note: " + text + "\n");
   }
   void group(const GroupOutcome& outcome) override {
     std::vector<Measured> measured = measured_in(outcome);
@@ -610,7 +619,7 @@ int compare_live(Options& options, const SamplingRules& rules) {
   session.options.resume = false;
   const auto baselines = std::filesystem::path(options.out) / session.machine.name / "baselines";
   std::optional<MeasuredSet> then;
-  std::vector<Origin> origins;
+  Json origins = Json::array();
   if (against_stored) {
     if (!std::filesystem::is_directory(baselines / options.baseline))
       throw UsageError(fmt::format("there is no baseline '{}' in {}; --save-baseline {} makes one", options.baseline,
@@ -690,10 +699,7 @@ int compare_live(Options& options, const SamplingRules& rules) {
       }
     const std::string rounds =
         fewest == most ? std::to_string(most) : std::to_string(fewest) + " to " + std::to_string(most);
-    for (const auto& group : collector.groups)
-      for (const Measured& m : group) origins.back().json["runs"][0]["run_id"] = m.at("run_id");
-    Json jsons = Json::array();
-    for (const Origin& o : origins) jsons.push_back(o.json);
+    origins.back()["runs"][0]["run_id"] = comparison.rows.front().variant.at("run_id");
     const std::string how =
         against_stored ? "Unpaired: the baseline was measured at another time, and what drifted since is in the ratio "
                          "but not in its interval. " + elsewhere(comparison, origins)
@@ -702,18 +708,18 @@ int compare_live(Options& options, const SamplingRules& rules) {
           {.base = against_stored ? "baseline '" + options.baseline + "'" : contenders.front().label,
            .who = [&](const Compared& c) { return c.variant.label; },
            .how = how + confidence_in_words(comparison),
-           .origins = std::move(jsons)},
+           .origins = origins},
           options);
     exit = report.count(Status::wrong) || report.count(Status::failed) ? exit_ok : verdict(comparison, options);
   }
   if (stores && !options.quiet && !options.csv && !options.json)
     fmt::print("saved as baseline '{}' in {}\n", options.save, saved.string());
-  flush_output();
+  push_output();
   const auto complain = [&](Status status, const char* what) {
     for (const auto& group : collector.groups)
       for (const Measured& m : group)
         if (m.at("status") == name(status)) {
-          fmt::print(stderr, "reductio: {} {}: {}\n", m.label, what, m.at("reason"));
+          tell(fmt::format("reductio: {} {}: {}\n", m.label, what, m.at("reason")));
           return true;
         }
     return false;

@@ -87,7 +87,7 @@ class Observer final : public RunObserver {
 
   void notice(const std::string& text) override {
     progress_.clear();
-    if (!options_.quiet) fmt::print(stderr, "reductio: note: {}\n", text);
+    if (!options_.quiet) tell("reductio: note: " + text + "\n");
   }
 
   void warn(const std::string& text) {
@@ -165,7 +165,7 @@ class Observer final : public RunObserver {
 /// The exit code that the rows call for; one line on stderr where it is not 0.
 int verdict(const std::string& experiment, const RunReport& report, const Observer& observer) {
   const auto fail = [&](const std::string& text) {
-    fmt::print(stderr, "reductio: {}: {}\n", experiment, text);
+    tell(fmt::format("reductio: {}: {}\n", experiment, text));
     return true;
   };
   const auto rows = [&](Status status, const char* what) {

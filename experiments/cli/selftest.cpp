@@ -157,7 +157,7 @@ int run(const Options& options) {
     throw;
   } catch (const WrongResult& e) {
     progress.clear();
-    fmt::print(stderr, "reductio: {}\n", e.what());
+    tell(fmt::format("reductio: {}\n", e.what()));
     return exit_wrong;
   }
   progress.clear();
@@ -181,20 +181,22 @@ int run(const Options& options) {
       too_short = too_short || p.ratio.at_tick;
     }
   if (!options.json || !options.quiet) {
-    std::FILE* const out = options.json ? stderr : stdout;
-    fmt::print(out, "{}\n", false_positives);
-    fmt::print(out, "{} of {} planted effects were found\n", report.planted.size() - missed.size(),
-               report.planted.size());
+    const std::string outcome = fmt::format("{}\n{} of {} planted effects were found\n", false_positives,
+                                            report.planted.size() - missed.size(), report.planted.size());
+    if (options.json)
+      tell(outcome);
+    else
+      fmt::print("{}", outcome);
   }
-  flush_output();
+  push_output();
   if (report.too_many(plan.confidence)) {
-    fmt::print(stderr, "reductio: selftest failed: {}\n", false_positives);
+    tell(fmt::format("reductio: selftest failed: {}\n", false_positives));
     return exit_error;
   }
   if (!missed.empty()) {
-    fmt::print(stderr, "reductio: selftest failed: not found were {}; {}\n", join(missed, ", "),
-               too_short ? "the clock's tick is too coarse for calls this short, give larger --sizes"
-                         : "is the machine busy?");
+    tell(fmt::format("reductio: selftest failed: not found were {}; {}\n", join(missed, ", "),
+                     too_short ? "the clock's tick is too coarse for calls this short, give larger --sizes"
+                               : "is the machine busy?"));
     return exit_error;
   }
   return exit_ok;

@@ -16,6 +16,8 @@
 namespace reductio::cli {
 namespace {
 
+int output_error = 0;  // errno of the first write to stdout that failed: only that one tells why
+
 /// Columns of the terminal; 0 where there is none.
 std::size_t width(std::FILE* stream) {
   winsize size{};
@@ -66,8 +68,13 @@ std::string ink(Ink colour, std::string_view text, std::FILE* stream) {
   return fmt::format("\033[{}m{}\033[0m", codes[static_cast<int>(colour)], text);
 }
 
+void tell(const std::string& text) {
+  std::fputs(text.c_str(), stderr);
+  std::fflush(stderr);
+}
+
 void print_warning(const std::string& text) {
-  fmt::print(stderr, "{}\n", ink(Ink::yellow, "reductio: WARNING: " + text, stderr));
+  tell(ink(Ink::yellow, "reductio: WARNING: " + text, stderr) + "\n");
 }
 
 std::string cannot_write_output(int error) {
@@ -75,10 +82,14 @@ std::string cannot_write_output(int error) {
          "; what went into files stands";
 }
 
-void flush_output() {
+void push_output() {
   errno = 0;
-  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return;
-  throw OutputError(cannot_write_output(errno));
+  if (std::fflush(stdout) != 0 && !output_error) output_error = errno;
+}
+
+void flush_output() {
+  push_output();
+  if (std::ferror(stdout)) throw OutputError(cannot_write_output(output_error));
 }
 
 std::string show_size(std::size_t n) {
@@ -152,14 +163,12 @@ void Progress::show(std::size_t done, std::size_t total, std::string_view curren
   const double percent = total ? 100.0 * static_cast<double>(done) / static_cast<double>(total) : 100.0;
   const std::string line = fmt::format("{}/{} ({:.0f} %{})  {}", done, total, percent, left, current);
   const std::size_t columns = width(stderr);
-  fmt::print(stderr, "\r\033[K{}", shorten(line, columns > 1 ? columns - 1 : 79));
-  std::fflush(stderr);
+  tell("\r\033[K" + shorten(line, columns > 1 ? columns - 1 : 79));
 }
 
 void Progress::clear() {
   if (!shown_) return;
-  fmt::print(stderr, "\r\033[K");
-  std::fflush(stderr);
+  tell("\r\033[K");
   shown_ = false;
 }
 

@@ -19,11 +19,17 @@ enum class Ink { bold, dim, red, green, yellow };
 /// `text` in that ink where `stream` has colour, else as it is.
 std::string ink(Ink, std::string_view text, std::FILE* stream = stdout);
 
+/// Text on stderr, as it is. Where that cannot be written it is lost: nobody reads it, and no work shall end for it.
+void tell(const std::string& text);
+
 /// "reductio: WARNING: text" on stderr, in yellow.
 void print_warning(const std::string& text);
 
 /// That something printed on stdout could not be written, for the reason that this errno gives (0: not known).
 std::string cannot_write_output(int error);
+/// Writes what was printed on stdout so far, so that it stands before what stderr says next. Whether that went well is
+/// for flush_output() to say.
+void push_output();
 /// Throws OutputError where something that was printed on stdout could not be written: a full disk, a closed pipe.
 void flush_output();
 

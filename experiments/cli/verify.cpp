@@ -125,7 +125,7 @@ void print_result(const VariantResult& r) {
   for (const Failure& f : r.failures) fmt::print("         {}\n           {}\n", f.what.describe(), f.why);
   if (r.failed > r.failures.size()) fmt::print("         ... and {} more\n", r.failed - r.failures.size());
   for (const auto& why : r.refusals) fmt::print("         {}\n", ink(Ink::dim, "refused: " + why));
-  std::fflush(stdout);
+  push_output();
 }
 
 /// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults.
@@ -244,11 +244,11 @@ int run(const Options& options) {
   if (in_words && !options.quiet)
     fmt::print("{} passed, {} failed, {} refused{}\n", sum.passed, sum.failed, sum.refused,
                sum.not_run ? fmt::format(", {} not run", sum.not_run) : "");
-  std::fflush(stdout);
+  push_output();
   if (!bad.empty()) {
-    fmt::print(stderr, "reductio: verification failed: {} of {} cases, in {} variant{} ({}{}){}\n", sum.failed,
-               sum.cases(), bad.size(), bad.size() == 1 ? "" : "s", bad.front(), bad.size() == 1 ? "" : ", ...",
-               all_stopped);
+    tell(fmt::format("reductio: verification failed: {} of {} cases, in {} variant{} ({}{}){}\n", sum.failed,
+                     sum.cases(), bad.size(), bad.size() == 1 ? "" : "s", bad.front(), bad.size() == 1 ? "" : ", ...",
+                     all_stopped));
     return exit_wrong;
   }
   if (sum.passed == 0) throw UsageError("nothing was verified: " + std::string(first_refusal(results.front())));

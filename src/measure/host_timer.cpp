@@ -94,7 +94,8 @@ class HostTimer final : public PlainTimer {
   std::unique_ptr<Plan> empty_plan() override { return std::make_unique<EmptyPlan>(); }
 
   std::optional<CacheProbe> probe_cache() override {
-    CacheProbe probe{.bytes = 256u << 10};  // fits into one core's share of any cache
+    // More than the caches before the last one hold, and little enough that others who use that one leave room for it.
+    CacheProbe probe{.bytes = std::max<std::size_t>(backend_.info().l2_bytes / 16, 256u << 10)};
     const std::vector<std::size_t> memory(probe.bytes / sizeof(std::size_t), 1);
     const auto timed = [&](auto&& prepare) {
       std::vector<double> s;

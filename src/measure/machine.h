@@ -8,8 +8,9 @@
 ///     "build": { "version", "git_revision", "git_dirty", "build_type", "cxx_compiler", "cxx_flags", "cuda_compiler",
 ///                "cuda_flags", "cuda_architectures", "cccl", "binary" },
 ///     "runs": [ { "run_id", "experiment", "started_utc", "arguments", "seed", "machine_id", "binary", "git_revision",
-///                 "git_dirty", "rules", "timing": { "device": { "tick_s", "launch_floor_s" }, ... }, "cache_probe",
-///                 "gpu_state_at_start", "gpu_state_at_end", "ended_utc" } ] }
+///                 "git_dirty", "rules", "memory_rested", "timing": { "device": { "tick_s", "launch_floor_s",
+///                 "launch_floor_cache_state" }, ... }, "cache_probe", "gpu_state_at_start", "gpu_state_at_end",
+///                 "ended_utc", "time_spent", "restless_visits" } ] }
 ///
 /// Everything outside `runs` describes the latest run; each run carries what identifies its machine and program. A key
 /// is null where the value is not known or does not apply: `gpu` without one.

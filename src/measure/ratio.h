@@ -72,8 +72,9 @@ std::string_view name(Verdict);  ///< "FASTER", ...
 /// Against the smallest effect d > 0 that matters: 0.01 for 1 %.
 Verdict verdict_on(const Ratio&, double effect);
 
-/// The rounds that it takes at least to decide: an interval's width goes by one over the root of their number, as long
-/// as what differs from allocation to allocation, of which there are no more with more rounds, is nothing. Nothing where no number up to a million would: the ratio lies on a boundary, or the clock's tick is too coarse.
+/// The rounds that would decide, or too few: an interval's width goes by one over the root of their number only as far
+/// as allocations do not differ, for more rounds bring no more of those; and the ratio is a guess, too. Nothing where no
+/// number up to a million would: the ratio lies on a boundary, or the clock's tick is too coarse.
 std::optional<std::size_t> rounds_to_decide(const Ratio&, double effect);
 
 }  // namespace reductio

@@ -60,38 +60,34 @@ Json describe(const SamplingRules& r) {
           {"paired", r.paired},                 {"bounds", r.bounds}};
 }
 
-/// Tick and launch floor of each mode that the timer has, in the state of the first point of that mode, else of the
-/// first of all, or warm where that cannot be.
-Json measure_clocks(Timer& timer, Backend& backend, const std::vector<Point>& points) {
-  Json out = Json::object();
-  if (!timer.keeps_time() || points.empty()) return out;
-  for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::end_to_end, TimingMode::clock,
-                                TimingMode::globaltimer}) {
-    const auto first = std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.timing_mode == mode; });
-    CacheState cache = (first == points.end() ? points.front() : *first).cache_state;
-    if (!timer.refusal(mode, cache).empty()) cache = CacheState::warm;
-    if (!timer.refusal(mode, cache).empty()) continue;
-    const double tick_s = timer.tick_s(mode);
-    Json& entry = out[std::string(name(mode))] = {{"tick_s", tick_s > 0 ? Json(tick_s) : Json()}};
-    // Those are read by kernels themselves: there is no launch in them.
-    if (mode == TimingMode::clock || mode == TimingMode::globaltimer) continue;
-    const auto plan = timer.empty_plan();
-    if (!plan) continue;
-    const DeviceMemory memory(backend, 16);
-    alignas(16) std::byte value[16];
-    const Call call{.plan = plan.get(), .info = plan->info(), .in = memory.get(), .out = memory.get(),
-                    .result_bytes = 4, .result = value};
-    const struct Forgotten {  // also where a sample throws: another plan may get this one's address
-      Timer& timer;
-      const Plan* plan;
-      ~Forgotten() { timer.forget(plan); }
-    } forgotten{timer, plan.get()};
-    std::vector<double> s;
-    for (int i = 0; i < 101; ++i)
-      if (const auto sample = timer.sample(call, mode, cache); sample.seconds) s.push_back(*sample.seconds);
-    entry["launch_floor_s"] = s.empty() ? Json() : Json(median(s));
-    entry["launch_floor_cache_state"] = name(cache);
-  }
+/// Tick and launch floor of a mode, in the state of the first point of that mode, else of the first of all, or warm where
+/// that cannot be; null where the timer has no such mode.
+Json measure_clock(Timer& timer, Backend& backend, TimingMode mode, const std::vector<Point>& points) {
+  if (!timer.keeps_time() || points.empty()) return nullptr;
+  const auto first = std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.timing_mode == mode; });
+  CacheState cache = (first == points.end() ? points.front() : *first).cache_state;
+  if (!timer.refusal(mode, cache).empty()) cache = CacheState::warm;
+  if (!timer.refusal(mode, cache).empty()) return nullptr;
+  const double tick_s = timer.tick_s(mode);
+  Json out = {{"tick_s", tick_s > 0 ? Json(tick_s) : Json()}};
+  // Those are read by kernels themselves: there is no launch in them.
+  if (mode == TimingMode::clock || mode == TimingMode::globaltimer) return out;
+  const auto plan = timer.empty_plan();
+  if (!plan) return out;
+  const DeviceMemory memory(backend, 16);
+  alignas(16) std::byte value[16];
+  const Call call{.plan = plan.get(), .info = plan->info(), .in = memory.get(), .out = memory.get(),
+                  .result_bytes = 4, .result = value};
+  const struct Forgotten {  // also where a sample throws: another plan may get this one's address
+    Timer& timer;
+    const Plan* plan;
+    ~Forgotten() { timer.forget(plan); }
+  } forgotten{timer, plan.get()};
+  std::vector<double> s;
+  for (int i = 0; i < 101; ++i)
+    if (const auto sample = timer.sample(call, mode, cache); sample.seconds) s.push_back(*sample.seconds);
+  out["launch_floor_s"] = s.empty() ? Json() : Json(median(s));
+  out["launch_floor_cache_state"] = name(cache);
   return out;
 }
 
@@ -103,18 +99,18 @@ Json describe(const std::optional<CacheProbe>& probe) {
           {"cold_dirty_s", probe->cold_dirty_s}};
 }
 
-/// Sets entry[key] to what `measure` gives. No row needs it, so where it fails it is left out with a notice. Throws
-/// where the device is lost, which no row would survive.
+/// Sets entry[key], or entry[key][inner], to what `measure` gives. No row needs it, so where it fails it is left out with
+/// a notice. Throws where the device is lost, which no row would survive. `path`: "key" or "key/inner".
 template <class Measure>
-void record(Json& entry, const char* key, const Session& session, RunObserver& observer, Measure&& measure) {
+void record(Json& entry, const std::string& path, const Session& session, RunObserver& observer, Measure&& measure) {
   try {
-    session.timer->let_memory_rest();  // from an experiment before this one
-    if (Json measured = measure(); !measured.is_null()) entry[key] = std::move(measured);
+    if (Json measured = measure(); !measured.is_null())
+      entry[Json::json_pointer("/" + path)] = std::move(measured);
   } catch (const CallTimeout&) {
     throw;  // it still runs: waiting for it would not end
   } catch (const std::exception& e) {
     session.backend->synchronize(Stream{});  // throws what every later call would report again
-    observer.notice(fmt::format("'{}' could not be measured and is left out of machine.json: {}", key, e.what()));
+    observer.notice(fmt::format("'{}' could not be measured and is left out of machine.json: {}", path, e.what()));
   }
 }
 
@@ -235,13 +231,20 @@ RunReport run_session(Session session, RunObserver& observer) {
   if (results) {
     Json& entry = results->entry();
     entry["rules"] = describe(session.rules);
-    record(entry, "timing", session, observer,
-           [&] { return measure_clocks(*session.timer, *session.backend, session.points); });
+    // What an experiment before this one freed shall not be in what is measured next.
+    record(entry, "memory_rested", session, observer, [&] { return Json(session.timer->let_memory_rest()); });
+    entry["timing"] = Json::object();
+    for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::end_to_end, TimingMode::clock,
+                                  TimingMode::globaltimer})
+      record(entry, "timing/" + std::string(name(mode)), session, observer,
+             [&] { return measure_clock(*session.timer, *session.backend, mode, session.points); });
+    const bool flushes = std::any_of(session.points.begin(), session.points.end(),
+                                     [](const Point& p) { return p.cache_state != CacheState::warm; });
     record(entry, "cache_probe", session, observer, [&] {
-      const auto probe = session.timer->probe_cache();
+      const auto probe = flushes ? session.timer->probe_cache() : std::nullopt;
       if (probe && std::min(probe->cold_clean_s, probe->cold_dirty_s) <= probe->warm_s)
-        observer.notice(fmt::format("reading {} bytes takes {:.3g} us from a warm cache, {:.3g} and {:.3g} us from a clean "
-                                    "and a dirty cold one: cold rows may not be cold",
+        observer.notice(fmt::format("reading {} bytes takes {:.3g} us from a warm cache, {:.3g} and {:.3g} us from a "
+                                    "clean and a dirty cold one: cold rows may not be cold",
                                     probe->bytes, 1e6 * probe->warm_s, 1e6 * probe->cold_clean_s,
                                     1e6 * probe->cold_dirty_s));
       return describe(probe);

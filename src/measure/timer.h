@@ -50,7 +50,7 @@ struct BoundPlan {
   std::unique_ptr<Plan> plan;
 };
 
-/// What a flush of the cache does, measured: the time to read a quarter of the cache in each state.
+/// What a flush of the cache does, measured: the time to read some of what it holds in each state.
 struct CacheProbe {
   std::size_t bytes = 0;
   double warm_s = 0, cold_clean_s = 0, cold_dirty_s = 0;
@@ -87,7 +87,7 @@ class Timer {
   /// an effect of known size, which the timer must find.
   virtual std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) = 0;
 
-  /// The same bytes read in each state of the cache: shows that flushing works. Nothing without a cache.
+  /// Shows that flushing works. Nothing where there is no cache.
   virtual std::optional<CacheProbe> probe_cache() { return std::nullopt; }
 
   /// The frequency that the kernels' clock runs at now, seen by a kernel that reads cycles and time; nothing where

@@ -70,6 +70,7 @@ def test_csv_and_json_say_the_same(reductio):
     assert origin["source"] == "now" and origin["machine"]["machine"] == rows[0]["machine"]
     assert origin["machine"]["build"]["git_revision"] and origin["machine"]["cpu"]["model"]
     assert origin["runs"][0]["run_id"] == told["rows"][0]["run_id"] != rows[0]["run_id"]
+    assert origin["runs"][0]["machine_id"] and origin["runs"][0]["binary"] and origin["runs"][0]["git_revision"]
     assert origin["runs"][0]["seed"] == 1 and "--json" in origin["runs"][0]["arguments"]
 
 
@@ -86,7 +87,7 @@ def test_exit_codes_of_fail_if_slower(reductio):
     # An effect that nobody can have: all that is known well enough is the same.
     assert reductio("compare", FAST, SLOW, *small, "--effect", "5000%").code == 0
     undecided = reductio("compare", FAST, SLOW, *small[:-2], "--max-samples", "5").ok()
-    assert "UNDECIDED" in undecided and "samples at least to decide" in undecided
+    assert "UNDECIDED" in undecided and "samples or more would decide" in undecided
 
 
 def test_a_variant_beside_itself(reductio):
@@ -184,6 +185,8 @@ def test_the_folders_that_out_named_will_do(reductio, tmp_path, stored):
     told = json.loads(reductio("compare", "a", "b", "--json").ok())["origins"]
     assert [o["source"] for o in told] == ["a", "b"] and "runs" not in told[0]["machine"]
     assert all(o["runs"][0]["experiment"] == "cpu" and o["runs"][0]["machine_id"] for o in told)
+    live = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json").ok())["origins"]
+    assert list(live[0]["runs"][0]) == list(told[0]["runs"][0])
     (tmp_path / "b" / "third").mkdir()
     (tmp_path / "b" / "third" / "machine.json").write_text("{}")
     assert "2 machines" in reductio("compare", "a", "b").error(1)
@@ -198,7 +201,24 @@ def test_another_card_of_the_same_name_and_another_build_are_told(reductio, stor
         described["runs"][0][key] = "another"
         path.write_text(json.dumps(described))
         assert words in reductio("compare", *stored).ok()
+        assert "different" not in reductio("compare", stored[1], stored[1]).ok().split("different times", 1)[1]
+        for unknown in (5, None):  # what is not known is no other machine
+            described["runs"][0][key] = unknown
+            path.write_text(json.dumps(described))
+            assert words not in reductio("compare", *stored).ok()
+        del described["runs"][0][key]
+        path.write_text(json.dumps(described))
+        assert words not in reductio("compare", *stored).ok()
         path.write_text(was)
+    described = json.loads(path.read_text())
+    other = {**described["runs"][0], "experiment": "limits", "run_id": "another", "machine_id": "x", "binary": "y"}
+    path.write_text(json.dumps({**described, "runs": [*described["runs"], other]}))
+    header = (stored[1] / "cpu.csv").read_text().splitlines(keepends=True)[0]
+    (stored[1] / "limits.csv").write_text(header)
+    assert "different" not in reductio("compare", *stored).ok().split("measured at different times", 1)[1], \
+        "no compared row is of that run"
+    path.write_text(json.dumps({**described, "runs": [{**described["runs"][0], "experiment": 5}]}))
+    assert "without an experiment's name" in reductio("compare", *stored).error(1)
 
 
 def test_a_long_comparison_counts_what_could_not_be_compared(reductio, stored):

@@ -77,21 +77,40 @@ def test_what_cannot_be_printed_is_an_error_and_rows_stand(tmp_path, how):
         assert subprocess.run([BIN, "list", "experiments"], stdout=full, stderr=subprocess.PIPE).returncode == 1
 
 
-@pytest.mark.parametrize("arguments", [["list", "--csv"], ["info", "--json"], [*SMALL, "--out", "there", "--csv"],
-                                       ["compare", "host/plain", "host/unroll4", "--sizes", "2^10", "--max-samples", "24"]],
-                         ids=lambda a: a[0])
-@pytest.mark.parametrize("full", [False, True], ids=["closed", "full"])
-def test_a_closed_pipe_and_a_full_disk_are_told_by_every_command(tmp_path, arguments, full):
-    if full:
+COMMANDS = [["list", "--csv"], ["info", "--json"], [*SMALL, "--out", "there", "--csv"], ["--help"], ["run", "--help"],
+            ["compare", "host/plain", "host/unroll4", "--sizes", "2^10", "--max-samples", "24"],
+            ["verify", "--variants", "^host/plain$", "--sizes", "1000"],
+            ["selftest", "host/plain", "--quick", "--repeats", "1", "--json"]]
+
+
+@pytest.fixture(params=["closed", "full"])
+def unwritable(request):
+    """A file that takes nothing, and why."""
+    if request.param == "full":
         out = os.open("/dev/full", os.O_WRONLY)
+        yield out, "No space left on device"
     else:
         reader, out = os.pipe()
         os.close(reader)
-    done = subprocess.run([BIN, *arguments], cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True)
+        yield out, "Broken pipe"
     os.close(out)
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=lambda a: " ".join(a[:2]))
+def test_a_closed_pipe_and_a_full_disk_are_told_by_every_command(tmp_path, arguments, unwritable):
+    out, why = unwritable
+    done = subprocess.run([BIN, *arguments], cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 1
-    why = "No space left on device" if full else "Broken pipe"
-    assert f"cannot write to standard output: {why}" in done.stderr.splitlines()[-1]
+    assert f"cannot write to standard output: {why}" in done.stderr
+
+
+@pytest.mark.parametrize("arguments,code", [(["bogus"], 1), ([*SMALL, "--out", "there"], 0), (["list"], 0)],
+                         ids=lambda a: a[0] if isinstance(a, list) else "")
+def test_what_nobody_reads_on_stderr_ends_nothing(tmp_path, arguments, code, unwritable):
+    done = subprocess.run([BIN, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=unwritable[0])
+    assert done.returncode == code
+    both = subprocess.run([BIN, *arguments], cwd=tmp_path, stdout=unwritable[0], stderr=unwritable[0])
+    assert both.returncode == 1
 
 
 def test_quiet_prints_nothing_on_stdout(reductio):
