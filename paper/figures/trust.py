@@ -224,8 +224,9 @@ def repeat(results: Results) -> str:
     if "device" in absolute:
         r = absolute["device"]
         said += (rf". These unpaired intervals are wide: on the device {text.digits(100 * r.width, 2)}\,\% of the "
-                 rf"ratio at "
-                 f"the median, around ratios whose median is {text.digits(r.median, 4)}")
+                 rf"ratio at the median, around ratios whose median is {text.digits(r.median, 4)}")
+        if "device" in relative:
+            said += rf", and relative to CUB's {text.digits(100 * relative['device'].width, 2)}\,\%"
     return said + ". So compare within one run."
 
 

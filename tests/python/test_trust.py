@@ -117,6 +117,8 @@ def test_shares_of_intervals_that_hold_1(results):
     assert r"75.0\,\% of 4 points timed on the device and 50.0\,\% of 2 points timed end to end" in said
     assert r"less than the 93\,\% that we ask for" in said
     assert r"holds 1 at 100\,\% of 1 timed on the device and 100\,\% of 1 timed end to end" in said
+    assert r"on the device 10\,\% of the ratio at the median, around ratios whose median is 1.020, and relative" in said
+    assert r"and relative to CUB's 10\,\%. So" in said
 
 
 def test_enough_is_not_called_too_few(folder, tmp_path):
