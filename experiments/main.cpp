@@ -63,7 +63,7 @@ void complain(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
   push_output();
-  tell("reductio: " + text + "\n");
+  print_message(text);
 }
 
 int run(int argc, char** argv) {

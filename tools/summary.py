@@ -121,13 +121,15 @@ def trust_in(results) -> list[str]:
                      "([why](docs/measuring.md#what-the-interval-is))" if a.own[1] else "") + ".")
     absolute, relative = trust.repeats(results.repeat), trust.repeats(results.repeat_relative)
 
+    def by_mode(found, say) -> str:
+        return " and ".join(f"{say(found[m])} {where}" for m, where in
+                            (("device", "on the device"), ("end_to_end", "end to end")) if m in found)
+
     def told(found) -> str:
-        return " and ".join(f"{100 * found[m].share:.3g} % of points {where}" for m, where in
-                            (("device", "timed on the device"), ("end_to_end", "timed end to end")) if m in found)
+        return by_mode(found, lambda r: f"{100 * r.share:.3g} % of points timed")
 
     def wide(found) -> str:
-        return " and ".join(f"{100 * found[m].width:.2g} % {where}" for m, where in
-                            (("device", "on the device"), ("end_to_end", "end to end")) if m in found)
+        return by_mode(found, lambda r: f"{100 * r.width:.2g} %")
 
     if absolute:
         said.append(f"With the whole comparison run twice, the 95 % interval of the two runs' ratio holds 1 at "

@@ -4,8 +4,9 @@
 
 Of several allocations and runs the median of their medians counts. Give each run of reductio hundreds of samples
 (--min-samples 160): where CUB launches two kernels, its call takes one of two times about 1 us apart, about equally
-often, so that chance decides where between them the median of a few samples lies. Prints a row for each type and size. Exit code 1 if a point differs by more than is
-allowed: 3 % from 2^22 elements on, 6 % below. The spreads in the file are the largest over the smallest median, less 1.
+often, so that chance decides where between them the median of a few samples lies. Prints a row for each type and size.
+Exit code 1 if a point differs by more than is allowed: 3 % from 2^22 elements on, 6 % below. The spreads in the file are
+the largest over the smallest median, less 1.
 """
 
 import argparse

@@ -17,6 +17,7 @@
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
 #include "measure/points.h"
+#include "measure/results.h"
 #include "measure/session.h"
 
 namespace reductio::cli {
@@ -429,33 +430,24 @@ int verdict(const Comparison& comparison, const Options& options) {
 // -------------------------------------------------------------------------------------------- where rows come from
 
 // An origin is one side of a comparison, as --json tells of it: { "source", "machine": machine.json without its runs,
-// "runs": [ { the keys below } ] }. The same keys for a stored folder and for what is measured now.
-constexpr const char* run_keys[] = {"run_id",     "experiment", "started_utc",  "arguments", "seed",
-                                    "machine_id", "binary",     "git_revision", "git_dirty"};
+// "runs": [ to_json(RunRecord) ] }, the same for a stored folder and for what is measured now.
 
 Json origin_of(const StoredResults& stored) {
   Json out = {{"source", stored.named.string()}, {"machine", stored.machine}, {"runs", Json::array()}};
   out["machine"].erase("runs");
+  const Json keys = to_json(RunRecord{}, Machine{});
   for (const auto& run : stored.machine.at("runs")) {
     Json& one = out["runs"].emplace_back(Json::object());
-    for (const char* key : run_keys) one[key] = run.contains(key) ? Json(run.at(key)) : Json();
+    for (const auto& [key, unused] : keys.items()) one[key] = run.contains(key) ? Json(run.at(key)) : Json();
   }
   return out;
 }
 
 /// Of what is measured by this program now; the run's id is told by its rows.
 Json origin_of(const Machine& machine, const RunOptions& options, std::uint64_t seed) {
-  const BuildDescription& build = build_description();
-  const Json run = {{"run_id", ""},
-                    {"experiment", "compare"},
-                    {"started_utc", utc_now()},
-                    {"arguments", options.arguments},
-                    {"seed", seed},
-                    {"machine_id", machine.id()},
-                    {"binary", binary_hash()},
-                    {"git_revision", build.git_revision},
-                    {"git_dirty", build.git_dirty}};
-  return {{"source", "now"}, {"machine", to_json(machine)}, {"runs", Json::array({run})}};
+  const RunRecord run{.run_id = "", .experiment = "compare", .started_utc = utc_now(), .arguments = options.arguments,
+                      .seed = seed};
+  return {{"source", "now"}, {"machine", to_json(machine)}, {"runs", Json::array({to_json(run, machine)})}};
 }
 
 /// What machine.json tells of the run that a row is from; "" where it tells nothing.
@@ -542,7 +534,7 @@ class Collector final : public RunObserver {
   }
   void notice(const std::string& text) override {
     progress_.clear();
-    tell("reductio: note: " + text + "\n");
+    print_message("note: " + text);
   }
   void group(const GroupOutcome& outcome) override {
     std::vector<Measured> measured = measured_in(outcome);
@@ -719,7 +711,7 @@ int compare_live(Options& options, const SamplingRules& rules) {
     for (const auto& group : collector.groups)
       for (const Measured& m : group)
         if (m.at("status") == name(status)) {
-          tell(fmt::format("reductio: {} {}: {}\n", m.label, what, m.at("reason")));
+          print_message(fmt::format("{} {}: {}", m.label, what, m.at("reason")));
           return true;
         }
     return false;

@@ -87,7 +87,7 @@ class Observer final : public RunObserver {
 
   void notice(const std::string& text) override {
     progress_.clear();
-    if (!options_.quiet) tell("reductio: note: " + text + "\n");
+    if (!options_.quiet) print_message("note: " + text);
   }
 
   void warn(const std::string& text) {
@@ -165,7 +165,7 @@ class Observer final : public RunObserver {
 /// The exit code that the rows call for; one line on stderr where it is not 0.
 int verdict(const std::string& experiment, const RunReport& report, const Observer& observer) {
   const auto fail = [&](const std::string& text) {
-    tell(fmt::format("reductio: {}: {}\n", experiment, text));
+    print_message(experiment + ": " + text);
     return true;
   };
   const auto rows = [&](Status status, const char* what) {

@@ -157,7 +157,7 @@ int run(const Options& options) {
     throw;
   } catch (const WrongResult& e) {
     progress.clear();
-    tell(fmt::format("reductio: {}\n", e.what()));
+    print_message(e.what());
     return exit_wrong;
   }
   progress.clear();
@@ -190,13 +190,13 @@ int run(const Options& options) {
   }
   push_output();
   if (report.too_many(plan.confidence)) {
-    tell(fmt::format("reductio: selftest failed: {}\n", false_positives));
+    print_message("selftest failed: " + false_positives);
     return exit_error;
   }
   if (!missed.empty()) {
-    tell(fmt::format("reductio: selftest failed: not found were {}; {}\n", join(missed, ", "),
-                     too_short ? "the clock's tick is too coarse for calls this short, give larger --sizes"
-                               : "is the machine busy?"));
+    print_message(fmt::format("selftest failed: not found were {}; {}", join(missed, ", "),
+                              too_short ? "the clock's tick is too coarse for calls this short, give larger --sizes"
+                                        : "is the machine busy?"));
     return exit_error;
   }
   return exit_ok;

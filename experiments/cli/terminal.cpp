@@ -73,6 +73,8 @@ void tell(const std::string& text) {
   std::fflush(stderr);
 }
 
+void print_message(const std::string& text) { tell("reductio: " + text + "\n"); }
+
 void print_warning(const std::string& text) {
   tell(ink(Ink::yellow, "reductio: WARNING: " + text, stderr) + "\n");
 }

@@ -22,6 +22,8 @@ std::string ink(Ink, std::string_view text, std::FILE* stream = stdout);
 /// Text on stderr, as it is. Where that cannot be written it is lost: nobody reads it, and no work shall end for it.
 void tell(const std::string& text);
 
+/// "reductio: text", a line on stderr.
+void print_message(const std::string& text);
 /// "reductio: WARNING: text" on stderr, in yellow.
 void print_warning(const std::string& text);
 

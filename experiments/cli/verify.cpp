@@ -246,9 +246,9 @@ int run(const Options& options) {
                sum.not_run ? fmt::format(", {} not run", sum.not_run) : "");
   push_output();
   if (!bad.empty()) {
-    tell(fmt::format("reductio: verification failed: {} of {} cases, in {} variant{} ({}{}){}\n", sum.failed,
-                     sum.cases(), bad.size(), bad.size() == 1 ? "" : "s", bad.front(), bad.size() == 1 ? "" : ", ...",
-                     all_stopped));
+    print_message(fmt::format("verification failed: {} of {} cases, in {} variant{} ({}{}){}", sum.failed, sum.cases(),
+                              bad.size(), bad.size() == 1 ? "" : "s", bad.front(), bad.size() == 1 ? "" : ", ...",
+                              all_stopped));
     return exit_wrong;
   }
   if (sum.passed == 0) throw UsageError("nothing was verified: " + std::string(first_refusal(results.front())));

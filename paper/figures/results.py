@@ -46,8 +46,8 @@ MODEL_STATUSES = ("ok", "does_not_fit", "too_few_sizes")
 READ_CEILING = "(read-ceiling)"
 
 # What the figures need of nvbench-agreement.csv and of `reductio compare --csv`: (columns of text, of numbers).
-AGREEMENT_COLUMNS = (["element_type"], "n reductio_median_s reductio_runs reductio_spread reductio_samples nvbench_median_s "
-                     "nvbench_runs nvbench_spread difference allowed".split())
+AGREEMENT_COLUMNS = (["element_type"], "n reductio_median_s reductio_runs reductio_spread reductio_samples "
+                     "nvbench_median_s nvbench_runs nvbench_spread difference allowed".split())
 REPEAT_COLUMNS = ("schema_version variant timing_mode paired simultaneous".split(),
                   "n ratio ratio_low ratio_high confidence".split())
 

@@ -359,21 +359,12 @@ class CudaTimer final : public Timer {
   }
 
   std::optional<CacheProbe> probe_cache() override {
-    CacheProbe probe;
-    probe.bytes = std::max<std::size_t>(backend_.info().l2_bytes / 4, 1u << 20);
-    const DeviceBytes memory = device_bytes(probe.bytes);
-    check(cudaMemsetAsync(memory.get(), 1, probe.bytes, native(stream_)), "filling GPU memory");
-    ReadPlan plan(read_shapes().front(), probe.bytes, backend_.info().sm_count);
+    const std::size_t bytes = std::max<std::size_t>(backend_.info().l2_bytes / 4, 1u << 20);
+    const DeviceBytes memory = device_bytes(bytes);
+    check(cudaMemsetAsync(memory.get(), 1, bytes, native(stream_)), "filling GPU memory");
+    ReadPlan plan(read_shapes().front(), bytes, backend_.info().sm_count);
     const Call c{.plan = &plan, .info = plan.info(), .in = memory.get(), .out = scratch_.get()};
-    const auto timed = [&](CacheState cache) {
-      std::vector<double> s;
-      for (int i = 0; i < 21; ++i) s.push_back(device_interval(c, cache));
-      return median(s);
-    };
-    probe.warm_s = timed(CacheState::warm);
-    probe.cold_clean_s = timed(CacheState::cold_clean);
-    probe.cold_dirty_s = timed(CacheState::cold_dirty);
-    return probe;
+    return probe_of(bytes, 21, [&](CacheState cache) { return device_interval(c, cache); });
   }
 
   std::optional<double> clock_hz() override {

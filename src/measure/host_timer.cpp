@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "measure/statistics.h"
 #include "measure/timer.h"
 
 namespace reductio {
@@ -13,6 +12,22 @@ class EmptyPlan final : public Plan {
  public:
   PlanInfo info() const override { return {}; }
   void enqueue(void*, void*, Stream) override {}
+};
+
+/// Reads a word of each line, so that the memory decides how long it takes.
+class ReadPlan final : public Plan {
+ public:
+  explicit ReadPlan(std::size_t words) : words_(words) {}
+  PlanInfo info() const override { return {}; }
+  void enqueue(void* in, void*, Stream) override {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < words_; i += 8) sum += static_cast<const std::size_t*>(in)[i];
+    keep_ = sum;
+  }
+
+ private:
+  std::size_t words_;
+  volatile std::size_t keep_ = 0;  // so that the reading is not optimised away
 };
 
 /// What both have in common: preparing a call, and running it to its result.
@@ -94,26 +109,13 @@ class HostTimer final : public PlainTimer {
 
   std::optional<CacheProbe> probe_cache() override {
     // More than the caches before the last one hold, and little enough that others who use that one leave room for it.
-    CacheProbe probe{.bytes = std::max<std::size_t>(backend_.info().l2_bytes / 16, 256u << 10)};
-    const std::vector<std::size_t> memory(probe.bytes / sizeof(std::size_t), 1);
-    const auto read = [&] {
-      std::size_t sum = 0;
-      for (std::size_t i = 0; i < memory.size(); i += 8) sum += memory[i];  // of each line: the memory decides
-      keep_ = sum;
-    };
-    const auto timed = [&](auto&& prepare) {
-      std::vector<double> s;
-      for (int i = 0; i < 5; ++i) {
-        prepare();
-        const double start = host_now();
-        read();
-        s.push_back(host_now() - start);
-      }
-      return median(s);
-    };
-    probe.warm_s = timed(read);
-    probe.cold_clean_s = timed([&] { flush(CacheState::cold_clean); });
-    probe.cold_dirty_s = timed([&] { flush(CacheState::cold_dirty); });
+    const std::size_t bytes = std::max<std::size_t>(backend_.info().l2_bytes / 16, 256u << 10);
+    std::vector<std::size_t> memory(bytes / sizeof(std::size_t), 1);
+    ReadPlan plan(memory.size());
+    const Call c{.plan = &plan, .info = plan.info(), .in = memory.data(), .input_bytes = bytes};
+    const CacheProbe probe =
+        probe_of(bytes, 5, [&](CacheState cache) { return *sample(c, TimingMode::end_to_end, cache).seconds; });
+    forget(&plan);
     return probe;
   }
 

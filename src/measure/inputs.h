@@ -48,9 +48,9 @@ class Input {
   std::optional<DeviceMemory> scratch_;
 };
 
-/// The memory of passes. Where memory lies can shift times, so each pass shall find its own elsewhere; but what was freed
-/// is what the next allocation of that size gets. Each pass therefore takes blocks of many sizes first and holds them,
-/// as many as chance says: a run that is repeated shall not find the same places, or its intervals would know too
+/// The memory of passes. Where memory lies can shift times, so each pass shall find its own elsewhere; but what was
+/// freed is what the next allocation of that size gets. Each pass therefore takes blocks of many sizes first and holds
+/// them, as many as chance says: a run that is repeated shall not find the same places, or its intervals would know too
 /// little.
 class Allocations {
  public:

@@ -30,6 +30,18 @@ Json runs_in(const std::filesystem::path& path) {
 
 }  // namespace
 
+nlohmann::ordered_json to_json(const RunRecord& run, const Machine& machine) {
+  return {{"run_id", run.run_id},
+          {"experiment", run.experiment},
+          {"started_utc", run.started_utc},
+          {"arguments", run.arguments},
+          {"seed", run.seed},
+          {"machine_id", machine.id()},
+          {"binary", binary_hash()},
+          {"git_revision", build_description().git_revision},
+          {"git_dirty", build_description().git_dirty}};
+}
+
 Results::Results(const std::filesystem::path& folder, const Machine& machine, RunRecord record, bool resume)
     : folder_(folder),
       csv_path_(folder / (record.experiment + ".csv")),
@@ -53,15 +65,7 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
   if (going_on) drop_orphaned_samples();
   if (samples_->read().empty()) samples_->append(gzip_member(csv_record(sample_columns())));
 
-  entry_ = std::make_shared<Json>(Json{{"run_id", record_.run_id},
-                                       {"experiment", record_.experiment},
-                                       {"started_utc", record_.started_utc},
-                                       {"arguments", record_.arguments},
-                                       {"seed", record_.seed},
-                                       {"machine_id", machine_.id()},
-                                       {"binary", binary_hash()},
-                                       {"git_revision", build_description().git_revision},
-                                       {"git_dirty", build_description().git_dirty}});
+  entry_ = std::make_shared<Json>(to_json(record_, machine_));
   write_machine();
   write_whole_file(folder / "catalog.csv", catalog_csv());
 }

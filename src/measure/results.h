@@ -23,6 +23,9 @@ struct RunRecord {
   std::uint64_t seed = 1;
 };
 
+/// What an entry of machine.json's runs begins with: which run it was, of which machine and program.
+nlohmann::ordered_json to_json(const RunRecord&, const Machine&);
+
 /// <folder>/<experiment>.csv, .samples.csv.gz, machine.json and catalog.csv. A group's rows go out in one write, so a
 /// run killed at any instant leaves whole groups and at most one cut row.
 class Results {

@@ -175,8 +175,8 @@ StoredResults read_results(const std::filesystem::path& named) {
   if (!out.machine.is_object() || !out.machine.contains("runs") || !out.machine["runs"].is_array())
     throw UsageError(machine.string() + " is damaged; copy the results folder again");
   for (const auto& run : out.machine["runs"]) {
-    const auto named = run.is_object() ? run.find("experiment") : run.end();
-    const std::string experiment = named != run.end() && named->is_string() ? named->get<std::string>() : "";
+    const bool has_name = run.is_object() && run.contains("experiment") && run["experiment"].is_string();
+    const std::string experiment = has_name ? run["experiment"].get<std::string>() : "";
     if (experiment.empty()) throw UsageError(machine.string() + " tells of a run without an experiment's name");
     read_experiment(folder / (experiment + ".csv"), out.rows);
   }

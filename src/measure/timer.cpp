@@ -4,6 +4,8 @@
 #include <chrono>
 #include <limits>
 
+#include "measure/statistics.h"
+
 namespace reductio {
 namespace {
 
@@ -28,6 +30,19 @@ class FollowedPlan final : public Plan {
 
 std::unique_ptr<Plan> followed_by(std::unique_ptr<Plan> plan, std::function<void(Stream)> after) {
   return std::make_unique<FollowedPlan>(std::move(plan), std::move(after));
+}
+
+CacheProbe probe_of(std::size_t bytes, int intervals, const std::function<double(CacheState)>& interval_s) {
+  const auto timed = [&](CacheState cache) {
+    std::vector<double> s;
+    for (int i = 0; i < intervals; ++i) s.push_back(interval_s(cache));
+    return median(s);
+  };
+  CacheProbe probe{.bytes = bytes};
+  probe.warm_s = timed(CacheState::warm);
+  probe.cold_clean_s = timed(CacheState::cold_clean);
+  probe.cold_dirty_s = timed(CacheState::cold_dirty);
+  return probe;
 }
 
 bool AsFastAsEver::wait(const std::function<double()>& measure, const std::function<void()>& pause) {

@@ -55,6 +55,8 @@ struct CacheProbe {
   std::size_t bytes = 0;
   double warm_s = 0, cold_clean_s = 0, cold_dirty_s = 0;
 };
+/// Medians of so many intervals in each state.
+CacheProbe probe_of(std::size_t bytes, int intervals, const std::function<double(CacheState)>& interval_s);
 
 class Timer {
  public:
