@@ -76,7 +76,7 @@ std::unique_ptr<Plan> plan(const Problem& p, const Settings& s, const DeviceInfo
   const auto value = std::make_shared<T>();
   const PlanInfo info{.longest_chain = assumed_longest_chain(p.n, gpu, 256),
                       .workspace_bytes = caching ? CachingAllocator::reserved : 0,
-                      .result = Result::on_host};
+                      .result = ResultLocation::on_host};
   return plan_of(
       info,
       [=, n = p.n](void* in, void*, Stream stream) {
@@ -121,7 +121,7 @@ Variant describe(std::string id, std::string title, std::string call, Operation 
       .operations = {operation},
       .types = {ElementType::i32, ElementType::f32, ElementType::f64},
       .tunables = {Tunable::choice("allocator", {"default", "caching"}, "default")},
-      .result = Result::on_host,
+      .result = ResultLocation::on_host,
       .determinism = Determinism::per_launch_shape};
 }
 

@@ -1,7 +1,7 @@
 /// comparison: every variant beside every baseline, over a million-fold range of sizes. Each variant with its
 /// document's own operation, in every way of finishing that it has and otherwise as its document launches it.
 
-#include "measure/points.h"
+#include "measure/plan/selection.h"
 
 namespace reductio {
 namespace {

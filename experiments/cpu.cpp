@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "measure/points.h"
+#include "measure/plan/selection.h"
 
 namespace reductio {
 namespace {

@@ -4,7 +4,7 @@
 /// calls of its own: its points are CUB's sum, or whatever --variants names, and its columns are read_time_s and
 /// launch_floor_s. States that a way of timing does not have are refused rows.
 
-#include "measure/points.h"
+#include "measure/plan/selection.h"
 
 namespace reductio {
 namespace {

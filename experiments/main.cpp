@@ -12,8 +12,8 @@
 #include "core/variant.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/terminal.h"
-#include "measure/csv.h"
-#include "measure/machine.h"
+#include "measure/results/csv.h"
+#include "measure/results/machine.h"
 
 namespace {
 

@@ -2,7 +2,7 @@
 /// where they differ is what each of them adds: launching, the way to the host, the cache. Clocks that kernels read
 /// themselves are asked for where kernels read them.
 
-#include "measure/points.h"
+#include "measure/plan/selection.h"
 
 namespace reductio {
 namespace {

@@ -1,6 +1,6 @@
 /// reductio compare: is a variant faster, by how much, and how sure is that?
 
-#include "measure/compare.h"
+#include "measure/analysis/compare.h"
 
 #include <fmt/format.h>
 
@@ -16,9 +16,9 @@
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
-#include "measure/points.h"
-#include "measure/results.h"
-#include "measure/session.h"
+#include "measure/plan/selection.h"
+#include "measure/results/writer.h"
+#include "measure/run/session.h"
 
 namespace reductio::cli {
 namespace {
@@ -132,7 +132,7 @@ DeviceKind choose_device(const std::vector<Contender>& all, const Selection& sel
 std::string mode_refusal(const Contender& c, const Problem& problem, TimingMode mode, CacheState cache,
                          Backend& backend, const Timer& timer) {
   if (std::string why = timer.refusal(mode, cache); !why.empty()) return why;
-  Result result = c.variant->result;
+  ResultLocation result = c.variant->result;
   try {
     result = make_plan(*c.variant, problem, c.settings, backend.info())->info().result;
   } catch (const Refused&) {
@@ -290,7 +290,7 @@ std::vector<std::string> conclusions(const Comparison& comparison, const Wording
 struct Column {
   const char* name;
   bool number;  ///< in JSON; a word otherwise
-  std::string (*cell)(const Compared&, const Comparison&);
+  std::string (*field)(const Compared&, const Comparison&);
 };
 
 template <class T>
@@ -323,7 +323,7 @@ const Column csv_columns[] = {
     {"cache_state", false, [](auto& c, auto&) { return c.variant.at("cache_state"); }},
     {"paired", false, [](auto&, auto& all) { return std::string(all.paired ? "yes" : "no"); }},
     {"n_rounds", true, of_ratio<&Ratio::rounds>},
-    {"n_blocks", true, of_ratio<&Ratio::blocks>},
+    {"n_blocks", true, of_ratio<&Ratio::clusters>},
     {"base_n_rejected", true, [](auto& c, auto&) { return c.base.at("n_rejected"); }},
     {"n_rejected", true, [](auto& c, auto&) { return c.variant.at("n_rejected"); }},
     {"base_time_s", true, [](auto& c, auto&) { return c.base.at("time_median_s"); }},
@@ -350,11 +350,11 @@ Json to_json(const Comparison& comparison, const Wording& wording) {
   for (const Compared& c : comparison.rows) {
     Json row;
     for (const Column& column : csv_columns) {
-      const std::string cell = column.cell(c, comparison);
+      const std::string field = column.field(c, comparison);
       if (!column.number)
-        row[column.name] = cell;
+        row[column.name] = field;
       else
-        row[column.name] = cell.empty() ? Json() : Json::parse(cell);
+        row[column.name] = field.empty() ? Json() : Json::parse(field);
     }
     out["rows"].push_back(std::move(row));
   }
@@ -362,13 +362,13 @@ Json to_json(const Comparison& comparison, const Wording& wording) {
 }
 
 void print_csv(const Comparison& comparison) {
-  Cells header;
+  Fields header;
   for (const Column& column : csv_columns) header.emplace_back(column.name);
   fmt::print("{}", csv_record(header));
   for (const Compared& c : comparison.rows) {
-    Cells cells;
-    for (const Column& column : csv_columns) cells.push_back(column.cell(c, comparison));
-    fmt::print("{}", csv_record(cells));
+    Fields fields;
+    for (const Column& column : csv_columns) fields.push_back(column.field(c, comparison));
+    fmt::print("{}", csv_record(fields));
   }
 }
 

@@ -2,11 +2,11 @@
 
 namespace reductio::cli {
 
-std::string_view name(Result r) {
+std::string_view name(ResultLocation r) {
   switch (r) {
-    case Result::on_device: return "on_device";
-    case Result::host_part: return "host_part";
-    case Result::on_host: return "on_host";
+    case ResultLocation::on_device: return "on_device";
+    case ResultLocation::host_part: return "host_part";
+    case ResultLocation::on_host: return "on_host";
   }
   return "?";
 }

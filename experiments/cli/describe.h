@@ -9,7 +9,7 @@
 
 namespace reductio::cli {
 
-std::string_view name(Result);
+std::string_view name(ResultLocation);
 std::string_view name(Determinism);
 using reductio::name;
 

@@ -9,7 +9,7 @@
 #include "experiments/cli/describe.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
-#include "measure/machine.h"
+#include "measure/results/machine.h"
 
 namespace reductio::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include "experiments/cli/describe.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
-#include "measure/csv.h"
-#include "measure/machine.h"
+#include "measure/results/csv.h"
+#include "measure/results/machine.h"
 
 namespace reductio::cli {
 namespace {
@@ -46,7 +46,7 @@ void print_variants(const std::vector<const Variant*>& chosen, const Options& op
     // The records of catalog.csv, as it lies beside results.
     const auto catalog = parse_csv(catalog_csv()).records;
     const auto column = std::find(catalog[0].begin(), catalog[0].end(), "variant") - catalog[0].begin();
-    for (const Cells& record : catalog)
+    for (const Fields& record : catalog)
       if (&record == &catalog[0] ||
           std::any_of(chosen.begin(), chosen.end(), [&](auto* v) { return v->id == record[column]; }))
         fmt::print("{}", csv_record(record));

@@ -6,9 +6,9 @@
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/terminal.h"
-#include "measure/cells.h"
-#include "measure/model_table.h"
-#include "measure/statistics.h"
+#include "measure/results/fields.h"
+#include "measure/analysis/models.h"
+#include "measure/stats/statistics.h"
 
 namespace reductio::cli {
 namespace {
@@ -20,20 +20,20 @@ struct Options {
 };
 
 /// "5.96 us [5.9, 6.02]", each number times `unit`.
-std::string interval(const Cells& cells, std::size_t at, double unit, const char* unit_name) {
-  if (cells[at].empty()) return "-";
+std::string interval(const Fields& fields, std::size_t at, double unit, const char* unit_name) {
+  if (fields[at].empty()) return "-";
   const auto show = [&](std::size_t i) {
-    return cells[i].empty() ? std::string("-") : fmt::format("{:.3g}", unit * std::stod(cells[i]));
+    return fields[i].empty() ? std::string("-") : fmt::format("{:.3g}", unit * std::stod(fields[i]));
   };
   return fmt::format("{}{} [{}, {}]", show(at), unit_name, show(at + 1), show(at + 2));
 }
 
-void print(const std::vector<Cells>& records) {
+void print(const std::vector<Fields>& records) {
   const auto& names = model_columns();
   const auto at = [&](std::string_view column) { return index_of(names, column); };
   Table table({"variant", "settings", "operation", "type", "timed", "cache", "range", "latency", "bandwidth", "n 1/2",
                "off by", "remark"});
-  for (const Cells& r : records) {
+  for (const Fields& r : records) {
     if (r[at("status")] == "too_few_sizes") continue;  // nothing to say; the last line counts them
     const std::string& off = r[at("largest_residual")];
     table.add({r[at("variant")], r[at("settings")], r[at("operation")], r[at("element_type")], r[at("timing_mode")],
@@ -47,11 +47,11 @@ void print(const std::vector<Cells>& records) {
 int run(const Options& options) {
   require_confidence(options.confidence);  // before anything is read
   const StoredResults results = read_results(options.folder);
-  const std::vector<Cells> records = model_table(results, options.confidence);
+  const std::vector<Fields> records = model_table(results, options.confidence);
   std::string text = csv_record(model_columns());
   const std::size_t status = index_of(model_columns(), "status");
   std::map<std::string, int> by_status;
-  for (const Cells& record : records) {
+  for (const Fields& record : records) {
     text += csv_record(record);
     ++by_status[record[status]];
   }

@@ -20,7 +20,7 @@ struct Options {
 };
 
 // @ID@ and @TITLE@ are filled in. The file must compile for both devices and pass the battery unchanged:
-// tests/cli/test_new.py builds one.
+// tests/experiments/cli/test_new.py builds one.
 constexpr const char* skeleton = R"(/// @ID@: say here what this reduction tries, and where the idea comes from.
 ///
 /// Variants: @ID@

@@ -1,6 +1,6 @@
 /// reductio run: experiments, measured point by point into results/<machine>/<experiment>.csv.
 
-#include "measure/run.h"
+#include "measure/run/run.h"
 
 #include <fmt/format.h>
 
@@ -13,9 +13,9 @@
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
-#include "measure/csv.h"
-#include "measure/machine.h"
-#include "measure/session.h"
+#include "measure/results/csv.h"
+#include "measure/results/machine.h"
+#include "measure/run/session.h"
 
 namespace reductio::cli {
 namespace {
@@ -40,17 +40,17 @@ Json to_json(const Row& row) {
       "operation", "element_type",  "dataset",    "settings", "timing_mode",     "cache_state",
       "result",    "result2",       "status",     "reason",   "accumulator_type"};
   Json out;
-  const auto cells = row.cells();
-  for (std::size_t i = 0; i < cells.size(); ++i) {
+  const auto fields = row.fields();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string& column = columns()[i];
     const bool word = std::find(words.begin(), words.end(), column) != words.end();
     // A word that is empty is missing as well, but `settings` of a variant without any is really "".
-    if (word ? cells[i].empty() && column != "settings" && column != "reason" : cells[i].empty())
+    if (word ? fields[i].empty() && column != "settings" && column != "reason" : fields[i].empty())
       out[column] = nullptr;
-    else if (const Json number = word ? Json() : Json::parse(cells[i], nullptr, false); number.is_number())
+    else if (const Json number = word ? Json() : Json::parse(fields[i], nullptr, false); number.is_number())
       out[column] = number;
     else
-      out[column] = cells[i];
+      out[column] = fields[i];
   }
   return out;
 }
@@ -77,7 +77,7 @@ class Observer final : public RunObserver {
     if (row.status != Status::ok) ++reasons_[{row.status, row.point.variant->id + ": " + row.reason}];
     if (options_.csv || options_.json) {
       progress_.clear();
-      if (options_.csv) fmt::print("{}", csv_record(row.cells()));
+      if (options_.csv) fmt::print("{}", csv_record(row.fields()));
       if (options_.json) fmt::print("{}\n", to_json(row).dump());
       flush_output();
     } else if (points_ <= table_rows) {
@@ -107,8 +107,8 @@ class Observer final : public RunObserver {
       fmt::print("of the time {:.0f} % was measured, {:.0f} % went into the cache's state and restoring inputs, {:.0f} % "
                  "around samples, {:.0f} % into letting memory rest, {:.0f} % into inputs, plans, pilots and files\n",
                  100 * spent.timed_s / report.measured_s, 100 * spent.prepared_s / report.measured_s,
-                 100 * spent.around_s / report.measured_s, 100 * spent.rested_s / report.measured_s,
-                 std::max(0.0, 100 * (1 - (samples + spent.rested_s) / report.measured_s)));
+                 100 * spent.around_s / report.measured_s, 100 * spent.memory_wait_s / report.measured_s,
+                 std::max(0.0, 100 * (1 - (samples + spent.memory_wait_s) / report.measured_s)));
     fmt::print("{}: {}", experiment, ink(Ink::bold, fmt::format("{} ok", report.count(Status::ok))));
     for (Status status : {Status::refused, Status::failed, Status::wrong, Status::impossible, Status::timeout})
       if (report.count(status))

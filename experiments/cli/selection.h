@@ -8,8 +8,8 @@
 
 #include "core/variant.h"
 #include "device/backend.h"
-#include "measure/experiment.h"
-#include "measure/run.h"
+#include "measure/plan/experiment.h"
+#include "measure/run/run.h"
 
 namespace reductio::cli {
 

@@ -1,6 +1,6 @@
 /// reductio selftest: does comparing find what is there, and nothing else?
 
-#include "measure/selftest.h"
+#include "measure/analysis/selftest.h"
 
 #include <fmt/format.h>
 
@@ -11,9 +11,9 @@
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
-#include "measure/compare.h"
-#include "measure/points.h"
-#include "measure/session.h"
+#include "measure/analysis/compare.h"
+#include "measure/plan/selection.h"
+#include "measure/run/session.h"
 
 namespace reductio::cli {
 namespace {
@@ -123,7 +123,7 @@ int run(const Options& options) {
   plan.point.problem.type = chosen(selection.types, {usual_type(variant->types)}).front();
   plan.point.settings = variant->settings(selection.settings);
   plan.point.seed = selection.seed;
-  const bool end_to_end = device == DeviceKind::cpu || variant->result != Result::on_device;
+  const bool end_to_end = device == DeviceKind::cpu || variant->result != ResultLocation::on_device;
   plan.point.timing_mode = end_to_end ? TimingMode::end_to_end : TimingMode::device;
   plan.point.cache_state =
       device == DeviceKind::cpu && !variant->consumes_input ? CacheState::warm : CacheState::cold_dirty;
@@ -136,7 +136,7 @@ int run(const Options& options) {
   plan.rules.max_samples = 600;  // many comparisons rather than narrow ones
   plan.rules.point_budget_s = 0.12;
   if (options.quick) {
-    plan.rules.max_samples = 5 * wanted_blocks;
+    plan.rules.max_samples = 5 * wanted_clusters;
     plan.planted_rules.point_budget_s = 0.2;
   }
 
@@ -178,7 +178,7 @@ int run(const Options& options) {
     if (!p.found()) {
       missed.push_back(fmt::format("{} at {} ({})", percent(p.effect), show_size(p.n),
                                    p.covered() ? std::string(name(p.verdict)) : "not as much as was planted"));
-      too_short = too_short || p.ratio.at_tick;
+      too_short = too_short || p.ratio.at_resolution;
     }
   if (!options.json || !options.quiet) {
     const std::string outcome = fmt::format("{}\n{} of {} planted effects were found\n", false_positives,

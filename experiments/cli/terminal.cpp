@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "measure/csv.h"
+#include "measure/results/csv.h"
 
 namespace reductio::cli {
 namespace {
@@ -25,7 +25,7 @@ std::size_t width(std::FILE* stream) {
   return size.ws_col;
 }
 
-/// Code points, which is what a cell takes on the screen for the letters used here.
+/// Code points, which is what a field takes on the screen for the letters used here.
 std::size_t letters(std::string_view text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
 }

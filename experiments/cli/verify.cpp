@@ -12,7 +12,7 @@
 #include "experiments/cli/describe.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
-#include "measure/csv.h"
+#include "measure/results/csv.h"
 #include "verify/junit.h"
 
 namespace reductio::cli {

@@ -46,11 +46,11 @@ CpuTime cpu_time() {
   std::ifstream stat("/proc/stat");
   std::string line, label;
   if (!std::getline(stat, line)) return {};
-  std::istringstream cells(line);
-  cells >> label;
+  std::istringstream fields(line);
+  fields >> label;
   CpuTime out;
   double ticks = 0;
-  for (int i = 0; i < 8 && cells >> ticks; ++i) {  // user nice system idle iowait irq softirq steal
+  for (int i = 0; i < 8 && fields >> ticks; ++i) {  // user nice system idle iowait irq softirq steal
     out.all += ticks;
     if (i != 3 && i != 4) out.busy += ticks;
   }

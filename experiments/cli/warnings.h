@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/types.h"
-#include "measure/nvml.h"
+#include "measure/timing/nvml.h"
 
 namespace reductio::cli {
 

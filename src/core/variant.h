@@ -21,7 +21,7 @@
 namespace reductio {
 
 /// Where a call leaves its result.
-enum class Result {
+enum class ResultLocation {
   on_device,  ///< enqueue() leaves one accumulator in `out`; the harness copies it
   host_part,  ///< enqueue() leaves partial results; finish() copies them and adds them up on the host
   on_host,    ///< the call blocks and its value arrives on the host (thrust::reduce); no asynchronous part to time
@@ -37,7 +37,7 @@ struct PlanInfo {
   std::size_t workspace_bytes = 0;  ///< device memory that the plan holds beside input and output
   /// Where this plan's calls leave their result. A setting may decide it ("finish=host"), so whoever runs a plan
   /// asks the plan; Variant::result only says what the default settings give.
-  Result result = Result::on_device;
+  ResultLocation result = ResultLocation::on_device;
   /// Some of the additions take subnormal numbers, and give subnormal results, as zero: f32 atomics on a GPU's global
   /// memory do (PTX, atom.add.f32). The error bound then has room for it.
   bool flushes_subnormals = false;
@@ -58,9 +58,9 @@ class Plan {
   virtual PlanInfo info() const = 0;
 
   /// Puts the whole device part of one call onto `stream`: asynchronous, no allocation, no host synchronisation
-  /// (but see Result::on_host). Whatever one call needs, zeroing of outputs and counters included, is in here.
+  /// (but see ResultLocation::on_host). Whatever one call needs, zeroing of outputs and counters included, is in here.
   /// `in`: n elements in device memory, aligned to the element type only, written to only by variants that
-  /// declare `consumes_input`. `out`: one accumulator in device memory (unused unless Result::on_device).
+  /// declare `consumes_input`. `out`: one accumulator in device memory (unused unless ResultLocation::on_device).
   virtual void enqueue(void* in, void* out, Stream stream) = 0;
 
   /// Only where info().result is host_part or on_host: waits for `stream`, does the host's part and writes one
@@ -98,7 +98,7 @@ struct Variant {
   std::vector<Operation> operations;  ///< the first is the document's own
   std::vector<ElementType> types;     ///< the first is the document's own
   std::vector<Tunable> tunables{};
-  Result result = Result::on_device;  ///< under the default settings; PlanInfo::result decides for a plan
+  ResultLocation result = ResultLocation::on_device;  ///< under the default settings; PlanInfo::result decides for a plan
   bool consumes_input = false;  ///< overwrites its input: the harness restores it before each call, untimed
   bool reads_clock = false;     ///< plans give clock_reading()
   /// State that persists between calls of one plan, and how it is first set. Empty: none.

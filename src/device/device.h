@@ -48,9 +48,9 @@ constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return a / b + (a
 }  // namespace reductio::device
 
 #ifdef __CUDACC__
-#include "device/cuda.cuh"
+#include "device/cuda/cuda.cuh"
 #else
-#include "device/sim.h"
+#include "device/sim/sim.h"
 #endif
 
 namespace reductio::device {

@@ -254,7 +254,7 @@ std::unique_ptr<Plan> prepare_host(const Problem& p, const Settings& s, PlanInfo
     const Buffer<T> partials(grid);
     info.longest_chain += grid;
     info.workspace_bytes = partials.bytes();
-    info.result = Result::host_part;
+    info.result = ResultLocation::host_part;
     return plan_of(
         info,
         [=](void* in, void*, Stream stream) {

@@ -152,7 +152,7 @@ Prepare preparation(bool tree, Start start) {
       const std::size_t in_thread = (p.operation == Operation::sum_of_squares) + ceil_div(n, grid * block);
       const std::size_t in_block = tree ? std::countr_zero(block) : 0;
       const PlanInfo info{grid, block, in_thread + in_block + results.size(), results.bytes() + clocks.bytes(),
-                          Result::host_part};
+                          ResultLocation::host_part};
       const auto reading = std::make_shared<std::optional<ClockReading>>();  // of the last finished call
       return plan_of(
           info,
@@ -182,7 +182,7 @@ Variant variant(std::string id, std::string title, std::string cites, Strategy h
             .types = {ElementType::i32, ElementType::f32, ElementType::f64},
             .tunables = {Tunable::powers_of_two("block", 32, 1024, 256),
                          Tunable::choice("finish", {"host", "host-pinned"}, "host")},
-            .result = Result::host_part,
+            .result = ResultLocation::host_part,
             .reads_clock = true,
             .document_n = 1048576};
   if (has_grid) v.tunables.push_back(Tunable::integer("grid", 1, 0x7fffffff, {"1", "5", "32"}, "32"));

@@ -178,7 +178,7 @@ Prepare preparation(Start start) {
       PlanInfo info{grid, block, first_chain, partials.bytes()};
       if (finishes_on_host(s.text("finish"))) {
         info.longest_chain += grid;
-        info.result = Result::host_part;
+        info.result = ResultLocation::host_part;
         return plan_of(
             info, [=](void* in, void*, Stream stream) { first_pass(in, stream); }, AddOnHost<T>(partials, s.text("finish")));
       }

@@ -312,7 +312,7 @@ Prepare preparation(unsigned factor, Start start) {
       const Buffer<T> partials(grid);
       const std::size_t in_block = factor - 1 + std::countr_zero(block);
       return plan_of(
-          {grid, block, in_block + grid, partials.bytes(), Result::host_part},
+          {grid, block, in_block + grid, partials.bytes(), ResultLocation::host_part},
           [=](void* in, void*, Stream stream) {
             start(Types<T>{}, Launch{grid, block, 0, stream}, global<T>(in, n), partials.ptr(), n);
           },
@@ -332,7 +332,7 @@ Variant variant(std::string id, std::string title, std::string cites, unsigned f
           .types = {ElementType::i32, ElementType::f32, ElementType::f64},
           .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
                        Tunable::choice("finish", {"host", "host-pinned"}, "host")},
-          .result = Result::host_part,
+          .result = ResultLocation::host_part,
           .consumes_input = true,
           .document_n = std::size_t{1} << 24,
           .declines = [factor](const Problem& p, const Settings& s) { return declines(p, s, factor); }};

@@ -11,7 +11,7 @@
 
 #include "core/dataset.h"
 #include "core/error.h"
-#include "device/sim_schedule.h"
+#include "device/sim/schedule.h"
 
 namespace reductio {
 namespace {
@@ -135,7 +135,7 @@ class Workbench::Call {
   /// Waits for the result and judges it. Empty if all is well.
   std::string settle() {
     Accumulator in_output{};
-    if (plan_->info().result == Result::on_device) {
+    if (plan_->info().result == ResultLocation::on_device) {
       bench_->backend_->synchronize(stream_);
       if (std::string why = output_->read(in_output.data(), stream_); !why.empty()) return why;
       result_ = in_output;
@@ -254,8 +254,8 @@ std::string Workbench::repeat(const Case& c) {
   Call third(*this, c, *plan, a, first_output, stream, true);
   const Drain drain(*backend_, {stream});
 
-  const bool at_once = plan->info().result == Result::on_device;
-  if (plan->info().result != Result::on_host) hold_back(stream);
+  const bool at_once = plan->info().result == ResultLocation::on_device;
+  if (plan->info().result != ResultLocation::on_host) hold_back(stream);
   first.enqueue();
   if (at_once) second.enqueue();
   if (std::string why = first.settle(); !why.empty()) return "first call: " + why;
@@ -291,7 +291,7 @@ std::string Workbench::two_plans(const Case& c) {
     std::string why = call.settle();
     return why.empty() ? why : std::string("two plans at once, ") + which + ": " + why;
   };
-  const bool at_once = plan_1->info().result == Result::on_device;
+  const bool at_once = plan_1->info().result == ResultLocation::on_device;
   std::string why;
   call_1.enqueue();
   call_2.enqueue();

@@ -82,15 +82,15 @@ PLANTED = [
     {"src/core/a.h": '#include "device/backend.h"\n'},
     {"src/core/a.h": "#include <fmt/format.h>\n"},
     {"src/core/b.h": "", "src/device/x.h": "", "src/core/a.h": '#include "../device/x.h"\n'},
-    {"src/device/a.h": '#include "measure/experiment.h"\n'},
+    {"src/device/a.h": '#include "measure/plan/experiment.h"\n'},
     {"src/kernels/a.cu": '#include "strategies/block.cuh"\n'},
     {"src/kernels/b.cu": "", "src/kernels/a.cu": '#include "kernels/b.cu"\n'},
     {"src/kernels/b.cu": "", "src/kernels/a.cu": '  #  include "b.cu"\n'},
     {"src/kernels/a.cu": "#include <cub/cub.cuh>\n"},
     {"src/kernels/a.cu": "#include <cuda/atomic>\n"},
-    {"src/strategies/a.cuh": '#include "measure/timer.h"\n'},
+    {"src/strategies/a.cuh": '#include "measure/timing/timer.h"\n'},
     {"src/tuned/a.cuh": '#include "device/device.h"\n'},
-    {"src/verify/a.cpp": '#include "measure/timer.h"\n'},
+    {"src/verify/a.cpp": '#include "measure/timing/timer.h"\n'},
     {"src/measure/a.cu": "#include <thrust/reduce.h>\n"},
     {"experiments/a.cpp": "#include <cublas_v2.h>\n"},
     {"experiments/a.cpp": '#include "kernels/levels.cuh"\n'},
@@ -100,7 +100,7 @@ PLANTED = [
 ]
 CLEAN = [
     {"src/kernels/a.cu": '#include "device/device.h"\n#include <cstdint>\n// #include <cub/cub.cuh>\n'},
-    {"baselines/a.cu": '#include <cub/cub.cuh>\n#include "device/cuda.cuh"\n'},
+    {"baselines/a.cu": '#include <cub/cub.cuh>\n#include "device/cuda/cuda.cuh"\n'},
     {"src/device/cuda.cuh": "#include <cuda/atomic>\n"},
     {"tests/a_test.cpp": '#include <gtest/gtest.h>\n#include "core/variant.h"\n'},
 ]

@@ -1,0 +1,207 @@
+#include "measure/analysis/compare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/error.h"
+#include "measure/results/fields.h"
+
+namespace reductio {
+namespace {
+
+/// Among the rows of a folder, which may hold several experiments.
+std::string key_of(const Measured& m, std::string_view without = {}) {
+  std::string key = m.at("experiment") + "|";
+  for (const std::string_view column : key_columns)
+    if (column != without) key += m.at(column) + "|";
+  return key;
+}
+
+/// In words, for messages.
+std::string describe(const Measured& m) {
+  return fmt::format("{} {} {} n={} {} {}", m.at("variant"), m.at("operation"), m.at("element_type"), m.at("n"),
+                     m.at("timing_mode"), m.at("cache_state"));
+}
+
+}  // namespace
+
+const std::string& Measured::at(std::string_view column) const { return row.at(index_of(columns(), column)); }
+
+std::vector<Measured> measured_in(const GroupOutcome& outcome) {
+  std::vector<Measured> out;
+  for (std::size_t i = 0; i < outcome.rows.size(); ++i) {
+    Measured m{.label = {}, .source = "now", .row = outcome.rows[i].fields(), .rounds = {}};
+    if (i < outcome.seconds.size()) m.rounds.seconds = outcome.seconds[i];
+    m.rounds.allocations = outcome.allocations;
+    m.rounds.resolution_s = outcome.rows[i].timer_resolution_s.value_or(0);
+    out.push_back(std::move(m));
+  }
+  return out;
+}
+
+MeasuredSet measured_in(const StoredResults& stored) {
+  MeasuredSet out{.name = stored.named.string(), .rows = {}};
+  for (const StoredRow& row : stored.rows) {
+    const std::string& settings = row.at("settings");
+    out.rows.push_back({.label = row.at("variant") + (settings.empty() ? "" : " " + settings),
+                        .source = out.name,
+                        .row = row.fields,
+                        .rounds = {.seconds = row.seconds,
+                                   .allocations = row.allocations,
+                                   .resolution_s = row.number("timer_tick_s").value_or(0)}});
+  }
+  return out;
+}
+
+MeasuredSet relative_to(const MeasuredSet& set, std::span<const std::string> ids) {
+  // What points that were sampled together share.
+  const auto group_of = [keys = KeyColumns(columns())](const Measured& m) {
+    return m.at("run_id") + "|" + m.at("experiment") + "|" + keys.of_group(m.row);
+  };
+  const auto rank_of = [&](const Measured& m) {
+    return std::find(ids.begin(), ids.end(), m.at("variant")) - ids.begin();
+  };
+  const auto is_reference = [&](const Measured& m) { return rank_of(m) < static_cast<std::ptrdiff_t>(ids.size()); };
+  std::map<std::string, const Measured*> references;
+  for (const Measured& m : set.rows) {
+    if (!is_reference(m) || m.rounds.seconds.empty()) continue;
+    const Measured*& best = references[group_of(m)];
+    if (!best || rank_of(m) < rank_of(*best)) best = &m;
+  }
+  if (references.empty())
+    throw UsageError("--relative-to: " + set.name + " has no times of these variants");
+  MeasuredSet out{.name = set.name, .rows = {}};
+  for (const Measured& m : set.rows) {
+    if (is_reference(m)) continue;
+    Measured relative = m;
+    if (!m.rounds.seconds.empty()) {
+      const auto found = references.find(group_of(m));
+      static const ByRound none;
+      const ByRound& reference = found == references.end() ? none : found->second->rounds.seconds;
+      std::vector<double> all;
+      for (std::size_t r = 0; r < relative.rounds.seconds.size(); ++r) {
+        auto& s = relative.rounds.seconds[r];
+        if (s && r < reference.size() && reference[r] && *reference[r] > 0) {
+          s = *s / *reference[r];
+          all.push_back(*reference[r]);
+        } else {
+          s.reset();
+        }
+      }
+      if (!all.empty()) relative.rounds.resolution_s /= median(all);
+    }
+    out.rows.push_back(std::move(relative));
+  }
+  return out;
+}
+
+std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool common_only) {
+  std::map<std::string, const Measured*> by_key;
+  for (const Measured& m : base.rows)
+    if (!by_key.emplace(key_of(m), &m).second)
+      throw UsageError(base.name + " holds two rows of " + describe(m) + ": not comparable");
+  std::vector<Pair> out;
+  std::vector<const Measured*> only_now;
+  std::set<std::string> matched;
+  for (const Measured& m : now.rows) {
+    const auto at = by_key.find(key_of(m));
+    if (at == by_key.end()) {
+      only_now.push_back(&m);
+      continue;
+    }
+    if (!matched.insert(at->first).second)
+      throw UsageError(now.name + " holds two rows of " + describe(m) + ": not comparable");
+    out.emplace_back(at->second, &m);
+  }
+  const std::string b = base.name, n = now.name;
+  if (out.empty()) {
+    // In one respect only? Then that is the reason.
+    for (const std::string_view column :
+         {"timing_mode", "cache_state", "device", "dataset", "seed", "offset_elements", "settings"}) {
+      std::map<std::string, const Measured*> without;
+      for (const Measured& m : base.rows) without.emplace(key_of(m, column), &m);
+      for (const Measured* m : only_now)
+        if (const auto other = without.find(key_of(*m, column)); other != without.end())
+          throw UsageError(fmt::format("{} and {} are not comparable: {} is {} there and {} here", b, n, column,
+                                       other->second->at(column), m->at(column)));
+    }
+    throw UsageError(b + " and " + n + " have no rows in common: nothing to compare");
+  }
+  const std::size_t only_base = by_key.size() - matched.size();
+  if (!common_only && (only_base || !only_now.empty())) {
+    const Measured* example = only_now.empty() ? nullptr : only_now.front();
+    for (const auto& [key, m] : by_key)
+      if (only_base && !matched.contains(key)) example = m;
+    throw UsageError(
+        fmt::format("rows are missing: {} lacks {} of {} rows, {} lacks {} of {} ({}, for one); --common "
+                    "compares the {} that both have",
+                    n, only_base, by_key.size(), b, only_now.size(), now.rows.size(), describe(*example), out.size()));
+  }
+  return out;
+}
+
+SamplingRules compare_rules() {
+  return {.min_samples = wanted_clusters,
+          .max_samples = 4000,
+          .point_budget_s = 1,
+          .slow_s = 1,
+          .slow_samples = 7,
+          .full = true,  // the user named what to time
+          .allocations = wanted_clusters,
+          .paired = true,
+          .bounds = false};
+}
+
+std::size_t Comparison::count(Verdict v) const {
+  return static_cast<std::size_t>(
+      std::count_if(rows.begin(), rows.end(), [&](const Compared& c) { return c.ratio && c.verdict == v; }));
+}
+
+std::size_t Comparison::intervals() const {
+  return static_cast<std::size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const Compared& c) { return c.ratio.has_value(); }));
+}
+
+Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, double effect, bool separately) {
+  require_confidence(confidence);
+  if (!(effect > 0)) throw UsageError("--effect must be above 0, as 0.01 or 1%");
+  Comparison out{.rows = {}, .paired = paired, .separately = separately, .confidence = confidence, .effect = effect};
+  const auto why_not = [](const Measured& m) -> std::string {
+    const std::string& status = m.at("status");
+    if (status != "ok") return m.label + ": " + status + ", " + m.at("reason");
+    if (std::none_of(m.rounds.seconds.begin(), m.rounds.seconds.end(), [](const auto& s) { return s && *s > 0; }))
+      return m.label + ": no times";
+    return {};
+  };
+  std::size_t timed = 0;
+  for (const auto& [base, variant] : pairs) timed += why_not(*base).empty() && why_not(*variant).empty();
+  const double each = separately ? confidence : confidence_of_each(confidence, timed);
+  for (const auto& [base, variant] : pairs) {
+    Compared c{.base = *base, .variant = *variant, .ratio = {}, .verdict = {}, .rounds_to_decide = {}, .reason = {}};
+    c.verdict = Verdict::undecided;
+    c.reason = why_not(*base);
+    if (c.reason.empty()) c.reason = why_not(*variant);
+    if (c.reason.empty()) {
+      c.ratio = paired ? paired_ratio(base->rounds, variant->rounds, each)
+                       : unpaired_ratio(base->rounds, variant->rounds, each);
+      c.verdict = verdict_on(*c.ratio, effect);
+      if (c.verdict == Verdict::undecided) {
+        c.rounds_to_decide = rounds_to_decide(*c.ratio, effect);
+        if (!c.ratio->enough)
+          c.reason = fmt::format("{} clusters of rounds are too few for this confidence, which takes {}", c.ratio->clusters,
+                                 c.ratio->fewest);
+        else if (c.ratio->at_resolution)
+          c.reason = "the clock's tick is too coarse for this effect";
+        else if (!c.rounds_to_decide)
+          c.reason = "no number of samples within reach would decide";
+      }
+    }
+    out.rows.push_back(std::move(c));
+  }
+  return out;
+}
+
+}  // namespace reductio

@@ -1,0 +1,136 @@
+#include "measure/analysis/models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string_view>
+
+#include "measure/results/fields.h"
+#include "measure/stats/model.h"
+#include "measure/results/row.h"
+
+namespace reductio {
+namespace {
+
+/// Copied from the rows; what one model's rows share, in the order in which records are sorted.
+constexpr std::string_view shared_columns[] = {
+    "run_id",   "experiment",      "machine", "device", "element_type", "operation",  "variant",
+    "settings", "offset_elements", "dataset", "seed",   "timing_mode",  "cache_state"};
+
+/// The sizes of one model, ascending.
+using Sizes = std::map<std::size_t, SizeSamples>;
+
+std::optional<SizeSamples> samples_of(const StoredRow& row, const ByRound& seconds) {
+  SizeSamples out{.bytes = *row.number("bytes"), .by_allocation = {}, .resolution_s = row.number("timer_tick_s").value_or(0)};
+  std::map<int, std::vector<double>> by_allocation;
+  for (std::size_t r = 0; r < seconds.size() && r < row.allocations.size(); ++r)
+    if (seconds[r] && *seconds[r] > 0) by_allocation[row.allocations[r]].push_back(*seconds[r]);
+  for (auto& [allocation, rounds] : by_allocation) out.by_allocation.push_back(std::move(rounds));
+  if (out.by_allocation.empty() || !(out.bytes > 0)) return std::nullopt;
+  return out;
+}
+
+double cache_bytes_of(const nlohmann::json& machine, const std::string& device) {
+  const auto [part, key] = device == "cuda" ? std::pair("gpu", "l2_bytes") : std::pair("cpu", "last_level_cache_bytes");
+  const auto found = machine.find(part);
+  if (found == machine.end() || !found->is_object()) return 0;
+  const auto bytes = found->find(key);
+  return bytes != found->end() && bytes->is_number() ? bytes->get<double>() : 0;
+}
+
+/// Six digits: more than any interval here is worth, and the same on every machine.
+std::string field(double value) { return std::isfinite(value) ? fmt::format("{:.6g}", value) : std::string(); }
+
+void add_estimate(Fields& fields, const std::optional<Estimate>& e, double unit = 1) {
+  for (const double v : {e ? e->value : INFINITY, e ? e->interval.low : INFINITY, e ? e->interval.high : INFINITY})
+    fields.push_back(field(v / unit));
+}
+
+Fields record_of(Fields fields, std::string_view range, double cache_bytes, const Sizes& sizes, double confidence) {
+  std::vector<SizeSamples> samples;
+  std::vector<std::size_t> ns;
+  for (const auto& [n, of_size] : sizes) {
+    ns.push_back(n);
+    samples.push_back(of_size);
+  }
+  fields.push_back(std::string(range));
+  fields.push_back(cache_bytes > 0 ? fmt::format("{:.0f}", cache_bytes) : std::string());
+  for (const std::size_t count : {ns.size(), ns.front(), ns.back()}) fields.push_back(std::to_string(count));
+  std::string status = "ok", reason;
+  if (samples.size() < Model::fewest_sizes) {
+    fields.resize(fields.size() + 11);
+    status = "too_few_sizes";
+    reason = fmt::format("fitting takes {} sizes", Model::fewest_sizes);
+  } else {
+    const Model m = fit_model(samples, confidence);
+    const double element_bytes = samples.front().bytes / static_cast<double>(ns.front());
+    if (m.fits()) {
+      add_estimate(fields, m.latency_s);
+      add_estimate(fields, m.bandwidth_bytes_per_s);
+      add_estimate(fields, m.half_bytes, element_bytes);
+      if (!m.bandwidth_bytes_per_s)
+        reason = "time does not grow with size";
+      else if (!m.half_bytes)
+        reason = "no half-performance size: larger inputs are read more slowly";
+    } else {
+      fields.resize(fields.size() + 9);
+      status = "does_not_fit";
+      reason = fmt::format("the line is {:.2g} % off at n = {}, more than {:g} %", 100 * m.largest_residual,
+                           ns[m.largest_residual_at], 100 * Model::most_residual);
+    }
+    fields.push_back(field(m.largest_residual));
+    fields.push_back(std::to_string(ns[m.largest_residual_at]));
+  }
+  fields.push_back(status);
+  fields.push_back(reason);
+  return fields;
+}
+
+}  // namespace
+
+const std::vector<std::string>& model_columns() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> names{"schema_version"};
+    names.insert(names.end(), std::begin(shared_columns), std::end(shared_columns));
+    for (const char* c : {"range", "cache_bytes", "n_sizes", "n_smallest", "n_largest", "latency_s", "latency_ci_low_s",
+                          "latency_ci_high_s", "bandwidth_bytes_per_s", "bandwidth_ci_low_bytes_per_s",
+                          "bandwidth_ci_high_bytes_per_s", "half_performance_n", "half_performance_ci_low_n",
+                          "half_performance_ci_high_n", "largest_residual", "largest_residual_n", "status", "reason"})
+      names.push_back(c);
+    return names;
+  }();
+  return all;
+}
+
+std::vector<Fields> model_table(const StoredResults& results, double confidence) {
+  std::map<Fields, Sizes> models;
+  for (const StoredRow& row : results.rows) {
+    if (row.at("status") != "ok" || *row.number("n") < 1) continue;
+    // Under the row's own key, with some columns' fields replaced.
+    const auto note = [&](const ByRound& seconds, const std::map<std::string_view, std::string>& instead) {
+      Fields key{std::to_string(schema_version)};
+      for (const std::string_view c : shared_columns) key.push_back(instead.contains(c) ? instead.at(c) : row.at(c));
+      // A point measured again counts once, by its last row.
+      if (auto samples = samples_of(row, seconds))
+        models[key].insert_or_assign(static_cast<std::size_t>(*row.number("n")), std::move(*samples));
+    };
+    note(row.seconds, {});
+    note(row.device_part_s, {{"timing_mode", "device_part"}});
+    note(row.read_s, {{"variant", "(read-ceiling)"}, {"settings", ""}});
+  }
+  std::vector<Fields> out;
+  const std::size_t device = index_of(model_columns(), "device");
+  for (const auto& [key, sizes] : models) {
+    const double cache = cache_bytes_of(results.machine, key[device]);
+    Sizes inside, beyond;
+    for (const auto& [n, samples] : sizes) (samples.bytes <= cache ? inside : beyond).emplace(n, samples);
+    if (cache > 0 && !inside.empty()) out.push_back(record_of(key, "inside", cache, inside, confidence));
+    if (!beyond.empty()) out.push_back(record_of(key, cache > 0 ? "beyond" : "all", cache, beyond, confidence));
+  }
+  return out;
+}
+
+}  // namespace reductio

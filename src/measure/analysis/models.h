@@ -1,0 +1,28 @@
+#pragma once
+/// models.csv: the law of model.h for everything that a results folder holds, one record for each variant, settings,
+/// operation, type, way of timing, state of the cache, and side of the cache's size.
+
+#include <string>
+#include <vector>
+
+#include "measure/results/csv.h"
+#include "measure/results/reader.h"
+
+namespace reductio {
+
+/// The names of the columns, in order. SI units are in the names, empty means missing. Beside what the rows say:
+///   run_id       of the rows, so that a reader sees when the models are of another run than the rows beside them
+///   variant      or "(read-ceiling)": the harness's fastest kernel that only reads
+///   timing_mode  of the rows, or "device_part": the device's share of end-to-end rows
+///   range        "inside": inputs that the cache could hold, n * size <= cache_bytes; "beyond": larger ones. Fitted
+///                apart, because a warm cache serves the first and not the second; and with a flushed cache, because
+///                the lines that the flush left are written back during the first and long before the end of the
+///                second. "all" where the cache's size is unknown.
+///   cache_bytes  L2 of a GPU, the last-level cache of a CPU
+///   status       "ok"; "does_not_fit": a residual passes 5 %, and the law's numbers are withheld; "too_few_sizes"
+const std::vector<std::string>& model_columns();
+
+/// Records in the order of model_columns(), sorted. The same for the same results.
+std::vector<Fields> model_table(const StoredResults&, double confidence);
+
+}  // namespace reductio

@@ -1,0 +1,31 @@
+#pragma once
+/// What experiments' drivers share: from what the user selected to variants, types, sizes and settings.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "measure/plan/experiment.h"
+
+namespace reductio {
+
+/// The variants that run on `device` and match the selection, sorted by id. Throws UsageError where nothing matches,
+/// and where --set names a tunable that none of them has.
+std::vector<const Variant*> chosen_variants(const Selection&, DeviceKind device);
+
+/// What the user selected, else `otherwise`.
+template <class T>
+std::vector<T> chosen(const std::vector<T>& selected, const std::vector<T>& otherwise) {
+  return selected.empty() ? otherwise : selected;
+}
+
+/// Every combination of the values of the tunables named in `expanded`, everything else at the variant's default; what
+/// the user has set is fixed. Open tunables (a number of threads) expand to the values that verification covers,
+/// numbers above `largest` left out.
+std::vector<Settings> expand_settings(const Variant&, const Selection&, const std::vector<std::string>& expanded,
+                                      std::int64_t largest = 0x7fffffff);
+
+/// 2^first, ..., 2^last.
+std::vector<std::size_t> powers_of_two(unsigned first, unsigned last);
+
+}  // namespace reductio

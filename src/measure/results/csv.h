@@ -1,0 +1,66 @@
+#pragma once
+/// Results on disk: CSV as RFC 4180 quotes it, written so that a run killed at any instant leaves whole rows and at
+/// most one cut row, and raw samples as gzip members that are readable each by itself.
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace reductio {
+
+/// Results could not be written: disk full, closed pipe, no permission. What was written before stands.
+struct OutputError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+using Fields = std::vector<std::string>;
+
+/// One record with its line end. Fields with commas, quotes or line ends are quoted.
+std::string csv_record(const Fields&);
+
+struct CsvText {
+  std::vector<Fields> records;     ///< whole records only
+  std::size_t whole_bytes = 0;    ///< where the last whole record ends; the text beyond it is a cut record
+};
+/// Reads what csv_record() writes, and what other programs make of RFC 4180 (CR LF). A record without its line end,
+/// or inside an unfinished quoted field, is cut.
+CsvText parse_csv(std::string_view);
+
+/// A file that is only ever appended to, in whole blocks, by one process at a time.
+class AppendFile {
+ public:
+  /// Makes a new file; UsageError if it exists.
+  static AppendFile create(const std::filesystem::path&);
+  /// Opens an existing file to append, or makes it.
+  static AppendFile open(const std::filesystem::path&);
+  AppendFile(AppendFile&&) noexcept;
+  AppendFile& operator=(AppendFile&&) = delete;
+  ~AppendFile();
+
+  /// One write of the whole block. If the block does not fit, what was written of it is taken back and OutputError
+  /// says why; blocks before it stand.
+  void append(std::string_view block);
+  void truncate(std::size_t bytes);
+  std::string read() const;
+
+ private:
+  AppendFile(int fd, std::filesystem::path path) : fd_(fd), path_(std::move(path)) {}
+  int fd_;
+  std::filesystem::path path_;
+};
+
+/// One gzip member holding `text`; members may follow one another in a file.
+std::string gzip_member(std::string_view text);
+/// The text of all whole members; a member that was cut short, and what follows it, is left out.
+std::string gunzip(std::string_view compressed);
+/// Whether there is nothing but whole members.
+bool gzip_intact(std::string_view compressed);
+
+/// Replaces a file's content in one step: readers see the old or the new, never half.
+void write_whole_file(const std::filesystem::path&, std::string_view content);
+
+}  // namespace reductio

@@ -1,0 +1,227 @@
+#include "measure/results/machine.h"
+
+#include <fmt/format.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cctype>
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "core/variant.h"
+#include "measure/results/csv.h"
+#include "measure/results/row.h"
+#include "reductio_build.h"
+#include "reductio_revision.h"
+
+namespace reductio {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+CpuDescription describe_cpu() {
+  CpuDescription cpu;
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; cpu.model.empty() && std::getline(file, line);)
+    if (line.starts_with("model name") && line.find(": ") != std::string::npos)
+      cpu.model = line.substr(line.find(": ") + 2);
+  utsname system{};
+  if (cpu.model.empty() && uname(&system) == 0) cpu.model = system.machine;  // Arm prints no model name
+  cpu.cores = static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  cpu.memory_bytes =
+      static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  cpu.last_level_cache_bytes =
+      static_cast<std::size_t>(std::max({0L, sysconf(_SC_LEVEL3_CACHE_SIZE), sysconf(_SC_LEVEL2_CACHE_SIZE)}));
+  return cpu;
+}
+
+std::string describe_os() {
+  std::string pretty;
+  std::ifstream file("/etc/os-release");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("PRETTY_NAME=")) {
+      pretty = line.substr(12);
+      std::erase(pretty, '"');
+    }
+  utsname system{};
+  if (uname(&system) != 0) return pretty;
+  return pretty + (pretty.empty() ? "" : ", ") + system.sysname + " " + system.release;
+}
+
+void erase_all(std::string& text, std::string_view what) {
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what)) text.erase(at, what.size());
+}
+
+/// "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz" -> "Intel Xeon Platinum 8481C".
+std::string plain_cpu_name(std::string model) {
+  for (const auto* noise : {"(R)", "(TM)", "(r)", "(tm)", " CPU", " Processor"}) erase_all(model, noise);
+  return model.substr(0, model.find(" @"));
+}
+
+Json known(const std::string& text) { return text.empty() ? Json() : Json(text); }
+template <class T>
+Json known_number(T value) {
+  return value > 0 ? Json(value) : Json();
+}
+
+template <class T>
+std::string joined(const std::vector<T>& all) {
+  std::string out;
+  for (const T& one : all) {
+    if (!out.empty()) out += ';';
+    out += name(one);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string Machine::id() const {
+  if (gpu) return gpu->uuid;
+  return fmt::format("{}, {} cores", cpu.model, cpu.cores);
+}
+
+std::string slug(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)))
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    else if (!out.empty() && out.back() != '-') out += '-';
+  }
+  while (!out.empty() && out.back() == '-') out.pop_back();
+  return out;
+}
+
+const BuildDescription& build_description() {
+  static const BuildDescription build{.version = REDUCTIO_BUILD_VERSION,
+                                      .git_revision = REDUCTIO_GIT_REVISION,
+                                      .build_type = REDUCTIO_BUILD_TYPE,
+                                      .cxx_compiler = REDUCTIO_BUILD_CXX_COMPILER,
+                                      .cxx_flags = REDUCTIO_BUILD_CXX_FLAGS,
+                                      .cuda_compiler = REDUCTIO_BUILD_CUDA_COMPILER,
+                                      .cuda_flags = REDUCTIO_BUILD_CUDA_FLAGS,
+                                      .cuda_architectures = REDUCTIO_BUILD_CUDA_ARCHITECTURES,
+                                      .cccl = REDUCTIO_BUILD_CCCL,
+                                      .git_dirty = REDUCTIO_GIT_DIRTY};
+  return build;
+}
+
+std::string version_text() {
+  const auto& b = build_description();
+  if (b.git_revision.empty()) return b.version + " (revision unknown)";
+  return fmt::format("{} ({}{})", b.version, b.git_revision.substr(0, 12), b.git_dirty ? ", modified" : "");
+}
+
+std::string binary_hash() {
+  // FNV-1a: it tells builds apart, nothing more is asked of it.
+  static const std::string hash = [] {
+    std::ifstream file("/proc/self/exe", std::ios::binary);
+    std::uint64_t h = 0xcbf29ce484222325u;
+    std::string block(1 << 20, '\0');
+    while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0)
+      for (std::streamsize i = 0; i < file.gcount(); ++i)
+        h = (h ^ static_cast<unsigned char>(block[static_cast<std::size_t>(i)])) * 0x100000001b3u;
+    return fmt::format("{:016x}", h);
+  }();
+  return hash;
+}
+
+Machine describe_machine(const Backend& backend) {
+  Machine m;
+  m.device = backend.info().kind;
+  m.cpu = describe_cpu();
+  m.os = describe_os();
+  utsname system{};
+  if (uname(&system) == 0) m.hostname = system.nodename;
+  switch (m.device) {
+    case DeviceKind::cuda:
+      m.gpu = describe_gpu();
+      m.name = slug(m.gpu->name);
+      break;
+    case DeviceKind::sim: m.name = slug(backend.info().name); break;
+    case DeviceKind::cpu: m.name = "cpu-" + slug(plain_cpu_name(m.cpu.model)); break;
+  }
+  return m;
+}
+
+Json to_json(const Machine& m) {
+  Json gpu;
+  if (m.gpu) {
+    const GpuDescription& g = *m.gpu;
+    gpu = {{"name", g.name},
+           {"uuid", g.uuid},
+           {"sm_count", g.sm_count},
+           {"l2_bytes", g.l2_bytes},
+           {"memory_bytes", g.memory_bytes},
+           {"memory_clock_hz", known_number(g.memory_clock_hz)},
+           {"memory_bus_bits", known_number(g.memory_bus_bits)},
+           {"memory_peak_bytes_per_s", known_number(g.memory_peak_bytes_per_s())},
+           {"sm_clock_hz", known_number(g.sm_clock_hz)},
+           {"compute_capability", g.compute_capability},
+           {"driver", g.driver},
+           {"runtime", g.runtime}};
+  }
+  const BuildDescription& b = build_description();
+  return {{"schema_version", schema_version},
+          {"machine", m.name},
+          {"device", name(m.device)},
+          {"gpu", gpu},
+          {"cpu",
+           {{"model", m.cpu.model},
+            {"cores", m.cpu.cores},
+            {"memory_bytes", m.cpu.memory_bytes},
+            {"last_level_cache_bytes", known_number(m.cpu.last_level_cache_bytes)}}},
+          {"os", m.os},
+          {"hostname", m.hostname},
+          {"build",
+           {{"version", b.version},
+            {"git_revision", known(b.git_revision)},
+            {"git_dirty", b.git_dirty},
+            {"build_type", b.build_type},
+            {"cxx_compiler", b.cxx_compiler},
+            {"cxx_flags", b.cxx_flags},
+            {"cuda_compiler", known(b.cuda_compiler)},
+            {"cuda_flags", known(b.cuda_flags)},
+            {"cuda_architectures", known(b.cuda_architectures)},
+            {"cccl", known(b.cccl)},
+            {"binary", binary_hash()}}}};
+}
+
+std::string catalog_csv() {
+  std::string out = csv_record({"schema_version", "variant", "title", "cites", "thread", "block", "grid", "devices",
+                                "operations", "element_types", "tunables", "result", "consumes_input", "reads_clock",
+                                "persistent_state", "determinism", "document_n"});
+  const auto yes_no = [](bool b) { return std::string(b ? "yes" : "no"); };
+  for (const Variant& v : variants()) {
+    std::vector<DeviceKind> devices;
+    for (const DeviceKind d : all_devices())
+      if (v.runs_on(d)) devices.push_back(d);
+    std::string tunables;
+    for (const Tunable& t : v.tunables) tunables += (tunables.empty() ? "" : "; ") + t.name + ": " + t.describe();
+    const std::string_view result = v.result == ResultLocation::on_device   ? "on_device"
+                                    : v.result == ResultLocation::host_part ? "host_part"
+                                                                    : "on_host";
+    const std::string_view determinism = v.determinism == Determinism::none     ? "none"
+                                         : v.determinism == Determinism::always ? "always"
+                                                                                : "per_launch_shape";
+    out += csv_record({std::to_string(schema_version), v.id, v.title, v.cites, v.how.thread, v.how.block, v.how.grid,
+                       joined(devices), joined(v.operations), joined(v.types), tunables, std::string(result),
+                       yes_no(v.consumes_input), yes_no(v.reads_clock), v.persistent_state, std::string(determinism),
+                       v.document_n ? std::to_string(v.document_n) : ""});
+  }
+  return out;
+}
+
+std::string utc_now() {
+  const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+  return text;
+}
+
+}  // namespace reductio

@@ -1,0 +1,185 @@
+#include "measure/results/writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "measure/results/fields.h"
+#include "measure/sampling/sampler.h"
+
+namespace reductio {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// The `runs` of an existing machine.json; empty without one.
+Json runs_in(const std::filesystem::path& path) {
+  const auto text = content_of(path);
+  if (!text) return Json::array();
+  const Json json = Json::parse(*text, nullptr, false);
+  if (json.is_discarded() || !json.is_object())
+    throw UsageError(path.string() + " is damaged; move it away, or choose another --out");
+  const int version = json.value("schema_version", 0);
+  if (version != schema_version)
+    throw UsageError(fmt::format("{} was written with schema version {}, this program writes {}; choose another --out",
+                                 path.string(), version, schema_version));
+  return json.value("runs", Json::array());
+}
+
+}  // namespace
+
+nlohmann::ordered_json to_json(const RunRecord& run, const Machine& machine) {
+  return {{"run_id", run.run_id},
+          {"experiment", run.experiment},
+          {"started_utc", run.started_utc},
+          {"arguments", run.arguments},
+          {"seed", run.seed},
+          {"machine_id", machine.id()},
+          {"binary", binary_hash()},
+          {"git_revision", build_description().git_revision},
+          {"git_dirty", build_description().git_dirty}};
+}
+
+Results::Results(const std::filesystem::path& folder, const Machine& machine, RunRecord record, bool resume)
+    : folder_(folder),
+      csv_path_(folder / (record.experiment + ".csv")),
+      samples_path_(folder / (record.experiment + ".samples.csv.gz")),
+      machine_(machine),
+      record_(std::move(record)) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error)
+    throw OutputError("cannot make the folder " + folder.string() + ": " + error.message() + "; choose another --out");
+
+  earlier_runs_ = std::make_shared<Json>(runs_in(folder / "machine.json"));
+  const bool going_on = resume && std::filesystem::exists(csv_path_);
+  csv_.emplace(going_on ? AppendFile::open(csv_path_) : AppendFile::create(csv_path_));
+  if (going_on) read_earlier();
+  if (earlier_.empty() && csv_->read().empty()) csv_->append(csv_record(columns()));
+
+  // An earlier run's samples without its rows have lost their meaning.
+  if (!going_on) std::filesystem::remove(samples_path_, error);
+  samples_.emplace(AppendFile::open(samples_path_));
+  if (going_on) drop_orphaned_samples();
+  if (samples_->read().empty()) samples_->append(gzip_member(csv_record(sample_columns())));
+
+  entry_ = std::make_shared<Json>(to_json(record_, machine_));
+  write_machine();
+  write_whole_file(folder / "catalog.csv", catalog_csv());
+}
+
+void Results::read_earlier() {
+  const std::string text = csv_->read();
+  CsvText csv = parse_csv(text);
+  if (csv.records.empty()) {
+    // Killed before the header was whole: nothing is lost by starting over.
+    csv_->truncate(0);
+    return;
+  }
+  if (csv.records.front() != columns())
+    throw UsageError(csv_path_.string() + " was written with other columns than this program's (schema version " +
+                     std::to_string(schema_version) + "); choose another --out");
+  const std::size_t version = index_of(columns(), "schema_version"), run = index_of(columns(), "run_id");
+  for (std::size_t i = 1; i < csv.records.size(); ++i) {
+    Fields& row = csv.records[i];
+    if (row.size() != columns().size())
+      throw UsageError(fmt::format("{}: record {} has {} fields where {} belong; mend or remove it", csv_path_.string(),
+                                   i + 1, row.size(), columns().size()));
+    if (row[version] != std::to_string(schema_version))
+      throw UsageError(fmt::format("{} holds rows of schema version {}, this program writes {}; choose another --out",
+                                   csv_path_.string(), row[version], schema_version));
+    earlier_.push_back(std::move(row));
+  }
+  if (!earlier_.empty()) {
+    record_.run_id = earlier_.back()[run];
+    check_same_origin(record_.run_id);
+  }
+  if (csv.whole_bytes < text.size()) {
+    csv_->truncate(csv.whole_bytes);
+    notices_.push_back("the last row of " + csv_path_.string() + " was cut; it is measured again");
+  }
+  for (const Fields& row : earlier_) done_.insert(row_key(row));
+}
+
+void Results::check_same_origin(const std::string& run_id) const {
+  const auto same = [&](const Json& run) {
+    return run.value("run_id", "") == run_id && run.value("experiment", "") == record_.experiment;
+  };
+  const auto at = std::find_if(earlier_runs_->begin(), earlier_runs_->end(), same);
+  if (at == earlier_runs_->end())
+    throw UsageError(
+        "cannot resume " + csv_path_.string() +
+        ": machine.json beside it does not tell which machine and program it comes from; choose another --out");
+  const auto refuse = [&](const std::string& what, const std::string& then, const std::string& now) {
+    throw UsageError("cannot resume " + csv_path_.string() + ": it comes from another " + what + " (" + then +
+                     ", this is " + now + "); choose another --out");
+  };
+  if (const auto then = at->value("machine_id", ""); then != machine_.id()) refuse("machine", then, machine_.id());
+  if (const auto then = at->value("binary", ""); then != binary_hash()) {
+    const auto revision = [](const std::string& r) { return r.empty() ? "revision unknown" : r.substr(0, 12); };
+    refuse("build of the program", revision(at->value("git_revision", "")) + ", binary " + then,
+           revision(build_description().git_revision) + ", binary " + binary_hash());
+  }
+  if (at->value("seed", std::uint64_t{0}) != record_.seed)
+    refuse("seed", std::to_string(at->value("seed", std::uint64_t{0})), std::to_string(record_.seed));
+}
+
+/// Samples go to disk before their rows. A run killed in between left samples whose points will be measured again.
+void Results::drop_orphaned_samples() {
+  const std::string compressed = samples_->read();
+  const CsvText csv = parse_csv(gunzip(compressed));
+  if (csv.records.empty() || csv.records.front() != sample_columns()) {
+    samples_->truncate(0);
+    if (!earlier_.empty()) notices_.push_back("the raw samples in " + samples_path_.string() + " were not readable");
+    return;
+  }
+  // A sample's key is its row's; the harness's own calls belong to their group.
+  const auto& names = sample_columns();
+  const KeyColumns of_samples(names), of_rows(columns());
+  const std::size_t variant = index_of(names, "variant"), settings = index_of(names, "settings");
+  std::set<std::string> groups;
+  for (const Fields& row : earlier_) groups.insert(of_rows.of_group(row));
+  std::string kept = csv_record(names);
+  bool dropped = false;
+  for (std::size_t i = 1; i < csv.records.size(); ++i) {
+    const Fields& sample = csv.records[i];
+    const bool own = sample.size() == names.size() && sample[variant].starts_with('(') && sample[settings].empty();
+    const bool keep = sample.size() == names.size() &&
+                      (own ? groups.contains(of_samples.of_group(sample)) : done_.contains(of_samples.of_row(sample)));
+    if (keep) kept += csv_record(sample);
+    else dropped = true;
+  }
+  // The stored members may also end in one that was cut, behind which nothing could be read.
+  if (!dropped && gzip_intact(compressed)) return;
+  samples_.reset();
+  write_whole_file(samples_path_, gzip_member(kept));
+  samples_.emplace(AppendFile::open(samples_path_));
+}
+
+void Results::append(const std::vector<Row>& rows, const std::string& samples_csv) {
+  if (!samples_csv.empty()) samples_->append(gzip_member(samples_csv));
+  std::string block;
+  for (const Row& row : rows) {
+    block += csv_record(row.fields());
+    done_.insert(row_key(row.point));
+  }
+  csv_->append(block);
+}
+
+void Results::write_machine() {
+  Json json = to_json(machine_);
+  Json runs = Json::array();
+  bool placed = false;
+  for (const Json& run : *earlier_runs_) {
+    // A new run of the same experiment replaces the old one, whose rows are gone; a resumed one replaces itself.
+    if (run.value("experiment", "") != record_.experiment) runs.push_back(run);
+    else if (!placed) runs.push_back(*entry_), placed = true;
+  }
+  if (!placed) runs.push_back(*entry_);
+  json["runs"] = std::move(runs);
+  write_whole_file(folder_ / "machine.json", json.dump(2) + "\n");
+}
+
+}  // namespace reductio

@@ -1,0 +1,68 @@
+#pragma once
+/// The files of one experiment in a results folder, and going on with them after a run was cut off.
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "measure/results/csv.h"
+#include "measure/results/machine.h"
+#include "measure/results/row.h"
+
+namespace reductio {
+
+/// Identifies one run of one experiment for its machine.json entry and for resuming.
+struct RunRecord {
+  std::string run_id, experiment, started_utc;
+  std::vector<std::string> arguments;
+  std::uint64_t seed = 1;
+};
+
+/// What an entry of machine.json's runs begins with: which run it was, of which machine and program.
+nlohmann::ordered_json to_json(const RunRecord&, const Machine&);
+
+/// <folder>/<experiment>.csv, .samples.csv.gz, machine.json and catalog.csv. A group's rows go out in one write, so a
+/// run killed at any instant leaves whole groups and at most one cut row.
+class Results {
+ public:
+  /// Opens the files: new ones, or with `resume` those that are there. Throws UsageError where results exist and
+  /// `resume` is off, where they were written with another schema version, and where they come from another machine or
+  /// program than this one; OutputError where the folder cannot be written.
+  Results(const std::filesystem::path& folder, const Machine&, RunRecord, bool resume);
+
+  /// Of the run that is being written: the resumed one's, or the new one.
+  const std::string& run_id() const { return record_.run_id; }
+  const std::filesystem::path& csv_path() const { return csv_path_; }
+  /// The rows that are there already, whole ones only.
+  const std::vector<Fields>& earlier_rows() const { return earlier_; }
+  bool has(const std::string& row_key) const { return done_.contains(row_key); }
+  /// What the user should know about the resumed files: "the last row was cut ...". Empty if nothing.
+  const std::vector<std::string>& notices() const { return notices_; }
+
+  void append(const std::vector<Row>&, const std::string& samples_csv);
+
+  /// This run's entry in machine.json; written at once, beside the entries of other experiments.
+  nlohmann::ordered_json& entry() { return *entry_; }
+  void write_machine();
+
+ private:
+  void read_earlier();
+  void check_same_origin(const std::string& run_id) const;
+  void drop_orphaned_samples();
+
+  std::filesystem::path folder_, csv_path_, samples_path_;
+  const Machine machine_;
+  RunRecord record_;
+  std::vector<Fields> earlier_;
+  std::set<std::string> done_;
+  std::vector<std::string> notices_;
+  std::shared_ptr<nlohmann::ordered_json> earlier_runs_, entry_;
+  std::optional<AppendFile> csv_, samples_;
+};
+
+}  // namespace reductio

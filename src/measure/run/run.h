@@ -1,0 +1,70 @@
+#pragma once
+/// Running an experiment: its points are measured batch by batch, verified and written as rows, so that a run that is
+/// killed loses no finished batch, of about a minute, and can be resumed.
+
+#include <array>
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/plan/experiment.h"
+#include "measure/results/row.h"
+#include "measure/sampling/sampler.h"
+
+namespace reductio {
+
+struct GroupOutcome;
+
+struct RunOptions {
+  std::filesystem::path out = "results";  ///< rows go to <out>/<machine>/<experiment>.csv
+  bool resume = false;                    ///< go on with an existing file; without it, an existing file is an error
+  std::string gpu;                        ///< index or UUID; "" the first
+  bool quick = false;    ///< a smoke test: some of the experiment's own sizes, up to 2^22, and fewer samples
+  bool full = false;     ///< also calls over the experiment's time limit
+  bool dry_run = false;  ///< count and estimate only; nothing is measured or written
+  bool profile = false;  ///< one bare call of each point inside an NVTX range, for ncu; nothing is written
+  std::vector<std::string> arguments;  ///< the command line, for the record
+  std::optional<int> min_samples, max_samples;
+  std::optional<double> confidence;
+  std::optional<double> timeout_s;  ///< in place of SamplingRules::point_budget_s
+};
+
+/// Hears how a run goes. Called from the thread that measures, never inside a timed interval.
+class RunObserver {
+ public:
+  virtual ~RunObserver() = default;
+  /// Before the first group: where rows will go (empty path: nowhere), points in all, those already in the file.
+  virtual void started(const std::filesystem::path& /*csv*/, std::size_t /*points*/, std::size_t /*already_done*/) {}
+  /// `what` is being measured. `remaining_s` is an estimate; negative while there is no ground for one.
+  virtual void progress(std::size_t /*done*/, std::size_t /*points*/, double /*elapsed_s*/, double /*remaining_s*/,
+                        const std::string& /*what*/) {}
+  /// A finished row, after it was written.
+  virtual void row(const Row&) {}
+  /// The rows of one group with their samples, after row() was told each.
+  virtual void group(const GroupOutcome&) {}
+  /// Something that the user should know and that is no error: "the last row was cut and is measured again".
+  virtual void notice(const std::string&) {}
+};
+
+struct RunReport {
+  std::filesystem::path csv;              ///< empty for dry and profile runs
+  std::size_t points = 0, skipped = 0;    ///< skipped: already in the file that was resumed
+  std::array<std::size_t, statuses> by_status{};  ///< rows written by this run, by Status
+  bool interrupted = false;               ///< SIGINT or SIGTERM ended it early; --resume goes on
+  double estimated_s = 0;                 ///< dry run: what measuring would take, roughly
+  double measured_s = 0;                  ///< wall-clock time of the run
+  Spent spent;                            ///< where that of its samples went
+  int times_memory_stayed_busy = 0;                ///< of groups, as in GroupOutcome
+
+  std::size_t count(Status s) const { return by_status[static_cast<std::size_t>(s)]; }
+};
+
+/// Measures one experiment on the device that `selection` names, else the experiment's own. SIGINT and SIGTERM let
+/// the batch of rows under way finish, once it is past its pilots; a second one abandons it.
+/// Throws UsageError (results exist, folder not writable, nothing selected, resume refused), NoGpu, and DeviceError
+/// where the device no longer answers; rows written until then stand.
+RunReport run_experiment(const Experiment&, const Selection&, const RunOptions&, RunObserver&);
+
+}  // namespace reductio

@@ -1,0 +1,84 @@
+#include "measure/sampling/inputs.h"
+
+#include <algorithm>
+
+#include "core/dataset.h"
+
+namespace reductio {
+namespace {
+
+/// The tile once over the link, then doubled on the device: what is there already is always whole periods, so element
+/// i stays tile[i % period].
+void upload(Backend& backend, std::byte* dst, std::span<const std::byte> tile, std::size_t bytes, Stream s) {
+  std::size_t have = tile.size();
+  backend.copy_in(dst, tile.data(), have, s);
+  while (have < bytes) {
+    const std::size_t more = std::min(have, bytes - have);
+    backend.copy_within(dst + have, dst, more, s);
+    have += more;
+  }
+}
+
+std::size_t allocation_size(const Backend& backend, const InputKey& key) {
+  std::size_t size = (key.offset_elements + key.n) * size_of(key.type);
+  // The read ceiling's kernels load whole 16-byte vectors, so the last one may reach past the input. Not on the
+  // simulated device, which checks accesses against exactly these bytes.
+  if (backend.info().kind == DeviceKind::cuda) size = (size + 31) / 16 * 16;
+  return std::max<std::size_t>(size, 1);
+}
+
+}  // namespace
+
+Input::Input(Backend& backend, const InputKey& key, std::span<const std::byte> tile, bool with_scratch)
+    : key_(key), data_(backend, allocation_size(backend, key)) {
+  if (with_scratch) scratch_.emplace(backend, data_.size());
+  struct OwnStream {
+    Backend& backend;
+    Stream stream = backend.create_stream();
+    ~OwnStream() { backend.destroy_stream(stream); }
+  } own{backend};
+  upload(backend, static_cast<std::byte*>(data()), tile, bytes(), own.stream);
+  backend.synchronize(own.stream);
+}
+
+void Allocations::begin_pass() {
+  input_.reset();
+  // Up to what allocators cut from larger pieces: 2 MiB on GPUs. On a CPU what is larger is mapped anew, at pages of
+  // its own.
+  const std::size_t smallest = 256, largest = std::size_t{backend_.info().kind == DeviceKind::cuda ? 1024u : 64u} << 10;
+  try {
+    for (std::size_t bytes = smallest; bytes <= largest; bytes *= 2)
+      for (std::uint64_t blocks = 1 + random_() % 3; blocks > 0; --blocks) held_.emplace_back(backend_, bytes);
+  } catch (const Refused&) {
+    held_.clear();  // no memory to spare
+  }
+}
+
+void Allocations::end_passes() {
+  input_.reset();
+  held_.clear();
+  tiles_.clear();
+}
+
+Input& Allocations::input(const InputKey& key, bool with_scratch) {
+  if (!input_ || input_->key() != key || (with_scratch && !input_->has_scratch())) {
+    input_.reset();  // first, so that both need not fit at once
+    auto tile = tiles_.find(key);
+    if (tile == tiles_.end())
+      tile = tiles_.emplace(key, make_tile(key.dataset, key.type, key.n, key.seed)).first;
+    input_ = with_room_for([&] { return std::make_unique<Input>(backend_, key, tile->second, with_scratch); });
+  }
+  return *input_;
+}
+
+const Reference& References::of(const Point& p) {
+  const auto key = std::tuple(p.problem.operation, p.problem.type, p.problem.n, p.dataset, p.seed);
+  auto at = known_.find(key);
+  if (at == known_.end()) {
+    const auto tile = make_tile(p.dataset, p.problem.type, p.problem.n, p.seed);
+    at = known_.emplace(key, reference(p.problem.operation, p.problem.type, tile, p.problem.n)).first;
+  }
+  return at->second;
+}
+
+}  // namespace reductio

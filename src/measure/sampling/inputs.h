@@ -1,0 +1,96 @@
+#pragma once
+/// Inputs in device memory, and what the right results over them are.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "core/reference.h"
+#include "device/backend.h"
+#include "measure/plan/experiment.h"
+
+namespace reductio {
+
+/// What decides an input's bytes and where in its allocation it starts.
+struct InputKey {
+  std::string dataset;
+  ElementType type;
+  std::size_t n, offset_elements;
+  std::uint64_t seed;
+  auto operator<=>(const InputKey&) const = default;
+  explicit InputKey(const Point& p)
+      : dataset(p.dataset), type(p.problem.type), n(p.problem.n), offset_elements(p.offset_elements), seed(p.seed) {}
+};
+
+/// An input in an allocation of its own, beside a scratch copy for variants that consume theirs.
+class Input {
+ public:
+  /// Repeats `tile`, as of make_tile(). Throws Refused where it does not fit.
+  Input(Backend&, const InputKey&, std::span<const std::byte> tile, bool with_scratch);
+
+  const InputKey& key() const { return key_; }
+  bool has_scratch() const { return scratch_.has_value(); }
+  void* data() const { return start(data_); }
+  void* scratch() const { return start(*scratch_); }
+  std::size_t bytes() const { return key_.n * size_of(key_.type); }
+
+ private:
+  void* start(const DeviceMemory& memory) const { return memory.bytes_at(key_.offset_elements * size_of(key_.type)); }
+  InputKey key_;
+  DeviceMemory data_;
+  std::optional<DeviceMemory> scratch_;
+};
+
+/// The memory of passes. Where memory lies can shift times, so each pass shall find its own elsewhere; but what was
+/// freed is what the next allocation of that size gets. Each pass therefore takes blocks of many sizes first and holds
+/// them, as many as chance says: a run that is repeated shall not find the same places, or its intervals would know too
+/// little.
+class Allocations {
+ public:
+  explicit Allocations(Backend& backend) : backend_(backend) {}
+
+  /// Frees the input and takes blocks. Pilots run before any pass.
+  void begin_pass();
+  void end_passes();  ///< frees everything
+
+  /// Stays for as long as consecutive groups of a pass want the same, because gigabytes are not filled in no time.
+  /// Throws Refused where it does not fit.
+  Input& input(const InputKey&, bool with_scratch);
+
+  /// What `allocate` gives, which may throw Refused: then once more without the blocks that are held.
+  template <class F>
+  auto with_room_for(F&& allocate) {
+    try {
+      return allocate();
+    } catch (const Refused&) {
+      if (held_.empty()) throw;
+      held_.clear();
+      return allocate();
+    }
+  }
+
+ private:
+  Backend& backend_;
+  std::mt19937_64 random_{std::random_device{}()};
+  std::vector<DeviceMemory> held_;  ///< by all passes so far
+  std::unique_ptr<Input> input_;
+  std::map<InputKey, std::vector<std::byte>> tiles_;  ///< in host memory, because every pass wants them again
+};
+
+/// Exact references, each computed once.
+class References {
+ public:
+  const Reference& of(const Point&);
+
+ private:
+  std::map<std::tuple<Operation, ElementType, std::size_t, std::string, std::uint64_t>, Reference> known_;
+};
+
+}  // namespace reductio

@@ -1,0 +1,162 @@
+/// Timers without a GPU: a steady clock for CPUs, and none at all for the simulated device.
+
+#include <algorithm>
+#include <cstring>
+
+#include "measure/timing/timer.h"
+
+namespace reductio {
+namespace {
+
+class EmptyPlan final : public Plan {
+ public:
+  PlanInfo info() const override { return {}; }
+  void enqueue(void*, void*, Stream) override {}
+};
+
+/// Reads a word of each line, so that the memory decides how long it takes.
+class ReadPlan final : public Plan {
+ public:
+  explicit ReadPlan(std::size_t words) : words_(words) {}
+  PlanInfo info() const override { return {}; }
+  void enqueue(void* in, void*, Stream) override {
+    std::size_t sum = 0;
+    for (std::size_t i = 0; i < words_; i += 8) sum += static_cast<const std::size_t*>(in)[i];
+    keep_ = sum;
+  }
+
+ private:
+  std::size_t words_;
+  volatile std::size_t keep_ = 0;  // so that the reading is not optimised away
+};
+
+/// What both have in common: preparing a call, and running it to its result.
+class PlainTimer : public Timer {
+ public:
+  explicit PlainTimer(Backend& backend) : backend_(backend), stream_(backend.create_stream()) {}
+  ~PlainTimer() override { backend_.destroy_stream(stream_); }
+  PlainTimer(const PlainTimer&) = delete;
+
+  std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
+    return followed_by(std::move(plan), [seconds](Stream) {
+      for (const double start = host_now(); host_now() - start < seconds;) {
+      }
+    });
+  }
+
+  double run(const Call& c) override {
+    prepare(c);
+    const double start = host_now();
+    complete(c);
+    return host_now() - start;
+  }
+
+ protected:
+  void prepare(const Call& c) {
+    if (c.pristine) backend_.copy_within(c.in, c.pristine, c.input_bytes, stream_);
+    poison(c);
+  }
+  void poison(const Call& c) {
+    if (c.out) backend_.fill(c.out, 0xFF, c.result_bytes, stream_);
+    backend_.synchronize(stream_);
+    if (c.result) std::memset(c.result, 0xFF, c.result_bytes);
+  }
+  void complete(const Call& c) {
+    c.plan->enqueue(c.in, c.out, stream_);
+    if (c.info.result != ResultLocation::on_device) c.plan->finish(c.result, stream_);
+    else if (c.out) backend_.copy_out(c.result, c.out, c.result_bytes, stream_);
+    else backend_.synchronize(stream_);
+  }
+
+  Backend& backend_;
+  Stream stream_;
+};
+
+class HostTimer final : public PlainTimer {
+ public:
+  explicit HostTimer(Backend& backend) : PlainTimer(backend), resolution_s_(host_clock_resolution_s()) {}
+
+  std::string refusal(TimingMode mode, CacheState) const override {
+    switch (mode) {
+      case TimingMode::end_to_end: return {};
+      case TimingMode::device:
+      case TimingMode::graph: return "a CPU has no clock of its own; timed end to end";
+      case TimingMode::clock:
+      case TimingMode::globaltimer: return "a CPU takes no clock readings";
+    }
+    return "unknown timing mode";
+  }
+
+  Sample sample(const Call& c, TimingMode, CacheState cache) override {
+    const double begin = host_now();
+    prepare(c);
+    if (cache != CacheState::warm) {
+      flush(cache);
+    } else if (c.input_bytes <= backend_.info().l2_bytes || c.in != last_input_) {
+      complete(c);
+      poison(c);
+    }  // beyond the cache, an own call would leave in it what the last call, which read the same input, has left
+    if (!dynamic_cast<const EmptyPlan*>(c.plan)) last_input_ = c.in;
+    const double start = host_now();
+    complete(c);
+    const double end = host_now();
+    return {.seconds = end - start, .device_part_s = {}, .cycles = {}, .cost_s = end - begin,
+            .timed_s = end - start, .prepared_s = start - begin};
+  }
+
+  double resolution_s(TimingMode) const override { return resolution_s_; }
+  std::unique_ptr<Plan> empty_plan() override { return std::make_unique<EmptyPlan>(); }
+
+  std::optional<CacheProbe> probe_cache() override {
+    // More than the caches before the last one hold, and little enough that others who use that one leave room for it.
+    const std::size_t bytes = std::max<std::size_t>(backend_.info().l2_bytes / 16, 256u << 10);
+    std::vector<std::size_t> memory(bytes / sizeof(std::size_t), 1);
+    ReadPlan plan(memory.size());
+    const Call c{.plan = &plan, .info = plan.info(), .in = memory.data(), .input_bytes = bytes};
+    const CacheProbe probe =
+        probe_of(bytes, 5, [&](CacheState cache) { return *sample(c, TimingMode::end_to_end, cache).seconds; });
+    forget(&plan);
+    return probe;
+  }
+
+  /// The input that it read may be freed now, and another lie where it was.
+  void forget(const Plan*) override { last_input_ = nullptr; }
+
+ private:
+  /// Writes, and for the clean state then reads, twice the last-level cache.
+  void flush(CacheState cache) {
+    const std::size_t words = 2 * std::max<std::size_t>(backend_.info().l2_bytes, 32u << 20) / sizeof(std::size_t);
+    written_.resize(words);
+    for (auto& w : written_) w += 1;
+    if (cache == CacheState::cold_dirty) return;
+    read_.resize(words, 1);
+    std::size_t sum = 0;
+    for (const auto& w : read_) sum += w;
+    keep_ = sum;
+  }
+
+  double resolution_s_;
+  const void* last_input_ = nullptr;
+  std::vector<std::size_t> written_, read_;
+  volatile std::size_t keep_ = 0;  // so that the reading is not optimised away
+};
+
+class SimTimer final : public PlainTimer {
+ public:
+  using PlainTimer::PlainTimer;
+  bool keeps_time() const override { return false; }
+  std::string refusal(TimingMode mode, CacheState) const override {
+    return mode == TimingMode::graph ? "the simulated device captures no graphs" : "";
+  }
+  Sample sample(const Call& c, TimingMode, CacheState) override {
+    return {.seconds = {}, .device_part_s = {}, .cycles = {}, .cost_s = run(c), .timed_s = 0, .prepared_s = 0};
+  }
+  double resolution_s(TimingMode) const override { return 0; }
+};
+
+}  // namespace
+
+std::unique_ptr<Timer> make_host_timer(Backend& backend) { return std::make_unique<HostTimer>(backend); }
+std::unique_ptr<Timer> make_sim_timer(Backend& backend) { return std::make_unique<SimTimer>(backend); }
+
+}  // namespace reductio

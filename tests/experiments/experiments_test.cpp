@@ -1,0 +1,55 @@
+/// What the experiments measure, as far as figures and text rely on it.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "measure/plan/experiment.h"
+
+namespace reductio {
+namespace {
+
+TEST(Experiments, HostLoopsAllMeetAtTheLargestSizeAndAtTheirDocuments) {
+  std::map<std::string, std::set<std::size_t>> sizes;
+  for (const Point& p : find_experiment("cpu").points({}, DeviceKind::cpu)) {
+    sizes[p.variant->id].insert(p.problem.n);
+    EXPECT_EQ(p.cache_state, p.variant->consumes_input ? CacheState::cold_dirty : CacheState::warm) << p.variant->id;
+    EXPECT_EQ(p.timing_mode, TimingMode::end_to_end);
+  }
+  ASSERT_TRUE(sizes.contains("host/recursive"));
+  for (const auto& [id, has] : sizes) {
+    // The figure's bars stand at the largest size that all loops have; where a call there is over the limit, at 2^24.
+    EXPECT_EQ(*has.rbegin(), std::size_t{1} << 26) << id;
+    EXPECT_TRUE(has.contains(std::size_t{1} << 24)) << id;
+    EXPECT_EQ(*has.begin(), std::size_t{1} << 10) << id;
+  }
+  EXPECT_EQ(sizes.at("host/plain").size(), 9u);
+  EXPECT_LT(sizes.at("host/recursive").size(), sizes.at("host/plain").size()) << "flushing the cache costs most of all";
+}
+
+TEST(Experiments, WhatTheUserNamesIsNotThinned) {
+  Selection chosen;
+  chosen.sizes = {10, 1000, 1 << 12, 1 << 13};
+  chosen.variants_regex = "^host/recursive$";
+  std::set<std::size_t> sizes;
+  for (const Point& p : find_experiment("cpu").points(chosen, DeviceKind::cpu)) sizes.insert(p.problem.n);
+  EXPECT_EQ(sizes, (std::set<std::size_t>{10, 1000, 1 << 12, 1 << 13}));
+}
+
+TEST(Experiments, TheComparisonDoublesFrom2To10To2To30) {
+  std::set<std::size_t> sizes;
+  std::set<TimingMode> modes;
+  for (const Point& p : find_experiment("comparison").points({}, DeviceKind::sim)) modes.insert(p.timing_mode);
+  EXPECT_EQ(modes, (std::set<TimingMode>{TimingMode::device, TimingMode::end_to_end}));
+  Selection host;
+  host.variants_regex = "^host/plain$";
+  for (const Point& p : find_experiment("comparison").points(host, DeviceKind::cpu)) sizes.insert(p.problem.n);
+  EXPECT_EQ(sizes.size(), 21u);
+  EXPECT_EQ(*sizes.begin(), std::size_t{1} << 10);
+  EXPECT_EQ(*sizes.rbegin(), std::size_t{1} << 30);
+}
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,381 @@
+/// Comparisons from the samples to the verdict, live and stored, on a scripted clock; and the self-test's own test.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "measure/analysis/compare.h"
+#include "measure/sampling/sampler.h"
+#include "measure/analysis/selftest.h"
+#include "tests/measure/scripted_timer.h"
+
+namespace reductio {
+namespace {
+
+using namespace scripted;
+
+/// Rules that give each point of a comparison so many rounds on each of 24 allocations.
+SamplingRules rounds_each(int each) {
+  SamplingRules rules = compare_rules();
+  rules.min_samples = rules.max_samples = each * wanted_clusters;
+  return rules;
+}
+
+/// What measuring these points together gives.
+GroupOutcome measure(Timer& clock, const std::vector<Point>& points, const SamplingRules& rules) {
+  const auto backend = open_cpu();
+  Sampler sampler({*backend, clock, rules, 1});
+  std::vector<const Point*> group;
+  for (const Point& p : points) group.push_back(&p);
+  return scripted::measure(sampler, group);
+}
+
+/// The first beside each of the others.
+Comparison compare_all(const std::vector<Measured>& measured, double confidence = 0.95) {
+  std::vector<Pair> pairs;
+  for (std::size_t i = 1; i < measured.size(); ++i) pairs.emplace_back(&measured[0], &measured[i]);
+  return compare(pairs, true, confidence, 0.01);
+}
+
+// ------------------------------------------------------------------------------------------------------------ sampling
+
+TEST(MeasureCompare, EveryRoundHoldsAllAndTheDearestDecidesTheirNumber) {
+  const Variant cheap = variant("cheap", 1), dear = variant("dear", 2);
+  Clock clock([](std::size_t id, std::size_t) { return id == 1 ? 1e-6 : 0.02; });
+  const GroupOutcome out = measure(clock, {point(cheap, 100), point(dear, 100)}, compare_rules());
+  ASSERT_EQ(out.seconds.size(), 2u);
+  EXPECT_EQ(out.rows[0].n_samples, 49u);  // a second's worth of the dear one
+  EXPECT_EQ(out.rows[1].n_samples, 49u);
+  ASSERT_EQ(out.allocations.size(), out.seconds[0].size());
+  for (const auto& s : out.seconds)
+    for (const auto& one : s) EXPECT_TRUE(one);
+  EXPECT_EQ(std::set<int>(out.allocations.begin(), out.allocations.end()).size(), 24u);
+  EXPECT_TRUE(std::is_sorted(out.allocations.begin(), out.allocations.end()));
+  for (const auto& asked : clock.asked) EXPECT_NE(asked.id, floor_id);  // the bounds are sampled by experiments
+}
+
+TEST(MeasureCompare, SamplesHandedOutAreThoseOfTheRows) {
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  std::mt19937_64 random(1);
+  Clock clock([&](std::size_t id, std::size_t) {
+    return static_cast<double>(id) * std::lognormal_distribution(-12.0, 0.1)(random);
+  });
+  const GroupOutcome out = measure(clock, {point(a, 100), point(b, 100)}, rounds_each(3));
+  const CsvText csv = parse_csv(out.samples_csv);
+  ASSERT_EQ(csv.records.size(), 2 * 72u);
+  for (const Fields& sample : csv.records) {
+    const std::size_t who = sample[2] == "a" ? 0 : 1, round = std::stoul(sample[12]);
+    EXPECT_EQ(std::stod(sample[15]), *out.seconds[who][round]);
+    EXPECT_EQ(std::stoi(sample[13]), out.allocations[round]);
+  }
+}
+
+TEST(MeasureCompare, AVariantBesideItselfHasAPlanAndAWorkspaceForEach) {
+  Variant a = variant("a", 1);
+  std::map<const Plan*, int> samples;
+  Clock clock([](std::size_t, std::size_t) { return 1e-5; });
+  clock.before_sample = [&](const Call& c) { ++samples[c.plan]; };
+  const GroupOutcome out = measure(clock, {point(a, 100), point(a, 100)}, rounds_each(2));
+  ASSERT_EQ(out.rows.size(), 2u);
+  EXPECT_EQ(row_key(out.rows[0].point), row_key(out.rows[1].point));
+  EXPECT_EQ(out.rows[0].n_samples, 48u);
+  EXPECT_EQ(out.rows[1].n_samples, 48u);
+  EXPECT_GE(samples.size(), 2u);
+  const Comparison c = compare_all(measured_in(out));
+  ASSERT_EQ(c.rows.size(), 1u);
+  EXPECT_EQ(c.rows[0].verdict, Verdict::same);
+}
+
+// ------------------------------------------------------------------------------------------------------------ verdicts
+
+TEST(MeasureCompare, ADriftingClockDoesNotHideTwoPercent) {
+  const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);
+  std::mt19937_64 random(2);
+  double speed = 1;
+  Clock clock([&](std::size_t id, std::size_t) {
+    speed *= 1.001;
+    const double t = id == 1 ? 1e-5 : id == 2 ? 1.02e-5 : 0.9e-5;
+    return t * speed * std::normal_distribution(1.0, 0.005)(random);
+  });
+  const Comparison result =
+      compare_all(measured_in(measure(clock, {point(a, 100), point(b, 100), point(c, 100)}, rounds_each(10))));
+  EXPECT_EQ(result.rows[0].verdict, Verdict::slower);
+  EXPECT_EQ(result.rows[1].verdict, Verdict::faster);
+  EXPECT_LE(result.rows[1].ratio->interval.low, 1 / 0.9);
+  EXPECT_GE(result.rows[1].ratio->interval.high, 1 / 0.9);
+  EXPECT_EQ(result.count(Verdict::slower), 1u);
+}
+
+TEST(MeasureCompare, IntervalsWidenWithTheNumberOfRows) {
+  std::mt19937_64 random(3);
+  const Variant a = variant("a", 1);
+  Clock clock([&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 0.02)(random); });
+  const auto measured = measured_in(measure(clock, {point(a, 100), point(a, 100)}, rounds_each(4)));
+  const Pair pair{&measured[0], &measured[1]};
+  const Interval alone = compare(std::vector{pair}, true, 0.95, 0.01).rows[0].ratio->interval;
+  const Comparison many = compare(std::vector<Pair>(50, pair), true, 0.95, 0.01);
+  const Comparison apart = compare(std::vector<Pair>(50, pair), true, 0.95, 0.01, true);
+  EXPECT_EQ(apart.rows[0].ratio->interval.low, alone.low);
+  EXPECT_EQ(apart.rows[0].ratio->interval.high, alone.high);
+  const Interval one_of_many = many.rows[0].ratio->interval;
+  EXPECT_LT(one_of_many.low, alone.low);
+  EXPECT_GT(one_of_many.high, alone.high);
+  EXPECT_GE(many.rows[0].ratio->confidence, 0.999);
+}
+
+TEST(MeasureCompare, WhatHasNoTimeIsNotComparedAndSaysWhy) {
+  const Variant good = variant("good", 1), wrong = variant("wrong", 2, [](auto, auto, auto) {});
+  Variant declining = variant("declining", 3);
+  declining.declines = [](const Problem&, const Settings&) { return std::string("not on Sundays"); };
+  Clock clock([](std::size_t, std::size_t) { return 1e-5; });
+  auto measured = measured_in(
+      measure(clock, {point(good, 100), point(wrong, 100), point(declining, 100), point(good, 100)}, rounds_each(1)));
+  const Comparison c = compare_all(measured);
+  EXPECT_FALSE(c.rows[0].ratio);
+  EXPECT_NE(c.rows[0].reason.find("wrong"), std::string::npos);
+  EXPECT_FALSE(c.rows[1].ratio);
+  EXPECT_NE(c.rows[1].reason.find("not on Sundays"), std::string::npos);
+  EXPECT_EQ(c.rows[2].verdict, Verdict::same);
+  EXPECT_EQ(c.count(Verdict::undecided), 0u);
+}
+
+TEST(MeasureCompare, ConfidenceAndEffectAreChecked) {
+  for (const double bad : {0.0, 1.0, -0.5, 95.0, std::nan("")}) {
+    const std::string why = error_of([&] { compare({}, true, bad, 0.01); });
+    EXPECT_EQ(why, error_of([&] { require_confidence(bad); })) << bad;
+    EXPECT_NE(why.find("--confidence"), std::string::npos) << bad;
+  }
+  for (const double bad : {0.0, -0.01, std::nan("")})
+    EXPECT_NE(error_of([&] { compare({}, true, 0.95, bad); }).find("--effect"), std::string::npos) << bad;
+}
+
+// ---------------------------------------------------------------------------------------------------------- the stored
+
+/// A results folder with rows of these variants, each a factor slower than the clock's ten microseconds.
+std::filesystem::path stored(const Folder& folder, const std::vector<Point>& points, double factor, unsigned seed) {
+  auto random = std::make_shared<std::mt19937_64>(seed);
+  Session s = session(folder, points, std::make_unique<Clock>([=](std::size_t, std::size_t) {
+                        return factor * 1e-5 * std::normal_distribution(1.0, 0.005)(*random);
+                      }));
+  Heard heard;
+  run_session(std::move(s), heard);
+  return folder.path() / "scripted";
+}
+
+TEST(MeasureCompare, StoredFoldersGiveBackTheirSamples) {
+  const Folder one, other;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  const std::vector<Point> points{point(a, 100), point(b, 100), point(a, 200), point(b, 200)};
+  const MeasuredSet then = measured_in(read_results(stored(one, points, 1, 1)));
+  const MeasuredSet now = measured_in(read_results(stored(other, points, 0.5, 2)));
+  ASSERT_EQ(then.rows.size(), 4u);
+  for (const Measured& m : then.rows) {
+    EXPECT_EQ(m.rounds.seconds.size(), 48u);
+    std::vector<double> s;
+    for (const auto& x : m.rounds.seconds) s.push_back(*x);
+    EXPECT_EQ(std::to_string(median(s)), std::to_string(std::stod(m.at("time_median_s"))));
+    EXPECT_EQ(std::set<int>(m.rounds.allocations.begin(), m.rounds.allocations.end()).size(), 12u);
+  }
+  const auto pairs = match(then, now, false);
+  ASSERT_EQ(pairs.size(), 4u);
+  for (const auto& [base, variant] : pairs) {
+    EXPECT_EQ(base->at("variant"), variant->at("variant"));
+    EXPECT_EQ(base->at("n"), variant->at("n"));
+  }
+  const Comparison c = compare(pairs, false, 0.95, 0.01);
+  EXPECT_EQ(c.count(Verdict::faster), 4u);
+  for (const Compared& row : c.rows) EXPECT_NEAR(row.ratio->value, 2, 0.03);
+}
+
+TEST(MeasureCompare, RelativeTimesLeaveOutWhatSlowedBothDown) {
+  // Once, everything took twice as long in every other round, and c has become slower by a fifth.
+  const Folder one, other;
+  const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);
+  const std::vector<Point> points{point(a, 100), point(b, 100), point(c, 100)};
+  const auto measure = [&](const Folder& folder, bool later) {
+    auto clock = std::make_unique<Clock>([=, calls = 0](std::size_t id, std::size_t) mutable {
+      const double noise = 1 + 0.001 * (++calls % 7);
+      return noise * 1e-5 * (later ? 2 : 1) * (id == 3 && later ? 1.2 : 1);
+    });
+    Heard heard;
+    run_session(session(folder, points, std::move(clock)), heard);
+    return measured_in(read_results(folder.path()));
+  };
+  const MeasuredSet before = measure(one, false), after = measure(other, true);
+  EXPECT_EQ(compare(match(before, after, false), false, 0.95, 0.01).count(Verdict::slower), 3u);
+  const std::vector<std::string> to{"nobody", "a"};
+  const MeasuredSet relative = relative_to(before, to), relative_now = relative_to(after, to);
+  ASSERT_EQ(relative.rows.size(), 2u) << "the reference's own rows are left out";
+  const Comparison both = compare(match(relative, relative_now, false), false, 0.95, 0.01);
+  ASSERT_EQ(both.rows.size(), 2u);
+  EXPECT_EQ(both.rows[0].verdict, Verdict::same);
+  EXPECT_EQ(both.rows[1].verdict, Verdict::slower);
+  EXPECT_NEAR(both.rows[1].ratio->value, 1 / 1.2, 0.01);
+  EXPECT_NE(error_of([&] { relative_to(before, std::vector<std::string>{"nobody"}); }).find("--relative-to"),
+            std::string::npos);
+}
+
+TEST(MeasureCompare, StoredFoldersThatAreNotComparableAreRefused) {
+  const Folder one, other, third;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  const MeasuredSet warm = measured_in(read_results(stored(one, {point(a, 100), point(b, 100)}, 1, 1)));
+  const MeasuredSet less = measured_in(read_results(stored(other, {point(a, 100)}, 1, 1)));
+  const MeasuredSet device = measured_in(read_results(stored(third, {point(a, 100, TimingMode::device)}, 1, 1)));
+  EXPECT_NE(error_of([&] { match(warm, device, false); }).find("timing_mode is end_to_end there and device here"),
+            std::string::npos);
+  EXPECT_NE(error_of([&] { match(warm, less, false); }).find("lacks 1 of 2 rows"), std::string::npos);
+  EXPECT_NE(error_of([&] { match(less, warm, false); }).find("lacks 1 of 2 ("), std::string::npos);
+  EXPECT_EQ(match(warm, less, true).size(), 1u);
+  EXPECT_EQ(read_results(one.path()).rows.size(), 2u);  // above the only machine's folder
+  const Folder empty;
+  EXPECT_NE(error_of([&] { read_results(empty.path()); }).find("a results folder"), std::string::npos);
+  EXPECT_NE(error_of([&] { read_results(one.path() / "nowhere"); }).find("is not a folder"), std::string::npos);
+}
+
+TEST(MeasureCompare, ARunThatKeepsNoRowsWritesNothing) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  struct Groups final : RunObserver {
+    void group(const GroupOutcome& g) override { seen.push_back(g.seconds.size()); }
+    std::vector<std::size_t> seen;
+  } groups;
+  Session s = session(folder, {point(a, 100), point(a, 200)}, scripted::constant(1e-5));
+  s.keeps_rows = false;
+  const RunReport report = run_session(std::move(s), groups);
+  EXPECT_EQ(groups.seen, (std::vector<std::size_t>{1, 1}));
+  EXPECT_EQ(report.count(Status::ok), 2u);
+  EXPECT_TRUE(report.csv.empty());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+// -------------------------------------------------------------------------------------------------------------
+// selftest
+
+SelftestPlan plan_for(const Variant& v, int repeats) {
+  SelftestPlan plan;
+  plan.point = point(v, 0);
+  plan.sizes = {100};
+  plan.repeats = repeats;
+  plan.rules = rounds_each(5);
+  plan.planted_rules = rounds_each(20);
+  return plan;
+}
+
+SelftestReport run_selftest(Clock& clock, const SelftestPlan& plan) {
+  const auto backend = open_cpu();
+  return selftest(
+      *backend, clock, plan, [](auto, auto, auto&) {}, [] { return false; });
+}
+
+TEST(MeasureSelftest, PassesOnAnHonestClock) {
+  std::mt19937_64 random(4);
+  const Variant a = variant("a", 1);
+  Clock clock([&](std::size_t, std::size_t) { return 1e-4 * std::normal_distribution(1.0, 0.02)(random); });
+  const SelftestReport report = run_selftest(clock, plan_for(a, 100));
+  EXPECT_EQ(report.comparisons(), 100u);
+  EXPECT_LE(report.false_positives(), 10u);
+  EXPECT_FALSE(report.too_many(0.95));
+  ASSERT_EQ(report.with_itself.size(), 1u);
+  EXPECT_EQ(report.with_itself[0].told_apart, 0u);
+  EXPECT_NEAR(report.with_itself[0].median_s, 1e-4, 1e-6);
+  // 120 rounds of 2.8 % noise: an effect of half a percent to two percent is seen.
+  EXPECT_GT(*report.with_itself[0].smallest, 0.005);
+  EXPECT_LT(*report.with_itself[0].smallest, 0.02);
+  ASSERT_EQ(report.planted.size(), 3u);
+  for (const PlantedEffect& p : report.planted) {
+    EXPECT_TRUE(p.found()) << p.effect << ": " << p.ratio.interval.low << " to " << p.ratio.interval.high;
+    EXPECT_NEAR(p.ratio.value, 1 / (1 + p.effect), 0.01);
+    EXPECT_NEAR(p.planted_s, p.effect * 1.1e-4, 1e-6);
+  }
+}
+
+TEST(MeasureSelftest, NoticesAHarnessThatPrefersOneOfTwo) {
+  // The second of each comparison, told by where its result goes, takes 1 % longer.
+  Variant a = variant("a", 1);
+  int plans = 0;
+  Prepare& prepare = a.prepare[static_cast<int>(DeviceKind::cpu)];
+  prepare = [&, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
+    ++plans;
+    return made(p, s, d);
+  };
+  std::mt19937_64 random(5);
+  const void *first = nullptr, *now = nullptr;
+  Clock clock([&](std::size_t, std::size_t) {
+    return 1e-4 * (now == first ? 1 : 1.01) * std::normal_distribution(1.0, 0.01)(random);
+  });
+  clock.before_sample = [&](const Call& c) {
+    now = c.result;
+    if (plans % (2 * (1 + wanted_clusters)) == 1) first = now;  // the first plan of a comparison is its first pilot's
+  };
+  SelftestPlan plan = plan_for(a, 30);
+  plan.planted.clear();
+  const SelftestReport report = run_selftest(clock, plan);
+  EXPECT_GT(report.false_positives(), 15u);
+  EXPECT_TRUE(report.too_many(0.95));
+}
+
+TEST(MeasureSelftest, NoticesATimerThatMissesWhatWasPlanted) {
+  std::mt19937_64 random(6);
+  const Variant a = variant("a", 1);
+  Clock clock([&](std::size_t, std::size_t) { return 1e-4 * std::normal_distribution(1.0, 0.01)(random); });
+  clock.deaf = true;
+  for (const PlantedEffect& p : run_selftest(clock, plan_for(a, 1)).planted) {
+    EXPECT_FALSE(p.found());
+    EXPECT_FALSE(p.covered());
+  }
+}
+
+TEST(MeasureSelftest, AWanderingClockDoesNotMakeThePlantedLookWrong) {
+  // Speeds up and slows down by a third: a fixed spin is now more, now less of the call.
+  std::mt19937_64 random(7);
+  const Variant a = variant("a", 1);
+  int calls = 0;
+  Clock clock([&](std::size_t, std::size_t) {
+    return 1e-4 * (++calls / 100 % 2 ? 1.3 : 1.0) * std::normal_distribution(1.0, 0.002)(random);
+  });
+  for (const PlantedEffect& p : run_selftest(clock, plan_for(a, 1)).planted) EXPECT_TRUE(p.found()) << p.effect;
+}
+
+TEST(MeasureSelftest, RefusesWhatItCannotTime) {
+  const Variant wrong = variant("wrong", 1, [](auto, auto, auto) {});
+  Variant declining = variant("declining", 2);
+  declining.declines = [](const Problem&, const Settings&) { return std::string("not on Sundays"); };
+  Clock clock([](std::size_t, std::size_t) { return 1e-4; });
+  EXPECT_THROW(run_selftest(clock, plan_for(wrong, 1)), WrongResult);
+  EXPECT_NE(error_of([&] { run_selftest(clock, plan_for(declining, 1)); }).find("Sundays"), std::string::npos);
+}
+
+TEST(MeasureSelftest, ASpinOfTheHostsClockIsInItsTime) {
+  const auto backend = open_cpu();
+  const auto timer = make_timer(*backend);
+  const Variant a = variant("a", 1);
+  const auto timed = [&](double spin_s) {
+    auto plan = timer->followed_by_spin(
+        make_plan(a, {Operation::sum, ElementType::i32, 10}, a.settings(), backend->info()), spin_s);
+    std::vector<std::uint32_t> in(10, 1);
+    std::uint32_t out = 0, result = 0;
+    const Call call{.plan = plan.get(),
+                    .info = plan->info(),
+                    .in = in.data(),
+                    .input_bytes = 40,
+                    .out = &out,
+                    .result_bytes = 4,
+                    .result = &result};
+    std::vector<double> s;
+    for (int i = 0; i < 21; ++i) s.push_back(*timer->sample(call, TimingMode::end_to_end, CacheState::warm).seconds);
+    EXPECT_EQ(result, 10u);
+    return *std::min_element(s.begin(), s.end());
+  };
+  const double longer = timed(300e-6) - timed(100e-6);
+  EXPECT_NEAR(longer, 200e-6, 20e-6);
+}
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,160 @@
+#include "measure/results/csv.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <functional>
+
+#include "core/error.h"
+#include "tests/measure/scripted_timer.h"
+
+namespace reductio {
+namespace {
+
+using scripted::Folder;
+
+std::string error_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return {};
+}
+
+TEST(MeasureCsv, QuotesWhatNeedsItAndReadsItBack) {
+  const Fields fields{"", "plain", "a,b", "say \"no\"", "two\nlines", "cr\r\nlf", ";", " "};
+  const std::string text = csv_record(fields);
+  EXPECT_EQ(text, ",plain,\"a,b\",\"say \"\"no\"\"\",\"two\nlines\",\"cr\r\nlf\",;, \n");
+  const CsvText read = parse_csv(text + csv_record({"x"}));
+  ASSERT_EQ(read.records.size(), 2u);
+  EXPECT_EQ(read.records[0], fields);
+  EXPECT_EQ(read.records[1], Fields{"x"});
+  EXPECT_EQ(parse_csv("a,b\r\nc,d\r\n").records, (std::vector<Fields>{{"a", "b"}, {"c", "d"}}));
+}
+
+TEST(MeasureCsv, ACutAnywhereLeavesTheWholeRecordsBeforeIt) {
+  const std::vector<Fields> rows{{"1", "a,b"}, {"2", "x\ny"}, {"3", "\"q\""}};
+  std::string text;
+  std::vector<std::size_t> ends{0};
+  for (const auto& r : rows) ends.push_back((text += csv_record(r)).size());
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    const CsvText read = parse_csv(std::string_view(text).substr(0, cut));
+    const auto whole = static_cast<std::size_t>(std::upper_bound(ends.begin(), ends.end(), cut) - ends.begin()) - 1;
+    ASSERT_EQ(read.records.size(), whole) << cut;
+    EXPECT_EQ(read.whole_bytes, ends[whole]) << cut;
+    for (std::size_t i = 0; i < whole; ++i) EXPECT_EQ(read.records[i], rows[i]);
+  }
+}
+
+TEST(MeasureCsv, AnExistingFileIsNeverOverwrittenNorSharedByTwo) {
+  const Folder folder;
+  const auto path = folder.path() / "a.csv";
+  {
+    AppendFile one = AppendFile::create(path);
+    one.append("x\n");
+    EXPECT_NE(error_of([&] { AppendFile::open(path); }).find("another run is writing"), std::string::npos);
+  }
+  EXPECT_NE(error_of([&] { AppendFile::create(path); }).find("go on with --resume"), std::string::npos);
+  AppendFile again = AppendFile::open(path);
+  again.append("y\n");
+  EXPECT_EQ(again.read(), "x\ny\n");
+}
+
+TEST(MeasureCsv, AFullDiskIsToldAndTakesNothingWithIt) {
+  AppendFile full = AppendFile::open("/dev/full");
+  const std::string why = error_of([&] { full.append("x\n"); });
+  EXPECT_NE(why.find("No space left on device"), std::string::npos) << why;
+  EXPECT_NE(why.find("rows so far are intact"), std::string::npos) << why;
+}
+
+TEST(MeasureCsv, ABlockThatFitsOnlyPartlyIsTakenBack) {
+  const Folder folder;
+  const auto path = folder.path() / "a.csv";
+  AppendFile file = AppendFile::create(path);
+  file.append("whole\n");
+  // A limit on the size of files stands in for a disk that runs full in the middle of a block.
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{10, 10};
+    setrlimit(RLIMIT_FSIZE, &small);
+    _exit(error_of([&] { file.append("does not fit\n"); }).empty() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "the error was not noticed";
+  EXPECT_EQ(file.read(), "whole\n");
+}
+
+TEST(MeasureCsv, GzipMembersReadBackAndACutOneIsLeftOut) {
+  const std::string a = gzip_member("first\n"), b = gzip_member(std::string(100000, 'x')), c = gzip_member("last\n");
+  EXPECT_EQ(gunzip(a + b + c), "first\n" + std::string(100000, 'x') + "last\n");
+  EXPECT_TRUE(gzip_intact(a + b + c));
+  EXPECT_TRUE(gzip_intact(""));
+  for (const std::size_t cut : {std::size_t{1}, b.size() / 2, b.size() - 1}) {
+    EXPECT_EQ(gunzip(a + b.substr(0, cut)), "first\n");
+    EXPECT_FALSE(gzip_intact(a + b.substr(0, cut)));
+  }
+  EXPECT_EQ(gunzip("not gzip"), "");
+}
+
+TEST(MeasureCsv, ColumnsAreThePublishedOnes) {
+  std::string text;
+  for (const auto& c : columns()) text += (text.empty() ? "" : ", ") + c;
+  EXPECT_EQ(
+      text,
+      "schema_version, run_id, timestamp_utc, experiment, machine, device, variant, operation, element_type, "
+      "accumulator_type, n, offset_elements, dataset, seed, block_threads, grid_blocks, settings, timing_mode, "
+      "cache_state, n_samples, n_rejected, timer_tick_s, time_median_s, time_ci_low_s, time_ci_high_s, time_min_s, "
+      "time_p95_s, device_part_median_s, cycles_median, read_time_s, launch_floor_s, bytes, "
+      "bandwidth_bytes_per_s, share_of_read_ceiling, result, result2, abs_error, error_bound, status, reason");
+}
+
+TEST(MeasureCsv, ARowsCellsMatchItsColumnsAndItsKeyReadsBack) {
+  Variant v = scripted::variant("a/b", 1);
+  v.tunables = {Tunable::powers_of_two("block", 32, 64, 32), Tunable::choice("finish", {"x", "y"}, "y")};
+  Row row;
+  row.point = scripted::point(v, 1000, TimingMode::device, CacheState::warm);
+  row.time_median_s = 2e-6;
+  row.reason = "with, comma";
+  const Fields fields = row.fields();
+  ASSERT_EQ(fields.size(), columns().size());
+  const auto at = [&](std::string_view name) {
+    return fields[std::find(columns().begin(), columns().end(), name) - columns().begin()];
+  };
+  EXPECT_EQ(at("schema_version"), "1");
+  EXPECT_EQ(at("settings"), "block=32;finish=y");
+  EXPECT_EQ(at("bytes"), "4000");
+  EXPECT_EQ(at("time_median_s"), "2e-06");
+  EXPECT_EQ(at("bandwidth_bytes_per_s"), "2000000000");
+  EXPECT_EQ(at("time_min_s"), "");  // missing is empty, never a number that looks like one
+  EXPECT_EQ(at("block_threads"), "");
+  EXPECT_EQ(at("status"), "ok");
+  EXPECT_EQ(row_key(parse_csv(csv_record(fields)).records.at(0)), row_key(row.point));
+}
+
+TEST(MeasureCsv, NumbersReadBackExactly) {
+  Variant v = scripted::variant("a/b", 1);
+  Row row;
+  row.point = scripted::point(v, 7);
+  for (const double d : {0.1, 1.0 / 3, 4.096e-6, 123456789.123456789, 5e-324}) {
+    row.time_median_s = d;
+    const Fields fields = row.fields();
+    EXPECT_EQ(
+        std::strtod(fields[std::find(columns().begin(), columns().end(), "time_median_s") - columns().begin()].c_str(),
+                    nullptr),
+        d);
+  }
+}
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,1336 @@
+/// Whole runs on a scripted clock: what is sampled, in which order, what becomes a row, and what survives being killed.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "measure/results/csv.h"
+#include "measure/sampling/sampler.h"
+#include "measure/analysis/selftest.h"
+#include "measure/stats/statistics.h"
+#include "tests/measure/scripted_timer.h"
+
+namespace reductio {
+namespace {
+
+using namespace scripted;
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+void write_text(const std::filesystem::path& path, const std::string& text) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+}
+
+/// Rows of a results file by column name.
+std::vector<std::map<std::string, std::string>> rows_of(const std::filesystem::path& path) {
+  const CsvText csv = parse_csv(text_of(path));
+  std::vector<std::map<std::string, std::string>> out;
+  for (std::size_t i = 1; i < csv.records.size(); ++i) {
+    out.emplace_back();
+    for (std::size_t c = 0; c < csv.records[i].size(); ++c) out.back()[csv.records[0][c]] = csv.records[i][c];
+  }
+  return out;
+}
+
+std::filesystem::path csv_in(const Folder& f) { return f.path() / "scripted" / "test.csv"; }
+std::filesystem::path samples_in(const Folder& f) { return f.path() / "scripted" / "test.samples.csv.gz"; }
+
+// ---------------------------------------------------------------------------------------------------- what is measured
+
+TEST(MeasureRun, RowsHoldWhatTheClockSaid) {
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  std::mt19937_64 random(1);
+  auto clock = std::make_unique<Clock>([&](std::size_t id, std::size_t) {
+    if (id == floor_id) return 1e-6;
+    if (id >= reader_id) return 2e-6;
+    return (id == 1 ? 4e-6 : 8e-6) * std::uniform_real_distribution(0.99, 1.01)(random);
+  });
+  clock->readers = 2;
+  clock->resolution = 32e-9;
+  Heard heard;
+  const auto report = run_session(
+      session(folder, {point(a, 1000, TimingMode::device), point(b, 1000, TimingMode::device)}, std::move(clock)),
+      heard);
+  EXPECT_EQ(report.count(Status::ok), 2u);
+  ASSERT_EQ(heard.rows.size(), 2u);
+  const Row& row = heard.rows[0];
+  EXPECT_EQ(row.point.variant, &a);
+  EXPECT_EQ(row.n_samples, 48u);
+  EXPECT_NEAR(*row.time_median_s, 4e-6, 4e-8);
+  EXPECT_LE(*row.time_ci_low_s, *row.time_median_s);
+  EXPECT_GE(*row.time_ci_high_s, *row.time_median_s);
+  EXPECT_GE(*row.time_ci_high_s - *row.time_ci_low_s, 32e-9 * 0.999);
+  EXPECT_LE(*row.time_min_s, *row.time_ci_low_s);
+  EXPECT_GE(*row.time_p95_s, *row.time_ci_high_s);
+  EXPECT_EQ(*row.launch_floor_s, 1e-6);
+  EXPECT_EQ(*row.read_time_s, 2e-6);
+  EXPECT_NEAR(*row.share_of_read_ceiling, 0.5, 0.01);
+  EXPECT_EQ(row.abs_error, 0.0);
+  EXPECT_FALSE(row.result.empty());
+  EXPECT_EQ(row.reason, "");
+  EXPECT_NEAR(*heard.rows[1].share_of_read_ceiling, 0.25, 0.01);
+  const auto stored = rows_of(csv_in(folder));
+  ASSERT_EQ(stored.size(), 2u);
+  EXPECT_EQ(stored[0].at("variant"), "a");
+  EXPECT_EQ(stored[0].at("machine"), "scripted");
+  EXPECT_EQ(stored[0].at("experiment"), "test");
+  EXPECT_EQ(stored[0].at("status"), "ok");
+}
+
+/// Two variants and the floor, beside a clock of the kernels that reads `hz(k)` the k-th time that it is asked.
+struct Throttled {
+  explicit Throttled(std::function<double(int)> hz) {
+    const Variant a = variant("a", 1), b = variant("b", 2);
+    int asked = 0;
+    double now = 0;
+    auto owned = std::make_unique<Clock>([&](std::size_t id, std::size_t) { return (now < 1.8e9 ? 1e-3 : 1e-5) * id; });
+    owned->hz = [&] { return now = hz(asked++); };
+    Clock* clock = owned.get();
+    // All rounds in one visit.
+    Session s = session(folder, {point(a, 100), point(b, 100)}, std::move(owned), {.allocations = 1});
+    clock->before_sample = [&](const Call&) { ++samples; };
+    report = run_session(std::move(s), heard);
+  }
+  Folder folder;
+  Heard heard;
+  RunReport report;
+  int samples = 0;
+};
+
+TEST(MeasureRun, AThrottledClockVoidsTheWholeRoundForAllVariants) {
+  // Asked before the first round and after each; slow at the end of the fourth and while the fifth would begin.
+  const Throttled t([](int k) { return k == 4 || k == 5 ? 1.2e9 : 1.98e9; });
+  ASSERT_EQ(t.heard.rows.size(), 2u);
+  for (const Row& row : t.heard.rows) {
+    EXPECT_EQ(row.status, Status::ok);
+    EXPECT_EQ(row.n_samples, 48u) << "voided rounds are repeated";
+    EXPECT_EQ(row.n_rejected, 2u);
+    EXPECT_LT(*row.time_p95_s, 1e-4) << "nothing of a voided round is left in the row";
+  }
+  // They are kept, and marked, among the raw samples.
+  const CsvText csv = parse_csv(gunzip(text_of(samples_in(t.folder))));
+  const auto column = [&](const std::string& name) {
+    return static_cast<std::size_t>(std::find(csv.records[0].begin(), csv.records[0].end(), name) - csv.records[0].begin());
+  };
+  std::map<std::string, int> voided, kept;
+  for (std::size_t i = 1; i < csv.records.size(); ++i)
+    ++(csv.records[i].at(column("voided")) == "yes" ? voided : kept)[csv.records[i].at(column("variant"))];
+  EXPECT_EQ(voided, (std::map<std::string, int>{{"(launch-floor)", 2}, {"a", 2}, {"b", 2}}));
+  EXPECT_EQ(kept, (std::map<std::string, int>{{"(launch-floor)", 48}, {"a", 48}, {"b", 48}}));
+  ASSERT_FALSE(t.heard.notices.empty());
+  EXPECT_NE(t.heard.notices[0].find("1200 MHz"), std::string::npos) << t.heard.notices[0];
+}
+
+TEST(MeasureRun, ABoundThatFailsCostsItsOwnColumnAndNoRow) {
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  auto clock = std::make_unique<Clock>([](std::size_t id, std::size_t) {
+    if (id >= reader_id) throw DeviceError("planted");
+    return 1e-5;
+  });
+  clock->readers = 2;
+  Heard heard;
+  run_session(session(folder, {point(a, 100, TimingMode::device), point(b, 100, TimingMode::device)}, std::move(clock)),
+              heard);
+  ASSERT_EQ(heard.rows.size(), 2u);
+  for (const Row& row : heard.rows) {
+    EXPECT_EQ(row.status, Status::ok) << row.reason;
+    EXPECT_EQ(row.n_samples, 48u);
+    EXPECT_FALSE(row.read_time_s);
+    EXPECT_TRUE(row.launch_floor_s);
+  }
+}
+
+TEST(MeasureRun, AClockThatOnlyLaterShowsItWasThrottledVoidsTheEarlierRounds) {
+  const Throttled t([](int k) { return k < 5 ? 1.2e9 : 1.98e9; });
+  ASSERT_EQ(t.heard.rows.size(), 2u);
+  for (const Row& row : t.heard.rows) {
+    EXPECT_EQ(row.status, Status::ok) << row.reason;
+    EXPECT_EQ(row.n_samples, 44u) << "the first four rounds, which nobody could know to repeat, are left out";
+    EXPECT_EQ(row.n_rejected, 5u);
+    EXPECT_LT(*row.time_p95_s, 1e-4);
+  }
+  const CsvText csv = parse_csv(gunzip(text_of(samples_in(t.folder))));
+  const auto voided = std::count_if(csv.records.begin(), csv.records.end(), [](auto& r) { return r.back() == "yes"; });
+  EXPECT_EQ(voided, 3 * 5);
+  EXPECT_EQ(csv.records.size(), 1u + 3 * (44 + 5));
+  ASSERT_FALSE(t.heard.notices.empty());
+}
+
+TEST(MeasureRun, AKernelsClockThatCannotBeReadVoidsNothingAndCostsNoRow) {
+  const Throttled t([](int k) -> double {
+    if (k % 3 == 0) throw DeviceError("planted");
+    return 1.98e9;
+  });
+  ASSERT_EQ(t.heard.rows.size(), 2u);
+  for (const Row& row : t.heard.rows) {
+    EXPECT_EQ(row.status, Status::ok) << row.reason;
+    EXPECT_EQ(row.n_samples, 48u);
+    EXPECT_EQ(row.n_rejected, 0u);
+  }
+}
+
+TEST(MeasureRun, ASlightlySlowerClockVoidsNothing) {
+  const Throttled t([](int k) { return k % 2 ? 1.9e9 : 1.98e9; });
+  for (const Row& row : t.heard.rows) EXPECT_EQ(row.n_rejected, 0u);
+}
+
+TEST(MeasureRun, AClockThatStaysThrottledEndsInFailedRowsAndNotInAnEndlessRun) {
+  const Throttled t([](int k) { return k == 0 ? 1.98e9 : 1.2e9; });
+  ASSERT_EQ(t.heard.rows.size(), 2u);
+  for (const Row& row : t.heard.rows) {
+    EXPECT_EQ(row.status, Status::failed);
+    EXPECT_EQ(row.n_samples, 0u);
+    EXPECT_FALSE(row.time_median_s);
+    EXPECT_NE(row.reason.find("throttled"), std::string::npos) << row.reason;
+  }
+  EXPECT_LT(t.samples, 101 + 3 * 3 * 48);
+}
+
+TEST(MeasureRun, WhereTheTimeWentIsRecorded) {
+  const Throttled t([](int) { return 1.98e9; });
+  const auto machine = nlohmann::json::parse(text_of(t.folder.path() / "scripted" / "machine.json"));
+  const auto& spent = machine.at("runs").at(0).at("time_spent");
+  EXPECT_NEAR(spent.at("timed_s").get<double>(), 48 * (1e-5 + 2e-5 + floor_id * 1e-5), 1e-3);
+  EXPECT_GT(spent.at("wall_s").get<double>(), 0);
+}
+
+TEST(MeasureRun, EveryRoundSamplesEveryVariantOnceInChangingOrder) {
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);
+  auto owned = constant(1e-5);
+  owned->readers = 1;
+  Clock* clock = owned.get();
+  Heard heard;
+  std::vector<Asked> asked;
+  clock->before_sample = [&](const Call& call) { asked.push_back({call.info.grid_blocks, 0, true}); };
+  run_session(session(folder, {point(a, 100, TimingMode::device), point(b, 100, TimingMode::device),
+                               point(c, 100, TimingMode::device)}, std::move(owned)), heard);
+  // Past the measuring of the empty launch, on the device and end to end, and one pilot each.
+  asked.erase(asked.begin(), asked.begin() + 2 * 101 + 3);
+  ASSERT_EQ(asked.size(), 48u * 5u);
+  std::set<std::vector<std::size_t>> orders;
+  for (std::size_t r = 0; r < 48; ++r) {
+    std::vector<std::size_t> ids;
+    for (std::size_t i = 0; i < 5; ++i) ids.push_back(asked[5 * r + i].id);
+    orders.insert(ids);
+    std::sort(ids.begin(), ids.end());
+    EXPECT_EQ(ids, (std::vector<std::size_t>{1, 2, 3, floor_id, reader_id})) << "round " << r;
+  }
+  EXPECT_GT(orders.size(), 15u);
+}
+
+TEST(MeasureRun, DriftHitsAllVariantsAlike) {
+  // The clock slows down to half its speed over the run. Interleaved, the ratio of two equal variants stays 1; measured
+  // one after the other, as here simulated by their medians over halves, it would be 1.3 or so.
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  double t = 1e-5;
+  auto clock =
+      std::make_unique<Clock>([&](std::size_t id, std::size_t) { return (t *= 1.01) * (id == floor_id ? 0.1 : 1); });
+  Heard heard;
+  run_session(session(folder, {point(a, 100), point(b, 100)}, std::move(clock)), heard);
+  EXPECT_NEAR(*heard.rows[0].time_median_s / *heard.rows[1].time_median_s, 1, 0.04);
+  EXPECT_GT(*heard.rows[0].time_p95_s / *heard.rows[0].time_min_s, 1.5);  // the drift itself is seen, not hidden
+}
+
+TEST(MeasureRun, RoundsAreSpreadOverAllocationsAndPlansAreMadeAnew) {
+  const Folder folder;
+  int plans = 0;
+  Variant a = variant("a", 1);
+  const Prepare prepare = a.prepare[static_cast<int>(DeviceKind::cpu)];
+  a.prepare[static_cast<int>(DeviceKind::cpu)] = [&](const Problem& p, const Settings& s, const DeviceInfo& d) {
+    ++plans;
+    return prepare(p, s, d);
+  };
+  std::map<void*, int> samples_at;
+  std::map<int, int> samples_of_plan;
+  auto clock = constant(1e-5);
+  clock->before_sample = [&](const Call& c) {
+    if (c.info.grid_blocks != 1 || plans == 1) return;  // the first is the pilot's
+    ++samples_at[c.in];
+    ++samples_of_plan[plans];
+  };
+  Heard heard;
+  run_session(session(folder, {point(a, 1000)}, std::move(clock)), heard);
+  EXPECT_EQ(plans, 1 + 12);
+  EXPECT_EQ(samples_of_plan.size(), 12u);
+  EXPECT_EQ(samples_at.size(), 12u) << "each pass finds its memory elsewhere";
+  for (const auto& [where, count] : samples_at) EXPECT_GE(count, 2);
+}
+
+TEST(MeasureRun, WhatDriftsMeetsAllGroupsThatAreMeasuredTogether) {
+  // The clock runs at half its speed for every other six hundred calls. Groups that were measured one after the
+  // other would each see one of the speeds only.
+  const Variant a = variant("a", 1);
+  std::vector<Point> points;
+  for (std::size_t n = 100; n < 120; ++n) points.push_back(point(a, n));
+  int asked = 0;
+  const auto slow = [&] { return asked++ / 600 % 2; };
+  Heard together, apart;
+  for (Heard* heard : {&together, &apart}) {
+    const Folder folder;
+    asked = 0;
+    auto clock = std::make_unique<Clock>([&](std::size_t, std::size_t) { return slow() ? 2e-5 : 1e-5; });
+    run_session(session(folder, points, std::move(clock), {.batch_s = heard == &apart ? 0.0 : 60.0}), *heard);
+  }
+  const auto sees_both = [](const Row& r) { return *r.time_min_s < 1.5e-5 && *r.time_p95_s > 1.5e-5; };
+  EXPECT_EQ(std::count_if(together.rows.begin(), together.rows.end(), sees_both), 20);
+  EXPECT_LT(std::count_if(apart.rows.begin(), apart.rows.end(), sees_both), 15);
+  for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(together.rows[i].point.problem.n, apart.rows[i].point.problem.n);
+}
+
+TEST(MeasureRun, ASlowGroupsFewRoundsAreSpreadOverThePasses) {
+  const Folder folder;
+  const Variant fast = variant("fast", 1), slow = variant("slow", 2);
+  std::vector<std::size_t> order;
+  auto clock = std::make_unique<Clock>([](std::size_t id, std::size_t) { return id == 2 ? 0.05 : 1e-5; });
+  clock->before_sample = [&](const Call& c) {
+    if (c.info.grid_blocks != floor_id) order.push_back(c.info.grid_blocks);
+  };
+  Heard heard;
+  run_session(session(folder, {point(fast, 100), point(slow, 200)}, std::move(clock)), heard);
+  EXPECT_EQ(heard.rows[1].n_samples, 3u);
+  // Of the first's samples, so many lie before each of the second's; its pilot was no sample.
+  std::vector<std::ptrdiff_t> before;
+  for (std::size_t i = 0; i < order.size(); ++i)
+    if (order[i] == 2)
+      before.push_back(std::count(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(i), std::size_t{1}));
+  ASSERT_EQ(before.size(), 3u);
+  EXPECT_NEAR(static_cast<double>(before[0]), 1 + 48 / 6., 5);
+  EXPECT_NEAR(static_cast<double>(before[1]), 1 + 48 / 2., 5);
+  EXPECT_NEAR(static_cast<double>(before[2]), 1 + 48 * 5 / 6., 5);
+}
+
+/// The CPU with so much memory.
+class Scarce final : public Backend {
+ public:
+  explicit Scarce(std::size_t bytes) : free_(bytes) {}
+  const DeviceInfo& info() const override { return cpu_->info(); }
+  void* allocate(std::size_t bytes) override {
+    if (bytes > free_) throw Refused("does not fit");
+    void* p = cpu_->allocate(bytes);
+    free_ -= sizes_[p] = bytes;
+    return p;
+  }
+  void release(void* p) noexcept override {
+    free_ += std::exchange(sizes_[p], 0);
+    cpu_->release(p);
+  }
+  std::size_t memory_free() const override { return free_; }
+  void fill(void* p, unsigned char b, std::size_t n, Stream s) override { cpu_->fill(p, b, n, s); }
+  void copy_in(void* p, const void* h, std::size_t n, Stream s) override { cpu_->copy_in(p, h, n, s); }
+  void copy_within(void* p, const void* q, std::size_t n, Stream s) override { cpu_->copy_within(p, q, n, s); }
+  void copy_out(void* h, const void* p, std::size_t n, Stream s) override { cpu_->copy_out(h, p, n, s); }
+  Stream create_stream() override { return cpu_->create_stream(); }
+  void destroy_stream(Stream s) noexcept override { cpu_->destroy_stream(s); }
+  void synchronize(Stream s) override {
+    if (lost) throw DeviceError("the device is lost");
+    cpu_->synchronize(s);
+  }
+  bool lost = false;
+
+ private:
+  std::unique_ptr<Backend> cpu_ = open_cpu();
+  std::size_t free_;
+  std::map<void*, std::size_t> sizes_;
+};
+
+TEST(MeasureRun, MemoryThatIsHeldSoThatOtherLiesElsewhereIsGivenUpWhereItIsNeeded) {
+  const Variant a = variant("a", 1);
+  Heard heard;
+  for (const std::size_t n : {100u, 250'000u, 300'000u}) {
+    const Folder folder;
+    Session s = session(folder, {point(a, n)}, constant(1e-5));
+    s.backend = std::make_unique<Scarce>(std::size_t{1} << 20);  // 262,144 elements
+    run_session(std::move(s), heard);
+  }
+  ASSERT_EQ(heard.rows.size(), 3u);
+  EXPECT_EQ(heard.rows[0].n_samples, 48u) << heard.rows[0].reason;
+  EXPECT_EQ(heard.rows[1].n_samples, 48u) << heard.rows[1].reason;
+  EXPECT_EQ(heard.rows[2].status, Status::refused);
+}
+
+TEST(MeasureRun, TheMemoryRestsBeforeTheSamplesOfEachVisitAndAfterAllThatItAllocates) {
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  auto clock = constant(1e-5);
+  Clock& c = *clock;
+  std::vector<std::size_t> asked;  // so far, at each rest
+  clock->rest = [&] {
+    asked.push_back(c.asked.size());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return asked.size() % 4 != 0;
+  };
+  std::vector<Asked> all;
+  clock->before_sample = [&](const Call&) { all = c.asked; };
+  Heard heard;
+  run_session(session(folder, {point(a, 1000), point(b, 1000)}, std::move(clock)), heard);
+  ASSERT_EQ(asked.size(), 1u + 12u) << "the first before the clocks and the cache are measured";
+  for (std::size_t visit = 1; visit < asked.size(); ++visit) {
+    const std::size_t at = asked[visit];
+    EXPECT_FALSE(all[at - 1].sampled || all[at - 2].sampled) << "both plans have made their first call";
+    EXPECT_TRUE(all[at].sampled);
+  }
+  const auto machine = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"));
+  const auto& run = machine.at("runs").at(0);
+  EXPECT_GE(run.at("time_spent").at("memory_resting_s").get<double>(), 12e-3);
+  EXPECT_LE(run.at("time_spent").at("memory_resting_s").get<double>(), run.at("time_spent").at("wall_s").get<double>());
+  EXPECT_EQ(run.at("restless_visits"), 3) << "the 4th, 8th and 12th rest";
+  ASSERT_FALSE(heard.notices.empty());
+  EXPECT_EQ(heard.notices.back().substr(0, 46), "at 3 visits of groups the memory stayed slower");
+}
+
+TEST(MeasureRun, MemoryThatCannotRestLosesNoRows) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  auto clock = constant(1e-5);
+  int rests = 0;
+  clock->rest = [&]() -> bool { throw DeviceError("no events left for rest " + std::to_string(++rests)); };
+  Heard heard;
+  run_session(session(folder, {point(a, 1000)}, std::move(clock)), heard);
+  EXPECT_EQ(rests, 1 + 12);
+  EXPECT_EQ(heard.notices.front(),
+            "'memory_rested' could not be measured and is left out of machine.json: no events left for rest 1");
+  ASSERT_EQ(heard.rows.size(), 1u);
+  EXPECT_EQ(heard.rows[0].status, Status::ok);
+  EXPECT_EQ(heard.rows[0].n_samples, 48u);
+}
+
+TEST(MeasureRun, ADeviceThatIsLostWhileTheMemoryRestsEndsTheRun) {
+  const Variant a = variant("a", 1);
+  for (const bool busy : {false, true}) {
+    const Folder folder;
+    Session s = session(folder, {point(a, 1000)}, nullptr);
+    auto clock = constant(1e-5);
+    auto backend = std::make_unique<Scarce>(std::size_t{1} << 24);
+    Scarce& device = *backend;
+    int rests = 0;
+    clock->rest = [&rests, &device, busy]() -> bool {
+      if (++rests < 5) return true;
+      if (busy) throw CallTimeout("no result within 60 s");
+      device.lost = true;
+      throw DeviceError("an illegal memory access");
+    };
+    s.timer = std::move(clock);
+    s.backend = std::move(backend);
+    Heard heard;
+    const std::string why = error_of([&] { run_session(std::move(s), heard); });
+    EXPECT_EQ(why.substr(0, 66), "a stopped the device (while the memory's probe ran, an own call of") << why;
+    EXPECT_EQ(rests, 5);
+    ASSERT_EQ(heard.rows.size(), 1u);
+    EXPECT_EQ(heard.rows[0].status, Status::failed);
+  }
+}
+
+/// Waits with measurements from this list, the last again and again; how many it took, negative where in vain.
+int measured(SettleDetector& memory, const std::vector<double>& seconds) {
+  int taken = 0, pauses = 0;
+  const auto measure = [&] { return seconds[std::min(static_cast<std::size_t>(taken++), seconds.size() - 1)]; };
+  const bool fast = memory.wait(measure, [&] { ++pauses; });
+  EXPECT_EQ(pauses, taken - 1);
+  return fast ? taken : -taken;
+}
+
+TEST(MeasureRun, MemoryRestsOnceItIsAsFastAsEver) {
+  SettleDetector memory;
+  EXPECT_EQ(measured(memory, {1.0}), 1);
+  EXPECT_EQ(measured(memory, {1.04}), 1) << "noise";
+  EXPECT_EQ(measured(memory, {1.12, 1.12, 1.1, 1.02, 1.0}), 5) << "after a slow one two that are fast";
+  EXPECT_EQ(measured(memory, {1.12, 1.0, 1.12, 1.0, 1.0}), 5);
+  EXPECT_EQ(measured(memory, {0.9}), 1);
+  EXPECT_EQ(measured(memory, {1.0, 0.9}), 3) << "the first was disturbed, too";
+}
+
+TEST(MeasureRun, WhatHasBecomeSlowerForGoodIsWaitedForLessAndLess) {
+  SettleDetector memory;
+  EXPECT_EQ(measured(memory, {1.0}), 1);
+  int taken = 0;
+  for (int visit = 0; visit < 100; ++visit) taken -= measured(memory, {1.2});
+  EXPECT_GT(taken, 900);
+  EXPECT_LT(taken, 1200);
+  // Whatever it was, it has passed: patience comes back, and what fast means was not forgotten.
+  for (int visit = 0; visit < 20; ++visit) EXPECT_EQ(measured(memory, {1.0}), 1);
+  EXPECT_EQ(measured(memory, {1.2, 1.2, 1.0}), 4);
+  EXPECT_EQ(measured(memory, {1.2}), -501);
+}
+
+TEST(MeasureRun, ASelftestWhoseCallNeverEndsFreesNothingThatItWorksOn) {
+  constexpr std::size_t all = std::size_t{1} << 24;
+  static Scarce backend(all);  // it outlives what is never freed
+  const Variant hangs = variant("hangs", 1, [](auto, auto, auto) { throw CallTimeout("no result within 60 s"); });
+  const auto clock = constant(1e-5);
+  SelftestPlan plan;
+  plan.point = point(hangs, 0);
+  plan.sizes = {100};
+  EXPECT_THROW(selftest(backend, *clock, plan, [](auto, auto, auto&) {}, [] { return false; }), CallTimeout);
+  EXPECT_LE(backend.memory_free(), all - 400);
+}
+
+TEST(MeasureRun, APassThatIsRefusedCostsItsRoundsAndNotTheRow) {
+  // Each refusal is answered by another try, without the memory that is held.
+  struct Case {
+    std::set<int> refused;  ///< plans, by their number
+    unsigned passes;
+  };
+  for (const Case& c : {Case{{7, 8}, 1}, Case{{2, 3, 4, 5}, 2}}) {
+    const Folder folder;
+    int plans = 0;
+    Variant a = variant("a", 1);
+    Prepare& prepare = a.prepare[static_cast<int>(DeviceKind::cpu)];
+    prepare = [&, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
+      if (c.refused.contains(++plans)) throw Refused("planted");
+      return made(p, s, d);
+    };
+    const Variant b = variant("b", 2);
+    Heard heard;
+    run_session(session(folder, {point(a, 100), point(b, 100)}, constant(1e-5)), heard);
+    ASSERT_EQ(heard.rows.size(), 2u);
+    EXPECT_EQ(heard.rows[0].status, Status::ok);
+    EXPECT_EQ(heard.rows[0].n_samples, 48u - 4 * c.passes);
+    EXPECT_EQ(heard.rows[0].reason, std::to_string(c.passes) + " of 12 passes were refused, planted");
+    EXPECT_EQ(heard.rows[1].n_samples, 48u);
+    EXPECT_EQ(heard.rows[1].reason, "");
+  }
+}
+
+TEST(MeasureRun, WhereEveryPassIsRefusedTheRowIs) {
+  const Folder folder;
+  int plans = 0;
+  Variant a = variant("a", 1);
+  Prepare& prepare = a.prepare[static_cast<int>(DeviceKind::cpu)];
+  prepare = [&, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
+    if (++plans > 1) throw Refused("planted");
+    return made(p, s, d);
+  };
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::refused);
+  EXPECT_EQ(heard.rows.at(0).reason, "planted");
+  EXPECT_EQ(heard.rows.at(0).n_samples, 0u);
+}
+
+TEST(MeasureRun, FewAllocationsAreToldWhereTheIntervalNeedsMore) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  // Each allocation has a time of its own.
+  int asked = 0;
+  auto clock = std::make_unique<Clock>([&](std::size_t, std::size_t) { return 1e-5 * (1 + ++asked / 20); });
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, std::move(clock), {.allocations = 3}), heard);
+  EXPECT_EQ(heard.rows.at(0).reason, "the interval is min..max: 3 allocations are too few for a confidence of 0.95");
+}
+
+TEST(MeasureRun, AGroupsRoundsAreVoidedByTheClockThatAnotherGroupSaw) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  int asked = 0;
+  double now = 0;
+  auto clock = std::make_unique<Clock>([&](std::size_t, std::size_t) { return now < 1.8e9 ? 1e-3 : 1e-5; });
+  // Throttled all through the first group's first two visits, whose end is the 15th reading but those of the second.
+  clock->hz = [&] { return now = ++asked <= 5 ? 1.2e9 : 1.98e9; };
+  Heard heard;
+  run_session(session(folder, {point(a, 100), point(a, 200)}, std::move(clock)), heard);
+  ASSERT_EQ(heard.rows.size(), 2u);
+  EXPECT_EQ(heard.rows[0].n_rejected, 4u) << "nothing in that visit showed that its clock was slow";
+  EXPECT_EQ(heard.rows[0].n_samples, 44u);
+  EXPECT_EQ(heard.rows[1].n_rejected, 0u);
+  EXPECT_LT(*heard.rows[0].time_p95_s, 1e-4);
+}
+
+TEST(MeasureRun, RawSamplesAreKeptAndGiveTheSummaryBack) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  std::mt19937_64 random(3);
+  auto clock = std::make_unique<Clock>(
+      [&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 1.0)(random); });
+  Heard heard;
+  run_session(session(folder, {point(a, 100), point(a, 200)}, std::move(clock)), heard);
+  const CsvText csv = parse_csv(gunzip(text_of(samples_in(folder))));
+  ASSERT_EQ(csv.records.at(0), sample_columns());
+  std::map<std::string, std::vector<double>> by_n;
+  std::size_t floors = 0;
+  for (std::size_t i = 1; i < csv.records.size(); ++i) {
+    const auto& r = csv.records[i];
+    if (r[2] == "a") by_n[r[5]].push_back(std::stod(r[15]));
+    floors += r[2] == "(launch-floor)";
+  }
+  EXPECT_GT(floors, 0u);
+  for (const Row& row : heard.rows) {
+    const auto& s = by_n.at(std::to_string(row.point.problem.n));
+    EXPECT_EQ(s.size(), row.n_samples);
+    EXPECT_EQ(median(s), *row.time_median_s);  // to the last bit: nothing was dropped or rounded
+    EXPECT_EQ(*std::min_element(s.begin(), s.end()), *row.time_min_s);
+  }
+}
+
+TEST(MeasureRun, SlowCallsGetThreeSamplesAndSayWhatTheirIntervalIs) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, constant(0.05)), heard);
+  ASSERT_EQ(heard.rows.size(), 1u);
+  EXPECT_EQ(heard.rows[0].n_samples, 3u);
+  EXPECT_EQ(heard.rows[0].status, Status::ok);
+  EXPECT_EQ(heard.rows[0].reason, "the interval is min..max: 3 samples give it a confidence of 0.75, not 0.95");
+}
+
+TEST(MeasureRun, ACallPredictedOverTheLimitIsRefusedWithoutBeingRun) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  std::size_t largest = 0;
+  const auto linear = [&](std::size_t id, std::size_t bytes) {
+    if (id == 1) largest = std::max(largest, bytes);
+    return id == 1 ? 1e-6 * static_cast<double>(bytes) : 1e-6;
+  };
+  const std::vector<Point> points{point(a, 10000), point(a, 40000), point(a, 80000), point(a, 160000)};
+  Heard heard;
+  run_session(session(folder, points, std::make_unique<Clock>(linear)), heard);
+  ASSERT_EQ(heard.rows.size(), 4u);
+  EXPECT_EQ(heard.rows[1].status, Status::ok);
+  EXPECT_EQ(heard.rows[2].status, Status::refused);
+  EXPECT_EQ(heard.rows[2].reason, "predicted 0.32 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
+  EXPECT_EQ(heard.rows[3].reason, "predicted 0.64 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
+  EXPECT_EQ(largest, 160000u);  // bytes of the second size
+  EXPECT_FALSE(heard.rows[2].time_median_s);
+
+  const Folder another;
+  SamplingRules full;
+  full.full = true;
+  run_session(session(another, points, std::make_unique<Clock>(linear), full), heard);
+  EXPECT_EQ(heard.rows.back().status, Status::ok);
+  EXPECT_EQ(heard.rows.back().n_samples, 3u);
+}
+
+TEST(MeasureRun, AFirstSizeThatIsHugeIsPredictedFromPartsOfIt) {
+  const Folder folder;
+  // Only how many elements the plan was made for says how much a call does here.
+  Variant a = variant("a", 1);
+  std::size_t largest = 0;
+  a.prepare[static_cast<int>(DeviceKind::cpu)] = [&](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.grid_blocks = p.n, .longest_chain = p.n}, [&, n = p.n](void* in, void* out, Stream) {
+      largest = std::max(largest, n);
+      *static_cast<std::uint32_t*>(out) = sum(static_cast<const std::uint32_t*>(in), n);
+    });
+  };
+  const std::size_t n = std::size_t{1} << 24;
+  Heard heard;
+  run_session(session(folder, {point(a, n)}, std::make_unique<Clock>([](std::size_t elements, std::size_t) {
+                return 1e-7 * static_cast<double>(elements);
+              })), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::refused);
+  EXPECT_EQ(heard.rows.at(0).reason, "predicted 1.68 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
+  EXPECT_EQ(largest, std::size_t{1} << 20);
+}
+
+TEST(MeasureRun, ALaunchCostIsNotMistakenForTimePerElement) {
+  // 90 ms whatever the size: scaled from 2^10 a call at 2^20 would take 92 s.
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  run_session(session(folder, {point(a, 1 << 10), point(a, 1 << 20)}, constant(0.09)), heard);
+  EXPECT_EQ(heard.rows.at(1).status, Status::ok) << heard.rows.at(1).reason;
+}
+
+TEST(MeasureRun, WhatCannotBeMeasuredIsARowWithItsReason) {
+  const Folder folder;
+  const Variant good = variant("good", 1);
+  const Variant nothing = variant("nothing", 2, [](auto, auto, auto) {});
+  int calls = 0;
+  const Variant once = variant("once", 3, [&](const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
+    if (calls++ == 5) return;  // leaves the poison once, in the middle of the run
+    *out = sum(in, n);
+  });
+  const Variant tail =
+      variant("tail", 4, [](const std::uint32_t* in, std::size_t n, std::uint32_t* out) { *out = sum(in, n - 1); });
+  const Variant broken = variant("broken", 5, [](auto, auto, auto) { throw DeviceError("an illegal access"); });
+  Variant declining = variant("declining", 6);
+  declining.declines = [](const Problem&, const Settings&) { return std::string("not on Sundays"); };
+  Variant late = variant("late", 7);
+  late.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem&, const Settings&,
+                                                       const DeviceInfo&) -> std::unique_ptr<Plan> {
+    throw Refused("its library is absent");
+  };
+  const Variant other_type = [] {
+    Variant v = variant("other-type", 8);
+    v.types = {ElementType::f64};
+    return v;
+  }();
+  std::vector<Point> points;
+  for (const Variant* v :
+       std::initializer_list<const Variant*>{&good, &nothing, &once, &tail, &broken, &declining, &late, &other_type})
+    points.push_back(point(*v, 100));
+  Heard heard;
+  const auto report = run_session(session(folder, points, constant(1e-5)), heard);
+  std::map<std::string, const Row*> row;
+  for (const Row& r : heard.rows) row[r.point.variant->id] = &r;
+  EXPECT_EQ(row.at("good")->status, Status::ok);
+  for (const auto* id : {"nothing", "once", "tail"}) {
+    EXPECT_EQ(row.at(id)->status, Status::wrong) << id;
+    EXPECT_NE(row.at(id)->reason, "") << id;
+    EXPECT_FALSE(row.at(id)->time_median_s) << id;
+    EXPECT_EQ(row.at(id)->n_samples, 0u) << id;
+  }
+  EXPECT_EQ(row.at("broken")->status, Status::failed);
+  EXPECT_EQ(row.at("broken")->reason, "an illegal access");
+  EXPECT_EQ(row.at("declining")->reason, "not on Sundays");
+  EXPECT_EQ(row.at("late")->reason, "its library is absent");
+  EXPECT_EQ(row.at("late")->status, Status::refused);
+  EXPECT_EQ(row.at("other-type")->status, Status::refused);
+  EXPECT_EQ(report.count(Status::refused), 3u);
+  EXPECT_EQ(rows_of(csv_in(folder)).size(), points.size());
+}
+
+TEST(MeasureRun, InputsThatAreConsumedAreRestoredAndLeaveOthersAlone) {
+  const Folder folder;
+  Variant eater = variant("eater", 1);
+  eater.consumes_input = true;
+  eater.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.grid_blocks = 1, .longest_chain = p.n}, [n = p.n](void* in, void* out, Stream) {
+      auto* x = static_cast<std::uint32_t*>(in);
+      *static_cast<std::uint32_t*>(out) = sum(x, n);
+      std::fill_n(x, n, 0u);
+    });
+  };
+  const Variant reader = variant("reader", 2);
+  Heard heard;
+  run_session(session(folder, {point(eater, 1000), point(reader, 1000)}, constant(1e-5)), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::ok) << heard.rows.at(0).reason;
+  EXPECT_EQ(heard.rows.at(1).status, Status::ok) << heard.rows.at(1).reason;
+  EXPECT_EQ(heard.rows.at(0).n_samples, 48u);
+}
+
+TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
+  const Folder folder;
+  Variant host = variant("host", 1), blocking = variant("blocking", 2), eater = variant("eater", 3);
+  const auto finishing = [](std::size_t id, ResultLocation result) {
+    return [=](const Problem& p, const Settings&, const DeviceInfo&) {
+      auto value = std::make_shared<std::uint32_t>(0);
+      return plan_of({.grid_blocks = id, .longest_chain = p.n, .result = result},
+                     [=, n = p.n](void* in, void*, Stream) { *value = sum(static_cast<const std::uint32_t*>(in), n); },
+                     [=](void* out, Stream) { std::memcpy(out, value.get(), sizeof *value); },
+                     [] { return std::optional(ClockReading{1234}); });
+    };
+  };
+  host.prepare[static_cast<int>(DeviceKind::cpu)] = finishing(1, ResultLocation::host_part);
+  blocking.prepare[static_cast<int>(DeviceKind::cpu)] = finishing(2, ResultLocation::on_host);
+  eater.consumes_input = true;
+  Heard heard;
+  run_session(
+      session(folder,
+              {point(host, 100, TimingMode::device), point(blocking, 100, TimingMode::device),
+               point(host, 100, TimingMode::end_to_end), point(eater, 100, TimingMode::device, CacheState::warm),
+               point(host, 100, TimingMode::clock), point(host, 100, TimingMode::globaltimer)},
+              constant(1e-5)),
+      heard);
+  std::map<std::string, const Row*> row;
+  for (const Row& r : heard.rows)
+    row[r.point.variant->id + " " + std::string(name(r.point.timing_mode))] = &r;
+  EXPECT_EQ(row.at("host device")->reason, "finishes on the host; timed end to end");
+  EXPECT_EQ(row.at("blocking device")->reason, "blocks until its result is on the host; timed end to end");
+  EXPECT_EQ(row.at("eater device")->reason, "overwrites its input: restoring it decides what the cache holds");
+  EXPECT_EQ(row.at("host clock")->reason, "its kernels do not read the clock");
+  EXPECT_EQ(row.at("host globaltimer")->status, Status::refused);
+  EXPECT_EQ(row.at("host end_to_end")->status, Status::ok);
+  EXPECT_EQ(*row.at("host end_to_end")->device_part_median_s, 5e-6);
+  EXPECT_EQ(*row.at("host end_to_end")->cycles_median, 1234);
+}
+
+TEST(MeasureRun, TimesFasterThanPaperAreImpossibleOnlyOnTheGpu) {
+  // Reported by the rule itself in MeasureRules; a CPU's caches may well be faster than its memory.
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  Session s = session(folder, {point(a, 1 << 20)}, constant(1e-9));
+  s.machine.gpu.emplace();
+  s.machine.gpu->uuid = "GPU-test";
+  s.machine.gpu->memory_clock_hz = 1e9;
+  s.machine.gpu->memory_bus_bits = 512;
+  run_session(std::move(s), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::ok);
+}
+
+TEST(MeasureRun, OnTheSimulatedDeviceRowsAreVerifiedAndCarryNoTimes) {
+  const Folder folder;
+  Variant v = variant("a", 1);
+  v.prepare[static_cast<int>(DeviceKind::sim)] = v.prepare[static_cast<int>(DeviceKind::cpu)];
+  class AsSim final : public Backend {
+   public:
+    AsSim() : cpu_(open_cpu()), info_(cpu_->info()) { info_.kind = DeviceKind::sim; }
+    const DeviceInfo& info() const override { return info_; }
+    void* allocate(std::size_t b) override { return cpu_->allocate(b); }
+    void release(void* p) noexcept override { cpu_->release(p); }
+    std::size_t memory_free() const override { return cpu_->memory_free(); }
+    void fill(void* d, unsigned char b, std::size_t n, Stream s) override { cpu_->fill(d, b, n, s); }
+    void copy_in(void* d, const void* h, std::size_t n, Stream s) override { cpu_->copy_in(d, h, n, s); }
+    void copy_within(void* d, const void* h, std::size_t n, Stream s) override { cpu_->copy_within(d, h, n, s); }
+    void copy_out(void* d, const void* h, std::size_t n, Stream s) override { cpu_->copy_out(d, h, n, s); }
+    Stream create_stream() override { return {}; }
+    void destroy_stream(Stream) noexcept override {}
+    void synchronize(Stream) override {}
+
+   private:
+    std::unique_ptr<Backend> cpu_;
+    DeviceInfo info_;
+  };
+  Session s = session(folder, {point(v, 1000)}, nullptr);
+  s.points[0].device = DeviceKind::sim;
+  s.backend = std::make_unique<AsSim>();
+  s.timer = make_sim_timer(*s.backend);
+  Heard heard;
+  run_session(std::move(s), heard);
+  const Row& row = heard.rows.at(0);
+  EXPECT_EQ(row.status, Status::ok) << row.reason;
+  EXPECT_EQ(row.n_samples, 1u);
+  EXPECT_FALSE(row.result.empty());
+  const auto stored = rows_of(csv_in(folder)).at(0);
+  for (const auto* c : {"timer_tick_s", "time_median_s", "time_ci_low_s", "time_min_s", "bandwidth_bytes_per_s",
+                        "read_time_s", "launch_floor_s", "share_of_read_ceiling"})
+    EXPECT_EQ(stored.at(c), "") << c;
+}
+
+TEST(MeasureRun, TheHostClockTimesRealCalls) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Session s = session(folder, {point(a, 1 << 16, TimingMode::end_to_end, CacheState::warm),
+                               point(a, 1 << 18, TimingMode::end_to_end, CacheState::warm),
+                               point(a, 1 << 10, TimingMode::device)}, nullptr);
+  s.timer = make_host_timer(*s.backend);
+  Heard heard;
+  run_session(std::move(s), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::refused);  // 2^10 comes first
+  EXPECT_EQ(heard.rows.at(0).reason, "a CPU has no clock of its own; timed end to end");
+  const double small = *heard.rows.at(1).time_median_s, large = *heard.rows.at(2).time_median_s;
+  EXPECT_GT(small, 1e-7);
+  EXPECT_GT(large, small);
+  EXPECT_GT(*heard.rows.at(1).launch_floor_s, 0);
+  EXPECT_LT(*heard.rows.at(1).launch_floor_s, small);
+  EXPECT_GT(*heard.rows.at(1).timer_resolution_s, 0);
+  EXPECT_LT(*heard.rows.at(1).timer_resolution_s, 1e-5);
+}
+
+TEST(MeasureRun, TheCpusCacheIsFlushed) {
+  const auto backend = open_backend(DeviceKind::cpu);
+  const auto timer = make_host_timer(*backend);
+  CacheProbe p;
+  bool seen = false;
+  for (int i = 0; i < 5 && !seen; ++i) {  // others use the cache as well, and may leave a warm call nothing
+    p = timer->probe_cache().value();
+    seen = std::min(p.cold_clean_s, p.cold_dirty_s) > 1.3 * p.warm_s;
+  }
+  EXPECT_TRUE(seen) << p.bytes << " bytes: " << p.warm_s << " warm, " << p.cold_clean_s << " clean, " << p.cold_dirty_s;
+}
+
+TEST(MeasureRun, AFlushThatDoesNotFlushIsToldWhereSomethingShallBeCold) {
+  const Variant a = variant("a", 1);
+  const auto notices = [&](double dirty_s, CacheState cache) {
+    const Folder folder;
+    auto clock = constant(1e-5);
+    clock->probe = [&] {
+      return CacheProbe{.bytes = 4096, .warm_s = 1e-6, .cold_clean_s = 2e-6, .cold_dirty_s = dirty_s};
+    };
+    Heard heard;
+    run_session(session(folder, {point(a, 100, TimingMode::end_to_end, cache)}, std::move(clock)), heard);
+    return heard.notices;
+  };
+  EXPECT_TRUE(notices(2e-6, CacheState::cold_dirty).empty());
+  EXPECT_TRUE(notices(1e-6, CacheState::warm).empty());
+  const auto told = notices(1e-6, CacheState::cold_dirty);
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(told[0].ends_with("cold rows may not be cold")) << told[0];
+}
+
+// ---------------------------------------------------------------------------------------------------------- provenance
+
+TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  Session s = session(folder, {point(a, 100)}, constant(1e-5));
+  s.options.arguments = {"run", "test"};
+  s.seed = 7;
+  run_session(std::move(s), heard);
+  const auto json = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"));
+  EXPECT_EQ(json.at("schema_version"), 1);
+  EXPECT_EQ(json.at("machine"), "scripted");
+  EXPECT_TRUE(json.at("gpu").is_null());
+  EXPECT_EQ(json.at("cpu").at("model"), "a CPU");
+  EXPECT_FALSE(json.at("build").at("cxx_compiler").get<std::string>().empty());
+  const auto& run = json.at("runs").at(0);
+  EXPECT_EQ(run.at("run_id"), heard.rows.at(0).run_id);
+  EXPECT_EQ(run.at("arguments"), (std::vector<std::string>{"run", "test"}));
+  EXPECT_EQ(run.at("seed"), 7);
+  EXPECT_EQ(run.at("binary"), binary_hash());
+  EXPECT_EQ(run.at("timing").at("end_to_end").at("launch_floor_s"), 1e-5);
+  EXPECT_EQ(run.at("timing").at("end_to_end").at("tick_s"), 1e-9);
+  EXPECT_EQ(run.at("timing").at("device").at("launch_floor_s"), 1e-5) << "a mode that no point uses";
+  EXPECT_TRUE(run.contains("ended_utc"));
+  const CsvText catalog = parse_csv(text_of(folder.path() / "scripted" / "catalog.csv"));
+  EXPECT_EQ(catalog.records.at(0).at(1), "variant");
+}
+
+/// The harness's own empty call throws `error` the first time, which is for machine.json.
+template <class Error>
+std::unique_ptr<Clock> failing_once(const Error& error) {
+  auto clock = std::make_unique<Clock>(nullptr);
+  *clock = Clock([error, clock = clock.get(), failed = false](std::size_t id, std::size_t) mutable {
+    if (id == floor_id && !std::exchange(failed, true)) throw error;
+    EXPECT_GT(clock->forgotten, 0) << "a plan that is gone";
+    return 1e-5;
+  });
+  return clock;
+}
+
+TEST(MeasureRun, WhatIsForTheRecordAloneCostsNoRowWhereItFails) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  auto clock = failing_once(DeviceError("no floor"));
+  clock->probe = []() -> CacheProbe { throw DeviceError("no memory to flush by"); };
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, std::move(clock)), heard);
+  EXPECT_EQ(heard.rows.at(0).status, Status::ok) << heard.rows[0].reason;
+  EXPECT_EQ(heard.rows[0].n_samples, 48u);
+  EXPECT_EQ(heard.notices,
+            (std::vector<std::string>{
+                "'timing/device' could not be measured and is left out of machine.json: no floor",
+                "'cache_probe' could not be measured and is left out of machine.json: no memory to flush by"}));
+  const auto run = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json")).at("runs").at(0);
+  EXPECT_FALSE(run.at("timing").contains("device"));
+  EXPECT_EQ(run.at("timing").at("end_to_end").at("launch_floor_s"), 1e-5) << "another mode is none the worse for it";
+  EXPECT_FALSE(run.contains("cache_probe"));
+  EXPECT_TRUE(run.contains("rules") && run.contains("ended_utc"));
+}
+
+TEST(MeasureRun, ADeviceThatIsLostBeforeTheFirstRowEndsTheRun) {
+  const Folder first, second;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  Session lost = session(first, {point(a, 100)}, failing_once(DeviceError("an illegal access")));
+  auto backend = std::make_unique<Scarce>(std::size_t{1} << 20);
+  backend->lost = true;
+  lost.backend = std::move(backend);
+  EXPECT_EQ(error_of([&] { run_session(std::move(lost), heard); }), "the device is lost");
+  Session busy = session(second, {point(a, 100)}, failing_once(CallTimeout("no result within 60 s")));
+  EXPECT_EQ(error_of([&] { run_session(std::move(busy), heard); }), "no result within 60 s");
+  EXPECT_TRUE(heard.rows.empty() && heard.notices.empty());
+}
+
+TEST(MeasureRun, OtherExperimentsEntriesStay) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard);
+  Session second = session(folder, {point(a, 100)}, constant(1e-5));
+  second.experiment = "second";
+  run_session(std::move(second), heard);
+  const auto json = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"));
+  ASSERT_EQ(json.at("runs").size(), 2u);
+  EXPECT_EQ(json.at("runs").at(0).at("experiment"), "test");
+  EXPECT_EQ(json.at("runs").at(1).at("experiment"), "second");
+}
+
+TEST(MeasureRun, NamesOfMachinesAreFitForFolders) {
+  EXPECT_EQ(slug("NVIDIA H200"), "nvidia-h200");
+  EXPECT_EQ(slug("  NVIDIA H100 80GB HBM3 (x)  "), "nvidia-h100-80gb-hbm3-x");
+  const auto backend = open_cpu();
+  const Machine m = describe_machine(*backend);
+  EXPECT_TRUE(m.name.starts_with("cpu-")) << m.name;
+  EXPECT_EQ(m.name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-"), std::string::npos) << m.name;
+  EXPECT_GT(m.cpu.cores, 0);
+  EXPECT_FALSE(m.os.empty());
+  GpuDescription h200;
+  h200.memory_clock_hz = 3201e6;
+  h200.memory_bus_bits = 6016;
+  EXPECT_NEAR(h200.memory_peak_bytes_per_s(), 4.81e12, 0.01e12);
+}
+
+// -------------------------------------------------------------------------------------------------------- resuming
+
+std::vector<Point> many_points(const std::vector<Variant>& all) {
+  std::vector<Point> points;
+  for (const Variant& v : all)
+    for (const std::size_t n : {10, 20, 30, 40, 50, 60}) {
+      points.push_back(point(v, n));
+      points.push_back(point(v, n, TimingMode::device));
+    }
+  return points;
+}
+
+Session resumed(Session s) {
+  s.options.resume = true;
+  return s;
+}
+
+TEST(MeasureRun, ExistingResultsAreNeverOverwritten) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard);
+  const std::string before = text_of(csv_in(folder));
+  const std::string why = error_of([&] { run_session(session(folder, {point(a, 200)}, constant(1e-5)), heard); });
+  EXPECT_NE(why.find("--resume"), std::string::npos) << why;
+  EXPECT_EQ(text_of(csv_in(folder)), before);
+}
+
+TEST(MeasureRun, ACsvCutAnywhereResumesToTheSamePoints) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  const Folder whole;
+  Heard heard;
+  run_session(session(whole, many_points(all), constant(1e-5)), heard);
+  const std::string csv = text_of(csv_in(whole)), samples = text_of(samples_in(whole));
+  std::set<std::string> keys;
+  for (const Row& r : heard.rows) keys.insert(row_key(r.point));
+  ASSERT_EQ(keys.size(), 24u);
+
+  for (std::size_t cut = 0; cut < csv.size(); cut += 97) {
+    const Folder folder;
+    std::filesystem::copy(whole.path(), folder.path(), std::filesystem::copy_options::recursive);
+    write_text(csv_in(folder), csv.substr(0, cut));
+    write_text(samples_in(folder), samples.substr(0, samples.size() * cut / csv.size()));
+    Heard second;
+    const auto report = run_session(resumed(session(folder, many_points(all), constant(1e-5))), second);
+    EXPECT_EQ(report.skipped + second.rows.size(), 24u) << cut;
+    const bool in_a_row = cut > csv.find('\n') && csv[cut - 1] != '\n';
+    EXPECT_EQ(second.notices.size() > 0 && second.notices[0].find("was cut") != std::string::npos, in_a_row) << cut;
+    std::set<std::string> found;
+    const CsvText read = parse_csv(text_of(csv_in(folder)));
+    EXPECT_EQ(read.whole_bytes, text_of(csv_in(folder)).size());
+    for (std::size_t i = 1; i < read.records.size(); ++i) {
+      ASSERT_EQ(read.records[i].size(), columns().size());
+      EXPECT_TRUE(found.insert(row_key(read.records[i])).second) << "twice: " << row_key(read.records[i]);
+    }
+    EXPECT_EQ(found, keys) << cut;
+    EXPECT_TRUE(gzip_intact(text_of(samples_in(folder))));
+  }
+}
+
+TEST(MeasureRun, SamplesOfPointsThatAreMeasuredAgainAreDropped) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  const Folder folder;
+  Heard heard;
+  run_session(session(folder, many_points(all), constant(1e-5)), heard);
+  // Killed between the samples and the rows of the last groups.
+  const std::string csv = text_of(csv_in(folder));
+  const CsvText parsed = parse_csv(csv);
+  std::string shorter;
+  for (std::size_t i = 0; i + 4 < parsed.records.size(); ++i) shorter += csv_record(parsed.records[i]);
+  write_text(csv_in(folder), shorter);
+  run_session(resumed(session(folder, many_points(all), constant(1e-5))), heard);
+  std::map<std::string, int> count;
+  const CsvText samples = parse_csv(gunzip(text_of(samples_in(folder))));
+  for (std::size_t i = 1; i < samples.records.size(); ++i) {
+    const auto& r = samples.records[i];
+    ++count[r[2] + " n=" + r[5] + " " + r[10]];
+  }
+  EXPECT_EQ(count.size(), 36u);  // two variants and the floor, six sizes, two modes
+  for (const auto& [what, n] : count) EXPECT_EQ(n, 48) << what;
+}
+
+TEST(MeasureRun, AResumeElsewhereIsRefused) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  const std::vector<Point> more{point(a, 100), point(a, 200)};
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard);
+  const auto json_path = folder.path() / "scripted" / "machine.json";
+  const std::string csv = text_of(csv_in(folder)), json = text_of(json_path);
+  const auto attempt = [&] {
+    return error_of([&] { run_session(resumed(session(folder, more, constant(1e-5))), heard); });
+  };
+  const auto with = [&](const std::string& key, const std::string& value) {
+    auto changed = nlohmann::ordered_json::parse(json);
+    changed["runs"][0][key] = value;
+    write_text(json_path, changed.dump());
+    return attempt();
+  };
+  EXPECT_NE(with("machine_id", "GPU-other").find("another machine (GPU-other"), std::string::npos);
+  EXPECT_NE(with("binary", "0123").find("another build of the program"), std::string::npos);
+  EXPECT_NE(with("run_id", "none").find("does not tell"), std::string::npos);
+  auto old = nlohmann::ordered_json::parse(json);
+  old["schema_version"] = 0;
+  write_text(json_path, old.dump());
+  EXPECT_NE(attempt().find("schema version 0"), std::string::npos);
+  write_text(json_path, "{ cut");
+  EXPECT_NE(attempt().find("is damaged"), std::string::npos);
+  std::filesystem::remove(json_path);
+  EXPECT_NE(attempt().find("does not tell"), std::string::npos);
+  write_text(json_path, json);
+  write_text(csv_in(folder), "2" + csv.substr(1));
+  EXPECT_NE(attempt().find("other columns"), std::string::npos);
+  std::string other_version = csv;
+  other_version[csv.find('\n') + 1] = '9';
+  write_text(csv_in(folder), other_version);
+  EXPECT_NE(attempt().find("schema version 9"), std::string::npos);
+  EXPECT_EQ(text_of(csv_in(folder)), other_version);  // refused means untouched
+
+  write_text(csv_in(folder), csv);
+  const auto report = run_session(resumed(session(folder, more, constant(1e-5))), heard);
+  EXPECT_EQ(report.skipped, 1u);
+  EXPECT_EQ(rows_of(csv_in(folder)).size(), 2u);
+}
+
+TEST(MeasureRun, KilledFiftyTimesItLeavesWholeRowsAndResumesToTheSamePoints) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  std::set<std::string> keys;
+  for (const Point& p : many_points(all)) keys.insert(row_key(p));
+  const auto start_in = [&](const Folder& folder) {
+    const pid_t child = fork();
+    if (child != 0) return child;
+    const int null = open("/dev/null", O_WRONLY);
+    dup2(null, 2);
+    Heard heard;
+    // Each group is written by itself, as a run of many minutes writes what each minute measured.
+    const std::string why = error_of(
+        [&] { run_session(session(folder, many_points(all), constant(1e-5), {.batch_s = 0}), heard); });
+    _exit(why.empty() ? 0 : 1);
+  };
+  // Kills fall into as long as a whole run takes here and now: the fastest of three.
+  double whole_s = 1;
+  for (int i = 0; i < 3; ++i) {
+    const Folder folder;
+    const double start = host_now();
+    int status = 0;
+    waitpid(start_in(folder), &status, 0);
+    whole_s = std::min(whole_s, host_now() - start);
+    ASSERT_EQ(status, 0);
+  }
+  std::mt19937_64 random(7);
+  int killed = 0, amid_rows = 0;
+  for (int trial = 0; killed < 50; ++trial) {
+    ASSERT_LT(trial, 500) << "kills come after the run's end";
+    const Folder folder;
+    const pid_t child = start_in(folder);
+    usleep(static_cast<useconds_t>(random() % std::max<std::uint64_t>(1, static_cast<std::uint64_t>(1e6 * whole_s))));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) ++killed;
+    else whole_s *= 0.9;  // faster than when it was measured
+    if (std::filesystem::exists(csv_in(folder))) {
+      const CsvText csv = parse_csv(text_of(csv_in(folder)));
+      for (const Fields& r : csv.records) ASSERT_EQ(r.size(), columns().size());
+      amid_rows += csv.records.size() > 1 && csv.records.size() < 1 + keys.size();
+    }
+    Heard heard;
+    run_session(resumed(session(folder, many_points(all), constant(1e-5))), heard);
+    std::set<std::string> found;
+    const CsvText csv = parse_csv(text_of(csv_in(folder)));
+    for (std::size_t i = 1; i < csv.records.size(); ++i) EXPECT_TRUE(found.insert(row_key(csv.records[i])).second);
+    ASSERT_EQ(found, keys) << "trial " << trial;
+    ASSERT_TRUE(gzip_intact(text_of(samples_in(folder))));
+  }
+  EXPECT_GE(amid_rows, 5) << "few kills fell where some rows were written and some not";
+}
+
+TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  for (const int signals : {1, 2}) {
+    const Folder folder;
+    auto clock = constant(1e-5);
+    int samples = 0;
+    clock->before_sample = [&](const Call& c) {
+      if (c.info.grid_blocks == 1 && ++samples == 70)  // in the middle of the second group
+        for (int i = 0; i < signals; ++i) std::raise(SIGINT);
+    };
+    Heard heard;
+    // Each group by itself is under way.
+    const auto report = run_session(session(folder, many_points(all), std::move(clock), {.batch_s = 0}), heard);
+    EXPECT_TRUE(report.interrupted);
+    EXPECT_EQ(heard.rows.size(), signals == 1 ? 4u : 2u);
+    EXPECT_EQ(rows_of(csv_in(folder)).size(), heard.rows.size());
+    const auto rest = run_session(resumed(session(folder, many_points(all), constant(1e-5))), heard);
+    EXPECT_FALSE(rest.interrupted);
+    EXPECT_EQ(rows_of(csv_in(folder)).size(), 24u);
+  }
+}
+
+TEST(MeasureRun, AnInterruptFinishesTheWholeBatchOnceThereIsSomethingToLose) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  struct Case {
+    int sample, signals;
+    std::size_t rows;
+  };
+  for (const Case& c : {Case{5, 1, 0}, Case{40, 1, 24}, Case{40, 2, 0}}) {  // the fifth is a pilot's
+    const Folder folder;
+    auto clock = constant(1e-5);
+    int samples = 0;
+    clock->before_sample = [&](const Call& call) {
+      if (call.info.grid_blocks == 1 && ++samples == c.sample)
+        for (int i = 0; i < c.signals; ++i) std::raise(SIGINT);
+    };
+    Heard heard;
+    EXPECT_TRUE(run_session(session(folder, many_points(all), std::move(clock)), heard).interrupted);
+    EXPECT_EQ(heard.rows.size(), c.rows) << c.sample;
+  }
+}
+
+TEST(MeasureRun, ADeviceThatNoLongerAnswersEndsTheRunBehindARow) {
+  const Folder folder;
+  const Variant a = variant("a", 1),
+                hangs = variant("hangs", 2, [](auto, auto, auto) { throw CallTimeout("no result within 60 s"); });
+  Heard heard;
+  const std::string why = error_of([&] {
+    run_session(session(folder, {point(a, 10), point(hangs, 20), point(a, 30)}, constant(1e-5)), heard);
+  });
+  EXPECT_NE(why.find("hangs stopped the device (no result within 60 s)"), std::string::npos) << why;
+  EXPECT_NE(why.find("--resume goes on behind it"), std::string::npos) << why;
+  auto rows = rows_of(csv_in(folder));
+  ASSERT_EQ(rows.size(), 1u) << "nothing else of its batch, which was under way";
+  EXPECT_EQ(rows[0].at("status"), "timeout");
+  run_session(resumed(session(folder, {point(a, 10), point(hangs, 20), point(a, 30)}, constant(1e-5))), heard);
+  rows = rows_of(csv_in(folder));
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[2].at("status"), "ok");
+}
+
+TEST(MeasureRun, AFolderThatCannotBeWrittenIsOneClearLine) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  write_text(folder.path() / "scripted", "a file where the folder should be");
+  Heard heard;
+  const std::string why = error_of([&] { run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard); });
+  EXPECT_NE(why.find("cannot make the folder"), std::string::npos) << why;
+  EXPECT_EQ(why.find('\n'), std::string::npos);
+}
+
+TEST(MeasureRun, AFullDiskEndsTheRunWithItsRowsIntact) {
+  const Variant a = variant("a", 1);
+  std::vector<Point> points;
+  for (std::size_t n = 1; n <= 400; ++n) points.push_back(point(a, n));
+  Heard heard;
+  // A limit on the size of any file stands in for the disk: no room for all rows, but for all that is written before.
+  const Folder whole;
+  run_session(session(whole, points, constant(1e-5)), heard);
+  std::uintmax_t others = 0;
+  for (const char* name : {"catalog.csv", "machine.json"})
+    others = std::max(others, std::filesystem::file_size(csv_in(whole).parent_path() / name));
+  const rlim_t room = others + 2000;
+  ASSERT_GT(std::filesystem::file_size(csv_in(whole)), room);
+
+  const Folder folder;
+  const pid_t child = fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{room, room};
+    setrlimit(RLIMIT_FSIZE, &small);
+    const std::string why = error_of([&] { run_session(session(folder, points, constant(1e-5)), heard); });
+    _exit(why.find("cannot write") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  const CsvText csv = parse_csv(text_of(csv_in(folder)));
+  EXPECT_EQ(csv.whole_bytes, text_of(csv_in(folder)).size());
+  EXPECT_GT(csv.records.size(), 1u);
+  run_session(resumed(session(folder, points, constant(1e-5))), heard);
+  EXPECT_EQ(rows_of(csv_in(folder)).size(), points.size());
+}
+
+// ------------------------------------------------------------------------------------------------------------- options
+
+TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
+  const Experiment e{
+      .name = "x", .summary = "", .points = [](const Selection&, DeviceKind) { return std::vector<Point>(); }};
+  const auto why = [&](auto change) {
+    RunOptions o;
+    change(o);
+    return error_of([&] { choose_rules(e, o); });
+  };
+  EXPECT_NE(why([](auto& o) { o.min_samples = 0; }), "");
+  EXPECT_NE(why([](auto& o) { o.max_samples = 0; }), "");
+  EXPECT_NE(why([](auto& o) { o.min_samples = 9, o.max_samples = 8; }), "");
+  for (const double bad : {0.0, 1.0, -0.5, 95.0, std::nan("")})
+    EXPECT_EQ(why([&](auto& o) { o.confidence = bad; }), error_of([&] { require_confidence(bad); })) << bad;
+  EXPECT_EQ(error_of([] { require_confidence(95); }),
+            "--confidence 95 does not lie between 0 and 1; give a share, as 0.95");
+  EXPECT_EQ(error_of([] { require_confidence(0.999); }), "");
+  for (const double bad : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")})
+    EXPECT_NE(why([&](auto& o) { o.timeout_s = bad; }).find("--timeout"), std::string::npos) << bad;
+  EXPECT_EQ(why([](auto& o) { o.timeout_s = 1e-9; }), "");
+  EXPECT_EQ(why([](auto& o) { o.min_samples = 50; }), "");
+  EXPECT_NE(error_of([&] { choose_points(e, {}, DeviceKind::cpu, false); }), "");
+}
+
+TEST(MeasureRun, TheTimeoutDecidesHowManySamplesFitAndTheMinimumHowManyAreTakenAllTheSame) {
+  const Variant a = variant("a", 1);
+  const Experiment e{.name = "x", .summary = "", .points = {}};
+  const auto samples = [&](double call_s, auto change) {
+    RunOptions o;
+    change(o);
+    const Folder folder;
+    auto clock = constant(call_s);
+    clock->overhead_s = 1e-3 - call_s;  // a sample costs 1 ms in all
+    if (call_s > 1e-3) clock->overhead_s = 0;
+    Heard heard;
+    run_session(session(folder, {point(a, 100)}, std::move(clock), choose_rules(e, o)), heard);
+    return heard.rows.at(0).n_samples;
+  };
+  EXPECT_EQ(samples(1e-5, [](auto&) {}), 48u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 0.0155; }), 15u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 1e-6; }), 7u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 1e-6, o.min_samples = 11; }), 11u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 1000, o.max_samples = 40; }), 40u);
+  // A slow call has fewer of its own accord, unless the user demands more.
+  EXPECT_EQ(samples(0.05, [](auto& o) { o.timeout_s = 1000; }), 3u);
+  EXPECT_EQ(samples(0.05, [](auto& o) { o.min_samples = 8; }), 8u);
+  EXPECT_EQ(samples(0.05, [](auto& o) { o.max_samples = 2; }), 2u);
+}
+
+TEST(MeasureRun, QuickKeepsSomeSizesAndPointsAreTakenOnce) {
+  static const Variant a = variant("a", 1);
+  const Experiment e{.name = "x", .summary = "", .points = [](const Selection&, DeviceKind) {
+                       std::vector<Point> p;
+                       for (int e = 10; e <= 30; ++e)
+                         for (int twice = 0; twice < 2; ++twice) p.push_back(point(a, std::size_t{1} << e));
+                       return p;
+                     }};
+  EXPECT_EQ(choose_points(e, {}, DeviceKind::cpu, false).size(), 21u);
+  std::vector<std::size_t> sizes;
+  for (const Point& p : choose_points(e, {}, DeviceKind::cpu, true)) sizes.push_back(p.problem.n);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{1 << 10, 1 << 14, 1 << 18, 1 << 22}));
+  Selection chosen;
+  chosen.sizes = {5};
+  EXPECT_EQ(choose_points(e, chosen, DeviceKind::cpu, true).size(), 21u);  // what the user names is not thinned
+}
+
+TEST(MeasureRun, ADryRunCountsAndEstimatesAndWritesNothing) {
+  static const Variant a = variant("a", 1);
+  const Experiment e{.name = "x", .summary = "", .points = [](const Selection&, DeviceKind) {
+                       return std::vector<Point>{point(a, 1 << 10), point(a, 1 << 20)};
+                     }, .device = DeviceKind::cuda};  // needs no GPU either
+  const Folder folder;
+  RunOptions o;
+  o.out = folder.path();
+  o.dry_run = true;
+  Heard heard;
+  const auto report = run_experiment(e, {}, o, heard);
+  EXPECT_EQ(report.points, 2u);
+  EXPECT_GT(report.estimated_s, 0);
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,202 @@
+/// How often a row's 95 % interval holds the median that it is an interval of: simulated through the real sampler, so
+/// with the pilot, the rule that takes the number of samples from it, and several allocations. docs/measuring.md tells
+/// users the numbers; this file makes them and checks that the document holds just these.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <numbers>
+#include <random>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "measure/sampling/sampler.h"
+#include "tests/measure/scripted_timer.h"
+
+namespace reductio {
+namespace {
+
+using namespace scripted;
+
+constexpr int repeats = 2000;
+
+/// Not the standard library's distributions, which may differ from one library to the next: the document's numbers
+/// must come out the same everywhere.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : bits_(seed) {}
+  double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }  // in (0, 1)
+  double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
+
+ private:
+  std::mt19937_64 bits_;
+};
+
+/// One run of one point, as a law sees it when it is asked for the next time.
+struct Run {
+  Random& random;
+  int sample;             ///< 0 is the pilot, which is thrown away
+  int allocation;
+  std::map<int, double> shifts;  ///< of each allocation
+  double state = 0;       ///< what one sample leaves to the next
+};
+
+/// Times of a call, in microseconds.
+struct Law {
+  std::string times, held;  ///< in the table: the times, and what the interval is asked to hold
+  std::function<double(Run&)> draw;
+  std::function<double(int samples)> truth;
+  /// The interval keeps its word: samples are independent of each other and of the pilot and all of one law, or depend on
+  /// each other by their allocation only.
+  bool kept = true;
+  double resolution = 1e-3;
+};
+
+std::function<double(int)> always(double median) {
+  return [=](int) { return median; };
+}
+
+/// A clock that counts whole microseconds, read at an arbitrary moment of its first.
+double in_ticks(double microseconds, Random& random) {
+  const double begin = random.uniform();
+  return std::floor(begin + microseconds) - std::floor(begin);
+}
+
+std::vector<Law> laws() {
+  // 1 % slower with each sample: the centre of the path that the samples 1 ... count take.
+  const auto path = [](int count) { return 10 * (1 + 0.01 * (1 + count) / 2.0); };
+  const auto drifting = [](Run& r) { return 10 * (1 + 0.01 * r.sample) + 0.1 * r.random.normal(); };
+  return {
+      {"normal, standard deviation 20 %", "the median", [](Run& r) { return 10 + 2 * r.random.normal(); }, always(10)},
+      {"bimodal: 8 us in 40 %, else 12 us", "the median",
+       [](Run& r) { return (r.random.uniform() < 0.4 ? 8 : 12) + 0.1 * r.random.normal(); },
+       // The 1/6 quantile of the upper mode: (0.5 - 0.4) / 0.6.
+       always(12 + 0.1 * -0.96742156610170103955)},
+      {"heavy-tailed: Pareto, without a mean", "the median", [](Run& r) { return 5 / r.random.uniform(); }, always(10)},
+      {"constant", "the median", [](Run&) { return 10.0; }, always(10)},
+      {"constant, on a clock that ticks in a tenth of it", "the true time",
+       [](Run& r) { return in_ticks(10.3, r.random); }, always(10.3), true, 1},
+      {"normal, within one tick of the clock", "the median of the true times",
+       [](Run& r) { return in_ticks(10.3 + 0.2 * r.random.normal(), r.random); }, always(10.3), true, 1},
+      {"drifting by 1 % a sample, noise 1 %", "the median of the path", drifting, path, false},
+      {"drifting by 1 % a sample, noise 1 %", "the median at its start", drifting, always(10), false},
+      {"each a tenth new, nine tenths the last", "the long-run median",
+       [](Run& r) {
+         r.state = r.sample == 0 ? r.random.normal() : 0.9 * r.state + std::sqrt(1 - 0.81) * r.random.normal();
+         return 10 + 0.2 * r.state;
+       },
+       always(10), false},
+      {"shifted by 1 % with each allocation, noise 0.3 %", "the median over all allocations",
+       [](Run& r) {
+         const auto [shift, unused] = r.shifts.try_emplace(r.allocation, 0.1 * r.random.normal());
+         return 10 + shift->second + 0.03 * r.random.normal();
+       },
+       always(10)},
+  };
+}
+
+struct Coverage {
+  int held = 0, of = 0;
+  std::size_t fewest = 1000, most = 0;  ///< samples
+  double share() const { return held / static_cast<double>(of); }
+  /// Standard deviation of a share of 95 % over this many repeats.
+  double error() const { return std::sqrt(0.05 * 0.95 / of); }
+};
+
+/// Runs a point `repeats` times. What a row says of itself counts: one that tells that its interval is none of 95 % is
+/// left out.
+Coverage simulate(const Law& law, double confidence = 0.95) {
+  Random random(1);
+  Run run{random, 0, 0, {}};
+  Clock clock([&](std::size_t id, std::size_t) {
+    if (id != 1) return 1e-6;
+    return 1e-6 * law.draw(run);
+  });
+  clock.resolution = 1e-6 * law.resolution;
+  clock.overhead_s = 0;
+  clock.before_sample = [&](const Call& c) {
+    if (c.info.grid_blocks != 1) return;
+    ++run.sample;
+  };
+  // 30 samples of 10 us, more where the pilot was faster and fewer where it was slower. No call is slow here.
+  const SamplingRules rules{.min_samples = 7, .max_samples = 48, .point_budget_s = 300e-6, .slow_s = 1e9, .full = true,
+                            .confidence = confidence};
+  const auto backend = open_cpu();
+  Sampler sampler({*backend, clock, rules, 1});
+  Variant v = variant("a", 1);
+  Prepare& prepare = v.prepare[static_cast<int>(DeviceKind::cpu)];
+  prepare = [&run, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
+    ++run.allocation;  // a plan for each
+    return made(p, s, d);
+  };
+  const Point p = point(v, 1);
+  Coverage out;
+  for (int i = 0; i < repeats; ++i) {
+    run.sample = -1;
+    run.shifts.clear();
+    clock.asked.clear();
+    const GroupOutcome outcome = measure(sampler, {&p});
+    const Row& row = outcome.rows.at(0);
+    if (row.status != Status::ok || !row.reason.empty()) continue;
+    EXPECT_EQ(static_cast<std::size_t>(run.sample), row.n_samples) << "all but the pilot, which is sample 0";
+    const double truth = 1e-6 * law.truth(run.sample);
+    // A constant differs from itself in the last bit, once it has been a sum.
+    out.held += *row.time_ci_low_s <= truth * (1 + 1e-12) && truth * (1 - 1e-12) <= *row.time_ci_high_s;
+    ++out.of;
+    out.fewest = std::min(out.fewest, row.n_samples);
+    out.most = std::max(out.most, row.n_samples);
+  }
+  return out;
+}
+
+constexpr const char* begin_mark = "<!-- coverage, made by tests/measure/sampling/coverage_test.cpp -->\n";
+constexpr const char* end_mark = "<!-- end of coverage -->\n";
+
+TEST(MeasureCoverage, IntervalsKeepTheirWordAndTheDocumentSaysHowFar) {
+  std::string table = "| times of a call | samples | the 95 % interval holds | in |\n|---|--:|---|--:|\n";
+  for (const Law& law : laws()) {
+    const Coverage c = simulate(law);
+    EXPECT_GT(c.of, repeats * 99 / 100) << law.times;
+    if (law.kept) {
+      EXPECT_GE(c.share(), 0.95 - 3 * c.error()) << law.times;
+    }
+    const std::string fewest = c.fewest == c.most ? "" : fmt::format("{} to ", c.fewest);
+    table += fmt::format("| {} | {}{} | {} | {:.1f} % |\n", law.times, fewest, c.most, law.held, 100 * c.share());
+  }
+  std::ifstream file("docs/measuring.md");  // ctest runs tests in the project's root
+  std::ostringstream text;
+  text << file.rdbuf();
+  EXPECT_NE(text.str().find(begin_mark + table + end_mark), std::string::npos)
+      << "docs/measuring.md does not hold what is simulated:\n" << begin_mark << table << end_mark;
+}
+
+TEST(MeasureCoverage, TheSimulationWouldNoticeIntervalsThatAreTooNarrow) {
+  const Law normal = laws().front();
+  const Coverage eighty = simulate(normal, 0.8);
+  EXPECT_LT(eighty.share(), 0.95 - 3 * eighty.error());
+  // Nor are those of 95 % merely wide: order statistics come in steps, and so does what they cover, up to this.
+  EXPECT_LT(simulate(normal).share(), 0.985);
+}
+
+TEST(MeasureCoverage, DriftIsInsideTheIntervalAndDependenceIsNot) {
+  const std::vector<Law> all = laws();
+  const auto share = [&](const std::string& times, const std::string& held) {
+    const auto at = std::find_if(all.begin(), all.end(), [&](const Law& l) {
+      return l.times.starts_with(times) && l.held.starts_with(held);
+    });
+    return at == all.end() ? -1 : simulate(*at).share();
+  };
+  EXPECT_GE(share("drifting", "the median of the path"), 0.95);
+  EXPECT_LT(share("drifting", "the median at its start"), 0.2);
+  EXPECT_LT(share("each a tenth new", "the long-run median"), 0.8);
+}
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,213 @@
+#pragma once
+/// A clock that reads what a test tells it to, and variants to be timed by it. Calls really run, on the CPU, so that
+/// results are verified; only their times are invented.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "measure/run/run.h"
+#include "measure/sampling/sampler.h"
+#include "measure/run/session.h"
+#include "measure/timing/timer.h"
+
+namespace reductio::scripted {
+
+/// What a call of these variants tells the clock about itself, in PlanInfo::grid_blocks: which variant it is.
+inline constexpr std::size_t floor_id = 1000, reader_id = 2000;
+
+class NamedPlan final : public Plan {
+ public:
+  explicit NamedPlan(std::size_t id) : id_(id) {}
+  PlanInfo info() const override { return {.grid_blocks = id_}; }
+  void enqueue(void*, void*, Stream) override {}
+
+ private:
+  std::size_t id_;
+};
+
+/// A plan whose calls the clock reads as longer.
+class SpinningPlan final : public Plan {
+ public:
+  SpinningPlan(std::unique_ptr<Plan> plan, double seconds) : seconds(seconds), plan_(std::move(plan)) {}
+  PlanInfo info() const override { return plan_->info(); }
+  void enqueue(void* in, void* out, Stream s) override { plan_->enqueue(in, out, s); }
+  const double seconds;
+
+ private:
+  std::unique_ptr<Plan> plan_;
+};
+
+struct Asked {
+  std::size_t id;     ///< of the variant or reference
+  std::size_t bytes;  ///< of the whole input
+  bool sampled;       ///< a sample, not a plain run
+};
+
+class Clock final : public Timer {
+ public:
+  /// `seconds(id, bytes)` is called once a sample.
+  explicit Clock(std::function<double(std::size_t id, std::size_t bytes)> seconds) : seconds_(std::move(seconds)) {}
+
+  std::string refusal(TimingMode mode, CacheState) const override {
+    return mode == TimingMode::graph ? "the scripted clock has no graphs" : "";
+  }
+  double run(const Call& c) override {
+    asked.push_back({c.info.grid_blocks, c.input_bytes, false});
+    complete(c);
+    return seconds_(c.info.grid_blocks, c.input_bytes);
+  }
+  Sample sample(const Call& c, TimingMode, CacheState) override {
+    asked.push_back({c.info.grid_blocks, c.input_bytes, true});
+    if (before_sample) before_sample(c);
+    complete(c);
+    const auto* spinning = dynamic_cast<const SpinningPlan*>(c.plan);
+    const double s = seconds_(c.info.grid_blocks, c.input_bytes) + (spinning && !deaf ? spinning->seconds : 0);
+    Sample out{.seconds = s, .device_part_s = {}, .cycles = {}, .cost_s = s + overhead_s, .timed_s = s, .prepared_s = 0};
+    if (c.info.result == ResultLocation::host_part) out.device_part_s = s / 2;
+    if (const auto reading = c.plan->clock_reading()) out.cycles = reading->cycles;
+    return out;
+  }
+  double resolution_s(TimingMode) const override { return resolution; }
+  std::optional<CacheProbe> probe_cache() override { return probe ? std::optional(probe()) : std::nullopt; }
+  void forget(const Plan*) override { ++forgotten; }
+  std::optional<double> clock_hz() override { return hz ? std::optional(hz()) : std::nullopt; }
+  void let_clock_recover() override { ++recoveries; }
+  bool wait_until_memory_idle() override { return !rest || rest(); }
+  std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
+    return std::make_unique<SpinningPlan>(std::move(plan), seconds);
+  }
+  std::unique_ptr<Plan> empty_plan() override { return std::make_unique<NamedPlan>(floor_id); }
+  std::vector<HarnessPlan> read_plans(std::size_t, TimingMode mode) override {
+    std::vector<HarnessPlan> out;
+    for (int i = 0; i < readers && mode == TimingMode::device; ++i)
+      out.push_back({"read/" + std::to_string(i), std::make_unique<NamedPlan>(reader_id + i)});
+    return out;
+  }
+
+  std::vector<Asked> asked;
+  std::function<void(const Call&)> before_sample;
+  std::function<double()> hz;  ///< the kernels' clock, where there is one
+  std::function<bool()> rest;  ///< of the memory, before the samples of each visit
+  std::function<CacheProbe()> probe;  ///< of the cache, where there is one
+  int recoveries = 0, forgotten = 0;
+  double resolution = 1e-9, overhead_s = 1e-5;
+  int readers = 0;
+  bool deaf = false;  ///< to spins
+
+ private:
+  static void complete(const Call& c) {
+    if (c.pristine) std::memcpy(c.in, c.pristine, c.input_bytes);
+    if (c.out) std::memset(c.out, 0xFF, c.result_bytes);
+    std::memset(c.result, 0xFF, c.result_bytes);
+    c.plan->enqueue(c.in, c.out, {});
+    if (c.info.result == ResultLocation::on_device) std::memcpy(c.result, c.out, c.result_bytes);
+    else c.plan->finish(c.result, {});
+  }
+  std::function<double(std::size_t, std::size_t)> seconds_;
+};
+
+using Enqueue = std::function<void(const std::uint32_t* in, std::size_t n, std::uint32_t* out)>;
+
+inline std::uint32_t sum(const std::uint32_t* in, std::size_t n) {
+  std::uint32_t s = 0;
+  for (std::size_t i = 0; i < n; ++i) s += in[i];
+  return s;
+}
+
+/// An i32 sum on the CPU whose calls tell the clock that they are `id`. `enqueue` replaces the right sum.
+inline Variant variant(std::string name, std::size_t id, Enqueue enqueue = {}) {
+  Variant v{
+      .id = std::move(name), .title = "t", .cites = "c", .operations = {Operation::sum}, .types = {ElementType::i32}};
+  v.prepare[static_cast<int>(DeviceKind::cpu)] = [id, enqueue](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.grid_blocks = id, .longest_chain = p.n}, [=, n = p.n](void* in, void* out, Stream) {
+      const auto* x = static_cast<const std::uint32_t*>(in);
+      auto* result = static_cast<std::uint32_t*>(out);
+      if (enqueue) enqueue(x, n, result);
+      else *result = sum(x, n);
+    });
+  };
+  return v;
+}
+
+inline Point point(const Variant& v, std::size_t n, TimingMode mode = TimingMode::end_to_end,
+                   CacheState cache = CacheState::cold_dirty) {
+  return {.variant = &v, .device = DeviceKind::cpu, .problem = {Operation::sum, ElementType::i32, n},
+          .settings = v.settings(), .timing_mode = mode, .cache_state = cache};
+}
+
+/// What measuring these points together, and nothing else, gives.
+inline GroupOutcome measure(Sampler& sampler, const std::vector<const Point*>& group) {
+  return std::move(sampler.measure({&group, 1}, {[] { return false; }}).groups.at(0));
+}
+
+/// What `body` throws; empty if nothing.
+template <class Body>
+std::string error_of(Body&& body) {
+  try {
+    body();
+  } catch (const std::exception& e) {
+    return e.what();
+  }
+  return {};
+}
+
+/// A folder of its own, removed with the test.
+class Folder {
+ public:
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "reductio-test-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  Folder(const Folder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+struct Heard final : RunObserver {
+  void row(const Row& r) override { rows.push_back(r); }
+  void notice(const std::string& text) override { notices.push_back(text); }
+  std::vector<Row> rows;
+  std::vector<std::string> notices;
+};
+
+inline Machine machine() {
+  Machine m;
+  m.name = "scripted";
+  m.cpu.model = "a CPU";
+  m.cpu.cores = 1;
+  return m;
+}
+
+inline Session session(const Folder& folder, std::vector<Point> points, std::unique_ptr<Timer> clock,
+                       SamplingRules rules = {}) {
+  Session s;
+  s.experiment = "test";
+  s.points = std::move(points);
+  s.rules = rules;
+  s.options.out = folder.path();
+  s.machine = machine();
+  s.backend = open_cpu();
+  s.timer = std::move(clock);
+  return s;
+}
+
+inline std::unique_ptr<Clock> constant(double seconds) {
+  return std::make_unique<Clock>([=](std::size_t, std::size_t) { return seconds; });
+}
+
+}  // namespace reductio::scripted

@@ -1,0 +1,337 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "measure/stats/model.h"
+#include "measure/analysis/models.h"
+#include "measure/sampling/sampler.h"
+#include "tests/measure/scripted_timer.h"
+
+namespace reductio {
+namespace {
+
+constexpr double latency = 5e-6, bandwidth = 4e12;
+double law(double bytes) { return latency + bytes / bandwidth; }
+
+/// Sizes 2^first .. 2^last bytes; `rounds` rounds on each of `allocations` allocations, each drawn by `time`.
+std::vector<SizeSamples> samples(int first, int last, const std::function<double(double bytes, int allocation)>& time,
+                                 int allocations = 3, int rounds = 8) {
+  std::vector<SizeSamples> out;
+  for (int e = first; e <= last; ++e) {
+    SizeSamples s{.bytes = std::ldexp(1.0, e), .by_allocation = {}, .resolution_s = 0};
+    for (int a = 0; a < allocations; ++a) {
+      s.by_allocation.emplace_back();
+      for (int r = 0; r < rounds; ++r) s.by_allocation.back().push_back(time(s.bytes, a));
+    }
+    out.push_back(std::move(s));
+  }
+  return out;
+}
+
+TEST(MeasureModel, ALineIsRecoveredExactly) {
+  for (const int first : {3, 12, 26}) {  // where either term may be a rounding error of the other
+    std::vector<double> bytes, seconds;
+    for (int e = first; e < first + 8; ++e) {
+      bytes.push_back(std::ldexp(1.0, e));
+      seconds.push_back(law(bytes.back()));
+    }
+    const Line line = fit_line(bytes, seconds);
+    EXPECT_NEAR(line.latency_s / latency, 1, 1e-9) << first;
+    if (first > 3) {
+      EXPECT_NEAR(line.s_per_byte * bandwidth, 1, 1e-6) << first;
+    }
+  }
+}
+
+TEST(MeasureModel, ErrorsAreRelative) {
+  // Three points off a line; the minimum of the sum of squared relative errors, by brute force around the answer.
+  const std::vector<double> bytes{1e3, 1e6, 1e9}, seconds{5e-6, 8e-6, 2e-4};
+  const auto cost = [&](const Line& line) {
+    double sum = 0;
+    for (std::size_t i = 0; i < bytes.size(); ++i) sum += std::pow(line.at(bytes[i]) / seconds[i] - 1, 2);
+    return sum;
+  };
+  const Line best = fit_line(bytes, seconds);
+  for (const double by : {0.999, 1.001}) {
+    EXPECT_GT(cost({best.latency_s * by, best.s_per_byte}), cost(best));
+    EXPECT_GT(cost({best.latency_s, best.s_per_byte * by}), cost(best));
+  }
+  // On absolute error the largest time would decide everything: it is met within 1e-3 there, and not here.
+  EXPECT_GT(std::abs(best.at(1e9) / 2e-4 - 1), 1e-4);
+}
+
+TEST(MeasureModel, ConstantTimesGiveTheLawAndNoWidth) {
+  const Model m = fit_model(samples(12, 26, [](double b, int) { return law(b); }), 0.95);
+  EXPECT_TRUE(m.fits());
+  EXPECT_LT(m.largest_residual, 1e-9);
+  EXPECT_NEAR(m.latency_s.value, latency, 1e-12);
+  ASSERT_TRUE(m.bandwidth_bytes_per_s && m.half_bytes);
+  EXPECT_NEAR(m.bandwidth_bytes_per_s->value / bandwidth, 1, 1e-6);
+  EXPECT_NEAR(m.half_bytes->value / (latency * bandwidth), 1, 1e-6);
+  EXPECT_NEAR(m.latency_s.interval.high - m.latency_s.interval.low, 0, 1e-12);
+}
+
+TEST(MeasureModel, ATickWidensWhatItHides) {
+  auto exact = samples(12, 26, [](double b, int) { return law(b); });
+  for (SizeSamples& s : exact) s.resolution_s = 1e-6;
+  const Interval i = fit_model(exact, 0.95).latency_s.interval;
+  EXPECT_GT(i.high - i.low, 1e-7);
+  EXPECT_LT(i.high - i.low, 1e-6);  // fifteen sizes tell more than one
+}
+
+/// The share of 300 trials whose intervals hold the truth: of the latency, the bandwidth and the half-performance size.
+std::vector<double> coverage(double noise, double per_allocation, int allocations, int rounds) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<double> normal(0, 1);
+  constexpr int trials = 300;
+  std::vector<double> held(3);
+  for (int t = 0; t < trials; ++t) {
+    std::vector<double> of_allocation;
+    double last = 0;
+    const auto data = samples(
+        14, 26,
+        [&](double b, int allocation) {
+          if (b != last) {  // each size has allocations of its own
+            of_allocation.clear();
+            last = b;
+          }
+          const auto a = static_cast<std::size_t>(allocation);
+          while (of_allocation.size() <= a) of_allocation.push_back(per_allocation * normal(random));
+          return law(b) * (1 + of_allocation[a] + noise * normal(random));
+        },
+        allocations, rounds);
+    const Model m = fit_model(data, 0.95, 200, static_cast<std::uint64_t>(t));
+    const auto holds = [](const Estimate& e, double truth) {
+      return e.interval.low <= truth && truth <= e.interval.high;
+    };
+    held[0] += holds(m.latency_s, latency) / double(trials);
+    held[1] += m.bandwidth_bytes_per_s && holds(*m.bandwidth_bytes_per_s, bandwidth) ? 1 / double(trials) : 0;
+    held[2] += m.half_bytes && holds(*m.half_bytes, latency * bandwidth) ? 1 / double(trials) : 0;
+  }
+  return held;
+}
+
+TEST(MeasureModel, IntervalsCoverTheTruthAsOftenAsTheySay) {
+  // The numbers that model.h states, less three standard deviations of 300 trials. Rounds independent: drawing
+  // allocations first makes the intervals a little too wide, never too narrow.
+  for (const double share : coverage(0.02, 0, 3, 8)) EXPECT_GE(share, 0.97);
+  // Allocations differ by more than rounds: three of them tell too little about how much.
+  for (const double share : coverage(0.01, 0.02, 3, 8)) EXPECT_GE(share, 0.87);
+  for (const double share : coverage(0.01, 0.02, 12, 2)) EXPECT_GE(share, 0.94);
+}
+
+TEST(MeasureModel, WhatIsNoLineIsSaidNotToFit) {
+  // A second launch from 2^18 bytes on.
+  const Model m = fit_model(samples(12, 26, [](double b, int) { return law(b) + (b >= 1 << 18 ? 3e-6 : 0); }), 0.95);
+  EXPECT_FALSE(m.fits());
+  EXPECT_GT(m.largest_residual, 0.15);
+  // 4 % off at one size is within the law's 5 %.
+  const auto once_off = [](double b, int) { return law(b) * (b == 1 << 20 ? 1.04 : 1); };
+  EXPECT_TRUE(fit_model(samples(12, 26, once_off), 0.95).fits());
+}
+
+TEST(MeasureModel, ATimeThatDoesNotGrowHasNoBandwidthAndAFallingOneNoHalf) {
+  const Model flat = fit_model(samples(3, 8, [](double b, int) { return 5e-6 - b * 1e-12; }), 0.95);
+  EXPECT_FALSE(flat.bandwidth_bytes_per_s);
+  EXPECT_FALSE(flat.half_bytes);
+  const Model slower = fit_model(samples(26, 32, [](double b, int) { return b / bandwidth - 4e-6; }), 0.95);
+  EXPECT_LT(slower.latency_s.value, 0);
+  EXPECT_TRUE(slower.bandwidth_bytes_per_s);
+  EXPECT_FALSE(slower.half_bytes);
+}
+
+TEST(MeasureModel, TooFewSizesAndBadConfidencesAreErrors) {
+  const auto exact = [](double b, int) { return law(b); };
+  EXPECT_THROW(fit_model(samples(12, 14, exact), 0.95), UsageError);
+  for (const double bad : {0.0, 1.0, std::nan("")}) EXPECT_THROW(fit_model(samples(12, 20, exact), bad), UsageError);
+}
+
+// ------------------------------------------------------------------------------------------------------- models.csv
+
+const std::string& field(const Fields& record, const std::string& column) {
+  const auto& names = model_columns();
+  return record.at(static_cast<std::size_t>(std::find(names.begin(), names.end(), column) - names.begin()));
+}
+
+/// A results folder, written by a run whose clock follows the law; 2 us slower beyond 4 KiB.
+std::filesystem::path measured(const scripted::Folder& folder) {
+  static const Variant fast = scripted::variant("a/fast", 1);
+  auto clock = std::make_unique<scripted::Clock>([](std::size_t id, std::size_t bytes) {
+    const double b = static_cast<double>(bytes);
+    if (id == scripted::floor_id) return 1e-6;
+    if (id >= scripted::reader_id) return 1e-6 + b / 4e9;
+    return (b > 4096 ? 4e-6 : 2e-6) + b / 2e9;
+  });
+  clock->readers = 2;
+  std::vector<Point> points;
+  for (const std::size_t n : {64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384})
+    points.push_back(scripted::point(fast, n, TimingMode::device));
+  auto session = scripted::session(folder, points, std::move(clock));
+  session.machine.cpu.last_level_cache_bytes = 4096;
+  scripted::Heard heard;
+  run_session(std::move(session), heard);
+  return folder.path() / "scripted";
+}
+
+TEST(MeasureModel, AFolderGivesOneModelOnEachSideOfTheCacheAndTheCeilings) {
+  const scripted::Folder folder;
+  const auto table = model_table(read_results(measured(folder)), 0.95);
+  ASSERT_EQ(table.size(), 4u);
+  const Fields &ceiling_in = table[0], &ceiling_out = table[1], &in = table[2], &out = table[3];
+  for (const Fields& r : table) EXPECT_EQ(r.size(), model_columns().size());
+  EXPECT_EQ(field(ceiling_in, "variant"), "(read-ceiling)");
+  EXPECT_EQ(field(in, "variant"), "a/fast");
+  EXPECT_EQ(field(in, "range"), "inside");
+  EXPECT_EQ(field(in, "n_sizes"), "5");
+  EXPECT_EQ(field(in, "n_largest"), "1024");  // 4096 bytes, which the cache just holds
+  EXPECT_EQ(field(in, "status"), "ok");
+  EXPECT_NEAR(std::stod(field(in, "latency_s")), 2e-6, 1e-10);
+  EXPECT_NEAR(std::stod(field(in, "bandwidth_bytes_per_s")), 2e9, 1e6);
+  EXPECT_NEAR(std::stod(field(in, "half_performance_n")), 1000, 2);
+  EXPECT_EQ(field(out, "range"), "beyond");
+  EXPECT_EQ(field(out, "n_sizes"), "4");
+  EXPECT_NEAR(std::stod(field(out, "latency_s")), 4e-6, 1e-10);
+  EXPECT_NEAR(std::stod(field(ceiling_out, "bandwidth_bytes_per_s")), 4e9, 1e6);
+}
+
+TEST(MeasureModel, WhatDoesNotFitHasNoNumbersButTheResidual) {
+  const scripted::Folder folder;
+  auto results = read_results(measured(folder));
+  results.machine["cpu"]["last_level_cache_bytes"] = 0;  // unknown: one model over the jump
+  const auto table = model_table(results, 0.95);
+  ASSERT_EQ(table.size(), 2u);
+  const Fields& r = table[1];
+  EXPECT_EQ(field(r, "range"), "all");
+  EXPECT_EQ(field(r, "status"), "does_not_fit");
+  EXPECT_EQ(field(r, "latency_s"), "");
+  EXPECT_EQ(field(r, "bandwidth_bytes_per_s"), "");
+  EXPECT_GT(std::stod(field(r, "largest_residual")), 0.05);
+  EXPECT_NE(field(r, "reason").find("more than 5 %"), std::string::npos);
+  results.machine["cpu"]["last_level_cache_bytes"] = 512;
+  const auto few = model_table(results, 0.95);
+  EXPECT_EQ(field(few[2], "status"), "too_few_sizes");
+  EXPECT_EQ(field(few[2], "reason"), "fitting takes 4 sizes");
+}
+
+TEST(MeasureModel, TheTableIsTheSameEachTime) {
+  const scripted::Folder folder;
+  const auto path = measured(folder);
+  EXPECT_EQ(model_table(read_results(path), 0.95), model_table(read_results(path), 0.95));
+}
+
+// --------------------------------------------------------------------------------------------------- damaged folders
+
+void edit(const std::filesystem::path& path, const std::function<std::string(std::string)>& change) {
+  std::ifstream in(path, std::ios::binary);
+  const std::string text((std::istreambuf_iterator<char>(in)), {});
+  in.close();
+  std::ofstream(path, std::ios::binary) << change(text);
+}
+
+TEST(MeasureStored, RowsComeBackWithTheirSamples) {
+  const scripted::Folder folder;
+  const auto results = read_results(measured(folder));
+  ASSERT_EQ(results.rows.size(), 9u);
+  const StoredRow& row = results.rows.front();
+  EXPECT_EQ(row.at("variant"), "a/fast");
+  EXPECT_EQ(row.number("n"), 64);
+  EXPECT_EQ(row.seconds.size(), static_cast<std::size_t>(*row.number("n_samples")));
+  EXPECT_EQ(row.read_s.size(), row.seconds.size());
+  EXPECT_DOUBLE_EQ(median(std::vector<double>{*row.seconds[0]}), *row.number("time_median_s"));
+  EXPECT_EQ(row.allocations.front(), 0);
+  EXPECT_EQ(row.allocations.back(), 11);
+  EXPECT_THROW(row.at("nothing"), std::out_of_range);
+}
+
+/// Rewrites every record of a folder's raw samples as those that `change` makes of it; the first is the header.
+void edit_samples(const std::filesystem::path& path,
+                  const std::function<std::vector<Fields>(Fields, bool header)>& change) {
+  edit(path / "test.samples.csv.gz", [&](std::string compressed) {
+    const CsvText csv = parse_csv(gunzip(compressed));
+    std::string text;
+    for (const Fields& record : csv.records)
+      for (const Fields& changed : change(record, &record == &csv.records.front())) text += csv_record(changed);
+    return gzip_member(text);
+  });
+}
+
+TEST(MeasureStored, VoidedRoundsAreLeftOut) {
+  ASSERT_EQ(sample_columns()[15], "time_s");
+  ASSERT_EQ(sample_columns().back(), "voided");
+  for (const bool voided : {true, false}) {
+    const scripted::Folder folder;
+    const auto path = measured(folder);
+    const ByRound before = read_results(path).rows.front().seconds;
+    edit_samples(path, [&](Fields record, bool header) {
+      Fields throttled = record;  // the same round once more, in which everything took a second
+      throttled[15] = "1";
+      throttled.back() = voided ? "yes" : "no";
+      return header ? std::vector<Fields>{record} : std::vector<Fields>{record, throttled};
+    });
+    EXPECT_EQ(read_results(path).rows.front().seconds == before, voided);
+  }
+}
+
+TEST(MeasureStored, SamplesFromBeforeClocksWereWatchedAreRead) {
+  const scripted::Folder folder;
+  const auto path = measured(folder);
+  const ByRound before = read_results(path).rows.front().seconds;
+  edit_samples(path, [](Fields record, bool) {
+    record.resize(record.size() - 2);  // clock_hz, voided
+    return std::vector<Fields>{record};
+  });
+  EXPECT_EQ(read_results(path).rows.front().seconds, before);
+}
+
+TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {
+  struct Damage {
+    std::string what, file;
+    std::function<std::string(std::string)> change;  ///< empty: the file is removed
+    std::string says;
+  };
+  const auto replaced = [](const std::string& from, const std::string& to) {
+    return [=](std::string text) {
+      const auto at = text.find(from);
+      return at == std::string::npos ? text : text.replace(at, from.size(), to);
+    };
+  };
+  for (const Damage& d : std::vector<Damage>{
+           {"no machine", "machine.json", {}, "is"},
+           {"machine cut", "machine.json", [](std::string t) { return t.substr(0, 40); }, "machine.json is damaged"},
+           {"no rows", "test.csv", {}, "copy the whole results folder"},
+           {"empty", "test.csv", [](std::string) { return ""; }, "is empty"},
+           {"a cut row", "test.csv", [](std::string t) { return t.substr(0, t.size() - 20); }, "a row that was cut"},
+           {"other columns", "test.csv", replaced("variant", "kernel"), "has other columns"},
+           {"another schema", "test.csv", replaced("\n1,", "\n2,"), "rows of schema version 2, this program reads 1"},
+           {"a lost field", "test.csv", replaced(",random,", ","), "39 fields in record 2 where 40 belong"},
+           {"no number", "test.csv", replaced(",64,", ",many,"), "'many' for n in record 2, not a number"},
+           {"no samples", "test.samples.csv.gz", {}, "lacks the raw samples of 9 of the 9 timed rows of test.csv"},
+           {"samples cut", "test.samples.csv.gz", [](std::string t) { return t.substr(0, t.size() - 9); },
+            "lacks the raw samples of 1 of the 9"},
+           {"other samples", "test.samples.csv.gz", [](std::string) { return gzip_member("a,b\n1,2\n"); },
+            "lacks the column 'variant' of raw samples"}}) {
+    const scripted::Folder folder;
+    const auto path = measured(folder);
+    if (d.change)
+      edit(path / d.file, d.change);
+    else
+      std::filesystem::remove(path / d.file);
+    try {
+      read_results(path);
+      ADD_FAILURE() << d.what << ": no complaint";
+    } catch (const UsageError& e) {
+      EXPECT_NE(std::string(e.what()).find(d.says), std::string::npos) << d.what << ": " << e.what();
+      EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << d.what;
+    }
+  }
+  EXPECT_THROW(read_results("/nowhere/at/all"), UsageError);
+}
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,320 @@
+/// The GPU's timer on a GPU; skipped where there is none. Calls here are made of the backend's own copies, so that this
+/// is a test of the timer and of no kernel.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "measure/results/machine.h"
+#include "measure/stats/statistics.h"
+#include "measure/timing/timer.h"
+
+namespace reductio {
+namespace {
+
+constexpr std::size_t MiB = std::size_t{1} << 20;
+
+class MeasureCuda : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      backend_ = open_backend(DeviceKind::cuda);
+    } catch (const NoGpu& e) {
+      GTEST_SKIP() << e.what();
+    }
+    timer_ = make_cuda_timer(*backend_);
+    stream_ = backend_->create_stream();
+    input_ = std::make_unique<DeviceMemory>(*backend_, 256 * MiB);
+    out_ = std::make_unique<DeviceMemory>(*backend_, 16);
+    backend_->fill(input_->get(), 0x11, input_->size(), stream_);
+    backend_->synchronize(stream_);
+  }
+  void TearDown() override {
+    input_.reset();
+    out_.reset();
+    timer_.reset();
+    if (backend_) backend_->destroy_stream(stream_);
+  }
+
+  using Enqueue = std::function<void(void* in, void* out, Stream)>;
+  Call call(Plan& plan, std::size_t bytes) {
+    return {.plan = &plan, .info = plan.info(), .in = input_->get(), .input_bytes = bytes, .out = out_->get(),
+            .result_bytes = 4, .result = value_.data()};
+  }
+  /// Leaves the input's first four bytes as the result.
+  std::unique_ptr<Plan> copying() {
+    return plan_of({}, [this](void* in, void* out, Stream s) { backend_->copy_within(out, in, 4, s); });
+  }
+  bool arrived() const {
+    return value_ == std::array<std::byte, 4>{std::byte{0x11}, std::byte{0x11}, std::byte{0x11}, std::byte{0x11}};
+  }
+  double median_of(const Call& c, TimingMode mode, CacheState cache, int samples = 15) {
+    std::vector<double> s;
+    for (int i = 0; i < samples; ++i) s.push_back(timer_->sample(c, mode, cache).seconds.value());
+    return median(s);
+  }
+
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<Timer> timer_;
+  Stream stream_;
+  std::unique_ptr<DeviceMemory> input_, out_;
+  alignas(16) std::array<std::byte, 4> value_{};
+};
+
+TEST_F(MeasureCuda, EveryModeBringsTheResultOfItsOwnCall) {
+  const auto plan = copying();
+  const Call c = call(*plan, MiB);
+  for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end, TimingMode::graph})
+    for (const CacheState cache : {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm}) {
+      if (!timer_->refusal(mode, cache).empty()) continue;
+      value_ = {};
+      const Sample s = timer_->sample(c, mode, cache);
+      EXPECT_TRUE(arrived()) << name(mode) << " " << name(cache);
+      EXPECT_GT(*s.seconds, 1e-7) << name(mode);
+      EXPECT_LT(*s.seconds, 1e-3) << name(mode);
+    }
+  timer_->forget(plan.get());
+}
+
+TEST_F(MeasureCuda, AGraphReadsTheInputOfTheCallAndNotTheOneItWasFirstCapturedWith) {
+  const auto plan = copying();
+  const DeviceMemory other(*backend_, MiB);
+  backend_->fill(other.get(), 0x22, other.size(), stream_);
+  backend_->synchronize(stream_);
+  for (const CacheState cache : {CacheState::warm, CacheState::cold_clean}) {
+    Call c = call(*plan, MiB);
+    timer_->sample(c, TimingMode::graph, cache);
+    EXPECT_TRUE(arrived()) << name(cache);
+    c.in = other.get();
+    timer_->sample(c, TimingMode::graph, cache);
+    EXPECT_EQ(value_[0], std::byte{0x22}) << name(cache);
+  }
+  timer_->forget(plan.get());
+}
+
+TEST_F(MeasureCuda, ACallThatWritesNothingLeavesThePoison) {
+  const auto plan = plan_of({}, [](void*, void*, Stream) {});
+  timer_->sample(call(*plan, 4), TimingMode::device, CacheState::cold_dirty);
+  EXPECT_EQ(value_[0], std::byte{0xFF});
+}
+
+TEST_F(MeasureCuda, NoHostLatencyLiesInTheDeviceInterval) {
+  // Twenty launches: queued one by one they would take 40 us and more of the host.
+  const auto plan = plan_of({}, [this](void* in, void* out, Stream s) {
+    for (int i = 0; i < 20; ++i) {
+      backend_->copy_within(out, in, 4, s);
+      const double until = host_now() + 50e-6;  // a host that is slow to launch
+      while (host_now() < until) {
+      }
+    }
+  });
+  EXPECT_LT(median_of(call(*plan, 4), TimingMode::device, CacheState::warm), 300e-6);  // the host alone takes 1000
+}
+
+TEST_F(MeasureCuda, MemoryThatWasFreedDisturbsNoSampleOnceItRested) {
+  const auto plan = plan_of({}, [this](void* in, void*, Stream s) {
+    backend_->copy_within(static_cast<std::byte*>(in) + 128 * MiB, in, 128 * MiB, s);
+  });
+  const Call c = call(*plan, 4);  // the timer poisons and restores nothing of the rest
+  const auto after_freeing = [&](bool rests) {
+    { const DeviceMemory freed(*backend_, backend_->memory_free() / 4); }
+    if (rests) {
+      EXPECT_TRUE(timer_->wait_until_memory_idle());
+    }
+    return median_of(c, TimingMode::device, CacheState::cold_dirty);
+  };
+  timer_->wait_until_memory_idle();
+  const double undisturbed = median_of(c, TimingMode::device, CacheState::cold_dirty);
+  const double rested = after_freeing(true), at_once = after_freeing(false);
+  RecordProperty("at_once", std::to_string(at_once / undisturbed));
+  EXPECT_LT(rested, 1.03 * undisturbed);
+  if (at_once < 1.05 * undisturbed) GTEST_SKIP() << "freeing disturbs nothing here: " << at_once / undisturbed;
+}
+
+TEST_F(MeasureCuda, ASpinAfterACallIsInItsTime) {
+  const auto spinning = [&](double seconds) {
+    const auto plan = timer_->followed_by_spin(copying(), seconds);
+    const Call c = call(*plan, 4);
+    timer_->run(c);
+    const double median_s = median_of(c, TimingMode::device, CacheState::cold_dirty, 31);
+    EXPECT_TRUE(arrived());
+    return median_s;
+  };
+  // The difference of two spins is theirs alone: launching the second kernel is in both, and varies by a microsecond.
+  EXPECT_NEAR(spinning(210e-6) - spinning(10e-6), 200e-6, 2e-6);
+}
+
+TEST_F(MeasureCuda, AnEnqueueThatWaitsIsAnErrorAndNoDeadlock) {
+  const auto plan = plan_of({}, [this](void* in, void* out, Stream s) {
+    backend_->copy_within(out, in, 4, s);
+    backend_->synchronize(s);
+  });
+  const double start = host_now();
+  EXPECT_THROW(timer_->sample(call(*plan, 4), TimingMode::device, CacheState::cold_dirty), DeviceError);
+  EXPECT_LT(host_now() - start, 5);
+  const auto good = copying();
+  value_ = {};
+  timer_->sample(call(*good, 4), TimingMode::device, CacheState::cold_dirty);
+  EXPECT_TRUE(arrived());
+}
+
+TEST_F(MeasureCuda, AnEnqueueThatThrowsLeavesTheTimerUsable) {
+  const auto bad = plan_of({}, [](void*, void*, Stream) { throw std::runtime_error("planted"); });
+  for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::end_to_end})
+    EXPECT_THROW(timer_->sample(call(*bad, 4), mode, CacheState::warm), std::runtime_error) << name(mode);
+  int calls = 0;
+  const auto only_captured = plan_of({}, [&](void* in, void* out, Stream s) {
+    if (++calls > 2) throw std::runtime_error("planted");  // in the middle of a capture
+    backend_->copy_within(out, in, 4, s);
+  });
+  EXPECT_THROW(timer_->sample(call(*only_captured, 4), TimingMode::graph, CacheState::warm), std::runtime_error);
+  const auto good = copying();
+  for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::end_to_end}) {
+    value_ = {};
+    timer_->sample(call(*good, 4), mode, CacheState::warm);
+    EXPECT_TRUE(arrived()) << name(mode);
+  }
+  timer_->forget(good.get());
+}
+
+TEST_F(MeasureCuda, FlushingWorks) {
+  const CacheProbe p = timer_->probe_cache().value();
+  RecordProperty("warm_s", std::to_string(p.warm_s));
+  EXPECT_GT(p.cold_clean_s, 1.15 * p.warm_s);
+  EXPECT_GT(p.cold_dirty_s, 1.15 * p.warm_s);
+}
+
+TEST_F(MeasureCuda, AColdGraphFindsNoneOfItsInputInTheCache) {
+  // A quarter of L2, which a warm graph reads from there. The launch cost, the same in both, is small beside it.
+  const std::size_t bytes = backend_->info().l2_bytes / 4;
+  auto readers = timer_->read_plans(bytes, TimingMode::graph);
+  Call c = call(*readers.front().plan, bytes);
+  c.result = nullptr;
+  timer_->run(c);
+  const double warm = median_of(c, TimingMode::graph, CacheState::warm);
+  const double cold = median_of(c, TimingMode::graph, CacheState::cold_clean);
+  RecordProperty("warm_s", std::to_string(warm));
+  RecordProperty("cold_s", std::to_string(cold));
+  EXPECT_GT(cold, 1.15 * warm);
+  EXPECT_LT(static_cast<double>(bytes) / cold, describe_gpu().memory_peak_bytes_per_s());
+  timer_->forget(c.plan);
+}
+
+TEST_F(MeasureCuda, AColdGraphOfThousandsOfCallsIsRefused) {
+  const auto plan = copying();
+  EXPECT_THROW(timer_->sample(call(*plan, 4096), TimingMode::graph, CacheState::cold_clean), Refused);
+  EXPECT_NE(timer_->refusal(TimingMode::graph, CacheState::cold_dirty), "");
+  value_ = {};
+  timer_->sample(call(*plan, 4096), TimingMode::graph, CacheState::warm);
+  EXPECT_TRUE(arrived());
+  timer_->forget(plan.get());
+}
+
+TEST_F(MeasureCuda, TheKernelsClockIsReadWithoutTheEvents) {
+  for (int i = 0; i < 5; ++i) {
+    const double hz = timer_->clock_hz().value();
+    EXPECT_GT(hz, 0.2e9);
+    EXPECT_LT(hz, 4e9);
+  }
+  EXPECT_GE(timer_->resolution_s(TimingMode::globaltimer), 0.9e-9);
+  EXPECT_LT(timer_->resolution_s(TimingMode::globaltimer), 2e-6);
+}
+
+TEST_F(MeasureCuda, WhereASamplesTimeGoesAddsUp) {
+  const auto plan = copying();
+  for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end, TimingMode::graph}) {
+    const Sample s = timer_->sample(call(*plan, MiB), mode, CacheState::cold_clean);
+    EXPECT_GE(s.timed_s, *s.seconds) << name(mode);
+    EXPECT_GT(s.prepared_s, 10e-6) << name(mode);  // twice L2 was written and read
+    EXPECT_LE(s.timed_s + s.prepared_s, s.cost_s) << name(mode);
+  }
+  timer_->forget(plan.get());
+}
+
+TEST_F(MeasureCuda, TheReadCeilingLiesBetweenHalfAndAllOfThePaperPeak) {
+  const double peak = describe_gpu().memory_peak_bytes_per_s();
+  ASSERT_GT(peak, 0);
+  double best = 1;
+  const std::size_t bytes = 256 * MiB - 32;
+  for (auto& [name, plan] : timer_->read_plans(bytes, TimingMode::device)) {
+    Call c = call(*plan, bytes);
+    timer_->run(c);
+    best = std::min(best, median_of(c, TimingMode::device, CacheState::cold_dirty));
+  }
+  EXPECT_LT(static_cast<double>(bytes) / best, peak);
+  EXPECT_GT(static_cast<double>(bytes) / best, 0.5 * peak);
+}
+
+TEST_F(MeasureCuda, ReadersTakeAnyAlignmentAndSize) {
+  for (const std::size_t bytes : {1u, 15u, 16u, 17u, 4096u, 100001u})
+    for (auto& [name, plan] : timer_->read_plans(bytes, TimingMode::device))
+      for (const std::size_t offset : {0u, 4u, 12u}) {
+        Call c = call(*plan, bytes);
+        c.in = input_->bytes_at(offset);
+        EXPECT_GT(*timer_->sample(c, TimingMode::device, CacheState::warm).seconds, 0) << name << " " << bytes;
+      }
+  EXPECT_TRUE(timer_->read_plans(0, TimingMode::device).empty());
+  EXPECT_TRUE(timer_->read_plans(4096, TimingMode::end_to_end).empty());
+}
+
+TEST_F(MeasureCuda, ConsumedInputIsRestoredBeforeEachCall) {
+  DeviceMemory scratch(*backend_, MiB);
+  const auto plan = plan_of({}, [this](void* in, void* out, Stream s) {
+    backend_->copy_within(out, in, 4, s);
+    backend_->fill(in, 0, MiB, s);
+  });
+  Call c = call(*plan, MiB);
+  c.pristine = input_->get();
+  c.in = scratch.get();
+  for (int i = 0; i < 3; ++i) {
+    timer_->sample(c, TimingMode::device, CacheState::cold_dirty);
+    EXPECT_TRUE(arrived()) << i;
+  }
+}
+
+TEST_F(MeasureCuda, HostPartsAreTimedEndToEndWithTheirDevicePartBeside) {
+  const auto plan = plan_of({.result = ResultLocation::host_part}, [](void*, void*, Stream) {},
+                            [](void* result, Stream) {
+                              const double until = host_now() + 200e-6;
+                              while (host_now() < until) {
+                              }
+                              std::memset(result, 0x11, 4);
+                            });
+  const Sample s = timer_->sample(call(*plan, 4), TimingMode::end_to_end, CacheState::cold_dirty);
+  EXPECT_GT(*s.seconds, 200e-6);
+  EXPECT_LT(*s.device_part_s, 100e-6);
+  EXPECT_TRUE(arrived());
+}
+
+TEST_F(MeasureCuda, TicksAndFloorsAreSmallAndThere) {
+  EXPECT_GT(timer_->resolution_s(TimingMode::device), 1e-10);
+  EXPECT_LT(timer_->resolution_s(TimingMode::device), 2e-6);
+  const auto empty = timer_->empty_plan();
+  const double device = median_of(call(*empty, 4), TimingMode::device, CacheState::cold_dirty);
+  const double end_to_end = median_of(call(*empty, 4), TimingMode::end_to_end, CacheState::cold_dirty);
+  EXPECT_GT(device, 1e-7);
+  EXPECT_LT(device, 20e-6);
+  EXPECT_GT(end_to_end, device);
+  EXPECT_LT(end_to_end, 500e-6);
+}
+
+TEST_F(MeasureCuda, TheMachineIsDescribed) {
+  const Machine m = describe_machine(*backend_);
+  ASSERT_TRUE(m.gpu);
+  EXPECT_TRUE(m.gpu->uuid.starts_with("GPU-"));
+  EXPECT_EQ(m.gpu->uuid.size(), 40u);
+  EXPECT_GT(m.gpu->sm_count, 0);
+  EXPECT_GT(m.gpu->l2_bytes, 0u);
+  EXPECT_GT(m.gpu->memory_peak_bytes_per_s(), 1e11);
+  EXPECT_FALSE(m.gpu->driver.empty());
+  EXPECT_EQ(m.name, slug(m.gpu->name));
+}
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,348 @@
+// The battery is only worth what it rejects. Each kernel here has one flaw of the kind that reductions are written
+// with; the battery must reject every one of them, and pass the same kernels without the flaw.
+//
+// The kernels are plain kernel code, compiled for the simulated device, and their variants are in no registry.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "device/backend.h"
+#include "device/device.h"
+#include "verify/verify.h"
+
+namespace reductio {
+namespace {
+using namespace device;
+
+enum class Flaw {
+  none,
+  // what is read
+  drops_tail,           // elements behind the last whole tile
+  drops_last_on_odd_n,  // an element that only some sizes have
+  adds_one_twice,
+  skips_second_tile,   // one tile of many
+  reads_past_the_end,  // a missing bounds check
+  assumes_alignment,   // starts at the 16-byte boundary before the input
+  // what is added
+  does_nothing,
+  writes_zero,
+  returns_nan,
+  forgets_to_square,
+  loses_signs,
+  skips_nan,
+  flushes_subnormals,
+  accumulates_in_f32,  // wrong for f64 only
+  rounds_to_bf16,      // wrong by little
+  // how threads work together
+  no_block_barrier,
+  no_barrier_between_levels,
+  no_warp_barrier,
+  assumes_full_warps,  // folds 32 lanes whatever the block
+  // what is written
+  overwrites_input,
+  writes_past_the_output,
+  writes_before_the_output,
+  // from call to call
+  works_once,
+  works_for_one_plan,
+  leaves_the_counter,
+  adds_to_the_output,  // never sets it
+  another_stream,
+  remembers_the_first_result,
+  understates_its_chain,
+  shares_workspace,  // between plans
+};
+
+// Flaws are arguments, not template parameters: each would be six more kernels to compile.
+
+template <class Load, class T>
+__device__ T loaded(T x, Flaw flaw) {
+  switch (flaw) {
+    case Flaw::forgets_to_square: return x;
+    case Flaw::loses_signs:
+      if constexpr (std::is_floating_point_v<T>) return Load{}(x < 0 ? -x : x);
+      break;
+    case Flaw::skips_nan: return x == x ? Load{}(x) : T(0);
+    case Flaw::flushes_subnormals:
+      if constexpr (std::is_floating_point_v<T>) return std::abs(x) < std::numeric_limits<T>::min() ? T(0) : Load{}(x);
+      break;
+    case Flaw::accumulates_in_f32:
+      if constexpr (std::is_same_v<T, double>) return static_cast<float>(Load{}(x));
+      break;
+    case Flaw::rounds_to_bf16:
+      if constexpr (std::is_same_v<T, float>)
+        return std::bit_cast<float>(std::bit_cast<std::uint32_t>(Load{}(x)) & 0xffff0000u);
+      break;
+    default: break;
+  }
+  return Load{}(x);
+}
+
+/// Grid stride, a tree in shared memory whose last warp is unrolled, a partial result for each block.
+template <class T, class Load>
+__global__ void block_sums(GlobalPtr<T> in, GlobalPtr<T> out, std::size_t n, Flaw flaw) {
+  const SharedPtr<T> sums = shared_memory<T>();
+  const unsigned t = threadIdx.x;
+  const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
+  std::size_t end = n;
+  if (flaw == Flaw::drops_tail) end = n / blockDim.x * blockDim.x;
+  if (flaw == Flaw::drops_last_on_odd_n) end = n - n % 2;
+  if (flaw == Flaw::reads_past_the_end) end = n + (n % blockDim.x != 0);
+  T sum = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + t; i < end; i += stride) {
+    if (flaw == Flaw::skips_second_tile)
+      if (i / blockDim.x == 1) continue;
+    sum += loaded<Load>(T(in[i]), flaw);
+    if (flaw == Flaw::adds_one_twice)
+      if (i == n / 2) sum += loaded<Load>(T(in[i]), flaw);
+  }
+  sums[t] = sum;
+  if (flaw == Flaw::overwrites_input)
+    if (std::size_t{blockIdx.x} * blockDim.x + t < n) in[std::size_t{blockIdx.x} * blockDim.x + t] = sum;
+  if (flaw != Flaw::no_block_barrier) __syncthreads();
+  for (unsigned distance = blockDim.x / 2; distance > 16; distance /= 2) {
+    if (t < distance) sums[t] += sums[t + distance];
+    if (flaw != Flaw::no_barrier_between_levels) __syncthreads();
+  }
+  if (t < 32) {
+    const unsigned first = flaw == Flaw::assumes_full_warps ? 16 : std::min(16u, blockDim.x / 2);
+    for (unsigned distance = first; distance > 0; distance /= 2) {
+      const T other = sums[t ^ distance];
+      if (flaw != Flaw::no_warp_barrier) __syncwarp();
+      sums[t] += other;
+      if (flaw != Flaw::no_warp_barrier) __syncwarp();
+    }
+  }
+  if (t == 0) out[blockIdx.x] = sums[0];
+}
+
+/// Thread 0 of one block adds up the partial results. `calls` counts calls of this plan.
+template <class T>
+__global__ void finish(GlobalPtr<const T> partials, std::size_t count, GlobalPtr<T> out, GlobalPtr<unsigned> calls,
+                       std::size_t places, Flaw flaw) {
+  if (threadIdx.x != 0) return;
+  if (flaw == Flaw::does_nothing) return;
+  T sum = 0;
+  for (std::size_t i = 0; i < count; ++i) sum += partials[i];
+  if (flaw == Flaw::accumulates_in_f32 && std::is_same_v<T, double>) sum = static_cast<T>(static_cast<float>(sum));
+  if (flaw == Flaw::writes_zero) sum = 0;
+  if (flaw == Flaw::returns_nan) sum = std::is_floating_point_v<T> ? std::numeric_limits<T>::quiet_NaN() : T(-1);
+  const unsigned call = calls[0];
+  calls[0] = call + 1;
+  if (flaw == Flaw::works_once)
+    if (call > 0) return;
+  if (flaw == Flaw::adds_to_the_output) {
+    out[0] += sum;
+    return;
+  }
+  if (flaw == Flaw::writes_before_the_output) out[0] = sum;
+  out[places - 1] = sum;
+  out[0] = sum;
+}
+
+/// The last block to arrive adds up the partial results.
+template <class T, class Load>
+__global__ void last_block(GlobalPtr<const T> in, GlobalPtr<T> partials, GlobalPtr<unsigned> counter, GlobalPtr<T> out,
+                           std::size_t n, Flaw flaw) {
+  const SharedPtr<T> sums = shared_memory<T>();
+  const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
+  T sum = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += Load{}(T(in[i]));
+  sums[threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  for (unsigned i = 1; i < blockDim.x; ++i) sum += sums[i];
+  partials[blockIdx.x] = sum;
+  __threadfence();
+  if (atomicAdd(&counter[0], 1u) != gridDim.x - 1) return;
+  __threadfence();
+  sum = 0;
+  for (unsigned b = 0; b < gridDim.x; ++b) sum += partials[b];
+  if (flaw != Flaw::leaves_the_counter) counter[0] = 0;
+  out[0] = sum;
+}
+
+std::unique_ptr<Plan> prepare_two_launches(Flaw flaw, const Problem& p, const Settings& s) {
+  static int plans = 0;
+  const bool broken_plan = flaw == Flaw::works_for_one_plan && plans++ > 0;
+  return dispatch(p, [&]<class T, class Load>() {
+    const auto block = static_cast<unsigned>(s.integer("block"));
+    const auto grid = static_cast<std::size_t>(s.integer("grid"));
+    const std::size_t n = p.n;
+    const Buffer<T> partials(grid);
+    const Buffer<unsigned> calls(1);
+    PlanInfo info{grid, block, ceil_div(n, grid * block) + std::bit_width(block) + grid, partials.bytes()};
+    if (flaw == Flaw::understates_its_chain) info.longest_chain = 0;
+    auto first_input = std::make_shared<void*>(nullptr);
+    zero(calls.ptr(), 1, Stream{});
+    std::vector<unsigned> none(1);
+    copy_to_host<unsigned>(none.data(), calls.ptr(), 1, Stream{});  // the count is 0 when the plan is made
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      if (flaw == Flaw::another_stream) stream = Stream{};
+      if (flaw == Flaw::remembers_the_first_result) {
+        if (!*first_input) *first_input = in;
+        in = *first_input;
+      }
+      if (flaw == Flaw::assumes_alignment) in = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(in) / 16 * 16);
+      const std::size_t places = flaw == Flaw::writes_past_the_output ? 2 : 1;
+      if (flaw == Flaw::writes_before_the_output) out = static_cast<T*>(out) - 1;
+      const Launch shape{grid, block, block * sizeof(T), stream};
+      launch<block_sums<T, Load>>(shape, global<T>(in, n), partials.ptr(), n, flaw);
+      const std::size_t count = broken_plan ? 0 : grid;
+      launch<finish<T>>(Launch{1, 32, 0, stream}, GlobalPtr<const T>(partials.ptr()), count,
+                        global<T>(out, flaw == Flaw::writes_before_the_output ? 2 : places), calls.ptr(),
+                        flaw == Flaw::writes_before_the_output ? 2 : places, flaw);
+    });
+  });
+}
+
+/// The host adds up the blocks' partial results.
+std::unique_ptr<Plan> prepare_host_part(Flaw flaw, const Problem& p, const Settings& s) {
+  return dispatch(p, [&]<class T, class Load>() {
+    const auto block = static_cast<unsigned>(s.integer("block"));
+    const auto grid = static_cast<std::size_t>(s.integer("grid"));
+    const std::size_t n = p.n;
+    static std::weak_ptr<Buffer<T>> shared;
+    auto partials = flaw == Flaw::shares_workspace ? shared.lock() : nullptr;
+    if (!partials) partials = std::make_shared<Buffer<T>>(3);
+    shared = partials;
+    const PlanInfo info{grid, block, ceil_div(n, grid * block) + std::bit_width(block) + grid, partials->bytes(),
+                        ResultLocation::host_part};
+    return plan_of(
+        info,
+        [=](void* in, void*, Stream stream) {
+          launch<block_sums<T, Load>>(Launch{grid, block, block * sizeof(T), stream}, global<T>(in, n), partials->ptr(),
+                                      n, Flaw::none);
+        },
+        [=](void* result, Stream stream) {
+          std::vector<T> values(grid);
+          copy_to_host<T>(values.data(), partials->ptr(), grid, stream);
+          const T sum = std::accumulate(values.begin(), values.end(), T(0));
+          std::memcpy(result, &sum, sizeof sum);
+        });
+  });
+}
+
+std::unique_ptr<Plan> prepare_last_block(Flaw flaw, const Problem& p, const Settings& s) {
+  return dispatch(p, [&]<class T, class Load>() {
+    const auto block = static_cast<unsigned>(s.integer("block"));
+    const auto grid = static_cast<std::size_t>(s.integer("grid"));
+    const std::size_t n = p.n;
+    const Buffer<T> partials(grid);
+    const Buffer<unsigned> counter(1);
+    zero(counter.ptr(), 1, Stream{});
+    std::vector<unsigned> none(1);
+    copy_to_host<unsigned>(none.data(), counter.ptr(), 1, Stream{});  // the counter is 0 when the plan is made
+    return plan_of({grid, block, ceil_div(n, grid * block) + block + grid, partials.bytes()},
+                   [=](void* in, void* out, Stream stream) {
+                     launch<last_block<T, Load>>(Launch{grid, block, block * sizeof(T), stream}, global<const T>(in, n),
+                                                 partials.ptr(), counter.ptr(), global<T>(out, 1), n, flaw);
+                   });
+  });
+}
+
+template <class PrepareFlawed>
+Variant variant(const char* name, PrepareFlawed prepare, Flaw flaw) {
+  Variant v{
+      .id = std::string("mutant/") + name,
+      .title = name,
+      .cites = "none",
+      .how = {},
+      .operations = {Operation::sum, Operation::sum_of_squares},
+      .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+      .tunables = {Tunable::choice("block", {"16", "32", "128"}, "128"), Tunable::choice("grid", {"1", "3"}, "3")}};
+  v.prepare[static_cast<int>(DeviceKind::sim)] = [=](const Problem& p, const Settings& s, const DeviceInfo&) {
+    return prepare(flaw, p, s);
+  };
+  return v;
+}
+
+VerifyReport report_on(const Variant& v, Tier tier, std::uint64_t seed) {
+  const auto backend = open_sim();
+  return verify({&v}, *backend, tier, seed);
+}
+
+std::string text_of(const VerifyReport& report) {
+  std::string text;
+  for (const Failure& f : report.failures) text += f.what.describe() + ": " + f.why + "\n";
+  return text;
+}
+
+void expect_rejected(const Variant& v, const std::string& because = "") {
+  // Not by the luck of one seed: even the battery that takes seconds rejects it with each.
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const VerifyReport report = report_on(v, Tier::quick, seed);
+    EXPECT_GT(report.failed, 0u) << v.id << " passed " << report.passed << " cases with seed " << seed;
+    EXPECT_TRUE(report.stopped.empty()) << report.stopped;
+    if (!because.empty()) {
+      EXPECT_NE(text_of(report).find(because), std::string::npos) << text_of(report);
+    }
+  }
+}
+
+TEST(Mutation, unflawed_twins_pass) {
+  for (const Variant& v :
+       {variant("two-launches", prepare_two_launches, Flaw::none), variant("host-part", prepare_host_part, Flaw::none),
+        variant("last-block", prepare_last_block, Flaw::none)}) {
+    const VerifyReport report = report_on(v, Tier::sanitizer, 1);
+    EXPECT_EQ(report.failed, 0u) << text_of(report);
+    EXPECT_GT(report.passed, 300u);
+    EXPECT_EQ(report.refused, 0u);
+    EXPECT_EQ(report.not_run, 0u);
+  }
+}
+
+#define REJECTED(flaw) \
+  TEST(Mutation, flaw) { expect_rejected(variant(#flaw, prepare_two_launches, Flaw::flaw)); }
+#define REJECTED_BECAUSE(flaw, because) \
+  TEST(Mutation, flaw) { expect_rejected(variant(#flaw, prepare_two_launches, Flaw::flaw), because); }
+
+REJECTED(drops_tail)
+REJECTED(drops_last_on_odd_n)
+REJECTED(adds_one_twice)
+REJECTED(skips_second_tile)
+REJECTED(reads_past_the_end)
+REJECTED(assumes_alignment)
+REJECTED(does_nothing)
+REJECTED(writes_zero)
+REJECTED(returns_nan)
+REJECTED(forgets_to_square)
+REJECTED(loses_signs)
+REJECTED(skips_nan)
+REJECTED(flushes_subnormals)
+REJECTED(accumulates_in_f32)
+REJECTED(rounds_to_bf16)
+REJECTED(no_block_barrier)
+REJECTED(no_barrier_between_levels)
+REJECTED(no_warp_barrier)
+REJECTED(assumes_full_warps)
+REJECTED_BECAUSE(overwrites_input, "changed its input")
+REJECTED_BECAUSE(writes_past_the_output, "behind the output")
+REJECTED_BECAUSE(writes_before_the_output, "before the output")
+REJECTED_BECAUSE(works_once, "second call of the same plan")
+REJECTED(works_for_one_plan)
+REJECTED(adds_to_the_output)
+REJECTED(another_stream)
+REJECTED_BECAUSE(remembers_the_first_result, "second call of the same plan")
+REJECTED(understates_its_chain)
+TEST(Mutation, shares_workspace) {
+  expect_rejected(variant("shares_workspace", prepare_host_part, Flaw::shares_workspace), "two plans at once");
+}
+TEST(Mutation, leaves_the_counter) {
+  expect_rejected(variant("leaves_the_counter", prepare_last_block, Flaw::leaves_the_counter),
+                  "second call of the same plan");
+}
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,420 @@
+// The battery as a list of cases, and what verify() and the JUnit file make of variants that fail, refuse or throw.
+// Stand-ins on the CPU: a variant there is a function.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <type_traits>
+
+#include "core/dataset.h"
+#include "core/reference.h"
+#include "device/backend.h"
+#include "verify/junit.h"
+#include "verify/verify.h"
+
+namespace reductio {
+namespace {
+
+template <class T>
+T sequential(Operation op, const void* in, std::size_t n) {
+  const T* x = static_cast<const T*>(in);
+  T sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += op == Operation::sum ? x[i] : x[i] * x[i];
+  return sum;
+}
+
+template <class T>
+std::unique_ptr<Plan> sequential_plan(const Problem& p) {
+  return plan_of({.longest_chain = p.n}, [p](void* in, void* out, Stream) {
+    const T sum = sequential<T>(p.operation, in, p.n);
+    std::memcpy(out, &sum, sizeof sum);
+  });
+}
+
+std::unique_ptr<Plan> sequential_plan(const Problem& p) {
+  switch (p.type) {
+    case ElementType::i32: return sequential_plan<std::uint32_t>(p);
+    case ElementType::f32: return sequential_plan<float>(p);
+    case ElementType::f64: return sequential_plan<double>(p);
+  }
+  return nullptr;
+}
+
+Variant cpu_variant(std::string id, Prepare prepare) {
+  Variant v{.id = std::move(id),
+            .title = "stand-in",
+            .cites = "none",
+            .how = {},
+            .operations = {Operation::sum, Operation::sum_of_squares},
+            .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+            .tunables = {Tunable::choice("colour", {"red", "green", "blue"}, "green")}};
+  v.prepare[static_cast<int>(DeviceKind::cpu)] = std::move(prepare);
+  return v;
+}
+
+Variant sound() {
+  return cpu_variant("stand-in/sound",
+                     [](const Problem& p, const Settings&, const DeviceInfo&) { return sequential_plan(p); });
+}
+
+VerifyReport report_on(std::vector<const Variant*> chosen, Tier tier = Tier::quick) {
+  return verify(chosen, *open_cpu(), tier, 1);
+}
+
+DeviceInfo info_of(DeviceKind device) {
+  return {.kind = device,
+          .name = "a device",
+          .sm_count = 4,
+          .threads_per_sm = 2048,
+          .shared_bytes_per_block = 49152,
+          .l2_bytes = 1 << 20,
+          .memory_bytes = std::size_t{1} << 34};
+}
+
+/// The sound variant as if it ran everywhere; its shape is that of a small grid.
+Variant everywhere() {
+  Variant v = sound();
+  for (auto& prepare : v.prepare)
+    prepare = [](const Problem& p, const Settings&, const DeviceInfo&) {
+      return plan_of({.grid_blocks = 6, .block_threads = 64, .longest_chain = p.n}, [](void*, void*, Stream) {});
+    };
+  return v;
+}
+
+TEST(BatteryCases, every_pair_of_factors_meets) {
+  const Variant v = everywhere();
+  for (const DeviceKind device : all_devices()) {
+    const auto cases = battery(v, info_of(device), Tier::quick, 1);
+    std::set<std::string> seen;
+    for (const Case& c : cases) {
+      const std::vector<std::string> words{"type " + std::string(name(c.problem.type)),
+                                           "operation " + std::string(name(c.problem.operation)),
+                                           "offset " + std::to_string(c.offset_elements),
+                                           "dataset " + c.dataset,
+                                           "order " + c.order,
+                                           "colour " + c.settings.text("colour")};
+      for (const auto& a : words)
+        for (const auto& b : words) seen.insert(a + " with " + b);
+      for (const auto& a : words) seen.insert(a + " with n=" + std::to_string(c.problem.n));
+    }
+    const auto expect_all = [&](const std::vector<std::string>& all, const std::vector<std::string>& others) {
+      for (const auto& a : all)
+        for (const auto& b : others)
+          EXPECT_TRUE(seen.count(a + " with " + b)) << name(device) << ": " << a << " with " << b;
+    };
+    const std::vector<std::string> types{"type i32", "type f32", "type f64"};
+    const std::vector<std::string> operations{"operation sum", "operation sum_of_squares"};
+    const std::vector<std::string> offsets{"offset 0", "offset 1", "offset 3"};
+    const std::vector<std::string> colours{"colour red", "colour green", "colour blue"};
+    const std::vector<std::string> orders =
+        device == DeviceKind::sim ? std::vector<std::string>{"order forward", "order reverse", "order random"}
+                                  : std::vector<std::string>{"order "};
+    std::vector<std::string> datasets;
+    for (const auto d : dataset_names(ElementType::f32)) datasets.push_back("dataset " + std::string(d));
+    const std::vector<std::string> sizes{"n=0", "n=1", "n=31", "n=33", "n=257", "n=1023", "n=1024", "n=1025"};
+    for (const auto& some : {types, operations, offsets, colours, orders, datasets}) expect_all(some, sizes);
+    expect_all(types, operations);
+    expect_all(types, offsets);
+    expect_all(types, colours);
+    expect_all(types, orders);
+    expect_all(operations, offsets);
+    expect_all(operations, colours);
+    expect_all(operations, orders);
+    expect_all(operations, datasets);
+    expect_all(offsets, colours);
+    expect_all(offsets, orders);
+    expect_all(offsets, datasets);
+    expect_all(colours, orders);
+    expect_all(colours, datasets);
+    expect_all(orders, datasets);
+  }
+}
+
+TEST(BatteryCases, whole_product_of_sizes_settings_types_operations_and_orders) {
+  Variant v = everywhere();
+  std::set<std::string> seen;
+  for (const Case& c : battery(v, info_of(DeviceKind::sim), Tier::standard, 1))
+    seen.insert(std::to_string(c.problem.n) + std::string(name(c.problem.type)) +
+                std::string(name(c.problem.operation)) + c.settings.str() + c.order);
+  std::set<std::size_t> sizes{0,   1,   2,   3,   63, 64,  65, 129,
+                              383, 384, 385, 769, 61, 251, 509};  // own tiles: 64 and 6 * 64
+  for (std::size_t p = 4; p <= 1024; p *= 2) sizes.insert({p - 1, p, p + 1});
+  for (const std::size_t n : sizes)
+    for (const ElementType type : all_types())
+      for (const Operation op : all_operations())
+        for (const std::string colour : {"red", "green", "blue"})
+          for (const std::string order : {"forward", "reverse", "random"}) {
+            const std::string what =
+                std::to_string(n) + std::string(name(type)) + std::string(name(op)) + "colour=" + colour + order;
+            EXPECT_TRUE(seen.count(what)) << what;
+          }
+}
+
+TEST(BatteryCases, tiers_reach_as_far_as_they_say) {
+  const Variant v = everywhere();
+  const auto largest = [&](DeviceKind device, Tier tier) {
+    std::size_t most = 0;
+    for (const Case& c : battery(v, info_of(device), tier, 1)) most = std::max(most, c.problem.n);
+    return most;
+  };
+  EXPECT_LE(largest(DeviceKind::sim, Tier::quick), 1025u);
+  EXPECT_LE(largest(DeviceKind::sim, Tier::sanitizer), 4097u);
+  EXPECT_LE(largest(DeviceKind::cuda, Tier::sanitizer), 4097u);
+  EXPECT_NEAR(static_cast<double>(largest(DeviceKind::sim, Tier::standard)), 0x1p20, 100);
+  EXPECT_GT(largest(DeviceKind::cuda, Tier::gpu), std::size_t{1} << 32);
+  EXPECT_NEAR(static_cast<double>(largest(DeviceKind::cpu, Tier::gpu)), 0x1p20, 100);
+}
+
+TEST(BatteryCases, gpu_tier_meets_every_type_past_2_to_the_30) {
+  const Variant v = everywhere();
+  std::set<std::pair<ElementType, std::string>> past_30;
+  std::set<std::string> colours;
+  std::size_t past_32 = 0;
+  for (const Case& c : battery(v, info_of(DeviceKind::cuda), Tier::gpu, 1)) {
+    if (c.problem.n > std::size_t{1} << 30) {
+      past_30.insert({c.problem.type, c.check});
+      colours.insert(c.settings.text("colour"));
+    }
+    past_32 += c.problem.n > std::size_t{1} << 32;
+  }
+  EXPECT_EQ(past_30.size(), 5u);  // i32 exact; f32 and f64 exact and bounded
+  EXPECT_EQ(colours.size(), 3u);
+  EXPECT_GE(past_32, 1u);
+}
+
+TEST(BatteryCases, are_the_same_for_the_same_seed_and_others_for_another) {
+  const Variant v = everywhere();
+  const auto described = [&](std::uint64_t seed) {
+    std::string all;
+    for (const Case& c : battery(v, info_of(DeviceKind::sim), Tier::quick, seed)) all += c.describe() + "\n";
+    return all;
+  };
+  EXPECT_EQ(described(1), described(1));
+  EXPECT_NE(described(1), described(2));
+}
+
+TEST(BatteryCases, exact_data_is_exact) {
+  const Variant v = everywhere();
+  for (const Case& c : battery(v, info_of(DeviceKind::sim), Tier::quick, 3)) {
+    const auto tile = make_tile(c.dataset, c.problem.type, c.problem.n, c.seed);
+    const Reference r = reference(c.problem.operation, c.problem.type, tile, c.problem.n);
+    if (c.check == "exact") {
+      EXPECT_TRUE(r.exact_in_any_order) << c.describe();
+    }
+    // No data may overflow on the way to a finite result: no order of adding could be blamed for it.
+    if (is_floating(c.problem.type) && std::isfinite(r.value)) {
+      EXPECT_LT(r.sum_of_magnitudes, c.problem.type == ElementType::f32 ? 0x1p127 : 0x1p1023) << c.describe();
+    }
+  }
+}
+
+TEST(BatteryCases, describe_themselves) {
+  const Variant v = sound();
+  const Case c{&v, {Operation::sum, ElementType::f32, 1025}, v.settings(), 1, "random", 3, "reverse", "bounded"};
+  EXPECT_EQ(c.describe(), "stand-in/sound sum f32 n=1025 colour=green offset=1 random seed=3 order=reverse");
+  Case twice = c;
+  twice.offset_elements = 0;
+  twice.order = "";
+  twice.check = "repeat";
+  EXPECT_EQ(twice.describe(), "stand-in/sound sum f32 n=1025 colour=green random seed=3 check=repeat");
+}
+
+TEST(BatteryVerify, a_sound_variant_passes_everything) {
+  const Variant v = sound();
+  const VerifyReport report = report_on({&v}, Tier::standard);
+  EXPECT_EQ(report.failed, 0u) << (report.failures.empty()
+                                       ? ""
+                                       : report.failures[0].what.describe() + report.failures[0].why);
+  EXPECT_GT(report.passed, 800u);
+  EXPECT_EQ(report.refused, 0u);
+  ASSERT_EQ(report.by_variant.size(), 1u);
+  EXPECT_EQ(report.by_variant[0].passed, report.passed);
+  EXPECT_GT(report.by_variant[0].seconds, 0);
+}
+
+TEST(BatteryVerify, finish_is_asked_where_the_plan_says_so) {
+  const Variant v = cpu_variant("stand-in/on-host", [](const Problem& p, const Settings&, const DeviceInfo&) {
+    const auto kept = std::make_shared<void*>();
+    return plan_of(
+        {.longest_chain = p.n, .result = ResultLocation::on_host}, [=](void* in, void*, Stream) { *kept = in; },
+        [=](void* result, Stream) { sequential_plan(p)->enqueue(*kept, result, {}); });
+  });
+  EXPECT_EQ(report_on({&v}).failed, 0u);
+}
+
+TEST(BatteryVerify, consumed_input_is_restored_before_each_call) {
+  const auto destroys = [](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [p](void* in, void* out, Stream) {
+      sequential_plan(p)->enqueue(in, out, {});
+      if (p.n) std::memset(in, 0x5A, p.bytes());
+    });
+  };
+  Variant v = cpu_variant("stand-in/in-place", destroys);
+  v.consumes_input = true;
+  EXPECT_EQ(report_on({&v}).failed, 0u);
+  v.consumes_input = false;
+  const VerifyReport undeclared = report_on({&v});
+  ASSERT_GT(undeclared.failed, 0u);
+  EXPECT_NE(undeclared.failures[0].why.find("changed its input"), std::string::npos);
+}
+
+TEST(BatteryVerify, a_declared_determinism_is_checked) {
+  // Adds from both ends in turn: the same value on exact data, other roundings on random data.
+  auto calls = std::make_shared<int>(0);
+  Variant v = cpu_variant("stand-in/moody", [calls](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [p, calls](void* in, void* out, Stream) {
+      if (p.type != ElementType::f32) return sequential_plan(p)->enqueue(in, out, {});
+      const float* x = static_cast<const float*>(in);
+      float sum = 0;
+      const bool backwards = (*calls)++ % 4 < 2;
+      for (std::size_t i = 0; i < p.n; ++i) {
+        const float y = x[backwards ? p.n - 1 - i : i];
+        sum += p.operation == Operation::sum ? y : y * y;
+      }
+      std::memcpy(out, &sum, sizeof sum);
+    });
+  });
+  const VerifyReport report = report_on({&v});
+  ASSERT_GT(report.failed, 0u);
+  EXPECT_NE(report.failures[0].why.find("differ in bits"), std::string::npos) << report.failures[0].why;
+  v.determinism = Determinism::none;
+  EXPECT_EQ(report_on({&v}).failed, 0u);
+}
+
+TEST(BatteryVerify, refusals_are_counted_and_told_once) {
+  Variant v = sound();
+  v.declines = [](const Problem& p, const Settings&) {
+    return p.type == ElementType::f64 ? std::string("f64 is beyond it") : std::string();
+  };
+  const VerifyReport report = report_on({&v});
+  EXPECT_GT(report.passed, 0u);
+  EXPECT_GT(report.refused, 10u);
+  EXPECT_EQ(report.failed, 0u);
+  EXPECT_EQ(report.refusals, std::vector<std::string>{"stand-in/sound: f64 is beyond it"});
+}
+
+TEST(BatteryVerify, whatever_a_variant_throws_is_a_failure_of_that_variant) {
+  const Variant good = sound();
+  const Variant throws = cpu_variant(
+      "stand-in/throws",
+      [](const Problem&, const Settings&, const DeviceInfo&) -> std::unique_ptr<Plan> { throw std::bad_alloc(); });
+  const Variant faults = cpu_variant("stand-in/faults", [](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [](void*, void*, Stream) { throw DeviceError("an illegal address"); });
+  });
+  const VerifyReport report = report_on({&throws, &faults, &good});
+  ASSERT_EQ(report.by_variant.size(), 3u);
+  EXPECT_EQ(report.by_variant[0].failed, most_failures);
+  EXPECT_GT(report.by_variant[0].not_run, 0u);
+  EXPECT_EQ(report.by_variant[0].failures.size(), most_failures);
+  EXPECT_NE(report.by_variant[0].failures[0].why.find("threw: "), std::string::npos);
+  EXPECT_EQ(report.by_variant[1].failures[0].why, "an illegal address");
+  EXPECT_EQ(report.by_variant[2].failed, 0u);
+  EXPECT_EQ(report.by_variant[2].not_run, 0u);
+  EXPECT_EQ(report.failures.size(), 2 * most_failures);
+  EXPECT_TRUE(report.stopped.empty());
+}
+
+TEST(BatteryVerify, progress_counts_every_case_once) {
+  const Variant v = sound();
+  std::size_t calls = 0, expected = battery(v, open_cpu()->info(), Tier::quick, 1).size();
+  verify({&v, &v}, *open_cpu(), Tier::quick, 1, [&](std::size_t done, std::size_t total, const std::string& current) {
+    EXPECT_EQ(done, calls++);
+    EXPECT_EQ(total, 2 * expected);
+    EXPECT_FALSE(current.empty());
+  });
+  EXPECT_EQ(calls, 2 * expected);
+}
+
+/// A CPU whose memory breaks for good, as a GPU's context does after an illegal access.
+class BreakableCpu final : public Backend {
+ public:
+  mutable bool broken = false;
+  const DeviceInfo& info() const override { return cpu_->info(); }
+  void* allocate(std::size_t bytes) override { return check(), cpu_->allocate(bytes); }
+  void release(void* p) noexcept override { cpu_->release(p); }
+  std::size_t memory_free() const override { return cpu_->memory_free(); }
+  void fill(void* d, unsigned char b, std::size_t n, Stream s) override { check(), cpu_->fill(d, b, n, s); }
+  void copy_in(void* d, const void* h, std::size_t n, Stream s) override { check(), cpu_->copy_in(d, h, n, s); }
+  void copy_within(void* d, const void* p, std::size_t n, Stream s) override { check(), cpu_->copy_within(d, p, n, s); }
+  void copy_out(void* h, const void* p, std::size_t n, Stream s) override { check(), cpu_->copy_out(h, p, n, s); }
+  Stream create_stream() override { return check(), cpu_->create_stream(); }
+  void destroy_stream(Stream s) noexcept override { cpu_->destroy_stream(s); }
+  void synchronize(Stream s) override { check(), cpu_->synchronize(s); }
+
+ private:
+  void check() const {
+    if (broken) throw DeviceError("the context is lost");
+  }
+  std::unique_ptr<Backend> cpu_ = open_cpu();
+};
+
+TEST(BatteryVerify, stops_when_the_device_no_longer_works) {
+  BreakableCpu cpu;
+  const Variant good = sound();
+  const Variant breaks = cpu_variant("stand-in/breaks", [&](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [&](void*, void*, Stream) { cpu.broken = true; });
+  });
+  const VerifyReport report = verify({&breaks, &good}, cpu, Tier::quick, 1);
+  EXPECT_EQ(report.by_variant[0].failed, 1u);
+  EXPECT_EQ(report.by_variant[1].passed, 0u);
+  EXPECT_GT(report.by_variant[1].not_run, 0u);
+  EXPECT_NE(report.stopped.find("the device no longer works after stand-in/breaks"), std::string::npos)
+      << report.stopped;
+}
+
+TEST(BatteryJunit, tells_what_became_of_each_variant) {
+  const Variant v = sound();
+  const Case c{&v, {Operation::sum, ElementType::i32, 3}, v.settings(), 0, "random", 1, "", "exact"};
+  const std::vector<VariantResult> results{
+      {.id = "a/fine", .device = DeviceKind::sim, .passed = 7, .seconds = 1.5},
+      {.id = "a/<wrong>",
+       .device = DeviceKind::sim,
+       .passed = 1,
+       .failed = 2,
+       .failures = {{c, "got \"1\" & want 2\n\x01"}}},
+      {.id = "b/absent", .device = DeviceKind::cpu, .refused = 9, .refusals = {"b/absent: not here"}},
+      {.id = "b/cut", .device = DeviceKind::cpu, .passed = 2, .not_run = 3}};
+  std::ostringstream out;
+  write_junit(out, results);
+  EXPECT_EQ(out.str(), R"(<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="reductio verify">
+  <testsuite name="sim" tests="2" failures="1" errors="0" skipped="0" time="1.500">
+    <testcase classname="reductio.sim" name="a/fine" time="1.500">
+    </testcase>
+    <testcase classname="reductio.sim" name="a/&lt;wrong&gt;" time="0.000">
+      <failure message="2 of 3 cases failed">stand-in/sound sum i32 n=3 colour=green random seed=1: got &quot;1&quot; &amp; want 2&#10;?&#10;</failure>
+    </testcase>
+  </testsuite>
+  <testsuite name="cpu" tests="2" failures="1" errors="0" skipped="1" time="0.000">
+    <testcase classname="reductio.cpu" name="b/absent" time="0.000">
+      <skipped message="b/absent: not here"/>
+    </testcase>
+    <testcase classname="reductio.cpu" name="b/cut" time="0.000">
+      <failure message="0 of 5 cases failed, 3 were not run"></failure>
+    </testcase>
+  </testsuite>
+</testsuites>
+)");
+}
+
+TEST(BatteryJunit, an_unwritable_file_is_a_clear_error) {
+  EXPECT_THROW(write_junit("/nonexistent/folder/report.xml", {}), UsageError);
+  const auto path = std::filesystem::path(testing::TempDir()) / "reductio_junit_test.xml";
+  write_junit(path.string(), {});
+  std::ifstream file(path);
+  std::string first;
+  std::getline(file, first);
+  EXPECT_EQ(first, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace reductio
