@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "paper" / "figures"))
+sys.path.insert(0, str(ROOT / "paper"))
 
 BEGIN = "<!-- generated:comparison by tools/summary.py -->"
 END = "<!-- end of generated:comparison -->"
@@ -106,7 +106,7 @@ def models(results, rs) -> list[str]:
 
 def trust_in(results) -> list[str]:
     """What nvbench and a second run of the comparison say of these times; nothing where the results hold neither."""
-    import trust
+    from text import trust
 
     said = []
     a = trust.agreement(results)
@@ -237,7 +237,7 @@ def with_block(readme: str, text: str, begin: str = BEGIN, end: str = END) -> st
 
 
 def draw(folder: Path, path: Path) -> None:
-    import figures
+    from figures import figures
     import results as rs
 
     figure = figures.throughput(rs.read_results(folder), TYPE, "device")

@@ -15,7 +15,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 import results as rs
-import style
+from figures import style
 from results import Results, Series
 
 GIGA = 1e9

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from project import SOURCE
 
-SOURCE = Path(os.environ.get("REDUCTIO_SOURCE_DIR", Path(__file__).resolve().parents[2]))
 BIN = Path(os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio"))
 
 # Every id of the documents and of the baselines that any build has, and those that only a build with nvcc has.
@@ -77,6 +77,5 @@ def sanitized() -> bool:
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: builds a program; up to a minute")
     if not BIN.exists():
         sys.exit(f"{BIN} is not there: build it, or set REDUCTIO_BIN")

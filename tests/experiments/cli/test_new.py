@@ -11,10 +11,7 @@ import sys
 import xml.etree.ElementTree as xml
 
 import pytest
-
 from conftest import BIN, SOURCE, call, snapshot
-
-sys.path.insert(0, str(SOURCE / "tests" / "lint"))
 
 pytestmark = pytest.mark.slow
 
@@ -154,11 +151,10 @@ def test_is_in_experiment_csv_and_figures(built, tmp_path):
         writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(planted)
-    # What paper/figures/make.py draws; a PDF holds glyph numbers instead of letters, so the text is read before saving.
-    sys.path.insert(0, str(SOURCE / "paper" / "figures"))
-    import figures
+    # What paper/make.py draws; a PDF holds glyph numbers instead of letters, so the text is read before saving.
     import matplotlib
     import results
+    from figures import figures
     matplotlib.use("Agg")
     read = results.read_results(folder)
     for name in ("throughput", "bars"):

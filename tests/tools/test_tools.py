@@ -3,15 +3,13 @@
 import os
 import shutil
 import subprocess
-import sys
 
-import conftest
 import pytest
+from project import SOURCE
 
-TOOLS = conftest.SOURCE / "tools"
-sys.path.insert(0, str(TOOLS))
+import tally
 
-import tally  # noqa: E402
+TOOLS = SOURCE / "tools"
 
 CTEST = """<?xml version="1.0"?><testsuite tests="6">
 <testcase name="a" status="run"/>
@@ -86,7 +84,7 @@ def test_with_rights_it_installs_what_is_missing_alone(packages, rights):
 
 @pytest.mark.parametrize("script", ["check", "reproduce"])
 def test_the_commands_explain_themselves_and_reject_what_they_do_not_know(script):
-    path = conftest.SOURCE / script
+    path = SOURCE / script
     assert "Usage: ./" + script in subprocess.run(["bash", path, "--help"], capture_output=True, text=True).stdout
     wrong = subprocess.run(["bash", path, "--frobnicate"], capture_output=True, text=True)
     assert wrong.returncode == 1 and wrong.stderr.count("\n") == 1 and "--help" in wrong.stderr
@@ -97,8 +95,8 @@ def test_shell_scripts_pass_shellcheck():
         pytest.skip("no shellcheck here")
     scripts = [p for p in subprocess.run(["grep", "-rlI", "--exclude-dir=.git", "--exclude-dir=build", "--exclude-dir=out",
                                           "--exclude-dir=.venv", "^#!.*bash\\|^# shellcheck shell=bash", "."], text=True,
-                                         cwd=conftest.SOURCE, capture_output=True).stdout.split()
+                                         cwd=SOURCE, capture_output=True).stdout.split()
                if not p.endswith((".py", ".md", ".cpp"))]
     assert len(scripts) >= 5
-    done = subprocess.run(["shellcheck", "-x", *scripts], cwd=conftest.SOURCE, capture_output=True, text=True)
+    done = subprocess.run(["shellcheck", "-x", *scripts], cwd=SOURCE, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import results as rs
-import text
 from results import Results, Series
-from steps import STEPS, Measured
+from text import latex
+from text.steps import STEPS, Measured
 
 TYPE = "f32"
 SIZES = {"Small": 2**20, "Medium": 2**24, "Large": 2**28}
@@ -20,7 +20,7 @@ def _which(operation: str = "sum") -> dict:
 
 def named(s: Series) -> str:
     """A variant with the settings that tell it from its others: "levels/naive (atomic)"."""
-    return text.code(s.variant) + (f" ({text.escape(s.words)})" if s.words else "")
+    return latex.code(s.variant) + (f" ({latex.escape(s.words)})" if s.words else "")
 
 
 class Findings:
@@ -60,10 +60,10 @@ class Findings:
             return ABSENT
         mine, base = best.at(n), self.cub.at(n)
         ahead, level, behind = self.standing(n)
-        standing = text.number_of(len(ahead) + len(level) + len(behind), "hand-written kernel", "hand-written kernels")
-        return (f"At $n={text.power(n).strip('$')}$ the fastest hand-written kernel is {named(best)}, in "
-                f"{text.time(mine['time'])} ({text.bandwidth(mine['bytes'] / mine['time'])}) against CUB's "
-                f"{text.time(base['time'])}: {text.digits(base['time'] / mine['time'])} times CUB's speed. Of "
+        standing = latex.number_of(len(ahead) + len(level) + len(behind), "hand-written kernel", "hand-written kernels")
+        return (f"At $n={latex.power(n).strip('$')}$ the fastest hand-written kernel is {named(best)}, in "
+                f"{latex.time(mine['time'])} ({latex.bandwidth(mine['bytes'] / mine['time'])}) against CUB's "
+                f"{latex.time(base['time'])}: {latex.digits(base['time'] / mine['time'])} times CUB's speed. Of "
                 f"{standing} timed on the device, {self._are(len(ahead))} ahead of CUB, {self._are(len(level))} level "
                 f"with it (the intervals overlap), and {self._are(len(behind))} behind.")
 
@@ -78,27 +78,27 @@ class Findings:
         if not measured:
             return ABSENT
         ahead = [n for n in measured if self.standing(n)[0]]
-        over = f"Over the {len(measured)} sizes from {text.power(measured[0])} to {text.power(measured[-1])}, "
+        over = f"Over the {len(measured)} sizes from {latex.power(measured[0])} to {latex.power(measured[-1])}, "
         if not ahead:
             return over + "no hand-written kernel is ahead of CUB with disjoint intervals."
         most = max(ahead, key=lambda n: self.cub.at(n)["time"] / self.best(n).at(n)["time"])
         best, times = self.best(most), (self.best(most).at(most)["time"], self.cub.at(most)["time"])
         return (over + f"some hand-written kernel is ahead of CUB with disjoint intervals at {len(ahead)}: "
-                f"{text.runs_of_sizes(ahead, measured)}. The widest lead is that of {named(best)} at "
-                f"{text.power(most)}, {text.time(times[0])} against {text.time(times[1])}.")
+                f"{latex.runs_of_sizes(ahead, measured)}. The widest lead is that of {named(best)} at "
+                f"{latex.power(most)}, {latex.time(times[0])} against {latex.time(times[1])}.")
 
     def peak(self) -> str:
         if self.cub is None:
             return ABSENT
         point = self.cub.ok.iloc[-1]
-        reached = text.bandwidth(point["bytes"] / point["time"])
+        reached = latex.bandwidth(point["bytes"] / point["time"])
         peak = self.machine.peak_bytes_per_s
-        share = f", {text.percent(point['bytes'] / point['time'] / peak)} of the paper peak" if peak else ""
+        share = f", {latex.percent(point['bytes'] / point['time'] / peak)} of the paper peak" if peak else ""
         ceiling = ""
         if not math.isnan(point["share"]):
-            ceiling = (f". A kernel that only reads the same elements takes {text.digits(point['share'])} of CUB's "
+            ceiling = (f". A kernel that only reads the same elements takes {latex.digits(point['share'])} of CUB's "
                        f"time there")
-        return f"At {text.power(point['n'])}, the largest size, CUB reads {reached}{share}{ceiling}."
+        return f"At {latex.power(point['n'])}, the largest size, CUB reads {reached}{share}{ceiling}."
 
     def limits(self) -> str:
         """What the state of the cache and the launch are worth, from limits.csv: only reading, at the largest size that
@@ -116,9 +116,9 @@ class Findings:
         n = max(fit)
         words = {("device", "cold_dirty"): "from a cold and dirty cache", ("device", "cold_clean"): "from a cold and clean",
                  ("device", "warm"): "from a warm", ("graph", "warm"): "from a warm one in a graph"}
-        told = [f"{text.time(states[key]['read'][n])} {word}" for key, word in words.items()]
-        floors = [text.time(states[mode, 'warm']["floor"].median()) for mode in ("device", "graph")]
-        return (f"Only reading {text.power(n)} elements, the most that L2 could hold, takes {text.listing(told)} "
+        told = [f"{latex.time(states[key]['read'][n])} {word}" for key, word in words.items()]
+        floors = [latex.time(states[mode, 'warm']["floor"].median()) for mode in ("device", "graph")]
+        return (f"Only reading {latex.power(n)} elements, the most that L2 could hold, takes {latex.listing(told)} "
                 rf"(Figure~\ref{{fig:limits}}). An empty call on a warm cache takes {floors[0]}, in a graph {floors[1]}.")
 
     def models(self) -> str:
@@ -136,7 +136,7 @@ class Findings:
                 told.append(f"{int((there['status'] == 'ok').sum())} of {len(there)} {where}")
         if not told:
             return ABSENT
-        return (rf"Of the device-timed choices of variant and settings for {TYPE} it fits {text.listing(told)}, within "
+        return (rf"Of the device-timed choices of variant and settings for {TYPE} it fits {latex.listing(told)}, within "
                 r"5\,\% at every size.")
 
     # --------------------------------------------------------------------------------------------- end to end
@@ -152,11 +152,11 @@ class Findings:
             return ABSENT
         def pair(n: int) -> str:
             a, b = thrust_default.at(n)["time"], cub.at(n)["time"]
-            return f"{text.time(a)} against {text.time(b)} at {text.power(n)}, a ratio of {text.digits(a / b)}"
-        words = f" ({text.escape(thrust_default.words)} allocator)" if thrust_default.words else ""
-        return (f"End to end, {text.code('thrust/reduce')}{words} takes {pair(both[0])}" +
+            return f"{latex.time(a)} against {latex.time(b)} at {latex.power(n)}, a ratio of {latex.digits(a / b)}"
+        words = f" ({latex.escape(thrust_default.words)} allocator)" if thrust_default.words else ""
+        return (f"End to end, {latex.code('thrust/reduce')}{words} takes {pair(both[0])}" +
                 (f"; {pair(both[-1])}" if len(both) > 1 else "") +
-                f", where the second time is that of {text.code(cub.variant)} with the copy of its result.")
+                f", where the second time is that of {latex.code(cub.variant)} with the copy of its result.")
 
     def spread(self) -> str:
         """Fastest against slowest hand-written kernel, everything end to end, at the medium size."""
@@ -167,9 +167,9 @@ class Findings:
         fast = min(there, key=lambda s: s.at(n)["time"])
         slow = max(there, key=lambda s: s.at(n)["time"])
         factor = slow.at(n)["time"] / fast.at(n)["time"]
-        return (f"End to end at {text.power(n)}, the hand-written sums span a factor of {text.digits(factor)}: from "
-                f"{named(fast)}, {text.time(fast.at(n)['time'])}, to {named(slow)}, "
-                f"{text.time(slow.at(n)['time'])}.")
+        return (f"End to end at {latex.power(n)}, the hand-written sums span a factor of {latex.digits(factor)}: from "
+                f"{named(fast)}, {latex.time(fast.at(n)['time'])}, to {named(slow)}, "
+                f"{latex.time(slow.at(n)['time'])}.")
 
     # -------------------------------------------------------------------------------------------------- steps
 
@@ -195,15 +195,15 @@ class Findings:
         counts = table["status"].value_counts()
         words = {"failed": "failed", "wrong": "gave a wrong result", "impossible": "came out faster than the memory",
                  "timeout": "gave no result in time"}
-        bad = [f"{text.count(int(counts[s]))} {w}" for s, w in words.items() if counts.get(s, 0)]
-        faults = text.listing(bad) if bad else "none failed, was wrong or came out faster than the memory"
-        return (f"The run has {text.number_of(len(table), 'point', 'points')}: {text.count(int(counts.get('ok', 0)))} "
-                f"measured, {text.count(int(counts.get('refused', 0)))} refused with a reason; {faults}.")
+        bad = [f"{latex.count(int(counts[s]))} {w}" for s, w in words.items() if counts.get(s, 0)]
+        faults = latex.listing(bad) if bad else "none failed, was wrong or came out faster than the memory"
+        return (f"The run has {latex.number_of(len(table), 'point', 'points')}: {latex.count(int(counts.get('ok', 0)))} "
+                f"measured, {latex.count(int(counts.get('refused', 0)))} refused with a reason; {faults}.")
 
     # ---------------------------------------------------------------------------------------------------- CPU
 
     def cpu(self) -> str:
-        import figures
+        from figures import figures
 
         if self.results.cpu is None:
             return ABSENT
@@ -217,18 +217,18 @@ class Findings:
         rate = {(s.variant, s.settings): s.at(n)["bytes"] / s.at(n)["time"] for s in series}
         best = max(series, key=lambda s: rate[s.variant, s.settings])
         level = figures.optimisation_of(best.settings)
-        how = f" at {text.escape(level[1])}" if level else f" ({text.escape(best.words)})" if best.words else ""
-        model = text.escape(str(self.results.cpu_machine.get("cpu.model", default="model unknown")))
-        out = (f"On the CPU ({model}, {rs.CPU_CACHE_LABELS[state]}) the fastest sum at {text.power(n)} is "
-               f"{text.code(best.variant)}{how}, "
-               f"{text.bandwidth(rate[best.variant, best.settings])}.")
+        how = f" at {latex.escape(level[1])}" if level else f" ({latex.escape(best.words)})" if best.words else ""
+        model = latex.escape(str(self.results.cpu_machine.get("cpu.model", default="model unknown")))
+        out = (f"On the CPU ({model}, {rs.CPU_CACHE_LABELS[state]}) the fastest sum at {latex.power(n)} is "
+               f"{latex.code(best.variant)}{how}, "
+               f"{latex.bandwidth(rate[best.variant, best.settings])}.")
         loops = {(s.variant, lv[1]): rate[s.variant, s.settings] for s in series
                  if (lv := figures.optimisation_of(s.settings))}
         levels = sorted({lv for v, lv in loops if v == "host/plain"})
         if levels:
-            told = [f"{text.digits(loops['host/unroll8', lv] / loops['host/plain', lv])} at {lv}" for lv in levels
+            told = [f"{latex.digits(loops['host/unroll8', lv] / loops['host/plain', lv])} at {lv}" for lv in levels
                     if ("host/unroll8", lv) in loops]
             if told:
                 out += (" Unrolling the host's loop by 8 by hand changes its speed by a factor of "
-                        f"{text.listing(told)}.")
+                        f"{latex.listing(told)}.")
         return out

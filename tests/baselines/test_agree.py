@@ -2,11 +2,11 @@
 
 import importlib.util
 import json
-import pathlib
 
 import pytest
+from project import SOURCE
 
-SCRIPT = pathlib.Path(__file__).parents[2] / "baselines" / "nvbench" / "agree.py"
+SCRIPT = SOURCE / "baselines" / "nvbench" / "agree.py"
 spec = importlib.util.spec_from_file_location("agree", SCRIPT)
 agree = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(agree)

@@ -5,10 +5,10 @@ import subprocess
 import tarfile
 from pathlib import Path
 
-import conftest
 import pytest
+from project import SOURCE
 
-SCRIPT = conftest.SOURCE / "experiments" / "on_gpu_machine"
+SCRIPT = SOURCE / "experiments" / "on_gpu_machine"
 
 
 # What `reductio list --csv` says here: two documents, and libraries.

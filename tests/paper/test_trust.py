@@ -3,15 +3,14 @@
 import re
 import shutil
 
-import conftest
 import pytest
-from conftest import TIMING, agreement_rows, gpu_rows, repeat_rows, timing_rows, write_csv, write_folder
+import synthetic
+from synthetic import TIMING, agreement_rows, gpu_rows, repeat_rows, timing_rows, write_csv, write_folder
 
 import make
 import results as rs
-import tables
-import trust
-from findings import ABSENT
+from text import tables, trust
+from text.findings import ABSENT
 
 SIZES = [2**20, 2**24, 2**28]
 
@@ -20,7 +19,7 @@ SIZES = [2**20, 2**24, 2**28]
 def folder(tmp_path_factory):
     made = write_folder(tmp_path_factory.mktemp("trust") / "m", gpu_rows(types=("f32",), sizes=SIZES),
                         timing=timing_rows())
-    conftest.write_checks(made)
+    synthetic.write_checks(made)
     return made
 
 
@@ -141,9 +140,9 @@ def test_the_same_times_on_another_gpu_stand_in_the_same_order(results):
 
 
 def test_an_order_turned_round_is_noticed(results, tmp_path):
-    faster = {v: (*spec[:3], 9e12, *spec[4:]) if v == "levels/naive" else spec for v, spec in conftest.GPU.items()}
+    faster = {v: (*spec[:3], 9e12, *spec[4:]) if v == "levels/naive" else spec for v, spec in synthetic.GPU.items()}
     write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES))
-    write_folder(tmp_path / "other", gpu_rows(types=("f32",), sizes=SIZES, gpu=faster), machine=conftest.OTHER_GPU)
+    write_folder(tmp_path / "other", gpu_rows(types=("f32",), sizes=SIZES, gpu=faster), machine=synthetic.OTHER_GPU)
     there = rs.read_results(tmp_path / "m")
     same, pairs = trust.same_order(there, there.beside[0], 2**28)
     assert 0 < same < pairs
@@ -152,7 +151,7 @@ def test_an_order_turned_round_is_noticed(results, tmp_path):
 def test_the_same_gpu_or_what_cannot_be_read_is_not_set_beside(folder, tmp_path, capsys):
     copy = shutil.copytree(folder, tmp_path / "m")
     write_folder(tmp_path / "twin", gpu_rows(types=("f32",), sizes=SIZES))
-    broken = write_folder(tmp_path / "broken", gpu_rows(types=("f32",), sizes=SIZES), machine=conftest.OTHER_GPU)
+    broken = write_folder(tmp_path / "broken", gpu_rows(types=("f32",), sizes=SIZES), machine=synthetic.OTHER_GPU)
     (broken / "comparison.csv").write_text("schema_version\n")
     there = rs.read_results(copy)
     assert there.beside == [] and "left out: " in capsys.readouterr().out
@@ -166,10 +165,10 @@ def test_the_rest_of_the_wall_time_is_what_no_sample_had(tmp_path):
     spent = {"wall_s": 200.0, "timed_s": 100.0, "cache_and_restoring_s": 40.0, "around_samples_s": 20.0}
     runs = [{"run_id": "another", "time_spent": {**spent, "wall_s": 300.0}}, {"run_id": "synthetic", "time_spent": spent}]
     rows = gpu_rows(types=("f32",), sizes=[2**20])
-    said = trust.overhead(rs.read_results(write_folder(tmp_path / "m", rows, machine={**conftest.MACHINE, "runs": runs})))
+    said = trust.overhead(rs.read_results(write_folder(tmp_path / "m", rows, machine={**synthetic.MACHINE, "runs": runs})))
     assert re.findall(r"(\d+)\\,", said) == ["200", "50", "20", "10", "20", "30"]
     spent["memory_resting_s"] = 24.0  # of the forty
-    said = trust.overhead(rs.read_results(write_folder(tmp_path / "o", rows, machine={**conftest.MACHINE, "runs": runs})))
+    said = trust.overhead(rs.read_results(write_folder(tmp_path / "o", rows, machine={**synthetic.MACHINE, "runs": runs})))
     assert re.findall(r"(\d+)\\,", said) == ["200", "50", "20", "10", "20", "12", "30"]
     assert trust.overhead(rs.read_results(write_folder(tmp_path / "n", rows))) == ABSENT  # an older program's record
 
@@ -188,7 +187,7 @@ def test_page_locked_memory_stands_in_one_table(results):
 
 def test_without_these_files_it_is_said(tmp_path):
     there = rs.read_results(write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES, gpu={
-        "cub/sum": conftest.GPU["cub/sum"]})))
+        "cub/sum": synthetic.GPU["cub/sum"]})))
     for say in (trust.timing, trust.clocks, trust.nvbench, trust.repeat, trust.machines, trust.overhead):
         assert say(there) == ABSENT
     for table, label in ((tables.timing_table, "tab:timing"), (tables.machines_table, "tab:machines"),
@@ -197,7 +196,7 @@ def test_without_these_files_it_is_said(tmp_path):
 
 
 def test_make_names_the_files_that_are_missing(tmp_path, capsys):
-    folder = write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=[2**20], gpu={"cub/sum": conftest.GPU["cub/sum"]}))
+    folder = write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=[2**20], gpu={"cub/sum": synthetic.GPU["cub/sum"]}))
     write_csv(folder / "repeat.csv.gz", repeat_rows())
     assert make.main(["--results", str(folder), "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out

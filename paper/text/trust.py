@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import pandas as pd
 
 import results as rs
-import text
-from findings import ABSENT, SIZES, TYPE
 from results import Results, Series
+from text import latex
+from text.findings import ABSENT, SIZES, TYPE
 
 STATES = {"cold_clean": "clean", "cold_dirty": "dirty", "warm": "warm"}
 # The call of the timing table, and two kernels that read the clock themselves: on one multiprocessor, and on many.
@@ -63,18 +63,18 @@ def timing(results: Results) -> str:
 
     def more(state: str, than: str, n: int) -> str:
         difference = device[state, n] - device[than, n]
-        return ("$-$" if difference < 0 else "") + text.time(abs(difference))
+        return ("$-$" if difference < 0 else "") + latex.time(abs(difference))
 
     l2 = results.machine.l2_bytes
     too_large = l2 and medium * rs.ELEMENT_BYTES[t.element_type] > l2
-    return (f"For {text.power(small)} {t.element_type}, reading from memory what a warm L2 would have held adds "
-            f"{more('cold_clean', 'warm', small)} to the device time of {text.code(CALL)}, and writing back what the "
+    return (f"For {latex.power(small)} {t.element_type}, reading from memory what a warm L2 would have held adds "
+            f"{more('cold_clean', 'warm', small)} to the device time of {latex.code(CALL)}, and writing back what the "
             f"flush "
-            f"left dirty another {more('cold_dirty', 'cold_clean', small)}; for {text.power(medium)}"
+            f"left dirty another {more('cold_dirty', 'cold_clean', small)}; for {latex.power(medium)}"
             + (", which L2 cannot hold" if too_large else "") +
             f", it is {more('cold_clean', 'warm', medium)} and {more('cold_dirty', 'cold_clean', medium)}. On a warm "
-            f"cache at {text.power(small)}, a launch on its own takes {text.time(device['warm', small] - graph)} "
-            f"more than one inside a graph of many, and the host adds {text.time(host - device['warm', small])} until "
+            f"cache at {latex.power(small)}, a launch on its own takes {latex.time(device['warm', small] - graph)} "
+            f"more than one inside a graph of many, and the host adds {latex.time(host - device['warm', small])} until "
             f"it "
             "has the result.")
 
@@ -86,12 +86,12 @@ def clocks(results: Results) -> str:
     if t.clock is None or None in (*pairs[0], *pairs[1]):
         return ABSENT
     one, many = (cycles / timer for cycles, timer in pairs)
-    said = (rf"In one block, the cycles of \id{{clock()}} take {text.digits(one)} times what \id{{globaltimer}} counts "
-            f"({text.code(ONE_BLOCK)}, {text.power(n)}). ")
+    said = (rf"In one block, the cycles of \id{{clock()}} take {latex.digits(one)} times what \id{{globaltimer}} counts "
+            f"({latex.code(ONE_BLOCK)}, {latex.power(n)}). ")
     if 0.5 < many < 2:
-        return said + f"From the earliest start to the latest stop of many blocks it is {text.digits(many)} times."
-    return (said + f"Across blocks ({text.code(MANY_BLOCKS)}), the latest stop less the earliest start comes to "
-            f"{text.count(round(pairs[1][0] * t.clock))} cycles, about {text.count(int(float(f'{many:.2g}')))} times "
+        return said + f"From the earliest start to the latest stop of many blocks it is {latex.digits(many)} times."
+    return (said + f"Across blocks ({latex.code(MANY_BLOCKS)}), the latest stop less the earliest start comes to "
+            f"{latex.count(round(pairs[1][0] * t.clock))} cycles, about {latex.count(int(float(f'{many:.2g}')))} times "
             f"the "
             "time by the GPU's one clock: every multiprocessor counts from a zero of its own, so that this difference "
             "(S5) is of the counters and not of the run.")
@@ -155,24 +155,24 @@ def nvbench(results: Results) -> str:
              f"All {a.points} points (types times sizes) lie") +
             r" within 3\,\% from $2^{22}$ elements on and 6\,\% below")
     if a.outside:
-        ends = " to ".join(dict.fromkeys(text.digits(100 * d, 2) for d in (a.outside[0], a.outside[-1])))
+        ends = " to ".join(dict.fromkeys(latex.digits(100 * d, 2) for d in (a.outside[0], a.outside[-1])))
         which = ("one differs" if len(a.outside) == 1 else f"{len(a.outside)} differ")
-        said += rf"; {which} by {ends}\,\%, at {text.power(a.largest_outside_n)} elements or fewer"
+        said += rf"; {which} by {ends}\,\%, at {latex.power(a.largest_outside_n)} elements or fewer"
     if a.largest_from == a.largest_from:
-        said += (rf". From {text.power(a.LARGE_FROM)} on none differs by more than "
-                 rf"{text.digits(100 * a.largest_from, 2)}\,\%")
+        said += (rf". From {latex.power(a.LARGE_FROM)} on none differs by more than "
+                 rf"{latex.digits(100 * a.largest_from, 2)}\,\%")
     said += (f". This compares the median over {a.runs[0]} {'process' if a.runs[0] == '1' else 'processes'} of reductio, "
-             f"{text.count(a.samples)} samples a point or more, with that over {a.runs[1]} of nvbench")
+             f"{latex.count(a.samples)} samples a point or more, with that over {a.runs[1]} of nvbench")
     if "1" not in a.runs and not any(map(math.isnan, a.spreads)):
-        said += (rf"; at the median point below {text.power(a.SMALL)}, those of reductio lie "
-                 rf"{text.digits(100 * a.spreads[0], 2)}\,\% apart and those of nvbench "
-                 rf"{text.digits(100 * a.spreads[1], 2)}\,\%")
+        said += (rf"; at the median point below {latex.power(a.SMALL)}, those of reductio lie "
+                 rf"{latex.digits(100 * a.spreads[0], 2)}\,\% apart and those of nvbench "
+                 rf"{latex.digits(100 * a.spreads[1], 2)}\,\%")
     if a.own[1]:
         said += (f". The medians of the comparison itself, of fewer samples, lie as near to nvbench's at {a.own[0]} of "
                  f"{a.own[1]} points")
     if a.once == a.once:
         said += (r". Both overwrite twice L2 before each call; nvbench by itself does it once, which moves its medians by "
-                 rf"{text.digits(100 * a.once, 2)}\,\% at the median point")
+                 rf"{latex.digits(100 * a.once, 2)}\,\% at the median point")
     return said + "."
 
 
@@ -203,8 +203,8 @@ def repeats(table: pd.DataFrame | None) -> dict[str, Repeat]:
 def repeat(results: Results) -> str:
     """Both runs absolute, and each relative to CUB in its own rounds."""
     def told(found: dict[str, Repeat], with_points: bool) -> str:
-        return text.listing([rf"{text.digits(100 * r.share)}\,\% of "
-                             + (f"{text.count(r.points)} points" if with_points else f"{text.count(r.points)}")
+        return latex.listing([rf"{latex.digits(100 * r.share)}\,\% of "
+                             + (f"{latex.count(r.points)} points" if with_points else f"{latex.count(r.points)}")
                              + (" timed on the device" if mode == "device" else " timed end to end"
                                 if mode == "end_to_end" else f" by {mode}")
                              for mode, r in found.items()])
@@ -216,17 +216,17 @@ def repeat(results: Results) -> str:
             f"{told(absolute, True)}")
     low = [rs.MODE_LABELS.get(m, m) for m, r in absolute.items() if r.share < REPEATS]
     if low:
-        said += (f". {text.listing(low).capitalize()} that is less than the {text.percent(REPEATS)} that we ask for: "
+        said += (f". {latex.listing(low).capitalize()} that is less than the {latex.percent(REPEATS)} that we ask for: "
                  f"these "
                  "times drift from run to run by more than one run's intervals know")
     if relative:
         said += f". Of times relative to CUB's in the same rounds, it holds 1 at {told(relative, False)}"
     if "device" in absolute:
         r = absolute["device"]
-        said += (rf". These unpaired intervals are wide: on the device {text.digits(100 * r.width, 2)}\,\% of the "
-                 rf"ratio at the median, around ratios whose median is {text.digits(r.median, 4)}")
+        said += (rf". These unpaired intervals are wide: on the device {latex.digits(100 * r.width, 2)}\,\% of the "
+                 rf"ratio at the median, around ratios whose median is {latex.digits(r.median, 4)}")
         if "device" in relative:
-            said += rf", and relative to CUB's {text.digits(100 * relative['device'].width, 2)}\,\%"
+            said += rf", and relative to CUB's {latex.digits(100 * relative['device'].width, 2)}\,\%"
     return said + ". So compare within one run."
 
 
@@ -287,17 +287,17 @@ def machines(results: Results) -> str:
     n, told = SIZES["Large"], []
     for other in results.beside:
         same, pairs = same_order(results, other, n)
-        name = text.escape(str(other.machine.get("gpu.name")))
+        name = latex.escape(str(other.machine.get("gpu.name")))
         here, there = (max((s.best[n][1] for s in standings(r) if s.mode == "device" and n in s.best), default=None)
                        for r in (results, other))
         if pairs:
-            told.append(f"Of {text.count(pairs)} pairs of device-timed sums whose order at {text.power(n)} is certain "
+            told.append(f"Of {latex.count(pairs)} pairs of device-timed sums whose order at {latex.power(n)} is certain "
                         f"on "
-                        f"both this GPU and an {name}, {text.count(same)} stand in the same order on both.")
+                        f"both this GPU and an {name}, {latex.count(same)} stand in the same order on both.")
         if here and there:
             told.append(f"The ratios carry less far: the best of the documents' kernels there reaches "
-                        f"{text.digits(here)} "
-                        f"times CUB's speed here and {text.digits(there)} times on the {name}.")
+                        f"{latex.digits(here)} "
+                        f"times CUB's speed here and {latex.digits(there)} times on the {name}.")
     return " ".join(told) or ABSENT
 
 
@@ -344,8 +344,8 @@ def overhead(results: Results) -> str:
         return ABSENT
     outside = "allocating, inputs, references, first calls and pilots, files"
     if not math.isnan(s.rested):
-        outside += f"; {text.percent(s.rested)} until freed memory was overwritten"
-    return (f"The comparison took {text.time(s.wall_s)}: {text.percent(s.calls)} in the timed calls, "
-            f"{text.percent(s.state)} in setting the cache's state and restoring inputs, {text.percent(s.around)} in the "
-            f"rest of each sample (launching, waiting, checking the result), and {text.percent(s.outside)} outside of "
-            f"samples ({outside}). So the harness itself, with first calls and pilots, takes {text.percent(s.own)}.")
+        outside += f"; {latex.percent(s.rested)} until freed memory was overwritten"
+    return (f"The comparison took {latex.time(s.wall_s)}: {latex.percent(s.calls)} in the timed calls, "
+            f"{latex.percent(s.state)} in setting the cache's state and restoring inputs, {latex.percent(s.around)} in the "
+            f"rest of each sample (launching, waiting, checking the result), and {latex.percent(s.outside)} outside of "
+            f"samples ({outside}). So the harness itself, with first calls and pilots, takes {latex.percent(s.own)}.")

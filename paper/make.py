@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws all figures and writes all tables and numbers of the paper from one results folder.
 
-    python paper/figures/make.py --results experiments/results/nvidia-h200 --out paper/generated
+    python paper/make.py --results experiments/results/nvidia-h200 --out paper/generated
 
 The CPU's baselines are in a results folder of their own: --cpu-results names it.
 
@@ -15,7 +15,7 @@ import os
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_RESULTS = ROOT / "experiments" / "results" / "nvidia-h200"
 DEFAULT_OUT = ROOT / "paper" / "generated"
 TYPES = ("f32", "i32", "f64")
@@ -29,10 +29,9 @@ def shown(path: Path) -> str:
 
 def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> list[Path]:
     """Everything; returns what was written. Prints one line for each figure, drawn or not."""
-    import figures
     import results as rs
-    import style
-    import tables
+    from figures import figures, style
+    from text import tables
 
     results = rs.read_results(results_folder, cpu_folder)
     try:
@@ -86,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         import results
-        import style  # noqa: F401  matplotlib
+        from figures import style  # noqa: F401  matplotlib
     except ModuleNotFoundError as error:
         if error.name not in ("matplotlib", "pandas", "numpy"):
             raise

@@ -4,20 +4,16 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 
-import conftest
+import lint_kernels
+import lint_variants
 import pytest
-
-sys.path.insert(0, str(conftest.SOURCE / "tests" / "lint"))
-
-import lint_kernels  # noqa: E402
-import lint_variants  # noqa: E402
+from project import SOURCE
 
 
 @pytest.fixture
 def kernel(tmp_path) -> pathlib.Path:
-    blocks = re.findall(r"^```cpp\n(.*?)^```", (conftest.SOURCE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```cpp\n(.*?)^```", (SOURCE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     assert len(blocks) == 1
     path = tmp_path / "src" / "kernels" / "mine.cu"
     path.parent.mkdir(parents=True)
@@ -35,5 +31,5 @@ def test_it_compiles(kernel, compiler):
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler} here")
     done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fsyntax-only",
-                           "-I", conftest.SOURCE / "src", "-x", "c++", kernel], capture_output=True, text=True)
+                           "-I", SOURCE / "src", "-x", "c++", kernel], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

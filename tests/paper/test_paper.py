@@ -4,12 +4,12 @@ import re
 import shutil
 import subprocess
 
-import conftest
 import pytest
-from conftest import SOURCE
+import synthetic
+from project import SOURCE
 
 import results as rs
-import tables
+from text import tables
 
 PAPER = SOURCE / "paper"
 
@@ -51,8 +51,8 @@ def used_macros(tex: str) -> set[str]:
 @pytest.fixture(scope="module")
 def generated_of_comparison_alone(tmp_path_factory):
     """Text and tables, without figures, of a folder as older programs left it: no limits, timing, models, nvbench."""
-    rows = [r for r in conftest.gpu_rows(types=("f32",), sizes=[2**20, 2**24, 2**28])]
-    folder = conftest.write_folder(tmp_path_factory.mktemp("older") / "synthetic", rows)
+    rows = [r for r in synthetic.gpu_rows(types=("f32",), sizes=[2**20, 2**24, 2**28])]
+    folder = synthetic.write_folder(tmp_path_factory.mktemp("older") / "synthetic", rows)
     out = tmp_path_factory.mktemp("paper-older")
     tables.write(rs.read_results(folder), out)
     return out

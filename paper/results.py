@@ -224,7 +224,7 @@ SAMPLE_KEY = ("device variant operation element_type n offset_elements dataset s
 
 def order_statistic(samples: int, confidence: float = 0.95) -> int:
     """The greatest k for which the k-th smallest and the k-th largest sample hold the median of any continuous law with
-    this confidence; 1 where there are too few samples. As src/measure/statistics.h."""
+    this confidence; 1 where there are too few samples. As src/measure/stats/statistics.h."""
     k, tail = 1, 0.5**samples  # the probability that fewer than k samples lie below the median
     while k + 1 <= samples / 2 and 1 - 2 * (tail := tail + math.comb(samples, k) * 0.5**samples) >= confidence:
         k += 1

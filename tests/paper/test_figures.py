@@ -5,12 +5,11 @@ import re
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from conftest import GPU, LIMITS, cpu_rows, gpu_rows, limits_rows, row, timed, write_folder
 from matplotlib.text import Text
+from synthetic import GPU, LIMITS, cpu_rows, gpu_rows, limits_rows, row, timed, write_folder
 
-import figures
 import results as rs
-import style
+from figures import figures, style
 
 SIZES = [2**k for k in range(18, 29, 2)]
 

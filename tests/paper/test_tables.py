@@ -2,15 +2,12 @@
 
 import re
 
-import conftest
 import pytest
-from conftest import GPU, MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_folder
+import synthetic
+from synthetic import GPU, MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_folder
 
-import findings
 import results as rs
-import steps
-import tables
-import text
+from text import findings, latex, steps, tables
 
 SIZES = [2**20, 2**24, 2**28]
 CUB = "cub/sum"
@@ -33,30 +30,30 @@ def beside_cub(tmp_path, times: dict[str, float], width=0.01):
                                           (123.4, "123"), (999.6, "1000"), (12345.6, "12346"), (0.00509, "0.00509"),
                                           (0, "0")])
 def test_three_digits(value, shown):
-    assert text.digits(value) == shown
+    assert latex.digits(value) == shown
 
 
 @pytest.mark.parametrize("seconds, shown", [(3.74e-6, r"3.74\,\textmu{}s"), (999.7e-6, r"1.00\,ms"), (0.25, r"250\,ms"),
                                             (2, r"2.00\,s"), (32e-9, r"32.0\,ns")])
 def test_times_choose_their_unit(seconds, shown):
-    assert text.time(seconds) == shown
+    assert latex.time(seconds) == shown
 
 
 def test_bandwidth_sizes_and_powers():
-    assert text.bandwidth(4.283e12) == r"4.28\,TB/s"
-    assert text.bandwidth(999.9e9) == r"1.00\,TB/s"
-    assert text.binary(60 * 2**20) == r"60\,MiB"
-    assert text.power(2**24) == "$2^{24}$" and text.power(10**8) == "$10^{8}$" and text.power(1000003) == r"1\,000\,003"
-    assert text.percent(0.954) == r"95\,\%"
-    assert text.runs_of_sizes([4, 8, 32], [2, 4, 8, 16, 32]) == "$2^{2}$ to $2^{3}$ and $2^{5}$"
+    assert latex.bandwidth(4.283e12) == r"4.28\,TB/s"
+    assert latex.bandwidth(999.9e9) == r"1.00\,TB/s"
+    assert latex.binary(60 * 2**20) == r"60\,MiB"
+    assert latex.power(2**24) == "$2^{24}$" and latex.power(10**8) == "$10^{8}$" and latex.power(1000003) == r"1\,000\,003"
+    assert latex.percent(0.954) == r"95\,\%"
+    assert latex.runs_of_sizes([4, 8, 32], [2, 4, 8, 16, 32]) == "$2^{2}$ to $2^{3}$ and $2^{5}$"
 
 
 def test_text_is_escaped():
-    assert text.escape("a_b & 50% {x} #1 $2 ~^\\ <|>") == (
+    assert latex.escape("a_b & 50% {x} #1 $2 ~^\\ <|>") == (
         r"a\_b \& 50\% \{x\} \#1 \$2 \textasciitilde{}\textasciicircum{}\textbackslash{} \textless{}\textbar{}"
         r"\textgreater{}")
-    assert text.escape("归约") == "??"
-    assert text.escape("--full runs it; a-b") == "-{}-full runs it; a-b"  # two hyphens, not a dash
+    assert latex.escape("归约") == "??"
+    assert latex.escape("--full runs it; a-b") == "-{}-full runs it; a-b"  # two hyphens, not a dash
 
 
 # --------------------------------------------------------------------------------------------- findings
@@ -124,7 +121,7 @@ def test_what_bounds_a_call_is_told_by_state(tmp_path):
 
 
 def test_fits_are_counted(tmp_path):
-    rows = [*model_rows(), conftest.model_row(variant="mine/x", range="inside")]
+    rows = [*model_rows(), synthetic.model_row(variant="mine/x", range="inside")]
     said = findings.Findings(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), models=rows)).models()
     assert "it fits 2 of 3 inside L2 and 2 of 2 beyond it" in said  # neither the ceiling nor what has too few sizes
 
@@ -170,7 +167,7 @@ def test_the_table_holds_every_variant_and_a_new_one(tmp_path):
         assert r"\texttt{" + variant + "}" in table, variant
     line = next(l for l in table.splitlines() if r"mine/new\_one" in l)
     cub = 5e-6 + 2**30 / 4e12
-    assert line.split(" & ")[1:5] == ["50.0", "50.0", "50.0", text.digits(cub / 50e-6)]
+    assert line.split(" & ")[1:5] == ["50.0", "50.0", "50.0", latex.digits(cub / 50e-6)]
     chunked = next(l for l in table.splitlines() if "squares/chunked" in l)
     assert chunked.split(" & ")[3] == "r" and r"$^{\ast}$" in chunked
 
@@ -222,8 +219,8 @@ def test_macros_are_the_same_names_whatever_is_there(tmp_path):
                                                    "around_samples_s": 20.0}}
     folder = write_folder(tmp_path / "a", gpu_rows(types=("f32",), sizes=SIZES),
                           cpu=cpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows(), models=model_rows(),
-                          timing=conftest.timing_rows(), machine={**MACHINE, "runs": [times]})
-    conftest.write_checks(folder)
+                          timing=synthetic.timing_rows(), machine={**MACHINE, "runs": [times]})
+    synthetic.write_checks(folder)
     full = tables.macros(rs.read_results(folder))
     few = tables.macros(beside_cub(tmp_path / "b", {}))
     none = tables.macros(read(tmp_path / "c", None, cpu=cpu_rows(types=("f32",), sizes=SIZES),

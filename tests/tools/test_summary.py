@@ -3,15 +3,13 @@
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 
-import conftest
 import pytest
+import synthetic
+from project import SOURCE
 
-sys.path.insert(0, str(conftest.SOURCE / "tools"))
-
-import summary  # noqa: E402
+import summary
 
 README = f"before\n{summary.BEGIN}\nstale text\n{summary.END}\nafter\n"
 
@@ -19,8 +17,8 @@ README = f"before\n{summary.BEGIN}\nstale text\n{summary.END}\nafter\n"
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
     """GPU results of the one type that the block shows, at fewer sizes."""
-    rows = conftest.gpu_rows(types=(summary.TYPE,), sizes=(2**10, *summary.SIZES, 2**30))
-    return conftest.write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows)
+    rows = synthetic.gpu_rows(types=(summary.TYPE,), sizes=(2**10, *summary.SIZES, 2**30))
+    return synthetic.write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows)
 
 
 @pytest.fixture
@@ -97,14 +95,14 @@ def test_the_bounds_stand_under_the_kernels_where_they_were_measured(folder, tmp
     assert [cell.strip() for cell in line.split("|")][1:-1] == [
         "*only reading* (an empty call: 2 us)", "none", "device", "4.93", "18.9", f"{read * 1e6:.0f}",
         f"{2**30 / read / 1e12:.2f}", f"{100 * 2**30 / read / 5e12:.0f} %", f"{cub / read:.2f}"]
-    rows = [r | dict(read_time_s="") for r in conftest.gpu_rows(types=(summary.TYPE,), sizes=summary.SIZES)]
-    assert "only reading" not in summary.block(conftest.write_folder(tmp_path / "none", rows))
+    rows = [r | dict(read_time_s="") for r in synthetic.gpu_rows(types=(summary.TYPE,), sizes=summary.SIZES)]
+    assert "only reading" not in summary.block(synthetic.write_folder(tmp_path / "none", rows))
 
 
 def test_fits_are_told_where_they_fit_and_not_where_they_do_not(folder, tmp_path):
     assert "Latency and bandwidth" not in summary.block(folder)
     shutil.copytree(folder, tmp_path / "m")
-    conftest.write_csv(tmp_path / "m" / "models.csv", conftest.model_rows())
+    synthetic.write_csv(tmp_path / "m" / "models.csv", synthetic.model_rows())
     lines = summary.block(tmp_path / "m").splitlines()
     assert "| *only reading* | device | 4 us + bytes / 4 TB/s | 6 us + bytes / 4 TB/s |" in lines
     assert "| `multiblock/last-block-warp` | device | -1.5 us + bytes / 4 TB/s | 6 us + bytes / 4 TB/s |" in lines
@@ -115,7 +113,7 @@ def test_fits_are_told_where_they_fit_and_not_where_they_do_not(folder, tmp_path
 def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_path):
     assert "nvbench" not in summary.block(folder) and "run twice" not in summary.block(folder)
     shutil.copytree(folder, tmp_path / "m")
-    conftest.write_checks(tmp_path / "m")
+    synthetic.write_checks(tmp_path / "m")
     bullets = [line for line in summary.block(tmp_path / "m").splitlines() if line.startswith("- ")]
     assert "at 3 of 5 points; 2 differ by up to 9 %, and from 2^23 on none by more than 1 %. " in bullets[0]
     assert "3 runs of reductio made in turn with nvbench's, 75 samples a point" in bullets[0]
@@ -124,8 +122,8 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     assert "relative to CUB in the same rounds, at 100 % of points timed on the device and 100 % of" in bullets[1]
     assert "wide: 10 % on the device and 10 % end to end of the ratio at the median point, relative" in bullets[1]
     assert bullets[1].endswith("only what was measured together compares.")
-    rows = [r for r in conftest.agreement_rows() if abs(r["difference"]) < r["allowed"]]
-    conftest.write_csv(tmp_path / "m" / "nvbench-agreement.csv", rows)
+    rows = [r for r in synthetic.agreement_rows() if abs(r["difference"]) < r["allowed"]]
+    synthetic.write_csv(tmp_path / "m" / "nvbench-agreement.csv", rows)
     assert "6 % below at all 3 points; from 2^23 on none differs by more than 1 %." in summary.block(tmp_path / "m")
 
 
@@ -141,7 +139,7 @@ def test_what_the_harness_costs_is_told(folder, tmp_path):
 
 def test_new_fits_make_the_readme_stale(written, folder, tmp_path):
     results = shutil.copytree(folder, tmp_path / "results")
-    conftest.write_csv(results / "models.csv", conftest.model_rows())
+    synthetic.write_csv(results / "models.csv", synthetic.model_rows())
     assert run(written, results, "--check") == 1
 
 
@@ -158,7 +156,7 @@ def test_missing_markers_are_an_error(project, folder):
 
 
 def test_the_projects_readme_has_every_generated_block():
-    readme = (conftest.SOURCE / "README.md").read_text()
+    readme = (SOURCE / "README.md").read_text()
     assert all(marker in readme for marker in (summary.BEGIN, summary.END, *summary.COMPARE))
 
 

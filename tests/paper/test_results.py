@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from conftest import (SOURCE, MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_csv,
+from project import SOURCE
+from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_csv,
                       write_folder)
 
 import make
@@ -38,16 +39,16 @@ def edit(path, change):
 
 def test_the_columns_are_those_of_the_program():
     # The program's own list is the published format; this reader must not drift from it.
-    source = (SOURCE / "src" / "measure" / "row.cpp").read_text()
+    source = (SOURCE / "src" / "measure" / "results" / "row.cpp").read_text()
     listed = source[source.index('"schema_version"'):]
     listed = listed[:listed.index("}")]
     assert [word.strip().strip('"') for word in listed.split(",") if word.strip()] == list(rs.COLUMNS)
-    header = (SOURCE / "src" / "measure" / "row.h").read_text()
+    header = (SOURCE / "src" / "measure" / "results" / "row.h").read_text()
     assert f"schema_version = {rs.SCHEMA_VERSION};" in header
 
 
 def test_the_columns_of_the_models_are_those_of_the_program():
-    source = (SOURCE / "src" / "measure" / "model_table.cpp").read_text()
+    source = (SOURCE / "src" / "measure" / "analysis" / "models.cpp").read_text()
     listed = source[source.index("shared_columns[] = {"):source.index("};", source.index("shared_columns[] = {"))]
     own = source[source.index("model_columns() {"):source.index("return names;")]
     assert re.findall(r'"(\w+)"', own)[:1] + re.findall(r'"(\w+)"', listed) + re.findall(r'"(\w+)"', own)[1:] == \
@@ -57,7 +58,7 @@ def test_the_columns_of_the_models_are_those_of_the_program():
 
 
 def test_the_catalog_has_the_columns_that_figures_and_tables_read():
-    source = (SOURCE / "src" / "measure" / "machine.cpp").read_text()
+    source = (SOURCE / "src" / "measure" / "results" / "machine.cpp").read_text()
     header = source[source.index("std::string catalog_csv()"):]
     header = header[:header.index("})")]
     for column in ("variant", "thread", "block", "grid", "operations", "document_n"):
@@ -129,7 +130,7 @@ def test_an_output_that_cannot_be_written(folder, tmp_path, capsys):
 
 
 def test_the_command_itself_exits_with_1_and_no_traceback(tmp_path):
-    done = subprocess.run([sys.executable, SOURCE / "paper" / "figures" / "make.py", "--results", tmp_path / "none"],
+    done = subprocess.run([sys.executable, SOURCE / "paper" / "make.py", "--results", tmp_path / "none"],
                           capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1 and "Traceback" not in done.stderr

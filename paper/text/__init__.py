@@ -1,0 +1,1 @@
+"""What writes: the paper's numbers, sentences and tables, as LaTeX."""

@@ -1,0 +1,43 @@
+"""Synthetic results folders, and what the paper makes of them, once for all tests."""
+
+from pathlib import Path
+
+import pytest
+from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, timing_rows, write_checks,
+                       write_folder)
+
+
+@pytest.fixture(scope="session")
+def full_folder(tmp_path_factory) -> Path:
+    """GPU and CPU results of every variant, and all that stands beside them: f32 at all sizes, i32 at those that the
+    documents' steps ask for."""
+    rows = gpu_rows(types=("f32",)) + gpu_rows(types=("i32",), sizes=[2**20, 2**24, 2**27, 2**28])
+    folder = write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows, cpu_rows(types=("f32",)),
+                          limits=limits_rows(), models=model_rows(), timing=timing_rows())
+    write_checks(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def cpu_only_folder(tmp_path_factory) -> Path:
+    """What a machine without a GPU leaves: cpu.csv alone, and no GPU in machine.json."""
+    return write_folder(tmp_path_factory.mktemp("results") / "synthetic-cpu", cpu=cpu_rows(types=("f32",)),
+                        machine={**MACHINE, "gpu": None, "device": "cpu"})
+
+
+def make_paper(results: Path, out: Path) -> Path:
+    """All figures, tables and macros of a folder, as the paper reads them."""
+    import make
+
+    make.make(results, out)
+    return out
+
+
+@pytest.fixture(scope="session")
+def generated(full_folder, tmp_path_factory) -> Path:
+    return make_paper(full_folder, tmp_path_factory.mktemp("paper") / "generated")
+
+
+@pytest.fixture(scope="session")
+def generated_cpu_only(cpu_only_folder, tmp_path_factory) -> Path:
+    return make_paper(cpu_only_folder, tmp_path_factory.mktemp("paper-cpu") / "generated")
