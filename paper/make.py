@@ -30,7 +30,7 @@ def shown(path: Path) -> str:
 def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> list[Path]:
     """Everything; returns what was written. Prints one line for each figure, drawn or not."""
     import results as rs
-    from figures import figures, style
+    from figures import bars, cpu, limits, style, throughput
     from text import tables
 
     results = rs.read_results(results_folder, cpu_folder)
@@ -47,10 +47,10 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
     for element_type in TYPES:
         for mode in ("device", "end_to_end"):
             name = f"{mode.replace('_', '-')}-{element_type}"
-            plan.append((f"throughput-{name}", results.comparison, figures.throughput, (element_type, mode)))
-            plan.append((f"bars-{name}", results.comparison, figures.bars, (element_type, mode)))
-        plan.append((f"cpu-{element_type}", results.cpu, figures.cpu, (element_type,)))
-    plan.append(("limits", results.limits, figures.limits, ()))
+            plan.append((f"throughput-{name}", results.comparison, throughput.draw, (element_type, mode)))
+            plan.append((f"bars-{name}", results.comparison, bars.draw, (element_type, mode)))
+        plan.append((f"cpu-{element_type}", results.cpu, cpu.draw, (element_type,)))
+    plan.append(("limits", results.limits, limits.draw, ()))
     written = []
     for name, table, draw, arguments in plan:
         for suffix in (".pdf", ".png"):

@@ -237,10 +237,10 @@ def with_block(readme: str, text: str, begin: str = BEGIN, end: str = END) -> st
 
 
 def draw(folder: Path, path: Path) -> None:
-    from figures import figures
+    from figures import throughput
     import results as rs
 
-    figure = figures.throughput(rs.read_results(folder), TYPE, "device")
+    figure = throughput.draw(rs.read_results(folder), TYPE, "device")
     if figure is None:
         raise SystemExit(f"summary.py: error: {folder} holds no device times of {TYPE}")
     path.parent.mkdir(exist_ok=True)

@@ -203,27 +203,27 @@ class Findings:
     # ---------------------------------------------------------------------------------------------------- CPU
 
     def cpu(self) -> str:
-        from figures import figures
+        from figures import cpu
 
         if self.results.cpu is None:
             return ABSENT
-        series = [s for s in figures.cpu_series(self.results, TYPE) if len(s.ok) and s.operation == "sum"]
+        series = [s for s in cpu.cpu_series(self.results, TYPE) if len(s.ok) and s.operation == "sum"]
         common = set.intersection(*(set(s.ok["n"]) for s in series)) if series else set()
         if not common:
             return ABSENT
         n = max(common)
-        state = figures.usual_state(series)  # a cold loop is in the figure, and no match for warm ones
+        state = cpu.usual_state(series)  # a cold loop is in the figure, and no match for warm ones
         series = [s for s in series if s.cache_state == state]
         rate = {(s.variant, s.settings): s.at(n)["bytes"] / s.at(n)["time"] for s in series}
         best = max(series, key=lambda s: rate[s.variant, s.settings])
-        level = figures.optimisation_of(best.settings)
+        level = cpu.optimisation_of(best.settings)
         how = f" at {latex.escape(level[1])}" if level else f" ({latex.escape(best.words)})" if best.words else ""
         model = latex.escape(str(self.results.cpu_machine.get("cpu.model", default="model unknown")))
         out = (f"On the CPU ({model}, {rs.CPU_CACHE_LABELS[state]}) the fastest sum at {latex.power(n)} is "
                f"{latex.code(best.variant)}{how}, "
                f"{latex.bandwidth(rate[best.variant, best.settings])}.")
         loops = {(s.variant, lv[1]): rate[s.variant, s.settings] for s in series
-                 if (lv := figures.optimisation_of(s.settings))}
+                 if (lv := cpu.optimisation_of(s.settings))}
         levels = sorted({lv for v, lv in loops if v == "host/plain"})
         if levels:
             told = [f"{latex.digits(loops['host/unroll8', lv] / loops['host/plain', lv])} at {lv}" for lv in levels

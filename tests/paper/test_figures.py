@@ -9,7 +9,7 @@ from matplotlib.text import Text
 from synthetic import GPU, LIMITS, cpu_rows, gpu_rows, limits_rows, row, timed, write_folder
 
 import results as rs
-from figures import figures, style
+from figures import bars, cpu, limits, style, throughput
 
 SIZES = [2**k for k in range(18, 29, 2)]
 
@@ -27,10 +27,10 @@ def results(tmp_path_factory):
 @pytest.fixture(scope="module")
 def drawn(results):
     """The figures of one folder, laid out once for all tests that only look at them."""
-    made = {("throughput", mode): figures.throughput(results, "f32", mode) for mode in ("device", "end_to_end")}
-    made |= {("bars", mode): figures.bars(results, "f32", mode) for mode in ("device", "end_to_end")}
-    made["cpu", ""] = figures.cpu(results, "f32")
-    made["limits", ""] = figures.limits(results)
+    made = {("throughput", mode): throughput.draw(results, "f32", mode) for mode in ("device", "end_to_end")}
+    made |= {("bars", mode): bars.draw(results, "f32", mode) for mode in ("device", "end_to_end")}
+    made["cpu", ""] = cpu.draw(results, "f32")
+    made["limits", ""] = limits.draw(results)
     for figure in made.values():
         figure.canvas.draw()
     yield made
@@ -75,11 +75,11 @@ def test_every_document_has_a_panel_with_all_its_variants(drawn):
 
 def test_throughput_is_bytes_over_time_and_carries_its_interval(drawn):
     figure = drawn["throughput", "device"]
-    xy, bars = line(axes_of(figure, "throughput:multiblock"), "multiblock/two-launch")
+    xy, intervals = line(axes_of(figure, "throughput:multiblock"), "multiblock/two-launch")
     at = dict(map(tuple, xy))
     time = 6e-6 + 2**26 / 3e12
     assert at[2**24] == pytest.approx(2**26 / time / 1e9)
-    segments = bars[0].get_segments()
+    segments = intervals[0].get_segments()
     k = [n for n, _ in xy].index(2**24)
     assert segments[k][0][1] == pytest.approx(2**26 / (time * 1.01) / 1e9)
     assert segments[k][1][1] == pytest.approx(2**26 / (time * 0.99) / 1e9)
@@ -96,12 +96,12 @@ def test_a_new_variant_is_drawn_without_an_edit(tmp_path):
     rows += [timed(1e-6 * k, variant="mine/fancy", n=n) for k, n in enumerate(SIZES, 1)]
     rows += [timed(1e-6, variant="levels/brand-new", settings="finish=atomic", n=n) for n in SIZES]
     r = read(tmp_path / "m", rows)
-    figure = figures.throughput(r, "f32", "device")
+    figure = throughput.draw(r, "f32", "device")
     xy, _ = line(axes_of(figure, "throughput:your variants"), "mine/fancy")
     assert len(xy) == len(SIZES)
     line(axes_of(figure, "throughput:levels"), "levels/brand-new [atomic]")
     assert "mine/fancy" in texts(figure) and "brand-new" in texts(figure)
-    assert "mine/fancy" in texts(figures.bars(r, "f32", "device"))
+    assert "mine/fancy" in texts(bars.draw(r, "f32", "device"))
 
 
 def test_what_is_not_ok_is_counted_and_not_drawn_nor_joined_across(tmp_path):
@@ -110,7 +110,7 @@ def test_what_is_not_ok_is_counted_and_not_drawn_nor_joined_across(tmp_path):
     victim.update(row(variant=victim["variant"], n=2**22, settings=victim["settings"], status="wrong", reason="no"))
     for key in ("time_median_s", "time_ci_low_s", "time_ci_high_s"):
         victim[key] = 1e-9  # times beside a status that is not ok must not be believed
-    figure = figures.throughput(read(tmp_path / "m", rows), "f32", "device")
+    figure = throughput.draw(read(tmp_path / "m", rows), "f32", "device")
     xy, _ = line(axes_of(figure, "throughput:multiblock"), "multiblock/two-launch")
     assert np.isnan(dict(map(tuple, xy))[2**22])
     assert "1 wrong" in texts(figure)
@@ -120,7 +120,7 @@ def test_bars_name_what_was_refused_and_why(tmp_path):
     rows = [r for r in gpu_rows(types=("f32",), sizes=[2**24, 2**28])]
     rows += [row(variant="mine/small", n=n, status="refused", reason="too big") for n in (2**28,)]
     rows += [timed(1e-5, variant="mine/small", n=2**24)]
-    figure = figures.bars(read(tmp_path / "m", rows), "f32", "device")
+    figure = bars.draw(read(tmp_path / "m", rows), "f32", "device")
     axes = axes_of(figure, f"bars:{2**28}")
     assert "refused: too big" in [t.get_text() for t in axes.texts]
     assert any(p.get_hatch() for p in axes.patches)
@@ -154,7 +154,7 @@ def test_page_locked_memory_doubles_no_line_bar_or_legend(drawn):
 
 def test_page_locked_memory_alone_is_shown(tmp_path):
     rows = [timed(1e-5, variant="mine/x", settings="finish=host-pinned", n=n) for n in SIZES]
-    line(axes_of(figures.throughput(read(tmp_path / "m", rows), "f32", "device"), "throughput:your variants"), "mine/x")
+    line(axes_of(throughput.draw(read(tmp_path / "m", rows), "f32", "device"), "throughput:your variants"), "mine/x")
 
 
 # ------------------------------------------------------------------------------------------- timing modes
@@ -212,21 +212,21 @@ def test_the_read_ceiling_and_the_empty_call_bound_every_panel(drawn):
         assert bound(axes, "ceiling")[2**24] == pytest.approx((5e-6 + 2**26 / 4e12) / read)
     said = {t.get_text() for t in drawn["throughput", "device"].legends[0].get_texts()}
     assert {"faster than only reading the input", "as fast as an empty call, 2 µs"} <= said
-    bars = axes_of(drawn["bars", "device"], f"bars:{2**24}")
-    assert bars.get_title(loc="left").endswith(f"empty call: 2 µs\nonly reading: {1e6 * read:.3g} µs")
-    assert any(p.get_x() == pytest.approx(2**26 / read / 1e9) for p in bars.patches)
+    axes = axes_of(drawn["bars", "device"], f"bars:{2**24}")
+    assert axes.get_title(loc="left").endswith(f"empty call: 2 µs\nonly reading: {1e6 * read:.3g} µs")
+    assert any(p.get_x() == pytest.approx(2**26 / read / 1e9) for p in axes.patches)
 
 
 def test_where_no_ceiling_was_measured_none_is_drawn_or_named(tmp_path):
     rows = [r | dict(read_time_s="", launch_floor_s="") for r in gpu_rows(types=("f32",), sizes=SIZES)]
     r = read(tmp_path / "m", rows)
-    for figure in (figures.throughput(r, "f32", "device"), figures.bars(r, "f32", "device")):
+    for figure in (throughput.draw(r, "f32", "device"), bars.draw(r, "f32", "device")):
         assert "reading" not in texts(figure) and "empty call" not in texts(figure)
 
 
 def test_a_long_reason_is_cut_after_a_word():
-    assert figures.shortened("refused: too big", 9) == "refused: too big"
-    cut = figures.shortened("refused: predicted 0.39 s a call exceeds this", 1.5)
+    assert bars.shortened("refused: too big", 9) == "refused: too big"
+    cut = bars.shortened("refused: predicted 0.39 s a call exceeds this", 1.5)
     assert cut.endswith(" …") and style.text_width(cut) <= 1.5
     assert "refused: predicted 0.39 s a call exceeds this".startswith(cut.removesuffix("…"))
 
@@ -235,39 +235,39 @@ def test_a_long_reason_is_cut_after_a_word():
 
 
 @pytest.fixture
-def limits(drawn):
+def limits_figure(drawn):
     return drawn["limits", ""]
 
 
-def test_limits_show_every_state_that_has_a_ceiling(limits):
+def test_limits_show_every_state_that_has_a_ceiling(limits_figure):
     for gid in ("rate", "time", "share"):
-        shown = {l.get_label() for l in axes_of(limits, f"limits:{gid}").get_lines()}
-        shown |= {c.get_label() for c in axes_of(limits, f"limits:{gid}").containers}
+        shown = {l.get_label() for l in axes_of(limits_figure, f"limits:{gid}").get_lines()}
+        shown |= {c.get_label() for c in axes_of(limits_figure, f"limits:{gid}").containers}
         for mode in ("device", "graph"):
             for state in ("cold_clean", "cold_dirty", "warm"):
                 assert (f"{mode} {state}" in shown) == ((mode, state) in LIMITS), (gid, mode, state)
     launch, bandwidth, floor = LIMITS["graph", "warm"]
     read = launch + 2**26 / bandwidth
-    at = {gid: dict(map(tuple, line(axes_of(limits, f"limits:{gid}"), "graph warm")[0])) for gid in
+    at = {gid: dict(map(tuple, line(axes_of(limits_figure, f"limits:{gid}"), "graph warm")[0])) for gid in
           ("rate", "time", "share")}
     assert at["rate"][2**24] == pytest.approx(2**26 / read / 1e12)
     assert at["time"][2**24] == pytest.approx(1e6 * read)
     assert at["share"][2**24] == pytest.approx(1 / 1.1)
-    floors, _ = line(axes_of(limits, "limits:time"), "graph warm floor")
+    floors, _ = line(axes_of(limits_figure, "limits:time"), "graph warm floor")
     assert set(floors[:, 1]) == {1e6 * floor}
-    xy, bars = line(axes_of(limits, "limits:share"), "device warm")
-    assert bars[0].get_segments()[0][0][1] == pytest.approx(1 / 1.1 / 1.01)  # the interval of CUB's time
+    xy, intervals = line(axes_of(limits_figure, "limits:share"), "device warm")
+    assert intervals[0].get_segments()[0][0][1] == pytest.approx(1 / 1.1 / 1.01)  # the interval of CUB's time
 
 
-def test_limits_name_their_bounds_and_count_what_was_refused(limits):
-    said = texts(limits)
+def test_limits_name_their_bounds_and_count_what_was_refused(limits_figure):
+    said = texts(limits_figure)
     assert "paper peak, 5.00 TB/s" in said and "n that fills L2, 50 MiB" in said
     assert "Points not drawn: 21 refused." in said and "graph replay, L2 cold and clean" in said
 
 
 def test_limits_without_a_ceiling_are_no_figure(tmp_path):
     rows = [r | dict(read_time_s="", share_of_read_ceiling="") for r in limits_rows(SIZES)]
-    assert figures.limits(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), limits=rows)) is None
+    assert limits.draw(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), limits=rows)) is None
 
 
 # --------------------------------------------------------------------------------------------------- CPU
@@ -278,7 +278,7 @@ def test_cpu_lines_in_another_cache_state_say_so(tmp_path):
     for r in rows:
         if r["variant"] == "host/recursive":
             r["cache_state"] = "cold_dirty"
-    figure = figures.cpu(read(tmp_path / "m", None, cpu=rows), "f32")
+    figure = cpu.draw(read(tmp_path / "m", None, cpu=rows), "f32")
     assert texts(figure).count("Synthetic CPU: f32, end to end, warm cache") == 1
     ticks = [t.get_text() for t in axes_of(figure, "cpu:levels").get_xticklabels()]
     assert ticks == ["plain", "recursive\n(cold cache)", "unroll2", "unroll4", "unroll8"]
@@ -288,19 +288,19 @@ def test_cpu_lines_in_another_cache_state_say_so(tmp_path):
 
 def test_cpu_figure_shows_loops_by_level_and_every_baseline(drawn):
     figure = drawn["cpu", ""]
-    bars = axes_of(figure, "cpu:levels")
-    assert [t.get_text() for t in bars.get_xticklabels()] == ["plain", "recursive", "unroll2", "unroll4", "unroll8"]
-    assert [t.get_text() for t in bars.get_legend().get_texts()] == ["-O0", "-O2", "-O3"]
-    assert len(bars.patches) == 15
+    axes = axes_of(figure, "cpu:levels")
+    assert [t.get_text() for t in axes.get_xticklabels()] == ["plain", "recursive", "unroll2", "unroll4", "unroll8"]
+    assert [t.get_text() for t in axes.get_legend().get_texts()] == ["-O0", "-O2", "-O3"]
+    assert len(axes.patches) == 15
     labels = [t.get_text() for t in figure.legends[0].get_texts()]
     assert {"eigen/sum", "openmp/sum", "std/reduce [par]", "std/reduce [seq]", "thrust/cpu"} <= set(labels)
     assert "host/plain -O3" in labels and "host/plain -O0" not in labels  # the fastest level, by the synthetic times
 
 
 def test_nothing_to_draw_is_no_figure(results, tmp_path):
-    assert figures.throughput(results, "f64", "device") is None
-    assert figures.bars(results, "f64", "device") is None
-    assert figures.cpu(results, "f64") is None
+    assert throughput.draw(results, "f64", "device") is None
+    assert bars.draw(results, "f64", "device") is None
+    assert cpu.draw(results, "f64") is None
 
 
 # ------------------------------------------------------------------------------------------------- looks
@@ -349,7 +349,7 @@ def test_files_are_vector_pdf_and_png_and_the_same_each_time(results, tmp_path):
     for k in range(2):
         out = tmp_path / str(k)
         out.mkdir()
-        pdf, png = style.save(figures.cpu(results, "f32"), out, "cpu")
+        pdf, png = style.save(cpu.draw(results, "f32"), out, "cpu")
         contents.append((pdf.read_bytes(), png.read_bytes()))
     assert contents[0] == contents[1]
     pdf, png = contents[0]

@@ -154,10 +154,10 @@ def test_is_in_experiment_csv_and_figures(built, tmp_path):
     # What paper/make.py draws; a PDF holds glyph numbers instead of letters, so the text is read before saving.
     import matplotlib
     import results
-    from figures import figures
+    from figures import bars, throughput
     matplotlib.use("Agg")
     read = results.read_results(folder)
-    for name in ("throughput", "bars"):
-        figure = getattr(figures, name)(read, "f32", "device")
+    for drawn in (throughput, bars):
+        figure = drawn.draw(read, "f32", "device")
         words = {t.get_text() for t in figure.findobj(matplotlib.text.Text)}
-        assert any("mine/first" in w for w in words), (name, words)
+        assert any("mine/first" in w for w in words), (drawn, words)

@@ -1,0 +1,138 @@
+"""The CPU's baselines."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+import results as rs
+from figures import style
+from figures.panels import GIGA, LINE, bandwidth, draw_line, not_drawn
+from results import Results, Series
+
+
+def optimisation_of(settings: str) -> tuple[str, str] | None:
+    """(key, level) of the setting that names a compiler optimisation level: "O2", "-O2", "o2"."""
+    for key, value in rs.parse_settings(settings).items():
+        if value.lstrip("-").lower() in ("o0", "o1", "o2", "o3", "os", "ofast"):
+            return key, "-" + value.lstrip("-")[0].upper() + value.lstrip("-")[1:]
+    return None
+
+
+def cpu_series(results: Results, element_type: str) -> list[Series]:
+    """Everything that ran on the CPU, end to end, in each operation it was measured in."""
+    table = results.cpu
+    assert table is not None
+    found = []
+    for operation in sorted(set(table["operation"])):
+        for mode in ("end_to_end", "device"):
+            have = {s.variant for s in found if s.operation == operation}
+            for state in sorted(set(table["cache_state"])):
+                which = dict(device="cpu", operation=operation, element_type=element_type, cache_state=state)
+                found += [s for s in rs.series(table, mode=mode, **which) if s.variant not in have]
+    return sorted(found, key=lambda s: (s.operation, s.variant))
+
+
+def usual_state(series: list[Series]) -> str:
+    """The cache state of most of them; the others are marked where they are drawn."""
+    states = [s.cache_state for s in series]
+    return max(sorted(set(states)), key=states.count)
+
+
+def level_look(i: int) -> dict:
+    return {"facecolor": style.LINE_COLORS[i % len(style.LINE_COLORS)], "hatch": ("", "////", "....", "xxxx")[i % 4],
+            "edgecolor": "white", "linewidth": 0.3}
+
+
+def draw(results: Results, element_type: str):
+    """CPU baselines: left the host loops by optimisation level at the largest common size, right everything by n."""
+    series = [s for s in cpu_series(results, element_type) if len(s.ok)]
+    if not series:
+        return None
+    loops = [s for s in series if s.operation == "sum" and optimisation_of(s.settings)]
+    common = set.intersection(*(set(s.ok["n"]) for s in loops)) if loops else set()
+
+    where = results.cpu_machine.get("cpu.model", default=results.cpu_machine.name)
+    usual = usual_state(series)
+
+    def state_mark(s: Series) -> str:
+        return "" if s.cache_state == usual else f" ({rs.CPU_CACHE_LABELS[s.cache_state]})"
+
+    best = {}  # on the right each loop comes once, at its best level at the largest n
+    for s in series:
+        last = s.ok.iloc[-1]
+        key = (s.variant, s.operation, "" if optimisation_of(s.settings) else s.settings)
+        rank = (-last["n"], last["time"])
+        if key not in best or rank < best[key][0]:
+            best[key] = (rank, s)
+    lines = [s for _, s in best.values()]
+
+    labels = [(f"{s.variant} {level[1]}" if (level := optimisation_of(s.settings)) else s.name)
+              + ("" if s.operation == "sum" else " (squares)") + state_mark(s) for s in lines]
+    left, gap, top, height, ticks = 0.4, 0.5, 0.6, 1.9, 0.4
+    per_line = style.legend_columns(labels, style.TEXT_WIDTH - left)
+    foot = ticks + LINE * -(-len(labels) // per_line) + 0.28
+    total = top + height + foot
+    figure = plt.figure(figsize=(style.TEXT_WIDTH, total))
+    half = (style.TEXT_WIDTH - left - gap - 0.08) / 2
+
+    def axes_at(x: float, w: float):
+        return figure.add_axes((x / style.TEXT_WIDTH, foot / total, w / style.TEXT_WIDTH, height / total))
+
+    x = left
+    if common:
+        n = max(common)
+        axes = axes_at(left, half)
+        axes.set_gid("cpu:levels")
+        names = sorted({s.variant for s in loops})
+        levels = sorted({optimisation_of(s.settings)[1] for s in loops})
+        thick = 0.8 / len(levels)
+        for i, level in enumerate(levels):
+            for s in loops:
+                if optimisation_of(s.settings)[1] != level:
+                    continue
+                point = s.at(n)
+                value = point["bytes"] / point["time"] / GIGA
+                at = names.index(s.variant) + (i - (len(levels) - 1) / 2) * thick
+                axes.bar(at, value, width=thick * 0.92, **level_look(i))
+                if np.isfinite(point["low"]):
+                    axes.plot([at, at], [point["bytes"] / point["high"] / GIGA, point["bytes"] / point["low"] / GIGA],
+                              color="black", linewidth=0.7)
+        mark = {s.variant: state_mark(s).strip() for s in loops}
+        axes.set_xticks(range(len(names)), [(name.split("/", 1)[1] + "\n" + mark[name]).strip() for name in names])
+        axes.set_xlabel("host loops", labelpad=1)
+        axes.tick_params(axis="x", length=0)
+        axes.grid(False, axis="x")
+        axes.set_ylabel("throughput (GB/s)")
+        axes.set_title(f"host loops by compiler level, n = {rs.power_label(n)}", loc="left", pad=14)
+        axes.legend([Patch(**level_look(i)) for i in range(len(levels))], levels, ncols=len(levels), loc="lower left",
+                    bbox_to_anchor=(0, 1.01))
+        x = left + half + gap
+
+    axes = axes_at(x, style.TEXT_WIDTH - 0.08 - x)
+    axes.set_gid("cpu:lines")
+    handles = []
+    for k, s in enumerate(lines):  # a colour and marker each, and dashes for the settings of one variant
+        of_variant = [t for t in lines if t.variant == s.variant]
+        look = style.line_style(k, of_variant.index(s))
+        draw_line(axes, *bandwidth(s), **look)
+        handles.append(Line2D([], [], **look))
+    sizes = [n for s in lines for n in s.ok["n"]]
+    axes.set_yscale("log")
+    style.decade_axis(axes.yaxis)
+    axes.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
+    style.power_of_two_axis(axes.xaxis, min(sizes), max(sizes))
+    axes.set_ylabel("throughput (GB/s)")
+    axes.set_xlabel("n (elements)", labelpad=1)
+    axes.set_title("against n, host loops at their best level", loc="left", pad=4)
+    figure.legend(handles, labels, ncols=per_line, loc="upper left",
+                  bbox_to_anchor=(left / style.TEXT_WIDTH, (foot - ticks) / total))
+    figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total,
+                f"{where}: {element_type}, {rs.MODE_LABELS['end_to_end']}, {rs.CPU_CACHE_LABELS[usual]}", va="top",
+                fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
+    figure.text(left / style.TEXT_WIDTH, 0.04 / total,
+                "Bars and marks: medians; thin lines: 95 % confidence intervals. "
+                + not_drawn(cpu_series(results, element_type)), va="bottom")
+    return figure

@@ -1,0 +1,96 @@
+"""What no call can beat, in every way of timing and state of the cache."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.lines import Line2D
+
+import results as rs
+from figures import style
+from figures.panels import LINE, PEAK_LOOK, draw_line, not_drawn
+from results import Results
+
+
+def draw(results: Results):
+    """What bounds a call, in every way of timing and state of the cache that limits.csv has: the throughput of only
+    reading, its time beside that of an empty call, and how near to it the variant of that experiment comes."""
+    table = results.limits
+    assert table is not None
+    types = sorted(set(table["element_type"]), key=lambda t: (t != "f32", t))
+    which = dict(device="cuda", operation=str(table["operation"].iloc[0]), element_type=types[0])
+    lines, others = [], []
+    for j, mode in enumerate(("device", "graph")):
+        for i, state in enumerate(("cold_clean", "cold_dirty", "warm")):
+            others += rs.series(table, mode=mode, cache_state=state, **which)
+            bounds = rs.bounds(table, mode=mode, cache_state=state, **which)
+            if bounds["read"].notna().any():
+                lines.append((mode, state, bounds, style.line_style(i, j)))
+    if not lines:
+        return None
+    sizes = np.concatenate([b["n"].to_numpy(float) for _, _, b, _ in lines])
+    peak, l2 = results.machine.peak_bytes_per_s, results.machine.l2_bytes
+
+    labels = [f"{rs.MODE_LABELS[mode]}, {rs.CACHE_LABELS[state]}" for mode, state, _, _ in lines]
+    handles = [Line2D([], [], **look) for _, _, _, look in lines]
+    handles.append(Line2D([], [], color="black", linewidth=0.6))
+    labels.append("without marks: an empty call")
+    l2_look = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
+    if peak:
+        handles.append(Line2D([], [], **PEAK_LOOK))
+        labels.append(f"paper peak, {peak / 1e12:.2f} TB/s")
+    if l2:
+        handles.append(Line2D([], [], **l2_look))
+        labels.append(f"n that fills L2, {l2 / 2**20:.0f} MiB")
+    per_line = style.legend_columns(labels, style.TEXT_WIDTH - 0.1)
+
+    left, right, gap, top, height, ticks = 0.42, 0.06, 0.56, 0.46, 2.0, 0.4
+    foot = ticks + LINE * -(-len(labels) // per_line) + 0.28
+    total = top + height + foot
+    width = (style.TEXT_WIDTH - left - right - 2 * gap) / 3
+    figure = plt.figure(figsize=(style.TEXT_WIDTH, total))
+    rate, time, share = (figure.add_axes(((left + k * (width + gap)) / style.TEXT_WIDTH, foot / total,
+                                          width / style.TEXT_WIDTH, height / total)) for k in range(3))
+    variant = next((s.variant for s in others if s.variant == rs.BASE.get(s.operation)), others[0].variant)
+    for mode, state, bounds, look in lines:
+        n, read = bounds["n"].to_numpy(float), bounds["read"].to_numpy(float)
+        rate.plot(n, bounds["bytes"] / read / 1e12, label=f"{mode} {state}", **look)
+        time.plot(n, 1e6 * read, label=f"{mode} {state}", **look)
+        time.plot(n, 1e6 * bounds["floor"], label=f"{mode} {state} floor", color=look["color"],
+                  linestyle=look["linestyle"], linewidth=0.6)
+        for s in others:
+            if (s.variant, s.mode, s.cache_state) != (variant, mode, state):
+                continue
+            p = s.points.merge(bounds[["n", "read"]], on="n", how="left")
+            # The share is paired by round; its interval here is the time's, with the ceiling taken as it is.
+            value = p["share"].to_numpy(float)
+            low, high = ((p["read"] / p[end]).to_numpy(float) for end in ("high", "low"))
+            draw_line(share, p["n"].to_numpy(float), value, np.clip(value - low, 0, None),
+                      np.clip(high - value, 0, None), label=f"{mode} {state}", **look)
+    if peak:
+        rate.axhline(peak / 1e12, **PEAK_LOOK)
+    for axes in (rate, time, share):
+        if l2 and min(sizes) <= l2 / rs.ELEMENT_BYTES[types[0]] <= max(sizes):
+            axes.axvline(l2 / rs.ELEMENT_BYTES[types[0]], **l2_look)
+        axes.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
+        style.power_of_two_axis(axes.xaxis, min(sizes), max(sizes), every=8)
+        axes.set_xlabel("n (elements)", labelpad=1)
+    rate.set_ylim(0, None)
+    time.set_yscale("log")
+    style.decade_axis(time.yaxis)
+    share.set_ylim(0, max(1.05, 1.05 * np.nanmax([s.points["share"].max() for s in others])))
+    share.axhline(1, color="black", linewidth=0.8, zorder=1.5)
+    for axes, gid, title, label in ((rate, "rate", "only reading: throughput", "throughput (TB/s)"),
+                                    (time, "time", "only reading: time", "time of a call (µs)"),
+                                    (share, "share", f"{variant}", "time of only reading / its own")):
+        axes.set_gid(f"limits:{gid}")
+        axes.set_title(title, loc="left", pad=4)
+        axes.set_ylabel(label)
+    figure.legend(handles, labels, ncols=per_line, loc="upper left",
+                  bbox_to_anchor=(0.1 / style.TEXT_WIDTH, (foot - ticks) / total))
+    where = results.machine.get("gpu.name", default=results.machine.name)
+    figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total, f"{where}: what bounds a call, {types[0]}", va="top",
+                fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
+    figure.text(0.1 / style.TEXT_WIDTH, 0.04 / total,
+                f"Marks: medians; thin bars: 95 % confidence intervals of {variant}. {not_drawn(others)}", va="bottom")
+    return figure

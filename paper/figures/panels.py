@@ -1,0 +1,116 @@
+"""What several figures share: which series stand in which panel, how they are named, and how lines and bounds are drawn.
+
+No figure names a variant: a variant that appears in the CSV appears here, in the panel of its id's prefix. No panel
+mixes timing modes without saying so in its title or legend. Only points with status ok are drawn; the others are
+counted in the note at the foot.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+import results as rs
+from figures import style
+from results import Results, Series
+
+GIGA = 1e9
+LIBRARY_NAMES = {"cub": "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
+ABOVE = 1e6  # beyond every axis, in GB/s and in ratios
+LINE = 0.135  # inches: the height of one line of text or legend
+
+
+def panels_of(results: Results, element_type: str, mode: str) -> list[tuple[str, str, list[Series]]]:
+    """(group, operation, series) of each panel that has something to draw, documents first, the user's own last."""
+    table = results.comparison
+    assert table is not None
+    panels = []
+    for group in [*rs.DOCUMENTS, rs.YOURS]:
+        operation = rs.own_operation(table, group, results.catalog, element_type)
+        which = dict(device="cuda", operation=operation, element_type=element_type)
+        found = rs.device_series(table, **which) if mode == "device" else rs.series(table, mode=mode, **which)
+        found = [s for s in found if rs.group_of(s.variant) == group]
+        if any(len(s.ok) for s in found):
+            panels.append((group, operation, found))
+    return panels
+
+
+def references(results: Results, operation: str, element_type: str, mode: str) -> list[Series]:
+    """Library series for a panel, in its mode; a library that has no such times comes with its end-to-end times."""
+    table = results.comparison
+    assert table is not None
+    which = dict(device="cuda", operation=operation, element_type=element_type)
+    found = [s for s in rs.series(table, mode=mode, **which)
+             if rs.group_of(s.variant) in rs.LIBRARIES and len(s.ok)]
+    have = {rs.group_of(s.variant) for s in found}
+    if mode != "end_to_end":
+        found += [s for s in rs.series(table, mode="end_to_end", **which)
+                  if rs.group_of(s.variant) in rs.LIBRARIES and len(s.ok) and rs.group_of(s.variant) not in have]
+    return sorted(found, key=lambda s: (rs.LIBRARIES.index(rs.group_of(s.variant)), s.variant))
+
+
+def library_label(series: Series, panel_mode: str) -> str:
+    notes = [series.words] if series.words else []
+    notes += [rs.MODE_LABELS[series.mode]] if series.mode != panel_mode else []
+    return LIBRARY_NAMES[rs.group_of(series.variant)] + (f" ({', '.join(notes)})" if notes else "")
+
+
+def not_drawn(all_series: list[Series]) -> str:
+    """"Not drawn: 12 points refused, 1 wrong.", or nothing."""
+    counts = Counter(status for s in all_series for status in s.points["status"] if status != "ok")
+    if not counts:
+        return ""
+    words = [f"{counts[s]} {s}" for s in rs.STATUSES if counts[s]]
+    return f"Points not drawn: {', '.join(words)}."
+
+
+def header(results: Results, element_type: str, mode: str) -> str:
+    where = results.machine.get("gpu.name", default=results.machine.name)
+    return f"{where}: {element_type}, {rs.MODE_LABELS[mode]}, {rs.CACHE_LABELS['cold_dirty']}"
+
+
+def document_sizes(results: Results, group: str) -> list[float]:
+    """The problem sizes that the group's document names."""
+    catalog = results.catalog
+    mine = [i for i in catalog.index if rs.group_of(str(i)) == group]
+    sizes = {float(v) for v in catalog.loc[mine, "document_n"] if str(v).strip().isdigit() and int(v) > 0}
+    return sorted(sizes)
+
+
+
+
+def bandwidth(series: Series) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """n, GB/s, and the distances down and up to the confidence interval's ends. NaN where a point is not ok, so
+    that no line is drawn across what was not measured."""
+    p = series.points
+    value = (p["bytes"] / p["time"] / GIGA).to_numpy()
+    down = value - (p["bytes"] / p["high"] / GIGA).to_numpy()
+    up = (p["bytes"] / p["low"] / GIGA).to_numpy() - value
+    return p["n"].to_numpy(dtype=float), value, np.clip(down, 0, None), np.clip(up, 0, None)
+
+
+def draw_line(axes, x, y, down, up, **look) -> None:
+    if np.isfinite(down).any():
+        axes.errorbar(x, y, yerr=[np.nan_to_num(down), np.nan_to_num(up)], elinewidth=0.5, capsize=0, **look)
+    else:
+        axes.plot(x, y, **look)
+
+
+PEAK_LOOK = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (6, 1.5, 1, 1.5)), zorder=1.2)
+FLOOR_LOOK = dict(color=style.MARK_COLOR, linewidth=0.7, linestyle=(0, (3, 2)), zorder=1.2)
+CEILING_LOOK = dict(facecolor=style.CEILING_COLOR, edgecolor=style.CEILING_EDGE, linewidth=0.7, zorder=0.6)
+
+
+def shade_above(axes, n, value) -> None:
+    """What is faster than the kernel that only reads. NaN where that is not known."""
+    known = np.isfinite(value)
+    axes.fill_between(n[known], value[known], ABOVE, color=style.CEILING_COLOR, linewidth=0, zorder=0.5)
+    axes.plot(n[known], value[known], color=style.CEILING_EDGE, linewidth=0.7, zorder=0.6, gid="ceiling")
+
+
+def draw_bounds(axes, bounds) -> None:
+    """Throughputs that no call passes: shaded from the kernel that only reads, and a line for the empty call."""
+    n, size = bounds["n"].to_numpy(float), bounds["bytes"].to_numpy(float)
+    shade_above(axes, n, size / bounds["read"].to_numpy(float) / GIGA)
+    axes.plot(n, size / bounds["floor"].to_numpy(float) / GIGA, gid="floor", **FLOOR_LOOK)
