@@ -1,0 +1,119 @@
+/// reductio compare: is a variant faster, by how much, and how sure is that?
+
+#include "experiments/cli/compare/command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+
+#include "core/error.h"
+#include "core/variant.h"
+#include "experiments/cli/commands.h"
+#include "measure/analysis/compare.h"
+#include "measure/run/session.h"
+
+namespace reductio::cli {
+
+double parse_effect(std::string text) {
+  const std::string whole = text;
+  const bool percent = text.ends_with('%');
+  if (percent) text.pop_back();
+  while (text.ends_with(' ')) text.pop_back();
+  std::size_t read = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &read);
+  } catch (const std::exception&) {
+    read = 0;
+  }
+  if (read == 0 || read != text.size() || !(value > 0) || !std::isfinite(value))
+    throw UsageError("--effect takes a share above 0, as 1% or 0.01, not '" + whole + "'");
+  return percent ? value / 100 : value;
+}
+
+namespace {
+
+int run(CompareOptions& options) {
+  if (options.what.empty())
+    throw UsageError("name the variants to compare, the base first, as 'reductio compare cub/sum twopass/rolled'");
+  // What is wrong with the rules is told before anything is read or opened.
+  const SamplingRules rules =
+      choose_rules({.name = "compare", .summary = {}, .points = {}, .rules = compare_rules()}, options.run);
+  const auto is_variant = [](const std::string& word) {
+    return std::any_of(variants().begin(), variants().end(),
+                       [id = word.substr(0, word.find(':'))](const Variant& v) { return v.id == id; });
+  };
+  const auto is_folder = [&](const std::string& word) {
+    return std::filesystem::is_directory(word) && !is_variant(word);
+  };
+  for (const auto& word : options.what)
+    if (!is_variant(word) && !is_folder(word)) {
+      try {
+        find_variant(word.substr(0, word.find(':')));
+      } catch (const UsageError& e) {
+        throw UsageError(std::string(e.what()) + "; nor is there a folder of that name");
+      }
+    }
+  const auto folders = std::count_if(options.what.begin(), options.what.end(), is_folder);
+  if (folders == 0) return compare_live(options, rules);
+  if (folders != static_cast<std::ptrdiff_t>(options.what.size()))
+    throw UsageError("variants are compared with variants and results folders with results folders; do not mix them");
+  return compare_stored(options, rules.confidence);
+}
+
+}  // namespace
+
+Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
+  auto options = std::make_shared<CompareOptions>();
+  options->run.arguments = std::move(command_line);
+  CLI::App* sub = app.add_subcommand("compare", "Is a variant faster, by how much, and how sure is that?");
+  sub->add_option("what", options->what,
+                  "Variants, the base first, each with settings of its own if need be (levels/naive:block=128); or "
+                  "results folders")
+      ->type_name("VARIANT[:NAME=VALUE,...]")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  SelectionOptions& s = options->selection;
+  s.add_types(*sub);
+  s.add_sizes(*sub);
+  s.add_settings(*sub);
+  s.add_device(*sub);
+  sub->add_option("--modes", options->modes,
+                  "What is timed: device, graph, end_to_end (default: device where all have it, else end_to_end)")
+      ->type_name("LIST");
+  sub->add_option("--cache", options->cache,
+                  "What the cache holds: cold_dirty, cold_clean or warm (default: cold_dirty; on a CPU warm)")
+      ->type_name("STATE");
+  add_sampling(*sub, options->run);
+  sub->add_option("--effect", options->effect, "The smallest effect that matters, as 1% or 0.01")
+      ->type_name("D")
+      ->capture_default_str();
+  sub->add_flag("--fail-if-slower", options->fail_if_slower, "Exit code 3 if anything is SLOWER, else 4 if UNDECIDED");
+  sub->add_option("--save-baseline", options->save, "Keep what is measured as DIR/<machine>/baselines/NAME")
+      ->type_name("NAME");
+  sub->add_flag("--force", options->force, "Replace a baseline of that name");
+  sub->add_option("--baseline", options->baseline, "Compare each variant with itself in that baseline, unpaired")
+      ->type_name("NAME");
+  sub->add_option("--out", options->out, "Where baselines are kept")->type_name("DIR")->capture_default_str();
+  sub->add_flag("--common", options->common, "Results folders: only the rows that both have");
+  sub->add_option("--relative-to", options->relative_to,
+                  "Results folders: times as multiples of these variants' in the same round, so that what slowed both "
+                  "down is left out")
+      ->type_name("VARIANT,...")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_flag("--separately", options->separately,
+                "The confidence is each interval's own, not that of all at once: to count how many cover 1");
+  auto* json = sub->add_flag("--json", options->json, "The comparison as JSON");
+  sub->add_flag("--csv", options->csv, "The comparison as CSV")->excludes(json);
+  sub->add_flag("--quiet", options->quiet, "Only the last lines, which say it in words");
+  return {sub, [options, sub] {
+            for (const char* name :
+                 {"--types", "--operations", "--sizes", "--set", "--seed", "--device", "--gpu", "--modes", "--cache",
+                  "--min-samples", "--max-samples", "--timeout", "--save-baseline", "--force", "--baseline", "--out"})
+              if (sub->count(name)) options->live_only.emplace_back(name);
+            return run(*options);
+          }};
+}
+
+}  // namespace reductio::cli

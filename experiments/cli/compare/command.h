@@ -1,0 +1,33 @@
+#pragma once
+/// reductio compare: what was asked for, and the two ways to answer it.
+
+#include <string>
+#include <vector>
+
+#include "experiments/cli/selection.h"
+#include "measure/run/run.h"
+#include "measure/sampling/rules.h"
+
+namespace reductio::cli {
+
+struct CompareOptions {
+  std::vector<std::string> what;
+  SelectionOptions selection;
+  RunOptions run;
+  std::string modes, cache, effect = "1%", out = "results", save, baseline;
+  bool csv = false, json = false, quiet = false, fail_if_slower = false, common = false, separately = false,
+       force = false;
+  std::vector<std::string> relative_to;  ///< variants
+  std::vector<std::string> live_only;    ///< options given that mean nothing for stored results
+};
+
+/// "1%", "1 %" or "0.01" as 0.01; throws UsageError for what is no share above 0.
+double parse_effect(std::string text);
+
+/// Variants, measured now and in turn: with each other, or each with itself in a baseline. Gives the exit code.
+int compare_live(CompareOptions&, const SamplingRules&);
+
+/// Two or more results folders, the base first. Gives the exit code.
+int compare_stored(const CompareOptions&, double confidence);
+
+}  // namespace reductio::cli

@@ -1,0 +1,211 @@
+/// Variants, measured now and in turn.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/error.h"
+#include "experiments/cli/commands.h"
+#include "experiments/cli/compare/baseline.h"
+#include "experiments/cli/compare/candidates.h"
+#include "experiments/cli/compare/command.h"
+#include "experiments/cli/compare/origins.h"
+#include "experiments/cli/compare/report.h"
+#include "experiments/cli/terminal.h"
+#include "experiments/cli/warnings.h"
+#include "measure/plan/selection.h"
+#include "measure/run/session.h"
+
+namespace reductio::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Shows how far it is and keeps what was measured.
+class Collector final : public RunObserver {
+ public:
+  Collector(const std::vector<Candidate>& candidates, bool quiet) : candidates_(candidates), progress_(quiet) {}
+  void progress(std::size_t done, std::size_t points, double, double remaining_s, const std::string& what) override {
+    if (what.empty())
+      progress_.clear();
+    else
+      progress_.show(done, points, what, remaining_s);
+  }
+  void notice(const std::string& text) override {
+    progress_.clear();
+    print_message("note: " + text);
+  }
+  void group(const GroupOutcome& outcome) override {
+    std::vector<Measured> measured = measured_in(outcome);
+    for (std::size_t i = 0; i < measured.size() && i < candidates_.size(); ++i)
+      measured[i].label = candidates_[i].label;
+    groups.push_back(std::move(measured));
+  }
+  std::vector<std::vector<Measured>> groups;  ///< each in the candidates' order
+
+ private:
+  const std::vector<Candidate>& candidates_;
+  Progress progress_;
+};
+
+/// What --sizes is without being said.
+std::vector<std::size_t> usual_sizes(DeviceKind device) {
+  if (device == DeviceKind::cpu) return {1u << 12, 1u << 15, 1u << 18, 1u << 21};
+  return {1u << 16, 1u << 20, 1u << 24, 1u << 28};
+}
+
+/// What can be said against the request before anything is opened.
+void check_request(const CompareOptions& options) {
+  if (!options.relative_to.empty())
+    throw UsageError("--relative-to is for stored results; what is measured now is paired");
+  if (options.common) throw UsageError("--common is for stored results; what is measured now has no rows missing");
+  if (!options.save.empty()) check_baseline_name(options.save, "--save-baseline");
+  if (!options.baseline.empty()) check_baseline_name(options.baseline, "--baseline");
+  if (!options.save.empty() && options.save == options.baseline)
+    throw UsageError("--baseline and --save-baseline name the same baseline; save under another name");
+  if (options.what.size() < 2 && options.baseline.empty() && options.save.empty())
+    throw UsageError("name at least two variants to compare, the base first (or one with --baseline)");
+}
+
+/// "24" or "12 to 24": over how many rounds the ratios are.
+std::string rounds_in_words(const Comparison& comparison) {
+  std::size_t fewest = 0, most = 0;
+  for (const Compared& c : comparison.rows)
+    if (c.ratio) {
+      fewest = fewest ? std::min(fewest, c.ratio->rounds) : c.ratio->rounds;
+      most = std::max(most, c.ratio->rounds);
+    }
+  return fewest == most ? std::to_string(most) : std::to_string(fewest) + " to " + std::to_string(most);
+}
+
+/// The exit code of rows that have no time to compare, after telling of the first; exit_ok where there are none.
+int complain(const std::vector<std::vector<Measured>>& groups) {
+  const auto found = [&](Status status, const char* what) {
+    for (const auto& group : groups)
+      for (const Measured& m : group)
+        if (m.at("status") == name(status)) {
+          print_message(fmt::format("{} {}: {}", m.label, what, m.at("reason")));
+          return true;
+        }
+    return false;
+  };
+  if (found(Status::wrong, "gave a wrong result")) return exit_wrong;
+  if (found(Status::failed, "failed") || found(Status::timeout, "timed out") ||
+      found(Status::impossible, "was faster than memory can be"))
+    return exit_error;
+  return exit_ok;
+}
+
+}  // namespace
+
+int compare_live(CompareOptions& options, const SamplingRules& rules) {
+  const double effect = parse_effect(options.effect);
+  const Selection selection = options.selection.parse();
+  check_request(options);
+  const bool against_stored = !options.baseline.empty(), stores = !options.save.empty();
+  const auto candidates = parse_candidates(options.what, selection, against_stored || stores);
+  const auto operations = shared_operations(candidates, selection.operations);
+  const auto types = shared_types(candidates, selection.types);
+  const DeviceKind device = choose_device(candidates, selection);
+  options.selection.check_gpu(device, candidates.front().label);
+  const bool consumes =
+      std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.variant->consumes_input; });
+  const CacheState cache = !options.cache.empty()                   ? parse_cache_state(options.cache)
+                           : device == DeviceKind::cpu && !consumes ? CacheState::warm
+                                                                    : CacheState::cold_dirty;
+  if (!options.modes.empty()) parse_list(options.modes, parse_timing_mode);  // wrong words before a GPU is looked for
+
+  const auto before = gpus_in_use();
+  Session session{.experiment = "compare",
+                  .points = {},
+                  .rules = rules,
+                  .options = options.run,
+                  .seed = selection.seed,
+                  .machine = {},
+                  .backend = open_or_advise(device, options.selection.gpu),
+                  .timer = {}};
+  session.machine = describe_machine(*session.backend);
+  session.timer = make_timer(*session.backend);
+  session.options.resume = false;
+  const auto baselines = std::filesystem::path(options.out) / session.machine.name / "baselines";
+  std::optional<MeasuredSet> then;
+  Json origins = Json::array();
+  if (against_stored) {
+    const StoredResults results = read_baseline(baselines, options.baseline);
+    origins.push_back(origin_of(results));
+    then = measured_in(results);
+  }
+  std::optional<BaselineDraft> draft;
+  session.keeps_rows = stores;
+  if (stores) {
+    draft.emplace(baselines, options.save, options.force);
+    session.folder = draft->folder();
+  }
+
+  const auto sizes = chosen(selection.sizes, usual_sizes(device));
+  const auto all_types = chosen(selection.types, {usual_type(types)});
+  const auto all_operations = chosen(selection.operations, {operations.front()});
+  const auto modes = choose_modes(candidates, options.modes, {all_operations.front(), all_types.front(), sizes.front()},
+                                  cache, *session.backend, *session.timer);
+  for (const Operation operation : all_operations)
+    for (const ElementType t : all_types)
+      for (const std::size_t n : sizes)
+        for (const TimingMode mode : modes)
+          for (const Candidate& c : candidates)
+            session.points.push_back({.variant = c.variant,
+                                      .device = device,
+                                      .problem = {operation, t, n},
+                                      .settings = c.settings,
+                                      .timing_mode = mode,
+                                      .cache_state = cache,
+                                      .seed = selection.seed});
+
+  if (!options.quiet)
+    for (const auto& text : misleading(device, session.machine.gpu ? session.machine.gpu->uuid : "", before))
+      print_warning(text);
+  const std::string machine = session.machine.name;
+  origins.push_back(origin_of(session.machine, session.options, session.seed));
+  Collector collector(candidates, options.quiet);
+  if (draft) draft->discard();  // of a run that was cut off
+  const RunReport report = run_session(std::move(session), collector);
+  if (report.interrupted) {
+    if (draft) draft->discard();
+    throw UsageError("interrupted; nothing was compared");
+  }
+  if (draft) draft->keep();
+
+  MeasuredSet now{.name = "what was measured now", .rows = {}};
+  std::vector<Pair> pairs;
+  for (const auto& group : collector.groups) {
+    for (std::size_t i = 1; i < group.size() && !against_stored; ++i) pairs.emplace_back(&group[0], &group[i]);
+    if (against_stored) now.rows.insert(now.rows.end(), group.begin(), group.end());
+  }
+  if (against_stored) pairs = match_baseline(*then, now, options.baseline);
+  int exit = exit_ok;
+  if (!pairs.empty()) {
+    const Comparison comparison = compare(pairs, !against_stored, rules.confidence, effect, options.separately);
+    origins.back()["runs"][0]["run_id"] = comparison.rows.front().variant.at("run_id");
+    const std::string how =
+        against_stored
+            ? "Unpaired: the baseline was measured at another time, and what drifted since is in the ratio "
+              "but not in its interval. " +
+                  elsewhere(comparison, origins)
+            : fmt::format("Paired: in turn, in random order, {} rounds on {}. ", rounds_in_words(comparison), machine);
+    print(comparison,
+          {.base = against_stored ? "baseline '" + options.baseline + "'" : candidates.front().label,
+           .who = [&](const Compared& c) { return c.variant.label; },
+           .how = how + confidence_in_words(comparison),
+           .origins = origins},
+          options);
+    exit = report.count(Status::wrong) || report.count(Status::failed) ? exit_ok : verdict(comparison, options);
+  }
+  if (draft && !options.quiet && !options.csv && !options.json)
+    fmt::print("saved as baseline '{}' in {}\n", options.save, draft->saved_as().string());
+  push_output();
+  const int worse = complain(collector.groups);
+  return worse != exit_ok ? worse : exit;
+}
+
+}  // namespace reductio::cli

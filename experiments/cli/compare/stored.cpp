@@ -1,0 +1,57 @@
+/// Results folders, compared as they are.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "experiments/cli/compare/command.h"
+#include "experiments/cli/compare/origins.h"
+#include "experiments/cli/compare/report.h"
+#include "experiments/cli/terminal.h"
+#include "measure/results/reader.h"
+
+namespace reductio::cli {
+using Json = nlohmann::ordered_json;
+
+int compare_stored(const CompareOptions& options, double confidence) {
+  if (!options.live_only.empty())
+    throw UsageError(options.live_only.front() + " is for measuring; stored results are compared as they are");
+  const double effect = parse_effect(options.effect);
+  std::vector<MeasuredSet> stored;
+  Json origins = Json::array();
+  for (const auto& id : options.relative_to) find_variant(id);
+  for (const auto& folder : options.what) {
+    const StoredResults results = read_results(folder);
+    origins.push_back(origin_of(results));
+    stored.push_back(measured_in(results));
+    if (!options.relative_to.empty()) stored.back() = relative_to(std::move(stored.back()), options.relative_to);
+  }
+  if (stored.size() < 2) throw UsageError("name two results folders, the base first");
+  std::vector<Pair> pairs;
+  for (std::size_t i = 1; i < stored.size(); ++i) {
+    const auto more = match(stored.front(), stored[i], options.common);
+    pairs.insert(pairs.end(), more.begin(), more.end());
+  }
+  const Comparison comparison = compare(pairs, false, confidence, effect, options.separately);
+  const auto covering = std::count_if(comparison.rows.begin(), comparison.rows.end(), [](const Compared& c) {
+    return c.ratio && c.ratio->interval.low <= 1 && c.ratio->interval.high >= 1;
+  });
+  print(comparison,
+        {.base = stored.front().name,
+         .who = [](const Compared& c) { return c.variant.source; },
+         .how = "Unpaired: the two were measured at different times, and what drifted in between is in the ratio but "
+                "not in its interval" +
+                (options.relative_to.empty()
+                     ? std::string(". ")
+                     : ", as far as " + join(options.relative_to, " or ") +
+                           ", by whose time in the same round all were divided, did not drift with it. ") +
+                elsewhere(comparison, origins) + confidence_in_words(comparison) +
+                fmt::format(" {} of {} cover 1.", covering, comparison.intervals()),
+         .origins = origins},
+        options);
+  return verdict(comparison, options);
+}
+
+}  // namespace reductio::cli
