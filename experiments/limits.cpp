@@ -4,30 +4,19 @@
 /// calls of its own: its points are CUB's sum, or whatever --variants names, and its columns are read_time_s and
 /// launch_floor_s. States that a way of timing does not have are refused rows.
 
-#include "measure/plan/selection.h"
+#include "measure/plan/axes.h"
+#include "measure/plan/experiment.h"
 
 namespace reductio {
 namespace {
 
 std::vector<Point> points(Selection selection, DeviceKind device) {
   if (selection.variants_regex.empty()) selection.variants_regex = "^cub/sum$";
-  const auto sizes = chosen(selection.sizes, powers_of_two(10, 30));
-  const auto types = chosen(selection.types, {ElementType::f32});  // a ceiling knows bytes only
-  std::vector<Point> out;
-  for (const Variant* v : chosen_variants(selection, device))
-    for (const Operation operation : chosen(selection.operations, {v->operations.front()}))
-      for (const ElementType type : types)
-        for (const std::size_t n : sizes)
-          for (const TimingMode mode : {TimingMode::device, TimingMode::graph})
-            for (const CacheState state : {CacheState::cold_clean, CacheState::cold_dirty, CacheState::warm})
-              out.push_back({.variant = v,
-                             .device = device,
-                             .problem = {operation, type, n},
-                             .settings = v->settings(selection.settings),
-                             .timing_mode = mode,
-                             .cache_state = state,
-                             .seed = selection.seed});
-  return out;
+  return product_of({.types = {ElementType::f32},  // a read ceiling knows bytes only
+                     .sizes = powers_of_two(10, 30),
+                     .modes = {TimingMode::device, TimingMode::graph},
+                     .cache_states = {CacheState::cold_clean, CacheState::cold_dirty, CacheState::warm}},
+                    selection, device);
 }
 
 const RegisterExperiment limits({.name = "limits",

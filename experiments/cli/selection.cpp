@@ -109,7 +109,7 @@ ElementType usual_type(const std::vector<ElementType>& types) {
 void add_sampling(CLI::App& app, RunOptions& options) {
   app.add_option("--min-samples", options.min_samples, "Samples of each point, at least")->type_name("N");
   app.add_option("--max-samples", options.max_samples, "Samples of each point, at most")->type_name("N");
-  app.add_option("--timeout", options.timeout_s,
+  app.add_option("--timeout", options.time_budget_s,
                  "Seconds of sampling after which a point gets no more than its least samples")
       ->type_name("S");
   app.add_option("--confidence", options.confidence, "Of the intervals, as 0.95")->type_name("P");

@@ -8,7 +8,7 @@
 
 #include "core/variant.h"
 #include "device/backend.h"
-#include "measure/plan/experiment.h"
+#include "measure/plan/selection.h"
 #include "measure/run/run.h"
 
 namespace reductio::cli {

@@ -134,10 +134,10 @@ int run(const Options& options) {
   plan.planted_rules = compare_rules();
   plan.rules = compare_rules();
   plan.rules.max_samples = 600;  // many comparisons rather than narrow ones
-  plan.rules.point_budget_s = 0.12;
+  plan.rules.time_budget_s = 0.12;
   if (options.quick) {
     plan.rules.max_samples = 5 * wanted_clusters;
-    plan.planted_rules.point_budget_s = 0.2;
+    plan.planted_rules.time_budget_s = 0.2;
   }
 
   if (!options.quiet)

@@ -18,6 +18,7 @@
 #include "measure/sampling/sampler.h"
 #include "measure/run/session.h"
 #include "measure/timing/timer.h"
+#include "tests/measure/scripted_variant.h"
 
 namespace reductio::scripted {
 
@@ -115,49 +116,9 @@ class Clock final : public Timer {
   std::function<double(std::size_t, std::size_t)> seconds_;
 };
 
-using Enqueue = std::function<void(const std::uint32_t* in, std::size_t n, std::uint32_t* out)>;
-
-inline std::uint32_t sum(const std::uint32_t* in, std::size_t n) {
-  std::uint32_t s = 0;
-  for (std::size_t i = 0; i < n; ++i) s += in[i];
-  return s;
-}
-
-/// An i32 sum on the CPU whose calls tell the clock that they are `id`. `enqueue` replaces the right sum.
-inline Variant variant(std::string name, std::size_t id, Enqueue enqueue = {}) {
-  Variant v{
-      .id = std::move(name), .title = "t", .cites = "c", .operations = {Operation::sum}, .types = {ElementType::i32}};
-  v.prepare[static_cast<int>(DeviceKind::cpu)] = [id, enqueue](const Problem& p, const Settings&, const DeviceInfo&) {
-    return plan_of({.grid_blocks = id, .longest_chain = p.n}, [=, n = p.n](void* in, void* out, Stream) {
-      const auto* x = static_cast<const std::uint32_t*>(in);
-      auto* result = static_cast<std::uint32_t*>(out);
-      if (enqueue) enqueue(x, n, result);
-      else *result = sum(x, n);
-    });
-  };
-  return v;
-}
-
-inline Point point(const Variant& v, std::size_t n, TimingMode mode = TimingMode::end_to_end,
-                   CacheState cache = CacheState::cold_dirty) {
-  return {.variant = &v, .device = DeviceKind::cpu, .problem = {Operation::sum, ElementType::i32, n},
-          .settings = v.settings(), .timing_mode = mode, .cache_state = cache};
-}
-
 /// What measuring these points together, and nothing else, gives.
 inline GroupOutcome measure(Sampler& sampler, const std::vector<const Point*>& group) {
   return std::move(sampler.measure({&group, 1}, {[] { return false; }}).groups.at(0));
-}
-
-/// What `body` throws; empty if nothing.
-template <class Body>
-std::string error_of(Body&& body) {
-  try {
-    body();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return {};
 }
 
 /// A folder of its own, removed with the test.

@@ -146,13 +146,13 @@ std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool co
 SamplingRules compare_rules() {
   return {.min_samples = wanted_clusters,
           .max_samples = 4000,
-          .point_budget_s = 1,
+          .time_budget_s = 1,
           .slow_s = 1,
           .slow_samples = 7,
           .full = true,  // the user named what to time
           .allocations = wanted_clusters,
           .paired = true,
-          .bounds = false};
+          .harness_calls = false};
 }
 
 std::size_t Comparison::count(Verdict v) const {

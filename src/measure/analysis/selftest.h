@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "measure/plan/experiment.h"
+#include "measure/plan/budget.h"
+#include "measure/plan/point.h"
 #include "measure/stats/ratio.h"
 #include "measure/timing/timer.h"
 

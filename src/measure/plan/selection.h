@@ -1,13 +1,27 @@
 #pragma once
-/// What experiments' drivers share: from what the user selected to variants, types, sizes and settings.
+/// From what the user selected to variants, types, sizes and settings.
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "measure/plan/experiment.h"
+#include "core/variant.h"
 
 namespace reductio {
+
+/// What the user selected; empty lists mean the experiment's own choice.
+struct Selection {
+  std::string variants_regex;
+  std::vector<ElementType> types;
+  std::vector<Operation> operations;
+  std::vector<std::size_t> sizes;
+  std::vector<std::pair<std::string, std::string>> settings;
+  std::optional<DeviceKind> device;
+  std::uint64_t seed = 1;
+};
 
 /// The variants that run on `device` and match the selection, sorted by id. Throws UsageError where nothing matches,
 /// and where --set names a tunable that none of them has.

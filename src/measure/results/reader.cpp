@@ -94,7 +94,7 @@ std::map<std::string, ByRound> ceilings_of(const SamplesFile& samples) {
       all.push_back(seconds);
       all.back().resize(rounds);
     }
-    if (ByRound ceiling = ceiling_by_round(all); any(ceiling)) out[group] = std::move(ceiling);
+    if (ByRound ceiling = read_ceiling_by_round(all); any(ceiling)) out[group] = std::move(ceiling);
   }
   return out;
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "measure/results/csv.h"
-#include "measure/sampling/rules.h"
+#include "measure/stats/by_round.h"
 
 namespace reductio {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "measure/plan/experiment.h"
+#include "measure/plan/point.h"
 
 namespace reductio {
 

@@ -14,7 +14,7 @@
 #include "measure/results/fields.h"
 #include "measure/timing/nvml.h"
 #include "measure/results/writer.h"
-#include "measure/sampling/rules.h"
+#include "measure/plan/grouping.h"
 #include "measure/sampling/sampler.h"
 #include "measure/run/session.h"
 
@@ -53,11 +53,11 @@ std::optional<GpuState> state_of(const Machine& m) {
 }
 
 Json describe(const SamplingRules& r) {
-  return {{"min_samples", r.min_samples},       {"max_samples", r.max_samples}, {"point_budget_s", r.point_budget_s},
+  return {{"min_samples", r.min_samples},       {"max_samples", r.max_samples}, {"point_budget_s", r.time_budget_s},
           {"slow_s", r.slow_s},                 {"slow_samples", r.slow_samples}, {"limit_s", r.limit_s},
           {"full", r.full},                     {"allocations", r.allocations}, {"batch_s", r.batch_s},
           {"confidence", r.confidence},         {"clock_floor", r.clock_floor},
-          {"paired", r.paired},                 {"bounds", r.bounds}};
+          {"paired", r.paired},                 {"bounds", r.harness_calls}};
 }
 
 /// Tick and launch floor of a mode, in the state of the first point of that mode, else of the first of all, or warm where
@@ -167,7 +167,7 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   SamplingRules rules = e.rules;
   if (o.quick) {
     rules.max_samples = rules.min_samples;
-    rules.point_budget_s = 0.02;
+    rules.time_budget_s = 0.02;
     rules.allocations = std::min(rules.allocations, 3);
   }
   if (o.min_samples) rules.min_samples = *o.min_samples;
@@ -175,7 +175,7 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   if (o.min_samples && !o.max_samples) rules.max_samples = std::max(rules.max_samples, rules.min_samples);
   if (o.max_samples && !o.min_samples) rules.min_samples = std::min(rules.max_samples, rules.min_samples);
   if (o.confidence) rules.confidence = *o.confidence;
-  if (o.timeout_s) rules.point_budget_s = *o.timeout_s;
+  if (o.time_budget_s) rules.time_budget_s = *o.time_budget_s;
   rules.full = rules.full || o.full;
   if (rules.min_samples < 1 || rules.max_samples < 1)
     throw UsageError("a point needs at least one sample; give --min-samples and --max-samples 1 or more");
@@ -183,9 +183,9 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
     throw UsageError(
         fmt::format("--max-samples {} is less than --min-samples {}", rules.max_samples, rules.min_samples));
   require_confidence(rules.confidence);
-  if (!(rules.point_budget_s > 0 && std::isfinite(rules.point_budget_s)))
+  if (!(rules.time_budget_s > 0 && std::isfinite(rules.time_budget_s)))
     throw UsageError(fmt::format("--timeout {:g} is no time for sampling a point; give seconds, more than 0",
-                                 rules.point_budget_s));
+                                 rules.time_budget_s));
   // Samples that the user demands are demanded of slow calls, too.
   rules.slow_samples = std::clamp(rules.slow_samples, o.min_samples.value_or(1), rules.max_samples);
   return rules;

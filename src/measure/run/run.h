@@ -28,7 +28,7 @@ struct RunOptions {
   std::vector<std::string> arguments;  ///< the command line, for the record
   std::optional<int> min_samples, max_samples;
   std::optional<double> confidence;
-  std::optional<double> timeout_s;  ///< in place of SamplingRules::point_budget_s
+  std::optional<double> time_budget_s;  ///< in place of SamplingRules::time_budget_s
 };
 
 /// Hears how a run goes. Called from the thread that measures, never inside a timed interval.

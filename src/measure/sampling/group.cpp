@@ -315,7 +315,7 @@ Group::Visit Group::sample(int pass, int passes) {
 }
 
 void Group::make_bounds() {
-  if (!s_.timer.keeps_time() || !rules().bounds) return;
+  if (!s_.timer.keeps_time() || !rules().harness_calls) return;
   const ByRound none(static_cast<std::size_t>(rounds_));
   if (auto plan = s_.timer.empty_plan()) harness_calls_.push_back({"(launch-floor)", std::move(plan), {}, none, false});
   for (auto& [name, plan] : s_.timer.read_plans(input_->bytes(), first().timing_mode))
@@ -495,7 +495,7 @@ GroupOutcome Group::finish() {
       if (b.name == "(launch-floor)") floor_s_ = median(s);
       else kernels.push_back(b.seconds);
     }
-    ceiling_ = ceiling_of(kernels, out_.allocations, rules().confidence);
+    ceiling_ = read_ceiling_of(kernels, out_.allocations, rules().confidence);
     for (Member& m : members_) summarise(m);
   }
   for (Member& m : members_) {

@@ -12,7 +12,10 @@
 #include <string>
 #include <vector>
 
+#include "measure/plan/grouping.h"
+#include "measure/sampling/rounds.h"
 #include "measure/sampling/sampler.h"
+#include "measure/sampling/summarise.h"
 
 namespace reductio {
 
@@ -146,7 +149,7 @@ class Group {
   double clock_hz_ = 0;  ///< of the kernels, when it was read last; 0: unknown
   int voided_rounds_ = 0;
   std::vector<Try> tries_;  ///< in the order of time
-  std::optional<Ceiling> ceiling_;
+  std::optional<ReadCeiling> ceiling_;
   std::optional<double> floor_s_;
   GroupOutcome out_;
   std::exception_ptr device_lost_;

@@ -14,7 +14,7 @@
 
 #include "core/reference.h"
 #include "device/backend.h"
-#include "measure/plan/experiment.h"
+#include "measure/plan/point.h"
 
 namespace reductio {
 

@@ -13,7 +13,8 @@
 
 #include "measure/sampling/inputs.h"
 #include "measure/results/row.h"
-#include "measure/sampling/rules.h"
+#include "measure/plan/budget.h"
+#include "measure/stats/by_round.h"
 #include "measure/timing/timer.h"
 
 namespace reductio {

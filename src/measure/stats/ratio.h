@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "measure/sampling/rules.h"
+#include "measure/stats/by_round.h"
 #include "measure/stats/statistics.h"
 
 namespace reductio {

@@ -14,7 +14,7 @@
 
 #include "core/error.h"
 #include "device/backend.h"
-#include "measure/plan/experiment.h"
+#include "measure/plan/point.h"
 
 namespace reductio {
 

@@ -760,7 +760,7 @@ TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
 }
 
 TEST(MeasureRun, TimesFasterThanPaperAreImpossibleOnlyOnTheGpu) {
-  // Reported by the rule itself in MeasureRules; a CPU's caches may well be faster than its memory.
+  // Reported by the rule itself in MeasureSummarise; a CPU's caches may well be faster than its memory.
   const Folder folder;
   const Variant a = variant("a", 1);
   Heard heard;
@@ -1268,8 +1268,8 @@ TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
             "--confidence 95 does not lie between 0 and 1; give a share, as 0.95");
   EXPECT_EQ(error_of([] { require_confidence(0.999); }), "");
   for (const double bad : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")})
-    EXPECT_NE(why([&](auto& o) { o.timeout_s = bad; }).find("--timeout"), std::string::npos) << bad;
-  EXPECT_EQ(why([](auto& o) { o.timeout_s = 1e-9; }), "");
+    EXPECT_NE(why([&](auto& o) { o.time_budget_s = bad; }).find("--timeout"), std::string::npos) << bad;
+  EXPECT_EQ(why([](auto& o) { o.time_budget_s = 1e-9; }), "");
   EXPECT_EQ(why([](auto& o) { o.min_samples = 50; }), "");
   EXPECT_NE(error_of([&] { choose_points(e, {}, DeviceKind::cpu, false); }), "");
 }
@@ -1289,12 +1289,12 @@ TEST(MeasureRun, TheTimeoutDecidesHowManySamplesFitAndTheMinimumHowManyAreTakenA
     return heard.rows.at(0).n_samples;
   };
   EXPECT_EQ(samples(1e-5, [](auto&) {}), 48u);
-  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 0.0155; }), 15u);
-  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 1e-6; }), 7u);
-  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 1e-6, o.min_samples = 11; }), 11u);
-  EXPECT_EQ(samples(1e-5, [](auto& o) { o.timeout_s = 1000, o.max_samples = 40; }), 40u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.time_budget_s = 0.0155; }), 15u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.time_budget_s = 1e-6; }), 7u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.time_budget_s = 1e-6, o.min_samples = 11; }), 11u);
+  EXPECT_EQ(samples(1e-5, [](auto& o) { o.time_budget_s = 1000, o.max_samples = 40; }), 40u);
   // A slow call has fewer of its own accord, unless the user demands more.
-  EXPECT_EQ(samples(0.05, [](auto& o) { o.timeout_s = 1000; }), 3u);
+  EXPECT_EQ(samples(0.05, [](auto& o) { o.time_budget_s = 1000; }), 3u);
   EXPECT_EQ(samples(0.05, [](auto& o) { o.min_samples = 8; }), 8u);
   EXPECT_EQ(samples(0.05, [](auto& o) { o.max_samples = 2; }), 2u);
 }

@@ -126,7 +126,7 @@ Coverage simulate(const Law& law, double confidence = 0.95) {
     ++run.sample;
   };
   // 30 samples of 10 us, more where the pilot was faster and fewer where it was slower. No call is slow here.
-  const SamplingRules rules{.min_samples = 7, .max_samples = 48, .point_budget_s = 300e-6, .slow_s = 1e9, .full = true,
+  const SamplingRules rules{.min_samples = 7, .max_samples = 48, .time_budget_s = 300e-6, .slow_s = 1e9, .full = true,
                             .confidence = confidence};
   const auto backend = open_cpu();
   Sampler sampler({*backend, clock, rules, 1});

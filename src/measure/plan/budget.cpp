@@ -1,0 +1,74 @@
+#include "measure/plan/budget.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace reductio {
+
+int samples_for(const SamplingRules& rules, double call_s, double cost_s) {
+  if (call_s > rules.slow_s) return rules.slow_samples;
+  const double affordable = cost_s > 0 ? rules.time_budget_s / cost_s : rules.max_samples;
+  return static_cast<int>(std::clamp<double>(affordable, rules.min_samples, rules.max_samples));
+}
+
+std::vector<int> rounds_of(int samples, int rounds) {
+  std::vector<int> out;
+  for (int k = 0; k < samples; ++k) out.push_back((2 * k + 1) * rounds / (2 * samples));
+  return out;
+}
+
+int allocation_of(int round, int rounds, int allocations) {
+  return static_cast<int>(static_cast<long long>(round) * allocations / rounds);
+}
+
+std::string History::key(const Point& p) {
+  return fmt::format("{}|{}|{}|{}|{}|{}", name(p.device), p.variant->id, name(p.problem.operation),
+                     name(p.problem.type), p.offset_elements, p.settings.str());
+}
+
+void History::note(const Point& p, double seconds) {
+  double& slowest = seconds_[key(p)][p.problem.n];
+  slowest = std::max(slowest, seconds);
+}
+
+std::optional<History::Measured> History::largest_below(const Point& p) const {
+  const auto at = seconds_.find(key(p));
+  if (at == seconds_.end()) return std::nullopt;
+  const auto above = at->second.upper_bound(p.problem.n);
+  if (above == at->second.begin()) return std::nullopt;
+  return Measured{std::prev(above)->first, std::prev(above)->second};
+}
+
+double scale_linearly(History::Measured m, std::size_t n) {
+  return m.seconds * (static_cast<double>(n) / static_cast<double>(std::max<std::size_t>(m.n, 1)));
+}
+
+std::optional<double> History::predict(const Point& p) const {
+  const auto m = largest_below(p);
+  return m ? std::optional(scale_linearly(*m, p.problem.n)) : std::nullopt;
+}
+
+std::string limit_reason(double predicted_s, const SamplingRules& rules) {
+  return fmt::format("predicted {:.3g} s a call exceeds this experiment's limit of {:g} s; --full runs it", predicted_s,
+                     rules.limit_s);
+}
+
+double rough_cost_s(const Point& p, const SamplingRules& rules) {
+  const double bytes = static_cast<double>(p.problem.bytes());
+  double bandwidth = 0, overhead = 0, plans = 0;  // bytes/s of a middling variant, s a sample, s a plan
+  switch (p.device) {
+    case DeviceKind::cuda: bandwidth = 5e11, overhead = 1.5e-4, plans = 5e-4; break;
+    case DeviceKind::cpu:  // to write twice the last level of the cache takes so long, whatever the call
+      bandwidth = 8e9, overhead = p.cache_state == CacheState::warm ? 2e-6 : 2.5e-2, plans = 1e-5;
+      break;
+    case DeviceKind::sim:
+      return 1e-3 + static_cast<double>(p.problem.n) / 3e6;
+  }
+  const double call = bytes / bandwidth;
+  if (call > rules.limit_s && !rules.full) return rules.limit_s;
+  const double cost = 2 * call + overhead;  // with what comes before the timed interval
+  return rules.allocations * plans + 2 * cost + samples_for(rules, call, cost) * cost;
+}
+
+}  // namespace reductio

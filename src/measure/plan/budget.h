@@ -1,0 +1,65 @@
+#pragma once
+/// How much time points get: the rules of sampling, how many samples and rounds follow from them, and what a call and a
+/// point will cost.
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/plan/point.h"
+
+namespace reductio {
+
+struct SamplingRules {
+  int min_samples = 7, max_samples = 48;  ///< per point; a 95 % interval of a median needs 6
+  double time_budget_s = 0.15;            ///< wall-clock time after which a point gets no more than min_samples
+  double slow_s = 0.020;                  ///< a call longer than this gets `slow_samples`
+  int slow_samples = 3;
+  double limit_s = 0.200;                 ///< a call predicted longer than this is a refused row, unless `full`
+  bool full = false;
+  int allocations = 12;      ///< of input and workspace, over which a point's rounds are spread
+  double batch_s = 60;       ///< groups that take so long together are one batch: all of them on each allocation in turn
+  double confidence = 0.95;
+  double clock_floor = 0.9;  ///< a round with the kernels' clock below this share of the highest seen is void for all
+  bool paired = false;       ///< all points of a group in every round, as many as the dearest affords
+  bool harness_calls = true; ///< the read-only kernels and the empty call in every round
+};
+
+/// Samples of a point whose call takes `call_s` and whose sample costs `cost_s` of wall-clock time in all.
+int samples_for(const SamplingRules&, double call_s, double cost_s);
+
+/// The rounds, of `rounds`, in which a point of `samples` samples takes part: spread evenly, so that it meets every
+/// allocation and whatever drifts. Likewise the allocations of a batch in which a group of fewer takes part.
+std::vector<int> rounds_of(int samples, int rounds);
+
+/// The allocation that a round uses: rounds in equal runs, one run after the other.
+int allocation_of(int round, int rounds, int allocations);
+
+/// What calls took at smaller sizes of the same variant, and so what a larger one will take.
+class History {
+ public:
+  void note(const Point&, double seconds);
+  struct Measured {
+    std::size_t n;
+    double seconds;
+  };
+  /// The largest size at most p.problem.n that was noted.
+  std::optional<Measured> largest_below(const Point& p) const;
+  /// Scaled linearly in n from that size; a launch cost in it makes this too much rather than too little.
+  std::optional<double> predict(const Point& p) const;
+
+ private:
+  static std::string key(const Point&);
+  std::map<std::string, std::map<std::size_t, double>> seconds_;
+};
+double scale_linearly(History::Measured, std::size_t n);
+
+/// "predicted 0.41 s a call exceeds this experiment's limit of 0.2 s; --full runs it".
+std::string limit_reason(double predicted_s, const SamplingRules&);
+
+/// What a point will cost to measure, in seconds, from its size alone: for dry runs and for what is left of a run.
+double rough_cost_s(const Point&, const SamplingRules&);
+
+}  // namespace reductio

@@ -1,0 +1,55 @@
+#pragma once
+/// A point: one row of results to be.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/variant.h"
+
+namespace reductio {
+
+/// What lies between the two readings of the clock.
+enum class TimingMode {
+  device,       ///< one enqueue between two events, the stream held back until both are queued
+  graph,        ///< time per call of a captured graph of many dependent calls
+  end_to_end,   ///< host clock from the call to the result in host memory
+  clock,        ///< the kernel's own clock64() readings, in cycles
+  globaltimer,  ///< the same by the GPU's one clock
+};
+inline constexpr TimingMode all_timing_modes[] = {TimingMode::device, TimingMode::graph, TimingMode::end_to_end,
+                                                  TimingMode::clock, TimingMode::globaltimer};
+
+/// What L2 holds when the timed interval begins.
+enum class CacheState {
+  cold_clean,  ///< evicted by reading other memory
+  cold_dirty,  ///< evicted by writing other memory, as nvbench does
+  warm,        ///< whatever the call before left
+};
+inline constexpr CacheState all_cache_states[] = {CacheState::cold_clean, CacheState::cold_dirty, CacheState::warm};
+
+std::string_view name(TimingMode);
+std::string_view name(CacheState);
+
+/// The inverse of name(). Throws UsageError, which lists the known names.
+TimingMode parse_timing_mode(std::string_view);
+CacheState parse_cache_state(std::string_view);
+
+/// A variant at one problem, with one way of timing it.
+struct Point {
+  const Variant* variant = nullptr;
+  DeviceKind device = DeviceKind::cuda;
+  Problem problem;
+  Settings settings;
+  TimingMode timing_mode = TimingMode::device;
+  CacheState cache_state = CacheState::cold_dirty;
+  std::size_t offset_elements = 0;  ///< the input starts this many elements into its allocation
+  std::string dataset = "random";
+  std::uint64_t seed = 1;
+};
+
+/// What the points of its group share: "sum f32 n=1024 device cold_dirty".
+std::string describe_group(const Point&);
+
+}  // namespace reductio

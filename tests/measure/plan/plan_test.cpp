@@ -1,0 +1,142 @@
+/// Which points there are, which are sampled together, how many samples each gets and what they will cost.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "measure/plan/experiment.h"
+#include "measure/plan/grouping.h"
+#include "tests/measure/scripted_variant.h"
+
+namespace reductio {
+namespace {
+
+using namespace scripted;
+
+TEST(MeasurePlan, PointsOfOneQuestionAreSampledTogetherSmallSizesFirst) {
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  std::vector<Point> points;
+  for (const Variant* v : {&a, &b})
+    for (const std::size_t n : {4096u, 1024u})
+      for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end})
+        points.push_back(point(*v, n, mode));
+  points.push_back(point(a, 1024, TimingMode::device, CacheState::warm));
+  points.push_back(point(a, 1024, TimingMode::device));
+  points.back().offset_elements = 1;
+
+  const auto groups = group_points(points);
+  ASSERT_EQ(groups.size(), 6u);
+  std::size_t seen = 0, last_n = 0;
+  for (const auto& g : groups) {
+    const Point& first = points[g.front()];
+    EXPECT_GE(first.problem.n, last_n);
+    last_n = first.problem.n;
+    for (const std::size_t i : g) {
+      ++seen;
+      EXPECT_EQ(points[i].problem.n, first.problem.n);
+      EXPECT_EQ(points[i].timing_mode, first.timing_mode);
+      EXPECT_EQ(points[i].cache_state, first.cache_state);
+      EXPECT_EQ(points[i].offset_elements, first.offset_elements);
+    }
+  }
+  EXPECT_EQ(seen, points.size());
+}
+
+TEST(MeasurePlan, BatchesTakeNeighboursUntilTheyCostEnough) {
+  using Batches = std::vector<std::pair<std::size_t, std::size_t>>;
+  const std::vector<double> costs{1, 2, 3, 10, 1, 1};
+  EXPECT_EQ(batches_of(costs, 4), (Batches{{0, 3}, {3, 4}, {4, 6}}));
+  EXPECT_EQ(batches_of(costs, 100), (Batches{{0, 6}}));
+  EXPECT_EQ(batches_of(costs, 0), (Batches{{0, 1}, {1, 2}, {2, 3}, {3, 4}, {4, 5}, {5, 6}}));
+  EXPECT_EQ(batches_of({}, 4), Batches{});
+}
+
+TEST(MeasurePlan, SlowCallsGetFewSamplesAndCheapOnesMany) {
+  const SamplingRules rules{.min_samples = 7, .max_samples = 25, .time_budget_s = 0.25};
+  EXPECT_EQ(samples_for(rules, 1e-6, 1e-4), 25);
+  EXPECT_EQ(samples_for(rules, 1e-2, 2e-2), 12);
+  EXPECT_EQ(samples_for(rules, 0.019, 0.2), 7);
+  EXPECT_EQ(samples_for(rules, 0.021, 0.05), 3);
+}
+
+TEST(MeasurePlan, EstimatesKnowThatAColdCacheCostsACpuMoreThanTheCall) {
+  const Variant a = variant("a", 1);
+  const SamplingRules rules{.min_samples = 7, .max_samples = 25, .time_budget_s = 0.02};
+  const auto cost = [&](std::size_t n, CacheState cache) {
+    return rough_cost_s(point(a, n, TimingMode::end_to_end, cache), rules);
+  };
+  // Measured: 20 ms a flush of 105 MiB, 26 ms of 300 MiB; seven samples and a pilot make eight.
+  EXPECT_GT(cost(1024, CacheState::cold_dirty), 8 * 0.013);
+  EXPECT_LT(cost(1024, CacheState::cold_dirty), 8 * 0.052);
+  EXPECT_LT(cost(1024, CacheState::warm), 1e-3);
+  EXPECT_GT(cost(1 << 26, CacheState::warm), 100 * cost(1 << 16, CacheState::warm));
+}
+
+TEST(MeasurePlan, RoundsOfAPointAreDistinctSpreadAndMeetEveryAllocation) {
+  for (const int rounds : {1, 3, 7, 25, 100})
+    for (int samples = 1; samples <= rounds; ++samples) {
+      const auto r = rounds_of(samples, rounds);
+      EXPECT_EQ(std::set<int>(r.begin(), r.end()).size(), static_cast<std::size_t>(samples));
+      EXPECT_GE(r.front(), 0);
+      EXPECT_LT(r.back(), rounds);
+      if (samples < 3 || rounds < 3) continue;
+      std::set<int> allocations;
+      for (const int one : r) allocations.insert(allocation_of(one, rounds, 3));
+      EXPECT_EQ(allocations.size(), 3u) << samples << " of " << rounds;
+    }
+}
+
+TEST(MeasurePlan, TimesArePredictedFromTheNextSmallerSizeOfTheSameVariant) {
+  Variant v = variant("a", 1);
+  v.tunables = {Tunable::powers_of_two("block", 32, 64, 32)};
+  History h;
+  EXPECT_FALSE(h.predict(point(v, 1024)));
+  h.note(point(v, 1000), 0.001);
+  h.note(point(v, 1000, TimingMode::device), 0.0005);  // the slower of two modes counts
+  h.note(point(v, 2000), 0.1);
+  EXPECT_DOUBLE_EQ(*h.predict(point(v, 1999)), 0.001 * 1.999);
+  EXPECT_DOUBLE_EQ(*h.predict(point(v, 4000)), 0.2);
+  EXPECT_FALSE(h.predict(point(v, 999)));
+  Point other = point(v, 4000);
+  other.settings.set("block", "64");
+  EXPECT_FALSE(h.predict(other));
+  EXPECT_EQ(limit_reason(0.4096, SamplingRules{}),
+            "predicted 0.41 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
+}
+
+TEST(MeasurePlan, SettingsExpandButNotWhatTheUserFixed) {
+  Variant v = variant("a", 1);
+  v.tunables = {Tunable::powers_of_two("block", 32, 128, 32), Tunable::choice("finish", {"x", "y"}, "x"),
+                Tunable::integer("threads", 1, 1024, {"auto", "1", "2", "64"}, "auto")};
+  const auto texts = [&](const Selection& s, const std::vector<std::string>& expanded, std::int64_t largest = 100) {
+    std::vector<std::string> out;
+    for (const auto& one : expand_settings(v, s, expanded, largest)) out.push_back(one.str());
+    return out;
+  };
+  EXPECT_EQ(texts({}, {"finish"}),
+            (std::vector<std::string>{"block=32;finish=x;threads=auto", "block=32;finish=y;threads=auto"}));
+  Selection fixed;
+  fixed.settings = {{"finish", "y"}, {"block", "64"}};
+  EXPECT_EQ(texts(fixed, {"finish"}), (std::vector<std::string>{"block=64;finish=y;threads=auto"}));
+  EXPECT_EQ(texts(fixed, {"threads"}, 2).size(), 3u);  // 64 threads are more than there are cores
+  EXPECT_EQ(texts({}, {"block", "finish"}).size(), 6u);
+}
+
+TEST(MeasurePlan, UnknownExperimentsSuggestTheNearest) {
+  static const RegisterExperiment here({.name = "zz-registered-by-a-test", .summary = "", .points = {}});
+  EXPECT_EQ(find_experiment("zz-registered-by-a-test").name, "zz-registered-by-a-test");
+  try {
+    find_experiment("zz-registered-by-a-tast");
+    FAIL();
+  } catch (const UsageError& e) {
+    EXPECT_NE(std::string(e.what()).find("did you mean 'zz-registered-by-a-test'?"), std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace reductio
