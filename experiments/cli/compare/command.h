@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "experiments/cli/selection.h"
+#include "measure/plan/budget.h"
 #include "measure/run/run.h"
-#include "measure/sampling/rules.h"
 
 namespace reductio::cli {
 
