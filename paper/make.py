@@ -30,7 +30,7 @@ def shown(path: Path) -> str:
 def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> list[Path]:
     """Everything; returns what was written. Prints one line for each figure, drawn or not."""
     import results as rs
-    from figures import bars, cpu, limits, style, throughput
+    from figures import bars, cpu, limits, speedup, style, throughput
     from text import tables
 
     results = rs.read_results(results_folder, cpu_folder)
@@ -49,6 +49,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
             name = f"{mode.replace('_', '-')}-{element_type}"
             plan.append((f"throughput-{name}", results.comparison, throughput.draw, (element_type, mode)))
             plan.append((f"bars-{name}", results.comparison, bars.draw, (element_type, mode)))
+        plan.append((f"speedup-{element_type}", results.comparison, speedup.draw, (element_type,)))
         plan.append((f"cpu-{element_type}", results.cpu, cpu.draw, (element_type,)))
     plan.append(("limits", results.limits, limits.draw, ()))
     written = []

@@ -433,7 +433,8 @@ class Series:
     mode: str          # "device", "device_part", "end_to_end"
     cache_state: str   # "cold_dirty", "cold_clean", "warm"; "" where any was asked for
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
-    points: pd.DataFrame  # n, time, low, high, share, bytes, status, reason, by n; NaN times where status is not ok
+    # By n: n, time, low, high, share, bytes, status, reason, run_id, resolution; NaN times where status is not ok.
+    points: pd.DataFrame
 
     @property
     def name(self) -> str:
@@ -501,6 +502,8 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
         "bytes": rows["n"].astype("float64") * ELEMENT_BYTES.get(element_type, math.nan),
         "status": rows["status"],
         "reason": rows["reason"],
+        "run_id": rows["run_id"],
+        "resolution": rows["timer_tick_s"].fillna(0),
     }).sort_values(["variant", "n"], kind="stable")
     # A plan's settings keep the order in which the run took them.
     return [Series(str(variant), str(settings), operation, element_type, mode, cache_state or "",

@@ -8,6 +8,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 import results as rs
+import speedup
 from figures import style
 from figures.panels import (CEILING_LOOK, FLOOR_LOOK, GIGA, LINE, PEAK_LOOK, bandwidth, document_sizes, draw_bounds,
                             draw_line, header, library_label, not_drawn, panels_of, references, shade_above)
@@ -104,7 +105,7 @@ def draw(results: Results, element_type: str, mode: str):
                                **kwargs)
 
     everything: list[Series] = []
-    slowest, fastest, leads = np.inf, 0.0, 0.0  # of what is drawn: GB/s, and the greatest speed relative to CUB's
+    slowest, fastest, leads = np.inf, 0.0, 0.0  # of what is drawn: GB/s, and the greatest speedup over CUB
     first = first_ratio = None
     y_top = top
     for index, (group, operation, series) in enumerate(panels):
@@ -134,7 +135,7 @@ def draw(results: Results, element_type: str, mode: str):
             rates = s.ok["bytes"] / s.ok["time"] / GIGA
             slowest, fastest = min(slowest, rates.min()), max(fastest, rates.max())
             if base is not None:
-                r = s.points[["n"]].merge(rs.ratio(s, base), on="n", how="left")
+                r = s.points[["n"]].merge(speedup.over(results, s, base), on="n", how="left")
                 leads = max(leads, np.nan_to_num(r["ratio"].max()))
                 draw_line(lower, r["n"].to_numpy(float), r["ratio"].to_numpy(), (r["ratio"] - r["low"]).to_numpy(),
                           (r["high"] - r["ratio"]).to_numpy(), label=s.name, **looks[index].of(s))
@@ -161,7 +162,7 @@ def draw(results: Results, element_type: str, mode: str):
         upper.tick_params(labelbottom=False)
         if column == 0:
             upper.set_ylabel("throughput (GB/s)")
-            lower.set_ylabel("speed / CUB's")
+            lower.set_ylabel("speedup over CUB")
         else:
             upper.tick_params(labelleft=False)
             lower.tick_params(labelleft=False)
