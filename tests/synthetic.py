@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 import results as rs
+import speedup
 
 SIZES = [2**k for k in range(10, 31)]
 HOST, ATOMIC, RELAUNCH, SECOND = "finish=host", "finish=atomic", "finish=relaunch", "finish=second-launch"
@@ -271,4 +272,17 @@ def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=
         write_csv(folder / "timing.csv", timing)
     write_csv(folder / "catalog.csv", catalog if catalog is not None else catalog_rows())
     (folder / "machine.json").write_text(json.dumps(MACHINE if machine is None else machine))
+    return folder
+
+
+def write_samples(folder: Path, rounds: int = 24) -> Path:
+    """Raw samples beside a folder's comparison: they drift by half from the first round to the last, all calls alike,
+    two rounds an allocation."""
+    samples = []
+    for row in csv.DictReader((folder / "comparison.csv").open(newline="")):
+        if row["time_median_s"]:
+            samples += [{key: row[key] for key in (*speedup.KEY, "offset_elements", "dataset", "seed")}
+                        | dict(round=k, allocation=k // 2, time_s=float(row["time_median_s"]) * (1 + k / (2 * rounds)),
+                               device_part_s="", voided="no") for k in range(rounds)]
+    write_csv(folder / "comparison.samples.csv.gz", samples)
     return folder

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the README's headline, table and figure from committed results, so that none of them is typed by hand.
+"""Writes the README's headline, table and figure, and the numbers of docs/, from committed results, so that none of
+them is typed by hand.
 
-    python tools/summary.py            writes the block between the markers of README.md, and docs/comparison.png
-    python tools/summary.py --check    writes nothing; exit code 1 if either is not what the results give
+    python tools/summary.py            writes the blocks between markers in README.md and docs/, and docs/comparison.png
+    python tools/summary.py --check    writes nothing; exit code 1 if any is not what the results give
 """
 
 from __future__ import annotations
@@ -16,9 +17,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "paper"))
 
-BEGIN = "<!-- generated:comparison by tools/summary.py -->"
-END = "<!-- end of generated:comparison -->"
-COMPARE = ("<!-- generated:compare by tools/summary.py -->", "<!-- end of generated:compare -->")
 TYPE = "f32"
 SIZES = (2**20, 2**24, 2**28)
 SOURCE_KEY = "reductio-source"  # the figure says inside which CSV it was drawn from
@@ -28,9 +26,9 @@ ABSENT = ("*No measurements are committed yet. `./reproduce` on a machine with a
 
 
 def source_of(results: Path) -> str:
-    """A hash of everything that the block and the figure are made of."""
+    """A hash of everything that the figure is made of."""
     digest = hashlib.sha256()
-    for name in ("comparison.csv", "models.csv", "catalog.csv", "machine.json"):
+    for name in ("comparison.csv", "comparison.samples.csv.gz", "catalog.csv", "machine.json"):
         path = results / name
         digest.update(path.read_bytes() if path.exists() else b"")
     return digest.hexdigest()
@@ -45,38 +43,57 @@ def timed(series, rs) -> str:
     return "device part" if series.mode == "device_part" else rs.MODE_LABELS[series.mode].replace(" time", "")
 
 
-def row(series, base, rs, peak: float | None) -> str:
-    cells = [f"`{series.variant}`" + series.name.removeprefix(series.variant), rs.OPERATION_LABELS[series.operation],
-             timed(series, rs)]
-    for n in SIZES:
-        point = series.at(n)
-        cells.append(microseconds(point["time"]) if point is not None else "")
-    last, base_last = series.at(SIZES[-1]), base.at(SIZES[-1]) if base is not None else None
-    bandwidth = last["bytes"] / last["time"] if last is not None else None
-    cells.append(f"{bandwidth / 1e12:.2f}" if bandwidth else "")
-    cells.append(f"{100 * bandwidth / peak:.0f} %" if bandwidth and peak else "")
-    comparable = base_last is not None and last is not None and series.mode == base.mode
-    cells.append(f"{base_last['time'] / last['time']:.2f}" if comparable else "")
-    return "| " + " | ".join(cells) + " |"
+def with_settings(series) -> str:
+    return f"`{series.variant}`" + series.name.removeprefix(series.variant)
+
+
+def with_interval(point) -> str:
+    """"0.5717 [0.5703, 0.5739]": as many digits as the interval is worth."""
+    digits = decimals(point["low"], point["high"])
+    return f"{point['ratio']:.{digits}f} [{point['low']:.{digits}f}, {point['high']:.{digits}f}]"
+
+
+def at_largest(results, series, base):
+    """The speedup over the base at the largest size shown, None where it was not measured."""
+    import speedup
+
+    found = speedup.over(results, series, base)
+    there = found[found["n"] == SIZES[-1]]
+    return there.iloc[0] if len(there) else None
+
+
+def record(name: str, operation: str, how: str, times: list, peak: float | None, base: float | None, last: str) -> str:
+    """One row of the table; times are pandas rows with time and bytes, or None."""
+    bandwidth = times[-1]["bytes"] / times[-1]["time"] if times[-1] is not None else None
+    fields = [name, operation, how, *("" if t is None else microseconds(t["time"]) for t in times),
+              f"{bandwidth / 1e12:.2f}" if bandwidth else "", f"{100 * bandwidth / peak:.0f} %" if bandwidth and peak else "",
+              microseconds(base) if base else "", last]
+    return "| " + " | ".join(fields) + " |"
+
+
+def row(results, series, base, rs, peak: float | None) -> str:
+    """One call beside CUB's of the same operation, timed alike."""
+    theirs = base.at(SIZES[-1])
+    point = at_largest(results, series, base) if series is not base else None
+    return record(with_settings(series), rs.OPERATION_LABELS[series.operation], timed(series, rs),
+                  [series.at(n) for n in SIZES], peak, theirs["time"] if theirs is not None else None,
+                  "1" if series is base else with_interval(point) if point is not None else "")
 
 
 def ceiling_row(bounds, base, peak: float | None) -> list[str]:
-    """What no kernel can beat: the harness's fastest kernel that only reads, beside the empty call. No row where the
-    results hold none."""
+    """The read ceiling: the harness's fastest kernel that only reads, beside the empty call. No row where the results
+    hold none."""
     bounds = bounds.dropna().set_index("n")
     if not set(SIZES) <= set(bounds.index):
         return []
-    last = bounds.loc[SIZES[-1]]
-    bandwidth, floor = last["bytes"] / last["read"], microseconds(bounds["floor"].median())
-    base_last = base.at(SIZES[-1]) if base is not None else None
-    cells = [f"*only reading* (an empty call: {floor} us)", "none", "device",
-             *(microseconds(bounds["read"][n]) for n in SIZES), f"{bandwidth / 1e12:.2f}",
-             f"{100 * bandwidth / peak:.0f} %" if peak else "",
-             f"{base_last['time'] / last['read']:.2f}" if base_last is not None else ""]
-    return ["| " + " | ".join(cells) + " |"]
+    there = bounds.loc[list(SIZES)].rename(columns={"read": "time"})
+    theirs = base.at(SIZES[-1])
+    return [record(f"*only reading* (an empty call: {microseconds(bounds['floor'].median())} us)", "none", "device",
+                   [there.loc[n] for n in SIZES], peak, theirs["time"],
+                   f"{theirs['time'] / there['time'].iloc[-1]:.2f}")]
 
 
-def fit_cell(fit) -> str:
+def fit_text(fit) -> str:
     """One fit of models.csv: "6.52 us + bytes / 1.83 TB/s", or that there is none."""
     if fit is None:
         return ""
@@ -87,25 +104,22 @@ def fit_cell(fit) -> str:
     return f"{1e6 * fit['latency_s']:.3g} us" + (f" + bytes / {rate / 1e12:.3g} TB/s" if rate == rate else "")
 
 
-def models(results, rs) -> list[str]:
-    """The table of fitted latencies and bandwidths; nothing where the results hold no models.csv."""
+def models_block(results) -> str:
+    """The table of fitted latencies and bandwidths; empty where the results hold no models.csv."""
+    import results as rs
+
     shown = rs.models_shown(results, TYPE, SIZES[-1])
-    if not shown:
-        return []
-    lines = ["", f"Latency and bandwidth behind these times: the line that is nearest on relative error, for {TYPE} that "
-             "L2 could hold and for larger inputs. Where it misses a median by more than 5 % it does not fit, and its "
-             "numbers are withheld; intervals and half-performance sizes are in the results' `models.csv`.", "",
-             "| | timed | inside L2 | beyond L2 |", "|---|---|---|---|"]
+    lines = [f"| {TYPE} | timed | inside L2 | beyond L2 |", "|---|---|---|---|"] if shown else []
     for series, fits in shown:
-        name = "*only reading*" if series is None else f"`{series.variant}`" + series.name.removeprefix(series.variant)
+        name = "*only reading*" if series is None else with_settings(series)
         beyond = fits.get("beyond", fits.get("all"))
-        lines.append(f"| {name} | {timed(series, rs) if series else 'device'} | {fit_cell(fits.get('inside'))} | "
-                     f"{fit_cell(beyond)} |")
-    return lines
+        lines.append(f"| {name} | {timed(series, rs) if series else 'device'} | {fit_text(fits.get('inside'))} | "
+                     f"{fit_text(beyond)} |")
+    return "\n".join(lines)
 
 
-def trust_in(results) -> list[str]:
-    """What nvbench and a second run of the comparison say of these times; nothing where the results hold neither."""
+def trust_block(results) -> str:
+    """What nvbench and a second run of the comparison say of these times; empty where the results hold neither."""
     from text import trust
 
     said = []
@@ -118,7 +132,7 @@ def trust_in(results) -> list[str]:
                     f"{100 * a.largest_from:.2g} %. These are medians over {a.runs[0]} runs of reductio made in turn "
                     f"with nvbench's, {a.samples} samples a point or more" +
                     (f"; the comparison's own medians, of fewer samples, lie as near at {a.own[0]} of {a.own[1]} points "
-                     "([why](docs/measuring.md#what-the-interval-is))" if a.own[1] else "") + ".")
+                     "([why](measuring.md#what-the-interval-is))" if a.own[1] else "") + ".")
     absolute, relative = trust.repeats(results.repeat), trust.repeats(results.repeat_relative)
 
     def by_mode(found, say) -> str:
@@ -144,59 +158,63 @@ def trust_in(results) -> list[str]:
         said.append(f"The comparison took {spent.wall_s:.0f} s, {100 * spent.calls:.0f} % of them in the timed calls "
                     f"and {100 * spent.state:.0f} % in setting the cache's state and restoring inputs; "
                     f"{100 * spent.own:.0f} % went into the harness, first calls and pilots included.")
-    return ["", "How far to trust these times:", "", *(f"- {one}" for one in said)] if said else []
+    return "\n".join(f"- {one}" for one in said)
 
 
-def block(folder: Path) -> str:
-    """The Markdown between the markers."""
-    if not (folder / "comparison.csv").exists():
-        return ABSENT
+def decimals(low: float, high: float) -> int:
+    """As many as an interval of this width is worth: two digits of it."""
+    return max(2, min(4, 1 - math.floor(math.log10(max(high - low, 1e-9)))))
+
+
+def comparison_block(results) -> str:
+    """The README's headline, figure and table."""
     import results as rs
+    import speedup
 
-    results = rs.read_results(folder)
     peak = results.machine.peak_bytes_per_s
     gpu = results.machine.get("gpu.name", default=results.machine.name)
-    chosen = rs.fastest_of_each_document(results, TYPE, SIZES[-1])
-    lines = []
-    bases = {}
-    for operation in rs.BASE:
-        which = dict(device="cuda", operation=operation, element_type=TYPE)
-        device = rs.series(results.comparison, mode="device", **which)
-        bases[operation] = rs.base_series(device, operation)
-    libraries = [b for b in bases.values() if b is not None]
-    end_to_end = rs.series(results.comparison, device="cuda", operation="sum", element_type=TYPE, mode="end_to_end")
-    libraries += [s for s in end_to_end if s.variant == "thrust/reduce" and s.at(SIZES[-1]) is not None][:1]
-
-    base, n = bases["sum"], SIZES[-1]
-    # Only whole device times compare with CUB's: a device part leaves work to the host.
-    sums = [s for s in chosen if s.operation == "sum" and s.mode == "device"]
-    if base is not None and base.at(n) is not None and sums:
-        best = min(sums, key=lambda s: s.at(n)["time"])
-        time, cub = best.at(n)["time"], base.at(n)["time"]
-        bandwidth = best.at(n)["bytes"] / time
-        share = f", {100 * bandwidth / peak:.0f} % of the memory's paper peak" if peak else ""
-        lines += [f"On one {gpu}, 2^28 {TYPE} are added up in **{microseconds(time)} us** by `{best.variant}`, the fastest "
-                  f"of the documents' kernels ({bandwidth / 1e12:.2f} TB/s{share}), and in **{microseconds(cub)} us** by "
-                  f"CUB: {cub / time:.2f} times CUB's speed.", ""]
-    lines += [f"![Throughput of every kernel against n on one {gpu}](docs/comparison.png)", "",
-              f"The fastest kernel of each document at 2^28 {TYPE}, and the libraries. Medians in microseconds, one call at "
-              "a time on a cold, dirty L2; \"speed / CUB's\" where both are device times of the same operation.", "",
-              "| | operation | timed | 2^20 | 2^24 | 2^28 | TB/s | of peak | speed / CUB's |",
-              "|---|---|---|--:|--:|--:|--:|--:|--:|"]
-    lines += [row(s, bases[s.operation], rs, peak) for s in chosen + libraries]
-    bounds = rs.bounds(results.comparison, device="cuda", operation="sum", element_type=TYPE, mode="device")
-    lines += ceiling_row(bounds, base, peak)
-    lines += models(results, rs)
-    lines += trust_in(results)
+    which = dict(device="cuda", operation="sum", element_type=TYPE, mode="device")
+    base = rs.base_series(rs.series(results.comparison, **which), "sum")
+    compared = speedup.fastest_of_each(results, TYPE, SIZES[-1])
+    lines = headline(results, compared, rs, gpu, peak)
+    lines += [f"![Speedup over CUB against n on one {gpu}](docs/comparison.png)", "",
+              f"Of each document the kernel that is fastest at 2^28 {TYPE}, and the libraries. Median times in "
+              "microseconds, one call at a time on a cold, dirty L2; what finishes on the host is timed end to end. The "
+              "speedup at 2^28 is over CUB's call of the same operation, timed alike, whose time stands beside it; in "
+              f"brackets its 95 % interval{', paired by round' if speedup.are_paired(results) else ''}.", "",
+              "| | operation | timed | 2^20 | 2^24 | 2^28 | TB/s | of peak | CUB, 2^28 | speedup over CUB |",
+              "|---|---|---|--:|--:|--:|--:|--:|--:|--:|"]
+    lines += [row(results, s, b, rs, peak) for _, s, b in compared]
+    if base is not None:
+        lines += [row(results, base, base, rs, peak),
+                  *ceiling_row(rs.bounds(results.comparison, **which), base, peak)]
     refused = int((results.comparison["status"] != "ok").sum())
     lines += ["", f"{len(results.comparison):,} points, {refused:,} of them refused or over the time limit with their "
               "reason, all in [experiments/results](experiments/results)."]
     return "\n".join(lines)
 
 
-def decimals(low: float, high: float) -> int:
-    """As many as an interval of this width is worth: two digits of it."""
-    return max(2, min(4, 1 - math.floor(math.log10(max(high - low, 1e-9)))))
+def headline(results, compared, rs, gpu: str, peak: float | None) -> list[str]:
+    """The documents' fastest sum that ends on the GPU, and the fastest that ends on the host, each beside CUB's."""
+    n, said = SIZES[-1], []
+    for mode in ("device", "end_to_end"):
+        there = [(s, b) for _, s, b in compared if s.mode == mode and s.operation == "sum" and rs.is_handwritten(s.variant)
+                 and b.at(n) is not None]
+        if not there:
+            continue
+        best, base = min(there, key=lambda pair: pair[0].at(n)["time"])
+        point, time, cub = at_largest(results, best, base), best.at(n)["time"], base.at(n)["time"]
+        ratio = f": a speedup over CUB of {with_interval(point)}" if point is not None else ""
+        if mode == "device":
+            bandwidth = best.at(n)["bytes"] / time
+            share = f", {100 * bandwidth / peak:.0f} % of the memory's theoretical peak" if peak else ""
+            said.append(f"On one {gpu}, 2^28 {TYPE} are added up in **{microseconds(time)} us** by `{best.variant}`, the "
+                        f"fastest of the documents' kernels that finish on the GPU ({bandwidth / 1e12:.2f} TB/s{share}), "
+                        f"and in **{microseconds(cub)} us** by CUB{ratio}.")
+        else:
+            said.append(f"The fastest that finishes on the host, `{best.variant}`, takes {microseconds(time)} us end to "
+                        f"end, and CUB {microseconds(cub)} us{ratio}.")
+    return [" ".join(said), ""] if said else []
 
 
 def compare_example(results: Path) -> str:
@@ -206,14 +224,14 @@ def compare_example(results: Path) -> str:
 
     path = results / "compare-example.csv"
     if not path.exists():
-        return "*No example is committed yet.*"
+        return ""
     rows = pd.read_csv(path, keep_default_na=False)
     first, machine = rows.iloc[0], rs.read_machine(results / "machine.json", results.name)
     gpu = machine.get("gpu.name", default=machine.name)
     names = " ".join([first.base, *dict.fromkeys(rows.variant)])
     lines = [f"On one {gpu}, `reductio compare {names}` found "
              f"({first.element_type}, {first.timing_mode}, {first.cache_state}, the base's own time in the third column)", "",
-             f"| | n | t({first.base}) | t({first.base}) / t | |", "|---|--:|--:|--:|---|"]
+             f"| | n | t({first.base}) | speedup over {first.base} | |", "|---|--:|--:|--:|---|"]
     for r in rows.itertuples():
         digits = decimals(r.ratio_low, r.ratio_high)
         decide = f", about {int(r.rounds_to_decide):,} samples or more would decide" if r.rounds_to_decide != "" else ""
@@ -227,24 +245,38 @@ def compare_example(results: Path) -> str:
     return "\n".join(lines)
 
 
-def with_block(readme: str, text: str, begin: str = BEGIN, end: str = END) -> str:
+# Page, the block's name, and what writes it from the results.
+BLOCKS = (
+    ("README.md", "comparison", comparison_block),
+    ("docs/results.md", "models", models_block),
+    ("docs/results.md", "trust", trust_block),
+    ("docs/comparing.md", "compare", lambda results: compare_example(results.folder)),
+)
+
+
+def markers(name: str) -> tuple[str, str]:
+    return f"<!-- generated:{name} by tools/summary.py -->", f"<!-- end of generated:{name} -->"
+
+
+def with_block(page: str, name: str, text: str, where: str = "README.md") -> str:
+    """The page with what stands between the block's markers replaced."""
+    begin, end = markers(name)
     try:
-        head, rest = readme.split(begin)
+        head, rest = page.split(begin)
         _, tail = rest.split(end)
     except ValueError:
-        raise SystemExit(f"summary.py: error: README.md must hold each marker once:\n  {begin}\n  {end}")
+        raise SystemExit(f"summary.py: error: {where} must hold each marker once:\n  {begin}\n  {end}")
     return f"{head}{begin}\n{text}\n{end}{tail}"
 
 
-def draw(folder: Path, path: Path) -> None:
-    from figures import throughput
-    import results as rs
+def draw(results, path: Path) -> None:
+    from figures import speedup
 
-    figure = throughput.draw(rs.read_results(folder), TYPE, "device")
+    figure = speedup.draw(results, TYPE)
     if figure is None:
-        raise SystemExit(f"summary.py: error: {folder} holds no device times of {TYPE}")
+        raise SystemExit(f"summary.py: error: {results.folder} holds no times of {TYPE} to compare with CUB's")
     path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, metadata={"Software": None, SOURCE_KEY: source_of(folder)})
+    figure.savefig(path, metadata={"Software": None, SOURCE_KEY: source_of(results.folder)})
 
 
 def figure_source(path: Path) -> str | None:
@@ -260,26 +292,32 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=ROOT / "experiments" / "results" / "nvidia-h200", metavar="DIR")
     parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR", help="folder with README.md and docs/")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if README or figure is out of date")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page or the figure is out of date")
     options = parser.parse_args(arguments)
-    readme, picture = options.root / "README.md", options.root / "docs" / "comparison.png"
-    have_results = (options.results / "comparison.csv").exists()
+    picture = options.root / "docs" / "comparison.png"
+    results = None
+    if (options.results / "comparison.csv").exists():
+        import results as rs
 
-    old = readme.read_text(encoding="utf-8")
-    new = with_block(old, block(options.results))
-    if COMPARE[0] in old:
-        new = with_block(new, compare_example(options.results), *COMPARE)
-    expected = source_of(options.results) if have_results else None
-    stale = [name for name, wrong in (("README.md", new != old), ("docs/comparison.png", figure_source(picture) != expected))
-             if wrong]
+        results = rs.read_results(options.results)
+
+    pages = {page: (options.root / page).read_text(encoding="utf-8") for page, _, _ in BLOCKS}
+    fresh = dict(pages)
+    for page, name, made in BLOCKS:
+        text = made(results) if results is not None else ""
+        fresh[page] = with_block(fresh[page], name, text or ABSENT, page)
+    expected = source_of(options.results) if results is not None else None
+    stale = [name for name in pages if fresh[name] != pages[name]]
+    stale += ["docs/comparison.png"] if figure_source(picture) != expected else []
     if not stale:
         return 0
     if options.check:
-        print(f"{' and '.join(stale)} differ from what the results give: run python tools/summary.py", file=sys.stderr)
+        print(f"{', '.join(stale)}: not what the results give: run python tools/summary.py", file=sys.stderr)
         return 1
-    readme.write_text(new, encoding="utf-8")
-    if have_results:
-        draw(options.results, picture)
+    for name, text in fresh.items():
+        (options.root / name).write_text(text, encoding="utf-8")
+    if results is not None:
+        draw(results, picture)
     else:
         picture.unlink(missing_ok=True)
     print(f"written: {', '.join(stale)}")

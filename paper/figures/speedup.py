@@ -72,6 +72,8 @@ def draw(results: Results, element_type: str, n: int = 2**28):
     for (group, s, base), name in zip(lines, names):
         color = style.GROUP_COLORS.get(group) or style.LIBRARY_COLORS[group]
         r = speedup.over(results, s, base)
+        if not len(r):
+            continue
         few |= not r["enough"].all()
         leads = max(leads, r["ratio"].max())
         x, y = r["n"].to_numpy(float), r["ratio"].to_numpy(float)

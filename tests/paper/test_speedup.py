@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.text import Text
 from project import SOURCE
-from synthetic import gpu_rows, write_csv, write_folder
+from synthetic import gpu_rows, write_folder, write_samples
 
 import results as rs
 import speedup
@@ -77,21 +77,9 @@ def test_no_interval_is_narrower_than_the_resolution():
 # ----------------------------------------------------------------------------------------------- of a folder
 
 
-def with_samples(folder: Path, rounds: int = 24) -> Path:
-    """Raw samples that drift by half from the first round to the last, all calls alike, two rounds an allocation."""
-    samples = []
-    for row in csv.DictReader((folder / "comparison.csv").open(newline="")):
-        if row["time_median_s"]:
-            samples += [{key: row[key] for key in (*speedup.KEY, "offset_elements", "dataset", "seed")}
-                        | dict(round=k, allocation=k // 2, time_s=float(row["time_median_s"]) * (1 + k / (2 * rounds)),
-                               device_part_s="", voided="no") for k in range(rounds)]
-    write_csv(folder / "comparison.samples.csv.gz", samples)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return with_samples(write_folder(tmp_path_factory.mktemp("r") / "m", gpu_rows(types=("f32",), sizes=SIZES)))
+    return write_samples(write_folder(tmp_path_factory.mktemp("r") / "m", gpu_rows(types=("f32",), sizes=SIZES)))
 
 
 def lines(results):
@@ -113,7 +101,7 @@ def test_rounds_of_another_run_are_not_paired(folder, tmp_path):
     for row in rows:
         if row["variant"] == "multiblock/last-block-warp" and row["n"] == str(2**24):
             row["run_id"] = "another"
-    results = rs.read_results(with_samples(write_folder(tmp_path / "m", rows)))
+    results = rs.read_results(write_samples(write_folder(tmp_path / "m", rows)))
     assert set(speedup.over(results, *lines(results)["multiblock"])["n"]) == {2**20, 2**28}
 
 

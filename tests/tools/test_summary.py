@@ -1,4 +1,4 @@
-"""The README's generated block and figure: right numbers, and never out of date."""
+"""The generated blocks of README and docs/, and the figure: right numbers, and never out of date."""
 
 import json
 import re
@@ -9,9 +9,13 @@ import pytest
 import synthetic
 from project import SOURCE
 
+import results as rs
 import summary
 
-README = f"before\n{summary.BEGIN}\nstale text\n{summary.END}\nafter\n"
+PAGES = {page: "before\n" + "".join(f"{begin}\nstale text\n{end}\nafter\n" for where, name, _ in summary.BLOCKS
+                                   if where == page for begin, end in [summary.markers(name)])
+         for page, _, _ in summary.BLOCKS}
+README = PAGES["README.md"]
 
 
 @pytest.fixture(scope="module")
@@ -21,17 +25,22 @@ def folder(tmp_path_factory) -> Path:
     return synthetic.write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows)
 
 
+def write_pages(root: Path) -> Path:
+    (root / "docs").mkdir()
+    for page, text in PAGES.items():
+        (root / page).write_text(text)
+    return root
+
+
 @pytest.fixture
 def project(tmp_path) -> Path:
-    (tmp_path / "README.md").write_text(README)
-    return tmp_path
+    return write_pages(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory, folder) -> Path:
     """A project whose README and figure are up to date; tests copy it."""
-    root = tmp_path_factory.mktemp("written")
-    (root / "README.md").write_text(README)
+    root = write_pages(tmp_path_factory.mktemp("written"))
     assert run(root, folder) == 0
     return root
 
@@ -44,9 +53,16 @@ def test_the_projects_own_readme_is_up_to_date():
     assert summary.main(["--check"]) == 0
 
 
+def block(folder: Path, name: str = "comparison") -> str:
+    """What is written for a results folder."""
+    made = next(made for _, which, made in summary.BLOCKS if which == name)
+    return made(rs.read_results(folder))
+
+
 def test_check_writes_nothing(project, folder):
     assert run(project, folder, "--check") == 1
-    assert (project / "README.md").read_text() == README and not (project / "docs").exists()
+    assert {page: (project / page).read_text() for page in PAGES} == PAGES
+    assert not (project / "docs" / "comparison.png").exists()
 
 
 def test_writes_between_the_markers_and_then_is_up_to_date(written, folder):
@@ -66,7 +82,7 @@ def test_a_figure_of_other_results_or_none_is_noticed(written, folder, tmp_path)
     lines = (results / "comparison.csv").read_text().splitlines(keepends=True)
     (results / "comparison.csv").write_text("".join(lines[:1] + lines[2:]))  # without one point
     copy = shutil.copytree(written, tmp_path / "copy")
-    (copy / "README.md").write_text(summary.with_block(README, summary.block(results)))
+    (copy / "README.md").write_text(summary.with_block(README, "comparison", block(results)))
     assert run(copy, results, "--check") == 1
     (copy / "README.md").write_text((written / "README.md").read_text())
     (copy / "docs" / "comparison.png").unlink()
@@ -74,36 +90,54 @@ def test_a_figure_of_other_results_or_none_is_noticed(written, folder, tmp_path)
 
 
 def test_the_numbers_are_those_of_the_results(folder):
-    text = summary.block(folder)
+    text = block(folder)
     # multiblock/last-block-warp: 4.2 us + 2^30 bytes at 3.2 TB/s; CUB: 5 us + 2^30 bytes at 4 TB/s.
     kernel, cub = 4.2e-6 + 2**30 / 3.2e12, 5e-6 + 2**30 / 4e12
     line = next(line for line in text.splitlines() if line.startswith("| `multiblock/last-block-warp`"))
-    assert [cell.strip() for cell in line.split("|")][2:-1] == [
+    # Without raw samples: the widest ratio that two intervals of +-1 % allow, and two digits of its width.
+    assert [field.strip() for field in line.split("|")][2:-1] == [
         "sum", "device", "5.51", "25.2", f"{kernel * 1e6:.0f}", f"{2**30 / kernel / 1e12:.2f}",
-        f"{100 * 2**30 / kernel / 5e12:.0f} %", f"{cub / kernel:.2f}"]
+        f"{100 * 2**30 / kernel / 5e12:.0f} %", f"{cub * 1e6:.0f}",
+        f"{cub / kernel:.3f} [{cub / kernel * 0.99 / 1.01:.3f}, {cub / kernel * 1.01 / 0.99:.3f}]"]
+    fastest = 4.8e-6 + 2**30 / 3.8e12  # twopass/template-unrolled
+    assert f"**{cub * 1e6:.0f} us** by CUB: a speedup over CUB of {cub / fastest:.3f} [" in text
+    assert "paired by round" not in text
 
 
-def test_a_device_part_is_called_so_and_not_compared(folder):
-    line = next(line for line in summary.block(folder).splitlines() if line.startswith("| `unroll/"))
-    cells = [cell.strip() for cell in line.split("|")]
-    assert cells[3] == "device part" and cells[-2] == ""
+def test_what_finishes_on_the_host_is_timed_and_compared_end_to_end(folder):
+    line = next(line for line in block(folder).splitlines() if line.startswith("| `unroll/"))
+    fields = [field.strip() for field in line.split("|")]
+    # unroll/unroll8-template: 5 us + 2^30 bytes at 2.9 TB/s + 15 us of the host; CUB: 8 us more than on the device.
+    kernel, cub = 20e-6 + 2**30 / 2.9e12, 13e-6 + 2**30 / 4e12
+    assert fields[3] == "end to end" and fields[6] == f"{kernel * 1e6:.0f}" and fields[9] == f"{cub * 1e6:.0f}"
+    assert fields[10].startswith(f"{cub / kernel:.3f} [")
+    assert "device part" not in block(folder)
+
+
+def test_speedups_are_paired_by_round_where_there_are_samples(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "m")
+    synthetic.write_samples(copy)
+    kernel, cub = 4.2e-6 + 2**30 / 3.2e12, 5e-6 + 2**30 / 4e12
+    line = next(line for line in block(copy).splitlines() if line.startswith("| `multiblock/"))
+    assert line.split("|")[-2].strip().startswith(f"{cub / kernel:.4f} [")
+    assert "interval, paired by round." in block(copy)
 
 
 def test_the_bounds_stand_under_the_kernels_where_they_were_measured(folder, tmp_path):
     read, cub = 4e-6 + 2**30 / 4.5e12, 5e-6 + 2**30 / 4e12  # of the synthetic rows
-    line = next(line for line in summary.block(folder).splitlines() if "only reading" in line)
-    assert [cell.strip() for cell in line.split("|")][1:-1] == [
+    line = next(line for line in block(folder).splitlines() if "only reading" in line)
+    assert [field.strip() for field in line.split("|")][1:-1] == [
         "*only reading* (an empty call: 2 us)", "none", "device", "4.93", "18.9", f"{read * 1e6:.0f}",
-        f"{2**30 / read / 1e12:.2f}", f"{100 * 2**30 / read / 5e12:.0f} %", f"{cub / read:.2f}"]
+        f"{2**30 / read / 1e12:.2f}", f"{100 * 2**30 / read / 5e12:.0f} %", f"{cub * 1e6:.0f}", f"{cub / read:.2f}"]
     rows = [r | dict(read_time_s="") for r in synthetic.gpu_rows(types=(summary.TYPE,), sizes=summary.SIZES)]
-    assert "only reading" not in summary.block(synthetic.write_folder(tmp_path / "none", rows))
+    assert "only reading" not in block(synthetic.write_folder(tmp_path / "none", rows))
 
 
 def test_fits_are_told_where_they_fit_and_not_where_they_do_not(folder, tmp_path):
-    assert "Latency and bandwidth" not in summary.block(folder)
+    assert block(folder, "models") == ""
     shutil.copytree(folder, tmp_path / "m")
     synthetic.write_csv(tmp_path / "m" / "models.csv", synthetic.model_rows())
-    lines = summary.block(tmp_path / "m").splitlines()
+    lines = block(tmp_path / "m", "models").splitlines()
     assert "| *only reading* | device | 4 us + bytes / 4 TB/s | 6 us + bytes / 4 TB/s |" in lines
     assert "| `multiblock/last-block-warp` | device | -1.5 us + bytes / 4 TB/s | 6 us + bytes / 4 TB/s |" in lines
     assert "| `cub/sum` | device | does not fit: 42 % off | 6 us + bytes / 4 TB/s |" in lines
@@ -111,10 +145,10 @@ def test_fits_are_told_where_they_fit_and_not_where_they_do_not(folder, tmp_path
 
 
 def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_path):
-    assert "nvbench" not in summary.block(folder) and "run twice" not in summary.block(folder)
+    assert block(folder, "trust") == ""
     shutil.copytree(folder, tmp_path / "m")
     synthetic.write_checks(tmp_path / "m")
-    bullets = [line for line in summary.block(tmp_path / "m").splitlines() if line.startswith("- ")]
+    bullets = [line for line in block(tmp_path / "m", "trust").splitlines() if line.startswith("- ")]
     assert "at 3 of 5 points; 2 differ by up to 9 %, and from 2^23 on none by more than 1 %. " in bullets[0]
     assert "3 runs of reductio made in turn with nvbench's, 75 samples a point" in bullets[0]
     assert "as near at 0 of 3 points" in bullets[0]
@@ -124,17 +158,17 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     assert bullets[1].endswith("only what was measured together compares.")
     rows = [r for r in synthetic.agreement_rows() if abs(r["difference"]) < r["allowed"]]
     synthetic.write_csv(tmp_path / "m" / "nvbench-agreement.csv", rows)
-    assert "6 % below at all 3 points; from 2^23 on none differs by more than 1 %." in summary.block(tmp_path / "m")
+    assert "6 % below at all 3 points; from 2^23 on none differs by more than 1 %." in block(tmp_path / "m", "trust")
 
 
 def test_what_the_harness_costs_is_told(folder, tmp_path):
-    assert "went into the harness" not in summary.block(folder)
+    assert "went into the harness" not in block(folder, "trust")
     machine = json.loads((shutil.copytree(folder, tmp_path / "m") / "machine.json").read_text())
     spent = {"wall_s": 200.0, "timed_s": 100.0, "cache_and_restoring_s": 40.0, "around_samples_s": 20.0}
     machine["runs"] = [{"run_id": "synthetic", "time_spent": spent}]
     (tmp_path / "m" / "machine.json").write_text(json.dumps(machine))
-    assert "took 200 s, 50 % of them in the timed calls and 20 % in" in summary.block(tmp_path / "m")
-    assert "; 30 % went into the harness" in summary.block(tmp_path / "m")
+    assert "took 200 s, 50 % of them in the timed calls and 20 % in" in block(tmp_path / "m", "trust")
+    assert "; 30 % went into the harness" in block(tmp_path / "m", "trust")
 
 
 def test_new_fits_make_the_readme_stale(written, folder, tmp_path):
@@ -156,8 +190,10 @@ def test_missing_markers_are_an_error(project, folder):
 
 
 def test_the_projects_readme_has_every_generated_block():
-    readme = (SOURCE / "README.md").read_text()
-    assert all(marker in readme for marker in (summary.BEGIN, summary.END, *summary.COMPARE))
+    for page, name, _ in summary.BLOCKS:
+        begin, end = summary.markers(name)
+        written = (SOURCE / page).read_text().split(begin)[1].split(end)[0].strip()
+        assert written and written != summary.ABSENT, (page, name)
 
 
 def test_the_example_of_compare_comes_from_its_csv(tmp_path, folder):
