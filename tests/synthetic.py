@@ -173,7 +173,7 @@ def model_row(**cells) -> dict:
 
 
 def model_rows() -> list[dict]:
-    """Of the read ceiling, one kernel, CUB and Thrust; CUB's law does not fit inside L2."""
+    """Of the read ceiling, one kernel, CUB and Thrust; CUB's model does not fit inside L2."""
     kernel = dict(variant="multiblock/last-block-warp", settings="grid=auto")
     cub = dict(variant="cub/sum", settings="count=32")
     return [model_row(variant=rs.READ_CEILING, range="inside", latency_s=4e-6), model_row(variant=rs.READ_CEILING),

@@ -130,7 +130,7 @@ def draw(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
                 fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     handles = []
     if peak:
-        handles.append(Line2D([], [], **PEAK_LOOK, label=f"paper peak {peak / 1e12:.2f} TB/s"))
+        handles.append(Line2D([], [], **PEAK_LOOK, label=f"theoretical peak {peak / 1e12:.2f} TB/s"))
     if read:
         handles.append(Patch(**CEILING_LOOK, label="faster than only reading"))
     handles.append(Line2D([], [], color="black", linewidth=0.6, label="95 % interval"))

@@ -38,7 +38,7 @@ def draw(results: Results):
     l2_look = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
     if peak:
         handles.append(Line2D([], [], **PEAK_LOOK))
-        labels.append(f"paper peak, {peak / 1e12:.2f} TB/s")
+        labels.append(f"theoretical peak, {peak / 1e12:.2f} TB/s")
     if l2:
         handles.append(Line2D([], [], **l2_look))
         labels.append(f"n that fills L2, {l2 / 2**20:.0f} MiB")

@@ -79,7 +79,7 @@ def draw(results: Results, element_type: str, mode: str):
     own_look = dict(color=style.MARK_COLOR, linewidth=0.5, zorder=1.1)
     own_marker = dict(color=style.MARK_COLOR, marker="v", markersize=4, linestyle="none")
     if peak:
-        marks[f"paper peak, {peak / 1e12:.2f} TB/s"] = Line2D([], [], **PEAK_LOOK)
+        marks[f"theoretical peak, {peak / 1e12:.2f} TB/s"] = Line2D([], [], **PEAK_LOOK)
     panel_bounds = [rs.bounds(results.comparison, device="cuda", operation=operation, element_type=element_type,
                               mode=mode) for _, operation, _ in panels]
     if any(b["read"].notna().any() for b in panel_bounds):

@@ -81,7 +81,7 @@ def macros(results: Results) -> dict[str, str]:
             "LargestN": latex.power(gpu_rows["n"].max()),
         }
         device = ok[ok["timing_mode"] == "device"]
-        for name, column in (("TimerTick", "timer_tick_s"), ("LaunchFloor", "launch_floor_s")):
+        for name, column in (("TimerResolution", "timer_tick_s"), ("LaunchFloor", "launch_floor_s")):
             values = device[column].dropna()
             made[name] = latex.time(values.median()) if len(values) and values.median() > 0 else ABSENT
 
@@ -107,7 +107,7 @@ def macros(results: Results) -> dict[str, str]:
              "FindingMachines": trust.machines(results), "FindingOverhead": trust.overhead(results)}
 
     names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest",
-             "SamplesMost", "SmallestN", "LargestN", "TimerTick", "LaunchFloor"]
+             "SamplesMost", "SmallestN", "LargestN", "TimerResolution", "LaunchFloor"]
     names += [f"Cub{s}{q}" for s in SIZES for q in ("Time", "Bandwidth")]
     names += [f"BestHandwritten{s}{q}" for s in SIZES for q in ("Name", "Time", "Bandwidth", "Ratio")]
     return dict.fromkeys(names, ABSENT) | made
@@ -145,7 +145,7 @@ def in_order(variants) -> list[str]:
 
 
 def times_table(results: Results) -> str:
-    """Every variant and settings at three sizes, device and end to end, in microseconds and as a ratio to CUB."""
+    """Every variant and settings at three sizes, device and end to end, in microseconds, and the speedup over CUB."""
     table = results.comparison
     if table is None:
         return note(ABSENT, "Times of all variants.", "tab:times")
@@ -162,7 +162,7 @@ def times_table(results: Results) -> str:
                     continue
                 rows.setdefault((s.variant, s.settings), {"name": s, column: None})[column] = (s, base)
 
-    def cells(entry) -> list[str]:
+    def fields(entry) -> list[str]:
         if entry is None:
             return [MISSING] * (len(SIZES) + 1)
         s, base = entry
@@ -187,13 +187,13 @@ def times_table(results: Results) -> str:
             s: Series = row["name"]
             squares = r" $x^2$" if s.operation == "sum_of_squares" else ""
             name = latex.code(variant).replace(r"\allowbreak{}", "") + (f" {latex.escape(s.words)}" if s.words else "")
-            times = [*cells(row.get("device")), *cells(row.get("end_to_end"))]
+            times = [*fields(row.get("device")), *fields(row.get("end_to_end"))]
             lines.append(" & ".join([name + squares, *times]) + r" \\")
     heads = " & ".join(latex.power(n) for n in SIZES.values())
     head = (r" & \multicolumn{4}{c}{device (\textmu{}s)} & \multicolumn{4}{c}{end to end (\textmu{}s)} \\"
             "\n" r"\cmidrule(lr){2-5}\cmidrule(lr){6-9}" "\n"
-            rf"variant & {heads} & vs CUB & {heads} & vs CUB \\")
-    caption = (rf"Median times of all variants for {TYPE}. ``vs CUB'' is CUB's time over the variant's, at "
+            rf"variant & {heads} & speedup & {heads} & speedup \\")
+    caption = (rf"Median times of all variants for {TYPE}. ``Speedup'' is over CUB: its time over the variant's, at "
                rf"{latex.power(SIZES['Large'])}, of the same operation and timing. $^{{\ast}}$: device part only, the "
                r"host's additions are not in it. $x^2$: sum of squares. r: refused, f: failed, w: wrong, i: "
                r"impossible, t: no result in time, ---: no such time (what finishes on the host, or leaves its "
@@ -245,13 +245,13 @@ def finish_table(results: Results) -> str:
         if not pairs:
             continue
         ordinary, fast = min(pairs, key=lambda pair: pair[0].at(SIZES["Large"])["time"])
-        cells = []
+        fields = []
         for n in SIZES.values():
             a, b = ordinary.at(n), fast.at(n)
-            cells += [latex.microseconds(p["time"]) if p is not None else MISSING for p in (a, b)]
-            cells.append(rf"{latex.digits(a['time'] / b['time'])} [{latex.digits(a['low'] / b['high'])}, "
+            fields += [latex.microseconds(p["time"]) if p is not None else MISSING for p in (a, b)]
+            fields.append(rf"{latex.digits(a['time'] / b['time'])} [{latex.digits(a['low'] / b['high'])}, "
                          rf"{latex.digits(a['high'] / b['low'])}]" if a is not None and b is not None else MISSING)
-        lines.append(" & ".join([latex.code(ordinary.variant).replace(r"\allowbreak{}", ""), *cells]) + r" \\")
+        lines.append(" & ".join([latex.code(ordinary.variant).replace(r"\allowbreak{}", ""), *fields]) + r" \\")
     head = (" & " + " & ".join(rf"\multicolumn{{3}}{{c}}{{{latex.power(n)}}}" for n in SIZES.values()) + r" \\" "\n"
             r"\cmidrule(lr){2-4}\cmidrule(lr){5-7}\cmidrule(lr){8-10}" "\n"
             r"variant" + r" & ordinary & locked & gain" * len(SIZES) + r" \\")
@@ -259,10 +259,10 @@ def finish_table(results: Results) -> str:
 
 
 def machines_table(results: Results) -> str:
-    """Each document's fastest kernel relative to CUB, on this GPU and on those whose results lie beside."""
-    caption = (rf"What carries over to another GPU: CUB's time over that of each document's fastest kernel, for "
+    """Each document's fastest kernel and its speedup over CUB, on this GPU and on those whose results lie beside."""
+    caption = (rf"What carries over to another GPU: the speedup over CUB of each document's fastest kernel, for "
                rf"{TYPE} at "
-               r"three sizes, and which kernel that is at the largest. Each GPU's numbers are ratios within its own "
+               r"three sizes, and which kernel that is at the largest. Each GPU's speedups are within its own "
                r"run.")
     label, sizes = "tab:machines", list(SIZES.values())
     if results.comparison is None or not results.beside:
@@ -271,14 +271,14 @@ def machines_table(results: Results) -> str:
     found = [{(s.group, s.mode): s for s in trust.standings(r)} for r in gpus]
     lines = []
     for group, mode in found[0]:
-        cells = [group, MODE_WORDS[mode]]
+        fields = [group, MODE_WORDS[mode]]
         for standing in (f.get((group, mode)) for f in found):
             best = standing.best if standing else {}
-            cells += [latex.digits(best[n][1]) if n in best else MISSING for n in sizes]
+            fields += [latex.digits(best[n][1]) if n in best else MISSING for n in sizes]
             s = best[sizes[-1]][0] if sizes[-1] in best else None
-            cells.append(latex.code(rs.short_name(s.variant)).replace(r"\allowbreak{}", "")
+            fields.append(latex.code(rs.short_name(s.variant)).replace(r"\allowbreak{}", "")
                          + (f" {latex.escape(s.words)}" if s.words else "") if s else MISSING)
-        lines.append(" & ".join(cells) + r" \\")
+        lines.append(" & ".join(fields) + r" \\")
     names = [latex.escape(str(r.machine.get("gpu.name", default=r.machine.name))) for r in gpus]
     rules = "".join(rf"\cmidrule(lr){{{3 + 4 * k}-{6 + 4 * k}}}" for k in range(len(gpus)))
     head = (" & & " + " & ".join(rf"\multicolumn{{4}}{{c}}{{{name}}}" for name in names) + r" \\" f"\n{rules}\n"
@@ -286,7 +286,7 @@ def machines_table(results: Results) -> str:
     return floats(lines, head, "ll" + "rrrl" * len(gpus), caption, label)
 
 
-def gain_cells(gain: Gain | None) -> list[str]:
+def gain_fields(gain: Gain | None) -> list[str]:
     if gain is None:
         return [MISSING, MISSING]
     interval = rf" [{latex.digits(gain.low)}, {latex.digits(gain.high)}]" if gain.low == gain.low else ""
@@ -313,7 +313,7 @@ def steps_table(results: Results) -> str:
         lines.append(" & ".join([
             step.claim, document, name(step.before, step.settings_before, step.settings_after),
             name(step.after, step.settings_after, step.settings_before), step.element_type, mode, told,
-            *gain_cells(own), gain_cells(large)[1]]) + r" \\")
+            *gain_fields(own), gain_fields(large)[1]]) + r" \\")
     head = (r" & document & before & after & type & timed & its figure & $n$ & gain, own $n$ & "
             rf"gain, {latex.power(LARGE)} \\")
     caption = (r"The documents' steps, from one kernel to the next: time before over time after, so that more than 1 "
@@ -324,7 +324,7 @@ def steps_table(results: Results) -> str:
 
 
 def estimate(fit: pd.Series, columns: tuple[str, str, str], unit: float) -> str:
-    """A fitted number with its interval; an end that the data do not bound is a dash."""
+    """A fitted number with its interval; an end that the data do not determine is a dash."""
     if pd.isna(fit[columns[0]]):
         return MISSING
     value, low, high = (latex.digits(fit[c] / unit).replace("-", "$-$") if not pd.isna(fit[c]) else MISSING
@@ -337,7 +337,7 @@ def models_table(results: Results) -> str:
     caption = (rf"Time as latency plus bytes over bandwidth, fitted on relative error, for {TYPE}: the fastest kernel of "
                rf"each document at {latex.power(LARGE)}, and the libraries. ``Inside'' are inputs that L2 could hold. "
                r"$n_{1/2}$: the size at which half of the bandwidth is reached. In brackets 95\,\% intervals of what "
-               r"sampling again would change. Where the line misses a median by more than 5\,\%, the law does not fit "
+               r"sampling again would change. Where the line misses a median by more than 5\,\%, the model does not fit "
                r"and its numbers are withheld; ``off by'' says how far it misses, and where.")
     label = "tab:models"
     shown = rs.models_shown(results, TYPE, LARGE)
@@ -357,13 +357,13 @@ def models_table(results: Results) -> str:
             if fit["status"] == "ok":
                 half = estimate(fit, ("half_performance_n", "half_performance_ci_low_n", "half_performance_ci_high_n"),
                                 1e6)
-                cells = [estimate(fit, ("latency_s", "latency_ci_low_s", "latency_ci_high_s"), 1e-6),
+                fields = [estimate(fit, ("latency_s", "latency_ci_low_s", "latency_ci_high_s"), 1e-6),
                          estimate(fit, ("bandwidth_bytes_per_s", "bandwidth_ci_low_bytes_per_s",
                                         "bandwidth_ci_high_bytes_per_s"), 1e12), half]
             else:
-                why = "the law does not fit" if fit["status"] == "does_not_fit" else "too few sizes"
-                cells = [r"\multicolumn{3}{c}{" + why + "}"]
-            lines.append(" & ".join([name, timed, scope, *cells, off]) + r" \\")
+                why = "the model does not fit" if fit["status"] == "does_not_fit" else "too few sizes"
+                fields = [r"\multicolumn{3}{c}{" + why + "}"]
+            lines.append(" & ".join([name, timed, scope, *fields, off]) + r" \\")
             name = timed = ""
     head = (r"variant & timed & L2 & latency (\textmu{}s) & bandwidth (TB/s) & $n_{1/2}$ (millions) & off by \\")
     return floats(lines, head, "lllrrrr", caption, label)
@@ -405,8 +405,8 @@ def catalog_table(results: Results) -> str:
             lines.append(r"\addlinespace[2pt]")
         last = group
         own = str(catalog["document_n"][variant])
-        cells = [latex.escape(str(catalog[c][variant])) for c in ("thread", "block", "grid")]
-        lines.append(" & ".join([latex.code(variant), *cells, latex.power(float(own)) if own.isdigit() and int(own) else
+        fields = [latex.escape(str(catalog[c][variant])) for c in ("thread", "block", "grid")]
+        lines.append(" & ".join([latex.code(variant), *fields, latex.power(float(own)) if own.isdigit() and int(own) else
                                  MISSING]) + r" \\")
     wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
     return floats(lines, r"variant & inside a thread & inside a block & between blocks & $n$ \\",

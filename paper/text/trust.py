@@ -235,7 +235,7 @@ def repeat(results: Results) -> str:
 
 @dataclass
 class Standing:
-    """A document's fastest kernel at each size on one GPU, as CUB's time over its own, both timed alike."""
+    """A document's fastest kernel at each size on one GPU, with its speedup over CUB, both timed alike."""
 
     group: str
     mode: str  # "device"; "end_to_end" for documents whose kernels all finish on the host
@@ -295,9 +295,8 @@ def machines(results: Results) -> str:
                         f"on "
                         f"both this GPU and an {name}, {latex.count(same)} stand in the same order on both.")
         if here and there:
-            told.append(f"The ratios carry less far: the best of the documents' kernels there reaches "
-                        f"{latex.digits(here)} "
-                        f"times CUB's speed here and {latex.digits(there)} times on the {name}.")
+            told.append(f"The speedups differ more: at that size the largest speedup over CUB of the documents' "
+                        f"kernels is {latex.digits(here)} on this GPU and {latex.digits(there)} on the {name}.")
     return " ".join(told) or ABSENT
 
 

@@ -193,7 +193,7 @@ def test_peak_l2_and_the_documents_own_size_are_marked(drawn):
     vertical = [l.get_xdata()[0] for l in straight if len(set(l.get_xdata())) == 1]
     assert 5000 in horizontal
     assert 50 * 2**20 / 4 in vertical and 2**24 in vertical
-    assert {"paper peak, 5.00 TB/s", "n that fills L2, 50 MiB", "document's own n"} <= {
+    assert {"theoretical peak, 5.00 TB/s", "n that fills L2, 50 MiB", "document's own n"} <= {
         t.get_text() for legend in figure.legends for t in legend.get_texts()}
 
 
@@ -261,7 +261,7 @@ def test_limits_show_every_state_that_has_a_ceiling(limits_figure):
 
 def test_limits_name_their_bounds_and_count_what_was_refused(limits_figure):
     said = texts(limits_figure)
-    assert "paper peak, 5.00 TB/s" in said and "n that fills L2, 50 MiB" in said
+    assert "theoretical peak, 5.00 TB/s" in said and "n that fills L2, 50 MiB" in said
     assert "Points not drawn: 21 refused." in said and "graph replay, L2 cold and clean" in said
 
 

@@ -60,10 +60,10 @@ def test_text_is_escaped():
 
 
 @pytest.mark.parametrize("time, said", [
-    (80e-6, "1.25 times CUB's speed. Of 1 hand-written kernel timed on the device, 1 is ahead of CUB, none is level"),
-    (100.5e-6, "0.995 times CUB's speed. Of 1 hand-written kernel timed on the device, none is ahead of CUB, 1 is "
+    (80e-6, "a speedup over CUB of 1.25 [1.23, 1.28]. Of 1 hand-written kernel timed on the device, 1 is ahead of CUB, none is level"),
+    (100.5e-6, "a speedup over CUB of 0.995 [0.975, 1.02]. Of 1 hand-written kernel timed on the device, none is ahead of CUB, 1 is "
                "level with it"),
-    (200e-6, "0.500 times CUB's speed. Of 1 hand-written kernel timed on the device, none is ahead of CUB, none is "
+    (200e-6, "a speedup over CUB of 0.500 [0.490, 0.510]. Of 1 hand-written kernel timed on the device, none is ahead of CUB, none is "
              "level with it (the intervals overlap), and 1 is behind"),
 ], ids=["ahead", "level", "behind"])
 def test_the_sentence_on_cub_follows_the_data(tmp_path, time, said):
@@ -113,7 +113,7 @@ def test_thrust_is_compared_end_to_end(tmp_path):
 
 def test_what_bounds_a_call_is_told_by_state(tmp_path):
     said = findings.Findings(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows())).limits()
-    # 2^23 elements are the most that 50 MiB hold; times by the synthetic laws.
+    # 2^23 elements are the most that 50 MiB hold; times by the synthetic formulas.
     assert said.startswith(r"Only reading $2^{23}$ elements, the most that L2 could hold, takes 11.5\,\textmu{}s from a "
                            r"cold and dirty cache, 11.1\,\textmu{}s from a cold and clean")
     assert r"An empty call on a warm cache takes 2.00\,\textmu{}s, in a graph 1.00\,\textmu{}s." in said
@@ -188,7 +188,7 @@ def test_models_are_numbers_with_intervals_or_the_reason_why_not(tmp_path):
     assert "inside & $-$1.50 [5.90, 6.10]" in lines[kernel] and "& --- &" in lines[kernel]
     assert lines[kernel + 1].startswith(" &  & beyond & 6.00")
     cub = next(k for k, l in enumerate(lines) if r"\texttt{cub/sum}" in l)
-    assert lines[cub].endswith(r"inside & \multicolumn{3}{c}{the law does not fit} & 42\,\% at $2^{12}$ \\")
+    assert lines[cub].endswith(r"inside & \multicolumn{3}{c}{the model does not fit} & 42\,\% at $2^{12}$ \\")
     assert "4.00 [3.90, ---]" in lines[cub + 1]  # no upper end
     assert any("too few sizes} & ---" in l for l in lines if "thrust/reduce" in l)
     none = tables.models_table(read(tmp_path / "n", gpu_rows(types=("f32",), sizes=SIZES)))
