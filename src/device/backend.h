@@ -48,9 +48,9 @@ std::size_t select_gpu(const std::string& selector, std::span<const std::string>
 /// architecture compiled for, and `has_code` CUDA's own answer for one of the program's kernels.
 void require_code(const std::string& gpu, int capability, std::span<const int> built_for, bool has_code);
 
-std::unique_ptr<Backend> open_cuda(const std::string& selector);  ///< cuda_backend.cu, or its stub without CUDA
-std::unique_ptr<Backend> open_sim();                              ///< sim.cpp
-std::unique_ptr<Backend> open_cpu();                              ///< cpu_backend.cpp
+std::unique_ptr<Backend> open_cuda(const std::string& selector);  ///< cuda/backend.cu, or cuda/absent.cpp
+std::unique_ptr<Backend> open_sim();                              ///< sim/backend.cpp
+std::unique_ptr<Backend> open_cpu();                              ///< cpu/backend.cpp
 
 /// Memory of a backend with an owner.
 class DeviceMemory {

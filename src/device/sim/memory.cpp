@@ -1,20 +1,21 @@
-// The simulated GPU's memory: allocations, their shadow, and the slow half of the checks at every access.
+#include "device/sim/memory.h"
 
-#include <algorithm>
-#include <bit>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <new>
 #include <string>
+#include <vector>
 
-#include "device/sim/internal.h"
+#include "core/error.h"
+#include "device/sim/fault.h"
+#include "device/sim/limits.h"
+#include "device/sim/lock.h"
 
 namespace reductio::sim {
-
-Checks checks;
-Spin spin;
 
 namespace {
 
@@ -63,21 +64,6 @@ void mark_written(Memory& m, const void* p, std::size_t bytes) {
   const std::size_t offset = reinterpret_cast<std::uintptr_t>(p) - m.begin;
   const std::size_t first = offset / word_bytes, last = (offset + bytes + word_bytes - 1) / word_bytes;
   std::memset(m.written + first, 1, last - first);
-}
-
-std::string verb(Access kind) {
-  switch (kind) {
-    case Access::read: return "reads";
-    case Access::write: return "writes";
-    case Access::atomic_read: return "reads (load_acquire)";
-    case Access::atomic_store: return "writes (store_release)";
-    case Access::atomic_update: return "updates (atomic)";
-  }
-  return "accesses";
-}
-
-std::string element(std::int64_t bytes, std::size_t size) {
-  return "element " + std::to_string(bytes / static_cast<std::int64_t>(size));
 }
 
 }  // namespace
@@ -146,6 +132,11 @@ View view(const void* p, std::size_t bytes, std::size_t alignment) {
   return {begin, begin + bytes, &m, m.generation};
 }
 
+void fail_range(std::size_t count, std::size_t in_view) {
+  throw Fault(FaultKind::out_of_bounds, "", 0, {}, "", 0,
+              std::to_string(count) + " elements asked for where " + std::to_string(in_view) + " are in view");
+}
+
 void make_records(Memory& m) {
   m.records = static_cast<Record*>(std::calloc(words(m) + 1, sizeof(Record)));
   if (!m.records) throw std::bad_alloc();
@@ -188,98 +179,6 @@ void copy_out_now(void* host, const void* src, std::size_t bytes) {
   if (bytes == 0) return;
   owner_of_range(src, bytes, "copy to the host");
   std::memcpy(host, src, bytes);
-}
-
-void fail_global(const View& v, std::uintptr_t at, std::size_t size, Access kind) {
-  if (!running)
-    throw Fault(FaultKind::host_access, "", 0, {}, "", 0,
-                "host code " + verb(kind) + " device memory; use copy_to_host, zero or a kernel");
-  const std::string count = std::to_string((v.end - v.begin) / size);
-  const std::string what = verb(kind) + " " + element(static_cast<std::int64_t>(at - v.begin), size);
-  if (at - v.begin >= v.end - v.begin) {
-    stop_here(FaultKind::out_of_bounds, {}, what + " of a view of " + count + " elements of " + std::to_string(size) +
-                                                " bytes in global memory");
-  }
-  stop_here(FaultKind::use_after_free, {}, what + " of global memory that was released before this kernel ran");
-}
-
-void fail_shared(std::uint64_t offset, std::size_t size, Access kind) {
-  if (!running)
-    throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "host code " + verb(kind) + " shared memory");
-  stop_here(FaultKind::out_of_bounds, {},
-            verb(kind) + " " + std::to_string(size) + " bytes at byte " + std::to_string(static_cast<std::int64_t>(offset)) +
-                " of the block's shared memory, which the launch made " + std::to_string(running->shared_bytes) + " bytes");
-}
-
-void fail_unwritten(const View* v, std::uint64_t where, std::size_t size) {
-  if (v)
-    stop_here(FaultKind::unwritten, {}, "reads " + element(static_cast<std::int64_t>(where - v->begin), size) +
-                                            " of a view in global memory, which nobody has written since its allocation");
-  stop_here(FaultKind::unwritten, {},
-            "reads byte " + std::to_string(where) + " (" + element(static_cast<std::int64_t>(where), size) +
-                ") of shared memory, which nobody in this block has written");
-}
-
-void fail_spinning() {
-  stop_here(FaultKind::endless_wait, {},
-            "has read the same word " + std::to_string(spin_limit) +
-                " times in a row; loops that wait for another thread must poll through load_acquire");
-}
-
-void track_slowly(Record& r, Access kind, const View* v, std::uint64_t where) {
-  BlockState& b = *static_cast<BlockState*>(running);
-  const unsigned lane = threadIdx.x % warp_size;
-  const unsigned warp = threadIdx.x / warp_size;
-
-  // The lanes of `a` whose access no barrier orders before this one. Another warp's count as all of its lanes.
-  const auto unordered = [&](const Accesses& a) -> std::uint32_t {
-    if (a.serial != b.serial || a.tick < b.barrier_tick) return 0;
-    if (a.warp != warp) return a.lanes;
-    return b.warps[warp].unordered(a.lanes, a.tick, lane);
-  };
-  const auto conflict = [&](const Accesses& a, const char* did) {
-    const std::uint32_t lanes = unordered(a);
-    if (!lanes) return;
-    std::vector<unsigned> others;
-    if (a.warp != several_warps)
-      for (unsigned l = 0; l < warp_size; ++l)
-        if (lanes >> l & 1) others.push_back(a.warp * warp_size + l);
-    const std::string who = a.warp == several_warps ? "threads of several warps"
-                                                    : std::string(others.size() > 1 ? "threads " : "thread ") + ranges(others);
-    const std::string word =
-        v ? "the word at byte " + std::to_string(where - v->begin) + " of a view in global memory"
-          : "byte " + std::to_string(where) + " of shared memory";
-    const std::string since = b.last_barrier.line
-                                  ? " (the block's last barrier: " + to_string(b.last_barrier) + ")"
-                                  : std::string(" (the block has passed no barrier yet)");
-    stop_here(FaultKind::race, {},
-              verb(kind) + " " + word + ", which " + who + " " + did + " with no barrier between" + since);
-  };
-  // Adds this thread to a list; those ordered before it need not be kept, since whoever comes after it comes after them.
-  const auto join = [&](Accesses& a) {
-    const std::uint32_t kept = unordered(a);
-    const bool another_warp = kept && a.warp != warp;
-    a = {b.serial, b.tick, (another_warp ? 0 : kept) | 1u << lane, another_warp ? several_warps : warp};
-  };
-
-  conflict(r.writes, "wrote");
-  switch (kind) {
-    case Access::read:
-      conflict(r.atomics, "updated atomically");
-      join(r.reads);
-      return;
-    case Access::write:
-      conflict(r.atomics, "updated atomically");
-      conflict(r.reads, "read");
-      r.writes = {b.serial, b.tick, 1u << lane, warp};
-      return;
-    case Access::atomic_read: return;  // only loads by acquire: no record, a later plain store is not held against them
-    case Access::atomic_store:
-    case Access::atomic_update:
-      conflict(r.reads, "read");
-      join(r.atomics);
-      return;
-  }
 }
 
 }  // namespace reductio::sim

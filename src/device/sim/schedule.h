@@ -1,6 +1,6 @@
 #pragma once
 /// The order in which the simulated device runs threads and blocks. A header of its own, for the code that verifies:
-/// device/sim.h is for kernel files and cannot be included beside cuda.cuh.
+/// device/sim/sim.h is for kernel files and cannot be included beside cuda.cuh.
 
 #include <cstdint>
 

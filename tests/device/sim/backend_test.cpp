@@ -1,4 +1,4 @@
-// The simulated device as the harness uses it: memory, streams, and the order in which work is done.
+// The simulated device as the harness uses it: what it says of itself, and its memory.
 
 #include <cstdint>
 
@@ -7,9 +7,7 @@
 namespace reductio::sim_tests {
 namespace {
 
-__global__ void write_index(GlobalPtr<unsigned> out) { out[threadIdx.x] = threadIdx.x; }
 __global__ void add_one(GlobalPtr<unsigned> p) { p[threadIdx.x] += 1; }
-__global__ void beyond(GlobalPtr<unsigned> p) { p[1000] = 1; }
 
 class SimBackend : public testing::Test {
  protected:
@@ -121,94 +119,6 @@ TEST_F(SimBackend, HostCodeCannotTouchDeviceMemory) {
   }
   EXPECT_THROW(b.ptr()[0] = 1, Fault);
   EXPECT_THROW(__syncthreads(), Fault);
-}
-
-// ---------------------------------------------------------------------------------------------------- streams
-
-TEST_F(SimBackend, NothingRunsUntilSomebodyWaits) {
-  const Buffer<unsigned> out(32);
-  launch<write_index>({1, 32, 0, {}}, out.ptr());
-  const Stream other = device->create_stream();
-  EXPECT_EQ(read(reinterpret_cast<void*>(out.ptr().address()), 32, other), std::vector<unsigned>(32, 0xffffffffu));
-  device->synchronize({});
-  EXPECT_EQ(on_host(out)[31], 31u);
-  device->destroy_stream(other);
-}
-
-TEST_F(SimBackend, WorkOnTheWrongStreamIsMissing) {
-  // A plan that ignores the stream it is given: whoever waits for the right one finds the output poisoned.
-  const Stream given = device->create_stream();
-  const Buffer<unsigned> out(32);
-  const auto plan = plan_of({}, [=](void*, void*, Stream) { launch<write_index>({1, 32, 0, Stream{}}, out.ptr()); });
-  plan->enqueue(nullptr, nullptr, given);
-  device->synchronize(given);
-  std::vector<unsigned> v(32);
-  copy_to_host<unsigned>(v.data(), out.ptr(), 32, given);
-  EXPECT_EQ(v, std::vector<unsigned>(32, 0xffffffffu));
-  device->synchronize({});
-  device->destroy_stream(given);
-}
-
-TEST_F(SimBackend, StreamsKeepTheirOrder) {
-  const Stream a = device->create_stream(), b = device->create_stream();
-  const Buffer<unsigned> p(32);
-  launch<write_index>({1, 32, 0, a}, p.ptr());
-  for (int i = 0; i < 5; ++i) launch<add_one>({1, 32, 0, a}, p.ptr());
-  const Buffer<unsigned> q(32);
-  launch<add_one>({1, 32, 0, b}, q.ptr());  // reads what nobody wrote
-  device->synchronize(a);
-  EXPECT_EQ(on_host(p)[3], 8u);
-  EXPECT_THROW(device->synchronize(b), Fault);
-  device->destroy_stream(a);
-  device->destroy_stream(b);
-}
-
-TEST_F(SimBackend, NothingIsDoneBehindAFailure) {
-  const Buffer<unsigned> p(32);
-  launch<beyond>({1, 1, 0, {}}, p.ptr());
-  launch<write_index>({1, 32, 0, {}}, p.ptr());
-  EXPECT_THROW(device->synchronize({}), Fault);
-  EXPECT_NO_THROW(device->synchronize({}));
-  EXPECT_EQ(on_host(p)[3], 0xffffffffu);
-}
-
-TEST_F(SimBackend, DestroyingAStreamFinishesItsWork) {
-  const Stream s = device->create_stream();
-  const Buffer<unsigned> p(32);
-  launch<write_index>({1, 32, 0, s}, p.ptr());
-  device->destroy_stream(s);
-  EXPECT_EQ(on_host(p)[3], 3u);
-  EXPECT_THROW((launch<write_index>({1, 32, 0, s}, p.ptr())), DeviceError) << "the stream is gone";
-}
-
-TEST_F(SimBackend, AFaultInADestroyedStreamIsToldByTheNextWait) {
-  const Stream s = device->create_stream();
-  const Buffer<unsigned> p(32);
-  launch<beyond>({1, 1, 0, s}, p.ptr());
-  device->destroy_stream(s);
-  EXPECT_THROW(device->synchronize({}), Fault);
-  EXPECT_NO_THROW(device->synchronize({}));
-}
-
-TEST_F(SimBackend, ForgottenWorkIsReported) {
-  const Buffer<unsigned> p(32);
-  testing::internal::CaptureStderr();
-  {
-    const auto another = open_sim();
-    launch<write_index>({1, 32, 0, {}}, p.ptr());
-    launch<write_index>({1, 32, 0, {}}, p.ptr());
-  }
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("2 operations on the default stream that nobody waited for"),
-            std::string::npos);
-  testing::internal::CaptureStderr();
-  {
-    const auto another = open_sim();
-    const Stream s = another->create_stream();
-    launch<beyond>({1, 1, 0, s}, p.ptr());
-  }
-  const std::string told = testing::internal::GetCapturedStderr();
-  EXPECT_NE(told.find("a failure that nobody waited for"), std::string::npos) << told;
-  EXPECT_NE(told.find("kernel beyond"), std::string::npos) << told;
 }
 
 TEST_F(SimBackend, CopiesOfUnwrittenMemoryStayUnwritten) {

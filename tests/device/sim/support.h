@@ -8,6 +8,7 @@
 
 #include "device/backend.h"
 #include "device/device.h"
+#include "device/sim/fault.h"
 #include "device/sim/schedule.h"
 
 namespace reductio::sim_tests {
@@ -56,6 +57,13 @@ inline Buffer<unsigned> counting(std::size_t n) {
   std::vector<unsigned> v(n);
   for (std::size_t i = 0; i < n; ++i) v[i] = static_cast<unsigned>(i);
   return on_device(v);
+}
+
+using Threads = std::vector<unsigned>;
+inline Threads from_to(unsigned first, unsigned last) {
+  Threads t;
+  for (unsigned i = first; i <= last; ++i) t.push_back(i);
+  return t;
 }
 
 /// Runs a kernel that must fail, and gives the fault.

@@ -1,0 +1,143 @@
+// What a fault says: who waits where, and why nothing can go on.
+
+#include "device/sim/diagnosis.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include "device/sim/scheduler.h"
+
+namespace reductio::sim {
+
+std::string to_string(const Site& s) {
+  if (!s.file) return "?";
+  const char* const slash = std::strrchr(s.file, '/');
+  return std::string(slash ? slash + 1 : s.file) + ":" + std::to_string(s.line);
+}
+
+bool same(const Site& a, const Site& b) {
+  return a.line == b.line && (a.file == b.file || std::strcmp(a.file, b.file) == 0);
+}
+
+std::string hex(std::uint32_t mask) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%08x", mask);
+  return text;
+}
+
+void Scheduler::fail(std::exception_ptr e) {
+  if (!failure_) failure_ = std::move(e);
+}
+
+void Scheduler::stop(FaultKind kind, Site site, const std::string& what, std::vector<unsigned> threads) {
+  if (threads.empty()) threads.push_back(threadIdx.x);
+  if (cancelling_) std::terminate();  // a destructor that runs device code while its thread is unwound
+  fail(std::make_exception_ptr(fault(kind, block_->index, site, std::move(threads), what)));
+  go_on(&block_->thread[threadIdx.x].context, Next{});
+  throw Unwind{};
+}
+
+Fault Scheduler::fault(FaultKind kind, std::size_t block, Site site, std::vector<unsigned> threads,
+                       const std::string& what) const {
+  std::string file = site.file ? site.file : "";
+  if (const auto slash = file.rfind('/'); slash != std::string::npos) file.erase(0, slash + 1);
+  return Fault(kind, kernel_, block, std::move(threads), std::move(file), site.line, what);
+}
+
+/// "threads 0-31 wait at twopass.cu:20 (__syncthreads), threads 32-63 have returned".
+std::string Scheduler::describe(const BlockState& b) const {
+  struct Group {
+    Waiting waiting;
+    Site site;
+    bool gone;
+    std::vector<unsigned> threads;
+  };
+  std::vector<Group> groups;
+  for (unsigned t = 0; t < b.threads; ++t) {
+    const Thread& thread = b.thread[t];
+    const bool gone = b.warps[t / warp_size].exited >> t % warp_size & 1;
+    const auto it = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
+      return g.gone == gone && g.waiting == b.waiting[t] && (b.waiting[t] == Waiting::no || same(g.site, thread.site));
+    });
+    if (it != groups.end()) it->threads.push_back(t);
+    else groups.push_back({b.waiting[t], thread.site, gone, {t}});
+  }
+  std::string text;
+  for (const Group& g : groups) {
+    const bool many = g.threads.size() > 1;
+    if (!text.empty()) text += ", ";
+    text += (many ? "threads " : "thread ") + ranges(g.threads);
+    const char* wait = many ? " wait at " : " waits at ";
+    switch (g.waiting) {
+      case Waiting::no: text += g.gone ? (many ? " have returned" : " has returned") : (many ? " are running" : " is running"); break;
+      case Waiting::block_barrier: text += wait + to_string(g.site) + " (__syncthreads)"; break;
+      case Waiting::block_barrier_or: text += wait + to_string(g.site) + " (__syncthreads_or)"; break;
+      case Waiting::grid_barrier: text += wait + to_string(g.site) + " (grid_sync)"; break;
+      case Waiting::warp: text += wait + to_string(g.site) + " (warp operation)"; break;
+      case Waiting::poll: text += (many ? " poll at " : " polls at ") + to_string(g.site); break;
+    }
+  }
+  return text;
+}
+
+void Scheduler::fail_barrier(BlockState& b, FaultKind kind, const std::string& what) {
+  std::vector<unsigned> waiting;
+  for (unsigned t = 0; t < b.threads; ++t)
+    if (b.waiting[t] != Waiting::no) waiting.push_back(t);
+  fail(std::make_exception_ptr(fault(kind, b.index, b.barrier, std::move(waiting), what + ": " + describe(b))));
+}
+
+/// Nobody can go on, or nobody gets anywhere. Named are the oldest block that waits, and how many more.
+REDUCTIO_RARE void Scheduler::fail_stuck() {
+  const auto has = [](const BlockState* b, bool (*wanted)(Waiting)) {
+    return std::any_of(b->waiting.begin(), b->waiting.begin() + b->threads, wanted);
+  };
+  constexpr auto waits = [](Waiting w) { return w != Waiting::no; };
+  constexpr auto polls = [](Waiting w) { return w == Waiting::poll; };
+  // A block that polls says more than one that waits for its own threads to come back from polling.
+  const BlockState* shown = nullptr;
+  std::size_t others = 0;
+  bool polling = false;
+  for (const BlockState* b : resident_) {
+    if (!has(b, waits)) continue;
+    ++others;
+    const bool this_polls = has(b, polls);
+    if (!shown || (this_polls && !polling)) shown = b;
+    polling |= this_polls;
+  }
+  if (shown) --others;
+  else shown = block_ ? block_ : resident_.front();
+
+  std::vector<unsigned> threads;
+  for (unsigned t = 0; t < shown->threads; ++t)
+    if (polling ? polls(shown->waiting[t]) : waits(shown->waiting[t])) threads.push_back(t);
+  const Site site = threads.empty() ? Site{} : shown->thread[threads.front()].site;
+  std::string what = polling           ? "polls for what nobody writes: "
+                     : threads.empty() ? "no thread has ended for very long: "
+                                       : "a barrier that not all threads reach: ";
+  what += describe(*shown);
+  if (others) what += "; " + std::to_string(others) + (others > 1 ? " more blocks wait" : " more block waits");
+  if (started_ < shape_.grid)
+    what += "; " + std::to_string(shape_.grid - started_) + " blocks have not started, since only " +
+            std::to_string(resident_limit_) + " fit at once";
+  const FaultKind kind = polling || threads.empty() ? FaultKind::endless_wait : FaultKind::unfinished_barrier;
+  fail(std::make_exception_ptr(fault(kind, shown->index, site, std::move(threads), what)));
+}
+
+REDUCTIO_RARE void Scheduler::fail_mask(unsigned mask, Site site) {
+  stop(FaultKind::warp_mask, site,
+       "lane " + std::to_string(threadIdx.x % warp_size) + " is not in the mask " + hex(mask) + " it passes", {});
+}
+
+void stop_here(FaultKind kind, Site site, const std::string& what, std::vector<unsigned> threads) {
+  scheduler().stop(kind, site, what, std::move(threads));
+}
+
+REDUCTIO_RARE void fail_outside() {
+  throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "a barrier or warp operation outside a kernel");
+}
+
+}  // namespace reductio::sim

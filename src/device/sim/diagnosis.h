@@ -1,0 +1,25 @@
+#pragma once
+/// How a launch is ended by a fault, and what the fault says.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "device/sim/fault.h"
+#include "device/sim/place.h"
+
+namespace reductio::sim {
+
+/// Ends the launch with a fault of the running thread, or of `threads`. Unwinds the thread that calls it.
+[[noreturn]] void stop_here(FaultKind, Site, const std::string& what, std::vector<unsigned> threads = {});
+
+/// A barrier or warp operation outside a kernel.
+[[noreturn]] void fail_outside();
+
+bool same(const Site&, const Site&);
+/// "twopass.cu:20".
+std::string to_string(const Site&);
+/// "0x0000ffff".
+std::string hex(std::uint32_t mask);
+
+}  // namespace reductio::sim

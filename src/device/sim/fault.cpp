@@ -1,0 +1,61 @@
+#include "device/sim/fault.h"
+
+#include <utility>
+
+namespace reductio::sim {
+
+std::string_view name(FaultKind k) {
+  switch (k) {
+    case FaultKind::launch: return "launch refused";
+    case FaultKind::out_of_bounds: return "out of bounds";
+    case FaultKind::misaligned: return "misaligned";
+    case FaultKind::use_after_free: return "use after free";
+    case FaultKind::unwritten: return "read of unwritten memory";
+    case FaultKind::race: return "race";
+    case FaultKind::divergent_barrier: return "divergent barrier";
+    case FaultKind::unfinished_barrier: return "unfinished barrier";
+    case FaultKind::warp_mask: return "warp mask";
+    case FaultKind::endless_wait: return "endless wait";
+    case FaultKind::host_access: return "device code on the host";
+  }
+  return "fault";
+}
+
+std::string ranges(const std::vector<unsigned>& ascending) {
+  std::string text;
+  for (std::size_t i = 0; i < ascending.size();) {
+    std::size_t end = i + 1;
+    while (end < ascending.size() && ascending[end] == ascending[end - 1] + 1) ++end;
+    if (!text.empty()) text += ", ";
+    text += std::to_string(ascending[i]);
+    if (end - i > 1) text += "-" + std::to_string(ascending[end - 1]);
+    i = end;
+  }
+  return text;
+}
+
+namespace {
+
+std::string one_line(FaultKind kind, const std::string& kernel, std::size_t block, const std::vector<unsigned>& threads,
+                     const std::string& file, int line, const std::string& what) {
+  std::string text = "simulated device: " + std::string(name(kind));
+  if (!kernel.empty()) text += " in kernel " + kernel;
+  if (!threads.empty())
+    text += ", block " + std::to_string(block) + (threads.size() > 1 ? ", threads " : ", thread ") + ranges(threads);
+  if (line) text += ", " + file + ":" + std::to_string(line);
+  return text + ": " + what;
+}
+
+}  // namespace
+
+Fault::Fault(FaultKind kind_, std::string kernel_, std::size_t block_, std::vector<unsigned> threads_, std::string file_,
+             int line_, const std::string& what_happened)
+    : DeviceError(one_line(kind_, kernel_, block_, threads_, file_, line_, what_happened)),
+      kind(kind_),
+      kernel(std::move(kernel_)),
+      block(block_),
+      threads(std::move(threads_)),
+      file(std::move(file_)),
+      line(line_) {}
+
+}  // namespace reductio::sim

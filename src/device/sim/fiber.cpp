@@ -1,0 +1,43 @@
+#include "device/sim/fiber.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <system_error>
+
+namespace reductio::sim {
+namespace {
+
+constexpr std::size_t guard_bytes = 60 * 1024;  // below each stack: large enough that one frame does not step over it
+
+}  // namespace
+
+Fiber* Fibers::make() {
+  void* const p = mmap(nullptr, guard_bytes + stack_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED || mprotect(p, guard_bytes, PROT_NONE) != 0)
+    throw std::system_error(errno, std::generic_category(), "simulated device: a thread's stack");
+  Fiber& f = all_.emplace_back();
+  f.stack = static_cast<std::byte*>(p) + guard_bytes;
+  // Tops at different offsets in their pages, or all stacks would compete for the same few cache sets.
+  f.size = stack_bytes - (all_.size() * 448 % 4096 & ~std::size_t{63});
+  f.context = make_context(f.stack, f.size, loop_);
+  return &f;
+}
+
+Fiber* Fibers::take_idle() {
+  if (idle_.empty()) return make();
+  Fiber* const f = idle_.back();
+  idle_.pop_back();
+  return f;
+}
+
+bool Fibers::in_a_guard(std::uintptr_t address) const {
+  for (const Fiber& f : all_) {
+    const auto bottom = reinterpret_cast<std::uintptr_t>(f.stack);
+    if (address < bottom && address >= bottom - guard_bytes) return true;
+  }
+  return false;
+}
+
+}  // namespace reductio::sim

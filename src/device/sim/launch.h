@@ -1,0 +1,93 @@
+#pragma once
+/// What plans call on the simulated device: launches, memory with an owner, and copies.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <typeinfo>
+
+#include "device/sim/memory.h"
+#include "device/sim/pointers.h"
+#include "device/sim/streams.h"
+
+namespace reductio::device {
+inline namespace on_sim {
+
+/// Carries a kernel in its type: the only place where both compilers keep the template arguments of its name.
+template <auto Kernel>
+struct KernelName {};
+
+template <auto Kernel, class... Parameters>
+void enqueue(const Launch& l, bool cooperative, void (*)(Parameters...), std::type_identity_t<Parameters>... args) {
+  // Each thread gets its own copy of the arguments, as parameters of a kernel are.
+  sim::enqueue_kernel(l.stream, {l.grid, l.block, l.shared_bytes, cooperative},
+                      [args = std::tuple<Parameters...>(args...)] { std::apply(Kernel, args); },
+                      typeid(KernelName<Kernel>));
+}
+
+template <auto Kernel, class... Args>
+void launch(const Launch& l, Args... args) {
+  enqueue<Kernel>(l, false, Kernel, args...);
+}
+
+template <auto Kernel, class... Args>
+void launch_cooperative(const Launch& l, Args... args) {
+  enqueue<Kernel>(l, true, Kernel, args...);
+}
+
+template <class T>
+GlobalPtr<T> global(void* p, std::size_t count) {
+  const sim::View v = sim::view(p, count * sizeof(T), alignof(T));
+  return GlobalPtr<T>(v.begin, v);
+}
+
+template <class T>
+class Buffer {
+ public:
+  explicit Buffer(std::size_t count)
+      : count_(count), memory_(sim::allocate((count ? count : 1) * sizeof(T)), [](void* p) { sim::release(p); }) {}
+  GlobalPtr<T> ptr() const { return global<T>(memory_.get(), count_); }
+  std::size_t size() const { return count_; }
+  std::size_t bytes() const { return count_ * sizeof(T); }
+
+ private:
+  std::size_t count_;
+  std::shared_ptr<void> memory_;
+};
+
+/// All host memory is alike here.
+template <class T>
+class HostBuffer {
+ public:
+  HostBuffer(std::size_t count, bool /*pinned*/) : count_(count), memory_(std::make_unique<T[]>(count ? count : 1)) {}
+  T* data() { return memory_.get(); }
+  std::size_t size() const { return count_; }
+
+ private:
+  std::size_t count_;
+  std::unique_ptr<T[]> memory_;
+};
+
+/// The memory behind `count` elements from p, for the host. Throws Fault if they pass the end of p's view.
+template <class T>
+void* host_range(GlobalPtr<T> p, std::size_t count) {
+  const sim::View& v = p.view();
+  if (count && (p.address() - v.begin > v.end - v.begin || (v.end - p.address()) / sizeof(T) < count))
+    sim::fail_range(count, (v.end - v.begin) / sizeof(T));
+  return reinterpret_cast<void*>(static_cast<std::uintptr_t>(p.address()));
+}
+
+template <class T>
+void zero(GlobalPtr<T> p, std::size_t count, Stream s) {
+  sim::enqueue_fill(s, host_range(p, count), 0, count * sizeof(T));
+}
+
+template <class T>
+void copy_to_host(T* dst, std::type_identity_t<GlobalPtr<const T>> src, std::size_t count, Stream s) {
+  sim::copy_out(s, dst, host_range(src, count), count * sizeof(T));
+}
+
+}  // namespace on_sim
+}  // namespace reductio::device

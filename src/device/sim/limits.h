@@ -1,0 +1,25 @@
+#pragma once
+/// The simulated GPU in numbers, and which launches fit it.
+
+#include <cstddef>
+#include <string>
+
+#include "device/sim/streams.h"
+
+namespace reductio::sim {
+
+inline constexpr int sm_count = 4;
+inline constexpr unsigned threads_per_sm = 2048;
+inline constexpr unsigned blocks_per_sm = 32;
+inline constexpr std::size_t shared_bytes_per_block = 48 * 1024;
+inline constexpr std::size_t shared_bytes_per_sm = 228 * 1024;
+inline constexpr std::size_t shared_bytes_reserved = 1024;  ///< that each resident block costs its SM beside its own
+inline constexpr std::size_t device_memory_bytes = std::size_t{2} << 30;
+inline constexpr std::size_t max_grid = 0x7fffffff;
+
+/// How many blocks of this shape fit on the device at once.
+std::size_t resident_blocks(const Shape&);
+/// Throws Fault where CUDA refuses such a launch.
+void check_launch(const Shape&, const std::string& kernel);
+
+}  // namespace reductio::sim

@@ -1,0 +1,58 @@
+#pragma once
+/// The simulated GPU's memory: allocations, the views that pointers have of them, and what is known of each word.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace reductio::sim {
+
+inline constexpr std::size_t word_bytes = 4;  ///< memory is watched in words of this size
+
+/// Who of one block touched a word last: lanes of one warp, or several warps. `epoch` counts the barriers and warp
+/// operations that the block had completed.
+struct Accesses {
+  std::uint32_t serial = 0;  ///< of the block's run; another block's or an earlier launch's entry counts as none
+  std::uint32_t epoch = 0;
+  std::uint32_t lanes = 0;
+  std::uint32_t warp = 0;    ///< `several_warps`: lanes of more than one
+};
+inline constexpr std::uint32_t several_warps = 32;
+
+/// Plain writes, atomic updates and stores, plain reads. Atomics conflict with plain accesses, not with each other.
+struct Record {
+  Accesses writes, atomics, reads;
+};
+
+/// One allocation. Never freed, only reused under another generation, so that a stale pointer can be told.
+struct Memory {
+  std::uintptr_t begin = 0, end = 0;
+  std::uint64_t generation = 0;
+  std::uint8_t* written = nullptr;  ///< by word: has anybody given it a value?
+  Record* records = nullptr;        ///< by word; null until a kernel reads or writes through a non-const pointer
+};
+
+/// A part of an allocation, as one GlobalPtr may touch it.
+struct View {
+  std::uintptr_t begin = 0, end = 0;
+  Memory* memory = nullptr;
+  std::uint64_t generation = 0;
+};
+
+/// Poisoned with 0xFF bytes and unwritten. Throws Refused if the memory is not there.
+void* allocate(std::size_t bytes);
+void release(void*) noexcept;
+std::size_t memory_free();
+/// `bytes` at `p`, which must lie in one live allocation. Throws Fault.
+View view(const void* p, std::size_t bytes, std::size_t alignment);
+/// Throws Fault: `count` elements were asked for where a view has `in_view`.
+[[noreturn]] void fail_range(std::size_t count, std::size_t in_view);
+/// Begins to keep records of an allocation.
+void make_records(Memory&);
+
+// At once, whatever streams hold. Throw Fault where the range is in no live allocation.
+void fill_now(void* dst, unsigned char byte, std::size_t bytes);
+void copy_in_now(void* dst, const void* host, std::size_t bytes);
+void copy_within_now(void* dst, const void* src, std::size_t bytes);
+void copy_out_now(void* host, const void* src, std::size_t bytes);
+
+}  // namespace reductio::sim

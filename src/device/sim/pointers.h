@@ -1,0 +1,243 @@
+#pragma once
+/// Pointers of the simulated device: GlobalPtr and SharedPtr, whose every access is checked (access.h). A pointer to
+/// const gives values; of one that is not, `p[i]` and `*p` are a Reference, which reads and writes through the checks.
+
+#include <compare>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "device/sim/access.h"
+
+namespace reductio::device {
+inline namespace on_sim {
+
+/// What `p[i]` and `*p` give where p is not const: reads convert to T, writes go through the checks. It converts
+/// implicitly to T alone; otherwise `cond ? p[i] : 0` would quietly be an int for a float p.
+template <class Pointer>
+class Reference;
+
+template <class T>
+inline constexpr bool is_reference = false;
+template <class Pointer>
+inline constexpr bool is_reference<Reference<Pointer>> = true;
+template <class T>
+concept Operand = std::is_arithmetic_v<T> || is_reference<T>;
+
+template <class T>
+auto value_of(const T& x) {
+  if constexpr (is_reference<T>)
+    return x.read();
+  else
+    return x;
+}
+
+template <class Pointer>
+class Reference {
+ public:
+  using T = typename Pointer::value_type;
+  explicit Reference(Pointer p) : p_(p) {}
+  Reference(const Reference&) = default;
+
+  T read() const { return p_.read(); }
+  template <class U>
+    requires std::is_arithmetic_v<U> || std::same_as<U, T>
+  explicit(!std::same_as<U, T>) operator U() const {
+    return static_cast<U>(read());
+  }
+  Pointer operator&() const { return p_; }
+
+  const Reference& operator=(T v) const { return p_.write(v), *this; }
+  const Reference& operator=(const Reference& o) const { return *this = o.read(); }
+  const Reference& operator=(const Reference& o) { return *this = o.read(); }
+  T operator++() const { return step(1), read(); }
+  T operator--() const { return step(-1), read(); }
+  T operator++(int) const { return step(1); }
+  T operator--(int) const { return step(-1); }
+  T operator-() const { return -read(); }
+  T operator+() const { return read(); }
+  T operator~() const { return ~read(); }
+  bool operator!() const { return !read(); }
+
+ private:
+  T step(int by) const {
+    const T before = read();
+    p_.write(static_cast<T>(before + static_cast<T>(by)));
+    return before;
+  }
+  Pointer p_;
+};
+
+// Built-in operators do not see a conversion that is a template, so each is spelt out. The operands are first brought to
+// their common type, as the language does: here the compiler cannot see that a literal is not negative, and would warn.
+#define REDUCTIO_BINARY(op)                                                        \
+  template <class A, class B>                                                      \
+    requires(Operand<A> && Operand<B> && (is_reference<A> || is_reference<B>))     \
+  auto operator op(const A& a, const B& b) {                                       \
+    using Common = std::common_type_t<decltype(value_of(a)), decltype(value_of(b))>; \
+    return static_cast<Common>(value_of(a)) op static_cast<Common>(value_of(b));   \
+  }
+#define REDUCTIO_SHIFT(op)                                                     \
+  template <class A, class B>                                                  \
+    requires(Operand<A> && Operand<B> && (is_reference<A> || is_reference<B>)) \
+  auto operator op(const A& a, const B& b) {                                   \
+    return value_of(a) op value_of(b);                                         \
+  }
+#define REDUCTIO_COMPOUND(op)                                                                      \
+  template <class Pointer, Operand B>                                                              \
+  const Reference<Pointer>& operator op##=(const Reference<Pointer>& a, const B& b) {              \
+    return a = static_cast<typename Pointer::value_type>(a.read() op value_of(b));                 \
+  }                                                                                                \
+  template <class A, class Pointer>                                                                \
+    requires std::is_arithmetic_v<A>                                                               \
+  A& operator op##=(A& a, const Reference<Pointer>& b) {                                           \
+    return a = static_cast<A>(a op b.read());                                                      \
+  }
+REDUCTIO_BINARY(+)
+REDUCTIO_BINARY(-)
+REDUCTIO_BINARY(*)
+REDUCTIO_BINARY(/)
+REDUCTIO_BINARY(%)
+REDUCTIO_BINARY(&)
+REDUCTIO_BINARY(|)
+REDUCTIO_BINARY(^)
+REDUCTIO_BINARY(==)
+REDUCTIO_BINARY(!=)
+REDUCTIO_BINARY(<)
+REDUCTIO_BINARY(>)
+REDUCTIO_BINARY(<=)
+REDUCTIO_BINARY(>=)
+REDUCTIO_SHIFT(<<)
+REDUCTIO_SHIFT(>>)
+REDUCTIO_COMPOUND(+)
+REDUCTIO_COMPOUND(-)
+REDUCTIO_COMPOUND(*)
+REDUCTIO_COMPOUND(/)
+REDUCTIO_COMPOUND(%)
+REDUCTIO_COMPOUND(&)
+REDUCTIO_COMPOUND(|)
+REDUCTIO_COMPOUND(^)
+REDUCTIO_COMPOUND(<<)
+REDUCTIO_COMPOUND(>>)
+#undef REDUCTIO_BINARY
+#undef REDUCTIO_SHIFT
+#undef REDUCTIO_COMPOUND
+
+/// What both kinds of pointer share: arithmetic on an address. Derived gives read() and write(v) of what it points to.
+/// Addresses are integers, since forming a C++ pointer outside its array would be undefined; only accesses are checked.
+template <class Derived, class T>
+class PointerArithmetic {
+ public:
+  using element_type = T;
+  using value_type = std::remove_const_t<T>;
+  static_assert(std::is_trivially_copyable_v<value_type>);
+
+  auto operator[](std::size_t i) const { return dereference(self() + i); }
+  auto operator*() const { return dereference(self()); }
+
+  friend Derived operator+(Derived p, std::size_t i) { return p += i; }
+  friend Derived operator+(std::size_t i, Derived p) { return p += i; }
+  friend Derived operator-(Derived p, std::size_t i) { return p -= i; }
+  friend std::ptrdiff_t operator-(const Derived& a, const Derived& b) {
+    return static_cast<std::ptrdiff_t>(a.at_ - b.at_) / static_cast<std::ptrdiff_t>(sizeof(T));
+  }
+  Derived& operator+=(std::size_t i) { return at_ += i * sizeof(T), self(); }
+  Derived& operator-=(std::size_t i) { return at_ -= i * sizeof(T), self(); }
+  Derived& operator++() { return self() += 1; }
+  Derived& operator--() { return self() -= 1; }
+  Derived operator++(int) { return std::exchange(self(), self() + 1); }
+  Derived operator--(int) { return std::exchange(self(), self() - 1); }
+  friend bool operator==(const Derived& a, const Derived& b) { return a.at_ == b.at_; }
+  friend auto operator<=>(const Derived& a, const Derived& b) { return a.at_ <=> b.at_; }
+
+ protected:
+  explicit PointerArithmetic(std::uint64_t at) : at_(at) {}
+  std::uint64_t at_;
+
+ private:
+  Derived& self() { return static_cast<Derived&>(*this); }
+  const Derived& self() const { return static_cast<const Derived&>(*this); }
+  static auto dereference(const Derived& p) {
+    if constexpr (std::is_const_v<T>)
+      return p.read();
+    else
+      return Reference<Derived>(p);
+  }
+};
+
+/// A pointer into global memory that knows the view it came from: the count given to global(), or the whole Buffer.
+template <class T>
+class GlobalPtr : public PointerArithmetic<GlobalPtr<T>, T> {
+ public:
+  using typename PointerArithmetic<GlobalPtr<T>, T>::value_type;
+  // Each word has one last writer; two threads that write two bytes of it would look like a race.
+  static_assert(std::is_const_v<T> || sizeof(T) % sim::word_bytes == 0, "written elements are words");
+
+  GlobalPtr() : GlobalPtr(0, {}) {}
+  GlobalPtr(std::nullptr_t) : GlobalPtr() {}
+  GlobalPtr(std::uint64_t at, const sim::View& view) : PointerArithmetic<GlobalPtr<T>, T>(at), view_(view) {}
+  /// To a pointer to const.
+  template <class U>
+    requires(std::is_const_v<T> && std::same_as<U, value_type>)
+  GlobalPtr(const GlobalPtr<U>& p) : GlobalPtr(p.address(), p.view()) {}
+
+  explicit operator bool() const { return this->at_ != 0; }
+  std::uint64_t address() const { return this->at_; }
+  const sim::View& view() const { return view_; }
+
+  value_type read() const {
+    if constexpr (std::is_const_v<T>)
+      sim::on_const_read<sizeof(T)>(view_, this->at_);
+    else
+      sim::on_global<sim::Access::read, sizeof(T)>(view_, this->at_);
+    return *raw();
+  }
+  void write(value_type v) const {
+    sim::on_global<sim::Access::write, sizeof(T)>(view_, this->at_);
+    *raw() = v;
+  }
+  /// Checks an atomic access; the caller then reads and writes this.
+  template <sim::Access kind>
+  value_type* atomic() const {
+    sim::on_global<kind, sizeof(T)>(view_, this->at_);
+    return const_cast<value_type*>(raw());
+  }
+
+ private:
+  T* raw() const { return reinterpret_cast<T*>(static_cast<std::uintptr_t>(this->at_)); }
+  sim::View view_;
+};
+
+/// A pointer into the running block's dynamic shared memory: an offset, checked against the bytes of the launch.
+template <class T>
+class SharedPtr : public PointerArithmetic<SharedPtr<T>, T> {
+ public:
+  using typename PointerArithmetic<SharedPtr<T>, T>::value_type;
+  static_assert(sizeof(T) % sim::word_bytes == 0, "shared elements are words");
+  static_assert(alignof(T) <= 16, "shared memory is aligned to 16 bytes");
+
+  explicit SharedPtr(std::uint64_t offset = 0) : PointerArithmetic<SharedPtr<T>, T>(offset) {}
+  template <class U>
+    requires(std::is_const_v<T> && std::same_as<U, value_type>)
+  SharedPtr(const SharedPtr<U>& p) : SharedPtr(p.address()) {}
+
+  std::uint64_t address() const { return this->at_; }
+
+  value_type read() const { return *atomic<sim::Access::read>(); }
+  void write(value_type v) const { *atomic<sim::Access::write>() = v; }
+  /// Checks an access, which the caller then makes.
+  template <sim::Access kind>
+  value_type* atomic() const {
+    return reinterpret_cast<value_type*>(sim::on_shared<kind, sizeof(T)>(this->at_));
+  }
+};
+
+template <class T>
+SharedPtr<T> shared_memory() {
+  return SharedPtr<T>(0);
+}
+
+}  // namespace on_sim
+}  // namespace reductio::device

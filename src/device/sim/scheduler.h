@@ -1,0 +1,202 @@
+#pragma once
+/// The scheduler: which thread runs, and what it waits for. Its parts, by file: here what lies on the way of every
+/// switch; scheduler.cpp, which blocks are resident and who is next; waiting.cpp, barriers and polls; warp.cpp, warp
+/// operations; diagnosis.cpp, what is said when a launch fails.
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "device/sim/block.h"
+#include "device/sim/fault.h"
+#include "device/sim/fiber.h"
+#include "device/sim/random.h"
+#include "device/sim/schedule.h"
+#include "device/sim/streams.h"
+
+namespace reductio::sim {
+
+/// Unwinds a thread whose launch has failed. Only the fiber's own loop catches it.
+struct Unwind {};
+
+struct Next {
+  BlockState* block = nullptr;  ///< null: back to whoever waits for the grid
+  unsigned thread = 0;
+};
+
+class Scheduler {
+  /// The random order chooses this many threads ahead while at least so many others are ready, few enough to make no
+  /// difference to what can happen.
+  static constexpr std::size_t lookahead = 8, lookahead_from = 256;
+
+ public:
+  void run(const Shape& shape, const std::function<void()>& thread, const std::string& kernel);
+  void set_schedule(Order order, std::uint64_t seed) {
+    order_ = order;
+    seed_ = seed;
+    launches_ = 0;
+  }
+
+  bool block_barrier(bool predicate, bool with_predicate, Site);
+  void grid_barrier(Site);
+  std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
+  void poll(std::uintptr_t address, Site);
+  void give_way() {
+    if (order_now_ != Order::random || !running) return;
+    make_runnable(*block_, threadIdx.x);
+    suspend();
+  }
+  void note_progress() { fruitless_polls_ = 0; }
+  std::uint64_t steps() { return ++steps_; }
+
+  [[noreturn]] void stop(FaultKind, Site, const std::string& what, std::vector<unsigned> threads);
+
+  const std::string& kernel() const { return kernel_; }
+  const Fibers& fibers() const { return fibers_; }
+
+ private:
+  // Threads and their fibers.
+  static void fiber_main();
+  void loop();
+  void set_current(Next);
+  void go_on(void** save, Next);
+  void suspend();
+  void unwind_all();
+
+  // Blocks, and who is next.
+  void start_block();
+  void end_block(BlockState&);
+  Next finish();
+  Next pick();
+  Next pick_random();
+  Next nothing_runnable();
+  BlockState* oldest_runnable();
+  void make_runnable(BlockState&, unsigned thread);
+  void make_all_runnable(BlockState&);
+
+  // Waiting.
+  void complete_block_barrier(BlockState&, Site);
+  void check_warp(BlockState&, Warp&, unsigned warp, std::uint32_t mask, const Site&);
+  void check_meeting(BlockState&, Warp&, unsigned warp, std::uint32_t mask, WarpOperation);
+
+  // Faults.
+  void fail(std::exception_ptr);
+  Fault fault(FaultKind, std::size_t block, Site, std::vector<unsigned> threads, const std::string& what) const;
+  std::string describe(const BlockState&) const;
+  void fail_barrier(BlockState&, FaultKind, const std::string& what);
+  [[noreturn]] void fail_mask(unsigned mask, Site);
+  void fail_stuck();
+
+  // Of all launches.
+  Order order_ = Order::forward;
+  std::uint64_t seed_ = 1, launches_ = 0;
+  std::uint32_t serials_ = 0;
+  Fibers fibers_{&Scheduler::fiber_main};
+  std::vector<std::unique_ptr<BlockState>> slots_;
+
+  // Of the launch that runs.
+  Order order_now_ = Order::forward;
+  Shape shape_{};
+  const std::function<void()>* thread_ = nullptr;
+  std::string kernel_;
+  std::size_t started_ = 0;
+  std::size_t resident_limit_ = 0;
+  Permutation permutation_{1, 0};
+  std::uint64_t random_ = 0;
+  std::vector<BlockState*> resident_;             // oldest first: the order of preference
+  std::vector<unsigned> free_slots_;
+  std::vector<std::uint32_t> ready_;              // random order only: slot << 16 | thread
+  std::array<Next, lookahead> ahead_;             // random order only, a ring: those who come next
+  std::size_t first_ahead_ = 0, n_ahead_ = 0;
+  std::vector<std::pair<BlockState*, unsigned>> parked_;  // polled in vain; not looked at until nothing else runs
+  std::size_t at_grid_barrier_ = 0;
+  Site grid_barrier_site_;
+  bool grid_barrier_divergent_ = false;
+  std::uint64_t steps_ = 0, last_step_ = 0, fruitless_polls_ = 0, fruitless_limit_ = 0;
+  bool cancelling_ = false;
+  std::exception_ptr failure_;
+
+  // Who runs.
+  BlockState* block_ = nullptr;
+  BlockState* preferred_ = nullptr;  // forward and reverse: goes on while it can; null: the oldest that can
+};
+
+/// Never destroyed: stacks may be on it until the very end.
+extern Scheduler* const the_scheduler;
+REDUCTIO_HOT Scheduler& scheduler() { return *the_scheduler; }
+
+/// Runs a grid to its end. Throws Fault, or what a kernel's own code threw.
+void run_grid(const Shape&, const std::function<void()>& thread, const std::string& kernel);
+
+REDUCTIO_HOT void Scheduler::set_current(Next n) {
+  ++steps_;
+  if (block_ != n.block) {
+    block_ = n.block;
+    running = n.block;
+    blockIdx.x = static_cast<unsigned>(n.block->index);
+  }
+  threadIdx.x = n.thread;
+}
+
+/// Leaves this stack for `next`, keeping the place in `save`; returns when somebody chooses it again.
+REDUCTIO_HOT void Scheduler::go_on(void** save, Next next) {
+  if (!next.block) [[unlikely]] {
+    block_ = nullptr;
+    return fibers_.switch_to(save, &fibers_.main(), fibers_.main().context);
+  }
+  Thread& t = next.block->thread[next.thread];
+  if (!t.fiber) [[unlikely]] {
+    t.fiber = fibers_.take_idle();
+    t.context = t.fiber->context;
+  }
+  set_current(next);
+  if (t.fiber != fibers_.current()) fibers_.switch_to(save, t.fiber, t.context);
+}
+
+REDUCTIO_HOT void Scheduler::make_runnable(BlockState& b, unsigned t) {
+  if (order_now_ == Order::random) {
+    ready_.push_back(b.slot << 16 | t);
+  } else {
+    b.runnable[t / 64] |= std::uint64_t{1} << t % 64;
+    b.runnable_words |= 1u << t / 64;
+  }
+}
+
+REDUCTIO_HOT Next Scheduler::pick() {
+  if (order_now_ == Order::random) return pick_random();
+  BlockState* b = preferred_;
+  if (!b || !b->runnable_words) [[unlikely]] {
+    b = preferred_ = oldest_runnable();
+    if (!b) return nothing_runnable();
+  }
+  const bool up = order_now_ == Order::forward;
+  const unsigned w = up ? std::countr_zero(b->runnable_words) : 31 - std::countl_zero(b->runnable_words);
+  std::uint64_t& word = b->runnable[w];
+  const unsigned bit = up ? std::countr_zero(word) : 63 - std::countl_zero(word);
+  word &= ~(std::uint64_t{1} << bit);
+  if (!word) b->runnable_words &= ~(1u << w);
+  const unsigned t = w * 64 + bit, soon = up ? t + 2 : t - 2;
+  if (soon < b->threads) {
+    // A thread that has not begun has no stack yet.
+    if (const auto* const stack = static_cast<const std::byte*>(b->thread[soon].context))
+      for (int line = 0; line < 3; ++line) __builtin_prefetch(stack + line * 64);
+  }
+  return {b, t};
+}
+
+/// The running thread waits: what for has been noted.
+REDUCTIO_HOT void Scheduler::suspend() {
+  Thread& self = block_->thread[threadIdx.x];
+  if (steps_ > last_step_) [[unlikely]] fail_stuck();
+  go_on(&self.context, failure_ ? Next{} : pick());
+  if (cancelling_) [[unlikely]] throw Unwind{};
+}
+
+}  // namespace reductio::sim

@@ -1,0 +1,134 @@
+#include "device/sim/streams.h"
+
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "device/sim/access.h"
+#include "device/sim/fault.h"
+#include "device/sim/kernel_name.h"
+#include "device/sim/limits.h"
+#include "device/sim/lock.h"
+#include "device/sim/memory.h"
+#include "device/sim/scheduler.h"
+
+namespace reductio::sim {
+namespace {
+
+std::recursive_mutex& device_mutex() {
+  static std::recursive_mutex m;
+  return m;
+}
+
+/// Work in the order in which it was put there. Nothing runs until somebody waits for it.
+struct Queue {
+  std::deque<std::function<void()>> work;
+};
+
+struct Streams {
+  Queue standard;  // the null stream: a queue like any other
+  std::set<Queue*> created;
+};
+Streams& streams() {
+  static Streams s;
+  return s;
+}
+
+Queue& queue(Stream s) {
+  if (!s.handle) return streams().standard;
+  auto* const q = static_cast<Queue*>(s.handle);
+  if (!streams().created.contains(q))
+    throw DeviceError("simulated device: the stream was destroyed, or is another device's");
+  return *q;
+}
+
+void enqueue(Stream s, std::function<void()> work) {
+  const DeviceLock lock;
+  if (running) throw DeviceError("simulated device: a kernel cannot enqueue work");
+  queue(s).work.push_back(std::move(work));
+}
+
+void run(Queue& q) {
+  while (!q.work.empty()) {
+    const auto work = std::move(q.work.front());
+    q.work.pop_front();
+    try {
+      work();
+    } catch (...) {
+      q.work.clear();  // as on a GPU, nothing that was queued behind a failure is done
+      throw;
+    }
+  }
+}
+
+}  // namespace
+
+DeviceLock::DeviceLock() : guard_(device_mutex()) {}
+
+Stream create_stream() {
+  const DeviceLock lock;
+  auto* const q = new Queue;
+  streams().created.insert(q);
+  return {q};
+}
+
+void destroy_stream(Stream s) {
+  const DeviceLock lock;
+  const std::unique_ptr<Queue> q(&queue(s));
+  std::exception_ptr failure;
+  try {
+    run(*q);
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  streams().created.erase(q.get());
+  if (failure) std::rethrow_exception(failure);
+}
+
+std::size_t abandon_default_stream() {
+  const DeviceLock lock;
+  auto& work = streams().standard.work;
+  return std::exchange(work, {}).size();
+}
+
+void enqueue_kernel(Stream s, const Shape& shape, std::function<void()> thread, const std::type_info& type) {
+  std::string kernel;
+  try {
+    check_launch(shape, kernel);
+  } catch (const Fault&) {
+    check_launch(shape, readable(type));
+  }
+  enqueue(s, [shape, thread = std::move(thread), &type] { run_grid(shape, thread, readable(type)); });
+}
+
+void enqueue_fill(Stream s, void* dst, unsigned char byte, std::size_t bytes) {
+  enqueue(s, [=] { fill_now(dst, byte, bytes); });
+}
+
+void enqueue_copy_in(Stream s, void* dst, const void* host, std::size_t bytes) {
+  const auto* const first = static_cast<const std::byte*>(host);
+  enqueue(s, [dst, data = std::vector<std::byte>(first, first + bytes)] { copy_in_now(dst, data.data(), data.size()); });
+}
+
+void enqueue_copy_within(Stream s, void* dst, const void* src, std::size_t bytes) {
+  enqueue(s, [=] { copy_within_now(dst, src, bytes); });
+}
+
+void copy_out(Stream s, void* host, const void* src, std::size_t bytes) {
+  const DeviceLock lock;
+  enqueue(s, [=] { copy_out_now(host, src, bytes); });
+  run(queue(s));
+}
+
+void synchronize(Stream s) {
+  const DeviceLock lock;
+  run(queue(s));
+}
+
+}  // namespace reductio::sim

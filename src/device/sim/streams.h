@@ -1,0 +1,39 @@
+#pragma once
+/// Streams of the simulated device: queues whose work starts only when somebody waits for that stream.
+
+#include <cstddef>
+#include <functional>
+#include <typeinfo>
+
+#include "core/types.h"
+
+namespace reductio::sim {
+
+/// The shape of a launch.
+struct Shape {
+  std::size_t grid;
+  unsigned block;
+  std::size_t shared_bytes;
+  bool cooperative;
+};
+
+/// A stream of its own, besides the default one.
+Stream create_stream();
+/// Runs what is left on it first, as CUDA does. Throws the first Fault; the stream is gone all the same.
+void destroy_stream(Stream);
+/// Forgets what the default stream holds; how many operations these were.
+std::size_t abandon_default_stream();
+
+/// Puts a kernel onto a stream: `thread` runs it for one thread. Throws Fault where CUDA refuses the launch. `name` is
+/// the type whose template argument is the kernel; faults make the kernel's readable name of it.
+void enqueue_kernel(Stream, const Shape&, std::function<void()> thread, const std::type_info& name);
+void enqueue_fill(Stream, void* dst, unsigned char byte, std::size_t bytes);
+/// Copies the host's bytes at once, as CUDA does for pageable memory: the host may reuse them when this returns.
+void enqueue_copy_in(Stream, void* dst, const void* host, std::size_t bytes);
+void enqueue_copy_within(Stream, void* dst, const void* src, std::size_t bytes);
+/// Runs the stream up to and including the copy.
+void copy_out(Stream, void* host, const void* src, std::size_t bytes);
+/// Runs everything on the stream. Throws the first Fault; what was queued behind it is dropped.
+void synchronize(Stream);
+
+}  // namespace reductio::sim

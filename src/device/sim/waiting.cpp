@@ -1,0 +1,103 @@
+// Barriers of a block and of the grid, and polls: where threads wait for others. Warp operations are in warp.cpp.
+
+#include "device/sim/waiting.h"
+
+#include "device/sim/diagnosis.h"
+#include "device/sim/scheduler.h"
+
+namespace reductio::sim {
+
+REDUCTIO_HOT bool Scheduler::block_barrier(bool predicate, bool with_predicate, Site site) {
+  if (!running) [[unlikely]] fail_outside();
+  BlockState& b = *block_;
+  const Waiting kind = with_predicate ? Waiting::block_barrier_or : Waiting::block_barrier;
+  b.thread[threadIdx.x].site = site;
+  b.waiting[threadIdx.x] = kind;
+  if (b.arrived++ == 0) {
+    b.barrier = site;
+    b.barrier_kind = kind;
+  } else if (kind != b.barrier_kind || site.line != b.barrier.line || site.file != b.barrier.file) [[unlikely]] {
+    // The same file may have two addresses.
+    b.divergent |= kind != b.barrier_kind || !same(site, b.barrier);
+  }
+  b.any |= predicate;
+  fruitless_polls_ = 0;
+  if (b.arrived + b.exited == b.threads) complete_block_barrier(b, site);
+  suspend();
+  return b.any_result;
+}
+
+REDUCTIO_RARE void Scheduler::complete_block_barrier(BlockState& b, Site site) {
+  if (b.exited)
+    return fail_barrier(b, FaultKind::unfinished_barrier, "a barrier that not all threads of the block reach");
+  if (b.divergent)
+    return fail_barrier(b, FaultKind::divergent_barrier, "threads of the block wait at different barriers");
+  b.arrived = 0;
+  b.any_result = b.any;
+  b.any = false;
+  b.last_barrier = site;
+  b.barrier_epoch = ++b.epoch;
+  make_all_runnable(b);
+}
+
+REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
+  if (!running) fail_outside();
+  if (!shape_.cooperative)
+    stop(FaultKind::unfinished_barrier, site, "grid_sync() in a launch that is not cooperative; use launch_cooperative", {});
+  BlockState& b = *block_;
+  b.thread[threadIdx.x].site = site;
+  b.waiting[threadIdx.x] = Waiting::grid_barrier;
+  fruitless_polls_ = 0;
+  if (at_grid_barrier_++ == 0) {
+    grid_barrier_site_ = site;
+    grid_barrier_divergent_ = false;
+  } else if (!same(site, grid_barrier_site_)) {
+    grid_barrier_divergent_ = true;
+  }
+  if (at_grid_barrier_ == shape_.grid * shape_.block) {
+    if (grid_barrier_divergent_) {
+      fail_barrier(b, FaultKind::divergent_barrier, "threads of the grid wait at different barriers");
+    } else {
+      at_grid_barrier_ = 0;
+      for (BlockState* r : resident_) {
+        r->last_barrier = site;
+        r->barrier_epoch = ++r->epoch;
+        make_all_runnable(*r);
+      }
+      preferred_ = nullptr;
+    }
+  }
+  suspend();
+}
+
+REDUCTIO_HOT void Scheduler::poll(std::uintptr_t address, Site site) {
+  if (!running) return;  // the access itself will say so
+  BlockState& b = *block_;
+  const unsigned t = threadIdx.x;
+  const bool again = b.polled[t] == address;
+  b.polled[t] = address;
+  b.thread[t].site = site;
+  fruitless_polls_ = again ? fruitless_polls_ + 1 : 0;
+  if (again) b.waiting[t] = Waiting::poll;
+  if (fruitless_polls_ > fruitless_limit_) {
+    fail_stuck();
+  } else if (order_now_ == Order::random) {
+    make_runnable(b, t);
+  } else if (again) {
+    parked_.emplace_back(&b, t);
+  } else {
+    return;
+  }
+  suspend();
+  b.waiting[t] = Waiting::no;
+}
+
+bool block_barrier(bool predicate, bool with_predicate, Site site) {
+  return scheduler().block_barrier(predicate, with_predicate, site);
+}
+void grid_barrier(Site site) { scheduler().grid_barrier(site); }
+void poll(std::uintptr_t address, Site site) { scheduler().poll(address, site); }
+void give_way() { scheduler().give_way(); }
+void note_progress() { scheduler().note_progress(); }
+
+}  // namespace reductio::sim

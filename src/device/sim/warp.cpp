@@ -1,0 +1,131 @@
+// Warp operations, and the order that they make between the accesses of a warp's lanes.
+
+#include "device/sim/warp.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "device/sim/diagnosis.h"
+#include "device/sim/scheduler.h"
+
+namespace reductio::sim {
+
+std::uint32_t Warp::unordered(std::uint32_t others, std::uint32_t epoch, unsigned me) const {
+  others &= ~(1u << me);
+  if (epoch < full_epoch) return 0;
+  if (partial)
+    for (std::uint32_t m = others; m; m &= m - 1) {
+      const unsigned l = std::countr_zero(m);
+      if (epoch < (*seen)[me][l]) others &= ~(1u << l);
+    }
+  return others;
+}
+
+void Warp::order(std::uint32_t mask, std::uint32_t epoch) {
+  if (mask == existing) {
+    full_epoch = epoch;
+    return;
+  }
+  if (!partial) {
+    if (!seen) seen = std::make_unique<std::array<std::array<std::uint32_t, warp_size>, warp_size>>();
+    *seen = {};
+    partial = true;
+  }
+  std::array<std::uint32_t, warp_size> joined{};
+  for (std::uint32_t m = mask; m; m &= m - 1) {
+    const auto& known = (*seen)[std::countr_zero(m)];
+    for (unsigned l = 0; l < warp_size; ++l) joined[l] = std::max(joined[l], known[l]);
+  }
+  for (std::uint32_t m = mask; m; m &= m - 1) joined[std::countr_zero(m)] = epoch;
+  for (std::uint32_t m = mask; m; m &= m - 1) (*seen)[std::countr_zero(m)] = joined;
+}
+
+/// Every lane of `mask` waits or is gone: if all who wait do so with this mask, completes the operation or fails.
+REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask, const Site& site) {
+  for (std::uint32_t m = mask & warp.waiting; m; m &= m - 1)
+    if (warp.lanes[std::countr_zero(m)].mask != mask) return;
+  if (mask & warp.exited) {
+    std::vector<unsigned> waiting;
+    for (unsigned l = 0; l < warp_size; ++l)
+      if (mask & warp.waiting & 1u << l) waiting.push_back(w * warp_size + l);
+    fail(std::make_exception_ptr(fault(FaultKind::unfinished_barrier, b.index, site, waiting,
+                                       "a warp operation names lanes that have returned: " + describe(b))));
+    return;
+  }
+  std::uint64_t total = 0;
+  const WarpOperation operation = warp.lanes[std::countr_zero(mask)].operation;
+  if (operation == WarpOperation::reduce_add)
+    for (std::uint32_t m = mask; m; m &= m - 1) total += warp.lanes[std::countr_zero(m)].bits;
+  for (std::uint32_t m = mask; m; m &= m - 1) {
+    const unsigned l = std::countr_zero(m);
+    Warp::Lane& lane = warp.lanes[l];
+    if (operation == WarpOperation::shuffle)
+      lane.result = mask >> lane.source & 1 ? warp.lanes[lane.source].bits : ~std::uint64_t{0};
+    else
+      lane.result = static_cast<std::uint32_t>(total);
+    b.waiting[w * warp_size + l] = Waiting::no;
+    make_runnable(b, w * warp_size + l);
+  }
+  warp.waiting &= ~mask;
+  warp.order(mask, ++b.epoch);
+}
+
+/// Two lanes that name each other in different operations would wait for each other for ever. (One may well wait for a
+/// lane that has an operation with others to finish first.)
+REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask,
+                                            WarpOperation operation) {
+  warp.several = true;
+  const Site site = b.thread[threadIdx.x].site;
+  const std::uint32_t me = 1u << threadIdx.x % warp_size;
+  for (std::uint32_t m = warp.waiting & mask; m; m &= m - 1) {
+    const unsigned l = std::countr_zero(m);
+    const Warp::Lane& other = warp.lanes[l];
+    if (!(other.mask & me) || (other.mask == mask && other.operation == operation)) continue;
+    static constexpr const char* names[] = {"__syncwarp", "a shuffle", "__reduce_add_sync"};
+    const auto call = [](WarpOperation o, std::uint32_t m, const Site& at) {
+      return std::string(names[static_cast<int>(o)]) + " with mask " + hex(m) + " at " + to_string(at);
+    };
+    const unsigned t = w * warp_size + l;
+    stop(FaultKind::warp_mask, site,
+         "calls " + call(operation, mask, site) + " while thread " + std::to_string(t) + " of its warp waits in " +
+             call(other.operation, other.mask, b.thread[t].site),
+         {});
+  }
+}
+
+REDUCTIO_HOT std::uint64_t Scheduler::warp_operation(WarpOperation operation, unsigned mask, std::uint64_t bits,
+                                                     unsigned source, Site site) {
+  if (!running) [[unlikely]] fail_outside();
+  BlockState& b = *block_;
+  const unsigned t = threadIdx.x, w = t / warp_size, me = t % warp_size;
+  Warp& warp = b.warps[w];
+  if (!(mask >> me & 1)) [[unlikely]] fail_mask(mask, site);
+  Site& here = b.thread[t].site;  // passed on by reference: a Site by value takes room in the frame
+  here = site;
+  mask &= warp.existing;  // lanes that a block of this size does not have are as good as absent, as in CUDA
+  if (warp.waiting) {
+    const Warp::Lane& first = warp.lanes[std::countr_zero(warp.waiting)];
+    if (warp.several || first.mask != mask || first.operation != operation) [[unlikely]]
+      check_meeting(b, warp, w, mask, operation);
+  } else {
+    warp.several = false;
+  }
+  Warp::Lane& lane = warp.lanes[me];
+  lane.mask = mask;
+  lane.operation = operation;
+  lane.source = static_cast<std::uint8_t>(source);
+  lane.bits = bits;
+  b.waiting[t] = Waiting::warp;
+  warp.waiting |= 1u << me;
+  if ((mask & ~(warp.waiting | warp.exited)) == 0) check_warp(b, warp, w, mask, here);
+  suspend();
+  return lane.result;
+}
+
+std::uint64_t warp_operation(WarpOperation o, unsigned mask, std::uint64_t bits, unsigned source, Site site) {
+  return scheduler().warp_operation(o, mask, bits, source, site);
+}
+
+}  // namespace reductio::sim

@@ -1,0 +1,47 @@
+// Launches that CUDA would refuse.
+
+#include "tests/device/sim/support.h"
+
+namespace reductio::sim_tests {
+namespace {
+
+__global__ void nothing() {}
+
+Fault refusal_of_launch(std::size_t grid, unsigned block, std::size_t shared_bytes, bool cooperative = false) {
+  try {
+    if (cooperative)
+      launch_cooperative<nothing>({grid, block, shared_bytes, {}});
+    else
+      launch<nothing>({grid, block, shared_bytes, {}});
+  } catch (const Fault& f) {
+    return f;
+  }
+  ADD_FAILURE() << "the launch was not refused";
+  sim::synchronize({});
+  return Fault(FaultKind::race, "", 0, {}, "", 0, "");
+}
+
+TEST(SimLaunch, RefusesWhatCudaRefuses) {
+  const Fault f = refusal_of_launch(0, 32, 0);
+  EXPECT_EQ(f.kind, FaultKind::launch);
+  EXPECT_EQ(f.kernel, "nothing");
+  EXPECT_TRUE(says(f, "a grid of 0 blocks")) << f.what();
+  EXPECT_TRUE(says(refusal_of_launch(std::size_t{1} << 31, 32, 0), "a grid of 2147483648 blocks"));
+  EXPECT_TRUE(says(refusal_of_launch(1, 0, 0), "blocks of 0 threads"));
+  EXPECT_TRUE(says(refusal_of_launch(1, 1025, 0), "blocks of 1025 threads"));
+  EXPECT_TRUE(says(refusal_of_launch(1, 32, 48 * 1024 + 1), "49153 bytes of shared memory"));
+  EXPECT_NO_THROW(run<nothing>(1, 1024, 48 * 1024));
+}
+
+TEST(SimLaunch, CooperativeLaunchesMustFit) {
+  // 4 SMs of 2048 threads, 32 blocks, 228 KiB of shared memory (and 1 KiB more a block).
+  EXPECT_TRUE(says(refusal_of_launch(9, 1024, 0, true), "8 of them fit"));
+  EXPECT_TRUE(says(refusal_of_launch(129, 32, 0, true), "128 of them fit"));
+  EXPECT_TRUE(says(refusal_of_launch(17, 32, 48 * 1024, true), "16 of them fit"));
+  EXPECT_TRUE(says(refusal_of_launch(125, 65, 0, true), "84 of them fit")) << "warps are whole";
+  launch_cooperative<nothing>({8, 1024, 0, {}});
+  EXPECT_NO_THROW(sim::synchronize({}));
+}
+
+}  // namespace
+}  // namespace reductio::sim_tests

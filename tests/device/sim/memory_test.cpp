@@ -1,0 +1,138 @@
+// Accesses outside what a kernel was given, reads of what nobody wrote, and memory that was released.
+
+#include "tests/device/sim/support.h"
+
+namespace reductio::sim_tests {
+namespace {
+
+class SimMemory : public InEachOrder {};
+INSTANTIATE_TEST_SUITE_P(Orders, SimMemory, testing::ValuesIn(all_orders), order_name);
+
+__global__ void reads_unwritten_shared(GlobalPtr<unsigned> out) {
+  SharedPtr<unsigned> s = shared_memory<unsigned>();
+  if (threadIdx.x != 17) s[threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x == 5) out[blockIdx.x] = s[17];
+}
+
+TEST_P(SimMemory, ReadOfUnwrittenSharedMemory) {
+  const Buffer<unsigned> out(2);
+  const Fault f = fault_of<reads_unwritten_shared>(2, 32, 32 * 4, out.ptr());
+  EXPECT_EQ(f.kind, FaultKind::unwritten) << f.what();
+  EXPECT_EQ(f.kernel, "reads_unwritten_shared");
+  EXPECT_EQ(f.threads, Threads{5});
+  EXPECT_TRUE(says(f, "reads byte 68 (element 17) of shared memory, which nobody in this block has written")) << f.what();
+}
+
+__global__ void leaves_shared_written() { shared_memory<unsigned>()[threadIdx.x] = 1; }
+
+TEST_P(SimMemory, SharedMemoryOfAnEarlierBlockCountsAsUnwritten) {
+  const Buffer<unsigned> out(2);
+  run<leaves_shared_written>(200, 32, 32 * 4);
+  EXPECT_EQ(fault_of<reads_unwritten_shared>(2, 32, 32 * 4, out.ptr()).kind, FaultKind::unwritten);
+}
+
+__global__ void copy_one(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> out, std::size_t from, std::size_t to) {
+  if (blockIdx.x == 1 && threadIdx.x == 9) {
+    const unsigned value = in[from];
+    out[to] = value;
+  }
+}
+
+TEST_P(SimMemory, ReadOfUnwrittenWorkspace) {
+  const Buffer<unsigned> fresh(8), out(8);
+  const Fault f = fault_of<copy_one>(2, 32, 0, GlobalPtr<const unsigned>(fresh.ptr()), out.ptr(), std::size_t{3}, std::size_t{0});
+  EXPECT_EQ(f.kind, FaultKind::unwritten) << f.what();
+  EXPECT_EQ(f.block, 1u);
+  EXPECT_EQ(f.threads, Threads{9});
+  EXPECT_TRUE(says(f, "reads element 3 of a view in global memory, which nobody has written")) << f.what();
+}
+
+__global__ void adds_to_unwritten(GlobalPtr<unsigned> out) { atomicAdd(out, 1u); }
+
+TEST_P(SimMemory, AtomicOnUnwrittenWorkspace) {
+  const Buffer<unsigned> fresh(1);
+  EXPECT_EQ(fault_of<adds_to_unwritten>(1, 1, 0, fresh.ptr()).kind, FaultKind::unwritten);
+}
+
+TEST_P(SimMemory, OutOfBoundsInGlobalMemory) {
+  const auto in = counting(8);
+  const Buffer<unsigned> out(8);
+  const GlobalPtr<const unsigned> p = in.ptr();
+  const auto attempt = [&](std::size_t from, std::size_t to) { return fault_of<copy_one>(2, 32, 0, p, out.ptr(), from, to); };
+
+  Fault f = attempt(8, 0);
+  EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
+  EXPECT_EQ(f.kernel, "copy_one");
+  EXPECT_EQ(f.block, 1u);
+  EXPECT_EQ(f.threads, Threads{9});
+  EXPECT_TRUE(says(f, "block 1, thread 9: reads element 8 of a view of 8 elements of 4 bytes in global memory")) << f.what();
+
+  f = attempt(0, 8);
+  EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
+  EXPECT_TRUE(says(f, "writes element 8 of a view of 8 elements")) << f.what();
+
+  f = attempt(static_cast<std::size_t>(-1), 0);
+  EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
+  EXPECT_TRUE(says(f, "reads element -1 of")) << f.what();
+
+  EXPECT_EQ(attempt(std::size_t{1} << 40, 0).kind, FaultKind::out_of_bounds);
+}
+
+TEST_P(SimMemory, BoundsAreThoseOfTheView) {
+  const auto in = counting(8);  // of which the kernel is given five
+  const Buffer<unsigned> out(8);
+  void* const memory = reinterpret_cast<void*>(in.ptr().address());
+  const auto view = global<const unsigned>(memory, 5);
+  run<copy_one>(2, 32, 0, view, out.ptr(), std::size_t{4}, std::size_t{0});
+  const Fault f = fault_of<copy_one>(2, 32, 0, view, out.ptr(), std::size_t{5}, std::size_t{0});
+  EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
+  EXPECT_TRUE(says(f, "element 5 of a view of 5 elements")) << f.what();
+}
+
+__global__ void touch_shared(GlobalPtr<unsigned> out, std::size_t read, std::size_t write) {
+  SharedPtr<unsigned> s = shared_memory<unsigned>();
+  s[0] = 1;
+  s[write] = 1;
+  out[0] = s[read];
+}
+
+TEST_P(SimMemory, OutOfBoundsInSharedMemory) {
+  const Buffer<unsigned> out(1);
+  const auto attempt = [&](std::size_t bytes, std::size_t read, std::size_t write) {
+    return fault_of<touch_shared>(1, 1, bytes, out.ptr(), read, write);
+  };
+  Fault f = attempt(64, 16, 1);
+  EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
+  EXPECT_EQ(f.threads, Threads{0});
+  EXPECT_TRUE(says(f, "reads 4 bytes at byte 64 of the block's shared memory, which the launch made 64 bytes")) << f.what();
+  f = attempt(64, 0, 16);
+  EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
+  EXPECT_TRUE(says(f, "writes 4 bytes at byte 64")) << f.what();
+  f = attempt(64, static_cast<std::size_t>(-2), 1);
+  EXPECT_TRUE(says(f, "reads 4 bytes at byte -8")) << f.what();
+  EXPECT_EQ(attempt(6, 0, 1).kind, FaultKind::out_of_bounds) << "the last word is not whole";
+  EXPECT_EQ(attempt(0, 0, 0).kind, FaultKind::out_of_bounds) << "a launch without shared memory";
+}
+
+__global__ void write_one(GlobalPtr<unsigned> out) { out[threadIdx.x] = 1; }
+
+TEST_P(SimMemory, UseOfAFreedBuffer) {
+  {
+    const Buffer<unsigned> out(32);
+    launch<write_one>({1, 32, 0, {}}, out.ptr());
+  }
+  const Buffer<unsigned> other(32);  // may well get the same memory
+  try {
+    sim::synchronize({});
+    FAIL() << "no fault";
+  } catch (const Fault& f) {
+    EXPECT_EQ(f.kind, FaultKind::use_after_free) << f.what();
+    EXPECT_EQ(f.kernel, "write_one");
+    EXPECT_EQ(f.block, 0u);
+    EXPECT_EQ(f.threads.size(), 1u);
+  }
+}
+
+}  // namespace
+}  // namespace reductio::sim_tests
