@@ -22,7 +22,7 @@ double resampled_median(const SizeSamples& size, std::mt19937_64& random, std::v
     for (std::size_t r = 0; r < rounds.size(); ++r) drawn.push_back(rounds[random() % rounds.size()]);
   }
   const double m = median(drawn);
-  // Half a tick could be more than the whole of a time that short.
+  // Half a resolution could be more than the whole of a time that short.
   return std::max(m + (uniform(random) - 0.5) * size.resolution_s, 0.01 * m);
 }
 

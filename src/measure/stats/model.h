@@ -1,5 +1,5 @@
 #pragma once
-/// The law that reading an array suggests, time = latency + bytes / bandwidth, fitted to what one variant took at
+/// The model that reading an array suggests, time = latency + bytes / bandwidth, fitted to what one variant took at
 /// several sizes. It is a summary where it fits and says so where it does not.
 
 #include <cstddef>
@@ -46,7 +46,7 @@ struct Model {
 
   bool fits() const { return largest_residual <= most_residual; }
   static constexpr double most_residual = 0.05;
-  /// Two numbers through fewer sizes say little about whether the law holds.
+  /// Two numbers through fewer sizes say little about whether the model holds.
   static constexpr std::size_t fewest_sizes = 4;
 };
 
@@ -55,7 +55,7 @@ struct Model {
 /// Intervals are percentiles of `resamples` fits to resampled data: of each size, allocations are drawn with
 /// replacement, then the rounds within each, because rounds on one allocation share where memory lies; and each median
 /// is moved by up to half a resolution, because a reading stands for anything that near. So the intervals cover what sampling
-/// again would change. They do not cover how far the law itself is from the truth: largest_residual tells that.
+/// again would change. They do not cover how far the model itself is from the truth: largest_residual tells that.
 /// Simulated, 95 % intervals hold the truth in 99 % where rounds are independent; where allocations differ by twice as
 /// much as rounds, in 92 % with three allocations and 97 % with twelve. 0 < confidence < 1.
 Model fit_model(std::span<const SizeSamples>, double confidence, int resamples = 1000, std::uint64_t seed = 1);

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
 #include <boost/math/distributions/students_t.hpp>
+#include <boost/math/policies/policy.hpp>
 #include <cmath>
 #include <map>
 #include <vector>
@@ -20,15 +22,10 @@ std::vector<double> sorted(std::span<const double> samples) {
   return s;
 }
 
-/// P(B <= k) for B binomial(n, p), 0 < p < 1. Summed from logarithms, so that p^n does not underflow for thousands of
-/// samples.
-double binomial_at_most(std::size_t n, std::size_t k, double p = 0.5) {
-  double sum = 0;
-  for (std::size_t i = 0; i <= k; ++i)
-    sum += std::exp(std::lgamma(n + 1.0) - std::lgamma(i + 1.0) - std::lgamma(n - i + 1.0) + i * std::log(p) +
-                    (n - i) * std::log1p(-p));
-  return sum;
-}
+// In double throughout: long double takes longer to compile and to run, and no interval here is worth its digits.
+using Policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
+using Binomial = boost::math::binomial_distribution<double, Policy>;
+using StudentsT = boost::math::students_t_distribution<double, Policy>;
 
 /// The rank k of the interval x(k)..x(n+1-k), 0 where it lies beyond all samples. The share of samples below the median
 /// is a half; how far that is uncertain is seen in how it differs from cluster to cluster.
@@ -47,19 +44,8 @@ double woodruff_rank(std::span<const double> samples, std::span<const int> clust
   if (count < 2) return n;  // says nothing
   double variance = 0;
   for (const auto& [unused, c] : by_cluster) variance += std::pow((c.below - c.count / 2) / n, 2) * count / (count - 1);
-  const double t = boost::math::quantile(boost::math::students_t(count - 1), (1 + confidence) / 2);
+  const double t = boost::math::quantile(StudentsT(count - 1), (1 + confidence) / 2);
   return std::max(0.0, std::ceil(n * (0.5 - t * std::sqrt(variance)) - 1e-9));
-}
-
-/// Where `falling`, which goes from above `level` at 0 to below it at 1, crosses it.
-template <class Function>
-double crossing(Function&& falling, double level) {
-  double low = 0, high = 1;
-  for (int i = 0; i < 60; ++i) {
-    const double middle = (low + high) / 2;
-    (falling(middle) > level ? low : high) = middle;
-  }
-  return (low + high) / 2;
 }
 
 }  // namespace
@@ -90,7 +76,8 @@ MedianInterval median_interval(std::span<const double> samples, std::span<const 
   require_confidence(confidence);
   const auto s = sorted(samples);
   const std::size_t n = s.size();
-  const auto coverage = [&](std::size_t k) { return 1 - 2 * binomial_at_most(n, k - 1); };  // of x(k)..x(n+1-k)
+  const Binomial below(static_cast<double>(n), 0.5);  // how many samples lie below the median
+  const auto coverage = [&](std::size_t k) { return 1 - 2 * cdf(below, static_cast<double>(k - 1)); };  // of x(k)..x(n+1-k)
   std::size_t k = 1;
   while (2 * (k + 1) <= n && coverage(k + 1) >= confidence) ++k;
   const double covered = std::max(0.0, coverage(k));  // one sample covers nothing
@@ -112,11 +99,8 @@ std::size_t fewest_samples(double confidence) {
 
 Interval share_interval(std::size_t count, std::size_t cases, double confidence) {
   require_confidence(confidence);
-  const double tail = (1 - confidence) / 2;
-  Interval out{0, 1};
-  if (count > 0) out.low = crossing([&](double p) { return binomial_at_most(cases, count - 1, p); }, 1 - tail);
-  if (count < cases) out.high = crossing([&](double p) { return binomial_at_most(cases, count, p); }, tail);
-  return out;
+  const double tail = (1 - confidence) / 2, n = static_cast<double>(cases), k = static_cast<double>(count);
+  return {Binomial::find_lower_bound_on_p(n, k, tail), Binomial::find_upper_bound_on_p(n, k, tail)};
 }
 
 Interval no_narrower_than(Interval i, double value, double resolution) {

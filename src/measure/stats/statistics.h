@@ -33,18 +33,18 @@ MedianInterval median_interval(std::span<const double> samples, double confidenc
 /// The same for samples that come in clusters, whose members may agree with each other more than with the rest: sample
 /// i belongs to cluster `clusters[i]`. Widened to Woodruff's interval (Confidence intervals for medians and other
 /// position measures, JASA 47, 1952), which sees in the spread between clusters what one of them says, where that is
-/// wider. Not the median of the clusters' medians, as in ratio.h: of a lopsided law that is another median. As many
-/// clusters as samples, else UsageError.
+/// wider. This is an interval of the median of all samples. ratio.h takes the median of the clusters' medians instead,
+/// which is another value where the distribution is skewed. As many clusters as samples, else UsageError.
 MedianInterval median_interval(std::span<const double> samples, std::span<const int> clusters, double confidence);
 
 /// The fewest samples whose min..max covers the median with `confidence`: 6 for 0.95, 8 for 0.99.
 std::size_t fewest_samples(double confidence);
 
-/// What share of the cases a thing has that happened in `count` of `cases` cases: Clopper and Pearson's interval, which
-/// covers with at least `confidence`. 0 < confidence < 1, count <= cases, cases > 0.
+/// The probability of what happened in `count` of `cases` independent cases: Clopper and Pearson's interval, which covers
+/// it with at least `confidence`. 0 < confidence < 1, count <= cases, cases > 0.
 Interval share_interval(std::size_t count, std::size_t cases, double confidence);
 
-/// The interval widened about `value` so that it is no narrower than one tick of the clock that measured it.
+/// The interval widened about `value` so that it is no narrower than the resolution of the clock that measured it.
 Interval no_narrower_than(Interval, double value, double resolution);
 
 }  // namespace reductio

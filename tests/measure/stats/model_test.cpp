@@ -17,7 +17,7 @@ namespace reductio {
 namespace {
 
 constexpr double latency = 5e-6, bandwidth = 4e12;
-double law(double bytes) { return latency + bytes / bandwidth; }
+double modelled(double bytes) { return latency + bytes / bandwidth; }
 
 /// Sizes 2^first .. 2^last bytes; `rounds` rounds on each of `allocations` allocations, each drawn by `time`.
 std::vector<SizeSamples> samples(int first, int last, const std::function<double(double bytes, int allocation)>& time,
@@ -39,7 +39,7 @@ TEST(MeasureModel, ALineIsRecoveredExactly) {
     std::vector<double> bytes, seconds;
     for (int e = first; e < first + 8; ++e) {
       bytes.push_back(std::ldexp(1.0, e));
-      seconds.push_back(law(bytes.back()));
+      seconds.push_back(modelled(bytes.back()));
     }
     const Line line = fit_line(bytes, seconds);
     EXPECT_NEAR(line.latency_s / latency, 1, 1e-9) << first;
@@ -66,8 +66,8 @@ TEST(MeasureModel, ErrorsAreRelative) {
   EXPECT_GT(std::abs(best.at(1e9) / 2e-4 - 1), 1e-4);
 }
 
-TEST(MeasureModel, ConstantTimesGiveTheLawAndNoWidth) {
-  const Model m = fit_model(samples(12, 26, [](double b, int) { return law(b); }), 0.95);
+TEST(MeasureModel, ConstantTimesGiveTheModelAndNoWidth) {
+  const Model m = fit_model(samples(12, 26, [](double b, int) { return modelled(b); }), 0.95);
   EXPECT_TRUE(m.fits());
   EXPECT_LT(m.largest_residual, 1e-9);
   EXPECT_NEAR(m.latency_s.value, latency, 1e-12);
@@ -77,8 +77,8 @@ TEST(MeasureModel, ConstantTimesGiveTheLawAndNoWidth) {
   EXPECT_NEAR(m.latency_s.interval.high - m.latency_s.interval.low, 0, 1e-12);
 }
 
-TEST(MeasureModel, ATickWidensWhatItHides) {
-  auto exact = samples(12, 26, [](double b, int) { return law(b); });
+TEST(MeasureModel, TheResolutionWidensWhatItHides) {
+  auto exact = samples(12, 26, [](double b, int) { return modelled(b); });
   for (SizeSamples& s : exact) s.resolution_s = 1e-6;
   const Interval i = fit_model(exact, 0.95).latency_s.interval;
   EXPECT_GT(i.high - i.low, 1e-7);
@@ -103,7 +103,7 @@ std::vector<double> coverage(double noise, double per_allocation, int allocation
           }
           const auto a = static_cast<std::size_t>(allocation);
           while (of_allocation.size() <= a) of_allocation.push_back(per_allocation * normal(random));
-          return law(b) * (1 + of_allocation[a] + noise * normal(random));
+          return modelled(b) * (1 + of_allocation[a] + noise * normal(random));
         },
         allocations, rounds);
     const Model m = fit_model(data, 0.95, 200, static_cast<std::uint64_t>(t));
@@ -128,11 +128,11 @@ TEST(MeasureModel, IntervalsCoverTheTruthAsOftenAsTheySay) {
 
 TEST(MeasureModel, WhatIsNoLineIsSaidNotToFit) {
   // A second launch from 2^18 bytes on.
-  const Model m = fit_model(samples(12, 26, [](double b, int) { return law(b) + (b >= 1 << 18 ? 3e-6 : 0); }), 0.95);
+  const Model m = fit_model(samples(12, 26, [](double b, int) { return modelled(b) + (b >= 1 << 18 ? 3e-6 : 0); }), 0.95);
   EXPECT_FALSE(m.fits());
   EXPECT_GT(m.largest_residual, 0.15);
-  // 4 % off at one size is within the law's 5 %.
-  const auto once_off = [](double b, int) { return law(b) * (b == 1 << 20 ? 1.04 : 1); };
+  // 4 % off at one size is within the 5 % that a model may be off.
+  const auto once_off = [](double b, int) { return modelled(b) * (b == 1 << 20 ? 1.04 : 1); };
   EXPECT_TRUE(fit_model(samples(12, 26, once_off), 0.95).fits());
 }
 
@@ -147,7 +147,7 @@ TEST(MeasureModel, ATimeThatDoesNotGrowHasNoBandwidthAndAFallingOneNoHalf) {
 }
 
 TEST(MeasureModel, TooFewSizesAndBadConfidencesAreErrors) {
-  const auto exact = [](double b, int) { return law(b); };
+  const auto exact = [](double b, int) { return modelled(b); };
   EXPECT_THROW(fit_model(samples(12, 14, exact), 0.95), UsageError);
   for (const double bad : {0.0, 1.0, std::nan("")}) EXPECT_THROW(fit_model(samples(12, 20, exact), bad), UsageError);
 }
@@ -159,7 +159,7 @@ const std::string& field(const Fields& record, const std::string& column) {
   return record.at(static_cast<std::size_t>(std::find(names.begin(), names.end(), column) - names.begin()));
 }
 
-/// A results folder, written by a run whose clock follows the law; 2 us slower beyond 4 KiB.
+/// A results folder, written by a run whose clock follows the model; 2 us slower beyond 4 KiB.
 std::filesystem::path measured(const scripted::Folder& folder) {
   static const Variant fast = scripted::variant("a/fast", 1);
   auto clock = std::make_unique<scripted::Clock>([](std::size_t id, std::size_t bytes) {

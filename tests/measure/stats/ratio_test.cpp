@@ -35,7 +35,7 @@ TimedRounds constant(double seconds, int allocations = 24, int each = 5, double 
 }
 
 /// How the times of one variant come about, round by round: a factor on its time.
-struct Law {
+struct Noise {
   std::string name;
   /// The logarithm of the factor of one variant's rounds on `each` rounds of one allocation.
   std::function<std::vector<double>(int each, Random&)> allocation;
@@ -48,7 +48,7 @@ std::vector<double> independent(int each, const std::function<double()>& draw) {
 }
 
 /// Noise of about 2 %, as a GPU shows at 2^24 elements; the difference of two such is symmetric about zero.
-std::vector<Law> laws() {
+std::vector<Noise> noises() {
   using std::normal_distribution;
   return {
       {"normal", [](int e, Random& r) { return independent(e, [&] { return normal_distribution(0.0, 0.02)(r); }); }},
@@ -81,12 +81,12 @@ std::vector<Law> laws() {
 }
 
 /// Rounds of two variants of which the second takes 1 / `ratio` of the first's time, both on a drifting clock.
-std::pair<TimedRounds, TimedRounds> rounds_of_two(const Law& law, double ratio, int allocations, int each, Random& random) {
+std::pair<TimedRounds, TimedRounds> rounds_of_two(const Noise& noise, double ratio, int allocations, int each, Random& random) {
   std::pair<TimedRounds, TimedRounds> out;
   out.first.allocations = out.second.allocations = runs(allocations, each);
   double drift = 0;
   for (int a = 0; a < allocations; ++a) {
-    const auto x = law.allocation(each, random), y = law.allocation(each, random);
+    const auto x = noise.allocation(each, random), y = noise.allocation(each, random);
     for (int i = 0; i < each; ++i) {
       drift += std::normal_distribution(0.002, 0.002)(random);  // a third of the time over 150 rounds
       out.first.seconds.emplace_back(1e-4 * std::exp(drift + x[static_cast<std::size_t>(i)]));
@@ -100,38 +100,38 @@ bool covers(const Interval& i, double value) { return i.low <= value && value <=
 
 /// Share of `trials` in which `interval(pair)` covers `ratio`.
 template <class Make>
-double coverage(const Law& law, double ratio, int allocations, int each, int trials, Random& random, Make&& interval) {
+double coverage(const Noise& noise, double ratio, int allocations, int each, int trials, Random& random, Make&& interval) {
   int covered = 0;
   for (int t = 0; t < trials; ++t) {
-    const auto [base, variant] = rounds_of_two(law, ratio, allocations, each, random);
+    const auto [base, variant] = rounds_of_two(noise, ratio, allocations, each, random);
     covered += covers(interval(base, variant), ratio);
   }
   return covered / double(trials);
 }
 
-// -------------------------------------------------------------------------------------------------------------- blocks
+// -------------------------------------------------------------------------------------------------------------- clusters
 
-TEST(MeasureRatio, ABlockIsTheRunOfRoundsOnOneAllocation) {
-  const auto blocks = clusters_of(std::vector<bool>(24 * 5, true), runs(24, 5));
-  ASSERT_EQ(blocks.size(), 24u);
-  for (std::size_t b = 0; b < blocks.size(); ++b)
-    EXPECT_EQ(blocks[b], (std::vector<std::size_t>{5 * b, 5 * b + 1, 5 * b + 2, 5 * b + 3, 5 * b + 4}));
+TEST(MeasureRatio, AClusterIsTheRunOfRoundsOnOneAllocation) {
+  const auto clusters = clusters_of(std::vector<bool>(24 * 5, true), runs(24, 5));
+  ASSERT_EQ(clusters.size(), 24u);
+  for (std::size_t b = 0; b < clusters.size(); ++b)
+    EXPECT_EQ(clusters[b], (std::vector<std::size_t>{5 * b, 5 * b + 1, 5 * b + 2, 5 * b + 3, 5 * b + 4}));
 }
 
-TEST(MeasureRatio, FewAllocationsAreCutIntoEqualBlocksThatNeverSpanTwo) {
+TEST(MeasureRatio, FewAllocationsAreCutIntoEqualClustersThatNeverSpanTwo) {
   for (const auto& [allocations, each] : {std::pair{3, 40}, std::pair{5, 7}, std::pair{1, 100}, std::pair{11, 9},
                                           std::pair{3, 8}, std::pair{2, 3}, std::pair{12, 7}}) {
     const auto where = runs(allocations, each);
-    const auto blocks = clusters_of(std::vector<bool>(where.size(), true), where);
-    EXPECT_GE(blocks.size(), std::min<std::size_t>(12, where.size())) << allocations;
-    EXPECT_LT(blocks.size(), 12u + static_cast<std::size_t>(allocations)) << allocations;
+    const auto clusters = clusters_of(std::vector<bool>(where.size(), true), where);
+    EXPECT_GE(clusters.size(), std::min<std::size_t>(12, where.size())) << allocations;
+    EXPECT_LT(clusters.size(), 12u + static_cast<std::size_t>(allocations)) << allocations;
     std::set<std::size_t> seen;
     std::size_t least = 1000, most = 0;
-    for (const auto& block : blocks) {
-      least = std::min(least, block.size());
-      most = std::max(most, block.size());
-      for (const std::size_t r : block) {
-        EXPECT_EQ(where[r], where[block.front()]);
+    for (const auto& cluster : clusters) {
+      least = std::min(least, cluster.size());
+      most = std::max(most, cluster.size());
+      for (const std::size_t r : cluster) {
+        EXPECT_EQ(where[r], where[cluster.front()]);
         EXPECT_TRUE(seen.insert(r).second);
       }
     }
@@ -140,7 +140,7 @@ TEST(MeasureRatio, FewAllocationsAreCutIntoEqualBlocksThatNeverSpanTwo) {
   }
 }
 
-TEST(MeasureRatio, ComingBackToAnAllocationIsABlockOfItsOwn) {
+TEST(MeasureRatio, ComingBackToAnAllocationIsAClusterOfItsOwn) {
   std::vector<int> where;
   for (int visit = 0; visit < 30; ++visit) where.insert(where.end(), 4, visit % 3);
   EXPECT_EQ(clusters_of(std::vector<bool>(where.size(), true), where).size(), 30u);
@@ -180,7 +180,7 @@ TEST(MeasureRatio, RoundsThatOneLacksAreLeftOutForBoth) {
 
 TEST(MeasureRatio, AVoidedRoundIsAsIfItHadNeverBeen) {
   Random random(2);
-  const auto [base, variant] = rounds_of_two(laws()[0], 1.02, 24, 9, random);
+  const auto [base, variant] = rounds_of_two(noises()[0], 1.02, 24, 9, random);
   TimedRounds voided_base = base, voided_variant = variant, short_base, short_variant;
   for (std::size_t r = 0; r < base.seconds.size(); ++r)
     if (std::bernoulli_distribution(0.2)(random)) {
@@ -215,7 +215,7 @@ TEST(MeasureRatio, WhatDriftsForBothIsInNeitherRatioNorInterval) {
   EXPECT_GT(apart.interval.high - apart.interval.low, 0.3);
 }
 
-TEST(MeasureRatio, NoIntervalIsNarrowerThanTheTicksOfBoth) {
+TEST(MeasureRatio, NoIntervalIsNarrowerThanTheResolutionsOfBoth) {
   const Ratio r = paired_ratio(constant(1e-6, 24, 5, 32e-9), constant(2e-6, 24, 5, 32e-9), 0.95);
   EXPECT_NEAR(std::log(r.interval.high / r.interval.low), 0.032 + 0.016, 1e-9);
   EXPECT_DOUBLE_EQ(r.value, 0.5);
@@ -243,54 +243,54 @@ TEST(MeasureRatio, UnpairedBothMediansMustHoldAtOnce) {
 
 // ------------------------------------------------------------------------------------------------------------ coverage
 
-TEST(MeasureRatio, CoverageHoldsForEveryLawWithTheCountsThatAreUsed) {
+TEST(MeasureRatio, CoverageHoldsForEveryNoiseWithTheCountsThatAreUsed) {
   Random random(3);
   constexpr int trials = 800;
   // One row, and one of sixteen.
   for (const double confidence : {0.95, confidence_of_each(0.95, 16)})
-    for (const Law& law : laws())
+    for (const Noise& noise : noises())
       for (const int each : {1, 11}) {
-        const double share = coverage(law, 1.03, 24, each, trials, random, [&](const TimedRounds& b, const TimedRounds& v) {
+        const double share = coverage(noise, 1.03, 24, each, trials, random, [&](const TimedRounds& b, const TimedRounds& v) {
           return paired_ratio(b, v, confidence).interval;
         });
         EXPECT_GE(share, confidence - 4 * std::sqrt(confidence * (1 - confidence) / trials))
-            << law.name << ", " << each << " rounds on each allocation, " << confidence;
+            << noise.name << ", " << each << " rounds on each allocation, " << confidence;
       }
 }
 
 TEST(MeasureRatio, UnpairedCoverageHoldsWithoutDrift) {
   Random random(4);
   constexpr int trials = 800;
-  for (const Law& law : laws()) {
+  for (const Noise& noise : noises()) {
     int covered = 0;
     for (int t = 0; t < trials; ++t) {
       TimedRounds s[2];
       for (TimedRounds& one : s) {
         one.allocations = runs(24, 5);
         for (int a = 0; a < 24; ++a)
-          for (const double x : law.allocation(5, random)) one.seconds.emplace_back(1e-4 * std::exp(x));
+          for (const double x : noise.allocation(5, random)) one.seconds.emplace_back(1e-4 * std::exp(x));
       }
       covered += covers(unpaired_ratio(s[0], s[1], 0.95).interval, 1);
     }
-    EXPECT_GE(covered / double(trials), 0.95 - 4 * std::sqrt(0.05 * 0.95 / trials)) << law.name;
+    EXPECT_GE(covered / double(trials), 0.95 - 4 * std::sqrt(0.05 * 0.95 / trials)) << noise.name;
   }
 }
 
-TEST(MeasureRatio, ABootstrapOverTheSameBlocksCoversTooLittle) {
+TEST(MeasureRatio, ABootstrapOverTheSameClustersCoversTooLittle) {
   // Why it is not used, and that these simulations notice an interval that is too narrow.
   Random random(5);
   const double confidence = 0.95;
   constexpr int trials = 800, resamples = 400, allocations = 12;  // what a small GPU has room for
   const auto bootstrap = [&](const TimedRounds& b, const TimedRounds& v) {
-    std::vector<std::vector<double>> blocks(allocations);
+    std::vector<std::vector<double>> clusters(allocations);
     for (std::size_t r = 0; r < b.seconds.size(); ++r)
-      blocks[static_cast<std::size_t>(b.allocations[r])].push_back(std::log(*b.seconds[r] / *v.seconds[r]));
+      clusters[static_cast<std::size_t>(b.allocations[r])].push_back(std::log(*b.seconds[r] / *v.seconds[r]));
     std::vector<double> medians;
     for (int i = 0; i < resamples; ++i) {
       std::vector<double> drawn;
       for (int k = 0; k < allocations; ++k) {
-        const auto& block = blocks[random() % allocations];
-        drawn.insert(drawn.end(), block.begin(), block.end());
+        const auto& cluster = clusters[random() % allocations];
+        drawn.insert(drawn.end(), cluster.begin(), cluster.end());
       }
       medians.push_back(median(drawn));
     }
@@ -299,14 +299,14 @@ TEST(MeasureRatio, ABootstrapOverTheSameBlocksCoversTooLittle) {
   };
   const double slack = 4 * std::sqrt(confidence * (1 - confidence) / trials);
   const auto by_order = [&](const TimedRounds& b, const TimedRounds& v) { return paired_ratio(b, v, confidence).interval; };
-  EXPECT_GE(coverage(laws().back(), 1, allocations, 9, trials, random, by_order), confidence - slack);
-  EXPECT_LT(coverage(laws().back(), 1, allocations, 9, trials, random, bootstrap), confidence - slack);
+  EXPECT_GE(coverage(noises().back(), 1, allocations, 9, trials, random, by_order), confidence - slack);
+  EXPECT_LT(coverage(noises().back(), 1, allocations, 9, trials, random, bootstrap), confidence - slack);
 }
 
 TEST(MeasureRatio, ThreeAllocationsDoNotShowWhatTheirPlaceDoes) {
-  // Why comparing takes as many allocations as it wants blocks: cut into blocks, three say little more than three.
+  // Why comparing takes as many allocations as it wants clusters: cut into clusters, three say little more than three.
   Random random(6);
-  const double share = coverage(laws().back(), 1, 3, 40, 600, random,
+  const double share = coverage(noises().back(), 1, 3, 40, 600, random,
                                 [](const TimedRounds& b, const TimedRounds& v) { return paired_ratio(b, v, 0.95).interval; });
   EXPECT_LT(share, 0.85);
 }
@@ -319,7 +319,7 @@ TEST(MeasureRatio, IntervalsOfAllRowsHoldAtOnce) {
   for (int t = 0; t < trials; ++t) {
     bool hold = true, hold_uncorrected = true;
     for (std::size_t row = 0; row < rows; ++row) {
-      const auto [base, variant] = rounds_of_two(laws()[0], 1, 24, 5, random);
+      const auto [base, variant] = rounds_of_two(noises()[0], 1, 24, 5, random);
       hold = hold && covers(paired_ratio(base, variant, confidence_of_each(0.95, rows)).interval, 1);
       hold_uncorrected = hold_uncorrected && covers(paired_ratio(base, variant, 0.95).interval, 1);
     }
@@ -358,27 +358,27 @@ TEST(MeasureRatio, VerdictsAreThoseOfTheInterval) {
 TEST(MeasureRatio, VerdictsAreRarelyWrongAndUsuallyFound) {
   Random random(8);
   constexpr int trials = 300;
-  for (const Law& law : laws()) {
-    if (law.name == "correlated" || law.name.starts_with("shifted")) continue;  // there 500 rounds say less
+  for (const Noise& noise : noises()) {
+    if (noise.name == "correlated" || noise.name.starts_with("shifted")) continue;  // there 500 rounds say less
     std::map<Verdict, int> none, effect;
     for (int t = 0; t < trials; ++t) {
-      const auto [a, b] = rounds_of_two(law, 1, 24, 21, random);
-      const auto [c, d] = rounds_of_two(law, 1 / 1.04, 24, 21, random);
+      const auto [a, b] = rounds_of_two(noise, 1, 24, 21, random);
+      const auto [c, d] = rounds_of_two(noise, 1 / 1.04, 24, 21, random);
       ++none[verdict_on(paired_ratio(a, b, 0.95), 0.01)];
       ++effect[verdict_on(paired_ratio(c, d, 0.95), 0.01)];
     }
-    EXPECT_LE(none[Verdict::faster] + none[Verdict::slower], 0) << law.name;
-    EXPECT_EQ(effect[Verdict::faster] + effect[Verdict::same], 0) << law.name;
-    EXPECT_GE(effect[Verdict::slower], trials * 9 / 10) << law.name;
-    if (law.name != "bimodal") {  // whose median may lie anywhere between its modes
-      EXPECT_GE(none[Verdict::same], trials * 9 / 10) << law.name;
+    EXPECT_LE(none[Verdict::faster] + none[Verdict::slower], 0) << noise.name;
+    EXPECT_EQ(effect[Verdict::faster] + effect[Verdict::same], 0) << noise.name;
+    EXPECT_GE(effect[Verdict::slower], trials * 9 / 10) << noise.name;
+    if (noise.name != "bimodal") {  // whose median may lie anywhere between its modes
+      EXPECT_GE(none[Verdict::same], trials * 9 / 10) << noise.name;
     }
   }
 }
 
 TEST(MeasureRatio, AsManyRoundsAsItSaysUsuallyDecide) {
   Random random(9);
-  const Law normal = laws()[0];
+  const Noise normal = noises()[0];
   int undecided = 0, decided = 0, decided_by_a_quarter = 0;
   for (const double truth : {1.0, 1.02, 1 / 1.02})
     for (int t = 0; t < 150; ++t) {
@@ -403,10 +403,10 @@ TEST(MeasureRatio, AsManyRoundsAsItSaysUsuallyDecide) {
 
 TEST(MeasureRatio, NoNumberIsNamedWhereNoneWouldDecide) {
   EXPECT_FALSE(rounds_to_decide(with(1.01 * 0.9, 1.01 / 0.9), 0.01));  // on the boundary itself
-  Ratio ticking = with(0.95, 1.05);
-  EXPECT_TRUE(rounds_to_decide(ticking, 0.01));
-  ticking.at_resolution = true;
-  EXPECT_FALSE(rounds_to_decide(ticking, 0.01));
+  Ratio coarse = with(0.95, 1.05);
+  EXPECT_TRUE(rounds_to_decide(coarse, 0.01));
+  coarse.at_resolution = true;
+  EXPECT_FALSE(rounds_to_decide(coarse, 0.01));
   // The interval is five times as wide as it may be: 25 times the rounds.
   EXPECT_NEAR(static_cast<double>(*rounds_to_decide(with(std::pow(1.01, -5), std::pow(1.01, 5)), 0.01)), 2500, 2);
 }

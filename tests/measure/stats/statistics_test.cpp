@@ -67,16 +67,16 @@ TEST(MeasureStatistics, TooFewSamplesAreToldAndSpanFromLeastToGreatest) {
     EXPECT_THROW(median_interval(one_to(9), bad), UsageError);
 }
 
-TEST(MeasureStatistics, NoIntervalIsNarrowerThanATick) {
+TEST(MeasureStatistics, NoIntervalIsNarrowerThanTheResolution) {
   const Interval wide = no_narrower_than({1.0, 1.0}, 1.0, 0.25);
   EXPECT_DOUBLE_EQ(wide.low, 0.875);
   EXPECT_DOUBLE_EQ(wide.high, 1.125);
   const Interval kept = no_narrower_than({0.5, 2.0}, 1.0, 0.25);
   EXPECT_EQ(kept.low, 0.5);
   EXPECT_EQ(kept.high, 2.0);
-  const Interval lopsided = no_narrower_than({0.9, 1.0}, 1.0, 0.25);
-  EXPECT_GE(lopsided.high - lopsided.low, 0.2499);  // widened about the median, never moved off it
-  EXPECT_LE(lopsided.low, 0.9);
+  const Interval off_centre = no_narrower_than({0.9, 1.0}, 1.0, 0.25);
+  EXPECT_GE(off_centre.high - off_centre.low, 0.2499);  // widened about the median, never moved off it
+  EXPECT_LE(off_centre.low, 0.9);
 }
 
 TEST(MeasureStatistics, SharesHaveTheIntervalsOfClopperAndPearson) {
@@ -92,15 +92,15 @@ TEST(MeasureStatistics, SharesHaveTheIntervalsOfClopperAndPearson) {
 }
 
 using Draw = std::function<double(std::mt19937_64&)>;
-struct Law {
+struct Distribution {
   std::string name;
   Draw draw;
   double median;
 };
 
-std::vector<Law> laws() {
+std::vector<Distribution> distributions() {
   return {{"normal", [](auto& r) { return std::normal_distribution(10.0, 1.0)(r); }, 10},
-          // Two modes of a clock that ticks at two speeds; the median lies in the upper one.
+          // Two modes of a clock that runs at two speeds; the median lies in the upper one.
           {"bimodal",
            [](auto& r) {
              const bool upper = std::bernoulli_distribution(0.6)(r);
@@ -112,24 +112,24 @@ std::vector<Law> laws() {
           {"constant", [](auto&) { return 3.0; }, 3}};
 }
 
-TEST(MeasureStatistics, CoverageHoldsForEveryLawAndCount) {
+TEST(MeasureStatistics, CoverageHoldsForEveryDistributionAndCount) {
   std::mt19937_64 random(1);
   constexpr int trials = 4000;
   const double slack = 4 * std::sqrt(0.05 * 0.95 / trials);
-  for (const Law& law : laws())
+  for (const Distribution& d : distributions())
     for (const int n : {6, 7, 15, 25}) {
       int covered = 0;
       for (int t = 0; t < trials; ++t) {
         std::vector<double> s;
-        for (int i = 0; i < n; ++i) s.push_back(law.draw(random));
+        for (int i = 0; i < n; ++i) s.push_back(d.draw(random));
         const auto i = median_interval(s, 0.95).interval;
-        covered += i.low <= law.median && law.median <= i.high;
+        covered += i.low <= d.median && d.median <= i.high;
       }
       const double share = covered / double(trials);
-      EXPECT_GE(share, 0.95 - slack) << law.name << " n=" << n;
+      EXPECT_GE(share, 0.95 - slack) << d.name << " n=" << n;
       // Not merely wide: no more than the order statistics' own step above what was asked for.
-      if (law.name != "constant" && n >= 15) {
-        EXPECT_LE(share, 0.98) << law.name << " n=" << n;
+      if (d.name != "constant" && n >= 15) {
+        EXPECT_LE(share, 0.98) << d.name << " n=" << n;
       }
     }
 }
