@@ -23,7 +23,7 @@ def shortened(text: str, width: float) -> str:
 
 
 def bars_title(n: int, bounds) -> list[str]:
-    """Lines: the size, and what bounds a call there."""
+    """Lines: the size, and there the launch floor and the read ceiling."""
     lines = [f"n = {rs.power_label(n)}"]
     for word, column in (("empty call", "floor"), ("only reading", "read")):
         if n in bounds.index and np.isfinite(bounds[column][n]):
@@ -61,7 +61,7 @@ def draw(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
         y += 0.7
     names = [s.name + ("  ▹" if s.mode == "device_part" else "") for _, _, s in rows]
 
-    # All operations read the same bytes: the ceiling is that of a plain sum.
+    # All operations read the same bytes, so the read ceiling is that of a plain sum.
     bounds = rs.bounds(results.comparison, device="cuda", operation="sum", element_type=element_type,
                        mode=mode).set_index("n")
     titles = [bars_title(n, bounds) for n in sizes]
@@ -77,7 +77,7 @@ def draw(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
                   default=1.0)
     limit = max(1.15 * longest, 1.03 * peak / GIGA if peak else 0)
 
-    on_white = dict(facecolor="white", edgecolor="none", pad=0.4)  # so that the lines of the bounds do not cross text
+    on_white = dict(facecolor="white", edgecolor="none", pad=0.4)  # so that no line crosses text
     parts = read = False
     for k, n in enumerate(sizes):
         axes = figure.add_axes(((left + k * (width + gap)) / style.TEXT_WIDTH, foot / height,

@@ -1,4 +1,4 @@
-"""What no call can beat, in every way of timing and state of the cache."""
+"""The read ceiling and the launch floor, in every way of timing and state of the cache."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from results import Results
 
 
 def draw(results: Results):
-    """What bounds a call, in every way of timing and state of the cache that limits.csv has: the throughput of only
-    reading, its time beside that of an empty call, and how near to it the variant of that experiment comes."""
+    """In every way of timing and state of the cache that limits.csv has: the throughput of only reading, its time beside
+    that of an empty call, and how near to it the variant of that experiment comes."""
     table = results.limits
     assert table is not None
     types = sorted(set(table["element_type"]), key=lambda t: (t != "f32", t))
@@ -62,7 +62,7 @@ def draw(results: Results):
             if (s.variant, s.mode, s.cache_state) != (variant, mode, state):
                 continue
             p = s.points.merge(bounds[["n", "read"]], on="n", how="left")
-            # The share is paired by round; its interval here is the time's, with the ceiling taken as it is.
+            # The share is paired by round; its interval here is the time's, with the read ceiling's median as it is.
             value = p["share"].to_numpy(float)
             low, high = ((p["read"] / p[end]).to_numpy(float) for end in ("high", "low"))
             draw_line(share, p["n"].to_numpy(float), value, np.clip(value - low, 0, None),
@@ -89,7 +89,7 @@ def draw(results: Results):
     figure.legend(handles, labels, ncols=per_line, loc="upper left",
                   bbox_to_anchor=(0.1 / style.TEXT_WIDTH, (foot - ticks) / total))
     where = results.machine.get("gpu.name", default=results.machine.name)
-    figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total, f"{where}: what bounds a call, {types[0]}", va="top",
+    figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total, f"{where}: read ceiling and launch floor, {types[0]}", va="top",
                 fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     figure.text(0.1 / style.TEXT_WIDTH, 0.04 / total,
                 f"Marks: medians; thin bars: 95 % confidence intervals of {variant}. {not_drawn(others)}", va="bottom")

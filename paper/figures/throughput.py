@@ -64,7 +64,7 @@ def draw(results: Results, element_type: str, mode: str):
     per_line = [style.legend_columns(labels, width + 0.08 + right) for _, labels in legends]  # from 0.08 left of it
     lines = [-(-len(labels) // k) for (_, labels), k in zip(legends, per_line)]
     strips = [max(lines[r * columns:(r + 1) * columns]) * LINE for r in range(rows)]
-    title_h, line_h, inner, ratio_h, ticks, below = 0.38, 1.45, 0.08, 0.8, 0.34, 0.08
+    title_h, line_h, inner, ratio_h, ticks, below = 0.38, 1.15, 0.08, 1.15, 0.34, 0.08
 
     marks: dict[str, Line2D | Patch] = {}  # the figure's own legend: libraries, peak, L2, the document's n
     panel_libraries = []
@@ -105,7 +105,7 @@ def draw(results: Results, element_type: str, mode: str):
                                **kwargs)
 
     everything: list[Series] = []
-    slowest, fastest, leads = np.inf, 0.0, 0.0  # of what is drawn: GB/s, and the greatest speedup over CUB
+    fastest, leads = 0.0, 0.0  # of what is drawn: GB/s, and the greatest speedup over CUB
     first = first_ratio = None
     y_top = top
     for index, (group, operation, series) in enumerate(panels):
@@ -125,7 +125,6 @@ def draw(results: Results, element_type: str, mode: str):
         everything += series + library
         for s in library:
             look = marks[library_label(s, mode)]
-            slowest = min(slowest, (s.ok["bytes"] / s.ok["time"] / GIGA).min())
             draw_line(upper, *bandwidth(s), label=library_label(s, mode), color=look.get_color(),
                       linestyle=look.get_linestyle(), linewidth=look.get_linewidth(), zorder=look.get_zorder())
         for s in series:
@@ -133,7 +132,7 @@ def draw(results: Results, element_type: str, mode: str):
                 continue
             draw_line(upper, *bandwidth(s), label=s.name, **looks[index].of(s))
             rates = s.ok["bytes"] / s.ok["time"] / GIGA
-            slowest, fastest = min(slowest, rates.min()), max(fastest, rates.max())
+            fastest = max(fastest, rates.max())
             if base is not None:
                 r = s.points[["n"]].merge(speedup.over(results, s, base), on="n", how="left")
                 leads = max(leads, np.nan_to_num(r["ratio"].max()))
@@ -173,9 +172,7 @@ def draw(results: Results, element_type: str, mode: str):
                      bbox_to_anchor=((x - 0.08) / style.TEXT_WIDTH, 1 - y / height))
 
     assert first is not None and first_ratio is not None
-    first.set_yscale("log")
-    first.set_ylim(0.7 * slowest, 2 * (peak / GIGA if peak else fastest))
-    style.decade_axis(first.yaxis)
+    first.set_ylim(0, 1.06 * max(peak / GIGA if peak else 0, fastest))
     first.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
     style.power_of_two_axis(first.xaxis, min(sizes), max(sizes))
     first_ratio.set_ylim(0, max(1.25, 1.1 * leads))
