@@ -71,24 +71,24 @@ MACHINE = {
 }
 
 
-def row(**cells) -> dict:
+def row(**fields) -> dict:
     """One row with every column; what is not given is empty or a plain default."""
     base = dict.fromkeys(rs.COLUMNS, "")
     base.update(schema_version=rs.SCHEMA_VERSION, run_id="synthetic", timestamp_utc="2000-01-01T00:00:00Z",
                 experiment="comparison", machine="synthetic", device="cuda", operation="sum", element_type="f32",
                 accumulator_type="f32", offset_elements=0, dataset="random", seed=1, timing_mode="device",
                 cache_state="cold_dirty", n_samples=25, n_rejected=0, timer_tick_s=32e-9, status="ok")
-    base.update(cells)
+    base.update(fields)
     return base
 
 
-def timed(time: float, width: float = 0.01, **cells) -> dict:
+def timed(time: float, width: float = 0.01, **fields) -> dict:
     """A row with a median time and an interval of +-width around it."""
-    size = rs.ELEMENT_BYTES[cells.get("element_type", "f32")] * cells["n"]
+    size = rs.ELEMENT_BYTES[fields.get("element_type", "f32")] * fields["n"]
     return row(time_median_s=time, time_ci_low_s=time * (1 - width), time_ci_high_s=time * (1 + width),
                time_min_s=time * (1 - width), time_p95_s=time * (1 + 2 * width), bytes=size,
                bandwidth_bytes_per_s=size / time, read_time_s=4e-6 + size / 4.5e12, launch_floor_s=2e-6,
-               share_of_read_ceiling=(4e-6 + size / 4.5e12) / time, result="1", abs_error=0, error_bound=0, **cells)
+               share_of_read_ceiling=(4e-6 + size / 4.5e12) / time, result="1", abs_error=0, error_bound=0, **fields)
 
 
 def gpu_rows(types=("f32", "i32", "f64"), sizes=SIZES, gpu=GPU) -> list[dict]:
@@ -141,7 +141,7 @@ LIMITS = {("device", "cold_clean"): (3.8e-6, 4.6e12, 2e-6), ("device", "cold_dir
 
 
 def limits_rows(sizes=SIZES) -> list[dict]:
-    """CUB a tenth slower than the ceiling everywhere; a graph on a dirty cache is refused."""
+    """CUB a tenth slower than the read ceiling everywhere; a graph on a dirty cache is refused."""
     rows = []
     for mode in ("device", "graph"):
         for state in ("cold_clean", "cold_dirty", "warm"):
@@ -158,18 +158,18 @@ def limits_rows(sizes=SIZES) -> list[dict]:
     return rows
 
 
-def model_row(**cells) -> dict:
+def model_row(**fields) -> dict:
     """One fit of models.csv; numbers of a fit that is not ok are empty."""
     base = dict.fromkeys(rs.MODEL_COLUMNS, "")
     base.update(schema_version=rs.SCHEMA_VERSION, run_id="synthetic", experiment="comparison", machine="synthetic",
                 device="cuda", element_type="f32", operation="sum", offset_elements=0, dataset="random", seed=1,
                 timing_mode="device", cache_state="cold_dirty", range="beyond", cache_bytes=50 * 2**20, n_sizes=8,
                 n_smallest=2**10, n_largest=2**30, largest_residual=0.01, largest_residual_n=2**26, status="ok")
-    if cells.get("status", "ok") == "ok":
+    if fields.get("status", "ok") == "ok":
         base.update(latency_s=6e-6, latency_ci_low_s=5.9e-6, latency_ci_high_s=6.1e-6, bandwidth_bytes_per_s=4e12,
                     bandwidth_ci_low_bytes_per_s=3.9e12, bandwidth_ci_high_bytes_per_s=4.1e12, half_performance_n=6e6,
                     half_performance_ci_low_n=5e6, half_performance_ci_high_n=7e6)
-    return base | cells
+    return base | fields
 
 
 def model_rows() -> list[dict]:

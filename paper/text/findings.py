@@ -102,11 +102,11 @@ class Findings:
         reached = latex.bandwidth(point["bytes"] / point["time"])
         peak = self.machine.peak_bytes_per_s
         share = f", {latex.percent(point['bytes'] / point['time'] / peak)} of the theoretical peak" if peak else ""
-        ceiling = ""
+        reading = ""
         if not math.isnan(point["share"]):
-            ceiling = (f". A kernel that only reads the same elements takes {latex.digits(point['share'])} of CUB's "
+            reading = (f". A kernel that only reads the same elements takes {latex.digits(point['share'])} of CUB's "
                        f"time there")
-        return f"At {latex.power(point['n'])}, the largest size, CUB reads {reached}{share}{ceiling}."
+        return f"At {latex.power(point['n'])}, the largest size, CUB reads {reached}{share}{reading}."
 
     def limits(self) -> str:
         """What the state of the cache and the launch cost, from limits.csv: only reading, at the largest size that

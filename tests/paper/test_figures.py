@@ -202,9 +202,9 @@ def bound(axes, gid):
     return dict(map(tuple, lines[0].get_xydata())) if lines else None
 
 
-def test_the_read_ceiling_and_the_empty_call_bound_every_panel(drawn):
+def test_the_read_ceiling_and_the_empty_call_are_in_every_panel(drawn):
     read = 4e-6 + 2**26 / 4.5e12  # of the synthetic rows at 2^24; CUB takes 5e-6 + 2^26 / 4e12
-    for group in ("levels", "unroll"):  # whole reductions, and device parts beside the libraries' ceiling
+    for group in ("levels", "unroll"):  # whole reductions, and device parts beside the libraries' read ceiling
         axes = axes_of(drawn["throughput", "device"], f"throughput:{group}")
         assert bound(axes, "ceiling")[2**24] == pytest.approx(2**26 / read / 1e9)
         assert bound(axes, "floor")[2**24] == pytest.approx(2**26 / 2e-6 / 1e9)
@@ -217,7 +217,7 @@ def test_the_read_ceiling_and_the_empty_call_bound_every_panel(drawn):
     assert any(p.get_x() == pytest.approx(2**26 / read / 1e9) for p in axes.patches)
 
 
-def test_where_no_ceiling_was_measured_none_is_drawn_or_named(tmp_path):
+def test_where_no_read_ceiling_was_measured_none_is_drawn_or_named(tmp_path):
     rows = [r | dict(read_time_s="", launch_floor_s="") for r in gpu_rows(types=("f32",), sizes=SIZES)]
     r = read(tmp_path / "m", rows)
     for figure in (throughput.draw(r, "f32", "device"), bars.draw(r, "f32", "device")):
@@ -239,7 +239,7 @@ def limits_figure(drawn):
     return drawn["limits", ""]
 
 
-def test_limits_show_every_state_that_has_a_ceiling(limits_figure):
+def test_limits_show_every_state_that_has_a_read_ceiling(limits_figure):
     for gid in ("rate", "time", "share"):
         shown = {l.get_label() for l in axes_of(limits_figure, f"limits:{gid}").get_lines()}
         shown |= {c.get_label() for c in axes_of(limits_figure, f"limits:{gid}").containers}
@@ -259,13 +259,13 @@ def test_limits_show_every_state_that_has_a_ceiling(limits_figure):
     assert intervals[0].get_segments()[0][0][1] == pytest.approx(1 / 1.1 / 1.01)  # the interval of CUB's time
 
 
-def test_limits_name_their_bounds_and_count_what_was_refused(limits_figure):
+def test_limits_name_their_lines_and_count_what_was_refused(limits_figure):
     said = texts(limits_figure)
     assert "theoretical peak, 5.00 TB/s" in said and "n that fills L2, 50 MiB" in said
     assert "Points not drawn: 21 refused." in said and "graph replay, L2 cold and clean" in said
 
 
-def test_limits_without_a_ceiling_are_no_figure(tmp_path):
+def test_limits_without_a_read_ceiling_are_no_figure(tmp_path):
     rows = [r | dict(read_time_s="", share_of_read_ceiling="") for r in limits_rows(SIZES)]
     assert limits.draw(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), limits=rows)) is None
 

@@ -60,10 +60,13 @@ def test_text_is_escaped():
 
 
 @pytest.mark.parametrize("time, said", [
-    (80e-6, "a speedup over CUB of 1.25 [1.23, 1.28]. Of 1 hand-written kernel timed on the device, 1 is ahead of CUB, none is level"),
-    (100.5e-6, "a speedup over CUB of 0.995 [0.975, 1.02]. Of 1 hand-written kernel timed on the device, none is ahead of CUB, 1 is "
+    (80e-6, "a speedup over CUB of 1.25 [1.23, 1.28]. Of 1 hand-written kernel timed on the device, 1 is ahead of CUB, "
+            "none is level"),
+    (100.5e-6, "a speedup over CUB of 0.995 [0.975, 1.02]. Of 1 hand-written kernel timed on the device, none is ahead "
+               "of CUB, 1 is "
                "level with it"),
-    (200e-6, "a speedup over CUB of 0.500 [0.490, 0.510]. Of 1 hand-written kernel timed on the device, none is ahead of CUB, none is "
+    (200e-6, "a speedup over CUB of 0.500 [0.490, 0.510]. Of 1 hand-written kernel timed on the device, none is ahead of "
+             "CUB, none is "
              "level with it (the intervals overlap), and 1 is behind"),
 ], ids=["ahead", "level", "behind"])
 def test_the_sentence_on_cub_follows_the_data(tmp_path, time, said):
@@ -123,7 +126,7 @@ def test_what_bounds_a_call_is_told_by_state(tmp_path):
 def test_fits_are_counted(tmp_path):
     rows = [*model_rows(), synthetic.model_row(variant="mine/x", range="inside")]
     said = findings.Findings(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), models=rows)).models()
-    assert "it fits 2 of 3 inside L2 and 2 of 2 beyond it" in said  # neither the ceiling nor what has too few sizes
+    assert "it fits 2 of 3 inside L2 and 2 of 2 beyond it" in said  # neither the read ceiling nor what has too few sizes
 
 
 # ------------------------------------------------------------------------------------------------ steps

@@ -29,7 +29,7 @@ def results(folder):
 
 
 def line_of(table: str, *words: str) -> list[str]:
-    """The cells of the one line that holds all these words."""
+    """The fields of the one line that holds all these words."""
     lines = [l for l in table.splitlines() if " & " in l and all(w in l for w in words)]
     assert len(lines) == 1, lines
     return [c.strip() for c in lines[0].removesuffix(r" \\").split(" & ")]
@@ -134,8 +134,8 @@ def test_the_same_times_on_another_gpu_stand_in_the_same_order(results):
     assert same == pairs > 50
     assert "Other GPU" in trust.machines(results)
     cub, kernel = 5e-6 + 2**30 / 4e12, 4.2e-6 + 2**30 / 3.2e12
-    cells = line_of(tables.machines_table(results), "multiblock")
-    assert cells[1] == "device" and cells[4] == f"{cub / kernel:.3f}" == cells[8] and cells[5] == cells[9]
+    fields = line_of(tables.machines_table(results), "multiblock")
+    assert fields[1] == "device" and fields[4] == f"{cub / kernel:.3f}" == fields[8] and fields[5] == fields[9]
     assert line_of(tables.machines_table(results), "squares")[1] == "end to end"
 
 
@@ -175,10 +175,10 @@ def test_the_rest_of_the_wall_time_is_what_no_sample_had(tmp_path):
 
 def test_page_locked_memory_stands_in_one_table(results):
     table = tables.finish_table(results)
-    cells = line_of(table, "unroll/unroll8-template")
+    fields = line_of(table, "unroll/unroll8-template")
     device = 5e-6 + 2**22 / 2.9e12
-    assert cells[1:3] == [f"{1e6 * (device + 15e-6):.1f}", f"{1e6 * (device + 12e-6):.1f}"]
-    assert cells[3].startswith(f"{(device + 15e-6) / (device + 12e-6):.2f} [")
+    assert fields[1:3] == [f"{1e6 * (device + 15e-6):.1f}", f"{1e6 * (device + 12e-6):.1f}"]
+    assert fields[3].startswith(f"{(device + 15e-6) / (device + 12e-6):.2f} [")
     assert "levels" not in table and "pinned" not in tables.times_table(results)
 
 
