@@ -206,8 +206,7 @@ def timing_table(results: Results) -> str:
     timings = trust.Timings(results)
     kind = f" of {timings.element_type}" if timings.element_type else ""
     caption = (rf"One call, five ways of timing and three states of the cache, in \textmu{{}}s{kind}: clean and dirty "
-               rf"are cold. "
-               rf"\id{{clock()}} is given as its cycles over the GPU's clock rate, from the earliest start to the "
+               rf"are cold. \id{{clock()}} is given as its cycles over the GPU's clock rate, from the earliest start to the "
                rf"latest stop of "
                rf"all blocks: one block in {latex.code(trust.ONE_BLOCK)}, many in {latex.code(trust.MANY_BLOCKS)}. ---: "
                r"nothing can dirty the cache between a graph's calls without being timed.")
@@ -232,8 +231,7 @@ def finish_table(results: Results) -> str:
     caption = (rf"What page-locked host memory changes in kernels that finish on the host, end to end for {TYPE}, in "
                r"\textmu{}s: of each document the kernel that is fastest at "
                rf"{latex.power(SIZES['Large'])}. In brackets the widest ratio that the two 95\,\% intervals allow. "
-               rf"Everything "
-               r"else in this paper uses ordinary memory, as the documents do.")
+               r"Everything else in this paper uses ordinary memory, as the documents do.")
     table, lines = results.comparison, []
     for group in rs.DOCUMENTS if table is not None else ():
         which = dict(device="cuda", operation=rs.own_operation(table, group, results.catalog, TYPE), element_type=TYPE,
@@ -261,8 +259,7 @@ def finish_table(results: Results) -> str:
 def machines_table(results: Results) -> str:
     """Each document's fastest kernel and its speedup over CUB, on this GPU and on those whose results lie beside."""
     caption = (rf"What carries over to another GPU: the speedup over CUB of each document's fastest kernel, for "
-               rf"{TYPE} at "
-               r"three sizes, and which kernel that is at the largest. Each GPU's speedups are within its own "
+               rf"{TYPE} at three sizes, and which kernel that is at the largest. Each GPU's speedups are within its own "
                r"run.")
     label, sizes = "tab:machines", list(SIZES.values())
     if results.comparison is None or not results.beside:

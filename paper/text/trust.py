@@ -69,14 +69,12 @@ def timing(results: Results) -> str:
     too_large = l2 and medium * rs.ELEMENT_BYTES[t.element_type] > l2
     return (f"For {latex.power(small)} {t.element_type}, reading from memory what a warm L2 would have held adds "
             f"{more('cold_clean', 'warm', small)} to the device time of {latex.code(CALL)}, and writing back what the "
-            f"flush "
-            f"left dirty another {more('cold_dirty', 'cold_clean', small)}; for {latex.power(medium)}"
+            f"flush left dirty another {more('cold_dirty', 'cold_clean', small)}; for {latex.power(medium)}"
             + (", which L2 cannot hold" if too_large else "") +
             f", it is {more('cold_clean', 'warm', medium)} and {more('cold_dirty', 'cold_clean', medium)}. On a warm "
             f"cache at {latex.power(small)}, a launch on its own takes {latex.time(device['warm', small] - graph)} "
             f"more than one inside a graph of many, and the host adds {latex.time(host - device['warm', small])} until "
-            f"it "
-            "has the result.")
+            f"it has the result.")
 
 
 def clocks(results: Results) -> str:
@@ -92,8 +90,7 @@ def clocks(results: Results) -> str:
         return said + f"From the earliest start to the latest stop of many blocks it is {latex.digits(many)} times."
     return (said + f"Across blocks ({latex.code(MANY_BLOCKS)}), the latest stop less the earliest start comes to "
             f"{latex.count(round(pairs[1][0] * t.clock))} cycles, about {latex.count(int(float(f'{many:.2g}')))} times "
-            f"the "
-            "time by the GPU's one clock: every multiprocessor counts from a zero of its own, so that this difference "
+            f"the time by the GPU's one clock: every multiprocessor counts from a zero of its own, so that this difference "
             "(S5) is of the counters and not of the run.")
 
 
@@ -217,8 +214,7 @@ def repeat(results: Results) -> str:
     low = [rs.MODE_LABELS.get(m, m) for m, r in absolute.items() if r.share < REPEATS]
     if low:
         said += (f". {latex.listing(low).capitalize()} that is less than the {latex.percent(REPEATS)} that we ask for: "
-                 f"these "
-                 "times drift from run to run by more than one run's intervals know")
+                 f"these times drift from run to run by more than one run's intervals know")
     if relative:
         said += f". Of times relative to CUB's in the same rounds, it holds 1 at {told(relative, False)}"
     if "device" in absolute:
@@ -292,8 +288,7 @@ def machines(results: Results) -> str:
                        for r in (results, other))
         if pairs:
             told.append(f"Of {latex.count(pairs)} pairs of device-timed sums whose order at {latex.power(n)} is certain "
-                        f"on "
-                        f"both this GPU and an {name}, {latex.count(same)} stand in the same order on both.")
+                        f"on both this GPU and an {name}, {latex.count(same)} stand in the same order on both.")
         if here and there:
             told.append(f"The speedups differ more: at that size the largest speedup over CUB of the documents' "
                         f"kernels is {latex.digits(here)} on this GPU and {latex.digits(there)} on the {name}.")
