@@ -6,7 +6,6 @@
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/terminal.h"
-#include "measure/results/fields.h"
 #include "measure/analysis/models.h"
 #include "measure/stats/statistics.h"
 
@@ -29,8 +28,7 @@ std::string interval(const Fields& fields, std::size_t at, double unit, const ch
 }
 
 void print(const std::vector<Fields>& records) {
-  const auto& names = model_columns();
-  const auto at = [&](std::string_view column) { return index_of(names, column); };
+  const auto at = model_column;
   Table table({"variant", "settings", "operation", "type", "timed", "cache", "range", "latency", "bandwidth", "n 1/2",
                "off by", "remark"});
   for (const Fields& r : records) {
@@ -49,7 +47,7 @@ int run(const Options& options) {
   const StoredResults results = read_results(options.folder);
   const std::vector<Fields> records = model_table(results, options.confidence);
   std::string text = csv_record(model_columns());
-  const std::size_t status = index_of(model_columns(), "status");
+  const std::size_t status = model_column("status");
   std::map<std::string, int> by_status;
   for (const Fields& record : records) {
     text += csv_record(record);

@@ -15,6 +15,7 @@
 #include "experiments/cli/warnings.h"
 #include "measure/results/csv.h"
 #include "measure/results/machine.h"
+#include "measure/results/schema.h"
 #include "measure/run/session.h"
 
 namespace reductio::cli {
@@ -32,28 +33,6 @@ struct Options {
 
 /// At most this many rows are worth a table on the screen; larger results are for the figures.
 constexpr std::size_t table_rows = 60;
-
-/// A row as JSON: numbers as numbers, what is missing as null.
-Json to_json(const Row& row) {
-  static const std::vector<std::string> words = {
-      "run_id",    "timestamp_utc", "experiment", "machine",  "device",          "variant",
-      "operation", "element_type",  "dataset",    "settings", "timing_mode",     "cache_state",
-      "result",    "result2",       "status",     "reason",   "accumulator_type"};
-  Json out;
-  const auto fields = row.fields();
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    const std::string& column = columns()[i];
-    const bool word = std::find(words.begin(), words.end(), column) != words.end();
-    // A word that is empty is missing as well, but `settings` of a variant without any is really "".
-    if (word ? fields[i].empty() && column != "settings" && column != "reason" : fields[i].empty())
-      out[column] = nullptr;
-    else if (const Json number = word ? Json() : Json::parse(fields[i], nullptr, false); number.is_number())
-      out[column] = number;
-    else
-      out[column] = fields[i];
-  }
-  return out;
-}
 
 class Observer final : public RunObserver {
  public:
@@ -74,7 +53,7 @@ class Observer final : public RunObserver {
   }
 
   void row(const Row& row) override {
-    if (row.status != Status::ok) ++reasons_[{row.status, row.point.variant->id + ": " + row.reason}];
+    if (row.status != Status::ok) ++reasons_[{row.status, row.point.variant + ": " + row.reason}];
     if (options_.csv || options_.json) {
       progress_.clear();
       if (options_.csv) fmt::print("{}", csv_record(row.fields()));
@@ -133,8 +112,8 @@ class Observer final : public RunObserver {
     Table table({"variant", "operation", "type", "n", "settings", "mode", "time", "GB/s", "status"});
     for (const Row& r : rows_) {
       const auto rate = r.bandwidth_bytes_per_s();
-      table.add({r.point.variant->id, std::string(name(r.point.problem.operation)),
-                 std::string(name(r.point.problem.type)), show_size(r.point.problem.n), r.point.settings.str(),
+      table.add({r.point.variant, std::string(name(r.point.problem.operation)),
+                 std::string(name(r.point.problem.type)), show_size(r.point.problem.n), r.point.settings,
                  std::string(name(r.point.timing_mode)), r.time_median_s ? show_seconds(*r.time_median_s) : "",
                  rate ? fmt::format("{:.4g}", *rate / 1e9) : "", std::string(name(r.status))});
     }

@@ -85,8 +85,8 @@ int complain(const std::vector<std::vector<Measured>>& groups) {
   const auto found = [&](Status status, const char* what) {
     for (const auto& group : groups)
       for (const Measured& m : group)
-        if (m.at("status") == name(status)) {
-          print_message(fmt::format("{} {}: {}", m.label, what, m.at("reason")));
+        if (m.row.status == status) {
+          print_message(fmt::format("{} {}: {}", m.label, what, m.row.reason));
           return true;
         }
     return false;
@@ -186,7 +186,7 @@ int compare_live(CompareOptions& options, const SamplingRules& rules) {
   int exit = exit_ok;
   if (!pairs.empty()) {
     const Comparison comparison = compare(pairs, !against_stored, rules.confidence, effect, options.separately);
-    origins.back()["runs"][0]["run_id"] = comparison.rows.front().variant.at("run_id");
+    origins.back()["runs"][0]["run_id"] = comparison.rows.front().variant.row.run_id;
     const std::string how =
         against_stored
             ? "Unpaired: the baseline was measured at another time, and what drifted since is in the ratio "

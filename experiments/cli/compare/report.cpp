@@ -29,10 +29,7 @@ std::string in_words(const Ratio& r) {
   return text.insert(text.find(' '), " times");
 }
 
-std::string show_time(const Measured& m) {
-  const std::string& text = m.at("time_median_s");
-  return text.empty() ? "" : show_seconds(std::stod(text));
-}
+std::string show_time(const Measured& m) { return m.row.time_median_s ? show_seconds(*m.row.time_median_s) : ""; }
 
 Ink ink_of(Verdict v) {
   switch (v) {
@@ -217,7 +214,7 @@ void print(const Comparison& comparison, const Wording& wording, const CompareOp
         continue;
       }
       table.add({c.variant.label, c.variant.at("operation"), c.variant.at("element_type"),
-                 show_size(std::stoull(c.variant.at("n"))), c.variant.at("timing_mode"), c.variant.at("cache_state"),
+                 show_size(c.variant.row.point.problem.n), c.variant.at("timing_mode"), c.variant.at("cache_state"),
                  show_time(c.base), c.ratio ? show_ratio(*c.ratio) : "", show_verdict(c)});
     }
     if (hidden + refused < comparison.rows.size()) table.print();

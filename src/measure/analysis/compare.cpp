@@ -7,36 +7,29 @@
 #include <set>
 
 #include "core/error.h"
-#include "measure/results/fields.h"
 
 namespace reductio {
 namespace {
 
 /// Among the rows of a folder, which may hold several experiments.
 std::string key_of(const Measured& m, std::string_view without = {}) {
-  std::string key = m.at("experiment") + "|";
-  for (const std::string_view column : key_columns)
-    if (column != without) key += m.at(column) + "|";
-  return key;
+  return m.row.experiment + "|" + row_key(m.row.point, without);
 }
 
 /// In words, for messages.
 std::string describe(const Measured& m) {
-  return fmt::format("{} {} {} n={} {} {}", m.at("variant"), m.at("operation"), m.at("element_type"), m.at("n"),
-                     m.at("timing_mode"), m.at("cache_state"));
+  return m.row.point.variant + " " + describe_group(m.row.point);
 }
 
 }  // namespace
 
-const std::string& Measured::at(std::string_view column) const { return row.at(index_of(columns(), column)); }
-
 std::vector<Measured> measured_in(const GroupOutcome& outcome) {
   std::vector<Measured> out;
   for (std::size_t i = 0; i < outcome.rows.size(); ++i) {
-    Measured m{.label = {}, .source = "now", .row = outcome.rows[i].fields(), .rounds = {}};
+    Measured m{.label = {}, .source = "now", .row = outcome.rows[i], .rounds = {}};
     if (i < outcome.seconds.size()) m.rounds.seconds = outcome.seconds[i];
     m.rounds.allocations = outcome.allocations;
-    m.rounds.resolution_s = outcome.rows[i].timer_resolution_s.value_or(0);
+    m.rounds.resolution_s = m.row.timer_resolution_s.value_or(0);
     out.push_back(std::move(m));
   }
   return out;
@@ -45,24 +38,24 @@ std::vector<Measured> measured_in(const GroupOutcome& outcome) {
 MeasuredSet measured_in(const StoredResults& stored) {
   MeasuredSet out{.name = stored.named.string(), .rows = {}};
   for (const StoredRow& row : stored.rows) {
-    const std::string& settings = row.at("settings");
-    out.rows.push_back({.label = row.at("variant") + (settings.empty() ? "" : " " + settings),
+    const PointKey& point = row.row.point;
+    out.rows.push_back({.label = point.variant + (point.settings.empty() ? "" : " " + point.settings),
                         .source = out.name,
-                        .row = row.fields,
+                        .row = row.row,
                         .rounds = {.seconds = row.seconds,
                                    .allocations = row.allocations,
-                                   .resolution_s = row.number("timer_tick_s").value_or(0)}});
+                                   .resolution_s = row.row.timer_resolution_s.value_or(0)}});
   }
   return out;
 }
 
 MeasuredSet relative_to(const MeasuredSet& set, std::span<const std::string> ids) {
   // What points that were sampled together share.
-  const auto group_of = [keys = KeyColumns(columns())](const Measured& m) {
-    return m.at("run_id") + "|" + m.at("experiment") + "|" + keys.of_group(m.row);
+  const auto group_of = [](const Measured& m) {
+    return m.row.run_id + "|" + m.row.experiment + "|" + group_key(m.row.point);
   };
   const auto rank_of = [&](const Measured& m) {
-    return std::find(ids.begin(), ids.end(), m.at("variant")) - ids.begin();
+    return std::find(ids.begin(), ids.end(), m.row.point.variant) - ids.begin();
   };
   const auto is_reference = [&](const Measured& m) { return rank_of(m) < static_cast<std::ptrdiff_t>(ids.size()); };
   std::map<std::string, const Measured*> references;
@@ -170,8 +163,7 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
   if (!(effect > 0)) throw UsageError("--effect must be above 0, as 0.01 or 1%");
   Comparison out{.rows = {}, .paired = paired, .separately = separately, .confidence = confidence, .effect = effect};
   const auto why_not = [](const Measured& m) -> std::string {
-    const std::string& status = m.at("status");
-    if (status != "ok") return m.label + ": " + status + ", " + m.at("reason");
+    if (m.row.status != Status::ok) return fmt::format("{}: {}, {}", m.label, name(m.row.status), m.row.reason);
     if (std::none_of(m.rounds.seconds.begin(), m.rounds.seconds.end(), [](const auto& s) { return s && *s > 0; }))
       return m.label + ": no times";
     return {};

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "measure/results/csv.h"
+#include "measure/results/row.h"
 #include "measure/stats/ratio.h"
 #include "measure/sampling/sampler.h"
 #include "measure/results/reader.h"
@@ -19,11 +19,11 @@ namespace reductio {
 struct Measured {
   std::string label;   ///< what to call it: "cub/sum", "levels/naive:block=128"
   std::string source;  ///< where it is from: "now", or a folder
-  Fields row;           ///< in the order of columns()
+  Row row;
   TimedRounds rounds;
 
   /// The field of a column; throws std::out_of_range for a column that there is not.
-  const std::string& at(std::string_view column) const;
+  std::string at(std::string_view column) const { return row.at(column); }
 };
 
 /// The rows of a group that was measured now, in its points' order; labels are left empty.

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 
-#include "measure/results/fields.h"
 #include "measure/stats/model.h"
 #include "measure/results/row.h"
 
@@ -24,7 +24,9 @@ constexpr std::string_view shared_columns[] = {
 using Sizes = std::map<std::size_t, SizeSamples>;
 
 std::optional<SizeSamples> samples_of(const StoredRow& row, const ByRound& seconds) {
-  SizeSamples out{.bytes = *row.number("bytes"), .by_allocation = {}, .resolution_s = row.number("timer_tick_s").value_or(0)};
+  SizeSamples out{.bytes = static_cast<double>(row.row.point.problem.bytes()),
+                  .by_allocation = {},
+                  .resolution_s = row.row.timer_resolution_s.value_or(0)};
   std::map<int, std::vector<double>> by_allocation;
   for (std::size_t r = 0; r < seconds.size() && r < row.allocations.size(); ++r)
     if (seconds[r] && *seconds[r] > 0) by_allocation[row.allocations[r]].push_back(*seconds[r]);
@@ -105,24 +107,32 @@ const std::vector<std::string>& model_columns() {
   return all;
 }
 
+std::size_t model_column(std::string_view name) {
+  const auto& all = model_columns();
+  const auto at = std::find(all.begin(), all.end(), name);
+  if (at == all.end()) throw std::out_of_range("no column " + std::string(name));
+  return static_cast<std::size_t>(at - all.begin());
+}
+
 std::vector<Fields> model_table(const StoredResults& results, double confidence) {
   std::map<Fields, Sizes> models;
   for (const StoredRow& row : results.rows) {
-    if (row.at("status") != "ok" || *row.number("n") < 1) continue;
+    const std::size_t n = row.row.point.problem.n;
+    if (row.row.status != Status::ok || n < 1) continue;
     // Under the row's own key, with some columns' fields replaced.
     const auto note = [&](const ByRound& seconds, const std::map<std::string_view, std::string>& instead) {
       Fields key{std::to_string(schema_version)};
-      for (const std::string_view c : shared_columns) key.push_back(instead.contains(c) ? instead.at(c) : row.at(c));
+      for (const std::string_view c : shared_columns) key.push_back(instead.contains(c) ? instead.at(c) : row.row.at(c));
       // A point measured again counts once, by its last row.
       if (auto samples = samples_of(row, seconds))
-        models[key].insert_or_assign(static_cast<std::size_t>(*row.number("n")), std::move(*samples));
+        models[key].insert_or_assign(n, std::move(*samples));
     };
     note(row.seconds, {});
     note(row.device_part_s, {{"timing_mode", "device_part"}});
     note(row.read_s, {{"variant", "(read-ceiling)"}, {"settings", ""}});
   }
   std::vector<Fields> out;
-  const std::size_t device = index_of(model_columns(), "device");
+  const std::size_t device = model_column("device");
   for (const auto& [key, sizes] : models) {
     const double cache = cache_bytes_of(results.machine, key[device]);
     Sizes inside, beyond;

@@ -2,7 +2,9 @@
 /// models.csv: the law of model.h for everything that a results folder holds, one record for each variant, settings,
 /// operation, type, way of timing, state of the cache, and side of the cache's size.
 
+#include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "measure/results/csv.h"
@@ -21,6 +23,8 @@ namespace reductio {
 ///   cache_bytes  L2 of a GPU, the last-level cache of a CPU
 ///   status       "ok"; "does_not_fit": a residual passes 5 %, and the law's numbers are withheld; "too_few_sizes"
 const std::vector<std::string>& model_columns();
+/// Where one of them stands. Throws std::out_of_range where there is none of that name.
+std::size_t model_column(std::string_view name);
 
 /// Records in the order of model_columns(), sorted. The same for the same results.
 std::vector<Fields> model_table(const StoredResults&, double confidence);

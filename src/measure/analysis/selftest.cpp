@@ -40,10 +40,10 @@ class Comparing {
     if (measured.abandoned) throw UsageError("interrupted");
     const GroupOutcome& outcome = measured.groups.front();
     for (const Row& row : outcome.rows) {
-      if (row.status == Status::refused) throw UsageError(row.point.variant->id + ": " + row.reason);
-      if (row.status == Status::wrong) throw WrongResult(row.point.variant->id + " gave a wrong result: " + row.reason);
+      if (row.status == Status::refused) throw UsageError(row.point.variant + ": " + row.reason);
+      if (row.status == Status::wrong) throw WrongResult(row.point.variant + " gave a wrong result: " + row.reason);
       if (row.status != Status::ok)
-        throw DeviceError(fmt::format("{}: {}, {}", row.point.variant->id, name(row.status), row.reason));
+        throw DeviceError(fmt::format("{}: {}, {}", row.point.variant, name(row.status), row.reason));
       if (!row.time_median_s) throw UsageError("this device keeps no time; a self-test needs a clock");
     }
     return measured_in(outcome);

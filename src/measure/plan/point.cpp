@@ -43,7 +43,18 @@ TimingMode parse_timing_mode(std::string_view text) { return parse(text, all_tim
 
 CacheState parse_cache_state(std::string_view text) { return parse(text, all_cache_states, "cache state"); }
 
-std::string describe_group(const Point& p) {
+PointKey::PointKey(const Point& p)
+    : variant(p.variant->id),
+      device(p.device),
+      problem(p.problem),
+      settings(p.settings.str()),
+      timing_mode(p.timing_mode),
+      cache_state(p.cache_state),
+      offset_elements(p.offset_elements),
+      dataset(p.dataset),
+      seed(p.seed) {}
+
+std::string describe_group(const PointKey& p) {
   return fmt::format("{} {} n={} {} {}", name(p.problem.operation), name(p.problem.type), p.problem.n,
                      name(p.timing_mode), name(p.cache_state));
 }

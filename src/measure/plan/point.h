@@ -49,7 +49,24 @@ struct Point {
   std::uint64_t seed = 1;
 };
 
+/// What tells one point from another: the point with its variant and settings in words, so that rows which another
+/// program wrote have one, too.
+struct PointKey {
+  PointKey() = default;
+  PointKey(const Point&);  // implicit: a point can be named wherever its key can
+
+  std::string variant;  ///< its id
+  DeviceKind device = DeviceKind::cuda;
+  Problem problem;
+  std::string settings;
+  TimingMode timing_mode = TimingMode::device;
+  CacheState cache_state = CacheState::cold_dirty;
+  std::size_t offset_elements = 0;
+  std::string dataset;
+  std::uint64_t seed = 1;
+};
+
 /// What the points of its group share: "sum f32 n=1024 device cold_dirty".
-std::string describe_group(const Point&);
+std::string describe_group(const PointKey&);
 
 }  // namespace reductio

@@ -6,7 +6,8 @@
 #include <zlib.h>
 
 #include <cerrno>
-#include <optional>
+#include <fstream>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
@@ -187,6 +188,14 @@ bool gzip_intact(std::string_view compressed) {
   while (!compressed.empty())
     if (!take_member(compressed)) return false;
   return true;
+}
+
+std::optional<std::string> content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
 }
 
 void write_whole_file(const std::filesystem::path& path, std::string_view content) {

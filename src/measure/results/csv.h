@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <functional>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -59,6 +59,9 @@ std::string gzip_member(std::string_view text);
 std::string gunzip(std::string_view compressed);
 /// Whether there is nothing but whole members.
 bool gzip_intact(std::string_view compressed);
+
+/// A whole file; nothing where it cannot be opened.
+std::optional<std::string> content_of(const std::filesystem::path&);
 
 /// Replaces a file's content in one step: readers see the old or the new, never half.
 void write_whole_file(const std::filesystem::path&, std::string_view content);

@@ -6,9 +6,8 @@
 #include <map>
 
 #include "core/error.h"
-#include "measure/results/fields.h"
-#include "measure/results/row.h"
-#include "measure/sampling/sampler.h"
+#include "measure/results/csv.h"
+#include "measure/results/schema.h"
 
 namespace reductio {
 namespace {
@@ -43,37 +42,21 @@ struct SamplesFile {
 SamplesFile read_samples(const std::filesystem::path& path) {
   SamplesFile out;
   if (!std::filesystem::exists(path)) return out;  // the rows will miss them, and say how many
-  const CsvText csv = parse_csv(gunzip(content_of(path, "copy the whole results folder")));
+  CsvText csv = parse_csv(gunzip(content_of(path, "copy the whole results folder")));
   if (csv.records.empty()) return out;
-  const auto& names = csv.records.front();
-  // By name: columns were added since the first results were measured.
-  for (const std::string_view c : {"variant", "settings", "round", "allocation", "time_s", "device_part_s"})
-    if (std::find(names.begin(), names.end(), c) == names.end())
-      throw UsageError(fmt::format("{} lacks the column '{}' of raw samples; measure again with this program",
-                                   path.string(), c));
-  const KeyColumns keys(names);
-  const auto voided = std::find(names.begin(), names.end(), "voided");
-  const std::size_t round_at = index_of(names, "round"), allocation_at = index_of(names, "allocation"),
-                    time_at = index_of(names, "time_s"), who_at = index_of(names, "variant"),
-                    part_at = index_of(names, "device_part_s");
-  for (std::size_t i = 1; i < csv.records.size(); ++i) {
-    const Fields& sample = csv.records[i];
-    if (voided != names.end() && sample.size() == names.size() &&
-        sample[static_cast<std::size_t>(voided - names.begin())] == "yes")
-      continue;  // its round was throttled
-    const auto round = sample.size() == names.size() ? number_in(sample[round_at]) : std::nullopt;
-    const auto allocation = round ? number_in(sample[allocation_at]) : std::nullopt;
-    if (!allocation || *round < 0 || *round > 1e6)
-      throw UsageError(fmt::format("{}: record {} is malformed; measure again", path.string(), i + 1));
-    const auto at = static_cast<std::size_t>(*round);
-    const auto seconds = number_in(sample[time_at]);
-    const std::string& who = sample[who_at];
-    if (!who.starts_with('(')) {
-      out.of_row[keys.of_row(sample)].add(at, static_cast<int>(*allocation), seconds, number_in(sample[part_at]));
-    } else if (who.starts_with("(read")) {
-      ByRound& of_kernel = out.readers[keys.of_group(sample)][who];
+  const RecordReader<RawSample> samples(path.string(), std::move(csv.records));
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const RawSample sample = samples.at(i);
+    if (sample.voided) continue;  // its round was throttled
+    if (sample.round < 0 || sample.round > 1'000'000)
+      throw UsageError(fmt::format("{}: record {} is malformed; measure again", path.string(), i + 2));
+    const auto at = static_cast<std::size_t>(sample.round);
+    if (!sample.of_harness()) {
+      out.of_row[row_key(sample.point)].add(at, sample.allocation, sample.time_s, sample.device_part_s);
+    } else if (sample.point.variant.starts_with("(read")) {
+      ByRound& of_kernel = out.readers[group_key(sample.point)][sample.point.variant];
       if (of_kernel.size() <= at) of_kernel.resize(at + 1);
-      of_kernel[at] = seconds;
+      of_kernel[at] = sample.time_s;
     }
   }
   return out;
@@ -102,41 +85,33 @@ std::map<std::string, ByRound> ceilings_of(const SamplesFile& samples) {
 void read_experiment(const std::filesystem::path& path, std::vector<StoredRow>& into) {
   const auto refuse = [&](const std::string& why) { throw UsageError(path.string() + " " + why); };
   const std::string text = content_of(path, "machine.json beside it tells of that run: copy the whole results folder");
-  const CsvText csv = parse_csv(text);
+  CsvText csv = parse_csv(text);
   if (csv.records.empty()) refuse("is empty; run the experiment again");
-  if (csv.records.front() != columns())
-    refuse(fmt::format("has other columns than schema version {} of this program; measure again", schema_version));
+  const RecordReader<Row> rows(path.string(), std::move(csv.records));
   if (csv.whole_bytes < text.size()) refuse("ends in a row that was cut; finish that run with --resume");
   const auto samples_path = std::filesystem::path(path).replace_extension(".samples.csv.gz");
   SamplesFile samples = read_samples(samples_path);
   const auto ceilings = ceilings_of(samples);
-  const KeyColumns keys(columns());
   std::size_t missing = 0, timed = 0;
-  for (std::size_t i = 1; i < csv.records.size(); ++i) {
-    StoredRow row{.fields = csv.records[i], .seconds = {}, .device_part_s = {}, .read_s = {}, .allocations = {}};
-    if (row.fields.size() != columns().size())
-      refuse(fmt::format("has {} fields in record {} where {} belong; mend or remove it", row.fields.size(), i + 1,
-                         columns().size()));
-    if (row.at("schema_version") != std::to_string(schema_version))
-      refuse(fmt::format("holds rows of schema version {}, this program reads {}; measure again",
-                         row.at("schema_version"), schema_version));
-    if (row.at("status") == "ok") {
-      for (const std::string_view c : {"n", "bytes", "n_samples"})
-        if (!row.number(c)) refuse(fmt::format("has '{}' for {} in record {}, not a number", row.at(c), c, i + 1));
-      if (auto found = samples.of_row.find(keys.of_row(row.fields)); found != samples.of_row.end()) {
-        row.allocations = std::move(found->second.allocations);
-        if (any(found->second.seconds)) row.seconds = std::move(found->second.seconds);
-        if (any(found->second.device_part_s)) row.device_part_s = std::move(found->second.device_part_s);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    StoredRow stored{.row = rows.at(i), .seconds = {}, .device_part_s = {}, .read_s = {}, .allocations = {}};
+    const Row& row = stored.row;
+    if (row.status == Status::ok) {
+      if (auto found = samples.of_row.find(row_key(row.point)); found != samples.of_row.end()) {
+        stored.allocations = std::move(found->second.allocations);
+        if (any(found->second.seconds)) stored.seconds = std::move(found->second.seconds);
+        if (any(found->second.device_part_s)) stored.device_part_s = std::move(found->second.device_part_s);
       }
-      if (const auto found = ceilings.find(keys.of_group(row.fields)); found != ceilings.end())
-        row.read_s = found->second;
-      if (row.number("time_median_s")) {
+      if (const auto found = ceilings.find(group_key(row.point)); found != ceilings.end())
+        stored.read_s = found->second;
+      if (row.time_median_s) {
         ++timed;
-        const auto have = std::count_if(row.seconds.begin(), row.seconds.end(), [](auto& s) { return s.has_value(); });
-        if (static_cast<double>(have) < std::max(*row.number("n_samples"), 1.0)) ++missing;
+        const auto have =
+            std::count_if(stored.seconds.begin(), stored.seconds.end(), [](auto& s) { return s.has_value(); });
+        if (static_cast<std::size_t>(have) < std::max<std::size_t>(row.n_samples, 1)) ++missing;
       }
     }
-    into.push_back(std::move(row));
+    into.push_back(std::move(stored));
   }
   if (missing)
     throw UsageError(
@@ -159,10 +134,6 @@ std::filesystem::path folder_of_one_machine(const std::filesystem::path& named) 
 }
 
 }  // namespace
-
-const std::string& StoredRow::at(std::string_view column) const { return fields.at(index_of(columns(), column)); }
-
-std::optional<double> StoredRow::number(std::string_view column) const { return number_in(at(column)); }
 
 StoredResults read_results(const std::filesystem::path& named) {
   if (!std::filesystem::is_directory(named))

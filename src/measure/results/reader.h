@@ -4,26 +4,18 @@
 #include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "measure/results/csv.h"
+#include "measure/results/row.h"
 #include "measure/stats/by_round.h"
 
 namespace reductio {
 
 struct StoredRow {
-  Fields fields;                     ///< in the order of columns()
+  Row row;
   ByRound seconds, device_part_s;  ///< by round; empty where no sample has such a time
   ByRound read_s;                  ///< the read ceiling of its group, by round; empty where none was measured
   std::vector<int> allocations;    ///< that each round used
-
-  /// The field of a column; throws std::out_of_range for a column that there is not.
-  const std::string& at(std::string_view column) const;
-  /// The same as a number; nothing where it is empty or none.
-  std::optional<double> number(std::string_view column) const;
 };
 
 struct StoredResults {
@@ -35,7 +27,7 @@ struct StoredResults {
 
 /// Of that folder, or of the one in it where it is what --out named and holds one machine's.
 /// Throws UsageError where the folder lacks machine.json, or an EXPERIMENT.csv that machine.json tells of; where a file
-/// has another schema version or other columns, a row that was cut, or a number that is none; and where ok rows lack
+/// has another schema version, lacks a column, holds a row that was cut, or a value that is none; and where ok rows lack
 /// raw samples beside them.
 StoredResults read_results(const std::filesystem::path& folder);
 

@@ -1,18 +1,8 @@
 #include "measure/results/row.h"
 
-#include <fmt/format.h>
-
-#include "measure/results/fields.h"
+#include "measure/results/schema.h"
 
 namespace reductio {
-namespace {
-
-template <class T>
-std::string field(const std::optional<T>& value) {
-  return value ? fmt::format("{}", *value) : std::string();
-}
-
-}  // namespace
 
 std::string_view name(Status s) {
   switch (s) {
@@ -26,75 +16,38 @@ std::string_view name(Status s) {
   return "?";
 }
 
-const std::vector<std::string>& columns() {
-  static const std::vector<std::string> all{
-      "schema_version", "run_id", "timestamp_utc", "experiment", "machine", "device", "variant", "operation",
-      "element_type", "accumulator_type", "n", "offset_elements", "dataset", "seed", "block_threads", "grid_blocks",
-      "settings", "timing_mode", "cache_state", "n_samples", "n_rejected", "timer_tick_s", "time_median_s",
-      "time_ci_low_s", "time_ci_high_s", "time_min_s", "time_p95_s", "device_part_median_s", "cycles_median",
-      "read_time_s", "launch_floor_s", "bytes", "bandwidth_bytes_per_s", "share_of_read_ceiling", "result", "result2",
-      "abs_error", "error_bound", "status", "reason"};
-  return all;
-}
-
 std::optional<double> Row::bandwidth_bytes_per_s() const {
   if (!time_median_s || *time_median_s <= 0) return std::nullopt;
   return static_cast<double>(point.problem.bytes()) / *time_median_s;
 }
 
-std::vector<std::string> Row::fields() const {
-  const Problem& p = point.problem;
-  return {std::to_string(schema_version),
-          run_id,
-          timestamp_utc,
-          experiment,
-          machine,
-          std::string(name(point.device)),
-          point.variant->id,
-          std::string(name(p.operation)),
-          std::string(name(p.type)),
-          std::string(name(p.accumulator())),
-          std::to_string(p.n),
-          std::to_string(point.offset_elements),
-          point.dataset,
-          std::to_string(point.seed),
-          field(block_threads),
-          field(grid_blocks),
-          point.settings.str(),
-          std::string(name(point.timing_mode)),
-          std::string(name(point.cache_state)),
-          std::to_string(n_samples),
-          std::to_string(n_rejected),
-          field(timer_resolution_s),
-          field(time_median_s),
-          field(time_ci_low_s),
-          field(time_ci_high_s),
-          field(time_min_s),
-          field(time_p95_s),
-          field(device_part_median_s),
-          field(cycles_median),
-          field(read_time_s),
-          field(launch_floor_s),
-          std::to_string(p.bytes()),
-          field(bandwidth_bytes_per_s()),
-          field(share_of_read_ceiling),
-          result,
-          result2,
-          field(abs_error),
-          field(error_bound),
-          std::string(name(status)),
-          reason};
+Fields Row::fields() const { return fields_of(*this); }
+Row Row::parse(const Fields& fields) { return RecordReader<Row>("a row", {columns(), fields}).at(0); }
+std::string Row::at(std::string_view column) const { return text_of(column_named<Row>(column).value(*this)); }
+
+Fields RawSample::fields() const { return fields_of(*this); }
+
+const std::vector<std::string>& columns() {
+  static const auto names = names_of<Row>();
+  return names;
 }
 
-std::string row_key(const Point& p) {
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", name(p.device), p.variant->id, name(p.problem.operation),
-                     name(p.problem.type), p.problem.n, p.offset_elements, p.dataset, p.seed, p.settings.str(),
-                     name(p.timing_mode), name(p.cache_state));
+const std::vector<std::string>& sample_columns() {
+  static const auto names = names_of<RawSample>();
+  return names;
 }
 
-std::string row_key(const std::vector<std::string>& fields) {
-  static const KeyColumns keys(columns());
-  return keys.of_row(fields);
+std::string row_key(const PointKey& point, std::string_view without) {
+  std::string key;
+  for (const auto& column : columns_of<PointKey>())
+    if (column.name != without) key += (key.empty() ? "" : "|") + text_of(column.value(point));
+  return key;
+}
+
+std::string group_key(const PointKey& point) {
+  PointKey group = point;
+  group.variant = group.settings = "";
+  return row_key(group);
 }
 
 }  // namespace reductio

@@ -1,6 +1,7 @@
 #pragma once
 /// One row of results: a point, how it was timed, and what came out. The columns are a published format: their names,
-/// order and units are fixed for one schema version, and figures, paper and users read nothing else.
+/// order and units are fixed for one schema version, and figures, paper and users read nothing else. schema.h says
+/// which member stands in which column.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "measure/plan/point.h"
+#include "measure/results/csv.h"
 
 namespace reductio {
 
@@ -28,7 +30,7 @@ std::string_view name(Status);
 
 struct Row {
   std::string run_id, timestamp_utc, experiment, machine;
-  Point point;
+  PointKey point;
   std::optional<std::size_t> grid_blocks;
   std::optional<unsigned> block_threads;
   std::size_t n_samples = 0, n_rejected = 0;
@@ -45,16 +47,38 @@ struct Row {
 
   /// Input bytes, counted once, over the median; nothing where there is no time.
   std::optional<double> bandwidth_bytes_per_s() const;
+
   /// The fields in the order of columns(). Numbers in the shortest form that reads back exactly; empty means missing.
-  std::vector<std::string> fields() const;
+  Fields fields() const;
+  /// Fields in the order of columns() read back. Throws UsageError for what is no such value.
+  static Row parse(const Fields&);
+  /// One of them, by its column's name. Throws std::out_of_range for a column that there is not.
+  std::string at(std::string_view column) const;
 };
 
-/// The names of the columns, in order.
-const std::vector<std::string>& columns();
+/// One timed call, as the raw samples beside the rows tell of it.
+struct RawSample {
+  std::string run_id;
+  /// Of its row; of the harness's own calls that of the group, with "(launch-floor)" or the name of a read-only kernel,
+  /// "(read/...)", as variant and no settings.
+  PointKey point;
+  int round = 0, allocation = 0, position = 0;  ///< position: within the round
+  std::optional<double> time_s, device_part_s, cycles;
+  std::optional<double> clock_hz;  ///< of the kernels, after the round; nothing where it cannot be read
+  bool voided = false;             ///< with its whole round, in which the clock was throttled
 
-/// What tells one row of an experiment from another; rows of one results file have distinct keys. The same text is
-/// made from a point and from the fields of a row that was read back.
-std::string row_key(const Point&);
-std::string row_key(const std::vector<std::string>& fields);
+  bool of_harness() const { return point.variant.starts_with('('); }
+  Fields fields() const;  ///< in the order of sample_columns()
+};
+
+/// The names of the columns of rows and of raw samples, in order.
+const std::vector<std::string>& columns();
+const std::vector<std::string>& sample_columns();
+
+/// The fields of the point's columns, joined: what tells one row of an experiment from another; rows of one results
+/// file have distinct keys. `without`: all but that column.
+std::string row_key(const PointKey&, std::string_view without = {});
+/// What points that were sampled together share: all of it but variant and settings.
+std::string group_key(const PointKey&);
 
 }  // namespace reductio

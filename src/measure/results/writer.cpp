@@ -6,8 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "measure/results/fields.h"
-#include "measure/sampling/sampler.h"
+#include "measure/results/schema.h"
 
 namespace reductio {
 namespace {
@@ -81,26 +80,17 @@ void Results::read_earlier() {
   if (csv.records.front() != columns())
     throw UsageError(csv_path_.string() + " was written with other columns than this program's (schema version " +
                      std::to_string(schema_version) + "); choose another --out");
-  const std::size_t version = index_of(columns(), "schema_version"), run = index_of(columns(), "run_id");
-  for (std::size_t i = 1; i < csv.records.size(); ++i) {
-    Fields& row = csv.records[i];
-    if (row.size() != columns().size())
-      throw UsageError(fmt::format("{}: record {} has {} fields where {} belong; mend or remove it", csv_path_.string(),
-                                   i + 1, row.size(), columns().size()));
-    if (row[version] != std::to_string(schema_version))
-      throw UsageError(fmt::format("{} holds rows of schema version {}, this program writes {}; choose another --out",
-                                   csv_path_.string(), row[version], schema_version));
-    earlier_.push_back(std::move(row));
-  }
+  const RecordReader<Row> rows(csv_path_.string(), std::move(csv.records));
+  for (std::size_t i = 0; i < rows.size(); ++i) earlier_.push_back(rows.at(i));
   if (!earlier_.empty()) {
-    record_.run_id = earlier_.back()[run];
+    record_.run_id = earlier_.back().run_id;
     check_same_origin(record_.run_id);
   }
   if (csv.whole_bytes < text.size()) {
     csv_->truncate(csv.whole_bytes);
     notices_.push_back("the last row of " + csv_path_.string() + " was cut; it is measured again");
   }
-  for (const Fields& row : earlier_) done_.insert(row_key(row));
+  for (const Row& row : earlier_) done_.insert(row_key(row.point));
 }
 
 void Results::check_same_origin(const std::string& run_id) const {
@@ -129,26 +119,22 @@ void Results::check_same_origin(const std::string& run_id) const {
 /// Samples go to disk before their rows. A run killed in between left samples whose points will be measured again.
 void Results::drop_orphaned_samples() {
   const std::string compressed = samples_->read();
-  const CsvText csv = parse_csv(gunzip(compressed));
+  CsvText csv = parse_csv(gunzip(compressed));
   if (csv.records.empty() || csv.records.front() != sample_columns()) {
     samples_->truncate(0);
     if (!earlier_.empty()) notices_.push_back("the raw samples in " + samples_path_.string() + " were not readable");
     return;
   }
   // A sample's key is its row's; the harness's own calls belong to their group.
-  const auto& names = sample_columns();
-  const KeyColumns of_samples(names), of_rows(columns());
-  const std::size_t variant = index_of(names, "variant"), settings = index_of(names, "settings");
   std::set<std::string> groups;
-  for (const Fields& row : earlier_) groups.insert(of_rows.of_group(row));
-  std::string kept = csv_record(names);
+  for (const Row& row : earlier_) groups.insert(group_key(row.point));
+  std::string kept = csv_record(sample_columns());
   bool dropped = false;
-  for (std::size_t i = 1; i < csv.records.size(); ++i) {
-    const Fields& sample = csv.records[i];
-    const bool own = sample.size() == names.size() && sample[variant].starts_with('(') && sample[settings].empty();
-    const bool keep = sample.size() == names.size() &&
-                      (own ? groups.contains(of_samples.of_group(sample)) : done_.contains(of_samples.of_row(sample)));
-    if (keep) kept += csv_record(sample);
+  const RecordReader<RawSample> samples(samples_path_.string(), std::move(csv.records));
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    const RawSample sample = samples.at(i);
+    const bool keep = sample.of_harness() ? groups.contains(group_key(sample.point)) : has(row_key(sample.point));
+    if (keep) kept += csv_record(samples.fields(i));
     else dropped = true;
   }
   // The stored members may also end in one that was cut, behind which nothing could be read.

@@ -39,7 +39,7 @@ class Results {
   const std::string& run_id() const { return record_.run_id; }
   const std::filesystem::path& csv_path() const { return csv_path_; }
   /// The rows that are there already, whole ones only.
-  const std::vector<Fields>& earlier_rows() const { return earlier_; }
+  const std::vector<Row>& earlier_rows() const { return earlier_; }
   bool has(const std::string& row_key) const { return done_.contains(row_key); }
   /// What the user should know about the resumed files: "the last row was cut ...". Empty if nothing.
   const std::vector<std::string>& notices() const { return notices_; }
@@ -58,7 +58,7 @@ class Results {
   std::filesystem::path folder_, csv_path_, samples_path_;
   const Machine machine_;
   RunRecord record_;
-  std::vector<Fields> earlier_;
+  std::vector<Row> earlier_;
   std::set<std::string> done_;
   std::vector<std::string> notices_;
   std::shared_ptr<nlohmann::ordered_json> earlier_runs_, entry_;

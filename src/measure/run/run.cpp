@@ -11,7 +11,6 @@
 #include <set>
 
 #include "core/error.h"
-#include "measure/results/fields.h"
 #include "measure/timing/nvml.h"
 #include "measure/results/writer.h"
 #include "measure/plan/grouping.h"
@@ -115,14 +114,12 @@ void record(Json& entry, const std::string& path, const Session& session, RunObs
 }
 
 /// Times of rows that an earlier part of this run measured, so that predictions go on where they were.
-void remember(History& history, const std::vector<Fields>& rows, const std::vector<Point>& points) {
+void remember(History& history, const std::vector<Row>& rows, const std::vector<Point>& points) {
   std::map<std::string, const Point*> by_key;
   for (const Point& p : points) by_key.emplace(row_key(p), &p);
-  const std::size_t at = index_of(columns(), "time_median_s");
-  for (const Fields& row : rows) {
-    const auto point = by_key.find(row_key(row));
-    const auto seconds = number_in(row[at]);
-    if (point != by_key.end() && seconds) history.note(*point->second, *seconds);
+  for (const Row& row : rows) {
+    const auto point = by_key.find(row_key(row.point));
+    if (point != by_key.end() && row.time_median_s) history.note(*point->second, *row.time_median_s);
   }
 }
 
@@ -321,7 +318,7 @@ RunReport run_session(Session session, RunObserver& observer) {
       std::string why = "the device no longer answers";
       for (const Row& row : measured.groups.front().rows)
         if (row.status == Status::failed || row.status == Status::timeout)
-          why = fmt::format("{} stopped the device ({})", row.point.variant->id, row.reason);
+          why = fmt::format("{} stopped the device ({})", row.point.variant, row.reason);
       if (measured.device_busy) {
         // Freeing anything would wait for the call that does not end.
         keep_for_ever(sampler.release());

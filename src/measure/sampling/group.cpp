@@ -17,20 +17,10 @@ std::uint64_t hash(std::string_view text) {
   return h;
 }
 
-std::string field(std::optional<double> value) { return value ? fmt::format("{}", *value) : std::string(); }
-
 /// A call longer than this hides what the first one on fresh memory costs more than the next.
 constexpr double hides_warm_up_s = 1e-3;
 
 }  // namespace
-
-const std::vector<std::string>& sample_columns() {
-  static const std::vector<std::string> all{
-      "run_id",  "device",   "variant",     "operation",   "element_type", "n",          "offset_elements",
-      "dataset", "seed",     "settings",    "timing_mode", "cache_state",  "round",      "allocation",
-      "position", "time_s",  "device_part_s", "cycles", "clock_hz", "voided"};
-  return all;
-}
 
 Call call_of(Plan& plan, bool consumes_input, const Input& in, const DeviceMemory& out, HostValue& result) {
   return {.plan = &plan,
@@ -469,16 +459,18 @@ void Group::account(const Taken& t) {
 void Group::record(const Taken& t, const Try& in) {
   const Sample& s = t.sample;
   if (!s.seconds && !s.cycles) return;
-  const Point& p = first();
-  const std::string who = t.bound ? t.bound->name : t.member->point->variant->id;
-  const std::string settings = t.bound ? std::string() : t.member->point->settings.str();
-  out_.samples_csv +=
-      csv_record({s_.run_id, std::string(name(p.device)), who, std::string(name(p.problem.operation)),
-                  std::string(name(p.problem.type)), std::to_string(p.problem.n), std::to_string(p.offset_elements),
-                  p.dataset, std::to_string(p.seed), settings, std::string(name(p.timing_mode)),
-                  std::string(name(p.cache_state)), std::to_string(in.round), std::to_string(in.allocation),
-                  std::to_string(t.position), field(s.seconds), field(s.device_part_s), field(s.cycles),
-                  in.clock_hz > 0 ? field(in.clock_hz) : std::string(), in.voided ? "yes" : "no"});
+  RawSample sample{.run_id = s_.run_id,
+                   .point = t.bound ? first() : *t.member->point,
+                   .round = in.round,
+                   .allocation = in.allocation,
+                   .position = t.position,
+                   .time_s = s.seconds,
+                   .device_part_s = s.device_part_s,
+                   .cycles = s.cycles,
+                   .clock_hz = in.clock_hz > 0 ? std::optional(in.clock_hz) : std::nullopt,
+                   .voided = in.voided};
+  if (t.bound) sample.point.variant = t.bound->name, sample.point.settings = "";
+  out_.samples_csv += csv_record(sample.fields());
 }
 
 // ----------------------------------------------------------------------------------------------------- summarising

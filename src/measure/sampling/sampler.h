@@ -19,10 +19,6 @@
 
 namespace reductio {
 
-/// The columns of the raw samples. Variants in parentheses are the harness's own: "(launch-floor)" and the read-only
-/// kernels of the ceiling.
-const std::vector<std::string>& sample_columns();
-
 /// Where the wall-clock time of measuring went, as far as it was in samples or waited for them.
 struct Spent {
   double timed_s = 0;     ///< in the timed intervals
@@ -44,7 +40,7 @@ struct GroupOutcome {
   std::vector<Row> rows;         ///< in the order of the points; run_id, timestamp, experiment and machine still empty
   std::vector<ByRound> seconds;  ///< of each row, by round; empty where it was not sampled
   std::vector<int> allocations;  ///< the allocation that each round used
-  std::string samples_csv;       ///< one record a sample, in the order of sample_columns()
+  std::string samples_csv;       ///< one RawSample a record
   Spent spent;
   std::optional<double> throttled_hz;  ///< the lowest clock of the rounds that it voided; nothing if it voided none
   int times_memory_stayed_busy = 0;             ///< whose samples were taken though the memory stayed slower than it had been

@@ -239,14 +239,14 @@ TEST(MeasureStored, RowsComeBackWithTheirSamples) {
   const auto results = read_results(measured(folder));
   ASSERT_EQ(results.rows.size(), 9u);
   const StoredRow& row = results.rows.front();
-  EXPECT_EQ(row.at("variant"), "a/fast");
-  EXPECT_EQ(row.number("n"), 64);
-  EXPECT_EQ(row.seconds.size(), static_cast<std::size_t>(*row.number("n_samples")));
+  EXPECT_EQ(row.row.at("variant"), "a/fast");
+  EXPECT_EQ(row.row.point.problem.n, 64u);
+  EXPECT_EQ(row.seconds.size(), row.row.n_samples);
   EXPECT_EQ(row.read_s.size(), row.seconds.size());
-  EXPECT_DOUBLE_EQ(median(std::vector<double>{*row.seconds[0]}), *row.number("time_median_s"));
+  EXPECT_DOUBLE_EQ(median(std::vector<double>{*row.seconds[0]}), *row.row.time_median_s);
   EXPECT_EQ(row.allocations.front(), 0);
   EXPECT_EQ(row.allocations.back(), 11);
-  EXPECT_THROW(row.at("nothing"), std::out_of_range);
+  EXPECT_THROW(row.row.at("nothing"), std::out_of_range);
 }
 
 /// Rewrites every record of a folder's raw samples as those that `change` makes of it; the first is the header.
@@ -307,7 +307,7 @@ TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {
            {"no rows", "test.csv", {}, "copy the whole results folder"},
            {"empty", "test.csv", [](std::string) { return ""; }, "is empty"},
            {"a cut row", "test.csv", [](std::string t) { return t.substr(0, t.size() - 20); }, "a row that was cut"},
-           {"other columns", "test.csv", replaced("variant", "kernel"), "has other columns"},
+           {"other columns", "test.csv", replaced("variant", "kernel"), "lacks the column 'variant'"},
            {"another schema", "test.csv", replaced("\n1,", "\n2,"), "rows of schema version 2, this program reads 1"},
            {"a lost field", "test.csv", replaced(",random,", ","), "39 fields in record 2 where 40 belong"},
            {"no number", "test.csv", replaced(",64,", ",many,"), "'many' for n in record 2, not a number"},
@@ -315,7 +315,7 @@ TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {
            {"samples cut", "test.samples.csv.gz", [](std::string t) { return t.substr(0, t.size() - 9); },
             "lacks the raw samples of 1 of the 9"},
            {"other samples", "test.samples.csv.gz", [](std::string) { return gzip_member("a,b\n1,2\n"); },
-            "lacks the column 'variant' of raw samples"}}) {
+            "test.samples.csv.gz lacks the column 'run_id'"}}) {
     const scripted::Folder folder;
     const auto path = measured(folder);
     if (d.change)

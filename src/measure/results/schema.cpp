@@ -1,0 +1,275 @@
+#include "measure/results/schema.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+#include "core/error.h"
+
+namespace reductio {
+namespace {
+
+// ------------------------------------------------------------------------------------------------ values and fields
+
+template <class T>
+struct IsOptional : std::false_type {};
+template <class T>
+struct IsOptional<std::optional<T>> : std::true_type {};
+
+template <class Field>
+constexpr Kind kind_of() {
+  if constexpr (IsOptional<Field>::value) return kind_of<typename Field::value_type>();
+  else if constexpr (std::is_same_v<Field, bool> || !std::is_arithmetic_v<Field>) return Kind::word;
+  else return std::is_integral_v<Field> ? Kind::count : Kind::number;
+}
+
+template <class Field>
+Value value_of(const Field& field) {
+  if constexpr (IsOptional<Field>::value) return field ? value_of(*field) : Value();
+  else if constexpr (std::is_same_v<Field, std::string>) return field;
+  else if constexpr (std::is_same_v<Field, bool>) return std::string(field ? "yes" : "no");
+  else if constexpr (std::is_enum_v<Field>) return std::string(name(field));
+  else if constexpr (std::is_integral_v<Field>) return static_cast<std::uint64_t>(field);
+  else return field;
+}
+
+constexpr Status all_statuses[] = {Status::ok,    Status::refused,    Status::failed,
+                                   Status::wrong, Status::impossible, Status::timeout};
+static_assert(std::size(all_statuses) == statuses);
+
+template <class Enum, class All>
+bool read_name(std::string_view text, Enum& out, const All& all) {
+  const auto at = std::find_if(std::begin(all), std::end(all), [&](Enum e) { return name(e) == text; });
+  if (at == std::end(all)) return false;
+  out = *at;
+  return true;
+}
+
+bool read_field(std::string_view text, DeviceKind& out) { return read_name(text, out, all_devices()); }
+bool read_field(std::string_view text, Operation& out) { return read_name(text, out, all_operations()); }
+bool read_field(std::string_view text, ElementType& out) { return read_name(text, out, all_types()); }
+bool read_field(std::string_view text, TimingMode& out) { return read_name(text, out, all_timing_modes); }
+bool read_field(std::string_view text, CacheState& out) { return read_name(text, out, all_cache_states); }
+bool read_field(std::string_view text, Status& out) { return read_name(text, out, all_statuses); }
+
+bool read_field(std::string_view text, std::string& out) {
+  out = text;
+  return true;
+}
+
+bool read_field(std::string_view text, bool& out) {
+  out = text == "yes";
+  return out || text == "no";
+}
+
+template <class T>
+  requires std::is_arithmetic_v<T>
+bool read_field(std::string_view text, T& out) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  return error == std::errc{} && end == text.data() + text.size();
+}
+
+template <class T>
+bool read_field(std::string_view text, std::optional<T>& out) {
+  out.reset();
+  return text.empty() || read_field(text, out.emplace());
+}
+
+// ------------------------------------------------------------------------------------------------------- the tables
+
+/// The column of one member; `Path` leads to it through members of members.
+template <class Record, auto... Path>
+Column<Record> column(std::string name) {
+  using Field = std::remove_cvref_t<decltype((std::declval<Record&>().*....*Path))>;
+  return {.name = std::move(name),
+          .kind = kind_of<Field>(),
+          .value = [](const Record& r) { return value_of((r.*....*Path)); },
+          .read = [](std::string_view text, Record& r) { return read_field(text, (r.*....*Path)); }};
+}
+
+template <class Record>
+Column<Record> may_be_empty(Column<Record> column) {
+  column.kind = Kind::text;
+  return column;
+}
+
+/// What follows from other columns: written for readers' convenience, and passed over when it is read.
+template <class Record, class Derive>
+Column<Record> derived(std::string name, Kind kind, Derive derive) {
+  return {.name = std::move(name),
+          .kind = kind,
+          .value = [=](const Record& r) { return value_of(derive(r)); },
+          .read = [](std::string_view, Record&) { return true; }};
+}
+
+/// A column of the record's point.
+template <class Record>
+Column<Record> of_point(std::string_view name) {
+  const auto& own = column_named<PointKey>(name);
+  return {.name = own.name,
+          .kind = own.kind,
+          .value = [&own](const Record& r) { return own.value(r.point); },
+          .read = [&own](std::string_view text, Record& r) { return own.read(text, r.point); },
+          .key = true,
+          .added = own.added};
+}
+
+}  // namespace
+
+template <>
+const std::vector<Column<PointKey>>& columns_of() {
+  using P = PointKey;
+  static const std::vector<Column<P>> all{
+      column<P, &P::device>("device"),
+      column<P, &P::variant>("variant"),
+      column<P, &P::problem, &Problem::operation>("operation"),
+      column<P, &P::problem, &Problem::type>("element_type"),
+      column<P, &P::problem, &Problem::n>("n"),
+      column<P, &P::offset_elements>("offset_elements"),
+      column<P, &P::dataset>("dataset"),
+      column<P, &P::seed>("seed"),
+      may_be_empty(column<P, &P::settings>("settings")),
+      column<P, &P::timing_mode>("timing_mode"),
+      column<P, &P::cache_state>("cache_state"),
+  };
+  return all;
+}
+
+template <>
+const std::vector<Column<Row>>& columns_of() {
+  static const std::vector<Column<Row>> all{
+      derived<Row>("schema_version", Kind::count, [](const Row&) { return schema_version; }),
+      column<Row, &Row::run_id>("run_id"),
+      column<Row, &Row::timestamp_utc>("timestamp_utc"),
+      column<Row, &Row::experiment>("experiment"),
+      column<Row, &Row::machine>("machine"),
+      of_point<Row>("device"),
+      of_point<Row>("variant"),
+      of_point<Row>("operation"),
+      of_point<Row>("element_type"),
+      derived<Row>("accumulator_type", Kind::word, [](const Row& r) { return r.point.problem.accumulator(); }),
+      of_point<Row>("n"),
+      of_point<Row>("offset_elements"),
+      of_point<Row>("dataset"),
+      of_point<Row>("seed"),
+      column<Row, &Row::block_threads>("block_threads"),
+      column<Row, &Row::grid_blocks>("grid_blocks"),
+      of_point<Row>("settings"),
+      of_point<Row>("timing_mode"),
+      of_point<Row>("cache_state"),
+      column<Row, &Row::n_samples>("n_samples"),
+      column<Row, &Row::n_rejected>("n_rejected"),
+      column<Row, &Row::timer_resolution_s>("timer_tick_s"),
+      column<Row, &Row::time_median_s>("time_median_s"),
+      column<Row, &Row::time_ci_low_s>("time_ci_low_s"),
+      column<Row, &Row::time_ci_high_s>("time_ci_high_s"),
+      column<Row, &Row::time_min_s>("time_min_s"),
+      column<Row, &Row::time_p95_s>("time_p95_s"),
+      column<Row, &Row::device_part_median_s>("device_part_median_s"),
+      column<Row, &Row::cycles_median>("cycles_median"),
+      column<Row, &Row::read_time_s>("read_time_s"),
+      column<Row, &Row::launch_floor_s>("launch_floor_s"),
+      derived<Row>("bytes", Kind::count, [](const Row& r) { return r.point.problem.bytes(); }),
+      derived<Row>("bandwidth_bytes_per_s", Kind::number, [](const Row& r) { return r.bandwidth_bytes_per_s(); }),
+      column<Row, &Row::share_of_read_ceiling>("share_of_read_ceiling"),
+      column<Row, &Row::result>("result"),
+      column<Row, &Row::result2>("result2"),
+      column<Row, &Row::abs_error>("abs_error"),
+      column<Row, &Row::error_bound>("error_bound"),
+      column<Row, &Row::status>("status"),
+      may_be_empty(column<Row, &Row::reason>("reason")),
+  };
+  return all;
+}
+
+template <>
+const std::vector<Column<RawSample>>& columns_of() {
+  using S = RawSample;
+  static const std::vector<Column<S>> all = [] {
+    std::vector<Column<S>> table{column<S, &S::run_id>("run_id")};
+    for (const auto& own : columns_of<PointKey>()) table.push_back(of_point<S>(own.name));
+    table.insert(table.end(),
+                 {column<S, &S::round>("round"), column<S, &S::allocation>("allocation"),
+                  column<S, &S::position>("position"), column<S, &S::time_s>("time_s"),
+                  column<S, &S::device_part_s>("device_part_s"), column<S, &S::cycles>("cycles"),
+                  column<S, &S::clock_hz>("clock_hz"), column<S, &S::voided>("voided")});
+    // The first results were measured by a program that did not watch the clock.
+    for (auto& column : table) column.added = column.name == "clock_hz" || column.name == "voided";
+    return table;
+  }();
+  return all;
+}
+
+// -------------------------------------------------------------------------------------------------- writing, reading
+
+std::string_view name(Kind kind) {
+  switch (kind) {
+    case Kind::word: return "word";
+    case Kind::text: return "text";
+    case Kind::count: return "count";
+    case Kind::number: return "number";
+  }
+  return "?";
+}
+
+std::string text_of(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* count = std::get_if<std::uint64_t>(&value)) return std::to_string(*count);
+  if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
+  return {};
+}
+
+nlohmann::ordered_json to_json(const Row& row) {
+  nlohmann::ordered_json out;
+  for (const auto& column : columns_of<Row>()) {
+    const Value value = column.value(row);
+    auto& field = out[column.name] = nullptr;
+    if (const auto* count = std::get_if<std::uint64_t>(&value)) field = *count;
+    else if (const auto* number = std::get_if<double>(&value)) field = *number;
+    else if (const auto* text = std::get_if<std::string>(&value); text && (!text->empty() || column.kind == Kind::text))
+      field = *text;
+  }
+  return out;
+}
+
+template <class Record>
+RecordReader<Record>::RecordReader(std::string file, std::vector<Fields> records)
+    : file_(std::move(file)), records_(std::move(records)) {
+  const Fields& header = records_.at(0);
+  std::string missing;
+  for (const auto& column : columns_of<Record>()) {
+    const auto at = static_cast<std::size_t>(std::find(header.begin(), header.end(), column.name) - header.begin());
+    if (at < header.size()) places_.emplace_back(&column, at);
+    else if (!column.added && missing.empty()) missing = column.name;
+    if (at < header.size() && column.name == "schema_version")
+      for (std::size_t i = 1; i < records_.size(); ++i)
+        if (at < records_[i].size() && records_[i][at] != std::to_string(schema_version))
+          throw UsageError(fmt::format("{} holds rows of schema version {}, this program reads {}; measure again",
+                                       file_, records_[i][at], schema_version));
+  }
+  if (!missing.empty())
+    throw UsageError(fmt::format("{} lacks the column '{}'; measure again with this program", file_, missing));
+}
+
+template <class Record>
+Record RecordReader<Record>::at(std::size_t i) const {
+  const Fields& all = fields(i);
+  if (all.size() != records_[0].size())
+    throw UsageError(fmt::format("{} has {} fields in record {} where {} belong; mend or remove it", file_, all.size(),
+                                 i + 2, records_[0].size()));
+  Record record;
+  for (const auto& [column, place] : places_)
+    if (!column->read(all[place], record))
+      throw UsageError(fmt::format("{} has '{}' for {} in record {}, not {}", file_, all[place], column->name, i + 2,
+                                   column->kind == Kind::word ? "a word that this program knows" : "a number"));
+  return record;
+}
+
+template class RecordReader<Row>;
+template class RecordReader<RawSample>;
+
+}  // namespace reductio

@@ -1,0 +1,102 @@
+#pragma once
+/// The columns of results, each in one place: its name, what kind of value it holds, and how that is written and read.
+/// From these tables are made the header, a row's record, its JSON and its key, reading back, and
+/// experiments/results/schema.json, by which Python knows all of it.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "measure/results/csv.h"
+#include "measure/results/row.h"
+
+namespace reductio {
+
+/// What a field holds; nothing where the value is missing.
+using Value = std::variant<std::monostate, std::string, std::uint64_t, double>;
+/// Numbers in the shortest form that reads back exactly; "" for nothing.
+std::string text_of(const Value&);
+
+enum class Kind {
+  word,    ///< missing where it is empty
+  text,    ///< may be empty: the settings of a variant that has none
+  count,   ///< a whole number
+  number,  ///< in the unit that the column's name says
+};
+std::string_view name(Kind);
+
+template <class Record>
+struct Column {
+  std::string name;
+  Kind kind;
+  std::function<Value(const Record&)> value;
+  std::function<bool(std::string_view field, Record&)> read;  ///< false where it is no such value
+  bool key = false;    ///< one of the columns that tell points apart
+  bool added = false;  ///< since files of this schema version were first written: one without it has nothing in it
+};
+
+/// The table, in the order of the file. Of PointKey: the columns that rows and raw samples share, which make their key.
+template <class Record>
+const std::vector<Column<Record>>& columns_of();
+template <>
+const std::vector<Column<PointKey>>& columns_of();
+template <>
+const std::vector<Column<Row>>& columns_of();
+template <>
+const std::vector<Column<RawSample>>& columns_of();
+
+/// Throws std::out_of_range where there is none of that name.
+template <class Record>
+const Column<Record>& column_named(std::string_view name) {
+  for (const auto& column : columns_of<Record>())
+    if (column.name == name) return column;
+  throw std::out_of_range("no column " + std::string(name));
+}
+
+template <class Record>
+std::vector<std::string> names_of() {
+  std::vector<std::string> names;
+  for (const auto& column : columns_of<Record>()) names.push_back(column.name);
+  return names;
+}
+
+template <class Record>
+Fields fields_of(const Record& record) {
+  Fields fields;
+  for (const auto& column : columns_of<Record>()) fields.push_back(text_of(column.value(record)));
+  return fields;
+}
+
+/// A row as JSON: numbers as numbers, what is missing as null.
+nlohmann::ordered_json to_json(const Row&);
+
+/// The records of a file, by the names in its header: in any order, columns of later programs are passed over, and
+/// those that were added since it was written are empty. `file` names it in messages.
+template <class Record>
+class RecordReader {
+ public:
+  /// Throws UsageError where the file is of another schema version, or lacks a column.
+  RecordReader(std::string file, std::vector<Fields> records);
+  std::size_t size() const { return records_.size() - 1; }  ///< without the header
+  const Fields& fields(std::size_t i) const { return records_[i + 1]; }
+  /// Throws UsageError where a field is missing or is no such value.
+  Record at(std::size_t i) const;
+
+ private:
+  std::string file_;
+  std::vector<Fields> records_;
+  std::vector<std::pair<const Column<Record>*, std::size_t>> places_;  ///< where each column stands
+};
+
+/// What schema.json holds: names, kinds and keys of all columns.
+std::string schema_json();
+
+}  // namespace reductio

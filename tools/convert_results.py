@@ -1,0 +1,250 @@
+"""Converts results folders from schema version 1 to 2, in place.
+
+    python tools/convert_results.py FOLDER...
+
+Columns and keys are renamed, and columns that version 1 did not have are added, empty but for two: the interval of the
+device part is computed from the raw samples beside the rows by the rule of the rows' own intervals
+(median_interval in src/measure/stats/statistics.cpp), of which a port stands below. That the port is the rule is shown
+each time: it must give every row's own interval back to the last digit. No number that was there is changed; all are
+compared, field by field, before anything is written. Raw samples stay as they are. What is of version 2 already is left
+alone; a folder's folders are converted, too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import io
+import json
+import math
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+OLD, NEW = "1", "2"
+
+ROW_NAMES = {"timer_tick_s": "timer_resolution_s"}
+ROW_ADDED = {"cache_state": ["caller", "context"],
+             "device_part_median_s": ["device_part_ci_low_s", "device_part_ci_high_s"],
+             "share_of_read_ceiling": ["speedup_reference", "speedup", "speedup_ci_low", "speedup_ci_high"]}
+COMPARE_NAMES = {"n_blocks": "n_clusters"}
+MACHINE_NAMES = {"memory_peak_bytes_per_s": "theoretical_peak_bytes_per_s", "tick_s": "resolution_s",
+                 "memory_rested": "memory_idle_at_start", "memory_resting_s": "memory_wait_s",
+                 "restless_visits": "times_memory_stayed_busy"}
+POINT = ("device variant operation element_type n offset_elements dataset seed settings timing_mode cache_state").split()
+
+
+class Failed(Exception):
+    """One line for the user."""
+
+
+# ------------------------------------------------------------------------------------------- the rule of the intervals
+
+
+def student_t_quantile(p: float, df: int) -> float:
+    """By bisection of the distribution function, which is a finite sum for whole degrees of freedom (Abramowitz and
+    Stegun 26.7.3 and 26.7.4)."""
+    def within(t: float) -> float:  # P(|T| <= t)
+        theta = math.atan(t / math.sqrt(df))
+        cos2, term, total = math.cos(theta)**2, 1.0, 0.0
+        if df % 2:
+            term = math.cos(theta)
+            for k in range(1, (df - 1) // 2 + 1):
+                total += term
+                term *= 2 * k / (2 * k + 1) * cos2
+            return 2 / math.pi * (theta + math.sin(theta) * total)
+        for k in range(1, df // 2 + 1):
+            total += term
+            term *= (2 * k - 1) / (2 * k) * cos2
+        return math.sin(theta) * total
+
+    low, high = 0.0, 1e6
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if within(middle) < 2 * p - 1 else (low, middle)
+    return (low + high) / 2
+
+
+def median(times: list[float]) -> float:
+    s, n = sorted(times), len(times)
+    return s[n // 2] if n % 2 else s[n // 2 - 1] + (s[n // 2] - s[n // 2 - 1]) / 2
+
+
+def interval(times: list[float], allocations: list[str], resolution: float, confidence: float) -> tuple[float, float]:
+    """Of the median, by order statistics, no narrower than what the spread between allocations says, nor than the
+    clock's resolution."""
+    s, n, middle = sorted(times), len(times), median(times)
+
+    def coverage(k: int) -> float:
+        return 1 - 2 * sum(math.comb(n, i) for i in range(k)) / 2**n
+
+    k = 1
+    while 2 * (k + 1) <= n and coverage(k + 1) >= confidence:
+        k += 1
+    clusters = defaultdict(lambda: [0, 0.0])
+    for time, allocation in zip(times, allocations):
+        clusters[allocation][0] += 1
+        clusters[allocation][1] += 1 if time < middle else 0.5 if time == middle else 0
+    rank, count = float(n), len(clusters)
+    if count > 1:
+        variance = sum(((below - size / 2) / n)**2 for size, below in clusters.values()) * count / (count - 1)
+        t = student_t_quantile((1 + confidence) / 2, count - 1)
+        rank = max(0.0, math.ceil(n * (0.5 - t * math.sqrt(variance)) - 1e-9))
+    k = min(k, int(max(rank, 1.0)))
+    low, high = s[k - 1], s[n - k]
+    if resolution - (high - low) > 0:
+        low, high = min(low, middle - resolution / 2), max(high, middle + resolution / 2)
+    return low, high
+
+
+# ------------------------------------------------------------------------------------------------------------- files
+
+
+def read(path: Path) -> list[list[str]]:
+    data = path.read_bytes()
+    text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    return list(csv.reader(io.StringIO(text, newline=""), strict=True))
+
+
+def write(path: Path, records: list[list[str]]) -> None:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(records)
+    data = text.getvalue().encode()
+    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+
+
+def converted_header(header: list[str], names: dict[str, str], added: dict[str, list[str]]) -> list[str]:
+    return [new for old in header for new in [names.get(old, old), *added.get(old, [])]]
+
+
+def converted(path: Path, names: dict[str, str], added: dict[str, list[str]], fill=lambda rows: None) -> bool:
+    """Rewrites one CSV. `fill` sets fields of the new columns; it gets the rows as dictionaries."""
+    header, *records = read(path)
+    versions = {r[header.index("schema_version")] for r in records}
+    if versions == {NEW}:
+        return False
+    if versions != {OLD}:
+        raise Failed(f"{path} holds rows of schema version {', '.join(sorted(versions))}, not {OLD}")
+    new_header = converted_header(header, names, added)
+    rows = [dict.fromkeys(new_header, "") | {names.get(c, c): f for c, f in zip(header, r, strict=True)} for r in records]
+    for row in rows:
+        row["schema_version"] = NEW
+    fill(rows)
+    write(path, [new_header, *([row[c] for c in new_header] for row in rows)])
+    return True
+
+
+def check(path: Path, before: list[list[str]], names: dict[str, str]) -> int:
+    """That the file holds what it held, field by field; how many fields those are."""
+    (header, *records), (new_header, *new_records) = before, read(path)
+    place = [new_header.index(names.get(c, c)) for c in header]
+    expected = [[NEW if c == "schema_version" else f for c, f in zip(header, r, strict=True)] for r in records]
+    if [[r[i] for i in place] for r in new_records] != expected:
+        raise Failed(f"{path} does not hold what it held")
+    return len(header) * len(records)
+
+
+def samples_of(path: Path) -> dict[tuple, list[dict[str, str]]]:
+    """The raw samples of each point, without those of voided rounds."""
+    found = defaultdict(list)
+    if path.exists():
+        header, *records = read(path)
+        for record in records:
+            sample = dict(zip(header, record, strict=True))
+            if sample.get("voided") != "yes":
+                found[tuple(sample[c] for c in POINT)].append(sample)
+    return found
+
+
+def fill_device_parts(path: Path, runs: dict[str, dict]):
+    """Sets the intervals of the device parts; fails where the rule does not give the rows' own intervals back."""
+    samples = samples_of(path.with_suffix(".samples.csv.gz"))
+
+    def fill(rows: list[dict[str, str]]) -> None:
+        checked = filled = left = 0
+        for row in rows:
+            own = samples.get(tuple(row[c] for c in POINT), [])
+            run = runs.get(row["run_id"], {})
+            confidence = run.get("rules", {}).get("confidence", 0.95)
+
+            def of(column: str, resolution: float) -> tuple[float, float]:
+                there = [s for s in own if s[column]]
+                return interval([float(s[column]) for s in there], [s["allocation"] for s in there], resolution, confidence)
+
+            if row["time_ci_low_s"] and own:
+                stored = float(row["time_ci_low_s"]), float(row["time_ci_high_s"])
+                if of("time_s", float(row["timer_resolution_s"])) != stored:
+                    raise Failed(f"{path}: the rule gives {of('time_s', float(row['timer_resolution_s']))} for "
+                                 f"{[row[c] for c in POINT]}, the row holds {stored}")
+                checked += 1
+            if row["device_part_median_s"] and row["status"] == "ok":
+                if not own:
+                    left += 1
+                    continue
+                # The device's clock measured it, whichever measured the row.
+                device = run.get("timing", {}).get("device", {}).get("resolution_s")
+                low, high = of("device_part_s", device or float(row["timer_resolution_s"]))
+                row["device_part_ci_low_s"], row["device_part_ci_high_s"] = repr(low), repr(high)
+                filled += 1
+        if filled or left:
+            print(f"  {path.name}: the rule gives the intervals of {checked} rows back; {filled} intervals of device parts "
+                  f"are set by it" + (f", {left} left empty for want of raw samples" if left else ""))
+
+    return fill
+
+
+def renamed(node):
+    if isinstance(node, dict):
+        return {MACHINE_NAMES.get(k, k): renamed(v) for k, v in node.items()}
+    return [renamed(v) for v in node] if isinstance(node, list) else node
+
+
+def convert_machine(path: Path) -> bool:
+    record = json.loads(path.read_text())
+    if record.get("schema_version") == int(NEW):
+        return False
+    record = renamed(record)
+    record["schema_version"] = int(NEW)
+    path.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+    return True
+
+
+def convert(folder: Path) -> None:
+    for path in sorted(folder.rglob("*machine.json")):
+        print(f"{path}: {'converted' if convert_machine(path) else 'is of version 2 already'}")
+    for path in sorted([*folder.rglob("*.csv"), *folder.rglob("*.csv.gz")]):
+        if path.name.endswith(".samples.csv.gz"):
+            continue
+        before = read(path)
+        header = before[0]
+        if "schema_version" not in header:
+            continue
+        names, added, fill = {}, {}, lambda rows: None
+        if "time_median_s" in header and "run_id" in header:
+            runs = {r.get("run_id"): r for r in json.loads((path.parent / "machine.json").read_text()).get("runs", [])}
+            names, added, fill = ROW_NAMES, ROW_ADDED, fill_device_parts(path, runs)
+        elif "n_blocks" in header:
+            names = COMPARE_NAMES
+        done = converted(path, names, added, fill)
+        print(f"{path}: " + (f"converted, {check(path, before, names):,} fields hold what they held" if done
+                             else "is of version 2 already"))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="+", type=Path, metavar="FOLDER", help="a results folder, or one that holds some")
+    options = parser.parse_args(arguments)
+    try:
+        for folder in options.folder:
+            if not folder.is_dir():
+                raise Failed(f"{folder} is not a folder: name a results folder")
+            convert(folder)
+    except (Failed, OSError, ValueError, KeyError) as error:
+        print(f"convert_results.py: error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
