@@ -175,7 +175,7 @@ def read_table(path: Path, columns: list[str], numbers: list[str], statuses: tup
 
 
 def read_points(path: Path) -> pd.DataFrame:
-    """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty cells are NaN or "".
+    """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty fields are NaN or "".
 
     Columns are added: `page_locked` (see twin), `words`, what tells a row's settings from others (see setting_words),
     and `part_low`, `part_high`, the interval of device_part_median_s, which rows do not hold, from the raw samples
@@ -223,7 +223,7 @@ SAMPLE_KEY = ("device variant operation element_type n offset_elements dataset s
 
 
 def order_statistic(samples: int, confidence: float = 0.95) -> int:
-    """The greatest k for which the k-th smallest and the k-th largest sample hold the median of any continuous law with
+    """The greatest k for which the k-th smallest and the k-th largest sample hold the median of any distribution with
     this confidence; 1 where there are too few samples. As src/measure/stats/statistics.h."""
     k, tail = 1, 0.5**samples  # the probability that fewer than k samples lie below the median
     while k + 1 <= samples / 2 and 1 - 2 * (tail := tail + math.comb(samples, k) * 0.5**samples) >= confidence:
@@ -233,7 +233,7 @@ def order_statistic(samples: int, confidence: float = 0.95) -> int:
 
 def part_intervals(path: Path, table: pd.DataFrame) -> pd.DataFrame:
     """SAMPLE_KEY, part_low and part_high of the rows that have a device part, from their raw samples: by order
-    statistics, like every row's interval but for what allocations add to it, and no narrower than a tick."""
+    statistics, like every row's interval but for what allocations add to it, and no narrower than the resolution."""
     rows = table.loc[table["device_part_median_s"].notna(), [*SAMPLE_KEY, "device_part_median_s", "timer_tick_s"]]
     none = rows[SAMPLE_KEY].assign(part_low=math.nan, part_high=math.nan)
     if not len(rows) or not path.exists():
@@ -249,14 +249,14 @@ def part_intervals(path: Path, table: pd.DataFrame) -> pd.DataFrame:
         raise ResultsError(f"{path} cannot be read as raw samples ({error}): copy the results folder again")
     of_row = {key: sorted(times) for key, times in samples.groupby(SAMPLE_KEY)["device_part_s"]}
     keys = rows[SAMPLE_KEY].astype({"n": "int64", "offset_elements": "float64"}).itertuples(index=False, name=None)
-    for i, key, median, tick in zip(rows.index, keys, rows["device_part_median_s"], rows["timer_tick_s"].fillna(0)):
+    for i, key, median, resolution in zip(rows.index, keys, rows["device_part_median_s"], rows["timer_tick_s"].fillna(0)):
         times = of_row.get(key)
         if not times:
             continue
         k = order_statistic(len(times))
         low, high = times[k - 1], times[-k]
-        if high - low < tick:
-            low, high = min(low, median - tick / 2), max(high, median + tick / 2)
+        if high - low < resolution:
+            low, high = min(low, median - resolution / 2), max(high, median + resolution / 2)
         none.loc[i, ["part_low", "part_high"]] = low, high
     return none
 
@@ -274,7 +274,7 @@ def read_models(path: Path, points: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def read_catalog(path: Path) -> pd.DataFrame:
-    """catalog.csv by variant, every cell text; an empty table if there is none. Only `variant` is required."""
+    """catalog.csv by variant, every field text; an empty table if there is none. Only `variant` is required."""
     if not path.exists():
         return pd.DataFrame(columns=["title", "cites", "thread", "block", "grid", "document_n"])
     header, rows = read_rows(path)
@@ -319,7 +319,7 @@ class Machine:
 
     @property
     def peak_bytes_per_s(self) -> float | None:
-        """The paper peak: clock times width of the memory bus, two transfers a clock."""
+        """The theoretical peak: clock times width of the memory bus, two transfers a clock."""
         told = self.number("gpu.memory_peak_bytes_per_s", "gpu.paper_bandwidth_bytes_per_s")
         clock, bits = self.number("gpu.memory_clock_hz"), self.number("gpu.memory_bus_bits")
         return told or (2 * clock * bits / 8 if clock and bits else None)
@@ -542,16 +542,16 @@ def ratio(series_: Series, base: Series) -> pd.DataFrame:
                          "low": both["low_base"] / both["high"], "high": both["high_base"] / both["low"]})
 
 
-def bounds(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
+def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
            cache_state: str = "cold_dirty") -> pd.DataFrame:
-    """n, bytes, read, floor: what the harness measured beside the rows of one operation, type, mode and state. `read`
-    is the time of its fastest kernel that only reads the input, `floor` that of an empty call; NaN where the mode has
-    no such thing."""
+    """n, bytes, read, floor: the harness's own calls beside the rows of one operation, type, mode and state. `read` is
+    the read ceiling, the time of its fastest kernel that only reads the input, `floor` the launch floor, that of an
+    empty call; NaN where the mode has no such thing."""
     rows = table[(table["device"] == device) & (table["operation"] == operation)
                  & (table["element_type"] == element_type) & (table["timing_mode"] == mode)
                  & (table["cache_state"] == cache_state) & (table["status"] == "ok")
                  & (table["offset_elements"].fillna(0) == 0) & (table["n"] > 0)]
-    # Rows of one n were sampled together and carry the same bounds; another dataset's may differ by noise.
+    # Rows of one n were sampled together and carry the same two times; another dataset's may differ by noise.
     found = rows.groupby(rows["n"].astype("int64"))[["read_time_s", "launch_floor_s"]].median().reset_index()
     return pd.DataFrame({"n": found["n"], "bytes": found["n"] * float(ELEMENT_BYTES.get(element_type, math.nan)),
                          "read": found["read_time_s"], "floor": found["launch_floor_s"]})

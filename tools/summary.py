@@ -80,15 +80,15 @@ def row(results, series, base, rs, peak: float | None) -> str:
                   "1" if series is base else with_interval(point) if point is not None else "")
 
 
-def read_ceiling_row(bounds, base, peak: float | None) -> list[str]:
+def read_ceiling_row(harness, base, peak: float | None) -> list[str]:
     """The read ceiling: the harness's fastest kernel that only reads, beside the empty call. No row where the results
     hold none."""
-    bounds = bounds.dropna().set_index("n")
-    if not set(SIZES) <= set(bounds.index):
+    harness = harness.dropna().set_index("n")
+    if not set(SIZES) <= set(harness.index):
         return []
-    there = bounds.loc[list(SIZES)].rename(columns={"read": "time"})
+    there = harness.loc[list(SIZES)].rename(columns={"read": "time"})
     theirs = base.at(SIZES[-1])
-    return [record(f"*only reading* (an empty call: {microseconds(bounds['floor'].median())} us)", "none", "device",
+    return [record(f"*only reading* (an empty call: {microseconds(harness['floor'].median())} us)", "none", "device",
                    [there.loc[n] for n in SIZES], peak, theirs["time"],
                    f"{theirs['time'] / there['time'].iloc[-1]:.2f}")]
 
@@ -187,7 +187,7 @@ def comparison_block(results) -> str:
     lines += [row(results, s, b, rs, peak) for _, s, b in compared]
     if base is not None:
         lines += [row(results, base, base, rs, peak),
-                  *read_ceiling_row(rs.bounds(results.comparison, **which), base, peak)]
+                  *read_ceiling_row(rs.harness_calls(results.comparison, **which), base, peak)]
     refused = int((results.comparison["status"] != "ok").sum())
     lines += ["", f"{len(results.comparison):,} points, {refused:,} of them refused or over the time limit with their "
               "reason, all in [experiments/results](experiments/results)."]

@@ -22,12 +22,12 @@ def shortened(text: str, width: float) -> str:
     return shown
 
 
-def bars_title(n: int, bounds) -> list[str]:
+def bars_title(n: int, harness) -> list[str]:
     """Lines: the size, and there the launch floor and the read ceiling."""
     lines = [f"n = {rs.power_label(n)}"]
     for word, column in (("empty call", "floor"), ("only reading", "read")):
-        if n in bounds.index and np.isfinite(bounds[column][n]):
-            lines.append(f"{word}: {1e6 * bounds[column][n]:.3g} µs")
+        if n in harness.index and np.isfinite(harness[column][n]):
+            lines.append(f"{word}: {1e6 * harness[column][n]:.3g} µs")
     return lines
 
 
@@ -62,9 +62,9 @@ def draw(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
     names = [s.name + ("  ▹" if s.mode == "device_part" else "") for _, _, s in rows]
 
     # All operations read the same bytes, so the read ceiling is that of a plain sum.
-    bounds = rs.bounds(results.comparison, device="cuda", operation="sum", element_type=element_type,
-                       mode=mode).set_index("n")
-    titles = [bars_title(n, bounds) for n in sizes]
+    harness = rs.harness_calls(results.comparison, device="cuda", operation="sum", element_type=element_type,
+                               mode=mode).set_index("n")
+    titles = [bars_title(n, harness) for n in sizes]
 
     left = 0.15 + max(style.text_width(name) for name in names)
     right, gap, foot = 0.2, 0.25, 0.62
@@ -115,9 +115,9 @@ def draw(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
                       va="center", color=style.MARK_COLOR, bbox=on_white, zorder=3)
         if peak:
             axes.axvline(peak / GIGA, **PEAK_LOOK)
-        if n in bounds.index and np.isfinite(bounds["read"][n]):
+        if n in harness.index and np.isfinite(harness["read"][n]):
             read = True
-            axes.axvspan(bounds["bytes"][n] / bounds["read"][n] / GIGA, ABOVE, **CEILING_LOOK)
+            axes.axvspan(harness["bytes"][n] / harness["read"][n] / GIGA, ABOVE, **CEILING_LOOK)
         axes.set_xlim(0, limit)
         axes.set_ylim(rows[-1][0] + 0.7, -0.7)
         axes.set_yticks([position for position, _, _ in rows], names if k == 0 else [])

@@ -23,9 +23,9 @@ def draw(results: Results):
     for j, mode in enumerate(("device", "graph")):
         for i, state in enumerate(("cold_clean", "cold_dirty", "warm")):
             others += rs.series(table, mode=mode, cache_state=state, **which)
-            bounds = rs.bounds(table, mode=mode, cache_state=state, **which)
-            if bounds["read"].notna().any():
-                lines.append((mode, state, bounds, style.line_style(i, j)))
+            harness = rs.harness_calls(table, mode=mode, cache_state=state, **which)
+            if harness["read"].notna().any():
+                lines.append((mode, state, harness, style.line_style(i, j)))
     if not lines:
         return None
     sizes = np.concatenate([b["n"].to_numpy(float) for _, _, b, _ in lines])
@@ -52,16 +52,16 @@ def draw(results: Results):
     rate, time, share = (figure.add_axes(((left + k * (width + gap)) / style.TEXT_WIDTH, foot / total,
                                           width / style.TEXT_WIDTH, height / total)) for k in range(3))
     variant = next((s.variant for s in others if s.variant == rs.BASE.get(s.operation)), others[0].variant)
-    for mode, state, bounds, look in lines:
-        n, read = bounds["n"].to_numpy(float), bounds["read"].to_numpy(float)
-        rate.plot(n, bounds["bytes"] / read / 1e12, label=f"{mode} {state}", **look)
+    for mode, state, harness, look in lines:
+        n, read = harness["n"].to_numpy(float), harness["read"].to_numpy(float)
+        rate.plot(n, harness["bytes"] / read / 1e12, label=f"{mode} {state}", **look)
         time.plot(n, 1e6 * read, label=f"{mode} {state}", **look)
-        time.plot(n, 1e6 * bounds["floor"], label=f"{mode} {state} floor", color=look["color"],
+        time.plot(n, 1e6 * harness["floor"], label=f"{mode} {state} floor", color=look["color"],
                   linestyle=look["linestyle"], linewidth=0.6)
         for s in others:
             if (s.variant, s.mode, s.cache_state) != (variant, mode, state):
                 continue
-            p = s.points.merge(bounds[["n", "read"]], on="n", how="left")
+            p = s.points.merge(harness[["n", "read"]], on="n", how="left")
             # The share is paired by round; its interval here is the time's, with the read ceiling's median as it is.
             value = p["share"].to_numpy(float)
             low, high = ((p["read"] / p[end]).to_numpy(float) for end in ("high", "low"))

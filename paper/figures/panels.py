@@ -1,4 +1,4 @@
-"""What several figures share: which series stand in which panel, how they are named, and how lines and bounds are drawn.
+"""What several figures share: which series stand in which panel, how they are named, and how lines are drawn.
 
 No figure names a variant: a variant that appears in the CSV appears here, in the panel of its id's prefix. No panel
 mixes timing modes without saying so in its title or legend. Only points with status ok are drawn; the others are
@@ -109,8 +109,8 @@ def shade_above(axes, n, value) -> None:
     axes.plot(n[known], value[known], color=style.CEILING_EDGE, linewidth=0.7, zorder=0.6, gid="ceiling")
 
 
-def draw_bounds(axes, bounds) -> None:
+def draw_harness_calls(axes, harness) -> None:
     """Throughputs that no call passes: shaded from the kernel that only reads, and a line for the empty call."""
-    n, size = bounds["n"].to_numpy(float), bounds["bytes"].to_numpy(float)
-    shade_above(axes, n, size / bounds["read"].to_numpy(float) / GIGA)
-    axes.plot(n, size / bounds["floor"].to_numpy(float) / GIGA, gid="floor", **FLOOR_LOOK)
+    n, size = harness["n"].to_numpy(float), harness["bytes"].to_numpy(float)
+    shade_above(axes, n, size / harness["read"].to_numpy(float) / GIGA)
+    axes.plot(n, size / harness["floor"].to_numpy(float) / GIGA, gid="floor", **FLOOR_LOOK)

@@ -85,9 +85,9 @@ def draw(results: Results, element_type: str, n: int = 2**28):
     upper.axhline(1, color="black", linewidth=1.3, zorder=1.5)
     bases = {(b.variant, b.mode): b for _, _, b in lines}
     cub = next((b for (_, mode), b in bases.items() if mode == "device" and b.operation == "sum"), lines[0][2])
-    bounds = rs.bounds(results.comparison, device="cuda", operation=cub.operation, element_type=element_type,
-                       mode=cub.mode)
-    limit = bounds.merge(cub.ok[["n", "time"]], on="n")
+    harness = rs.harness_calls(results.comparison, device="cuda", operation=cub.operation, element_type=element_type,
+                               mode=cub.mode)
+    limit = harness.merge(cub.ok[["n", "time"]], on="n")
     if limit["read"].notna().any():
         ahead = (limit["time"] / limit["read"]).to_numpy(float)
         leads = max(leads, np.nanmax(ahead))
@@ -112,7 +112,7 @@ def draw(results: Results, element_type: str, n: int = 2**28):
             ends.append((x[-1], y[-1], "CUB" + ("" if mode == "device" else ", end to end"), "black"))
     for column, word, look in (("read", "only reading the input", dict(color=style.CEILING_EDGE, linewidth=0.9)),
                                ("floor", "an empty call", FLOOR_LOOK)):
-        known = bounds[bounds[column].notna()]
+        known = harness[harness[column].notna()]
         if len(known):
             x, y = known["n"].to_numpy(float), 1e6 * known[column].to_numpy(float)
             lower.plot(x, y, label=word, **look)

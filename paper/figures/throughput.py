@@ -10,8 +10,9 @@ from matplotlib.patches import Patch
 import results as rs
 import speedup
 from figures import style
-from figures.panels import (CEILING_LOOK, FLOOR_LOOK, GIGA, LINE, PEAK_LOOK, bandwidth, document_sizes, draw_bounds,
-                            draw_line, header, library_label, not_drawn, panels_of, references, shade_above)
+from figures.panels import (CEILING_LOOK, FLOOR_LOOK, GIGA, LINE, PEAK_LOOK, bandwidth, document_sizes,
+                            draw_harness_calls, draw_line, header, library_label, not_drawn, panels_of, references,
+                            shade_above)
 from results import Results, Series
 
 
@@ -80,12 +81,12 @@ def draw(results: Results, element_type: str, mode: str):
     own_marker = dict(color=style.MARK_COLOR, marker="v", markersize=4, linestyle="none")
     if peak:
         marks[f"theoretical peak, {peak / 1e12:.2f} TB/s"] = Line2D([], [], **PEAK_LOOK)
-    panel_bounds = [rs.bounds(results.comparison, device="cuda", operation=operation, element_type=element_type,
-                              mode=mode) for _, operation, _ in panels]
-    if any(b["read"].notna().any() for b in panel_bounds):
+    panel_calls = [rs.harness_calls(results.comparison, device="cuda", operation=operation, element_type=element_type,
+                                    mode=mode) for _, operation, _ in panels]
+    if any(b["read"].notna().any() for b in panel_calls):
         marks["faster than only reading the input"] = Patch(**CEILING_LOOK)
-    if any(b["floor"].notna().any() for b in panel_bounds):
-        floor = np.nanmedian(np.concatenate([b["floor"].to_numpy(float) for b in panel_bounds]))
+    if any(b["floor"].notna().any() for b in panel_calls):
+        floor = np.nanmedian(np.concatenate([b["floor"].to_numpy(float) for b in panel_calls]))
         marks[f"as fast as an empty call, {1e6 * floor:.3g} µs"] = Line2D([], [], **FLOOR_LOOK)
     l2_n = l2 / bytes_each if l2 and min(sizes) <= l2 / bytes_each <= max(sizes) else None
     if l2_n:
@@ -143,9 +144,9 @@ def draw(results: Results, element_type: str, mode: str):
             lower.text(0.5, 0.5, "no time of CUB\nto compare with", transform=lower.transAxes, ha="center", va="center")
         if peak:
             upper.axhline(peak / GIGA, **PEAK_LOOK)
-        draw_bounds(upper, panel_bounds[index])
+        draw_harness_calls(upper, panel_calls[index])
         if base is not None:
-            limit = panel_bounds[index].merge(base.ok[["n", "time"]], on="n")
+            limit = panel_calls[index].merge(base.ok[["n", "time"]], on="n")
             shade_above(lower, limit["n"].to_numpy(float), (limit["time"] / limit["read"]).to_numpy(float))
         for axes in (upper, lower):
             if l2_n:

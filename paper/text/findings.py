@@ -116,8 +116,8 @@ class Findings:
             return ABSENT
         states = {}
         for mode, state in (("device", "cold_dirty"), ("device", "cold_clean"), ("device", "warm"), ("graph", "warm")):
-            bounds = rs.bounds(table, mode=mode, cache_state=state, **_which(str(table["operation"].iloc[0])))
-            states[mode, state] = bounds.dropna().set_index("n")
+            harness = rs.harness_calls(table, mode=mode, cache_state=state, **_which(str(table["operation"].iloc[0])))
+            states[mode, state] = harness.dropna().set_index("n")
         fit = [n for n in states["device", "cold_dirty"].index if n * rs.ELEMENT_BYTES[TYPE] <= l2]
         if not fit or any(max(fit) not in b.index for b in states.values()):
             return ABSENT

@@ -208,15 +208,15 @@ def test_models_are_found_by_series_and_range(folder):
     assert dict(shown[1:2][0][1])["inside"]["status"] == "does_not_fit"
 
 
-def test_bounds_are_those_of_the_rows_of_one_mode_and_state(folder):
+def test_harness_calls_are_those_of_the_rows_of_one_mode_and_state(folder):
     r = rs.read_results(folder)
     which = dict(device="cuda", operation="sum", element_type="f32")
-    cold = rs.bounds(r.limits, mode="device", cache_state="cold_dirty", **which).set_index("n")
-    warm = rs.bounds(r.limits, mode="graph", cache_state="warm", **which).set_index("n")
+    cold = rs.harness_calls(r.limits, mode="device", cache_state="cold_dirty", **which).set_index("n")
+    warm = rs.harness_calls(r.limits, mode="graph", cache_state="warm", **which).set_index("n")
     assert cold["read"][2**24] == pytest.approx(4e-6 + 2**26 / 4.5e12) and cold["floor"][2**24] == 2e-6
     assert warm["read"][2**24] == pytest.approx(1.5e-6 + 2**26 / 4.8e12) and warm["floor"][2**24] == 1e-6
     assert cold["bytes"][2**20] == 2**22
-    assert not len(rs.bounds(r.limits, mode="graph", cache_state="cold_dirty", **which))
+    assert not len(rs.harness_calls(r.limits, mode="graph", cache_state="cold_dirty", **which))
 
 
 def test_intervals_are_those_of_the_sign_test():
@@ -243,7 +243,7 @@ def test_device_parts_have_intervals_where_there_are_raw_samples(tmp_path):
                                                 dict(device_part_s=1e-9, n=2**21)])
     assert (row["part_low"], row["part_high"]) == (8e-6, 12e-6)  # the second smallest and greatest of nine
     row = device_parts(tmp_path / "b", [dict(device_part_s=10e-6)] * 9)
-    assert row["part_high"] - row["part_low"] == pytest.approx(32e-9)  # the tick
+    assert row["part_high"] - row["part_low"] == pytest.approx(32e-9)  # the resolution
     row = device_parts(tmp_path / "c", [])
     assert math.isnan(row["part_low"])
     part, = rs.series(rs.read_points(tmp_path / "a" / "comparison.csv"), device="cuda", operation="sum",

@@ -114,7 +114,7 @@ def test_thrust_is_compared_end_to_end(tmp_path):
     assert r"30.0\,\textmu{}s against 20.0\,\textmu{}s at $2^{28}$, a ratio of 1.50" in said
 
 
-def test_what_bounds_a_call_is_told_by_state(tmp_path):
+def test_ceiling_and_floor_are_told_by_state(tmp_path):
     said = findings.Findings(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows())).limits()
     # 2^23 elements are the most that 50 MiB hold; times by the synthetic formulas.
     assert said.startswith(r"Only reading $2^{23}$ elements, the most that L2 could hold, takes 11.5\,\textmu{}s from a "

@@ -123,7 +123,7 @@ def test_speedups_are_paired_by_round_where_there_are_samples(folder, tmp_path):
     assert "interval, paired by round." in block(copy)
 
 
-def test_the_bounds_stand_under_the_kernels_where_they_were_measured(folder, tmp_path):
+def test_the_read_ceiling_stands_under_the_kernels_where_they_were_measured(folder, tmp_path):
     read, cub = 4e-6 + 2**30 / 4.5e12, 5e-6 + 2**30 / 4e12  # of the synthetic rows
     line = next(line for line in block(folder).splitlines() if "only reading" in line)
     assert [field.strip() for field in line.split("|")][1:-1] == [
