@@ -25,13 +25,6 @@ Fiber* Fibers::make() {
   return &f;
 }
 
-Fiber* Fibers::take_idle() {
-  if (idle_.empty()) return make();
-  Fiber* const f = idle_.back();
-  idle_.pop_back();
-  return f;
-}
-
 bool Fibers::in_a_guard(std::uintptr_t address) const {
   for (const Fiber& f : all_) {
     const auto bottom = reinterpret_cast<std::uintptr_t>(f.stack);

@@ -40,7 +40,12 @@ class Fibers {
   explicit Fibers(void (*loop)()) : loop_(loop) {}
 
   /// One that has no thread, made where there is none.
-  Fiber* take_idle();
+  Fiber* take_idle() {
+    if (idle_.empty()) return make();
+    Fiber* const f = idle_.back();
+    idle_.pop_back();
+    return f;
+  }
   void put_back(Fiber* f) { idle_.push_back(f); }
 
   Fiber* current() const { return current_; }

@@ -26,34 +26,8 @@ constexpr std::uint64_t steps_limit = std::uint64_t{1} << 28;
 
 }  // namespace
 
-void Scheduler::fiber_main() {
-  scheduler().fibers_.arrived();
-  scheduler().loop();
-}
-
-/// Runs the current thread, then whichever comes next, for as long as the program lives.
-void Scheduler::loop() {
-  Fiber* const self = fibers_.current();
-  for (;;) {
-    try {
-      (*thread_)();
-    } catch (const Unwind&) {
-    } catch (...) {
-      fail(std::current_exception());
-    }
-    const Next next = finish();
-    if (next.block && !next.block->thread[next.thread].fiber) {
-      next.block->thread[next.thread].fiber = self;
-      set_current(next);
-    } else {
-      fibers_.put_back(self);
-      go_on(&self->context, next);
-    }
-  }
-}
-
 /// The running thread has returned from the kernel.
-Next Scheduler::finish() {
+REDUCTIO_HOT Next Scheduler::finish() {
   BlockState& b = *block_;
   const unsigned t = threadIdx.x;
   b.thread[t].fiber = nullptr;
@@ -84,6 +58,33 @@ Next Scheduler::finish() {
     block_ = preferred_ = nullptr;
   }
   return pick();
+}
+
+/// Runs the current thread, then whichever comes next, for as long as the program lives. In one frame with finish():
+/// it lies at the foot of every stack.
+REDUCTIO_HOT void Scheduler::loop() {
+  Fiber* const self = fibers_.current();
+  for (;;) {
+    try {
+      (*thread_)();
+    } catch (const Unwind&) {
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    const Next next = finish();
+    if (next.block && !next.block->thread[next.thread].fiber) {
+      next.block->thread[next.thread].fiber = self;
+      set_current(next);
+    } else {
+      fibers_.put_back(self);
+      go_on(&self->context, next);
+    }
+  }
+}
+
+void Scheduler::fiber_main() {
+  scheduler().fibers_.arrived();
+  scheduler().loop();
 }
 
 void Scheduler::start_block() {

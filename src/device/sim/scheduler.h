@@ -84,7 +84,7 @@ class Scheduler {
   // Waiting.
   void complete_block_barrier(BlockState&, Site);
   void check_warp(BlockState&, Warp&, unsigned warp, std::uint32_t mask, const Site&);
-  void check_meeting(BlockState&, Warp&, unsigned warp, std::uint32_t mask, WarpOperation);
+  void check_meeting(BlockState&, const Warp&, unsigned warp);
 
   // Faults.
   void fail(std::exception_ptr);

@@ -74,22 +74,21 @@ REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, 
 
 /// Two lanes that name each other in different operations would wait for each other for ever. (One may well wait for a
 /// lane that has an operation with others to finish first.)
-REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask,
-                                            WarpOperation operation) {
-  warp.several = true;
-  const Site site = b.thread[threadIdx.x].site;
-  const std::uint32_t me = 1u << threadIdx.x % warp_size;
-  for (std::uint32_t m = warp.waiting & mask; m; m &= m - 1) {
+REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, const Warp& warp, unsigned w) {
+  const unsigned me = threadIdx.x % warp_size;
+  const Warp::Lane& mine = warp.lanes[me];
+  for (std::uint32_t m = warp.waiting & mine.mask; m; m &= m - 1) {
     const unsigned l = std::countr_zero(m);
     const Warp::Lane& other = warp.lanes[l];
-    if (!(other.mask & me) || (other.mask == mask && other.operation == operation)) continue;
+    if (!(other.mask >> me & 1) || (other.mask == mine.mask && other.operation == mine.operation)) continue;
     static constexpr const char* names[] = {"__syncwarp", "a shuffle", "__reduce_add_sync"};
     const auto call = [](WarpOperation o, std::uint32_t m, const Site& at) {
       return std::string(names[static_cast<int>(o)]) + " with mask " + hex(m) + " at " + to_string(at);
     };
     const unsigned t = w * warp_size + l;
+    const Site site = b.thread[threadIdx.x].site;
     stop(FaultKind::warp_mask, site,
-         "calls " + call(operation, mask, site) + " while thread " + std::to_string(t) + " of its warp waits in " +
+         "calls " + call(mine.operation, mine.mask, site) + " while thread " + std::to_string(t) + " of its warp waits in " +
              call(other.operation, other.mask, b.thread[t].site),
          {});
   }
@@ -105,12 +104,11 @@ REDUCTIO_HOT std::uint64_t Scheduler::warp_operation(WarpOperation operation, un
   Site& here = b.thread[t].site;  // passed on by reference: a Site by value takes room in the frame
   here = site;
   mask &= warp.existing;  // lanes that a block of this size does not have are as good as absent, as in CUDA
-  if (warp.waiting) {
-    const Warp::Lane& first = warp.lanes[std::countr_zero(warp.waiting)];
-    if (warp.several || first.mask != mask || first.operation != operation) [[unlikely]]
-      check_meeting(b, warp, w, mask, operation);
-  } else {
+  if (!warp.waiting) {
     warp.several = false;
+  } else {
+    const Warp::Lane& first = warp.lanes[std::countr_zero(warp.waiting)];
+    warp.several |= first.mask != mask || first.operation != operation;
   }
   Warp::Lane& lane = warp.lanes[me];
   lane.mask = mask;
@@ -119,6 +117,7 @@ REDUCTIO_HOT std::uint64_t Scheduler::warp_operation(WarpOperation operation, un
   lane.bits = bits;
   b.waiting[t] = Waiting::warp;
   warp.waiting |= 1u << me;
+  if (warp.several) [[unlikely]] check_meeting(b, warp, w);
   if ((mask & ~(warp.waiting | warp.exited)) == 0) check_warp(b, warp, w, mask, here);
   suspend();
   return lane.result;
