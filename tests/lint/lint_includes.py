@@ -5,30 +5,56 @@ import re
 
 from source import CPP, files, line_of, without_comments
 
-# A part of the house, and the parts whose headers it may include.
+# The rooms of src/measure, lowest first: each may include those before it. `run` and `analysis` stand side by side.
+MEASURE = ["measure/stats", "measure/plan", "measure/timing", "measure/results", "measure/sampling", "measure/run"]
+ALL_OF_MEASURE = {*MEASURE, "measure/analysis"}
+# `device` are the files that every device shares: the headers of kernels and the backend's interface.
+DEVICES = {"device/cpu", "device/cuda", "device/sim"}
+
+
+def below(room: str) -> set[str]:
+    return set(MEASURE[:MEASURE.index(room) + 1])
+
+
+# A part of the house, and the parts whose headers it may include. A folder belongs to the longest part that its path
+# begins with; the rooms of src/device and src/measure are all named here.
 MAY_INCLUDE = {
     "core": {"core"},
-    "device": {"core", "device"},
+    "device": {"core", "device", "device/cuda", "device/sim"},
+    "device/cpu": {"core", "device", "device/cpu"},
+    "device/cuda": {"core", "device", "device/cuda"},
+    "device/sim": {"core", "device", "device/sim"},
     "kernels": {"core", "device"},
-    "strategies": {"core", "device", "strategies"},
-    "tuned": {"tuned"},
-    "measure": {"core", "device", "measure"},
-    "verify": {"core", "device", "verify"},
-    "baselines": {"core", "device", "baselines"},
-    "experiments": {"core", "device", "measure", "verify", "experiments"},
-    "tests": {"core", "device", "strategies", "tuned", "measure", "verify", "experiments", "tests"},
+    "verify": {"core", "device", "device/sim", "verify"},
+    "measure/stats": {"core"} | below("measure/stats"),
+    "measure/plan": {"core"} | below("measure/plan"),
+    "measure/timing": {"core", "device"} | below("measure/timing"),
+    "measure/results": {"core", "device"} | below("measure/results"),
+    "measure/sampling": {"core", "device"} | below("measure/sampling"),
+    "measure/run": {"core", "device"} | below("measure/run"),
+    "measure/analysis": {"core", "device", "measure/analysis"} | below("measure/sampling"),
+    "baselines": {"core", "device", "device/cuda", "baselines"},
+    "baselines/nvbench": set(),
+    "experiments": {"core", "device", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
+    "experiments/cli": {"core", "device", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
+    "tests": {"core", "device", "verify", "experiments", "experiments/cli", "tests"} | DEVICES | ALL_OF_MEASURE,
 }
+LAYERED = {"device", "measure"}
 
 # Third-party headers by their beginning, and the only parts that may include them.
 ONLY_IN = {
-    r"(thrust|cub|nvbench)/|cublas": {"baselines"},
-    r"boost/math/": {"measure"},
-    r"boost/context/": {"device"},
-    r"CLI/": {"experiments", "tests"},
-    r"nlohmann/": {"measure", "experiments", "tests"},
-    r"fmt/": {"measure", "verify", "baselines", "experiments", "tests"},
-    r"Eigen/": {"core", "measure", "verify", "baselines", "experiments", "tests"},
-    r"(cuda|cooperative_groups)\w*(\.h|/)": {"device", "measure", "baselines"},
+    r"(thrust|cub)/|cublas": {"baselines", "baselines/nvbench"},
+    r"nvbench/": {"baselines/nvbench"},
+    r"boost/math/": {"measure/stats"},
+    r"boost/context/": {"device/sim"},
+    r"boost/(?!math/|context/)": set(),
+    r"CLI/": {"experiments/cli", "tests"},
+    r"nlohmann/": {"measure/results", "measure/run", "experiments/cli", "tests"},
+    r"zlib": {"measure/results"},
+    r"fmt/": {"verify", "baselines", "experiments", "experiments/cli", "tests"} | ALL_OF_MEASURE,
+    r"Eigen/": {"core", "measure/stats", "verify", "baselines", "experiments", "tests"},
+    r"(cuda|cooperative_groups)\w*(\.h|/)": {"device", "device/cuda", "measure/timing", "measure/results", "baselines",
+                                                "baselines/nvbench"},
     r"(gtest|gmock)/": {"tests"},
 }
 
@@ -36,22 +62,31 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?:"([^"\n]+)"|<([^>\n]+)>)', 
 
 
 def part_of(path: pathlib.PurePath) -> str:
-    """src/core/types.h -> core; baselines/host.cpp -> baselines."""
-    parts = path.parts
-    if parts[0] == "src":
-        return parts[1] if len(parts) > 2 else ""
-    return parts[0]
+    """src/core/types.h -> core; src/device/sim/warp.h -> device/sim; tests/core/types_test.cpp -> tests.
+    A folder of src that no part names is its own part, which may include nothing; "" is no part of the house."""
+    folders = path.parts[:-1]
+    in_src = folders[:1] == ("src",)
+    if in_src:
+        folders = folders[1:]
+    for length in range(len(folders), 0, -1):
+        name = "/".join(folders[:length])
+        if name in MAY_INCLUDE and not (name in LAYERED and length < len(folders)):
+            return name
+    return "/".join(folders) if in_src else ""
 
 
-def included_part(root: pathlib.Path, includer: pathlib.Path, header: str) -> tuple[str, str]:
+def included(root: pathlib.Path, includer: pathlib.Path, header: str) -> tuple[str, str]:
     """The part of the house that a quoted include reaches ("" if none), and the file's path from the root."""
     for folder in (includer.parent, root / "src", root):
         path = (folder / header).resolve()
         if path.is_file() and path.is_relative_to(root.resolve()):
             relative = path.relative_to(root.resolve())
             return part_of(relative), relative.as_posix()
-    first = pathlib.PurePosixPath(header).parts[0]
-    return (first if first in MAY_INCLUDE else ""), header
+    path = pathlib.PurePosixPath(header)
+    for candidate in ("src" / path, path):
+        if part_of(candidate) in MAY_INCLUDE:
+            return part_of(candidate), header
+    return "", header
 
 
 def violations(root: pathlib.Path) -> list[str]:
@@ -59,48 +94,87 @@ def violations(root: pathlib.Path) -> list[str]:
     for path in files(root, *CPP):
         relative = path.relative_to(root)
         part = part_of(relative)
+        if not part:
+            continue
         if part not in MAY_INCLUDE:
+            found.append(f"{relative}: src/{part} is no room of the house; put the file into one, or name its room "
+                         "and what that may include in tests/lint/lint_includes.py")
             continue
         text = without_comments(path.read_text())
         for match in INCLUDE.finditer(text):
             where = f"{relative}:{line_of(text, match.start())}"
             header = match.group(1) or match.group(2)
-            target, target_path = included_part(root, path, header)
+            target, target_path = included(root, path, header)
             if match.group(2) and target_path == header:
                 target = ""  # <cuda/atomic> is no folder of ours
             if target and target not in MAY_INCLUDE[part]:
-                found.append(f"{where}: {part} may not include {header} (only: {', '.join(sorted(MAY_INCLUDE[part]))})")
+                found.append(f"{where}: {part} may not include {header} "
+                             f"(only: {', '.join(sorted(MAY_INCLUDE[part])) or 'nothing of ours'})")
             elif target_path.endswith((".cu", ".cpp")):
                 found.append(f"{where}: includes the source file {header}; variants are reached through the registry")
             for beginning, parts in ONLY_IN.items():
                 if not target and re.match(beginning, header) and part not in parts:
-                    found.append(f"{where}: {part} may not include {header} (only {', '.join(sorted(parts))} may)")
+                    found.append(f"{where}: {part} may not include {header} "
+                                 f"({'only ' + ', '.join(sorted(parts)) if parts else 'no part'} may)")
     return found
 
 
-PLANTED = [
+# Each room of src/measure that includes one after it, and each device that includes another.
+UPWARDS = [{f"src/{low}/a.h": f'#include "{high}/b.h"\n', f"src/{high}/b.h": ""}
+           for i, low in enumerate(MEASURE) for high in [*MEASURE[i + 1:], "measure/analysis"]]
+ASIDE = [{f"src/{a}/a.h": f'#include "{b}/b.h"\n', f"src/{b}/b.h": ""} for a in sorted(DEVICES) for b in sorted(DEVICES - {a})]
+PLANTED = UPWARDS + ASIDE + [
+    {"src/measure/analysis/a.h": '#include "measure/run/run.h"\n'},
+    {"src/measure/plan/a.h": '#include "device/backend.h"\n'},
+    {"src/measure/stats/a.h": '#include "device/backend.h"\n'},
+    {"src/measure/timing/a.h": '#include "device/sim/sim.h"\n'},
+    {"src/device/a.h": '#include "device/cpu/b.h"\n'},
+    {"src/kernels/a.cu": '#include "device/sim/sim.h"\n'},
+    {"src/measure/a.h": ""},
+    {"src/measure/misc/a.h": ""},
+    {"src/device/opencl/a.h": ""},
+    {"src/strategies/a.cuh": ""},
     {"src/core/a.h": '#include "device/backend.h"\n'},
-    {"src/core/a.h": "#include <fmt/format.h>\n"},
     {"src/core/b.h": "", "src/device/x.h": "", "src/core/a.h": '#include "../device/x.h"\n'},
     {"src/device/a.h": '#include "measure/plan/experiment.h"\n'},
-    {"src/kernels/a.cu": '#include "strategies/block.cuh"\n'},
     {"src/kernels/b.cu": "", "src/kernels/a.cu": '#include "kernels/b.cu"\n'},
     {"src/kernels/b.cu": "", "src/kernels/a.cu": '  #  include "b.cu"\n'},
-    {"src/kernels/a.cu": "#include <cub/cub.cuh>\n"},
-    {"src/kernels/a.cu": "#include <cuda/atomic>\n"},
-    {"src/strategies/a.cuh": '#include "measure/timing/timer.h"\n'},
-    {"src/tuned/a.cuh": '#include "device/device.h"\n'},
     {"src/verify/a.cpp": '#include "measure/timing/timer.h"\n'},
-    {"src/measure/a.cu": "#include <thrust/reduce.h>\n"},
-    {"experiments/a.cpp": "#include <cublas_v2.h>\n"},
+    {"src/verify/a.cpp": '#include "experiments/cli/cli.h"\n'},
+    {"baselines/nvbench/a.cu": '#include "core/types.h"\n'},
     {"experiments/a.cpp": '#include "kernels/levels.cuh"\n'},
     {"tests/a_test.cpp": '#include "kernels/levels.cuh"\n'},
     {"src/kernels/b.cu": "", "tests/kernels/a_test.cpp": '#include "../../src/kernels/b.cu"\n'},
     {"src/device/b.cpp": "", "tests/a_test.cpp": '#include "device/b.cpp"\n'},
-]
+] + [{path: f"#include <{header}>\n"} for path, header in (
+    ("src/kernels/a.cu", "cub/cub.cuh"),
+    ("src/measure/timing/a.cu", "thrust/reduce.h"),
+    ("experiments/a.cpp", "cublas_v2.h"),
+    ("baselines/a.cu", "nvbench/nvbench.cuh"),
+    ("src/measure/sampling/a.cpp", "boost/math/distributions/binomial.hpp"),
+    ("experiments/cli/a.cpp", "boost/math/distributions/binomial.hpp"),
+    ("src/device/cuda/a.cpp", "boost/context/fiber.hpp"),
+    ("src/core/a.h", "boost/optional.hpp"),
+    ("src/measure/run/a.cpp", "CLI/CLI.hpp"),
+    ("experiments/a.cpp", "CLI/CLI.hpp"),
+    ("src/measure/sampling/a.cpp", "nlohmann/json.hpp"),
+    ("src/measure/analysis/a.h", "nlohmann/json_fwd.hpp"),
+    ("experiments/cli/a.cpp", "zlib.h"),
+    ("src/core/a.h", "fmt/format.h"),
+    ("src/device/sim/a.cpp", "fmt/format.h"),
+    ("src/measure/analysis/a.cpp", "Eigen/Dense"),
+    ("src/kernels/a.cu", "cuda/atomic"),
+    ("src/device/sim/a.h", "cuda_runtime.h"),
+    ("src/measure/sampling/a.cu", "cuda_runtime.h"),
+    ("src/verify/a.cpp", "gtest/gtest.h"),
+)]
 CLEAN = [
     {"src/kernels/a.cu": '#include "device/device.h"\n#include <cstdint>\n// #include <cub/cub.cuh>\n'},
     {"baselines/a.cu": '#include <cub/cub.cuh>\n#include "device/cuda/cuda.cuh"\n'},
-    {"src/device/cuda.cuh": "#include <cuda/atomic>\n"},
-    {"tests/a_test.cpp": '#include <gtest/gtest.h>\n#include "core/variant.h"\n'},
+    {"src/device/cuda/cuda.cuh": "#include <cuda/atomic>\n"},
+    {"src/device/device.h": '#include "device/cuda/cuda.cuh"\n#include "device/sim/sim.h"\n'},
+    {"src/measure/stats/a.cpp": "#include <boost/math/distributions/binomial.hpp>\n"},
+    {"src/measure/run/a.cpp": '#include "measure/sampling/b.h"\n#include "measure/stats/c.h"\n#include "core/d.h"\n'},
+    {"experiments/cli/compare/a.cpp": '#include <CLI/CLI.hpp>\n#include "measure/analysis/compare.h"\n'},
+    {"tests/a_test.cpp": '#include <gtest/gtest.h>\n#include "core/variant.h"\n#include "device/sim/fault.h"\n'},
 ]
