@@ -1,4 +1,4 @@
-/// reductio models: the law time = latency + bytes / bandwidth for everything in a results folder.
+/// reductio models: the model time = latency + bytes / bandwidth for everything in a results folder.
 
 #include <fmt/format.h>
 

@@ -84,7 +84,7 @@ class Observer final : public RunObserver {
     const Spent& spent = report.spent;
     if (const double samples = spent.timed_s + spent.prepared_s + spent.around_s; samples > 0 && report.measured_s > 0)
       fmt::print("of the time {:.0f} % was measured, {:.0f} % went into the cache's state and restoring inputs, {:.0f} % "
-                 "around samples, {:.0f} % into letting memory rest, {:.0f} % into inputs, plans, pilots and files\n",
+                 "around samples, {:.0f} % into waiting until memory is idle, {:.0f} % into inputs, plans, pilots and files\n",
                  100 * spent.timed_s / report.measured_s, 100 * spent.prepared_s / report.measured_s,
                  100 * spent.around_s / report.measured_s, 100 * spent.memory_wait_s / report.measured_s,
                  std::max(0.0, 100 * (1 - (samples + spent.memory_wait_s) / report.measured_s)));

@@ -127,7 +127,7 @@ int run(const Options& options) {
   plan.point.timing_mode = end_to_end ? TimingMode::end_to_end : TimingMode::device;
   plan.point.cache_state =
       device == DeviceKind::cpu && !variant->consumes_input ? CacheState::warm : CacheState::cold_dirty;
-  // On a GPU a planted 2 % should be more than several ticks of its clock.
+  // On a GPU a planted 2 % should be several times the resolution of its clock.
   plan.sizes = chosen(selection.sizes, device == DeviceKind::cpu ? std::vector<std::size_t>{1u << 14, 1u << 17}
                                                                  : std::vector<std::size_t>{1u << 24, 1u << 28});
   plan.repeats = repeats;
@@ -195,7 +195,7 @@ int run(const Options& options) {
   }
   if (!missed.empty()) {
     print_message(fmt::format("selftest failed: not found were {}; {}", join(missed, ", "),
-                              too_short ? "the clock's tick is too coarse for calls this short, give larger --sizes"
+                              too_short ? "the clock's resolution is too coarse for calls this short, give larger --sizes"
                                         : "is the machine busy?"));
     return exit_error;
   }

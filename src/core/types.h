@@ -15,7 +15,7 @@ enum class ElementType { i32, f32, f64 };
 
 inline constexpr int device_kinds = 3;
 
-/// The names that commands, file names and CSV cells use ("cuda", "sum_of_squares", "f32").
+/// The names that commands, file names and CSV fields use ("cuda", "sum_of_squares", "f32").
 std::string_view name(DeviceKind);
 std::string_view name(Operation);
 std::string_view name(ElementType);

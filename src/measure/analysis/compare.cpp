@@ -186,7 +186,7 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
           c.reason = fmt::format("{} clusters of rounds are too few for this confidence, which takes {}", c.ratio->clusters,
                                  c.ratio->fewest);
         else if (c.ratio->at_resolution)
-          c.reason = "the clock's tick is too coarse for this effect";
+          c.reason = "the clock's resolution is too coarse for this effect";
         else if (!c.rounds_to_decide)
           c.reason = "no number of samples within reach would decide";
       }

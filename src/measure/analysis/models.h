@@ -1,5 +1,5 @@
 #pragma once
-/// models.csv: the law of model.h for everything that a results folder holds, one record for each variant, settings,
+/// models.csv: the model of model.h for everything that a results folder holds, one record for each variant, settings,
 /// operation, type, way of timing, state of the cache, and side of the cache's size.
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace reductio {
 ///                the lines that the flush left are written back during the first and long before the end of the
 ///                second. "all" where the cache's size is unknown.
 ///   cache_bytes  L2 of a GPU, the last-level cache of a CPU
-///   status       "ok"; "does_not_fit": a residual passes 5 %, and the law's numbers are withheld; "too_few_sizes"
+///   status       "ok"; "does_not_fit": a residual passes 5 %, and the model's numbers are withheld; "too_few_sizes"
 const std::vector<std::string>& model_columns();
 /// Where one of them stands. Throws std::out_of_range where there is none of that name.
 std::size_t model_column(std::string_view name);

@@ -24,7 +24,7 @@ struct Spent {
   double timed_s = 0;     ///< in the timed intervals
   double prepared_s = 0;  ///< restoring inputs, and bringing the cache into its state
   double around_s = 0;    ///< everything else about a sample: launching, waiting, copying and checking its result
-  double memory_wait_s = 0;    ///< before samples, letting the memory rest
+  double memory_wait_s = 0;    ///< before samples, until memory is idle
 
   Spent& operator+=(const Spent& o) {
     timed_s += o.timed_s;

@@ -403,9 +403,9 @@ def test_selftest_reports_rate_and_planted_effects(reductio):
     assert done.code == int(failed) and ("selftest failed" in done.err) == failed
 
 
-def test_selftest_of_calls_shorter_than_ticks_says_so(reductio):
+def test_selftest_of_calls_shorter_than_the_resolution_says_so(reductio):
     done = reductio("selftest", "host/plain", "--quick", "--sizes", "1", "--repeats", "1", "--quiet")
-    assert done.error(1).endswith("the clock's tick is too coarse for calls this short, give larger --sizes")
+    assert done.error(1).endswith("the clock's resolution is too coarse for calls this short, give larger --sizes")
 
 
 def test_selftest_in_words(reductio):

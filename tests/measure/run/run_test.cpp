@@ -455,7 +455,7 @@ int measured(SettleDetector& memory, const std::vector<double>& seconds) {
   return fast ? taken : -taken;
 }
 
-TEST(MeasureRun, MemoryRestsOnceItIsAsFastAsEver) {
+TEST(MeasureRun, MemoryIsIdleOnceItIsAsFastAsItWas) {
   SettleDetector memory;
   EXPECT_EQ(measured(memory, {1.0}), 1);
   EXPECT_EQ(measured(memory, {1.04}), 1) << "noise";

@@ -39,7 +39,7 @@ class Random {
   std::mt19937_64 bits_;
 };
 
-/// One run of one point, as a law sees it when it is asked for the next time.
+/// One run of one point, as a distribution sees it when it is asked for the next time.
 struct Run {
   Random& random;
   int sample;             ///< 0 is the pilot, which is thrown away
@@ -49,12 +49,12 @@ struct Run {
 };
 
 /// Times of a call, in microseconds.
-struct Law {
+struct Distribution {
   std::string times, held;  ///< in the table: the times, and what the interval is asked to hold
   std::function<double(Run&)> draw;
   std::function<double(int samples)> truth;
-  /// The interval keeps its word: samples are independent of each other and of the pilot and all of one law, or depend on
-  /// each other by their allocation only.
+  /// Whether the interval holds what it says: samples are independent of each other and of the pilot and all of one
+  /// distribution, or depend on each other by their allocation only.
   bool kept = true;
   double resolution = 1e-3;
 };
@@ -69,7 +69,7 @@ double in_ticks(double microseconds, Random& random) {
   return std::floor(begin + microseconds) - std::floor(begin);
 }
 
-std::vector<Law> laws() {
+std::vector<Distribution> distributions() {
   // 1 % slower with each sample: the centre of the path that the samples 1 ... count take.
   const auto path = [](int count) { return 10 * (1 + 0.01 * (1 + count) / 2.0); };
   const auto drifting = [](Run& r) { return 10 * (1 + 0.01 * r.sample) + 0.1 * r.random.normal(); };
@@ -112,14 +112,14 @@ struct Coverage {
 
 /// Runs a point `repeats` times. What a row says of itself counts: one that tells that its interval is none of 95 % is
 /// left out.
-Coverage simulate(const Law& law, double confidence = 0.95) {
+Coverage simulate(const Distribution& d, double confidence = 0.95) {
   Random random(1);
   Run run{random, 0, 0, {}};
   Clock clock([&](std::size_t id, std::size_t) {
     if (id != 1) return 1e-6;
-    return 1e-6 * law.draw(run);
+    return 1e-6 * d.draw(run);
   });
-  clock.resolution = 1e-6 * law.resolution;
+  clock.resolution = 1e-6 * d.resolution;
   clock.overhead_s = 0;
   clock.before_sample = [&](const Call& c) {
     if (c.info.grid_blocks != 1) return;
@@ -146,7 +146,7 @@ Coverage simulate(const Law& law, double confidence = 0.95) {
     const Row& row = outcome.rows.at(0);
     if (row.status != Status::ok || !row.reason.empty()) continue;
     EXPECT_EQ(static_cast<std::size_t>(run.sample), row.n_samples) << "all but the pilot, which is sample 0";
-    const double truth = 1e-6 * law.truth(run.sample);
+    const double truth = 1e-6 * d.truth(run.sample);
     // A constant differs from itself in the last bit, once it has been a sum.
     out.held += *row.time_ci_low_s <= truth * (1 + 1e-12) && truth * (1 - 1e-12) <= *row.time_ci_high_s;
     ++out.of;
@@ -161,14 +161,14 @@ constexpr const char* end_mark = "<!-- end of coverage -->\n";
 
 TEST(MeasureCoverage, IntervalsKeepTheirWordAndTheDocumentSaysHowFar) {
   std::string table = "| times of a call | samples | the 95 % interval holds | in |\n|---|--:|---|--:|\n";
-  for (const Law& law : laws()) {
-    const Coverage c = simulate(law);
-    EXPECT_GT(c.of, repeats * 99 / 100) << law.times;
-    if (law.kept) {
-      EXPECT_GE(c.share(), 0.95 - 3 * c.error()) << law.times;
+  for (const Distribution& d : distributions()) {
+    const Coverage c = simulate(d);
+    EXPECT_GT(c.of, repeats * 99 / 100) << d.times;
+    if (d.kept) {
+      EXPECT_GE(c.share(), 0.95 - 3 * c.error()) << d.times;
     }
     const std::string fewest = c.fewest == c.most ? "" : fmt::format("{} to ", c.fewest);
-    table += fmt::format("| {} | {}{} | {} | {:.1f} % |\n", law.times, fewest, c.most, law.held, 100 * c.share());
+    table += fmt::format("| {} | {}{} | {} | {:.1f} % |\n", d.times, fewest, c.most, d.held, 100 * c.share());
   }
   std::ifstream file("docs/measuring.md");  // ctest runs tests in the project's root
   std::ostringstream text;
@@ -178,7 +178,7 @@ TEST(MeasureCoverage, IntervalsKeepTheirWordAndTheDocumentSaysHowFar) {
 }
 
 TEST(MeasureCoverage, TheSimulationWouldNoticeIntervalsThatAreTooNarrow) {
-  const Law normal = laws().front();
+  const Distribution normal = distributions().front();
   const Coverage eighty = simulate(normal, 0.8);
   EXPECT_LT(eighty.share(), 0.95 - 3 * eighty.error());
   // Nor are those of 95 % merely wide: order statistics come in steps, and so does what they cover, up to this.
@@ -186,9 +186,9 @@ TEST(MeasureCoverage, TheSimulationWouldNoticeIntervalsThatAreTooNarrow) {
 }
 
 TEST(MeasureCoverage, DriftIsInsideTheIntervalAndDependenceIsNot) {
-  const std::vector<Law> all = laws();
+  const std::vector<Distribution> all = distributions();
   const auto share = [&](const std::string& times, const std::string& held) {
-    const auto at = std::find_if(all.begin(), all.end(), [&](const Law& l) {
+    const auto at = std::find_if(all.begin(), all.end(), [&](const Distribution& l) {
       return l.times.starts_with(times) && l.held.starts_with(held);
     });
     return at == all.end() ? -1 : simulate(*at).share();
