@@ -1,7 +1,8 @@
-"""Counts the tests of one ctest run: `tally.py build/Testing` prints "passed failed skipped".
+"""Counts the tests of one ctest run: `tally.py build/Testing` prints "passed failed skipped", and on stderr the names of
+those that failed.
 
-Reads ctest's junit.xml. A test of ctest's that is a pytest run has written NAME.xml beside it, and counts as the tests
-in there.
+Reads ctest's junit.xml. A test of ctest's that runs several, by pytest or by run_gtests.py, has written NAME.xml beside
+it, and counts as the tests in there.
 """
 
 import pathlib
@@ -29,20 +30,28 @@ def count(cases) -> dict[str, int]:
     return counts
 
 
-def tally(folder: pathlib.Path) -> dict[str, int]:
-    total = {"passed": 0, "failed": 0, "skipped": 0}
+def tally(folder: pathlib.Path) -> tuple[dict[str, int], list[str]]:
+    """The counts, and the names of what failed."""
+    total, failed = {"passed": 0, "failed": 0, "skipped": 0}, []
     for case in xml.parse(folder / "junit.xml").iter("testcase"):
-        counts = count([case])
+        counts, names = count([case]), [case.get("name")]
         inner = folder / f"{case.get('name')}.xml"
         if inner.exists():
-            counts_inside = count(xml.parse(inner).iter("testcase"))
-            # pytest that failed without a failing test (a file that cannot be read, no test at all) stays a failure.
+            cases = list(xml.parse(inner).iter("testcase"))
+            counts_inside = count(cases)
+            # A run that failed without a failing test (a file that cannot be read, no test at all) stays a failure.
             if counts["failed"] <= counts_inside["failed"]:
                 counts = counts_inside
+                names = [f"{case.get('name')}: {one.get('name')}" for one in cases if outcome(one) == "failed"]
+        if counts["failed"]:
+            failed += names
         for key in total:
             total[key] += counts[key]
-    return total
+    return total, failed
 
 
 if __name__ == "__main__":
-    print(*tally(pathlib.Path(sys.argv[1])).values())
+    totals, failures = tally(pathlib.Path(sys.argv[1]))
+    for name in failures:
+        print(f"        FAILED {name}", file=sys.stderr)
+    print(*totals.values())
