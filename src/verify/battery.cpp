@@ -44,7 +44,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
     case Tier::quick: return {.pairs_to = 1 << 10};
     case Tier::sanitizer:
       // compute-sanitizer slows a GPU's calls by orders; on the host ASan leaves a sixth of the speed.
-      return cuda ? Scope{.pairs_to = 1 << 12} : Scope{.whole_to = 1 << 10, .whole_budget = 1e6, .pairs_to = 1 << 12};
+      return cuda ? Scope{.pairs_to = 1 << 12} : Scope{.whole_to = 1 << 10, .whole_budget = 2e5, .pairs_to = 1 << 12};
     case Tier::gpu:
       if (cuda)
         return {.whole_to = 1 << 10,
@@ -55,7 +55,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
                 .huge = {(std::size_t{1} << 32) + 5}};
       [[fallthrough]];  // elsewhere it means the most that is sensible there
     case Tier::standard:
-      return {.whole_to = 1 << 10, .whole_budget = cuda ? 12000 : 30e6, .pairs_to = 1 << 14, .large = {(1 << 20) + 7}};
+      return {.whole_to = 1 << 10, .whole_budget = cuda ? 12000 : 4e6, .pairs_to = 1 << 14, .large = {(1 << 20) + 7}};
   }
   return {};
 }

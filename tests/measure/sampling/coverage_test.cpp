@@ -19,6 +19,7 @@
 
 #include "measure/sampling/sampler.h"
 #include "tests/measure/scripted_timer.h"
+#include "tests/sanitized.h"
 
 namespace reductio {
 namespace {
@@ -160,6 +161,7 @@ constexpr const char* begin_mark = "<!-- coverage, made by tests/measure/samplin
 constexpr const char* end_mark = "<!-- end of coverage -->\n";
 
 TEST(MeasureCoverage, IntervalsKeepTheirWordAndTheDocumentSaysHowFar) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   std::string table = "| times of a call | samples | the 95 % interval holds | in |\n|---|--:|---|--:|\n";
   for (const Distribution& d : distributions()) {
     const Coverage c = simulate(d);
@@ -178,6 +180,7 @@ TEST(MeasureCoverage, IntervalsKeepTheirWordAndTheDocumentSaysHowFar) {
 }
 
 TEST(MeasureCoverage, TheSimulationWouldNoticeIntervalsThatAreTooNarrow) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   const Distribution normal = distributions().front();
   const Coverage eighty = simulate(normal, 0.8);
   EXPECT_LT(eighty.share(), 0.95 - 3 * eighty.error());
@@ -186,7 +189,11 @@ TEST(MeasureCoverage, TheSimulationWouldNoticeIntervalsThatAreTooNarrow) {
 }
 
 TEST(MeasureCoverage, DriftIsInsideTheIntervalAndDependenceIsNot) {
+<<<<<<< HEAD
   const std::vector<Distribution> all = distributions();
+=======
+  SIMULATION_FOR_RELEASE_BUILDS();
+  const std::vector<Law> all = laws();
   const auto share = [&](const std::string& times, const std::string& held) {
     const auto at = std::find_if(all.begin(), all.end(), [&](const Distribution& l) {
       return l.times.starts_with(times) && l.held.starts_with(held);

@@ -12,6 +12,7 @@
 #include "measure/analysis/models.h"
 #include "measure/sampling/sampler.h"
 #include "tests/measure/scripted_timer.h"
+#include "tests/sanitized.h"
 
 namespace reductio {
 namespace {
@@ -118,6 +119,7 @@ std::vector<double> coverage(double noise, double per_allocation, int allocation
 }
 
 TEST(MeasureModel, IntervalsCoverTheTruthAsOftenAsTheySay) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   // The numbers that model.h states, less three standard deviations of 300 trials. Rounds independent: drawing
   // allocations first makes the intervals a little too wide, never too narrow.
   for (const double share : coverage(0.02, 0, 3, 8)) EXPECT_GE(share, 0.97);

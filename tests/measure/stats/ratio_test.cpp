@@ -13,6 +13,7 @@
 
 #include "core/error.h"
 #include "measure/stats/ratio.h"
+#include "tests/sanitized.h"
 
 namespace reductio {
 namespace {
@@ -244,6 +245,7 @@ TEST(MeasureRatio, UnpairedBothMediansMustHoldAtOnce) {
 // ------------------------------------------------------------------------------------------------------------ coverage
 
 TEST(MeasureRatio, CoverageHoldsForEveryNoiseWithTheCountsThatAreUsed) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   Random random(3);
   constexpr int trials = 800;
   // One row, and one of sixteen.
@@ -259,6 +261,7 @@ TEST(MeasureRatio, CoverageHoldsForEveryNoiseWithTheCountsThatAreUsed) {
 }
 
 TEST(MeasureRatio, UnpairedCoverageHoldsWithoutDrift) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   Random random(4);
   constexpr int trials = 800;
   for (const Noise& noise : noises()) {
@@ -277,6 +280,7 @@ TEST(MeasureRatio, UnpairedCoverageHoldsWithoutDrift) {
 }
 
 TEST(MeasureRatio, ABootstrapOverTheSameClustersCoversTooLittle) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   // Why it is not used, and that these simulations notice an interval that is too narrow.
   Random random(5);
   const double confidence = 0.95;
@@ -312,6 +316,7 @@ TEST(MeasureRatio, ThreeAllocationsDoNotShowWhatTheirPlaceDoes) {
 }
 
 TEST(MeasureRatio, IntervalsOfAllRowsHoldAtOnce) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   Random random(7);
   constexpr int trials = 300;
   constexpr std::size_t rows = 16;
@@ -356,6 +361,7 @@ TEST(MeasureRatio, VerdictsAreThoseOfTheInterval) {
 }
 
 TEST(MeasureRatio, VerdictsAreRarelyWrongAndUsuallyFound) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   Random random(8);
   constexpr int trials = 300;
   for (const Noise& noise : noises()) {
@@ -377,6 +383,7 @@ TEST(MeasureRatio, VerdictsAreRarelyWrongAndUsuallyFound) {
 }
 
 TEST(MeasureRatio, AsManyRoundsAsItSaysUsuallyDecide) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   Random random(9);
   const Noise normal = noises()[0];
   int undecided = 0, decided = 0, decided_by_a_quarter = 0;

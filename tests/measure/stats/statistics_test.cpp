@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "tests/sanitized.h"
 
 namespace reductio {
 namespace {
@@ -113,6 +114,7 @@ std::vector<Distribution> distributions() {
 }
 
 TEST(MeasureStatistics, CoverageHoldsForEveryDistributionAndCount) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   std::mt19937_64 random(1);
   constexpr int trials = 4000;
   const double slack = 4 * std::sqrt(0.05 * 0.95 / trials);
@@ -182,6 +184,7 @@ TEST(MeasureStatistics, ClustersThatSayNothingMoreChangeNothing) {
 }
 
 TEST(MeasureStatistics, ASimulationWouldNoticeAnIntervalThatIsTooNarrow) {
+  SIMULATION_FOR_RELEASE_BUILDS();
   // The same simulation on the next pair of order statistics inwards: it must fail, or it proves nothing.
   std::mt19937_64 random(3);
   int covered = 0;
