@@ -24,23 +24,39 @@ fi
 summary=()
 clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
+# cpu_seconds: sets $cpu to the seconds that this script and all that it started and saw end have computed, user and system.
+# In no subshell, which would have none.
+cpu=0
+cpu_seconds() {
+  local fields ticks
+  if ! read -r fields </proc/$$/stat; then cpu=0 && return; fi
+  # Behind the name, which may hold anything: state is the first, utime to cstime the 12th to the 15th.
+  read -ra fields <<<"${fields##*) }"
+  ticks=$((fields[11] + fields[12] + fields[13] + fields[14]))
+  cpu=$((ticks / $(getconf CLK_TCK 2>/dev/null || echo 100)))
+}
+
 # step TITLE FUNCTION [ARG...]: runs the function, which leaves in $did what it did and in $lies where that lies.
 step() {
-  local title=$1 start=$SECONDS status=0
+  local title=$1 start=$SECONDS status=0 computed
   shift
   did="" lies=""
   printf '[%5s] %s\n' "$(clock "$SECONDS")" "$title"
+  cpu_seconds && computed=$cpu
   "$@" || status=$?
+  cpu_seconds && computed=$((cpu - computed))
   ((status == 0)) || did=FAILED
-  summary+=("$(printf '%-34s %6s  %s%s' "$title" "$(clock $((SECONDS - start)))" "${did:-done}" "${lies:+  ($lies)}")")
+  summary+=("$(printf '%-34s %6s %6s  %s%s' "$title" "$(clock $((SECONDS - start)))" "$(clock "$computed")" \
+    "${did:-done}" "${lies:+  ($lies)}")")
   ((status == 0)) || stop "$title failed"
   printf '        %s\n' "${did:-done}"
 }
 
 show_summary() {
-  printf '\n%-34s %6s  %s\n' "step" "m:s" "what was done  (where it lies)"
+  printf '\n%-34s %6s %6s  %s\n' "step" "m:s" "CPU" "what was done  (where it lies)"
   ((${#summary[@]} == 0)) || printf '%s\n' "${summary[@]}"
-  printf '%-34s %6s\n' "altogether" "$(clock "$SECONDS")"
+  cpu_seconds
+  printf '%-34s %6s %6s\n' "altogether" "$(clock "$SECONDS")" "$(clock "$cpu")"
 }
 
 # Defined by the caller if it has a last word.
@@ -109,7 +125,6 @@ paper_packages=(
   "latexmk: command -v latexmk"
   "texlive-latex-base: command -v pdflatex"
   "texlive-latex-recommended: tex booktabs.sty && tex microtype.sty"
-  "texlive-latex-extra: tex enumitem.sty"
   "texlive-fonts-recommended: tex ptmr8t.tfm"
   "lmodern: tex ec-lmtt10.tfm"
 )
