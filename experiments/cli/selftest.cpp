@@ -12,6 +12,7 @@
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
 #include "measure/analysis/compare.h"
+#include "measure/analysis/timer_figures.h"
 #include "measure/plan/selection.h"
 #include "measure/run/session.h"
 
@@ -33,7 +34,12 @@ std::string show(const Ratio& r) {
   return fmt::format("{:.4f} [{:.4f}, {:.4f}]", r.value, r.interval.low, r.interval.high);
 }
 
-Json to_json(const SelftestReport& report, const SelftestPlan& plan) {
+std::string show(const Figure& f) {
+  if (f.name.ends_with("_s")) return show_seconds(f.value);
+  return f.name.ends_with("_hz") ? fmt::format("{:.0f} MHz", 1e-6 * f.value) : fmt::format("{:.3g}", f.value);
+}
+
+Json to_json(const SelftestReport& report, const SelftestPlan& plan, const std::vector<Figure>& figures) {
   const auto interval = [](Interval i) { return Json{i.low, i.high}; };
   Json out = {{"variant", plan.point.variant->id},
               {"device", name(plan.point.device)},
@@ -45,7 +51,8 @@ Json to_json(const SelftestReport& report, const SelftestPlan& plan) {
               {"false_positives", report.false_positives()},
               {"false_positive_rate_interval", interval(report.rate())},
               {"with_itself", Json::array()},
-              {"planted", Json::array()}};
+              {"planted", Json::array()},
+              {"figures", Json::object()}};
   for (const SelfComparisons& s : report.with_itself)
     out["with_itself"].push_back({{"n", s.n},
                                   {"comparisons", s.comparisons},
@@ -64,10 +71,12 @@ Json to_json(const SelftestReport& report, const SelftestPlan& plan) {
                               {"verdict", name(p.verdict)},
                               {"covered", p.covered()},
                               {"found", p.found()}});
+  for (const Figure& f : figures) out["figures"][f.name] = f.value;
   return out;
 }
 
-void print(const SelftestReport& report, const SelftestPlan& plan, const std::string& machine) {
+void print(const SelftestReport& report, const SelftestPlan& plan, const std::vector<Figure>& figures,
+           const std::string& machine) {
   fmt::print("{} beside itself on {}: two plans, a workspace each; {}, {}\n", plan.point.variant->id, machine,
              name(plan.point.timing_mode), name(plan.point.cache_state));
   Table itself(
@@ -82,6 +91,10 @@ void print(const SelftestReport& report, const SelftestPlan& plan, const std::st
     planted.add({show_size(p.n), percent(p.effect), show(p.ratio), std::string(name(p.verdict)), show(p.rest),
                  p.found() ? ink(Ink::green, "found") : ink(Ink::red, p.covered() ? "not found" : "not covered")});
   planted.print();
+  fmt::print("\nthe timer and the caches here\n");
+  Table measured({"figure", "", ""});
+  for (const Figure& f : figures) measured.add({f.what, show(f), f.warning.empty() ? "" : ink(Ink::yellow, f.warning)});
+  measured.print();
   fmt::print("\n");
 }
 
@@ -146,7 +159,10 @@ int run(const Options& options) {
   Progress progress(options.quiet);
   const Interrupts catching;
   SelftestReport report;
+  std::vector<Figure> figures;
   try {
+    figures = timer_figures(*backend, *timer, machine.gpu ? machine.gpu->memory_peak_bytes_per_s() : 0,
+                            [](const std::string& text) { print_message("note: " + text); });
     report = selftest(
         *backend, *timer, plan,
         [&](std::size_t done, std::size_t of, const std::string& what) { progress.show(done, of, what); },
@@ -163,9 +179,9 @@ int run(const Options& options) {
   progress.clear();
 
   if (options.json)
-    fmt::print("{}\n", to_json(report, plan).dump(2));
+    fmt::print("{}\n", to_json(report, plan, figures).dump(2));
   else if (!options.quiet)
-    print(report, plan, machine.name);
+    print(report, plan, figures, machine.name);
   const Interval rate = report.rate();
   const double allowed = 1 - plan.confidence;
   const std::string false_positives = fmt::format(

@@ -167,6 +167,40 @@ inline Session session(const Folder& folder, std::vector<Point> points, std::uni
   return s;
 }
 
+/// The CPU with so much memory.
+class Scarce final : public Backend {
+ public:
+  explicit Scarce(std::size_t bytes) : free_(bytes) {}
+  const DeviceInfo& info() const override { return cpu_->info(); }
+  void* allocate(std::size_t bytes) override {
+    if (bytes > free_) throw Refused("does not fit");
+    void* p = cpu_->allocate(bytes);
+    free_ -= sizes_[p] = bytes;
+    return p;
+  }
+  void release(void* p) noexcept override {
+    free_ += std::exchange(sizes_[p], 0);
+    cpu_->release(p);
+  }
+  std::size_t memory_free() const override { return free_; }
+  void fill(void* p, unsigned char b, std::size_t n, Stream s) override { cpu_->fill(p, b, n, s); }
+  void copy_in(void* p, const void* h, std::size_t n, Stream s) override { cpu_->copy_in(p, h, n, s); }
+  void copy_within(void* p, const void* q, std::size_t n, Stream s) override { cpu_->copy_within(p, q, n, s); }
+  void copy_out(void* h, const void* p, std::size_t n, Stream s) override { cpu_->copy_out(h, p, n, s); }
+  Stream create_stream() override { return cpu_->create_stream(); }
+  void destroy_stream(Stream s) noexcept override { cpu_->destroy_stream(s); }
+  void synchronize(Stream s) override {
+    if (lost) throw DeviceError("the device is lost");
+    cpu_->synchronize(s);
+  }
+  bool lost = false;
+
+ private:
+  std::unique_ptr<Backend> cpu_ = open_cpu();
+  std::size_t free_;
+  std::map<void*, std::size_t> sizes_;
+};
+
 inline std::unique_ptr<Clock> constant(double seconds) {
   return std::make_unique<Clock>([=](std::size_t, std::size_t) { return seconds; });
 }

@@ -65,6 +65,7 @@ def test_the_rule_is_the_programs(tmp_path):
         assert len(common) == int(row["n_rounds"])
         ratio, low, high, _ = speedup.paired([rounds[base][k][0] for k in common], [rounds[mine][k][0] for k in common],
                                              [rounds[base][k][1] for k in common], resolution[base], resolution[mine])
+        # any machine: the same rounds, computed twice
         assert (ratio, low, high) == pytest.approx([float(row[c]) for c in ("ratio", "ratio_low", "ratio_high")])
 
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "measure/timing/cpu_flush.h"
 #include "measure/timing/timer.h"
 
 namespace reductio {
@@ -74,7 +76,10 @@ class PlainTimer : public Timer {
 
 class HostTimer final : public PlainTimer {
  public:
-  explicit HostTimer(Backend& backend) : PlainTimer(backend), resolution_s_(host_clock_resolution_s()) {}
+  HostTimer(Backend& backend, std::function<void(CacheState)> flush)
+      : PlainTimer(backend), flush_(std::move(flush)), resolution_s_(host_clock_resolution_s()) {
+    if (!flush_) flush_ = CpuFlush(backend.info().l2_bytes);
+  }
 
   std::string refusal(TimingMode mode, CacheState) const override {
     switch (mode) {
@@ -91,7 +96,7 @@ class HostTimer final : public PlainTimer {
     const double begin = host_now();
     prepare(c);
     if (cache != CacheState::warm) {
-      flush(cache);
+      flush_(cache);
     } else if (c.input_bytes <= backend_.info().l2_bytes || c.in != last_input_) {
       complete(c);
       poison(c);
@@ -123,22 +128,9 @@ class HostTimer final : public PlainTimer {
   void forget(const Plan*) override { last_input_ = nullptr; }
 
  private:
-  /// Writes, and for the clean state then reads, twice the last-level cache.
-  void flush(CacheState cache) {
-    const std::size_t words = 2 * std::max<std::size_t>(backend_.info().l2_bytes, 32u << 20) / sizeof(std::size_t);
-    written_.resize(words);
-    for (auto& w : written_) w += 1;
-    if (cache == CacheState::cold_dirty) return;
-    read_.resize(words, 1);
-    std::size_t sum = 0;
-    for (const auto& w : read_) sum += w;
-    keep_ = sum;
-  }
-
+  std::function<void(CacheState)> flush_;
   double resolution_s_;
   const void* last_input_ = nullptr;
-  std::vector<std::size_t> written_, read_;
-  volatile std::size_t keep_ = 0;  // so that the reading is not optimised away
 };
 
 class SimTimer final : public PlainTimer {
@@ -156,7 +148,9 @@ class SimTimer final : public PlainTimer {
 
 }  // namespace
 
-std::unique_ptr<Timer> make_host_timer(Backend& backend) { return std::make_unique<HostTimer>(backend); }
+std::unique_ptr<Timer> make_host_timer(Backend& backend, std::function<void(CacheState)> flush) {
+  return std::make_unique<HostTimer>(backend, std::move(flush));
+}
 std::unique_ptr<Timer> make_sim_timer(Backend& backend) { return std::make_unique<SimTimer>(backend); }
 
 }  // namespace reductio

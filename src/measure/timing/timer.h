@@ -132,7 +132,8 @@ std::unique_ptr<Plan> followed_by(std::unique_ptr<Plan> plan, std::function<void
 /// The timer of a backend.
 std::unique_ptr<Timer> make_timer(Backend&);
 
-std::unique_ptr<Timer> make_host_timer(Backend&);  ///< host_timer.cpp: a steady clock, for CPUs
+/// host_timer.cpp: a steady clock, for CPUs. `flush` brings the cache into a cold state; a CpuFlush unless said.
+std::unique_ptr<Timer> make_host_timer(Backend&, std::function<void(CacheState)> flush = {});
 std::unique_ptr<Timer> make_sim_timer(Backend&);   ///< host_timer.cpp: runs calls, keeps no time
 std::unique_ptr<Timer> make_cuda_timer(Backend&);  ///< cuda_timer.cu, or its stub without CUDA
 

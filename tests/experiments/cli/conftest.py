@@ -15,6 +15,9 @@ from project import SOURCE
 
 BIN = Path(os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio"))
 
+# So long takes only what hangs, whatever the machine.
+HANGS_S = 1200
+
 # Every id of the documents and of the baselines that any build has, and those that only a build with nvcc has.
 KERNELS = """
 squares/chunked squares/strided squares/multi-block squares/multi-block-tree
@@ -50,7 +53,7 @@ class Outcome:
         return list(csv.DictReader(io.StringIO(self.ok())))
 
 
-def call(*arguments: object, cwd: Path | None = None, binary: Path = BIN, timeout: float = 120,
+def call(*arguments: object, cwd: Path | None = None, binary: Path = BIN, timeout: float = HANGS_S,
          **environment: str) -> Outcome:
     done = subprocess.run([binary, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, env={**os.environ, **environment})

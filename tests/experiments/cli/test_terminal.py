@@ -4,9 +4,8 @@ import os
 import pty
 import select
 import subprocess
-import time
 
-from conftest import BIN
+from conftest import BIN, HANGS_S
 
 VERIFY = ["verify", "--device", "cpu", "--tier", "quick", "--variants", "^host/plain$"]
 
@@ -19,10 +18,7 @@ def on_a_terminal(*arguments, **environment):
                                env=ordinary | environment)
     os.close(theirs)
     text = b""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
-        if not select.select([ours], [], [], 0.1)[0]:
-            continue
+    while select.select([ours], [], [], HANGS_S)[0]:
         try:
             chunk = os.read(ours, 65536)
         except OSError:  # Linux says so when the other side is closed
@@ -31,7 +27,7 @@ def on_a_terminal(*arguments, **environment):
             break
         text += chunk
     os.close(ours)
-    assert process.wait(timeout=60) == 0, text
+    assert process.wait(timeout=HANGS_S) == 0, text
     return text.decode()
 
 

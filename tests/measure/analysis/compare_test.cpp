@@ -343,6 +343,16 @@ TEST(MeasureSelftest, AWanderingClockDoesNotMakeThePlantedLookWrong) {
   for (const PlantedEffect& p : run_selftest(clock, plan_for(a, 1)).planted) EXPECT_TRUE(p.found()) << p.effect;
 }
 
+TEST(MeasureSelftest, CallsShorterThanTheClocksResolutionAreNotFoundForThatReason) {
+  const Variant a = variant("a", 1);
+  Clock clock([](std::size_t, std::size_t) { return 1e-5; });
+  clock.resolution = 1e-4;
+  for (const PlantedEffect& p : run_selftest(clock, plan_for(a, 1)).planted) {
+    EXPECT_FALSE(p.found()) << p.effect;
+    EXPECT_TRUE(p.ratio.at_resolution) << p.effect;
+  }
+}
+
 TEST(MeasureSelftest, RefusesWhatItCannotTime) {
   const Variant wrong = variant("wrong", 1, [](auto, auto, auto) {});
   Variant declining = variant("declining", 2);
@@ -350,31 +360,6 @@ TEST(MeasureSelftest, RefusesWhatItCannotTime) {
   Clock clock([](std::size_t, std::size_t) { return 1e-4; });
   EXPECT_THROW(run_selftest(clock, plan_for(wrong, 1)), WrongResult);
   EXPECT_NE(error_of([&] { run_selftest(clock, plan_for(declining, 1)); }).find("Sundays"), std::string::npos);
-}
-
-TEST(MeasureSelftest, ASpinOfTheHostsClockIsInItsTime) {
-  const auto backend = open_cpu();
-  const auto timer = make_timer(*backend);
-  const Variant a = variant("a", 1);
-  const auto timed = [&](double spin_s) {
-    auto plan = timer->followed_by_spin(
-        make_plan(a, {Operation::sum, ElementType::i32, 10}, a.settings(), backend->info()), spin_s);
-    std::vector<std::uint32_t> in(10, 1);
-    std::uint32_t out = 0, result = 0;
-    const Call call{.plan = plan.get(),
-                    .info = plan->info(),
-                    .in = in.data(),
-                    .input_bytes = 40,
-                    .out = &out,
-                    .result_bytes = 4,
-                    .result = &result};
-    std::vector<double> s;
-    for (int i = 0; i < 21; ++i) s.push_back(*timer->sample(call, TimingMode::end_to_end, CacheState::warm).seconds);
-    EXPECT_EQ(result, 10u);
-    return *std::min_element(s.begin(), s.end());
-  };
-  const double longer = timed(300e-6) - timed(100e-6);
-  EXPECT_NEAR(longer, 200e-6, 20e-6);
 }
 
 }  // namespace

@@ -325,40 +325,6 @@ TEST(MeasureRun, ASlowGroupsFewRoundsAreSpreadOverThePasses) {
   EXPECT_NEAR(static_cast<double>(before[2]), 1 + 48 * 5 / 6., 5);
 }
 
-/// The CPU with so much memory.
-class Scarce final : public Backend {
- public:
-  explicit Scarce(std::size_t bytes) : free_(bytes) {}
-  const DeviceInfo& info() const override { return cpu_->info(); }
-  void* allocate(std::size_t bytes) override {
-    if (bytes > free_) throw Refused("does not fit");
-    void* p = cpu_->allocate(bytes);
-    free_ -= sizes_[p] = bytes;
-    return p;
-  }
-  void release(void* p) noexcept override {
-    free_ += std::exchange(sizes_[p], 0);
-    cpu_->release(p);
-  }
-  std::size_t memory_free() const override { return free_; }
-  void fill(void* p, unsigned char b, std::size_t n, Stream s) override { cpu_->fill(p, b, n, s); }
-  void copy_in(void* p, const void* h, std::size_t n, Stream s) override { cpu_->copy_in(p, h, n, s); }
-  void copy_within(void* p, const void* q, std::size_t n, Stream s) override { cpu_->copy_within(p, q, n, s); }
-  void copy_out(void* h, const void* p, std::size_t n, Stream s) override { cpu_->copy_out(h, p, n, s); }
-  Stream create_stream() override { return cpu_->create_stream(); }
-  void destroy_stream(Stream s) noexcept override { cpu_->destroy_stream(s); }
-  void synchronize(Stream s) override {
-    if (lost) throw DeviceError("the device is lost");
-    cpu_->synchronize(s);
-  }
-  bool lost = false;
-
- private:
-  std::unique_ptr<Backend> cpu_ = open_cpu();
-  std::size_t free_;
-  std::map<void*, std::size_t> sizes_;
-};
-
 TEST(MeasureRun, MemoryThatIsHeldSoThatOtherLiesElsewhereIsGivenUpWhereItIsNeeded) {
   const Variant a = variant("a", 1);
   Heard heard;
@@ -397,8 +363,9 @@ TEST(MeasureRun, TheMemoryRestsBeforeTheSamplesOfEachVisitAndAfterAllThatItAlloc
   }
   const auto machine = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"));
   const auto& run = machine.at("runs").at(0);
-  EXPECT_GE(run.at("time_spent").at("memory_resting_s").get<double>(), 12e-3);
-  EXPECT_LE(run.at("time_spent").at("memory_resting_s").get<double>(), run.at("time_spent").at("wall_s").get<double>());
+  const double waited_s = run.at("time_spent").at("memory_resting_s").get<double>();
+  EXPECT_GE(waited_s, 12e-3);  // any machine: the test slept so long
+  EXPECT_LE(waited_s, run.at("time_spent").at("wall_s").get<double>());  // any machine: one lies in the other
   EXPECT_EQ(run.at("restless_visits"), 3) << "the 4th, 8th and 12th rest";
   ASSERT_FALSE(heard.notices.empty());
   EXPECT_EQ(heard.notices.back().substr(0, 46), "at 3 visits of groups the memory stayed slower");
@@ -817,31 +784,22 @@ TEST(MeasureRun, TheHostClockTimesRealCalls) {
   const Variant a = variant("a", 1);
   Session s = session(folder, {point(a, 1 << 16, TimingMode::end_to_end, CacheState::warm),
                                point(a, 1 << 18, TimingMode::end_to_end, CacheState::warm),
-                               point(a, 1 << 10, TimingMode::device)}, nullptr);
+                               point(a, 1 << 10, TimingMode::device, CacheState::warm)}, nullptr);
   s.timer = make_host_timer(*s.backend);
   Heard heard;
   run_session(std::move(s), heard);
   EXPECT_EQ(heard.rows.at(0).status, Status::refused);  // 2^10 comes first
   EXPECT_EQ(heard.rows.at(0).reason, "a CPU has no clock of its own; timed end to end");
-  const double small = *heard.rows.at(1).time_median_s, large = *heard.rows.at(2).time_median_s;
-  EXPECT_GT(small, 1e-7);
-  EXPECT_GT(large, small);
-  EXPECT_GT(*heard.rows.at(1).launch_floor_s, 0);
-  EXPECT_LT(*heard.rows.at(1).launch_floor_s, small);
-  EXPECT_GT(*heard.rows.at(1).timer_resolution_s, 0);
-  EXPECT_LT(*heard.rows.at(1).timer_resolution_s, 1e-5);
-}
-
-TEST(MeasureRun, TheCpusCacheIsFlushed) {
-  const auto backend = open_backend(DeviceKind::cpu);
-  const auto timer = make_host_timer(*backend);
-  CacheProbe p;
-  bool seen = false;
-  for (int i = 0; i < 5 && !seen; ++i) {  // others use the cache as well, and may leave a warm call nothing
-    p = timer->probe_cache().value();
-    seen = std::min(p.cold_clean_s, p.cold_dirty_s) > 1.3 * p.warm_s;
+  for (const std::size_t i : {1, 2}) {
+    const Row& row = heard.rows.at(i);
+    EXPECT_EQ(row.status, Status::ok) << row.reason;
+    EXPECT_GT(*row.time_min_s, 0);
+    EXPECT_LE(*row.time_min_s, *row.time_ci_low_s);
+    EXPECT_LE(*row.time_ci_low_s, *row.time_median_s);
+    EXPECT_LE(*row.time_median_s, *row.time_ci_high_s);
+    EXPECT_GE(*row.launch_floor_s, 0);
+    EXPECT_GT(*row.timer_resolution_s, 0);
   }
-  EXPECT_TRUE(seen) << p.bytes << " bytes: " << p.warm_s << " warm, " << p.cold_clean_s << " clean, " << p.cold_dirty_s;
 }
 
 TEST(MeasureRun, AFlushThatDoesNotFlushIsToldWhereSomethingShallBeCold) {
@@ -1097,39 +1055,44 @@ TEST(MeasureRun, KilledFiftyTimesItLeavesWholeRowsAndResumesToTheSamePoints) {
   const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
   std::set<std::string> keys;
   for (const Point& p : many_points(all)) keys.insert(row_key(p));
-  const auto start_in = [&](const Folder& folder) {
+  // Killed before so many samples, or once so many rows were written.
+  const auto run_in = [&](const Folder& folder, int samples, int rows) {
     const pid_t child = fork();
-    if (child != 0) return child;
-    const int null = open("/dev/null", O_WRONLY);
-    dup2(null, 2);
-    Heard heard;
-    // Each group is written by itself, as a run of many minutes writes what each minute measured.
-    const std::string why = error_of(
-        [&] { run_session(session(folder, many_points(all), constant(1e-5), {.batch_s = 0}), heard); });
-    _exit(why.empty() ? 0 : 1);
-  };
-  // Kills fall into as long as a whole run takes here and now: the fastest of three.
-  double whole_s = 1;
-  for (int i = 0; i < 3; ++i) {
-    const Folder folder;
-    const double start = host_now();
-    int status = 0;
-    waitpid(start_in(folder), &status, 0);
-    whole_s = std::min(whole_s, host_now() - start);
-    ASSERT_EQ(status, 0);
-  }
-  std::mt19937_64 random(7);
-  int killed = 0, amid_rows = 0;
-  for (int trial = 0; killed < 50; ++trial) {
-    ASSERT_LT(trial, 500) << "kills come after the run's end";
-    const Folder folder;
-    const pid_t child = start_in(folder);
-    usleep(static_cast<useconds_t>(random() % std::max<std::uint64_t>(1, static_cast<std::uint64_t>(1e6 * whole_s))));
-    kill(child, SIGKILL);
+    if (child == 0) {
+      const int null = open("/dev/null", O_WRONLY);
+      dup2(null, 2);
+      auto clock = constant(1e-5);
+      clock->before_sample = [&](const Call&) {
+        if (--samples == 0) std::raise(SIGKILL);
+      };
+      struct Killing final : RunObserver {
+        explicit Killing(int& rows) : left(rows) {}
+        void row(const Row&) override {
+          if (--left == 0) std::raise(SIGKILL);
+        }
+        int& left;
+      } killing(rows);
+      // Each group is written by itself, as a run of many minutes writes what each minute measured.
+      const std::string why = error_of(
+          [&] { run_session(session(folder, many_points(all), std::move(clock), {.batch_s = 0}), killing); });
+      _exit(why.empty() ? 0 : 1);
+    }
     int status = 0;
     waitpid(child, &status, 0);
-    if (WIFSIGNALED(status)) ++killed;
-    else whole_s *= 0.9;  // faster than when it was measured
+    return status;
+  };
+  const Folder whole;
+  ASSERT_EQ(run_in(whole, 0, 0), 0) << "not killed at all";
+  // At least: an empty call timed in two modes, and the rounds of twelve groups of three.
+  constexpr int samples = 2 * 101 + 12 * 3 * 48;
+  std::mt19937_64 random(7);
+  int amid_rows = 0;
+  for (int trial = 0; trial < 50; ++trial) {
+    const Folder folder;
+    const bool by_row = trial % 5 == 0;
+    const auto drawn = static_cast<int>(random() % (by_row ? keys.size() : samples));
+    const int status = run_in(folder, by_row ? 0 : 1 + drawn, by_row ? 1 + drawn : 0);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "trial " << trial << " came to its end";
     if (std::filesystem::exists(csv_in(folder))) {
       const CsvText csv = parse_csv(text_of(csv_in(folder)));
       for (const Fields& r : csv.records) ASSERT_EQ(r.size(), columns().size());
@@ -1143,7 +1106,7 @@ TEST(MeasureRun, KilledFiftyTimesItLeavesWholeRowsAndResumesToTheSamePoints) {
     ASSERT_EQ(found, keys) << "trial " << trial;
     ASSERT_TRUE(gzip_intact(text_of(samples_in(folder))));
   }
-  EXPECT_GE(amid_rows, 5) << "few kills fell where some rows were written and some not";
+  EXPECT_GE(amid_rows, 30) << "few kills fell where some rows were written and some not";
 }
 
 TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
@@ -1231,23 +1194,30 @@ TEST(MeasureRun, AFullDiskEndsTheRunWithItsRowsIntact) {
   const rlim_t room = others + 2000;
   ASSERT_GT(std::filesystem::file_size(csv_in(whole)), room);
 
-  const Folder folder;
-  const pid_t child = fork();
-  if (child == 0) {
-    std::signal(SIGXFSZ, SIG_IGN);
-    const rlimit small{room, room};
-    setrlimit(RLIMIT_FSIZE, &small);
-    const std::string why = error_of([&] { run_session(session(folder, points, constant(1e-5)), heard); });
-    _exit(why.find("cannot write") != std::string::npos ? 0 : 1);
+  // The signal kills amid the write, unless it is ignored: then the write fails.
+  for (const bool killed : {false, true}) {
+    const Folder folder;
+    const pid_t child = fork();
+    if (child == 0) {
+      std::signal(SIGXFSZ, killed ? SIG_DFL : SIG_IGN);
+      const rlimit none{0, 0}, small{room, room};
+      setrlimit(RLIMIT_CORE, &none);
+      setrlimit(RLIMIT_FSIZE, &small);
+      const std::string why = error_of([&] { run_session(session(folder, points, constant(1e-5)), heard); });
+      _exit(why.find("cannot write") != std::string::npos ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(WIFSIGNALED(status), killed);
+    EXPECT_EQ(killed ? WTERMSIG(status) : WEXITSTATUS(status), killed ? SIGXFSZ : 0);
+    const CsvText csv = parse_csv(text_of(csv_in(folder)));
+    if (!killed) {
+      EXPECT_EQ(csv.whole_bytes, text_of(csv_in(folder)).size());
+    }
+    EXPECT_GT(csv.records.size(), 1u);
+    run_session(resumed(session(folder, points, constant(1e-5))), heard);
+    EXPECT_EQ(rows_of(csv_in(folder)).size(), points.size());
   }
-  int status = 0;
-  waitpid(child, &status, 0);
-  EXPECT_EQ(WEXITSTATUS(status), 0);
-  const CsvText csv = parse_csv(text_of(csv_in(folder)));
-  EXPECT_EQ(csv.whole_bytes, text_of(csv_in(folder)).size());
-  EXPECT_GT(csv.records.size(), 1u);
-  run_session(resumed(session(folder, points, constant(1e-5))), heard);
-  EXPECT_EQ(rows_of(csv_in(folder)).size(), points.size());
 }
 
 // ------------------------------------------------------------------------------------------------------------- options

@@ -189,11 +189,8 @@ TEST(MeasureCoverage, TheSimulationWouldNoticeIntervalsThatAreTooNarrow) {
 }
 
 TEST(MeasureCoverage, DriftIsInsideTheIntervalAndDependenceIsNot) {
-<<<<<<< HEAD
-  const std::vector<Distribution> all = distributions();
-=======
   SIMULATION_FOR_RELEASE_BUILDS();
-  const std::vector<Law> all = laws();
+  const std::vector<Distribution> all = distributions();
   const auto share = [&](const std::string& times, const std::string& held) {
     const auto at = std::find_if(all.begin(), all.end(), [&](const Distribution& l) {
       return l.times.starts_with(times) && l.held.starts_with(held);

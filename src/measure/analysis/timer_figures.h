@@ -1,0 +1,26 @@
+#pragma once
+/// What a timer and the caches behind it do on this machine, measured. These are figures to be read, never a reason to
+/// fail: they depend on the machine and on what else runs on it.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "measure/timing/timer.h"
+
+namespace reductio {
+
+struct Figure {
+  std::string name;     ///< as a key in JSON; its end says the unit: _s, _hz, or a ratio without one
+  std::string what;     ///< in words
+  double value = 0;
+  std::string warning;  ///< empty where it is what a good measurement needs
+};
+
+/// All figures that this timer has; none where the device keeps no time. One that cannot be measured is left out, and
+/// `notice` is told why. `theoretical_peak_bytes_per_s`: of the device's memory, 0 where unknown. Throws CallTimeout where
+/// the device no longer answers.
+std::vector<Figure> timer_figures(Backend&, Timer&, double theoretical_peak_bytes_per_s,
+                                  const std::function<void(const std::string&)>& notice);
+
+}  // namespace reductio
