@@ -168,7 +168,7 @@ inline Session session(const Folder& folder, std::vector<Point> points, std::uni
 }
 
 /// The CPU with so much memory.
-class Scarce final : public Backend {
+class Scarce : public Backend {
  public:
   explicit Scarce(std::size_t bytes) : free_(bytes) {}
   const DeviceInfo& info() const override { return cpu_->info(); }
