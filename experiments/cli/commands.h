@@ -1,10 +1,13 @@
 #pragma once
 /// The subcommands. Each lives in a file of its own, adds itself to the command line and is run if it was chosen.
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace reductio::cli {
 
@@ -17,6 +20,9 @@ enum Exit : int {
   exit_undecided = 4,  ///< compare --fail-if-slower: nothing is slower, but something is not decided
   exit_no_gpu = 77,    ///< a GPU was demanded and there is none; test runners read this as "skipped"
 };
+
+/// main(): reads the command line, runs one subcommand, and turns errors into one line and an exit code.
+int program(int argc, char** argv);
 
 struct Command {
   CLI::App* app;

@@ -1,5 +1,7 @@
 #include "experiments/cli/describe.h"
 
+#include <nlohmann/json.hpp>
+
 namespace reductio::cli {
 
 std::string_view name(ResultLocation r) {

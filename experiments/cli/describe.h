@@ -1,7 +1,7 @@
 #pragma once
 /// A variant's descriptor in words and as JSON.
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "experiments/cli/commands.h"
@@ -16,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct InfoOptions {
   std::string variant;
   SelectionOptions selection;
   bool json = false;
@@ -110,7 +111,7 @@ void print_device(const Opened& device) {
   }
 }
 
-int machine_info(const Options& options) {
+int machine_info(const InfoOptions& options) {
   std::vector<Opened> devices;
   if (!options.selection.device.empty() || !options.selection.gpu.empty()) {
     // Asked for by name: a device that is not there is an error, not a line.
@@ -175,7 +176,7 @@ std::vector<std::string> declines(const Variant& v) {
   return out;
 }
 
-int variant_info(const Options& options) {
+int variant_info(const InfoOptions& options) {
   if (!options.selection.device.empty() || !options.selection.gpu.empty())
     throw UsageError("a variant is described without a device: leave out --device and --gpu, or the variant");
   const Variant& v = find_variant(options.variant);
@@ -211,7 +212,7 @@ int variant_info(const Options& options) {
 }  // namespace
 
 Command add_info(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InfoOptions>();
   CLI::App* sub = app.add_subcommand("info", "Show this machine and program, or everything about one variant");
   sub->add_option("variant", options->variant, "A variant's id, as 'reductio list' shows it");
   options->selection.add_device(*sub);

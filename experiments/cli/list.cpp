@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "experiments/cli/commands.h"
@@ -14,7 +15,7 @@
 namespace reductio::cli {
 namespace {
 
-struct Options {
+struct ListOptions {
   std::string what = "variants";
   SelectionOptions selection;
   bool json = false, csv = false;
@@ -35,7 +36,7 @@ std::vector<const Variant*> matching(const SelectionOptions& options) {
   return out;
 }
 
-void print_variants(const std::vector<const Variant*>& chosen, const Options& options) {
+void print_variants(const std::vector<const Variant*>& chosen, const ListOptions& options) {
   if (options.json) {
     auto all = nlohmann::ordered_json::array();
     for (const Variant* v : chosen) all.push_back(describe(*v));
@@ -63,7 +64,7 @@ void print_variants(const std::vector<const Variant*>& chosen, const Options& op
              chosen.size() == 1 ? "" : "s");
 }
 
-void print_experiments(const Options& options) {
+void print_experiments(const ListOptions& options) {
   if (options.json) {
     auto all = nlohmann::ordered_json::array();
     for (const Experiment& e : experiments())
@@ -85,7 +86,7 @@ void print_experiments(const Options& options) {
 }  // namespace
 
 Command add_list(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ListOptions>();
   CLI::App* sub = app.add_subcommand("list", "List the variants, or the experiments");
   sub->add_option("what", options->what, "variants or experiments")->capture_default_str();
   options->selection.add_variants(*sub);

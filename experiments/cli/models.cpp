@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <map>
 
 #include "experiments/cli/commands.h"
@@ -12,7 +13,7 @@
 namespace reductio::cli {
 namespace {
 
-struct Options {
+struct ModelsOptions {
   std::string folder;
   double confidence = 0.95;
   bool csv = false, quiet = false;
@@ -42,7 +43,7 @@ void print(const std::vector<Fields>& records) {
   table.print();
 }
 
-int run(const Options& options) {
+int run(const ModelsOptions& options) {
   require_confidence(options.confidence);  // before anything is read
   const StoredResults results = read_results(options.folder);
   const std::vector<Fields> records = model_table(results, options.confidence);
@@ -66,7 +67,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command add_models(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ModelsOptions>();
   CLI::App* sub = app.add_subcommand("models", "Fit latency + bytes / bandwidth to a results folder's times");
   sub->add_option("folder", options->folder, "The results folder; models.csv is written beside its experiments")
       ->required();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <cctype>
 #include <filesystem>
 #include <fstream>
@@ -15,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Options {
+struct NewOptions {
   std::string name, source;
 };
 
@@ -136,7 +137,7 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
     text.replace(at, what.size(), by);
 }
 
-int run(const Options& options) {
+int run(const NewOptions& options) {
   const std::string id = make_id(options.name);
   for (const Variant& v : variants())
     if (v.id == id) throw UsageError("there is a variant '" + id + "' already; choose another name");
@@ -161,7 +162,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command add_new(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<NewOptions>();
   CLI::App* sub = app.add_subcommand("new", "Write the file of a new variant, which works and waits to be changed");
   sub->add_option("name", options->name, "Its id, as mine/first-idea")->required();
   sub->add_option("--source", options->source, "The project's source folder (default: the current one or one above)")

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -23,7 +24,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct RunCommandOptions {
   std::vector<std::string> experiments;
   SelectionOptions selection;
   RunOptions run;
@@ -31,13 +32,10 @@ struct Options {
   bool quiet = false, json = false, csv = false;
 };
 
-/// At most this many rows are worth a table on the screen; larger results are for the figures.
-constexpr std::size_t table_rows = 60;
-
 class Observer final : public RunObserver {
  public:
   /// `warnings` are printed once the run has begun: a request that fails says only why.
-  Observer(const Options& options, std::vector<std::string> warnings)
+  Observer(const RunCommandOptions& options, std::vector<std::string> warnings)
       : options_(options), warnings_(std::move(warnings)), progress_(options.quiet) {}
 
   void started(const std::filesystem::path& csv, std::size_t points, std::size_t already_done) override {
@@ -133,7 +131,7 @@ class Observer final : public RunObserver {
     if (found.size() > most) fmt::print("{}  ... and {} more reasons\n", name(status), found.size() - most);
   }
 
-  const Options& options_;
+  const RunCommandOptions& options_;
   std::vector<std::string> warnings_;
   Progress progress_;
   std::size_t points_ = 0;
@@ -163,7 +161,7 @@ int verdict(const std::string& experiment, const RunReport& report, const Observ
   return exit_ok;
 }
 
-int run(Options& options) {
+int run(RunCommandOptions& options) {
   if (options.experiments.empty()) {
     std::vector<std::string> known;
     for (const Experiment& e : experiments()) known.push_back(e.name);
@@ -233,7 +231,7 @@ int run(Options& options) {
 }  // namespace
 
 Command add_run(CLI::App& app, std::vector<std::string> command_line) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunCommandOptions>();
   options->run.arguments = std::move(command_line);
   CLI::App* sub = app.add_subcommand("run", "Run experiments and write their results");
   sub->add_option("experiment", options->experiments, "Experiments, as 'reductio list experiments' shows them")

@@ -1,7 +1,7 @@
 #pragma once
 /// The options by which several subcommands select variants, problems and a device.
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +10,10 @@
 #include "device/backend.h"
 #include "measure/plan/selection.h"
 #include "measure/run/run.h"
+
+namespace CLI {
+class App;
+}
 
 namespace reductio::cli {
 
@@ -43,11 +47,14 @@ void add_sampling(CLI::App&, RunOptions&);
 /// open_backend(), whose NoGpu here also says what works on a machine without one.
 std::unique_ptr<Backend> open_or_advise(DeviceKind, const std::string& gpu);
 
+/// "a,b" as its words; "" as one that is empty.
+std::vector<std::string> words_of(const std::string& list);
+
 /// "i32,f32" by `parse`, in the order given, each once.
 template <class T>
 std::vector<T> parse_list(const std::string& text, T (*parse)(std::string_view)) {
   std::vector<T> out;
-  for (const auto& word : CLI::detail::split(text, ','))
+  for (const auto& word : words_of(text))
     if (const T value = parse(word); std::find(out.begin(), out.end(), value) == out.end()) out.push_back(value);
   return out;
 }

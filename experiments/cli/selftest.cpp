@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -21,7 +22,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct SelftestOptions {
   std::string variant;
   SelectionOptions selection;
   std::optional<int> repeats;
@@ -98,7 +99,7 @@ void print(const SelftestReport& report, const SelftestPlan& plan, const std::ve
   fmt::print("\n");
 }
 
-int run(const Options& options) {
+int run(const SelftestOptions& options) {
   const Selection selection = options.selection.parse();
   const int repeats = options.repeats.value_or(options.quick ? 10 : 50);
   if (repeats < 1) throw UsageError("--repeats must be 1 or more");
@@ -221,7 +222,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command add_selftest(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SelftestOptions>();
   CLI::App* sub = app.add_subcommand("selftest", "Whether what compare says can be trusted on this machine");
   sub->add_option("variant", options->variant, "Which variant (default: cub/sum on a GPU, host/plain on a CPU)");
   SelectionOptions& s = options->selection;

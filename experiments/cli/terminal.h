@@ -55,6 +55,9 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// Up to so many rows are worth a table on the screen; more are for files and figures.
+inline constexpr std::size_t table_rows = 60;
+
 /// One line on stderr that says how far the work is and how long the rest will take. Shows nothing where stderr is no
 /// terminal or `quiet` is set.
 class Progress {

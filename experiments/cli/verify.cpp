@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <deque>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -20,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-struct Options {
+struct VerifyOptions {
   SelectionOptions selection;
   std::string tier, junit;
   bool quiet = false, json = false, csv = false;
@@ -176,7 +177,7 @@ std::vector<Work> plan(const std::vector<std::unique_ptr<Backend>>& backends, co
   return out;
 }
 
-int run(const Options& options) {
+int run(const VerifyOptions& options) {
   const Selection asked = options.selection.parse();
   const auto chosen = options.selection.chosen();
   std::optional<Tier> tier;
@@ -258,7 +259,7 @@ int run(const Options& options) {
 }  // namespace
 
 Command add_verify(CLI::App& app) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyOptions>();
   CLI::App* sub = app.add_subcommand("verify", "Check variants against exact references, on every device that is here");
   SelectionOptions& s = options->selection;
   s.add_variants(*sub);

@@ -2,6 +2,7 @@
 
 #include "experiments/cli/compare/command.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <filesystem>

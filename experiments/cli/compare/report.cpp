@@ -189,9 +189,6 @@ void print_csv(const Comparison& comparison) {
   }
 }
 
-/// Up to so many rows are all worth a line on the screen.
-constexpr std::size_t table_rows = 60;
-
 }  // namespace
 
 void print(const Comparison& comparison, const Wording& wording, const CompareOptions& options) {

@@ -35,7 +35,7 @@ std::optional<SizeSamples> samples_of(const StoredRow& row, const ByRound& secon
   return out;
 }
 
-double cache_bytes_of(const nlohmann::json& machine, const std::string& device) {
+double cache_bytes_of(const nlohmann::ordered_json& machine, const std::string& device) {
   const auto [part, key] = device == "cuda" ? std::pair("gpu", "l2_bytes") : std::pair("cpu", "last_level_cache_bytes");
   const auto found = machine.find(part);
   if (found == machine.end() || !found->is_object()) return 0;

@@ -12,8 +12,8 @@
 namespace reductio {
 namespace {
 
-std::string content_of(const std::filesystem::path& path, const std::string& advice) {
-  auto text = reductio::content_of(path);
+std::string required_content(const std::filesystem::path& path, const std::string& advice) {
+  auto text = content_of(path);
   if (!text) throw UsageError("cannot read " + path.string() + "; " + advice);
   return *std::move(text);
 }
@@ -42,7 +42,7 @@ struct SamplesFile {
 SamplesFile read_samples(const std::filesystem::path& path) {
   SamplesFile out;
   if (!std::filesystem::exists(path)) return out;  // the rows will miss them, and say how many
-  CsvText csv = parse_csv(gunzip(content_of(path, "copy the whole results folder")));
+  CsvText csv = parse_csv(gunzip(required_content(path, "copy the whole results folder")));
   if (csv.records.empty()) return out;
   const RecordReader<RawSample> samples(path.string(), std::move(csv.records));
   for (std::size_t i = 0; i < samples.size(); ++i) {
@@ -84,7 +84,7 @@ std::map<std::string, ByRound> ceilings_of(const SamplesFile& samples) {
 
 void read_experiment(const std::filesystem::path& path, std::vector<StoredRow>& into) {
   const auto refuse = [&](const std::string& why) { throw UsageError(path.string() + " " + why); };
-  const std::string text = content_of(path, "machine.json beside it tells of that run: copy the whole results folder");
+  const std::string text = required_content(path, "machine.json beside it tells of that run: copy the whole results folder");
   CsvText csv = parse_csv(text);
   if (csv.records.empty()) refuse("is empty; run the experiment again");
   const RecordReader<Row> rows(path.string(), std::move(csv.records));
@@ -142,7 +142,7 @@ StoredResults read_results(const std::filesystem::path& named) {
   StoredResults out{.named = named, .folder = folder, .machine = {}, .rows = {}};
   const auto machine = folder / "machine.json";
   out.machine =
-      nlohmann::json::parse(content_of(machine, "is " + folder.string() + " a results folder?"), nullptr, false);
+      nlohmann::ordered_json::parse(required_content(machine, "is " + folder.string() + " a results folder?"), nullptr, false);
   if (!out.machine.is_object() || !out.machine.contains("runs") || !out.machine["runs"].is_array())
     throw UsageError(machine.string() + " is damaged; copy the results folder again");
   for (const auto& run : out.machine["runs"]) {

@@ -21,7 +21,7 @@ struct StoredRow {
 struct StoredResults {
   std::filesystem::path named;   ///< as the user named it
   std::filesystem::path folder;  ///< where the files are: that one, or the one in it
-  nlohmann::json machine;       ///< machine.json
+  nlohmann::ordered_json machine;  ///< machine.json
   std::vector<StoredRow> rows;  ///< of all experiments that machine.json tells of, in the order of their files
 };
 

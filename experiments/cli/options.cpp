@@ -1,0 +1,46 @@
+/// The options that several subcommands have.
+
+#include <CLI/CLI.hpp>
+
+#include "experiments/cli/selection.h"
+
+namespace reductio::cli {
+
+void SelectionOptions::add_variants(CLI::App& app) {
+  app.add_option("--variants", variants, "Only variants whose id contains a match of this regular expression")
+      ->type_name("REGEX");
+}
+
+void SelectionOptions::add_types(CLI::App& app) {
+  app.add_option("--types", types, "Element types: i32,f32,f64")->type_name("LIST");
+  app.add_option("--operations", operations, "Operations: sum,sum_of_squares")->type_name("LIST");
+}
+
+void SelectionOptions::add_sizes(CLI::App& app) {
+  app.add_option("--sizes", sizes,
+                 "Numbers of elements: 1000,2^20 or 2^10:2^30 (doubling), A:B:*F (times F), A:B:S (plus S)")
+      ->type_name("LIST");
+}
+
+void SelectionOptions::add_settings(CLI::App& app) {
+  app.add_option("--set", settings, "Settings of the variants that have them: block=256,granularity=16")
+      ->type_name("NAME=VALUE,...");
+  app.add_option("--seed", seed, "Seed of the data and of every random order")->type_name("N")->capture_default_str();
+}
+
+void SelectionOptions::add_device(CLI::App& app) {
+  app.add_option("--device", device, "Where to run: cuda (a GPU), sim (the simulated GPU) or cpu")->type_name("DEVICE");
+  app.add_option("--gpu", gpu, "Which GPU: its index, or its UUID as 'nvidia-smi -L' prints it")
+      ->type_name("INDEX|UUID");
+}
+
+void add_sampling(CLI::App& app, RunOptions& options) {
+  app.add_option("--min-samples", options.min_samples, "Samples of each point, at least")->type_name("N");
+  app.add_option("--max-samples", options.max_samples, "Samples of each point, at most")->type_name("N");
+  app.add_option("--timeout", options.time_budget_s,
+                 "Time budget of each point, in seconds: once it is spent, a point that has --min-samples gets no more")
+      ->type_name("S");
+  app.add_option("--confidence", options.confidence, "Of the intervals, as 0.95")->type_name("P");
+}
+
+}  // namespace reductio::cli

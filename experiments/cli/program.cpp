@@ -1,0 +1,136 @@
+/// The program: reads the command line, runs one subcommand, and turns errors into one line and an exit code.
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/variant.h"
+#include "experiments/cli/commands.h"
+#include "experiments/cli/terminal.h"
+#include "measure/results/csv.h"
+#include "measure/results/machine.h"
+
+namespace reductio::cli {
+namespace {
+
+/// "; did you mean 'X'?" or where to look.
+std::string hint(const std::string& word, const std::vector<std::string>& known, const std::string& help) {
+  const std::string near = nearest(word, known);
+  return near.empty() ? "; see '" + help + "'" : "; did you mean '" + near + "'?";
+}
+
+/// CLI11 only says which arguments were left over. Throws the UsageError that says what to do about the first.
+void reject_leftovers(const CLI::App& app, const std::string& help) {
+  const auto left = app.remaining();
+  if (left.empty()) return;
+  const std::string word = left.front().substr(0, left.front().find('='));
+  if (word.starts_with("-")) {
+    std::vector<std::string> options;
+    for (const CLI::Option* option : app.get_options())
+      for (const auto& name : option->get_lnames()) options.push_back("--" + name);
+    throw UsageError("unknown option '" + word + "'" + hint(word, options, help));
+  }
+  if (app.get_parent()) throw UsageError("unexpected argument '" + word + "'; see '" + help + "'");
+  std::vector<std::string> subcommands;
+  for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+    subcommands.push_back(sub->get_name());
+  throw UsageError("unknown subcommand '" + word + "'" + hint(word, subcommands, help));
+}
+
+/// An empty value is a script's variable that was not set, and no wish for everything.
+void reject_empty_values(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options())
+    for (const auto& value : option->results())
+      if (value.empty()) throw UsageError(option->get_name() + " has an empty value; name one, or leave it out");
+}
+
+/// The command line for the record: the program by its name alone, because where it lies is nobody's business.
+std::vector<std::string> for_the_record(int argc, char** argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  if (!words.empty()) words.front() = std::filesystem::path(words.front()).filename().string();
+  return words;
+}
+
+/// Errors are one line whatever they quote, so that scripts and people find the end of it.
+void complain(std::string text) {
+  for (char& c : text)
+    if (c == '\n' || c == '\r') c = ' ';
+  push_output();
+  print_message(text);
+}
+
+int run_command(int argc, char** argv) {
+  CLI::App app("reductio: how fast can a GPU add up an array? Hand-written reductions beside Thrust and CUB.",
+               "reductio");
+  app.footer(
+      "Exit codes: 0 fine, 1 wrong usage or an error, 2 a wrong result, 77 no GPU where one was demanded;\n"
+      "with compare --fail-if-slower 3 slower, 4 undecided.\n"
+      "Examples:\n"
+      "  reductio list\n"
+      "  reductio verify --variants '^twopass/' --device sim\n"
+      "  reductio run comparison --types f32 --sizes 2^20:2^28 --out results\n"
+      "  reductio compare cub/sum twopass/warp-unrolled");
+  app.set_version_flag("--version", "reductio " + version_text(),
+                       "Show the version and the revision that it was built from");
+  app.allow_extras();  // so that this program, not CLI11, tells what is unknown and what was perhaps meant
+
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as everywhere: the last one counts
+
+  const std::vector<std::string> command_line = for_the_record(argc, argv);
+  std::vector<Command> commands = {
+      add_list(app),     add_info(app),   add_verify(app), add_run(app, command_line), add_compare(app, command_line),
+      add_selftest(app), add_models(app), add_new(app)};
+  for (Command& command : commands) command.app->allow_extras();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // --help and --version
+    const int exit = app.exit(e);
+    flush_output();
+    return exit;
+  } catch (const CLI::ParseError& e) {
+    throw UsageError(e.what());
+  }
+  reject_leftovers(app, "reductio --help");
+  for (const Command& command : commands) {
+    if (!*command.app) continue;
+    reject_leftovers(*command.app, "reductio " + command.app->get_name() + " --help");
+    reject_empty_values(*command.app);
+    const int exit = command.run();
+    try {
+      flush_output();
+    } catch (const OutputError& e) {
+      if (exit == exit_ok) throw;
+      complain(e.what());  // what the exit code says is the worse news
+    }
+    return exit;
+  }
+  throw UsageError(
+      "name a subcommand: list, info, verify, run, compare, selftest, models or new; see 'reductio --help'");
+}
+
+}  // namespace
+
+int program(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, which says what stands, and no silent death
+  try {
+    return run_command(argc, argv);
+  } catch (const NoGpu& e) {
+    complain(e.what());
+    return exit_no_gpu;
+  } catch (const std::filesystem::filesystem_error& e) {
+    complain(e.what());
+    return exit_error;
+  } catch (const std::system_error& e) {  // fmt's do not say which file it was
+    complain(std::ferror(stdout) ? cannot_write_output(e.code().value()) : e.what());
+    return exit_error;
+  } catch (const std::exception& e) {  // UsageError, Refused, DeviceError, and what the standard library throws
+    complain(e.what());
+    return exit_error;
+  }
+}
+
+}  // namespace reductio::cli
