@@ -201,7 +201,8 @@ def test_a_baseline_is_kept_and_compared_with(reductio, tmp_path):
     for r in rows:
         assert r["paired"] == "no" and r["base"] == r["variant"] == "host/plain" and r["source"] == "now"
         assert r["base_source"].endswith("baselines/before")
-        assert math.isclose(float(r["ratio"]), float(r["base_time_s"]) / float(r["time_s"]), rel_tol=1e-6)  # any machine: the same figures, divided here
+        # any machine: an interval and what lies in it
+        assert 0 < float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])
     words = reductio("compare", FAST, "--sizes", "2^12", "--baseline", "before").ok()
     assert "Unpaired" in words and words.splitlines()[-1].endswith(
         "as fast as baseline 'before': 2^12 f32 sum end_to_end warm")
