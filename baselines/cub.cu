@@ -41,7 +41,7 @@ template <class F>
 std::unique_ptr<Plan> dispatch_counts(const Problem& p, const Settings& s, F&& f) {
   const std::string& counts = s.text("counts");
   const bool narrow = counts == "32" || (counts == "auto" && p.n <= std::numeric_limits<std::int32_t>::max());
-  return device::dispatch_type(p, [&]<class T>() {
+  return device::dispatch(p, [&]<class T>() {
     return narrow ? f.template operator()<T, std::int32_t>() : f.template operator()<T, std::int64_t>();
   });
 }

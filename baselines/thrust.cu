@@ -94,7 +94,7 @@ std::unique_ptr<Plan> plan(const Problem& p, const Settings& s, const DeviceInfo
 }
 
 std::unique_ptr<Plan> prepare_reduce(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  return device::dispatch_type(p, [&]<class T>() {
+  return device::dispatch(p, [&]<class T>() {
     return plan<T>(p, s, gpu, [](const auto& policy, const T* first, const T* last) {
       return thrust::reduce(policy, first, last, T{0}, thrust::plus<T>());
     });
@@ -102,7 +102,7 @@ std::unique_ptr<Plan> prepare_reduce(const Problem& p, const Settings& s, const 
 }
 
 std::unique_ptr<Plan> prepare_transform_reduce(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  return device::dispatch_type(p, [&]<class T>() {
+  return device::dispatch(p, [&]<class T>() {
     return plan<T>(p, s, gpu, [](const auto& policy, const T* first, const T* last) {
       return thrust::transform_reduce(policy, first, last, device::Square(), T{0}, thrust::plus<T>());
     });

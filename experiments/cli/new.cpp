@@ -29,7 +29,8 @@ constexpr const char* skeleton = R"(/// @ID@: say here what this reduction tries
 /// To make it your own: change the kernel, keep it correct for every n from 0 to over 2^32, then
 ///   cmake --build build && build/bin/reductio verify --variants '^@ID@$'
 ///   build/bin/reductio run comparison --variants '^(@ID@|cub/sum)$' --sizes 2^20:2^28
-/// Everything that a kernel may use is listed at the top of device/device.h.
+/// Everything that a kernel may use is listed at the top of device/kernel.h, and what this file's foot uses at the top of
+/// device/device.h. Several variants that share a preparation are a table there: see src/kernels/twopass.cu.
 #include <algorithm>
 
 #include "device/device.h"
@@ -38,15 +39,15 @@ namespace reductio {
 namespace {  // kernels of other files, and of the other device, may have the same names
 using namespace device;
 
-/// Block b adds up its share of in[0, n) and stores it in out[b].
+/// Block b adds up its share of in[0, n) and stores it in out[b]. `in` squares what it reads where that is asked for.
 /// Each thread strides over the grid; then a tree in shared memory: thread t adds t + s, s halves.
 /// Requires: blockDim.x a power of two, blockDim.x elements of shared memory. Valid: in thread 0.
 template <class T, class Load>
-__global__ void partial_sums(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void partial_sums(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
   SharedPtr<T> shared = shared_memory<T>();
   T sum = 0;
   const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += Load{}(T(in[i]));
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += in[i];
   shared[threadIdx.x] = sum;
   __syncthreads();  // all sums are stored before a thread reads another's
   for (unsigned s = blockDim.x / 2; s > 0; s /= 2) {
@@ -58,27 +59,24 @@ __global__ void partial_sums(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_
 
 /// Chooses the launch and allocates the workspace. What the plan's function does is what is timed: no allocation and
 /// no waiting in there.
-std::unique_ptr<Plan> prepare(const Problem& problem, const Settings& settings, const DeviceInfo& gpu) {
-  return dispatch(problem, [&]<class T, class Load>() {
-    const std::size_t n = problem.n;
-    const unsigned block = static_cast<unsigned>(settings.integer("block"));
+std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  return dispatch(p, [&]<class T, class Load>() {
+    const unsigned block = s.count("block");
     // Enough blocks to fill the GPU, no more than there is work for, and one at least.
-    const std::size_t fill = std::size_t(gpu.sm_count) * (std::size_t(gpu.threads_per_sm) / block);
-    const std::size_t grid = std::max<std::size_t>(1, std::min(fill, (n + block - 1) / block));
+    const std::size_t n = p.n, fill = std::size_t(gpu.sm_count) * (std::size_t(gpu.threads_per_sm) / block);
+    const std::size_t grid = std::max<std::size_t>(1, std::min(fill, ceil_div(n, block)));
+    const std::size_t shared_bytes = block * sizeof(T);
     const Buffer<T> partials(grid);
-
-    PlanInfo info;
-    info.grid_blocks = grid;
-    info.block_threads = block;
     // The most additions that one element passes through, which its rounding bound follows from: in both launches each
     // thread's own sum, then the levels of the tree, of which there are at most 10.
-    info.longest_chain = n / (grid * block) + 1 + 10 + grid / block + 1 + 10;
-    info.workspace_bytes = partials.bytes();
+    const PlanInfo info{.grid_blocks = grid,
+                        .block_threads = block,
+                        .longest_chain = n / (grid * block) + 1 + 10 + grid / block + 1 + 10,
+                        .workspace_bytes = partials.bytes()};
     return plan_of(info, [=](void* in, void* out, Stream stream) {
-      const Launch first{grid, block, block * sizeof(T), stream};
-      const Launch second{1, block, block * sizeof(T), stream};
-      launch<partial_sums<T, Load>>(first, global<const T>(in, n), partials.ptr(), n);
-      launch<partial_sums<T, Identity>>(second, GlobalPtr<const T>(partials.ptr()), global<T>(out, 1), grid);
+      launch<partial_sums<T, Load>>({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, partials.ptr(), n);
+      // Partial sums are not squared again.
+      launch<partial_sums<T, Identity>>({1, block, shared_bytes, stream}, {partials.ptr()}, global<T>(out, 1), grid);
     });
   });
 }

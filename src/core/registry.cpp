@@ -63,6 +63,13 @@ std::string refusal(const Variant& v, DeviceKind device, const Problem& p, const
   return v.declines ? v.declines(p, s) : std::string();
 }
 
+std::string too_many_blocks(const Problem& p, const Settings& s, std::size_t blocks, const std::string& advice) {
+  constexpr std::size_t most_blocks = 0x7fffffff;
+  if (blocks <= most_blocks) return "";
+  return "n = " + std::to_string(p.n) + " takes " + std::to_string(blocks) + " blocks of " + s.text("block") +
+         " threads, a launch has at most " + std::to_string(most_blocks) + ": " + advice;
+}
+
 std::unique_ptr<Plan> make_plan(const Variant& v, const Problem& p, const Settings& s, const DeviceInfo& device) {
   if (const std::string why = refusal(v, device.kind, p, s); !why.empty()) throw Refused(v.id + ": " + why);
   return v.prepare[static_cast<int>(device.kind)](p, s, device);

@@ -42,6 +42,8 @@ class Settings {
   const std::string& text(std::string_view name) const;
   /// The value as a whole number; throws UsageError if it is a word.
   std::int64_t integer(std::string_view name) const;
+  /// The value as a number of things, from 0 to 2^32 - 1; throws UsageError if it is a word or outside.
+  unsigned count(std::string_view name) const;
   /// "block=256;grid=auto", the CSV's `settings` cell; empty without tunables.
   std::string str() const;
 

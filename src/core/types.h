@@ -62,6 +62,7 @@ struct DeviceInfo {
 /// A queue of a device's work. The handle is the device's own (cudaStream_t); null is its default stream.
 struct Stream {
   void* handle = nullptr;
+  operator void*() const { return handle; }  ///< as a launch takes it
 };
 
 }  // namespace reductio

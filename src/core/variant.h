@@ -120,6 +120,10 @@ struct Variant {
 /// declines(). Preparing may still throw Refused for what only the device knows (a library that is absent).
 std::string refusal(const Variant&, DeviceKind, const Problem&, const Settings&);
 
+/// Why a launch of so many blocks for p.n elements is declined, for Variant::declines; empty if a launch takes them.
+/// `advice` says what to do: "choose a larger block".
+std::string too_many_blocks(const Problem&, const Settings&, std::size_t blocks, const std::string& advice);
+
 /// refusal() first, then the variant's own preparation. Throws Refused.
 std::unique_ptr<Plan> make_plan(const Variant&, const Problem&, const Settings&, const DeviceInfo&);
 

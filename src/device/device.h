@@ -1,101 +1,101 @@
 #pragma once
-/// The only header that a kernel file needs. A kernel is plain CUDA C++ in a .cu file and is compiled twice from
-/// the same source: by nvcc for the GPU (cuda.cuh), and by the host compiler for the simulated device (sim.h).
-/// Both headers give the same names, listed here:
+/// The only header that a kernel file needs: what a kernel is written with (device/kernel.h lists it), and what its
+/// variants are prepared and registered with:
 ///
-///   in kernels   threadIdx, blockIdx, blockDim, gridDim (x only), __global__, __device__, __launch_bounds__;
-///                __syncthreads, __syncthreads_or, __syncwarp, __shfl_down_sync, __shfl_xor_sync, __shfl_sync,
-///                __reduce_add_sync, __threadfence, atomicAdd, atomicInc, clock64 as CUDA defines them;
-///                globaltimer(): nanoseconds of the GPU's one clock; grid_sync(): all blocks of a cooperative launch;
-///                load_acquire(p), store_release(p, v): scope of the whole GPU; waiting loops poll by load_acquire
-///   pointers     GlobalPtr<T>, SharedPtr<T>: on CUDA exactly T*; on the simulated device checked at every access.
-///                Write the type of what you read (`T x = p[i];`, never `auto`)
-///   shared       shared_memory<T>(): the block's dynamic shared memory, whose bytes the launch states
-///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), the only place with <<<>>>;
-///                launch_cooperative<kernel>(...): the same, all blocks resident at once
 ///   memory       Buffer<T>(count): workspace, poisoned when made, shared by copies, freed with the last;
 ///                global<T>(p, count): the harness's pointer as GlobalPtr; zero(p, count, stream), asynchronous;
 ///                copy_to_host(dst, p, count, stream), returns when the values have arrived;
 ///                HostBuffer<T>(count, pinned): host memory, page-locked if `pinned`; moves, does not copy
-///   planning     dispatch(), dispatch_type(): from a Problem to template arguments; Types<...>: types as an argument;
-///                AddOnHost<T>: the host's part, a finish function; ceil_div(a, b)
-///   registering  Register(Variant, Prepare), device_kind
-///
-/// Everything of one device lives in an inline namespace of its own, and kernels in anonymous namespaces: both
-/// objects are linked into one program, and `inline` functions of the same name would otherwise be merged.
+///   planning     dispatch(problem, f): from a problem to template arguments; Kernels<Start>: a variant's kernel for
+///                all of them; blocks_or_refuse(); plan_of(info, enqueue); AddOnHost<T>: the host's part
+///   registering  Register(Variant, Prepare), or for a table of variants Register(variant, prepare, rows)
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/variant.h"
-
-namespace reductio::device {
-
-/// The shape of a launch. `shared_bytes` is dynamic shared memory per block.
-struct Launch {
-  std::size_t grid;
-  unsigned block;
-  std::size_t shared_bytes;
-  Stream stream;
-};
-
-/// a / b rounded up; does not overflow.
-constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return a / b + (a % b != 0); }
-
-}  // namespace reductio::device
-
+#include "device/kernel.h"
 #ifdef __CUDACC__
 #include "device/cuda/cuda.cuh"
-#else
-#include "device/sim/sim.h"
+// "template parameter is not used": of `[]<class T>() { ... }`, whose template arguments are always given.
+#pragma nv_diag_suppress 445
 #endif
 
 namespace reductio::device {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-/// What an operation does to each element as it is loaded: every operation here is a sum of loaded values.
-struct Identity {
-  template <class T>
-  __device__ T operator()(T x) const { return x; }
-};
-struct Square {
-  template <class T>
-  __device__ T operator()(T x) const { return x * x; }
-};
-
-/// Calls f.template operator()<T, Load>() with the problem's types. T is the type that kernels add in: unsigned for
-/// i32, because signed overflow is undefined in C++ while integer sums here are defined modulo 2^32.
+/// Calls f.template operator()<T, Load>() with the problem's types, or <T>() where f knows one operation only. T is the
+/// type that kernels add in: unsigned for i32, because signed overflow is undefined in C++ while integer sums here are
+/// defined modulo 2^32.
 template <class F>
 auto dispatch(const Problem& p, F&& f) {
-  const auto with_load = [&]<class T>() {
-    return p.operation == Operation::sum ? f.template operator()<T, Identity>() : f.template operator()<T, Square>();
+  const auto with = [&]<class T>() {
+    if constexpr (requires { f.template operator()<T>(); })
+      return f.template operator()<T>();
+    else
+      return p.operation == Operation::sum ? f.template operator()<T, Identity>() : f.template operator()<T, Square>();
   };
   switch (p.type) {
-    case ElementType::i32: return with_load.template operator()<std::uint32_t>();
-    case ElementType::f32: return with_load.template operator()<float>();
-    case ElementType::f64: return with_load.template operator()<double>();
+    case ElementType::i32: return with.template operator()<std::uint32_t>();
+    case ElementType::f32: return with.template operator()<float>();
+    case ElementType::f64: return with.template operator()<double>();
   }
   throw Refused("element type is not supported");
 }
 
-/// The same for variants that know one operation only: f.template operator()<T>().
-template <class F>
-auto dispatch_type(const Problem& p, F&& f) {
-  switch (p.type) {
-    case ElementType::i32: return f.template operator()<std::uint32_t>();
-    case ElementType::f32: return f.template operator()<float>();
-    case ElementType::f64: return f.template operator()<double>();
+/// One variant's kernel, for whatever types a problem has. It is written as a function of those types that gives the
+/// launch of the kernel, `[]<class T, class Load>() { return launch<kernel<T, Load>>; }`. The function may take the
+/// settings, `(const Settings& s)`, and may leave out Load where the kernel knows one operation only.
+/// `Start<T, Load>` is what the document's kernels are launched by: `std::function<void(const Launch&, parameters...)>`.
+template <template <class T, class Load> class Start>
+class Kernels {
+ public:
+  Kernels() = default;
+  template <class Choose>
+  Kernels(Choose) {  // NOLINT: written in place of the kernels
+    add<Choose, std::uint32_t>();
+    add<Choose, float>();
+    add<Choose, double>();
   }
-  throw Refused("element type is not supported");
-}
+  template <class T, class Load = Identity>
+  Start<T, Load> get(const Settings& s) const {
+    return static_cast<const One<T, Load>&>(all_).choose(s);
+  }
 
-/// Types as an argument. A lambda that launches a kernel takes its template arguments by it:
-/// `[]<class T, class Load>(Types<T, Load>, const auto&... args) { launch<kernel<T, Load>>(args...); }`.
-template <class...>
-struct Types {};
+ private:
+  template <class T, class Load>
+  struct One {
+    Start<T, Load> (*choose)(const Settings&) = nullptr;
+  };
+  template <class T>
+  struct Both : One<T, Identity>, One<T, Square> {};
+  struct All : Both<std::uint32_t>, Both<float>, Both<double> {};
+
+  template <class Choose, class T>
+  void add() {
+    static_cast<One<T, Identity>&>(all_).choose = [](const Settings& s) { return chosen<Choose, T, Identity>(s); };
+    static_cast<One<T, Square>&>(all_).choose = [](const Settings& s) { return chosen<Choose, T, Square>(s); };
+  }
+  template <class Choose, class T, class Load>
+  static Start<T, Load> chosen([[maybe_unused]] const Settings& s) {
+    constexpr Choose choose{};
+    if constexpr (requires { choose.template operator()<T, Load>(s); })
+      return choose.template operator()<T, Load>(s);
+    else if constexpr (requires { choose.template operator()<T, Load>(); })
+      return choose.template operator()<T, Load>();
+    else if constexpr (requires { choose.template operator()<T>(s); })
+      return choose.template operator()<T>(s);
+    else
+      return choose.template operator()<T>();
+  }
+  All all_;
+};
 
 /// The host's part of a reduction as the documents do it: copies the partial results and adds them up one after the
 /// other, in T. A finish function for plan_of(). Its host memory is taken when the plan is made: no call allocates.
@@ -121,9 +121,20 @@ class AddOnHost {
 /// Whether this way of finishing leaves partial results to the host.
 inline bool finishes_on_host(const std::string& finish) { return finish == "host" || finish == "host-pinned"; }
 
-/// Registers a variant for the device that this file is being compiled for.
+/// Registers variants for the device that this file is being compiled for: one, or a table of those that share
+/// variant(row), which says what a row is to the harness, and prepare(row, problem, settings, gpu).
 struct Register {
   Register(Variant v, Prepare p) { register_variant(std::move(v), device_kind, std::move(p)); }
+
+  template <class Row>
+  Register(Variant (*variant)(const Row&),
+           std::unique_ptr<Plan> (*prepare)(const Row&, const Problem&, const Settings&, const DeviceInfo&),
+           const std::vector<Row>& rows) {
+    for (const Row& row : rows)
+      register_variant(variant(row), device_kind, [=](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+        return prepare(row, p, s, gpu);
+      });
+  }
 };
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE

@@ -27,7 +27,10 @@
 /// race since Volta).
 
 #include <bit>
+#include <functional>
 #include <memory>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 #include "device/device.h"
@@ -37,28 +40,27 @@ namespace {
 using namespace device;
 
 constexpr unsigned warp = 32;
-constexpr unsigned unrolled_block = 256;
 
 /// How thread 0 of a block hands on the block's sum: into the block's own place, or onto the one result.
 struct Store {
   template <class T>
-  static __device__ void hand_on(GlobalPtr<T> out, T sum) {
+  static __device__ void hand_on(GlobalPtr<T> out, std::type_identity_t<T> sum) {
     out[blockIdx.x] = sum;
   }
 };
 struct Atomic {
   template <class T>
-  static __device__ void hand_on(GlobalPtr<T> out, T sum) {
+  static __device__ void hand_on(GlobalPtr<T> out, std::type_identity_t<T> sum) {
     atomicAdd(out, sum);
   }
 };
 
 /// What a thread with a single load brings into the tree; 0 behind the end of the input.
 template <class T, class Load>
-__device__ T one_load(GlobalPtr<const T> in, std::size_t n) {
+__device__ T one_load(Input<T, Load> in, std::size_t n) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   T x = 0;
-  if (i < n) x = Load{}(T(in[i]));
+  if (i < n) x = in[i];
   return x;
 }
 
@@ -88,22 +90,22 @@ __device__ void doubling_tree(SharedPtr<T> sums) {
 /// The base. Launch: a block for every B elements, a power of two; B elements of shared memory.
 /// Result: out[b] of every block b.
 template <class T, class Load>
-__global__ void reduce0(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void reduce0(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
   SharedPtr<T> sums = shared_memory<T>();
-  sums[threadIdx.x] = one_load<T, Load>(in, n);
+  sums[threadIdx.x] = one_load(in, n);
   doubling_tree<T, ByModulo>(sums);
-  if (threadIdx.x == 0) Store::hand_on<T>(out, sums[0]);
+  if (threadIdx.x == 0) Store::hand_on(out, sums[0]);
 }
 
 /// From reduce0: the blocks' sums may also go to the result by an atomic, and the remainder may be a bit test.
 /// Launch: a block for every B elements, a power of two; B elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
 template <class T, class Load, class Finish, class Test>
-__global__ void naive(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void naive(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
   SharedPtr<T> sums = shared_memory<T>();
-  sums[threadIdx.x] = one_load<T, Load>(in, n);
+  sums[threadIdx.x] = one_load(in, n);
   doubling_tree<T, Test>(sums);
-  if (threadIdx.x == 0) Finish::template hand_on<T>(out, sums[0]);
+  if (threadIdx.x == 0) Finish::hand_on(out, sums[0]);
 }
 
 /// The tree whose working threads stay together: whole warps drop out, and a warp's lanes touch neighbouring words, so
@@ -125,11 +127,11 @@ __device__ void halving_tree(SharedPtr<T> sums) {
 /// Launch: a block for every B elements, a power of two; B elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
 template <class T, class Load, class Finish>
-__global__ void divergence_free(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void divergence_free(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
   SharedPtr<T> sums = shared_memory<T>();
-  sums[threadIdx.x] = one_load<T, Load>(in, n);
+  sums[threadIdx.x] = one_load(in, n);
   halving_tree<T>(sums);
-  if (threadIdx.x == 0) Finish::template hand_on<T>(out, sums[0]);
+  if (threadIdx.x == 0) Finish::hand_on(out, sums[0]);
 }
 
 /// One level inside a warp, taken by all its lanes, without a condition:
@@ -151,10 +153,10 @@ __device__ void fold_warp(SharedPtr<T> sums, unsigned distance) {
 /// Launch: a block of 256 for every 256 elements; 256 elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
 template <class T, class Load, class Finish>
-__global__ void completely_unrolled(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void completely_unrolled(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
   const unsigned tid = threadIdx.x;
   SharedPtr<T> sums = shared_memory<T>();
-  sums[tid] = one_load<T, Load>(in, n);
+  sums[tid] = one_load(in, n);
   __syncthreads();  // every thread's value is there before another thread reads it
   if (tid < 128) sums[tid] += sums[tid + 128];
   __syncthreads();  // here and below: this level is written before the next one reads it
@@ -168,7 +170,7 @@ __global__ void completely_unrolled(GlobalPtr<const T> in, GlobalPtr<T> out, std
     fold_warp<T>(sums, 4);
     fold_warp<T>(sums, 2);
     fold_warp<T>(sums, 1);
-    if (tid == 0) Finish::template hand_on<T>(out, sums[0]);
+    if (tid == 0) Finish::hand_on(out, sums[0]);
   }
 }
 
@@ -180,15 +182,15 @@ __global__ void completely_unrolled(GlobalPtr<const T> in, GlobalPtr<T> out, std
 /// Launch: a block for every B * times elements, B a power of two; B elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
 template <class T, class Load, class Finish>
-__global__ void global_stride(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, unsigned times) {
+__global__ void global_stride(Input<T, Load> in, GlobalPtr<T> out, std::size_t n, unsigned times) {
   SharedPtr<T> sums = shared_memory<T>();
   const std::size_t first = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   T sum = 0;
-  for (unsigned k = 0; k < times && first + k * stride < n; ++k) sum += Load{}(T(in[first + k * stride]));
+  for (unsigned k = 0; k < times && first + k * stride < n; ++k) sum += in[first + k * stride];
   sums[threadIdx.x] = sum;
   halving_tree<T>(sums);
-  if (threadIdx.x == 0) Finish::template hand_on<T>(out, sums[0]);
+  if (threadIdx.x == 0) Finish::hand_on(out, sums[0]);
 }
 
 /// From global-stride: the elements are one block apart, so a block reads one contiguous chunk. Two blocks of two
@@ -199,197 +201,163 @@ __global__ void global_stride(GlobalPtr<const T> in, GlobalPtr<T> out, std::size
 /// Launch: a block for every B * times elements, B a power of two; B elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
 template <class T, class Load, class Finish>
-__global__ void local_stride(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, unsigned times) {
+__global__ void local_stride(Input<T, Load> in, GlobalPtr<T> out, std::size_t n, unsigned times) {
   SharedPtr<T> sums = shared_memory<T>();
   const std::size_t first = std::size_t{blockIdx.x} * blockDim.x * times + threadIdx.x;
   const std::size_t stride = blockDim.x;
   T sum = 0;
-  for (unsigned k = 0; k < times && first + k * stride < n; ++k) sum += Load{}(T(in[first + k * stride]));
+  for (unsigned k = 0; k < times && first + k * stride < n; ++k) sum += in[first + k * stride];
   sums[threadIdx.x] = sum;
   halving_tree<T>(sums);
-  if (threadIdx.x == 0) Finish::template hand_on<T>(out, sums[0]);
+  if (threadIdx.x == 0) Finish::hand_on(out, sums[0]);
 }
 
-unsigned granularity_of(const Settings& s) {
-  return s.has("granularity") ? static_cast<unsigned>(s.integer("granularity")) : 1;
+/// The six kernels are launched alike, but for the number of loads that two of them are told beside.
+template <class T, class Load>
+using Start = std::function<void(const Launch&, Input<T, Load>, GlobalPtr<T>, std::size_t)>;
+
+unsigned granularity_of(const Settings& s) { return s.has("granularity") ? s.count("granularity") : 1; }
+
+template <class T, class Load>
+Start<T, Load> with_granularity(const Settings& s, void (*start)(const Launch&, Input<T, Load>, GlobalPtr<T>,
+                                                                 std::size_t, unsigned)) {
+  return [start, times = granularity_of(s)](const Launch& l, Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
+    start(l, in, out, n, times);
+  };
 }
 
-/// Elements that one block takes on.
-std::size_t share_of_block(const Settings& s) {
-  return static_cast<std::size_t>(s.integer("block")) * granularity_of(s);
+/// f.template operator()<Finish>() for the finish that the settings ask for.
+template <class F>
+auto for_finish(const Settings& s, F f) {
+  return s.text("finish") == "atomic" ? f.template operator()<Atomic>() : f.template operator()<Store>();
 }
 
-/// One block at least: an empty input still has a result, and CUDA has no launch of none.
-std::size_t blocks_for(std::size_t n, std::size_t share) { return n > share ? ceil_div(n, share) : 1; }
+/// What the six variants do not share.
+struct Row {
+  std::string id, title, cites, thread, block;
+  Tunable block_sizes = Tunable::powers_of_two("block", 32, 1024, 256);
+  Tunable finishes = Tunable::choice("finish", {"atomic", "relaunch", "host", "host-pinned"}, "atomic");
+  std::vector<Tunable> more{};
+  Kernels<Start> kernel;
+};
+
+/// A block for every `block` times `granularity` elements.
+std::size_t grid_for(const Settings& s, std::size_t n) {
+  return blocks_for(n, std::size_t{s.count("block")} * granularity_of(s));
+}
 
 std::string declines(const Problem& p, const Settings& s) {
-  constexpr std::size_t most_blocks = 0x7fffffff;
-  const std::size_t wanted = blocks_for(p.n, share_of_block(s));
-  if (wanted <= most_blocks) return "";
-  return "n = " + std::to_string(p.n) + " takes " + std::to_string(wanted) + " blocks of " + s.text("block") +
-         " threads, a launch has at most " + std::to_string(most_blocks) +
-         ": choose a larger block or granularity, where this variant has them";
+  return too_many_blocks(p, s, grid_for(s, p.n),
+                         "choose a larger block or granularity, where this variant has them");
 }
 
-template <class Start>
-std::unique_ptr<Plan> prepare_atomic(const Problem& p, PlanInfo info, unsigned times, Start start) {
-  return dispatch(p, [&]<class T, class Load>() {
-    const std::size_t n = p.n, grid = info.grid_blocks;
-    const unsigned block = info.block_threads;
-    info.longest_chain += grid;
-    info.flushes_subnormals = p.type == ElementType::f32;  // as the GPU's f32 atomics do, whatever the compiler's flags
-    return plan_of(info, [=](void* in, void* out, Stream stream) {
-      zero(global<T>(out, 1), 1, stream);
-      start(Types<T, Load, Atomic>{}, Launch{grid, block, block * sizeof(T), stream}, global<const T>(in, n),
-            global<T>(out, 1), n, times);
-    });
-  });
+Variant variant(const Row& row) {
+  const bool atomic = row.finishes.allows("atomic");
+  Variant v{.id = row.id,
+            .title = row.title,
+            .cites = row.cites,
+            .how = {.thread = row.thread,
+                    .block = row.block,
+                    .grid = atomic ? "atomic, relaunch or host" : "relaunch or host"},
+            .operations = {Operation::sum, Operation::sum_of_squares},
+            .types = {ElementType::f32, ElementType::i32, ElementType::f64},
+            .tunables = {row.block_sizes, row.finishes},
+            .determinism = atomic ? Determinism::none : Determinism::per_launch_shape,
+            .document_n = 1048576,
+            .declines = declines};
+  v.tunables.insert(v.tunables.end(), row.more.begin(), row.more.end());
+  return v;
 }
 
-template <class Start>
-std::unique_ptr<Plan> prepare_host(const Problem& p, const Settings& s, PlanInfo info, unsigned times, Start start) {
+std::unique_ptr<Plan> prepare(const Row& row, const Problem& p, const Settings& s, const DeviceInfo&) {
   return dispatch(p, [&]<class T, class Load>() {
-    const std::size_t n = p.n, grid = info.grid_blocks;
-    const unsigned block = info.block_threads;
-    const Buffer<T> partials(grid);
-    info.longest_chain += grid;
-    info.workspace_bytes = partials.bytes();
-    info.result = ResultLocation::host_part;
-    return plan_of(
-        info,
-        [=](void* in, void*, Stream stream) {
-          start(Types<T, Load, Store>{}, Launch{grid, block, block * sizeof(T), stream}, global<const T>(in, n),
-                partials.ptr(), n, times);
-        },
-        AddOnHost<T>(partials, s.text("finish")));
-  });
-}
+    const unsigned block = s.count("block"), times = granularity_of(s);
+    const std::size_t n = p.n, grid = grid_for(s, n), in_block = times + std::countr_zero(block);
+    const auto shape = [=](std::size_t blocks, Stream stream) {
+      return Launch{blocks, block, block * sizeof(T), stream};
+    };
+    const Start<T, Load> first = row.kernel.get<T, Load>(s);
+    PlanInfo info{.grid_blocks = grid,
+                  .block_threads = block,
+                  .longest_chain = (p.operation == Operation::sum_of_squares) + in_block};
 
-template <class Start>
-std::unique_ptr<Plan> prepare_relaunch(const Problem& p, PlanInfo info, unsigned times, Start start) {
-  return dispatch(p, [&]<class T, class Load>() {
-    const std::size_t n = p.n;
-    const unsigned block = info.block_threads;
-    std::vector<std::size_t> grids{info.grid_blocks};  // of every launch, down to a single block
-    while (grids.back() > 1) grids.push_back(blocks_for(grids.back(), std::size_t{block} * times));
+    if (s.text("finish") == "atomic") {
+      info.longest_chain += grid;
+      info.flushes_subnormals = p.type == ElementType::f32;  // as the GPU's f32 atomics do, whatever the compiler's flags
+      return plan_of(info, [=](void* in, void* out, Stream stream) {
+        zero(global<T>(out, 1), 1, stream);
+        first(shape(grid, stream), {global<const T>(in, n)}, global<T>(out, 1), n);
+      });
+    }
+
+    if (finishes_on_host(s.text("finish"))) {
+      const Buffer<T> partials(grid);
+      info.longest_chain += grid;
+      info.workspace_bytes = partials.bytes();
+      info.result = ResultLocation::host_part;
+      return plan_of(
+          info,
+          [=](void* in, void*, Stream stream) {
+            first(shape(grid, stream), {global<const T>(in, n)}, partials.ptr(), n);
+          },
+          AddOnHost<T>(partials, s.text("finish")));
+    }
+
+    std::vector<std::size_t> grids{grid};  // of every launch, down to a single block
+    while (grids.back() > 1) grids.push_back(grid_for(s, grids.back()));
     // Every launch but the last writes partial sums, in turn to the one buffer and to the other.
     const Buffer<T> even(grids.size() > 1 ? grids[0] : 0), odd(grids.size() > 2 ? grids[1] : 0);
-    info.longest_chain += (grids.size() - 1) * (times + std::countr_zero(block));
+    info.longest_chain += (grids.size() - 1) * in_block;
     info.workspace_bytes = even.bytes() + odd.bytes();
+    const Start<T, Identity> again = row.kernel.get<T, Identity>(s);  // partial sums are not squared again
     return plan_of(info, [=](void* in, void* out, Stream stream) {
       const auto target = [&](std::size_t i) {
         return i + 1 == grids.size() ? global<T>(out, 1) : i % 2 == 0 ? even.ptr() : odd.ptr();
       };
-      const auto shape = [&](std::size_t i) { return Launch{grids[i], block, block * sizeof(T), stream}; };
-      start(Types<T, Load, Store>{}, shape(0), global<const T>(in, n), target(0), n, times);
-      for (std::size_t i = 1; i < grids.size(); ++i) {  // partial sums are not squared again
-        const GlobalPtr<const T> partials = target(i - 1);
-        start(Types<T, Identity, Store>{}, shape(i), partials, target(i), grids[i - 1], times);
-      }
+      first(shape(grid, stream), {global<const T>(in, n)}, target(0), n);
+      for (std::size_t i = 1; i < grids.size(); ++i)
+        again(shape(grids[i], stream), {target(i - 1)}, target(i), grids[i - 1]);
     });
   });
 }
 
-/// Makes the preparation of one kernel, which `start` launches. A kernel that cannot finish by atomics says so.
-template <bool has_atomic_finish = true, class Start>
-Prepare preparation(Start start) {
-  return [=](const Problem& p, const Settings& s, const DeviceInfo&) {
-    const unsigned block = static_cast<unsigned>(s.integer("block")), times = granularity_of(s);
-    const std::size_t chain = (p.operation == Operation::sum_of_squares) + times + std::countr_zero(block);
-    const PlanInfo info{blocks_for(p.n, share_of_block(s)), block, chain};
-    if constexpr (has_atomic_finish)
-      if (s.text("finish") == "atomic") return prepare_atomic(p, info, times, start);
-    if (finishes_on_host(s.text("finish"))) return prepare_host(p, s, info, times, start);
-    return prepare_relaunch(p, info, times, start);
-  };
-}
+const Tunable loads_per_thread = Tunable::powers_of_two("granularity", 1, 1024, 32);
 
-/// What the variants have in common: the document's finish is the atomic, in no fixed order.
-Variant variant(std::string id, std::string title, std::string cites, std::string thread, std::string block) {
-  return {.id = std::move(id),
-          .title = std::move(title),
-          .cites = std::move(cites),
-          .how = {std::move(thread), std::move(block), "atomic, relaunch or host"},
-          .operations = {Operation::sum, Operation::sum_of_squares},
-          .types = {ElementType::f32, ElementType::i32, ElementType::f64},
-          .tunables = {Tunable::powers_of_two("block", 32, 1024, 256),
-                       Tunable::choice("finish", {"atomic", "relaunch", "host", "host-pinned"}, "atomic")},
-          .determinism = Determinism::none,
-          .document_n = 1048576,
-          .declines = declines};
-}
-
-Variant reduce0_variant() {
-  Variant v = variant("levels/reduce0", "levels, baseline", "levels, 1.1: reduce0", "one load",
-                      "tree, stride doubles, by modulo");
-  v.how.grid = "relaunch or host";
-  v.tunables[1] = Tunable::choice("finish", {"relaunch", "host", "host-pinned"}, "relaunch");
-  v.determinism = Determinism::per_launch_shape;
-  return v;
-}
-
-Variant naive_variant() {
-  Variant v = variant("levels/naive", "levels, naive", "levels, 1.1: Algorithm 2", "one load", "tree, stride doubles");
-  v.tunables.push_back(Tunable::choice("test", {"bits", "modulo"}, "bits"));
-  return v;
-}
-
-/// Its block size is a setting with one value, so that asking for another is refused and not passed over.
-Variant completely_unrolled_variant() {
-  Variant v = variant("levels/completely-unrolled", "levels, completely unrolled", "levels, 1.2.2: Algorithm 5",
-                      "one load", "tree, stride halves, every level unrolled");
-  const std::string only = std::to_string(unrolled_block);
-  v.tunables[0] = Tunable::choice("block", {only}, only);
-  return v;
-}
-
-/// `v` with the number of loads per thread as a setting.
-Variant with_granularity(Variant v) {
-  v.tunables.push_back(Tunable::powers_of_two("granularity", 1, 1024, 32));
-  return v;
-}
-
-/// naive has a setting more, which its launch has to know.
-template <class Test>
-const auto start_naive = []<class T, class Load, class Finish>(Types<T, Load, Finish>, const Launch& l, const auto& in,
-                                                               const auto& out, std::size_t n, unsigned) {
-  launch<naive<T, Load, Finish, Test>>(l, in, out, n);
-};
-std::unique_ptr<Plan> prepare_naive(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  static const Prepare by_modulo = preparation(start_naive<ByModulo>), by_bits = preparation(start_naive<ByBits>);
-  return (s.text("test") == "modulo" ? by_modulo : by_bits)(p, s, gpu);
-}
-
-const Register register_reduce0(
-    reduce0_variant(),
-    preparation<false>([]<class T, class Load>(Types<T, Load, Store>, const Launch& l, const auto& in, const auto& out,
-                                               std::size_t n, unsigned) { launch<reduce0<T, Load>>(l, in, out, n); }));
-const Register register_naive(naive_variant(), prepare_naive);
-const Register register_divergence_free(
-    variant("levels/divergence-free", "levels, divergence-free", "levels, 1.2.2: Divergence-Free Kernel", "one load",
-            "tree, stride halves"),
-    preparation([]<class T, class Load, class Finish>(Types<T, Load, Finish>, const Launch& l, const auto& in,
-                                                      const auto& out, std::size_t n, unsigned) {
-      launch<divergence_free<T, Load, Finish>>(l, in, out, n);
-    }));
-const Register register_completely_unrolled(
-    completely_unrolled_variant(),
-    preparation([]<class T, class Load, class Finish>(Types<T, Load, Finish>, const Launch& l, const auto& in,
-                                                      const auto& out, std::size_t n, unsigned) {
-      launch<completely_unrolled<T, Load, Finish>>(l, in, out, n);
-    }));
-const Register register_global_stride(
-    with_granularity(variant("levels/global-stride", "levels, global stride", "levels, 1.2.1: Algorithm 3",
-                             "loads one grid apart", "tree, stride halves")),
-    preparation([]<class T, class Load, class Finish>(Types<T, Load, Finish>, const auto&... args) {
-      launch<global_stride<T, Load, Finish>>(args...);
-    }));
-const Register register_local_stride(
-    with_granularity(variant("levels/local-stride", "levels, local stride", "levels, 1.2.1: Algorithm 4",
-                             "loads one block apart", "tree, stride halves")),
-    preparation([]<class T, class Load, class Finish>(Types<T, Load, Finish>, const auto&... args) {
-      launch<local_stride<T, Load, Finish>>(args...);
-    }));
+const Register registered(
+    variant, prepare,
+    {{.id = "levels/reduce0", .title = "levels, baseline", .cites = "levels, 1.1: reduce0",
+      .thread = "one load", .block = "tree, stride doubles, by modulo",
+      .finishes = Tunable::choice("finish", {"relaunch", "host", "host-pinned"}, "relaunch"),
+      .kernel = []<class T, class Load>() { return launch<reduce0<T, Load>>; }},
+     {.id = "levels/naive", .title = "levels, naive", .cites = "levels, 1.1: Algorithm 2",
+      .thread = "one load", .block = "tree, stride doubles",
+      .more = {Tunable::choice("test", {"bits", "modulo"}, "bits")},
+      .kernel = []<class T, class Load>(const Settings& s) {
+        return for_finish(s, [&]<class Finish>() {
+          return s.text("test") == "bits" ? launch<naive<T, Load, Finish, ByBits>> : launch<naive<T, Load, Finish, ByModulo>>;
+        });
+      }},
+     {.id = "levels/divergence-free", .title = "levels, divergence-free", .cites = "levels, 1.2.2: Divergence-Free Kernel",
+      .thread = "one load", .block = "tree, stride halves",
+      .kernel = []<class T, class Load>(const Settings& s) {
+        return for_finish(s, []<class Finish>() { return launch<divergence_free<T, Load, Finish>>; });
+      }},
+     {.id = "levels/completely-unrolled", .title = "levels, completely unrolled", .cites = "levels, 1.2.2: Algorithm 5",
+      .thread = "one load", .block = "tree, stride halves, every level unrolled",
+      .block_sizes = Tunable::powers_of_two("block", 256, 256, 256),  // asking for another is refused, not passed over
+      .kernel = []<class T, class Load>(const Settings& s) {
+        return for_finish(s, []<class Finish>() { return launch<completely_unrolled<T, Load, Finish>>; });
+      }},
+     {.id = "levels/global-stride", .title = "levels, global stride", .cites = "levels, 1.2.1: Algorithm 3",
+      .thread = "loads one grid apart", .block = "tree, stride halves", .more = {loads_per_thread},
+      .kernel = []<class T, class Load>(const Settings& s) {
+        return for_finish(s, [&]<class Finish>() { return with_granularity(s, launch<global_stride<T, Load, Finish>>); });
+      }},
+     {.id = "levels/local-stride", .title = "levels, local stride", .cites = "levels, 1.2.1: Algorithm 4",
+      .thread = "loads one block apart", .block = "tree, stride halves", .more = {loads_per_thread},
+      .kernel = []<class T, class Load>(const Settings& s) {
+        return for_finish(s, [&]<class Finish>() { return with_granularity(s, launch<local_stride<T, Load, Finish>>); });
+      }}});
 
 }  // namespace
 }  // namespace reductio

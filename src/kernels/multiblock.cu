@@ -33,10 +33,10 @@ constexpr unsigned warp = 32;
 ///
 ///   in: 0 1 0' 1' 0 1 0' 1' 0 1 0' 1'
 template <class T, class Load>
-__device__ T sum_over_grid(GlobalPtr<const T> in, std::size_t n) {
+__device__ T sum_over_grid(Input<T, Load> in, std::size_t n) {
   const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
   T sum = 0;
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += Load{}(T(in[i]));
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += in[i];
   return sum;
 }
 
@@ -71,8 +71,8 @@ __device__ T sum_of_block(T value) {
 /// is the only barrier that all blocks share.
 /// Launch: any grid, then 1; a power of two as block, B elements of shared memory. Result: out[b] of every block b.
 template <class T, class Load>
-__global__ void two_launch(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
-  const T sum = sum_of_block<T>(sum_over_grid<T, Load>(in, n));
+__global__ void two_launch(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
+  const T sum = sum_of_block<T>(sum_over_grid(in, n));
   if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }
 
@@ -99,9 +99,9 @@ __device__ bool is_last_block(GlobalPtr<unsigned> arrived) {
 ///
 /// Launch: any grid, a power of two as block, B elements of shared memory, `arrived` zero. Result: out[0].
 template <class T, class Load>
-__global__ void last_block(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, GlobalPtr<T> partials,
+__global__ void last_block(Input<T, Load> in, GlobalPtr<T> out, std::size_t n, GlobalPtr<T> partials,
                            GlobalPtr<unsigned> arrived) {
-  const T sum = sum_of_block<T>(sum_over_grid<T, Load>(in, n));
+  const T sum = sum_of_block<T>(sum_over_grid(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
   if (is_last_block(arrived)) {
     const T total = sum_of_block<T>(sum_of_partials<T>(partials));
@@ -143,9 +143,9 @@ __device__ T sum_of_block_by_warps(T value) {
 /// From last-block: both trees by warp shuffles.
 /// Launch: any grid, a power of two from 32 as block, B / 32 elements of shared memory, `arrived` zero. Result: out[0].
 template <class T, class Load>
-__global__ void last_block_warp(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n, GlobalPtr<T> partials,
+__global__ void last_block_warp(Input<T, Load> in, GlobalPtr<T> out, std::size_t n, GlobalPtr<T> partials,
                                 GlobalPtr<unsigned> arrived) {
-  const T sum = sum_of_block_by_warps<T>(sum_over_grid<T, Load>(in, n));
+  const T sum = sum_of_block_by_warps<T>(sum_over_grid(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
   if (is_last_block(arrived)) {
     const T total = sum_of_block_by_warps<T>(sum_of_partials<T>(partials));
@@ -153,15 +153,38 @@ __global__ void last_block_warp(GlobalPtr<const T> in, GlobalPtr<T> out, std::si
   }
 }
 
+/// The two kernels with a last-block guard are launched alike.
+template <class T, class Load>
+using Start = std::function<void(const Launch&, Input<T, Load>, GlobalPtr<T>, std::size_t, GlobalPtr<T>,
+                                 GlobalPtr<unsigned>)>;
+
+/// What the variants do not share.
+struct Row {
+  std::string id, title, cites, block, grid;
+  unsigned threads_per_shared_element = 1;
+  Kernels<Start> kernel{};
+};
+
+Variant variant(const Row& row) {
+  return {.id = row.id,
+          .title = row.title,
+          .cites = row.cites,
+          .how = {.thread = "grid stride", .block = row.block, .grid = row.grid},
+          .operations = {Operation::sum, Operation::sum_of_squares},
+          .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+          .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
+                       Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto")},
+          .document_n = 100000000};
+}
+
 /// The launch that the settings ask for, and the longest chain of additions through both of its trees.
 PlanInfo shape(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  const unsigned block = static_cast<unsigned>(s.integer("block"));
-  const std::size_t grid = s.text("grid") == "auto" ? 2 * static_cast<std::size_t>(gpu.sm_count)
-                                                    : static_cast<std::size_t>(s.integer("grid"));
-  const std::size_t tree = std::countr_zero(block);
-  const std::size_t chain =
-      (p.operation == Operation::sum_of_squares) + ceil_div(p.n, grid * block) + tree + ceil_div(grid, block) + tree;
-  return {grid, block, chain};
+  const unsigned block = s.count("block");
+  const std::size_t grid = s.text("grid") == "auto" ? 2 * static_cast<std::size_t>(gpu.sm_count) : s.count("grid");
+  const std::size_t square = p.operation == Operation::sum_of_squares, tree = std::countr_zero(block);
+  return {.grid_blocks = grid,
+          .block_threads = block,
+          .longest_chain = square + ceil_div(p.n, grid * block) + tree + ceil_div(grid, block) + tree};
 }
 
 std::unique_ptr<Plan> prepare_two_launch(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
@@ -172,64 +195,51 @@ std::unique_ptr<Plan> prepare_two_launch(const Problem& p, const Settings& s, co
     const Buffer<T> partials(grid);
     info.workspace_bytes = partials.bytes();
     return plan_of(info, [=](void* in, void* out, Stream stream) {
-      launch<two_launch<T, Load>>({grid, block, shared_bytes, stream}, global<const T>(in, n), partials.ptr(), n);
-      launch<two_launch<T, Identity>>({1, block, shared_bytes, stream}, GlobalPtr<const T>(partials.ptr()),
-                                      global<T>(out, 1), grid);
+      launch<two_launch<T, Load>>({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, partials.ptr(), n);
+      launch<two_launch<T, Identity>>({1, block, shared_bytes, stream}, {partials.ptr()}, global<T>(out, 1), grid);
     });
   });
 }
 
-/// Makes the preparation of one kernel with a last-block guard, which `start` launches; in shared memory it takes an
-/// element for so many threads.
-template <class Start>
-Prepare preparation(unsigned threads_per_shared_element, Start start) {
-  return [=](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-    return dispatch(p, [&]<class T, class Load>() {
-      PlanInfo info = shape(p, s, gpu);
-      const std::size_t n = p.n, grid = info.grid_blocks;
-      const unsigned block = info.block_threads;
-      const std::size_t shared_bytes = block / threads_per_shared_element * sizeof(T);
-      const Buffer<T> partials(grid);
-      const Buffer<unsigned> arrived(1);
-      info.workspace_bytes = partials.bytes() + arrived.bytes();
-      return plan_of(info, [=](void* in, void* out, Stream stream) {
-        zero(arrived.ptr(), 1, stream);
-        start(Types<T, Load>{}, Launch{grid, block, shared_bytes, stream}, global<const T>(in, n), global<T>(out, 1), n,
-              partials.ptr(), arrived.ptr());
-      });
+std::unique_ptr<Plan> prepare_last_block(const Row& row, const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  return dispatch(p, [&]<class T, class Load>() {
+    PlanInfo info = shape(p, s, gpu);
+    const std::size_t n = p.n, grid = info.grid_blocks;
+    const unsigned block = info.block_threads;
+    const std::size_t shared_bytes = block / row.threads_per_shared_element * sizeof(T);
+    const Buffer<T> partials(grid);
+    const Buffer<unsigned> arrived(1);
+    info.workspace_bytes = partials.bytes() + arrived.bytes();
+    const Start<T, Load> start = row.kernel.get<T, Load>(s);
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      zero(arrived.ptr(), 1, stream);
+      start({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, global<T>(out, 1), n, partials.ptr(),
+            arrived.ptr());
     });
-  };
+  });
 }
 
-/// What the three variants have in common.
-Variant variant(std::string id, std::string title, std::string cites, std::string block, std::string grid) {
-  return {.id = std::move(id),
-          .title = std::move(title),
-          .cites = std::move(cites),
-          .how = {"grid stride", std::move(block), std::move(grid)},
-          .operations = {Operation::sum, Operation::sum_of_squares},
-          .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-          .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
-                       Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto")},
-          .document_n = 100000000};
-}
-
-const Register register_two_launch(variant("multiblock/two-launch", "multi-block, two launches",
-                                           "multiblock, first listing: two kernels", "tree, stride halves",
-                                           "second launch"),
-                                   prepare_two_launch);
-const Register register_last_block(variant("multiblock/last-block", "multi-block, last block",
-                                           "multiblock, second listing: last-block guard", "tree, stride halves",
-                                           "last block, fence and counter"),
-                                   preparation(1, []<class T, class Load>(Types<T, Load>, const auto&... args) {
-                                     launch<last_block<T, Load>>(args...);
-                                   }));
-const Register register_last_block_warp(variant("multiblock/last-block-warp", "multi-block, last block, warp shuffles",
-                                                "multiblock, closing remark: warp-level reduction", "warp shuffles",
-                                                "last block, fence and counter"),
-                                        preparation(warp, []<class T, class Load>(Types<T, Load>, const auto&... args) {
-                                          launch<last_block_warp<T, Load>>(args...);
-                                        }));
+const Register with_two_launches(variant({.id = "multiblock/two-launch",
+                                          .title = "multi-block, two launches",
+                                          .cites = "multiblock, first listing: two kernels",
+                                          .block = "tree, stride halves",
+                                          .grid = "second launch"}),
+                                 prepare_two_launch);
+const Register with_a_last_block(
+    variant, prepare_last_block,
+    {{.id = "multiblock/last-block",
+      .title = "multi-block, last block",
+      .cites = "multiblock, second listing: last-block guard",
+      .block = "tree, stride halves",
+      .grid = "last block, fence and counter",
+      .kernel = []<class T, class Load>() { return launch<last_block<T, Load>>; }},
+     {.id = "multiblock/last-block-warp",
+      .title = "multi-block, last block, warp shuffles",
+      .cites = "multiblock, closing remark: warp-level reduction",
+      .block = "warp shuffles",
+      .grid = "last block, fence and counter",
+      .threads_per_shared_element = warp,
+      .kernel = []<class T, class Load>() { return launch<last_block_warp<T, Load>>; }}});
 
 }  // namespace
 }  // namespace reductio

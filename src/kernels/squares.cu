@@ -67,14 +67,14 @@ Reading took(const std::vector<Reading>& clocks, std::size_t first, std::size_t 
 ///
 /// Launch: 1 block of any size. Result: results[t] of every thread t, for the host to add.
 template <class T, class Load>
-__global__ void chunked(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
+__global__ void chunked(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
   const unsigned tid = threadIdx.x;
   start_clock(clocks);
   const std::size_t chunk = n / blockDim.x + (n % blockDim.x != 0);
   const std::size_t begin = tid * chunk;
   const std::size_t end = begin + chunk < n ? begin + chunk : n;
   T sum = 0;
-  for (std::size_t i = begin; i < end; ++i) sum += Load{}(T(in[i]));
+  for (std::size_t i = begin; i < end; ++i) sum += in[i];
   results[tid] = sum;
   stop_clock(clocks);
 }
@@ -85,21 +85,21 @@ __global__ void chunked(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<R
 ///
 /// Launch: 1 block of any size. Result: results[t] of every thread t, for the host to add.
 template <class T, class Load>
-__global__ void strided(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
+__global__ void strided(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
   const unsigned tid = threadIdx.x;
   start_clock(clocks);
   T sum = 0;
-  for (std::size_t i = tid; i < n; i += blockDim.x) sum += Load{}(T(in[i]));
+  for (std::size_t i = tid; i < n; i += blockDim.x) sum += in[i];
   results[tid] = sum;
   stop_clock(clocks);
 }
 
 /// What one thread adds up where all threads of the grid take turns.
 template <class T, class Load>
-__device__ T sum_over_grid(GlobalPtr<const T> in, std::size_t n) {
+__device__ T sum_over_grid(Input<T, Load> in, std::size_t n) {
   const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
   T sum = 0;
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += Load{}(T(in[i]));
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += in[i];
   return sum;
 }
 
@@ -109,9 +109,9 @@ __device__ T sum_over_grid(GlobalPtr<const T> in, std::size_t n) {
 ///
 /// Launch: any grid, any block. Result: results[b * B + t] of every thread, for the host to add.
 template <class T, class Load>
-__global__ void multi_block(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
+__global__ void multi_block(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
   start_clock(clocks);
-  const T sum = sum_over_grid<T, Load>(in, n);
+  const T sum = sum_over_grid(in, n);
   results[std::size_t{blockIdx.x} * blockDim.x + threadIdx.x] = sum;
   stop_clock(clocks);
 }
@@ -123,11 +123,11 @@ __global__ void multi_block(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalP
 ///
 /// Launch: any grid, a power of two as block, B elements of shared memory. Result: results[b] of every block b.
 template <class T, class Load>
-__global__ void multi_block_tree(GlobalPtr<const T> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
+__global__ void multi_block_tree(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
   const unsigned tid = threadIdx.x;
   start_clock(clocks);
   SharedPtr<T> sums = shared_memory<T>();
-  sums[tid] = sum_over_grid<T, Load>(in, n);
+  sums[tid] = sum_over_grid(in, n);
   __syncthreads();  // every thread's sum is there before another thread reads it
   for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
     if (tid < stride) sums[tid] += sums[tid + stride];
@@ -137,47 +137,22 @@ __global__ void multi_block_tree(GlobalPtr<const T> in, GlobalPtr<T> results, Gl
   stop_clock(clocks);
 }
 
-/// Makes the preparation of one kernel. `start` launches it; `tree` says that its blocks add up their own threads.
-template <class Start>
-Prepare preparation(bool tree, Start start) {
-  return [=](const Problem& p, const Settings& s, const DeviceInfo&) {
-    return dispatch(p, [&]<class T, class Load>() {
-      const std::size_t n = p.n;
-      const unsigned block = static_cast<unsigned>(s.integer("block"));
-      const std::size_t grid = s.has("grid") ? static_cast<std::size_t>(s.integer("grid")) : 1;
-      const Buffer<T> results(tree ? grid : grid * block);
-      const Buffer<Reading> clocks(4 * grid);
-      const std::size_t shared_bytes = tree ? block * sizeof(T) : 0;
+/// The four kernels are launched alike.
+template <class T, class Load>
+using Start = std::function<void(const Launch&, Input<T, Load>, GlobalPtr<T>, GlobalPtr<Reading>, std::size_t)>;
 
-      const std::size_t in_thread = (p.operation == Operation::sum_of_squares) + ceil_div(n, grid * block);
-      const std::size_t in_block = tree ? std::countr_zero(block) : 0;
-      const PlanInfo info{grid, block, in_thread + in_block + results.size(), results.bytes() + clocks.bytes(),
-                          ResultLocation::host_part};
-      const auto reading = std::make_shared<std::optional<ClockReading>>();  // of the last finished call
-      return plan_of(
-          info,
-          [=](void* in, void*, Stream stream) {
-            const Launch shape{grid, block, shared_bytes, stream};
-            start(Types<T, Load>{}, shape, global<const T>(in, n), results.ptr(), clocks.ptr(), n);
-          },
-          [=, add = AddOnHost<T>(results, s.text("finish")), host = std::vector<Reading>(clocks.size())](
-              void* result, Stream stream) mutable {
-            add(result, stream);
-            copy_to_host<Reading>(host.data(), clocks.ptr(), host.size(), stream);
-            *reading = ClockReading{static_cast<double>(took(host, 0, grid)),
-                                    1e-9 * static_cast<double>(took(host, 2 * grid, grid))};
-          },
-          [=] { return *reading; });
-    });
-  };
-}
+/// What the four variants do not share.
+struct Row {
+  std::string id, title, cites;
+  Strategy how;
+  bool has_grid = false;  ///< else one block
+  bool has_tree = false;  ///< its blocks add up their own threads
+  Kernels<Start> kernel;
+};
 
-/// What the four variants have in common.
-Variant variant(std::string id, std::string title, std::string cites, Strategy how, bool has_grid) {
-  Variant v{.id = std::move(id),
-            .title = std::move(title),
-            .cites = std::move(cites),
-            .how = std::move(how),
+Variant variant(const Row& row) {
+  Variant v{.id = row.id,
+            .title = row.title, .cites = row.cites, .how = row.how,
             .operations = {Operation::sum_of_squares, Operation::sum},
             .types = {ElementType::i32, ElementType::f32, ElementType::f64},
             .tunables = {Tunable::powers_of_two("block", 32, 1024, 256),
@@ -185,35 +160,61 @@ Variant variant(std::string id, std::string title, std::string cites, Strategy h
             .result = ResultLocation::host_part,
             .reads_clock = true,
             .document_n = 1048576};
-  if (has_grid) v.tunables.push_back(Tunable::integer("grid", 1, 0x7fffffff, {"1", "5", "32"}, "32"));
+  if (row.has_grid) v.tunables.push_back(Tunable::integer("grid", 1, 0x7fffffff, {"1", "5", "32"}, "32"));
   return v;
 }
 
-const Register register_chunked(variant("squares/chunked", "squares, chunk per thread",
-                                        "squares, how memory is accessed: the previous program",
-                                        {"contiguous chunk", "none", "one block, host adds threads"}, false),
-                                preparation(false, []<class T, class Load>(Types<T, Load>, const auto&... args) {
-                                  launch<chunked<T, Load>>(args...);
-                                }));
-const Register register_strided(variant("squares/strided", "squares, strided",
-                                        "squares, how memory is accessed: the kernel shown",
-                                        {"block stride", "none", "one block, host adds threads"}, false),
-                                preparation(false, []<class T, class Load>(Types<T, Load>, const auto&... args) {
-                                  launch<strided<T, Load>>(args...);
-                                }));
-const Register register_multi_block(variant("squares/multi-block", "squares, multi-block",
-                                            "squares, more parallelism: the kernel shown",
-                                            {"grid stride", "none", "host adds threads"}, true),
-                                    preparation(false, []<class T, class Load>(Types<T, Load>, const auto&... args) {
-                                      launch<multi_block<T, Load>>(args...);
-                                    }));
-const Register register_multi_block_tree(variant("squares/multi-block-tree", "squares, multi-block, tree",
-                                                 "squares, more parallelism: the closing proposal",
-                                                 {"grid stride", "tree, stride halves", "host adds blocks"}, true),
-                                         preparation(true,
-                                                     []<class T, class Load>(Types<T, Load>, const auto&... args) {
-                                                       launch<multi_block_tree<T, Load>>(args...);
-                                                     }));
+std::unique_ptr<Plan> prepare(const Row& row, const Problem& p, const Settings& s, const DeviceInfo&) {
+  return dispatch(p, [&]<class T, class Load>() {
+    const unsigned block = s.count("block");
+    const std::size_t n = p.n, grid = row.has_grid ? s.count("grid") : 1;
+    const std::size_t shared_bytes = row.has_tree ? block * sizeof(T) : 0;
+    const Buffer<T> results(row.has_tree ? grid : grid * block);
+    const Buffer<Reading> clocks(4 * grid);
+    const std::size_t in_thread = (p.operation == Operation::sum_of_squares) + ceil_div(n, grid * block);
+    const std::size_t in_block = row.has_tree ? std::countr_zero(block) : 0;
+    const PlanInfo info{.grid_blocks = grid,
+                        .block_threads = block,
+                        .longest_chain = in_thread + in_block + results.size(),
+                        .workspace_bytes = results.bytes() + clocks.bytes(),
+                        .result = ResultLocation::host_part};
+
+    const Start<T, Load> start = row.kernel.get<T, Load>(s);
+    const auto reading = std::make_shared<std::optional<ClockReading>>();  // of the last finished call
+    return plan_of(
+        info,
+        [=](void* in, void*, Stream stream) {
+          start({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, results.ptr(), clocks.ptr(), n);
+        },
+        [=, add = AddOnHost<T>(results, s.text("finish")), host = std::vector<Reading>(clocks.size())](
+            void* result, Stream stream) mutable {
+          add(result, stream);
+          copy_to_host<Reading>(host.data(), clocks.ptr(), host.size(), stream);
+          *reading = ClockReading{.cycles = static_cast<double>(took(host, 0, grid)),
+                                  .seconds = 1e-9 * static_cast<double>(took(host, 2 * grid, grid))};
+        },
+        [=] { return *reading; });
+  });
+}
+
+const Register registered(
+    variant, prepare,
+    {{.id = "squares/chunked", .title = "squares, chunk per thread",
+      .cites = "squares, how memory is accessed: the previous program",
+      .how = {.thread = "contiguous chunk", .block = "none", .grid = "one block, host adds threads"},
+      .kernel = []<class T, class Load>() { return launch<chunked<T, Load>>; }},
+     {.id = "squares/strided", .title = "squares, strided",
+      .cites = "squares, how memory is accessed: the kernel shown",
+      .how = {.thread = "block stride", .block = "none", .grid = "one block, host adds threads"},
+      .kernel = []<class T, class Load>() { return launch<strided<T, Load>>; }},
+     {.id = "squares/multi-block", .title = "squares, multi-block",
+      .cites = "squares, more parallelism: the kernel shown",
+      .how = {.thread = "grid stride", .block = "none", .grid = "host adds threads"}, .has_grid = true,
+      .kernel = []<class T, class Load>() { return launch<multi_block<T, Load>>; }},
+     {.id = "squares/multi-block-tree", .title = "squares, multi-block, tree",
+      .cites = "squares, more parallelism: the closing proposal",
+      .how = {.thread = "grid stride", .block = "tree, stride halves", .grid = "host adds blocks"}, .has_grid = true,
+      .has_tree = true, .kernel = []<class T, class Load>() { return launch<multi_block_tree<T, Load>>; }}});
 
 }  // namespace
 }  // namespace reductio

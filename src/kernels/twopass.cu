@@ -40,10 +40,10 @@ constexpr unsigned warp = 32;
 ///
 /// `threads` is the block's size, a constant where the caller knows it. Ends with a block barrier.
 template <class T, class Load>
-__device__ void load_sums(GlobalPtr<const T> in, std::size_t n, SharedPtr<T> buffer, unsigned threads) {
+__device__ void load_sums(Input<T, Load> in, std::size_t n, SharedPtr<T> buffer, unsigned threads) {
   const std::size_t stride = std::size_t{threads} * gridDim.x;
   T sum = 0;
-  for (std::size_t i = std::size_t{threads} * blockIdx.x + threadIdx.x; i < n; i += stride) sum += Load{}(T(in[i]));
+  for (std::size_t i = std::size_t{threads} * blockIdx.x + threadIdx.x; i < n; i += stride) sum += in[i];
   buffer[threadIdx.x] = sum;
   __syncthreads();  // every thread's sum is there before another thread reads it
 }
@@ -54,9 +54,9 @@ __device__ void load_sums(GlobalPtr<const T> in, std::size_t n, SharedPtr<T> buf
 ///
 /// Launch: any grid, a power of two from 1 as block, B elements of shared memory. Result: out[b] of every block b.
 template <class T, class Load>
-__global__ void rolled(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void rolled(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
   SharedPtr<T> buffer = shared_memory<T>();
-  load_sums<T, Load>(in, n, buffer, blockDim.x);
+  load_sums(in, n, buffer, blockDim.x);
   for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2) {
     if (threadIdx.x < distance) buffer[threadIdx.x] += buffer[threadIdx.x + distance];
     __syncthreads();  // this level is written before the next one reads it
@@ -80,9 +80,9 @@ __device__ void fold_warp(SharedPtr<T> buffer, unsigned distance) {
 /// From rolled: once 32 lanes are left they are one warp, so the last levels need no block barrier and no loop.
 /// Launch: any grid, a power of two from 32 as block, B elements of shared memory. Result: out[b] of every block b.
 template <class T, class Load>
-__global__ void warp_unrolled(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void warp_unrolled(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
   SharedPtr<T> buffer = shared_memory<T>();
-  load_sums<T, Load>(in, n, buffer, blockDim.x);
+  load_sums(in, n, buffer, blockDim.x);
   for (unsigned distance = blockDim.x / 2; distance > warp; distance /= 2) {
     if (threadIdx.x < distance) buffer[threadIdx.x] += buffer[threadIdx.x + distance];
     __syncthreads();  // this level is written before the next one reads it
@@ -113,9 +113,9 @@ __device__ void fold_block(SharedPtr<T> buffer) {
 /// Launch: any grid, Threads as block (a power of two from 1), as many elements of shared memory.
 /// Result: out[b] of every block b.
 template <class T, class Load, unsigned Threads>
-__global__ void template_unrolled(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void template_unrolled(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
   SharedPtr<T> buffer = shared_memory<T>();
-  load_sums<T, Load>(in, n, buffer, Threads);
+  load_sums(in, n, buffer, Threads);
   fold_block<Threads, 512, T>(buffer);
   fold_block<Threads, 256, T>(buffer);
   fold_block<Threads, 128, T>(buffer);
@@ -132,95 +132,79 @@ __global__ void template_unrolled(GlobalPtr<const T> in, GlobalPtr<T> out, std::
   }
 }
 
-/// The document's switch from a block size known at run time to one known at compile time.
-template <class T, class Load, class... Args>
-void launch_template_unrolled(const Launch& l, Args... args) {
-  switch (l.block) {
-    case 1: return launch<template_unrolled<T, Load, 1>>(l, args...);
-    case 2: return launch<template_unrolled<T, Load, 2>>(l, args...);
-    case 4: return launch<template_unrolled<T, Load, 4>>(l, args...);
-    case 8: return launch<template_unrolled<T, Load, 8>>(l, args...);
-    case 16: return launch<template_unrolled<T, Load, 16>>(l, args...);
-    case 32: return launch<template_unrolled<T, Load, 32>>(l, args...);
-    case 64: return launch<template_unrolled<T, Load, 64>>(l, args...);
-    case 128: return launch<template_unrolled<T, Load, 128>>(l, args...);
-    case 256: return launch<template_unrolled<T, Load, 256>>(l, args...);
-    case 512: return launch<template_unrolled<T, Load, 512>>(l, args...);
-    case 1024: return launch<template_unrolled<T, Load, 1024>>(l, args...);
-  }
-}
-
 /// The number of blocks: as told, or for "auto" as many as the GPU holds at once and have an element to read.
 std::size_t grid_for(const Settings& s, unsigned block, std::size_t n, const DeviceInfo& gpu) {
-  if (s.text("grid") != "auto") return static_cast<std::size_t>(s.integer("grid"));
+  if (s.text("grid") != "auto") return s.count("grid");
   constexpr int most_blocks_per_sm = 32;
   const int blocks_per_sm = std::clamp(gpu.threads_per_sm / static_cast<int>(block), 1, most_blocks_per_sm);
   const std::size_t resident = static_cast<std::size_t>(gpu.sm_count) * static_cast<std::size_t>(blocks_per_sm);
   return std::clamp<std::size_t>(ceil_div(n, block), 1, resident);
 }
 
-/// Makes the preparation of one kernel, which `start` launches.
-template <class Start>
-Prepare preparation(Start start) {
-  return [=](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-    return dispatch(p, [&]<class T, class Load>() {
-      const std::size_t n = p.n;
-      const unsigned block = static_cast<unsigned>(s.integer("block"));
-      const std::size_t grid = grid_for(s, block, n, gpu), shared_bytes = block * sizeof(T);
-      const Buffer<T> partials(grid);
-      const auto first_pass = [=](void* in, Stream stream) {
-        const Launch shape{grid, block, shared_bytes, stream};
-        start(Types<T, Load>{}, shape, global<const T>(in, n), partials.ptr(), n);
-      };
+/// The three kernels are launched alike.
+template <class T, class Load>
+using Start = std::function<void(const Launch&, Input<T, Load>, GlobalPtr<T>, std::size_t)>;
 
-      const std::size_t tree = std::countr_zero(block);
-      const std::size_t first_chain = (p.operation == Operation::sum_of_squares) + ceil_div(n, grid * block) + tree;
-      PlanInfo info{grid, block, first_chain, partials.bytes()};
-      if (finishes_on_host(s.text("finish"))) {
-        info.longest_chain += grid;
-        info.result = ResultLocation::host_part;
-        return plan_of(
-            info, [=](void* in, void*, Stream stream) { first_pass(in, stream); }, AddOnHost<T>(partials, s.text("finish")));
-      }
-      info.longest_chain += ceil_div(grid, block) + tree;
-      return plan_of(info, [=](void* in, void* out, Stream stream) {
-        first_pass(in, stream);
-        const Launch shape{1, block, shared_bytes, stream};
-        const GlobalPtr<const T> sums = partials.ptr();  // not squared again
-        start(Types<T, Identity>{}, shape, sums, global<T>(out, 1), grid);
-      });
-    });
-  };
-}
+/// What the three variants do not share.
+struct Row {
+  std::string id, title, cites, tree;
+  unsigned smallest_block;
+  Kernels<Start> kernel;
+};
 
-/// What the three variants have in common.
-Variant variant(std::string id, std::string title, std::string cites, std::string tree, unsigned smallest_block) {
-  return {.id = std::move(id),
-          .title = std::move(title),
-          .cites = std::move(cites),
-          .how = {"grid stride", std::move(tree), "second launch or host"},
+Variant variant(const Row& row) {
+  return {.id = row.id,
+          .title = row.title, .cites = row.cites,
+          .how = {.thread = "grid stride", .block = row.tree, .grid = "second launch or host"},
           .operations = {Operation::sum, Operation::sum_of_squares},
           .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-          .tunables = {Tunable::powers_of_two("block", smallest_block, 1024, 256),
+          .tunables = {Tunable::powers_of_two("block", row.smallest_block, 1024, 256),
                        Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto"),
                        Tunable::choice("finish", {"second-launch", "host", "host-pinned"}, "second-launch")}};
 }
 
-const Register register_rolled(
-    variant("twopass/rolled", "two-pass, rolled", "twopass, two-pass reduction", "tree, stride halves", 1),
-    preparation([]<class T, class Load>(Types<T, Load>, const auto&... args) { launch<rolled<T, Load>>(args...); }));
-const Register register_warp_unrolled(variant("twopass/warp-unrolled", "two-pass, warp unrolled",
-                                              "twopass, unrolling of the second stage",
-                                              "tree, stride halves, last warp unrolled", 32),
-                                      preparation([]<class T, class Load>(Types<T, Load>, const auto&... args) {
-                                        launch<warp_unrolled<T, Load>>(args...);
-                                      }));
-const Register register_template_unrolled(variant("twopass/template-unrolled", "two-pass, unrolled by template",
-                                                  "twopass, further unrolling of the second stage",
-                                                  "tree, stride halves, unrolled by template", 1),
-                                          preparation([]<class T, class Load>(Types<T, Load>, const auto&... args) {
-                                            launch_template_unrolled<T, Load>(args...);
-                                          }));
+std::unique_ptr<Plan> prepare(const Row& row, const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  return dispatch(p, [&]<class T, class Load>() {
+    const unsigned block = s.count("block");
+    const std::size_t n = p.n, grid = grid_for(s, block, n, gpu), shared_bytes = block * sizeof(T);
+    const bool on_host = finishes_on_host(s.text("finish"));
+    const Buffer<T> partials(grid);
+    const std::size_t tree = std::countr_zero(block);
+    const std::size_t first_chain = (p.operation == Operation::sum_of_squares) + ceil_div(n, grid * block) + tree;
+    const PlanInfo info{.grid_blocks = grid,
+                        .block_threads = block,
+                        .longest_chain = first_chain + (on_host ? grid : ceil_div(grid, block) + tree),
+                        .workspace_bytes = partials.bytes(),
+                        .result = on_host ? ResultLocation::host_part : ResultLocation::on_device};
+
+    const Start<T, Load> first = row.kernel.get<T, Load>(s);
+    const Start<T, Identity> second = row.kernel.get<T, Identity>(s);  // partial sums are not squared again
+    const auto first_pass = [=](void* in, void*, Stream stream) {
+      first({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, partials.ptr(), n);
+    };
+    if (on_host) return plan_of(info, first_pass, AddOnHost<T>(partials, s.text("finish")));
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      first_pass(in, out, stream);
+      second({1, block, shared_bytes, stream}, {partials.ptr()}, global<T>(out, 1), grid);
+    });
+  });
+}
+
+const Register registered(
+    variant, prepare,
+    {{.id = "twopass/rolled", .title = "two-pass, rolled", .cites = "twopass, two-pass reduction",
+      .tree = "tree, stride halves", .smallest_block = 1,
+      .kernel = []<class T, class Load>() { return launch<rolled<T, Load>>; }},
+     {.id = "twopass/warp-unrolled", .title = "two-pass, warp unrolled",
+      .cites = "twopass, unrolling of the second stage", .tree = "tree, stride halves, last warp unrolled",
+      .smallest_block = 32, .kernel = []<class T, class Load>() { return launch<warp_unrolled<T, Load>>; }},
+     {.id = "twopass/template-unrolled", .title = "two-pass, unrolled by template",
+      .cites = "twopass, further unrolling of the second stage", .tree = "tree, stride halves, unrolled by template",
+      .smallest_block = 1,
+      .kernel = []<class T, class Load>(const Settings& s) {  // the document's switch over the block sizes
+        return for_block<1, 1024>(s.count("block"),
+                                  []<unsigned Threads>() { return launch<template_unrolled<T, Load, Threads>>; });
+      }}});
 
 }  // namespace
 }  // namespace reductio

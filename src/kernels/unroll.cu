@@ -276,58 +276,27 @@ __global__ void unroll8_template(GlobalPtr<T> in, GlobalPtr<T> partials, std::si
   if (threadIdx.x == 0) store_partial<T>(partials, share);
 }
 
-template <class T, class... Args>
-void launch_unroll8_template(const Launch& l, Args... args) {
-  switch (l.block) {
-    case 32: return launch<unroll8_template<T, 32>>(l, args...);
-    case 64: return launch<unroll8_template<T, 64>>(l, args...);
-    case 128: return launch<unroll8_template<T, 128>>(l, args...);
-    case 256: return launch<unroll8_template<T, 256>>(l, args...);
-    case 512: return launch<unroll8_template<T, 512>>(l, args...);
-    case 1024: return launch<unroll8_template<T, 1024>>(l, args...);
-  }
+/// The nine kernels are launched alike, and know one operation: the sum.
+template <class T, class = Identity>
+using Start = std::function<void(const Launch&, GlobalPtr<T>, GlobalPtr<T>, std::size_t)>;
+
+/// What the nine variants do not share.
+struct Row {
+  std::string id, title, cites, tree;
+  unsigned factor;  ///< elements that each thread takes
+  Kernels<Start> kernel;
+};
+
+/// A block for every `factor` times its size.
+std::size_t grid_for(const Row& row, const Problem& p, const Settings& s) {
+  return blocks_for(p.n, std::size_t{s.count("block")} * row.factor);
 }
 
-/// A block for every `factor` times its size, and one for an empty input.
-std::size_t blocks_for(const Problem& p, const Settings& s, unsigned factor) {
-  const std::size_t share = static_cast<std::size_t>(s.integer("block")) * factor;
-  return p.n > share ? ceil_div(p.n, share) : 1;
-}
-
-std::string declines(const Problem& p, const Settings& s, unsigned factor) {
-  constexpr std::size_t most_blocks = 0x7fffffff;
-  const std::size_t wanted = blocks_for(p, s, factor);
-  if (wanted <= most_blocks) return "";
-  return "n = " + std::to_string(p.n) + " takes " + std::to_string(wanted) + " blocks of " + s.text("block") +
-         " threads, a launch has at most " + std::to_string(most_blocks) + ": choose a larger block";
-}
-
-/// Makes the preparation of one kernel, which `start` launches and whose threads take `factor` elements each.
-template <class Start>
-Prepare preparation(unsigned factor, Start start) {
-  return [=](const Problem& p, const Settings& s, const DeviceInfo&) {
-    return dispatch_type(p, [&]<class T>() {
-      const std::size_t n = p.n, grid = blocks_for(p, s, factor);
-      const unsigned block = static_cast<unsigned>(s.integer("block"));
-      const Buffer<T> partials(grid);
-      const std::size_t in_block = factor - 1 + std::countr_zero(block);
-      return plan_of(
-          {grid, block, in_block + grid, partials.bytes(), ResultLocation::host_part},
-          [=](void* in, void*, Stream stream) {
-            start(Types<T>{}, Launch{grid, block, 0, stream}, global<T>(in, n), partials.ptr(), n);
-          },
-          AddOnHost<T>(partials, s.text("finish")));
-    });
-  };
-}
-
-/// What the nine variants have in common.
-Variant variant(std::string id, std::string title, std::string cites, unsigned factor, std::string block) {
-  return {.id = std::move(id),
-          .title = std::move(title),
-          .cites = std::move(cites),
-          .how = {factor == 1 ? "one load" : std::to_string(factor) + " loads, one block apart",
-                  "in global memory: " + block, "host adds blocks"},
+Variant variant(const Row& row) {
+  return {.id = row.id,
+          .title = row.title, .cites = row.cites,
+          .how = {.thread = row.factor == 1 ? "one load" : std::to_string(row.factor) + " loads, one block apart",
+                  .block = "in global memory: " + row.tree, .grid = "host adds blocks"},
           .operations = {Operation::sum},
           .types = {ElementType::i32, ElementType::f32, ElementType::f64},
           .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
@@ -335,44 +304,58 @@ Variant variant(std::string id, std::string title, std::string cites, unsigned f
           .result = ResultLocation::host_part,
           .consumes_input = true,
           .document_n = std::size_t{1} << 24,
-          .declines = [factor](const Problem& p, const Settings& s) { return declines(p, s, factor); }};
+          .declines = [row](const Problem& p, const Settings& s) {
+            return too_many_blocks(p, s, grid_for(row, p, s), "choose a larger block");
+          }};
 }
 
-const Register register_neighbored(variant("unroll/neighbored", "in place, neighbored",
-                                           "unroll, the article before: neighbored", 1, "tree, stride doubles"),
-                                   preparation(1, []<class T>(Types<T>, const auto&... args) {
-                                     launch<neighbored<T>>(args...);
-                                   }));
-const Register register_neighbored_less(
-    variant("unroll/neighbored-less", "in place, neighbored, less divergent",
-            "unroll, the article before: neighbored, less divergent", 1, "tree, stride doubles, consecutive threads"),
-    preparation(1, []<class T>(Types<T>, const auto&... args) { launch<neighbored_less<T>>(args...); }));
-const Register register_interleaved(variant("unroll/interleaved", "in place, interleaved",
-                                            "unroll, the article before: interleaved", 1, "tree, stride halves"),
-                                    preparation(1, []<class T>(Types<T>, const auto&... args) {
-                                      launch<interleaved<T>>(args...);
-                                    }));
-const Register register_unroll2(
-    variant("unroll/unroll2", "in place, unroll 2", "unroll, unrolled reduction: by 2", 2, "tree, stride halves"),
-    preparation(2, []<class T>(Types<T>, const auto&... args) { launch<unroll2<T>>(args...); }));
-const Register register_unroll4(
-    variant("unroll/unroll4", "in place, unroll 4", "unroll, unrolled reduction: by 4", 4, "tree, stride halves"),
-    preparation(4, []<class T>(Types<T>, const auto&... args) { launch<unroll4<T>>(args...); }));
-const Register register_unroll8(
-    variant("unroll/unroll8", "in place, unroll 8", "unroll, unrolled reduction: by 8", 8, "tree, stride halves"),
-    preparation(8, []<class T>(Types<T>, const auto&... args) { launch<unroll8<T>>(args...); }));
-const Register register_unroll8_warp(
-    variant("unroll/unroll8-warp", "in place, unroll 8, last warp", "unroll, complete unrolling: the last warp", 8,
-            "tree, last warp unrolled"),
-    preparation(8, []<class T>(Types<T>, const auto&... args) { launch<unroll8_warp<T>>(args...); }));
-const Register register_unroll8_complete(
-    variant("unroll/unroll8-complete", "in place, unroll 8, every level",
-            "unroll, reduction by template functions: every level", 8, "tree, every level unrolled"),
-    preparation(8, []<class T>(Types<T>, const auto&... args) { launch<unroll8_complete<T>>(args...); }));
-const Register register_unroll8_template(
-    variant("unroll/unroll8-template", "in place, unroll 8, by template",
-            "unroll, reduction by template functions: the template", 8, "tree, unrolled by template"),
-    preparation(8, []<class T>(Types<T>, const auto&... args) { launch_unroll8_template<T>(args...); }));
+std::unique_ptr<Plan> prepare(const Row& row, const Problem& p, const Settings& s, const DeviceInfo&) {
+  return dispatch(p, [&]<class T>() {
+    const unsigned block = s.count("block");
+    const std::size_t n = p.n, grid = grid_for(row, p, s);
+    const Buffer<T> partials(grid);
+    const PlanInfo info{.grid_blocks = grid,
+                        .block_threads = block,
+                        .longest_chain = row.factor - 1 + std::countr_zero(block) + grid,
+                        .workspace_bytes = partials.bytes(),
+                        .result = ResultLocation::host_part};
+    const Start<T> start = row.kernel.get<T>(s);
+    return plan_of(
+        info,
+        [=](void* in, void*, Stream stream) {
+          start({grid, block, 0, stream}, global<T>(in, n), partials.ptr(), n);
+        },
+        AddOnHost<T>(partials, s.text("finish")));
+  });
+}
+
+const Register registered(
+    variant, prepare,
+    {{.id = "unroll/neighbored", .title = "in place, neighbored", .cites = "unroll, the article before: neighbored",
+      .tree = "tree, stride doubles", .factor = 1, .kernel = []<class T>() { return launch<neighbored<T>>; }},
+     {.id = "unroll/neighbored-less", .title = "in place, neighbored, less divergent",
+      .cites = "unroll, the article before: neighbored, less divergent",
+      .tree = "tree, stride doubles, consecutive threads", .factor = 1,
+      .kernel = []<class T>() { return launch<neighbored_less<T>>; }},
+     {.id = "unroll/interleaved", .title = "in place, interleaved", .cites = "unroll, the article before: interleaved",
+      .tree = "tree, stride halves", .factor = 1, .kernel = []<class T>() { return launch<interleaved<T>>; }},
+     {.id = "unroll/unroll2", .title = "in place, unroll 2", .cites = "unroll, unrolled reduction: by 2",
+      .tree = "tree, stride halves", .factor = 2, .kernel = []<class T>() { return launch<unroll2<T>>; }},
+     {.id = "unroll/unroll4", .title = "in place, unroll 4", .cites = "unroll, unrolled reduction: by 4",
+      .tree = "tree, stride halves", .factor = 4, .kernel = []<class T>() { return launch<unroll4<T>>; }},
+     {.id = "unroll/unroll8", .title = "in place, unroll 8", .cites = "unroll, unrolled reduction: by 8",
+      .tree = "tree, stride halves", .factor = 8, .kernel = []<class T>() { return launch<unroll8<T>>; }},
+     {.id = "unroll/unroll8-warp", .title = "in place, unroll 8, last warp",
+      .cites = "unroll, complete unrolling: the last warp", .tree = "tree, last warp unrolled", .factor = 8,
+      .kernel = []<class T>() { return launch<unroll8_warp<T>>; }},
+     {.id = "unroll/unroll8-complete", .title = "in place, unroll 8, every level",
+      .cites = "unroll, reduction by template functions: every level", .tree = "tree, every level unrolled",
+      .factor = 8, .kernel = []<class T>() { return launch<unroll8_complete<T>>; }},
+     {.id = "unroll/unroll8-template", .title = "in place, unroll 8, by template",
+      .cites = "unroll, reduction by template functions: the template", .tree = "tree, unrolled by template",
+      .factor = 8, .kernel = []<class T>(const Settings& s) {
+        return for_block<32, 1024>(s.count("block"), []<unsigned Threads>() { return launch<unroll8_template<T, Threads>>; });
+      }}});
 
 }  // namespace
 }  // namespace reductio

@@ -1,72 +1,29 @@
 #pragma once
-/// The GPU side of device.h. On CUDA most names already mean what they say; this adds the few that need a wrapper.
+/// The GPU side of device.h beside cuda/kernel.cuh: the memory of a plan, and errors as the harness knows them.
 
-#include <cooperative_groups.h>
-#include <cuda/atomic>
 #include <cuda_runtime.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
 
-#define REDUCTIO_DEVICE_NAMESPACE on_cuda
+#include "core/error.h"
+#include "core/types.h"
+#include "device/kernel.h"
 
 namespace reductio::device {
 inline namespace on_cuda {
 
 inline constexpr DeviceKind device_kind = DeviceKind::cuda;
 
-template <class T>
-using GlobalPtr = T*;
-template <class T>
-using SharedPtr = T*;
-
 /// Throws DeviceError with CUDA's own words if `status` is not success.
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
   cudaGetLastError();  // an error that was told of must not show up as the failure of the next launch
-  throw DeviceError(std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+  throw DeviceError(in_words(status, what));
 }
 
 inline cudaStream_t native(Stream s) { return static_cast<cudaStream_t>(s.handle); }
-
-template <class T>
-__device__ SharedPtr<T> shared_memory() {
-  // One untyped array: `extern __shared__ T x[]` of two types would be two declarations of one symbol.
-  extern __shared__ __align__(16) unsigned char reductio_dynamic_shared_memory[];
-  return reinterpret_cast<T*>(reductio_dynamic_shared_memory);
-}
-
-template <class T>
-__device__ T load_acquire(GlobalPtr<T> p) {
-  return ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*p).load(::cuda::std::memory_order_acquire);
-}
-
-template <class T>
-__device__ void store_release(GlobalPtr<T> p, T value) {
-  ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*p).store(value, ::cuda::std::memory_order_release);
-}
-
-__device__ inline std::uint64_t globaltimer() {
-  std::uint64_t ns;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
-  return ns;
-}
-
-__device__ inline void grid_sync() { cooperative_groups::this_grid().sync(); }
-
-template <auto Kernel, class... Args>
-void launch(const Launch& l, Args... args) {
-  Kernel<<<static_cast<unsigned>(l.grid), l.block, l.shared_bytes, native(l.stream)>>>(args...);
-  check(cudaGetLastError(), "kernel launch");
-}
-
-template <auto Kernel, class... Args>
-void launch_cooperative(const Launch& l, Args... args) {
-  void* pointers[] = {static_cast<void*>(&args)...};
-  check(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(Kernel), static_cast<unsigned>(l.grid), l.block, pointers,
-                                    l.shared_bytes, native(l.stream)),
-        "cooperative launch");
-}
 
 template <class T>
 class Buffer {

@@ -19,23 +19,34 @@ inline namespace on_sim {
 template <auto Kernel>
 struct KernelName {};
 
-template <auto Kernel, class... Parameters>
-void enqueue(const Launch& l, bool cooperative, void (*)(Parameters...), std::type_identity_t<Parameters>... args) {
-  // Each thread gets its own copy of the arguments, as parameters of a kernel are.
-  sim::enqueue_kernel(l.stream, {l.grid, l.block, l.shared_bytes, cooperative},
-                      [args = std::tuple<Parameters...>(args...)] { std::apply(Kernel, args); },
-                      typeid(KernelName<Kernel>));
-}
+/// One launch of a kernel: what every thread of it calls. Each gets its own copy of the arguments, as parameters of a
+/// kernel are.
+template <class... Parameters>
+struct Call {
+  void (*kernel)(Parameters...);
+  std::tuple<Parameters...> args;
+  void operator()() const { std::apply(kernel, args); }
+};
 
-template <auto Kernel, class... Args>
-void launch(const Launch& l, Args... args) {
-  enqueue<Kernel>(l, false, Kernel, args...);
-}
+/// A kernel with its parameters, for launch<kernel>.
+template <auto kernel>
+struct Launcher;
+template <class... Parameters, void (*kernel)(Parameters...)>
+struct Launcher<kernel> {
+  static void run(const Launch& l, Parameters... args) { enqueue(l, false, args...); }
+  static void run_cooperative(const Launch& l, Parameters... args) { enqueue(l, true, args...); }
 
-template <auto Kernel, class... Args>
-void launch_cooperative(const Launch& l, Args... args) {
-  enqueue<Kernel>(l, true, Kernel, args...);
-}
+ private:
+  static void enqueue(const Launch& l, bool cooperative, Parameters... args) {
+    sim::enqueue_kernel(Stream{l.stream}, {l.grid, l.block, l.shared_bytes, cooperative},
+                        Call<Parameters...>{kernel, {args...}}, typeid(KernelName<kernel>));
+  }
+};
+
+template <auto kernel>
+inline constexpr auto launch = &Launcher<kernel>::run;
+template <auto kernel>
+inline constexpr auto launch_cooperative = &Launcher<kernel>::run_cooperative;
 
 template <class T>
 GlobalPtr<T> global(void* p, std::size_t count) {

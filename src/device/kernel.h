@@ -1,0 +1,90 @@
+#pragma once
+/// What a kernel needs, and nothing of the harness. A kernel is plain CUDA C++ in a .cu file and is compiled twice from
+/// the same source: by nvcc for the GPU (cuda/kernel.cuh), and by the host compiler for the simulated device
+/// (sim/sim.h). Both give the same names, listed here:
+///
+///   in kernels   threadIdx, blockIdx, blockDim, gridDim (x only), __global__, __device__, __launch_bounds__;
+///                __syncthreads, __syncthreads_or, __syncwarp, __shfl_down_sync, __shfl_xor_sync, __shfl_sync,
+///                __reduce_add_sync, __threadfence, atomicAdd, atomicInc, clock64 as CUDA defines them;
+///                globaltimer(): nanoseconds of the GPU's one clock; grid_sync(): all blocks of a cooperative launch
+///                (in device/grid_sync.h);
+///                load_acquire(p), store_release(p, v): scope of the whole GPU; waiting loops poll by load_acquire
+///   pointers     GlobalPtr<T>, SharedPtr<T>: on CUDA exactly T*; on the simulated device checked at every access.
+///                Write the type of what you read (`T x = p[i];`, never `auto`)
+///   input        Input<T, Load>: in[i] is element i as the operation takes it, x (Load = Identity) or x * x (Square)
+///   shared       shared_memory<T>(): the block's dynamic shared memory, whose bytes the launch states
+///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), the only place with <<<>>>;
+///                launch_cooperative<kernel>(...): the same, all blocks resident at once. Both are plain function
+///                pointers, `void (*)(const Launch&, the kernel's parameters...)`
+///   numbers      ceil_div(a, b), blocks_for(n, share); for_block<low, high>(block, f): a number known when compiling of one that is not
+///
+/// For the GPU this header can be installed without the rest: it needs device/cuda/kernel.cuh beside it and the CUDA
+/// toolkit. The simulated device is a part of the harness.
+///
+/// Everything of one device lives in an inline namespace of its own, and kernels in anonymous namespaces: both
+/// objects are linked into one program, and `inline` functions of the same name would otherwise be merged.
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace reductio::device {
+
+/// The shape of a launch. `shared_bytes` is dynamic shared memory per block; `stream` is the device's own handle
+/// (cudaStream_t), null its default stream.
+struct Launch {
+  std::size_t grid;
+  unsigned block;
+  std::size_t shared_bytes;
+  void* stream;
+};
+
+/// a / b rounded up; does not overflow.
+constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return a / b + (a % b != 0); }
+
+/// Blocks for n elements of which each takes `share`. One at least: an empty input still has a result, and CUDA has no
+/// launch of none.
+constexpr std::size_t blocks_for(std::size_t n, std::size_t share) { return n > share ? ceil_div(n, share) : 1; }
+
+/// f.template operator()<N>() for the power of two N in [low, high] that `block` is: what is known only when running
+/// becomes a template argument. Throws std::invalid_argument if `block` is none of them.
+template <unsigned low, unsigned high, class F>
+auto for_block(unsigned block, F f) {
+  if constexpr (low < high)
+    if (block > low) return for_block<2 * low, high>(block, f);
+  if (block != low)
+    throw std::invalid_argument("there is no kernel for blocks of " + std::to_string(block) + " threads");
+  return f.template operator()<low>();
+}
+
+}  // namespace reductio::device
+
+#ifdef __CUDACC__
+#include "device/cuda/kernel.cuh"
+#else
+#include "device/sim/sim.h"
+#endif
+
+namespace reductio::device {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+
+/// What an operation does to each element as it is loaded: every operation here is a sum of loaded values.
+struct Identity {
+  template <class T>
+  __device__ T operator()(T x) const { return x; }
+};
+struct Square {
+  template <class T>
+  __device__ T operator()(T x) const { return x * x; }
+};
+
+/// The elements of a reduction, as its operation takes them: a kernel that adds up in[i] knows every operation.
+template <class T, class Load>
+struct Input {
+  GlobalPtr<const T> elements;
+  __device__ T operator[](std::size_t i) const { return Load{}(T(elements[i])); }
+};
+
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
+}  // namespace reductio::device
