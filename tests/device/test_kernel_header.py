@@ -1,0 +1,87 @@
+"""device/kernel.h can be installed alone: with the CUDA toolkit and the headers beside it, and nothing of the harness, a
+CUDA program compiles that uses every name it lists."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from project import SOURCE
+
+INSTALLED = ("kernel.h", "grid_sync.h", "cuda/kernel.cuh")
+NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+
+PROGRAM = r"""
+#include "device/grid_sync.h"
+#include "device/kernel.h"
+
+using namespace reductio::device;
+
+template <class T, class Load, unsigned Threads>
+__global__ void __launch_bounds__(Threads) every_name(Input<T, Load> in, GlobalPtr<T> out, GlobalPtr<unsigned> flag,
+                                                      std::size_t n) {
+  SharedPtr<T> sums = shared_memory<T>();
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  sums[threadIdx.x] = i < n ? in[i] : T(0);
+  __syncthreads();
+  if (threadIdx.x == 0) atomicAdd(out, sums[0]);
+  if (load_acquire(flag) == 0) store_release(flag, static_cast<unsigned>(globaltimer()));
+  grid_sync();
+}
+
+struct OfBlock {
+  const float* in;
+  float* out;
+  unsigned* flag;
+  cudaStream_t stream;
+  std::size_t n;
+  template <unsigned Threads>
+  void operator()() const {
+    const Launch shape{ceil_div(n, Threads), Threads, Threads * sizeof(float), stream};
+    launch<every_name<float, Square, Threads>>(shape, {in}, out, flag, n);
+    launch_cooperative<every_name<float, Identity, Threads>>(shape, {in}, out, flag, n);
+  }
+};
+
+int main() {
+  try {
+    for_block<32, 64>(48, OfBlock{nullptr, nullptr, nullptr, nullptr, blocks_for(0, 32)});
+  } catch (const std::invalid_argument&) {
+    return 0;
+  } catch (const LaunchError&) {
+    return 1;
+  }
+  return 2;
+}
+"""
+
+
+def compile_with(folder: Path, *more: str) -> subprocess.CompletedProcess:
+    (folder / "program.cu").write_text(PROGRAM)
+    return subprocess.run([NVCC, "-std=c++17", "-I", folder / "include", *more, folder / "program.cu"],
+                          cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture
+def installed(tmp_path):
+    if not Path(NVCC).is_file():
+        pytest.skip("nvcc is not there, and g++ knows no CUDA")
+    for header in INSTALLED:
+        target = tmp_path / "include" / "device" / header
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SOURCE / "src" / "device" / header, target)
+    return tmp_path
+
+
+def test_a_cuda_program_needs_nothing_else(installed):
+    done = compile_with(installed, "-o", "program")
+    assert done.returncode == 0, done.stderr
+    assert subprocess.run([installed / "program"]).returncode == 0  # a block size that was not compiled is refused
+
+
+def test_an_include_of_the_harness_would_be_found(installed):
+    header = installed / "include" / "device" / "kernel.h"
+    header.write_text(header.read_text() + '#include "core/types.h"\n')
+    done = compile_with(installed, "-E", "-o", "program.ii")
+    assert done.returncode != 0 and "core/types.h" in done.stderr
