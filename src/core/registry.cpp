@@ -75,6 +75,24 @@ std::unique_ptr<Plan> make_plan(const Variant& v, const Problem& p, const Settin
   return v.prepare[static_cast<int>(device.kind)](p, s, device);
 }
 
+Variant combined(Variant shared, const Own& own) {
+  Variant v = std::move(shared);
+  v.id = own.id;
+  v.title = own.title;
+  v.cites = own.cites;
+  if (!own.how.thread.empty()) v.how.thread = own.how.thread;
+  if (!own.how.block.empty()) v.how.block = own.how.block;
+  if (!own.how.grid.empty()) v.how.grid = own.how.grid;
+  for (const Tunable& t : own.tunables) {
+    const auto same =
+        std::find_if(v.tunables.begin(), v.tunables.end(), [&](const Tunable& o) { return o.name == t.name; });
+    if (same == v.tunables.end()) v.tunables.push_back(t);
+    else *same = t;
+  }
+  if (own.determinism) v.determinism = *own.determinism;
+  return v;
+}
+
 void register_variant(Variant v, DeviceKind device, Prepare prepare) {
   auto& all = registry();
   const auto at = std::lower_bound(all.begin(), all.end(), v.id, [](const Variant& a, const std::string& id) { return a.id < id; });

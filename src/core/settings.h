@@ -44,6 +44,8 @@ class Settings {
   std::int64_t integer(std::string_view name) const;
   /// The value as a number of things, from 0 to 2^32 - 1; throws UsageError if it is a word or outside.
   unsigned count(std::string_view name) const;
+  /// The same, or `otherwise` where there is no such setting.
+  unsigned count(std::string_view name, unsigned otherwise) const { return has(name) ? count(name) : otherwise; }
   /// "block=256;grid=auto", the CSV's `settings` cell; empty without tunables.
   std::string str() const;
 

@@ -80,9 +80,9 @@ enum class Determinism {
 
 /// Where a variant stands in the three levels of a reduction, in a few words each; for figures and listings.
 struct Strategy {
-  std::string thread;  ///< inside a thread: "one load", "grid stride"
-  std::string block;   ///< inside a block: "tree, stride halves"
-  std::string grid;    ///< between blocks: "second launch", "atomic"
+  std::string thread{};  ///< inside a thread: "one load", "grid stride"
+  std::string block{};   ///< inside a block: "tree, stride halves"
+  std::string grid{};    ///< between blocks: "second launch", "atomic"
 };
 
 struct Variant;
@@ -91,9 +91,9 @@ struct Variant;
 using Prepare = std::function<std::unique_ptr<Plan>(const Problem&, const Settings&, const DeviceInfo&)>;
 
 struct Variant {
-  std::string id;     ///< "levels/global-stride": filter, test name, CSV key
-  std::string title;  ///< legend of figures
-  std::string cites;  ///< where in its document it stands, or which library call it is
+  std::string id{};     ///< "levels/global-stride": filter, test name, CSV key
+  std::string title{};  ///< legend of figures
+  std::string cites{};  ///< where in its document it stands, or which library call it is
   Strategy how{};
   std::vector<Operation> operations;  ///< the first is the document's own
   std::vector<ElementType> types;     ///< the first is the document's own
@@ -126,6 +126,15 @@ std::string too_many_blocks(const Problem&, const Settings&, std::size_t blocks,
 
 /// refusal() first, then the variant's own preparation. Throws Refused.
 std::unique_ptr<Plan> make_plan(const Variant&, const Problem&, const Settings&, const DeviceInfo&);
+
+/// What one variant of several has of its own, where they share a Variant.
+struct Own {
+  std::string id, title, cites;
+  Strategy how{};                            ///< what is empty is shared
+  std::vector<Tunable> tunables{};           ///< each in place of the shared one of its name, or beside those
+  std::optional<Determinism> determinism{};  ///< none: shared
+};
+Variant combined(Variant shared, const Own&);
 
 /// Adds a variant, or a further device to one that is registered already. Called before main() by static
 /// objects: kernel files use device::Register, baselines on the CPU RegisterCpu. Two files that register the

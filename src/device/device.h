@@ -7,8 +7,9 @@
 ///                copy_to_host(dst, p, count, stream), returns when the values have arrived;
 ///                HostBuffer<T>(count, pinned): host memory, page-locked if `pinned`; moves, does not copy
 ///   planning     dispatch(problem, f): from a problem to template arguments; Kernels<Start>: a variant's kernel for
-///                all of them; blocks_or_refuse(); plan_of(info, enqueue); AddOnHost<T>: the host's part
-///   registering  Register(Variant, Prepare), or for a table of variants Register(variant, prepare, rows)
+///                all of them; plan_of(info, enqueue);
+///                finishes_on_host(settings), plan_with_host_part(): the documents' finish on the host
+///   registering  Register(Variant, Prepare), or for a document's table of variants Register(shared, prepare, rows)
 
 #include <cstddef>
 #include <cstdint>
@@ -49,11 +50,15 @@ auto dispatch(const Problem& p, F&& f) {
   throw Refused("element type is not supported");
 }
 
+/// Launches a kernel with these parameters: launch<kernel>, or a function that calls it.
+template <class... Parameters>
+using Start = std::function<void(const Launch&, Parameters...)>;
+
 /// One variant's kernel, for whatever types a problem has. It is written as a function of those types that gives the
 /// launch of the kernel, `[]<class T, class Load>() { return launch<kernel<T, Load>>; }`. The function may take the
 /// settings, `(const Settings& s)`, and may leave out Load where the kernel knows one operation only.
-/// `Start<T, Load>` is what the document's kernels are launched by: `std::function<void(const Launch&, parameters...)>`.
-template <template <class T, class Load> class Start>
+/// `StartOf<T, Load>` is the Start of the document's kernels, which have the same parameters.
+template <template <class T, class Load> class StartOf>
 class Kernels {
  public:
   Kernels() = default;
@@ -64,14 +69,14 @@ class Kernels {
     add<Choose, double>();
   }
   template <class T, class Load = Identity>
-  Start<T, Load> get(const Settings& s) const {
+  StartOf<T, Load> get(const Settings& s) const {
     return static_cast<const One<T, Load>&>(all_).choose(s);
   }
 
  private:
   template <class T, class Load>
   struct One {
-    Start<T, Load> (*choose)(const Settings&) = nullptr;
+    StartOf<T, Load> (*choose)(const Settings&) = nullptr;
   };
   template <class T>
   struct Both : One<T, Identity>, One<T, Square> {};
@@ -83,7 +88,7 @@ class Kernels {
     static_cast<One<T, Square>&>(all_).choose = [](const Settings& s) { return chosen<Choose, T, Square>(s); };
   }
   template <class Choose, class T, class Load>
-  static Start<T, Load> chosen([[maybe_unused]] const Settings& s) {
+  static StartOf<T, Load> chosen([[maybe_unused]] const Settings& s) {
     constexpr Choose choose{};
     if constexpr (requires { choose.template operator()<T, Load>(s); })
       return choose.template operator()<T, Load>(s);
@@ -118,22 +123,50 @@ class AddOnHost {
   HostBuffer<T> host_;
 };
 
-/// Whether this way of finishing leaves partial results to the host.
-inline bool finishes_on_host(const std::string& finish) { return finish == "host" || finish == "host-pinned"; }
+/// Whether the setting `finish` leaves partial results to the host.
+inline bool finishes_on_host(const Settings& s) {
+  return s.text("finish") == "host" || s.text("finish") == "host-pinned";
+}
 
-/// Registers variants for the device that this file is being compiled for: one, or a table of those that share
-/// variant(row), which says what a row is to the harness, and prepare(row, problem, settings, gpu).
+/// A plan whose `blocks(in, partials, stream)` leaves one value of each block for the host to add. `info` says what the
+/// device does; the host's part is added to it.
+template <class T, class Blocks>
+std::unique_ptr<Plan> plan_with_host_part(PlanInfo info, const Settings& s, Blocks blocks) {
+  const Buffer<T> partials(info.grid_blocks);
+  info.longest_chain += partials.size();
+  info.workspace_bytes += partials.bytes();
+  info.result = ResultLocation::host_part;
+  const auto enqueue = [=](void* in, void*, Stream stream) { blocks(in, partials.ptr(), stream); };
+  return plan_of(info, enqueue, AddOnHost<T>(partials, s.text("finish")));
+}
+
+/// One row of a document's table of variants: what it does not share with the others, and its kernel.
+template <class Kernel>
+struct Row {
+  Own own;
+  Kernel kernel;
+};
+
+/// Registers variants for the device that this file is being compiled for: one, or a document's table of them. There
+/// `shared` is what all have in common; prepare(kernel, problem, settings, gpu) makes the plan of each, and where it is
+/// given declines(kernel, problem, settings) is its Variant::declines.
 struct Register {
   Register(Variant v, Prepare p) { register_variant(std::move(v), device_kind, std::move(p)); }
 
-  template <class Row>
-  Register(Variant (*variant)(const Row&),
-           std::unique_ptr<Plan> (*prepare)(const Row&, const Problem&, const Settings&, const DeviceInfo&),
-           const std::vector<Row>& rows) {
-    for (const Row& row : rows)
-      register_variant(variant(row), device_kind, [=](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-        return prepare(row, p, s, gpu);
-      });
+  template <class Kernel>
+  Register(const Variant& shared,
+           std::unique_ptr<Plan> (*prepare)(const Kernel&, const Problem&, const Settings&, const DeviceInfo&),
+           const std::vector<Row<Kernel>>& rows,
+           std::string (*declines)(const Kernel&, const Problem&, const Settings&) = nullptr) {
+    for (const Row<Kernel>& row : rows) {
+      Variant v = combined(shared, row.own);
+      if (declines)
+        v.declines = [=, k = row.kernel](const Problem& p, const Settings& s) { return declines(k, p, s); };
+      register_variant(std::move(v), device_kind,
+                       [=, k = row.kernel](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+                         return prepare(k, p, s, gpu);
+                       });
+    }
   }
 };
 

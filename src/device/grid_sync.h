@@ -1,6 +1,6 @@
 #pragma once
-/// grid_sync(): a barrier of all blocks of a cooperative launch. Apart from device/kernel.h because CUDA's header for it
-/// takes nvcc two seconds.
+/// grid_sync(): a barrier of all blocks of a cooperative launch. Apart from device/kernel.h, because CUDA's header for
+/// it takes nvcc two seconds.
 
 #include "device/kernel.h"
 

@@ -16,7 +16,8 @@
 ///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), the only place with <<<>>>;
 ///                launch_cooperative<kernel>(...): the same, all blocks resident at once. Both are plain function
 ///                pointers, `void (*)(const Launch&, the kernel's parameters...)`
-///   numbers      ceil_div(a, b), blocks_for(n, share); for_block<low, high>(block, f): a number known when compiling of one that is not
+///   numbers      ceil_div(a, b), blocks_for(n, share);
+///                for_block<low, high>(block, f): from a block size to a template argument
 ///
 /// For the GPU this header can be installed without the rest: it needs device/cuda/kernel.cuh beside it and the CUDA
 /// toolkit. The simulated device is a part of the harness.
@@ -71,10 +72,12 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 /// What an operation does to each element as it is loaded: every operation here is a sum of loaded values.
 struct Identity {
+  static constexpr unsigned roundings = 0;  ///< of one element
   template <class T>
   __device__ T operator()(T x) const { return x; }
 };
 struct Square {
+  static constexpr unsigned roundings = 1;
   template <class T>
   __device__ T operator()(T x) const { return x * x; }
 };

@@ -16,7 +16,8 @@
 ///   levels/local-stride         Algorithm 4: one block apart, inside the block's own chunk
 ///
 /// The document names three ways to finish, and each kernel takes them: finish=relaunch starts the kernel again on the
-/// partial sums until one value is left, finish=host copies them (finish=host-pinned into page-locked memory), finish=atomic lets every block add to the result.
+/// partial sums until one value is left, finish=host copies them (finish=host-pinned into page-locked memory),
+/// finish=atomic lets every block add to the result.
 /// reduce0 has no atomic finish, which would make it naive.
 ///
 /// Mended: reduce0 checks its bounds; the trees of Algorithms 2 and 5 add (their pseudocode assigns); local-stride is
@@ -212,18 +213,53 @@ __global__ void local_stride(Input<T, Load> in, GlobalPtr<T> out, std::size_t n,
   if (threadIdx.x == 0) Finish::hand_on(out, sums[0]);
 }
 
-/// The six kernels are launched alike, but for the number of loads that two of them are told beside.
 template <class T, class Load>
-using Start = std::function<void(const Launch&, Input<T, Load>, GlobalPtr<T>, std::size_t)>;
+using Level = Start<Input<T, Load>, GlobalPtr<T>, std::size_t>;
 
-unsigned granularity_of(const Settings& s) { return s.has("granularity") ? s.count("granularity") : 1; }
+/// A block for every `block` times `granularity` elements.
+std::size_t grid_for(const Settings& s, std::size_t n) {
+  return blocks_for(n, std::size_t{s.count("block")} * s.count("granularity", 1));
+}
 
-template <class T, class Load>
-Start<T, Load> with_granularity(const Settings& s, void (*start)(const Launch&, Input<T, Load>, GlobalPtr<T>,
-                                                                 std::size_t, unsigned)) {
-  return [start, times = granularity_of(s)](const Launch& l, Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
-    start(l, in, out, n, times);
-  };
+std::string declines(const Problem& p, const Settings& s) {
+  return too_many_blocks(p, s, grid_for(s, p.n), "choose a larger block or granularity, where this variant has them");
+}
+
+std::unique_ptr<Plan> prepare(const Kernels<Level>& kernel, const Problem& p, const Settings& s, const DeviceInfo&) {
+  return dispatch(p, [&]<class T, class Load>() {
+    const unsigned block = s.count("block"), in_block = s.count("granularity", 1) + std::countr_zero(block);
+    const std::size_t n = p.n, grid = grid_for(s, n);
+    PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = Load::roundings + in_block};
+    const auto blocks = [=, start = kernel.get<T, Load>(s)](void* in, GlobalPtr<T> out, Stream stream) {
+      start({grid, block, block * sizeof(T), stream}, {global<const T>(in, n)}, out, n);
+    };
+
+    if (s.text("finish") == "atomic") {
+      info.longest_chain += grid;
+      info.flushes_subnormals = p.type == ElementType::f32;  // as f32 atomics do, whatever the compiler's flags
+      return plan_of(info, [=](void* in, void* out, Stream stream) {
+        zero(global<T>(out, 1), 1, stream);
+        blocks(in, global<T>(out, 1), stream);
+      });
+    }
+    if (finishes_on_host(s)) return plan_with_host_part<T>(info, s, blocks);
+
+    std::vector<std::size_t> grids{grid};  // of every launch, down to a single block
+    while (grids.back() > 1) grids.push_back(grid_for(s, grids.back()));
+    // Every launch but the last writes partial sums, in turn to the one buffer and to the other.
+    const Buffer<T> even(grids.size() > 1 ? grids[0] : 0), odd(grids.size() > 2 ? grids[1] : 0);
+    info.longest_chain += (grids.size() - 1) * in_block;
+    info.workspace_bytes = even.bytes() + odd.bytes();
+    const Level<T, Identity> again = kernel.get<T, Identity>(s);  // partial sums are not squared again
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      const auto target = [&](std::size_t i) {
+        return i + 1 == grids.size() ? global<T>(out, 1) : i % 2 == 0 ? even.ptr() : odd.ptr();
+      };
+      blocks(in, target(0), stream);
+      for (std::size_t i = 1; i < grids.size(); ++i)
+        again({grids[i], block, block * sizeof(T), stream}, {target(i - 1)}, target(i), grids[i - 1]);
+    });
+  });
 }
 
 /// f.template operator()<Finish>() for the finish that the settings ask for.
@@ -232,131 +268,56 @@ auto for_finish(const Settings& s, F f) {
   return s.text("finish") == "atomic" ? f.template operator()<Atomic>() : f.template operator()<Store>();
 }
 
-/// What the six variants do not share.
-struct Row {
-  std::string id, title, cites, thread, block;
-  Tunable block_sizes = Tunable::powers_of_two("block", 32, 1024, 256);
-  Tunable finishes = Tunable::choice("finish", {"atomic", "relaunch", "host", "host-pinned"}, "atomic");
-  std::vector<Tunable> more{};
-  Kernels<Start> kernel;
-};
-
-/// A block for every `block` times `granularity` elements.
-std::size_t grid_for(const Settings& s, std::size_t n) {
-  return blocks_for(n, std::size_t{s.count("block")} * granularity_of(s));
+/// For a kernel that is told how many elements each thread loads.
+template <class T, class Load>
+Level<T, Load> told(void (*start)(const Launch&, Input<T, Load>, GlobalPtr<T>, std::size_t, unsigned), unsigned times) {
+  return [=](const Launch& l, Input<T, Load> in, GlobalPtr<T> out, std::size_t n) { start(l, in, out, n, times); };
 }
-
-std::string declines(const Problem& p, const Settings& s) {
-  return too_many_blocks(p, s, grid_for(s, p.n),
-                         "choose a larger block or granularity, where this variant has them");
-}
-
-Variant variant(const Row& row) {
-  const bool atomic = row.finishes.allows("atomic");
-  Variant v{.id = row.id,
-            .title = row.title,
-            .cites = row.cites,
-            .how = {.thread = row.thread,
-                    .block = row.block,
-                    .grid = atomic ? "atomic, relaunch or host" : "relaunch or host"},
-            .operations = {Operation::sum, Operation::sum_of_squares},
-            .types = {ElementType::f32, ElementType::i32, ElementType::f64},
-            .tunables = {row.block_sizes, row.finishes},
-            .determinism = atomic ? Determinism::none : Determinism::per_launch_shape,
-            .document_n = 1048576,
-            .declines = declines};
-  v.tunables.insert(v.tunables.end(), row.more.begin(), row.more.end());
-  return v;
-}
-
-std::unique_ptr<Plan> prepare(const Row& row, const Problem& p, const Settings& s, const DeviceInfo&) {
-  return dispatch(p, [&]<class T, class Load>() {
-    const unsigned block = s.count("block"), times = granularity_of(s);
-    const std::size_t n = p.n, grid = grid_for(s, n), in_block = times + std::countr_zero(block);
-    const auto shape = [=](std::size_t blocks, Stream stream) {
-      return Launch{blocks, block, block * sizeof(T), stream};
-    };
-    const Start<T, Load> first = row.kernel.get<T, Load>(s);
-    PlanInfo info{.grid_blocks = grid,
-                  .block_threads = block,
-                  .longest_chain = (p.operation == Operation::sum_of_squares) + in_block};
-
-    if (s.text("finish") == "atomic") {
-      info.longest_chain += grid;
-      info.flushes_subnormals = p.type == ElementType::f32;  // as the GPU's f32 atomics do, whatever the compiler's flags
-      return plan_of(info, [=](void* in, void* out, Stream stream) {
-        zero(global<T>(out, 1), 1, stream);
-        first(shape(grid, stream), {global<const T>(in, n)}, global<T>(out, 1), n);
-      });
-    }
-
-    if (finishes_on_host(s.text("finish"))) {
-      const Buffer<T> partials(grid);
-      info.longest_chain += grid;
-      info.workspace_bytes = partials.bytes();
-      info.result = ResultLocation::host_part;
-      return plan_of(
-          info,
-          [=](void* in, void*, Stream stream) {
-            first(shape(grid, stream), {global<const T>(in, n)}, partials.ptr(), n);
-          },
-          AddOnHost<T>(partials, s.text("finish")));
-    }
-
-    std::vector<std::size_t> grids{grid};  // of every launch, down to a single block
-    while (grids.back() > 1) grids.push_back(grid_for(s, grids.back()));
-    // Every launch but the last writes partial sums, in turn to the one buffer and to the other.
-    const Buffer<T> even(grids.size() > 1 ? grids[0] : 0), odd(grids.size() > 2 ? grids[1] : 0);
-    info.longest_chain += (grids.size() - 1) * in_block;
-    info.workspace_bytes = even.bytes() + odd.bytes();
-    const Start<T, Identity> again = row.kernel.get<T, Identity>(s);  // partial sums are not squared again
-    return plan_of(info, [=](void* in, void* out, Stream stream) {
-      const auto target = [&](std::size_t i) {
-        return i + 1 == grids.size() ? global<T>(out, 1) : i % 2 == 0 ? even.ptr() : odd.ptr();
-      };
-      first(shape(grid, stream), {global<const T>(in, n)}, target(0), n);
-      for (std::size_t i = 1; i < grids.size(); ++i)
-        again(shape(grids[i], stream), {target(i - 1)}, target(i), grids[i - 1]);
-    });
-  });
-}
-
-const Tunable loads_per_thread = Tunable::powers_of_two("granularity", 1, 1024, 32);
+const Tunable granularity = Tunable::powers_of_two("granularity", 1, 1024, 32);
 
 const Register registered(
-    variant, prepare,
-    {{.id = "levels/reduce0", .title = "levels, baseline", .cites = "levels, 1.1: reduce0",
-      .thread = "one load", .block = "tree, stride doubles, by modulo",
-      .finishes = Tunable::choice("finish", {"relaunch", "host", "host-pinned"}, "relaunch"),
-      .kernel = []<class T, class Load>() { return launch<reduce0<T, Load>>; }},
-     {.id = "levels/naive", .title = "levels, naive", .cites = "levels, 1.1: Algorithm 2",
-      .thread = "one load", .block = "tree, stride doubles",
-      .more = {Tunable::choice("test", {"bits", "modulo"}, "bits")},
-      .kernel = []<class T, class Load>(const Settings& s) {
+    {.how = {.thread = "one load", .grid = "atomic, relaunch or host"},
+     .operations = {Operation::sum, Operation::sum_of_squares},
+     .types = {ElementType::f32, ElementType::i32, ElementType::f64},
+     .tunables = {Tunable::powers_of_two("block", 32, 1024, 256),
+                  Tunable::choice("finish", {"atomic", "relaunch", "host", "host-pinned"}, "atomic")},
+     .determinism = Determinism::none, .document_n = 1048576, .declines = declines},
+    prepare,
+    {{{.id = "levels/reduce0", .title = "levels, baseline", .cites = "levels, 1.1: reduce0",
+       .how = {.block = "tree, stride doubles, by modulo", .grid = "relaunch or host"},
+       .tunables = {Tunable::choice("finish", {"relaunch", "host", "host-pinned"}, "relaunch")},
+       .determinism = Determinism::per_launch_shape},
+      []<class T, class Load>() { return launch<reduce0<T, Load>>; }},
+     {{.id = "levels/naive", .title = "levels, naive", .cites = "levels, 1.1: Algorithm 2",
+       .how = {.block = "tree, stride doubles"}, .tunables = {Tunable::choice("test", {"bits", "modulo"}, "bits")}},
+      []<class T, class Load>(const Settings& s) {
         return for_finish(s, [&]<class Finish>() {
-          return s.text("test") == "bits" ? launch<naive<T, Load, Finish, ByBits>> : launch<naive<T, Load, Finish, ByModulo>>;
+          const bool bits = s.text("test") == "bits";
+          return bits ? launch<naive<T, Load, Finish, ByBits>> : launch<naive<T, Load, Finish, ByModulo>>;
         });
       }},
-     {.id = "levels/divergence-free", .title = "levels, divergence-free", .cites = "levels, 1.2.2: Divergence-Free Kernel",
-      .thread = "one load", .block = "tree, stride halves",
-      .kernel = []<class T, class Load>(const Settings& s) {
+     {{.id = "levels/divergence-free", .title = "levels, divergence-free",
+       .cites = "levels, 1.2.2: Divergence-Free Kernel", .how = {.block = "tree, stride halves"}},
+      []<class T, class Load>(const Settings& s) {
         return for_finish(s, []<class Finish>() { return launch<divergence_free<T, Load, Finish>>; });
       }},
-     {.id = "levels/completely-unrolled", .title = "levels, completely unrolled", .cites = "levels, 1.2.2: Algorithm 5",
-      .thread = "one load", .block = "tree, stride halves, every level unrolled",
-      .block_sizes = Tunable::powers_of_two("block", 256, 256, 256),  // asking for another is refused, not passed over
-      .kernel = []<class T, class Load>(const Settings& s) {
+     {{.id = "levels/completely-unrolled", .title = "levels, completely unrolled",
+       .cites = "levels, 1.2.2: Algorithm 5", .how = {.block = "tree, stride halves, every level unrolled"},
+       .tunables = {Tunable::powers_of_two("block", 256, 256, 256)}},  // asking for another is refused, not passed over
+      []<class T, class Load>(const Settings& s) {
         return for_finish(s, []<class Finish>() { return launch<completely_unrolled<T, Load, Finish>>; });
       }},
-     {.id = "levels/global-stride", .title = "levels, global stride", .cites = "levels, 1.2.1: Algorithm 3",
-      .thread = "loads one grid apart", .block = "tree, stride halves", .more = {loads_per_thread},
-      .kernel = []<class T, class Load>(const Settings& s) {
-        return for_finish(s, [&]<class Finish>() { return with_granularity(s, launch<global_stride<T, Load, Finish>>); });
+     {{.id = "levels/global-stride", .title = "levels, global stride", .cites = "levels, 1.2.1: Algorithm 3",
+       .how = {.thread = "loads one grid apart", .block = "tree, stride halves"}, .tunables = {granularity}},
+      []<class T, class Load>(const Settings& s) {
+        const unsigned times = s.count("granularity");
+        return for_finish(s, [=]<class Finish>() { return told(launch<global_stride<T, Load, Finish>>, times); });
       }},
-     {.id = "levels/local-stride", .title = "levels, local stride", .cites = "levels, 1.2.1: Algorithm 4",
-      .thread = "loads one block apart", .block = "tree, stride halves", .more = {loads_per_thread},
-      .kernel = []<class T, class Load>(const Settings& s) {
-        return for_finish(s, [&]<class Finish>() { return with_granularity(s, launch<local_stride<T, Load, Finish>>); });
+     {{.id = "levels/local-stride", .title = "levels, local stride", .cites = "levels, 1.2.1: Algorithm 4",
+       .how = {.thread = "loads one block apart", .block = "tree, stride halves"}, .tunables = {granularity}},
+      []<class T, class Load>(const Settings& s) {
+        const unsigned times = s.count("granularity");
+        return for_finish(s, [=]<class Finish>() { return told(launch<local_stride<T, Load, Finish>>, times); });
       }}});
 
 }  // namespace

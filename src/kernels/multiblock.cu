@@ -153,45 +153,28 @@ __global__ void last_block_warp(Input<T, Load> in, GlobalPtr<T> out, std::size_t
   }
 }
 
-/// The two kernels with a last-block guard are launched alike.
 template <class T, class Load>
-using Start = std::function<void(const Launch&, Input<T, Load>, GlobalPtr<T>, std::size_t, GlobalPtr<T>,
-                                 GlobalPtr<unsigned>)>;
+using Guarded = Start<Input<T, Load>, GlobalPtr<T>, std::size_t, GlobalPtr<T>, GlobalPtr<unsigned>>;
 
-/// What the variants do not share.
-struct Row {
-  std::string id, title, cites, block, grid;
-  unsigned threads_per_shared_element = 1;
-  Kernels<Start> kernel{};
+struct LastBlock {
+  unsigned threads_per_shared_element;
+  Kernels<Guarded> kernel;
 };
 
-Variant variant(const Row& row) {
-  return {.id = row.id,
-          .title = row.title,
-          .cites = row.cites,
-          .how = {.thread = "grid stride", .block = row.block, .grid = row.grid},
-          .operations = {Operation::sum, Operation::sum_of_squares},
-          .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-          .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
-                       Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto")},
-          .document_n = 100000000};
-}
-
 /// The launch that the settings ask for, and the longest chain of additions through both of its trees.
+template <class Load>
 PlanInfo shape(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  const unsigned block = s.count("block");
+  const unsigned block = s.count("block"), trees = 2 * std::countr_zero(block);
   const std::size_t grid = s.text("grid") == "auto" ? 2 * static_cast<std::size_t>(gpu.sm_count) : s.count("grid");
-  const std::size_t square = p.operation == Operation::sum_of_squares, tree = std::countr_zero(block);
-  return {.grid_blocks = grid,
-          .block_threads = block,
-          .longest_chain = square + ceil_div(p.n, grid * block) + tree + ceil_div(grid, block) + tree};
+  const std::size_t chain = Load::roundings + ceil_div(p.n, grid * block) + ceil_div(grid, block) + trees;
+  return {.grid_blocks = grid, .block_threads = block, .longest_chain = chain};
 }
 
-std::unique_ptr<Plan> prepare_two_launch(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+std::unique_ptr<Plan> prepare_two_launches(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
   return dispatch(p, [&]<class T, class Load>() {
-    PlanInfo info = shape(p, s, gpu);
-    const std::size_t n = p.n, grid = info.grid_blocks, shared_bytes = info.block_threads * sizeof(T);
+    PlanInfo info = shape<Load>(p, s, gpu);
     const unsigned block = info.block_threads;
+    const std::size_t n = p.n, grid = info.grid_blocks, shared_bytes = block * sizeof(T);
     const Buffer<T> partials(grid);
     info.workspace_bytes = partials.bytes();
     return plan_of(info, [=](void* in, void* out, Stream stream) {
@@ -201,17 +184,17 @@ std::unique_ptr<Plan> prepare_two_launch(const Problem& p, const Settings& s, co
   });
 }
 
-std::unique_ptr<Plan> prepare_last_block(const Row& row, const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+std::unique_ptr<Plan> prepare_last_block(const LastBlock& last, const Problem& p, const Settings& s,
+                                         const DeviceInfo& gpu) {
   return dispatch(p, [&]<class T, class Load>() {
-    PlanInfo info = shape(p, s, gpu);
-    const std::size_t n = p.n, grid = info.grid_blocks;
+    PlanInfo info = shape<Load>(p, s, gpu);
     const unsigned block = info.block_threads;
-    const std::size_t shared_bytes = block / row.threads_per_shared_element * sizeof(T);
+    const std::size_t n = p.n, grid = info.grid_blocks;
+    const std::size_t shared_bytes = block / last.threads_per_shared_element * sizeof(T);
     const Buffer<T> partials(grid);
     const Buffer<unsigned> arrived(1);
     info.workspace_bytes = partials.bytes() + arrived.bytes();
-    const Start<T, Load> start = row.kernel.get<T, Load>(s);
-    return plan_of(info, [=](void* in, void* out, Stream stream) {
+    return plan_of(info, [=, start = last.kernel.get<T, Load>(s)](void* in, void* out, Stream stream) {
       zero(arrived.ptr(), 1, stream);
       start({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, global<T>(out, 1), n, partials.ptr(),
             arrived.ptr());
@@ -219,27 +202,27 @@ std::unique_ptr<Plan> prepare_last_block(const Row& row, const Problem& p, const
   });
 }
 
-const Register with_two_launches(variant({.id = "multiblock/two-launch",
-                                          .title = "multi-block, two launches",
-                                          .cites = "multiblock, first listing: two kernels",
-                                          .block = "tree, stride halves",
-                                          .grid = "second launch"}),
-                                 prepare_two_launch);
-const Register with_a_last_block(
-    variant, prepare_last_block,
-    {{.id = "multiblock/last-block",
-      .title = "multi-block, last block",
-      .cites = "multiblock, second listing: last-block guard",
-      .block = "tree, stride halves",
-      .grid = "last block, fence and counter",
-      .kernel = []<class T, class Load>() { return launch<last_block<T, Load>>; }},
-     {.id = "multiblock/last-block-warp",
-      .title = "multi-block, last block, warp shuffles",
-      .cites = "multiblock, closing remark: warp-level reduction",
-      .block = "warp shuffles",
-      .grid = "last block, fence and counter",
-      .threads_per_shared_element = warp,
-      .kernel = []<class T, class Load>() { return launch<last_block_warp<T, Load>>; }}});
+const Variant shared{.how = {.thread = "grid stride"},
+                     .operations = {Operation::sum, Operation::sum_of_squares},
+                     .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+                     .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
+                                  Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto")},
+                     .document_n = 100000000};
+
+const Register two_launches(combined(shared, {.id = "multiblock/two-launch", .title = "multi-block, two launches",
+                                              .cites = "multiblock, first listing: two kernels",
+                                              .how = {.block = "tree, stride halves", .grid = "second launch"}}),
+                            prepare_two_launches);
+const Register last_blocks(
+    shared, prepare_last_block,
+    {{{.id = "multiblock/last-block", .title = "multi-block, last block",
+       .cites = "multiblock, second listing: last-block guard",
+       .how = {.block = "tree, stride halves", .grid = "last block, fence and counter"}},
+      {1, []<class T, class Load>() { return launch<last_block<T, Load>>; }}},
+     {{.id = "multiblock/last-block-warp", .title = "multi-block, last block, warp shuffles",
+       .cites = "multiblock, closing remark: warp-level reduction",
+       .how = {.block = "warp shuffles", .grid = "last block, fence and counter"}},
+      {warp, []<class T, class Load>() { return launch<last_block_warp<T, Load>>; }}}});
 
 }  // namespace
 }  // namespace reductio

@@ -137,84 +137,66 @@ __global__ void multi_block_tree(Input<T, Load> in, GlobalPtr<T> results, Global
   stop_clock(clocks);
 }
 
-/// The four kernels are launched alike.
 template <class T, class Load>
-using Start = std::function<void(const Launch&, Input<T, Load>, GlobalPtr<T>, GlobalPtr<Reading>, std::size_t)>;
+using Clocked = Start<Input<T, Load>, GlobalPtr<T>, GlobalPtr<Reading>, std::size_t>;
 
-/// What the four variants do not share.
-struct Row {
-  std::string id, title, cites;
-  Strategy how;
-  bool has_grid = false;  ///< else one block
-  bool has_tree = false;  ///< its blocks add up their own threads
-  Kernels<Start> kernel;
+struct Timed {
+  bool has_tree;  ///< its blocks add up their own threads
+  Kernels<Clocked> kernel;
 };
 
-Variant variant(const Row& row) {
-  Variant v{.id = row.id,
-            .title = row.title, .cites = row.cites, .how = row.how,
-            .operations = {Operation::sum_of_squares, Operation::sum},
-            .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-            .tunables = {Tunable::powers_of_two("block", 32, 1024, 256),
-                         Tunable::choice("finish", {"host", "host-pinned"}, "host")},
-            .result = ResultLocation::host_part,
-            .reads_clock = true,
-            .document_n = 1048576};
-  if (row.has_grid) v.tunables.push_back(Tunable::integer("grid", 1, 0x7fffffff, {"1", "5", "32"}, "32"));
-  return v;
-}
-
-std::unique_ptr<Plan> prepare(const Row& row, const Problem& p, const Settings& s, const DeviceInfo&) {
+std::unique_ptr<Plan> prepare(const Timed& timed, const Problem& p, const Settings& s, const DeviceInfo&) {
   return dispatch(p, [&]<class T, class Load>() {
     const unsigned block = s.count("block");
-    const std::size_t n = p.n, grid = row.has_grid ? s.count("grid") : 1;
-    const std::size_t shared_bytes = row.has_tree ? block * sizeof(T) : 0;
-    const Buffer<T> results(row.has_tree ? grid : grid * block);
+    const std::size_t n = p.n, grid = s.count("grid", 1);
+    const std::size_t tree = timed.has_tree ? std::countr_zero(block) : 0;
+    const std::size_t shared_bytes = timed.has_tree ? block * sizeof(T) : 0;
+    const Buffer<T> results(timed.has_tree ? grid : grid * block);
     const Buffer<Reading> clocks(4 * grid);
-    const std::size_t in_thread = (p.operation == Operation::sum_of_squares) + ceil_div(n, grid * block);
-    const std::size_t in_block = row.has_tree ? std::countr_zero(block) : 0;
-    const PlanInfo info{.grid_blocks = grid,
-                        .block_threads = block,
-                        .longest_chain = in_thread + in_block + results.size(),
-                        .workspace_bytes = results.bytes() + clocks.bytes(),
-                        .result = ResultLocation::host_part};
-
-    const Start<T, Load> start = row.kernel.get<T, Load>(s);
+    const PlanInfo info{.grid_blocks = grid, .block_threads = block,
+                        .longest_chain = Load::roundings + ceil_div(n, grid * block) + tree + results.size(),
+                        .workspace_bytes = results.bytes() + clocks.bytes(), .result = ResultLocation::host_part};
+    const auto enqueue = [=, start = timed.kernel.get<T, Load>(s)](void* in, void*, Stream stream) {
+      start({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, results.ptr(), clocks.ptr(), n);
+    };
     const auto reading = std::make_shared<std::optional<ClockReading>>();  // of the last finished call
-    return plan_of(
-        info,
-        [=](void* in, void*, Stream stream) {
-          start({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, results.ptr(), clocks.ptr(), n);
-        },
-        [=, add = AddOnHost<T>(results, s.text("finish")), host = std::vector<Reading>(clocks.size())](
-            void* result, Stream stream) mutable {
-          add(result, stream);
-          copy_to_host<Reading>(host.data(), clocks.ptr(), host.size(), stream);
-          *reading = ClockReading{.cycles = static_cast<double>(took(host, 0, grid)),
-                                  .seconds = 1e-9 * static_cast<double>(took(host, 2 * grid, grid))};
-        },
-        [=] { return *reading; });
+    auto finish = [=, add = AddOnHost<T>(results, s.text("finish")), host = std::vector<Reading>(clocks.size())](
+                      void* result, Stream stream) mutable {
+      add(result, stream);
+      copy_to_host<Reading>(host.data(), clocks.ptr(), host.size(), stream);
+      *reading = ClockReading{.cycles = static_cast<double>(took(host, 0, grid)),
+                              .seconds = 1e-9 * static_cast<double>(took(host, 2 * grid, grid))};
+    };
+    return plan_of(info, enqueue, std::move(finish), [=] { return *reading; });
   });
 }
 
+const Tunable grids = Tunable::integer("grid", 1, 0x7fffffff, {"1", "5", "32"}, "32");
+
 const Register registered(
-    variant, prepare,
-    {{.id = "squares/chunked", .title = "squares, chunk per thread",
-      .cites = "squares, how memory is accessed: the previous program",
-      .how = {.thread = "contiguous chunk", .block = "none", .grid = "one block, host adds threads"},
-      .kernel = []<class T, class Load>() { return launch<chunked<T, Load>>; }},
-     {.id = "squares/strided", .title = "squares, strided",
-      .cites = "squares, how memory is accessed: the kernel shown",
-      .how = {.thread = "block stride", .block = "none", .grid = "one block, host adds threads"},
-      .kernel = []<class T, class Load>() { return launch<strided<T, Load>>; }},
-     {.id = "squares/multi-block", .title = "squares, multi-block",
-      .cites = "squares, more parallelism: the kernel shown",
-      .how = {.thread = "grid stride", .block = "none", .grid = "host adds threads"}, .has_grid = true,
-      .kernel = []<class T, class Load>() { return launch<multi_block<T, Load>>; }},
-     {.id = "squares/multi-block-tree", .title = "squares, multi-block, tree",
-      .cites = "squares, more parallelism: the closing proposal",
-      .how = {.thread = "grid stride", .block = "tree, stride halves", .grid = "host adds blocks"}, .has_grid = true,
-      .has_tree = true, .kernel = []<class T, class Load>() { return launch<multi_block_tree<T, Load>>; }}});
+    {.operations = {Operation::sum_of_squares, Operation::sum},
+     .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+     .tunables = {Tunable::powers_of_two("block", 32, 1024, 256),
+                  Tunable::choice("finish", {"host", "host-pinned"}, "host")},
+     .result = ResultLocation::host_part, .reads_clock = true, .document_n = 1048576},
+    prepare,
+    {{{.id = "squares/chunked", .title = "squares, chunk per thread",
+       .cites = "squares, how memory is accessed: the previous program",
+       .how = {.thread = "contiguous chunk", .block = "none", .grid = "one block, host adds threads"}},
+      {false, []<class T, class Load>() { return launch<chunked<T, Load>>; }}},
+     {{.id = "squares/strided", .title = "squares, strided",
+       .cites = "squares, how memory is accessed: the kernel shown",
+       .how = {.thread = "block stride", .block = "none", .grid = "one block, host adds threads"}},
+      {false, []<class T, class Load>() { return launch<strided<T, Load>>; }}},
+     {{.id = "squares/multi-block", .title = "squares, multi-block",
+       .cites = "squares, more parallelism: the kernel shown",
+       .how = {.thread = "grid stride", .block = "none", .grid = "host adds threads"}, .tunables = {grids}},
+      {false, []<class T, class Load>() { return launch<multi_block<T, Load>>; }}},
+     {{.id = "squares/multi-block-tree", .title = "squares, multi-block, tree",
+       .cites = "squares, more parallelism: the closing proposal",
+       .how = {.thread = "grid stride", .block = "tree, stride halves", .grid = "host adds blocks"},
+       .tunables = {grids}},
+      {true, []<class T, class Load>() { return launch<multi_block_tree<T, Load>>; }}}});
 
 }  // namespace
 }  // namespace reductio

@@ -141,69 +141,52 @@ std::size_t grid_for(const Settings& s, unsigned block, std::size_t n, const Dev
   return std::clamp<std::size_t>(ceil_div(n, block), 1, resident);
 }
 
-/// The three kernels are launched alike.
 template <class T, class Load>
-using Start = std::function<void(const Launch&, Input<T, Load>, GlobalPtr<T>, std::size_t)>;
+using Pass = Start<Input<T, Load>, GlobalPtr<T>, std::size_t>;
 
-/// What the three variants do not share.
-struct Row {
-  std::string id, title, cites, tree;
-  unsigned smallest_block;
-  Kernels<Start> kernel;
-};
-
-Variant variant(const Row& row) {
-  return {.id = row.id,
-          .title = row.title, .cites = row.cites,
-          .how = {.thread = "grid stride", .block = row.tree, .grid = "second launch or host"},
-          .operations = {Operation::sum, Operation::sum_of_squares},
-          .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-          .tunables = {Tunable::powers_of_two("block", row.smallest_block, 1024, 256),
-                       Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto"),
-                       Tunable::choice("finish", {"second-launch", "host", "host-pinned"}, "second-launch")}};
-}
-
-std::unique_ptr<Plan> prepare(const Row& row, const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+std::unique_ptr<Plan> prepare(const Kernels<Pass>& kernel, const Problem& p, const Settings& s, const DeviceInfo& gpu) {
   return dispatch(p, [&]<class T, class Load>() {
     const unsigned block = s.count("block");
     const std::size_t n = p.n, grid = grid_for(s, block, n, gpu), shared_bytes = block * sizeof(T);
-    const bool on_host = finishes_on_host(s.text("finish"));
-    const Buffer<T> partials(grid);
-    const std::size_t tree = std::countr_zero(block);
-    const std::size_t first_chain = (p.operation == Operation::sum_of_squares) + ceil_div(n, grid * block) + tree;
-    const PlanInfo info{.grid_blocks = grid,
-                        .block_threads = block,
-                        .longest_chain = first_chain + (on_host ? grid : ceil_div(grid, block) + tree),
-                        .workspace_bytes = partials.bytes(),
-                        .result = on_host ? ResultLocation::host_part : ResultLocation::on_device};
-
-    const Start<T, Load> first = row.kernel.get<T, Load>(s);
-    const Start<T, Identity> second = row.kernel.get<T, Identity>(s);  // partial sums are not squared again
-    const auto first_pass = [=](void* in, void*, Stream stream) {
-      first({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, partials.ptr(), n);
+    const std::size_t tree = std::countr_zero(block), chain = Load::roundings + ceil_div(n, grid * block) + tree;
+    PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = chain};
+    const auto first_pass = [=, start = kernel.get<T, Load>(s)](void* in, GlobalPtr<T> out, Stream stream) {
+      start({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, out, n);
     };
-    if (on_host) return plan_of(info, first_pass, AddOnHost<T>(partials, s.text("finish")));
+    if (finishes_on_host(s)) return plan_with_host_part<T>(info, s, first_pass);
+
+    const Buffer<T> partials(grid);
+    info.longest_chain += ceil_div(grid, block) + tree;
+    info.workspace_bytes = partials.bytes();
+    const Pass<T, Identity> second_pass = kernel.get<T, Identity>(s);  // partial sums are not squared again
     return plan_of(info, [=](void* in, void* out, Stream stream) {
-      first_pass(in, out, stream);
-      second({1, block, shared_bytes, stream}, {partials.ptr()}, global<T>(out, 1), grid);
+      first_pass(in, partials.ptr(), stream);
+      second_pass({1, block, shared_bytes, stream}, {partials.ptr()}, global<T>(out, 1), grid);
     });
   });
 }
 
 const Register registered(
-    variant, prepare,
-    {{.id = "twopass/rolled", .title = "two-pass, rolled", .cites = "twopass, two-pass reduction",
-      .tree = "tree, stride halves", .smallest_block = 1,
-      .kernel = []<class T, class Load>() { return launch<rolled<T, Load>>; }},
-     {.id = "twopass/warp-unrolled", .title = "two-pass, warp unrolled",
-      .cites = "twopass, unrolling of the second stage", .tree = "tree, stride halves, last warp unrolled",
-      .smallest_block = 32, .kernel = []<class T, class Load>() { return launch<warp_unrolled<T, Load>>; }},
-     {.id = "twopass/template-unrolled", .title = "two-pass, unrolled by template",
-      .cites = "twopass, further unrolling of the second stage", .tree = "tree, stride halves, unrolled by template",
-      .smallest_block = 1,
-      .kernel = []<class T, class Load>(const Settings& s) {  // the document's switch over the block sizes
-        return for_block<1, 1024>(s.count("block"),
-                                  []<unsigned Threads>() { return launch<template_unrolled<T, Load, Threads>>; });
+    {.how = {.thread = "grid stride", .grid = "second launch or host"},
+     .operations = {Operation::sum, Operation::sum_of_squares},
+     .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+     .tunables = {Tunable::powers_of_two("block", 1, 1024, 256),
+                  Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto"),
+                  Tunable::choice("finish", {"second-launch", "host", "host-pinned"}, "second-launch")}},
+    prepare,
+    {{{.id = "twopass/rolled", .title = "two-pass, rolled", .cites = "twopass, two-pass reduction",
+       .how = {.block = "tree, stride halves"}},
+      []<class T, class Load>() { return launch<rolled<T, Load>>; }},
+     {{.id = "twopass/warp-unrolled", .title = "two-pass, warp unrolled",
+       .cites = "twopass, unrolling of the second stage", .how = {.block = "tree, stride halves, last warp unrolled"},
+       .tunables = {Tunable::powers_of_two("block", 32, 1024, 256)}},
+      []<class T, class Load>() { return launch<warp_unrolled<T, Load>>; }},
+     {{.id = "twopass/template-unrolled", .title = "two-pass, unrolled by template",
+       .cites = "twopass, further unrolling of the second stage",
+       .how = {.block = "tree, stride halves, unrolled by template"}},
+      []<class T, class Load>(const Settings& s) {  // the document's switch over the block sizes
+        return for_block<1, 1024>(
+            s.count("block"), []<unsigned Threads>() { return launch<template_unrolled<T, Load, Threads>>; });
       }}});
 
 }  // namespace

@@ -276,86 +276,73 @@ __global__ void unroll8_template(GlobalPtr<T> in, GlobalPtr<T> partials, std::si
   if (threadIdx.x == 0) store_partial<T>(partials, share);
 }
 
-/// The nine kernels are launched alike, and know one operation: the sum.
-template <class T, class = Identity>
-using Start = std::function<void(const Launch&, GlobalPtr<T>, GlobalPtr<T>, std::size_t)>;
+template <class T, class = Identity>  // the sum is all they know
+using InPlace = Start<GlobalPtr<T>, GlobalPtr<T>, std::size_t>;
 
-/// What the nine variants do not share.
-struct Row {
-  std::string id, title, cites, tree;
+struct Unrolled {
   unsigned factor;  ///< elements that each thread takes
-  Kernels<Start> kernel;
+  Kernels<InPlace> kernel;
 };
 
-/// A block for every `factor` times its size.
-std::size_t grid_for(const Row& row, const Problem& p, const Settings& s) {
-  return blocks_for(p.n, std::size_t{s.count("block")} * row.factor);
+std::size_t grid_for(const Unrolled& u, const Problem& p, const Settings& s) {
+  return blocks_for(p.n, std::size_t{s.count("block")} * u.factor);
 }
 
-Variant variant(const Row& row) {
-  return {.id = row.id,
-          .title = row.title, .cites = row.cites,
-          .how = {.thread = row.factor == 1 ? "one load" : std::to_string(row.factor) + " loads, one block apart",
-                  .block = "in global memory: " + row.tree, .grid = "host adds blocks"},
-          .operations = {Operation::sum},
-          .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-          .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
-                       Tunable::choice("finish", {"host", "host-pinned"}, "host")},
-          .result = ResultLocation::host_part,
-          .consumes_input = true,
-          .document_n = std::size_t{1} << 24,
-          .declines = [row](const Problem& p, const Settings& s) {
-            return too_many_blocks(p, s, grid_for(row, p, s), "choose a larger block");
-          }};
+Strategy in_place(unsigned factor, const std::string& tree) {
+  return {.thread = factor == 1 ? "one load" : std::to_string(factor) + " loads, one block apart",
+          .block = "in global memory: " + tree, .grid = "host adds blocks"};
 }
 
-std::unique_ptr<Plan> prepare(const Row& row, const Problem& p, const Settings& s, const DeviceInfo&) {
+std::string declines(const Unrolled& u, const Problem& p, const Settings& s) {
+  return too_many_blocks(p, s, grid_for(u, p, s), "choose a larger block");
+}
+
+std::unique_ptr<Plan> prepare(const Unrolled& u, const Problem& p, const Settings& s, const DeviceInfo&) {
   return dispatch(p, [&]<class T>() {
     const unsigned block = s.count("block");
-    const std::size_t n = p.n, grid = grid_for(row, p, s);
-    const Buffer<T> partials(grid);
-    const PlanInfo info{.grid_blocks = grid,
-                        .block_threads = block,
-                        .longest_chain = row.factor - 1 + std::countr_zero(block) + grid,
-                        .workspace_bytes = partials.bytes(),
-                        .result = ResultLocation::host_part};
-    const Start<T> start = row.kernel.get<T>(s);
-    return plan_of(
-        info,
-        [=](void* in, void*, Stream stream) {
-          start({grid, block, 0, stream}, global<T>(in, n), partials.ptr(), n);
-        },
-        AddOnHost<T>(partials, s.text("finish")));
+    const std::size_t n = p.n, grid = grid_for(u, p, s), chain = u.factor - 1 + std::countr_zero(block);
+    const PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = chain};
+    const auto blocks = [=, start = u.kernel.get<T>(s)](void* in, GlobalPtr<T> partials, Stream stream) {
+      start({grid, block, 0, stream}, global<T>(in, n), partials, n);
+    };
+    return plan_with_host_part<T>(info, s, blocks);
   });
 }
 
 const Register registered(
-    variant, prepare,
-    {{.id = "unroll/neighbored", .title = "in place, neighbored", .cites = "unroll, the article before: neighbored",
-      .tree = "tree, stride doubles", .factor = 1, .kernel = []<class T>() { return launch<neighbored<T>>; }},
-     {.id = "unroll/neighbored-less", .title = "in place, neighbored, less divergent",
-      .cites = "unroll, the article before: neighbored, less divergent",
-      .tree = "tree, stride doubles, consecutive threads", .factor = 1,
-      .kernel = []<class T>() { return launch<neighbored_less<T>>; }},
-     {.id = "unroll/interleaved", .title = "in place, interleaved", .cites = "unroll, the article before: interleaved",
-      .tree = "tree, stride halves", .factor = 1, .kernel = []<class T>() { return launch<interleaved<T>>; }},
-     {.id = "unroll/unroll2", .title = "in place, unroll 2", .cites = "unroll, unrolled reduction: by 2",
-      .tree = "tree, stride halves", .factor = 2, .kernel = []<class T>() { return launch<unroll2<T>>; }},
-     {.id = "unroll/unroll4", .title = "in place, unroll 4", .cites = "unroll, unrolled reduction: by 4",
-      .tree = "tree, stride halves", .factor = 4, .kernel = []<class T>() { return launch<unroll4<T>>; }},
-     {.id = "unroll/unroll8", .title = "in place, unroll 8", .cites = "unroll, unrolled reduction: by 8",
-      .tree = "tree, stride halves", .factor = 8, .kernel = []<class T>() { return launch<unroll8<T>>; }},
-     {.id = "unroll/unroll8-warp", .title = "in place, unroll 8, last warp",
-      .cites = "unroll, complete unrolling: the last warp", .tree = "tree, last warp unrolled", .factor = 8,
-      .kernel = []<class T>() { return launch<unroll8_warp<T>>; }},
-     {.id = "unroll/unroll8-complete", .title = "in place, unroll 8, every level",
-      .cites = "unroll, reduction by template functions: every level", .tree = "tree, every level unrolled",
-      .factor = 8, .kernel = []<class T>() { return launch<unroll8_complete<T>>; }},
-     {.id = "unroll/unroll8-template", .title = "in place, unroll 8, by template",
-      .cites = "unroll, reduction by template functions: the template", .tree = "tree, unrolled by template",
-      .factor = 8, .kernel = []<class T>(const Settings& s) {
-        return for_block<32, 1024>(s.count("block"), []<unsigned Threads>() { return launch<unroll8_template<T, Threads>>; });
-      }}});
+    {.operations = {Operation::sum},
+     .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+     .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
+                  Tunable::choice("finish", {"host", "host-pinned"}, "host")},
+     .result = ResultLocation::host_part, .consumes_input = true, .document_n = std::size_t{1} << 24},
+    prepare,
+    {{{.id = "unroll/neighbored", .title = "in place, neighbored", .cites = "unroll, the article before: neighbored",
+       .how = in_place(1, "tree, stride doubles")}, {1, []<class T>() { return launch<neighbored<T>>; }}},
+     {{.id = "unroll/neighbored-less", .title = "in place, neighbored, less divergent",
+       .cites = "unroll, the article before: neighbored, less divergent",
+       .how = in_place(1, "tree, stride doubles, consecutive threads")},
+      {1, []<class T>() { return launch<neighbored_less<T>>; }}},
+     {{.id = "unroll/interleaved", .title = "in place, interleaved", .cites = "unroll, the article before: interleaved",
+       .how = in_place(1, "tree, stride halves")}, {1, []<class T>() { return launch<interleaved<T>>; }}},
+     {{.id = "unroll/unroll2", .title = "in place, unroll 2", .cites = "unroll, unrolled reduction: by 2",
+       .how = in_place(2, "tree, stride halves")}, {2, []<class T>() { return launch<unroll2<T>>; }}},
+     {{.id = "unroll/unroll4", .title = "in place, unroll 4", .cites = "unroll, unrolled reduction: by 4",
+       .how = in_place(4, "tree, stride halves")}, {4, []<class T>() { return launch<unroll4<T>>; }}},
+     {{.id = "unroll/unroll8", .title = "in place, unroll 8", .cites = "unroll, unrolled reduction: by 8",
+       .how = in_place(8, "tree, stride halves")}, {8, []<class T>() { return launch<unroll8<T>>; }}},
+     {{.id = "unroll/unroll8-warp", .title = "in place, unroll 8, last warp",
+       .cites = "unroll, complete unrolling: the last warp",
+       .how = in_place(8, "tree, last warp unrolled")}, {8, []<class T>() { return launch<unroll8_warp<T>>; }}},
+     {{.id = "unroll/unroll8-complete", .title = "in place, unroll 8, every level",
+       .cites = "unroll, reduction by template functions: every level",
+       .how = in_place(8, "tree, every level unrolled")}, {8, []<class T>() { return launch<unroll8_complete<T>>; }}},
+     {{.id = "unroll/unroll8-template", .title = "in place, unroll 8, by template",
+       .cites = "unroll, reduction by template functions: the template",
+       .how = in_place(8, "tree, unrolled by template")}, {8, []<class T>(const Settings& s) {
+         return for_block<32, 1024>(s.count("block"),
+                                    []<unsigned Threads>() { return launch<unroll8_template<T, Threads>>; });
+       }}}},
+    declines);
 
 }  // namespace
 }  // namespace reductio
