@@ -17,41 +17,41 @@ from pathlib import Path
 
 import pandas as pd
 
-SCHEMA_VERSION = "1"
+# What columns there are, of what kind, and which of them tell one point from another: the program's own tables, as it
+# wrote them to this file.
+SCHEMA = json.loads((Path(__file__).resolve().parents[1] / "experiments" / "results" / "schema.json").read_text())
+SCHEMA_VERSION = str(SCHEMA["schema_version"])
 
-COLUMNS = (
-    "schema_version run_id timestamp_utc experiment machine device variant operation element_type accumulator_type n "
-    "offset_elements dataset seed block_threads grid_blocks settings timing_mode cache_state n_samples n_rejected "
-    "timer_tick_s time_median_s time_ci_low_s time_ci_high_s time_min_s time_p95_s device_part_median_s cycles_median "
-    "read_time_s launch_floor_s bytes bandwidth_bytes_per_s share_of_read_ceiling result result2 abs_error error_bound "
-    "status reason"
-).split()
 
-NUMBERS = (
-    "n offset_elements n_samples n_rejected timer_tick_s time_median_s time_ci_low_s time_ci_high_s time_min_s "
-    "time_p95_s device_part_median_s cycles_median read_time_s launch_floor_s bytes bandwidth_bytes_per_s "
-    "share_of_read_ceiling"
-).split()
+@dataclass(frozen=True)
+class Columns:
+    """What a reader wants of a file."""
 
-# models.csv, as `reductio models` writes it.
-MODEL_COLUMNS = (
-    "schema_version run_id experiment machine device element_type operation variant settings offset_elements dataset "
-    "seed timing_mode cache_state range cache_bytes n_sizes n_smallest n_largest latency_s latency_ci_low_s "
-    "latency_ci_high_s bandwidth_bytes_per_s bandwidth_ci_low_bytes_per_s bandwidth_ci_high_bytes_per_s "
-    "half_performance_n half_performance_ci_low_n half_performance_ci_high_n largest_residual largest_residual_n "
-    "status reason"
-).split()
-MODEL_NUMBERS = MODEL_COLUMNS[MODEL_COLUMNS.index("cache_bytes"):MODEL_COLUMNS.index("status")]
-MODEL_STATUSES = ("ok", "does_not_fit", "too_few_sizes")
+    names: list[str]
+    numbers: list[str]
+    optional: list[str] = field(default_factory=list)  # a file may lack them: they are empty then
+    key: list[str] = field(default_factory=list)       # what tells one point from another
+    statuses: list[str] | None = None
+
+    @staticmethod
+    def of(table: str) -> Columns:
+        def those(has) -> list[str]:
+            return [c["name"] for c in SCHEMA[table]["columns"] if has(c)]
+
+        return Columns(those(lambda c: True), those(lambda c: c["kind"] in ("count", "number")),
+                       those(lambda c: c.get("optional")), those(lambda c: c.get("key")), SCHEMA[table].get("statuses"))
+
+
+ROWS, SAMPLES, MODELS = (Columns.of(table) for table in ("rows", "samples", "models"))
 READ_CEILING = "(read-ceiling)"
 
-# What the figures need of nvbench-agreement.csv and of `reductio compare --csv`: (columns of text, of numbers).
-AGREEMENT_COLUMNS = (["element_type"], "n reductio_median_s reductio_runs reductio_spread reductio_samples "
-                     "nvbench_median_s nvbench_runs nvbench_spread difference allowed".split())
-REPEAT_COLUMNS = ("schema_version variant timing_mode paired simultaneous".split(),
-                  "n ratio ratio_low ratio_high confidence".split())
+# What the figures need of nvbench-agreement.csv and of `reductio compare --csv`.
+AGREEMENT_NUMBERS = ("n reductio_median_s reductio_runs reductio_spread reductio_samples nvbench_median_s nvbench_runs "
+                     "nvbench_spread difference allowed").split()
+AGREEMENT = Columns(["element_type", *AGREEMENT_NUMBERS], AGREEMENT_NUMBERS)
+REPEAT_NUMBERS = "n ratio ratio_low ratio_high confidence".split()
+REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simultaneous", *REPEAT_NUMBERS], REPEAT_NUMBERS)
 
-STATUSES = ("ok", "refused", "failed", "wrong", "impossible", "timeout")
 TIMED_MODES = ("device", "graph", "end_to_end")
 ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8}
 
@@ -138,12 +138,11 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def read_table(path: Path, columns: list[str], numbers: list[str], statuses: tuple[str, ...] | None,
-               remedy: str) -> pd.DataFrame:
+def read_table(path: Path, columns: Columns, remedy: str) -> pd.DataFrame:
     """A CSV with at least these columns, of this schema version if it has one, numbers as numbers and only these
-    statuses if any."""
+    statuses if any. Optional columns that the file lacks are empty; others than these are left as they are."""
     header, rows = read_rows(path)
-    if "schema_version" in columns:
+    if "schema_version" in columns.names:
         if "schema_version" not in header:
             raise ResultsError(f"{path} lacks the column schema_version: is it a reductio CSV?")
         versions = sorted({row[header.index("schema_version")] for row in rows})
@@ -151,13 +150,14 @@ def read_table(path: Path, columns: list[str], numbers: list[str], statuses: tup
             found = ", ".join(repr(v) for v in versions)
             raise ResultsError(f"{path} has schema_version {found}, these figures read {SCHEMA_VERSION!r}: "
                                f"{remedy} with this revision, or draw with the revision that wrote it")
-    missing = [c for c in columns if c not in header]
+    missing = [c for c in columns.names if c not in header and c not in columns.optional]
     if missing:
         raise ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
                            f"{remedy} with this revision")
     table = pd.DataFrame(rows, columns=header, dtype=str)
+    table = table.assign(**{c: "" for c in columns.optional if c not in header})
 
-    for column in numbers:
+    for column in columns.numbers:
         values = pd.to_numeric(table[column], errors="coerce")
         bad = values.isna() & (table[column] != "")
         if bad.any():
@@ -165,23 +165,22 @@ def read_table(path: Path, columns: list[str], numbers: list[str], statuses: tup
             raise ResultsError(f"{path}: row {i + 2}: {column} is {table[column][i]!r}, not a number")
         table[column] = values
 
-    if statuses is None:
+    if columns.statuses is None:
         return table
-    unknown = ~table["status"].isin(statuses)
+    unknown = ~table["status"].isin(columns.statuses)
     if unknown.any():
         i = unknown.idxmax()
-        raise ResultsError(f"{path}: row {i + 2}: status is {table['status'][i]!r}, not one of {', '.join(statuses)}")
+        raise ResultsError(f"{path}: row {i + 2}: status is {table['status'][i]!r}, not one of "
+                           f"{', '.join(columns.statuses)}")
     return table
 
 
 def read_points(path: Path) -> pd.DataFrame:
     """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty fields are NaN or "".
 
-    Columns are added: `page_locked` (see twin), `words`, what tells a row's settings from others (see setting_words),
-    and `part_low`, `part_high`, the interval of device_part_median_s, which rows do not hold, from the raw samples
-    beside; NaN without those.
+    Columns are added: `page_locked` (see twin), and `words`, what tells a row's settings from others (see setting_words).
     """
-    table = read_table(path, COLUMNS, NUMBERS, STATUSES, "run the experiment again")
+    table = read_table(path, ROWS, "run the experiment again")
     table["n"] = table["n"].astype("Int64")
     ok = table["status"] == "ok"
     timed = ok & table["timing_mode"].isin(TIMED_MODES) & (table["device"] != "sim")
@@ -194,9 +193,7 @@ def read_points(path: Path) -> pd.DataFrame:
         raise ResultsError(f"{path}: row {i + 2}: status is ok but n is missing")
 
     # A point measured again (a later run appended to the same file) counts once: its last row.
-    key = ["device", "variant", "operation", "element_type", "n", "offset_elements", "dataset", "settings",
-           "timing_mode", "cache_state"]
-    table = table.drop_duplicates(key, keep="last").reset_index(drop=True)
+    table = table.drop_duplicates(ROWS.key, keep="last").reset_index(drop=True)
     table["page_locked"] = False
     for device, of_device in table.groupby("device"):
         pairs = list(zip(of_device["variant"], of_device["settings"]))
@@ -205,7 +202,7 @@ def read_points(path: Path) -> pd.DataFrame:
         words = setting_words(of_device[[not l for l in locked]])
         table.loc[of_device.index, "page_locked"] = locked
         table.loc[of_device.index, "words"] = [words[v, twin(s) if l else s] for l, (v, s) in zip(locked, pairs)]
-    return table.merge(part_intervals(path.with_suffix(".samples.csv.gz"), table), on=SAMPLE_KEY, how="left")
+    return table
 
 
 def twin(settings: str) -> str:
@@ -217,53 +214,9 @@ def twin(settings: str) -> str:
     return settings.replace("finish=host-pinned", "finish=host")
 
 
-# What a raw sample and its row share.
-SAMPLE_KEY = ("device variant operation element_type n offset_elements dataset seed settings timing_mode "
-              "cache_state").split()
-
-
-def order_statistic(samples: int, confidence: float = 0.95) -> int:
-    """The greatest k for which the k-th smallest and the k-th largest sample hold the median of any distribution with
-    this confidence; 1 where there are too few samples. As src/measure/stats/statistics.h."""
-    k, tail = 1, 0.5**samples  # the probability that fewer than k samples lie below the median
-    while k + 1 <= samples / 2 and 1 - 2 * (tail := tail + math.comb(samples, k) * 0.5**samples) >= confidence:
-        k += 1
-    return k
-
-
-def part_intervals(path: Path, table: pd.DataFrame) -> pd.DataFrame:
-    """SAMPLE_KEY, part_low and part_high of the rows that have a device part, from their raw samples: by order
-    statistics, like every row's interval but for what allocations add to it, and no narrower than the resolution."""
-    rows = table.loc[table["device_part_median_s"].notna(), [*SAMPLE_KEY, "device_part_median_s", "timer_tick_s"]]
-    none = rows[SAMPLE_KEY].assign(part_low=math.nan, part_high=math.nan)
-    if not len(rows) or not path.exists():
-        return none
-    try:
-        samples = pd.read_csv(path, dtype=str, keep_default_na=False, na_values={"device_part_s": [""]})
-        samples = samples[samples["device_part_s"].notna()]
-        if "voided" in samples:
-            samples = samples[samples["voided"] != "yes"]
-        for column, kind in (("n", "int64"), ("offset_elements", "float64"), ("device_part_s", "float64")):
-            samples[column] = samples[column].astype(kind)
-    except (EOFError, OSError, KeyError, ValueError, zlib.error) as error:
-        raise ResultsError(f"{path} cannot be read as raw samples ({error}): copy the results folder again")
-    of_row = {key: sorted(times) for key, times in samples.groupby(SAMPLE_KEY)["device_part_s"]}
-    keys = rows[SAMPLE_KEY].astype({"n": "int64", "offset_elements": "float64"}).itertuples(index=False, name=None)
-    for i, key, median, resolution in zip(rows.index, keys, rows["device_part_median_s"], rows["timer_tick_s"].fillna(0)):
-        times = of_row.get(key)
-        if not times:
-            continue
-        k = order_statistic(len(times))
-        low, high = times[k - 1], times[-k]
-        if high - low < resolution:
-            low, high = min(low, median - resolution / 2), max(high, median + resolution / 2)
-        none.loc[i, ["part_low", "part_high"]] = low, high
-    return none
-
-
 def read_models(path: Path, points: list[pd.DataFrame]) -> pd.DataFrame:
     """models.csv, whose fits must be of the runs that `points` hold: fits of other times must not stand beside them."""
-    table = read_table(path, MODEL_COLUMNS, MODEL_NUMBERS, MODEL_STATUSES, "run `reductio models` again")
+    table = read_table(path, MODELS, "run `reductio models` again")
     for of_experiment in points:
         experiment = of_experiment["experiment"].iloc[0]
         there = set(table.loc[table["experiment"] == experiment, "run_id"])
@@ -320,7 +273,7 @@ class Machine:
     @property
     def peak_bytes_per_s(self) -> float | None:
         """The theoretical peak: clock times width of the memory bus, two transfers a clock."""
-        told = self.number("gpu.memory_peak_bytes_per_s", "gpu.paper_bandwidth_bytes_per_s")
+        told = self.number("gpu.theoretical_peak_bytes_per_s")
         clock, bits = self.number("gpu.memory_clock_hz"), self.number("gpu.memory_bus_bits")
         return told or (2 * clock * bits / 8 if clock and bits else None)
 
@@ -398,9 +351,9 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
               if (folder / f"{name}.csv").exists()}
     models = folder / "models.csv"
 
-    def checked(name: str, columns: tuple[list[str], list[str]], remedy: str) -> pd.DataFrame | None:
+    def checked(name: str, columns: Columns, remedy: str) -> pd.DataFrame | None:
         path = folder / name
-        return read_table(path, sum(columns, []), columns[1], None, remedy) if path.exists() else None
+        return read_table(path, columns, remedy) if path.exists() else None
 
     return Results(
         folder=folder,
@@ -412,9 +365,9 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
         limits=points.get("limits"),
         models=read_models(models, list(points.values())) if models.exists() else None,
         timing=points.get("timing"),
-        agreement=checked("nvbench-agreement.csv", AGREEMENT_COLUMNS, "run baselines/nvbench/agree.py"),
-        repeat=checked("repeat.csv.gz", REPEAT_COLUMNS, "run `reductio compare --csv` again"),
-        repeat_relative=checked("repeat-relative.csv.gz", REPEAT_COLUMNS, "run `reductio compare --csv` again"),
+        agreement=checked("nvbench-agreement.csv", AGREEMENT, "run baselines/nvbench/agree.py"),
+        repeat=checked("repeat.csv.gz", REPEAT, "run `reductio compare --csv` again"),
+        repeat_relative=checked("repeat-relative.csv.gz", REPEAT, "run `reductio compare --csv` again"),
         beside=read_beside(folder, machine) if "comparison" in points else [],
     )
 
@@ -424,7 +377,7 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
 
 @dataclass(eq=False)
 class Series:
-    """One line of a figure: one variant with one choice of settings, along n."""
+    """One line of a figure: one variant with one choice of settings, and one seed, caller and context, along n."""
 
     variant: str
     settings: str
@@ -435,6 +388,7 @@ class Series:
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
     # By n: n, time, low, high, share, bytes, status, reason, run_id, resolution; NaN times where status is not ok.
     points: pd.DataFrame
+    seed: int = 1      # of the data
 
     @property
     def name(self) -> str:
@@ -471,6 +425,10 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
             for variant, settings in pairs for p in [parse_settings(settings)]}
 
 
+# What may differ between rows of one variant, settings and n beside the way of timing: a line of its own for each.
+APART = ["seed", "caller", "context"]
+
+
 def series(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
            cache_state: str | None = "cold_dirty", page_locked: bool = False) -> list[Series]:
     """All series of one device, operation, type and timing mode, on aligned random data, sorted by variant; those of
@@ -490,25 +448,27 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
     if part:
         rows = rows[(rows["status"] != "ok") | rows["device_part_median_s"].notna()]
     ok = rows["status"] == "ok"
+    more = [[f"{column}={value}" for value in rows[column]] for column in APART if rows[column].nunique() > 1]
     points = pd.DataFrame({
         "variant": rows["variant"],
         "settings": rows["settings"],
-        "words": rows["words"],
+        **{column: rows[column] for column in APART},
+        "words": [", ".join(filter(None, words)) for words in zip(rows["words"], *more)],
         "n": rows["n"].astype("int64"),
         "time": (rows["device_part_median_s"] if part else rows["time_median_s"]).where(ok),
-        "low": (rows["part_low"] if part else rows["time_ci_low_s"]).where(ok),
-        "high": (rows["part_high"] if part else rows["time_ci_high_s"]).where(ok),
+        "low": (rows["device_part_ci_low_s"] if part else rows["time_ci_low_s"]).where(ok),
+        "high": (rows["device_part_ci_high_s"] if part else rows["time_ci_high_s"]).where(ok),
         "share": rows["share_of_read_ceiling"].where(ok),
         "bytes": rows["n"].astype("float64") * ELEMENT_BYTES.get(element_type, math.nan),
         "status": rows["status"],
         "reason": rows["reason"],
         "run_id": rows["run_id"],
-        "resolution": rows["timer_tick_s"].fillna(0),
+        "resolution": rows["timer_resolution_s"].fillna(0),
     }).sort_values(["variant", "n"], kind="stable")
     # A plan's settings keep the order in which the run took them.
     return [Series(str(variant), str(settings), operation, element_type, mode, cache_state or "",
-                   of_series["words"].iloc[0], of_series.reset_index(drop=True))
-            for (variant, settings), of_series in points.groupby(["variant", "settings"], sort=False)]
+                   of_series["words"].iloc[0], of_series.reset_index(drop=True), int(seed))
+            for (variant, settings, seed, *_), of_series in points.groupby(["variant", "settings", *APART], sort=False)]
 
 
 def device_series(table: pd.DataFrame, **which) -> list[Series]:
@@ -576,9 +536,9 @@ def models_of(models: pd.DataFrame, series_: Series | None = None, **which) -> d
     """The fits of one series of comparison.csv by range ("inside", "beyond", "all"); of the read ceiling with the keys
     operation, element_type and mode."""
     if series_ is not None:
-        which = dict(variant=series_.variant, settings=series_.settings, operation=series_.operation,
+        which = dict(variant=series_.variant, settings=series_.settings, operation=series_.operation, seed=series_.seed,
                      element_type=series_.element_type, mode=series_.mode, cache_state=series_.cache_state)
-    wanted = dict(experiment="comparison", device="cuda", offset_elements="0", dataset="random", variant=READ_CEILING,
+    wanted = dict(experiment="comparison", device="cuda", offset_elements=0, dataset="random", variant=READ_CEILING,
                   settings="", cache_state="cold_dirty") | which
     wanted["timing_mode"] = wanted.pop("mode")
     found = models

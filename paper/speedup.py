@@ -24,7 +24,7 @@ WHOLE = ("device", "end_to_end")  # ways of timing a whole reduction
 COLUMNS = ["n", "ratio", "low", "high", "enough"]
 
 # What the samples of one point share.
-KEY = ["run_id", "device", "variant", "settings", "operation", "element_type", "n", "timing_mode", "cache_state"]
+KEY = ["run_id", "device", "variant", "settings", "operation", "element_type", "n", "seed", "timing_mode", "cache_state"]
 
 
 def rank_of(count: int, confidence: float = CONFIDENCE) -> tuple[int, bool]:
@@ -108,8 +108,8 @@ def over(results: Results, series: Series, base: Series) -> pd.DataFrame:
     found = []
     both = series.ok.merge(base.ok, on="n", suffixes=("", "_base"))
     for point in both.itertuples():
-        rounds = [samples.get((run, "cuda", s.variant, s.settings, s.operation, s.element_type, int(point.n), s.mode,
-                               s.cache_state)) for s, run in ((base, point.run_id_base), (series, point.run_id))]
+        rounds = [samples.get((run, "cuda", s.variant, s.settings, s.operation, s.element_type, int(point.n), s.seed,
+                               s.mode, s.cache_state)) for s, run in ((base, point.run_id_base), (series, point.run_id))]
         if rounds[0] is None or rounds[1] is None or point.run_id != point.run_id_base:
             continue
         common = rounds[0].join(rounds[1], lsuffix="_base", how="inner")

@@ -57,10 +57,10 @@ CPU = {
     "openmp/sum": [""], "std/reduce": ["policy=seq", "policy=par"], "thrust/cpu": [""],
 }
 MACHINE = {
-    "schema_version": 1, "machine": "synthetic", "device": "cuda",
+    "schema_version": 2, "machine": "synthetic", "device": "cuda",
     "gpu": {"name": "Synthetic GPU", "uuid": "GPU-00000000", "sm_count": 100, "l2_bytes": 50 * 2**20,
             "memory_bytes": 80 * 2**30, "memory_clock_hz": 2.5e9, "memory_bus_bits": 8000,
-            "memory_peak_bytes_per_s": 5e12, "sm_clock_hz": 1.5e9, "compute_capability": "9.0", "driver": "0.0",
+            "theoretical_peak_bytes_per_s": 5e12, "sm_clock_hz": 1.5e9, "compute_capability": "9.0", "driver": "0.0",
             "runtime": "0.0"},
     "cpu": {"model": "Synthetic CPU", "cores": 2, "memory_bytes": 8 * 2**30, "last_level_cache_bytes": 32 * 2**20},
     "os": "none", "hostname": "synthetic",
@@ -73,11 +73,11 @@ MACHINE = {
 
 def row(**fields) -> dict:
     """One row with every column; what is not given is empty or a plain default."""
-    base = dict.fromkeys(rs.COLUMNS, "")
+    base = dict.fromkeys(rs.ROWS.names, "")
     base.update(schema_version=rs.SCHEMA_VERSION, run_id="synthetic", timestamp_utc="2000-01-01T00:00:00Z",
                 experiment="comparison", machine="synthetic", device="cuda", operation="sum", element_type="f32",
                 accumulator_type="f32", offset_elements=0, dataset="random", seed=1, timing_mode="device",
-                cache_state="cold_dirty", n_samples=25, n_rejected=0, timer_tick_s=32e-9, status="ok")
+                cache_state="cold_dirty", n_samples=25, n_rejected=0, timer_resolution_s=32e-9, status="ok")
     base.update(fields)
     return base
 
@@ -160,7 +160,7 @@ def limits_rows(sizes=SIZES) -> list[dict]:
 
 def model_row(**fields) -> dict:
     """One fit of models.csv; numbers of a fit that is not ok are empty."""
-    base = dict.fromkeys(rs.MODEL_COLUMNS, "")
+    base = dict.fromkeys(rs.MODELS.names, "")
     base.update(schema_version=rs.SCHEMA_VERSION, run_id="synthetic", experiment="comparison", machine="synthetic",
                 device="cuda", element_type="f32", operation="sum", offset_elements=0, dataset="random", seed=1,
                 timing_mode="device", cache_state="cold_dirty", range="beyond", cache_bytes=50 * 2**20, n_sizes=8,
@@ -186,11 +186,11 @@ def model_rows() -> list[dict]:
 
 
 def catalog_rows(gpu=GPU) -> list[dict]:
-    rows = [dict(schema_version=1, variant=v, title=v.split("/")[-1].replace("-", " "), cites="page 1",
+    rows = [dict(schema_version=rs.SCHEMA_VERSION, variant=v, title=v.split("/")[-1].replace("-", " "), cites="page 1",
                  thread="grid stride", block="tree & stride halves", grid="atomic_add", devices="cuda",
                  operations=";".join(spec[0]), element_types="i32;f32;f64", document_n=spec[5] or "")
             for v, spec in gpu.items()]
-    rows += [dict(schema_version=1, variant=v, title=v, cites="", thread="one load", block="", grid="", devices="cpu",
+    rows += [dict(schema_version=rs.SCHEMA_VERSION, variant=v, title=v, cites="", thread="one load", block="", grid="", devices="cpu",
                   operations="sum", element_types="f32", document_n="") for v in CPU]
     return sorted(rows, key=lambda r: r["variant"])
 
@@ -232,7 +232,7 @@ def agreement_rows() -> list[dict]:
 
 def repeat_rows(device=(1.02, 1.02, 1.02, 1.1), end_to_end=(1.0, 1.2)) -> list[dict]:
     """Ratios of two runs, a point each, with intervals of +-5 %; and a point that has none."""
-    key = dict(schema_version=1, base="x/y", variant="x/y", n=2**20, paired="no", simultaneous="no", confidence=0.95)
+    key = dict(schema_version=rs.SCHEMA_VERSION, base="x/y", variant="x/y", n=2**20, paired="no", simultaneous="no", confidence=0.95)
     rows = [dict(key, timing_mode=mode, ratio=r, ratio_low=0.95 * r, ratio_high=1.05 * r, reason="")
             for mode, ratios in (("device", device), ("end_to_end", end_to_end)) for r in ratios]
     return rows + [dict(key, timing_mode="device", ratio="", ratio_low="", ratio_high="", reason="refused")]

@@ -101,29 +101,33 @@ def interval(times: list[float], allocations: list[str], resolution: float, conf
 # ------------------------------------------------------------------------------------------------------------- files
 
 
-def read(path: Path) -> list[list[str]]:
-    data = path.read_bytes()
+def parse(path: Path, data: bytes) -> list[list[str]]:
     text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
     return list(csv.reader(io.StringIO(text, newline=""), strict=True))
 
 
-def write(path: Path, records: list[list[str]]) -> None:
+def read(path: Path) -> list[list[str]]:
+    return parse(path, path.read_bytes())
+
+
+def packed(path: Path, records: list[list[str]]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(records)
     data = text.getvalue().encode()
-    path.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
 
 
 def converted_header(header: list[str], names: dict[str, str], added: dict[str, list[str]]) -> list[str]:
     return [new for old in header for new in [names.get(old, old), *added.get(old, [])]]
 
 
-def converted(path: Path, names: dict[str, str], added: dict[str, list[str]], fill=lambda rows: None) -> bool:
-    """Rewrites one CSV. `fill` sets fields of the new columns; it gets the rows as dictionaries."""
+def convert_csv(path: Path, names: dict[str, str], added: dict[str, list[str]], fill=lambda rows: None) -> str:
+    """Rewrites one CSV, and says what was done. `fill` sets fields of the new columns; it gets the rows as
+    dictionaries."""
     header, *records = read(path)
     versions = {r[header.index("schema_version")] for r in records}
     if versions == {NEW}:
-        return False
+        return "is of version 2 already"
     if versions != {OLD}:
         raise Failed(f"{path} holds rows of schema version {', '.join(sorted(versions))}, not {OLD}")
     new_header = converted_header(header, names, added)
@@ -131,18 +135,15 @@ def converted(path: Path, names: dict[str, str], added: dict[str, list[str]], fi
     for row in rows:
         row["schema_version"] = NEW
     fill(rows)
-    write(path, [new_header, *([row[c] for c in new_header] for row in rows)])
-    return True
-
-
-def check(path: Path, before: list[list[str]], names: dict[str, str]) -> int:
-    """That the file holds what it held, field by field; how many fields those are."""
-    (header, *records), (new_header, *new_records) = before, read(path)
+    data = packed(path, [new_header, *([row[c] for c in new_header] for row in rows)])
+    # Read back from what will be written: every field that there was, but for the version.
+    new_header, *new_records = parse(path, data)
     place = [new_header.index(names.get(c, c)) for c in header]
-    expected = [[NEW if c == "schema_version" else f for c, f in zip(header, r, strict=True)] for r in records]
-    if [[r[i] for i in place] for r in new_records] != expected:
-        raise Failed(f"{path} does not hold what it held")
-    return len(header) * len(records)
+    for old, new in zip(records, new_records, strict=True):
+        if [new[i] for i in place] != [NEW if c == "schema_version" else f for c, f in zip(header, old)]:
+            raise Failed(f"{path} would not hold what it held: {old}")
+    path.write_bytes(data)
+    return f"converted, {len(header) * len(records):,} fields hold what they held"
 
 
 def samples_of(path: Path) -> dict[tuple, list[dict[str, str]]]:
@@ -216,8 +217,7 @@ def convert(folder: Path) -> None:
     for path in sorted([*folder.rglob("*.csv"), *folder.rglob("*.csv.gz")]):
         if path.name.endswith(".samples.csv.gz"):
             continue
-        before = read(path)
-        header = before[0]
+        header = read(path)[0]
         if "schema_version" not in header:
             continue
         names, added, fill = {}, {}, lambda rows: None
@@ -226,9 +226,7 @@ def convert(folder: Path) -> None:
             names, added, fill = ROW_NAMES, ROW_ADDED, fill_device_parts(path, runs)
         elif "n_blocks" in header:
             names = COMPARE_NAMES
-        done = converted(path, names, added, fill)
-        print(f"{path}: " + (f"converted, {check(path, before, names):,} fields hold what they held" if done
-                             else "is of version 2 already"))
+        print(f"{path}: {convert_csv(path, names, added, fill)}")
 
 
 def main(arguments: list[str] | None = None) -> int:

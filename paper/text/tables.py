@@ -81,7 +81,7 @@ def macros(results: Results) -> dict[str, str]:
             "LargestN": latex.power(gpu_rows["n"].max()),
         }
         device = ok[ok["timing_mode"] == "device"]
-        for name, column in (("TimerResolution", "timer_tick_s"), ("LaunchFloor", "launch_floor_s")):
+        for name, column in (("TimerResolution", "timer_resolution_s"), ("LaunchFloor", "launch_floor_s")):
             values = device[column].dropna()
             made[name] = latex.time(values.median()) if len(values) and values.median() > 0 else ABSENT
 

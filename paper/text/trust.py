@@ -306,7 +306,7 @@ class Spending:
     calls: float   # timed
     state: float   # setting the cache's state and restoring inputs
     around: float  # the rest of each sample
-    rested: float  # until freed memory was overwritten; NaN in what older programs recorded
+    waited: float  # until the memory was idle; NaN in what older programs recorded
 
     @property
     def outside(self) -> float:
@@ -328,7 +328,7 @@ def spending(results: Results) -> Spending | None:
         if run.get("run_id") not in ids or None in parts or not parts[0] > 0:
             continue
         wall, *of = parts
-        return Spending(wall, *(p / wall for p in of), spent.get("memory_resting_s", math.nan) / wall)
+        return Spending(wall, *(p / wall for p in of), spent.get("memory_wait_s", math.nan) / wall)
     return None
 
 
@@ -337,8 +337,8 @@ def overhead(results: Results) -> str:
     if s is None:
         return ABSENT
     outside = "allocating, inputs, references, first calls and pilots, files"
-    if not math.isnan(s.rested):
-        outside += f"; {latex.percent(s.rested)} until freed memory was overwritten"
+    if not math.isnan(s.waited):
+        outside += f"; {latex.percent(s.waited)} until freed memory was overwritten"
     return (f"The comparison took {latex.time(s.wall_s)}: {latex.percent(s.calls)} in the timed calls, "
             f"{latex.percent(s.state)} in setting the cache's state and restoring inputs, {latex.percent(s.around)} in the "
             f"rest of each sample (launching, waiting, checking the result), and {latex.percent(s.outside)} outside of "

@@ -3,15 +3,14 @@
 import gzip
 import json
 import math
-import re
 import shutil
 import subprocess
 import sys
 
 import pytest
 from project import SOURCE
-from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_csv,
-                      write_folder)
+from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_csv, write_folder,
+                       write_samples)
 
 import make
 import results as rs
@@ -38,23 +37,12 @@ def edit(path, change):
 
 
 def test_the_columns_are_those_of_the_program():
-    # The program's own list is the published format; this reader must not drift from it.
-    source = (SOURCE / "src" / "measure" / "results" / "row.cpp").read_text()
-    listed = source[source.index('"schema_version"'):]
-    listed = listed[:listed.index("}")]
-    assert [word.strip().strip('"') for word in listed.split(",") if word.strip()] == list(rs.COLUMNS)
-    header = (SOURCE / "src" / "measure" / "results" / "row.h").read_text()
-    assert f"schema_version = {rs.SCHEMA_VERSION};" in header
-
-
-def test_the_columns_of_the_models_are_those_of_the_program():
-    source = (SOURCE / "src" / "measure" / "analysis" / "models.cpp").read_text()
-    listed = source[source.index("shared_columns[] = {"):source.index("};", source.index("shared_columns[] = {"))]
-    own = source[source.index("model_columns() {"):source.index("return names;")]
-    assert re.findall(r'"(\w+)"', own)[:1] + re.findall(r'"(\w+)"', listed) + re.findall(r'"(\w+)"', own)[1:] == \
-        rs.MODEL_COLUMNS
-    for status in rs.MODEL_STATUSES:
-        assert f'"{status}"' in source
+    # schema.json is the program's own tables (a C++ test compares them); this reader takes what it needs from there.
+    assert {"time_median_s", "device_part_ci_low_s", "seed", "status"} <= set(rs.ROWS.names)
+    assert "seed" in rs.ROWS.numbers and "variant" not in rs.ROWS.numbers and "result" not in rs.ROWS.numbers
+    assert rs.ROWS.key == [c for c in rs.SAMPLES.names if c in rs.ROWS.key] and "seed" in rs.ROWS.key
+    assert "context" in rs.ROWS.optional and "time_median_s" not in rs.ROWS.optional
+    assert rs.MODELS.statuses == ["ok", "does_not_fit", "too_few_sizes"] and "latency_s" in rs.MODELS.numbers
 
 
 def test_the_catalog_has_the_columns_that_figures_and_tables_read():
@@ -79,8 +67,8 @@ def test_reads_numbers_and_leaves_missing_ones_empty(folder):
     (lambda text: text.splitlines()[0] + "\n", "has a header but no rows"),
     (lambda text: text[:-40], "cut while being written"),
     (lambda text: text[:-1], "last row has no line end"),
-    (lambda text: text + '1,"unfinished', "cut while being written"),
-    (lambda text: text.replace("\n1,", "\n2,"), "schema_version '2'"),
+    (lambda text: text + '2,"unfinished', "cut while being written"),
+    (lambda text: text.replace("\n2,", "\n1,"), "schema_version '1'"),
     (lambda text: text.replace("time_median_s", "time"), "lacks the column time_median_s"),
     (lambda text: text.replace("schema_version", "schema"), "lacks the column schema_version"),
     (lambda text: text.replace(",ok,", ",fine,", 1), "status is 'fine'"),
@@ -139,7 +127,7 @@ def test_the_command_itself_exits_with_1_and_no_traceback(tmp_path):
 def test_peak_is_read_or_computed():
     gpu = dict(MACHINE["gpu"])
     assert rs.Machine("m", {"gpu": gpu}).peak_bytes_per_s == 5e12
-    del gpu["memory_peak_bytes_per_s"]
+    del gpu["theoretical_peak_bytes_per_s"]
     assert rs.Machine("m", {"gpu": gpu}).peak_bytes_per_s == 2 * 2.5e9 * 8000 / 8
     assert rs.Machine("m", {"gpu": None}).peak_bytes_per_s is None
 
@@ -151,6 +139,40 @@ def test_a_point_measured_again_counts_once_with_its_last_row(folder):
     cub, = [s for s in rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")
             if s.variant == "cub/sum"]
     assert cub.at(2**20)["time"] == 1.0
+
+
+def test_two_seeds_are_two_points(folder):
+    other = timed(1.0, variant="cub/sum", settings="count=32", n=2**20, seed=2)
+    write_csv(folder / "comparison.csv", gpu_rows(**FEW) + [other])
+    table = rs.read_points(folder / "comparison.csv")
+    found = {s.seed: s for s in rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")
+             if s.variant == "cub/sum"}
+    assert found[2].at(2**20)["time"] == 1.0 and found[1].at(2**20)["time"] < 1e-3
+    assert [s.name for s in found.values()] == ["cub/sum [seed=1]", "cub/sum [seed=2]"]
+    assert found[2].at(2**24) is None and found[1].at(2**24) is not None
+
+
+def test_the_largest_seeds_are_told_apart(folder):
+    rows = [timed(1.0, variant="cub/sum", settings="count=32", n=2**20, seed=2**64 - k) for k in (1, 2)]
+    write_csv(folder / "comparison.csv", rows)
+    assert len(rs.read_points(folder / "comparison.csv")) == 2
+
+
+@pytest.mark.parametrize("name, table, lost", [("comparison.csv", rs.ROWS, "n_samples"), ("models.csv", rs.MODELS, "n_sizes")])
+def test_columns_of_other_programs_of_this_schema(folder, name, table, lost):
+    """Those that were added later may be absent and are empty; unknown ones are passed over; a lost one is an error."""
+    path = folder / name
+    header, rows = rs.read_rows(path)
+
+    def without(names):
+        kept = [i for i, c in enumerate(header) if c not in names]
+        write_csv(path, [{header[i]: r[i] for i in kept} | {"added_later": "whatever"} for r in rows])
+        return rs.read_table(path, table, "run it again")
+
+    there = without(table.optional)
+    assert len(there) == len(rows) and all((there[c].isna() | (there[c] == "")).all() for c in table.optional)
+    with pytest.raises(rs.ResultsError, match=f"lacks the column {lost}: run it again"):
+        without([lost])
 
 
 def test_settings_are_told_apart_by_what_differs():
@@ -219,45 +241,24 @@ def test_harness_calls_are_those_of_the_rows_of_one_mode_and_state(folder):
     assert not len(rs.harness_calls(r.limits, mode="graph", cache_state="cold_dirty", **which))
 
 
-def test_intervals_are_those_of_the_sign_test():
-    assert {n: rs.order_statistic(n) for n in (1, 3, 5, 6, 7, 9, 10, 15, 25)} == {
-        1: 1, 3: 1, 5: 1, 6: 1, 7: 1, 9: 2, 10: 2, 15: 4, 25: 8}  # tables of the sign test, as in the C++ tests
-    assert rs.order_statistic(10, 0.99) == 1
-
-
-def device_parts(folder, samples: list[dict]):
-    """A folder with one row, whose device part has a median of 10 us, and these raw samples."""
+def test_device_parts_have_the_intervals_that_their_rows_hold(tmp_path):
     key = dict(variant="unroll/unroll8", n=2**20, settings="block=1024", timing_mode="end_to_end")
-    write_folder(folder, [timed(50e-6, **key, device_part_median_s=10e-6)])
-    base = dict(device="cuda", operation="sum", element_type="f32", offset_elements=0, dataset="random", seed=1,
-                cache_state="cold_dirty", time_s=50e-6, voided="no", **key)
-    if samples:
-        write_csv(folder / "samples.csv", [base | s for s in samples])
-        (folder / "comparison.samples.csv.gz").write_bytes(gzip.compress((folder / "samples.csv").read_bytes()))
-    return rs.read_points(folder / "comparison.csv").iloc[0]
-
-
-def test_device_parts_have_intervals_where_there_are_raw_samples(tmp_path):
-    times = [dict(device_part_s=t * 1e-6) for t in (7, 13, 8, 12, 9, 11, 10, 10, 10)]
-    row = device_parts(tmp_path / "a", times + [dict(device_part_s=1e-9, voided="yes"), dict(device_part_s=""),
-                                                dict(device_part_s=1e-9, n=2**21)])
-    assert (row["part_low"], row["part_high"]) == (8e-6, 12e-6)  # the second smallest and greatest of nine
-    row = device_parts(tmp_path / "b", [dict(device_part_s=10e-6)] * 9)
-    assert row["part_high"] - row["part_low"] == pytest.approx(32e-9)  # the resolution
-    row = device_parts(tmp_path / "c", [])
-    assert math.isnan(row["part_low"])
-    part, = rs.series(rs.read_points(tmp_path / "a" / "comparison.csv"), device="cuda", operation="sum",
-                      element_type="f32", mode="device_part")
-    assert (part.at(2**20)["low"], part.at(2**20)["high"]) == (8e-6, 12e-6)
+    for known in (True, False):
+        interval = dict(device_part_ci_low_s=8e-6, device_part_ci_high_s=12e-6) if known else {}
+        write_folder(tmp_path / "m", [timed(50e-6, **key, device_part_median_s=10e-6, **interval)])
+        part, = rs.series(rs.read_points(tmp_path / "m" / "comparison.csv"), device="cuda", operation="sum",
+                          element_type="f32", mode="device_part")
+        point = part.at(2**20)
+        assert point["time"] == 10e-6
+        assert (point["low"], point["high"]) == (8e-6, 12e-6) if known else math.isnan(point["low"])
 
 
 @pytest.mark.parametrize("damage", [lambda packed: packed[:40], lambda packed: b"no gzip",
                                     lambda packed: gzip.compress(b"a,b\n1,2\n")], ids=["cut", "no gzip", "other columns"])
-def test_damaged_samples_are_one_clear_line(tmp_path, capsys, damage):
-    device_parts(tmp_path / "m", [dict(device_part_s=10e-6)] * 9)
-    path = tmp_path / "m" / "comparison.samples.csv.gz"
+def test_damaged_samples_are_one_clear_line(folder, tmp_path, capsys, damage):
+    path = write_samples(folder) / "comparison.samples.csv.gz"
     path.write_bytes(damage(path.read_bytes()))
-    assert "cannot be read as raw samples" in complaint(tmp_path / "m", tmp_path, capsys)
+    assert "cannot be read as raw samples" in complaint(folder, tmp_path, capsys)
 
 
 def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):

@@ -167,7 +167,7 @@ def test_the_rest_of_the_wall_time_is_what_no_sample_had(tmp_path):
     rows = gpu_rows(types=("f32",), sizes=[2**20])
     said = trust.overhead(rs.read_results(write_folder(tmp_path / "m", rows, machine={**synthetic.MACHINE, "runs": runs})))
     assert re.findall(r"(\d+)\\,", said) == ["200", "50", "20", "10", "20", "30"]
-    spent["memory_resting_s"] = 24.0  # of the forty
+    spent["memory_wait_s"] = 24.0  # of the forty
     said = trust.overhead(rs.read_results(write_folder(tmp_path / "o", rows, machine={**synthetic.MACHINE, "runs": runs})))
     assert re.findall(r"(\d+)\\,", said) == ["200", "50", "20", "10", "20", "12", "30"]
     assert trust.overhead(rs.read_results(write_folder(tmp_path / "n", rows))) == ABSENT  # an older program's record

@@ -143,7 +143,7 @@ const Column csv_columns[] = {
     {"cache_state", false, [](auto& c, auto&) { return c.variant.at("cache_state"); }},
     {"paired", false, [](auto&, auto& all) { return std::string(all.paired ? "yes" : "no"); }},
     {"n_rounds", true, of_ratio<&Ratio::rounds>},
-    {"n_blocks", true, of_ratio<&Ratio::clusters>},
+    {"n_clusters", true, of_ratio<&Ratio::clusters>},
     {"base_n_rejected", true, [](auto& c, auto&) { return c.base.at("n_rejected"); }},
     {"n_rejected", true, [](auto& c, auto&) { return c.variant.at("n_rejected"); }},
     {"base_time_s", true, [](auto& c, auto&) { return c.base.at("time_median_s"); }},

@@ -20,6 +20,8 @@ constexpr std::string_view shared_columns[] = {
     "run_id",   "experiment",      "machine", "device", "element_type", "operation",  "variant",
     "settings", "offset_elements", "dataset", "seed",   "timing_mode",  "cache_state"};
 
+constexpr const char *fits = "ok", *does_not_fit = "does_not_fit", *too_few_sizes = "too_few_sizes";  // status
+
 /// The sizes of one model, ascending.
 using Sizes = std::map<std::size_t, SizeSamples>;
 
@@ -61,10 +63,10 @@ Fields record_of(Fields fields, std::string_view range, double cache_bytes, cons
   fields.push_back(std::string(range));
   fields.push_back(cache_bytes > 0 ? fmt::format("{:.0f}", cache_bytes) : std::string());
   for (const std::size_t count : {ns.size(), ns.front(), ns.back()}) fields.push_back(std::to_string(count));
-  std::string status = "ok", reason;
+  std::string status = fits, reason;
   if (samples.size() < Model::fewest_sizes) {
     fields.resize(fields.size() + 11);
-    status = "too_few_sizes";
+    status = too_few_sizes;
     reason = fmt::format("fitting takes {} sizes", Model::fewest_sizes);
   } else {
     const Model m = fit_model(samples, confidence);
@@ -79,7 +81,7 @@ Fields record_of(Fields fields, std::string_view range, double cache_bytes, cons
         reason = "no half-performance size: larger inputs are read more slowly";
     } else {
       fields.resize(fields.size() + 9);
-      status = "does_not_fit";
+      status = does_not_fit;
       reason = fmt::format("the line is {:.2g} % off at n = {}, more than {:g} %", 100 * m.largest_residual,
                            ns[m.largest_residual_at], 100 * Model::most_residual);
     }
@@ -93,15 +95,39 @@ Fields record_of(Fields fields, std::string_view range, double cache_bytes, cons
 
 }  // namespace
 
+const std::vector<ModelColumn>& model_schema() {
+  static const std::vector<ModelColumn> all = [] {
+    std::vector<ModelColumn> columns{{"schema_version", Kind::count}};
+    for (const std::string_view c : shared_columns) columns.push_back({std::string(c), column_named<Row>(c).kind});
+    columns.insert(columns.end(), {{"range", Kind::word},
+                                   {"cache_bytes", Kind::count},
+                                   {"n_sizes", Kind::count},
+                                   {"n_smallest", Kind::count},
+                                   {"n_largest", Kind::count},
+                                   {"latency_s", Kind::number},
+                                   {"latency_ci_low_s", Kind::number},
+                                   {"latency_ci_high_s", Kind::number},
+                                   {"bandwidth_bytes_per_s", Kind::number},
+                                   {"bandwidth_ci_low_bytes_per_s", Kind::number},
+                                   {"bandwidth_ci_high_bytes_per_s", Kind::number},
+                                   {"half_performance_n", Kind::number},
+                                   {"half_performance_ci_low_n", Kind::number},
+                                   {"half_performance_ci_high_n", Kind::number},
+                                   {"largest_residual", Kind::number},
+                                   {"largest_residual_n", Kind::count},
+                                   {"status", Kind::word},
+                                   {"reason", Kind::text}});
+    return columns;
+  }();
+  return all;
+}
+
+std::vector<std::string> model_statuses() { return {fits, does_not_fit, too_few_sizes}; }
+
 const std::vector<std::string>& model_columns() {
   static const std::vector<std::string> all = [] {
-    std::vector<std::string> names{"schema_version"};
-    names.insert(names.end(), std::begin(shared_columns), std::end(shared_columns));
-    for (const char* c : {"range", "cache_bytes", "n_sizes", "n_smallest", "n_largest", "latency_s", "latency_ci_low_s",
-                          "latency_ci_high_s", "bandwidth_bytes_per_s", "bandwidth_ci_low_bytes_per_s",
-                          "bandwidth_ci_high_bytes_per_s", "half_performance_n", "half_performance_ci_low_n",
-                          "half_performance_ci_high_n", "largest_residual", "largest_residual_n", "status", "reason"})
-      names.push_back(c);
+    std::vector<std::string> names;
+    for (const ModelColumn& column : model_schema()) names.push_back(column.name);
     return names;
   }();
   return all;

@@ -9,10 +9,18 @@
 
 #include "measure/results/csv.h"
 #include "measure/results/reader.h"
+#include "measure/results/schema.h"
 
 namespace reductio {
 
-/// The names of the columns, in order. SI units are in the names, empty means missing. Beside what the rows say:
+/// A column of models.csv; what it says of rows is as in schema.h.
+struct ModelColumn {
+  std::string name;
+  Kind kind;
+  bool key = false, optional = false;
+};
+
+/// The columns, in order. SI units are in the names, empty means missing. Beside what the rows say:
 ///   run_id       of the rows, so that a reader sees when the models are of another run than the rows beside them
 ///   variant      or "(read-ceiling)": the harness's fastest kernel that only reads
 ///   timing_mode  of the rows, or "device_part": the device's share of end-to-end rows
@@ -21,7 +29,12 @@ namespace reductio {
 ///                the lines that the flush left are written back during the first and long before the end of the
 ///                second. "all" where the cache's size is unknown.
 ///   cache_bytes  L2 of a GPU, the last-level cache of a CPU
-///   status       "ok"; "does_not_fit": a residual passes 5 %, and the model's numbers are withheld; "too_few_sizes"
+///   status       one of model_statuses(): "ok"; "does_not_fit": a residual passes 5 %, and the model's numbers are
+///                withheld; "too_few_sizes"
+const std::vector<ModelColumn>& model_schema();
+std::vector<std::string> model_statuses();
+
+/// Their names.
 const std::vector<std::string>& model_columns();
 /// Where one of them stands. Throws std::out_of_range where there is none of that name.
 std::size_t model_column(std::string_view name);

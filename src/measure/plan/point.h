@@ -64,6 +64,8 @@ struct PointKey {
   std::size_t offset_elements = 0;
   std::string dataset;
   std::uint64_t seed = 1;
+  std::string caller;   ///< how calls follow each other: in a loop, or each the first in a while; empty: a loop
+  std::string context;  ///< which of several fresh contexts or processes the samples come from; empty: there was one
 };
 
 /// What the points of its group share: "sum f32 n=1024 device cold_dirty".

@@ -1,16 +1,16 @@
 #pragma once
 /// Provenance: what the numbers were taken on, and by which program. Written as machine.json beside the results.
 ///
-///   { "schema_version": 1, "machine": "nvidia-h200", "device": "cuda",
+///   { "schema_version": 2, "machine": "nvidia-h200", "device": "cuda",
 ///     "gpu": { "name", "uuid", "sm_count", "l2_bytes", "memory_bytes", "memory_clock_hz", "memory_bus_bits",
-///              "memory_peak_bytes_per_s", "sm_clock_hz", "compute_capability", "driver", "runtime" },
+///              "theoretical_peak_bytes_per_s", "sm_clock_hz", "compute_capability", "driver", "runtime" },
 ///     "cpu": { "model", "cores", "memory_bytes", "last_level_cache_bytes" }, "os", "hostname",
 ///     "build": { "version", "git_revision", "git_dirty", "build_type", "cxx_compiler", "cxx_flags", "cuda_compiler",
 ///                "cuda_flags", "cuda_architectures", "cccl", "binary" },
 ///     "runs": [ { "run_id", "experiment", "started_utc", "arguments", "seed", "machine_id", "binary", "git_revision",
-///                 "git_dirty", "rules", "memory_rested", "timing": { "device": { "tick_s", "launch_floor_s",
-///                 "launch_floor_cache_state" }, ... }, "cache_probe", "gpu_state_at_start", "gpu_state_at_end",
-///                 "ended_utc", "time_spent", "restless_visits" } ] }
+///                 "git_dirty", "rules", "memory_idle_at_start", "timing": { "device": { "resolution_s",
+///                 "launch_floor_s", "launch_floor_cache_state" }, ... }, "cache_probe", "gpu_state_at_start",
+///                 "gpu_state_at_end", "ended_utc", "time_spent", "times_memory_stayed_busy" } ] }
 ///
 /// Everything outside `runs` describes the latest run; each run carries what identifies its machine and program. A key
 /// is null where the value is not known or does not apply: `gpu` without one.

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,7 +16,7 @@
 
 namespace reductio {
 
-inline constexpr int schema_version = 1;
+inline constexpr int schema_version = 2;
 
 enum class Status {
   ok,
@@ -25,7 +26,9 @@ enum class Status {
   impossible,  ///< faster than the memory can be: the measurement is at fault
   timeout,     ///< no result within the harness's patience
 };
-inline constexpr int statuses = 6;
+inline constexpr Status all_statuses[] = {Status::ok,    Status::refused,    Status::failed,
+                                          Status::wrong, Status::impossible, Status::timeout};
+inline constexpr std::size_t statuses = std::size(all_statuses);
 std::string_view name(Status);
 
 struct Row {
@@ -35,12 +38,15 @@ struct Row {
   std::optional<unsigned> block_threads;
   std::size_t n_samples = 0, n_rejected = 0;
   std::optional<double> timer_resolution_s, time_median_s, time_ci_low_s, time_ci_high_s, time_min_s, time_p95_s;
-  std::optional<double> device_part_median_s;  ///< plans that finish on the host: their device part alone
+  /// Plans that finish on the host: their device part alone, with an interval as the row's own.
+  std::optional<double> device_part_median_s, device_part_ci_low_s, device_part_ci_high_s;
   std::optional<double> cycles_median;         ///< the kernel's own clock readings
   std::optional<double> read_time_s;           ///< the read ceiling: best read-only kernel, same n and cache state
   std::optional<double> launch_floor_s;        ///< an empty kernel, timed in the same rounds
   std::optional<double> share_of_read_ceiling;  ///< median over rounds of t_read / t
-  std::string result, result2;                 ///< as text that reads back exactly
+  std::string speedup_reference;               ///< the variant that `speedup` is over, timed in the same rounds
+  std::optional<double> speedup, speedup_ci_low, speedup_ci_high;
+  std::string result, result2;  ///< as text that reads back exactly
   std::optional<double> abs_error, error_bound;
   Status status = Status::ok;
   std::string reason;  ///< why it is not ok; for ok rows, what a reader of the interval must know

@@ -37,10 +37,6 @@ Value value_of(const Field& field) {
   else return field;
 }
 
-constexpr Status all_statuses[] = {Status::ok,    Status::refused,    Status::failed,
-                                   Status::wrong, Status::impossible, Status::timeout};
-static_assert(std::size(all_statuses) == statuses);
-
 template <class Enum, class All>
 bool read_name(std::string_view text, Enum& out, const All& all) {
   const auto at = std::find_if(std::begin(all), std::end(all), [&](Enum e) { return name(e) == text; });
@@ -97,6 +93,13 @@ Column<Record> may_be_empty(Column<Record> column) {
   return column;
 }
 
+/// Files that lack it are read as if it were empty.
+template <class Record>
+Column<Record> optional(Column<Record> column) {
+  column.optional = true;
+  return column;
+}
+
 /// What follows from other columns: written for readers' convenience, and passed over when it is read.
 template <class Record, class Derive>
 Column<Record> derived(std::string name, Kind kind, Derive derive) {
@@ -115,7 +118,7 @@ Column<Record> of_point(std::string_view name) {
           .value = [&own](const Record& r) { return own.value(r.point); },
           .read = [&own](std::string_view text, Record& r) { return own.read(text, r.point); },
           .key = true,
-          .added = own.added};
+          .optional = own.optional};
 }
 
 }  // namespace
@@ -135,6 +138,8 @@ const std::vector<Column<PointKey>>& columns_of() {
       may_be_empty(column<P, &P::settings>("settings")),
       column<P, &P::timing_mode>("timing_mode"),
       column<P, &P::cache_state>("cache_state"),
+      optional(column<P, &P::caller>("caller")),
+      optional(column<P, &P::context>("context")),
   };
   return all;
 }
@@ -161,21 +166,29 @@ const std::vector<Column<Row>>& columns_of() {
       of_point<Row>("settings"),
       of_point<Row>("timing_mode"),
       of_point<Row>("cache_state"),
+      of_point<Row>("caller"),
+      of_point<Row>("context"),
       column<Row, &Row::n_samples>("n_samples"),
       column<Row, &Row::n_rejected>("n_rejected"),
-      column<Row, &Row::timer_resolution_s>("timer_tick_s"),
+      column<Row, &Row::timer_resolution_s>("timer_resolution_s"),
       column<Row, &Row::time_median_s>("time_median_s"),
       column<Row, &Row::time_ci_low_s>("time_ci_low_s"),
       column<Row, &Row::time_ci_high_s>("time_ci_high_s"),
       column<Row, &Row::time_min_s>("time_min_s"),
       column<Row, &Row::time_p95_s>("time_p95_s"),
       column<Row, &Row::device_part_median_s>("device_part_median_s"),
+      column<Row, &Row::device_part_ci_low_s>("device_part_ci_low_s"),
+      column<Row, &Row::device_part_ci_high_s>("device_part_ci_high_s"),
       column<Row, &Row::cycles_median>("cycles_median"),
       column<Row, &Row::read_time_s>("read_time_s"),
       column<Row, &Row::launch_floor_s>("launch_floor_s"),
       derived<Row>("bytes", Kind::count, [](const Row& r) { return r.point.problem.bytes(); }),
       derived<Row>("bandwidth_bytes_per_s", Kind::number, [](const Row& r) { return r.bandwidth_bytes_per_s(); }),
       column<Row, &Row::share_of_read_ceiling>("share_of_read_ceiling"),
+      optional(column<Row, &Row::speedup_reference>("speedup_reference")),
+      optional(column<Row, &Row::speedup>("speedup")),
+      optional(column<Row, &Row::speedup_ci_low>("speedup_ci_low")),
+      optional(column<Row, &Row::speedup_ci_high>("speedup_ci_high")),
       column<Row, &Row::result>("result"),
       column<Row, &Row::result2>("result2"),
       column<Row, &Row::abs_error>("abs_error"),
@@ -189,18 +202,30 @@ const std::vector<Column<Row>>& columns_of() {
 template <>
 const std::vector<Column<RawSample>>& columns_of() {
   using S = RawSample;
-  static const std::vector<Column<S>> all = [] {
-    std::vector<Column<S>> table{column<S, &S::run_id>("run_id")};
-    for (const auto& own : columns_of<PointKey>()) table.push_back(of_point<S>(own.name));
-    table.insert(table.end(),
-                 {column<S, &S::round>("round"), column<S, &S::allocation>("allocation"),
-                  column<S, &S::position>("position"), column<S, &S::time_s>("time_s"),
-                  column<S, &S::device_part_s>("device_part_s"), column<S, &S::cycles>("cycles"),
-                  column<S, &S::clock_hz>("clock_hz"), column<S, &S::voided>("voided")});
-    // The first results were measured by a program that did not watch the clock.
-    for (auto& column : table) column.added = column.name == "clock_hz" || column.name == "voided";
-    return table;
-  }();
+  static const std::vector<Column<S>> all{
+      column<S, &S::run_id>("run_id"),
+      of_point<S>("device"),
+      of_point<S>("variant"),
+      of_point<S>("operation"),
+      of_point<S>("element_type"),
+      of_point<S>("n"),
+      of_point<S>("offset_elements"),
+      of_point<S>("dataset"),
+      of_point<S>("seed"),
+      of_point<S>("settings"),
+      of_point<S>("timing_mode"),
+      of_point<S>("cache_state"),
+      column<S, &S::round>("round"),
+      column<S, &S::allocation>("allocation"),
+      column<S, &S::position>("position"),
+      column<S, &S::time_s>("time_s"),
+      column<S, &S::device_part_s>("device_part_s"),
+      column<S, &S::cycles>("cycles"),
+      optional(column<S, &S::clock_hz>("clock_hz")),
+      optional(column<S, &S::voided>("voided")),
+      of_point<S>("caller"),
+      of_point<S>("context"),
+  };
   return all;
 }
 
@@ -244,11 +269,12 @@ RecordReader<Record>::RecordReader(std::string file, std::vector<Fields> records
   for (const auto& column : columns_of<Record>()) {
     const auto at = static_cast<std::size_t>(std::find(header.begin(), header.end(), column.name) - header.begin());
     if (at < header.size()) places_.emplace_back(&column, at);
-    else if (!column.added && missing.empty()) missing = column.name;
+    else if (!column.optional && missing.empty()) missing = column.name;
     if (at < header.size() && column.name == "schema_version")
       for (std::size_t i = 1; i < records_.size(); ++i)
         if (at < records_[i].size() && records_[i][at] != std::to_string(schema_version))
-          throw UsageError(fmt::format("{} holds rows of schema version {}, this program reads {}; measure again",
+          throw UsageError(fmt::format("{} holds rows of schema version {}, this program reads {}; measure again, or convert "
+                                       "old results by tools/convert_results.py",
                                        file_, records_[i][at], schema_version));
   }
   if (!missing.empty())

@@ -39,8 +39,8 @@ struct Column {
   Kind kind;
   std::function<Value(const Record&)> value;
   std::function<bool(std::string_view field, Record&)> read;  ///< false where it is no such value
-  bool key = false;    ///< one of the columns that tell points apart
-  bool added = false;  ///< since files of this schema version were first written: one without it has nothing in it
+  bool key = false;       ///< one of the columns that tell points apart
+  bool optional = false;  ///< a file without it is read as if it were empty
 };
 
 /// The table, in the order of the file. Of PointKey: the columns that rows and raw samples share, which make their key.
@@ -78,8 +78,8 @@ Fields fields_of(const Record& record) {
 /// A row as JSON: numbers as numbers, what is missing as null.
 nlohmann::ordered_json to_json(const Row&);
 
-/// The records of a file, by the names in its header: in any order, columns of later programs are passed over, and
-/// those that were added since it was written are empty. `file` names it in messages.
+/// The records of a file, by the names in its header: columns may stand in any order, unknown ones are passed over, and
+/// those that are optional may be absent. `file` names it in messages.
 template <class Record>
 class RecordReader {
  public:
@@ -96,7 +96,5 @@ class RecordReader {
   std::vector<std::pair<const Column<Record>*, std::size_t>> places_;  ///< where each column stands
 };
 
-/// What schema.json holds: names, kinds and keys of all columns.
-std::string schema_json();
 
 }  // namespace reductio

@@ -68,7 +68,7 @@ Json measure_clock(Timer& timer, Backend& backend, TimingMode mode, const std::v
   if (!timer.refusal(mode, cache).empty()) cache = CacheState::warm;
   if (!timer.refusal(mode, cache).empty()) return nullptr;
   const double resolution_s = timer.resolution_s(mode);
-  Json out = {{"tick_s", resolution_s > 0 ? Json(resolution_s) : Json()}};
+  Json out = {{"resolution_s", resolution_s > 0 ? Json(resolution_s) : Json()}};
   // Those are read by kernels themselves: there is no launch in them.
   if (mode == TimingMode::clock || mode == TimingMode::globaltimer) return out;
   const auto plan = timer.empty_plan();
@@ -229,7 +229,7 @@ RunReport run_session(Session session, RunObserver& observer) {
     Json& entry = results->entry();
     entry["rules"] = describe(session.rules);
     // What an experiment before this one freed shall not be in what is measured next.
-    record(entry, "memory_rested", session, observer, [&] { return Json(session.timer->wait_until_memory_idle()); });
+    record(entry, "memory_idle_at_start", session, observer, [&] { return Json(session.timer->wait_until_memory_idle()); });
     entry["timing"] = Json::object();
     for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::end_to_end, TimingMode::clock,
                                   TimingMode::globaltimer})
@@ -344,8 +344,8 @@ RunReport run_session(Session session, RunObserver& observer) {
                            {"timed_s", report.spent.timed_s},
                            {"cache_and_restoring_s", report.spent.prepared_s},
                            {"around_samples_s", report.spent.around_s},
-                           {"memory_resting_s", report.spent.memory_wait_s}};
-    entry["restless_visits"] = report.times_memory_stayed_busy;
+                           {"memory_wait_s", report.spent.memory_wait_s}};
+    entry["times_memory_stayed_busy"] = report.times_memory_stayed_busy;
     results->write_machine();
   }
   return report;

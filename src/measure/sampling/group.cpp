@@ -504,7 +504,13 @@ void Group::summarise(Member& m) {
   Row& row = m.row;
   const Point& p = *m.point;
   if (const auto cycles = values(m.cycles); !cycles.empty()) row.cycles_median = median(cycles);
-  if (const auto parts = values(m.device_part_s); !parts.empty()) row.device_part_median_s = median(parts);
+  if (const auto parts = values(m.device_part_s); !parts.empty()) {
+    row.device_part_median_s = median(parts);
+    const Interval part = no_narrower_than(interval_of(m.device_part_s, out_.allocations, rules().confidence).interval,
+                                           *row.device_part_median_s, s_.timer.resolution_s(TimingMode::device));
+    row.device_part_ci_low_s = part.low;
+    row.device_part_ci_high_s = part.high;
+  }
   const auto seconds = values(m.seconds);
   if (row.n_rejected > 0 && row.n_samples == 0)
     return m.settle(Status::failed, fmt::format("the GPU's clock was throttled in every round, down to {:.0f} MHz; let "

@@ -65,7 +65,7 @@ def plant(folder, time_of):
         times = sorted(time_of(row["variant"], int(row["n"]), i) for i in range(seen[row["variant"], int(row["n"])]))
         return repr(times[len(times) // 2])
 
-    rewrite(folder, lambda rows: [{**r, "time_median_s": median(r), "timer_tick_s": "1e-12"} for r in rows])
+    rewrite(folder, lambda rows: [{**r, "time_median_s": median(r), "timer_resolution_s": "1e-12"} for r in rows])
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_csv_and_json_say_the_same(reductio):
         assert r["machine"] == r["base_machine"] and r["run_id"] == r["base_run_id"] == rows[0]["run_id"] != ""
         assert r["n_rejected"] == r["base_n_rejected"] == "0"
         assert float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])  # any machine: an interval and what lies in it
-        assert r["n_intervals"] == "4" and int(r["n_rounds"]) >= 24 and int(r["n_blocks"]) == 24
+        assert r["n_intervals"] == "4" and int(r["n_rounds"]) >= 24 and int(r["n_clusters"]) == 24
         assert r["verdict"] in VERDICTS and float(r["base_time_s"]) > 0 and float(r["time_s"]) > 0
     told = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json").ok())
     assert told["paired"] and told["confidence"] == 0.95 and told["effect"] == 0.01

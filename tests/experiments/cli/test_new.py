@@ -177,7 +177,7 @@ def test_is_in_experiment_csv_and_figures(built, tmp_path):
         for exponent in range(10, 31):
             n = 2**exponent
             time = 5e-6 + 4 * n / (3.0e12 if row["variant"] == "mine/first" else 4.0e12)
-            planted.append({**row, "device": "cuda", "n": n, "n_samples": 9, "bytes": 4 * n, "timer_tick_s": 1e-9,
+            planted.append({**row, "device": "cuda", "n": n, "n_samples": 9, "bytes": 4 * n, "timer_resolution_s": 1e-9,
                             "time_median_s": time, "time_ci_low_s": 0.99 * time, "time_ci_high_s": 1.01 * time,
                             "time_min_s": 0.98 * time, "time_p95_s": 1.02 * time,
                             "bandwidth_bytes_per_s": 4 * n / time})

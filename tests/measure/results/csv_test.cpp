@@ -114,9 +114,11 @@ TEST(MeasureCsv, ColumnsAreThePublishedOnes) {
       text,
       "schema_version, run_id, timestamp_utc, experiment, machine, device, variant, operation, element_type, "
       "accumulator_type, n, offset_elements, dataset, seed, block_threads, grid_blocks, settings, timing_mode, "
-      "cache_state, n_samples, n_rejected, timer_tick_s, time_median_s, time_ci_low_s, time_ci_high_s, time_min_s, "
-      "time_p95_s, device_part_median_s, cycles_median, read_time_s, launch_floor_s, bytes, "
-      "bandwidth_bytes_per_s, share_of_read_ceiling, result, result2, abs_error, error_bound, status, reason");
+      "cache_state, caller, context, n_samples, n_rejected, timer_resolution_s, time_median_s, time_ci_low_s, "
+      "time_ci_high_s, time_min_s, time_p95_s, device_part_median_s, device_part_ci_low_s, device_part_ci_high_s, "
+      "cycles_median, read_time_s, launch_floor_s, bytes, bandwidth_bytes_per_s, share_of_read_ceiling, "
+      "speedup_reference, speedup, speedup_ci_low, speedup_ci_high, result, result2, abs_error, error_bound, status, "
+      "reason");
 }
 
 TEST(MeasureCsv, ARowsCellsMatchItsColumnsAndItsKeyReadsBack) {
@@ -131,7 +133,7 @@ TEST(MeasureCsv, ARowsCellsMatchItsColumnsAndItsKeyReadsBack) {
   const auto at = [&](std::string_view name) {
     return fields[std::find(columns().begin(), columns().end(), name) - columns().begin()];
   };
-  EXPECT_EQ(at("schema_version"), "1");
+  EXPECT_EQ(at("schema_version"), "2");
   EXPECT_EQ(at("settings"), "block=32;finish=y");
   EXPECT_EQ(at("bytes"), "4000");
   EXPECT_EQ(at("time_median_s"), "2e-06");

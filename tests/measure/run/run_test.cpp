@@ -174,7 +174,7 @@ TEST(MeasureRun, AClockThatOnlyLaterShowsItWasThrottledVoidsTheEarlierRounds) {
     EXPECT_LT(*row.time_p95_s, 1e-4);
   }
   const CsvText csv = parse_csv(gunzip(text_of(samples_in(t.folder))));
-  const auto voided = std::count_if(csv.records.begin(), csv.records.end(), [](auto& r) { return r.back() == "yes"; });
+  const auto voided = std::count_if(csv.records.begin(), csv.records.end(), [](auto& r) { return r[19] == "yes"; });
   EXPECT_EQ(voided, 3 * 5);
   EXPECT_EQ(csv.records.size(), 1u + 3 * (44 + 5));
   ASSERT_FALSE(t.heard.notices.empty());
@@ -390,10 +390,10 @@ TEST(MeasureRun, TheMemoryRestsBeforeTheSamplesOfEachVisitAndAfterAllThatItAlloc
   }
   const auto machine = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"));
   const auto& run = machine.at("runs").at(0);
-  const double waited_s = run.at("time_spent").at("memory_resting_s").get<double>();
+  const double waited_s = run.at("time_spent").at("memory_wait_s").get<double>();
   EXPECT_GE(waited_s, 12e-3);  // any machine: the test slept so long
   EXPECT_LE(waited_s, run.at("time_spent").at("wall_s").get<double>());  // any machine: one lies in the other
-  EXPECT_EQ(run.at("restless_visits"), 3) << "the 4th, 8th and 12th rest";
+  EXPECT_EQ(run.at("times_memory_stayed_busy"), 3) << "the 4th, 8th and 12th rest";
   ASSERT_FALSE(heard.notices.empty());
   EXPECT_EQ(heard.notices.back().substr(0, 46), "at 3 visits of groups the memory stayed slower");
 }
@@ -408,7 +408,7 @@ TEST(MeasureRun, MemoryThatCannotRestLosesNoRows) {
   run_session(session(folder, {point(a, 1000)}, std::move(clock)), heard);
   EXPECT_EQ(rests, 1 + 12);
   EXPECT_EQ(heard.notices.front(),
-            "'memory_rested' could not be measured and is left out of machine.json: no events left for rest 1");
+            "'memory_idle_at_start' could not be measured and is left out of machine.json: no events left for rest 1");
   ASSERT_EQ(heard.rows.size(), 1u);
   EXPECT_EQ(heard.rows[0].status, Status::ok);
   EXPECT_EQ(heard.rows[0].n_samples, 48u);
@@ -753,6 +753,29 @@ TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
   EXPECT_EQ(*row.at("host end_to_end")->cycles_median, 1234);
 }
 
+TEST(MeasureRun, ADevicePartHasTheIntervalThatItsRowWouldHave) {
+  const Folder folder;
+  Variant host = variant("host", 1);
+  host.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem& p, const Settings&, const DeviceInfo&) {
+    auto value = std::make_shared<std::uint32_t>(0);
+    return plan_of({.grid_blocks = 1, .longest_chain = p.n, .result = ResultLocation::host_part},
+                   [=, n = p.n](void* in, void*, Stream) { *value = sum(static_cast<const std::uint32_t*>(in), n); },
+                   [=](void* out, Stream) { std::memcpy(out, value.get(), sizeof *value); });
+  };
+  std::mt19937_64 random(5);
+  auto clock = std::make_unique<Clock>(
+      [&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 0.3)(random); });
+  Heard heard;
+  run_session(session(folder, {point(host, 100)}, std::move(clock)), heard);
+  const Row& row = heard.rows.at(0);
+  ASSERT_EQ(row.status, Status::ok) << row.reason;
+  // The scripted clock says that half of each call is the device's.
+  EXPECT_EQ(*row.device_part_median_s, *row.time_median_s / 2);
+  EXPECT_EQ(*row.device_part_ci_low_s, *row.time_ci_low_s / 2);
+  EXPECT_EQ(*row.device_part_ci_high_s, *row.time_ci_high_s / 2);
+  EXPECT_LT(*row.device_part_ci_low_s, *row.device_part_median_s);
+}
+
 TEST(MeasureRun, TimesFasterThanPaperAreImpossibleOnlyOnTheGpu) {
   // Reported by the rule itself in MeasureSummarise; a CPU's caches may well be faster than its memory.
   const Folder folder;
@@ -801,7 +824,7 @@ TEST(MeasureRun, OnTheSimulatedDeviceRowsAreVerifiedAndCarryNoTimes) {
   EXPECT_EQ(row.n_samples, 1u);
   EXPECT_FALSE(row.result.empty());
   const auto stored = rows_of(csv_in(folder)).at(0);
-  for (const auto* c : {"timer_tick_s", "time_median_s", "time_ci_low_s", "time_min_s", "bandwidth_bytes_per_s",
+  for (const auto* c : {"timer_resolution_s", "time_median_s", "time_ci_low_s", "time_min_s", "bandwidth_bytes_per_s",
                         "read_time_s", "launch_floor_s", "share_of_read_ceiling"})
     EXPECT_EQ(stored.at(c), "") << c;
 }
@@ -859,7 +882,7 @@ TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
   s.seed = 7;
   run_session(std::move(s), heard);
   const auto json = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"));
-  EXPECT_EQ(json.at("schema_version"), 1);
+  EXPECT_EQ(json.at("schema_version"), 2);
   EXPECT_EQ(json.at("machine"), "scripted");
   EXPECT_TRUE(json.at("gpu").is_null());
   EXPECT_EQ(json.at("cpu").at("model"), "a CPU");
@@ -870,7 +893,7 @@ TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
   EXPECT_EQ(run.at("seed"), 7);
   EXPECT_EQ(run.at("binary"), binary_hash());
   EXPECT_EQ(run.at("timing").at("end_to_end").at("launch_floor_s"), 1e-5);
-  EXPECT_EQ(run.at("timing").at("end_to_end").at("tick_s"), 1e-9);
+  EXPECT_EQ(run.at("timing").at("end_to_end").at("resolution_s"), 1e-9);
   EXPECT_EQ(run.at("timing").at("device").at("launch_floor_s"), 1e-5) << "a mode that no point uses";
   EXPECT_TRUE(run.contains("ended_utc"));
   const CsvText catalog = parse_csv(text_of(folder.path() / "scripted" / "catalog.csv"));

@@ -1,0 +1,160 @@
+/// The tables of columns: what is written is read back, whatever else a file's header holds.
+
+#include "measure/results/schema.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.h"
+#include "measure/analysis/schema_file.h"
+#include "tests/measure/scripted_timer.h"
+
+namespace reductio {
+namespace {
+
+using scripted::error_of;
+
+/// A row with a value of its own in every member.
+Row full_row() {
+  Row r;
+  r.run_id = "run";
+  r.timestamp_utc = "2000-01-01T00:00:00Z";
+  r.experiment = "test";
+  r.machine = "none";
+  r.point.variant = "a/b";
+  r.point.device = DeviceKind::cpu;
+  r.point.problem = {Operation::sum_of_squares, ElementType::f64, 1000};
+  r.point.settings = "block=32;finish=x";
+  r.point.timing_mode = TimingMode::end_to_end;
+  r.point.cache_state = CacheState::warm;
+  r.point.offset_elements = 11;
+  r.point.dataset = "ones";
+  r.point.seed = 18446744073709551615u;
+  r.point.caller = "first";
+  r.point.context = "7";
+  r.grid_blocks = 5000000000u;
+  r.block_threads = 64;
+  r.n_samples = 48;
+  r.n_rejected = 13;
+  double value = 1.0 / 3;
+  for (auto* d : {&r.timer_resolution_s, &r.time_median_s, &r.time_ci_low_s, &r.time_ci_high_s, &r.time_min_s,
+                  &r.time_p95_s, &r.device_part_median_s, &r.device_part_ci_low_s, &r.device_part_ci_high_s,
+                  &r.cycles_median, &r.read_time_s, &r.launch_floor_s, &r.share_of_read_ceiling, &r.speedup,
+                  &r.speedup_ci_low, &r.speedup_ci_high, &r.abs_error, &r.error_bound})
+    *d = value /= 7;
+  r.speedup_reference = "c/d";
+  r.result = "1.5";
+  r.result2 = "2.5";
+  r.status = Status::impossible;
+  r.reason = "with, comma";
+  return r;
+}
+
+TEST(MeasureSchema, EveryColumnOfARowIsWrittenAndReadBack) {
+  const Fields fields = full_row().fields();
+  std::set<std::string> distinct;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    EXPECT_NE(fields[i], "") << columns()[i];
+    EXPECT_TRUE(distinct.insert(fields[i]).second || columns()[i] == "accumulator_type") << columns()[i];
+  }
+  EXPECT_EQ(Row::parse(fields).fields(), fields);
+  EXPECT_EQ(Row::parse(Row().fields()).fields(), Row().fields()) << "and where next to nothing is known";
+}
+
+TEST(MeasureSchema, EveryColumnOfARawSampleIsWrittenAndReadBack) {
+  const RawSample sample{.run_id = "run", .point = full_row().point, .round = 7, .allocation = 5, .position = 4,
+                         .time_s = 1e-6, .device_part_s = 2e-6, .cycles = 3.5, .clock_hz = 1e9, .voided = true};
+  const Fields fields = sample.fields();
+  EXPECT_EQ(std::count(fields.begin(), fields.end(), ""), 0);
+  EXPECT_EQ(RecordReader<RawSample>("", {sample_columns(), fields}).at(0).fields(), fields);
+}
+
+TEST(MeasureSchema, ColumnsMayStandInAnyOrderBesideOthersAndOptionalOnesBeAbsent) {
+  Fields names = columns(), fields = full_row().fields();
+  std::reverse(names.begin(), names.end());
+  std::reverse(fields.begin(), fields.end());
+  names.insert(names.begin() + 5, "added_later");
+  fields.insert(fields.begin() + 5, "whatever");
+  EXPECT_EQ(RecordReader<Row>("f", {names, fields}).at(0).fields(), full_row().fields());
+  std::size_t optional = 0;
+  for (const auto& column : columns_of<Row>()) {
+    Fields fewer_names = names, fewer = fields;
+    const auto at = std::find(names.begin(), names.end(), column.name) - names.begin();
+    fewer_names.erase(fewer_names.begin() + at);
+    fewer.erase(fewer.begin() + at);
+    optional += column.optional;
+    if (column.optional)
+      EXPECT_EQ(RecordReader<Row>("f", {fewer_names, fewer}).at(0).at(column.name), "");
+    else
+      EXPECT_EQ(error_of([&] { RecordReader<Row>("f", {fewer_names, fewer}); }),
+                "f lacks the column '" + column.name + "'; measure again with this program");
+  }
+  EXPECT_EQ(optional, 6u) << "caller, context, and the speedup's four";
+}
+
+TEST(MeasureSchema, WhatIsNoSuchValueIsToldByItsColumn) {
+  const auto told = [](const std::string& column, const std::string& field) {
+    Fields fields = full_row().fields();
+    fields[static_cast<std::size_t>(std::find(columns().begin(), columns().end(), column) - columns().begin())] = field;
+    return error_of([&] { RecordReader<Row>("f", {columns(), fields}).at(0); });
+  };
+  EXPECT_EQ(told("n", "many"), "f has 'many' for n in record 2, not a number");
+  EXPECT_EQ(told("n", ""), "f has '' for n in record 2, not a number");
+  EXPECT_EQ(told("n", "-1"), "f has '-1' for n in record 2, not a number");
+  EXPECT_EQ(told("time_median_s", "1e-6 s"), "f has '1e-6 s' for time_median_s in record 2, not a number");
+  EXPECT_EQ(told("status", "fine"), "f has 'fine' for status in record 2, not a word that this program knows");
+  EXPECT_EQ(told("time_median_s", ""), "");
+}
+
+TEST(MeasureSchema, EveryColumnOfThePointIsInItsKey) {
+  const std::string key = row_key(full_row().point);
+  std::set<std::string> keys{key};
+  const auto differs = [&](auto&& change) {
+    PointKey p = full_row().point;
+    change(p);
+    EXPECT_TRUE(keys.insert(row_key(p)).second) << row_key(p);
+    return p;
+  };
+  EXPECT_EQ(group_key(differs([](PointKey& p) { p.variant = "x"; })), group_key(full_row().point));
+  EXPECT_EQ(group_key(differs([](PointKey& p) { p.settings = "x"; })), group_key(full_row().point));
+  for (const auto& other :
+       {differs([](PointKey& p) { p.device = DeviceKind::cuda; }), differs([](PointKey& p) { p.seed = 2; }),
+        differs([](PointKey& p) { p.problem.operation = Operation::sum; }),
+        differs([](PointKey& p) { p.problem.type = ElementType::f32; }), differs([](PointKey& p) { p.problem.n = 1; }),
+        differs([](PointKey& p) { p.offset_elements = 1; }), differs([](PointKey& p) { p.dataset = "x"; }),
+        differs([](PointKey& p) { p.timing_mode = TimingMode::graph; }), differs([](PointKey& p) { p.caller = "x"; }),
+        differs([](PointKey& p) { p.cache_state = CacheState::cold_clean; }),
+        differs([](PointKey& p) { p.context = "x"; })})
+    EXPECT_NE(group_key(other), group_key(full_row().point));
+  EXPECT_EQ(keys.size(), 1 + columns_of<PointKey>().size());
+}
+
+TEST(MeasureSchema, JsonHasNumbersAsNumbersAndWhatIsMissingAsNull) {
+  Row row = full_row();
+  row.time_median_s.reset();
+  row.run_id = row.point.settings = "";
+  const auto json = to_json(row);
+  EXPECT_EQ(json.size(), columns().size());
+  EXPECT_EQ(json.at("seed").get<std::uint64_t>(), row.point.seed);
+  EXPECT_EQ(json.at("time_min_s").get<double>(), *row.time_min_s);
+  EXPECT_EQ(json.at("result"), "1.5") << "text that reads back exactly, of whatever type";
+  EXPECT_TRUE(json.at("time_median_s").is_null());
+  EXPECT_TRUE(json.at("run_id").is_null());
+  EXPECT_EQ(json.at("settings"), "") << "a variant that has none";
+}
+
+/// REDUCTIO_REWRITE=1 writes the file anew.
+TEST(MeasureSchema, TheFileThatPythonReadsIsOfTheseTables) {
+  const std::filesystem::path path = "experiments/results/schema.json";
+  if (std::getenv("REDUCTIO_REWRITE")) write_whole_file(path, schema_json());
+  EXPECT_EQ(content_of(path), schema_json())
+      << "run REDUCTIO_REWRITE=1 reductio_tests --gtest_filter='MeasureSchema.*' in the repository's root";
+  EXPECT_TRUE(nlohmann::json::accept(schema_json()));
+}
+
+}  // namespace
+}  // namespace reductio

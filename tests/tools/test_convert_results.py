@@ -1,0 +1,123 @@
+"""tools/convert_results.py: what a folder of schema 1 held it holds in schema 2, and the one rule fills what is new."""
+
+import csv
+import gzip
+import json
+import subprocess
+import sys
+
+import pytest
+from project import SOURCE
+
+sys.path.insert(0, str(SOURCE / "tools"))
+import convert_results as convert  # noqa: E402
+
+ROW = {"schema_version": "1", "run_id": "r", "timestamp_utc": "t", "experiment": "e", "machine": "m", "device": "cuda",
+       "variant": "a/b", "operation": "sum", "element_type": "f32", "accumulator_type": "f32", "n": "1024",
+       "offset_elements": "0", "dataset": "random", "seed": "1", "block_threads": "", "grid_blocks": "",
+       "settings": "finish=host", "timing_mode": "end_to_end", "cache_state": "cold_dirty", "n_samples": "24",
+       "n_rejected": "0", "timer_tick_s": "1e-09", "time_median_s": "", "time_ci_low_s": "", "time_ci_high_s": "",
+       "time_min_s": "", "time_p95_s": "", "device_part_median_s": "", "cycles_median": "", "read_time_s": "",
+       "launch_floor_s": "", "bytes": "4096", "bandwidth_bytes_per_s": "", "share_of_read_ceiling": "", "result": "1.50",
+       "result2": "", "abs_error": "0", "error_bound": "0", "status": "ok", "reason": 'a "quoted", reason'}
+TIMES = [1e-6 * (10 + (7 * k) % 24) for k in range(24)]  # two rounds an allocation
+
+
+def write(path, rows):
+    with (gzip.open(path, "wt", newline="") if path.suffix == ".gz" else path.open("w", newline="")) as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A folder as version 1 wrote it; the device part of each sample is half of it."""
+    low, high = convert.interval(TIMES, [k // 2 for k in range(24)], 1e-9, 0.95)
+    timed = ROW | dict(time_median_s=repr(convert.median(TIMES)), time_ci_low_s=repr(low), time_ci_high_s=repr(high),
+                       device_part_median_s=repr(convert.median(TIMES) / 2))
+    write(tmp_path / "e.csv", [timed, ROW | dict(n="2048", status="refused")])
+    write(tmp_path / "e.samples.csv.gz", [{c: ROW[c] for c in convert.POINT}
+                                          | dict(round=k, allocation=k // 2, time_s=repr(t), device_part_s=repr(t / 2),
+                                                 voided="no") for k, t in enumerate(TIMES)])
+    write(tmp_path / "c.csv", [dict(schema_version="1", n_rounds="24", n_blocks="12", ratio="1.1")])
+    run = dict(run_id="r", experiment="e", rules=dict(confidence=0.95), memory_rested=True, restless_visits=0,
+               timing=dict(device=dict(tick_s=1e-9)), time_spent=dict(memory_resting_s=0.5))
+    (tmp_path / "machine.json").write_text(json.dumps(dict(schema_version=1, runs=[run])))
+    return tmp_path
+
+
+def rows_in(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_numbers_stay_and_names_change(old):
+    before = rows_in(old / "e.csv")
+    samples = (old / "e.samples.csv.gz").read_bytes()
+    assert convert.main([str(old)]) == 0
+    after = rows_in(old / "e.csv")
+    schema = json.loads((SOURCE / "experiments" / "results" / "schema.json").read_text())
+    assert list(after[0]) == [c["name"] for c in schema["rows"]["columns"]]
+    for was, now in zip(before, after, strict=True):
+        assert now.pop("timer_resolution_s") == was.pop("timer_tick_s")
+        assert was.pop("schema_version") == "1" and now.pop("schema_version") == "2"
+        assert {c: now.pop(c) for c in was} == was
+        filled = {c for c, field in now.items() if field}
+        assert filled == ({"device_part_ci_low_s", "device_part_ci_high_s"} if was["status"] == "ok" else set())
+    assert float(after[0]["device_part_ci_low_s"]) == float(before[0]["time_ci_low_s"]) / 2
+    assert float(after[0]["device_part_ci_high_s"]) == float(before[0]["time_ci_high_s"]) / 2
+    assert (old / "e.samples.csv.gz").read_bytes() == samples
+    assert rows_in(old / "c.csv") == [dict(schema_version="2", n_rounds="24", n_clusters="12", ratio="1.1")]
+    run, = json.loads((old / "machine.json").read_text())["runs"]
+    assert run["timing"] == {"device": {"resolution_s": 1e-9}} and run["time_spent"] == {"memory_wait_s": 0.5}
+    assert run["memory_idle_at_start"] is True and run["times_memory_stayed_busy"] == 0
+
+
+def test_a_second_time_nothing_changes(old):
+    assert convert.main([str(old)]) == 0
+    files = {p: p.read_bytes() for p in old.iterdir()}
+    assert convert.main([str(old)]) == 0
+    assert {p: p.read_bytes() for p in old.iterdir()} == files
+
+
+def test_rows_whose_own_interval_the_rule_does_not_give_are_refused(old, capsys):
+    path = old / "e.csv"
+    low = rows_in(path)[0]["time_ci_low_s"]
+    text = path.read_text().replace(f",{low},", f",{float(low) * 0.99!r},", 1)
+    path.write_text(text)
+    assert convert.main([str(old)]) == 1
+    error = capsys.readouterr().err
+    assert "the rule gives" in error and error.count("\n") == 1
+    assert path.read_text() == text
+
+
+def test_without_samples_the_new_interval_stays_empty(old):
+    (old / "e.samples.csv.gz").unlink()
+    assert convert.main([str(old)]) == 0
+    assert rows_in(old / "e.csv")[0]["device_part_ci_low_s"] == ""
+
+
+def test_quantiles_are_students():
+    for df, expected in {1: 12.7062, 2: 4.3027, 5: 2.5706, 11: 2.2010, 12: 2.1788, 23: 2.0687, 47: 2.0117}.items():
+        assert convert.student_t_quantile(0.975, df) == pytest.approx(expected, abs=5e-5)
+
+
+@pytest.mark.parametrize("folder", ["nvidia-h200", "nvidia-h100-80gb-hbm3", "cpu-intel-xeon"])
+def test_the_committed_results_are_of_the_new_schema(folder):
+    """And what a device part's interval holds there: its median, and not one that is missing."""
+    folder = SOURCE / "experiments" / "results" / folder
+    for path in folder.glob("*.csv"):
+        rows = rows_in(path)
+        assert {r["schema_version"] for r in rows if "schema_version" in r} <= {"2"}, path
+        for r in rows:
+            if r.get("device_part_median_s") and r["status"] == "ok":
+                assert float(r["device_part_ci_low_s"]) <= float(r["device_part_median_s"]) <= \
+                    float(r["device_part_ci_high_s"])
+    assert json.loads((folder / "machine.json").read_text())["schema_version"] == 2
+
+
+def test_a_folder_that_there_is_not_is_one_line(tmp_path):
+    done = subprocess.run([sys.executable, SOURCE / "tools" / "convert_results.py", tmp_path / "none"],
+                          capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and "is not a folder" in done.stderr
