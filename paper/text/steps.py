@@ -95,7 +95,7 @@ class Gain:
     n: int
     mode: str
     ratio: float
-    low: float   # the widest interval that the two confidence intervals allow; NaN for device parts without raw samples
+    low: float   # the widest interval that the two confidence intervals allow; NaN for device parts without one
     high: float
 
     @property

@@ -315,8 +315,8 @@ def steps_table(results: Results) -> str:
             rf"gain, {latex.power(LARGE)} \\")
     caption = (r"The documents' steps, from one kernel to the next: time before over time after, so that more than 1 "
                r"is a gain. ``Its figure'' is the document's own, on its own hardware. $n$ is the measured size "
-               r"nearest to the document's own. In brackets the widest ratio that the two 95\,\% intervals allow; without "
-               r"raw samples device parts carry none.")
+               r"nearest to the document's own. In brackets the widest ratio that the two 95\,\% intervals allow; "
+               r"device parts carry none where the results hold none.")
     return floats(lines, head, "lllllllrll", caption, "tab:steps")
 
 
