@@ -1,4 +1,4 @@
-/// limits: what bounds every call, over a million-fold range of sizes: the read ceiling (the fastest of several kernels
+/// limits: what no call can beat, over a million-fold range of sizes: the read ceiling (the fastest of several kernels
 /// that only read the input) and the launch floor (an empty call), in each way of timing on the device and each state
 /// of the cache. The harness measures both beside every point and writes them into its row, so this experiment needs no
 /// calls of its own: its points are CUB's sum, or whatever --variants names, and its columns are read_time_s and

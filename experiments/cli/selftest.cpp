@@ -15,6 +15,7 @@
 #include "measure/analysis/compare.h"
 #include "measure/analysis/timer_figures.h"
 #include "measure/plan/selection.h"
+#include "measure/run/interrupts.h"
 #include "measure/run/session.h"
 
 namespace reductio::cli {
@@ -128,7 +129,7 @@ int run(const SelftestOptions& options) {
   if (!backend) backend = open_or_advise(device, options.selection.gpu);
   if (!variant) variant = &find_variant(device == DeviceKind::cuda ? "cub/sum" : "host/plain");
   const Machine machine = describe_machine(*backend);
-  auto timer = make_timer(*backend);
+  Instruments instruments = make_instruments(*backend);
 
   SelftestPlan plan;
   plan.point.variant = variant;
@@ -162,14 +163,14 @@ int run(const SelftestOptions& options) {
   SelftestReport report;
   std::vector<Figure> figures;
   try {
-    figures = timer_figures(*backend, *timer, machine.gpu ? machine.gpu->memory_peak_bytes_per_s() : 0,
+    figures = timer_figures(*backend, instruments, machine.gpu ? machine.gpu->memory_peak_bytes_per_s() : 0,
                             [](const std::string& text) { print_message("note: " + text); });
     report = selftest(
-        *backend, *timer, plan,
+        *backend, instruments, plan,
         [&](std::size_t done, std::size_t of, const std::string& what) { progress.show(done, of, what); },
         [] { return Interrupts::count() > 0; });
   } catch (const CallTimeout&) {
-    keep_for_ever(timer.release());  // freeing would wait for the call that does not end
+    keep_for_ever(std::move(instruments));  // freeing would wait for the call that does not end
     keep_for_ever(backend.release());
     throw;
   } catch (const WrongResult& e) {

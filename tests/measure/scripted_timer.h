@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "measure/run/run.h"
-#include "measure/sampling/sampler.h"
 #include "measure/run/session.h"
-#include "measure/timing/timer.h"
+#include "measure/sampling/sampler.h"
+#include "measure/timing/instruments.h"
 #include "tests/measure/scripted_variant.h"
 
 namespace reductio::scripted {
@@ -78,30 +78,12 @@ class Clock final : public Timer {
     return out;
   }
   double resolution_s(TimingMode) const override { return resolution; }
-  std::optional<CacheProbe> probe_cache() override { return probe ? std::optional(probe()) : std::nullopt; }
   void forget(const Plan*) override { ++forgotten; }
-  std::optional<double> clock_hz() override { return hz ? std::optional(hz()) : std::nullopt; }
-  void let_clock_recover() override { ++recoveries; }
-  bool wait_until_memory_idle() override { return !rest || rest(); }
-  std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
-    return std::make_unique<SpinningPlan>(std::move(plan), seconds);
-  }
-  std::unique_ptr<Plan> empty_plan() override { return std::make_unique<NamedPlan>(floor_id); }
-  std::vector<HarnessPlan> read_plans(std::size_t, TimingMode mode) override {
-    std::vector<HarnessPlan> out;
-    for (int i = 0; i < readers && mode == TimingMode::device; ++i)
-      out.push_back({"read/" + std::to_string(i), std::make_unique<NamedPlan>(reader_id + i)});
-    return out;
-  }
 
   std::vector<Asked> asked;
   std::function<void(const Call&)> before_sample;
-  std::function<double()> hz;  ///< the kernels' clock, where there is one
-  std::function<bool()> rest;  ///< of the memory, before the samples of each visit
-  std::function<CacheProbe()> probe;  ///< of the cache, where there is one
-  int recoveries = 0, forgotten = 0;
   double resolution = 1e-9, overhead_s = 1e-5;
-  int readers = 0;
+  int forgotten = 0;
   bool deaf = false;  ///< to spins
 
  private:
@@ -114,6 +96,45 @@ class Clock final : public Timer {
     else c.plan->finish(c.result, {});
   }
   std::function<double(std::size_t, std::size_t)> seconds_;
+};
+
+class Calls final : public HarnessCalls {
+ public:
+  std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
+    return std::make_unique<SpinningPlan>(std::move(plan), seconds);
+  }
+  std::unique_ptr<Plan> empty() override { return std::make_unique<NamedPlan>(floor_id); }
+  std::vector<HarnessPlan> readers(std::size_t, TimingMode mode) override {
+    std::vector<HarnessPlan> out;
+    for (int i = 0; i < kernels_that_read && mode == TimingMode::device; ++i)
+      out.push_back({"read/" + std::to_string(i), std::make_unique<NamedPlan>(reader_id + i)});
+    return out;
+  }
+
+  int kernels_that_read = 0;
+};
+
+class Monitor final : public DeviceMonitor {
+ public:
+  std::optional<CacheProbe> probe_cache() override { return probe ? std::optional(probe()) : std::nullopt; }
+  std::optional<double> clock_hz() override { return hz ? std::optional(hz()) : std::nullopt; }
+  void let_clock_recover() override { ++recoveries; }
+  bool wait_until_memory_idle() override { return !memory_idle || memory_idle(); }
+
+  std::function<double()> hz;         ///< the kernels' clock, where there is one
+  std::function<bool()> memory_idle;  ///< before the samples on each allocation
+  std::function<CacheProbe()> probe;  ///< of the cache, where there is one
+  int recoveries = 0;
+};
+
+/// What a test sets of these goes with them when they are moved into a session.
+struct Scripted : Instruments {
+  explicit Scripted(std::function<double(std::size_t id, std::size_t bytes)> seconds)
+      : Instruments{std::make_unique<Clock>(std::move(seconds)), std::make_unique<Calls>(),
+                    std::make_unique<Monitor>()} {}
+  Clock& clock() const { return static_cast<Clock&>(*timer); }
+  Calls& calls() const { return static_cast<Calls&>(*harness_calls); }
+  Monitor& device() const { return static_cast<Monitor&>(*monitor); }
 };
 
 /// What measuring these points together, and nothing else, gives.
@@ -154,7 +175,7 @@ inline Machine machine() {
   return m;
 }
 
-inline Session session(const Folder& folder, std::vector<Point> points, std::unique_ptr<Timer> clock,
+inline Session session(const Folder& folder, std::vector<Point> points, Instruments instruments,
                        SamplingRules rules = {}) {
   Session s;
   s.experiment = "test";
@@ -163,7 +184,7 @@ inline Session session(const Folder& folder, std::vector<Point> points, std::uni
   s.options.out = folder.path();
   s.machine = machine();
   s.backend = open_cpu();
-  s.timer = std::move(clock);
+  s.instruments = std::move(instruments);
   return s;
 }
 
@@ -201,8 +222,8 @@ class Scarce : public Backend {
   std::map<void*, std::size_t> sizes_;
 };
 
-inline std::unique_ptr<Clock> constant(double seconds) {
-  return std::make_unique<Clock>([=](std::size_t, std::size_t) { return seconds; });
+inline Scripted constant(double seconds) {
+  return Scripted([=](std::size_t, std::size_t) { return seconds; });
 }
 
 }  // namespace reductio::scripted

@@ -125,9 +125,9 @@ int compare_live(CompareOptions& options, const SamplingRules& rules) {
                   .seed = selection.seed,
                   .machine = {},
                   .backend = open_or_advise(device, options.selection.gpu),
-                  .timer = {}};
+                  .instruments = {}};
   session.machine = describe_machine(*session.backend);
-  session.timer = make_timer(*session.backend);
+  session.instruments = make_instruments(*session.backend);
   session.options.resume = false;
   const auto baselines = std::filesystem::path(options.out) / session.machine.name / "baselines";
   std::optional<MeasuredSet> then;
@@ -148,7 +148,7 @@ int compare_live(CompareOptions& options, const SamplingRules& rules) {
   const auto all_types = chosen(selection.types, {usual_type(types)});
   const auto all_operations = chosen(selection.operations, {operations.front()});
   const auto modes = choose_modes(candidates, options.modes, {all_operations.front(), all_types.front(), sizes.front()},
-                                  cache, *session.backend, *session.timer);
+                                  cache, *session.backend, *session.instruments.timer);
   for (const Operation operation : all_operations)
     for (const ElementType t : all_types)
       for (const std::size_t n : sizes)

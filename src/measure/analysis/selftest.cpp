@@ -13,19 +13,19 @@ namespace reductio {
 namespace {
 
 /// `v` on this device, each call followed by a spin.
-Variant with_spin(const Variant& v, DeviceKind device, Timer& timer, double seconds) {
+Variant with_spin(const Variant& v, DeviceKind device, Instruments& instruments, double seconds) {
   Variant out = v;
   Prepare& prepare = out.prepare[static_cast<std::size_t>(device)];
-  prepare = [inner = prepare, &timer, seconds](const Problem& p, const Settings& s, const DeviceInfo& info) {
-    return timer.followed_by_spin(inner(p, s, info), seconds);
+  prepare = [inner = prepare, &instruments, seconds](const Problem& p, const Settings& s, const DeviceInfo& info) {
+    return instruments.harness_calls->followed_by_spin(inner(p, s, info), seconds);
   };
   return out;
 }
 
 class Comparing {
  public:
-  Comparing(Backend& backend, Timer& timer, const SelftestPlan& plan, const std::function<bool()>& stop)
-      : backend_(backend), timer_(timer), plan_(plan), stop_(stop) {}
+  Comparing(Backend& backend, Instruments& instruments, const SelftestPlan& plan, const std::function<bool()>& stop)
+      : backend_(backend), instruments_(instruments), plan_(plan), stop_(stop) {}
 
   /// The points sampled together, on allocations of their own.
   std::vector<Measured> measure(const std::vector<Point>& points, const SamplingRules& rules) {
@@ -33,7 +33,7 @@ class Comparing {
     for (const Point& p : points) group.push_back(&p);
     // A seed of its own, or every comparison would be sampled in the same order.
     auto sampler =
-        std::make_unique<Sampler>(Sampling{backend_, timer_, rules, plan_.point.seed + 1000003 * ++measured_});
+        std::make_unique<Sampler>(Sampling{backend_, instruments_, rules, plan_.point.seed + 1000003 * ++measured_});
     const Measurement measured = sampler->measure({&group, 1}, {stop_});
     if (measured.device_busy) keep_for_ever(sampler.release());  // freeing would wait for the call that does not end
     if (measured.device_lost) std::rethrow_exception(measured.device_lost);
@@ -58,7 +58,7 @@ class Comparing {
 
  private:
   Backend& backend_;
-  Timer& timer_;
+  Instruments& instruments_;
   const SelftestPlan& plan_;
   const std::function<bool()>& stop_;
   std::uint64_t measured_ = 0;
@@ -82,12 +82,12 @@ std::size_t SelftestReport::false_positives() const {
 
 Interval SelftestReport::rate() const { return share_interval(false_positives(), comparisons(), 0.95); }
 
-SelftestReport selftest(Backend& backend, Timer& timer, const SelftestPlan& plan,
+SelftestReport selftest(Backend& backend, Instruments& instruments, const SelftestPlan& plan,
                         const std::function<void(std::size_t, std::size_t, const std::string&)>& progress,
                         const std::function<bool()>& stop) {
   const Variant& variant = *plan.point.variant;
   const std::size_t each = static_cast<std::size_t>(plan.repeats) + plan.planted.size();
-  Comparing comparing(backend, timer, plan, stop);
+  Comparing comparing(backend, instruments, plan, stop);
   SelftestReport out;
   std::size_t done = 0;
   for (const std::size_t n : plan.sizes) {
@@ -119,9 +119,9 @@ SelftestReport selftest(Backend& backend, Timer& timer, const SelftestPlan& plan
       pilot.max_samples = pilot.min_samples;
       const double bare_s = median_of(comparing.measure({comparing.point(variant, n)}, pilot).front());
       const double short_s = 0.1 * bare_s;
-      const Variant base = with_spin(variant, plan.point.device, timer, short_s);
+      const Variant base = with_spin(variant, plan.point.device, instruments, short_s);
       const double pilot_s = median_of(comparing.measure({comparing.point(base, n)}, pilot).front());
-      const Variant slowed = with_spin(variant, plan.point.device, timer, short_s + effect * pilot_s);
+      const Variant slowed = with_spin(variant, plan.point.device, instruments, short_s + effect * pilot_s);
       const auto both = comparing.measure({comparing.point(base, n), comparing.point(slowed, n)}, plan.planted_rules);
       PlantedEffect planted;
       planted.n = n;

@@ -12,7 +12,7 @@
 #include "measure/plan/budget.h"
 #include "measure/plan/point.h"
 #include "measure/stats/ratio.h"
-#include "measure/timing/timer.h"
+#include "measure/timing/instruments.h"
 
 namespace reductio {
 
@@ -68,7 +68,7 @@ struct WrongResult : std::runtime_error {
 /// `progress(done, of, what)` is called before each comparison; `stop` is asked between samples. Throws UsageError
 /// where the variant cannot be timed so, or when stopped; WrongResult where its result is not right; DeviceError where
 /// the device fails.
-SelftestReport selftest(Backend&, Timer&, const SelftestPlan&,
+SelftestReport selftest(Backend&, Instruments&, const SelftestPlan&,
                         const std::function<void(std::size_t, std::size_t, const std::string&)>& progress,
                         const std::function<bool()>& stop);
 

@@ -16,7 +16,11 @@ constexpr std::size_t MiB = std::size_t{1} << 20;
 
 class Figures {
  public:
-  Figures(Backend& backend, Timer& timer) : backend_(backend), timer_(timer) {}
+  Figures(Backend& backend, const Instruments& instruments)
+      : backend_(backend),
+        timer_(*instruments.timer),
+        calls_(*instruments.harness_calls),
+        monitor_(*instruments.monitor) {}
 
   void add(std::string name, std::string what, double value, std::string warning = {}) {
     found.push_back({std::move(name), std::move(what), value, std::move(warning)});
@@ -47,14 +51,14 @@ class Figures {
       const double resolution = timer_.resolution_s(mode);
       add(fmt::format("{}_resolution_s", name(mode)), fmt::format("least difference of two readings, {}", name(mode)),
           resolution, resolution < 2e-6 ? "" : "coarse: short calls cannot be told apart");
-      const auto plan = timer_.empty_plan();
+      const auto plan = calls_.empty();
       if (!plan) continue;
       const DeviceMemory in(backend_, 16);
       if (const auto floor = time(*plan, in.get(), 16, mode, CacheState::warm, 101))
         add(fmt::format("{}_launch_floor_s", name(mode)), fmt::format("an empty call, {}", name(mode)), *floor,
             *floor < 500e-6 ? "" : "slow: is the machine busy?");
     }
-    if (const auto hz = timer_.clock_hz()) add("clock_hz", "the clock that kernels run at", *hz);
+    if (const auto hz = monitor_.clock_hz()) add("clock_hz", "the clock that kernels run at", *hz);
   }
 
   /// A spin of 200 us, as the difference of two spins: what a spin costs beyond its length is in both.
@@ -63,9 +67,9 @@ class Figures {
         timer_.refusal(TimingMode::device, CacheState::warm).empty() ? TimingMode::device : TimingMode::end_to_end;
     const DeviceMemory in(backend_, 16);
     const auto spinning = [&](double seconds) -> std::optional<double> {
-      auto empty = timer_.empty_plan();
+      auto empty = calls_.empty();
       if (!empty) return std::nullopt;
-      const auto plan = timer_.followed_by_spin(std::move(empty), seconds);
+      const auto plan = calls_.followed_by_spin(std::move(empty), seconds);
       return time(*plan, in.get(), 16, mode, CacheState::warm, 31);
     };
     const auto shorter = spinning(10e-6), longer = spinning(210e-6);
@@ -76,7 +80,7 @@ class Figures {
   }
 
   void cache() {
-    const auto probe = timer_.probe_cache();
+    const auto probe = monitor_.probe_cache();
     if (!probe || !(probe->warm_s > 0)) return;
     const double clean = probe->cold_clean_s / probe->warm_s, dirty = probe->cold_dirty_s / probe->warm_s;
     const auto warning = [](double ratio) {
@@ -90,7 +94,7 @@ class Figures {
   /// A cold graph finds none of its input in the cache.
   void cold_graph() {
     const std::size_t bytes = std::max<std::size_t>(backend_.info().l2_bytes / 4, 1);
-    auto readers = timer_.read_plans(bytes, TimingMode::graph);
+    auto readers = calls_.readers(bytes, TimingMode::graph);
     if (readers.empty()) return;
     const DeviceMemory in(backend_, bytes);
     const auto read = [&](CacheState cache) {
@@ -104,7 +108,7 @@ class Figures {
 
   void read_ceiling(double peak) {
     const std::size_t bytes = std::min(256 * MiB, backend_.memory_free() / 4);
-    auto readers = timer_.read_plans(bytes, TimingMode::device);
+    auto readers = calls_.readers(bytes, TimingMode::device);
     if (readers.empty() || !(peak > 0)) return;
     const DeviceMemory in(backend_, bytes);
     double best = 0;
@@ -128,15 +132,15 @@ class Figures {
     const auto copying = [&] {
       return time(*plan, memory.get(), 4, TimingMode::device, CacheState::cold_dirty, 15);
     };
-    timer_.wait_until_memory_idle();
+    monitor_.wait_until_memory_idle();
     const auto undisturbed = copying();
     const auto after_freeing = [&](bool waits) {
       { const DeviceMemory freed(backend_, backend_.memory_free() / 4); }
-      if (waits) timer_.wait_until_memory_idle();
+      if (waits) monitor_.wait_until_memory_idle();
       return copying();
     };
     const auto waited = after_freeing(true), at_once = after_freeing(false);
-    timer_.wait_until_memory_idle();
+    monitor_.wait_until_memory_idle();
     if (!undisturbed || !waited || !at_once || !(*undisturbed > 0)) return;
     add("after_freeing", "a copy right after memory was freed / undisturbed", *at_once / *undisturbed);
     add("after_freeing_and_waiting", "a copy after waiting until memory is idle / undisturbed", *waited / *undisturbed,
@@ -148,14 +152,16 @@ class Figures {
  private:
   Backend& backend_;
   Timer& timer_;
+  HarnessCalls& calls_;
+  DeviceMonitor& monitor_;
 };
 
 }  // namespace
 
-std::vector<Figure> timer_figures(Backend& backend, Timer& timer, double theoretical_peak_bytes_per_s,
+std::vector<Figure> timer_figures(Backend& backend, const Instruments& instruments, double theoretical_peak_bytes_per_s,
                                   const std::function<void(const std::string&)>& notice) {
-  if (!timer.keeps_time()) return {};
-  Figures figures(backend, timer);
+  if (!instruments.timer->keeps_time()) return {};
+  Figures figures(backend, instruments);
   const auto measure = [&](const char* what, auto&& body) {
     try {
       body();

@@ -15,8 +15,6 @@
 
 namespace reductio {
 
-struct GroupOutcome;
-
 struct RunOptions {
   std::filesystem::path out = "results";  ///< rows go to <out>/<machine>/<experiment>.csv
   bool resume = false;                    ///< go on with an existing file; without it, an existing file is an error
@@ -56,7 +54,7 @@ struct RunReport {
   double estimated_s = 0;                 ///< dry run: what measuring would take, roughly
   double measured_s = 0;                  ///< wall-clock time of the run
   Spent spent;                            ///< where that of its samples went
-  int times_memory_stayed_busy = 0;                ///< of groups, as in GroupOutcome
+  int times_memory_stayed_busy = 0;       ///< of all groups
 
   std::size_t count(Status s) const { return by_status[static_cast<std::size_t>(s)]; }
 };
@@ -66,5 +64,12 @@ struct RunReport {
 /// Throws UsageError (results exist, folder not writable, nothing selected, resume refused), NoGpu, and DeviceError
 /// where the device no longer answers; rows written until then stand.
 RunReport run_experiment(const Experiment&, const Selection&, const RunOptions&, RunObserver&);
+
+/// The experiment's points for this selection: thinned for --quick, each key once. UsageError if there are none.
+std::vector<Point> choose_points(const Experiment&, const Selection&, DeviceKind, bool quick);
+
+/// The experiment's rules under the user's options. UsageError for counts below 1, a minimum above the maximum, a
+/// confidence outside (0, 1), or a timeout that is no time.
+SamplingRules choose_rules(const Experiment&, const RunOptions&);
 
 }  // namespace reductio

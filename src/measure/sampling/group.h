@@ -1,23 +1,32 @@
 #pragma once
-/// One group of points on its way to rows: what the sampler does during its visits.
+/// A group of points while it is measured: its points on their way to rows, the memory that their calls work on, and
+/// what becomes of errors.
 
 #include <array>
 #include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <optional>
-#include <random>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "measure/plan/grouping.h"
-#include "measure/sampling/rounds.h"
+#include "measure/sampling/inputs.h"
 #include "measure/sampling/sampler.h"
 #include "measure/sampling/summarise.h"
 
 namespace reductio {
+
+/// What groups share while they are measured.
+struct SamplingState : Sampling {
+  explicit SamplingState(Sampling s) : Sampling(std::move(s)) {}
+  Timer& timer() const { return *instruments.timer; }
+
+  double highest_clock_hz = 0;  ///< of the kernels, so far
+  History history;              ///< times known from earlier groups, for predictions
+  References references;
+  Allocations allocations{backend};
+};
 
 /// One accumulator in host memory.
 struct HostValue {
@@ -29,131 +38,98 @@ struct HostValue {
 /// `out`, in device memory, holds one accumulator.
 Call call_of(Plan&, bool consumes_input, const Input& in, const DeviceMemory& out, HostValue& result);
 
+/// A point on its way to a row.
+struct Member : SampledPoint {
+  const Point* point = nullptr;
+  std::unique_ptr<Plan> plan;  ///< while there is memory
+  PlanInfo info;
+  double call_s = 0;        ///< by its pilot
+  int samples = 0;          ///< that it shall get
+  std::vector<int> rounds;  ///< in which it takes part
+  HostValue result, verified;
+  bool any_verified = false;
+};
+
+/// One of the harness's own calls: the empty one, or a kernel that only reads.
+struct HarnessCall {
+  std::string name;
+  std::unique_ptr<Plan> plan;
+  HostValue result{};
+  bool failed = false;  ///< called no more
+};
+
+/// How measuring went on. After any end but `done` there is no other.
+enum class End { done, abandoned, device_lost };
+
 class Group {
  public:
-  Group(SamplingState&, std::span<const Point* const> points, const std::function<bool()>& abandon);
+  Group(SamplingState&, std::span<const Point* const> points);
 
-  /// How a visit ended. After any end but `done` there is no other visit.
-  enum class Visit { done, abandoned, device_lost };
-
-  /// The first visit: decides which points are measured and by how many samples. Nothing timed here counts.
-  Visit pilot();
-  /// The rounds that fall into pass `pass` of `passes`, with plans of their own.
-  Visit sample(int pass, int passes);
-  /// How many of the passes it takes part in at the most; 0 where there is nothing to sample. Known after pilot().
-  int allocations() const { return allocations_; }
-  /// The rows, once, after the last visit; of a group that lost the device, those that were settled.
-  GroupOutcome finish();
-
-  const Point& first() const { return *members_.front().point; }
-  std::exception_ptr device_lost() const { return device_lost_; }
-  bool device_busy() const { return device_busy_; }  ///< lost to a call that still runs
-
- private:
-  /// A point on its way to a row.
-  struct Member {
-    const Point* point;
-    Row row;
-    std::unique_ptr<Plan> plan;  ///< during a visit
-    PlanInfo info;
-    bool settled = false;  ///< refused, failed, wrong: nothing more to run
-    int samples = 0;
-    std::vector<int> rounds;  ///< in which it takes part
-    ByRound seconds, device_part_s, cycles;
-    HostValue result, verified;
-    bool any_verified = false;
-    double call_s = 0;
-    int passes_refused = 0;  ///< after its pilot
-    std::string why_refused;
-
-    void settle(Status status, std::string reason) {
-      settled = true;
-      row.status = status;
-      row.reason = std::move(reason);
-    }
-  };
-
-  /// One of the harness's own calls: the empty one, or a kernel that only reads.
-  struct HarnessCall {
-    std::string name;
-    std::unique_ptr<Plan> plan;
-    HostValue result;
-    ByRound seconds;
-    bool failed = false;  ///< called no more
-  };
-
-  /// A sample that was taken in a round which may still be voided.
-  struct Taken {
-    Member* member;  ///< or
-    HarnessCall* bound;    ///< one of the harness's own
-    int position;
-    Sample sample;
-  };
-
-  /// What one try at a round gave.
-  struct Try {
-    int round, allocation;
-    double lowest_hz, clock_hz;  ///< of the kernels' clock: the lower of before and after; after
-    bool voided;
-    std::vector<Taken> taken;
-  };
-
-  const SamplingRules& rules() const { return s_.rules; }
+  const Point& first() const { return *members.front().point; }
+  /// There is a point that may still be called.
   bool any_open() const;
 
-  Visit visit(const std::function<bool()>& body);
-  void allocate();
-  void release();
+  /// Allocates input and output, runs `body`, and frees them with all plans. `body` says false where it was abandoned
+  /// or the device was lost. Does nothing where no point is open.
+  End with_memory(const std::function<bool()>& body);
+
+  // What follows is for within with_memory().
+
+  void make_plan_for(Member&);
   Call call(Member&);
   Call call(HarnessCall&);
-  void make_plan_for(Member&);
-  void decline(Member&, const std::string& why);
-  template <class Body>
-  void guarded(Member&, Body&& body);
-  void look_whether_lost(const std::exception&);
-
-  void decline_what_needs_no_plan(Member&);
-  void pilot(Member&);
-  std::optional<double> predicted_over_limit(Member&);
-  std::optional<History::Measured> time_of_part(Point part, std::size_t n, bool first_of_all);
+  /// Whether the result of the last call is right; settles the member where it is not. Every call's result is looked
+  /// at, not only the first and the last. The row keeps the worst.
   bool verify(Member&);
-  void choose_rounds();
+  std::size_t input_bytes() const { return input_->bytes(); }
 
-  void make_bounds();
-  bool make_plans(int allocation);
-  bool sample_round(int round, int allocation);
-  bool take_samples(int round, std::vector<Taken>&);
+  /// Runs `body` and turns what it throws into the member's row. False where the device was lost.
   template <class Body>
-  bool own_call(const std::string& what, Body&& body);
-  bool wait_until_memory_idle();
-  bool read_clock();
-  void void_throttled();
-  void keep(const Taken&, std::size_t round);
-  void reject(const Taken&, std::size_t round);
-  void account(const Taken&);
-  void record(const Taken&, const Try&);
+  bool guarded(Member& m, Body&& body) {
+    try {
+      body();
+    } catch (const Refused& e) {
+      decline(m, e.what());
+    } catch (const CallTimeout& e) {
+      m.settle(Status::timeout, e.what());
+      look_whether_lost(e);
+    } catch (const std::exception& e) {
+      m.settle(Status::failed, e.what());
+      look_whether_lost(e);
+    }
+    return !device_lost;
+  }
 
-  void summarise(Member&);
+  /// Runs `body`, a call of the harness's own. Where it throws, the rows do without what it tells. False where the
+  /// device was lost; whose fault it then is nobody can tell.
+  template <class Body>
+  bool guarded(const std::string& what, Body&& body) {
+    try {
+      body();
+    } catch (const std::exception& e) {
+      look_whether_lost(e);
+      if (device_lost) blame(what, e);
+    }
+    return !device_lost;
+  }
 
-  SamplingState& s_;
-  const std::function<bool()>& abandon_;
-  std::vector<Member> members_;
-  std::vector<HarnessCall> harness_calls_;
-  int rounds_ = 0, allocations_ = 0;  ///< 0 until the pilots have run
-  std::mt19937_64 random_;
+  SamplingState& state;
+  std::vector<Member> members;
+  std::vector<HarnessCall> harness_calls;
+  bool piloted = false;
+  std::exception_ptr device_lost;
+  bool device_busy = false;  ///< lost to a call that still runs
 
-  Input* input_ = nullptr;  ///< during a visit, as are the next
-  std::unique_ptr<DeviceMemory> out_memory_;
+ private:
+  void allocate();
+  void release();
+  void decline(Member&, const std::string& why);
+  void look_whether_lost(const std::exception&);
+  void blame(const std::string& what, const std::exception&);
+
+  Input* input_ = nullptr;
+  std::unique_ptr<DeviceMemory> out_;
   const Reference* reference_ = nullptr;
-
-  double clock_hz_ = 0;  ///< of the kernels, when it was read last; 0: unknown
-  int voided_rounds_ = 0;
-  std::vector<Try> tries_;  ///< in the order of time
-  std::optional<ReadCeiling> ceiling_;
-  std::optional<double> floor_s_;
-  GroupOutcome out_;
-  std::exception_ptr device_lost_;
-  bool device_busy_ = false;
 };
 
 }  // namespace reductio

@@ -41,20 +41,20 @@ Input::Input(Backend& backend, const InputKey& key, std::span<const std::byte> t
   backend.synchronize(own.stream);
 }
 
-void Allocations::begin_pass() {
+void Allocations::begin_next() {
   input_.reset();
   // Up to what allocators cut from larger pieces: 2 MiB on GPUs. On a CPU what is larger is mapped anew, at pages of
   // its own.
   const std::size_t smallest = 256, largest = std::size_t{backend_.info().kind == DeviceKind::cuda ? 1024u : 64u} << 10;
   try {
     for (std::size_t bytes = smallest; bytes <= largest; bytes *= 2)
-      for (std::uint64_t blocks = 1 + random_() % 3; blocks > 0; --blocks) held_.emplace_back(backend_, bytes);
+      for (std::uint64_t pieces = 1 + random_() % 3; pieces > 0; --pieces) held_.emplace_back(backend_, bytes);
   } catch (const Refused&) {
     held_.clear();  // no memory to spare
   }
 }
 
-void Allocations::end_passes() {
+void Allocations::free_all() {
   input_.reset();
   held_.clear();
   tiles_.clear();

@@ -48,23 +48,23 @@ class Input {
   std::optional<DeviceMemory> scratch_;
 };
 
-/// The memory of passes. Where memory lies can shift times, so each pass shall find its own elsewhere; but what was
-/// freed is what the next allocation of that size gets. Each pass therefore takes blocks of many sizes first and holds
-/// them, as many as chance says: a run that is repeated shall not find the same places, or its intervals would know too
+/// Where memory lies can shift times, so each allocation of input and workspace shall lie elsewhere than the last; but
+/// what was freed is what the next allocation of that size gets. So before each, pieces of many sizes are taken and
+/// held, as many as chance says: a run that is repeated shall not find the same places, or its intervals would know too
 /// little.
 class Allocations {
  public:
   explicit Allocations(Backend& backend) : backend_(backend) {}
 
-  /// Frees the input and takes blocks. Pilots run before any pass.
-  void begin_pass();
-  void end_passes();  ///< frees everything
+  /// Frees the input and takes more pieces. Pilots run before any.
+  void begin_next();
+  void free_all();
 
-  /// Stays for as long as consecutive groups of a pass want the same, because gigabytes are not filled in no time.
-  /// Throws Refused where it does not fit.
+  /// Stays for as long as consecutive groups want the same on an allocation, because gigabytes are not filled in no
+  /// time. Throws Refused where it does not fit.
   Input& input(const InputKey&, bool with_scratch);
 
-  /// What `allocate` gives, which may throw Refused: then once more without the blocks that are held.
+  /// What `allocate` gives, which may throw Refused: then once more without the pieces that are held.
   template <class F>
   auto with_room_for(F&& allocate) {
     try {
@@ -79,9 +79,9 @@ class Allocations {
  private:
   Backend& backend_;
   std::mt19937_64 random_{std::random_device{}()};
-  std::vector<DeviceMemory> held_;  ///< by all passes so far
+  std::vector<DeviceMemory> held_;  ///< all so far
   std::unique_ptr<Input> input_;
-  std::map<InputKey, std::vector<std::byte>> tiles_;  ///< in host memory, because every pass wants them again
+  std::map<InputKey, std::vector<std::byte>> tiles_;  ///< in host memory, because every allocation wants them again
 };
 
 /// Exact references, each computed once.

@@ -1,13 +1,202 @@
 #include "measure/sampling/rounds.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
-namespace reductio {
+#include "measure/plan/budget.h"
+#include "measure/timing/host_clock.h"
 
-bool is_throttled(double hz, double highest_hz, const SamplingRules& rules) {
-  return hz > 0 && hz < rules.clock_floor * highest_hz;
+namespace reductio {
+namespace {
+
+/// A call longer than this hides what the first one on fresh memory costs more than the next.
+constexpr double hides_warm_up_s = 1e-3;
+
+std::uint64_t hash(std::string_view text) {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return h;
+}
+
+bool contains(const std::vector<int>& rounds, int round) {
+  return std::find(rounds.begin(), rounds.end(), round) != rounds.end();
+}
+
+/// Leaves out the rows that were still to be sampled, and all samples: what is measured again shall not be there twice.
+void keep_settled(const std::vector<bool>& settled, GroupOutcome& out) {
+  GroupOutcome kept = out;
+  kept.rows.clear();
+  kept.seconds.clear();
+  kept.samples_csv.clear();
+  for (std::size_t i = 0; i < settled.size(); ++i)
+    if (settled[i]) {
+      kept.rows.push_back(std::move(out.rows[i]));
+      kept.seconds.push_back(std::move(out.seconds[i]));
+    }
+  out = std::move(kept);
+}
+
+}  // namespace
+
+Rounds::Rounds(Group& group) : group_(group), s_(group.state), random_(s_.seed ^ hash(row_key(group.first()))) {
+  choose_rounds();
+}
+
+/// Which rounds each point takes part in, and on which allocation each round is.
+void Rounds::choose_rounds() {
+  if (s_.rules.paired) {
+    // As many samples for all as the one that gets the fewest, so that every round holds all.
+    int fewest = s_.rules.max_samples;
+    for (const Member& m : group_.members)
+      if (!m.settled()) fewest = std::min(fewest, m.samples);
+    for (Member& m : group_.members) m.samples = fewest;
+  }
+  for (const Member& m : group_.members)
+    if (!m.settled()) rounds_ = std::max(rounds_, m.samples);
+  allocations_ = std::min(s_.timer().keeps_time() ? s_.rules.allocations : 1, rounds_);
+  for (Member& m : group_.members) m.rounds = rounds_of(m.samples, rounds_);
+  for (int round = 0; round < rounds_; ++round) allocation_of_.push_back(allocation_of(round, rounds_, allocations_));
+}
+
+End Rounds::sample(int allocation, const std::function<bool()>& abandon) {
+  return group_.with_memory([&] {
+    if (group_.harness_calls.empty()) make_harness_calls();
+    if (!make_plans(allocation, abandon) || !wait_until_memory_idle() || !read_clock()) return false;
+    for (int round = 0; round < rounds_; ++round)
+      if (allocation_of_[static_cast<std::size_t>(round)] == allocation && !sample_round(round, abandon)) return false;
+    return true;
+  });
+}
+
+void Rounds::make_harness_calls() {
+  if (!s_.timer().keeps_time() || !s_.rules.harness_calls) return;
+  HarnessCalls& calls = *s_.instruments.harness_calls;
+  if (auto plan = calls.empty())
+    group_.harness_calls.push_back({.name = std::string(launch_floor_name), .plan = std::move(plan)});
+  for (auto& [name, plan] : calls.readers(group_.input_bytes(), group_.first().timing_mode))
+    group_.harness_calls.push_back({.name = "(" + name + ")", .plan = std::move(plan)});
+}
+
+/// New plans, and so new workspaces, for all that are sampled on `allocation`. Each makes one untimed call, except
+/// where that would cost as much as a sample and change nothing. They are made in random order, because what is
+/// allocated first may lie better. False if abandoned, or the device was lost.
+bool Rounds::make_plans(int allocation, const std::function<bool()>& abandon) {
+  for (const int i : shuffled(static_cast<int>(group_.members.size()), random_)) {
+    Member& m = group_.members[static_cast<std::size_t>(i)];
+    const bool takes_part = std::any_of(m.rounds.begin(), m.rounds.end(), [&](int round) {
+      return allocation_of_[static_cast<std::size_t>(round)] == allocation;
+    });
+    if (m.settled() || !takes_part) continue;
+    if (abandon()) return false;
+    const bool alive = group_.guarded(m, [&] {
+      group_.make_plan_for(m);
+      if (!s_.timer().keeps_time() || m.call_s > hides_warm_up_s) return;
+      s_.timer().run(group_.call(m));
+      group_.verify(m);
+    });
+    if (!alive) return false;
+  }
+  return true;
+}
+
+/// One round, repeated where the clock was throttled: then all of it is void, for all variants alike. Repeated rounds
+/// together are at most as many as were asked for; beyond them the round stays empty, as do rounds of which only a
+/// later one shows that the clock was throttled.
+bool Rounds::sample_round(int round, const std::function<bool()>& abandon) {
+  for (;;) {
+    Try t;
+    t.round = round;
+    if (!take_samples(t, abandon)) return false;
+    const double before = clock_hz_;
+    if (!read_clock()) return false;
+    s_.highest_clock_hz = std::max({s_.highest_clock_hz, before, clock_hz_});
+    t.lowest_hz = std::min(before, clock_hz_);
+    t.clock_hz = clock_hz_;
+    for (const TakenSample& taken : t.samples) {
+      const Sample& s = taken.sample;
+      spent_ += {.timed_s = s.timed_s, .prepared_s = s.prepared_s, .around_s = s.cost_s - s.timed_s - s.prepared_s};
+    }
+    tries_.push_back(std::move(t));
+    if (!is_void(tries_.back(), s_.highest_clock_hz, s_.rules)) return true;
+    if (++repeated_ >= rounds_) return true;
+    s_.instruments.monitor->let_clock_recover();
+    if (!read_clock()) return false;
+  }
+}
+
+/// False if abandoned, or the device was lost.
+bool Rounds::take_samples(Try& t, const std::function<bool()>& abandon) {
+  const std::size_t points = group_.members.size();
+  int position = 0;
+  for (const int i : shuffled(static_cast<int>(points + group_.harness_calls.size()), random_)) {
+    if (abandon()) return false;
+    const auto call = static_cast<std::size_t>(i);
+    const auto sample = [&](auto& of) {
+      return s_.timer().sample(group_.call(of), group_.first().timing_mode, group_.first().cache_state);
+    };
+    bool alive = true;
+    if (call >= points) {
+      HarnessCall& c = group_.harness_calls[call - points];
+      if (c.failed) continue;
+      c.failed = true;
+      alive = group_.guarded(c.name, [&] {
+        const Sample s = sample(c);
+        t.samples.push_back({call, position++, s});
+        c.failed = false;
+      });
+    } else {
+      Member& m = group_.members[call];
+      if (m.settled() || !m.plan || !contains(m.rounds, t.round)) continue;
+      alive = group_.guarded(m, [&] {
+        const Sample s = sample(m);
+        if (group_.verify(m)) t.samples.push_back({call, position++, s});
+      });
+    }
+    if (!alive) return false;
+  }
+  return true;
+}
+
+/// What was freed since the last samples may be gigabytes. False if the device was lost.
+bool Rounds::wait_until_memory_idle() {
+  const double since = host_now();
+  const bool alive = group_.guarded(
+      "the memory's probe", [&] { times_memory_stayed_busy_ += !s_.instruments.monitor->wait_until_memory_idle(); });
+  spent_ += {.memory_wait_s = host_now() - since};
+  return alive;
+}
+
+/// Unknown where it cannot be read. False if the device was lost.
+bool Rounds::read_clock() {
+  clock_hz_ = 0;
+  return group_.guarded("the reading of the kernels' clock",
+                        [&] { clock_hz_ = s_.instruments.monitor->clock_hz().value_or(0); });
+}
+
+GroupOutcome Rounds::finish() {
+  GroupSamples samples{.points = {},
+                       .harness_calls = {},
+                       .allocations = allocation_of_,
+                       .tries = std::move(tries_),
+                       .highest_clock_hz = s_.highest_clock_hz,
+                       .resolution_s = s_.timer().resolution_s(group_.first().timing_mode),
+                       .device_part_resolution_s = s_.timer().resolution_s(TimingMode::device),
+                       .theoretical_peak_bytes_per_s = s_.theoretical_peak_bytes_per_s};
+  std::vector<bool> settled;
+  for (Member& m : group_.members) {
+    settled.push_back(m.settled());
+    samples.points.push_back(std::move(m));
+  }
+  for (const HarnessCall& c : group_.harness_calls) samples.harness_calls.push_back(c.name);
+  GroupOutcome out = summarise(samples, s_.rules, s_.run_id);
+  out.spent = spent_;
+  out.times_memory_stayed_busy = times_memory_stayed_busy_;
+  if (group_.device_lost) keep_settled(settled, out);
+  return out;
 }
 
 std::vector<int> shuffled(int count, std::mt19937_64& random) {

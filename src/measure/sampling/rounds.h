@@ -1,16 +1,47 @@
 #pragma once
-/// Rounds: all points of a group sampled once, in random order.
+/// Rounds: all points of a group, and the harness calls, sampled once in random order.
 
+#include <functional>
+#include <optional>
 #include <random>
 #include <vector>
 
-#include "measure/plan/budget.h"
+#include "measure/sampling/group.h"
 
 namespace reductio {
 
-/// Whether a clock of `hz` is throttled: below the rules' share of `highest_hz`, the highest seen in this run. Unknown
-/// frequencies are 0 and throttle nothing.
-bool is_throttled(double hz, double highest_hz, const SamplingRules&);
+/// The rounds of a group, once it is piloted.
+class Rounds {
+ public:
+  explicit Rounds(Group&);
+
+  /// On how many allocations they are spread; 0 where there is nothing to sample.
+  int allocations() const { return allocations_; }
+  /// Those of one allocation, with plans of their own.
+  End sample(int allocation, const std::function<bool()>& abandon);
+  /// The rows, once, at the end; of a group that lost the device, those that were settled.
+  GroupOutcome finish();
+
+ private:
+  void choose_rounds();
+  void make_harness_calls();
+  bool make_plans(int allocation, const std::function<bool()>& abandon);
+  bool sample_round(int round, const std::function<bool()>& abandon);
+  bool take_samples(Try&, const std::function<bool()>& abandon);
+  bool wait_until_memory_idle();
+  bool read_clock();
+
+  Group& group_;
+  SamplingState& s_;
+  std::mt19937_64 random_;
+  int rounds_ = 0, allocations_ = 0;
+  std::vector<int> allocation_of_;  ///< by round
+  double clock_hz_ = 0;             ///< of the kernels, when it was read last; 0: unknown
+  int repeated_ = 0;                ///< rounds
+  std::vector<Try> tries_;          ///< in the order of time
+  Spent spent_;
+  int times_memory_stayed_busy_ = 0;
+};
 
 /// 0..count-1 in random order. The same generator state gives the same order with every standard library.
 std::vector<int> shuffled(int count, std::mt19937_64&);

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "measure/sampling/group.h"
+#include "measure/sampling/pilot.h"
+#include "measure/sampling/rounds.h"
 
 namespace reductio {
 namespace {
@@ -17,62 +20,76 @@ std::string describe(const Point& p) {
 
 }  // namespace
 
-Measurement Sampler::measure(std::span<const std::vector<const Point*>> groups, const Watch& watch) {
-  // Groups keep no memory of the device between their visits.
-  std::vector<Group> all;
-  all.reserve(groups.size());
-  for (const auto& points : groups) all.emplace_back(s_, points, watch.abandon);
-  int passes = s_.timer.keeps_time() ? s_.rules.allocations : 1;
+Sampler::Sampler(Sampling sampling) : s_(std::make_unique<SamplingState>(std::move(sampling))) {}
+Sampler::~Sampler() = default;
+
+History& Sampler::history() { return s_->history; }
+
+Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, const Watch& watch) {
+  // Groups keep no memory of the device between their allocations.
+  std::vector<Group> groups;
+  groups.reserve(points.size());
+  for (const auto& of_group : points) groups.emplace_back(*s_, of_group);
+  const int planned = s_->timer().keeps_time() ? s_->rules.allocations : 1;
+  const auto steps = static_cast<double>(groups.size() * static_cast<std::size_t>(1 + planned));
+  double done = 0;
+  const auto tell = [&](const Group& group, bool sampled) {
+    if (watch.progress) watch.progress(group.first(), sampled, done++ / steps);
+  };
 
   Measurement out;
-  std::size_t visits = 0;
-  /// Whether there is another.
-  const auto visit = [&](Group& group, bool sampled, const std::function<Group::Visit()>& body) {
-    if (watch.visiting) {
-      const auto in_all = all.size() * static_cast<std::size_t>(1 + passes);
-      watch.visiting(group.first(), sampled, static_cast<double>(visits++) / static_cast<double>(in_all));
+  /// Whether to go on.
+  const auto note = [&](Group& group, Rounds* rounds, End end) {
+    out.abandoned = end == End::abandoned;
+    if (end == End::device_lost) {
+      out.device_lost = group.device_lost;
+      out.device_busy = group.device_busy;
+      out.groups.push_back(rounds ? rounds->finish() : Rounds(group).finish());
     }
-    const Group::Visit end = body();
-    out.abandoned = end == Group::Visit::abandoned;
-    if (end == Group::Visit::device_lost) {
-      out.device_lost = group.device_lost();
-      out.device_busy = group.device_busy();
-      out.groups.push_back(group.finish());
-    }
-    return end == Group::Visit::done;
+    return end == End::done;
   };
-  for (Group& group : all)
-    if (!visit(group, false, [&] { return group.pilot(); })) return out;
-  passes = 0;  // no more than any group has allocations
-  for (const Group& group : all) passes = std::max(passes, group.allocations());
-  for (int pass = 0; pass < passes; ++pass) {
-    s_.allocations.begin_pass();
-    for (Group& group : all)
-      if (!visit(group, true, [&] { return group.sample(pass, passes); })) return out;
+  for (Group& group : groups) {
+    tell(group, false);
+    if (!note(group, nullptr, pilot(group, watch.abandon))) return out;
   }
-  s_.allocations.end_passes();
-  for (Group& group : all) out.groups.push_back(group.finish());
+  std::vector<Rounds> rounds(groups.begin(), groups.end());
+  int allocations = 0;  // no more than any group has
+  for (const Rounds& of_group : rounds) allocations = std::max(allocations, of_group.allocations());
+  for (int allocation = 0; allocation < allocations; ++allocation) {
+    s_->allocations.begin_next();
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      tell(groups[i], true);
+      // A group of fewer allocations takes part in some of these, spread over them.
+      const std::vector<int> its = rounds_of(rounds[i].allocations(), allocations);
+      const auto at = std::find(its.begin(), its.end(), allocation);
+      if (at == its.end()) continue;
+      const End end = rounds[i].sample(static_cast<int>(at - its.begin()), watch.abandon);
+      if (!note(groups[i], &rounds[i], end)) return out;
+    }
+  }
+  s_->allocations.free_all();
+  for (Rounds& of_group : rounds) out.groups.push_back(of_group.finish());
   return out;
 }
 
 void Sampler::profile(std::span<const Point* const> group, const std::function<void(const std::string&)>& notice) {
   for (const Point* p : group) {
     try {
-      const Input& input = s_.allocations.input(InputKey(*p), p->variant->consumes_input);
-      const auto plan = make_plan(*p->variant, p->problem, p->settings, s_.backend.info());
-      const DeviceMemory out(s_.backend, size_of(p->problem.accumulator()));
+      const Input& input = s_->allocations.input(InputKey(*p), p->variant->consumes_input);
+      const auto plan = make_plan(*p->variant, p->problem, p->settings, s_->backend.info());
+      const DeviceMemory out(s_->backend, size_of(p->problem.accumulator()));
       HostValue result;
       const Call call = call_of(*plan, p->variant->consumes_input, input, out, result);
-      s_.timer.run(call);
-      s_.timer.in_range(describe(*p), [&] { s_.timer.run(call); });
-      const Check check = check_result(result.bytes.data(), s_.references.of(*p), plan->info().longest_chain,
+      s_->timer().run(call);
+      s_->instruments.monitor->in_range(describe(*p), [&] { s_->timer().run(call); });
+      const Check check = check_result(result.bytes.data(), s_->references.of(*p), plan->info().longest_chain,
                                        p->problem.operation, plan->info().flushes_subnormals);
       notice(describe(*p) + (check.ok ? "" : ": wrong result, " + check.why));
     } catch (const Refused& e) {
       notice(describe(*p) + ": refused, " + e.what());
     }
   }
-  s_.allocations.end_passes();
+  s_->allocations.free_all();
 }
 
 }  // namespace reductio

@@ -2,7 +2,206 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "measure/results/csv.h"
+
 namespace reductio {
+namespace {
+
+/// What one point or harness call took in the rounds that count.
+struct Times {
+  ByRound seconds, device_part_s, cycles;
+  std::size_t counted = 0, voided = 0;  ///< samples
+};
+
+std::vector<Times> times_of(const GroupSamples& g, const std::vector<bool>& is_void) {
+  const ByRound none(g.allocations.size());
+  std::vector<Times> out(g.points.size() + g.harness_calls.size(), Times{none, none, none});
+  for (std::size_t t = 0; t < g.tries.size(); ++t)
+    for (const TakenSample& taken : g.tries[t].samples) {
+      Times& times = out[taken.call];
+      if (is_void[t]) {
+        ++times.voided;
+        continue;
+      }
+      const auto round = static_cast<std::size_t>(g.tries[t].round);
+      times.seconds[round] = taken.sample.seconds;
+      times.device_part_s[round] = taken.sample.device_part_s;
+      times.cycles[round] = taken.sample.cycles;
+      ++times.counted;
+    }
+  return out;
+}
+
+/// What the harness calls tell all points of the group.
+struct Limits {
+  std::optional<double> launch_floor_s;
+  std::optional<ReadCeiling> read_ceiling;
+};
+
+Limits limits_of(const GroupSamples& g, const std::vector<Times>& times, double confidence) {
+  Limits out;
+  std::vector<ByRound> readers;
+  for (std::size_t i = 0; i < g.harness_calls.size(); ++i) {
+    const ByRound& seconds = times[g.points.size() + i].seconds;
+    const auto known = values(seconds);
+    if (known.empty()) continue;
+    if (g.harness_calls[i] == launch_floor_name)
+      out.launch_floor_s = median(known);
+    else
+      readers.push_back(seconds);
+  }
+  out.read_ceiling = read_ceiling_of(readers, g.allocations, confidence);
+  return out;
+}
+
+std::optional<double> median_of(const ByRound& by_round) {
+  const auto known = values(by_round);
+  return known.empty() ? std::nullopt : std::optional(median(known));
+}
+
+/// Why an interval is not of the confidence that was asked for; empty if it is.
+std::string shortcoming(const MedianInterval& interval, std::size_t samples, int allocations, double confidence) {
+  if (interval.confidence < confidence)
+    return fmt::format("the interval is min..max: {} samples give it a confidence of {:.3g}, not {:g}", samples,
+                       interval.confidence, confidence);
+  if (!interval.enough)
+    return fmt::format("the interval is min..max: {} allocations are too few for a confidence of {:g}", allocations,
+                       confidence);
+  return {};
+}
+
+class Summary {
+ public:
+  Summary(const GroupSamples& g, const SamplingRules& rules) : g_(g), rules_(rules) {
+    for (const Try& t : g.tries) {
+      is_void_.push_back(is_void(t, g.highest_clock_hz, rules));
+      if (is_void_.back()) throttled_hz_ = std::min(throttled_hz_.value_or(t.lowest_hz), t.lowest_hz);
+    }
+    times_ = times_of(g, is_void_);
+    limits_ = limits_of(g, times_, rules.confidence);
+  }
+
+  GroupOutcome outcome(const std::string& run_id) const {
+    GroupOutcome out{.rows = {}, .seconds = {}, .allocations = g_.allocations, .samples_csv = raw_samples(run_id)};
+    out.throttled_hz = throttled_hz_;
+    for (std::size_t i = 0; i < g_.points.size(); ++i) {
+      out.rows.push_back(row(g_.points[i], times_[i]));
+      out.seconds.push_back(times_[i].seconds);
+    }
+    return out;
+  }
+
+ private:
+  Row row(SampledPoint point, const Times& times) const {
+    Row& row = point.row;
+    row.n_rejected = times.voided;
+    if (point.settled()) return row;
+    row.cycles_median = median_of(times.cycles);
+    if (const auto part = median_of(times.device_part_s)) {
+      row.device_part_median_s = part;
+      const Interval shown =
+          no_narrower_than(interval_of(times.device_part_s, g_.allocations, rules_.confidence).interval, *part,
+                           g_.device_part_resolution_s);
+      row.device_part_ci_low_s = shown.low;
+      row.device_part_ci_high_s = shown.high;
+    }
+    const bool timed = !values(times.seconds).empty();
+    if (times.voided > 0 && times.counted == 0)
+      point.settle(Status::failed, fmt::format("the GPU's clock was throttled in every round, down to {:.0f} MHz; let "
+                                               "it cool, and see that nothing else runs on it",
+                                               throttled_hz_.value_or(0) * 1e-6));
+    else if (!timed && point.allocations_refused > 0)
+      point.settle(Status::refused, point.why_refused);
+    if (point.settled()) return row;
+    row.n_samples = times.counted;
+    if (timed) summarise_times(point, times);
+    return row;
+  }
+
+  void summarise_times(SampledPoint& point, const Times& times) const {
+    Row& row = point.row;
+    const auto seconds = values(times.seconds);
+    const MedianInterval interval = interval_of(times.seconds, g_.allocations, rules_.confidence);
+    row.timer_resolution_s = g_.resolution_s;
+    row.time_median_s = median(seconds);
+    const Interval shown = no_narrower_than(interval.interval, *row.time_median_s, g_.resolution_s);
+    row.time_ci_low_s = shown.low;
+    row.time_ci_high_s = shown.high;
+    row.time_min_s = *std::min_element(seconds.begin(), seconds.end());
+    row.time_p95_s = quantile(seconds, 0.95);
+    row.launch_floor_s = limits_.launch_floor_s;
+    if (limits_.read_ceiling) {
+      row.read_time_s = limits_.read_ceiling->median_s;
+      row.share_of_read_ceiling = share_of(limits_.read_ceiling->seconds, times.seconds);
+    }
+    const int allocations = g_.allocations.back() + 1;
+    row.reason = shortcoming(interval, seconds.size(), allocations, rules_.confidence);
+    if (point.allocations_refused > 0)
+      row.reason += fmt::format("{}{} of {} allocations were refused, {}", row.reason.empty() ? "" : "; ",
+                                point.allocations_refused, allocations, point.why_refused);
+    if (is_limited_by_memory(row))
+      if (std::string why = impossibility(row.point.problem.bytes(), *row.time_median_s, shown, limits_.read_ceiling,
+                                          g_.theoretical_peak_bytes_per_s);
+          !why.empty())
+        point.settle(Status::impossible, std::move(why));
+  }
+
+  /// On a GPU, with nothing of the input in the cache and none of the host's time inside.
+  static bool is_limited_by_memory(const Row& row) {
+    const PointKey& p = row.point;
+    return p.device == DeviceKind::cuda && p.cache_state != CacheState::warm && p.problem.n > 0 &&
+           (p.timing_mode == TimingMode::device || p.timing_mode == TimingMode::graph);
+  }
+
+  std::string raw_samples(const std::string& run_id) const {
+    std::string csv;
+    for (std::size_t t = 0; t < g_.tries.size(); ++t)
+      for (const TakenSample& taken : g_.tries[t].samples) csv += raw_sample(run_id, g_.tries[t], is_void_[t], taken);
+    return csv;
+  }
+
+  /// Nothing for a sample without times, as the simulated device's are.
+  std::string raw_sample(const std::string& run_id, const Try& in, bool voided, const TakenSample& taken) const {
+    const Sample& s = taken.sample;
+    if (!s.seconds && !s.cycles) return {};
+    const bool of_harness = taken.call >= g_.points.size();
+    RawSample out{.run_id = run_id,
+                  .point = g_.points[of_harness ? 0 : taken.call].row.point,
+                  .round = in.round,
+                  .allocation = g_.allocations[static_cast<std::size_t>(in.round)],
+                  .position = taken.position,
+                  .time_s = s.seconds,
+                  .device_part_s = s.device_part_s,
+                  .cycles = s.cycles,
+                  .clock_hz = in.clock_hz > 0 ? std::optional(in.clock_hz) : std::nullopt,
+                  .voided = voided};
+    if (of_harness) {
+      out.point.variant = g_.harness_calls[taken.call - g_.points.size()];
+      out.point.settings.clear();
+    }
+    return csv_record(out.fields());
+  }
+
+  const GroupSamples& g_;
+  const SamplingRules& rules_;
+  std::vector<bool> is_void_;  ///< of each try
+  std::optional<double> throttled_hz_;
+  std::vector<Times> times_;  ///< of the points, then of the harness calls
+  Limits limits_;
+};
+
+}  // namespace
+
+GroupOutcome summarise(const GroupSamples& g, const SamplingRules& rules, const std::string& run_id) {
+  return Summary(g, rules).outcome(run_id);
+}
+
+bool is_void(const Try& t, double highest_clock_hz, const SamplingRules& rules) {
+  return t.lowest_hz > 0 && t.lowest_hz < rules.clock_floor * highest_clock_hz;
+}
 
 std::string impossibility(std::size_t bytes, double median_s, Interval interval,
                           const std::optional<ReadCeiling>& ceiling,

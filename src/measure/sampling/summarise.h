@@ -1,13 +1,93 @@
 #pragma once
-/// What the samples of a group say about its points.
+/// What the samples of a group say about its points. No timer, no device: all that is known comes in, rows come out.
 
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "measure/plan/budget.h"
+#include "measure/results/row.h"
 #include "measure/stats/by_round.h"
+#include "measure/timing/timer.h"
 
 namespace reductio {
+
+/// A sample of a round that may still be voided.
+struct TakenSample {
+  std::size_t call;  ///< index of the point, or, behind the last point, of the harness call
+  int position;      ///< in its round
+  Sample sample;
+};
+
+/// A round is tried again where the clock was throttled. Of its tries at most one counts.
+struct Try {
+  int round = 0;
+  double lowest_hz = 0, clock_hz = 0;  ///< of the kernels' clock: the lower of before and after; after. 0: unknown
+  std::vector<TakenSample> samples;
+};
+
+/// What is known of a point beside its samples.
+struct SampledPoint {
+  Row row;  ///< as far as its calls tell: launch, result, and where nothing can be measured the status and why
+  int allocations_refused = 0;  ///< after its pilot
+  std::string why_refused;
+
+  void settle(Status status, std::string reason) {
+    row.status = status;
+    row.reason = std::move(reason);
+  }
+  /// Refused, failed, wrong: its samples do not count.
+  bool settled() const { return row.status != Status::ok; }
+};
+
+/// The harness call whose time is the launch floor; all others make the read ceiling.
+inline constexpr std::string_view launch_floor_name = "(launch-floor)";
+
+struct GroupSamples {
+  std::vector<SampledPoint> points;
+  std::vector<std::string> harness_calls;                 ///< "(launch-floor)", and the kernels of the read ceiling
+  std::vector<int> allocations;                           ///< of each round
+  std::vector<Try> tries;                                 ///< in the order of time
+  double highest_clock_hz = 0;                            ///< of the kernels' clock, in all of the run
+  double resolution_s = 0, device_part_resolution_s = 0;  ///< of the clocks behind times and device parts
+  std::optional<double> theoretical_peak_bytes_per_s{};   ///< of the memory, for impossible times
+};
+
+/// Where the wall-clock time of measuring went, as far as it was in samples or waited for them.
+struct Spent {
+  double timed_s = 0;        ///< in the timed intervals
+  double prepared_s = 0;     ///< restoring inputs, and bringing the cache into its state
+  double around_s = 0;       ///< everything else about a sample: launching, waiting, copying and checking its result
+  double memory_wait_s = 0;  ///< before samples, waiting until memory is idle
+
+  Spent& operator+=(const Spent& o) {
+    timed_s += o.timed_s;
+    prepared_s += o.prepared_s;
+    around_s += o.around_s;
+    memory_wait_s += o.memory_wait_s;
+    return *this;
+  }
+};
+
+/// What measuring a group gave.
+struct GroupOutcome {
+  std::vector<Row> rows;         ///< in the order of the points; run_id, timestamp, experiment and machine still empty
+  std::vector<ByRound> seconds;  ///< of each row
+  std::vector<int> allocations;  ///< the allocation that each round used
+  std::string samples_csv;       ///< one RawSample a record
+  Spent spent{};
+  std::optional<double> throttled_hz{};  ///< the lowest clock of the rounds that it voided; nothing if it voided none
+  int times_memory_stayed_busy = 0;  ///< allocations whose samples were taken though memory stayed slower than it was
+};
+
+/// The rows, and what goes with them. `run_id` is for the raw samples.
+GroupOutcome summarise(const GroupSamples&, const SamplingRules&, const std::string& run_id);
+
+/// Whether a try at a round is void: the clock was throttled, by the highest that is known. Unknown frequencies are 0
+/// and void nothing.
+bool is_void(const Try&, double highest_clock_hz, const SamplingRules&);
 
 /// Why a cold time cannot be true; empty if it can. It is impossible above the memory's theoretical peak, or above the
 /// read ceiling by more than 2 % with disjoint intervals.

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "measure/plan/experiment.h"
+#include "measure/plan/point.h"
 
 namespace reductio {
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "measure/timing/cpu_flush.h"
-#include "measure/timing/timer.h"
+#include "measure/timing/host_clock.h"
+#include "measure/timing/instruments.h"
 
 namespace reductio {
 namespace {
@@ -38,13 +40,6 @@ class PlainTimer : public Timer {
   explicit PlainTimer(Backend& backend) : backend_(backend), stream_(backend.create_stream()) {}
   ~PlainTimer() override { backend_.destroy_stream(stream_); }
   PlainTimer(const PlainTimer&) = delete;
-
-  std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
-    return followed_by(std::move(plan), [seconds](Stream) {
-      for (const double start = host_now(); host_now() - start < seconds;) {
-      }
-    });
-  }
 
   double run(const Call& c) override {
     prepare(c);
@@ -100,7 +95,7 @@ class HostTimer final : public PlainTimer {
     } else if (c.input_bytes <= backend_.info().l2_bytes || c.in != last_input_) {
       complete(c);
       poison(c);
-    }  // beyond the cache, an own call would leave in it what the last call, which read the same input, has left
+    }  // beyond the cache, an untimed call would leave in it what the last call, which read the same input, has left
     if (!dynamic_cast<const EmptyPlan*>(c.plan)) last_input_ = c.in;
     const double start = host_now();
     complete(c);
@@ -110,19 +105,6 @@ class HostTimer final : public PlainTimer {
   }
 
   double resolution_s(TimingMode) const override { return resolution_s_; }
-  std::unique_ptr<Plan> empty_plan() override { return std::make_unique<EmptyPlan>(); }
-
-  std::optional<CacheProbe> probe_cache() override {
-    // More than the caches before the last one hold, and little enough that others who use that one leave room for it.
-    const std::size_t bytes = std::max<std::size_t>(backend_.info().l2_bytes / 16, 256u << 10);
-    std::vector<std::size_t> memory(bytes / sizeof(std::size_t), 1);
-    ReadPlan plan(memory.size());
-    const Call c{.plan = &plan, .info = plan.info(), .in = memory.data(), .input_bytes = bytes};
-    const CacheProbe probe =
-        probe_of(bytes, 5, [&](CacheState cache) { return *sample(c, TimingMode::end_to_end, cache).seconds; });
-    forget(&plan);
-    return probe;
-  }
 
   /// The input that it read may be freed now, and another lie where it was.
   void forget(const Plan*) override { last_input_ = nullptr; }
@@ -146,11 +128,55 @@ class SimTimer final : public PlainTimer {
   double resolution_s(TimingMode) const override { return 0; }
 };
 
+class HostCalls : public HarnessCalls {
+ public:
+  std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
+    return followed_by(std::move(plan), [seconds](Stream) {
+      for (const double start = host_now(); host_now() - start < seconds;) {
+      }
+    });
+  }
+};
+
+class TimedHostCalls final : public HostCalls {
+ public:
+  std::unique_ptr<Plan> empty() override { return std::make_unique<EmptyPlan>(); }
+};
+
+class HostMonitor final : public DeviceMonitor {
+ public:
+  HostMonitor(Backend& backend, Timer& timer) : backend_(backend), timer_(timer) {}
+
+  std::optional<CacheProbe> probe_cache() override {
+    // More than the caches before the last one hold, and little enough that others who use that one leave room for it.
+    const std::size_t bytes = std::max<std::size_t>(backend_.info().l2_bytes / 16, 256u << 10);
+    std::vector<std::size_t> memory(bytes / sizeof(std::size_t), 1);
+    ReadPlan plan(memory.size());
+    const Call c{.plan = &plan, .info = plan.info(), .in = memory.data(), .input_bytes = bytes};
+    const CacheProbe probe =
+        probe_of(bytes, 5, [&](CacheState cache) { return *timer_.sample(c, TimingMode::end_to_end, cache).seconds; });
+    timer_.forget(&plan);
+    return probe;
+  }
+
+ private:
+  Backend& backend_;
+  Timer& timer_;
+};
+
 }  // namespace
 
-std::unique_ptr<Timer> make_host_timer(Backend& backend, std::function<void(CacheState)> flush) {
-  return std::make_unique<HostTimer>(backend, std::move(flush));
+Instruments make_host_instruments(Backend& backend, std::function<void(CacheState)> flush) {
+  auto timer = std::make_unique<HostTimer>(backend, std::move(flush));
+  auto monitor = std::make_unique<HostMonitor>(backend, *timer);
+  return {
+      .timer = std::move(timer), .harness_calls = std::make_unique<TimedHostCalls>(), .monitor = std::move(monitor)};
 }
-std::unique_ptr<Timer> make_sim_timer(Backend& backend) { return std::make_unique<SimTimer>(backend); }
+
+Instruments make_sim_instruments(Backend& backend) {
+  return {.timer = std::make_unique<SimTimer>(backend),
+          .harness_calls = std::make_unique<HostCalls>(),
+          .monitor = std::make_unique<DeviceMonitor>()};
+}
 
 }  // namespace reductio

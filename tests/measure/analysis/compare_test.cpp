@@ -29,9 +29,9 @@ SamplingRules rounds_each(int each) {
 }
 
 /// What measuring these points together gives.
-GroupOutcome measure(Timer& clock, const std::vector<Point>& points, const SamplingRules& rules) {
+GroupOutcome measure(Instruments& instruments, const std::vector<Point>& points, const SamplingRules& rules) {
   const auto backend = open_cpu();
-  Sampler sampler({*backend, clock, rules, 1});
+  Sampler sampler({*backend, instruments, rules, 1});
   std::vector<const Point*> group;
   for (const Point& p : points) group.push_back(&p);
   return scripted::measure(sampler, group);
@@ -48,8 +48,8 @@ Comparison compare_all(const std::vector<Measured>& measured, double confidence 
 
 TEST(MeasureCompare, EveryRoundHoldsAllAndTheDearestDecidesTheirNumber) {
   const Variant cheap = variant("cheap", 1), dear = variant("dear", 2);
-  Clock clock([](std::size_t id, std::size_t) { return id == 1 ? 1e-6 : 0.02; });
-  const GroupOutcome out = measure(clock, {point(cheap, 100), point(dear, 100)}, compare_rules());
+  Scripted script([](std::size_t id, std::size_t) { return id == 1 ? 1e-6 : 0.02; });
+  const GroupOutcome out = measure(script, {point(cheap, 100), point(dear, 100)}, compare_rules());
   ASSERT_EQ(out.seconds.size(), 2u);
   EXPECT_EQ(out.rows[0].n_samples, 49u);  // a second's worth of the dear one
   EXPECT_EQ(out.rows[1].n_samples, 49u);
@@ -58,16 +58,17 @@ TEST(MeasureCompare, EveryRoundHoldsAllAndTheDearestDecidesTheirNumber) {
     for (const auto& one : s) EXPECT_TRUE(one);
   EXPECT_EQ(std::set<int>(out.allocations.begin(), out.allocations.end()).size(), 24u);
   EXPECT_TRUE(std::is_sorted(out.allocations.begin(), out.allocations.end()));
-  for (const auto& asked : clock.asked) EXPECT_NE(asked.id, floor_id);  // the bounds are sampled by experiments
+  for (const auto& asked : script.clock().asked)
+    EXPECT_NE(asked.id, floor_id);  // harness calls are sampled by experiments
 }
 
 TEST(MeasureCompare, SamplesHandedOutAreThoseOfTheRows) {
   const Variant a = variant("a", 1), b = variant("b", 2);
   std::mt19937_64 random(1);
-  Clock clock([&](std::size_t id, std::size_t) {
+  Scripted script([&](std::size_t id, std::size_t) {
     return static_cast<double>(id) * std::lognormal_distribution(-12.0, 0.1)(random);
   });
-  const GroupOutcome out = measure(clock, {point(a, 100), point(b, 100)}, rounds_each(3));
+  const GroupOutcome out = measure(script, {point(a, 100), point(b, 100)}, rounds_each(3));
   const CsvText csv = parse_csv(out.samples_csv);
   ASSERT_EQ(csv.records.size(), 2 * 72u);
   for (const Fields& sample : csv.records) {
@@ -80,9 +81,9 @@ TEST(MeasureCompare, SamplesHandedOutAreThoseOfTheRows) {
 TEST(MeasureCompare, AVariantBesideItselfHasAPlanAndAWorkspaceForEach) {
   Variant a = variant("a", 1);
   std::map<const Plan*, int> samples;
-  Clock clock([](std::size_t, std::size_t) { return 1e-5; });
-  clock.before_sample = [&](const Call& c) { ++samples[c.plan]; };
-  const GroupOutcome out = measure(clock, {point(a, 100), point(a, 100)}, rounds_each(2));
+  Scripted script([](std::size_t, std::size_t) { return 1e-5; });
+  script.clock().before_sample = [&](const Call& c) { ++samples[c.plan]; };
+  const GroupOutcome out = measure(script, {point(a, 100), point(a, 100)}, rounds_each(2));
   ASSERT_EQ(out.rows.size(), 2u);
   EXPECT_EQ(row_key(out.rows[0].point), row_key(out.rows[1].point));
   EXPECT_EQ(out.rows[0].n_samples, 48u);
@@ -99,13 +100,13 @@ TEST(MeasureCompare, ADriftingClockDoesNotHideTwoPercent) {
   const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);
   std::mt19937_64 random(2);
   double speed = 1;
-  Clock clock([&](std::size_t id, std::size_t) {
+  Scripted script([&](std::size_t id, std::size_t) {
     speed *= 1.001;
     const double t = id == 1 ? 1e-5 : id == 2 ? 1.02e-5 : 0.9e-5;
     return t * speed * std::normal_distribution(1.0, 0.005)(random);
   });
   const Comparison result =
-      compare_all(measured_in(measure(clock, {point(a, 100), point(b, 100), point(c, 100)}, rounds_each(10))));
+      compare_all(measured_in(measure(script, {point(a, 100), point(b, 100), point(c, 100)}, rounds_each(10))));
   EXPECT_EQ(result.rows[0].verdict, Verdict::slower);
   EXPECT_EQ(result.rows[1].verdict, Verdict::faster);
   EXPECT_LE(result.rows[1].ratio->interval.low, 1 / 0.9);
@@ -116,8 +117,8 @@ TEST(MeasureCompare, ADriftingClockDoesNotHideTwoPercent) {
 TEST(MeasureCompare, IntervalsWidenWithTheNumberOfRows) {
   std::mt19937_64 random(3);
   const Variant a = variant("a", 1);
-  Clock clock([&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 0.02)(random); });
-  const auto measured = measured_in(measure(clock, {point(a, 100), point(a, 100)}, rounds_each(4)));
+  Scripted script([&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 0.02)(random); });
+  const auto measured = measured_in(measure(script, {point(a, 100), point(a, 100)}, rounds_each(4)));
   const Pair pair{&measured[0], &measured[1]};
   const Interval alone = compare(std::vector{pair}, true, 0.95, 0.01).rows[0].ratio->interval;
   const Comparison many = compare(std::vector<Pair>(50, pair), true, 0.95, 0.01);
@@ -134,9 +135,9 @@ TEST(MeasureCompare, WhatHasNoTimeIsNotComparedAndSaysWhy) {
   const Variant good = variant("good", 1), wrong = variant("wrong", 2, [](auto, auto, auto) {});
   Variant declining = variant("declining", 3);
   declining.declines = [](const Problem&, const Settings&) { return std::string("not on Sundays"); };
-  Clock clock([](std::size_t, std::size_t) { return 1e-5; });
+  Scripted script([](std::size_t, std::size_t) { return 1e-5; });
   auto measured = measured_in(
-      measure(clock, {point(good, 100), point(wrong, 100), point(declining, 100), point(good, 100)}, rounds_each(1)));
+      measure(script, {point(good, 100), point(wrong, 100), point(declining, 100), point(good, 100)}, rounds_each(1)));
   const Comparison c = compare_all(measured);
   EXPECT_FALSE(c.rows[0].ratio);
   EXPECT_NE(c.rows[0].reason.find("wrong"), std::string::npos);
@@ -161,7 +162,7 @@ TEST(MeasureCompare, ConfidenceAndEffectAreChecked) {
 /// A results folder with rows of these variants, each a factor slower than the clock's ten microseconds.
 std::filesystem::path stored(const Folder& folder, const std::vector<Point>& points, double factor, unsigned seed) {
   auto random = std::make_shared<std::mt19937_64>(seed);
-  Session s = session(folder, points, std::make_unique<Clock>([=](std::size_t, std::size_t) {
+  Session s = session(folder, points, Scripted([=](std::size_t, std::size_t) {
                         return factor * 1e-5 * std::normal_distribution(1.0, 0.005)(*random);
                       }));
   Heard heard;
@@ -200,12 +201,12 @@ TEST(MeasureCompare, RelativeTimesLeaveOutWhatSlowedBothDown) {
   const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);
   const std::vector<Point> points{point(a, 100), point(b, 100), point(c, 100)};
   const auto measure = [&](const Folder& folder, bool later) {
-    auto clock = std::make_unique<Clock>([=, calls = 0](std::size_t id, std::size_t) mutable {
+    Scripted script([=, calls = 0](std::size_t id, std::size_t) mutable {
       const double noise = 1 + 0.001 * (++calls % 7);
       return noise * 1e-5 * (later ? 2 : 1) * (id == 3 && later ? 1.2 : 1);
     });
     Heard heard;
-    run_session(session(folder, points, std::move(clock)), heard);
+    run_session(session(folder, points, std::move(script)), heard);
     return measured_in(read_results(folder.path()));
   };
   const MeasuredSet before = measure(one, false), after = measure(other, true);
@@ -268,17 +269,17 @@ SelftestPlan plan_for(const Variant& v, int repeats) {
   return plan;
 }
 
-SelftestReport run_selftest(Clock& clock, const SelftestPlan& plan) {
+SelftestReport run_selftest(Scripted& script, const SelftestPlan& plan) {
   const auto backend = open_cpu();
   return selftest(
-      *backend, clock, plan, [](auto, auto, auto&) {}, [] { return false; });
+      *backend, script, plan, [](auto, auto, auto&) {}, [] { return false; });
 }
 
 TEST(MeasureSelftest, PassesOnAnHonestClock) {
   std::mt19937_64 random(4);
   const Variant a = variant("a", 1);
-  Clock clock([&](std::size_t, std::size_t) { return 1e-4 * std::normal_distribution(1.0, 0.02)(random); });
-  const SelftestReport report = run_selftest(clock, plan_for(a, 100));
+  Scripted script([&](std::size_t, std::size_t) { return 1e-4 * std::normal_distribution(1.0, 0.02)(random); });
+  const SelftestReport report = run_selftest(script, plan_for(a, 100));
   EXPECT_EQ(report.comparisons(), 100u);
   EXPECT_LE(report.false_positives(), 10u);
   EXPECT_FALSE(report.too_many(0.95));
@@ -307,16 +308,16 @@ TEST(MeasureSelftest, NoticesAHarnessThatPrefersOneOfTwo) {
   };
   std::mt19937_64 random(5);
   const void *first = nullptr, *now = nullptr;
-  Clock clock([&](std::size_t, std::size_t) {
+  Scripted script([&](std::size_t, std::size_t) {
     return 1e-4 * (now == first ? 1 : 1.01) * std::normal_distribution(1.0, 0.01)(random);
   });
-  clock.before_sample = [&](const Call& c) {
+  script.clock().before_sample = [&](const Call& c) {
     now = c.result;
     if (plans % (2 * (1 + wanted_clusters)) == 1) first = now;  // the first plan of a comparison is its first pilot's
   };
   SelftestPlan plan = plan_for(a, 30);
   plan.planted.clear();
-  const SelftestReport report = run_selftest(clock, plan);
+  const SelftestReport report = run_selftest(script, plan);
   EXPECT_GT(report.false_positives(), 15u);
   EXPECT_TRUE(report.too_many(0.95));
 }
@@ -324,9 +325,9 @@ TEST(MeasureSelftest, NoticesAHarnessThatPrefersOneOfTwo) {
 TEST(MeasureSelftest, NoticesATimerThatMissesWhatWasPlanted) {
   std::mt19937_64 random(6);
   const Variant a = variant("a", 1);
-  Clock clock([&](std::size_t, std::size_t) { return 1e-4 * std::normal_distribution(1.0, 0.01)(random); });
-  clock.deaf = true;
-  for (const PlantedEffect& p : run_selftest(clock, plan_for(a, 1)).planted) {
+  Scripted script([&](std::size_t, std::size_t) { return 1e-4 * std::normal_distribution(1.0, 0.01)(random); });
+  script.clock().deaf = true;
+  for (const PlantedEffect& p : run_selftest(script, plan_for(a, 1)).planted) {
     EXPECT_FALSE(p.found());
     EXPECT_FALSE(p.covered());
   }
@@ -337,17 +338,17 @@ TEST(MeasureSelftest, AWanderingClockDoesNotMakeThePlantedLookWrong) {
   std::mt19937_64 random(7);
   const Variant a = variant("a", 1);
   int calls = 0;
-  Clock clock([&](std::size_t, std::size_t) {
+  Scripted script([&](std::size_t, std::size_t) {
     return 1e-4 * (++calls / 100 % 2 ? 1.3 : 1.0) * std::normal_distribution(1.0, 0.002)(random);
   });
-  for (const PlantedEffect& p : run_selftest(clock, plan_for(a, 1)).planted) EXPECT_TRUE(p.found()) << p.effect;
+  for (const PlantedEffect& p : run_selftest(script, plan_for(a, 1)).planted) EXPECT_TRUE(p.found()) << p.effect;
 }
 
 TEST(MeasureSelftest, CallsShorterThanTheClocksResolutionAreNotFoundForThatReason) {
   const Variant a = variant("a", 1);
-  Clock clock([](std::size_t, std::size_t) { return 1e-5; });
-  clock.resolution = 1e-4;
-  for (const PlantedEffect& p : run_selftest(clock, plan_for(a, 1)).planted) {
+  Scripted script([](std::size_t, std::size_t) { return 1e-5; });
+  script.clock().resolution = 1e-4;
+  for (const PlantedEffect& p : run_selftest(script, plan_for(a, 1)).planted) {
     EXPECT_FALSE(p.found()) << p.effect;
     EXPECT_TRUE(p.ratio.at_resolution) << p.effect;
   }
@@ -357,9 +358,9 @@ TEST(MeasureSelftest, RefusesWhatItCannotTime) {
   const Variant wrong = variant("wrong", 1, [](auto, auto, auto) {});
   Variant declining = variant("declining", 2);
   declining.declines = [](const Problem&, const Settings&) { return std::string("not on Sundays"); };
-  Clock clock([](std::size_t, std::size_t) { return 1e-4; });
-  EXPECT_THROW(run_selftest(clock, plan_for(wrong, 1)), WrongResult);
-  EXPECT_NE(error_of([&] { run_selftest(clock, plan_for(declining, 1)); }).find("Sundays"), std::string::npos);
+  Scripted script([](std::size_t, std::size_t) { return 1e-4; });
+  EXPECT_THROW(run_selftest(script, plan_for(wrong, 1)), WrongResult);
+  EXPECT_NE(error_of([&] { run_selftest(script, plan_for(declining, 1)); }).find("Sundays"), std::string::npos);
 }
 
 }  // namespace

@@ -20,14 +20,16 @@ using namespace scripted;
 constexpr double peak = 1e9;  // bytes a second; 4 MiB of the backend's 16 are read in 4.2 ms
 
 /// A clock of which nothing is to be said.
-std::unique_ptr<Clock> good() {
-  auto clock = std::make_unique<Clock>([](std::size_t id, std::size_t bytes) {
+Scripted good() {
+  Scripted script([](std::size_t id, std::size_t bytes) {
     return id == reader_id ? 1.1 * static_cast<double>(bytes) / peak : 2e-6;
   });
-  clock->readers = 1;
-  clock->hz = [] { return 1.5e9; };
-  clock->probe = [] { return CacheProbe{.bytes = 4096, .warm_s = 1e-6, .cold_clean_s = 2e-6, .cold_dirty_s = 3e-6}; };
-  return clock;
+  script.calls().kernels_that_read = 1;
+  script.device().hz = [] { return 1.5e9; };
+  script.device().probe = [] {
+    return CacheProbe{.bytes = 4096, .warm_s = 1e-6, .cold_clean_s = 2e-6, .cold_dirty_s = 3e-6};
+  };
+  return script;
 }
 
 struct Seen {
@@ -41,10 +43,11 @@ struct Seen {
   }
 };
 
-Seen seen(Clock& clock) {
+Seen seen(const Scripted& script) {
   Scarce backend(std::size_t{1} << 24);
   Seen out;
-  for (Figure& f : timer_figures(backend, clock, peak, [&](const std::string& text) { out.notices.push_back(text); })) {
+  for (Figure& f :
+       timer_figures(backend, script, peak, [&](const std::string& text) { out.notices.push_back(text); })) {
     EXPECT_FALSE(f.what.empty()) << f.name;
     EXPECT_TRUE(out.figures.emplace(f.name, f).second) << f.name << " twice";
   }
@@ -53,9 +56,9 @@ Seen seen(Clock& clock) {
 }
 
 TEST(MeasureFigures, SayWhatTheClockAndTheCacheDo) {
-  const auto clock = good();
-  clock->resolution = 32e-9;
-  const Seen s = seen(*clock);
+  const Scripted script = good();
+  script.clock().resolution = 32e-9;
+  const Seen s = seen(script);
   EXPECT_TRUE(s.notices.empty()) << s.notices[0];
   EXPECT_EQ(s.warned(), std::vector<std::string>{});
   const auto value = [&](const std::string& name) { return s.figures.at(name).value; };
@@ -70,50 +73,55 @@ TEST(MeasureFigures, SayWhatTheClockAndTheCacheDo) {
 }
 
 TEST(MeasureFigures, WarnWhereAMeasurementCannotBeTrusted) {
-  using Change = std::function<void(Clock&)>;
+  using Change = std::function<void(const Scripted&)>;
   const auto warned = [](const Change& change) {
-    const auto clock = good();
-    change(*clock);
-    return seen(*clock).warned();
+    const Scripted script = good();
+    change(script);
+    return seen(script).warned();
   };
   using Names = std::vector<std::string>;
-  EXPECT_EQ(warned([](Clock& c) { c.resolution = 1e-5; }), (Names{"device_resolution_s", "end_to_end_resolution_s"}));
-  EXPECT_EQ(warned([](Clock& c) { c.deaf = true; }), Names{"spin_200us_s"});
-  EXPECT_EQ(warned([](Clock& c) {
-              c.probe = [] { return CacheProbe{.bytes = 1, .warm_s = 1e-6, .cold_clean_s = 1e-6, .cold_dirty_s = 2e-6}; };
-            }), Names{"cold_clean_to_warm"});
+  EXPECT_EQ(warned([](auto& c) { c.clock().resolution = 1e-5; }),
+            (Names{"device_resolution_s", "end_to_end_resolution_s"}));
+  EXPECT_EQ(warned([](auto& c) { c.clock().deaf = true; }), Names{"spin_200us_s"});
+  EXPECT_EQ(warned([](auto& c) {
+              c.device().probe = [] {
+                return CacheProbe{.bytes = 1, .warm_s = 1e-6, .cold_clean_s = 1e-6, .cold_dirty_s = 2e-6};
+              };
+            }),
+            Names{"cold_clean_to_warm"});
   for (const double rate : {0.4, 1.01}) {
-    const auto fast = std::make_unique<Clock>([&](std::size_t id, std::size_t bytes) {
+    const Scripted fast([&](std::size_t id, std::size_t bytes) {
       return id == reader_id ? static_cast<double>(bytes) / (rate * peak) : 2e-6;
     });
-    fast->readers = 1;
-    EXPECT_EQ(seen(*fast).warned(), Names{"read_ceiling_to_theoretical_peak"}) << rate;
+    fast.calls().kernels_that_read = 1;
+    EXPECT_EQ(seen(fast).warned(), Names{"read_ceiling_to_theoretical_peak"}) << rate;
   }
   // Everything is slow but for the first, undisturbed copies: waiting did not help.
   int waits = 0;
-  const auto disturbed = std::make_unique<Clock>([&](std::size_t, std::size_t) { return waits > 1 ? 3e-6 : 2e-6; });
-  disturbed->rest = [&] { return ++waits > 0; };
-  EXPECT_EQ(seen(*disturbed).warned(), Names{"after_freeing_and_waiting"});
-  const auto slow = std::make_unique<Clock>([](std::size_t, std::size_t) { return 1e-3; });
-  EXPECT_EQ(seen(*slow).warned(), (Names{"device_launch_floor_s", "end_to_end_launch_floor_s"}));
+  const Scripted disturbed([&](std::size_t, std::size_t) { return waits > 1 ? 3e-6 : 2e-6; });
+  disturbed.device().memory_idle = [&] { return ++waits > 0; };
+  EXPECT_EQ(seen(disturbed).warned(), Names{"after_freeing_and_waiting"});
+  const Scripted slow([](std::size_t, std::size_t) { return 1e-3; });
+  EXPECT_EQ(seen(slow).warned(), (Names{"device_launch_floor_s", "end_to_end_launch_floor_s"}));
 }
 
 TEST(MeasureFigures, OneThatFailsIsLeftOutAndToldAndADeviceThatHangsEndsThem) {
-  const auto clock = good();
-  clock->probe = []() -> CacheProbe { throw DeviceError("planted"); };
-  const Seen s = seen(*clock);
+  const Scripted script = good();
+  script.device().probe = []() -> CacheProbe { throw DeviceError("planted"); };
+  const Seen s = seen(script);
   EXPECT_EQ(s.notices, std::vector<std::string>{"the figures of the cache are left out: planted"});
   EXPECT_FALSE(s.figures.contains("cold_clean_to_warm"));
   EXPECT_TRUE(s.figures.contains("after_freeing"));
-  clock->probe = []() -> CacheProbe { throw CallTimeout("no result within 60 s"); };
-  EXPECT_THROW(seen(*clock), CallTimeout);
+  script.device().probe = []() -> CacheProbe { throw CallTimeout("no result within 60 s"); };
+  EXPECT_THROW(seen(script), CallTimeout);
 }
 
 TEST(MeasureFigures, OfARealCpuAreThere) {
   const auto backend = open_cpu();
-  const auto timer = make_host_timer(*backend, [](CacheState) {});  // which figures, not what they are
+  const Instruments instruments =
+      make_host_instruments(*backend, [](CacheState) {});  // which figures, not what they are
   std::vector<std::string> names, notices;
-  for (const Figure& f : timer_figures(*backend, *timer, 0, [&](const std::string& t) { notices.push_back(t); })) {
+  for (const Figure& f : timer_figures(*backend, instruments, 0, [&](const std::string& t) { notices.push_back(t); })) {
     EXPECT_TRUE(std::isfinite(f.value)) << f.name;
     names.push_back(f.name);
   }
@@ -122,7 +130,7 @@ TEST(MeasureFigures, OfARealCpuAreThere) {
                                              "cold_clean_to_warm", "cold_dirty_to_warm"}));
   EXPECT_TRUE(notices.empty()) << notices[0];
   const auto sim = open_sim();
-  EXPECT_TRUE(timer_figures(*sim, *make_timer(*sim), 0, [](auto&) {}).empty()) << "keeps no time";
+  EXPECT_TRUE(timer_figures(*sim, make_instruments(*sim), 0, [](auto&) {}).empty()) << "keeps no time";
 }
 
 }  // namespace

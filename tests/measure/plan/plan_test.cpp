@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 #include "measure/plan/grouping.h"
 #include "tests/measure/scripted_variant.h"
@@ -125,6 +126,40 @@ TEST(MeasurePlan, SettingsExpandButNotWhatTheUserFixed) {
   EXPECT_EQ(texts(fixed, {"finish"}), (std::vector<std::string>{"block=64;finish=y;threads=auto"}));
   EXPECT_EQ(texts(fixed, {"threads"}, 2).size(), 3u);  // 64 threads are more than there are cores
   EXPECT_EQ(texts({}, {"block", "finish"}).size(), 6u);
+}
+
+TEST(MeasurePlan, TheProductOfAxesHasEachCombinationOnceTheFirstAxisOutermost) {
+  Selection plain;
+  plain.variants_regex = "^host/plain$";
+  plain.seed = 7;
+  const auto texts = [](const Axes& axes, const Selection& selection) {
+    std::vector<std::string> out;
+    for (const Point& p : product_of(axes, selection, DeviceKind::cpu)) {
+      EXPECT_EQ(p.variant->id, "host/plain");
+      EXPECT_EQ(p.device, DeviceKind::cpu);
+      EXPECT_EQ(p.seed, 7u);
+      EXPECT_EQ(p.settings, p.variant->settings());
+      out.push_back(std::string(name(p.problem.operation)) + " " + std::string(name(p.problem.type)) + " " +
+                    std::to_string(p.problem.n) + " " + std::string(name(p.timing_mode)) + " " +
+                    std::string(name(p.cache_state)));
+    }
+    return out;
+  };
+  Axes axes{.types = {ElementType::f32, ElementType::i32},
+            .sizes = {10, 20},
+            .modes = {TimingMode::device, TimingMode::end_to_end},
+            .cache_states = {CacheState::warm, CacheState::cold_dirty},
+            .has = [](const Point& p) { return p.problem.n == 10 || p.cache_state == CacheState::warm; }};
+  EXPECT_EQ(texts(axes, plain),
+            (std::vector<std::string>{
+                "sum f32 10 device warm", "sum f32 10 device cold_dirty", "sum f32 10 end_to_end warm",
+                "sum f32 10 end_to_end cold_dirty", "sum f32 20 device warm", "sum f32 20 end_to_end warm",
+                "sum i32 10 device warm", "sum i32 10 device cold_dirty", "sum i32 10 end_to_end warm",
+                "sum i32 10 end_to_end cold_dirty", "sum i32 20 device warm", "sum i32 20 end_to_end warm"}));
+  // What the user selected takes the axes' place.
+  plain.types = {ElementType::f64};
+  plain.sizes = {5};
+  EXPECT_EQ(texts({.sizes = {10, 20}}, plain), (std::vector<std::string>{"sum f64 5 end_to_end cold_dirty"}));
 }
 
 TEST(MeasurePlan, UnknownExperimentsSuggestTheNearest) {

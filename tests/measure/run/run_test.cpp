@@ -21,10 +21,11 @@
 #include <utility>
 #include <vector>
 
+#include "measure/analysis/selftest.h"
 #include "measure/results/csv.h"
 #include "measure/sampling/sampler.h"
-#include "measure/analysis/selftest.h"
 #include "measure/stats/statistics.h"
+#include "measure/timing/host_clock.h"
 #include "tests/measure/scripted_timer.h"
 
 namespace reductio {
@@ -63,16 +64,16 @@ TEST(MeasureRun, RowsHoldWhatTheClockSaid) {
   const Folder folder;
   const Variant a = variant("a", 1), b = variant("b", 2);
   std::mt19937_64 random(1);
-  auto clock = std::make_unique<Clock>([&](std::size_t id, std::size_t) {
+  Scripted script([&](std::size_t id, std::size_t) {
     if (id == floor_id) return 1e-6;
     if (id >= reader_id) return 2e-6;
     return (id == 1 ? 4e-6 : 8e-6) * std::uniform_real_distribution(0.99, 1.01)(random);
   });
-  clock->readers = 2;
-  clock->resolution = 32e-9;
+  script.calls().kernels_that_read = 2;
+  script.clock().resolution = 32e-9;
   Heard heard;
   const auto report = run_session(
-      session(folder, {point(a, 1000, TimingMode::device), point(b, 1000, TimingMode::device)}, std::move(clock)),
+      session(folder, {point(a, 1000, TimingMode::device), point(b, 1000, TimingMode::device)}, std::move(script)),
       heard);
   EXPECT_EQ(report.count(Status::ok), 2u);
   ASSERT_EQ(heard.rows.size(), 2u);
@@ -106,12 +107,11 @@ struct Throttled {
     const Variant a = variant("a", 1), b = variant("b", 2);
     int asked = 0;
     double now = 0;
-    auto owned = std::make_unique<Clock>([&](std::size_t id, std::size_t) { return (now < 1.8e9 ? 1e-3 : 1e-5) * id; });
-    owned->hz = [&] { return now = hz(asked++); };
-    Clock* clock = owned.get();
-    // All rounds in one visit.
-    Session s = session(folder, {point(a, 100), point(b, 100)}, std::move(owned), {.allocations = 1});
-    clock->before_sample = [&](const Call&) { ++samples; };
+    Scripted script([&](std::size_t id, std::size_t) { return (now < 1.8e9 ? 1e-3 : 1e-5) * id; });
+    script.device().hz = [&] { return now = hz(asked++); };
+    script.clock().before_sample = [&](const Call&) { ++samples; };
+    // All rounds on one allocation.
+    Session s = session(folder, {point(a, 100), point(b, 100)}, std::move(script), {.allocations = 1});
     report = run_session(std::move(s), heard);
   }
   Folder folder;
@@ -144,17 +144,18 @@ TEST(MeasureRun, AThrottledClockVoidsTheWholeRoundForAllVariants) {
   EXPECT_NE(t.heard.notices[0].find("1200 MHz"), std::string::npos) << t.heard.notices[0];
 }
 
-TEST(MeasureRun, ABoundThatFailsCostsItsOwnColumnAndNoRow) {
+TEST(MeasureRun, AHarnessCallThatFailsCostsItsOwnColumnAndNoRow) {
   const Folder folder;
   const Variant a = variant("a", 1), b = variant("b", 2);
-  auto clock = std::make_unique<Clock>([](std::size_t id, std::size_t) {
+  Scripted script([](std::size_t id, std::size_t) {
     if (id >= reader_id) throw DeviceError("planted");
     return 1e-5;
   });
-  clock->readers = 2;
+  script.calls().kernels_that_read = 2;
   Heard heard;
-  run_session(session(folder, {point(a, 100, TimingMode::device), point(b, 100, TimingMode::device)}, std::move(clock)),
-              heard);
+  run_session(
+      session(folder, {point(a, 100, TimingMode::device), point(b, 100, TimingMode::device)}, std::move(script)),
+      heard);
   ASSERT_EQ(heard.rows.size(), 2u);
   for (const Row& row : heard.rows) {
     EXPECT_EQ(row.status, Status::ok) << row.reason;
@@ -221,14 +222,16 @@ TEST(MeasureRun, WhereTheTimeWentIsRecorded) {
 TEST(MeasureRun, EveryRoundSamplesEveryVariantOnceInChangingOrder) {
   const Folder folder;
   const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);
-  auto owned = constant(1e-5);
-  owned->readers = 1;
-  Clock* clock = owned.get();
+  Scripted script = constant(1e-5);
+  script.calls().kernels_that_read = 1;
   Heard heard;
   std::vector<Asked> asked;
-  clock->before_sample = [&](const Call& call) { asked.push_back({call.info.grid_blocks, 0, true}); };
-  run_session(session(folder, {point(a, 100, TimingMode::device), point(b, 100, TimingMode::device),
-                               point(c, 100, TimingMode::device)}, std::move(owned)), heard);
+  script.clock().before_sample = [&](const Call& call) { asked.push_back({call.info.grid_blocks, 0, true}); };
+  run_session(
+      session(folder,
+              {point(a, 100, TimingMode::device), point(b, 100, TimingMode::device), point(c, 100, TimingMode::device)},
+              std::move(script)),
+      heard);
   // Past the measuring of the empty launch, on the device and end to end, and one pilot each.
   asked.erase(asked.begin(), asked.begin() + 2 * 101 + 3);
   ASSERT_EQ(asked.size(), 48u * 5u);
@@ -249,10 +252,9 @@ TEST(MeasureRun, DriftHitsAllVariantsAlike) {
   const Folder folder;
   const Variant a = variant("a", 1), b = variant("b", 2);
   double t = 1e-5;
-  auto clock =
-      std::make_unique<Clock>([&](std::size_t id, std::size_t) { return (t *= 1.01) * (id == floor_id ? 0.1 : 1); });
+  Scripted script([&](std::size_t id, std::size_t) { return (t *= 1.01) * (id == floor_id ? 0.1 : 1); });
   Heard heard;
-  run_session(session(folder, {point(a, 100), point(b, 100)}, std::move(clock)), heard);
+  run_session(session(folder, {point(a, 100), point(b, 100)}, std::move(script)), heard);
   EXPECT_NEAR(*heard.rows[0].time_median_s / *heard.rows[1].time_median_s, 1, 0.04);
   EXPECT_GT(*heard.rows[0].time_p95_s / *heard.rows[0].time_min_s, 1.5);  // the drift itself is seen, not hidden
 }
@@ -292,20 +294,20 @@ TEST(MeasureRun, RoundsAreSpreadOverAllocationsAndPlansAreMadeAnew) {
   };
   std::map<void*, int> samples_at;
   std::map<int, int> samples_of_plan;
-  auto clock = constant(1e-5);
-  clock->before_sample = [&](const Call& c) {
+  Scripted script = constant(1e-5);
+  script.clock().before_sample = [&](const Call& c) {
     if (c.info.grid_blocks != 1 || plans == 1) return;  // the first is the pilot's
     ++samples_at[c.in];
     ++samples_of_plan[plans];
   };
   Heard heard;
-  Session s = session(folder, {point(a, 1000)}, nullptr);
-  s.timer = std::move(clock);
+  Session s = session(folder, {point(a, 1000)}, {});
+  s.instruments = std::move(script);
   s.backend = std::make_unique<FirstFit>();
   run_session(std::move(s), heard);
   EXPECT_EQ(plans, 1 + 12);
   EXPECT_EQ(samples_of_plan.size(), 12u);
-  EXPECT_EQ(samples_at.size(), 12u) << "each pass finds its memory elsewhere";
+  EXPECT_EQ(samples_at.size(), 12u) << "each allocation lies elsewhere";
   for (const auto& [where, count] : samples_at) EXPECT_GE(count, 2);
 }
 
@@ -321,8 +323,8 @@ TEST(MeasureRun, WhatDriftsMeetsAllGroupsThatAreMeasuredTogether) {
   for (Heard* heard : {&together, &apart}) {
     const Folder folder;
     asked = 0;
-    auto clock = std::make_unique<Clock>([&](std::size_t, std::size_t) { return slow() ? 2e-5 : 1e-5; });
-    run_session(session(folder, points, std::move(clock), {.batch_s = heard == &apart ? 0.0 : 60.0}), *heard);
+    Scripted script([&](std::size_t, std::size_t) { return slow() ? 2e-5 : 1e-5; });
+    run_session(session(folder, points, std::move(script), {.batch_s = heard == &apart ? 0.0 : 60.0}), *heard);
   }
   const auto sees_both = [](const Row& r) { return *r.time_min_s < 1.5e-5 && *r.time_p95_s > 1.5e-5; };
   EXPECT_EQ(std::count_if(together.rows.begin(), together.rows.end(), sees_both), 20);
@@ -330,16 +332,16 @@ TEST(MeasureRun, WhatDriftsMeetsAllGroupsThatAreMeasuredTogether) {
   for (std::size_t i = 0; i < 20; ++i) EXPECT_EQ(together.rows[i].point.problem.n, apart.rows[i].point.problem.n);
 }
 
-TEST(MeasureRun, ASlowGroupsFewRoundsAreSpreadOverThePasses) {
+TEST(MeasureRun, ASlowGroupsFewRoundsAreSpreadOverTheAllocations) {
   const Folder folder;
   const Variant fast = variant("fast", 1), slow = variant("slow", 2);
   std::vector<std::size_t> order;
-  auto clock = std::make_unique<Clock>([](std::size_t id, std::size_t) { return id == 2 ? 0.05 : 1e-5; });
-  clock->before_sample = [&](const Call& c) {
+  Scripted script([](std::size_t id, std::size_t) { return id == 2 ? 0.05 : 1e-5; });
+  script.clock().before_sample = [&](const Call& c) {
     if (c.info.grid_blocks != floor_id) order.push_back(c.info.grid_blocks);
   };
   Heard heard;
-  run_session(session(folder, {point(fast, 100), point(slow, 200)}, std::move(clock)), heard);
+  run_session(session(folder, {point(fast, 100), point(slow, 200)}, std::move(script)), heard);
   EXPECT_EQ(heard.rows[1].n_samples, 3u);
   // Of the first's samples, so many lie before each of the second's; its pilot was no sample.
   std::vector<std::ptrdiff_t> before;
@@ -367,24 +369,24 @@ TEST(MeasureRun, MemoryThatIsHeldSoThatOtherLiesElsewhereIsGivenUpWhereItIsNeede
   EXPECT_EQ(heard.rows[2].status, Status::refused);
 }
 
-TEST(MeasureRun, TheMemoryRestsBeforeTheSamplesOfEachVisitAndAfterAllThatItAllocates) {
+TEST(MeasureRun, MemoryIsIdleBeforeTheSamplesOnEachAllocationAndAfterAllThatItAllocates) {
   const Folder folder;
   const Variant a = variant("a", 1), b = variant("b", 2);
-  auto clock = constant(1e-5);
-  Clock& c = *clock;
-  std::vector<std::size_t> asked;  // so far, at each rest
-  clock->rest = [&] {
+  Scripted script = constant(1e-5);
+  Clock& c = script.clock();
+  std::vector<std::size_t> asked;  // so far, at each wait
+  script.device().memory_idle = [&] {
     asked.push_back(c.asked.size());
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return asked.size() % 4 != 0;
   };
   std::vector<Asked> all;
-  clock->before_sample = [&](const Call&) { all = c.asked; };
+  script.clock().before_sample = [&](const Call&) { all = c.asked; };
   Heard heard;
-  run_session(session(folder, {point(a, 1000), point(b, 1000)}, std::move(clock)), heard);
+  run_session(session(folder, {point(a, 1000), point(b, 1000)}, std::move(script)), heard);
   ASSERT_EQ(asked.size(), 1u + 12u) << "the first before the clocks and the cache are measured";
-  for (std::size_t visit = 1; visit < asked.size(); ++visit) {
-    const std::size_t at = asked[visit];
+  for (std::size_t allocation = 1; allocation < asked.size(); ++allocation) {
+    const std::size_t at = asked[allocation];
     EXPECT_FALSE(all[at - 1].sampled || all[at - 2].sampled) << "both plans have made their first call";
     EXPECT_TRUE(all[at].sampled);
   }
@@ -393,48 +395,50 @@ TEST(MeasureRun, TheMemoryRestsBeforeTheSamplesOfEachVisitAndAfterAllThatItAlloc
   const double waited_s = run.at("time_spent").at("memory_wait_s").get<double>();
   EXPECT_GE(waited_s, 12e-3);  // any machine: the test slept so long
   EXPECT_LE(waited_s, run.at("time_spent").at("wall_s").get<double>());  // any machine: one lies in the other
-  EXPECT_EQ(run.at("times_memory_stayed_busy"), 3) << "the 4th, 8th and 12th rest";
+  EXPECT_EQ(run.at("times_memory_stayed_busy"), 3) << "the 4th, 8th and 12th wait";
   ASSERT_FALSE(heard.notices.empty());
-  EXPECT_EQ(heard.notices.back().substr(0, 46), "at 3 visits of groups the memory stayed slower");
+  EXPECT_EQ(heard.notices.back().substr(0, 46), "on 3 allocations the memory stayed slower than");
 }
 
-TEST(MeasureRun, MemoryThatCannotRestLosesNoRows) {
+TEST(MeasureRun, MemoryThatCannotBeWaitedForLosesNoRows) {
   const Folder folder;
   const Variant a = variant("a", 1);
-  auto clock = constant(1e-5);
-  int rests = 0;
-  clock->rest = [&]() -> bool { throw DeviceError("no events left for rest " + std::to_string(++rests)); };
+  Scripted script = constant(1e-5);
+  int waits = 0;
+  script.device().memory_idle = [&]() -> bool {
+    throw DeviceError("no events left for wait " + std::to_string(++waits));
+  };
   Heard heard;
-  run_session(session(folder, {point(a, 1000)}, std::move(clock)), heard);
-  EXPECT_EQ(rests, 1 + 12);
+  run_session(session(folder, {point(a, 1000)}, std::move(script)), heard);
+  EXPECT_EQ(waits, 1 + 12);
   EXPECT_EQ(heard.notices.front(),
-            "'memory_idle_at_start' could not be measured and is left out of machine.json: no events left for rest 1");
+            "'memory_idle_at_start' could not be measured and is left out of machine.json: no events left for wait 1");
   ASSERT_EQ(heard.rows.size(), 1u);
   EXPECT_EQ(heard.rows[0].status, Status::ok);
   EXPECT_EQ(heard.rows[0].n_samples, 48u);
 }
 
-TEST(MeasureRun, ADeviceThatIsLostWhileTheMemoryRestsEndsTheRun) {
+TEST(MeasureRun, ADeviceThatIsLostWhileMemoryIsWaitedForEndsTheRun) {
   const Variant a = variant("a", 1);
   for (const bool busy : {false, true}) {
     const Folder folder;
-    Session s = session(folder, {point(a, 1000)}, nullptr);
-    auto clock = constant(1e-5);
+    Session s = session(folder, {point(a, 1000)}, {});
+    Scripted script = constant(1e-5);
     auto backend = std::make_unique<Scarce>(std::size_t{1} << 24);
     Scarce& device = *backend;
-    int rests = 0;
-    clock->rest = [&rests, &device, busy]() -> bool {
-      if (++rests < 5) return true;
+    int waits = 0;
+    script.device().memory_idle = [&waits, &device, busy]() -> bool {
+      if (++waits < 5) return true;
       if (busy) throw CallTimeout("no result within 60 s");
       device.lost = true;
       throw DeviceError("an illegal memory access");
     };
-    s.timer = std::move(clock);
+    s.instruments = std::move(script);
     s.backend = std::move(backend);
     Heard heard;
     const std::string why = error_of([&] { run_session(std::move(s), heard); });
-    EXPECT_EQ(why.substr(0, 66), "a stopped the device (while the memory's probe ran, an own call of") << why;
-    EXPECT_EQ(rests, 5);
+    EXPECT_EQ(why.substr(0, 68), "a stopped the device (while the memory's probe ran, a harness call: ") << why;
+    EXPECT_EQ(waits, 5);
     ASSERT_EQ(heard.rows.size(), 1u);
     EXPECT_EQ(heard.rows[0].status, Status::failed);
   }
@@ -463,11 +467,11 @@ TEST(MeasureRun, WhatHasBecomeSlowerForGoodIsWaitedForLessAndLess) {
   SettleDetector memory;
   EXPECT_EQ(measured(memory, {1.0}), 1);
   int taken = 0;
-  for (int visit = 0; visit < 100; ++visit) taken -= measured(memory, {1.2});
+  for (int wait = 0; wait < 100; ++wait) taken -= measured(memory, {1.2});
   EXPECT_GT(taken, 900);
   EXPECT_LT(taken, 1200);
   // Whatever it was, it has passed: patience comes back, and what fast means was not forgotten.
-  for (int visit = 0; visit < 20; ++visit) EXPECT_EQ(measured(memory, {1.0}), 1);
+  for (int wait = 0; wait < 20; ++wait) EXPECT_EQ(measured(memory, {1.0}), 1);
   EXPECT_EQ(measured(memory, {1.2, 1.2, 1.0}), 4);
   EXPECT_EQ(measured(memory, {1.2}), -501);
 }
@@ -476,19 +480,21 @@ TEST(MeasureRun, ASelftestWhoseCallNeverEndsFreesNothingThatItWorksOn) {
   constexpr std::size_t all = std::size_t{1} << 24;
   static Scarce backend(all);  // it outlives what is never freed
   const Variant hangs = variant("hangs", 1, [](auto, auto, auto) { throw CallTimeout("no result within 60 s"); });
-  const auto clock = constant(1e-5);
+  Scripted script = constant(1e-5);
   SelftestPlan plan;
   plan.point = point(hangs, 0);
   plan.sizes = {100};
-  EXPECT_THROW(selftest(backend, *clock, plan, [](auto, auto, auto&) {}, [] { return false; }), CallTimeout);
+  EXPECT_THROW(selftest(
+                   backend, script, plan, [](auto, auto, auto&) {}, [] { return false; }),
+               CallTimeout);
   EXPECT_LE(backend.memory_free(), all - 400);
 }
 
-TEST(MeasureRun, APassThatIsRefusedCostsItsRoundsAndNotTheRow) {
+TEST(MeasureRun, AnAllocationThatIsRefusedCostsItsRoundsAndNotTheRow) {
   // Each refusal is answered by another try, without the memory that is held.
   struct Case {
     std::set<int> refused;  ///< plans, by their number
-    unsigned passes;
+    unsigned allocations;
   };
   for (const Case& c : {Case{{7, 8}, 1}, Case{{2, 3, 4, 5}, 2}}) {
     const Folder folder;
@@ -504,14 +510,14 @@ TEST(MeasureRun, APassThatIsRefusedCostsItsRoundsAndNotTheRow) {
     run_session(session(folder, {point(a, 100), point(b, 100)}, constant(1e-5)), heard);
     ASSERT_EQ(heard.rows.size(), 2u);
     EXPECT_EQ(heard.rows[0].status, Status::ok);
-    EXPECT_EQ(heard.rows[0].n_samples, 48u - 4 * c.passes);
-    EXPECT_EQ(heard.rows[0].reason, std::to_string(c.passes) + " of 12 passes were refused, planted");
+    EXPECT_EQ(heard.rows[0].n_samples, 48u - 4 * c.allocations);
+    EXPECT_EQ(heard.rows[0].reason, std::to_string(c.allocations) + " of 12 allocations were refused, planted");
     EXPECT_EQ(heard.rows[1].n_samples, 48u);
     EXPECT_EQ(heard.rows[1].reason, "");
   }
 }
 
-TEST(MeasureRun, WhereEveryPassIsRefusedTheRowIs) {
+TEST(MeasureRun, WhereEveryAllocationIsRefusedTheRowIs) {
   const Folder folder;
   int plans = 0;
   Variant a = variant("a", 1);
@@ -532,9 +538,9 @@ TEST(MeasureRun, FewAllocationsAreToldWhereTheIntervalNeedsMore) {
   const Variant a = variant("a", 1);
   // Each allocation has a time of its own.
   int asked = 0;
-  auto clock = std::make_unique<Clock>([&](std::size_t, std::size_t) { return 1e-5 * (1 + ++asked / 20); });
+  Scripted script([&](std::size_t, std::size_t) { return 1e-5 * (1 + ++asked / 20); });
   Heard heard;
-  run_session(session(folder, {point(a, 100)}, std::move(clock), {.allocations = 3}), heard);
+  run_session(session(folder, {point(a, 100)}, std::move(script), {.allocations = 3}), heard);
   EXPECT_EQ(heard.rows.at(0).reason, "the interval is min..max: 3 allocations are too few for a confidence of 0.95");
 }
 
@@ -543,13 +549,14 @@ TEST(MeasureRun, AGroupsRoundsAreVoidedByTheClockThatAnotherGroupSaw) {
   const Variant a = variant("a", 1);
   int asked = 0;
   double now = 0;
-  auto clock = std::make_unique<Clock>([&](std::size_t, std::size_t) { return now < 1.8e9 ? 1e-3 : 1e-5; });
-  // Throttled all through the first group's first two visits, whose end is the 15th reading but those of the second.
-  clock->hz = [&] { return now = ++asked <= 5 ? 1.2e9 : 1.98e9; };
+  Scripted script([&](std::size_t, std::size_t) { return now < 1.8e9 ? 1e-3 : 1e-5; });
+  // Throttled all through the first group's first two allocations, whose end is the 15th reading but those of the
+  // second.
+  script.device().hz = [&] { return now = ++asked <= 5 ? 1.2e9 : 1.98e9; };
   Heard heard;
-  run_session(session(folder, {point(a, 100), point(a, 200)}, std::move(clock)), heard);
+  run_session(session(folder, {point(a, 100), point(a, 200)}, std::move(script)), heard);
   ASSERT_EQ(heard.rows.size(), 2u);
-  EXPECT_EQ(heard.rows[0].n_rejected, 4u) << "nothing in that visit showed that its clock was slow";
+  EXPECT_EQ(heard.rows[0].n_rejected, 4u) << "nothing on that allocation showed that its clock was slow";
   EXPECT_EQ(heard.rows[0].n_samples, 44u);
   EXPECT_EQ(heard.rows[1].n_rejected, 0u);
   EXPECT_LT(*heard.rows[0].time_p95_s, 1e-4);
@@ -559,10 +566,9 @@ TEST(MeasureRun, RawSamplesAreKeptAndGiveTheSummaryBack) {
   const Folder folder;
   const Variant a = variant("a", 1);
   std::mt19937_64 random(3);
-  auto clock = std::make_unique<Clock>(
-      [&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 1.0)(random); });
+  Scripted script([&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 1.0)(random); });
   Heard heard;
-  run_session(session(folder, {point(a, 100), point(a, 200)}, std::move(clock)), heard);
+  run_session(session(folder, {point(a, 100), point(a, 200)}, std::move(script)), heard);
   const CsvText csv = parse_csv(gunzip(text_of(samples_in(folder))));
   ASSERT_EQ(csv.records.at(0), sample_columns());
   std::map<std::string, std::vector<double>> by_n;
@@ -602,7 +608,7 @@ TEST(MeasureRun, ACallPredictedOverTheLimitIsRefusedWithoutBeingRun) {
   };
   const std::vector<Point> points{point(a, 10000), point(a, 40000), point(a, 80000), point(a, 160000)};
   Heard heard;
-  run_session(session(folder, points, std::make_unique<Clock>(linear)), heard);
+  run_session(session(folder, points, Scripted(linear)), heard);
   ASSERT_EQ(heard.rows.size(), 4u);
   EXPECT_EQ(heard.rows[1].status, Status::ok);
   EXPECT_EQ(heard.rows[2].status, Status::refused);
@@ -614,7 +620,7 @@ TEST(MeasureRun, ACallPredictedOverTheLimitIsRefusedWithoutBeingRun) {
   const Folder another;
   SamplingRules full;
   full.full = true;
-  run_session(session(another, points, std::make_unique<Clock>(linear), full), heard);
+  run_session(session(another, points, Scripted(linear), full), heard);
   EXPECT_EQ(heard.rows.back().status, Status::ok);
   EXPECT_EQ(heard.rows.back().n_samples, 3u);
 }
@@ -632,9 +638,9 @@ TEST(MeasureRun, AFirstSizeThatIsHugeIsPredictedFromPartsOfIt) {
   };
   const std::size_t n = std::size_t{1} << 24;
   Heard heard;
-  run_session(session(folder, {point(a, n)}, std::make_unique<Clock>([](std::size_t elements, std::size_t) {
-                return 1e-7 * static_cast<double>(elements);
-              })), heard);
+  run_session(session(folder, {point(a, n)},
+                      Scripted([](std::size_t elements, std::size_t) { return 1e-7 * static_cast<double>(elements); })),
+              heard);
   EXPECT_EQ(heard.rows.at(0).status, Status::refused);
   EXPECT_EQ(heard.rows.at(0).reason, "predicted 1.68 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
   EXPECT_EQ(largest, std::size_t{1} << 20);
@@ -763,10 +769,9 @@ TEST(MeasureRun, ADevicePartHasTheIntervalThatItsRowWouldHave) {
                    [=](void* out, Stream) { std::memcpy(out, value.get(), sizeof *value); });
   };
   std::mt19937_64 random(5);
-  auto clock = std::make_unique<Clock>(
-      [&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 0.3)(random); });
+  Scripted script([&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 0.3)(random); });
   Heard heard;
-  run_session(session(folder, {point(host, 100)}, std::move(clock)), heard);
+  run_session(session(folder, {point(host, 100)}, std::move(script)), heard);
   const Row& row = heard.rows.at(0);
   ASSERT_EQ(row.status, Status::ok) << row.reason;
   // The scripted clock says that half of each call is the device's.
@@ -813,10 +818,10 @@ TEST(MeasureRun, OnTheSimulatedDeviceRowsAreVerifiedAndCarryNoTimes) {
     std::unique_ptr<Backend> cpu_;
     DeviceInfo info_;
   };
-  Session s = session(folder, {point(v, 1000)}, nullptr);
+  Session s = session(folder, {point(v, 1000)}, {});
   s.points[0].device = DeviceKind::sim;
   s.backend = std::make_unique<AsSim>();
-  s.timer = make_sim_timer(*s.backend);
+  s.instruments = make_sim_instruments(*s.backend);
   Heard heard;
   run_session(std::move(s), heard);
   const Row& row = heard.rows.at(0);
@@ -832,10 +837,12 @@ TEST(MeasureRun, OnTheSimulatedDeviceRowsAreVerifiedAndCarryNoTimes) {
 TEST(MeasureRun, TheHostClockTimesRealCalls) {
   const Folder folder;
   const Variant a = variant("a", 1);
-  Session s = session(folder, {point(a, 1 << 16, TimingMode::end_to_end, CacheState::warm),
-                               point(a, 1 << 18, TimingMode::end_to_end, CacheState::warm),
-                               point(a, 1 << 10, TimingMode::device, CacheState::warm)}, nullptr);
-  s.timer = make_host_timer(*s.backend);
+  Session s = session(folder,
+                      {point(a, 1 << 16, TimingMode::end_to_end, CacheState::warm),
+                       point(a, 1 << 18, TimingMode::end_to_end, CacheState::warm),
+                       point(a, 1 << 10, TimingMode::device, CacheState::warm)},
+                      {});
+  s.instruments = make_host_instruments(*s.backend);
   Heard heard;
   run_session(std::move(s), heard);
   EXPECT_EQ(heard.rows.at(0).status, Status::refused);  // 2^10 comes first
@@ -856,12 +863,12 @@ TEST(MeasureRun, AFlushThatDoesNotFlushIsToldWhereSomethingShallBeCold) {
   const Variant a = variant("a", 1);
   const auto notices = [&](double dirty_s, CacheState cache) {
     const Folder folder;
-    auto clock = constant(1e-5);
-    clock->probe = [&] {
+    Scripted script = constant(1e-5);
+    script.device().probe = [&] {
       return CacheProbe{.bytes = 4096, .warm_s = 1e-6, .cold_clean_s = 2e-6, .cold_dirty_s = dirty_s};
     };
     Heard heard;
-    run_session(session(folder, {point(a, 100, TimingMode::end_to_end, cache)}, std::move(clock)), heard);
+    run_session(session(folder, {point(a, 100, TimingMode::end_to_end, cache)}, std::move(script)), heard);
     return heard.notices;
   };
   EXPECT_TRUE(notices(2e-6, CacheState::cold_dirty).empty());
@@ -902,23 +909,24 @@ TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
 
 /// The harness's own empty call throws `error` the first time, which is for machine.json.
 template <class Error>
-std::unique_ptr<Clock> failing_once(const Error& error) {
-  auto clock = std::make_unique<Clock>(nullptr);
-  *clock = Clock([error, clock = clock.get(), failed = false](std::size_t id, std::size_t) mutable {
+Scripted failing_once(const Error& error) {
+  Scripted script(nullptr);
+  Clock& clock = script.clock();
+  clock = Clock([error, &clock, failed = false](std::size_t id, std::size_t) mutable {
     if (id == floor_id && !std::exchange(failed, true)) throw error;
-    EXPECT_GT(clock->forgotten, 0) << "a plan that is gone";
+    EXPECT_GT(clock.forgotten, 0) << "a plan that is gone";
     return 1e-5;
   });
-  return clock;
+  return script;
 }
 
 TEST(MeasureRun, WhatIsForTheRecordAloneCostsNoRowWhereItFails) {
   const Folder folder;
   const Variant a = variant("a", 1);
-  auto clock = failing_once(DeviceError("no floor"));
-  clock->probe = []() -> CacheProbe { throw DeviceError("no memory to flush by"); };
+  Scripted script = failing_once(DeviceError("no floor"));
+  script.device().probe = []() -> CacheProbe { throw DeviceError("no memory to flush by"); };
   Heard heard;
-  run_session(session(folder, {point(a, 100)}, std::move(clock)), heard);
+  run_session(session(folder, {point(a, 100)}, std::move(script)), heard);
   EXPECT_EQ(heard.rows.at(0).status, Status::ok) << heard.rows[0].reason;
   EXPECT_EQ(heard.rows[0].n_samples, 48u);
   EXPECT_EQ(heard.notices,
@@ -1111,8 +1119,8 @@ TEST(MeasureRun, KilledFiftyTimesItLeavesWholeRowsAndResumesToTheSamePoints) {
     if (child == 0) {
       const int null = open("/dev/null", O_WRONLY);
       dup2(null, 2);
-      auto clock = constant(1e-5);
-      clock->before_sample = [&](const Call&) {
+      Scripted script = constant(1e-5);
+      script.clock().before_sample = [&](const Call&) {
         if (--samples == 0) std::raise(SIGKILL);
       };
       struct Killing final : RunObserver {
@@ -1123,8 +1131,8 @@ TEST(MeasureRun, KilledFiftyTimesItLeavesWholeRowsAndResumesToTheSamePoints) {
         int& left;
       } killing(rows);
       // Each group is written by itself, as a run of many minutes writes what each minute measured.
-      const std::string why = error_of(
-          [&] { run_session(session(folder, many_points(all), std::move(clock), {.batch_s = 0}), killing); });
+      const std::string why =
+          error_of([&] { run_session(session(folder, many_points(all), std::move(script), {.batch_s = 0}), killing); });
       _exit(why.empty() ? 0 : 1);
     }
     int status = 0;
@@ -1163,15 +1171,15 @@ TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
   const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
   for (const int signals : {1, 2}) {
     const Folder folder;
-    auto clock = constant(1e-5);
+    Scripted script = constant(1e-5);
     int samples = 0;
-    clock->before_sample = [&](const Call& c) {
+    script.clock().before_sample = [&](const Call& c) {
       if (c.info.grid_blocks == 1 && ++samples == 70)  // in the middle of the second group
         for (int i = 0; i < signals; ++i) std::raise(SIGINT);
     };
     Heard heard;
     // Each group by itself is under way.
-    const auto report = run_session(session(folder, many_points(all), std::move(clock), {.batch_s = 0}), heard);
+    const auto report = run_session(session(folder, many_points(all), std::move(script), {.batch_s = 0}), heard);
     EXPECT_TRUE(report.interrupted);
     EXPECT_EQ(heard.rows.size(), signals == 1 ? 4u : 2u);
     EXPECT_EQ(rows_of(csv_in(folder)).size(), heard.rows.size());
@@ -1189,14 +1197,14 @@ TEST(MeasureRun, AnInterruptFinishesTheWholeBatchOnceThereIsSomethingToLose) {
   };
   for (const Case& c : {Case{5, 1, 0}, Case{40, 1, 24}, Case{40, 2, 0}}) {  // the fifth is a pilot's
     const Folder folder;
-    auto clock = constant(1e-5);
+    Scripted script = constant(1e-5);
     int samples = 0;
-    clock->before_sample = [&](const Call& call) {
+    script.clock().before_sample = [&](const Call& call) {
       if (call.info.grid_blocks == 1 && ++samples == c.sample)
         for (int i = 0; i < c.signals; ++i) std::raise(SIGINT);
     };
     Heard heard;
-    EXPECT_TRUE(run_session(session(folder, many_points(all), std::move(clock)), heard).interrupted);
+    EXPECT_TRUE(run_session(session(folder, many_points(all), std::move(script)), heard).interrupted);
     EXPECT_EQ(heard.rows.size(), c.rows) << c.sample;
   }
 }
@@ -1302,11 +1310,11 @@ TEST(MeasureRun, TheTimeoutDecidesHowManySamplesFitAndTheMinimumHowManyAreTakenA
     RunOptions o;
     change(o);
     const Folder folder;
-    auto clock = constant(call_s);
-    clock->overhead_s = 1e-3 - call_s;  // a sample costs 1 ms in all
-    if (call_s > 1e-3) clock->overhead_s = 0;
+    Scripted script = constant(call_s);
+    script.clock().overhead_s = 1e-3 - call_s;  // a sample costs 1 ms in all
+    if (call_s > 1e-3) script.clock().overhead_s = 0;
     Heard heard;
-    run_session(session(folder, {point(a, 100)}, std::move(clock), choose_rules(e, o)), heard);
+    run_session(session(folder, {point(a, 100)}, std::move(script), choose_rules(e, o)), heard);
     return heard.rows.at(0).n_samples;
   };
   EXPECT_EQ(samples(1e-5, [](auto&) {}), 48u);

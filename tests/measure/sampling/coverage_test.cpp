@@ -116,13 +116,13 @@ struct Coverage {
 Coverage simulate(const Distribution& d, double confidence = 0.95) {
   Random random(1);
   Run run{random, 0, 0, {}};
-  Clock clock([&](std::size_t id, std::size_t) {
+  Scripted script([&](std::size_t id, std::size_t) {
     if (id != 1) return 1e-6;
     return 1e-6 * d.draw(run);
   });
-  clock.resolution = 1e-6 * d.resolution;
-  clock.overhead_s = 0;
-  clock.before_sample = [&](const Call& c) {
+  script.clock().resolution = 1e-6 * d.resolution;
+  script.clock().overhead_s = 0;
+  script.clock().before_sample = [&](const Call& c) {
     if (c.info.grid_blocks != 1) return;
     ++run.sample;
   };
@@ -130,7 +130,7 @@ Coverage simulate(const Distribution& d, double confidence = 0.95) {
   const SamplingRules rules{.min_samples = 7, .max_samples = 48, .time_budget_s = 300e-6, .slow_s = 1e9, .full = true,
                             .confidence = confidence};
   const auto backend = open_cpu();
-  Sampler sampler({*backend, clock, rules, 1});
+  Sampler sampler({*backend, script, rules, 1});
   Variant v = variant("a", 1);
   Prepare& prepare = v.prepare[static_cast<int>(DeviceKind::cpu)];
   prepare = [&run, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
@@ -142,7 +142,7 @@ Coverage simulate(const Distribution& d, double confidence = 0.95) {
   for (int i = 0; i < repeats; ++i) {
     run.sample = -1;
     run.shifts.clear();
-    clock.asked.clear();
+    script.clock().asked.clear();
     const GroupOutcome outcome = measure(sampler, {&p});
     const Row& row = outcome.rows.at(0);
     if (row.status != Status::ok || !row.reason.empty()) continue;

@@ -5,16 +5,221 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "measure/results/csv.h"
 #include "measure/sampling/rounds.h"
 
 namespace reductio {
 namespace {
+
+/// Of a GPU's memory: a million floats, which take a microsecond at 4 TB/s.
+PointKey key(std::string variant, DeviceKind device = DeviceKind::cuda) {
+  PointKey k;
+  k.variant = std::move(variant);
+  k.device = device;
+  k.problem = {Operation::sum, ElementType::f32, 1'000'000};
+  k.timing_mode = TimingMode::device;
+  k.cache_state = CacheState::cold_dirty;
+  return k;
+}
+
+/// `points` and `harness_calls` sampled in each of `rounds` rounds on as many allocations as are said. `seconds` of a
+/// call, by its index, in a round.
+GroupSamples sampled(const std::vector<std::string>& points, std::vector<std::string> harness_calls, int rounds,
+                     int allocations, const std::function<double(std::size_t call, int round)>& seconds) {
+  GroupSamples g;
+  for (const auto& variant : points) g.points.emplace_back().row.point = key(variant);
+  g.harness_calls = std::move(harness_calls);
+  g.resolution_s = 1e-9;
+  for (int r = 0; r < rounds; ++r) {
+    g.allocations.push_back(allocation_of(r, rounds, allocations));
+    Try& t = g.tries.emplace_back();
+    t.round = r;
+    for (std::size_t call = 0; call < g.points.size() + g.harness_calls.size(); ++call)
+      t.samples.push_back(
+          {call, static_cast<int>(call), {.seconds = seconds(call, r), .device_part_s = {}, .cycles = {}}});
+  }
+  return g;
+}
+
+/// A little noise, the same each time.
+double noise(std::size_t call, int round) {
+  return 1 + 0.001 * static_cast<double>((7 * round + 3 * static_cast<int>(call)) % 11 - 5);
+}
+
+std::vector<Fields> records(const GroupOutcome& outcome) { return parse_csv(outcome.samples_csv).records; }
+
+TEST(MeasureSummarise, RowsHoldWhatTheirSamplesSayAndWhatTheHarnessCallsSay) {
+  const auto seconds = [](std::size_t call, int round) {
+    constexpr double of[] = {4e-6, 8e-6, 1e-6, 2e-6, 3e-6};  // two points, the floor, two kernels that read
+    return of[call] * noise(call, round);
+  };
+  const GroupSamples g = sampled({"a", "b"}, {"(launch-floor)", "(read/1)", "(read/2)"}, 48, 12, seconds);
+  const GroupOutcome out = summarise(g, {}, "run");
+  ASSERT_EQ(out.rows.size(), 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    const Row& row = out.rows[i];
+    const double truth = i == 0 ? 4e-6 : 8e-6;
+    EXPECT_EQ(row.status, Status::ok);
+    EXPECT_EQ(row.reason, "");
+    EXPECT_EQ(row.n_samples, 48u);
+    EXPECT_EQ(row.n_rejected, 0u);
+    EXPECT_NEAR(*row.time_median_s, truth, 0.001 * truth);
+    EXPECT_LE(*row.time_min_s, *row.time_ci_low_s);
+    EXPECT_LE(*row.time_ci_low_s, *row.time_median_s);
+    EXPECT_LE(*row.time_median_s, *row.time_ci_high_s);
+    EXPECT_LE(*row.time_ci_high_s, *row.time_p95_s);
+    EXPECT_EQ(*row.timer_resolution_s, 1e-9);
+    EXPECT_NEAR(*row.launch_floor_s, 1e-6, 1e-9);
+    EXPECT_NEAR(*row.read_time_s, 2e-6, 2e-9) << "of the faster of both";
+    EXPECT_NEAR(*row.share_of_read_ceiling, 2e-6 / truth, 0.01);
+    EXPECT_EQ(values(out.seconds[i]).size(), 48u);
+  }
+  EXPECT_EQ(out.allocations, g.allocations);
+  EXPECT_FALSE(out.throttled_hz);
+  // Each sample once, with the harness calls' own names.
+  std::map<std::string, int> count;
+  for (const Fields& r : records(out)) ++count[r.at(2)];
+  EXPECT_EQ(count, (std::map<std::string, int>{
+                       {"a", 48}, {"b", 48}, {"(launch-floor)", 48}, {"(read/1)", 48}, {"(read/2)", 48}}));
+}
+
+TEST(MeasureSummarise, IntervalsAreNoNarrowerThanTheClocksResolution) {
+  GroupSamples g = sampled({"a"}, {}, 48, 12, [](auto, auto) { return 4e-6; });
+  g.resolution_s = 3.2e-8;
+  const Row row = summarise(g, {}, "").rows.at(0);
+  EXPECT_NEAR(*row.time_ci_high_s - *row.time_ci_low_s, 3.2e-8, 1e-12);
+}
+
+TEST(MeasureSummarise, VoidIsWhatTheHighestClockOfTheRunShows) {
+  GroupSamples g =
+      sampled({"a"}, {"(launch-floor)"}, 12, 12, [](std::size_t, int round) { return round < 3 ? 1 : 1e-5; });
+  for (Try& t : g.tries) t.lowest_hz = t.clock_hz = t.round < 3 ? 1.2e9 : 1.9e9;
+  g.highest_clock_hz = 1.3e9;  // nothing that is known shows that the first three were slow
+  EXPECT_EQ(summarise(g, {}, "").rows.at(0).n_samples, 12u);
+  g.highest_clock_hz = 1.98e9;
+  const GroupOutcome out = summarise(g, {}, "");
+  EXPECT_EQ(out.rows.at(0).n_samples, 9u);
+  EXPECT_EQ(out.rows.at(0).n_rejected, 3u);
+  EXPECT_LT(*out.rows.at(0).time_p95_s, 1e-4);
+  EXPECT_EQ(*out.rows.at(0).launch_floor_s, 1e-5);
+  EXPECT_EQ(*out.throttled_hz, 1.2e9);
+  const auto all = records(out);
+  EXPECT_EQ(all.size(), 24u) << "voided samples are kept, and marked";
+  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const Fields& r) { return r.at(19) == "yes"; }), 6);
+}
+
+TEST(MeasureSummarise, ThrottledInEveryRoundIsAFailedRow) {
+  GroupSamples g = sampled({"a"}, {}, 12, 12, [](auto, auto) { return 1e-5; });
+  for (Try& t : g.tries) t.lowest_hz = 1.2e9;
+  g.highest_clock_hz = 1.98e9;
+  const Row row = summarise(g, {}, "").rows.at(0);
+  EXPECT_EQ(row.status, Status::failed);
+  EXPECT_EQ(row.reason,
+            "the GPU's clock was throttled in every round, down to 1200 MHz; let it cool, and see that "
+            "nothing else runs on it");
+  EXPECT_EQ(row.n_samples, 0u);
+  EXPECT_EQ(row.n_rejected, 12u);
+  EXPECT_FALSE(row.time_median_s);
+}
+
+TEST(MeasureSummarise, AllocationsThatWereRefusedAreToldAndWhereAllWereTheRowIsRefused) {
+  GroupSamples g = sampled({"a"}, {}, 48, 12, [](std::size_t call, int round) { return 1e-5 * noise(call, round); });
+  g.points[0].allocations_refused = 2;
+  g.points[0].why_refused = "planted";
+  Row row = summarise(g, {}, "").rows.at(0);
+  EXPECT_EQ(row.status, Status::ok);
+  EXPECT_EQ(row.reason, "2 of 12 allocations were refused, planted");
+  for (Try& t : g.tries) t.samples.clear();
+  row = summarise(g, {}, "").rows.at(0);
+  EXPECT_EQ(row.status, Status::refused);
+  EXPECT_EQ(row.reason, "planted");
+}
+
+TEST(MeasureSummarise, TooFewSamplesAndTooFewAllocationsAreTold) {
+  const auto reason = [](int rounds, int allocations, auto seconds) {
+    GroupSamples g = sampled({"a"}, {}, rounds, allocations, seconds);
+    return summarise(g, {}, "").rows.at(0).reason;
+  };
+  const auto steady = [](std::size_t call, int round) { return 1e-5 * noise(call, round); };
+  EXPECT_EQ(reason(3, 3, steady), "the interval is min..max: 3 samples give it a confidence of 0.75, not 0.95");
+  // Each allocation has a time of its own, and there are three.
+  const auto shifted = [](std::size_t, int round) { return 1e-5 * (1 + allocation_of(round, 48, 3)); };
+  EXPECT_EQ(reason(48, 3, shifted), "the interval is min..max: 3 allocations are too few for a confidence of 0.95");
+  EXPECT_EQ(reason(48, 12, steady), "");
+}
+
+TEST(MeasureSummarise, DevicePartsAndCyclesHaveMediansOfTheirOwn) {
+  GroupSamples g =
+      sampled({"a", "b"}, {}, 12, 12, [](std::size_t call, int round) { return 1e-4 * noise(call, round); });
+  for (Try& t : g.tries) {
+    t.samples[0].sample.device_part_s = 5e-5 * noise(0, t.round);
+    t.samples[1].sample = {.seconds = {}, .device_part_s = {}, .cycles = 1000 + t.round};  // a clock mode has no times
+  }
+  const auto rows = summarise(g, {}, "").rows;
+  EXPECT_NEAR(*rows[0].device_part_median_s, 5e-5, 5e-8);
+  // By the rule of the row's own interval, on the device's clock.
+  EXPECT_NEAR(*rows[0].device_part_ci_low_s, *rows[0].time_ci_low_s / 2, 1e-15);
+  EXPECT_NEAR(*rows[0].device_part_ci_high_s, *rows[0].time_ci_high_s / 2, 1e-15);
+  g.device_part_resolution_s = 1e-5;
+  const Row coarse = summarise(g, {}, "").rows[0];
+  EXPECT_NEAR(*coarse.device_part_ci_high_s - *coarse.device_part_ci_low_s, 1e-5, 1e-12);
+  EXPECT_FALSE(rows[0].cycles_median);
+  EXPECT_EQ(*rows[1].cycles_median, 1005.5);
+  EXPECT_EQ(rows[1].status, Status::ok);
+  EXPECT_EQ(rows[1].n_samples, 12u);
+  EXPECT_FALSE(rows[1].time_median_s);
+}
+
+TEST(MeasureSummarise, ImpossibleAreColdTimesOfTheGpuAlone) {
+  const auto status = [](auto change) {
+    GroupSamples g = sampled({"a"}, {"(read/1)"}, 12, 12, [](std::size_t call, int round) {
+      return (call == 0 ? 0.9e-6 : 1e-6) * noise(call, round);  // a tenth faster than only reading
+    });
+    change(g);
+    return summarise(g, {}, "").rows.at(0).status;
+  };
+  EXPECT_EQ(status([](auto&) {}), Status::impossible);
+  const auto alone = [](GroupSamples& g) {
+    g.harness_calls[0] = "(launch-floor)";  // no read ceiling, then
+  };
+  EXPECT_EQ(status(alone), Status::ok);
+  EXPECT_EQ(status([&](auto& g) { alone(g), g.theoretical_peak_bytes_per_s = 4.8e12; }), Status::ok);
+  EXPECT_EQ(status([&](auto& g) { alone(g), g.theoretical_peak_bytes_per_s = 4e12; }), Status::impossible);
+  EXPECT_EQ(status([](auto& g) { g.points[0].row.point.device = DeviceKind::cpu; }), Status::ok);
+  EXPECT_EQ(status([](auto& g) { g.points[0].row.point.cache_state = CacheState::warm; }), Status::ok);
+  EXPECT_EQ(status([](auto& g) { g.points[0].row.point.timing_mode = TimingMode::end_to_end; }), Status::ok);
+}
+
+TEST(MeasureSummarise, WhatWasSettledStaysAndItsSamplesCountNothing) {
+  GroupSamples g =
+      sampled({"a", "b"}, {}, 12, 12, [](std::size_t call, int round) { return 1e-5 * noise(call, round); });
+  g.points[0].settle(Status::wrong, "planted");
+  const GroupOutcome out = summarise(g, {}, "");
+  EXPECT_EQ(out.rows[0].status, Status::wrong);
+  EXPECT_EQ(out.rows[0].reason, "planted");
+  EXPECT_EQ(out.rows[0].n_samples, 0u);
+  EXPECT_FALSE(out.rows[0].time_median_s);
+  EXPECT_EQ(out.rows[1].n_samples, 12u);
+  EXPECT_EQ(records(out).size(), 24u);
+}
+
+TEST(MeasureSummarise, ADeviceWithoutAClockGivesRowsWithoutTimes) {
+  GroupSamples g = sampled({"a"}, {}, 1, 1, [](auto, auto) { return 0.0; });
+  g.tries[0].samples[0].sample.seconds.reset();
+  const GroupOutcome out = summarise(g, {}, "");
+  EXPECT_EQ(out.rows.at(0).status, Status::ok);
+  EXPECT_EQ(out.rows.at(0).n_samples, 1u);
+  EXPECT_FALSE(out.rows.at(0).time_median_s || out.rows.at(0).timer_resolution_s);
+  EXPECT_EQ(out.samples_csv, "");
+}
 
 TEST(MeasureRounds, OrdersAreRandomRepeatableAndFair) {
   std::mt19937_64 a(5), b(5);

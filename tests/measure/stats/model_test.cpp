@@ -164,17 +164,17 @@ const std::string& field(const Fields& record, const std::string& column) {
 /// A results folder, written by a run whose clock follows the model; 2 us slower beyond 4 KiB.
 std::filesystem::path measured(const scripted::Folder& folder) {
   static const Variant fast = scripted::variant("a/fast", 1);
-  auto clock = std::make_unique<scripted::Clock>([](std::size_t id, std::size_t bytes) {
+  scripted::Scripted script([](std::size_t id, std::size_t bytes) {
     const double b = static_cast<double>(bytes);
     if (id == scripted::floor_id) return 1e-6;
     if (id >= scripted::reader_id) return 1e-6 + b / 4e9;
     return (b > 4096 ? 4e-6 : 2e-6) + b / 2e9;
   });
-  clock->readers = 2;
+  script.calls().kernels_that_read = 2;
   std::vector<Point> points;
   for (const std::size_t n : {64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384})
     points.push_back(scripted::point(fast, n, TimingMode::device));
-  auto session = scripted::session(folder, points, std::move(clock));
+  auto session = scripted::session(folder, points, std::move(script));
   session.machine.cpu.last_level_cache_bytes = 4096;
   scripted::Heard heard;
   run_session(std::move(session), heard);

@@ -16,7 +16,8 @@
 
 #include "measure/results/machine.h"
 #include "measure/stats/statistics.h"
-#include "measure/timing/timer.h"
+#include "measure/timing/host_clock.h"
+#include "measure/timing/instruments.h"
 
 namespace reductio {
 namespace {
@@ -31,7 +32,7 @@ class MeasureCuda : public testing::Test {
     } catch (const NoGpu& e) {
       GTEST_SKIP() << e.what();
     }
-    timer_ = make_cuda_timer(*backend_);
+    instruments_ = make_cuda_instruments(*backend_);
     stream_ = backend_->create_stream();
     input_ = std::make_unique<DeviceMemory>(*backend_, 256 * MiB);
     out_ = std::make_unique<DeviceMemory>(*backend_, 16);
@@ -41,9 +42,13 @@ class MeasureCuda : public testing::Test {
   void TearDown() override {
     input_.reset();
     out_.reset();
-    timer_.reset();
+    instruments_ = {};
     if (backend_) backend_->destroy_stream(stream_);
   }
+
+  Timer& timer() const { return *instruments_.timer; }
+  HarnessCalls& calls() const { return *instruments_.harness_calls; }
+  DeviceMonitor& monitor() const { return *instruments_.monitor; }
 
   using Enqueue = std::function<void(void* in, void* out, Stream)>;
   Call call(Plan& plan, std::size_t bytes) {
@@ -59,12 +64,12 @@ class MeasureCuda : public testing::Test {
   }
   double median_of(const Call& c, TimingMode mode, CacheState cache, int samples = 15) {
     std::vector<double> s;
-    for (int i = 0; i < samples; ++i) s.push_back(timer_->sample(c, mode, cache).seconds.value());
+    for (int i = 0; i < samples; ++i) s.push_back(timer().sample(c, mode, cache).seconds.value());
     return median(s);
   }
 
   std::unique_ptr<Backend> backend_;
-  std::unique_ptr<Timer> timer_;
+  Instruments instruments_;
   Stream stream_;
   std::unique_ptr<DeviceMemory> input_, out_;
   alignas(16) std::array<std::byte, 4> value_{};
@@ -75,13 +80,13 @@ TEST_F(MeasureCuda, EveryModeBringsTheResultOfItsOwnCall) {
   const Call c = call(*plan, MiB);
   for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end, TimingMode::graph})
     for (const CacheState cache : {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm}) {
-      if (!timer_->refusal(mode, cache).empty()) continue;
+      if (!timer().refusal(mode, cache).empty()) continue;
       value_ = {};
-      const Sample s = timer_->sample(c, mode, cache);
+      const Sample s = timer().sample(c, mode, cache);
       EXPECT_TRUE(arrived()) << name(mode) << " " << name(cache);
       EXPECT_GT(*s.seconds, 0) << name(mode);
     }
-  timer_->forget(plan.get());
+  timer().forget(plan.get());
 }
 
 TEST_F(MeasureCuda, AGraphReadsTheInputOfTheCallAndNotTheOneItWasFirstCapturedWith) {
@@ -91,18 +96,18 @@ TEST_F(MeasureCuda, AGraphReadsTheInputOfTheCallAndNotTheOneItWasFirstCapturedWi
   backend_->synchronize(stream_);
   for (const CacheState cache : {CacheState::warm, CacheState::cold_clean}) {
     Call c = call(*plan, MiB);
-    timer_->sample(c, TimingMode::graph, cache);
+    timer().sample(c, TimingMode::graph, cache);
     EXPECT_TRUE(arrived()) << name(cache);
     c.in = other.get();
-    timer_->sample(c, TimingMode::graph, cache);
+    timer().sample(c, TimingMode::graph, cache);
     EXPECT_EQ(value_[0], std::byte{0x22}) << name(cache);
   }
-  timer_->forget(plan.get());
+  timer().forget(plan.get());
 }
 
 TEST_F(MeasureCuda, ACallThatWritesNothingLeavesThePoison) {
   const auto plan = plan_of({}, [](void*, void*, Stream) {});
-  timer_->sample(call(*plan, 4), TimingMode::device, CacheState::cold_dirty);
+  timer().sample(call(*plan, 4), TimingMode::device, CacheState::cold_dirty);
   EXPECT_EQ(value_[0], std::byte{0xFF});
 }
 
@@ -116,7 +121,7 @@ TEST_F(MeasureCuda, NoHostLatencyLiesInTheDeviceInterval) {
     }
   });
   const double start = host_now();
-  const double interval_s = *timer_->sample(call(*plan, 4), TimingMode::device, CacheState::warm).seconds;
+  const double interval_s = *timer().sample(call(*plan, 4), TimingMode::device, CacheState::warm).seconds;
   const double host_s = host_now() - start;
   EXPECT_GE(host_s, 40e-3);         // any machine: the host spins so long
   EXPECT_LT(interval_s, host_s / 2);  // any machine: twenty copies of four bytes are a thousandth of that
@@ -126,18 +131,18 @@ TEST_F(MeasureCuda, WaitingUntilMemoryThatWasFreedIsIdleEndsAndLeavesTheTimerUsa
   const auto plan = copying();
   for (int i = 0; i < 3; ++i) {
     { const DeviceMemory freed(*backend_, backend_->memory_free() / 4); }
-    RecordProperty("idle_" + std::to_string(i), timer_->wait_until_memory_idle());
+    RecordProperty("idle_" + std::to_string(i), monitor().wait_until_memory_idle());
     value_ = {};
-    timer_->sample(call(*plan, MiB), TimingMode::device, CacheState::cold_dirty);
+    timer().sample(call(*plan, MiB), TimingMode::device, CacheState::cold_dirty);
     EXPECT_TRUE(arrived());
   }
 }
 
 TEST_F(MeasureCuda, ASpinAfterACallIsInItsTime) {
   const auto spinning = [&](double seconds) {
-    const auto plan = timer_->followed_by_spin(copying(), seconds);
+    const auto plan = calls().followed_by_spin(copying(), seconds);
     const Call c = call(*plan, 4);
-    timer_->run(c);
+    timer().run(c);
     const double median_s = median_of(c, TimingMode::device, CacheState::cold_dirty, 31);
     EXPECT_TRUE(arrived());
     return median_s;
@@ -151,35 +156,35 @@ TEST_F(MeasureCuda, AnEnqueueThatWaitsIsAnErrorAndNoDeadlock) {
     backend_->synchronize(s);
   });
   const double start = host_now();
-  EXPECT_THROW(timer_->sample(call(*plan, 4), TimingMode::device, CacheState::cold_dirty), DeviceError);
+  EXPECT_THROW(timer().sample(call(*plan, 4), TimingMode::device, CacheState::cold_dirty), DeviceError);
   EXPECT_LT(host_now() - start, 300);  // any machine: longer is a hang
   const auto good = copying();
   value_ = {};
-  timer_->sample(call(*good, 4), TimingMode::device, CacheState::cold_dirty);
+  timer().sample(call(*good, 4), TimingMode::device, CacheState::cold_dirty);
   EXPECT_TRUE(arrived());
 }
 
 TEST_F(MeasureCuda, AnEnqueueThatThrowsLeavesTheTimerUsable) {
   const auto bad = plan_of({}, [](void*, void*, Stream) { throw std::runtime_error("planted"); });
   for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::end_to_end})
-    EXPECT_THROW(timer_->sample(call(*bad, 4), mode, CacheState::warm), std::runtime_error) << name(mode);
+    EXPECT_THROW(timer().sample(call(*bad, 4), mode, CacheState::warm), std::runtime_error) << name(mode);
   int calls = 0;
   const auto only_captured = plan_of({}, [&](void* in, void* out, Stream s) {
     if (++calls > 2) throw std::runtime_error("planted");  // in the middle of a capture
     backend_->copy_within(out, in, 4, s);
   });
-  EXPECT_THROW(timer_->sample(call(*only_captured, 4), TimingMode::graph, CacheState::warm), std::runtime_error);
+  EXPECT_THROW(timer().sample(call(*only_captured, 4), TimingMode::graph, CacheState::warm), std::runtime_error);
   const auto good = copying();
   for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::end_to_end}) {
     value_ = {};
-    timer_->sample(call(*good, 4), mode, CacheState::warm);
+    timer().sample(call(*good, 4), mode, CacheState::warm);
     EXPECT_TRUE(arrived()) << name(mode);
   }
-  timer_->forget(good.get());
+  timer().forget(good.get());
 }
 
 TEST_F(MeasureCuda, TheCacheIsProbedInEveryState) {
-  const CacheProbe p = timer_->probe_cache().value();
+  const CacheProbe p = monitor().probe_cache().value();
   EXPECT_GT(p.bytes, 0u);
   for (const double s : {p.warm_s, p.cold_clean_s, p.cold_dirty_s}) EXPECT_GT(s, 0);
 }
@@ -192,54 +197,54 @@ TEST_F(MeasureCuda, AColdGraphsCallsPassThroughMoreThanTwiceTheCacheAndAWarmOnes
     backend_->copy_within(out, in, 4, s);
   });
   const Call c = call(*plan, bytes);
-  timer_->sample(c, TimingMode::graph, CacheState::warm);
+  timer().sample(c, TimingMode::graph, CacheState::warm);
   EXPECT_EQ(inputs, std::set<void*>{c.in});
   inputs.clear();
-  timer_->sample(c, TimingMode::graph, CacheState::cold_clean);
+  timer().sample(c, TimingMode::graph, CacheState::cold_clean);
   EXPECT_TRUE(arrived());
   inputs.erase(c.in);  // timed alone first
   EXPECT_GT(inputs.size() * bytes, 2 * l2);
   for (auto a = inputs.begin(), b = std::next(a); b != inputs.end(); ++a, ++b)
     EXPECT_GE(static_cast<std::byte*>(*b) - static_cast<std::byte*>(*a), static_cast<std::ptrdiff_t>(bytes));
-  timer_->forget(plan.get());
+  timer().forget(plan.get());
 }
 
 TEST_F(MeasureCuda, AColdGraphOfThousandsOfCallsIsRefused) {
   const auto plan = copying();
-  EXPECT_THROW(timer_->sample(call(*plan, 4096), TimingMode::graph, CacheState::cold_clean), Refused);
-  EXPECT_NE(timer_->refusal(TimingMode::graph, CacheState::cold_dirty), "");
+  EXPECT_THROW(timer().sample(call(*plan, 4096), TimingMode::graph, CacheState::cold_clean), Refused);
+  EXPECT_NE(timer().refusal(TimingMode::graph, CacheState::cold_dirty), "");
   value_ = {};
-  timer_->sample(call(*plan, 4096), TimingMode::graph, CacheState::warm);
+  timer().sample(call(*plan, 4096), TimingMode::graph, CacheState::warm);
   EXPECT_TRUE(arrived());
-  timer_->forget(plan.get());
+  timer().forget(plan.get());
 }
 
 TEST_F(MeasureCuda, TheKernelsClockIsReadWithoutTheEvents) {
-  for (int i = 0; i < 5; ++i) EXPECT_GT(timer_->clock_hz().value(), 0);
-  EXPECT_GT(timer_->resolution_s(TimingMode::globaltimer), 0);
+  for (int i = 0; i < 5; ++i) EXPECT_GT(monitor().clock_hz().value(), 0);
+  EXPECT_GT(timer().resolution_s(TimingMode::globaltimer), 0);
 }
 
 TEST_F(MeasureCuda, WhereASamplesTimeGoesAddsUp) {
   const auto plan = copying();
   for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end, TimingMode::graph}) {
-    const Sample s = timer_->sample(call(*plan, MiB), mode, CacheState::cold_clean);
+    const Sample s = timer().sample(call(*plan, MiB), mode, CacheState::cold_clean);
     EXPECT_GE(s.timed_s, *s.seconds) << name(mode);  // any machine: parts and their sum
     EXPECT_GT(s.prepared_s, 0) << name(mode);        // twice L2 was written and read
     EXPECT_LE(s.timed_s + s.prepared_s, s.cost_s) << name(mode);  // any machine: parts and their sum
   }
-  timer_->forget(plan.get());
+  timer().forget(plan.get());
 }
 
 TEST_F(MeasureCuda, ReadersTakeAnyAlignmentAndSize) {
   for (const std::size_t bytes : {1u, 15u, 16u, 17u, 4096u, 100001u})
-    for (auto& [name, plan] : timer_->read_plans(bytes, TimingMode::device))
+    for (auto& [name, plan] : calls().readers(bytes, TimingMode::device))
       for (const std::size_t offset : {0u, 4u, 12u}) {
         Call c = call(*plan, bytes);
         c.in = input_->bytes_at(offset);
-        EXPECT_GT(*timer_->sample(c, TimingMode::device, CacheState::warm).seconds, 0) << name << " " << bytes;
+        EXPECT_GT(*timer().sample(c, TimingMode::device, CacheState::warm).seconds, 0) << name << " " << bytes;
       }
-  EXPECT_TRUE(timer_->read_plans(0, TimingMode::device).empty());
-  EXPECT_TRUE(timer_->read_plans(4096, TimingMode::end_to_end).empty());
+  EXPECT_TRUE(calls().readers(0, TimingMode::device).empty());
+  EXPECT_TRUE(calls().readers(4096, TimingMode::end_to_end).empty());
 }
 
 TEST_F(MeasureCuda, ConsumedInputIsRestoredBeforeEachCall) {
@@ -252,7 +257,7 @@ TEST_F(MeasureCuda, ConsumedInputIsRestoredBeforeEachCall) {
   c.pristine = input_->get();
   c.in = scratch.get();
   for (int i = 0; i < 3; ++i) {
-    timer_->sample(c, TimingMode::device, CacheState::cold_dirty);
+    timer().sample(c, TimingMode::device, CacheState::cold_dirty);
     EXPECT_TRUE(arrived()) << i;
   }
 }
@@ -265,16 +270,16 @@ TEST_F(MeasureCuda, HostPartsAreTimedEndToEndWithTheirDevicePartBeside) {
                               }
                               std::memset(result, 0x11, 4);
                             });
-  const Sample s = timer_->sample(call(*plan, 4), TimingMode::end_to_end, CacheState::cold_dirty);
+  const Sample s = timer().sample(call(*plan, 4), TimingMode::end_to_end, CacheState::cold_dirty);
   EXPECT_GT(*s.seconds, 200e-6);                               // any machine: the host spins so long
   EXPECT_LE(*s.device_part_s + 200e-6, *s.seconds * 1.001);  // any machine: parts and their sum, by two clocks
   EXPECT_TRUE(arrived());
 }
 
 TEST_F(MeasureCuda, ResolutionsAndFloorsAreThere) {
-  const auto empty = timer_->empty_plan();
+  const auto empty = calls().empty();
   for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end}) {
-    EXPECT_GT(timer_->resolution_s(mode), 0) << name(mode);
+    EXPECT_GT(timer().resolution_s(mode), 0) << name(mode);
     EXPECT_GT(median_of(call(*empty, 4), mode, CacheState::cold_dirty), 0) << name(mode);
   }
 }

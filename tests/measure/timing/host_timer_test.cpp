@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "measure/timing/cpu_flush.h"
-#include "measure/timing/timer.h"
+#include "measure/timing/host_clock.h"
+#include "measure/timing/instruments.h"
 
 namespace reductio {
 namespace {
@@ -44,14 +45,15 @@ class MeasureHostTimer : public testing::Test {
 };
 
 TEST_F(MeasureHostTimer, TheIntervalHoldsAllOfTheCallAndOfASpinAfterIt) {
-  const auto timer = make_timer(*backend_);
-  const auto own = summing([] { spin(spin_s); }), followed = timer->followed_by_spin(summing(), spin_s);
+  const Instruments instruments = make_instruments(*backend_);
+  const auto own = summing([] { spin(spin_s); }),
+             followed = instruments.harness_calls->followed_by_spin(summing(), spin_s);
   for (Plan* plan : {own.get(), followed.get()}) {
     std::vector<double> s;
     for (int i = 0; i < 21; ++i) {
       result_ = 0;
       const double before = host_now();
-      const Sample sample = timer->sample(call(*plan), TimingMode::end_to_end, CacheState::warm);
+      const Sample sample = instruments.timer->sample(call(*plan), TimingMode::end_to_end, CacheState::warm);
       const double around = host_now() - before;
       EXPECT_EQ(result_, 10u);
       EXPECT_LE(*sample.seconds, sample.cost_s);
@@ -65,7 +67,7 @@ TEST_F(MeasureHostTimer, TheIntervalHoldsAllOfTheCallAndOfASpinAfterIt) {
 
 TEST_F(MeasureHostTimer, WhatPreparesACallLiesBeforeItsInterval) {
   std::vector<std::string> order;
-  const auto timer = make_host_timer(*backend_, [&](CacheState cache) {
+  const Instruments instruments = make_host_instruments(*backend_, [&](CacheState cache) {
     order.emplace_back(name(cache));
     spin(spin_s);
   });
@@ -77,7 +79,7 @@ TEST_F(MeasureHostTimer, WhatPreparesACallLiesBeforeItsInterval) {
     Call c = call(*plan);
     c.in = consumed.data();
     c.pristine = in_.data();
-    const Sample sample = timer->sample(c, TimingMode::end_to_end, cache);
+    const Sample sample = instruments.timer->sample(c, TimingMode::end_to_end, cache);
     EXPECT_EQ(order, (std::vector<std::string>{std::string(name(cache)), "call"}));
     EXPECT_EQ(result_, 10u);
     EXPECT_GE(sample.prepared_s, spin_s);  // any machine: the flush spins so long
@@ -86,7 +88,8 @@ TEST_F(MeasureHostTimer, WhatPreparesACallLiesBeforeItsInterval) {
   }
   // A warm sample follows a call of its own, and nothing is flushed.
   order.clear();
-  timer->sample(call(*summing([&] { order.emplace_back("call"); })), TimingMode::end_to_end, CacheState::warm);
+  instruments.timer->sample(call(*summing([&] { order.emplace_back("call"); })), TimingMode::end_to_end,
+                            CacheState::warm);
   EXPECT_EQ(order, (std::vector<std::string>{"call", "call"}));
 }
 
@@ -113,7 +116,7 @@ TEST_F(MeasureHostTimer, TheHostsClockNeverStepsBackAndHasAResolution) {
     last = now;
   }
   EXPECT_GT(host_clock_resolution_s(), 0);
-  EXPECT_GT(make_timer(*backend_)->resolution_s(TimingMode::end_to_end), 0);
+  EXPECT_GT(make_instruments(*backend_).timer->resolution_s(TimingMode::end_to_end), 0);
 }
 
 }  // namespace

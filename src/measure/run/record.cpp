@@ -1,0 +1,143 @@
+#include "measure/run/record.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "measure/stats/statistics.h"
+#include "measure/timing/nvml.h"
+
+namespace reductio {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json describe(const std::optional<GpuState>& s) {
+  if (!s) return nullptr;
+  const auto number = [](std::optional<double> v) { return v ? Json(*v) : Json(); };
+  return {{"sm_clock_hz", number(s->sm_clock_hz)},
+          {"memory_clock_hz", number(s->memory_clock_hz)},
+          {"temperature_c", number(s->temperature_c)},
+          {"power_w", number(s->power_w)},
+          {"throttle_reasons", s->throttle_reasons ? Json(throttle_text(*s->throttle_reasons)) : Json()}};
+}
+
+std::optional<GpuState> state_of(const Machine& m) { return m.gpu ? gpu_state(m.gpu->uuid) : std::nullopt; }
+
+Json describe(const SamplingRules& r) {
+  return {{"min_samples", r.min_samples},
+          {"max_samples", r.max_samples},
+          {"point_budget_s", r.time_budget_s},
+          {"slow_s", r.slow_s},
+          {"slow_samples", r.slow_samples},
+          {"limit_s", r.limit_s},
+          {"full", r.full},
+          {"allocations", r.allocations},
+          {"batch_s", r.batch_s},
+          {"confidence", r.confidence},
+          {"clock_floor", r.clock_floor},
+          {"paired", r.paired},
+          {"bounds", r.harness_calls}};
+}
+
+/// Resolution and launch floor of a mode, in the state of the first point of that mode, else of the first of all, or
+/// warm where that cannot be; null where the timer has no such mode.
+Json measure_clock(const Instruments& instruments, Backend& backend, TimingMode mode,
+                   const std::vector<Point>& points) {
+  Timer& timer = *instruments.timer;
+  if (!timer.keeps_time() || points.empty()) return nullptr;
+  const auto first = std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.timing_mode == mode; });
+  CacheState cache = (first == points.end() ? points.front() : *first).cache_state;
+  if (!timer.refusal(mode, cache).empty()) cache = CacheState::warm;
+  if (!timer.refusal(mode, cache).empty()) return nullptr;
+  const double resolution_s = timer.resolution_s(mode);
+  Json out = {{"resolution_s", resolution_s > 0 ? Json(resolution_s) : Json()}};
+  // Those are read by kernels themselves: there is no launch in them.
+  if (mode == TimingMode::clock || mode == TimingMode::globaltimer) return out;
+  const auto plan = instruments.harness_calls->empty();
+  if (!plan) return out;
+  const DeviceMemory memory(backend, 16);
+  alignas(16) std::byte value[16];
+  const Call call{.plan = plan.get(),
+                  .info = plan->info(),
+                  .in = memory.get(),
+                  .out = memory.get(),
+                  .result_bytes = 4,
+                  .result = value};
+  const struct Forgotten {  // also where a sample throws: another plan may get this one's address
+    Timer& timer;
+    const Plan* plan;
+    ~Forgotten() { timer.forget(plan); }
+  } forgotten{timer, plan.get()};
+  std::vector<double> s;
+  for (int i = 0; i < 101; ++i)
+    if (const auto sample = timer.sample(call, mode, cache); sample.seconds) s.push_back(*sample.seconds);
+  out["launch_floor_s"] = s.empty() ? Json() : Json(median(s));
+  out["launch_floor_cache_state"] = name(cache);
+  return out;
+}
+
+Json describe(const std::optional<CacheProbe>& probe) {
+  if (!probe) return nullptr;
+  return {{"bytes", probe->bytes},
+          {"warm_s", probe->warm_s},
+          {"cold_clean_s", probe->cold_clean_s},
+          {"cold_dirty_s", probe->cold_dirty_s}};
+}
+
+/// Sets entry[key], or entry[key][inner], to what `measure` gives. No row needs it, so where it fails it is left out
+/// with a notice. Throws where the device is lost, which no row would survive. `path`: "key" or "key/inner".
+template <class Measure>
+void record(Json& entry, const std::string& path, Backend& backend, RunObserver& observer, Measure&& measure) {
+  try {
+    if (Json measured = measure(); !measured.is_null()) entry[Json::json_pointer("/" + path)] = std::move(measured);
+  } catch (const CallTimeout&) {
+    throw;  // it still runs: waiting for it would not end
+  } catch (const std::exception& e) {
+    backend.synchronize(Stream{});  // throws what every later call would report again
+    observer.notice(fmt::format("'{}' could not be measured and is left out of machine.json: {}", path, e.what()));
+  }
+}
+
+}  // namespace
+
+void record_start(Json& entry, const Session& session, RunObserver& observer) {
+  const auto note = [&](const std::string& path, auto&& measure) {
+    record(entry, path, *session.backend, observer, measure);
+  };
+  DeviceMonitor& monitor = *session.instruments.monitor;
+  entry["rules"] = describe(session.rules);
+  // What an experiment before this one freed shall not be in what is measured next.
+  note("memory_idle_at_start", [&] { return Json(monitor.wait_until_memory_idle()); });
+  entry["timing"] = Json::object();
+  for (const TimingMode mode : all_timing_modes)
+    note("timing/" + std::string(name(mode)),
+         [&] { return measure_clock(session.instruments, *session.backend, mode, session.points); });
+  const bool flushes = std::any_of(session.points.begin(), session.points.end(),
+                                   [](const Point& p) { return p.cache_state != CacheState::warm; });
+  note("cache_probe", [&] {
+    const auto probe = flushes ? monitor.probe_cache() : std::nullopt;
+    if (probe && std::min(probe->cold_clean_s, probe->cold_dirty_s) <= probe->warm_s)
+      observer.notice(
+          fmt::format("reading {} bytes takes {:.3g} us from a warm cache, {:.3g} and {:.3g} us from a "
+                      "clean and a dirty cold one: cold rows may not be cold",
+                      probe->bytes, 1e6 * probe->warm_s, 1e6 * probe->cold_clean_s, 1e6 * probe->cold_dirty_s));
+    return describe(probe);
+  });
+  entry["gpu_state_at_start"] = describe(state_of(session.machine));
+}
+
+void record_end(Json& entry, const Machine& machine, const RunReport& report) {
+  entry["gpu_state_at_end"] = describe(state_of(machine));
+  entry["ended_utc"] = utc_now();
+  // What is not in the samples: allocating and filling inputs, exact references, plans, first calls and pilots, files.
+  entry["time_spent"] = {{"wall_s", report.measured_s},
+                         {"timed_s", report.spent.timed_s},
+                         {"cache_and_restoring_s", report.spent.prepared_s},
+                         {"around_samples_s", report.spent.around_s},
+                         {"memory_wait_s", report.spent.memory_wait_s}};
+  entry["times_memory_stayed_busy"] = report.times_memory_stayed_busy;
+}
+
+}  // namespace reductio

@@ -1,0 +1,133 @@
+#include "measure/sampling/pilot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "measure/plan/budget.h"
+
+namespace reductio {
+namespace {
+
+class Pilot {
+ public:
+  Pilot(Group& group, Member& member)
+      : group_(group), s_(group.state), m_(member), point_(*member.point), rules_(s_.rules) {}
+
+  void decline_what_needs_no_plan() {
+    std::string why = refusal(*point_.variant, point_.device, point_.problem, point_.settings);
+    if (why.empty()) why = s_.timer().refusal(point_.timing_mode, point_.cache_state);
+    if (!why.empty()) m_.settle(Status::refused, std::move(why));
+  }
+
+  void run() {
+    group_.make_plan_for(m_);
+    m_.row.block_threads = m_.info.block_threads ? std::optional(m_.info.block_threads) : std::nullopt;
+    m_.row.grid_blocks = m_.info.grid_blocks ? std::optional(m_.info.grid_blocks) : std::nullopt;
+    if (std::string why = timing_refusal(*point_.variant, m_.info.result, point_.timing_mode, point_.cache_state);
+        !why.empty())
+      return m_.settle(Status::refused, std::move(why));
+    if (const auto predicted = predicted_over_limit())
+      return m_.settle(Status::refused, limit_reason(*predicted, rules_));
+    time_calls();
+  }
+
+ private:
+  void time_calls() {
+    // The first call loads the kernels, which would make it look slow, and is the first that is verified.
+    const Call c = group_.call(m_);
+    const double first_s = m_.call_s = s_.timer().run(c);
+    if (!group_.verify(m_)) return;
+    if (!s_.timer().keeps_time()) {
+      m_.samples = 1;
+      return;
+    }
+    Sample sample{};
+    if (m_.call_s > rules_.slow_s) {
+      // Slow as predicted, or slow for the loading of kernels? Only the second costs another call.
+      const bool as_predicted = s_.history.predict(point_).value_or(0) > rules_.slow_s;
+      sample.cost_s = sample.seconds.emplace(as_predicted ? m_.call_s : s_.timer().run(c));
+    } else {
+      sample = s_.timer().sample(c, point_.timing_mode, point_.cache_state);
+    }
+    if (!group_.verify(m_)) return;
+    m_.call_s = std::max(sample.seconds.value_or(m_.call_s), sample.device_part_s.value_or(0));
+    s_.history.note(point_, std::min(first_s, m_.call_s));  // one that was disturbed predicts nothing
+    // What was predicted was too little, or nothing could be.
+    if (!rules_.full && m_.call_s > rules_.limit_s)
+      return m_.settle(Status::refused, fmt::format("a call takes {:.3g} s, over this experiment's limit of {:g} s; "
+                                                    "--full runs it",
+                                                    m_.call_s, rules_.limit_s));
+    m_.samples = samples_for(rules_, m_.call_s, sample.cost_s);
+  }
+
+  /// The predicted time of a call, where it is over the limit. Predicted from the largest smaller size that was
+  /// measured, scaled linearly. That is too much where the size lies far below and launching decides its time, so
+  /// before a point is refused, parts of its input are run, at most eight times the last and none predicted over the
+  /// limit.
+  std::optional<double> predicted_over_limit() {
+    if (rules_.full) return std::nullopt;
+    const std::size_t n = point_.problem.n;
+    const std::size_t first_part = s_.timer().keeps_time() ? std::size_t{1} << 20 : std::size_t{1} << 12;
+    auto known = s_.history.largest_below(point_);
+    if (known && known->n < std::min(first_part, std::size_t{1024})) known.reset();
+    if (!known && n <= first_part) return std::nullopt;
+    if (!known) known = time_of_part(first_part, true);
+    const auto over = [&](std::size_t at) { return scale_linearly(*known, at) > rules_.limit_s; };
+    while (known && (over(n) || n > 8 * known->n)) {
+      std::size_t part = 0;
+      for (const std::size_t factor : {8, 4, 2})
+        if (!part && known->n * factor < n && !over(known->n * factor)) part = known->n * factor;
+      if (!part) return over(n) ? std::optional(scale_linearly(*known, n)) : std::nullopt;
+      known = time_of_part(part, false);
+    }
+    return std::nullopt;
+  }
+
+  /// The time of the first n elements; nothing where the variant declines that many. `first_of_all`: this call loads
+  /// the kernels, which takes long, so a second one is timed.
+  std::optional<History::Measured> time_of_part(std::size_t n, bool first_of_all) {
+    Point part = point_;
+    part.problem.n = n;
+    if (!refusal(*part.variant, part.device, part.problem, part.settings).empty()) return std::nullopt;
+    Member probe;
+    probe.point = &part;
+    group_.make_plan_for(probe);
+    const Call c = group_.call(probe);
+    double seconds = 0;
+    try {
+      seconds = s_.timer().run(c);
+      if (first_of_all || scale_linearly({n, seconds}, 2 * n) > rules_.limit_s)
+        seconds = std::min(seconds, s_.timer().run(c));
+    } catch (const CallTimeout&) {
+      keep_for_ever(probe.plan.release());
+      throw;
+    }
+    s_.history.note(part, seconds);
+    return History::Measured{n, seconds};
+  }
+
+  Group& group_;
+  SamplingState& s_;
+  Member& m_;
+  const Point& point_;
+  const SamplingRules& rules_;
+};
+
+}  // namespace
+
+End pilot(Group& group, const std::function<bool()>& abandon) {
+  for (Member& m : group.members) Pilot(group, m).decline_what_needs_no_plan();
+  const End end = group.with_memory([&] {
+    for (Member& m : group.members) {
+      if (abandon()) return false;
+      if (!m.settled() && !group.guarded(m, [&] { Pilot(group, m).run(); })) return false;
+    }
+    return true;
+  });
+  group.piloted = true;
+  return end;
+}
+
+}  // namespace reductio

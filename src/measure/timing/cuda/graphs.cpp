@@ -1,0 +1,90 @@
+#include "measure/timing/cuda/graphs.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace reductio::cuda {
+
+Graphs::~Graphs() {
+  for (auto& [key, graph] : graphs_) cudaGraphExecDestroy(graph.exec);
+  cudaStreamSynchronize(native(stream_.get()));  // nothing that still runs may read the copies, which are freed next
+}
+
+void Graphs::forget(const Plan* plan) {
+  std::erase_if(graphs_, [&](const auto& entry) {
+    if (std::get<0>(entry.first) != plan) return false;
+    cudaGraphExecDestroy(entry.second.exec);
+    return true;
+  });
+  if (graphs_.empty()) copies_.reset();  // the next allocation's shall lie elsewhere, too
+}
+
+double Graphs::interval(const Call& c, const Graph& graph, CacheState cache) {
+  return stream_.held_interval(c, cache,
+                               [&] { check(cudaGraphLaunch(graph.exec, native(stream_.get())), "launching a graph"); });
+}
+
+const Graphs::Graph& Graphs::of(const Call& c, CacheState cache) {
+  const std::tuple key(static_cast<const Plan*>(c.plan), static_cast<const void*>(c.in), cache);
+  if (const auto at = graphs_.find(key); at != graphs_.end()) return at->second;
+  return graphs_.emplace(key, capture(c, cache)).first->second;
+}
+
+/// Copies of an input, aligned as it is, that together are more than twice L2: who reads one after the other finds none
+/// of them there. An input larger than that evicts itself and is its own only copy.
+std::vector<void*> Graphs::copies_of(const Call& c) {
+  const std::size_t twice_l2 = stream_.l2().bytes();
+  if (c.input_bytes == 0 || c.input_bytes >= twice_l2) return {c.in};
+  constexpr std::size_t alignment = 256, vector = 16, most = 1024;
+  const std::size_t offset = reinterpret_cast<std::uintptr_t>(c.in) % alignment;
+  const std::size_t stride = (offset + c.input_bytes + vector + alignment - 1) / alignment * alignment;
+  const std::size_t count = twice_l2 / c.input_bytes + 2;
+  if (count > most)
+    throw Refused("a cold graph would need " + std::to_string(count) +
+                  " copies of this input to pass through twice L2, "
+                  "more than " +
+                  std::to_string(most) + " calls");
+  // As large as it can ever be needed, so that graphs which are captured already keep their copies.
+  if (!copies_) copies_ = device_bytes(4 * twice_l2 + (std::size_t{1} << 20));
+  std::vector<void*> out;
+  for (std::size_t i = 0; i < count; ++i) {
+    out.push_back(static_cast<std::byte*>(copies_.get()) + i * stride + offset);
+    check(cudaMemcpyAsync(out.back(), c.in, c.input_bytes, cudaMemcpyDeviceToDevice, native(stream_.get())),
+          "copying the input");
+  }
+  return out;
+}
+
+Graphs::Graph Graphs::capture(const Call& c, CacheState cache) {
+  const cudaStream_t stream = native(stream_.get());
+  const std::vector<void*> inputs = cache == CacheState::warm ? std::vector<void*>{c.in} : copies_of(c);
+  // About two milliseconds, so that the graph's own launch is a small part and large inputs do not take for ever;
+  // every copy the same number of times.
+  const double one = std::max(stream_.device_interval(c, cache), 1e-7);
+  Graph graph;
+  const int wanted = static_cast<int>(std::clamp(2e-3 / one, 10.0, 100.0)), copies = static_cast<int>(inputs.size());
+  graph.calls = (wanted + copies - 1) / copies * copies;
+  cudaGraph_t captured = nullptr;
+  check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a graph");
+  try {
+    for (int i = 0; i < graph.calls; ++i)
+      c.plan->enqueue(inputs[static_cast<std::size_t>(i % copies)], c.out, stream_.get());
+  } catch (...) {
+    if (cudaStreamEndCapture(stream, &captured) == cudaSuccess) cudaGraphDestroy(captured);
+    cudaGetLastError();
+    throw;
+  }
+  check(cudaStreamEndCapture(stream, &captured), "capturing a graph");
+  const cudaError_t status = cudaGraphInstantiate(&graph.exec, captured, 0);
+  cudaGraphDestroy(captured);
+  check(status, "instantiating a graph");
+  // The first launch uploads the graph; that is no part of a call.
+  const cudaError_t first = cudaGraphLaunch(graph.exec, stream);
+  const cudaError_t done = first == cudaSuccess ? cudaStreamSynchronize(stream) : first;
+  if (done != cudaSuccess) cudaGraphExecDestroy(graph.exec);
+  check(done, "running a graph");
+  return graph;
+}
+
+}  // namespace reductio::cuda

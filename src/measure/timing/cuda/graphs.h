@@ -1,0 +1,39 @@
+#pragma once
+/// Captured graphs of many calls, each of which waits for the one before. Warm, all read the same input; cold_clean,
+/// each reads another copy of it, twice L2 in all, so that what one call leaves in L2 is evicted before a call wants it
+/// again.
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "measure/timing/cuda/timed_stream.h"
+
+namespace reductio::cuda {
+
+class Graphs {
+ public:
+  explicit Graphs(TimedStream& stream) : stream_(stream) {}
+  ~Graphs();
+  Graphs(const Graphs&) = delete;
+
+  struct Graph {
+    cudaGraphExec_t exec = nullptr;
+    int calls = 0;
+  };
+  /// Captured at the first time. Throws Refused where a cold graph would need too many copies of the input.
+  const Graph& of(const Call&, CacheState);
+  /// Time of all calls of a graph.
+  double interval(const Call&, const Graph&, CacheState);
+  void forget(const Plan*);
+
+ private:
+  std::vector<void*> copies_of(const Call&);
+  Graph capture(const Call&, CacheState);
+
+  TimedStream& stream_;
+  DeviceBytes copies_;  ///< of inputs of cold graphs; allocated when the first is captured
+  std::map<std::tuple<const Plan*, const void*, CacheState>, Graph> graphs_;  ///< by plan, input and state
+};
+
+}  // namespace reductio::cuda

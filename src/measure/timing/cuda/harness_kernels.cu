@@ -1,0 +1,144 @@
+#include "measure/timing/cuda/harness_kernels.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "measure/timing/cuda/globaltimer.cuh"
+#include "measure/timing/cuda/runtime.h"
+
+namespace reductio::cuda {
+namespace {
+
+__global__ void empty() {}
+
+__global__ void spin(std::uint64_t ns) {
+  const std::uint64_t start = globaltimer();
+  while (globaltimer() - start < ns) {
+  }
+}
+
+struct Cached {
+  static __device__ uint4 load(const uint4* p) { return __ldg(p); }
+};
+/// Past L1, which a sum has no use for: better between 2^20 and 2^24 elements on an H200, worse beyond.
+struct PastL1 {
+  static __device__ uint4 load(const uint4* p) {
+    uint4 v;
+    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(p));
+    return v;
+  }
+};
+
+/// Reads every vector once, Unroll of them in flight per thread, and adds them up, so that the loads are needed. The
+/// sum is stored only where it equals `never`, which the compiler cannot rule out.
+template <int Block, int Unroll, class Load>
+__global__ void __launch_bounds__(Block)
+    read_only(const uint4* in, std::size_t vectors, unsigned* out, unsigned never) {
+  constexpr std::size_t tile = std::size_t{Block} * Unroll;
+  unsigned sum = 0;
+  for (std::size_t first = blockIdx.x * tile; first < vectors; first += gridDim.x * tile) {
+    uint4 v[Unroll];
+    if (first + tile <= vectors) {
+#pragma unroll
+      for (int u = 0; u < Unroll; ++u) v[u] = Load::load(in + first + u * Block + threadIdx.x);
+    } else {
+#pragma unroll
+      for (int u = 0; u < Unroll; ++u) {
+        const std::size_t i = first + u * Block + threadIdx.x;
+        v[u] = i < vectors ? Load::load(in + i) : uint4{0, 0, 0, 0};
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < Unroll; ++u) sum += v[u].x + v[u].y + v[u].z + v[u].w;
+  }
+  if (sum == never) *out = sum;
+}
+
+class EmptyPlan final : public Plan {
+ public:
+  PlanInfo info() const override { return {.grid_blocks = 1, .block_threads = 32}; }
+  void enqueue(void*, void*, Stream s) override {
+    empty<<<1, 32, 0, native(s)>>>();
+    check(cudaGetLastError(), "launching an empty kernel");
+  }
+};
+
+class SpinPlan final : public Plan {
+ public:
+  explicit SpinPlan(std::uint64_t ns) : ns_(ns) {}
+  PlanInfo info() const override { return {.grid_blocks = 1, .block_threads = 1}; }
+  void enqueue(void*, void*, Stream s) override {
+    spin<<<1, 1, 0, native(s)>>>(ns_);
+    check(cudaGetLastError(), "launching a spinning kernel");
+  }
+
+ private:
+  std::uint64_t ns_;
+};
+
+/// A shape of read_only. Any alignment: the vectors that hold the first and the last byte are read whole, which stays
+/// inside the allocation because allocations are aligned to, and padded to, more than one vector.
+struct ReadShape {
+  std::string name;
+  void (*kernel)(const uint4*, std::size_t, unsigned*, unsigned);
+  int block, unroll;
+  int blocks_per_sm;  ///< most blocks of the grid for each SM; 0: a block for every tile
+};
+
+template <int Block, int Unroll, class Load>
+ReadShape read_shape(std::string name, int blocks_per_sm) {
+  return {std::move(name), read_only<Block, Unroll, Load>, Block, Unroll, blocks_per_sm};
+}
+
+/// One for each end of what is fast: one or many loads in flight, a grid that stays or a block for every tile, small
+/// blocks for inputs of few vectors.
+std::vector<ReadShape> read_shapes() {
+  return {read_shape<512, 4, Cached>("read/512x4", 4),       read_shape<512, 4, PastL1>("read/512x4/past-l1", 4),
+          read_shape<256, 8, Cached>("read/256x8/tiles", 0), read_shape<256, 8, PastL1>("read/256x8/tiles/past-l1", 0),
+          read_shape<1024, 1, Cached>("read/1024x1", 2),     read_shape<128, 1, Cached>("read/128x1", 16)};
+}
+
+class ReadPlan final : public Plan {
+ public:
+  ReadPlan(ReadShape shape, std::size_t bytes, int sm_count) : shape_(std::move(shape)), bytes_(bytes) {
+    const std::size_t vectors = bytes / sizeof(uint4) + 1, tile = std::size_t(shape_.block) * shape_.unroll;
+    grid_ = (vectors + tile - 1) / tile;
+    if (shape_.blocks_per_sm) grid_ = std::min<std::size_t>(grid_, std::size_t(shape_.blocks_per_sm) * sm_count);
+    grid_ = std::min<std::size_t>(grid_, 0x7fffffff);
+  }
+  PlanInfo info() const override {
+    return {.grid_blocks = grid_, .block_threads = static_cast<unsigned>(shape_.block)};
+  }
+  void enqueue(void* in, void* out, Stream s) override {
+    const auto address = reinterpret_cast<std::uintptr_t>(in), first = address / sizeof(uint4) * sizeof(uint4);
+    const std::size_t vectors = (address + bytes_ - first + sizeof(uint4) - 1) / sizeof(uint4);
+    shape_.kernel<<<static_cast<unsigned>(grid_), shape_.block, 0, native(s)>>>(
+        reinterpret_cast<const uint4*>(first), vectors, static_cast<unsigned*>(out), 0x9e3779b9u);
+    check(cudaGetLastError(), "launching a read-only kernel");
+  }
+
+ private:
+  ReadShape shape_;
+  std::size_t bytes_, grid_ = 1;
+};
+
+}  // namespace
+
+std::unique_ptr<Plan> empty_kernel() { return std::make_unique<EmptyPlan>(); }
+
+std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns) { return std::make_unique<SpinPlan>(ns); }
+
+std::vector<HarnessPlan> reading_kernels(std::size_t bytes, int sm_count) {
+  std::vector<HarnessPlan> out;
+  for (auto& shape : read_shapes()) out.push_back({shape.name, std::make_unique<ReadPlan>(shape, bytes, sm_count)});
+  return out;
+}
+
+std::unique_ptr<Plan> reading_kernel(std::size_t bytes, int sm_count) {
+  return std::make_unique<ReadPlan>(read_shapes().front(), bytes, sm_count);
+}
+
+}  // namespace reductio::cuda

@@ -1,0 +1,25 @@
+#pragma once
+/// Kernels of the harness's own: the empty one, one that spins, and those that only read.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "measure/timing/harness_calls.h"
+
+namespace reductio::cuda {
+
+std::unique_ptr<Plan> empty_kernel();
+
+/// Runs for about `ns`.
+std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns);
+
+/// Kernels that read `bytes` bytes, at any alignment, and do nothing else: one for each end of what is fast, so that
+/// the fastest of them tells the read ceiling. `out`: four bytes, written where the sum of what was read is one in
+/// 2^32.
+std::vector<HarnessPlan> reading_kernels(std::size_t bytes, int sm_count);
+/// The first of them.
+std::unique_ptr<Plan> reading_kernel(std::size_t bytes, int sm_count);
+
+}  // namespace reductio::cuda

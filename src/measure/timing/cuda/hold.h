@@ -1,0 +1,49 @@
+#pragma once
+/// Holding a stream back: a kernel that spins until the host says go. Until then nothing behind it starts, so when it
+/// ends, all that the host has queued meanwhile is there already and no host latency lies between.
+
+#include <cstdint>
+
+#include "measure/timing/cuda/runtime.h"
+
+namespace reductio::cuda {
+
+/// Shared between host and GPU, in pinned host memory. Tickets only grow, so nothing is ever reset: a hold ends when
+/// `released` has reached its ticket.
+struct HoldControl {
+  std::uint64_t released;
+  std::uint64_t timed_out;  ///< the last ticket whose hold ended by its limit
+};
+
+/// What the holds of one stream share.
+class Holds {
+ public:
+  explicit Holds(Stream stream) : stream_(stream), control_(pinned<HoldControl>()) {}
+  /// Launches the kernel for a hold that is released already: what is loaded at its first launch may wait for the
+  /// device.
+  void load();
+
+ private:
+  friend class Hold;
+  void launch();
+  Stream stream_;
+  Pinned<HoldControl> control_;
+  std::uint64_t ticket_ = 0;
+};
+
+/// Ends at the latest when it goes out of scope, so that an exception in between cannot leave it spinning.
+class Hold {
+ public:
+  explicit Hold(Holds&);
+  ~Hold() { release(); }
+  Hold(const Hold&) = delete;
+  void release();
+  /// Call after the work behind the hold is done.
+  void must_not_have_timed_out() const;
+
+ private:
+  HoldControl* control_;
+  std::uint64_t ticket_;
+};
+
+}  // namespace reductio::cuda

@@ -1,0 +1,71 @@
+#pragma once
+/// What the GPU's instruments use of CUDA's runtime: errors, memory, events. Free of device code and of device.h, which
+/// take a compiler seconds: files that launch nothing are plain C++.
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <string>
+
+#include "core/error.h"
+#include "core/variant.h"
+
+namespace reductio::cuda {
+
+/// Throws DeviceError with CUDA's own words if `status` is not success.
+inline void check(cudaError_t status, const char* what) {
+  if (status == cudaSuccess) return;
+  cudaGetLastError();  // an error that was told of must not show up as the failure of the next launch
+  throw DeviceError(std::string(what) + ": " + cudaGetErrorString(status) + " (" + cudaGetErrorName(status) + ")");
+}
+
+inline cudaStream_t native(Stream s) { return static_cast<cudaStream_t>(s.handle); }
+
+struct Free {
+  void operator()(void* p) const { cudaFree(p); }
+};
+struct FreeHost {
+  void operator()(void* p) const { cudaFreeHost(p); }
+};
+using DeviceBytes = std::unique_ptr<void, Free>;
+
+inline DeviceBytes device_bytes(std::size_t bytes) {
+  void* p = nullptr;
+  if (cudaMalloc(&p, bytes) != cudaSuccess) {
+    cudaGetLastError();
+    throw DeviceError("not enough GPU memory to flush the cache: " + std::to_string(bytes >> 20) + " MiB are needed");
+  }
+  return DeviceBytes(p);
+}
+
+/// One T, zero, that host and GPU both reach.
+template <class T>
+using Pinned = std::unique_ptr<T, FreeHost>;
+template <class T>
+Pinned<T> pinned() {
+  void* p = nullptr;
+  check(cudaHostAlloc(&p, sizeof(T), cudaHostAllocMapped), "allocating pinned memory");
+  return Pinned<T>(new (p) T{});
+}
+
+class Event {
+ public:
+  Event() { check(cudaEventCreate(&event_), "making an event"); }
+  ~Event() { cudaEventDestroy(event_); }
+  Event(const Event&) = delete;
+  void record(Stream s) { check(cudaEventRecord(event_, native(s)), "recording an event"); }
+  cudaEvent_t get() const { return event_; }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+inline double elapsed_s(const Event& from, const Event& to) {
+  float ms = 0;
+  check(cudaEventElapsedTime(&ms, from.get(), to.get()), "reading the events");
+  return static_cast<double>(ms) * 1e-3;
+}
+
+}  // namespace reductio::cuda

@@ -1,0 +1,140 @@
+#include "measure/timing/cuda/timed_stream.h"
+
+#include <cstring>
+
+#include "measure/timing/host_clock.h"
+
+namespace reductio::cuda {
+namespace {
+
+constexpr int patience_s = 60;
+
+}  // namespace
+
+TimedStream::TimedStream(Backend& backend)
+    : backend_(backend),
+      stream_(backend.create_stream()),
+      l2_(backend.info(), stream_),
+      holds_(stream_),
+      clocks_(stream_),
+      result_(pinned<std::array<std::byte, 16>>()) {
+  // Lines that an earlier program pinned would survive every flush. This touches this process's own context only.
+  if (cudaCtxResetPersistingL2Cache() != cudaSuccess) cudaGetLastError();  // GPUs without such lines
+  l2_.fill();
+  load_kernels();
+  wake_up();
+}
+
+TimedStream::~TimedStream() {
+  cudaStreamSynchronize(native(stream_));  // nothing that still runs may read what is freed next
+  backend_.destroy_stream(stream_);
+}
+
+/// Kernels are loaded when first launched, and loading may wait for the device: under a hold that would be a deadlock.
+/// Every kernel of the harness is launched once before any hold; plans are by run().
+void TimedStream::load_kernels() {
+  empty_kernel()->enqueue(nullptr, nullptr, stream_);
+  spinning_kernel(0)->enqueue(nullptr, nullptr, stream_);
+  for (auto& reader : reading_kernels(l2_.bytes(), gpu().sm_count))
+    reader.plan->enqueue(l2_.memory(), l2_.sum(), stream_);
+  clocks_.load();
+  holds_.load();
+  l2_.overwrite();
+  synchronize();
+}
+
+/// An idle GPU runs at a fraction of its clock and takes a while to notice that there is work.
+void TimedStream::wake_up() {
+  for (const double start = host_now(); host_now() - start < 0.3;) {
+    for (int i = 0; i < 20; ++i) l2_.overwrite();
+    synchronize();
+  }
+}
+
+double TimedStream::run(const Call& c) {
+  restore_and_poison(c);
+  synchronize();
+  const double start = host_now();
+  c.plan->enqueue(c.in, c.out, stream_);
+  stop_.record(stream_);
+  wait_for(stop_);
+  collect(c);
+  return host_now() - start;
+}
+
+double TimedStream::end_to_end_interval(const Call& c, CacheState cache) {
+  prepare(c, cache);
+  synchronize();
+  const double start = host_now();
+  c.plan->enqueue(c.in, c.out, stream_);
+  if (c.info.result != ResultLocation::on_device) {
+    c.plan->finish(c.result, stream_);
+  } else {
+    copy_result(c);
+    synchronize();
+  }
+  const double end = host_now();
+  if (c.info.result == ResultLocation::on_device && c.result) std::memcpy(c.result, result_->data(), c.result_bytes);
+  prepared_s_ += elapsed_s(begin_, ready_);
+  return end - start;
+}
+
+void TimedStream::collect(const Call& c) {
+  if (c.info.result != ResultLocation::on_device) {
+    c.plan->finish(c.result, stream_);
+    return;
+  }
+  if (c.result) copy_result(c);
+  synchronize();
+  if (c.result) std::memcpy(c.result, result_->data(), c.result_bytes);
+}
+
+void TimedStream::copy_result(const Call& c) {
+  check(cudaMemcpyAsync(result_->data(), c.out, c.result_bytes, cudaMemcpyDeviceToHost, native(stream_)),
+        "copying the result");
+}
+
+/// Polls, so that a call that never ends becomes a message.
+void TimedStream::wait_for(Event& event) {
+  const double start = host_now();
+  cudaError_t status;
+  while ((status = cudaEventQuery(event.get())) == cudaErrorNotReady)
+    if (host_now() - start > patience_s) throw CallTimeout("no result within " + std::to_string(patience_s) + " s");
+  cudaGetLastError();  // "not ready" is kept as the last error, which the next launch would take for its own
+  check(status, "waiting for a call");
+}
+
+/// Everything before the timed interval, between two events of its own. Asynchronous, except that plans which finish on
+/// the host wait when warm.
+void TimedStream::prepare(const Call& c, CacheState cache) {
+  begin_.record(stream_);
+  bring_into_state(c, cache);
+  ready_.record(stream_);
+}
+
+void TimedStream::bring_into_state(const Call& c, CacheState cache) {
+  restore_and_poison(c);
+  if (cache == CacheState::warm) {
+    c.plan->enqueue(c.in, c.out, stream_);
+    if (c.info.result != ResultLocation::on_device) c.plan->finish(c.result, stream_);
+    poison(c);
+    return;
+  }
+  l2_.overwrite();
+  if (cache == CacheState::cold_clean) l2_.clean();
+}
+
+void TimedStream::restore_and_poison(const Call& c) {
+  if (c.pristine)
+    check(cudaMemcpyAsync(c.in, c.pristine, c.input_bytes, cudaMemcpyDeviceToDevice, native(stream_)),
+          "restoring the input");
+  poison(c);
+}
+
+void TimedStream::poison(const Call& c) {
+  if (c.out && c.result_bytes)
+    check(cudaMemsetAsync(c.out, 0xFF, c.result_bytes, native(stream_)), "poisoning the output");
+  if (c.result) std::memset(c.result, 0xFF, c.result_bytes);
+}
+
+}  // namespace reductio::cuda

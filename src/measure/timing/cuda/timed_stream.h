@@ -1,0 +1,86 @@
+#pragma once
+/// One stream of the GPU, and the intervals that are timed in it. Everything that a sample does is ordered in this
+/// stream, which does not wait for the default stream.
+
+#include <array>
+#include <cstddef>
+#include <utility>
+
+#include "measure/timing/cuda/gpu_clocks.h"
+#include "measure/timing/cuda/hold.h"
+#include "measure/timing/cuda/l2_flush.h"
+#include "measure/timing/timer.h"
+
+namespace reductio::cuda {
+
+class TimedStream {
+ public:
+  /// Returns once the GPU is awake and all of the harness's kernels are loaded.
+  explicit TimedStream(Backend&);
+  ~TimedStream();
+  TimedStream(const TimedStream&) = delete;
+
+  Stream get() const { return stream_; }
+  const DeviceInfo& gpu() const { return backend_.info(); }
+  void synchronize() { check(cudaStreamSynchronize(native(stream_)), "waiting for the stream"); }
+
+  /// Seconds of a plain call, from the host's view, its result in c.result.
+  double run(const Call& c);
+  /// Seconds of what `enqueue` queues, between two events behind a hold. The stream is idle when this returns, unless
+  /// the call itself failed.
+  template <class Enqueue>
+  double held_interval(Enqueue&& enqueue) {
+    Hold hold(holds_);
+    start_.record(stream_);
+    enqueue();
+    stop_.record(stream_);
+    hold.release();
+    wait_for(stop_);
+    hold.must_not_have_timed_out();
+    return elapsed_s(start_, stop_);
+  }
+  /// The same once the input is restored, the output poisoned and the cache brought into its state.
+  template <class Enqueue>
+  double held_interval(const Call& c, CacheState cache, Enqueue&& enqueue) {
+    prepare(c, cache);
+    const double s = held_interval(enqueue);
+    prepared_s_ += elapsed_s(begin_, ready_);
+    return s;
+  }
+  /// That of one call.
+  double device_interval(const Call& c, CacheState cache) {
+    return held_interval(c, cache, [&] { c.plan->enqueue(c.in, c.out, stream_); });
+  }
+  /// Seconds of the host's clock from the call to its result in host memory, in c.result.
+  double end_to_end_interval(const Call& c, CacheState cache);
+  /// Leaves the call's value in c.result and the stream idle.
+  void collect(const Call& c);
+
+  /// Seconds that preparing took since this was asked last.
+  double take_prepared_s() { return std::exchange(prepared_s_, 0); }
+
+  L2Flush& l2() { return l2_; }
+  GpuClocks& clocks() { return clocks_; }
+
+ private:
+  void wait_for(Event&);
+  void prepare(const Call&, CacheState);
+  void bring_into_state(const Call&, CacheState);
+  void restore_and_poison(const Call&);
+  void poison(const Call&);
+  void copy_result(const Call&);
+  void load_kernels();
+  void wake_up();
+
+  Backend& backend_;
+  Stream stream_;
+  L2Flush l2_;
+  Holds holds_;
+  GpuClocks clocks_;
+  Pinned<std::array<std::byte, 16>> result_;
+  Event begin_, ready_;  ///< about preparing
+  Event start_, stop_;   ///< about the call
+  double prepared_s_ = 0;
+};
+
+}  // namespace reductio::cuda

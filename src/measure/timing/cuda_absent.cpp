@@ -1,0 +1,9 @@
+/// Stands in for cuda/ in a build without CUDA; a GPU cannot have been opened there.
+
+#include "measure/timing/instruments.h"
+
+namespace reductio {
+
+Instruments make_cuda_instruments(Backend&) { throw NoGpu("this program was built without CUDA"); }
+
+}  // namespace reductio

@@ -1,0 +1,58 @@
+#pragma once
+/// What can be seen of a device beside the times of calls: how fast its kernels' clock runs, whether its memory is
+/// idle, whether flushing its cache works.
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "measure/plan/point.h"
+
+namespace reductio {
+
+/// What a flush of the cache does, measured: the time to read some of what it holds in each state.
+struct CacheProbe {
+  std::size_t bytes = 0;
+  double warm_s = 0, cold_clean_s = 0, cold_dirty_s = 0;
+};
+/// Medians of so many intervals in each state.
+CacheProbe probe_of(std::size_t bytes, int intervals, const std::function<double(CacheState)>& interval_s);
+
+/// A device of which nothing can be seen, unless a function is overridden.
+class DeviceMonitor {
+ public:
+  virtual ~DeviceMonitor() = default;
+
+  /// Shows that flushing works. Nothing where there is no cache.
+  virtual std::optional<CacheProbe> probe_cache() { return std::nullopt; }
+
+  /// The frequency that the kernels' clock runs at now, seen by a kernel that reads cycles and time; nothing where
+  /// there is no such clock.
+  virtual std::optional<double> clock_hz() { return std::nullopt; }
+  /// Waits a moment, for a clock that was throttled.
+  virtual void let_clock_recover() {}
+
+  /// Waits until the device's memory is as fast as it has ever been seen here, for something else may use it: NVIDIA's
+  /// driver, which overwrites what was freed. False where it stayed slower for about a second.
+  virtual bool wait_until_memory_idle() { return true; }
+
+  /// Runs `body` inside a named range that profilers can filter by.
+  virtual void in_range(const std::string& /*name*/, const std::function<void()>& body) { body(); }
+};
+
+/// Waits until the same work is as fast as ever.
+class SettleDetector {
+ public:
+  /// `measure` does the work and gives its seconds. Where that is over a twentieth more than it ever was, it is
+  /// repeated after a pause, until it is not twice in a row. False after 500 pauses in vain; then the next wait gives
+  /// up sooner, for what has become slower for good shall not be waited for each time.
+  bool wait(const std::function<double()>& measure, const std::function<void()>& pause);
+
+ private:
+  double least_s_ = std::numeric_limits<double>::infinity();
+  int patience_ = 500;  ///< in pauses
+};
+
+}  // namespace reductio
