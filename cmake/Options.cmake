@@ -29,6 +29,15 @@ function(reductio_compile_together target)
   endif()
 endfunction()
 
+# reductio_compile_cheaply(TARGET): what neither takes times nor does much work is not worth what optimising it takes.
+function(reductio_compile_cheaply target)
+  if(REDUCTIO_SANITIZE)
+    target_compile_options(${target} PRIVATE -O0)  # instrumented code costs an optimiser most
+  else()
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
+  endif()
+endfunction()
+
 # nvcc is optional: without it the simulated device and the CPU baselines are built.
 if(REDUCTIO_CUDA)
   include(CheckLanguage)

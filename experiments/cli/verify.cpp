@@ -37,10 +37,11 @@ std::string_view first_refusal(const VariantResult& r) {
 
 Tier parse_tier(const std::string& text) {
   static const std::vector<std::pair<std::string, Tier>> known = {
-      {"quick", Tier::quick}, {"sanitizer", Tier::sanitizer}, {"standard", Tier::standard}, {"gpu", Tier::gpu}};
+      {"quick", Tier::quick}, {"sanitizer", Tier::sanitizer}, {"check", Tier::check}, {"standard", Tier::standard},
+      {"gpu", Tier::gpu}};
   for (const auto& [word, tier] : known)
     if (word == text) return tier;
-  throw UsageError("unknown tier '" + text + "'; known: quick, sanitizer, standard, gpu");
+  throw UsageError("unknown tier '" + text + "'; known: quick, sanitizer, check, standard, gpu");
 }
 
 template <class T>
@@ -268,7 +269,7 @@ Command add_verify(CLI::App& app) {
   s.add_settings(*sub);
   s.add_device(*sub);
   sub->add_option("--tier", options->tier,
-                  "How much: quick, sanitizer, standard or gpu (default: gpu on a GPU, standard elsewhere)")
+                  "How much: quick, sanitizer, check, standard or gpu (default: gpu on a GPU, standard elsewhere)")
       ->type_name("TIER");
   sub->add_option("--junit", options->junit, "Also write the outcome as JUnit XML")->type_name("FILE");
   auto* json = sub->add_flag("--json", options->json, "The outcome as JSON");

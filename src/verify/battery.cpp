@@ -29,8 +29,7 @@ namespace {
 /// How far each part goes. A limit of 0 leaves a part out.
 struct Scope {
   std::size_t whole_to = 0;
-  /// What the whole product may cost, in the units of cost_of(). A larger one is sampled evenly; only the stride
-  /// kernels of `levels` have one, with 198 settings each.
+  /// What the whole product may cost, in the units of cost_of(). A larger one is sampled evenly.
   double whole_budget = 0;
   std::size_t pairs_to = 0;
   std::vector<std::size_t> large{};           ///< every type, default settings
@@ -55,7 +54,11 @@ Scope scope_of(Tier tier, DeviceKind device) {
                 .huge = {(std::size_t{1} << 32) + 5}};
       [[fallthrough]];  // elsewhere it means the most that is sensible there
     case Tier::standard:
-      return {.whole_to = 1 << 10, .whole_budget = cuda ? 12000 : 4e6, .pairs_to = 1 << 14, .large = {(1 << 20) + 7}};
+    case Tier::check:
+      return {.whole_to = 1 << 10,
+              .whole_budget = cuda ? 12000 : tier == Tier::check ? 4e6 : 30e6,
+              .pairs_to = 1 << 14,
+              .large = {(1 << 20) + 7}};
   }
   return {};
 }

@@ -18,7 +18,7 @@ namespace {
 #ifdef REDUCTIO_SANITIZED
 constexpr Tier tier = Tier::sanitizer;
 #else
-constexpr Tier tier = Tier::standard;
+constexpr Tier tier = Tier::check;
 #endif
 
 struct Target {

@@ -134,6 +134,8 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
       for (auto& s : rest.seconds)
         if (s) *s -= planted.planted_s;
       planted.rest = paired_ratio(both[0].rounds, rest, confidence);
+      const TimingMode spins_by = plan.point.device == DeviceKind::cuda ? TimingMode::globaltimer : TimingMode::end_to_end;
+      planted.unknown = instruments.timer->resolution_s(spins_by) / pilot_s;
       out.planted.push_back(planted);
     }
   }

@@ -271,8 +271,8 @@ TEST_F(MeasureCuda, HostPartsAreTimedEndToEndWithTheirDevicePartBeside) {
                               std::memset(result, 0x11, 4);
                             });
   const Sample s = timer().sample(call(*plan, 4), TimingMode::end_to_end, CacheState::cold_dirty);
-  EXPECT_GT(*s.seconds, 200e-6);                               // any machine: the host spins so long
-  EXPECT_LE(*s.device_part_s + 200e-6, *s.seconds * 1.001);  // any machine: parts and their sum, by two clocks
+  EXPECT_GT(*s.seconds, 200e-6);  // any machine: the host spins so long
+  EXPECT_TRUE(s.device_part_s.has_value());  // of a call of its own, so that the two need not add up
   EXPECT_TRUE(arrived());
 }
 
