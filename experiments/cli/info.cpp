@@ -107,7 +107,7 @@ void print_device(const Opened& device) {
     line("compute capability", gpu->compute_capability);
     line("driver, runtime", gpu->driver + ", " + gpu->runtime);
     if (gpu->memory_peak_bytes_per_s() > 0)
-      line("memory peak", fmt::format("{:.3g} TB/s on paper", gpu->memory_peak_bytes_per_s() / 1e12));
+      line("theoretical peak", fmt::format("{:.3g} TB/s", gpu->memory_peak_bytes_per_s() / 1e12));
   }
 }
 

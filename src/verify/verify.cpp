@@ -111,11 +111,12 @@ class Run {
       const std::string text = e.what();
       insert_distinct(r.refusals, text.starts_with(r.id + ": ") ? text : r.id + ": " + text);
       return;
-    } catch (const DeviceError& e) {
-      why = e.what();
-      if (!still_works(backend_)) report_.stopped = "the device no longer works after " + c.describe() + ": " + why;
     } catch (const std::exception& e) {
-      why = std::string("threw: ") + e.what();
+      // A launch that failed is no DeviceError, because a kernel's header knows no harness; it may be the device's all
+      // the same.
+      const bool of_device = dynamic_cast<const DeviceError*>(&e) != nullptr;
+      why = of_device ? e.what() : std::string("threw: ") + e.what();
+      if (!still_works(backend_)) report_.stopped = "the device no longer works after " + c.describe() + ": " + why;
     }
     if (why.empty()) {
       ++r.passed;

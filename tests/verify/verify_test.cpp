@@ -356,6 +356,21 @@ class BreakableCpu final : public Backend {
   std::unique_ptr<Backend> cpu_ = open_cpu();
 };
 
+// As a launch that failed, which is told by another exception than the harness's own.
+TEST(BatteryVerify, stops_when_the_device_is_lost_to_whatever_was_thrown) {
+  BreakableCpu cpu;
+  const Variant good = sound();
+  const Variant breaks = cpu_variant("stand-in/breaks", [&](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [&](void*, void*, Stream) {
+      cpu.broken = true;
+      throw std::runtime_error("kernel launch: unspecified launch failure");
+    });
+  });
+  const VerifyReport report = verify({&breaks, &good}, cpu, Tier::quick, 1);
+  EXPECT_EQ(report.by_variant[1].passed, 0u);
+  EXPECT_NE(report.stopped.find("kernel launch: unspecified launch failure"), std::string::npos) << report.stopped;
+}
+
 TEST(BatteryVerify, stops_when_the_device_no_longer_works) {
   BreakableCpu cpu;
   const Variant good = sound();
