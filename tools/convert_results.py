@@ -31,7 +31,7 @@ ROW_ADDED = {"cache_state": ["caller", "context"],
 COMPARE_NAMES = {"n_blocks": "n_clusters"}
 MACHINE_NAMES = {"memory_peak_bytes_per_s": "theoretical_peak_bytes_per_s", "tick_s": "resolution_s",
                  "memory_rested": "memory_idle_at_start", "memory_resting_s": "memory_wait_s",
-                 "restless_visits": "times_memory_stayed_busy"}
+                 "restless_visits": "times_memory_stayed_busy", "bounds": "harness_calls"}
 POINT = ("device variant operation element_type n offset_elements dataset seed settings timing_mode cache_state").split()
 
 

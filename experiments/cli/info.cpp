@@ -75,7 +75,7 @@ Json to_json(const Opened& device) {
     out["compute_capability"] = gpu->compute_capability;
     out["driver"] = gpu->driver;
     out["runtime"] = gpu->runtime;
-    out["memory_peak_bytes_per_s"] = gpu->memory_peak_bytes_per_s();
+    out["theoretical_peak_bytes_per_s"] = gpu->theoretical_peak_bytes_per_s();
   }
   return out;
 }
@@ -106,8 +106,8 @@ void print_device(const Opened& device) {
     line("UUID", gpu->uuid);
     line("compute capability", gpu->compute_capability);
     line("driver, runtime", gpu->driver + ", " + gpu->runtime);
-    if (gpu->memory_peak_bytes_per_s() > 0)
-      line("theoretical peak", fmt::format("{:.3g} TB/s", gpu->memory_peak_bytes_per_s() / 1e12));
+    if (gpu->theoretical_peak_bytes_per_s() > 0)
+      line("theoretical peak", fmt::format("{:.3g} TB/s", gpu->theoretical_peak_bytes_per_s() / 1e12));
   }
 }
 

@@ -163,7 +163,7 @@ int run(const SelftestOptions& options) {
   SelftestReport report;
   std::vector<Figure> figures;
   try {
-    figures = timer_figures(*backend, instruments, machine.gpu ? machine.gpu->memory_peak_bytes_per_s() : 0,
+    figures = timer_figures(*backend, instruments, machine.gpu ? machine.gpu->theoretical_peak_bytes_per_s() : 0,
                             [](const std::string& text) { print_message("note: " + text); });
     report = selftest(
         *backend, instruments, plan,

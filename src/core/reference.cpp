@@ -100,7 +100,7 @@ Check check_integer(const void* result, const Reference& want) {
 }
 
 /// How many units of sum|x| the result may be off, and by which argument.
-struct HarnessCall {
+struct ErrorBound {
   double factor;
   bool worst_case;  ///< proven for every input; else by the statistics of rounding errors
 };
@@ -113,7 +113,7 @@ double statistical_factor(double h, double u) { return 8 * std::sqrt(h) * u; }
 /// for it would pass every result: there a result must stay within what rounding errors do on average, if the terms'
 /// signs differ. Terms of one sign drive the running sum away from zero, and its rounding of small terms is biased (an
 /// atomic f32 sum of 2^24 positive partial sums was seen 3 % off): there it must keep at least half of the sum.
-HarnessCall bound_of(double h, double u, bool one_signed) {
+ErrorBound bound_of(double h, double u, bool one_signed) {
   if (h * u < 0.5) return {h * u / (1 - h * u), true};
   return {one_signed ? 0.5 : statistical_factor(h, u), false};
 }
@@ -147,7 +147,7 @@ Check check_float(double got, const Reference& want, std::size_t longest_chain, 
   const double u = std::ldexp(1.0, want.type == ElementType::f32 ? -24 : -53);
   // A square is rounded once before it is added.
   const double h = static_cast<double>(longest_chain) + (op == Operation::sum_of_squares ? 1 : 0);
-  const HarnessCall bound = bound_of(h, u, std::abs(want.value) > 0.5 * want.sum_of_magnitudes);
+  const ErrorBound bound = bound_of(h, u, std::abs(want.value) > 0.5 * want.sum_of_magnitudes);
   // 2^-40: the rounding of this very arithmetic.
   c.error_bound = bound.factor * want.sum_of_magnitudes * (1 + 0x1p-40) + want.underflow + flushed;
   const std::string note = " (error " + shortest(c.abs_error) + ", bound " + shortest(c.error_bound) + ")";

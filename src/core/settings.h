@@ -9,7 +9,7 @@
 
 namespace reductio {
 
-/// One knob of a variant. Values are written as text everywhere: --set block=256, the CSV's `settings` cell.
+/// One knob of a variant. Values are written as text everywhere: --set block=256, the CSV's `settings` field.
 struct Tunable {
   std::string name;
   std::vector<std::string> values;  ///< the values that verification covers; all that is allowed unless `open`
@@ -46,7 +46,7 @@ class Settings {
   unsigned count(std::string_view name) const;
   /// The same, or `otherwise` where there is no such setting.
   unsigned count(std::string_view name, unsigned otherwise) const { return has(name) ? count(name) : otherwise; }
-  /// "block=256;grid=auto", the CSV's `settings` cell; empty without tunables.
+  /// "block=256;grid=auto", the CSV's `settings` field; empty without tunables.
   std::string str() const;
 
   auto begin() const { return values_.begin(); }

@@ -37,10 +37,15 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 template <class F>
 auto dispatch(const Problem& p, F&& f) {
   const auto with = [&]<class T>() {
-    if constexpr (requires { f.template operator()<T>(); })
+    if constexpr (requires { f.template operator()<T>(); }) {
       return f.template operator()<T>();
-    else
-      return p.operation == Operation::sum ? f.template operator()<T, Identity>() : f.template operator()<T, Square>();
+    } else {
+      switch (p.operation) {
+        case Operation::sum: return f.template operator()<T, Identity>();
+        case Operation::sum_of_squares: return f.template operator()<T, Square>();
+      }
+      throw Refused("operation is not supported");
+    }
   };
   switch (p.type) {
     case ElementType::i32: return with.template operator()<std::uint32_t>();

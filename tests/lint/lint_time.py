@@ -13,7 +13,7 @@ from source import code, files, line_of, without_comments
 ALLOWED = "any machine:"
 
 # What makes the times in a C++ test real: a clock of the machine, or a timer that reads one.
-CPP_CLOCK = re.compile(r"\bhost_now\s*\(|\bmake_(?:host_|cuda_)?timer\s*\(|\btimer_->|\bhost_clock_resolution_s\s*\(|"
+CPP_CLOCK = re.compile(r"\bhost_now\s*\(|\bmake_(?:host_|cuda_)?instruments\s*\(|\binstruments_\b|\bhost_clock_resolution_s\s*\(|"
                        r"\b(?:steady|system|high_resolution)_clock\b|\bgettimeofday\b|\bclock_gettime\b|"
                        r"\b(?:u|nano)?sleep(?:_for)?\s*\(")
 CPP_TIME = re.compile(r"\b\w*(?:_s|_hz|_at)\b|\bseconds\b|\belapsed\b|\bduration\b|host_now|\bverdict\b|\bVerdict::|\bratio\b|"
@@ -23,7 +23,7 @@ CPP_TEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST)\s*\(", re.MULTILINE)
 
 # The same in Python: what a program measured live, and clocks of Python's own.
 PYTHON_CLOCK = re.compile(r"\b(?:perf_counter|monotonic|process_time|time\.time)(?:_ns)?\s*\(")
-PYTHON_LIVE = re.compile(r"""["'](?:compare|selftest)["']""")
+PYTHON_LIVE = re.compile(r"""["'](?:compare|selftest)["']|["']run["'],\s*["']cpu["']""")
 PYTHON_VERDICT = re.compile(r"\b(?:FASTER|SLOWER|SAME)\b|\.code\s*==\s*[34]\b|\bratio\b|(?<!end)_s[\"']\]|\bfound\b")
 PYTHON_TEST = re.compile(r"^def (test_\w+)\(([^)]*)\):\n((?:[ \t].*\n|\n)*)", re.MULTILINE)
 MADE_UP = {"planted"}  # fixtures whose times a test has made up
@@ -124,16 +124,18 @@ def python(body: str, fixtures: str = "reductio") -> dict:
 
 
 PLANTED = [
+    cpp("const auto i = make_instruments(*backend);\nEXPECT_LT(*i.timer->sample(c).seconds, 1e-3);"),
+    python('rows = reductio("run", "cpu").rows()\n    assert float(rows[0]["time_median_s"]) < 1e-3'),
     cpp("const double start = host_now();\nEXPECT_GE(host_now() - start, 0);  // any machine: never back\nEXPECT_LT(host_now() - start, 5);"),
     cpp("const double start = host_now();\nwork();\nEXPECT_LT(host_now() - start, 5);"),
     cpp("const double start = host_now(), waited_s = wait() - start;\nASSERT_LE(waited_s, 0.1) << \"slow\";"),
-    cpp("const auto timer = make_timer(*backend);\nEXPECT_NEAR(longer_s, 200e-6, 20e-6);"),
-    cpp("p = make_host_timer(*backend)->probe_cache().value();\nEXPECT_TRUE(std::min(p.cold_clean_s, p.cold_dirty_s) > 1.3 * p.warm_s);"),
-    cpp("s.timer = make_host_timer(*s.backend);\nEXPECT_GT(*row.time_median_s, 1e-7);"),
-    cpp("s.timer = make_host_timer(*s.backend);\nEXPECT_LT(*rows[0].launch_floor_s, *rows[1].time_median_s);"),
+    cpp("const auto its = make_instruments(*backend);\nEXPECT_NEAR(longer_s, 200e-6, 20e-6);"),
+    cpp("p = make_host_instruments(*backend).monitor->probe_cache().value();\nEXPECT_TRUE(std::min(p.cold_clean_s, p.cold_dirty_s) > 1.3 * p.warm_s);"),
+    cpp("s.instruments = make_host_instruments(*s.backend);\nEXPECT_GT(*row.time_median_s, 1e-7);"),
+    cpp("s.instruments = make_host_instruments(*s.backend);\nEXPECT_LT(*rows[0].launch_floor_s, *rows[1].time_median_s);"),
     cpp("auto t = std::chrono::steady_clock::now();\nEXPECT_GE(elapsed, 3);"),
     cpp("usleep(1000);\nEXPECT_LE(run.at(\"time_spent\").at(\"wall_s\").get<double>(), 1);"),
-    cpp("EXPECT_EQ(compare_all(measured(*make_timer(b))).rows[0].verdict, Verdict::same);"),
+    cpp("EXPECT_EQ(compare_all(measured(make_instruments(b))).rows[0].verdict, Verdict::same);"),
     {"tests/a_test.cpp": "TEST(A, Fine) { EXPECT_LT(made_up_s, 5); }\nTEST(A, Not) {\n  host_now();\n  EXPECT_LT(real_s, 5);\n}\n"},
     python("start = time.monotonic()\n    assert time.monotonic() - start < 3"),
     python("begin = perf_counter()\n    elapsed = perf_counter() - begin\n    assert elapsed < 3"),
@@ -146,8 +148,8 @@ PLANTED = [
 CLEAN = [
     cpp("const double start = host_now();\nEXPECT_LT(host_now() - start, 300);  // any machine: longer is a hang"),
     cpp("Clock clock([](auto, auto) { return 1e-5; });\nEXPECT_NEAR(*row.time_median_s, 1e-5, 1e-7);"),
-    cpp("s.timer = make_host_timer(*s.backend);\nEXPECT_GT(*row.time_median_s, 0);\nEXPECT_EQ(row.n_samples, 48u);"),
-    cpp("s.timer = make_timer(*s.backend);\nEXPECT_LE(*row.time_min_s, *row.time_median_s);\nEXPECT_EQ(result, 10u);"),
+    cpp("s.instruments = make_host_instruments(*s.backend);\nEXPECT_GT(*row.time_median_s, 0);\nEXPECT_EQ(row.n_samples, 48u);"),
+    cpp("s.instruments = make_instruments(*s.backend);\nEXPECT_LE(*row.time_min_s, *row.time_median_s);\nEXPECT_EQ(result, 10u);"),
     cpp("// host_now()\nEXPECT_LT(made_up_s, 5);"),
     python('out = reductio("compare", a, b).ok()\n    assert out.count("SLOWER") == 2', "reductio, planted"),
     python('rows = reductio("compare", "a", "b", "--csv").rows()\n    assert rows[0]["verdict"] in VERDICTS'),

@@ -190,3 +190,11 @@ def test_shell_scripts_pass_shellcheck():
     assert len(scripts) >= 5
     done = subprocess.run(["shellcheck", "-x", *scripts], cwd=SOURCE, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_gtests_of_which_none_is_selected_fail(tmp_path, capsys):
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\n")  # lists nothing
+    program.chmod(0o755)
+    assert run_gtests.main(str(program), str(tmp_path / "x.xml"), "Renamed/*", "0", "8") == 1
+    assert "no test of" in capsys.readouterr().out

@@ -158,7 +158,7 @@ Json to_json(const Machine& m) {
            {"memory_bytes", g.memory_bytes},
            {"memory_clock_hz", known_number(g.memory_clock_hz)},
            {"memory_bus_bits", known_number(g.memory_bus_bits)},
-           {"theoretical_peak_bytes_per_s", known_number(g.memory_peak_bytes_per_s())},
+           {"theoretical_peak_bytes_per_s", known_number(g.theoretical_peak_bytes_per_s())},
            {"sm_clock_hz", known_number(g.sm_clock_hz)},
            {"compute_capability", g.compute_capability},
            {"driver", g.driver},

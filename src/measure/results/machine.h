@@ -34,7 +34,7 @@ struct GpuDescription {
   double memory_clock_hz = 0, sm_clock_hz = 0;
   int memory_bus_bits = 0;
   /// Two transfers a clock over the whole bus: what the data sheet calls the bandwidth.
-  double memory_peak_bytes_per_s() const { return 2 * memory_clock_hz * memory_bus_bits / 8; }
+  double theoretical_peak_bytes_per_s() const { return 2 * memory_clock_hz * memory_bus_bits / 8; }
 };
 
 struct CpuDescription {

@@ -38,7 +38,7 @@ Json describe(const SamplingRules& r) {
           {"confidence", r.confidence},
           {"clock_floor", r.clock_floor},
           {"paired", r.paired},
-          {"bounds", r.harness_calls}};
+          {"harness_calls", r.harness_calls}};
 }
 
 /// Resolution and launch floor of a mode, in the state of the first point of that mode, else of the first of all, or

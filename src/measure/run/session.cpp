@@ -136,8 +136,8 @@ class SessionRun {
 
   void make_sampler() {
     std::optional<double> peak;
-    if (const auto& gpu = session_.machine.gpu; gpu && gpu->memory_peak_bytes_per_s() > 0)
-      peak = gpu->memory_peak_bytes_per_s();
+    if (const auto& gpu = session_.machine.gpu; gpu && gpu->theoretical_peak_bytes_per_s() > 0)
+      peak = gpu->theoretical_peak_bytes_per_s();
     sampler_ = std::make_unique<Sampler>(
         Sampling{*session_.backend, session_.instruments, session_.rules, session_.seed, run_id_, peak});
     if (results_) remember(sampler_->history(), results_->earlier_rows(), session_.points);

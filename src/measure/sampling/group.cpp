@@ -67,7 +67,8 @@ void Group::release() {
     if (m.plan) state.timer().forget(m.plan.get());
     m.plan.reset();
   }
-  for (const HarnessCall& c : harness_calls) state.timer().forget(c.plan.get());
+  for (const HarnessCall& c : harness_calls)
+    if (c.plan) state.timer().forget(c.plan.get());  // a lost device's are kept for ever
   out_.reset();
   input_ = nullptr;
 }

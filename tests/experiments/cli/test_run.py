@@ -173,7 +173,7 @@ def test_resume_of_a_finished_run_adds_nothing(reductio, tmp_path):
     assert results(tmp_path).read_bytes() == before
 
 
-@pytest.mark.parametrize("keep", ["half a row", "no line end", "inside a quoted cell", "header only", "half a header"])
+@pytest.mark.parametrize("keep", ["half a row", "no line end", "inside a quoted field", "header only", "half a header"])
 def test_resume_goes_on_after_a_cut(reductio, tmp_path, keep):
     reductio(*SMALL).ok()
     path = results(tmp_path)
@@ -181,7 +181,7 @@ def test_resume_goes_on_after_a_cut(reductio, tmp_path, keep):
     lines = whole.splitlines(keepends=True)
     cut = {"half a row": b"".join(lines[:4]) + lines[4][: len(lines[4]) // 2],
            "no line end": b"".join(lines[:5])[:-1],
-           "inside a quoted cell": b"".join(lines[:4]) + b'1,"x,y\n',
+           "inside a quoted field": b"".join(lines[:4]) + b'1,"x,y\n',
            "header only": lines[0],
            "half a header": lines[0][:40]}[keep]
     path.write_bytes(cut)

@@ -981,7 +981,7 @@ TEST(MeasureRun, NamesOfMachinesAreFitForFolders) {
   GpuDescription h200;
   h200.memory_clock_hz = 3201e6;
   h200.memory_bus_bits = 6016;
-  EXPECT_NEAR(h200.memory_peak_bytes_per_s(), 4.81e12, 0.01e12);
+  EXPECT_NEAR(h200.theoretical_peak_bytes_per_s(), 4.81e12, 0.01e12);
 }
 
 // -------------------------------------------------------------------------------------------------------- resuming

@@ -143,7 +143,7 @@ TEST(MeasureRatio, FewAllocationsAreCutIntoEqualClustersThatNeverSpanTwo) {
 
 TEST(MeasureRatio, ComingBackToAnAllocationIsAClusterOfItsOwn) {
   std::vector<int> where;
-  for (int visit = 0; visit < 30; ++visit) where.insert(where.end(), 4, visit % 3);
+  for (int allocation = 0; allocation < 30; ++allocation) where.insert(where.end(), 4, allocation % 3);
   EXPECT_EQ(clusters_of(std::vector<bool>(where.size(), true), where).size(), 30u);
 }
 

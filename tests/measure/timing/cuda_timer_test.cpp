@@ -291,7 +291,7 @@ TEST_F(MeasureCuda, TheMachineIsDescribed) {
   EXPECT_EQ(m.gpu->uuid.size(), 40u);
   EXPECT_GT(m.gpu->sm_count, 0);
   EXPECT_GT(m.gpu->l2_bytes, 0u);
-  EXPECT_GT(m.gpu->memory_peak_bytes_per_s(), 0);
+  EXPECT_GT(m.gpu->theoretical_peak_bytes_per_s(), 0);
   EXPECT_FALSE(m.gpu->driver.empty());
   EXPECT_EQ(m.name, slug(m.gpu->name));
 }
