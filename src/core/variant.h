@@ -67,7 +67,8 @@ class Plan {
   /// accumulator to `result` in host memory. With enqueue() it makes up the end-to-end time.
   virtual void finish(void* result, Stream stream);
 
-  /// The clock readings of the last finished call, where the variant declares `reads_clock`.
+  /// The clock readings of the last finished call, where the variant declares `reads_clock`. It may fetch them from the
+  /// device, so it is asked outside of what is timed: before the next enqueue(), while that call's stream is there.
   virtual std::optional<ClockReading> clock_reading() { return std::nullopt; }
 };
 

@@ -40,6 +40,8 @@ Streams& streams() {
   return s;
 }
 
+CopiedOut copied;  // under the lock
+
 Queue& queue(Stream s) {
   if (!s.handle) return streams().standard;
   auto* const q = static_cast<Queue*>(s.handle);
@@ -122,8 +124,17 @@ void enqueue_copy_within(Stream s, void* dst, const void* src, std::size_t bytes
 
 void copy_out(Stream s, void* host, const void* src, std::size_t bytes) {
   const DeviceLock lock;
-  enqueue(s, [=] { copy_out_now(host, src, bytes); });
+  enqueue(s, [=] {
+    copy_out_now(host, src, bytes);
+    ++copied.copies;
+    copied.bytes += bytes;
+  });
   run(queue(s));
+}
+
+CopiedOut copied_out() {
+  const DeviceLock lock;
+  return copied;
 }
 
 void synchronize(Stream s) {

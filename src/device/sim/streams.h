@@ -33,6 +33,11 @@ void enqueue_copy_in(Stream, void* dst, const void* host, std::size_t bytes);
 void enqueue_copy_within(Stream, void* dst, const void* src, std::size_t bytes);
 /// Runs the stream up to and including the copy.
 void copy_out(Stream, void* host, const void* src, std::size_t bytes);
+/// How much copy_out() has copied since the program began, so that a test sees what a call copies.
+struct CopiedOut {
+  std::size_t copies = 0, bytes = 0;
+};
+CopiedOut copied_out();
 /// Runs everything on the stream. Throws the first Fault; what was queued behind it is dropped.
 void synchronize(Stream);
 

@@ -59,17 +59,17 @@ class CudaTimer final : public Timer {
       }
       case TimingMode::end_to_end:
         s.seconds = s.timed_s = stream_->end_to_end_interval(c, cache);
-        if (c.info.result == ResultLocation::host_part) add_device_part(c, cache, s);
         break;
       case TimingMode::clock:
       case TimingMode::globaltimer:
         s.timed_s = stream_->end_to_end_interval(c, cache);
-        if (const auto reading = c.plan->clock_reading(); reading && mode == TimingMode::globaltimer)
-          s.seconds = reading->seconds;
         break;
     }
-    if (!s.cycles)
-      if (const auto reading = c.plan->clock_reading()) s.cycles = reading->cycles;
+    if (const auto reading = c.plan->clock_reading()) {  // of the timed call, so before another one
+      s.cycles = reading->cycles;
+      if (mode == TimingMode::globaltimer) s.seconds = reading->seconds;
+    }
+    if (mode == TimingMode::end_to_end && c.info.result == ResultLocation::host_part) add_device_part(c, cache, s);
     s.prepared_s = stream_->take_prepared_s();
     s.cost_s = host_now() - begin;
     return s;
@@ -91,7 +91,6 @@ class CudaTimer final : public Timer {
  private:
   /// By another call, so that events do not disturb the end-to-end time. The value that counts is the timed call's.
   void add_device_part(const Call& c, CacheState cache, Sample& s) {
-    if (const auto reading = c.plan->clock_reading()) s.cycles = reading->cycles;
     std::array<std::byte, 16> value{};
     std::memcpy(value.data(), c.result, c.result_bytes);
     s.device_part_s = stream_->device_interval(c, cache);
