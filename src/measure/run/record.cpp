@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "measure/stats/statistics.h"
@@ -55,24 +56,29 @@ Json measure_clock(const Instruments& instruments, Backend& backend, TimingMode 
   Json out = {{"resolution_s", resolution_s > 0 ? Json(resolution_s) : Json()}};
   // Those are read by kernels themselves: there is no launch in them.
   if (mode == TimingMode::clock || mode == TimingMode::globaltimer) return out;
-  const auto plan = instruments.harness_calls->empty();
+  auto plan = instruments.harness_calls->empty();
   if (!plan) return out;
-  const DeviceMemory memory(backend, 16);
+  auto memory = std::make_unique<DeviceMemory>(backend, 16);
   alignas(16) std::byte value[16];
   const Call call{.plan = plan.get(),
                   .info = plan->info(),
-                  .in = memory.get(),
-                  .out = memory.get(),
+                  .in = memory->get(),
+                  .out = memory->get(),
                   .result_bytes = 4,
                   .result = value};
-  const struct Forgotten {  // also where a sample throws: another plan may get this one's address
-    Timer& timer;
-    const Plan* plan;
-    ~Forgotten() { timer.forget(plan); }
-  } forgotten{timer, plan.get()};
   std::vector<double> s;
-  for (int i = 0; i < 101; ++i)
-    if (const auto sample = timer.sample(call, mode, cache); sample.seconds) s.push_back(*sample.seconds);
+  try {
+    for (int i = 0; i < 101; ++i)
+      if (const auto sample = timer.sample(call, mode, cache); sample.seconds) s.push_back(*sample.seconds);
+  } catch (const CallTimeout&) {
+    keep_for_ever(memory.release());  // freeing would wait for the call that does not end
+    keep_for_ever(plan.release());
+    throw;
+  } catch (...) {
+    timer.forget(plan.get());  // another plan may get this one's address
+    throw;
+  }
+  timer.forget(plan.get());
   out["launch_floor_s"] = s.empty() ? Json() : Json(median(s));
   out["launch_floor_cache_state"] = name(cache);
   return out;

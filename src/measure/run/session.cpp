@@ -70,21 +70,27 @@ class SessionRun {
   }
 
   RunReport run() {
-    if (session_.options.profile) {
-      profile();
-    } else {
-      open_results();
-      measure_all();
+    try {
+      if (session_.options.profile) {
+        profile();
+      } else {
+        open_results();
+        measure_all();
+      }
+    } catch (const CallTimeout&) {  // of a call that no point makes
+      keep_device_for_ever();
+      throw;
     }
     return report_;
   }
 
  private:
   void profile() {
-    Sampler sampler({*session_.backend, session_.instruments, session_.rules, session_.seed});
+    make_sampler();
     observer_.started({}, report_.points, 0);
     for (const auto& group : groups_of(session_).points) {
-      sampler.profile(group, [&](const std::string& text) { observer_.notice(text); });
+      const Measurement calls = sampler_->profile(group, [&](const std::string& text) { observer_.notice(text); });
+      if (calls.device_lost) throw_device_lost(calls);
       if (Interrupts::count()) break;
     }
     report_.interrupted = Interrupts::count() > 0;
@@ -196,14 +202,16 @@ class SessionRun {
     for (const Row& row : measured.groups.front().rows)
       if (row.status == Status::failed || row.status == Status::timeout)
         why = fmt::format("{} stopped the device ({})", row.point.variant, row.reason);
-    if (measured.device_busy) {
-      // Freeing anything would wait for the call that does not end.
-      keep_for_ever(sampler_.release());
-      keep_for_ever(std::move(session_.instruments));
-      keep_for_ever(session_.backend.release());
-    }
+    if (measured.device_busy) keep_device_for_ever();
     if (results_) why += "; rows so far are in " + report_.csv.string() + ", --resume goes on behind it";
     throw DeviceError(why);
+  }
+
+  /// For freeing anything would wait for the call that does not end.
+  void keep_device_for_ever() {
+    keep_for_ever(sampler_.release());
+    keep_for_ever(std::move(session_.instruments));
+    keep_for_ever(session_.backend.release());
   }
 
   const double begin_ = host_now();

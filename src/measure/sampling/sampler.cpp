@@ -72,24 +72,30 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
   return out;
 }
 
-void Sampler::profile(std::span<const Point* const> group, const std::function<void(const std::string&)>& notice) {
-  for (const Point* p : group) {
-    try {
-      const Input& input = s_->allocations.input(InputKey(*p), p->variant->consumes_input);
-      const auto plan = make_plan(*p->variant, p->problem, p->settings, s_->backend.info());
-      const DeviceMemory out(s_->backend, size_of(p->problem.accumulator()));
-      HostValue result;
-      const Call call = call_of(*plan, p->variant->consumes_input, input, out, result);
-      s_->timer().run(call);
-      s_->instruments.monitor->in_range(describe(*p), [&] { s_->timer().run(call); });
-      const Check check = check_result(result.bytes.data(), s_->references.of(*p), plan->info().longest_chain,
-                                       p->problem.operation, plan->info().flushes_subnormals);
-      notice(describe(*p) + (check.ok ? "" : ": wrong result, " + check.why));
-    } catch (const Refused& e) {
-      notice(describe(*p) + ": refused, " + e.what());
-    }
+Measurement Sampler::profile(std::span<const Point* const> points,
+                             const std::function<void(const std::string&)>& notice) {
+  Measurement out;
+  for (const Point* p : points) {
+    Group alone(*s_, {&p, 1});
+    Member& m = alone.members.front();
+    alone.with_memory([&] {
+      return alone.guarded(m, [&] {
+        alone.make_plan_for(m);
+        const Call call = alone.call(m);
+        s_->timer().run(call);
+        s_->instruments.monitor->in_range(describe(*p), [&] { s_->timer().run(call); });
+        alone.verify(m);
+      });
+    });
+    notice(describe(*p) + (m.settled() ? fmt::format(": {}, {}", name(m.row.status), m.row.reason) : ""));
+    if (!alone.device_lost) continue;
+    out.device_lost = alone.device_lost;
+    out.device_busy = alone.device_busy;
+    out.groups.push_back({.rows = {m.row}, .seconds = {}, .allocations = {}, .samples_csv = {}});
+    return out;
   }
   s_->allocations.free_all();
+  return out;
 }
 
 }  // namespace reductio

@@ -61,7 +61,8 @@ class Sampler {
   History& history();
 
   /// One bare call of each point, each in a range that profilers can filter by, after a call that loads the kernels.
-  void profile(std::span<const Point* const> group, const std::function<void(const std::string&)>& notice);
+  /// `notice` is told each point, and what is wrong with it. No groups unless the device is lost, then as by measure().
+  Measurement profile(std::span<const Point* const> points, const std::function<void(const std::string&)>& notice);
 
  private:
   std::unique_ptr<SamplingState> s_;

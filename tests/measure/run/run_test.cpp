@@ -941,6 +941,101 @@ TEST(MeasureRun, WhatIsForTheRecordAloneCostsNoRowWhereItFails) {
   EXPECT_TRUE(run.contains("rules") && run.contains("ended_utc"));
 }
 
+/// Counts what is freed of it, itself included.
+class Counted final : public Scarce {
+ public:
+  explicit Counted(int& freed) : Scarce(std::size_t{1} << 24), freed_(freed) {}
+  ~Counted() override { ++freed_; }
+  void release(void* p) noexcept override {
+    ++freed_;
+    Scarce::release(p);
+  }
+
+ private:
+  int& freed_;
+};
+
+/// Its plans hold a workspace, which shows in `last` whether the last of them is still there.
+Variant with_workspace(Variant v, std::weak_ptr<int>& last) {
+  Prepare& prepare = v.prepare[static_cast<int>(DeviceKind::cpu)];
+  prepare = [&last, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
+    const auto workspace = std::make_shared<int>();
+    last = workspace;
+    const std::shared_ptr<Plan> inner = made(p, s, d);
+    return plan_of(inner->info(), [=](void* in, void* out, Stream stream) {
+      ++*workspace;
+      inner->enqueue(in, out, stream);
+    });
+  };
+  return v;
+}
+
+TEST(MeasureRun, ProfilingSaysWhatBecameOfEachPoint) {
+  const Folder folder;
+  const Variant a = variant("a", 1), nothing = variant("nothing", 2, [](auto, auto, auto) {}),
+                broken = variant("broken", 3, [](auto, auto, auto) { throw DeviceError("an illegal access"); });
+  Variant declining = variant("declining", 4);
+  declining.declines = [](const Problem&, const Settings&) { return std::string("not on Sundays"); };
+  Heard heard;
+  Session s = session(folder, {point(a, 100), point(nothing, 100), point(broken, 100), point(declining, 100)},
+                      constant(1e-5));
+  s.options.profile = true;
+  run_session(std::move(s), heard);
+  ASSERT_EQ(heard.notices.size(), 4u);
+  for (std::string& text : heard.notices) text.erase(0, text.find(": ") == std::string::npos ? text.size() : text.find(": "));
+  EXPECT_EQ(heard.notices[0], "");
+  EXPECT_TRUE(heard.notices[1].starts_with(": wrong, ")) << heard.notices[1];
+  EXPECT_EQ(heard.notices[2], ": failed, an illegal access");
+  EXPECT_EQ(heard.notices[3], ": refused, declining: not on Sundays");
+  EXPECT_TRUE(heard.rows.empty());
+  EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(MeasureRun, AProfiledCallThatNeverEndsFreesNothingAndEndsTheRun) {
+  static int freed = 0;  // it outlives what is never freed
+  static std::weak_ptr<int> workspace;
+  int freed_before = -1, asked = 0;
+  for (const int hanging : {1, 2}) {  // the call that loads the kernels, or the one in the range
+    const Folder folder;
+    const Variant a = variant("a", 1), hangs = with_workspace(variant("hangs", 2, [&](auto in, auto n, auto out) {
+      if (++asked == hanging) {
+        freed_before = freed;
+        throw CallTimeout("no result within 60 s");
+      }
+      *out = sum(in, n);
+    }), workspace);
+    asked = 0;
+    Heard heard;
+    Session s = session(folder, {point(a, 10), point(hangs, 20), point(a, 30)}, constant(1e-5));
+    s.options.profile = true;
+    s.backend = std::make_unique<Counted>(freed);
+    EXPECT_EQ(error_of([&] { run_session(std::move(s), heard); }), "hangs stopped the device (no result within 60 s)");
+    EXPECT_EQ(freed, freed_before) << hanging;
+    EXPECT_FALSE(workspace.expired()) << hanging;
+    EXPECT_EQ(heard.notices.size(), 2u) << "nothing is called behind it";
+  }
+}
+
+TEST(MeasureRun, ACallForTheRecordThatNeverEndsFreesNothing) {
+  static int freed = 0;
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  int freed_before = -1;
+  Scripted script = constant(1e-5);
+  Clock& clock = script.clock();
+  clock.before_sample = [&](const Call&) {
+    freed_before = freed;
+    throw CallTimeout("no result within 60 s");
+  };
+  Heard heard;
+  Session s = session(folder, {point(a, 100)}, std::move(script));
+  s.backend = std::make_unique<Counted>(freed);
+  EXPECT_EQ(error_of([&] { run_session(std::move(s), heard); }), "no result within 60 s");
+  EXPECT_EQ(freed, freed_before);
+  EXPECT_EQ(clock.forgotten, 0) << "forgetting a graph would wait, too";
+  EXPECT_TRUE(heard.rows.empty());
+}
+
 TEST(MeasureRun, ADeviceThatIsLostBeforeTheFirstRowEndsTheRun) {
   const Folder first, second;
   const Variant a = variant("a", 1);
