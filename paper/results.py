@@ -309,6 +309,7 @@ class Results:
     comparison: pd.DataFrame | None
     cpu: pd.DataFrame | None
     cpu_machine: Machine  # that of cpu.csv
+    cpu_folder: Path      # that cpu.csv is in
     limits: pd.DataFrame | None = None
     models: pd.DataFrame | None = None
     timing: pd.DataFrame | None = None
@@ -329,7 +330,7 @@ def read_beside(folder: Path, machine: Machine) -> list[Results]:
             there = read_machine(other / "machine.json", other.name)
             if there.get("gpu.name") not in (None, machine.get("gpu.name")):
                 found.append(Results(other, there, read_catalog(other / "catalog.csv"),
-                                     read_points(other / "comparison.csv"), None, there))
+                                     read_points(other / "comparison.csv"), None, there, other))
         except ResultsError as error:
             print(f"  left out: {error}")
     return found
@@ -362,6 +363,7 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
         comparison=points.get("comparison"),
         cpu=read_points(cpu) if cpu.exists() else None,
         cpu_machine=read_machine(cpu_folder / "machine.json", cpu_folder.resolve().name) if cpu_folder else machine,
+        cpu_folder=cpu_folder or folder,
         limits=points.get("limits"),
         models=read_models(models, list(points.values())) if models.exists() else None,
         timing=points.get("timing"),
@@ -386,14 +388,23 @@ class Series:
     mode: str          # "device", "device_part", "end_to_end"
     cache_state: str   # "cold_dirty", "cold_clean", "warm"; "" where any was asked for
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
-    # By n: n, time, low, high, share, bytes, status, reason, run_id, resolution; NaN times where status is not ok.
+    # By n: n, time, low, high, share, bytes, status, reason, run_id, resolution, key (see keys_of); NaN times where
+    # status is not ok.
     points: pd.DataFrame
     seed: int = 1      # of the data
+    caller: str = ""   # how calls follow each other
+    context: str = ""  # which of several fresh contexts or processes the samples come from
+    experiment: str = "comparison"
 
     @property
     def name(self) -> str:
         """The id, with the settings where they matter: "levels/naive [atomic]"."""
         return f"{self.variant} [{self.words}]" if self.words else self.variant
+
+    @property
+    def measured_on(self) -> tuple:
+        """What a speedup's two series must have in common, beside the way of timing."""
+        return (self.experiment, self.operation, self.element_type, self.cache_state, self.seed, self.caller, self.context)
 
     @property
     def ok(self) -> pd.DataFrame:
@@ -429,6 +440,16 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
 APART = ["seed", "caller", "context"]
 
 
+# What the samples of one point share, and nothing else does.
+SAMPLES_KEY = ["run_id", *SAMPLES.key]
+
+
+def keys_of(rows: pd.DataFrame) -> list[tuple]:
+    """The SAMPLES_KEY of each row."""
+    numbers = set(SAMPLES.numbers)
+    return list(zip(*(map(int, rows[c].fillna(0)) if c in numbers else rows[c] for c in SAMPLES_KEY)))
+
+
 def series(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
            cache_state: str | None = "cold_dirty", page_locked: bool = False) -> list[Series]:
     """All series of one device, operation, type and timing mode, on aligned random data, sorted by variant; those of
@@ -447,6 +468,9 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
     part = mode == "device_part"
     if part:
         rows = rows[(rows["status"] != "ok") | rows["device_part_median_s"].notna()]
+        # The device's clock measured it, whichever measured the row.
+        clock = table[(table["device"] == device) & (table["timing_mode"] == "device")]["timer_resolution_s"].max()
+        rows = rows.assign(timer_resolution_s=rows["timer_resolution_s"] if pd.isna(clock) else clock)
     ok = rows["status"] == "ok"
     more = [[f"{column}={value}" for value in rows[column]] for column in APART if rows[column].nunique() > 1]
     points = pd.DataFrame({
@@ -464,11 +488,14 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
         "reason": rows["reason"],
         "run_id": rows["run_id"],
         "resolution": rows["timer_resolution_s"].fillna(0),
+        "experiment": rows["experiment"],
+        "key": keys_of(rows),
     }).sort_values(["variant", "n"], kind="stable")
     # A plan's settings keep the order in which the run took them.
     return [Series(str(variant), str(settings), operation, element_type, mode, cache_state or "",
-                   of_series["words"].iloc[0], of_series.reset_index(drop=True), int(seed))
-            for (variant, settings, seed, *_), of_series in points.groupby(["variant", "settings", *APART], sort=False)]
+                   of_series["words"].iloc[0], of_series.reset_index(drop=True), int(seed), str(caller), str(context),
+                   str(of_series["experiment"].iloc[0]))
+            for (variant, settings, seed, caller, context), of_series in points.groupby(["variant", "settings", *APART], sort=False)]
 
 
 def device_series(table: pd.DataFrame, **which) -> list[Series]:
@@ -486,20 +513,12 @@ def device_series(table: pd.DataFrame, **which) -> list[Series]:
     return sorted(kept + parts, key=lambda s: s.variant)
 
 
-def base_series(all_series: list[Series], operation: str) -> Series | None:
-    """CUB's series that ratios are taken to. Of several settings, the one with most points, then the fastest."""
-    candidates = [s for s in all_series if s.variant == BASE[operation] and len(s.ok) and s.mode != "device_part"]
+def base_series(all_series: list[Series], operation: str, of: Series | None = None) -> Series | None:
+    """CUB's series that speedups are over: where a series is named, the one that was measured on the same as it. Of
+    several settings, the one with most points, then the fastest."""
+    candidates = [s for s in all_series if s.variant == BASE[operation] and len(s.ok) and s.mode != "device_part"
+                  and (of is None or s.measured_on == of.measured_on)]
     return min(candidates, key=lambda s: (-len(s.ok), s.ok["time"].sum()), default=None)
-
-
-def ratio(series_: Series, base: Series) -> pd.DataFrame:
-    """n, ratio, low, high: the base's time over the series', at sizes where both are ok.
-
-    The interval is the widest that the two confidence intervals allow, so it is conservative.
-    """
-    both = series_.ok.merge(base.ok, on="n", suffixes=("", "_base"))
-    return pd.DataFrame({"n": both["n"], "ratio": both["time_base"] / both["time"],
-                         "low": both["low_base"] / both["high"], "high": both["high_base"] / both["low"]})
 
 
 def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,

@@ -1,7 +1,8 @@
-"""Speedups over the library's call: t(CUB) / t, paired by round, with the interval that `reductio compare` gives.
+"""Speedups of one call over another: t(base) / t, paired by round, with the interval that `reductio compare` gives. All
+that figures and texts call a speedup is computed here.
 
 The rule is the program's (src/measure/stats/ratio.h). In every round both calls ran within the same milliseconds, so
-the ratio is the median over the rounds of log(t(CUB) / t). The rounds of one allocation are one cluster, and the
+the ratio is the median over the rounds of log(t(base) / t). The rounds of one allocation are one cluster, and the
 interval is made of the clusters' medians by order statistics. A test compares this file with the program.
 """
 
@@ -23,8 +24,9 @@ CONFIDENCE = 0.95
 WHOLE = ("device", "end_to_end")  # ways of timing a whole reduction
 COLUMNS = ["n", "ratio", "low", "high", "enough"]
 
-# What the samples of one point share.
-KEY = ["run_id", "device", "variant", "settings", "operation", "element_type", "n", "seed", "timing_mode", "cache_state"]
+# The rounds of two points are the same rounds if these agree: all but which call it is.
+WHOSE = ("variant", "settings")
+_GROUP = [i for i, column in enumerate(rs.SAMPLES_KEY) if column not in WHOSE]
 
 
 def rank_of(count: int, confidence: float = CONFIDENCE) -> tuple[int, bool]:
@@ -80,50 +82,75 @@ def paired(base: list[float], times: list[float], allocations: list[int], base_r
 
 @lru_cache(maxsize=4)
 def _samples(path: Path, _changed: int) -> dict[tuple, pd.DataFrame]:
+    wanted = {*rs.SAMPLES_KEY, "round", "allocation", "time_s", "device_part_s", "voided"}
+    words = {c: str for c in wanted - set(rs.SAMPLES.numbers)}
+    empty = {c: [""] for c in wanted & set(rs.SAMPLES.numbers)}
     try:
-        table = pd.read_csv(path, keep_default_na=False, na_values={"time_s": [""]}, dtype={"settings": str},
-                            usecols=[*KEY, "offset_elements", "dataset", "round", "allocation", "time_s", "voided"])
+        table = pd.read_csv(path, keep_default_na=False, na_values=empty, dtype=words, usecols=lambda c: c in wanted)
     except (EOFError, OSError, ValueError, zlib.error) as error:
         raise rs.ResultsError(f"{path} cannot be read as raw samples ({error}): copy the results folder again")
-    table = table[(table["voided"] != "yes") & (table["time_s"] > 0) & (table["offset_elements"] == 0)
-                  & table["dataset"].isin(["random", ""])]
-    return {key: rounds.set_index("round")[["allocation", "time_s"]].sort_index() for key, rounds in table.groupby(KEY)}
+    missing = sorted(wanted - set(table) - set(rs.SAMPLES.optional))
+    if missing:
+        raise rs.ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: run the "
+                              "experiment again with this revision")
+    table = table.assign(**{c: "" for c in wanted - set(table)}).fillna({c: 0 for c in rs.SAMPLES.key if c in empty})
+    table = table[(table["voided"] != "yes") & (table["time_s"] > 0)].sort_values("round").set_index("round")
+    return dict(iter(table.groupby(rs.SAMPLES_KEY, sort=False)[["allocation", "time_s", "device_part_s"]]))
 
 
-def samples_of(results: Results) -> dict[tuple, pd.DataFrame]:
-    """The comparison's raw samples by point, by KEY; empty without the file."""
-    path = results.folder / "comparison.samples.csv.gz"
+def samples_of(results: Results, experiment: str = "comparison") -> dict[tuple, pd.DataFrame]:
+    """An experiment's raw samples by point, by rs.SAMPLES_KEY; empty without the file."""
+    path = (results.cpu_folder if experiment == "cpu" else results.folder) / f"{experiment}.samples.csv.gz"
     return _samples(path, path.stat().st_mtime_ns) if path.exists() else {}
 
 
 def over(results: Results, series: Series, base: Series) -> pd.DataFrame:
-    """n, ratio, low, high, enough: the speedup of a series over the base's at every size where both have samples.
+    """n, ratio, low, high, enough: the speedup of a series over the base's at every size where both were sampled in the
+    same rounds.
 
-    Where the folder holds no raw samples (see `are_paired`), the ratio of the medians, and the widest interval that
-    theirs allow, which is conservative.
+    Where the folder holds no raw samples (see `are_paired`) or the two are timed in different ways, which are different
+    rounds, the ratio of the medians, and the widest interval that theirs allow, which is conservative.
     """
-    samples = samples_of(results)
-    if not samples or series.mode not in rs.TIMED_MODES:
-        return rs.ratio(series, base).assign(enough=True)
-    found = []
+    if series.measured_on != base.measured_on:
+        return pd.DataFrame(columns=COLUMNS)
     both = series.ok.merge(base.ok, on="n", suffixes=("", "_base"))
+    both = both[both["run_id"] == both["run_id_base"]]
+    samples = samples_of(results, series.experiment)
+    if not samples or series.mode != base.mode:
+        return pd.DataFrame({"n": both["n"], "ratio": both["time_base"] / both["time"],
+                             "low": both["low_base"] / both["high"], "high": both["high_base"] / both["low"],
+                             "enough": True})
+    time = "device_part_s" if series.mode == "device_part" else "time_s"
+    found = []
     for point in both.itertuples():
-        rounds = [samples.get((run, "cuda", s.variant, s.settings, s.operation, s.element_type, int(point.n), s.seed,
-                               s.mode, s.cache_state)) for s, run in ((base, point.run_id_base), (series, point.run_id))]
-        if rounds[0] is None or rounds[1] is None or point.run_id != point.run_id_base:
+        mine, theirs = samples.get(point.key), samples.get(point.key_base)
+        if mine is None or theirs is None or any(point.key[i] != point.key_base[i] for i in _GROUP):
             continue
-        common = rounds[0].join(rounds[1], lsuffix="_base", how="inner")
+        common = theirs.join(mine, lsuffix="_base", how="inner").dropna(subset=[time, f"{time}_base"])
         if len(common):
-            found.append((point.n, *paired(common["time_s_base"].tolist(), common["time_s"].tolist(),
+            found.append((point.n, *paired(common[f"{time}_base"].tolist(), common[time].tolist(),
                                            common["allocation"].tolist(), point.resolution_base, point.resolution)))
     return pd.DataFrame(found, columns=COLUMNS)
+
+
+def at(results: Results, series: Series, base: Series | None, n: int) -> pd.Series | None:
+    """The speedup over the base's at one size, as a row of `over`; None where there is none."""
+    found = over(results, series, base) if base is not None else pd.DataFrame(columns=COLUMNS)
+    there = found[found["n"] == n]
+    return there.iloc[0] if len(there) else None
+
+
+def of_only_reading(base: Series) -> pd.DataFrame:
+    """n, ratio: the speedup over the base's of only reading the same bytes, which the program paired by round."""
+    known = base.ok[base.ok["share"] > 0]
+    return pd.DataFrame({"n": known["n"], "ratio": 1 / known["share"]})
 
 
 def are_paired(results: Results) -> bool:
     return bool(samples_of(results))
 
 
-def _fastest(found: list[Series], n: int) -> Series | None:
+def fastest(found: list[Series], n: int) -> Series | None:
     return min((s for s in found if s.at(n) is not None), key=lambda s: s.at(n)["time"], default=None)
 
 
@@ -135,8 +162,8 @@ def fastest_of_each(results: Results, element_type: str, n: int) -> list[tuple[s
         own = rs.own_operation(table, group, results.catalog, element_type)
         for mode in WHOLE:
             found = rs.series(table, device="cuda", operation=own, element_type=element_type, mode=mode)
-            base = rs.base_series(found, own)
-            best = _fastest([s for s in found if rs.group_of(s.variant) == group], n)
+            best = fastest([s for s in found if rs.group_of(s.variant) == group], n)
+            base = rs.base_series(found, own, best)
             if best is not None and base is not None:
                 lines.append((group, best, base))
                 break

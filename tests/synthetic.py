@@ -11,7 +11,6 @@ import json
 from pathlib import Path
 
 import results as rs
-import speedup
 
 SIZES = [2**k for k in range(10, 31)]
 HOST, ATOMIC, RELAUNCH, SECOND = "finish=host", "finish=atomic", "finish=relaunch", "finish=second-launch"
@@ -275,14 +274,18 @@ def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=
     return folder
 
 
-def write_samples(folder: Path, rounds: int = 24) -> Path:
-    """Raw samples beside a folder's comparison: they drift by half from the first round to the last, all calls alike,
-    two rounds an allocation."""
+def write_samples(folder: Path, rounds: int = 24, experiment: str = "comparison", factor=lambda row: 1.0,
+                  without=()) -> Path:
+    """Raw samples beside an experiment's rows, without some columns: they drift by half from the first round to the last,
+    all calls alike, two rounds an allocation. Where `factor` is not 1 they say something else than the row."""
     samples = []
-    for row in csv.DictReader((folder / "comparison.csv").open(newline="")):
+    for row in csv.DictReader((folder / f"{experiment}.csv").open(newline="")):
         if row["time_median_s"]:
-            samples += [{key: row[key] for key in (*speedup.KEY, "offset_elements", "dataset", "seed")}
-                        | dict(round=k, allocation=k // 2, time_s=float(row["time_median_s"]) * (1 + k / (2 * rounds)),
-                               device_part_s="", voided="no") for k in range(rounds)]
-    write_csv(folder / "comparison.samples.csv.gz", samples)
+            for k in range(rounds):
+                drift = (1 + k / (2 * rounds)) * factor(row)
+                part = float(row["device_part_median_s"]) * drift if row["device_part_median_s"] else ""
+                record = {key: row[key] for key in rs.SAMPLES_KEY} | dict(
+                    round=k, allocation=k // 2, time_s=float(row["time_median_s"]) * drift, device_part_s=part, voided="no")
+                samples.append({c: f for c, f in record.items() if c not in without})
+    write_csv(folder / f"{experiment}.samples.csv.gz", samples)
     return folder

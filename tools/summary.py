@@ -57,9 +57,7 @@ def at_largest(results, series, base):
     """The speedup over the base at the largest size shown, None where it was not measured."""
     import speedup
 
-    found = speedup.over(results, series, base)
-    there = found[found["n"] == SIZES[-1]]
-    return there.iloc[0] if len(there) else None
+    return speedup.at(results, series, base, SIZES[-1])
 
 
 def record(name: str, operation: str, how: str, times: list, peak: float | None, base: float | None, last: str) -> str:
@@ -83,14 +81,16 @@ def row(results, series, base, rs, peak: float | None) -> str:
 def read_ceiling_row(harness, base, peak: float | None) -> list[str]:
     """The read ceiling: the harness's fastest kernel that only reads, beside the empty call. No row where the results
     hold none."""
+    import speedup
+
     harness = harness.dropna().set_index("n")
     if not set(SIZES) <= set(harness.index):
         return []
     there = harness.loc[list(SIZES)].rename(columns={"read": "time"})
-    theirs = base.at(SIZES[-1])
+    over = speedup.of_only_reading(base).set_index("n")["ratio"]
     return [record(f"*only reading* (an empty call: {microseconds(harness['floor'].median())} us)", "none", "device",
-                   [there.loc[n] for n in SIZES], peak, theirs["time"],
-                   f"{theirs['time'] / there['time'].iloc[-1]:.2f}")]
+                   [there.loc[n] for n in SIZES], peak, base.at(SIZES[-1])["time"],
+                   f"{over[SIZES[-1]]:.2f}" if SIZES[-1] in over else "")]
 
 
 def fit_text(fit) -> str:

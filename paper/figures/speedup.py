@@ -87,15 +87,14 @@ def draw(results: Results, element_type: str, n: int = 2**28):
     cub = next((b for (_, mode), b in bases.items() if mode == "device" and b.operation == "sum"), lines[0][2])
     harness = rs.harness_calls(results.comparison, device="cuda", operation=cub.operation, element_type=element_type,
                                mode=cub.mode)
-    limit = harness.merge(cub.ok[["n", "time"]], on="n")
-    if limit["read"].notna().any():
-        ahead = (limit["time"] / limit["read"]).to_numpy(float)
-        leads = max(leads, np.nanmax(ahead))
-        shade_above(upper, limit["n"].to_numpy(float), ahead)
+    reading = speedup.of_only_reading(cub)
+    if len(reading):
+        leads = max(leads, reading["ratio"].max())
+        shade_above(upper, reading["n"].to_numpy(float), reading["ratio"].to_numpy(float))
     sizes = sorted({m for _, s, _ in lines for m in s.ok["n"]})
     upper.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
     upper.set_ylim(0, 1.15 * leads)
-    if limit["read"].notna().any():
+    if len(reading):
         upper.text(min(sizes), 1.13 * leads, "faster than only reading the input", va="top", color=style.MARK_COLOR)
     upper.set_ylabel("speedup over CUB, t(CUB) / t")
     upper.tick_params(labelbottom=False)

@@ -1,4 +1,5 @@
-"""Throughput against n of every variant, a panel for each document, and under it the speedup over CUB."""
+"""Throughput against n of every variant, a panel for each document, and under it the speedup over CUB; of kernels that
+leave additions to the host CUB's median over the device part's."""
 
 from __future__ import annotations
 
@@ -134,8 +135,9 @@ def draw(results: Results, element_type: str, mode: str):
             draw_line(upper, *bandwidth(s), label=s.name, **looks[index].of(s))
             rates = s.ok["bytes"] / s.ok["time"] / GIGA
             fastest = max(fastest, rates.max())
-            if base is not None:
-                r = s.points[["n"]].merge(speedup.over(results, s, base), on="n", how="left")
+            own = rs.base_series([b for b in library if b.mode == mode], operation, s)
+            if own is not None:
+                r = s.points[["n"]].merge(speedup.over(results, s, own), on="n", how="left")
                 leads = max(leads, np.nan_to_num(r["ratio"].max()))
                 draw_line(lower, r["n"].to_numpy(float), r["ratio"].to_numpy(), (r["ratio"] - r["low"]).to_numpy(),
                           (r["high"] - r["ratio"]).to_numpy(), label=s.name, **looks[index].of(s))
@@ -146,8 +148,8 @@ def draw(results: Results, element_type: str, mode: str):
             upper.axhline(peak / GIGA, **PEAK_LOOK)
         draw_harness_calls(upper, panel_calls[index])
         if base is not None:
-            limit = panel_calls[index].merge(base.ok[["n", "time"]], on="n")
-            shade_above(lower, limit["n"].to_numpy(float), (limit["time"] / limit["read"]).to_numpy(float))
+            reading = speedup.of_only_reading(base)
+            shade_above(lower, reading["n"].to_numpy(float), reading["ratio"].to_numpy(float))
         for axes in (upper, lower):
             if l2_n:
                 axes.axvline(l2_n, **l2_look)
@@ -160,9 +162,13 @@ def draw(results: Results, element_type: str, mode: str):
         modes = ", ".join(rs.MODE_LABELS[m] for m in sorted({s.mode for s in series if len(s.ok)}))
         upper.set_title(f"{group}: {rs.OPERATION_LABELS.get(operation, operation)},\n{modes}", loc="left", pad=6)
         upper.tick_params(labelbottom=False)
+        parts = all(s.mode == "device_part" for s in series if len(s.ok))
+        if parts and base is not None:  # of a part of a call there is no speedup
+            lower.text(0.98, 0.96, "t(CUB) / t(device part)", transform=lower.transAxes, va="top", ha="right",
+                       color=style.MARK_COLOR)
         if column == 0:
             upper.set_ylabel("throughput (GB/s)")
-            lower.set_ylabel("speedup over CUB")
+            lower.set_ylabel("ratio to CUB" if parts else "speedup over CUB")
         else:
             upper.tick_params(labelleft=False)
             lower.tick_params(labelleft=False)

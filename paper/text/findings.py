@@ -32,7 +32,8 @@ class Findings:
         self.device = [] if table is None else rs.series(table, mode="device", **_which())
         self.end_to_end = [] if table is None else rs.series(table, mode="end_to_end", **_which())
         self.cub = rs.base_series(self.device, "sum")
-        self.hand = [s for s in self.device if rs.is_handwritten(s.variant)]
+        self.hand = [s for s in self.device if rs.is_handwritten(s.variant)
+                     and (self.cub is None or s.measured_on == self.cub.measured_on)]
 
     # ------------------------------------------------------------------------------------ by size, against CUB
 
@@ -59,21 +60,19 @@ class Findings:
         best = self.best(n)
         if best is None or self.cub is None or self.cub.at(n) is None:
             return ABSENT
-        mine, base = best.at(n), self.cub.at(n)
+        mine, base, over = best.at(n), self.cub.at(n), self.speedup(best, n)
         ahead, level, behind = self.standing(n)
         standing = latex.number_of(len(ahead) + len(level) + len(behind), "hand-written kernel", "hand-written kernels")
         return (f"At $n={latex.power(n).strip('$')}$ the fastest hand-written kernel is {named(best)}, in "
                 f"{latex.time(mine['time'])} ({latex.bandwidth(mine['bytes'] / mine['time'])}) against CUB's "
-                f"{latex.time(base['time'])}: a speedup over CUB of {self.speedup(best, n)}. Of "
+                f"{latex.time(base['time'])}{over and f': a speedup over CUB of {over}'}. Of "
                 f"{standing} timed on the device, {self._are(len(ahead))} ahead of CUB, {self._are(len(level))} level "
-                f"with it (the intervals overlap), and {self._are(len(behind))} behind.")
+                f"with it (the times' intervals overlap), and {self._are(len(behind))} behind.")
 
     def speedup(self, series: Series, n: int) -> str:
-        """Over CUB, with its interval: "0.574 [0.573, 0.575]"."""
-        found = speedup.over(self.results, series, self.cub).set_index("n")
-        if n not in found.index:
-            return latex.digits(self.cub.at(n)["time"] / series.at(n)["time"])
-        return "{} [{}, {}]".format(*(latex.digits(found[c][n]) for c in ("ratio", "low", "high")))
+        """Over CUB, with its interval: "0.574 [0.573, 0.575]"; "" where they were not sampled together."""
+        point = speedup.at(self.results, series, self.cub, n)
+        return "" if point is None else latex.interval(point)
 
     @staticmethod
     def _are(number: int) -> str:
@@ -89,11 +88,16 @@ class Findings:
         over = f"Over the {len(measured)} sizes from {latex.power(measured[0])} to {latex.power(measured[-1])}, "
         if not ahead:
             return over + "no hand-written kernel is ahead of CUB with disjoint intervals."
-        most = max(ahead, key=lambda n: self.cub.at(n)["time"] / self.best(n).at(n)["time"])
-        best, times = self.best(most), (self.best(most).at(most)["time"], self.cub.at(most)["time"])
-        return (over + f"some hand-written kernel is ahead of CUB with disjoint intervals at {len(ahead)}: "
-                f"{latex.runs_of_sizes(ahead, measured)}. The largest speedup over CUB is that of "
-                f"{named(best)} at {latex.power(most)}: {latex.time(times[0])} against {latex.time(times[1])}.")
+        said = (over + f"some hand-written kernel is ahead of CUB with disjoint intervals at {len(ahead)}: "
+                f"{latex.runs_of_sizes(ahead, measured)}.")
+        found = [(n, self.best(n), point) for n in ahead
+                 if (point := speedup.at(self.results, self.best(n), self.cub, n)) is not None]
+        if not found:
+            return said
+        n, best, point = max(found, key=lambda f: f[2]["ratio"])
+        return (said + f" The largest speedup over CUB of the fastest at each size is that of {named(best)} at "
+                f"{latex.power(n)}: {latex.time(best.at(n)['time'])} against {latex.time(self.cub.at(n)['time'])}, "
+                f"{latex.interval(point)}.")
 
     def peak(self) -> str:
         if self.cub is None:
@@ -151,19 +155,21 @@ class Findings:
 
     def thrust(self) -> str:
         thrust = [s for s in self.end_to_end if s.variant == "thrust/reduce" and len(s.ok)]
-        cub = rs.base_series(self.end_to_end, "sum")
-        if not thrust or cub is None:
+        if not thrust:
             return ABSENT
         thrust_default = thrust[0]
-        both = sorted(set(thrust_default.ok["n"]) & set(cub.ok["n"]))
-        if not both:
+        cub = rs.base_series(self.end_to_end, "sum", thrust_default)
+        found = speedup.over(self.results, thrust_default, cub) if cub is not None else ()
+        if not len(found):
             return ABSENT
-        def pair(n: int) -> str:
-            a, b = thrust_default.at(n)["time"], cub.at(n)["time"]
-            return f"{latex.time(a)} against {latex.time(b)} at {latex.power(n)}, a ratio of {latex.digits(a / b)}"
+
+        def told(point) -> str:
+            a, b = (latex.time(s.at(point["n"])["time"]) for s in (thrust_default, cub))
+            return f"{a} against {b} at {latex.power(point['n'])}, a speedup over CUB of {latex.interval(point)}"
+
         words = f" ({latex.escape(thrust_default.words)} allocator)" if thrust_default.words else ""
-        return (f"End to end, {latex.code('thrust/reduce')}{words} takes {pair(both[0])}" +
-                (f"; {pair(both[-1])}" if len(both) > 1 else "") +
+        return (f"End to end, {latex.code('thrust/reduce')}{words} takes {told(found.iloc[0])}" +
+                (f"; {told(found.iloc[-1])}" if len(found) > 1 else "") +
                 f", where the second time is that of {latex.code(cub.variant)} with the copy of its result.")
 
     def spread(self) -> str:
@@ -188,10 +194,9 @@ class Findings:
             return ABSENT
         faster = [g for g in gains if g.ratio > 1]
         return (f"Of the {len(STEPS)} steps in the table, {len(gains)} were measured at or near the document's own "
-                f"size. In {len(faster)} of them the later kernel has the shorter median, in "
-                f"{sum(1 for g in faster if g.certain)} with disjoint intervals; in "
-                f"{sum(1 for g in gains if g.ratio < 1 and g.certain)} the earlier one is faster with disjoint "
-                f"intervals." + (" Device parts carry no interval here and are in neither of the last two counts."
+                f"size. In {len(faster)} of them the gain is above 1, in "
+                f"{sum(1 for g in faster if g.certain)} with all of its interval; in "
+                f"{sum(1 for g in gains if g.ratio < 1 and g.certain)} it is below 1 with all of its interval." + (" Device parts carry no interval here and are in neither of the last two counts."
                                  if any(math.isnan(g.low) for g in gains) else ""))
 
     # ------------------------------------------------------------------------------------------------- status
@@ -230,13 +235,11 @@ class Findings:
         out = (f"On the CPU ({model}, {rs.CPU_CACHE_LABELS[state]}) the fastest sum at {latex.power(n)} is "
                f"{latex.code(best.variant)}{how}, "
                f"{latex.bandwidth(rate[best.variant, best.settings])}.")
-        loops = {(s.variant, lv[1]): rate[s.variant, s.settings] for s in series
-                 if (lv := cpu.optimisation_of(s.settings))}
-        levels = sorted({lv for v, lv in loops if v == "host/plain"})
-        if levels:
-            told = [f"{latex.digits(loops['host/unroll8', lv] / loops['host/plain', lv])} at {lv}" for lv in levels
-                    if ("host/unroll8", lv) in loops]
-            if told:
-                out += (" Unrolling the host's loop by 8 by hand gives a speedup over the plain loop of "
-                        f"{latex.listing(told)}.")
+        loops = {(s.variant, lv[1]): s for s in series if (lv := cpu.optimisation_of(s.settings))}
+        told = [f"{latex.interval(point)} at {lv} ({latex.time(loop.at(n)['time'])})"
+                for (v, lv), loop in sorted(loops.items()) if v == "host/plain" and ("host/unroll8", lv) in loops
+                and (point := speedup.at(self.results, loops["host/unroll8", lv], loop, n)) is not None]
+        if told:
+            out += (" Unrolling the host's loop by 8 by hand gives a speedup over the plain loop (whose time stands in "
+                    f"parentheses) of {latex.listing(told)}.")
         return out

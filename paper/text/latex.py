@@ -41,6 +41,18 @@ def _scaled(value: float, units: list[tuple[float, str]]) -> str:
     return digits(value / scale) + r"\," + unit
 
 
+def interval(point) -> str:
+    """A row of speedup.over, "0.574 [0.573, 0.575]": three digits of the lower end, four where its ends would look alike,
+    and as many decimals of the others; without an interval, which then is NaN, "0.574"."""
+    ratio, low, high = point["ratio"], point["low"], point["high"]
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return digits(ratio)
+    decimals = len(digits(low).partition(".")[2])
+    if f"{low:.{decimals}f}" == f"{high:.{decimals}f}":
+        decimals += 1
+    return f"{ratio:.{decimals}f} [{low:.{decimals}f}, {high:.{decimals}f}]"
+
+
 def time(seconds: float) -> str:
     return _scaled(seconds, [(1, "s"), (1e-3, "ms"), (1e-6, r"\textmu{}s"), (1e-9, "ns")])
 

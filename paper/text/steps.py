@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass, field
 
 import results as rs
+import speedup
 from results import Results, Series
 
 LARGE = 2**28
@@ -90,12 +91,12 @@ STEPS = (
 
 @dataclass
 class Gain:
-    """What a step gains at one size: time before over time after, above 1 when the later kernel is faster."""
+    """What a step gains at one size: the speedup of the later kernel over the earlier."""
 
     n: int
     mode: str
     ratio: float
-    low: float   # the widest interval that the two confidence intervals allow; NaN for device parts without one
+    low: float   # NaN for device parts without samples or an interval
     high: float
 
     @property
@@ -116,7 +117,7 @@ class Measured:
     """Steps looked up in results; what was not measured is None."""
 
     def __init__(self, results: Results):
-        self._table = results.comparison
+        self._results, self._table = results, results.comparison
         self._series: dict[tuple, list[Series]] = {}
 
     def _of(self, step: Step, mode: str) -> list[Series]:
@@ -136,12 +137,10 @@ class Measured:
             after = _pick(found, step.after, step.settings_after)
             if before is None or after is None or before is after:
                 continue
-            both = before.ok.merge(after.ok, on="n", suffixes=("_before", "_after"))
-            if not len(both):
+            both = sorted(set(before.ok["n"]) & set(after.ok["n"]), key=lambda m: abs(math.log(m / n)))
+            if not both or abs(math.log(both[0] / n)) > math.log(reach):
                 continue
-            nearest = both.iloc[(both["n"] / n).map(lambda r: abs(math.log(r))).argmin()]
-            if abs(math.log(nearest["n"] / n)) > math.log(reach):
-                continue
-            return Gain(int(nearest["n"]), mode, nearest["time_before"] / nearest["time_after"],
-                        nearest["low_before"] / nearest["high_after"], nearest["high_before"] / nearest["low_after"])
+            point = speedup.at(self._results, after, before, both[0])
+            if point is not None:
+                return Gain(both[0], mode, point["ratio"], point["low"], point["high"])
         return None

@@ -11,6 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 import results as rs
+import speedup
 from results import Results, Series
 from text import findings, latex, trust
 from text.findings import ABSENT, SIZES, TYPE, Findings
@@ -97,8 +98,7 @@ def macros(results: Results) -> dict[str, str]:
             made[f"BestHandwritten{size}Name"] = latex.code(best.variant)
             made[f"BestHandwritten{size}Time"] = latex.time(point["time"])
             made[f"BestHandwritten{size}Bandwidth"] = latex.bandwidth(point["bytes"] / point["time"])
-            if base is not None:
-                made[f"BestHandwritten{size}Ratio"] = latex.digits(base["time"] / point["time"])
+            made[f"BestHandwritten{size}Speedup"] = said.speedup(best, n) or ABSENT
     made |= {"FindingSizes": said.sizes(), "FindingPeak": said.peak(), "FindingThrust": said.thrust(),
              "FindingLimits": said.limits(), "FindingModels": said.models(), "FindingSpread": said.spread(),
              "FindingSteps": said.steps(), "FindingStatus": said.status(), "FindingCpu": said.cpu(),
@@ -109,7 +109,7 @@ def macros(results: Results) -> dict[str, str]:
     names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest",
              "SamplesMost", "SmallestN", "LargestN", "TimerResolution", "LaunchFloor"]
     names += [f"Cub{s}{q}" for s in SIZES for q in ("Time", "Bandwidth")]
-    names += [f"BestHandwritten{s}{q}" for s in SIZES for q in ("Name", "Time", "Bandwidth", "Ratio")]
+    names += [f"BestHandwritten{s}{q}" for s in SIZES for q in ("Name", "Time", "Bandwidth", "Speedup")]
     return dict.fromkeys(names, ABSENT) | made
 
 
@@ -144,23 +144,30 @@ def in_order(variants) -> list[str]:
     return sorted(variants, key=lambda v: (groups.index(rs.group_of(v)), v))
 
 
+def how_taken(results: Results) -> str:
+    """How the speedups of a table and their intervals were found."""
+    return (r"paired by round, in brackets its 95\,\% interval" if speedup.are_paired(results) else
+            r"of the medians, in brackets the widest that their 95\,\% intervals allow")
+
+
 def times_table(results: Results) -> str:
     """Every variant and settings at three sizes, device and end to end, in microseconds, and the speedup over CUB."""
     table = results.comparison
     if table is None:
         return note(ABSENT, "Times of all variants.", "tab:times")
-    rows: dict[tuple[str, str], dict] = {}
+    rows: dict[tuple, dict] = {}
     operations = {g: rs.own_operation(table, g, results.catalog, TYPE) for g in [*rs.DOCUMENTS, rs.YOURS]}
     for operation in ("sum", "sum_of_squares"):
         which = dict(device="cuda", operation=operation, element_type=TYPE)
         for column, found in (("device", rs.device_series(table, **which)),
                               ("end_to_end", rs.series(table, mode="end_to_end", **which))):
-            base = rs.base_series([s for s in found if s.mode == column], operation)
             for s in found:
                 group = rs.group_of(s.variant)
                 if group not in rs.LIBRARIES and operations.get(group) != operation:
                     continue
-                rows.setdefault((s.variant, s.settings), {"name": s, column: None})[column] = (s, base)
+                # A part of a call has no speedup over the whole of another.
+                base = rs.base_series([b for b in found if b.mode == column], operation, s) if s.mode == column else None
+                rows.setdefault((s.variant, s.settings, s.measured_on), {"name": s})[column] = (s, base)
 
     def fields(entry) -> list[str]:
         if entry is None:
@@ -171,13 +178,13 @@ def times_table(results: Results) -> str:
             point, any_row = s.at(n), s.points[s.points["n"] == n]
             mark = STATUS_MARKS.get(any_row.iloc[0]["status"], MISSING) if len(any_row) else MISSING
             out.append(latex.microseconds(point["time"]) + MODE_MARKS[s.mode] if point is not None else mark)
-        mine, theirs = s.at(SIZES["Large"]), base.at(SIZES["Large"]) if base is not None else None
-        out.append(latex.digits(theirs["time"] / mine["time"]) if mine is not None and theirs is not None else MISSING)
+        over = speedup.at(results, s, base, SIZES["Large"])
+        out.append(MISSING if over is None else "1" if s is base else latex.interval(over))
         return out
 
     lines, last = [], None
-    for variant in in_order({v for v, _ in rows}):
-        for (v, _), row in rows.items():
+    for variant in in_order({v for v, *_ in rows}):
+        for (v, *_), row in rows.items():
             if v != variant:
                 continue
             group = rs.group_of(variant)
@@ -193,11 +200,11 @@ def times_table(results: Results) -> str:
     head = (r" & \multicolumn{4}{c}{device (\textmu{}s)} & \multicolumn{4}{c}{end to end (\textmu{}s)} \\"
             "\n" r"\cmidrule(lr){2-5}\cmidrule(lr){6-9}" "\n"
             rf"variant & {heads} & speedup & {heads} & speedup \\")
-    caption = (rf"Median times of all variants for {TYPE}. ``Speedup'' is over CUB: its time over the variant's, at "
-               rf"{latex.power(SIZES['Large'])}, of the same operation and timing. $^{{\ast}}$: device part only, the "
-               r"host's additions are not in it. $x^2$: sum of squares. r: refused, f: failed, w: wrong, i: "
-               r"impossible, t: no result in time, ---: no such time (what finishes on the host, or leaves its "
-               r"result there, has no device time).")
+    caption = (rf"Median times of all variants for {TYPE}. ``Speedup'' is over CUB's call of the same operation, timed "
+               rf"alike, at {latex.power(SIZES['Large'])}, {how_taken(results)}. $^{{\ast}}$: device part only, the "
+               r"host's additions are not in it, and a part has no speedup over a whole call. $x^2$: sum of squares. r: "
+               r"refused, f: failed, w: wrong, i: impossible, t: no result in time, ---: no such time (what finishes on "
+               r"the host, or leaves its result there, has no device time).")
     return floats(lines, head, "l" + "r" * 8, caption, "tab:times")
 
 
@@ -230,7 +237,7 @@ def finish_table(results: Results) -> str:
     """What page-locked memory for the partial results changes, of each document's fastest kernel that has both."""
     caption = (rf"What page-locked host memory changes in kernels that finish on the host, end to end for {TYPE}, in "
                r"\textmu{}s: of each document the kernel that is fastest at "
-               rf"{latex.power(SIZES['Large'])}. In brackets the widest ratio that the two 95\,\% intervals allow. "
+               rf"{latex.power(SIZES['Large'])}. The gain is the speedup over ordinary memory, {how_taken(results)}. "
                r"Everything else in this paper uses ordinary memory, as the documents do.")
     table, lines = results.comparison, []
     for group in rs.DOCUMENTS if table is not None else ():
@@ -245,10 +252,9 @@ def finish_table(results: Results) -> str:
         ordinary, fast = min(pairs, key=lambda pair: pair[0].at(SIZES["Large"])["time"])
         fields = []
         for n in SIZES.values():
-            a, b = ordinary.at(n), fast.at(n)
-            fields += [latex.microseconds(p["time"]) if p is not None else MISSING for p in (a, b)]
-            fields.append(rf"{latex.digits(a['time'] / b['time'])} [{latex.digits(a['low'] / b['high'])}, "
-                         rf"{latex.digits(a['high'] / b['low'])}]" if a is not None and b is not None else MISSING)
+            fields += [latex.microseconds(p["time"]) if p is not None else MISSING for p in (ordinary.at(n), fast.at(n))]
+            point = speedup.at(results, fast, ordinary, n)
+            fields.append(latex.interval(point) if point is not None else MISSING)
         lines.append(" & ".join([latex.code(ordinary.variant).replace(r"\allowbreak{}", ""), *fields]) + r" \\")
     head = (" & " + " & ".join(rf"\multicolumn{{3}}{{c}}{{{latex.power(n)}}}" for n in SIZES.values()) + r" \\" "\n"
             r"\cmidrule(lr){2-4}\cmidrule(lr){5-7}\cmidrule(lr){8-10}" "\n"
@@ -260,7 +266,8 @@ def machines_table(results: Results) -> str:
     """Each document's fastest kernel and its speedup over CUB, on this GPU and on those whose results lie beside."""
     caption = (rf"What carries over to another GPU: the speedup over CUB of each document's fastest kernel, for "
                rf"{TYPE} at three sizes, and which kernel that is at the largest. Each GPU's speedups are within its own "
-               r"run.")
+               r"run" + (", paired by round." if all(map(speedup.are_paired, [results, *results.beside])) else
+                         ", of the medians where no raw samples lie beside them."))
     label, sizes = "tab:machines", list(SIZES.values())
     if results.comparison is None or not results.beside:
         return note(ABSENT, caption, label)
@@ -286,8 +293,7 @@ def machines_table(results: Results) -> str:
 def gain_fields(gain: Gain | None) -> list[str]:
     if gain is None:
         return [MISSING, MISSING]
-    interval = rf" [{latex.digits(gain.low)}, {latex.digits(gain.high)}]" if gain.low == gain.low else ""
-    return [latex.power(gain.n), latex.digits(gain.ratio) + interval]
+    return [latex.power(gain.n), latex.interval(vars(gain))]
 
 
 def steps_table(results: Results) -> str:
@@ -313,10 +319,10 @@ def steps_table(results: Results) -> str:
             *gain_fields(own), gain_fields(large)[1]]) + r" \\")
     head = (r" & document & before & after & type & timed & its figure & $n$ & gain, own $n$ & "
             rf"gain, {latex.power(LARGE)} \\")
-    caption = (r"The documents' steps, from one kernel to the next: time before over time after, so that more than 1 "
-               r"is a gain. ``Its figure'' is the document's own, on its own hardware. $n$ is the measured size "
-               r"nearest to the document's own. In brackets the widest ratio that the two 95\,\% intervals allow; "
-               r"device parts carry none where the results hold none.")
+    caption = (r"The documents' steps, from one kernel to the next. The gain is the speedup over the kernel before, "
+               rf"{how_taken(results)}; above 1 the later kernel is faster. ``Its figure'' is the document's own, on its own hardware. $n$ is the measured size "
+               r"nearest to the document's own." + ("" if speedup.are_paired(results) else
+                                                  " Device parts carry no interval where the results hold none."))
     return floats(lines, head, "lllllllrll", caption, "tab:steps")
 
 

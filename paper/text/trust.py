@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 import results as rs
+import speedup
 from results import Results, Series
 from text import latex
 from text.findings import ABSENT, SIZES, TYPE
@@ -244,16 +245,12 @@ def standings(results: Results) -> list[Standing]:
         operation = rs.own_operation(results.comparison, group, results.catalog, TYPE)
         for mode in ("device", "end_to_end"):
             there = rs.series(results.comparison, device="cuda", operation=operation, element_type=TYPE, mode=mode)
-            base = rs.base_series(there, operation)
-            mine = [s for s in there if rs.group_of(s.variant) == group and len(s.ok)]
-            if base is None or not mine:
-                continue
             best = {}
             for n in SIZES.values():
-                at_n = [s for s in mine if s.at(n) is not None]
-                if at_n and base.at(n) is not None:
-                    s = min(at_n, key=lambda s: s.at(n)["time"])
-                    best[n] = (s, float(base.at(n)["time"] / s.at(n)["time"]))
+                s = speedup.fastest([s for s in there if rs.group_of(s.variant) == group], n)
+                point = speedup.at(results, s, rs.base_series(there, operation, s), n) if s is not None else None
+                if point is not None:
+                    best[n] = (s, float(point["ratio"]))
             if best:
                 found.append(Standing(group, mode, best))
                 break

@@ -14,6 +14,7 @@ from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, row
 
 import make
 import results as rs
+import speedup
 
 FEW = dict(types=("f32",), sizes=[2**20, 2**24])
 
@@ -191,7 +192,8 @@ def test_ratio_is_time_of_cub_over_time(folder):
     found = {s.name: s for s in rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")}
     base = rs.base_series(list(found.values()), "sum")
     assert base.variant == "cub/sum"
-    r = rs.ratio(found["multiblock/two-launch"], base).set_index("n").loc[2**24]
+    results = rs.read_results(folder)
+    r = speedup.at(results, found["multiblock/two-launch"], base, 2**24)
     cub, mine = 5e-6 + 2**26 / 4e12, 6e-6 + 2**26 / 3e12
     assert r["ratio"] == pytest.approx(cub / mine)
     assert r["low"] == pytest.approx(cub * 0.99 / (mine * 1.01))
@@ -253,12 +255,15 @@ def test_device_parts_have_the_intervals_that_their_rows_hold(tmp_path):
         assert (point["low"], point["high"]) == (8e-6, 12e-6) if known else math.isnan(point["low"])
 
 
-@pytest.mark.parametrize("damage", [lambda packed: packed[:40], lambda packed: b"no gzip",
-                                    lambda packed: gzip.compress(b"a,b\n1,2\n")], ids=["cut", "no gzip", "other columns"])
-def test_damaged_samples_are_one_clear_line(folder, tmp_path, capsys, damage):
+@pytest.mark.parametrize("damage, said", [
+    (lambda packed: packed[:40], "cannot be read as raw samples"), (lambda packed: b"no gzip", "cannot be read as raw samples"),
+    (lambda packed: gzip.compress(b"a,b\n1,2\n"), "lacks the columns allocation, cache_state"),
+    (lambda packed: gzip.compress(gzip.decompress(packed).replace(b",seed,", b",sed,", 1)), "lacks the column seed: "),
+], ids=["cut", "no gzip", "other columns", "a lost column"])
+def test_damaged_samples_are_one_clear_line(folder, tmp_path, capsys, damage, said):
     path = write_samples(folder) / "comparison.samples.csv.gz"
     path.write_bytes(damage(path.read_bytes()))
-    assert "cannot be read as raw samples" in complaint(folder, tmp_path, capsys)
+    assert said in complaint(folder, tmp_path, capsys)
 
 
 def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):
@@ -268,5 +273,7 @@ def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):
     both = rs.read_results(gpu, cpu)
     assert both.comparison is not None and both.cpu is not None
     assert both.cpu_machine.get("cpu.model") == "Another CPU" and both.machine.get("cpu.model") == "Synthetic CPU"
+    write_samples(cpu, experiment="cpu")
+    assert speedup.samples_of(both, "cpu") and not speedup.samples_of(both)
     with pytest.raises(rs.ResultsError, match="--cpu-results"):
         rs.read_results(gpu, gpu)

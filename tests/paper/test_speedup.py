@@ -5,6 +5,7 @@ import gzip
 import io
 import math
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,12 +13,13 @@ import matplotlib.pyplot as plt
 import pytest
 from matplotlib.text import Text
 from project import SOURCE
-from synthetic import gpu_rows, write_folder, write_samples
+from synthetic import OTHER_GPU, cpu_rows, gpu_rows, timed, write_folder, write_samples
 
 import results as rs
 import speedup
 from figures import speedup as figure
 from figures import style
+from text import findings, latex, steps, tables, trust
 
 BIN = Path(os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio"))
 SIZES = [2**20, 2**24, 2**28]
@@ -104,6 +106,63 @@ def test_rounds_of_another_run_are_not_paired(folder, tmp_path):
             row["run_id"] = "another"
     results = rs.read_results(write_samples(write_folder(tmp_path / "m", rows)))
     assert set(speedup.over(results, *lines(results)["multiblock"])["n"]) == {2**20, 2**28}
+
+
+def two_of_each(tmp_path, **apart):
+    """CUB and one kernel, each with two values of the columns named: with the second both take ten times as long, and
+    the kernel is twice as fast as CUB instead of half as fast."""
+    rows = []
+    for k in (0, 1):
+        mine = {column: values[k] for column, values in apart.items()}
+        rows += [timed(t, variant=v, n=2**20, **mine) for v, t in (("cub/sum", 10e-6 * 10**k),
+                                                                   ("mine/x", (20e-6, 50e-6)[k]))]
+    return rs.read_results(write_samples(write_folder(tmp_path / "m", rows)))
+
+
+@pytest.mark.parametrize("column, values", [("seed", (1, 2**64 - 1)), ("caller", ("loop", "first in a while")),
+                                            ("context", ("", "2"))])
+def test_a_speedup_is_over_the_base_of_the_same_seed_caller_and_context(tmp_path, column, values):
+    results = two_of_each(tmp_path, **{column: values})
+    found = rs.series(results.comparison, device="cuda", operation="sum", element_type="f32", mode="device")
+    kernels = {getattr(s, column): s for s in found if s.variant == "mine/x"}
+    assert set(kernels) == set(values)
+    ratios = []
+    for value in values:
+        base = rs.base_series(found, "sum", kernels[value])
+        assert getattr(base, column) == value
+        ratios.append(speedup.at(results, kernels[value], base, 2**20)["ratio"])
+        other = rs.base_series(found, "sum", kernels[next(v for v in values if v != value)])
+        assert len(speedup.over(results, kernels[value], other)) == 0
+    assert ratios == pytest.approx([0.5, 2.0])
+
+
+def test_samples_of_an_older_program_lack_what_was_added_later(tmp_path):
+    write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES))
+    results = rs.read_results(write_samples(tmp_path / "m", without=rs.SAMPLES.optional))
+    series, base = lines(results)["multiblock"]
+    found = speedup.at(results, series, base, 2**24)
+    assert found["high"] / found["low"] < 1.005  # paired: the times themselves drift by half
+
+
+def test_device_parts_are_paired_with_each_other_and_with_nothing_else(folder):
+    results = rs.read_results(folder)
+    which = dict(device="cuda", operation="sum", element_type="f32")
+    parts = {s.variant: s for s in rs.series(results.comparison, mode="device_part", **which)}
+    found = speedup.at(results, parts["unroll/unroll8"], parts["unroll/unroll4"], 2**28)
+    assert found["ratio"] == pytest.approx((5e-6 + 2**30 / 2.1e12) / (5e-6 + 2**30 / 2.6e12))
+    assert found["high"] / found["low"] < 1.005
+    base = rs.base_series(rs.series(results.comparison, mode="device", **which), "sum")
+    medians = speedup.at(results, parts["unroll/unroll8"], base, 2**28)
+    assert medians["ratio"] == pytest.approx(base.at(2**28)["time"] / parts["unroll/unroll8"].at(2**28)["time"])
+
+
+def test_device_parts_have_the_resolution_of_the_devices_clock(folder, tmp_path):
+    rows = [row | dict(timer_resolution_s=1e-6 if row["timing_mode"] == "device" else 1e-9)
+            for row in csv.DictReader((folder / "comparison.csv").open(newline=""))]
+    table = rs.read_results(write_folder(tmp_path / "m", rows)).comparison
+    part, = [s for s in rs.series(table, mode="device_part", device="cuda", operation="sum", element_type="f32")
+             if s.variant == "unroll/unroll8"]
+    assert set(part.ok["resolution"]) == {1e-6}
 
 
 def test_without_samples_it_is_the_widest_ratio_that_the_medians_allow(tmp_path):
@@ -196,3 +255,101 @@ def test_labels_are_moved_apart_and_keep_their_order():
 def test_without_cub_there_is_no_figure(tmp_path):
     rows = [r for r in gpu_rows(types=("f32",), sizes=SIZES) if not r["variant"].startswith("cub")]
     assert figure.draw(rs.read_results(write_folder(tmp_path / "m", rows)), "f32") is None
+
+
+# ---------------------------------------------------------------------- what figures, tables and texts call a speedup
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory):
+    """Results whose paired ratios are not those of the medians: of every kernel of the documents the rows' medians are
+    what the samples say; of CUB and of what steps start from, half of it. So each speedup that is taken from the rounds
+    is twice the ratio of the medians."""
+    slow = {"cub/sum", "cub/transform-reduce"}
+    folder = write_folder(tmp_path_factory.mktemp("apart") / "m", gpu_rows(types=("f32",), sizes=SIZES),
+                          cpu_rows(types=("f32",), sizes=[2**20]))
+    write_folder(folder.parent / "other", gpu_rows(types=("f32",), sizes=SIZES), machine=OTHER_GPU)
+    for where in (folder, folder.parent / "other"):
+        write_samples(where, factor=lambda row: 2 if row["variant"] in slow else 1)
+    write_samples(folder, experiment="cpu", factor=lambda row: 2 if row["variant"] == "host/plain" else 1)
+    return rs.read_results(folder)
+
+
+def medians_ratio(results, variant, mode="device", n=2**28, base="cub/sum"):
+    found = rs.series(results.comparison, device="cuda", operation="sum", element_type="f32", mode=mode)
+    times = {s.variant: s.at(n)["time"] for s in reversed(found) if s.at(n) is not None}
+    return times[base] / times[variant]
+
+
+def field_of(table, variant, column):
+    line = next(l for l in table.splitlines() if variant in l and " & " in l)
+    return line.removesuffix(r" \\").split(" & ")[column]
+
+
+def shown(field):
+    return float(field.split(" [")[0])
+
+
+def test_the_table_of_times_pairs_by_round(apart):
+    table = tables.times_table(apart)
+    for column, mode in ((4, "device"), (8, "end_to_end")):
+        told = field_of(table, "multiblock/last-block-warp", column)
+        assert shown(told) == pytest.approx(2 * medians_ratio(apart, "multiblock/last-block-warp", mode), rel=2e-3)
+        assert "[" in told
+    assert "paired by round" in table
+
+
+def test_the_table_of_machines_and_its_sentence_pair_by_round(apart):
+    table = tables.machines_table(apart)
+    wanted = 2 * medians_ratio(apart, "multiblock/last-block-warp")
+    assert float(field_of(table, "multiblock", 4)) == pytest.approx(wanted, rel=2e-3)
+    assert float(field_of(table, "multiblock", 8)) == pytest.approx(wanted, rel=2e-3)
+    best = 2 * medians_ratio(apart, "twopass/template-unrolled")
+    assert f"kernels is {latex.digits(best)} on this GPU and {latex.digits(best)} on the Other GPU" in trust.machines(apart)
+
+
+def test_the_sentences_pair_by_round(apart):
+    said = findings.Findings(apart)
+    best = said.best(2**28)
+
+    def over_cub(text):
+        return [float(r) for r in re.findall(r"a speedup over CUB of ([\d.]+) \[", text)]
+
+    assert over_cub(said.at_size(2**28)) == pytest.approx([2 * medians_ratio(apart, best.variant)], rel=2e-3)
+    assert over_cub(said.thrust()) == pytest.approx(
+        [2 * medians_ratio(apart, "thrust/reduce", "end_to_end", n) for n in (2**20, 2**28)], rel=2e-3)
+    told = re.findall(r"([\d.]+) \[[\d.]+, [\d.]+\] at -O(\d) \(([\d.]+)", said.cpu())
+    plain, unrolled = ([50e-9 + 2**22 / ((1 + k) * (1 + 2 * j) * 1e9) for j in (0, 1, 2)] for k in (0, 3))
+    assert [float(r) for r, _, _ in told] == pytest.approx([2 * p / u for p, u in zip(plain, unrolled)], rel=2e-3)
+
+
+def test_a_gain_pairs_by_round(apart, tmp_path):
+    folder = write_folder(tmp_path / "m", gpu_rows(types=("i32", "f32"), sizes=[2**20, 2**24, 2**27, 2**28]))
+    plain = rs.read_results(folder)
+    before = {s.before for s in steps.STEPS} - {s.after for s in steps.STEPS}
+    measured = [(s, steps.Measured(plain).gain(s, s.n)) for s in steps.STEPS if s.before in before]
+    write_samples(folder, factor=lambda row: 2 if row["variant"] in before else 1)
+    paired = steps.Measured(rs.read_results(folder))
+    assert len(measured) > 5 and {"device", "device_part"} <= {gain.mode for _, gain in measured}
+    for step, gain in measured:
+        assert paired.gain(step, step.n).ratio == pytest.approx(2 * gain.ratio), step
+
+
+def test_what_page_locked_memory_gains_pairs_by_round(tmp_path):
+    folder = write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES))
+    plain = tables.finish_table(rs.read_results(folder))
+    write_samples(folder, factor=lambda row: 1 if "pinned" in row["settings"] else 2)
+    paired = tables.finish_table(rs.read_results(folder))
+    for column in (3, 6, 9):
+        assert shown(field_of(paired, "unroll8", column)) == pytest.approx(2 * shown(field_of(plain, "unroll8", column)),
+                                                                           rel=5e-3)
+
+
+def test_where_nothing_was_sampled_together_no_speedup_is_told(apart, tmp_path):
+    rows = gpu_rows(types=("f32",), sizes=SIZES)
+    rows = [r | dict(run_id="another") if r["variant"].startswith("cub/") else r for r in rows]
+    results = rs.read_results(write_samples(write_folder(tmp_path / "m", rows)))
+    said = findings.Findings(results)
+    assert "speedup" not in said.at_size(2**28) and said.thrust() == findings.ABSENT
+    assert field_of(tables.times_table(results), "multiblock/last-block-warp", 4) == tables.MISSING
+    assert tables.macros(results)["BestHandwrittenLargeSpeedup"] == findings.ABSENT

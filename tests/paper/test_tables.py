@@ -62,12 +62,12 @@ def test_text_is_escaped():
 @pytest.mark.parametrize("time, said", [
     (80e-6, "a speedup over CUB of 1.25 [1.23, 1.28]. Of 1 hand-written kernel timed on the device, 1 is ahead of CUB, "
             "none is level"),
-    (100.5e-6, "a speedup over CUB of 0.995 [0.975, 1.02]. Of 1 hand-written kernel timed on the device, none is ahead "
+    (100.5e-6, "a speedup over CUB of 0.995 [0.975, 1.015]. Of 1 hand-written kernel timed on the device, none is ahead "
                "of CUB, 1 is "
                "level with it"),
     (200e-6, "a speedup over CUB of 0.500 [0.490, 0.510]. Of 1 hand-written kernel timed on the device, none is ahead of "
              "CUB, none is "
-             "level with it (the intervals overlap), and 1 is behind"),
+             "level with it (the times' intervals overlap), and 1 is behind"),
 ], ids=["ahead", "level", "behind"])
 def test_the_sentence_on_cub_follows_the_data(tmp_path, time, said):
     found = findings.Findings(beside_cub(tmp_path, {"levels/naive": time}))
@@ -111,7 +111,7 @@ def test_thrust_is_compared_end_to_end(tmp_path):
     rows = [timed(10e-6, variant=CUB, n=2**28), timed(20e-6, variant=CUB, n=2**28, timing_mode="end_to_end"),
             timed(30e-6, variant="thrust/reduce", n=2**28, timing_mode="end_to_end", settings="allocator=default")]
     said = findings.Findings(read(tmp_path / "m", rows)).thrust()
-    assert r"30.0\,\textmu{}s against 20.0\,\textmu{}s at $2^{28}$, a ratio of 1.50" in said
+    assert r"30.0\,\textmu{}s against 20.0\,\textmu{}s at $2^{28}$, a speedup over CUB of 0.667 [0.653, 0.680]" in said
 
 
 def test_ceiling_and_floor_are_told_by_state(tmp_path):
@@ -170,9 +170,13 @@ def test_the_table_holds_every_variant_and_a_new_one(tmp_path):
         assert r"\texttt{" + variant + "}" in table, variant
     line = next(l for l in table.splitlines() if r"mine/new\_one" in l)
     cub = 5e-6 + 2**30 / 4e12
-    assert line.split(" & ")[1:5] == ["50.0", "50.0", "50.0", latex.digits(cub / 50e-6)]
+    assert line.split(" & ")[1:4] == ["50.0", "50.0", "50.0"]
+    assert line.split(" & ")[4] == f"{cub / 50e-6:.2f} [{cub / 50e-6 * 0.99 / 1.01:.2f}, {cub / 50e-6 * 1.01 / 0.99:.2f}]"
     chunked = next(l for l in table.splitlines() if "squares/chunked" in l)
     assert chunked.split(" & ")[3] == "r" and r"$^{\ast}$" in chunked
+    part = next(l for l in table.splitlines() if r"unroll/unroll8-warp" in l).split(" & ")
+    assert r"$^{\ast}$" in part[3] and part[4] == tables.MISSING  # a part of a call, over the whole of another
+    assert next(l for l in table.splitlines() if r"{cub/sum}" in l).split(" & ")[4] == "1"
 
 
 def test_long_tables_take_several_pages(tmp_path):
@@ -210,7 +214,7 @@ def test_reasons_that_differ_in_a_number_are_one_line(tmp_path):
 def test_macros_hold_the_numbers(tmp_path):
     made = tables.macros(beside_cub(tmp_path, {"levels/naive": 200e-6}))
     assert made["CubLargeTime"] == r"100\,\textmu{}s"
-    assert made["BestHandwrittenLargeRatio"] == "0.500"
+    assert made["BestHandwrittenLargeSpeedup"] == "0.500 [0.490, 0.510]"
     assert made["BestHandwrittenLargeName"] == r"\texttt{levels/\allowbreak{}naive}"
     assert made["CubSmallTime"] == findings.ABSENT  # not measured at that size
     assert made["GpuPeak"] == r"5.00\,TB/s" and made["DataRevision"] == "0123456789ab"
