@@ -1,7 +1,7 @@
 """The steps that the documents take from one kernel to the next, and what each gains in these results.
 
 Each step is measured at the document's own size and element type, and at 2^28. A step between kernels that leave
-additions to the host is measured by their device part, which is what the documents timed; a step that changes how the
+additions to the host is measured by their device part; a step that changes how the
 result is finished is measured end to end.
 """
 

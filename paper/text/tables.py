@@ -22,7 +22,7 @@ ROWS_OF_A_PAGE = 58
 STATUS_MARKS = {"refused": "r", "failed": "f", "wrong": "w", "impossible": "i", "timeout": "t"}
 MODE_MARKS = {"device": "", "device_part": r"$^{\ast}$", "end_to_end": ""}
 MODE_WORDS = {"device": "device", "device_part": "device part", "end_to_end": "end to end", "graph": "in a graph",
-              "clock": r"\id{clock()}", "globaltimer": r"\id{globaltimer}"}
+              "launch_to_idle": "launch to idle", "clock": r"\id{clock()}", "globaltimer": r"\id{globaltimer}"}
 MISSING = "---"
 
 
@@ -212,7 +212,7 @@ def timing_table(results: Results) -> str:
     """One call in every way of timing and state of the cache, and two kernels that read the clock themselves."""
     timings = trust.Timings(results)
     kind = f" of {timings.element_type}" if timings.element_type else ""
-    caption = (rf"One call, five ways of timing and three states of the cache, in \textmu{{}}s{kind}: clean and dirty "
+    caption = (rf"One call, by way of timing and state of the cache, in \textmu{{}}s{kind}: clean and dirty "
                rf"are cold. \id{{clock()}} is given as its cycles over the GPU's clock rate, from the earliest start to the "
                rf"latest stop of "
                rf"all blocks: one block in {latex.code(trust.ONE_BLOCK)}, many in {latex.code(trust.MANY_BLOCKS)}. ---: "

@@ -35,13 +35,20 @@ def line_of(table: str, *words: str) -> list[str]:
     return [c.strip() for c in lines[0].removesuffix(r" \\").split(" & ")]
 
 
-# ------------------------------------------------------------------------------------- five ways of timing
+# ------------------------------------------------------------------------------------------ ways of timing
+
+
+def test_every_timing_mode_of_the_program_has_its_words():
+    assert set(rs.SCHEMA["timing_modes"]) <= set(tables.MODE_WORDS)
+    assert set(rs.TIMED_MODES) == {"device", "graph", "launch_to_idle", "end_to_end"} <= set(rs.MODE_LABELS)
 
 
 def test_the_table_has_every_way_and_state_of_the_call(results):
     table = tables.timing_table(results)
     assert line_of(table, "in a graph")[1:5] == ["in a graph", "6.00", "---", "4.00"]
     assert line_of(table, "& device &")[2:5] == ["8.00", "9.00", "6.00"]
+    idle = [l.split(" & ") for l in table.splitlines() if " & launch to idle & " in l]
+    assert [l[2:5] for l in idle] == [["15.0", "16.0", "13.0"], ["110", "110", "110"], ["110", "110", "110"]]
     assert [l.split(" & ")[2] for l in table.splitlines() if "clock()" in l and " & " in l] == ["100", "100000"]
     assert "of i32" in table and "50.0" not in table  # page-locked memory's times
 

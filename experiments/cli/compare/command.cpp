@@ -80,7 +80,8 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   s.add_settings(*sub);
   s.add_device(*sub);
   sub->add_option("--modes", options->modes,
-                  "What is timed: device, graph, end_to_end (default: device where all have it, else end_to_end)")
+                  "What is timed: device, graph, launch_to_idle, end_to_end (default: device where all have it, else "
+                  "end_to_end)")
       ->type_name("LIST");
   sub->add_option("--cache", options->cache,
                   "What the cache holds: cold_dirty, cold_clean or warm (default: cold_dirty; on a CPU warm)")

@@ -26,9 +26,11 @@ std::string table(const char* name, const Columns& columns, const std::vector<st
 }  // namespace
 
 std::string schema_json() {
-  std::vector<std::string> row_statuses;
+  std::vector<std::string> modes, row_statuses;
+  for (const TimingMode m : all_timing_modes) modes.emplace_back(name(m));
   for (const Status s : all_statuses) row_statuses.emplace_back(name(s));
   return "{\n  \"schema_version\": " + std::to_string(schema_version) + ",\n  " +
+         fmt::format("\"timing_modes\": [\"{}\"],\n  ", fmt::join(modes, "\",\"")) +
          table("rows", columns_of<Row>(), row_statuses) + ",\n  " + table("samples", columns_of<RawSample>(), {}) +
          ",\n  " + table("models", model_schema(), model_statuses()) + "\n}\n";
 }

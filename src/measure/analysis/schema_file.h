@@ -1,11 +1,12 @@
 #pragma once
-/// experiments/results/schema.json: by this file Python knows the columns of rows, raw samples and models.
+/// experiments/results/schema.json: by this file Python knows the columns of rows, raw samples and models, and the
+/// timing modes.
 
 #include <string>
 
 namespace reductio {
 
-/// Its content: of each table the columns' names and kinds, which of them tell points apart ("key"), which a file may
+/// Its content: the timing modes; of each table the columns' names and kinds, which of them tell points apart ("key"), which a file may
 /// lack ("optional"), and the words that its `status` knows.
 std::string schema_json();
 

@@ -12,14 +12,16 @@ namespace reductio {
 
 /// What lies between the two readings of the clock.
 enum class TimingMode {
-  device,       ///< one enqueue between two events, the stream held back until both are queued
-  graph,        ///< time per call of a captured graph of many dependent calls
-  end_to_end,   ///< host clock from the call to the result in host memory
-  clock,        ///< the kernel's own clock64() readings, in cycles
-  globaltimer,  ///< the same by the GPU's one clock
+  device,          ///< one enqueue between two events, the stream held back until both are queued
+  graph,           ///< time per call of a captured graph of many dependent calls
+  launch_to_idle,  ///< host clock from the call until the device is idle, without the host's part
+  end_to_end,      ///< host clock from the call to the result in host memory
+  clock,           ///< the kernel's own clock64() readings, in cycles
+  globaltimer,     ///< the same by the GPU's one clock
 };
-inline constexpr TimingMode all_timing_modes[] = {TimingMode::device, TimingMode::graph, TimingMode::end_to_end,
-                                                  TimingMode::clock, TimingMode::globaltimer};
+inline constexpr TimingMode all_timing_modes[] = {TimingMode::device,         TimingMode::graph,
+                                                  TimingMode::launch_to_idle, TimingMode::end_to_end,
+                                                  TimingMode::clock,          TimingMode::globaltimer};
 
 /// What L2 holds when the timed interval begins.
 enum class CacheState {

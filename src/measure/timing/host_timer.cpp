@@ -81,6 +81,7 @@ class HostTimer final : public PlainTimer {
       case TimingMode::end_to_end: return {};
       case TimingMode::device:
       case TimingMode::graph: return "a CPU has no clock of its own; timed end to end";
+      case TimingMode::launch_to_idle: return "a CPU's call is over when it returns; timed end to end";
       case TimingMode::clock:
       case TimingMode::globaltimer: return "a CPU takes no clock readings";
     }

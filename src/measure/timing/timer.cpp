@@ -14,6 +14,8 @@ std::string timing_refusal(const Variant& v, ResultLocation result, TimingMode m
     case TimingMode::device:
     case TimingMode::graph:
       if (result == ResultLocation::host_part) return "finishes on the host; timed end to end";
+      [[fallthrough]];
+    case TimingMode::launch_to_idle:
       if (result == ResultLocation::on_host) return "blocks until its result is on the host; timed end to end";
       return {};
     case TimingMode::end_to_end: return {};

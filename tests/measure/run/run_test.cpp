@@ -209,7 +209,7 @@ TEST(MeasureRun, AClockThatStaysThrottledEndsInFailedRowsAndNotInAnEndlessRun) {
     EXPECT_FALSE(row.time_median_s);
     EXPECT_NE(row.reason.find("throttled"), std::string::npos) << row.reason;
   }
-  EXPECT_LT(t.samples, 101 + 3 * 3 * 48);
+  EXPECT_LT(t.samples, 3 * 101 + 3 * 3 * 48);  // the empty call in three modes, first
 }
 
 TEST(MeasureRun, WhereTheTimeWentIsRecorded) {
@@ -233,8 +233,8 @@ TEST(MeasureRun, EveryRoundSamplesEveryVariantOnceInChangingOrder) {
               {point(a, 100, TimingMode::device), point(b, 100, TimingMode::device), point(c, 100, TimingMode::device)},
               std::move(script)),
       heard);
-  // Past the measuring of the empty launch, on the device and end to end, and one pilot each.
-  asked.erase(asked.begin(), asked.begin() + 2 * 101 + 3);
+  // Past the measuring of the empty call in each mode that this clock has and that holds a launch, and one pilot each.
+  asked.erase(asked.begin(), asked.begin() + 3 * 101 + 3);
   ASSERT_EQ(asked.size(), 48u * 5u);
   std::set<std::vector<std::size_t>> orders;
   for (std::size_t r = 0; r < 48; ++r) {
@@ -744,7 +744,9 @@ TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
       session(folder,
               {point(host, 100, TimingMode::device), point(blocking, 100, TimingMode::device),
                point(host, 100, TimingMode::end_to_end), point(eater, 100, TimingMode::device, CacheState::warm),
-               point(host, 100, TimingMode::clock), point(host, 100, TimingMode::globaltimer)},
+               point(host, 100, TimingMode::clock), point(host, 100, TimingMode::globaltimer),
+               point(host, 100, TimingMode::launch_to_idle), point(blocking, 100, TimingMode::launch_to_idle),
+               point(eater, 100, TimingMode::launch_to_idle)},
               constant(1e-5)),
       heard);
   std::map<std::string, const Row*> row;
@@ -758,6 +760,13 @@ TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
   EXPECT_EQ(row.at("host end_to_end")->status, Status::ok);
   EXPECT_EQ(*row.at("host end_to_end")->device_part_median_s, 5e-6);
   EXPECT_EQ(*row.at("host end_to_end")->cycles_median, 1234);
+  EXPECT_EQ(row.at("blocking launch_to_idle")->reason, "blocks until its result is on the host; timed end to end");
+  for (const char* timed : {"host launch_to_idle", "eater launch_to_idle"}) {
+    EXPECT_EQ(row.at(timed)->status, Status::ok) << row.at(timed)->reason;
+    EXPECT_EQ(*row.at(timed)->time_median_s, 1e-5) << timed;
+    EXPECT_EQ(*row.at(timed)->launch_floor_s, 1e-5) << timed;
+    EXPECT_FALSE(row.at(timed)->device_part_median_s) << timed;
+  }
 }
 
 TEST(MeasureRun, ADevicePartHasTheIntervalThatItsRowWouldHave) {
@@ -902,7 +911,8 @@ TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
   EXPECT_EQ(run.at("binary"), binary_hash());
   EXPECT_EQ(run.at("timing").at("end_to_end").at("launch_floor_s"), 1e-5);
   EXPECT_EQ(run.at("timing").at("end_to_end").at("resolution_s"), 1e-9);
-  EXPECT_EQ(run.at("timing").at("device").at("launch_floor_s"), 1e-5) << "a mode that no point uses";
+  for (const char* unused : {"device", "launch_to_idle"})
+    EXPECT_EQ(run.at("timing").at(unused).at("launch_floor_s"), 1e-5) << "a mode that no point uses";
   EXPECT_TRUE(run.contains("ended_utc"));
   const CsvText catalog = parse_csv(text_of(folder.path() / "scripted" / "catalog.csv"));
   EXPECT_EQ(catalog.records.at(0).at(1), "variant");

@@ -78,7 +78,8 @@ class MeasureCuda : public testing::Test {
 TEST_F(MeasureCuda, EveryModeBringsTheResultOfItsOwnCall) {
   const auto plan = copying();
   const Call c = call(*plan, MiB);
-  for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end, TimingMode::graph})
+  for (const TimingMode mode :
+       {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end, TimingMode::graph})
     for (const CacheState cache : {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm}) {
       if (!timer().refusal(mode, cache).empty()) continue;
       value_ = {};
@@ -166,7 +167,8 @@ TEST_F(MeasureCuda, AnEnqueueThatWaitsIsAnErrorAndNoDeadlock) {
 
 TEST_F(MeasureCuda, AnEnqueueThatThrowsLeavesTheTimerUsable) {
   const auto bad = plan_of({}, [](void*, void*, Stream) { throw std::runtime_error("planted"); });
-  for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::end_to_end})
+  for (const TimingMode mode :
+       {TimingMode::device, TimingMode::graph, TimingMode::launch_to_idle, TimingMode::end_to_end})
     EXPECT_THROW(timer().sample(call(*bad, 4), mode, CacheState::warm), std::runtime_error) << name(mode);
   int calls = 0;
   const auto only_captured = plan_of({}, [&](void* in, void* out, Stream s) {
@@ -175,7 +177,8 @@ TEST_F(MeasureCuda, AnEnqueueThatThrowsLeavesTheTimerUsable) {
   });
   EXPECT_THROW(timer().sample(call(*only_captured, 4), TimingMode::graph, CacheState::warm), std::runtime_error);
   const auto good = copying();
-  for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::end_to_end}) {
+  for (const TimingMode mode :
+       {TimingMode::device, TimingMode::graph, TimingMode::launch_to_idle, TimingMode::end_to_end}) {
     value_ = {};
     timer().sample(call(*good, 4), mode, CacheState::warm);
     EXPECT_TRUE(arrived()) << name(mode);
@@ -226,7 +229,8 @@ TEST_F(MeasureCuda, TheKernelsClockIsReadWithoutTheEvents) {
 
 TEST_F(MeasureCuda, WhereASamplesTimeGoesAddsUp) {
   const auto plan = copying();
-  for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end, TimingMode::graph}) {
+  for (const TimingMode mode :
+       {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end, TimingMode::graph}) {
     const Sample s = timer().sample(call(*plan, MiB), mode, CacheState::cold_clean);
     EXPECT_GE(s.timed_s, *s.seconds) << name(mode);  // any machine: parts and their sum
     EXPECT_GT(s.prepared_s, 0) << name(mode);        // twice L2 was written and read
@@ -276,9 +280,31 @@ TEST_F(MeasureCuda, HostPartsAreTimedEndToEndWithTheirDevicePartBeside) {
   EXPECT_TRUE(arrived());
 }
 
+TEST_F(MeasureCuda, FromTheLaunchUntilIdleTheDevicesWorkIsTimedAndTheHostsPartIsNot) {
+  double finish_began = 0;
+  const auto host_part = [&](void* result, Stream s) {
+    finish_began = host_now();
+    for (const double start = host_now(); host_now() - start < 20e-3;) {
+    }
+    backend_->copy_out(result, out_->get(), 4, s);
+  };
+  const auto plan = calls().followed_by_spin(
+      plan_of({.result = ResultLocation::host_part},
+              [this](void* in, void*, Stream s) { backend_->copy_within(out_->get(), in, 4, s); }, host_part),
+      210e-6);
+  timer().run(call(*plan, 4));
+  value_ = {};
+  const double before = host_now();
+  const Sample s = timer().sample(call(*plan, 4), TimingMode::launch_to_idle, CacheState::cold_dirty);
+  EXPECT_GT(*s.seconds, 200e-6);                    // any machine: the GPU spins so long
+  EXPECT_LE(*s.seconds, finish_began - before);     // any machine: the host's part begins after the interval
+  EXPECT_FALSE(s.device_part_s);
+  EXPECT_TRUE(arrived());
+}
+
 TEST_F(MeasureCuda, ResolutionsAndFloorsAreThere) {
   const auto empty = calls().empty();
-  for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end}) {
+  for (const TimingMode mode : {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end}) {
     EXPECT_GT(timer().resolution_s(mode), 0) << name(mode);
     EXPECT_GT(median_of(call(*empty, 4), mode, CacheState::cold_dirty), 0) << name(mode);
   }

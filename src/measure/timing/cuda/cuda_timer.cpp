@@ -1,9 +1,10 @@
 /// The instruments of an NVIDIA GPU. A sample, in its stream:
 ///
-///   device       restore, poison, set the cache state, hold | start event, call, stop event | release the hold, wait
-///   end_to_end   restore, poison, set the cache state, wait until idle | call, copy 16 bytes to pinned memory, wait
-///   graph        as device, with a graph of many calls as the call
-///   globaltimer  the kernels' own readings of the GPU's one clock; clock: of their SMs' cycles
+///   device          restore, poison, set the cache state, hold | start event, call, stop event | release the hold, wait
+///   end_to_end      restore, poison, set the cache state, wait until idle | call, copy 16 bytes to pinned memory, wait
+///   launch_to_idle  restore, poison, set the cache state, wait until idle | call, wait until idle | the host's part
+///   graph           as device, with a graph of many calls as the call
+///   globaltimer     the kernels' own readings of the GPU's one clock; clock: of their SMs' cycles
 
 #include <nvtx3/nvToolsExt.h>
 
@@ -57,6 +58,10 @@ class CudaTimer final : public Timer {
         stream_->collect(c);
         break;
       }
+      case TimingMode::launch_to_idle:
+        s.seconds = s.timed_s = stream_->launch_to_idle_interval(c, cache);
+        stream_->collect(c);
+        break;
       case TimingMode::end_to_end:
         s.seconds = s.timed_s = stream_->end_to_end_interval(c, cache);
         break;
@@ -79,6 +84,7 @@ class CudaTimer final : public Timer {
     switch (mode) {
       case TimingMode::device: return event_resolution_s_;
       case TimingMode::graph: return event_resolution_s_;  // of the whole graph; a call's share is finer
+      case TimingMode::launch_to_idle:
       case TimingMode::end_to_end: return host_resolution_s_;
       case TimingMode::globaltimer: return globaltimer_resolution_s_;
       case TimingMode::clock: return 0;  // in cycles, not in seconds

@@ -51,6 +51,8 @@ class TimedStream {
   double device_interval(const Call& c, CacheState cache) {
     return held_interval(c, cache, [&] { c.plan->enqueue(c.in, c.out, stream_); });
   }
+  /// Seconds of the host's clock from the call until the device is idle. The host's part is left to collect().
+  double launch_to_idle_interval(const Call& c, CacheState cache);
   /// Seconds of the host's clock from the call to its result in host memory, in c.result.
   double end_to_end_interval(const Call& c, CacheState cache);
   /// Leaves the call's value in c.result and the stream idle.
