@@ -1,6 +1,7 @@
 /// comparison: every variant beside every baseline, over a million-fold range of sizes. Each variant with its
 /// document's own operation, in every way of finishing that it has and otherwise as its document launches it.
 
+#include "experiments/launches.h"
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
@@ -13,14 +14,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
             .sizes = device == DeviceKind::sim ? powers_of_two(10, 12) : powers_of_two(10, 30),
             .modes = {TimingMode::device, TimingMode::end_to_end}};
   if (device == DeviceKind::cpu) axes.modes = {TimingMode::end_to_end};  // a CPU has no clock of its own
-  axes.settings = [&](const Variant& v) {
-    std::vector<Settings> out = expand_settings(v, selection, {"finish"});
-    if (v.id == "squares/strided" && selection.settings.empty()) {
-      out.push_back(v.settings());
-      out.back().set("block", "512");  // the document's other launch
-    }
-    return out;
-  };
+  axes.settings = [&](const Variant& v) { return documents_launches(v, selection); };
   return product_of(axes, selection, device);
 }
 

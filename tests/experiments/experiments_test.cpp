@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -49,6 +50,41 @@ TEST(Experiments, TheComparisonDoublesFrom2To10To2To30) {
   EXPECT_EQ(sizes.size(), 21u);
   EXPECT_EQ(*sizes.begin(), std::size_t{1} << 10);
   EXPECT_EQ(*sizes.rbegin(), std::size_t{1} << 30);
+}
+
+TEST(Experiments, TimingHasEveryVariantInEveryWayOfTimingThatItsKernelsHave) {
+  std::map<std::string, std::set<TimingMode>> modes;
+  for (const Point& p : find_experiment("timing").points({}, DeviceKind::sim)) modes[p.variant->id].insert(p.timing_mode);
+  ASSERT_TRUE(modes.contains("unroll/unroll8") && modes.contains("squares/strided"));
+  for (const auto& [id, has] : modes) {
+    std::set<TimingMode> all(std::begin(all_timing_modes), std::end(all_timing_modes));
+    if (!find_variant(id).reads_clock) all.erase(TimingMode::clock), all.erase(TimingMode::globaltimer);
+    EXPECT_EQ(has, all) << id;
+  }
+}
+
+TEST(Experiments, WhatSquaresComparesIsTimedByItsOwnClockAndByTheOthersAtItsOwnSize) {
+  // S1: chunked against strided; S2: strided in 256 threads against 512; S3: one block against 32.
+  const std::set<std::string> wanted{"squares/chunked block=256;finish=host", "squares/strided block=256;finish=host",
+                                     "squares/strided block=512;finish=host",
+                                     "squares/multi-block block=256;finish=host;grid=32"};
+  std::map<TimingMode, std::set<std::string>> calls;
+  for (const Point& p : find_experiment("timing").points({}, DeviceKind::sim))
+    if (p.problem.operation == Operation::sum_of_squares && p.problem.type == ElementType::i32 &&
+        p.problem.n == p.variant->document_n && p.cache_state == CacheState::cold_dirty)
+      calls[p.timing_mode].insert(p.variant->id + " " + p.settings.str());
+  for (const TimingMode mode : {TimingMode::device, TimingMode::clock, TimingMode::globaltimer, TimingMode::end_to_end})
+    for (const std::string& call : wanted) EXPECT_TRUE(calls[mode].contains(call)) << name(mode) << " " << call;
+  std::set<std::string> compared;
+  Selection selection;
+  selection.variants_regex = "^squares/";
+  for (const Point& p : find_experiment("comparison").points(selection, DeviceKind::sim))
+    compared.insert(p.variant->id + " " + p.settings.str());
+  for (const std::string& call : wanted) EXPECT_TRUE(compared.contains(call)) << call;
+  selection.settings = {{"block", "64"}};
+  for (const char* experiment : {"comparison", "timing"})
+    for (const Point& p : find_experiment(experiment).points(selection, DeviceKind::sim))
+      EXPECT_EQ(p.settings.text("block"), "64") << experiment << ": what the user has set takes their place";
 }
 
 }  // namespace
