@@ -64,6 +64,14 @@ void require_code(const std::string& gpu, int capability, std::span<const int> b
               " (" + compiled + "); rebuild with -DCMAKE_CUDA_ARCHITECTURES=" + std::to_string(capability));
 }
 
+DeviceMemory memory_for(const std::string& purpose, Backend& backend, std::size_t bytes) {
+  try {
+    return DeviceMemory(backend, bytes);
+  } catch (const Refused& e) {
+    throw Refused(purpose + ": " + e.what());
+  }
+}
+
 std::unique_ptr<Backend> open_backend(DeviceKind kind, const std::string& selector) {
   switch (kind) {
     case DeviceKind::cuda:

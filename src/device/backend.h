@@ -69,4 +69,7 @@ class DeviceMemory {
   std::size_t bytes_;
 };
 
+/// The same for a purpose, which a Refused then names: "flushing the cache: needs 0.2 GiB of GPU memory, 0.1 GiB free".
+DeviceMemory memory_for(const std::string& purpose, Backend&, std::size_t bytes);
+
 }  // namespace reductio

@@ -188,36 +188,39 @@ inline Session session(const Folder& folder, std::vector<Point> points, Instrume
   return s;
 }
 
-/// The CPU with so much memory.
+/// A device, the CPU unless said, with so much memory.
 class Scarce : public Backend {
  public:
-  explicit Scarce(std::size_t bytes) : free_(bytes) {}
-  const DeviceInfo& info() const override { return cpu_->info(); }
+  explicit Scarce(std::size_t bytes, std::unique_ptr<Backend> device = open_cpu())
+      : device_(std::move(device)), free_(bytes) {}
+  const DeviceInfo& info() const override { return device_->info(); }
   void* allocate(std::size_t bytes) override {
     if (bytes > free_) throw Refused("does not fit");
-    void* p = cpu_->allocate(bytes);
+    void* p = device_->allocate(bytes);
     free_ -= sizes_[p] = bytes;
     return p;
   }
   void release(void* p) noexcept override {
     free_ += std::exchange(sizes_[p], 0);
-    cpu_->release(p);
+    device_->release(p);
   }
   std::size_t memory_free() const override { return free_; }
-  void fill(void* p, unsigned char b, std::size_t n, Stream s) override { cpu_->fill(p, b, n, s); }
-  void copy_in(void* p, const void* h, std::size_t n, Stream s) override { cpu_->copy_in(p, h, n, s); }
-  void copy_within(void* p, const void* q, std::size_t n, Stream s) override { cpu_->copy_within(p, q, n, s); }
-  void copy_out(void* h, const void* p, std::size_t n, Stream s) override { cpu_->copy_out(h, p, n, s); }
-  Stream create_stream() override { return cpu_->create_stream(); }
-  void destroy_stream(Stream s) noexcept override { cpu_->destroy_stream(s); }
+  void fill(void* p, unsigned char b, std::size_t n, Stream s) override { device_->fill(p, b, n, s); }
+  void copy_in(void* p, const void* h, std::size_t n, Stream s) override { device_->copy_in(p, h, n, s); }
+  void copy_within(void* p, const void* q, std::size_t n, Stream s) override { device_->copy_within(p, q, n, s); }
+  void copy_out(void* h, const void* p, std::size_t n, Stream s) override { device_->copy_out(h, p, n, s); }
+  Stream create_stream() override { return device_->create_stream(); }
+  void destroy_stream(Stream s) noexcept override { device_->destroy_stream(s); }
   void synchronize(Stream s) override {
     if (lost) throw DeviceError("the device is lost");
-    cpu_->synchronize(s);
+    device_->synchronize(s);
   }
+  /// Leaves so much of it free, whatever is allocated.
+  void leave(std::size_t bytes) { free_ = bytes; }
   bool lost = false;
 
  private:
-  std::unique_ptr<Backend> cpu_ = open_cpu();
+  std::unique_ptr<Backend> device_;
   std::size_t free_;
   std::map<void*, std::size_t> sizes_;
 };

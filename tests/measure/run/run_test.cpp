@@ -992,7 +992,7 @@ TEST(MeasureRun, ProfilingSaysWhatBecameOfEachPoint) {
   s.options.profile = true;
   run_session(std::move(s), heard);
   ASSERT_EQ(heard.notices.size(), 4u);
-  for (std::string& text : heard.notices) text.erase(0, text.find(": ") == std::string::npos ? text.size() : text.find(": "));
+  for (std::string& text : heard.notices) text.erase(0, std::min(text.find(": "), text.size()));
   EXPECT_EQ(heard.notices[0], "");
   EXPECT_TRUE(heard.notices[1].starts_with(": wrong, ")) << heard.notices[1];
   EXPECT_EQ(heard.notices[2], ": failed, an illegal access");

@@ -18,6 +18,7 @@
 #include "measure/stats/statistics.h"
 #include "measure/timing/host_clock.h"
 #include "measure/timing/instruments.h"
+#include "tests/measure/scripted_timer.h"
 
 namespace reductio {
 namespace {
@@ -220,6 +221,28 @@ TEST_F(MeasureCuda, AColdGraphOfThousandsOfCallsIsRefused) {
   timer().sample(call(*plan, 4096), TimingMode::graph, CacheState::warm);
   EXPECT_TRUE(arrived());
   timer().forget(plan.get());
+}
+
+TEST_F(MeasureCuda, AColdGraphWhoseCopiesDoNotFitIsRefusedAndSaysSo) {
+  constexpr std::size_t all = std::size_t{1} << 40;
+  scripted::Scarce gpu(all, open_backend(DeviceKind::cuda));
+  const Instruments instruments = make_cuda_instruments(gpu);
+  const auto plan = copying();
+  const Call c = call(*plan, backend_->info().l2_bytes / 4);
+  gpu.leave(MiB);
+  try {
+    instruments.timer->sample(c, TimingMode::graph, CacheState::cold_clean);
+    ADD_FAILURE() << "was not refused";
+  } catch (const Refused& e) {
+    EXPECT_EQ(std::string(e.what()), "the copies of the input that a cold graph reads: does not fit");
+  }
+  for (const CacheState cache : {CacheState::warm, CacheState::cold_clean}) {  // once there is memory, the cold one, too
+    if (cache == CacheState::cold_clean) gpu.leave(all);
+    value_ = {};
+    instruments.timer->sample(c, TimingMode::graph, cache);
+    EXPECT_TRUE(arrived()) << name(cache);
+  }
+  instruments.timer->forget(plan.get());
 }
 
 TEST_F(MeasureCuda, TheKernelsClockIsReadWithoutTheEvents) {

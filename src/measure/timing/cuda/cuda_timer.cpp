@@ -152,7 +152,7 @@ class CudaMonitor final : public DeviceMonitor {
   std::optional<CacheProbe> probe_cache() override {
     const DeviceInfo& gpu = stream_->gpu();
     const std::size_t bytes = std::max<std::size_t>(gpu.l2_bytes / 4, 1u << 20);
-    const DeviceBytes memory = device_bytes(bytes);
+    const DeviceMemory memory = memory_for("probing the cache", stream_->backend(), bytes);
     check(cudaMemsetAsync(memory.get(), 1, bytes, native(stream_->get())), "filling GPU memory");
     const auto plan = reading_kernel(bytes, gpu.sm_count);
     const Call c{.plan = plan.get(), .info = plan->info(), .in = memory.get(), .out = stream_->l2().sum()};

@@ -5,6 +5,16 @@
 #include <string>
 
 namespace reductio::cuda {
+namespace {
+
+/// As check(), but a graph for which there is no memory is refused, as an input would be.
+void check_fits(cudaError_t status, const char* what) {
+  if (status != cudaErrorMemoryAllocation) return check(status, what);
+  cudaGetLastError();  // an error that was told of must not show up as the failure of the next launch
+  throw Refused(std::string(what) + " needs more GPU memory than is free");
+}
+
+}  // namespace
 
 Graphs::~Graphs() {
   for (auto& [key, graph] : graphs_) cudaGraphExecDestroy(graph.exec);
@@ -46,10 +56,12 @@ std::vector<void*> Graphs::copies_of(const Call& c) {
                   "more than " +
                   std::to_string(most) + " calls");
   // As large as it can ever be needed, so that graphs which are captured already keep their copies.
-  if (!copies_) copies_ = device_bytes(4 * twice_l2 + (std::size_t{1} << 20));
+  if (!copies_)
+    copies_.emplace(memory_for("the copies of the input that a cold graph reads", stream_.backend(),
+                               4 * twice_l2 + (std::size_t{1} << 20)));
   std::vector<void*> out;
   for (std::size_t i = 0; i < count; ++i) {
-    out.push_back(static_cast<std::byte*>(copies_.get()) + i * stride + offset);
+    out.push_back(copies_->bytes_at(i * stride + offset));
     check(cudaMemcpyAsync(out.back(), c.in, c.input_bytes, cudaMemcpyDeviceToDevice, native(stream_.get())),
           "copying the input");
   }
@@ -78,12 +90,12 @@ Graphs::Graph Graphs::capture(const Call& c, CacheState cache) {
   check(cudaStreamEndCapture(stream, &captured), "capturing a graph");
   const cudaError_t status = cudaGraphInstantiate(&graph.exec, captured, 0);
   cudaGraphDestroy(captured);
-  check(status, "instantiating a graph");
+  check_fits(status, "instantiating a graph");
   // The first launch uploads the graph; that is no part of a call.
   const cudaError_t first = cudaGraphLaunch(graph.exec, stream);
   const cudaError_t done = first == cudaSuccess ? cudaStreamSynchronize(stream) : first;
   if (done != cudaSuccess) cudaGraphExecDestroy(graph.exec);
-  check(done, "running a graph");
+  check_fits(done, "running a graph");
   return graph;
 }
 

@@ -4,6 +4,7 @@
 /// again.
 
 #include <map>
+#include <optional>
 #include <tuple>
 #include <vector>
 
@@ -21,7 +22,8 @@ class Graphs {
     cudaGraphExec_t exec = nullptr;
     int calls = 0;
   };
-  /// Captured at the first time. Throws Refused where a cold graph would need too many copies of the input.
+  /// Captured at the first time. Throws Refused where a cold graph would need too many copies of the input, or
+  /// where there is no memory for them or for the graph.
   const Graph& of(const Call&, CacheState);
   /// Time of all calls of a graph.
   double interval(const Call&, const Graph&, CacheState);
@@ -32,7 +34,7 @@ class Graphs {
   Graph capture(const Call&, CacheState);
 
   TimedStream& stream_;
-  DeviceBytes copies_;  ///< of inputs of cold graphs; allocated when the first is captured
+  std::optional<DeviceMemory> copies_;  ///< of inputs of cold graphs; allocated when the first is captured
   std::map<std::tuple<const Plan*, const void*, CacheState>, Graph> graphs_;  ///< by plan, input and state
 };
 

@@ -11,13 +11,13 @@ namespace reductio::cuda {
 
 class L2Flush {
  public:
-  L2Flush(const DeviceInfo& gpu, Stream stream)
+  L2Flush(Backend& backend, Stream stream)
       : stream_(stream),
-        bytes_(2 * std::max<std::size_t>(gpu.l2_bytes, 1u << 20)),
-        written_(device_bytes(bytes_)),
-        read_(device_bytes(bytes_)),
-        sum_(device_bytes(256)),
-        reading_(reading_kernel(bytes_, gpu.sm_count)) {}
+        bytes_(2 * std::max<std::size_t>(backend.info().l2_bytes, 1u << 20)),
+        written_(memory_for("flushing the cache", backend, bytes_)),
+        read_(memory_for("flushing the cache", backend, bytes_)),
+        sum_(backend, 256),
+        reading_(reading_kernel(bytes_, backend.info().sm_count)) {}
 
   std::size_t bytes() const { return bytes_; }
   /// What is read, and where the reading kernels may leave their sum.
@@ -34,7 +34,7 @@ class L2Flush {
  private:
   Stream stream_;
   std::size_t bytes_;
-  DeviceBytes written_, read_, sum_;
+  DeviceMemory written_, read_, sum_;
   std::unique_ptr<Plan> reading_;
 };
 

@@ -1,6 +1,6 @@
 #pragma once
-/// What the GPU's instruments use of CUDA's runtime: errors, memory, events. Free of device code and of device.h, which
-/// take a compiler seconds: files that launch nothing are plain C++.
+/// What the GPU's instruments use of CUDA's runtime: errors, pinned memory, events. Free of device code and of device.h,
+/// which take a compiler seconds: files that launch nothing are plain C++.
 
 #include <cuda_runtime_api.h>
 
@@ -23,22 +23,9 @@ inline void check(cudaError_t status, const char* what) {
 
 inline cudaStream_t native(Stream s) { return static_cast<cudaStream_t>(s.handle); }
 
-struct Free {
-  void operator()(void* p) const { cudaFree(p); }
-};
 struct FreeHost {
   void operator()(void* p) const { cudaFreeHost(p); }
 };
-using DeviceBytes = std::unique_ptr<void, Free>;
-
-inline DeviceBytes device_bytes(std::size_t bytes) {
-  void* p = nullptr;
-  if (cudaMalloc(&p, bytes) != cudaSuccess) {
-    cudaGetLastError();
-    throw DeviceError("not enough GPU memory to flush the cache: " + std::to_string(bytes >> 20) + " MiB are needed");
-  }
-  return DeviceBytes(p);
-}
 
 /// One T, zero, that host and GPU both reach.
 template <class T>

@@ -14,7 +14,7 @@ constexpr int patience_s = 60;
 TimedStream::TimedStream(Backend& backend)
     : backend_(backend),
       stream_(backend.create_stream()),
-      l2_(backend.info(), stream_),
+      l2_(backend, stream_),
       holds_(stream_),
       clocks_(stream_),
       result_(pinned<std::array<std::byte, 16>>()) {

@@ -21,6 +21,7 @@ class TimedStream {
   TimedStream(const TimedStream&) = delete;
 
   Stream get() const { return stream_; }
+  Backend& backend() const { return backend_; }
   const DeviceInfo& gpu() const { return backend_.info(); }
   void synchronize() { check(cudaStreamSynchronize(native(stream_)), "waiting for the stream"); }
 
