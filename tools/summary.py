@@ -12,6 +12,7 @@ import argparse
 import hashlib
 import math
 import sys
+import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -177,20 +178,20 @@ def comparison_block(results) -> str:
     base = rs.base_series(rs.series(results.comparison, **which), "sum")
     compared = speedup.fastest_of_each(results, TYPE, SIZES[-1])
     lines = headline(results, compared, rs, gpu, peak)
+    refused = int((results.comparison["status"] != "ok").sum())
     lines += [f"![Speedup over CUB against n on one {gpu}](docs/comparison.png)", "",
-              f"Of each document the kernel that is fastest at 2^28 {TYPE}, and the libraries. Median times in "
+              *wrapped(f"Of each document the kernel that is fastest at 2^28 {TYPE}, and the libraries. Median times in "
               "microseconds, one call at a time on a cold, dirty L2; what finishes on the host is timed end to end. The "
               "speedup at 2^28 is over CUB's call of the same operation, timed alike, whose time stands beside it; in "
-              f"brackets its 95 % interval{', paired by round' if speedup.are_paired(results) else ''}.", "",
+              f"brackets its 95 % interval{', paired by round' if speedup.are_paired(results) else ''}. All "
+              f"{len(results.comparison):,} points, {refused:,} of them refused or over the time limit with their reason, "
+              "lie in [results](experiments/results); [how far to trust them](docs/results.md)."), "",
               "| | operation | timed | 2^20 | 2^24 | 2^28 | TB/s | of peak | CUB, 2^28 | speedup over CUB |",
               "|---|---|---|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [row(results, s, b, rs, peak) for _, s, b in compared]
     if base is not None:
         lines += [row(results, base, base, rs, peak),
                   *read_ceiling_row(rs.harness_calls(results.comparison, **which), base, peak)]
-    refused = int((results.comparison["status"] != "ok").sum())
-    lines += ["", f"{len(results.comparison):,} points, {refused:,} of them refused or over the time limit with their "
-              "reason, all in [experiments/results](experiments/results)."]
     return "\n".join(lines)
 
 
@@ -214,7 +215,12 @@ def headline(results, compared, rs, gpu: str, peak: float | None) -> list[str]:
         else:
             said.append(f"The fastest that finishes on the host, `{best.variant}`, takes {microseconds(time)} us end to "
                         f"end, and CUB {microseconds(cub)} us{ratio}.")
-    return [" ".join(said), ""] if said else []
+    return [*wrapped(" ".join(said)), ""] if said else []
+
+
+def wrapped(text: str) -> list[str]:
+    """Lines no longer than those that are typed; what stands in `...` or **...** and links stay whole."""
+    return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
 def compare_example(results: Path) -> str:

@@ -1,4 +1,4 @@
-"""The README's variant is a kernel file that compiles as it stands and keeps the rules for kernel files."""
+"""The README is short, and its variant is a kernel file that compiles as it stands and keeps the rules for kernel files."""
 
 import pathlib
 import re
@@ -33,3 +33,9 @@ def test_it_compiles(kernel, compiler):
     done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas", "-fsyntax-only",
                            "-I", SOURCE / "src", "-x", "c++", kernel], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_it_is_short():
+    lines = (SOURCE / "README.md").read_text().splitlines()
+    assert len(lines) <= 110
+    assert [line for line in lines if len(line) > 120 and not line.startswith("|")] == []
