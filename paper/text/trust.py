@@ -62,6 +62,8 @@ def timing(results: Results) -> str:
     graph, host = t.at(CALL, "graph", "warm", small), t.at(CALL, "end_to_end", "warm", small)
     if None in (*device.values(), graph, host):
         return ABSENT
+    idle = t.at(CALL, "launch_to_idle", "warm", small)  # None in what older programs measured
+    until_idle = f"{latex.time(idle - device['warm', small])} until it sees the device idle and " if idle else ""
 
     def more(state: str, than: str, n: int) -> str:
         difference = device[state, n] - device[than, n]
@@ -75,8 +77,8 @@ def timing(results: Results) -> str:
             + (", which L2 cannot hold" if too_large else "") +
             f", it is {more('cold_clean', 'warm', medium)} and {more('cold_dirty', 'cold_clean', medium)}. On a warm "
             f"cache at {latex.power(small)}, a launch on its own takes {latex.time(device['warm', small] - graph)} "
-            f"more than one inside a graph of many, and the host adds {latex.time(host - device['warm', small])} until "
-            f"it has the result.")
+            f"more than one inside a graph of many, and the host adds {until_idle}"
+            f"{latex.time(host - device['warm', small])} until it has the result.")
 
 
 def clocks(results: Results) -> str:

@@ -57,8 +57,16 @@ def test_what_each_way_and_state_adds(results):
     said = trust.timing(results)
     assert "a warm L2 would have held adds 2.00" in said  # 8 - 6
     assert "dirty another 1.00" in said                   # 9 - 8
-    assert "takes 2.00" in said and "the host adds 10.0" in said
+    assert "takes 2.00" in said
+    assert re.search(r"the host adds 7\.00\S* until it sees the device idle and 10\.0\S* until it has the result", said)
     assert "which L2 cannot hold" in said                 # 64 MiB in 50
+
+
+def test_what_older_programs_did_not_time_is_not_told(tmp_path):
+    rows = [r for r in timing_rows() if r["timing_mode"] != "launch_to_idle"]
+    older = rs.read_results(write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), timing=rows))
+    assert re.search(r"the host adds 10\.0\S* until it has the result", trust.timing(older))
+    assert "launch to idle" not in tables.timing_table(older)
 
 
 def test_clocks_of_one_block_and_of_many(results, tmp_path):
