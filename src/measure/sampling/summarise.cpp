@@ -62,15 +62,17 @@ std::optional<double> median_of(const ByRound& by_round) {
   return known.empty() ? std::nullopt : std::optional(median(known));
 }
 
-/// Why an interval is not of the confidence that was asked for; empty if it is.
+/// Why an interval is min..max and not of the confidence that was asked for; empty if it is.
 std::string shortcoming(const MedianInterval& interval, std::size_t samples, int allocations, double confidence) {
   if (interval.confidence < confidence)
-    return fmt::format("the interval is min..max: {} samples give it a confidence of {:.3g}, not {:g}", samples,
-                       interval.confidence, confidence);
+    return fmt::format("{} samples give it a confidence of {:.3g}, not {:g}", samples, interval.confidence, confidence);
   if (!interval.enough)
-    return fmt::format("the interval is min..max: {} allocations are too few for a confidence of {:g}", allocations,
-                       confidence);
+    return fmt::format("{} allocations are too few for a confidence of {:g}", allocations, confidence);
   return {};
+}
+
+void add_sentence(std::string& reason, const std::string& sentence) {
+  reason += (reason.empty() ? "" : "; ") + sentence;
 }
 
 class Summary {
@@ -100,14 +102,7 @@ class Summary {
     row.n_rejected = times.voided;
     if (point.settled()) return row;
     row.cycles_median = median_of(times.cycles);
-    if (const auto part = median_of(times.device_part_s)) {
-      row.device_part_median_s = part;
-      const Interval shown =
-          no_narrower_than(interval_of(times.device_part_s, g_.allocations, rules_.confidence).interval, *part,
-                           g_.device_part_resolution_s);
-      row.device_part_ci_low_s = shown.low;
-      row.device_part_ci_high_s = shown.high;
-    }
+    const std::string of_part = summarise_device_part(row, times);
     const bool timed = !values(times.seconds).empty();
     if (times.voided > 0 && times.counted == 0)
       point.settle(Status::failed, fmt::format("the GPU's clock was throttled in every round, down to {:.0f} MHz; let "
@@ -117,11 +112,26 @@ class Summary {
       point.settle(Status::refused, point.why_refused);
     if (point.settled()) return row;
     row.n_samples = times.counted;
-    if (timed) summarise_times(point, times);
+    if (timed) summarise_times(point, times, of_part);
     return row;
   }
 
-  void summarise_times(SampledPoint& point, const Times& times) const {
+  /// Says what its interval falls short of.
+  std::string summarise_device_part(Row& row, const Times& times) const {
+    const auto seconds = values(times.device_part_s);
+    if (seconds.empty()) return {};
+    const MedianInterval interval = interval_of(times.device_part_s, g_.allocations, rules_.confidence);
+    row.device_part_median_s = median(seconds);
+    const Interval shown = no_narrower_than(interval.interval, *row.device_part_median_s, g_.device_part_resolution_s);
+    row.device_part_ci_low_s = shown.low;
+    row.device_part_ci_high_s = shown.high;
+    return shortcoming(interval, seconds.size(), allocations(), rules_.confidence);
+  }
+
+  int allocations() const { return g_.allocations.back() + 1; }
+
+  /// `of_part`: what the device part's interval falls short of.
+  void summarise_times(SampledPoint& point, const Times& times, const std::string& of_part) const {
     Row& row = point.row;
     const auto seconds = values(times.seconds);
     const MedianInterval interval = interval_of(times.seconds, g_.allocations, rules_.confidence);
@@ -137,11 +147,14 @@ class Summary {
       row.read_time_s = limits_.read_ceiling->median_s;
       row.share_of_read_ceiling = share_of(limits_.read_ceiling->seconds, times.seconds);
     }
-    const int allocations = g_.allocations.back() + 1;
-    row.reason = shortcoming(interval, seconds.size(), allocations, rules_.confidence);
+    const std::string of_row = shortcoming(interval, seconds.size(), allocations(), rules_.confidence);
+    if (!of_row.empty()) add_sentence(row.reason, "the interval is min..max: " + of_row);
+    if (!of_part.empty())
+      add_sentence(row.reason, of_part == of_row ? "so is the device part's"
+                                                 : "the device part's interval is min..max: " + of_part);
     if (point.allocations_refused > 0)
-      row.reason += fmt::format("{}{} of {} allocations were refused, {}", row.reason.empty() ? "" : "; ",
-                                point.allocations_refused, allocations, point.why_refused);
+      add_sentence(row.reason, fmt::format("{} of {} allocations were refused, {}", point.allocations_refused,
+                                           allocations(), point.why_refused));
     if (is_limited_by_memory(row))
       if (std::string why = impossibility(row.point.problem.bytes(), *row.time_median_s, shown, limits_.read_ceiling,
                                           g_.theoretical_peak_bytes_per_s);

@@ -156,6 +156,27 @@ TEST(MeasureSummarise, TooFewSamplesAndTooFewAllocationsAreTold) {
   EXPECT_EQ(reason(48, 12, steady), "");
 }
 
+TEST(MeasureSummarise, ADevicePartsIntervalThatIsTheRangeIsToldAsTheRowsIs) {
+  const auto steady = [](int round) { return 1e-5 * noise(0, round); };
+  // Each allocation has a time of its own, and there are three.
+  const auto shifted = [](int round) { return 1e-5 * (1 + allocation_of(round, 48, 3)); };
+  const auto row = [](int rounds, int allocations, const std::function<double(int)>& all,
+                      const std::function<double(int)>& part) {
+    GroupSamples g = sampled({"a"}, {}, rounds, allocations, [&](auto, int round) { return all(round); });
+    for (Try& t : g.tries) t.samples[0].sample.device_part_s = part(t.round);
+    return summarise(g, {}, "").rows.at(0);
+  };
+  const Row few = row(3, 3, steady, steady);
+  EXPECT_EQ(few.reason, "the interval is min..max: 3 samples give it a confidence of 0.75, not 0.95; so is the device part's");
+  EXPECT_EQ(*few.device_part_ci_low_s, std::min({steady(0), steady(1), steady(2)}));
+  EXPECT_EQ(*few.device_part_ci_high_s, std::max({steady(0), steady(1), steady(2)}));
+  EXPECT_EQ(row(48, 3, shifted, steady).reason,
+            "the interval is min..max: 3 allocations are too few for a confidence of 0.95");
+  EXPECT_EQ(row(48, 3, steady, shifted).reason,
+            "the device part's interval is min..max: 3 allocations are too few for a confidence of 0.95");
+  EXPECT_EQ(row(48, 12, steady, steady).reason, "");
+}
+
 TEST(MeasureSummarise, DevicePartsAndCyclesHaveMediansOfTheirOwn) {
   GroupSamples g =
       sampled({"a", "b"}, {}, 12, 12, [](std::size_t call, int round) { return 1e-4 * noise(call, round); });
