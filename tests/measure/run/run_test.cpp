@@ -1074,6 +1074,23 @@ TEST(MeasureRun, OtherExperimentsEntriesStay) {
   EXPECT_EQ(json.at("runs").at(1).at("experiment"), "second");
 }
 
+TEST(MeasureRun, AFolderOfAnotherSchemaVersionIsRefusedAndAnOldOnesConverterIsNamed) {
+  const Variant a = variant("a", 1);
+  for (const auto& [version, advice] : std::map<int, std::string>{
+           {1, "convert the folder by tools/convert_results.py, or choose another --out"}, {3, "choose another --out"}}) {
+    const Folder folder;
+    const auto path = folder.path() / "scripted" / "machine.json";
+    std::filesystem::create_directories(path.parent_path());
+    const std::string text = nlohmann::json{{"schema_version", version}, {"runs", nlohmann::json::array()}}.dump();
+    write_text(path, text);
+    Heard heard;
+    EXPECT_EQ(error_of([&] { run_session(session(folder, {point(a, 100)}, constant(1e-5)), heard); }),
+              path.string() + " was written with schema version " + std::to_string(version) + ", this program writes " +
+                  std::to_string(schema_version) + "; " + advice);
+    EXPECT_EQ(text_of(path), text) << "nothing of it is touched";
+  }
+}
+
 TEST(MeasureRun, NamesOfMachinesAreFitForFolders) {
   EXPECT_EQ(slug("NVIDIA H200"), "nvidia-h200");
   EXPECT_EQ(slug("  NVIDIA H100 80GB HBM3 (x)  "), "nvidia-h100-80gb-hbm3-x");
