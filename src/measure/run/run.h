@@ -59,10 +59,11 @@ struct RunReport {
   std::size_t count(Status s) const { return by_status[static_cast<std::size_t>(s)]; }
 };
 
-/// Measures one experiment on the device that `selection` names, else the experiment's own. SIGINT and SIGTERM let
-/// the batch of rows under way finish, once it is past its pilots; a second one abandons it.
-/// Throws UsageError (results exist, folder not writable, nothing selected, resume refused), NoGpu, and DeviceError
-/// where the device no longer answers; rows written until then stand.
+/// Measures one experiment on the device that `selection` names, else on the experiment's own. After a first SIGINT or
+/// SIGTERM the batch under way is finished and the run ends; if that batch is still in its pilots, it is dropped. A
+/// second signal drops the batch in any case.
+/// Throws UsageError (results exist, folder not writable, nothing selected, resume refused), NoGpu, Refused where the
+/// device has no memory for the instruments, and DeviceError where it no longer answers; rows written until then stand.
 RunReport run_experiment(const Experiment&, const Selection&, const RunOptions&, RunObserver&);
 
 /// The experiment's points for this selection: thinned for --quick, each key once. UsageError if there are none.

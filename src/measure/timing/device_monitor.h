@@ -45,9 +45,11 @@ class DeviceMonitor {
 /// Waits until the same work is as fast as ever.
 class SettleDetector {
  public:
-  /// `measure` does the work and gives its seconds. Where that is over a twentieth more than it ever was, it is
-  /// repeated after a pause, until it is not twice in a row. False after 500 pauses in vain; then the next wait gives
-  /// up sooner, for what has become slower for good shall not be waited for each time.
+  /// `measure` does the work and returns its seconds. They are fast if they are at most 5 % more than the fewest so far.
+  /// Where the first are fast, true is returned at once. Else there is a pause before each further measurement, and true
+  /// is returned after two fast ones in a row, false after as many pauses as there is patience for: at first 500. Each
+  /// false halves the patience, because what has become slower for good shall not be waited for each time; each true
+  /// doubles it again, up to 500.
   bool wait(const std::function<double()>& measure, const std::function<void()>& pause);
 
  private:

@@ -202,7 +202,8 @@ class CudaMonitor final : public DeviceMonitor {
 Instruments make_cuda_instruments(Backend& backend) {
   const auto stream = std::make_shared<cuda::TimedStream>(backend);
   auto monitor = std::make_unique<cuda::CudaMonitor>(stream);
-  // What memory can do is seen before any sample frees some; the last run's may still be overwritten.
+  // The monitor compares with the fastest that it has seen, so it must see idle memory before samples free any. The
+  // driver may still be overwriting what an earlier program freed: hence several looks, a tenth of a second in all.
   for (int i = 0; i < 20; ++i) {
     monitor->wait_until_memory_idle();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
