@@ -32,15 +32,15 @@ void History::note(const Point& p, double seconds) {
   slowest = std::max(slowest, seconds);
 }
 
-std::optional<History::Measured> History::largest_below(const Point& p) const {
+std::optional<History::TimeAtSize> History::largest_below(const Point& p) const {
   const auto at = seconds_.find(key(p));
   if (at == seconds_.end()) return std::nullopt;
   const auto above = at->second.upper_bound(p.problem.n);
   if (above == at->second.begin()) return std::nullopt;
-  return Measured{std::prev(above)->first, std::prev(above)->second};
+  return TimeAtSize{std::prev(above)->first, std::prev(above)->second};
 }
 
-double scale_linearly(History::Measured m, std::size_t n) {
+double scale_linearly(History::TimeAtSize m, std::size_t n) {
   return m.seconds * (static_cast<double>(n) / static_cast<double>(std::max<std::size_t>(m.n, 1)));
 }
 

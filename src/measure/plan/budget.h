@@ -41,12 +41,12 @@ int allocation_of(int round, int rounds, int allocations);
 class History {
  public:
   void note(const Point&, double seconds);
-  struct Measured {
+  struct TimeAtSize {
     std::size_t n;
     double seconds;
   };
   /// The largest size at most p.problem.n that was noted.
-  std::optional<Measured> largest_below(const Point& p) const;
+  std::optional<TimeAtSize> largest_below(const Point& p) const;
   /// Scaled linearly in n from that size; a launch cost in it makes this too much rather than too little.
   std::optional<double> predict(const Point& p) const;
 
@@ -54,7 +54,7 @@ class History {
   static std::string key(const Point&);
   std::map<std::string, std::map<std::size_t, double>> seconds_;
 };
-double scale_linearly(History::Measured, std::size_t n);
+double scale_linearly(History::TimeAtSize, std::size_t n);
 
 /// "predicted 0.41 s a call exceeds this experiment's limit of 0.2 s; --full runs it".
 std::string limit_reason(double predicted_s, const SamplingRules&);

@@ -87,7 +87,7 @@ class Pilot {
 
   /// The time of the first n elements; nothing where the variant declines that many. `first_of_all`: this call loads
   /// the kernels, which takes long, so a second one is timed.
-  std::optional<History::Measured> time_of_part(std::size_t n, bool first_of_all) {
+  std::optional<History::TimeAtSize> time_of_part(std::size_t n, bool first_of_all) {
     Point part = point_;
     part.problem.n = n;
     if (!refusal(*part.variant, part.device, part.problem, part.settings).empty()) return std::nullopt;
@@ -105,7 +105,7 @@ class Pilot {
       throw;
     }
     s_.history.note(part, seconds);
-    return History::Measured{n, seconds};
+    return History::TimeAtSize{n, seconds};
   }
 
   Group& group_;
