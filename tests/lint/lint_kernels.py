@@ -6,8 +6,8 @@ import re
 from source import code, files, line_of
 
 FORBIDDEN = {
-    r"\b(asm|__asm__)\b": "asm belongs in device/cuda behind a name that device.h declares",
-    r"\bcuda::": "cuda:: belongs in device/cuda behind a name that device.h declares",
+    r"\b(asm|__asm__)\b": "asm belongs in device/cuda behind a name that kernel.h declares",
+    r"\bcuda::": "cuda:: belongs in device/cuda behind a name that kernel.h declares",
     r"__CUDA_ARCH__|__CUDACC__": "a kernel does not ask who compiles it",
     r"<<<": "launch<kernel>(Launch{...}, ...) is the only launch",
     r"\b__shared__\b": "shared_memory<T>() is the only shared memory",

@@ -24,10 +24,10 @@ std::string told_of_run(const Json& origins, const Measured& row, const char* ke
 }  // namespace
 
 Json origin_of(const StoredResults& stored) {
-  Json out = {{"source", stored.named.string()}, {"machine", stored.machine}, {"runs", Json::array()}};
+  Json out = {{"source", stored.named.string()}, {"machine", *stored.machine}, {"runs", Json::array()}};
   out["machine"].erase("runs");
   const Json keys = to_json(RunRecord{}, Machine{});
-  for (const auto& run : stored.machine.at("runs")) {
+  for (const auto& run : stored.machine->at("runs")) {
     Json& one = out["runs"].emplace_back(Json::object());
     for (const auto& [key, unused] : keys.items()) one[key] = run.contains(key) ? Json(run.at(key)) : Json();
   }

@@ -37,14 +37,6 @@ std::optional<SizeSamples> samples_of(const StoredRow& row, const ByRound& secon
   return out;
 }
 
-double cache_bytes_of(const nlohmann::ordered_json& machine, const std::string& device) {
-  const auto [part, key] = device == "cuda" ? std::pair("gpu", "l2_bytes") : std::pair("cpu", "last_level_cache_bytes");
-  const auto found = machine.find(part);
-  if (found == machine.end() || !found->is_object()) return 0;
-  const auto bytes = found->find(key);
-  return bytes != found->end() && bytes->is_number() ? bytes->get<double>() : 0;
-}
-
 /// Six digits: more than any interval here is worth, and the same on every machine.
 std::string field(double value) { return std::isfinite(value) ? fmt::format("{:.6g}", value) : std::string(); }
 
@@ -160,7 +152,7 @@ std::vector<Fields> model_table(const StoredResults& results, double confidence)
   std::vector<Fields> out;
   const std::size_t device = model_column("device");
   for (const auto& [key, sizes] : models) {
-    const double cache = cache_bytes_of(results.machine, key[device]);
+    const double cache = results.cache_bytes(key[device]);
     Sizes inside, beyond;
     for (const auto& [n, samples] : sizes) (samples.bytes <= cache ? inside : beyond).emplace(n, samples);
     if (cache > 0 && !inside.empty()) out.push_back(record_of(key, "inside", cache, inside, confidence));

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.h"
 #include "measure/results/csv.h"
@@ -135,17 +137,26 @@ std::filesystem::path folder_of_one_machine(const std::filesystem::path& named) 
 
 }  // namespace
 
+double StoredResults::cache_bytes(std::string_view device) const {
+  const auto [part, key] = device == "cuda" ? std::pair("gpu", "l2_bytes") : std::pair("cpu", "last_level_cache_bytes");
+  const auto found = machine->find(part);
+  if (found == machine->end() || !found->is_object()) return 0;
+  const auto bytes = found->find(key);
+  return bytes != found->end() && bytes->is_number() ? bytes->get<double>() : 0;
+}
+
 StoredResults read_results(const std::filesystem::path& named) {
   if (!std::filesystem::is_directory(named))
     throw UsageError(named.string() + " is not a folder; name a results folder, such as out/results/MACHINE");
   const std::filesystem::path folder = folder_of_one_machine(named);
   StoredResults out{.named = named, .folder = folder, .machine = {}, .rows = {}};
   const auto machine = folder / "machine.json";
-  out.machine =
-      nlohmann::ordered_json::parse(required_content(machine, "is " + folder.string() + " a results folder?"), nullptr, false);
-  if (!out.machine.is_object() || !out.machine.contains("runs") || !out.machine["runs"].is_array())
+  out.machine = std::make_shared<nlohmann::ordered_json>(nlohmann::ordered_json::parse(
+      required_content(machine, "is " + folder.string() + " a results folder?"), nullptr, false));
+  const auto& told = *out.machine;
+  if (!told.is_object() || !told.contains("runs") || !told["runs"].is_array())
     throw UsageError(machine.string() + " is damaged; copy the results folder again");
-  for (const auto& run : out.machine["runs"]) {
+  for (const auto& run : told["runs"]) {
     const bool has_name = run.is_object() && run.contains("experiment") && run["experiment"].is_string();
     const std::string experiment = has_name ? run["experiment"].get<std::string>() : "";
     if (experiment.empty()) throw UsageError(machine.string() + " tells of a run without an experiment's name");

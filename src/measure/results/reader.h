@@ -3,8 +3,11 @@
 
 #include <cstddef>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <memory>
+#include <string_view>
 #include <vector>
+
+#include <nlohmann/json_fwd.hpp>
 
 #include "measure/results/row.h"
 #include "measure/stats/by_round.h"
@@ -21,8 +24,11 @@ struct StoredRow {
 struct StoredResults {
   std::filesystem::path named;   ///< as the user named it
   std::filesystem::path folder;  ///< where the files are: that one, or the one in it
-  nlohmann::ordered_json machine;  ///< machine.json
+  std::shared_ptr<nlohmann::ordered_json> machine;  ///< machine.json; there always
   std::vector<StoredRow> rows;  ///< of all experiments that machine.json tells of, in the order of their files
+
+  /// Of the last cache before the memory that a device ("cuda", "cpu") reads; 0 where machine.json does not tell.
+  double cache_bytes(std::string_view device) const;
 };
 
 /// Of that folder, or of the one in it where it is what --out named and holds one machine's.

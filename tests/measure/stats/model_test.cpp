@@ -3,6 +3,7 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
 #include <vector>
@@ -205,7 +206,7 @@ TEST(MeasureModel, AFolderGivesOneModelOnEachSideOfTheCacheAndTheCeilings) {
 TEST(MeasureModel, WhatDoesNotFitHasNoNumbersButTheResidual) {
   const scripted::Folder folder;
   auto results = read_results(measured(folder));
-  results.machine["cpu"]["last_level_cache_bytes"] = 0;  // unknown: one model over the jump
+  (*results.machine)["cpu"]["last_level_cache_bytes"] = 0;  // unknown: one model over the jump
   const auto table = model_table(results, 0.95);
   ASSERT_EQ(table.size(), 2u);
   const Fields& r = table[1];
@@ -215,7 +216,7 @@ TEST(MeasureModel, WhatDoesNotFitHasNoNumbersButTheResidual) {
   EXPECT_EQ(field(r, "bandwidth_bytes_per_s"), "");
   EXPECT_GT(std::stod(field(r, "largest_residual")), 0.05);
   EXPECT_NE(field(r, "reason").find("more than 5 %"), std::string::npos);
-  results.machine["cpu"]["last_level_cache_bytes"] = 512;
+  (*results.machine)["cpu"]["last_level_cache_bytes"] = 512;
   const auto few = model_table(results, 0.95);
   EXPECT_EQ(field(few[2], "status"), "too_few_sizes");
   EXPECT_EQ(field(few[2], "reason"), "fitting takes 4 sizes");
