@@ -101,6 +101,45 @@ def test_the_paper_reads_only_generated():
     assert inputs and all(i.startswith("generated/") for i in inputs), inputs
 
 
+# Debian's package of each LaTeX package that the paper may use.
+DEBIAN = {"texlive-latex-base": "array fontenc geometry graphicx hyperref inputenc mathptmx textcomp url".split(),
+          "texlive-latex-recommended": "booktabs caption microtype".split()}
+
+
+def used_packages(tex: str) -> list[str]:
+    body = re.sub(r"(?<!\\)%.*", "", tex)
+    return [name.strip() for names in re.findall(r"\\(?:usepackage|RequirePackage)(?:\[[^]]*\])?\{([^}]*)\}", body)
+            for name in names.split(",")]
+
+
+def packages_that_reproduce_installs() -> set[str]:
+    steps = (SOURCE / "tools" / "steps.sh").read_text()
+    return set(re.findall(r'^\s*"([\w-]+): ', re.search(r"^paper_packages=\((.*?)^\)", steps, re.M | re.S)[1], re.M))
+
+
+def test_reproduce_installs_every_latex_package_that_the_paper_uses():
+    used = used_packages((PAPER / "main.tex").read_text())
+    of = {style: package for package, styles in DEBIAN.items() for style in styles}
+    assert len(used) > 5 and "caption" in used
+    assert set(used) <= set(of), f"say in DEBIAN which package has {', '.join(sorted(set(used) - set(of)))}"
+    assert {of[style] for style in used} <= packages_that_reproduce_installs()
+
+
+def test_packages_are_found_however_they_are_asked_for():
+    tex = "\\usepackage[a,\n b]{one, two}\n% \\usepackage{not}\n\\RequirePackage{three}"
+    assert used_packages(tex) == ["one", "two", "three"]
+
+
+@pytest.mark.skipif(shutil.which("kpsewhich") is None or shutil.which("dpkg") is None, reason="no LaTeX of Debian's here")
+def test_the_latex_packages_are_in_those_of_debian():
+    for package, styles in DEBIAN.items():
+        if subprocess.run(["dpkg", "-s", package], capture_output=True).returncode:
+            pytest.skip(f"{package} is not installed")
+        paths = [subprocess.run(["kpsewhich", f"{s}.sty"], capture_output=True, text=True).stdout.strip() for s in styles]
+        told = subprocess.run(["dpkg", "-S", *paths], capture_output=True, text=True).stdout
+        assert {line.split(": ", 1)[1]: line.split(": ", 1)[0] for line in told.splitlines()} == dict.fromkeys(paths, package)
+
+
 def test_every_citation_has_an_entry_and_every_entry_a_citation():
     tex, bib = (PAPER / "main.tex").read_text(), (PAPER / "refs.bib").read_text()
     cited = {key.strip() for keys in re.findall(r"\\cite\{([^}]*)\}", tex) for key in keys.split(",")}
