@@ -3,6 +3,8 @@
 import re
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import synthetic
@@ -144,6 +146,35 @@ def test_every_citation_has_an_entry_and_every_entry_a_citation():
     tex, bib = (PAPER / "main.tex").read_text(), (PAPER / "refs.bib").read_text()
     cited = {key.strip() for keys in re.findall(r"\\cite\{([^}]*)\}", tex) for key in keys.split(",")}
     assert cited == set(re.findall(r"^@\w+\{([^,]+),", bib, re.M))
+
+
+def test_reproduce_draws_anew_when_anything_changes_that_the_paper_is_made_of(full_folder, cpu_only_folder, tmp_path):
+    """What is opened below the results while text and tables are made, is in the key by which draw() in ./reproduce knows
+    what it has done."""
+    results, cpu = shutil.copytree(full_folder.parent, tmp_path / "results") / full_folder.name, tmp_path / "cpu"
+    shutil.copytree(cpu_only_folder, cpu)
+    synthetic.write_samples(results, rounds=2)
+    synthetic.write_samples(results.parent / "other", rounds=2)
+    synthetic.write_samples(cpu, rounds=2, experiment="cpu")
+    script = f"""
+import pathlib, sys
+sys.path.insert(0, {str(PAPER)!r})
+import results as rs
+from text import tables
+opened = set()
+sys.addaudithook(lambda event, args: opened.add(str(args[0])) if event == "open" else None)
+tables.write(rs.read_results(pathlib.Path({str(results)!r}), pathlib.Path({str(cpu)!r})), pathlib.Path({str(tmp_path)!r}))
+print(*(p for p in opened if p.startswith(({str(results.parent)!r}, {str(cpu)!r}))), sep="\\n")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    opened = {str(Path(p).resolve()) for p in done.stdout.split()}
+    assert {str(cpu / "cpu.samples.csv.gz"), str(results.parent / "other" / "comparison.samples.csv.gz"),
+            str(results / "machine.json")} <= opened
+    key = re.search(r'key="\$from \$\(hash_of (.*?)\)"', (SOURCE / "reproduce").read_text(), re.S)[1]
+    done = subprocess.run(["bash", "-c", f"from=$1 cpu=$2; realpath -q -- {key}", "bash", results, cpu], cwd=SOURCE,
+                          capture_output=True, text=True)
+    assert opened <= set(done.stdout.split()), opened - set(done.stdout.split())
 
 
 # ------------------------------------------------------------------------------------------------ the PDF
