@@ -18,6 +18,7 @@
 #include "core/error.h"
 #include "core/variant.h"
 #include "device/backend.h"
+#include "tests/error_of.h"
 
 namespace reductio {
 namespace {
@@ -61,17 +62,6 @@ class Environment {
   const char* name_;
   std::string old_;
 };
-
-template <class Error, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "nothing of the expected kind was thrown";
-  return "";
-}
 
 /// Runs one call the way the harness does: input at an offset of `offset` elements, poisoned output.
 template <class T>
@@ -262,7 +252,7 @@ TEST(Baselines, StdReduceInParallelIsRefusedWhereItsModuleIsAbsent) {
   const Variant& v = find_variant("std/reduce");
   const Environment folder("REDUCTIO_MODULES", "/nonexistent");
   const Problem p{Operation::sum, ElementType::i32, 10};
-  const std::string why = message_of<Refused>([&] { make_plan(v, p, v.settings({{"policy", "par"}}), {}); });
+  const std::string why = error_of<Refused>([&] { make_plan(v, p, v.settings({{"policy", "par"}}), {}); });
   EXPECT_NE(why.find("/nonexistent/libreductio_std_parallel.so"), std::string::npos) << why;
   EXPECT_NE(why.find("libtbb"), std::string::npos) << why;
   EXPECT_EQ(why.find('\n'), std::string::npos) << why;

@@ -5,19 +5,15 @@
 #include <string>
 
 #include "core/error.h"
+#include "tests/error_of.h"
 
 namespace reductio {
 namespace {
 
 using Sizes = std::vector<std::size_t>;
 
-std::string error_of(const std::string& text) {
-  try {
-    parse_sizes(text);
-  } catch (const UsageError& e) {
-    return e.what();
-  }
-  return "";
+std::string complaint_about(const std::string& sizes) {
+  return error_of<UsageError>([&] { parse_sizes(sizes); });
 }
 
 TEST(ParseSize, ReadsEveryForm) {
@@ -61,25 +57,25 @@ TEST(ParseSizes, RejectsWhatIsNoSize) {
        {"",      ",",   "1,,2", "1,", "abc",  "-1",      "+1",      "1.5",   "2^",    "^2",   "2^-1",
         "2^2^2", "1e",  "1e-3", "e6", ".5e1", "5.e1",    "1.2.3e9", "0x10",  "1 000", " 1",   "1k",
         "inf",   "nan", "1:",   ":5", ":",    "1:2:3:4", "1:2:",    "1:4:*", "2^20-", "1+-1", "1-1-1"})
-    EXPECT_NE(error_of(bad).find("malformed size"), std::string::npos)
-        << "'" << bad << "' gave '" << error_of(bad) << "'";
+    EXPECT_NE(complaint_about(bad).find("malformed size"), std::string::npos)
+        << "'" << bad << "' gave '" << complaint_about(bad) << "'";
 }
 
 TEST(ParseSizes, NamesThePartThatIsWrong) {
-  EXPECT_NE(error_of("1000,2^2x").find("'2^2x'"), std::string::npos);
-  EXPECT_NE(error_of("10:x").find("'x'"), std::string::npos);
+  EXPECT_NE(complaint_about("1000,2^2x").find("'2^2x'"), std::string::npos);
+  EXPECT_NE(complaint_about("10:x").find("'x'"), std::string::npos);
 }
 
 TEST(ParseSizes, RejectsWhatCannotBeHeld) {
   for (const char* bad : {"1152921504606846977", "2^60+1", "2^61", "2^64-1", "18446744073709551616", "1e20", "2^59+2^60",
                           "99999999999999999999999"})
-    EXPECT_NE(error_of(bad).find("too large"), std::string::npos) << bad;
-  EXPECT_NE(error_of("1.25e1").find("not a whole number"), std::string::npos);
-  EXPECT_NE(error_of("5-6").find("below zero"), std::string::npos);
-  EXPECT_NE(error_of("2^10:2^9").find("empty range"), std::string::npos);
+    EXPECT_NE(complaint_about(bad).find("too large"), std::string::npos) << bad;
+  EXPECT_NE(complaint_about("1.25e1").find("not a whole number"), std::string::npos);
+  EXPECT_NE(complaint_about("5-6").find("below zero"), std::string::npos);
+  EXPECT_NE(complaint_about("2^10:2^9").find("empty range"), std::string::npos);
   for (const char* bad : {"0:8", "1:8:0", "1:8:*1", "1:8:*0", "0:8:*2"})
-    EXPECT_NE(error_of(bad).find("never ends"), std::string::npos) << bad;
-  EXPECT_NE(error_of("0:2^40:1").find("more than 100000"), std::string::npos);
+    EXPECT_NE(complaint_about(bad).find("never ends"), std::string::npos) << bad;
+  EXPECT_NE(complaint_about("0:2^40:1").find("more than 100000"), std::string::npos);
 }
 
 }  // namespace

@@ -13,20 +13,10 @@
 #include <vector>
 
 #include "core/error.h"
+#include "tests/error_of.h"
 
 namespace reductio {
 namespace {
-
-template <class Error, class F>
-std::string message_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "nothing of the expected kind was thrown";
-  return "";
-}
 
 class EveryBackend : public testing::TestWithParam<DeviceKind> {
  protected:
@@ -111,13 +101,13 @@ TEST_P(EveryBackend, NothingIsAFineSize) {
 }
 
 TEST_P(EveryBackend, RefusesMoreMemoryThanThereIs) {
-  const std::string why = message_of<Refused>([&] { backend->allocate(std::size_t{1} << 50); });
+  const std::string why = error_of<Refused>([&] { backend->allocate(std::size_t{1} << 50); });
   // The simulated device, which counts bytes, tells them.
   EXPECT_NE(why.find(GetParam() == DeviceKind::sim ? "1125899906842624" : "needs 1048576.0 GiB"), std::string::npos)
       << why;
   EXPECT_NE(why.find("free"), std::string::npos) << why;
   EXPECT_EQ(why.find('\n'), std::string::npos) << why;
-  EXPECT_EQ(message_of<Refused>([&] { memory_for("a purpose", *backend, std::size_t{1} << 50); }).find("a purpose: "), 0u);
+  EXPECT_EQ(error_of<Refused>([&] { memory_for("a purpose", *backend, std::size_t{1} << 50); }).find("a purpose: "), 0u);
   const DeviceMemory still_works(*backend, 100);
   EXPECT_EQ(read(still_works.get(), 100), std::vector<unsigned char>(100, 0xFF));
 }
@@ -142,7 +132,7 @@ TEST(CudaBackend, TellsInOneLineWhyThereIsNoGpu) {
 
 TEST(CudaBackend, AMalformedSelectorIsAUsageErrorWithAndWithoutAGpu) {
   for (const char* bad : {"x", "-1", "0x0", "1.0", " 0", "GPU", "GPU-xyz", "UUID-12"}) {
-    const std::string why = message_of<UsageError>([&] { open_backend(DeviceKind::cuda, bad); });
+    const std::string why = error_of<UsageError>([&] { open_backend(DeviceKind::cuda, bad); });
     EXPECT_NE(why.find(bad), std::string::npos) << why;
   }
 }
@@ -156,17 +146,17 @@ TEST(CudaBackend, SelectorsNameAGpuByIndexOrUuid) {
   EXPECT_EQ(select("GPU-12ab9"), 1u);
   EXPECT_EQ(select("gpu-77AB"), 2u);
   EXPECT_EQ(select(gpus[0]), 0u);
-  EXPECT_NE(message_of<UsageError>([&] { select("3"); }).find("3 GPUs are visible"), std::string::npos);
-  EXPECT_NE(message_of<UsageError>([&] { select("99999999999999999999999999"); }).find("no GPU"), std::string::npos);
-  EXPECT_NE(message_of<UsageError>([&] { select("GPU-12ab"); }).find("several"), std::string::npos);
-  EXPECT_NE(message_of<UsageError>([&] { select("GPU-5"); }).find("no GPU"), std::string::npos);
+  EXPECT_NE(error_of<UsageError>([&] { select("3"); }).find("3 GPUs are visible"), std::string::npos);
+  EXPECT_NE(error_of<UsageError>([&] { select("99999999999999999999999999"); }).find("no GPU"), std::string::npos);
+  EXPECT_NE(error_of<UsageError>([&] { select("GPU-12ab"); }).find("several"), std::string::npos);
+  EXPECT_NE(error_of<UsageError>([&] { select("GPU-5"); }).find("no GPU"), std::string::npos);
 }
 
 TEST(CudaBackend, AGpuThatTheProgramHasNoCodeForIsToldInOneLineWithTheWayOut) {
   const std::array<int, 2> built_for{90, 100};
   const auto told = [&](int capability) {
     const std::string why =
-        message_of<NoGpu>([&] { require_code("GPU 0 (Tesla T4)", capability, built_for, false); });  // exit code 77
+        error_of<NoGpu>([&] { require_code("GPU 0 (Tesla T4)", capability, built_for, false); });  // exit code 77
     EXPECT_EQ(why.find('\n'), std::string::npos) << why;
     return why;
   };

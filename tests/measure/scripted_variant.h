@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <string>
 #include <utility>
@@ -40,17 +39,6 @@ inline Point point(const Variant& v, std::size_t n, TimingMode mode = TimingMode
                    CacheState cache = CacheState::cold_dirty) {
   return {.variant = &v, .device = DeviceKind::cpu, .problem = {Operation::sum, ElementType::i32, n},
           .settings = v.settings(), .timing_mode = mode, .cache_state = cache};
-}
-
-/// What `body` throws; empty if nothing.
-template <class Body>
-std::string error_of(Body&& body) {
-  try {
-    body();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return {};
 }
 
 }  // namespace reductio::scripted

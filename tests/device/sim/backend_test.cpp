@@ -3,21 +3,12 @@
 #include <cstdint>
 
 #include "tests/device/sim/support.h"
+#include "tests/error_of.h"
 
 namespace reductio::sim_tests {
 namespace {
 
-__global__ void add_one(GlobalPtr<unsigned> p) { p[threadIdx.x] += 1; }
-
-class SimBackend : public testing::Test {
- protected:
-  std::vector<unsigned> read(const void* p, std::size_t n, Stream s = {}) {
-    std::vector<unsigned> v(n);
-    device->copy_out(v.data(), p, n * sizeof(unsigned), s);
-    return v;
-  }
-  std::unique_ptr<Backend> device = open_sim();
-};
+class SimBackend : public WithDevice {};
 
 TEST_F(SimBackend, TellsWhatItIs) {
   const DeviceInfo& i = device->info();
@@ -42,13 +33,8 @@ TEST_F(SimBackend, MemoryIsPoisonedAlignedAndCounted) {
 }
 
 TEST_F(SimBackend, RefusesMoreMemoryThanThereIs) {
-  try {
-    DeviceMemory(*device, device->memory_free() + 1);
-    FAIL() << "not refused";
-  } catch (const Refused& e) {
-    EXPECT_NE(std::string(e.what()).find(std::to_string(device->memory_free()) + " bytes of memory free"), std::string::npos)
-        << e.what();
-  }
+  const std::string why = error_of<Refused>([&] { DeviceMemory(*device, device->memory_free() + 1); });
+  EXPECT_NE(why.find(std::to_string(device->memory_free()) + " bytes of memory free"), std::string::npos) << why;
 }
 
 TEST_F(SimBackend, CopiesAndFills) {

@@ -6,18 +6,9 @@ namespace reductio::sim_tests {
 namespace {
 
 __global__ void write_index(GlobalPtr<unsigned> out) { out[threadIdx.x] = threadIdx.x; }
-__global__ void add_one(GlobalPtr<unsigned> p) { p[threadIdx.x] += 1; }
 __global__ void beyond(GlobalPtr<unsigned> p) { p[1000] = 1; }
 
-class SimStreams : public testing::Test {
- protected:
-  std::vector<unsigned> read(const void* p, std::size_t n, Stream s = {}) {
-    std::vector<unsigned> v(n);
-    device->copy_out(v.data(), p, n * sizeof(unsigned), s);
-    return v;
-  }
-  std::unique_ptr<Backend> device = open_sim();
-};
+class SimStreams : public WithDevice {};
 
 TEST_F(SimStreams, NothingRunsUntilSomebodyWaits) {
   const Buffer<unsigned> out(32);

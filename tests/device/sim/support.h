@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,20 @@ class InEachOrder : public testing::TestWithParam<Order> {
   void SetUp() override { sim::set_schedule(GetParam(), 7); }
   void TearDown() override { sim::set_schedule(Order::forward); }
 };
+
+/// Each test has a device of its own.
+class WithDevice : public testing::Test {
+ protected:
+  /// n values of its memory.
+  std::vector<unsigned> read(const void* p, std::size_t n, Stream s = {}) {
+    std::vector<unsigned> v(n);
+    device->copy_out(v.data(), p, n * sizeof(unsigned), s);
+    return v;
+  }
+  std::unique_ptr<Backend> device = open_sim();
+};
+
+inline __global__ void add_one(GlobalPtr<unsigned> p) { p[threadIdx.x] += 1; }
 
 /// Values in device memory.
 template <class T>

@@ -14,6 +14,7 @@
 #include "measure/analysis/compare.h"
 #include "measure/sampling/sampler.h"
 #include "measure/analysis/selftest.h"
+#include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
 
 namespace reductio {

@@ -11,24 +11,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <functional>
 
 #include "core/error.h"
+#include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
 
 namespace reductio {
 namespace {
 
 using scripted::Folder;
-
-std::string error_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const std::exception& e) {
-    return e.what();
-  }
-  return {};
-}
 
 TEST(MeasureCsv, QuotesWhatNeedsItAndReadsItBack) {
   const Fields fields{"", "plain", "a,b", "say \"no\"", "two\nlines", "cr\r\nlf", ";", " "};

@@ -11,12 +11,11 @@
 
 #include "core/error.h"
 #include "measure/analysis/schema_file.h"
+#include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
 
 namespace reductio {
 namespace {
-
-using scripted::error_of;
 
 /// A row with a value of its own in every member.
 Row full_row() {

@@ -26,6 +26,7 @@
 #include "measure/sampling/sampler.h"
 #include "measure/stats/statistics.h"
 #include "measure/timing/host_clock.h"
+#include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
 #include "tests/sanitized.h"
 

@@ -18,6 +18,7 @@
 #include "measure/stats/statistics.h"
 #include "measure/timing/host_clock.h"
 #include "measure/timing/instruments.h"
+#include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
 
 namespace reductio {
@@ -230,12 +231,8 @@ TEST_F(MeasureCuda, AColdGraphWhoseCopiesDoNotFitIsRefusedAndSaysSo) {
   const auto plan = copying();
   const Call c = call(*plan, backend_->info().l2_bytes / 4);
   gpu.leave(MiB);
-  try {
-    instruments.timer->sample(c, TimingMode::graph, CacheState::cold_clean);
-    ADD_FAILURE() << "was not refused";
-  } catch (const Refused& e) {
-    EXPECT_EQ(std::string(e.what()), "the copies of the input that a cold graph reads: does not fit");
-  }
+  EXPECT_EQ(error_of<Refused>([&] { instruments.timer->sample(c, TimingMode::graph, CacheState::cold_clean); }),
+            "the copies of the input that a cold graph reads: does not fit");
   for (const CacheState cache : {CacheState::warm, CacheState::cold_clean}) {  // once there is memory, the cold one, too
     if (cache == CacheState::cold_clean) gpu.leave(all);
     value_ = {};
