@@ -31,6 +31,21 @@
 namespace reductio::device {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
+/// Workspace of `count` elements. Poisoned with 0xFF bytes, which is NaN for floats: whoever reads what nobody wrote gets
+/// a wrong result. Copies share it, and it is freed with the last.
+template <class T>
+class Buffer {
+ public:
+  explicit Buffer(std::size_t count) : count_(count), memory_(allocate_workspace((count ? count : 1) * sizeof(T))) {}
+  GlobalPtr<T> ptr() const { return global<T>(memory_.get(), count_); }
+  std::size_t size() const { return count_; }
+  std::size_t bytes() const { return count_ * sizeof(T); }
+
+ private:
+  std::size_t count_;
+  std::shared_ptr<void> memory_;
+};
+
 /// Calls f.template operator()<T, Load>() with the problem's types, or <T>() where f knows one operation only. T is the
 /// type that kernels add in: unsigned for i32, because signed overflow is undefined in C++ while integer sums here are
 /// defined modulo 2^32.

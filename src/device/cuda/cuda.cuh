@@ -25,31 +25,20 @@ inline void check(cudaError_t status, const char* what) {
 
 inline cudaStream_t native(Stream s) { return static_cast<cudaStream_t>(s.handle); }
 
-template <class T>
-class Buffer {
- public:
-  /// Poisoned with 0xFF bytes, which is NaN for floats: whoever reads what nobody wrote gets a wrong result.
-  explicit Buffer(std::size_t count) : count_(count) {
-    void* p = nullptr;
-    const std::size_t bytes = (count ? count : 1) * sizeof(T);
-    const cudaError_t status = cudaMalloc(&p, bytes);
-    if (status == cudaErrorMemoryAllocation) {
-      cudaGetLastError();
-      throw Refused("needs a workspace of " + std::to_string(bytes) + " bytes, for which the GPU has no memory");
-    }
-    check(status, "workspace allocation");
-    memory_ = std::shared_ptr<void>(p, [](void* q) { cudaFree(q); });
-    check(cudaMemset(p, 0xFF, bytes), "workspace poisoning");
-    check(cudaDeviceSynchronize(), "workspace poisoning");
+/// The memory of a Buffer.
+inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
+  void* p = nullptr;
+  const cudaError_t status = cudaMalloc(&p, bytes);
+  if (status == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw Refused("needs a workspace of " + std::to_string(bytes) + " bytes, for which the GPU has no memory");
   }
-  GlobalPtr<T> ptr() const { return static_cast<T*>(memory_.get()); }
-  std::size_t size() const { return count_; }
-  std::size_t bytes() const { return count_ * sizeof(T); }
-
- private:
-  std::size_t count_;
-  std::shared_ptr<void> memory_;
-};
+  check(status, "workspace allocation");
+  std::shared_ptr<void> memory(p, [](void* q) { cudaFree(q); });
+  check(cudaMemset(p, 0xFF, bytes), "workspace poisoning");
+  check(cudaDeviceSynchronize(), "workspace poisoning");
+  return memory;
+}
 
 template <class T>
 class HostBuffer {

@@ -54,19 +54,10 @@ GlobalPtr<T> global(void* p, std::size_t count) {
   return GlobalPtr<T>(v.begin, v);
 }
 
-template <class T>
-class Buffer {
- public:
-  explicit Buffer(std::size_t count)
-      : count_(count), memory_(sim::allocate((count ? count : 1) * sizeof(T)), [](void* p) { sim::release(p); }) {}
-  GlobalPtr<T> ptr() const { return global<T>(memory_.get(), count_); }
-  std::size_t size() const { return count_; }
-  std::size_t bytes() const { return count_ * sizeof(T); }
-
- private:
-  std::size_t count_;
-  std::shared_ptr<void> memory_;
-};
+/// The memory of a Buffer.
+inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
+  return {sim::allocate(bytes), [](void* p) { sim::release(p); }};
+}
 
 /// All host memory is alike here.
 template <class T>
