@@ -1,9 +1,11 @@
 #include "measure/timing/cuda/gpu_clocks.h"
 
-#include "measure/timing/cuda/globaltimer.cuh"
+#include "device/kernel.h"
 
 namespace reductio::cuda {
 namespace {
+
+using device::globaltimer;
 
 /// The GPU's one clock advances in steps, so both readings wait for one.
 __global__ void read_clocks(volatile GpuClocks::Reading* out, std::uint64_t at_least_ns) {

@@ -4,11 +4,13 @@
 #include <string>
 #include <utility>
 
-#include "measure/timing/cuda/globaltimer.cuh"
+#include "device/kernel.h"
 #include "measure/timing/cuda/runtime.h"
 
 namespace reductio::cuda {
 namespace {
+
+using device::globaltimer;
 
 __global__ void empty() {}
 

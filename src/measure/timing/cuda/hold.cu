@@ -1,9 +1,11 @@
 #include "measure/timing/cuda/hold.h"
 
-#include "measure/timing/cuda/globaltimer.cuh"
+#include "device/kernel.h"
 
 namespace reductio::cuda {
 namespace {
+
+using device::globaltimer;
 
 constexpr std::uint64_t limit_ns = 1'000'000'000;
 
