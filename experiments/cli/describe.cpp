@@ -42,6 +42,7 @@ nlohmann::ordered_json describe(const Variant& v) {
       {"determinism", name(v.determinism)},
   };
   if (v.document_n) out["document_n"] = v.document_n;
+  if (!v.compiled_in.empty()) out["compiled_in"] = v.compiled_in;
   for (const char* key : {"operations", "types", "devices", "tunables"}) out[key] = nlohmann::ordered_json::array();
   for (Operation o : v.operations) out["operations"].push_back(name(o));
   for (ElementType t : v.types) out["types"].push_back(name(t));

@@ -90,6 +90,7 @@ Variant combined(Variant shared, const Own& own) {
     else *same = t;
   }
   if (own.determinism) v.determinism = *own.determinism;
+  if (!own.compiled_in.empty()) v.compiled_in = own.compiled_in;
   return v;
 }
 

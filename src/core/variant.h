@@ -106,6 +106,9 @@ struct Variant {
   std::string persistent_state{};
   Determinism determinism = Determinism::per_launch_shape;
   std::size_t document_n = 0;  ///< the document's own problem size; 0: it names none
+  /// The settings that are compile-time constants in the kernel, in words: "block=256 or 512". Others are read at run
+  /// time. Empty: all are.
+  std::string compiled_in{};
   /// Declines what the lists above cannot say: "" accepts, else the reason. Must be cheap: no allocation.
   std::function<std::string(const Problem&, const Settings&)> declines{};
 
@@ -134,6 +137,7 @@ struct Own {
   Strategy how{};                            ///< what is empty is shared
   std::vector<Tunable> tunables{};           ///< each in place of the shared one of its name, or beside those
   std::optional<Determinism> determinism{};  ///< none: shared
+  std::string compiled_in{};                 ///< empty: shared
 };
 Variant combined(Variant shared, const Own&);
 

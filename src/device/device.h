@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/loop_index.h"
 #include "core/variant.h"
 #include "device/kernel.h"
 #ifdef __CUDACC__
@@ -76,7 +77,9 @@ using Start = std::function<void(const Launch&, Parameters...)>;
 
 /// One variant's kernel, for whatever types a problem has. It is written as a function of those types that gives the
 /// launch of the kernel, `[]<class T, class Load>() { return launch<kernel<T, Load>>; }`. The function may take the
-/// settings, `(const Settings& s)`, and may leave out Load where the kernel knows one operation only.
+/// settings, `(const Settings& s)`, may leave out Load where the kernel knows one operation only, and may name a third
+/// type, `[]<class T, class Load, class Index>(const Settings& s)`, where the variant has the setting `index`
+/// (core/loop_index.h).
 /// `StartOf<T, Load>` is the Start of the document's kernels, which have the same parameters.
 template <template <class T, class Load> class StartOf>
 class Kernels {
@@ -110,7 +113,11 @@ class Kernels {
   template <class Choose, class T, class Load>
   static StartOf<T, Load> chosen([[maybe_unused]] const Settings& s) {
     constexpr Choose choose{};
-    if constexpr (requires { choose.template operator()<T, Load>(s); })
+    if constexpr (requires { choose.template operator()<T, Load, int>(s); })
+      return for_loop_index(s.text("index"), [&]<class Index>() -> StartOf<T, Load> {
+        return choose.template operator()<T, Load, Index>(s);
+      });
+    else if constexpr (requires { choose.template operator()<T, Load>(s); })
       return choose.template operator()<T, Load>(s);
     else if constexpr (requires { choose.template operator()<T, Load>(); })
       return choose.template operator()<T, Load>();

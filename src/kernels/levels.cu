@@ -19,6 +19,10 @@
 /// partial sums until one value is left, finish=host copies them (finish=host-pinned into page-locked memory),
 /// finish=atomic lets every block add to the result.
 /// reduce0 has no atomic finish, which would make it naive.
+/// granularity is 1024 in the document, which at its own 2^20 elements, were the grid divided by it, would leave one
+/// block of 1024 threads. The default here, 32, leaves a block of 256 threads for about every SM of a current GPU at
+/// that size. It is the study's main knob: compare its values before comparing the kernels.
+/// The loads' loop counts with the document's `int` (index=document), wherever n allows.
 ///
 /// Mended: reduce0 checks its bounds; the trees of Algorithms 2 and 5 add (their pseudocode assigns); local-stride is
 /// the pseudocode's, not the document's code for it, which is global-stride again; granularity and block size are
@@ -182,13 +186,13 @@ __global__ void completely_unrolled(Input<T, Load> in, GlobalPtr<T> out, std::si
 ///
 /// Launch: a block for every B * times elements, B a power of two; B elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
-template <class T, class Load, class Finish>
-__global__ void global_stride(Input<T, Load> in, GlobalPtr<T> out, std::size_t n, unsigned times) {
+template <class T, class Load, class Index, class Finish>
+__global__ void global_stride(Input<T, Load> in, GlobalPtr<T> out, Index n, Index times) {
   SharedPtr<T> sums = shared_memory<T>();
-  const std::size_t first = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+  const Index threads = blockDim.x, blocks = gridDim.x, bid = blockIdx.x, tid = threadIdx.x;
+  const Index first = bid * threads + tid, stride = blocks * threads;
   T sum = 0;
-  for (unsigned k = 0; k < times && first + k * stride < n; ++k) sum += in[first + k * stride];
+  for (Index k = 0; k < times && first + k * stride < n; ++k) sum += in[first + k * stride];
   sums[threadIdx.x] = sum;
   halving_tree<T>(sums);
   if (threadIdx.x == 0) Finish::hand_on(out, sums[0]);
@@ -201,13 +205,13 @@ __global__ void global_stride(Input<T, Load> in, GlobalPtr<T> out, std::size_t n
 ///
 /// Launch: a block for every B * times elements, B a power of two; B elements of shared memory.
 /// Result: out[b] of every block b, or added to out[0].
-template <class T, class Load, class Finish>
-__global__ void local_stride(Input<T, Load> in, GlobalPtr<T> out, std::size_t n, unsigned times) {
+template <class T, class Load, class Index, class Finish>
+__global__ void local_stride(Input<T, Load> in, GlobalPtr<T> out, Index n, Index times) {
   SharedPtr<T> sums = shared_memory<T>();
-  const std::size_t first = std::size_t{blockIdx.x} * blockDim.x * times + threadIdx.x;
-  const std::size_t stride = blockDim.x;
+  const Index threads = blockDim.x, bid = blockIdx.x, tid = threadIdx.x;
+  const Index first = bid * threads * times + tid, stride = threads;
   T sum = 0;
-  for (unsigned k = 0; k < times && first + k * stride < n; ++k) sum += in[first + k * stride];
+  for (Index k = 0; k < times && first + k * stride < n; ++k) sum += in[first + k * stride];
   sums[threadIdx.x] = sum;
   halving_tree<T>(sums);
   if (threadIdx.x == 0) Finish::hand_on(out, sums[0]);
@@ -225,8 +229,17 @@ std::string declines(const Problem& p, const Settings& s) {
   return too_many_blocks(p, s, grid_for(s, p.n), "choose a larger block or granularity, where this variant has them");
 }
 
-std::unique_ptr<Plan> prepare(const Kernels<Level>& kernel, const Problem& p, const Settings& s, const DeviceInfo&) {
+/// Those of a kernel with a loop, its index decided: it counts to the last block's last element, and a step beyond.
+Settings with_document_index(const Settings& s, std::size_t n) {
+  if (!s.has("index")) return s;
+  const std::size_t grid = grid_for(s, n), block = s.count("block");
+  return with_loop_index(s, "i32", grid * block * (std::size_t{s.count("granularity")} + 1));
+}
+
+std::unique_ptr<Plan> prepare(const Kernels<Level>& kernel, const Problem& p, const Settings& chosen,
+                              const DeviceInfo&) {
   return dispatch(p, [&]<class T, class Load>() {
+    const Settings s = with_document_index(chosen, p.n);
     const unsigned block = s.count("block"), in_block = s.count("granularity", 1) + std::countr_zero(block);
     const std::size_t n = p.n, grid = grid_for(s, n);
     PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = Load::roundings + in_block};
@@ -269,8 +282,8 @@ auto for_finish(const Settings& s, F f) {
 }
 
 /// For a kernel that is told how many elements each thread loads.
-template <class T, class Load>
-Level<T, Load> told(void (*start)(const Launch&, Input<T, Load>, GlobalPtr<T>, std::size_t, unsigned), unsigned times) {
+template <class T, class Load, class Index>
+Level<T, Load> told(void (*start)(const Launch&, Input<T, Load>, GlobalPtr<T>, Index, Index), Index times) {
   return [=](const Launch& l, Input<T, Load> in, GlobalPtr<T> out, std::size_t n) { start(l, in, out, n, times); };
 }
 const Tunable granularity = Tunable::powers_of_two("granularity", 1, 1024, 32);
@@ -308,16 +321,16 @@ const Register registered(
         return for_finish(s, []<class Finish>() { return launch<completely_unrolled<T, Load, Finish>>; });
       }},
      {{.id = "levels/global-stride", .title = "levels, global stride", .cites = "levels, 1.2.1: Algorithm 3",
-       .how = {.thread = "loads one grid apart", .block = "tree, stride halves"}, .tunables = {granularity}},
-      []<class T, class Load>(const Settings& s) {
-        const unsigned times = s.count("granularity");
-        return for_finish(s, [=]<class Finish>() { return told(launch<global_stride<T, Load, Finish>>, times); });
+       .how = {.thread = "loads one grid apart", .block = "tree, stride halves"}, .tunables = {granularity, loop_index()}},
+      []<class T, class Load, class Index>(const Settings& s) {
+        const Index times = s.count("granularity");
+        return for_finish(s, [=]<class Finish>() { return told(launch<global_stride<T, Load, Index, Finish>>, times); });
       }},
      {{.id = "levels/local-stride", .title = "levels, local stride", .cites = "levels, 1.2.1: Algorithm 4",
-       .how = {.thread = "loads one block apart", .block = "tree, stride halves"}, .tunables = {granularity}},
-      []<class T, class Load>(const Settings& s) {
-        const unsigned times = s.count("granularity");
-        return for_finish(s, [=]<class Finish>() { return told(launch<local_stride<T, Load, Finish>>, times); });
+       .how = {.thread = "loads one block apart", .block = "tree, stride halves"}, .tunables = {granularity, loop_index()}},
+      []<class T, class Load, class Index>(const Settings& s) {
+        const Index times = s.count("granularity");
+        return for_finish(s, [=]<class Finish>() { return told(launch<local_stride<T, Load, Index, Finish>>, times); });
       }}});
 
 }  // namespace

@@ -10,12 +10,15 @@
 ///   multiblock/last-block       one launch: a counter tells the last block to arrive, which adds them up
 ///   multiblock/last-block-warp  the same with warp shuffles in place of the tree in shared memory
 ///
-/// grid=auto is the document's rule, two blocks per SM, whatever n is.
+/// grid=auto is the document's rule, two blocks per SM, whatever n is. The block's size is a constant in the document,
+/// 1024, so here it is compiled in for that size: the compiler writes out every level of the tree, and its 11 barriers.
+/// Other sizes are read at run time. The loop counts with the document's `int` (index=document), wherever n allows.
 ///
 /// Mended: the last block reads as many partial sums as there are blocks (the document compares with a variable that
 /// counts threads, and reads past them), with as many steps as that takes (it drops those beyond one per thread). After
 /// it has seen the counter, the last block fences as well: the document only fences the writers. Only thread 0 fences,
-/// since it alone wrote. The counter is zeroed by a memset before each launch, as in the document: part of every call,
+/// since it alone wrote. Partial sums and result lie in memory of their own: the document keeps both in its output, so
+/// its second launch writes over what it is reading (a single block, which has read all of it by then). The counter is zeroed by a memset before each launch, as in the document: part of every call,
 /// so of its time.
 
 #include <bit>
@@ -29,22 +32,30 @@ using namespace device;
 
 constexpr unsigned warp = 32;
 
+/// The block's size: the document's constant, which it compiles in, or 0 for what the launch has.
+template <int Threads>
+struct BlockSize {
+  static __device__ int threads() { return Threads ? Threads : static_cast<int>(blockDim.x); }
+};
+
 /// What one thread adds up where all threads of the grid take turns. Two blocks of two threads:
 ///
 ///   in: 0 1 0' 1' 0 1 0' 1' 0 1 0' 1'
-template <class T, class Load>
-__device__ T sum_over_grid(Input<T, Load> in, std::size_t n) {
-  const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
+template <class Size, class T, class Load, class Index>
+__device__ T sum_over_grid(Input<T, Load> in, Index n) {
+  const Index threads = Size::threads(), blocks = gridDim.x, bid = blockIdx.x, tid = threadIdx.x;
+  const Index stride = threads * blocks;
   T sum = 0;
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += in[i];
+  for (Index i = bid * threads + tid; i < n; i += stride) sum += in[i];
   return sum;
 }
 
 /// What one thread of the last block adds up of the blocks' partial sums.
-template <class T>
+template <class Size, class T>
 __device__ T sum_of_partials(GlobalPtr<T> partials) {
+  const int blocks = static_cast<int>(gridDim.x);
   T sum = 0;
-  for (std::size_t i = threadIdx.x; i < gridDim.x; i += blockDim.x) sum += T(partials[i]);
+  for (int i = static_cast<int>(threadIdx.x); i < blocks; i += Size::threads()) sum += T(partials[i]);
   return sum;
 }
 
@@ -54,13 +65,13 @@ __device__ T sum_of_partials(GlobalPtr<T> partials) {
 ///
 /// Needs B elements of shared memory and all threads of the block, a power of two. The result is valid in all of them.
 /// Before calling it again the block has to pass a barrier.
-template <class T>
+template <class Size, class T>
 __device__ T sum_of_block(T value) {
-  const unsigned tid = threadIdx.x;
+  const int tid = static_cast<int>(threadIdx.x);
   SharedPtr<T> sums = shared_memory<T>();
   sums[tid] = value;
   __syncthreads();  // every thread's value is there before another thread reads it
-  for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
+  for (int stride = Size::threads() / 2; stride > 0; stride /= 2) {
     if (tid < stride) sums[tid] += sums[tid + stride];
     __syncthreads();  // this level is written before the next one reads it
   }
@@ -70,9 +81,9 @@ __device__ T sum_of_block(T value) {
 /// The base: every block leaves one partial sum, and a launch of one block adds those up. The end of the first launch
 /// is the only barrier that all blocks share.
 /// Launch: any grid, then 1; a power of two as block, B elements of shared memory. Result: out[b] of every block b.
-template <class T, class Load>
-__global__ void two_launch(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
-  const T sum = sum_of_block<T>(sum_over_grid(in, n));
+template <class T, class Load, class Index, class Size>
+__global__ void two_launch(Input<T, Load> in, GlobalPtr<T> out, Index n) {
+  const T sum = sum_of_block<Size>(sum_over_grid<Size>(in, n));
   if (threadIdx.x == 0) out[blockIdx.x] = sum;
 }
 
@@ -98,13 +109,13 @@ __device__ bool is_last_block(GlobalPtr<unsigned> arrived) {
 ///   block 0 stores and counts: 1st   block 2 stores and counts: 2nd   block 1 stores and counts: 3rd, adds up
 ///
 /// Launch: any grid, a power of two as block, B elements of shared memory, `arrived` zero. Result: out[0].
-template <class T, class Load>
-__global__ void last_block(Input<T, Load> in, GlobalPtr<T> out, std::size_t n, GlobalPtr<T> partials,
+template <class T, class Load, class Index, class Size>
+__global__ void last_block(Input<T, Load> in, GlobalPtr<T> out, Index n, GlobalPtr<T> partials,
                            GlobalPtr<unsigned> arrived) {
-  const T sum = sum_of_block<T>(sum_over_grid(in, n));
+  const T sum = sum_of_block<Size>(sum_over_grid<Size>(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
   if (is_last_block(arrived)) {
-    const T total = sum_of_block<T>(sum_of_partials<T>(partials));
+    const T total = sum_of_block<Size>(sum_of_partials<Size>(partials));
     if (threadIdx.x == 0) out[0] = total;
   }
 }
@@ -125,9 +136,9 @@ __device__ T sum_of_warp(T value) {
 /// meets once in place of once a level.
 /// Needs B / 32 elements of shared memory and all threads of the block, a power of two from 32. The result is valid in
 /// thread 0. Before calling it again the block has to pass a barrier.
-template <class T>
+template <class Size, class T>
 __device__ T sum_of_block_by_warps(T value) {
-  const unsigned lane = threadIdx.x % warp, warps = blockDim.x / warp;
+  const unsigned lane = threadIdx.x % warp, warps = static_cast<unsigned>(Size::threads()) / warp;
   SharedPtr<T> sums = shared_memory<T>();
   value = sum_of_warp<T>(value);
   if (lane == 0) sums[threadIdx.x / warp] = value;
@@ -142,19 +153,21 @@ __device__ T sum_of_block_by_warps(T value) {
 
 /// From last-block: both trees by warp shuffles.
 /// Launch: any grid, a power of two from 32 as block, B / 32 elements of shared memory, `arrived` zero. Result: out[0].
-template <class T, class Load>
-__global__ void last_block_warp(Input<T, Load> in, GlobalPtr<T> out, std::size_t n, GlobalPtr<T> partials,
+template <class T, class Load, class Index, class Size>
+__global__ void last_block_warp(Input<T, Load> in, GlobalPtr<T> out, Index n, GlobalPtr<T> partials,
                                 GlobalPtr<unsigned> arrived) {
-  const T sum = sum_of_block_by_warps<T>(sum_over_grid(in, n));
+  const T sum = sum_of_block_by_warps<Size>(sum_over_grid<Size>(in, n));
   if (threadIdx.x == 0) partials[blockIdx.x] = sum;
   if (is_last_block(arrived)) {
-    const T total = sum_of_block_by_warps<T>(sum_of_partials<T>(partials));
+    const T total = sum_of_block_by_warps<Size>(sum_of_partials<Size>(partials));
     if (threadIdx.x == 0) out[0] = total;
   }
 }
 
 template <class T, class Load>
 using Guarded = Start<Input<T, Load>, GlobalPtr<T>, std::size_t, GlobalPtr<T>, GlobalPtr<unsigned>>;
+template <class T, class Load>
+using Unguarded = Start<Input<T, Load>, GlobalPtr<T>, std::size_t>;
 
 struct LastBlock {
   unsigned threads_per_shared_element;
@@ -170,24 +183,33 @@ PlanInfo shape(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
   return {.grid_blocks = grid, .block_threads = block, .longest_chain = chain};
 }
 
-std::unique_ptr<Plan> prepare_two_launches(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+/// The settings with the index that the document has wherever it can count to the last thread's last step.
+Settings with_document_index(const Problem& p, const Settings& s, const PlanInfo& info) {
+  return with_loop_index(s, "i32", p.n + info.grid_blocks * info.block_threads);
+}
+
+std::unique_ptr<Plan> prepare_two_launches(const Kernels<Unguarded>& kernel, const Problem& p, const Settings& chosen,
+                                           const DeviceInfo& gpu) {
   return dispatch(p, [&]<class T, class Load>() {
-    PlanInfo info = shape<Load>(p, s, gpu);
+    PlanInfo info = shape<Load>(p, chosen, gpu);
+    const Settings s = with_document_index(p, chosen, info);
     const unsigned block = info.block_threads;
     const std::size_t n = p.n, grid = info.grid_blocks, shared_bytes = block * sizeof(T);
     const Buffer<T> partials(grid);
     info.workspace_bytes = partials.bytes();
-    return plan_of(info, [=](void* in, void* out, Stream stream) {
-      launch<two_launch<T, Load>>({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, partials.ptr(), n);
-      launch<two_launch<T, Identity>>({1, block, shared_bytes, stream}, {partials.ptr()}, global<T>(out, 1), grid);
+    return plan_of(info, [=, first = kernel.get<T, Load>(s), second = kernel.get<T, Identity>(s)](
+                             void* in, void* out, Stream stream) {
+      first({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, partials.ptr(), n);
+      second({1, block, shared_bytes, stream}, {partials.ptr()}, global<T>(out, 1), grid);
     });
   });
 }
 
-std::unique_ptr<Plan> prepare_last_block(const LastBlock& last, const Problem& p, const Settings& s,
+std::unique_ptr<Plan> prepare_last_block(const LastBlock& last, const Problem& p, const Settings& chosen,
                                          const DeviceInfo& gpu) {
   return dispatch(p, [&]<class T, class Load>() {
-    PlanInfo info = shape<Load>(p, s, gpu);
+    PlanInfo info = shape<Load>(p, chosen, gpu);
+    const Settings s = with_document_index(p, chosen, info);
     const unsigned block = info.block_threads;
     const std::size_t n = p.n, grid = info.grid_blocks;
     const std::size_t shared_bytes = block / last.threads_per_shared_element * sizeof(T);
@@ -206,23 +228,35 @@ const Variant shared{.how = {.thread = "grid stride"},
                      .operations = {Operation::sum, Operation::sum_of_squares},
                      .types = {ElementType::i32, ElementType::f32, ElementType::f64},
                      .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
-                                  Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto")},
-                     .document_n = 100000000};
+                                  Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto"), loop_index()},
+                     .document_n = 100000000,
+                     .compiled_in = "block=1024"};
 
-const Register two_launches(combined(shared, {.id = "multiblock/two-launch", .title = "multi-block, two launches",
-                                              .cites = "multiblock, first listing: two kernels",
-                                              .how = {.block = "tree, stride halves", .grid = "second launch"}}),
-                            prepare_two_launches);
+const Register two_launches(
+    shared, prepare_two_launches,
+    {{{.id = "multiblock/two-launch", .title = "multi-block, two launches",
+       .cites = "multiblock, first listing: two kernels",
+       .how = {.block = "tree, stride halves", .grid = "second launch"}},
+      []<class T, class Load, class Index>(const Settings& s) {
+        return s.count("block") == 1024 ? launch<two_launch<T, Load, Index, BlockSize<1024>>>
+                                        : launch<two_launch<T, Load, Index, BlockSize<0>>>;
+      }}});
 const Register last_blocks(
     shared, prepare_last_block,
     {{{.id = "multiblock/last-block", .title = "multi-block, last block",
        .cites = "multiblock, second listing: last-block guard",
        .how = {.block = "tree, stride halves", .grid = "last block, fence and counter"}},
-      {1, []<class T, class Load>() { return launch<last_block<T, Load>>; }}},
+      {1, []<class T, class Load, class Index>(const Settings& s) {
+         return s.count("block") == 1024 ? launch<last_block<T, Load, Index, BlockSize<1024>>>
+                                         : launch<last_block<T, Load, Index, BlockSize<0>>>;
+       }}},
      {{.id = "multiblock/last-block-warp", .title = "multi-block, last block, warp shuffles",
        .cites = "multiblock, closing remark: warp-level reduction",
        .how = {.block = "warp shuffles", .grid = "last block, fence and counter"}},
-      {warp, []<class T, class Load>() { return launch<last_block_warp<T, Load>>; }}}});
+      {warp, []<class T, class Load, class Index>(const Settings& s) {
+         return s.count("block") == 1024 ? launch<last_block_warp<T, Load, Index, BlockSize<1024>>>
+                                         : launch<last_block_warp<T, Load, Index, BlockSize<0>>>;
+       }}}});
 
 }  // namespace
 }  // namespace reductio

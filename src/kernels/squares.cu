@@ -21,7 +21,11 @@
 /// Mended: the document's thread 0 reads the stop clock when its own loop is done, while other warps of the block may
 /// still be at work. Here the block meets at a barrier first, so the reading is the block's. The start is thread 0's:
 /// another warp may have begun a few cycles earlier.
-/// Changed: a thread's number of elements is no constant, so that any n works.
+/// Changed: n is no constant, so that any n works. The document's number of threads and of blocks are, and are compiled
+/// in here too where they are asked for: 256 threads (strided: 512 as well), 32 blocks; others are read at run time. The
+/// loop counts with the document's `int` (index=document), wherever n allows. The document's clock() is 32 bits wide and
+/// its kernels of one block store a difference; here 64 bits, and every kernel stores start and stop. The readings are
+/// copied after the call, outside the time that other clocks take of it.
 
 #include <algorithm>
 #include <bit>
@@ -61,20 +65,28 @@ Reading took(const std::vector<Reading>& clocks, std::size_t first, std::size_t 
   return *std::max_element(stops, stops + static_cast<std::ptrdiff_t>(grid)) - *std::min_element(starts, stops);
 }
 
+/// The block's size and the number of blocks: the document's constants, which it compiles in, or 0 for what the launch
+/// has.
+template <int Threads, int Blocks>
+struct Shape {
+  static __device__ int threads() { return Threads ? Threads : static_cast<int>(blockDim.x); }
+  static __device__ int blocks() { return Blocks ? Blocks : static_cast<int>(gridDim.x); }
+};
+
 /// Every thread walks through a chunk of its own, so at any moment the lanes of a warp read addresses a chunk apart:
 ///
 ///   in: 0 0 0 0 1 1 1 1 2 2 2 2 3 3 3 3      (the thread that reads each element)
 ///
 /// Launch: 1 block of any size. Result: results[t] of every thread t, for the host to add.
-template <class T, class Load>
-__global__ void chunked(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
-  const unsigned tid = threadIdx.x;
+template <class T, class Load, class Index, class Shape>
+__global__ void chunked(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, Index n) {
+  const Index tid = threadIdx.x, threads = Shape::threads();
   start_clock(clocks);
-  const std::size_t chunk = n / blockDim.x + (n % blockDim.x != 0);
-  const std::size_t begin = tid * chunk;
-  const std::size_t end = begin + chunk < n ? begin + chunk : n;
+  const Index chunk = n / threads + (n % threads != 0);
+  const Index begin = tid * chunk;
+  const Index end = begin + chunk < n ? begin + chunk : n;
   T sum = 0;
-  for (std::size_t i = begin; i < end; ++i) sum += in[i];
+  for (Index i = begin; i < end; ++i) sum += in[i];
   results[tid] = sum;
   stop_clock(clocks);
 }
@@ -84,22 +96,22 @@ __global__ void chunked(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Readi
 ///   in: 0 1 2 3 0 1 2 3 0 1 2 3 0 1 2 3
 ///
 /// Launch: 1 block of any size. Result: results[t] of every thread t, for the host to add.
-template <class T, class Load>
-__global__ void strided(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
-  const unsigned tid = threadIdx.x;
+template <class T, class Load, class Index, class Shape>
+__global__ void strided(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, Index n) {
+  const Index tid = threadIdx.x, threads = Shape::threads();
   start_clock(clocks);
   T sum = 0;
-  for (std::size_t i = tid; i < n; i += blockDim.x) sum += in[i];
+  for (Index i = tid; i < n; i += threads) sum += in[i];
   results[tid] = sum;
   stop_clock(clocks);
 }
 
 /// What one thread adds up where all threads of the grid take turns.
-template <class T, class Load>
-__device__ T sum_over_grid(Input<T, Load> in, std::size_t n) {
-  const std::size_t stride = std::size_t{gridDim.x} * blockDim.x;
+template <class Shape, class T, class Load, class Index>
+__device__ T sum_over_grid(Input<T, Load> in, Index n) {
+  const Index threads = Shape::threads(), blocks = Shape::blocks(), bid = blockIdx.x, tid = threadIdx.x;
   T sum = 0;
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += in[i];
+  for (Index i = bid * threads + tid; i < n; i += blocks * threads) sum += in[i];
   return sum;
 }
 
@@ -108,11 +120,11 @@ __device__ T sum_over_grid(Input<T, Load> in, std::size_t n) {
 ///   in: 0 1 0' 1' 0 1 0' 1' 0 1 0' 1'
 ///
 /// Launch: any grid, any block. Result: results[b * B + t] of every thread, for the host to add.
-template <class T, class Load>
-__global__ void multi_block(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
+template <class T, class Load, class Index, class Shape>
+__global__ void multi_block(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, Index n) {
   start_clock(clocks);
-  const T sum = sum_over_grid(in, n);
-  results[std::size_t{blockIdx.x} * blockDim.x + threadIdx.x] = sum;
+  const T sum = sum_over_grid<Shape>(in, n);
+  results[std::size_t{blockIdx.x} * Shape::threads() + threadIdx.x] = sum;
   stop_clock(clocks);
 }
 
@@ -122,14 +134,14 @@ __global__ void multi_block(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<R
 ///   a b c d  ->  a+c b+d . .  ->  a+c+b+d . . .
 ///
 /// Launch: any grid, a power of two as block, B elements of shared memory. Result: results[b] of every block b.
-template <class T, class Load>
-__global__ void multi_block_tree(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, std::size_t n) {
-  const unsigned tid = threadIdx.x;
+template <class T, class Load, class Index, class Shape>
+__global__ void multi_block_tree(Input<T, Load> in, GlobalPtr<T> results, GlobalPtr<Reading> clocks, Index n) {
+  const int tid = static_cast<int>(threadIdx.x);
   start_clock(clocks);
   SharedPtr<T> sums = shared_memory<T>();
-  sums[tid] = sum_over_grid(in, n);
+  sums[tid] = sum_over_grid<Shape>(in, n);
   __syncthreads();  // every thread's sum is there before another thread reads it
-  for (unsigned stride = blockDim.x / 2; stride > 0; stride /= 2) {
+  for (int stride = Shape::threads() / 2; stride > 0; stride /= 2) {
     if (tid < stride) sums[tid] += sums[tid + stride];
     __syncthreads();  // this level is written before the next one reads it
   }
@@ -145,10 +157,14 @@ struct Timed {
   Kernels<Clocked> kernel;
 };
 
-std::unique_ptr<Plan> prepare(const Timed& timed, const Problem& p, const Settings& s, const DeviceInfo&) {
+/// The largest value of any thread's index, its step past the end included; of a chunk, its last thread's.
+std::size_t last_index(std::size_t n, std::size_t threads) { return n + threads + ceil_div(n, threads); }
+
+std::unique_ptr<Plan> prepare(const Timed& timed, const Problem& p, const Settings& chosen, const DeviceInfo&) {
   return dispatch(p, [&]<class T, class Load>() {
-    const unsigned block = s.count("block");
-    const std::size_t n = p.n, grid = s.count("grid", 1);
+    const unsigned block = chosen.count("block");
+    const std::size_t n = p.n, grid = chosen.count("grid", 1);
+    const Settings s = with_loop_index(chosen, "i32", last_index(n, grid * block));
     const std::size_t tree = timed.has_tree ? std::countr_zero(block) : 0;
     const std::size_t shared_bytes = timed.has_tree ? block * sizeof(T) : 0;
     const Buffer<T> results(timed.has_tree ? grid : grid * block);
@@ -181,26 +197,44 @@ const Register registered(
     {.operations = {Operation::sum_of_squares, Operation::sum},
      .types = {ElementType::i32, ElementType::f32, ElementType::f64},
      .tunables = {Tunable::powers_of_two("block", 32, 1024, 256),
-                  Tunable::choice("finish", {"host", "host-pinned"}, "host")},
-     .result = ResultLocation::host_part, .reads_clock = true, .document_n = 1048576},
+                  Tunable::choice("finish", {"host", "host-pinned"}, "host"), loop_index()},
+     .result = ResultLocation::host_part, .reads_clock = true, .document_n = 1048576,
+     .compiled_in = "block=256"},
     prepare,
     {{{.id = "squares/chunked", .title = "squares, chunk per thread",
        .cites = "squares, how memory is accessed: the previous program",
        .how = {.thread = "contiguous chunk", .block = "none", .grid = "one block, host adds threads"}},
-      {false, []<class T, class Load>() { return launch<chunked<T, Load>>; }}},
+      {false, []<class T, class Load, class Index>(const Settings& s) {
+         return s.count("block") == 256 ? launch<chunked<T, Load, Index, Shape<256, 1>>>
+                                        : launch<chunked<T, Load, Index, Shape<0, 1>>>;
+       }}},
      {{.id = "squares/strided", .title = "squares, strided",
        .cites = "squares, how memory is accessed: the kernel shown",
-       .how = {.thread = "block stride", .block = "none", .grid = "one block, host adds threads"}},
-      {false, []<class T, class Load>() { return launch<strided<T, Load>>; }}},
+       .how = {.thread = "block stride", .block = "none", .grid = "one block, host adds threads"},
+       .compiled_in = "block=256 or 512"},
+      {false, []<class T, class Load, class Index>(const Settings& s) {
+         return s.count("block") == 256   ? launch<strided<T, Load, Index, Shape<256, 1>>>
+                : s.count("block") == 512 ? launch<strided<T, Load, Index, Shape<512, 1>>>
+                                          : launch<strided<T, Load, Index, Shape<0, 1>>>;
+       }}},
      {{.id = "squares/multi-block", .title = "squares, multi-block",
        .cites = "squares, more parallelism: the kernel shown",
-       .how = {.thread = "grid stride", .block = "none", .grid = "host adds threads"}, .tunables = {grids}},
-      {false, []<class T, class Load>() { return launch<multi_block<T, Load>>; }}},
+       .how = {.thread = "grid stride", .block = "none", .grid = "host adds threads"}, .tunables = {grids},
+       .compiled_in = "block=256 with grid=32"},
+      {false, []<class T, class Load, class Index>(const Settings& s) {
+         return s.count("block") == 256 && s.count("grid") == 32
+                    ? launch<multi_block<T, Load, Index, Shape<256, 32>>>
+                    : launch<multi_block<T, Load, Index, Shape<0, 0>>>;
+       }}},
      {{.id = "squares/multi-block-tree", .title = "squares, multi-block, tree",
        .cites = "squares, more parallelism: the closing proposal",
        .how = {.thread = "grid stride", .block = "tree, stride halves", .grid = "host adds blocks"},
-       .tunables = {grids}},
-      {true, []<class T, class Load>() { return launch<multi_block_tree<T, Load>>; }}}});
+       .tunables = {grids}, .compiled_in = "block=256 with grid=32"},
+      {true, []<class T, class Load, class Index>(const Settings& s) {
+         return s.count("block") == 256 && s.count("grid") == 32
+                    ? launch<multi_block_tree<T, Load, Index, Shape<256, 32>>>
+                    : launch<multi_block_tree<T, Load, Index, Shape<0, 0>>>;
+       }}}});
 
 }  // namespace
 }  // namespace reductio

@@ -19,7 +19,10 @@
 /// elements). The last warp's lanes exchange values through shared memory with no barrier at all, which since Volta is
 /// a race: here they meet at __syncwarp() between reading and writing. Blocks of fewer than 64 threads read past their
 /// memory there: here a lane's partner is lane ^ distance, the same as lane + distance for the lanes that matter, and
-/// never outside. The template is instantiated for the block size; the document passes the number of blocks.
+/// never outside. The template is instantiated for the block size; the document passes the number of blocks, and its
+/// calls give the template's arguments in another order than the template declares them. The shared array whose size the
+/// launch states is `extern`, which the document leaves out and nvcc demands.
+/// The loop counts with the document's `size_t` (index=document), which nvcc does not unroll.
 
 #include <algorithm>
 #include <bit>
@@ -39,11 +42,12 @@ constexpr unsigned warp = 32;
 ///   in: 0 1 0' 1' 0 1 0' 1' 0 1 0' 1'
 ///
 /// `threads` is the block's size, a constant where the caller knows it. Ends with a block barrier.
-template <class T, class Load>
-__device__ void load_sums(Input<T, Load> in, std::size_t n, SharedPtr<T> buffer, unsigned threads) {
-  const std::size_t stride = std::size_t{threads} * gridDim.x;
+template <class T, class Load, class Index>
+__device__ void load_sums(Input<T, Load> in, Index n, SharedPtr<T> buffer, unsigned threads) {
+  const Index block = threads, blocks = gridDim.x, bid = blockIdx.x, tid = threadIdx.x;
+  const Index stride = block * blocks;
   T sum = 0;
-  for (std::size_t i = std::size_t{threads} * blockIdx.x + threadIdx.x; i < n; i += stride) sum += in[i];
+  for (Index i = block * bid + tid; i < n; i += stride) sum += in[i];
   buffer[threadIdx.x] = sum;
   __syncthreads();  // every thread's sum is there before another thread reads it
 }
@@ -53,8 +57,8 @@ __device__ void load_sums(Input<T, Load> in, std::size_t n, SharedPtr<T> buffer,
 ///   a b c d  ->  a+c b+d . .  ->  a+c+b+d . . .
 ///
 /// Launch: any grid, a power of two from 1 as block, B elements of shared memory. Result: out[b] of every block b.
-template <class T, class Load>
-__global__ void rolled(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
+template <class T, class Load, class Index>
+__global__ void rolled(Input<T, Load> in, GlobalPtr<T> out, Index n) {
   SharedPtr<T> buffer = shared_memory<T>();
   load_sums(in, n, buffer, blockDim.x);
   for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2) {
@@ -79,8 +83,8 @@ __device__ void fold_warp(SharedPtr<T> buffer, unsigned distance) {
 
 /// From rolled: once 32 lanes are left they are one warp, so the last levels need no block barrier and no loop.
 /// Launch: any grid, a power of two from 32 as block, B elements of shared memory. Result: out[b] of every block b.
-template <class T, class Load>
-__global__ void warp_unrolled(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
+template <class T, class Load, class Index>
+__global__ void warp_unrolled(Input<T, Load> in, GlobalPtr<T> out, Index n) {
   SharedPtr<T> buffer = shared_memory<T>();
   load_sums(in, n, buffer, blockDim.x);
   for (unsigned distance = blockDim.x / 2; distance > warp; distance /= 2) {
@@ -112,8 +116,8 @@ __device__ void fold_block(SharedPtr<T> buffer) {
 /// have and the loop's bookkeeping with them.
 /// Launch: any grid, Threads as block (a power of two from 1), as many elements of shared memory.
 /// Result: out[b] of every block b.
-template <class T, class Load, unsigned Threads>
-__global__ void template_unrolled(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
+template <class T, class Load, class Index, unsigned Threads>
+__global__ void template_unrolled(Input<T, Load> in, GlobalPtr<T> out, Index n) {
   SharedPtr<T> buffer = shared_memory<T>();
   load_sums(in, n, buffer, Threads);
   fold_block<Threads, 512, T>(buffer);
@@ -144,10 +148,12 @@ std::size_t grid_for(const Settings& s, unsigned block, std::size_t n, const Dev
 template <class T, class Load>
 using Pass = Start<Input<T, Load>, GlobalPtr<T>, std::size_t>;
 
-std::unique_ptr<Plan> prepare(const Kernels<Pass>& kernel, const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+std::unique_ptr<Plan> prepare(const Kernels<Pass>& kernel, const Problem& p, const Settings& chosen,
+                              const DeviceInfo& gpu) {
   return dispatch(p, [&]<class T, class Load>() {
-    const unsigned block = s.count("block");
-    const std::size_t n = p.n, grid = grid_for(s, block, n, gpu), shared_bytes = block * sizeof(T);
+    const unsigned block = chosen.count("block");
+    const std::size_t n = p.n, grid = grid_for(chosen, block, n, gpu), shared_bytes = block * sizeof(T);
+    const Settings s = with_loop_index(chosen, "u64", n + grid * block);
     const std::size_t tree = std::countr_zero(block), chain = Load::roundings + ceil_div(n, grid * block) + tree;
     PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = chain};
     const auto first_pass = [=, start = kernel.get<T, Load>(s)](void* in, GlobalPtr<T> out, Stream stream) {
@@ -172,21 +178,21 @@ const Register registered(
      .types = {ElementType::i32, ElementType::f32, ElementType::f64},
      .tunables = {Tunable::powers_of_two("block", 1, 1024, 256),
                   Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto"),
-                  Tunable::choice("finish", {"second-launch", "host", "host-pinned"}, "second-launch")}},
+                  Tunable::choice("finish", {"second-launch", "host", "host-pinned"}, "second-launch"), loop_index()}},
     prepare,
     {{{.id = "twopass/rolled", .title = "two-pass, rolled", .cites = "twopass, two-pass reduction",
        .how = {.block = "tree, stride halves"}},
-      []<class T, class Load>() { return launch<rolled<T, Load>>; }},
+      []<class T, class Load, class Index>(const Settings&) { return launch<rolled<T, Load, Index>>; }},
      {{.id = "twopass/warp-unrolled", .title = "two-pass, warp unrolled",
        .cites = "twopass, unrolling of the second stage", .how = {.block = "tree, stride halves, last warp unrolled"},
        .tunables = {Tunable::powers_of_two("block", 32, 1024, 256)}},
-      []<class T, class Load>() { return launch<warp_unrolled<T, Load>>; }},
+      []<class T, class Load, class Index>(const Settings&) { return launch<warp_unrolled<T, Load, Index>>; }},
      {{.id = "twopass/template-unrolled", .title = "two-pass, unrolled by template",
        .cites = "twopass, further unrolling of the second stage",
-       .how = {.block = "tree, stride halves, unrolled by template"}},
-      []<class T, class Load>(const Settings& s) {  // the document's switch over the block sizes
+       .how = {.block = "tree, stride halves, unrolled by template"}, .compiled_in = "every block"},
+      []<class T, class Load, class Index>(const Settings& s) {  // the document's switch over the block sizes
         return for_block<1, 1024>(
-            s.count("block"), []<unsigned Threads>() { return launch<template_unrolled<T, Load, Threads>>; });
+            s.count("block"), []<unsigned Threads>() { return launch<template_unrolled<T, Load, Index, Threads>>; });
       }}});
 
 }  // namespace

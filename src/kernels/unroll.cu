@@ -11,18 +11,26 @@
 ///   unroll/neighbored-less   the same pairs, consecutive threads work
 ///   unroll/interleaved       stride halves, thread t adds t + stride
 ///   unroll/unroll2           first adds 2 elements one block apart, then interleaved
-///   unroll/unroll4           first adds 4
-///   unroll/unroll8           first adds 8
+///   unroll/unroll4           first adds 4; load=chained | independent
+///   unroll/unroll8           first adds 8; load=chained | independent
 ///   unroll/unroll8-warp      and the last warp is written out
 ///   unroll/unroll8-complete  and every level is written out, the block size is read at run time
 ///   unroll/unroll8-template  the same with the block size as a template parameter
 ///
-/// The kernels overwrite their input; the host adds the blocks' partial sums.
+/// The kernels overwrite their input; the host adds the blocks' partial sums. The document times them by the host's
+/// clock around launch and cudaDeviceSynchronize(): timing mode launch_to_idle.
+///
+/// Inferred: the document prints unroll2, unroll8-warp and unroll8-complete. The three trees before them are the article
+/// before's. unroll4 and unroll8 are as in the author's repository, where they add one element after the other to the
+/// first in place, as unroll2 does (load=chained), and where eight registers, whose loads do not wait for each other,
+/// come only with unroll8-warp: what the document credits to the last warp holds both changes. load=independent has the
+/// second alone. The template is unroll8-complete with a constant, as its text says.
 ///
 /// Mended: the tail that does not fill a block's whole share is added too (the document drops it); no thread returns
 /// before a block barrier; the last warp's lanes meet at __syncwarp() between reading and writing (the document: a
-/// volatile pointer, a race since Volta) and do not reach past a block of 32. To hold for any n, "is my partner in the
-/// block?" became "is my partner among the block's live values?", a comparison in place of the other.
+/// volatile pointer, a race since Volta); a block of 32 threads has no 64 values to add up in its last warp. What each of
+/// this asks stands in the path of the one block whose share is cut off; whole shares ask what the document asks, and
+/// once for each block, whether they are whole.
 
 #include <bit>
 #include <memory>
@@ -35,28 +43,32 @@ using namespace device;
 
 constexpr unsigned warp = 32;
 
-__device__ std::size_t smaller(std::size_t a, std::size_t b) { return a < b ? a : b; }
-
-/// A block's share of the input: `factor` times the block's size, from `data` on.
-template <class T>
+/// A block's share of the input: `factor` times the block's size, from `data` on, as far as the input goes. A whole
+/// share is asked nothing: there the kernels have just the conditions that the document's have.
+template <class T, bool Whole>
 struct Share {
   GlobalPtr<T> data;
-  std::size_t length;  ///< elements of the input from `data` on; the share is cut off there
-  unsigned live;       ///< of the first blockDim.x elements, those that exist: the values that the tree adds up
+  std::size_t length;
+  __device__ bool has(unsigned i) const { return Whole || i < length; }
 };
 
-template <class T>
-__device__ Share<T> share_of_block(GlobalPtr<T> in, std::size_t n, unsigned factor) {
-  const std::size_t begin = std::size_t{blockIdx.x} * blockDim.x * factor;
+/// kernel(the block's share), all of whose threads get the same.
+template <class T, class Kernel>
+__device__ void for_share(GlobalPtr<T> in, std::size_t n, unsigned factor, Kernel kernel) {
+  const std::size_t size = std::size_t{blockDim.x} * factor, begin = blockIdx.x * size;
   const std::size_t length = begin < n ? n - begin : 0;  // 0 only in the single block of an empty input
-  return {in + begin, length, static_cast<unsigned>(smaller(length, blockDim.x))};
+  if (length >= size)
+    kernel(Share<T, true>{in + begin, size});
+  else
+    kernel(Share<T, false>{in + begin, length});
 }
 
-/// Every kernel ends here, with the block's sum in data[0]. Only thread 0 calls it, which also wrote data[0].
-template <class T>
-__device__ void store_partial(GlobalPtr<T> partials, Share<T> share) {
+/// Every kernel ends here, with the block's sum in data[0], which thread 0 wrote.
+template <class T, bool Whole>
+__device__ void store_partial(GlobalPtr<T> partials, Share<T, Whole> share) {
+  if (threadIdx.x != 0) return;
   T sum = 0;
-  if (share.live > 0) sum = share.data[0];
+  if (share.has(0)) sum = share.data[0];
   partials[blockIdx.x] = sum;
 }
 
@@ -67,14 +79,14 @@ __device__ void store_partial(GlobalPtr<T> partials, Share<T> share) {
 /// Launch: a block for every B elements, a power of two. Result: partials[b] of every block b.
 template <class T>
 __global__ void neighbored(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  const unsigned tid = threadIdx.x;
-  const Share<T> share = share_of_block<T>(in, n, 1);
-  GlobalPtr<T> data = share.data;
-  for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
-    if (tid % (2 * stride) == 0 && tid + stride < share.live) data[tid] += data[tid + stride];
-    __syncthreads();  // this level is written before the next one reads it
-  }
-  if (tid == 0) store_partial<T>(partials, share);
+  for_share(in, n, 1, [&](auto share) {
+    const unsigned tid = threadIdx.x;
+    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+      if (tid % (2 * stride) == 0 && share.has(tid + stride)) share.data[tid] += share.data[tid + stride];
+      __syncthreads();  // this level is written before the next one reads it
+    }
+    store_partial(partials, share);
+  });
 }
 
 /// From neighbored: the same pairs, but the first threads take them, so that whole warps drop out.
@@ -84,29 +96,28 @@ __global__ void neighbored(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n
 /// Launch: a block for every B elements, a power of two. Result: partials[b] of every block b.
 template <class T>
 __global__ void neighbored_less(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  const unsigned tid = threadIdx.x;
-  const Share<T> share = share_of_block<T>(in, n, 1);
-  GlobalPtr<T> data = share.data;
-  for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
-    const unsigned index = 2 * stride * tid;
-    if (index + stride < share.live) data[index] += data[index + stride];
-    __syncthreads();  // this level is written before the next one reads it
-  }
-  if (tid == 0) store_partial<T>(partials, share);
+  for_share(in, n, 1, [&](auto share) {
+    for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
+      const unsigned index = 2 * stride * threadIdx.x;
+      if (index < blockDim.x && share.has(index + stride)) share.data[index] += share.data[index + stride];
+      __syncthreads();  // this level is written before the next one reads it
+    }
+    store_partial(partials, share);
+  });
 }
 
 /// One level of the interleaved tree, without its barrier: the first `stride` threads add what lies `stride` on.
-template <class T>
-__device__ void fold(GlobalPtr<T> data, unsigned stride, unsigned live) {
+template <class T, bool Whole>
+__device__ void fold(Share<T, Whole> share, unsigned stride) {
   const unsigned tid = threadIdx.x;
-  if (tid < stride && tid + stride < live) data[tid] += data[tid + stride];
+  if (tid < stride && share.has(tid + stride)) share.data[tid] += share.data[tid + stride];
 }
 
 /// The interleaved tree as a loop, from blockDim.x values down to `last`. Ends with a block barrier, if it has a level.
-template <class T>
-__device__ void fold_down_to(unsigned last, GlobalPtr<T> data, unsigned live) {
+template <class T, bool Whole>
+__device__ void fold_down_to(unsigned last, Share<T, Whole> share) {
   for (unsigned stride = blockDim.x / 2; stride >= last; stride /= 2) {
-    fold<T>(data, stride, live);
+    fold(share, stride);
     __syncthreads();  // this level is written before the next one reads it
   }
 }
@@ -118,138 +129,111 @@ __device__ void fold_down_to(unsigned last, GlobalPtr<T> data, unsigned live) {
 /// Launch: a block for every B elements, a power of two. Result: partials[b] of every block b.
 template <class T>
 __global__ void interleaved(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  const Share<T> share = share_of_block<T>(in, n, 1);
-  fold_down_to<T>(1, share.data, share.live);
-  if (threadIdx.x == 0) store_partial<T>(partials, share);
+  for_share(in, n, 1, [&](auto share) {
+    fold_down_to(1, share);
+    store_partial(partials, share);
+  });
 }
 
-/// Where the share is cut off before its last element for this thread: one block on at a time, while there are any.
-template <class T>
-__device__ void add_what_is_left(GlobalPtr<T> data, std::size_t length) {
-  for (std::size_t i = std::size_t{threadIdx.x} + blockDim.x; i < length; i += blockDim.x) data[threadIdx.x] += data[i];
-}
-
-/// From interleaved: half the blocks, and before the tree each thread adds the element one block on.
+/// How a thread adds up its elements before the tree, `Factor` of them, one block apart:
 ///
-///   a b | c d  ->  a+c b+d | . .  ->  the tree over a+c b+d
+///   a b | c d | e f | g h  ->  a+c+e+g b+d+f+h | . . | . . | . .      (Factor = 4, B = 2)
 ///
-/// Launch: a block for every 2 * B elements, B a power of two. Result: partials[b] of every block b.
-template <class T>
-__global__ void unroll2(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  const std::size_t tid = threadIdx.x, step = blockDim.x;
-  const Share<T> share = share_of_block<T>(in, n, 2);
-  GlobalPtr<T> data = share.data;
-  if (tid + step < share.length) data[tid] += data[tid + step];
-  __syncthreads();  // every thread's sum is there before another thread reads it
-  fold_down_to<T>(1, data, share.live);
-  if (tid == 0) store_partial<T>(partials, share);
-}
-
-/// From unroll2: four elements, whose loads do not wait for each other.
-/// Launch: a block for every 4 * B elements, B a power of two. Result: partials[b] of every block b.
-template <class T>
-__global__ void unroll4(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  const std::size_t tid = threadIdx.x, step = blockDim.x;
-  const Share<T> share = share_of_block<T>(in, n, 4);
-  GlobalPtr<T> data = share.data;
-  if (tid + 3 * step < share.length) {
-    const T a = data[tid];
-    const T b = data[tid + step];
-    const T c = data[tid + 2 * step];
-    const T d = data[tid + 3 * step];
-    data[tid] = a + b + c + d;
-  } else {
-    add_what_is_left<T>(data, share.length);
+/// Chained, the first element is added to in place, so that each load waits for the store before it. Independent, all
+/// are loaded before the first is added. Both end with a block barrier.
+struct Chained {
+  template <unsigned Factor, class T, bool Whole>
+  static __device__ void add_up(Share<T, Whole> share) {
+    const unsigned tid = threadIdx.x, step = blockDim.x;
+#pragma unroll
+    for (unsigned k = 1; k < Factor; ++k)
+      if (share.has(tid + k * step)) share.data[tid] += share.data[tid + k * step];
+    __syncthreads();  // every thread's sum is there before another thread reads it
   }
-  __syncthreads();  // every thread's sum is there before another thread reads it
-  fold_down_to<T>(1, data, share.live);
-  if (tid == 0) store_partial<T>(partials, share);
-}
-
-/// The first step of all that follow: every thread adds eight elements, one block apart.
-///
-///   a b | c d | e f | ... | o p  ->  a+c+...+o b+d+...+p | . . | . .
-///
-/// Ends with a block barrier.
-template <class T>
-__device__ void add_eight(GlobalPtr<T> data, std::size_t length) {
-  const std::size_t tid = threadIdx.x, step = blockDim.x;
-  if (tid + 7 * step < length) {
-    const T a = data[tid];
-    const T b = data[tid + step];
-    const T c = data[tid + 2 * step];
-    const T d = data[tid + 3 * step];
-    const T e = data[tid + 4 * step];
-    const T f = data[tid + 5 * step];
-    const T g = data[tid + 6 * step];
-    const T h = data[tid + 7 * step];
-    data[tid] = a + b + c + d + e + f + g + h;
-  } else {
-    add_what_is_left<T>(data, length);
+};
+struct Independent {
+  template <unsigned Factor, class T, bool Whole>
+  static __device__ void add_up(Share<T, Whole> share) {
+    if constexpr (Whole) {
+      const unsigned tid = threadIdx.x, step = blockDim.x;
+      T x[Factor];
+#pragma unroll
+      for (unsigned k = 0; k < Factor; ++k) x[k] = share.data[tid + k * step];
+      T sum = x[0];
+#pragma unroll
+      for (unsigned k = 1; k < Factor; ++k) sum += x[k];
+      share.data[tid] = sum;
+      __syncthreads();  // every thread's sum is there before another thread reads it
+    } else {
+      Chained::add_up<Factor>(share);  // of the one block at the end
+    }
   }
-  __syncthreads();  // every thread's sum is there before another thread reads it
-}
+};
 
-/// From unroll4: eight elements.
-/// Launch: a block for every 8 * B elements, B a power of two. Result: partials[b] of every block b.
-template <class T>
-__global__ void unroll8(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  const Share<T> share = share_of_block<T>(in, n, 8);
-  add_eight<T>(share.data, share.length);
-  fold_down_to<T>(1, share.data, share.live);
-  if (threadIdx.x == 0) store_partial<T>(partials, share);
+/// From interleaved: half, a quarter or an eighth of the blocks, and before the tree each thread adds up its 2, 4 or 8
+/// elements.
+/// Launch: a block for every Factor * B elements, B a power of two. Result: partials[b] of every block b.
+template <class T, unsigned Factor, class Loads>
+__global__ void unrolled(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
+  for_share(in, n, Factor, [&](auto share) {
+    Loads::template add_up<Factor>(share);
+    fold_down_to(1, share);
+    store_partial(partials, share);
+  });
 }
 
 /// One level inside the first warp, taken by all its lanes:
 ///
-///   a b c d  ->  a+c b+d c+a d+b      (distance 2)
+///   a b c d  ->  a+c b+d c+. d+.      (distance 2)
 ///
-/// The first `distance` lanes hold what the next level needs; the others work for nothing, as in the document. The
-/// partner is lane ^ distance, for the lanes that matter the same as lane + distance, and never past the warp.
-template <class T>
-__device__ void fold_warp(GlobalPtr<T> data, unsigned distance, unsigned live) {
+/// The first `distance` lanes hold what the next level needs; the others work for nothing, as in the document, on what
+/// lies behind: a whole share of eight blocks has it, and nobody else is writing there by now.
+template <class T, bool Whole>
+__device__ void fold_warp(Share<T, Whole> share, unsigned distance) {
   const unsigned lane = threadIdx.x;
   T other = 0;
-  if ((lane ^ distance) < live) other = data[lane ^ distance];
+  if (share.has(lane + distance)) other = share.data[lane + distance];
   __syncwarp();  // the partner has read this lane's value before it is overwritten
-  if (lane < live) data[lane] += other;
+  if (share.has(lane)) share.data[lane] += other;
   __syncwarp();  // this level is written before the next one reads it
 }
 
-/// The last 64 values, written out for one warp.
-template <class T>
-__device__ void finish_in_warp(GlobalPtr<T> data, unsigned live) {
-  fold<T>(data, warp, live);
+/// The last 64 values, written out for one warp; of a block of 32 threads, the last 32.
+template <class T, bool Whole>
+__device__ void finish_in_warp(Share<T, Whole> share) {
+  if (threadIdx.x >= warp) return;
+  if (blockDim.x > warp) fold(share, warp);
   __syncwarp();  // the warp's 32 sums are there before another lane reads them
-  fold_warp<T>(data, 16, live);
-  fold_warp<T>(data, 8, live);
-  fold_warp<T>(data, 4, live);
-  fold_warp<T>(data, 2, live);
-  fold_warp<T>(data, 1, live);
+  fold_warp(share, 16);
+  fold_warp(share, 8);
+  fold_warp(share, 4);
+  fold_warp(share, 2);
+  fold_warp(share, 1);
 }
 
-/// From unroll8: once 64 values are left a single warp adds them up, with no loop and no block barrier.
+/// From unrolled by 8: once 64 values are left a single warp adds them up, with no loop and no block barrier.
 /// Launch: a block for every 8 * B elements, B a power of two from 32. Result: partials[b] of every block b.
 template <class T>
 __global__ void unroll8_warp(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  const Share<T> share = share_of_block<T>(in, n, 8);
-  add_eight<T>(share.data, share.length);
-  fold_down_to<T>(2 * warp, share.data, share.live);
-  if (threadIdx.x < warp) finish_in_warp<T>(share.data, share.live);
-  if (threadIdx.x == 0) store_partial<T>(partials, share);
+  for_share(in, n, 8, [&](auto share) {
+    Independent::add_up<8>(share);
+    fold_down_to(2 * warp, share);
+    finish_in_warp(share);
+    store_partial(partials, share);
+  });
 }
 
 /// The levels above the last warp, written out. `threads` is the block's size, a constant where the caller knows it.
 /// The barriers stand outside the conditions, as in the document: a small block passes those of levels it lacks.
-template <class T>
-__device__ void fold_every_level(unsigned threads, GlobalPtr<T> data, unsigned live) {
-  if (threads >= 1024) fold<T>(data, 512, live);
+template <class T, bool Whole>
+__device__ void fold_every_level(unsigned threads, Share<T, Whole> share) {
+  if (threads >= 1024) fold(share, 512);
   __syncthreads();  // here and below: this level is written before the next one reads it
-  if (threads >= 512) fold<T>(data, 256, live);
+  if (threads >= 512) fold(share, 256);
   __syncthreads();
-  if (threads >= 256) fold<T>(data, 128, live);
+  if (threads >= 256) fold(share, 128);
   __syncthreads();
-  if (threads >= 128) fold<T>(data, 64, live);
+  if (threads >= 128) fold(share, 64);
   __syncthreads();
 }
 
@@ -257,11 +241,12 @@ __device__ void fold_every_level(unsigned threads, GlobalPtr<T> data, unsigned l
 /// Launch: a block for every 8 * B elements, B a power of two from 32. Result: partials[b] of every block b.
 template <class T>
 __global__ void unroll8_complete(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  const Share<T> share = share_of_block<T>(in, n, 8);
-  add_eight<T>(share.data, share.length);
-  fold_every_level<T>(blockDim.x, share.data, share.live);
-  if (threadIdx.x < warp) finish_in_warp<T>(share.data, share.live);
-  if (threadIdx.x == 0) store_partial<T>(partials, share);
+  for_share(in, n, 8, [&](auto share) {
+    Independent::add_up<8>(share);
+    fold_every_level(blockDim.x, share);
+    finish_in_warp(share);
+    store_partial(partials, share);
+  });
 }
 
 /// From unroll8-complete: the block size is a template parameter, so the compiler drops the comparisons with it.
@@ -269,11 +254,12 @@ __global__ void unroll8_complete(GlobalPtr<T> in, GlobalPtr<T> partials, std::si
 /// Result: partials[b] of every block b.
 template <class T, unsigned Threads>
 __global__ void unroll8_template(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  const Share<T> share = share_of_block<T>(in, n, 8);
-  add_eight<T>(share.data, share.length);
-  fold_every_level<T>(Threads, share.data, share.live);
-  if (threadIdx.x < warp) finish_in_warp<T>(share.data, share.live);
-  if (threadIdx.x == 0) store_partial<T>(partials, share);
+  for_share(in, n, 8, [&](auto share) {
+    Independent::add_up<8>(share);
+    fold_every_level(Threads, share);
+    finish_in_warp(share);
+    store_partial(partials, share);
+  });
 }
 
 template <class T, class = Identity>  // the sum is all they know
@@ -309,6 +295,13 @@ std::unique_ptr<Plan> prepare(const Unrolled& u, const Problem& p, const Setting
   });
 }
 
+const Tunable loads = Tunable::choice("load", {"chained", "independent"}, "chained");
+
+template <class T, unsigned Factor>
+auto launch_unrolled(const Settings& s) {
+  return s.text("load") == "chained" ? launch<unrolled<T, Factor, Chained>> : launch<unrolled<T, Factor, Independent>>;
+}
+
 const Register registered(
     {.operations = {Operation::sum},
      .types = {ElementType::i32, ElementType::f32, ElementType::f64},
@@ -316,20 +309,20 @@ const Register registered(
                   Tunable::choice("finish", {"host", "host-pinned"}, "host")},
      .result = ResultLocation::host_part, .consumes_input = true, .document_n = std::size_t{1} << 24},
     prepare,
-    {{{.id = "unroll/neighbored", .title = "in place, neighbored", .cites = "unroll, the article before: neighbored",
+    {{{.id = "unroll/neighbored", .title = "in place, neighbored", .cites = "unroll, quoted from the article before (inferred): neighbored",
        .how = in_place(1, "tree, stride doubles")}, {1, []<class T>() { return launch<neighbored<T>>; }}},
      {{.id = "unroll/neighbored-less", .title = "in place, neighbored, less divergent",
-       .cites = "unroll, the article before: neighbored, less divergent",
+       .cites = "unroll, quoted from the article before (inferred): neighbored, less divergent",
        .how = in_place(1, "tree, stride doubles, consecutive threads")},
       {1, []<class T>() { return launch<neighbored_less<T>>; }}},
-     {{.id = "unroll/interleaved", .title = "in place, interleaved", .cites = "unroll, the article before: interleaved",
+     {{.id = "unroll/interleaved", .title = "in place, interleaved", .cites = "unroll, quoted from the article before (inferred): interleaved",
        .how = in_place(1, "tree, stride halves")}, {1, []<class T>() { return launch<interleaved<T>>; }}},
      {{.id = "unroll/unroll2", .title = "in place, unroll 2", .cites = "unroll, unrolled reduction: by 2",
-       .how = in_place(2, "tree, stride halves")}, {2, []<class T>() { return launch<unroll2<T>>; }}},
-     {{.id = "unroll/unroll4", .title = "in place, unroll 4", .cites = "unroll, unrolled reduction: by 4",
-       .how = in_place(4, "tree, stride halves")}, {4, []<class T>() { return launch<unroll4<T>>; }}},
-     {{.id = "unroll/unroll8", .title = "in place, unroll 8", .cites = "unroll, unrolled reduction: by 8",
-       .how = in_place(8, "tree, stride halves")}, {8, []<class T>() { return launch<unroll8<T>>; }}},
+       .how = in_place(2, "tree, stride halves")}, {2, []<class T>() { return launch<unrolled<T, 2, Chained>>; }}},
+     {{.id = "unroll/unroll4", .title = "in place, unroll 4", .cites = "unroll, unrolled reduction: by 4 (not printed; as in its author's repository)",
+       .how = in_place(4, "tree, stride halves"), .tunables = {loads}}, {4, []<class T>(const Settings& s) { return launch_unrolled<T, 4>(s); }}},
+     {{.id = "unroll/unroll8", .title = "in place, unroll 8", .cites = "unroll, unrolled reduction: by 8 (not printed; as in its author's repository)",
+       .how = in_place(8, "tree, stride halves"), .tunables = {loads}}, {8, []<class T>(const Settings& s) { return launch_unrolled<T, 8>(s); }}},
      {{.id = "unroll/unroll8-warp", .title = "in place, unroll 8, last warp",
        .cites = "unroll, complete unrolling: the last warp",
        .how = in_place(8, "tree, last warp unrolled")}, {8, []<class T>() { return launch<unroll8_warp<T>>; }}},
@@ -337,8 +330,8 @@ const Register registered(
        .cites = "unroll, reduction by template functions: every level",
        .how = in_place(8, "tree, every level unrolled")}, {8, []<class T>() { return launch<unroll8_complete<T>>; }}},
      {{.id = "unroll/unroll8-template", .title = "in place, unroll 8, by template",
-       .cites = "unroll, reduction by template functions: the template",
-       .how = in_place(8, "tree, unrolled by template")}, {8, []<class T>(const Settings& s) {
+       .cites = "unroll, reduction by template functions: the template (not printed, inferred)",
+       .how = in_place(8, "tree, unrolled by template"), .compiled_in = "every block"}, {8, []<class T>(const Settings& s) {
          return for_block<32, 1024>(s.count("block"),
                                     []<unsigned Threads>() { return launch<unroll8_template<T, Threads>>; });
        }}}},

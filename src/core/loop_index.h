@@ -1,0 +1,42 @@
+#pragma once
+/// The type of a loop's index, as a setting of kernels. It decides what a compiler may do: the overflow of a signed index
+/// is undefined, so nvcc may count a loop's steps before it begins and unroll it; an unsigned index wraps round, and
+/// nvcc leaves such a loop as it stands, one load in flight at a time.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/settings.h"
+
+namespace reductio {
+
+/// The tunable `index`: "document" is the type that the document's own loop has wherever that can count so far, and a
+/// signed one of 64 bits beyond, as CUB chooses its offsets.
+Tunable loop_index();
+
+/// `chosen` with its `index` decided: one of i32, i64, u32, u64. `documents` is the type in the document, `last` the
+/// largest value that any thread's index takes, the step past the end included. Throws Refused where the type that was
+/// asked for cannot count so far.
+Settings with_loop_index(Settings chosen, std::string_view documents, std::size_t last);
+
+/// f.template operator()<Index>() for the type of that name.
+template <class F>
+auto for_loop_index(std::string_view type, F f) {
+  if (type == "i32") return f.template operator()<std::int32_t>();
+  if (type == "u32") return f.template operator()<std::uint32_t>();
+  if (type == "i64") return f.template operator()<std::int64_t>();
+  return f.template operator()<std::uint64_t>();
+}
+
+/// For tests, while it lives: indices of 32 bits count to `limit` only.
+class LoweredIndexLimit {
+ public:
+  explicit LoweredIndexLimit(std::size_t limit);
+  ~LoweredIndexLimit();
+  LoweredIndexLimit(const LoweredIndexLimit&) = delete;
+  LoweredIndexLimit& operator=(const LoweredIndexLimit&) = delete;
+};
+
+}  // namespace reductio
