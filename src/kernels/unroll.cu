@@ -43,8 +43,16 @@ using namespace device;
 
 constexpr unsigned warp = 32;
 
-/// A block's share of the input: `factor` times the block's size, from `data` on, as far as the input goes. A whole
-/// share is asked nothing: there the kernels have just the conditions that the document's have.
+/// The input and how it is shared out: to every block `factor` times its size, to the last what is left.
+template <class T>
+struct Shared {
+  GlobalPtr<T> in;
+  std::size_t n;
+  unsigned whole;  ///< the first blocks, as many as have their whole share
+};
+
+/// A block's share, from `data` on, as far as the input goes. A whole one is asked nothing: there the kernels have just
+/// the conditions that the document's have.
 template <class T, bool Whole>
 struct Share {
   GlobalPtr<T> data;
@@ -54,13 +62,12 @@ struct Share {
 
 /// kernel(the block's share), all of whose threads get the same.
 template <class T, class Kernel>
-__device__ void for_share(GlobalPtr<T> in, std::size_t n, unsigned factor, Kernel kernel) {
-  const std::size_t size = std::size_t{blockDim.x} * factor, begin = blockIdx.x * size;
-  const std::size_t length = begin < n ? n - begin : 0;  // 0 only in the single block of an empty input
-  if (length >= size)
-    kernel(Share<T, true>{in + begin, size});
+__device__ void for_share(Shared<T> all, unsigned factor, Kernel kernel) {
+  const std::size_t begin = std::size_t{blockIdx.x} * (blockDim.x * factor);
+  if (blockIdx.x < all.whole)
+    kernel(Share<T, true>{all.in + begin, 0});
   else
-    kernel(Share<T, false>{in + begin, length});
+    kernel(Share<T, false>{all.in + begin, all.n - begin});  // of length 0 where the input is empty
 }
 
 /// Every kernel ends here, with the block's sum in data[0], which thread 0 wrote.
@@ -78,8 +85,8 @@ __device__ void store_partial(GlobalPtr<T> partials, Share<T, Whole> share) {
 ///
 /// Launch: a block for every B elements, a power of two. Result: partials[b] of every block b.
 template <class T>
-__global__ void neighbored(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  for_share(in, n, 1, [&](auto share) {
+__global__ void neighbored(Shared<T> in, GlobalPtr<T> partials) {
+  for_share(in, 1, [&](auto share) {
     const unsigned tid = threadIdx.x;
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
       if (tid % (2 * stride) == 0 && share.has(tid + stride)) share.data[tid] += share.data[tid + stride];
@@ -95,8 +102,8 @@ __global__ void neighbored(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n
 ///
 /// Launch: a block for every B elements, a power of two. Result: partials[b] of every block b.
 template <class T>
-__global__ void neighbored_less(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  for_share(in, n, 1, [&](auto share) {
+__global__ void neighbored_less(Shared<T> in, GlobalPtr<T> partials) {
+  for_share(in, 1, [&](auto share) {
     for (unsigned stride = 1; stride < blockDim.x; stride *= 2) {
       const unsigned index = 2 * stride * threadIdx.x;
       if (index < blockDim.x && share.has(index + stride)) share.data[index] += share.data[index + stride];
@@ -128,8 +135,8 @@ __device__ void fold_down_to(unsigned last, Share<T, Whole> share) {
 ///
 /// Launch: a block for every B elements, a power of two. Result: partials[b] of every block b.
 template <class T>
-__global__ void interleaved(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  for_share(in, n, 1, [&](auto share) {
+__global__ void interleaved(Shared<T> in, GlobalPtr<T> partials) {
+  for_share(in, 1, [&](auto share) {
     fold_down_to(1, share);
     store_partial(partials, share);
   });
@@ -174,8 +181,8 @@ struct Independent {
 /// elements.
 /// Launch: a block for every Factor * B elements, B a power of two. Result: partials[b] of every block b.
 template <class T, unsigned Factor, class Loads>
-__global__ void unrolled(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  for_share(in, n, Factor, [&](auto share) {
+__global__ void unrolled(Shared<T> in, GlobalPtr<T> partials) {
+  for_share(in, Factor, [&](auto share) {
     Loads::template add_up<Factor>(share);
     fold_down_to(1, share);
     store_partial(partials, share);
@@ -214,8 +221,8 @@ __device__ void finish_in_warp(Share<T, Whole> share) {
 /// From unrolled by 8: once 64 values are left a single warp adds them up, with no loop and no block barrier.
 /// Launch: a block for every 8 * B elements, B a power of two from 32. Result: partials[b] of every block b.
 template <class T>
-__global__ void unroll8_warp(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  for_share(in, n, 8, [&](auto share) {
+__global__ void unroll8_warp(Shared<T> in, GlobalPtr<T> partials) {
+  for_share(in, 8, [&](auto share) {
     Independent::add_up<8>(share);
     fold_down_to(2 * warp, share);
     finish_in_warp(share);
@@ -240,8 +247,8 @@ __device__ void fold_every_level(unsigned threads, Share<T, Whole> share) {
 /// From unroll8-warp: the levels above the last warp are written out too, so no loop is left.
 /// Launch: a block for every 8 * B elements, B a power of two from 32. Result: partials[b] of every block b.
 template <class T>
-__global__ void unroll8_complete(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  for_share(in, n, 8, [&](auto share) {
+__global__ void unroll8_complete(Shared<T> in, GlobalPtr<T> partials) {
+  for_share(in, 8, [&](auto share) {
     Independent::add_up<8>(share);
     fold_every_level(blockDim.x, share);
     finish_in_warp(share);
@@ -253,8 +260,8 @@ __global__ void unroll8_complete(GlobalPtr<T> in, GlobalPtr<T> partials, std::si
 /// Launch: a block of `Threads`, a power of two from 32, for every 8 * Threads elements.
 /// Result: partials[b] of every block b.
 template <class T, unsigned Threads>
-__global__ void unroll8_template(GlobalPtr<T> in, GlobalPtr<T> partials, std::size_t n) {
-  for_share(in, n, 8, [&](auto share) {
+__global__ void unroll8_template(Shared<T> in, GlobalPtr<T> partials) {
+  for_share(in, 8, [&](auto share) {
     Independent::add_up<8>(share);
     fold_every_level(Threads, share);
     finish_in_warp(share);
@@ -263,7 +270,7 @@ __global__ void unroll8_template(GlobalPtr<T> in, GlobalPtr<T> partials, std::si
 }
 
 template <class T, class = Identity>  // the sum is all they know
-using InPlace = Start<GlobalPtr<T>, GlobalPtr<T>, std::size_t>;
+using InPlace = Start<Shared<T>, GlobalPtr<T>>;
 
 struct Unrolled {
   unsigned factor;  ///< elements that each thread takes
@@ -288,8 +295,9 @@ std::unique_ptr<Plan> prepare(const Unrolled& u, const Problem& p, const Setting
     const unsigned block = s.count("block");
     const std::size_t n = p.n, grid = grid_for(u, p, s), chain = u.factor - 1 + std::countr_zero(block);
     const PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = chain};
+    const auto whole = static_cast<unsigned>(n / (std::size_t{block} * u.factor));
     const auto blocks = [=, start = u.kernel.get<T>(s)](void* in, GlobalPtr<T> partials, Stream stream) {
-      start({grid, block, 0, stream}, global<T>(in, n), partials, n);
+      start({grid, block, 0, stream}, {global<T>(in, n), n, whole}, partials);
     };
     return plan_with_host_part<T>(info, s, blocks);
   });
