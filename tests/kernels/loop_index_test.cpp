@@ -1,0 +1,103 @@
+/// Every kernel with the setting `index` on both sides of where its document's type ends: with the limit of 32 bits
+/// lowered on the simulated device, and with 2^31 elements on a GPU.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/loop_index.h"
+#include "core/variant.h"
+#include "device/backend.h"
+#include "device/sim/fault.h"
+#include "verify/verify.h"
+
+namespace reductio {
+namespace {
+
+std::vector<const Variant*> with_index() {
+  std::vector<const Variant*> out;
+  for (const Variant& v : variants())
+    if (std::any_of(v.tunables.begin(), v.tunables.end(), [](const Tunable& t) { return t.name == "index"; }))
+      out.push_back(&v);
+  return out;
+}
+
+std::string id_of(const testing::TestParamInfo<const Variant*>& v) {
+  std::string id = v.param->id;
+  std::replace_if(id.begin(), id.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return id;
+}
+
+class LoopIndexOfKernel : public testing::TestWithParam<const Variant*> {
+ protected:
+  static Case case_of(std::size_t n, Settings settings) {
+    const Variant& v = *GetParam();
+    return {&v, {v.operations.front(), ElementType::i32, n}, std::move(settings), 0, "random", 1, "", "exact"};
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Kernels, LoopIndexOfKernel, testing::ValuesIn(with_index()), id_of);
+
+/// What the simulated device says of the kernel that is launched first for n elements, its name with its template
+/// arguments: nobody has written the input, and it faults on the first read.
+std::string kernel_for(const Variant& v, std::size_t n, const Settings& settings) {
+  const auto device = open_sim();
+  const auto plan = make_plan(v, {v.operations.front(), ElementType::i32, n}, settings, device->info());
+  DeviceMemory in(*device, 4 * n), out(*device, 16);
+  const Stream stream = device->create_stream();
+  std::string why;
+  try {
+    plan->enqueue(in.get(), out.get(), stream);
+    device->synchronize(stream);
+  } catch (const std::exception& e) {
+    why = e.what();
+  }
+  device->destroy_stream(stream);
+  return why;
+}
+
+TEST_P(LoopIndexOfKernel, IsThatOfTheDocumentUpToTheLimitAndSigned64BitsBeyond) {
+  const Variant& v = *GetParam();
+  const bool documents_is_int = v.id.rfind("twopass/", 0) != 0;
+  const std::size_t n = 3000;
+  const auto says_of_default = [&] { return kernel_for(v, n, v.settings()); };
+  const auto says_of = [&](const char* type) { return kernel_for(v, n, v.settings({{"index", type}})); };
+  ASSERT_NE(says_of("i32").find(", int"), std::string::npos) << says_of("i32");
+  ASSERT_NE(says_of("i64").find(", long"), std::string::npos) << says_of("i64");
+  EXPECT_EQ(says_of_default(), says_of(documents_is_int ? "i32" : "u64"));
+  const LoweredIndexLimit lowered(n);  // the last thread's last step is beyond
+  EXPECT_EQ(says_of_default(), says_of(documents_is_int ? "i64" : "u64"));
+}
+
+TEST_P(LoopIndexOfKernel, OnEitherSideOfALoweredLimitTheSumIsRight) {
+  const Variant& v = *GetParam();
+  const auto device = open_sim();
+  for (const std::size_t limit : {std::size_t{100}, std::size_t{4000}, std::size_t{20000}}) {
+    const LoweredIndexLimit lowered(limit);
+    for (const std::size_t n : {std::size_t{1}, limit - 1, limit, limit + 1, 2 * limit + 3})
+      EXPECT_EQ(run_case(case_of(n, v.settings()), *device), "") << n << " elements, limit " << limit;
+  }
+}
+
+TEST_P(LoopIndexOfKernel, OnAGpuTheSumOf2To31ElementsIsRight) {
+  std::unique_ptr<Backend> gpu;
+  try {
+    gpu = open_backend(DeviceKind::cuda);
+  } catch (const NoGpu& e) {
+    GTEST_SKIP() << e.what();
+  }
+  const Variant& v = *GetParam();
+  constexpr std::size_t two_31 = std::size_t{1} << 31;
+  if (gpu->info().memory_bytes < 5 * two_31) GTEST_SKIP() << "too little memory";
+  for (const std::size_t n : {two_31 - 1, two_31, two_31 + 1})
+    for (const char* type : {"document", "i64", "u32", "u64"}) {
+      if (v.id == "squares/chunked" || (v.id == "squares/strided" && type != std::string("document"))) continue;  // minutes
+      EXPECT_EQ(run_case(case_of(n, v.settings({{"index", type}})), *gpu), "") << n << " elements, index=" << type;
+    }
+  EXPECT_THROW(run_case(case_of(two_31, v.settings({{"index", "i32"}})), *gpu), Refused);
+}
+
+}  // namespace
+}  // namespace reductio
