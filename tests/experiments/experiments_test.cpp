@@ -30,6 +30,25 @@ TEST(Experiments, HostLoopsAllMeetAtTheLargestSizeAndAtTheirDocuments) {
   EXPECT_LT(sizes.at("host/recursive").size(), sizes.at("host/plain").size()) << "flushing the cache costs most of all";
 }
 
+TEST(Experiments, IndexHasEveryTypeOfEveryLoopAndCubBeside) {
+  std::map<std::string, std::set<std::string>> types;
+  for (const Point& p : find_experiment("index").points({}, DeviceKind::cuda)) {
+    types[p.variant->id].insert(p.settings.has("index") ? p.settings.text("index") : "its own");
+    EXPECT_EQ(p.timing_mode == TimingMode::device, p.variant->result == ResultLocation::on_device) << p.variant->id;
+  }
+  for (const Variant& v : variants()) {
+    if (!v.settings().has("index")) continue;
+    EXPECT_EQ(types[v.id], (std::set<std::string>{"i32", "i64", "u32", "u64"})) << v.id;
+  }
+  Selection chosen;
+  chosen.settings = {{"index", "u32"}};
+  for (const Point& p : find_experiment("index").points(chosen, DeviceKind::cuda)) {
+    if (p.settings.has("index")) {
+      EXPECT_EQ(p.settings.text("index"), "u32");
+    }
+  }
+}
+
 TEST(Experiments, WhatTheUserNamesIsNotThinned) {
   Selection chosen;
   chosen.sizes = {10, 1000, 1 << 12, 1 << 13};
@@ -65,9 +84,9 @@ TEST(Experiments, TimingHasEveryVariantInEveryWayOfTimingThatItsKernelsHave) {
 
 TEST(Experiments, WhatSquaresComparesIsTimedByItsOwnClockAndByTheOthersAtItsOwnSize) {
   // S1: chunked against strided; S2: strided in 256 threads against 512; S3: one block against 32.
-  const std::set<std::string> wanted{"squares/chunked block=256;finish=host", "squares/strided block=256;finish=host",
-                                     "squares/strided block=512;finish=host",
-                                     "squares/multi-block block=256;finish=host;grid=32"};
+  const std::set<std::string> wanted{"squares/chunked block=256;finish=host;index=document", "squares/strided block=256;finish=host;index=document",
+                                     "squares/strided block=512;finish=host;index=document",
+                                     "squares/multi-block block=256;finish=host;index=document;grid=32"};
   std::map<TimingMode, std::set<std::string>> calls;
   for (const Point& p : find_experiment("timing").points({}, DeviceKind::sim))
     if (p.problem.operation == Operation::sum_of_squares && p.problem.type == ElementType::i32 &&

@@ -80,10 +80,11 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     folder = f"{machine.folder}/work/results/synthetic"
-    assert machine.calls[-10:] == ["reductio selftest --json",
+    assert machine.calls[-11:] == ["reductio selftest --json",
                                    "reductio run comparison --out results",
                                    "reductio run limits --out results",
                                    "reductio run timing --out results",
+                                   "reductio run index --out results",
                                    f"reductio models {folder}",
                                    "reductio run comparison --out again",
                                    *(f"reductio compare results/synthetic again/synthetic --common --separately --csv{more}"
@@ -101,7 +102,7 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert "again/synthetic/comparison.samples.csv.gz" not in machine.packed()
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
                                    "racecheck squares", "initcheck", "synccheck", "selftest", "comparison", "limits",
-                                   "timing", "models", "nvbench", "again", "repeat", "repeat-relative", "compare",
+                                   "timing", "index", "models", "nvbench", "again", "repeat", "repeat-relative", "compare",
                                    "cpu", "altogether"]
     assert "no cub_sum beside the program" in machine.table["nvbench"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
@@ -134,7 +135,7 @@ def test_does_not_time_what_is_wrong(machine):
     done = machine.run()
     assert done.returncode == 2
     assert [line for line in machine.calls if line.startswith("reductio run")] == ["reductio run cpu --out cpu"]
-    assert done.stdout.count("not begun: verification failed") == 3 and "logs/verify.log" in machine.packed()
+    assert done.stdout.count("not begun: verification failed") == 4 and "logs/verify.log" in machine.packed()
     assert "not begun: nothing was measured" in done.stdout
     machine.run("--only", "comparison")  # nor in a later call
     assert machine.calls == []
