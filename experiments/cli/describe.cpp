@@ -4,15 +4,6 @@
 
 namespace reductio::cli {
 
-std::string_view name(ResultLocation r) {
-  switch (r) {
-    case ResultLocation::on_device: return "on_device";
-    case ResultLocation::host_part: return "host_part";
-    case ResultLocation::on_host: return "on_host";
-  }
-  return "?";
-}
-
 std::string_view name(Determinism d) {
   switch (d) {
     case Determinism::none: return "none";

@@ -9,7 +9,6 @@
 
 namespace reductio::cli {
 
-std::string_view name(ResultLocation);
 std::string_view name(Determinism);
 using reductio::name;
 

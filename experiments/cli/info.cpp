@@ -147,7 +147,7 @@ int machine_info(const InfoOptions& options) {
 /// What the descriptor itself rules out, in words.
 std::vector<std::string> refuses(const Variant& v) {
   std::vector<std::string> out;
-  const auto missing = [&out](const char* what, auto all, const auto& has) {
+  const auto missing = [&out](const char* what, const auto& all, const auto& has) {
     std::string none;
     for (auto one : all)
       if (std::find(has.begin(), has.end(), one) == has.end())
@@ -155,7 +155,10 @@ std::vector<std::string> refuses(const Variant& v) {
     if (!none.empty()) out.push_back(std::string(what) + " " + none);
   };
   missing("types", all_types(), v.types);
-  missing("operations", all_operations(), v.operations);
+  std::vector<Operation> alike;  // a reduction that is no vector addition refuses nothing
+  for (const Operation o : all_operations())
+    if (is_reduction(o) == is_reduction(v.operations.front())) alike.push_back(o);
+  missing("operations", alike, v.operations);
   missing("devices", all_devices(), devices_of(v));
   return out;
 }
@@ -194,7 +197,8 @@ int variant_info(const InfoOptions& options) {
   line("types", names(v.types, ", "));
   line("devices", names(devices_of(v), ", "));
   static constexpr const char* results[] = {"one value in device memory", "partial results; the host adds them up",
-                                            "on the host; the call waits for it"};
+                                            "on the host; the call waits for it",
+                                            "an array, added up for the check alone"};
   line("result", results[static_cast<int>(v.result)]);
   static constexpr const char* repeats[] = {"may differ in the last bits from call to call",
                                             "the same bits for one launch shape and n", "the same bits for one n"};

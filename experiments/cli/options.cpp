@@ -13,7 +13,7 @@ void SelectionOptions::add_variants(CLI::App& app) {
 
 void SelectionOptions::add_types(CLI::App& app) {
   app.add_option("--types", types, "Element types: i32,f32,f64")->type_name("LIST");
-  app.add_option("--operations", operations, "Operations: sum,sum_of_squares")->type_name("LIST");
+  app.add_option("--operations", operations, "Operations: sum,sum_of_squares,vector_add")->type_name("LIST");
 }
 
 void SelectionOptions::add_sizes(CLI::App& app) {

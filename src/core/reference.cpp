@@ -26,38 +26,39 @@ std::uint64_t integer_reference(Operation op, std::span<const std::byte> tile, s
   for (std::size_t i = 0; i < std::min(period, n); ++i) {
     const auto x = element<std::uint32_t>(tile, i);
     const auto times = static_cast<std::uint32_t>(tiles + (i < rest));  // modulo 2^32, like all of it
-    sum += times * (op == Operation::sum ? x : x * x);
+    sum += times * (op == Operation::sum_of_squares ? x * x : x);
   }
   return sum;
 }
 
 template <class T>
 void float_reference(Operation op, std::span<const std::byte> tile, std::size_t period, std::size_t n, Reference& out) {
+  const bool squares = op == Operation::sum_of_squares;
   const std::size_t tiles = period ? n / period : 0, rest = period ? n % period : 0;
   ExactSum sums[2], magnitudes[2];               // of the tile's first `rest` elements and of the others
   int finest = std::numeric_limits<int>::max();  // all terms are multiples of 2^finest
   for (std::size_t i = 0; i < std::min(period, n); ++i) {
     const double x = element<T>(tile, i);
     const int part = i < rest ? 0 : 1;
-    if (op == Operation::sum) {
+    if (squares) {
+      sums[part].add_square(x);
+    } else {
       sums[part].add(x);
       magnitudes[part].add(std::abs(x));
-    } else {
-      sums[part].add_square(x);
     }
-    if (x != 0 && std::isfinite(x)) finest = std::min(finest, (op == Operation::sum ? 1 : 2) * lowest_bit(x));
+    if (x != 0 && std::isfinite(x)) finest = std::min(finest, (squares ? 2 : 1) * lowest_bit(x));
   }
   ExactSum sum, magnitude;
   for (int part = 0; part < 2; ++part) {
     const std::uint64_t times = tiles + (part == 0);
     sum.add(sums[part], times);
-    magnitude.add(op == Operation::sum ? magnitudes[part] : sums[part], times);
+    magnitude.add(squares ? sums[part] : magnitudes[part], times);
   }
 
   constexpr bool single = std::is_same_v<T, float>;
   out.value = single ? static_cast<double>(sum.to_f32()) : sum.to_f64();
   out.sum_of_magnitudes = magnitude.to_f64();
-  if (op == Operation::sum_of_squares)
+  if (squares)
     out.underflow =
         std::ldexp(static_cast<double>(n), std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits - 1);
   if (!sum.is_finite()) return;

@@ -12,7 +12,7 @@
 namespace reductio {
 
 /// The exact result of one reduction over n elements that repeat a tile, by a superaccumulator for floats (no rounding
-/// until the end) and modulo 2^width for integers.
+/// until the end) and modulo 2^width for integers. Of vector_add it is the sum of all that the call stores.
 struct Reference {
   ElementType type;           ///< the accumulator's
   std::uint64_t integer = 0;  ///< the result's bits, for integers

@@ -40,6 +40,16 @@ bool contains(const std::vector<T>& all, const T& one) {
 
 }  // namespace
 
+std::string_view name(ResultLocation r) {
+  switch (r) {
+    case ResultLocation::on_device: return "on_device";
+    case ResultLocation::host_part: return "host_part";
+    case ResultLocation::on_host: return "on_host";
+    case ResultLocation::array: return "array";
+  }
+  return "?";
+}
+
 void Plan::finish(void*, Stream) {
   throw DeviceError("this plan has no host part: its result is in device memory");
 }

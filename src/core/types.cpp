@@ -9,7 +9,7 @@ namespace reductio {
 namespace {
 
 constexpr std::array devices{DeviceKind::cuda, DeviceKind::sim, DeviceKind::cpu};
-constexpr std::array operations{Operation::sum, Operation::sum_of_squares};
+constexpr std::array operations{Operation::sum, Operation::sum_of_squares, Operation::vector_add};
 constexpr std::array types{ElementType::i32, ElementType::f32, ElementType::f64};
 
 template <class E, std::size_t N>
@@ -37,6 +37,7 @@ std::string_view name(Operation o) {
   switch (o) {
     case Operation::sum: return "sum";
     case Operation::sum_of_squares: return "sum_of_squares";
+    case Operation::vector_add: return "vector_add";
   }
   return "?";
 }
@@ -58,6 +59,7 @@ std::span<const DeviceKind> all_devices() { return devices; }
 std::span<const Operation> all_operations() { return operations; }
 std::span<const ElementType> all_types() { return types; }
 
+bool is_reduction(Operation o) { return o != Operation::vector_add; }
 std::size_t size_of(ElementType t) { return t == ElementType::f64 ? 8 : 4; }
 bool is_floating(ElementType t) { return t != ElementType::i32; }
 ElementType accumulator_of(ElementType t) { return t; }

@@ -10,7 +10,11 @@
 namespace reductio {
 
 enum class DeviceKind { cuda, sim, cpu };
-enum class Operation { sum, sum_of_squares };
+enum class Operation {
+  sum,
+  sum_of_squares,
+  vector_add,  ///< no reduction: stores a[i] = b[i] + c[i], b and c the input's two halves (core/vector_add.h)
+};
 enum class ElementType { i32, f32, f64 };
 
 inline constexpr int device_kinds = 3;
@@ -28,6 +32,9 @@ ElementType parse_type(std::string_view);
 std::span<const DeviceKind> all_devices();
 std::span<const Operation> all_operations();
 std::span<const ElementType> all_types();
+
+/// Whether n elements become one value. Only reductions are compared with each other and with libraries.
+bool is_reduction(Operation);
 
 /// Bytes of one element.
 std::size_t size_of(ElementType);

@@ -25,7 +25,9 @@ enum class ResultLocation {
   on_device,  ///< enqueue() leaves one accumulator in `out`; the harness copies it
   host_part,  ///< enqueue() leaves partial results; finish() copies them and adds them up on the host
   on_host,    ///< the call blocks and its value arrives on the host (thrust::reduce); no asynchronous part to time
+  array,      ///< enqueue() leaves an array, for which alone the call is timed; finish() adds it up for the check
 };
+std::string_view name(ResultLocation);
 
 /// The launch that a plan chose, and what follows from it.
 struct PlanInfo {
@@ -63,8 +65,8 @@ class Plan {
   /// declare `consumes_input`. `out`: one accumulator in device memory (unused unless ResultLocation::on_device).
   virtual void enqueue(void* in, void* out, Stream stream) = 0;
 
-  /// Only where info().result is host_part or on_host: waits for `stream`, does the host's part and writes one
-  /// accumulator to `result` in host memory. With enqueue() it makes up the end-to-end time.
+  /// Only where info().result is not on_device: waits for `stream`, does the host's part and writes one accumulator to
+  /// `result` in host memory. With enqueue() it makes up the end-to-end time, except of an array's: that ends before.
   virtual void finish(void* result, Stream stream);
 
   /// The clock readings of the last finished call, where the variant declares `reads_clock`. It may fetch them from the

@@ -59,6 +59,7 @@ auto dispatch(const Problem& p, F&& f) {
       switch (p.operation) {
         case Operation::sum: return f.template operator()<T, Identity>();
         case Operation::sum_of_squares: return f.template operator()<T, Square>();
+        case Operation::vector_add: break;
       }
       throw Refused("operation is not supported");
     }

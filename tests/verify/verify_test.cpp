@@ -149,7 +149,7 @@ TEST(BatteryCases, whole_product_of_sizes_settings_types_operations_and_orders) 
   for (std::size_t p = 4; p <= 1024; p *= 2) sizes.insert({p - 1, p, p + 1});
   for (const std::size_t n : sizes)
     for (const ElementType type : all_types())
-      for (const Operation op : all_operations())
+      for (const Operation op : v.operations)
         for (const std::string colour : {"red", "green", "blue"})
           for (const std::string order : {"forward", "reverse", "random"}) {
             const std::string what =

@@ -5,6 +5,7 @@ namespace reductio {
 std::vector<Point> product_of(const Axes& axes, const Selection& selection, DeviceKind device) {
   std::vector<Point> out;
   for (const Variant* v : chosen_variants(selection, device)) {
+    if (axes.reductions_only && !is_reduction(v->operations.front())) continue;
     const auto operations = chosen(selection.operations, {v->operations.front()});
     const auto types = chosen(selection.types, chosen(axes.types, {v->types.front()}));
     const auto settings = axes.settings ? axes.settings(*v) : expand_settings(*v, selection, {});

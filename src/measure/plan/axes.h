@@ -15,6 +15,7 @@ struct Axes {
   std::vector<std::size_t> sizes;
   std::vector<TimingMode> modes = {TimingMode::end_to_end};
   std::vector<CacheState> cache_states = {CacheState::cold_dirty};
+  bool reductions_only = true;  ///< leaves out variants of vector_add
   /// Of a variant; empty: what the user has set and otherwise its defaults.
   std::function<std::vector<Settings>(const Variant&)> settings = {};
   /// Combinations for which it is false are left out; empty: none are.

@@ -201,14 +201,11 @@ std::string catalog_csv() {
       if (v.runs_on(d)) devices.push_back(d);
     std::string tunables;
     for (const Tunable& t : v.tunables) tunables += (tunables.empty() ? "" : "; ") + t.name + ": " + t.describe();
-    const std::string_view result = v.result == ResultLocation::on_device   ? "on_device"
-                                    : v.result == ResultLocation::host_part ? "host_part"
-                                                                    : "on_host";
     const std::string_view determinism = v.determinism == Determinism::none     ? "none"
                                          : v.determinism == Determinism::always ? "always"
                                                                                 : "per_launch_shape";
     out += csv_record({std::to_string(schema_version), v.id, v.title, v.cites, v.how.thread, v.how.block, v.how.grid,
-                       joined(devices), joined(v.operations), joined(v.types), tunables, std::string(result),
+                       joined(devices), joined(v.operations), joined(v.types), tunables, std::string(name(v.result)),
                        yes_no(v.consumes_input), yes_no(v.reads_clock), v.persistent_state, std::string(determinism),
                        v.document_n ? std::to_string(v.document_n) : ""});
   }

@@ -300,6 +300,27 @@ TEST_F(MeasureCuda, HostPartsAreTimedEndToEndWithTheirDevicePartBeside) {
   EXPECT_TRUE(arrived());
 }
 
+TEST_F(MeasureCuda, AnArraysIntervalEndsBeforeItIsAddedUp) {
+  double finish_began = 0;
+  const auto plan = calls().followed_by_spin(
+      plan_of({.result = ResultLocation::array},
+              [this](void* in, void*, Stream s) { backend_->copy_within(out_->get(), in, 4, s); },
+              [&](void* result, Stream s) {
+                finish_began = host_now();
+                backend_->copy_out(result, out_->get(), 4, s);
+              }),
+      210e-6);
+  timer().run(call(*plan, 4));
+  for (const TimingMode mode : {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end}) {
+    value_ = {};
+    const double before = host_now();
+    const Sample s = timer().sample(call(*plan, 4), mode, CacheState::cold_dirty);
+    EXPECT_GT(*s.seconds, 200e-6) << name(mode);                 // any machine: the GPU spins so long
+    EXPECT_LE(*s.seconds, finish_began - before) << name(mode);  // any machine: it is added up after the interval
+    EXPECT_TRUE(arrived()) << name(mode);
+  }
+}
+
 TEST_F(MeasureCuda, FromTheLaunchUntilIdleTheDevicesWorkIsTimedAndTheHostsPartIsNot) {
   double finish_began = 0;
   const auto host_part = [&](void* result, Stream s) {

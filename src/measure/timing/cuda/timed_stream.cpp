@@ -78,14 +78,12 @@ double TimedStream::end_to_end_interval(const Call& c, CacheState cache) {
   synchronize();
   const double start = host_now();
   c.plan->enqueue(c.in, c.out, stream_);
-  if (c.info.result != ResultLocation::on_device) {
-    c.plan->finish(c.result, stream_);
-  } else {
-    copy_result(c);
-    synchronize();
-  }
+  if (c.info.result == ResultLocation::on_device) copy_result(c);
+  if (c.info.result == ResultLocation::on_device || c.info.result == ResultLocation::array) synchronize();
+  else c.plan->finish(c.result, stream_);
   const double end = host_now();
   if (c.info.result == ResultLocation::on_device && c.result) std::memcpy(c.result, result_->data(), c.result_bytes);
+  if (c.info.result == ResultLocation::array) c.plan->finish(c.result, stream_);
   prepared_s_ += elapsed_s(begin_, ready_);
   return end - start;
 }
