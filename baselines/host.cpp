@@ -1,65 +1,126 @@
 /// Loops on one core of the CPU: the baseline, and what the documents say of the host.
 ///
-///   host/plain      one addition a turn
-///   host/unroll2    two: twopass's opening example, carried over to a sum
-///   host/unroll4    four: unroll's opening example, carried over to a sum
-///   host/unroll8    eight, for the trend
-///   host/recursive  unroll's CPU reference. The text prints its time without its code; recursive halving in place,
-///                   as such references are written, is inferred. It overwrites its input: working in a copy would
-///                   time the copy as well.
+///   host/plain        one addition a turn: the baseline, and what unroll timed as its CPU reference. The text prints
+///                     that time without its code. In the stored versions of its author's repository
+///                     (Tony-Tan/CUDA_Freshman, 12_reduce_unrolling) the call of a recursive function is commented out
+///                     and a plain loop is timed, beside which stands a line of output that the text shows, too.
+///   host/unroll2      two: twopass's opening example, carried over to a sum
+///   host/unroll4      four: unroll's opening example, carried over to a sum
+///   host/unroll8      eight, for the trend
+///   host/recursive    that recursive function, which the text so did not time: halving in place. It overwrites its
+///                     input: working in a copy would time the copy as well.
 ///
-/// Setting `opt`: the level at which the compiler optimised the loop. Whether unrolling by hand helps depends on it.
+/// The opening examples themselves, which reduce nothing (core/vector_add.h): a[i] = b[i] + c[i], for the documents'
+/// int and for f32. n counts the elements of b and c together.
+///
+///   host/add-plain    one element a turn
+///   host/add-unroll2  two, as in twopass
+///   host/add-unroll4  four, as in unroll
+///
+/// Setting `opt`: the level at which the compiler optimised the loop; "O3-fast-math" is -O3 -ffast-math, which may add
+/// floats in another order. Whether unrolling by hand helps depends on it.
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
+#include <limits>
 #include <string>
+#include <vector>
 
 #include "baselines/host_loops.h"
 #include "core/variant.h"
+#include "core/vector_add.h"
 
 namespace reductio {
 namespace {
 
-HostSum loop_at(const std::string& level, HostLoop loop, ElementType type) {
-  if (level == "O0") return host_loop_O0(loop, type);
-  if (level == "O1") return host_loop_O1(loop, type);
-  if (level == "O3") return host_loop_O3(loop, type);
-  return host_loop_O2(loop, type);
+struct Level {
+  const char* name;
+  HostSum (*sum)(HostLoop, ElementType);
+  HostVectorAdd (*add)(HostAdd, ElementType);
+};
+constexpr Level levels[] = {{"O0", host_loop_O0, host_loop_O0},
+                            {"O1", host_loop_O1, host_loop_O1},
+                            {"O2", host_loop_O2, host_loop_O2},
+                            {"O3", host_loop_O3, host_loop_O3},
+                            {"O3-fast-math", host_loop_O3_fast_math, host_loop_O3_fast_math}};
+
+Tunable opt() {
+  std::vector<std::string> names;
+  for (const Level& level : levels) names.emplace_back(level.name);
+  return Tunable::choice("opt", std::move(names), "O2");
 }
 
-struct RegisterLoop {
-  RegisterLoop(HostLoop loop, std::string id, std::string title, std::string cites, std::size_t document_n) {
-    const bool halving = loop == HostLoop::recursive;
-    Variant v{.id = std::move(id),
-              .title = std::move(title),
-              .cites = std::move(cites),
-              .how = {.thread = halving ? "halving in place" : "one accumulator", .block = "", .grid = "one core"},
-              .operations = {Operation::sum},
-              .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-              .tunables = {Tunable::choice("opt", {"O0", "O1", "O2", "O3"}, "O2")},
-              .consumes_input = halving,
-              .determinism = Determinism::always,
-              .document_n = document_n};
-    const auto prepare = [=](const Problem& p, const Settings& s, const DeviceInfo&) {
-      const HostSum sum = loop_at(s.text("opt"), loop, p.type);
-      // One accumulator: an element passes through every addition after its own. For f32 this bound says nothing
-      // from n = 2^24 on, which is the truth about such a loop.
-      const std::size_t chain = halving ? std::bit_width(std::max<std::size_t>(p.n, 1) - 1) : p.n;
-      return plan_of({.longest_chain = chain}, [=, n = p.n](void* in, void* out, Stream) { sum(in, out, n); });
-    };
-    register_variant(std::move(v), DeviceKind::cpu, prepare);
-  }
-};
+const Level& level_of(const Settings& s) {
+  return *std::find_if(std::begin(levels), std::end(levels),
+                       [&](const Level& level) { return level.name == s.text("opt"); });
+}
 
-const RegisterLoop plain(HostLoop::plain, "host/plain", "CPU loop", "baseline", 0);
-const RegisterLoop unroll2(HostLoop::unroll2, "host/unroll2", "CPU loop, unrolled by 2", "twopass, opening example",
-                           1000);
-const RegisterLoop unroll4(HostLoop::unroll4, "host/unroll4", "CPU loop, unrolled by 4", "unroll, opening example",
-                           100);
-const RegisterLoop unroll8(HostLoop::unroll8, "host/unroll8", "CPU loop, unrolled by 8",
-                           "unroll, opening example continued", 0);
-const RegisterLoop recursive(HostLoop::recursive, "host/recursive", "CPU, recursive halving",
-                             "unroll, its CPU reference (inferred)", std::size_t{1} << 24);
+std::string beyond_int(const Problem& p, const Settings&) {
+  if (p.n <= static_cast<std::size_t>(std::numeric_limits<int>::max())) return {};
+  return "counts elements by an int, as its document does: up to 2^31 - 1";
+}
+
+void register_loop(HostLoop loop, std::string id, std::string title, std::string cites, std::size_t document_n) {
+  const bool halving = loop == HostLoop::recursive;
+  Variant v{.id = std::move(id),
+            .title = std::move(title),
+            .cites = std::move(cites),
+            .how = {.thread = halving ? "halving in place" : "one accumulator", .block = "", .grid = "one core"},
+            .operations = {Operation::sum},
+            .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+            .tunables = {opt()},
+            .consumes_input = halving,
+            .determinism = Determinism::always,
+            .document_n = document_n,
+            .declines = beyond_int};
+  register_variant(std::move(v), DeviceKind::cpu, [=](const Problem& p, const Settings& s, const DeviceInfo&) {
+    const HostSum sum = level_of(s).sum(loop, p.type);
+    // One accumulator: an element passes through every addition after its own. For f32 this bound says nothing
+    // from n = 2^24 on, which is the truth about such a loop. Where the compiler may use several, they are fewer.
+    const std::size_t chain = halving ? std::bit_width(std::max<std::size_t>(p.n, 1) - 1) : p.n;
+    return plan_of({.longest_chain = chain},
+                   [=, n = static_cast<int>(p.n)](void* in, void* out, Stream) { sum(in, out, n); });
+  });
+}
+
+void register_add(HostAdd loop, std::string id, std::string title, std::string cites, std::size_t document_n) {
+  Variant v{.id = std::move(id),
+            .title = std::move(title),
+            .cites = std::move(cites),
+            .how = {.thread = "element by element", .block = "", .grid = "one core"},
+            .operations = {Operation::vector_add},
+            .types = {ElementType::i32, ElementType::f32},
+            .tunables = {opt()},
+            .result = ResultLocation::array,
+            .determinism = Determinism::always,
+            .document_n = document_n,
+            .declines = beyond_int};
+  register_variant(std::move(v), DeviceKind::cpu, [=](const Problem& p, const Settings& s, const DeviceInfo&) {
+    return vector_add_plan(p, level_of(s).add(loop, p.type));
+  });
+}
+
+const struct RegisterLoops {
+  RegisterLoops() {
+    register_loop(HostLoop::plain, "host/plain", "CPU loop", "baseline; unroll, its CPU reference (inferred)",
+                  std::size_t{1} << 24);
+    register_loop(HostLoop::unroll2, "host/unroll2", "CPU loop, unrolled by 2", "twopass, opening example as a sum",
+                  1000);
+    register_loop(HostLoop::unroll4, "host/unroll4", "CPU loop, unrolled by 4", "unroll, opening example as a sum",
+                  100);
+    register_loop(HostLoop::unroll8, "host/unroll8", "CPU loop, unrolled by 8",
+                  "unroll, opening example as a sum, continued", 0);
+    register_loop(HostLoop::recursive, "host/recursive", "CPU, recursive halving",
+                  "unroll, its author's repository (not called)", std::size_t{1} << 24);
+    register_add(HostAdd::plain, "host/add-plain", "CPU vector addition", "twopass and unroll, opening examples",
+                 2 * 1000);
+    register_add(HostAdd::unroll2, "host/add-unroll2", "CPU vector addition, unrolled by 2", "twopass, opening example",
+                 2 * 1000);
+    register_add(HostAdd::unroll4, "host/add-unroll4", "CPU vector addition, unrolled by 4", "unroll, opening example",
+                 2 * 100);
+  }
+} loops;
 
 }  // namespace
 }  // namespace reductio

@@ -48,8 +48,8 @@ def built(project):
     assert text.count("i < n; i += stride") == 1
     wrong.write_text(text.replace("i < n; i += stride", "i + 1 < n; i += stride"))
     loops = project / "baselines" / "host_loops.cpp"  # what compare and selftest can time without a GPU
-    assert loops.read_text().count("i + 4 <= n; i += 4") == 1
-    loops.write_text(loops.read_text().replace("i + 4 <= n; i += 4", "i + 4 <= n; i += 5"))
+    assert loops.read_text().count("i < n - 3; i += 4") == 2  # adding up, and adding two vectors
+    loops.write_text(loops.read_text().replace("i < n - 3; i += 4", "i < n - 3; i += 5"))
     readme = re.findall(r"^```cpp\n(.*?)^```", (SOURCE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
     (project / "src" / "kernels" / "mine.cu").write_text(readme[0])
 
@@ -149,11 +149,12 @@ def test_a_wrong_result_is_a_row_without_times(built, tmp_path):
     assert rows and all(r["status"] == "wrong" and r["reason"] and not r["time_median_s"] for r in rows)
 
 
-@pytest.mark.parametrize("arguments", [["compare", "host/plain", "host/unroll4"], ["selftest", "host/unroll4"]])
+@pytest.mark.parametrize("arguments", [["compare", "host/plain", "host/unroll4"], ["selftest", "host/unroll4"],
+                                       ["compare", "host/add-plain", "host/add-unroll4"]])
 def test_a_wrong_result_ends_comparing_with_exit_code_2(built, tmp_path, arguments):
     done = call(*arguments, "--types", "i32", "--sizes", "1000", binary=built, cwd=tmp_path)
     assert done.code == 2, done.err
-    assert "host/unroll4 gave a wrong result: " in done.err.splitlines()[-1]
+    assert f"{arguments[-1]} gave a wrong result: " in done.err.splitlines()[-1]
     assert "Traceback" not in done.err and "FASTER" not in done.out
 
 

@@ -54,5 +54,5 @@ def test_progress_on_a_terminal_only(reductio, tmp_path):
     done = reductio(*VERIFY)
     assert done.ok() and done.err == ""
     run = ["run", "cpu", "--variants", "^host/plain$", "--sizes", "1000,2000", "--types", "i32", "--out"]
-    assert "/8 (" in on_a_terminal(*run, tmp_path / "a")  # 4 levels of optimisation, 2 sizes
-    assert "/8 (" not in reductio(*run, "b").err
+    assert "/10 (" in on_a_terminal(*run, tmp_path / "a")  # 5 levels of optimisation, 2 sizes
+    assert "/10 (" not in reductio(*run, "b").err
