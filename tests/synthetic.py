@@ -50,10 +50,11 @@ GPU = {
     "thrust/transform-reduce": (["sum_of_squares"], ["allocator=default"], "on_host", 4.0e12, 25e-6, 0),
     "cublas/dot": (["sum_of_squares"], [""], "device", 3.6e12, 9e-6, 0),
 }
+LEVELS = ["O0", "O2", "O3", "O3-fast-math"]
 CPU = {
-    "host/plain": ["O0", "O2", "O3"], "host/unroll2": ["O0", "O2", "O3"], "host/unroll4": ["O0", "O2", "O3"],
-    "host/unroll8": ["O0", "O2", "O3"], "host/recursive": ["O0", "O2", "O3"], "eigen/sum": [""],
-    "openmp/sum": [""], "std/reduce": ["policy=seq", "policy=par"], "thrust/cpu": [""],
+    "host/plain": LEVELS, "host/unroll2": LEVELS, "host/unroll4": LEVELS, "host/unroll8": LEVELS,
+    "host/recursive": LEVELS, "host/add-plain": LEVELS, "host/add-unroll4": LEVELS,
+    "eigen/sum": [""], "openmp/sum": [""], "std/reduce": ["policy=seq", "policy=par"], "thrust/cpu": [""],
 }
 MACHINE = {
     "schema_version": 2, "machine": "synthetic", "device": "cuda",
@@ -126,9 +127,12 @@ def cpu_rows(types=("f32", "i32", "f64"), sizes=SIZES[:17]) -> list[dict]:
             settings = f"opt={choice}" if choice.startswith("O") else choice
             for element_type in types:
                 for n in sizes:
+                    if variant.startswith("host/") and n > 2**24 and choice != "O2":
+                        continue
                     time = 50e-9 + n * rs.ELEMENT_BYTES[element_type] / ((1 + k) * (1 + 2 * j) * 1e9)
                     rows.append(timed(time, experiment="cpu", device="cpu", variant=variant, settings=settings,
                                       element_type=element_type, accumulator_type=element_type, n=n,
+                                      operation="vector_add" if "/add-" in variant else "sum",
                                       timing_mode="end_to_end", cache_state="warm"))
     return rows
 

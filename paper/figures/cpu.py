@@ -14,19 +14,20 @@ from results import Results, Series
 
 
 def optimisation_of(settings: str) -> tuple[str, str] | None:
-    """(key, level) of the setting that names a compiler optimisation level: "O2", "-O2", "o2"."""
+    """(key, level) of the setting that names a compiler optimisation level: "O2", "-O2", "o2", "O3-fast-math"."""
     for key, value in rs.parse_settings(settings).items():
-        if value.lstrip("-").lower() in ("o0", "o1", "o2", "o3", "os", "ofast"):
-            return key, "-" + value.lstrip("-")[0].upper() + value.lstrip("-")[1:]
+        level, _, more = value.lstrip("-").partition("-")
+        if level.lower() in ("o0", "o1", "o2", "o3", "os", "ofast") and more in ("", "fast-math"):
+            return key, "-" + level[0].upper() + level[1:] + (" -f" + more if more else "")
     return None
 
 
 def cpu_series(results: Results, element_type: str) -> list[Series]:
-    """Everything that ran on the CPU, end to end, in each operation it was measured in."""
+    """Every reduction that ran on the CPU, end to end, in each operation it was measured in."""
     table = results.cpu
     assert table is not None
     found = []
-    for operation in sorted(set(table["operation"])):
+    for operation in sorted(set(table["operation"]) & set(rs.BASE)):
         for mode in ("end_to_end", "device"):
             have = {s.variant for s in found if s.operation == operation}
             for state in sorted(set(table["cache_state"])):
@@ -41,13 +42,22 @@ def usual_state(series: list[Series]) -> str:
     return max(sorted(set(states)), key=states.count)
 
 
+def best_of(levels: list[Series]) -> Series:
+    """The fastest at the largest n that all of them have; where they share none, of those that reach furthest."""
+    shared = set.intersection(*(set(s.ok["n"]) for s in levels))
+    if shared:
+        return min(levels, key=lambda s: s.at(max(shared))["time"])
+    return min(levels, key=lambda s: (-s.ok["n"].iloc[-1], s.ok["time"].iloc[-1]))
+
+
 def level_look(i: int) -> dict:
     return {"facecolor": style.LINE_COLORS[i % len(style.LINE_COLORS)], "hatch": ("", "////", "....", "xxxx")[i % 4],
             "edgecolor": "white", "linewidth": 0.3}
 
 
 def draw(results: Results, element_type: str):
-    """CPU baselines: left the host loops by optimisation level at the largest common size, right everything by n."""
+    """CPU baselines: left the host loops by optimisation level at the largest common size, right everything by n, each
+    loop once, at its best level."""
     series = [s for s in cpu_series(results, element_type) if len(s.ok)]
     if not series:
         return None
@@ -60,14 +70,10 @@ def draw(results: Results, element_type: str):
     def state_mark(s: Series) -> str:
         return "" if s.cache_state == usual else f" ({rs.CPU_CACHE_LABELS[s.cache_state]})"
 
-    best = {}  # on the right each loop comes once, at its best level at the largest n
+    alternatives: dict[tuple, list[Series]] = {}
     for s in series:
-        last = s.ok.iloc[-1]
-        key = (s.variant, s.operation, "" if optimisation_of(s.settings) else s.settings)
-        rank = (-last["n"], last["time"])
-        if key not in best or rank < best[key][0]:
-            best[key] = (rank, s)
-    lines = [s for _, s in best.values()]
+        alternatives.setdefault((s.variant, s.operation, "" if optimisation_of(s.settings) else s.settings), []).append(s)
+    lines = [best_of(levels) for levels in alternatives.values()]
 
     labels = [(f"{s.variant} {level[1]}" if (level := optimisation_of(s.settings)) else s.name)
               + ("" if s.operation == "sum" else " (squares)") + state_mark(s) for s in lines]

@@ -12,22 +12,46 @@
 namespace reductio {
 namespace {
 
-TEST(Experiments, HostLoopsAllMeetAtTheLargestSizeAndAtTheirDocuments) {
+TEST(Experiments, HostLoopsMeetAtEveryLevelAtTheDocumentsLargestSizeAndByDefaultBeyond) {
   std::map<std::string, std::set<std::size_t>> sizes;
+  std::map<std::string, std::map<std::size_t, std::set<std::string>>> levels;
   for (const Point& p : find_experiment("cpu").points({}, DeviceKind::cpu)) {
-    sizes[p.variant->id].insert(p.problem.n);
-    EXPECT_EQ(p.cache_state, p.variant->consumes_input ? CacheState::cold_dirty : CacheState::warm) << p.variant->id;
+    const Variant& v = *p.variant;
+    sizes[v.id].insert(p.problem.n);
+    if (p.settings.has("opt")) levels[v.id][p.problem.n].insert(p.settings.text("opt"));
+    EXPECT_EQ(p.cache_state, v.consumes_input ? CacheState::cold_dirty : CacheState::warm) << v.id;
     EXPECT_EQ(p.timing_mode, TimingMode::end_to_end);
+    EXPECT_EQ(refusal(v, DeviceKind::cpu, p.problem, p.settings), "") << v.id;
   }
-  ASSERT_TRUE(sizes.contains("host/recursive"));
   for (const auto& [id, has] : sizes) {
-    // The figure's bars stand at the largest size that all loops have; where a call there is over the limit, at 2^24.
     EXPECT_EQ(*has.rbegin(), std::size_t{1} << 26) << id;
     EXPECT_TRUE(has.contains(std::size_t{1} << 24)) << id;
     EXPECT_EQ(*has.begin(), std::size_t{1} << 10) << id;
   }
   EXPECT_EQ(sizes.at("host/plain").size(), 9u);
   EXPECT_LT(sizes.at("host/recursive").size(), sizes.at("host/plain").size()) << "flushing the cache costs most of all";
+
+  EXPECT_EQ(levels.size(), 8u);
+  const std::set<std::string> all{"O0", "O1", "O2", "O3", "O3-fast-math"};
+  for (auto& [id, at] : levels) {
+    // The figure's bars stand at the largest size that all loops have at every level.
+    EXPECT_EQ(at[1 << 24], all) << id;
+    EXPECT_EQ(at[1 << 26], std::set<std::string>{"O2"}) << id;
+    EXPECT_EQ(at[1 << 10], id == "host/recursive" ? std::set<std::string>{"O2"} : all) << id;
+  }
+}
+
+TEST(Experiments, VectorsAreAddedInTheCpusExperimentAlone) {
+  const auto adds = [](const char* experiment) {
+    std::set<std::string> out;
+    for (const Point& p : find_experiment(experiment).points({}, DeviceKind::cpu))
+      if (!is_reduction(p.problem.operation)) out.insert(p.variant->id + " " + std::string(name(p.problem.type)));
+    return out;
+  };
+  EXPECT_EQ(adds("cpu"), (std::set<std::string>{"host/add-plain i32", "host/add-plain f32", "host/add-unroll2 i32",
+                                                "host/add-unroll2 f32", "host/add-unroll4 i32", "host/add-unroll4 f32"}));
+  EXPECT_EQ(adds("comparison"), std::set<std::string>{});
+  EXPECT_EQ(adds("timing"), std::set<std::string>{});
 }
 
 TEST(Experiments, IndexHasEveryTypeOfEveryLoopAndCubBeside) {
@@ -56,6 +80,10 @@ TEST(Experiments, WhatTheUserNamesIsNotThinned) {
   std::set<std::size_t> sizes;
   for (const Point& p : find_experiment("cpu").points(chosen, DeviceKind::cpu)) sizes.insert(p.problem.n);
   EXPECT_EQ(sizes, (std::set<std::size_t>{10, 1000, 1 << 12, 1 << 13}));
+  chosen.sizes = {1 << 26};
+  std::set<std::string> levels;
+  for (const Point& p : find_experiment("cpu").points(chosen, DeviceKind::cpu)) levels.insert(p.settings.str());
+  EXPECT_EQ(levels.size(), 5u);
 }
 
 TEST(Experiments, TheComparisonDoublesFrom2To10To2To30) {
