@@ -1,5 +1,6 @@
 #include "experiments/cli/describe.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 namespace reductio::cli {
@@ -20,6 +21,15 @@ std::vector<DeviceKind> devices_of(const Variant& v) {
   return out;
 }
 
+std::vector<std::string> known_faults(const Variant& v) {
+  std::vector<std::string> out;
+  if (!v.known_fault) return out;
+  for (const Settings& s : all_settings(v.tunables))
+    if (const KnownFault fault = v.fault_of(s); fault && std::find(out.begin(), out.end(), fault.why) == out.end())
+      out.push_back(fault.why);
+  return out;
+}
+
 nlohmann::ordered_json describe(const Variant& v) {
   nlohmann::ordered_json out = {
       {"id", v.id},
@@ -34,6 +44,7 @@ nlohmann::ordered_json describe(const Variant& v) {
   };
   if (v.document_n) out["document_n"] = v.document_n;
   if (!v.compiled_in.empty()) out["compiled_in"] = v.compiled_in;
+  if (v.known_fault) out["known_faults"] = known_faults(v);
   for (const char* key : {"operations", "types", "devices", "tunables"}) out[key] = nlohmann::ordered_json::array();
   for (Operation o : v.operations) out["operations"].push_back(name(o));
   for (ElementType t : v.types) out["types"].push_back(name(t));

@@ -22,6 +22,9 @@ std::string names(const std::vector<T>& all, std::string_view separator = ",") {
 
 std::vector<DeviceKind> devices_of(const Variant&);
 
+/// Why results are wrong with the settings that have a known fault, each reason once.
+std::vector<std::string> known_faults(const Variant&);
+
 /// Everything that the descriptor says.
 nlohmann::ordered_json describe(const Variant&);
 

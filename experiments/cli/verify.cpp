@@ -94,9 +94,10 @@ std::vector<std::unique_ptr<Backend>> devices(const SelectionOptions& options) {
 void print_json(const std::vector<VariantResult>& results) {
   Json out = {{"verified", Json::array()}};
   for (const VariantResult& r : results) {
-    Json one = {{"variant", r.id},           {"device", name(r.device)}, {"status", status(r)},  {"passed", r.passed},
-                {"failed", r.failed},        {"refused", r.refused},     {"not_run", r.not_run}, {"seconds", r.seconds},
-                {"failures", Json::array()}, {"refusals", r.refusals}};
+    Json one = {{"variant", r.id},        {"device", name(r.device)}, {"status", status(r)},
+                {"passed", r.passed},     {"failed", r.failed},       {"refused", r.refused},
+                {"not_run", r.not_run},   {"seconds", r.seconds},     {"failures", Json::array()},
+                {"refusals", r.refusals}, {"known_faults", r.faults}};
     for (const Failure& f : r.failures) one["failures"].push_back({{"case", f.what.describe()}, {"why", f.why}});
     out["verified"].push_back(std::move(one));
   }
@@ -126,6 +127,7 @@ void print_result(const VariantResult& r) {
   fmt::print("  {}\n", show_seconds(r.seconds));
   for (const Failure& f : r.failures) fmt::print("         {}\n           {}\n", f.what.describe(), f.why);
   if (r.failed > r.failures.size()) fmt::print("         ... and {} more\n", r.failed - r.failures.size());
+  for (const auto& why : r.faults) fmt::print("         {}\n", ink(Ink::dim, "wrong as declared: " + why));
   for (const auto& why : r.refusals) fmt::print("         {}\n", ink(Ink::dim, "refused: " + why));
   push_output();
 }

@@ -70,6 +70,7 @@ std::string refusal(const Variant& v, DeviceKind device, const Problem& p, const
   for (const auto& t : v.tunables)
     if (!t.allows(s.text(t.name)))
       return "setting " + t.name + "=" + s.text(t.name) + " is not allowed (allowed: " + t.describe() + ")";
+  if (const KnownFault fault = v.fault_of(s)) return "the result is wrong: " + fault.why;
   return v.declines ? v.declines(p, s) : std::string();
 }
 
@@ -101,6 +102,7 @@ Variant combined(Variant shared, const Own& own) {
   }
   if (own.determinism) v.determinism = *own.determinism;
   if (!own.compiled_in.empty()) v.compiled_in = own.compiled_in;
+  if (own.known_fault) v.known_fault = own.known_fault;
   return v;
 }
 

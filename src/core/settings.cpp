@@ -90,6 +90,20 @@ std::string Settings::str() const {
   return text;
 }
 
+std::vector<Settings> all_settings(const std::vector<Tunable>& tunables) {
+  std::vector<Settings> all{Settings(tunables)};
+  for (const Tunable& t : tunables) {
+    std::vector<Settings> next;
+    for (const Settings& s : all)
+      for (const std::string& value : t.values) {
+        next.push_back(s);
+        next.back().set(t.name, value);
+      }
+    all = std::move(next);
+  }
+  return all;
+}
+
 std::vector<std::pair<std::string, std::string>> parse_assignments(std::string_view text) {
   std::vector<std::pair<std::string, std::string>> out;
   while (!text.empty()) {

@@ -57,6 +57,9 @@ class Settings {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
+/// Every combination of the values that verification covers.
+std::vector<Settings> all_settings(const std::vector<Tunable>&);
+
 /// "block=256,granularity=16" as pairs, or UsageError. Commas or semicolons separate.
 std::vector<std::pair<std::string, std::string>> parse_assignments(std::string_view);
 

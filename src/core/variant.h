@@ -88,6 +88,15 @@ struct Strategy {
   std::string grid{};    ///< between blocks: "second launch", "atomic"
 };
 
+/// What a variant is known to get wrong with some settings, because its document has it so.
+struct KnownFault {
+  std::string why{};  ///< in one line; empty: none, the result is right
+  /// Whether element i is in the result all the same, in the launch of such a plan.
+  std::function<bool(std::size_t i, const PlanInfo&)> keeps{};
+
+  explicit operator bool() const { return !why.empty(); }
+};
+
 struct Variant;
 
 /// Prepares a plan: chooses the launch, allocates workspace. Throws Refused where the variant declines.
@@ -113,6 +122,9 @@ struct Variant {
   std::string compiled_in{};
   /// Declines what the lists above cannot say: "" accepts, else the reason. Must be cheap: no allocation.
   std::function<std::string(const Problem&, const Settings&)> declines{};
+  /// The fault that settings which the tunables allow have. They are refused, so never timed; verification runs them
+  /// all the same, and wants a result that is wrong in just this way. Empty: no settings have one.
+  std::function<KnownFault(const Settings&)> known_fault{};
 
   /// By DeviceKind; filled by registration. The same source registers once per device it is compiled for.
   std::array<Prepare, device_kinds> prepare{};
@@ -120,10 +132,11 @@ struct Variant {
   bool runs_on(DeviceKind kind) const { return static_cast<bool>(prepare[static_cast<int>(kind)]); }
   /// The values of all tunables: defaults, overridden by those of `chosen` that this variant has.
   Settings settings(const std::vector<std::pair<std::string, std::string>>& chosen = {}) const;
+  KnownFault fault_of(const Settings& s) const { return known_fault ? known_fault(s) : KnownFault{}; }
 };
 
-/// Why `variant` cannot do this, in one line; empty if it can. Checks device, operation, type, settings and
-/// declines(). Preparing may still throw Refused for what only the device knows (a library that is absent).
+/// Why `variant` cannot do this, in one line; empty if it can. Checks device, operation, type, settings, known_fault()
+/// and declines(). Preparing may still throw Refused for what only the device knows (a library that is absent).
 std::string refusal(const Variant&, DeviceKind, const Problem&, const Settings&);
 
 /// Why a launch of so many blocks for p.n elements is declined, for Variant::declines; empty if a launch takes them.
@@ -140,6 +153,7 @@ struct Own {
   std::vector<Tunable> tunables{};           ///< each in place of the shared one of its name, or beside those
   std::optional<Determinism> determinism{};  ///< none: shared
   std::string compiled_in{};                 ///< empty: shared
+  std::function<KnownFault(const Settings&)> known_fault{};  ///< empty: shared
 };
 Variant combined(Variant shared, const Own&);
 

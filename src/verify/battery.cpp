@@ -7,6 +7,8 @@
 ///   large sizes     Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; past 2^30 every value of every
 ///                   tunable too.
 ///
+/// Settings with a known fault are in none of them. Each has one case of its own, whose result has to be wrong.
+///
 /// Tiers and devices differ only in the numbers of scope_of().
 
 #include <algorithm>
@@ -163,31 +165,26 @@ double cost_of(DeviceKind device, const Shape& shape, std::size_t n, std::string
   return calls;
 }
 
-/// Every combination of the values that verification covers.
-std::vector<Settings> all_settings(const Variant& v) {
-  std::vector<Settings> all{Settings(v.tunables)};
-  for (const Tunable& t : v.tunables) {
-    std::vector<Settings> next;
-    for (const Settings& s : all)
-      for (const std::string& value : t.values) {
-        next.push_back(s);
-        next.back().set(t.name, value);
-      }
-    all = std::move(next);
-  }
-  return all;
-}
-
 /// The cases of one variant, as they are collected.
 class Builder {
  public:
   Builder(const Variant& v, const DeviceInfo& device, Scope scope, std::uint64_t seed)
-      : v_(v), device_(device), scope_(std::move(scope)), seed_(seed), random_(seed) {}
+      : v_(v), tunables_(v.tunables), device_(device), scope_(std::move(scope)), seed_(seed), random_(seed) {
+    for (Settings& s : all_settings(v.tunables)) (v.fault_of(s) ? wrong_ : right_).push_back(std::move(s));
+    for (Tunable& t : tunables_) {
+      std::erase_if(t.values, [&](const std::string& value) {
+        return std::none_of(right_.begin(), right_.end(), [&](const Settings& s) { return s.text(t.name) == value; });
+      });
+    }
+  }
 
   std::vector<Case> build() {
-    if (scope_.whole_to) add_whole_product();
-    if (scope_.pairs_to) add_covering_array();
-    add_large();
+    if (!right_.empty()) {
+      if (scope_.whole_to) add_whole_product();
+      if (scope_.pairs_to) add_covering_array();
+      add_large();
+    }
+    add_faults();
     return std::move(cases_);
   }
 
@@ -228,11 +225,10 @@ class Builder {
       const char* order;
       double cost;
     };
-    const std::vector<Settings> all = all_settings(v_);
     const std::vector<std::size_t> common = sizes_to(scope_.whole_to);
     std::vector<Candidate> candidates;
     double total = 0;
-    for (const Settings& s : all) {
+    for (const Settings& s : right_) {
       const Shape& shape = shape_of(s);
       std::set<std::size_t> sizes(common.begin(), common.end());
       for (const std::size_t tile : shape.tiles)
@@ -277,12 +273,12 @@ class Builder {
                                       offsets.size(),
                                       orders.size()};
       const std::size_t first_tunable = levels.size();
-      for (const Tunable& t : v_.tunables) levels.push_back(t.values.size());
+      for (const Tunable& t : tunables_) levels.push_back(t.values.size());
 
       const auto settings_of = [&](const std::vector<std::size_t>& row) {
-        Settings settings(v_.tunables);
-        for (std::size_t t = 0; t < v_.tunables.size(); ++t)
-          settings.set(v_.tunables[t].name, v_.tunables[t].values[row[first_tunable + t]]);
+        Settings settings(tunables_);
+        for (std::size_t t = 0; t < tunables_.size(); ++t)
+          settings.set(tunables_[t].name, tunables_[t].values[row[first_tunable + t]]);
         return settings;
       };
       const auto cost = [&](const std::vector<std::size_t>& row) {
@@ -308,11 +304,11 @@ class Builder {
   }
 
   void add_large() {
-    const Settings standard(v_.tunables);
+    const Settings standard = v_.fault_of(v_.settings()) ? right_.front() : v_.settings();
     for (const std::size_t n : scope_.large)
       for (const ElementType type : v_.types) add_large_pair(n, type, standard);
     for (const std::size_t n : scope_.large_settings)
-      for (const Tunable& t : v_.tunables)
+      for (const Tunable& t : tunables_)
         for (const std::string& value : t.values) {
           Settings settings = standard;
           settings.set(t.name, value);
@@ -322,6 +318,13 @@ class Builder {
           add_exact_large({v_.operations.front(), type, n}, settings);
         }
     for (const std::size_t n : scope_.huge) add_large_pair(n, v_.types.front(), standard);
+  }
+
+  /// All elements are positive and more than a block has threads, so that whatever is left out shows.
+  void add_faults() {
+    for (const Settings& s : wrong_)
+      add({draw(v_.operations), draw(v_.types), scope_.pairs_to + 1}, s, draw(offsets), {"exact", "fault", 1},
+          draw(orders_of(device_.kind, true)));
   }
 
   /// Exact data for the document's operation; beside the simulated device also random data for its other operation.
@@ -344,6 +347,7 @@ class Builder {
   }
 
   void add(const Problem& problem, const Settings& settings, std::size_t offset, const Work& work, const char* order) {
+    if (work.check != std::string_view("fault") && v_.fault_of(settings)) return;  // one of several values together
     Case c{&v_, problem, settings, offset, work.dataset, 2 * seed_ + work.seed, order, work.check};
     // Squares of subnormals are rounded; those of the alternating data overflow.
     if (problem.operation == Operation::sum_of_squares && is_floating(problem.type)) {
@@ -356,6 +360,8 @@ class Builder {
   }
 
   const Variant& v_;
+  std::vector<Settings> right_{}, wrong_{};  // without and with a known fault
+  std::vector<Tunable> tunables_;            // with the values alone that some settings without a fault have
   const DeviceInfo& device_;
   const Scope scope_;
   const std::uint64_t seed_;

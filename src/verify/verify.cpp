@@ -122,6 +122,7 @@ class Run {
     }
     if (why.empty()) {
       ++r.passed;
+      if (c.check == "fault") insert_distinct(r.faults, c.variant->fault_of(c.settings).why);
     } else {
       ++r.failed;
       r.failures.push_back({c, why});
@@ -146,7 +147,7 @@ std::string Case::describe() const {
   if (offset_elements) text += " offset=" + std::to_string(offset_elements);
   text += " " + dataset + " seed=" + std::to_string(seed);
   if (!order.empty()) text += " order=" + order;
-  if (check == "repeat" || check == "two-plans") text += " check=" + check;
+  if (check == "repeat" || check == "two-plans" || check == "fault") text += " check=" + check;
   return text;
 }
 

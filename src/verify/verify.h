@@ -31,7 +31,8 @@ struct Case {
   std::uint64_t seed;  ///< of the data, and of the order where that is random
   std::string order;   ///< the simulated device's schedule: "forward", "reverse", "random"; empty elsewhere
   /// One call whose result is "exact" (bit for bit), "bounded" (within the rounding bound) or "special" (an infinity or
-  /// NaN); "repeat": one plan, several calls on differing data; "two-plans": two plans on two streams at once.
+  /// NaN); "repeat": one plan, several calls on differing data; "two-plans": two plans on two streams at once. "fault":
+  /// one call of settings with a known fault, whose result must be wrong, and exactly as the variant says.
   std::string check;
 
   /// "levels/naive sum f32 n=1025 block=32;finish=atomic offset=1 random seed=3 order=reverse": enough to run it again.
@@ -55,6 +56,7 @@ struct VariantResult {
   double seconds = 0;
   std::vector<Failure> failures{};
   std::vector<std::string> refusals{};  ///< distinct reasons
+  std::vector<std::string> faults{};    ///< distinct known faults that were seen as the variant declares them
 
   std::size_t cases() const { return passed + failed + refused + not_run; }
 };

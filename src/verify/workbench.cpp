@@ -112,6 +112,14 @@ void set_order(const Case& c, std::uint64_t seed) {
                     seed);
 }
 
+/// The plan of a case. Settings with a known fault are refused otherwise; here they have one, to show it.
+std::unique_ptr<Plan> plan_for(const Case& c, const DeviceInfo& device) {
+  if (c.check != "fault") return make_plan(*c.variant, c.problem, c.settings, device);
+  Variant v = *c.variant;
+  v.known_fault = nullptr;
+  return make_plan(v, c.problem, c.settings, device);
+}
+
 }  // namespace
 
 /// One call of a plan, from its input to the verdict.
@@ -149,13 +157,28 @@ class Workbench::Call {
       return "the battery is at fault: this data is not exact in every order";
     const Check check =
         check_result(result_.data(), want, plan_->info().longest_chain, p.operation, plan_->info().flushes_subnormals);
-    if (!check.ok) return check.why;
-    return input_unchanged();
+    const std::string why = case_->check == "fault" ? not_as_declared(check) : check.why;
+    return why.empty() ? input_unchanged() : why;
   }
 
   const Accumulator& result() const { return result_; }
 
  private:
+  /// What is wrong with a result that has to be wrong in one known way; `check` says whether it is right. Wanted is the
+  /// result of the elements that the variant says are kept, the others being zero.
+  std::string not_as_declared(const Check& check) const {
+    const Problem& p = case_->problem;
+    const KnownFault fault = case_->variant->fault_of(case_->settings);
+    if (check.ok) return "got " + check.text + ", which is right, though the variant declares that " + fault.why;
+    std::vector<std::byte> kept = input_->tile;
+    const std::size_t size = size_of(p.type);
+    for (std::size_t i = 0; i * size < kept.size(); ++i)
+      if (!fault.keeps(i, plan_->info())) std::fill_n(kept.data() + i * size, size, std::byte{0});
+    const Reference want = reference(p.operation, p.type, kept, p.n);
+    const Check declared = check_result(result_.data(), want, plan_->info().longest_chain, p.operation);
+    return declared.ok ? "" : "wrong, but not as the variant declares (" + fault.why + "): " + declared.why;
+  }
+
   std::size_t skipped() const { return case_->offset_elements * size_of(case_->problem.type); }
   const DeviceMemory& device_input() const { return copy_ ? *copy_ : input_->memory; }
 
@@ -231,7 +254,7 @@ std::string Workbench::run(const Case& c) {
 }
 
 std::string Workbench::once(const Case& c) {
-  const auto plan = make_plan(*c.variant, c.problem, c.settings, backend_->info());
+  const auto plan = plan_for(c, backend_->info());
   Input& in = input(recipe_of(c, c.seed));
   const OwnStream stream(*backend_);
   Output output(*backend_, size_of(c.problem.accumulator()), stream);

@@ -29,21 +29,6 @@ bool is_registered(const std::string& id) {
   return false;
 }
 
-/// Every combination of the values that the tunables list.
-std::vector<Settings> all_settings(const Variant& v) {
-  std::vector<Settings> out{v.settings()};
-  for (const Tunable& t : v.tunables) {
-    std::vector<Settings> next;
-    for (const Settings& s : out)
-      for (const std::string& value : t.values) {
-        next.push_back(s);
-        next.back().set(t.name, value);
-      }
-    out = std::move(next);
-  }
-  return out;
-}
-
 template <class T>
 constexpr ElementType element_type = std::is_same_v<T, float>    ? ElementType::f32
                                      : std::is_same_v<T, double> ? ElementType::f64
@@ -110,7 +95,7 @@ class CpuBaselines : public testing::Test {
       const std::vector<T> x = fill(n);
       for (const Variant& v : variants()) {
         if (!v.runs_on(DeviceKind::cpu)) continue;
-        for (const Settings& s : all_settings(v))
+        for (const Settings& s : all_settings(v.tunables))
           for (const Operation operation : v.operations)
             for (const std::size_t offset : {0, 1, 3}) {
               if (n > 1000 && offset != 1) continue;
@@ -220,7 +205,7 @@ TYPED_TEST(CpuBaselines, HostLoopsTakeEveryRemainder) {
     for (std::size_t i = 0; i < n; ++i) want += x[i] = static_cast<T>(1 + i * i);
     for (const Variant& v : variants()) {
       if (!v.id.starts_with("host/")) continue;
-      for (const Settings& s : all_settings(v)) {
+      for (const Settings& s : all_settings(v.tunables)) {
         const Problem p{v.operations.front(), element_type<T>, n};
         if (!refusal(v, DeviceKind::cpu, p, s).empty()) continue;
         Call<T> call(v, p.operation, s, x, 1);
@@ -283,7 +268,7 @@ TEST(Baselines, RecursiveHalvingAddsInATree) {
   const Variant& v = find_variant("host/recursive");
   std::vector<float> x(1 << 20, 1e-4f);
   x[0] = 4096;  // one accumulator that starts here loses most of every small addend
-  for (const Settings& s : all_settings(v)) {
+  for (const Settings& s : all_settings(v.tunables)) {
     Call<float> tree(v, Operation::sum, s, x, 0);
     EXPECT_NEAR(tree(), 4096 + ((1 << 20) - 1) * 1e-4, 0.01) << s.str();
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 
@@ -16,6 +17,17 @@ std::string message(const std::function<void()>& f) {
     return e.what();
   }
   return "nothing was thrown";
+}
+
+Tunable block_of_32_or_96() { return Tunable::choice("block", {"32", "96"}, "32"); }
+
+TEST(Settings, AllOfThemAreTheProductOfTheValuesThatVerificationCovers) {
+  std::vector<std::string> all;
+  for (const Settings& s : all_settings({block_of_32_or_96(), Tunable::integer("grid", 1, 9, {"auto", "1"}, "auto")}))
+    all.push_back(s.str());
+  EXPECT_EQ(all, (std::vector<std::string>{"block=32;grid=auto", "block=32;grid=1", "block=96;grid=auto",
+                                           "block=96;grid=1"}));
+  EXPECT_EQ(all_settings({}).size(), 1u);
 }
 
 TEST(Settings, CountIsANumberOfThings) {
@@ -41,6 +53,25 @@ TEST(Variant, TooManyBlocksSayHowManyAndWhatToDo) {
             "block");
 }
 
+TEST(Variant, SettingsWithAKnownFaultAreRefusedWithTheReason) {
+  Variant v{.id = "a/b", .operations = {Operation::sum}, .types = {ElementType::f32}};
+  v.tunables = {block_of_32_or_96()};
+  v.known_fault = [](const Settings& s) {
+    return s.count("block") == 96 ? KnownFault{.why = "96 is no power of two"} : KnownFault{};
+  };
+  v.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem&, const Settings&, const DeviceInfo&) {
+    return plan_of({}, [](void*, void*, Stream) {});
+  };
+  const Problem p{Operation::sum, ElementType::f32, 5};
+  EXPECT_EQ(refusal(v, DeviceKind::cpu, p, v.settings()), "");
+  EXPECT_NE(make_plan(v, p, v.settings(), {}), nullptr);
+  const Settings wrong = v.settings({{"block", "96"}});
+  EXPECT_EQ(refusal(v, DeviceKind::cpu, p, wrong), "the result is wrong: 96 is no power of two");
+  EXPECT_THROW(make_plan(v, p, wrong, {}), Refused);
+  // What is not allowed is no fault of the variant's, and the variant is not asked about it.
+  EXPECT_NE(refusal(v, DeviceKind::cpu, p, v.settings({{"block", "many"}})).find("is not allowed"), std::string::npos);
+}
+
 TEST(Variant, RowsOfATableShareWhatTheyDoNotSay) {
   const Variant shared{.id = {},
                        .title = {},
@@ -55,12 +86,15 @@ TEST(Variant, RowsOfATableShareWhatTheyDoNotSay) {
                                       .title = "c",
                                       .cites = "d",
                                       .how = {.block = "shuffles"},
-                                      .tunables = {Tunable::choice("block", {"32"}, "32"), Tunable::choice("test", {"x"}, "x")}});
+                                      .tunables = {Tunable::choice("block", {"32"}, "32"), Tunable::choice("test", {"x"}, "x")},
+                                      .known_fault = [](const Settings&) { return KnownFault{.why = "e"}; }});
   EXPECT_EQ(v.id + v.title + v.cites, "a/bcd");
   EXPECT_EQ(v.how.thread + ", " + v.how.block + ", " + v.how.grid, "one load, shuffles, atomic");
   EXPECT_EQ(v.settings().str(), "block=32;finish=host;test=x") << "replaced in its place, or added behind";
   EXPECT_EQ(v.determinism, Determinism::none);
   EXPECT_EQ(v.document_n, 5u);
+  EXPECT_EQ(v.fault_of(v.settings()).why, "e");
+  EXPECT_EQ(shared.fault_of(v.settings()).why, "");
   EXPECT_EQ(combined(shared, {.id = "a/c", .title = "", .cites = "", .determinism = Determinism::always}).determinism,
             Determinism::always);
 }

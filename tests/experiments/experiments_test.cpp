@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iterator>
 #include <map>
 #include <set>
@@ -61,7 +62,7 @@ TEST(Experiments, IndexHasEveryTypeOfEveryLoopAndCubBeside) {
     EXPECT_EQ(p.timing_mode == TimingMode::device, p.variant->result == ResultLocation::on_device) << p.variant->id;
   }
   for (const Variant& v : variants()) {
-    if (!v.settings().has("index")) continue;
+    if (!v.settings().has("index") || v.fault_of(v.settings())) continue;
     EXPECT_EQ(types[v.id], (std::set<std::string>{"i32", "i64", "u32", "u64"})) << v.id;
   }
   Selection chosen;
@@ -97,6 +98,25 @@ TEST(Experiments, TheComparisonDoublesFrom2To10To2To30) {
   EXPECT_EQ(sizes.size(), 21u);
   EXPECT_EQ(*sizes.begin(), std::size_t{1} << 10);
   EXPECT_EQ(*sizes.rbegin(), std::size_t{1} << 30);
+}
+
+TEST(Experiments, SettingsWithAKnownFaultAreLeftOutUnlessTheyAreAskedFor) {
+  const auto faults_in = [](const char* experiment, const std::string& variants, const std::string& block) {
+    Selection selection;
+    selection.variants_regex = variants;
+    if (!block.empty()) selection.settings = {{"block", block}};
+    const auto points = find_experiment(experiment).points(selection, DeviceKind::sim);
+    EXPECT_FALSE(points.empty()) << experiment;
+    return std::count_if(points.begin(), points.end(),
+                         [](const Point& p) { return bool{p.variant->fault_of(p.settings)}; });
+  };
+  for (const char* experiment : {"comparison", "timing", "index"}) {
+    EXPECT_EQ(faults_in(experiment, "", ""), 0) << experiment;
+    EXPECT_EQ(faults_in(experiment, "^twopass/", ""), 0) << experiment;
+    EXPECT_GT(faults_in(experiment, "^twopass/multiple-of-32$", ""), 0) << experiment;
+    EXPECT_GT(faults_in(experiment, "^twopass/", "96"), 0) << experiment;
+    EXPECT_EQ(faults_in(experiment, "^twopass/", "64"), 0) << experiment;
+  }
 }
 
 TEST(Experiments, TimingHasEveryVariantInEveryWayOfTimingThatItsKernelsHave) {

@@ -20,8 +20,7 @@ namespace {
 std::vector<const Variant*> with_index() {
   std::vector<const Variant*> out;
   for (const Variant& v : variants())
-    if (std::any_of(v.tunables.begin(), v.tunables.end(), [](const Tunable& t) { return t.name == "index"; }))
-      out.push_back(&v);
+    if (v.settings().has("index") && !v.fault_of(v.settings())) out.push_back(&v);
   return out;
 }
 

@@ -301,6 +301,65 @@ TEST(BatteryVerify, refusals_are_counted_and_told_once) {
   EXPECT_EQ(report.refusals, std::vector<std::string>{"stand-in/sound: f64 is beyond it"});
 }
 
+/// Declares that with colour=red every third element is left out; `leaves_out` says what it leaves out in fact.
+Variant faulty(bool (*leaves_out)(std::size_t i)) {
+  Variant v = cpu_variant("stand-in/faulty", [=](const Problem& p, const Settings& s, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [=, red = s.text("colour") == "red"](void* in, void* out, Stream) {
+      std::vector<std::byte> kept(p.bytes());
+      if (p.n) std::memcpy(kept.data(), in, kept.size());
+      for (std::size_t i = 0; i < p.n; ++i)
+        if (red && leaves_out(i)) std::memset(kept.data() + i * size_of(p.type), 0, size_of(p.type));
+      sequential_plan(p)->enqueue(kept.data(), out, {});
+    });
+  });
+  v.known_fault = [](const Settings& s) {
+    if (s.text("colour") != "red") return KnownFault{};
+    return KnownFault{"red leaves out every third", [](std::size_t i, const PlanInfo&) { return i % 3 != 2; }};
+  };
+  return v;
+}
+
+TEST(BatteryVerify, a_known_fault_is_seen_as_it_is_declared_and_the_other_settings_pass_the_battery) {
+  Variant v = faulty([](std::size_t i) { return i % 3 == 2; });
+  v.tunables.front().standard = "red";
+  const VerifyReport report = report_on({&v}, Tier::standard);
+  EXPECT_EQ(report.failed + report.refused, 0u) << (report.failures.empty() ? "" : report.failures[0].why);
+  EXPECT_GT(report.passed, 500u);
+  EXPECT_EQ(report.by_variant.at(0).faults, std::vector<std::string>{"red leaves out every third"});
+  std::size_t faults = 0;
+  for (const Case& c : battery(v, info_of(DeviceKind::cpu), Tier::standard, 1)) {
+    EXPECT_EQ(c.check == "fault", c.settings.text("colour") == "red") << c.describe();
+    faults += c.check == "fault";
+  }
+  EXPECT_EQ(faults, 1u) << "one for each such setting";
+}
+
+TEST(BatteryVerify, a_result_that_is_right_in_spite_of_a_known_fault_fails) {
+  const Variant mended = faulty([](std::size_t) { return false; });
+  const VerifyReport report = report_on({&mended});
+  ASSERT_EQ(report.failed, 1u);
+  EXPECT_NE(report.failures[0].why.find("which is right, though the variant declares that red leaves out every third"),
+            std::string::npos)
+      << report.failures[0].why;
+  EXPECT_TRUE(report.by_variant.at(0).faults.empty());
+}
+
+TEST(BatteryVerify, a_result_that_is_wrong_in_another_way_than_the_known_fault_fails) {
+  const Variant other = faulty([](std::size_t i) { return i % 3 == 2 && i != 5; });
+  const VerifyReport report = report_on({&other});
+  ASSERT_EQ(report.failed, 1u);
+  EXPECT_NE(report.failures[0].why.find("wrong, but not as the variant declares"), std::string::npos)
+      << report.failures[0].why;
+}
+
+TEST(BatteryVerify, a_variant_with_a_known_fault_in_all_settings_has_no_other_cases) {
+  Variant v = faulty([](std::size_t i) { return i % 3 == 2; });
+  v.tunables = {Tunable::choice("colour", {"red"}, "red")};
+  const VerifyReport report = report_on({&v}, Tier::standard);
+  EXPECT_EQ(report.passed, 1u);
+  EXPECT_EQ(report.by_variant.at(0).cases(), 1u);
+}
+
 TEST(BatteryVerify, whatever_a_variant_throws_is_a_failure_of_that_variant) {
   const Variant good = sound();
   const Variant throws = cpu_variant(

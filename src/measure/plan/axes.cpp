@@ -4,11 +4,14 @@ namespace reductio {
 
 std::vector<Point> product_of(const Axes& axes, const Selection& selection, DeviceKind device) {
   std::vector<Point> out;
-  for (const Variant* v : chosen_variants(selection, device)) {
+  const auto variants = chosen_variants(selection, device);
+  const bool asked_for_faults = variants.size() == 1 || !selection.settings.empty();
+  for (const Variant* v : variants) {
     if (axes.reductions_only && !is_reduction(v->operations.front())) continue;
     const auto operations = chosen(selection.operations, {v->operations.front()});
     const auto types = chosen(selection.types, chosen(axes.types, {v->types.front()}));
-    const auto settings = axes.settings ? axes.settings(*v) : expand_settings(*v, selection, {});
+    auto settings = axes.settings ? axes.settings(*v) : expand_settings(*v, selection, {});
+    if (!asked_for_faults) std::erase_if(settings, [&](const Settings& s) { return bool{v->fault_of(s)}; });
     for (const Operation operation : operations)
       for (const ElementType type : types)
         for (const std::size_t n : chosen(selection.sizes, axes.sizes))

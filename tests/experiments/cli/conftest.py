@@ -21,7 +21,7 @@ HANGS_S = 1200
 # Every id of the documents and of the baselines that any build has, and those that only a build with nvcc has.
 KERNELS = """
 squares/chunked squares/strided squares/multi-block squares/multi-block-tree
-twopass/rolled twopass/warp-unrolled twopass/template-unrolled
+twopass/rolled twopass/warp-unrolled twopass/template-unrolled twopass/multiple-of-32
 unroll/neighbored unroll/neighbored-less unroll/interleaved unroll/unroll2 unroll/unroll4 unroll/unroll8
 unroll/unroll8-warp unroll/unroll8-complete unroll/unroll8-template
 levels/reduce0 levels/naive levels/divergence-free levels/completely-unrolled levels/global-stride levels/local-stride

@@ -61,6 +61,16 @@ def test_info_tells_all_about_a_variant(reductio):
     assert {"block", "granularity", "finish"} <= {t["name"] for t in described["tunables"]}
 
 
+def test_list_and_info_tell_of_a_known_fault(reductio):
+    faults = json.loads(reductio("info", "twopass/multiple-of-32", "--json").ok())["known_faults"]
+    text = reductio("info", "twopass/multiple-of-32").ok()
+    assert any("block=96" in why for why in faults) and not any("block=64" in why for why in faults)
+    assert all(why in text for why in faults)
+    has = {line.split()[0] for line in reductio("list").ok().splitlines() if "has a known fault" in line}
+    assert has == {"twopass/multiple-of-32"}
+    assert "known_faults" not in json.loads(reductio("info", "twopass/rolled", "--json").ok())
+
+
 def test_info_tells_about_machine_and_build(reductio):
     text = reductio("info").ok()
     for word in ("device cuda", "device sim", "device cpu", "cuBLAS", "TBB", "NVML", "build", "memory"):

@@ -159,6 +159,18 @@ def test_comparison_on_the_simulated_device_has_no_times(reductio, tmp_path):
             assert r["timing_mode"] == "device" and "finish=host" in r["settings"] and r["reason"]
 
 
+def test_settings_with_a_known_fault_are_refused_rows(reductio, tmp_path):
+    run = ["run", "comparison", "--device", "sim", "--variants", "^twopass/multiple-of-32$", "--types", "i32",
+           "--sizes", "1000"]
+    message = reductio(*run).error(1)
+    assert "the result is wrong: block=96 is no power of two" in message
+    (path,) = tmp_path.rglob("comparison.csv")
+    rows = read(path)
+    assert {r["status"] for r in rows} == {"refused"} and all("block=96" in r["reason"] for r in rows)
+    reductio(*run, "--set", "block=128", "--out", "right").ok()
+    assert "ok" in {r["status"] for path in (tmp_path / "right").rglob("comparison.csv") for r in read(path)}
+
+
 def test_existing_results_are_not_overwritten(reductio, tmp_path):
     reductio(*SMALL).ok()
     before = snapshot(tmp_path)

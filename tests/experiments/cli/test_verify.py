@@ -47,6 +47,19 @@ def test_selection_narrows_the_battery(reductio):
     assert 0 < passed("--types", "f32", "--set", "block=64") <= passed("--types", "f32")
 
 
+def test_a_known_fault_is_verified_to_be_one(reductio):
+    def verify(*arguments):
+        return reductio("verify", "--device", "sim", "--variants", "^twopass/multiple-of-32$", *arguments)
+    told = verify("--tier", "quick").ok()
+    assert "wrong as declared: block=96 is no power of two" in told and "0 failed, 0 refused" in told
+    (one,) = json.loads(verify("--json", "--tier", "quick", "--set", "block=96").ok())["verified"]
+    assert one["passed"] > 0 and len(one["known_faults"]) == 1 and "block=96" in one["known_faults"][0]
+    (one,) = json.loads(verify("--json", "--tier", "quick", "--set", "block=64").ok())["verified"]
+    assert one["passed"] > 100 and one["known_faults"] == []
+    # Sizes that are named are verified to be right, which these are not.
+    assert "the result is wrong: block=96" in verify("--sizes", "1000").error(1)
+
+
 def test_named_sizes(reductio):
     rows = reductio("verify", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "0,7,1000", "--types", "f64",
                     "--csv").rows()

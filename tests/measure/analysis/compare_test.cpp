@@ -137,14 +137,19 @@ TEST(MeasureCompare, WhatHasNoTimeIsNotComparedAndSaysWhy) {
   Variant declining = variant("declining", 3);
   declining.declines = [](const Problem&, const Settings&) { return std::string("not on Sundays"); };
   Scripted script([](std::size_t, std::size_t) { return 1e-5; });
-  auto measured = measured_in(
-      measure(script, {point(good, 100), point(wrong, 100), point(declining, 100), point(good, 100)}, rounds_each(1)));
+  Variant faulty = variant("faulty", 4);
+  faulty.known_fault = [](const Settings&) { return KnownFault{.why = "it leaves one out"}; };
+  auto measured = measured_in(measure(
+      script, {point(good, 100), point(wrong, 100), point(declining, 100), point(faulty, 100), point(good, 100)},
+      rounds_each(1)));
   const Comparison c = compare_all(measured);
   EXPECT_FALSE(c.rows[0].ratio);
   EXPECT_NE(c.rows[0].reason.find("wrong"), std::string::npos);
   EXPECT_FALSE(c.rows[1].ratio);
   EXPECT_NE(c.rows[1].reason.find("not on Sundays"), std::string::npos);
-  EXPECT_EQ(c.rows[2].verdict, Verdict::same);
+  EXPECT_FALSE(c.rows[2].ratio);
+  EXPECT_NE(c.rows[2].reason.find("the result is wrong: it leaves one out"), std::string::npos);
+  EXPECT_EQ(c.rows[3].verdict, Verdict::same);
   EXPECT_EQ(c.count(Verdict::undecided), 0u);
 }
 
