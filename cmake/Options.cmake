@@ -13,16 +13,12 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wno-restrict>)
 endif()
 
-# reductio_compile_together(TARGET [BATCH]): its sources are compiled BATCH at a time, all at once without a number. Most
-# of what a source costs is its headers and the templates that several sources instantiate alike. A fresh build takes
-# a third of the time, and a change to one file recompiles its batch; -DREDUCTIO_SHARE_HEADERS=OFF, as in preset debug, compiles
-# one by one, and shows which file lacks an include.
+# reductio_compile_together(TARGET): its sources are compiled all at once. Most of what a source costs is its headers and
+# the templates that several sources instantiate alike. A fresh build takes a third of the time, and a change to one file
+# recompiles all; -DREDUCTIO_SHARE_HEADERS=OFF, as in preset debug, compiles one by one, and shows which file lacks an
+# include.
 function(reductio_compile_together target)
-  set(_batch 0)
-  if(ARGC GREATER 1)
-    set(_batch ${ARGV1})
-  endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REDUCTIO_SHARE_HEADERS} UNITY_BUILD_BATCH_SIZE ${_batch})
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${REDUCTIO_SHARE_HEADERS} UNITY_BUILD_BATCH_SIZE 0)
   if(REDUCTIO_SHARE_HEADERS AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # g++ takes every included file for a header, where a class with a member from an anonymous namespace would be wrong.
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
@@ -87,8 +83,6 @@ endif()
 find_program(CCACHE ccache)
 if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   # Paths below the base are hashed as relative, so that another checkout, or a copy, reuses what was compiled in this one.
-  # The sloppiness is what ccache wants to be told where headers are precompiled.
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
-      CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} ${CCACHE})
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()

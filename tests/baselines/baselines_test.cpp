@@ -20,7 +20,7 @@
 #include "device/backend.h"
 #include "tests/error_of.h"
 
-namespace reductio {
+namespace reductio::baselines_tests {
 namespace {
 
 bool is_registered(const std::string& id) {
@@ -362,4 +362,4 @@ TEST_F(GpuBaselines, CublasIsRefusedWhereItIsAbsent) {
 }
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::baselines_tests

@@ -22,7 +22,7 @@
 #include "tests/sanitized.h"
 #include "verify/verify.h"
 
-namespace reductio {
+namespace reductio::mutants {
 namespace {
 using namespace device;
 
@@ -346,4 +346,4 @@ TEST(Mutation, leaves_the_counter) {
 }
 
 }  // namespace
-}  // namespace reductio
+}  // namespace reductio::mutants

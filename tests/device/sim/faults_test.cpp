@@ -10,10 +10,8 @@ namespace {
 class SimFaults : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimFaults, testing::ValuesIn(all_orders), order_name);
 
-__global__ void nothing() {}
-
 template <class T, unsigned Limit>
-__global__ void early_return(GlobalPtr<T> out) {
+__global__ void leaves_early(GlobalPtr<T> out) {
   if (blockIdx.x == 2 && threadIdx.x >= Limit) return;
   __syncthreads();
   out[blockIdx.x * blockDim.x + threadIdx.x] = T{1};
@@ -22,8 +20,8 @@ __global__ void early_return(GlobalPtr<T> out) {
 TEST_P(SimFaults, TheDeviceGoesOnAfterAFault) {
   for (int round = 0; round < 3; ++round) {
     const Buffer<float> out(3 * 96);
-    EXPECT_EQ((fault_of<early_return<float, 40>>(3, 96, 0, out.ptr()).kind), FaultKind::unfinished_barrier);
-    EXPECT_NO_THROW((run<early_return<float, 96>>(3, 96, 0, out.ptr())));
+    EXPECT_EQ((fault_of<leaves_early<float, 40>>(3, 96, 0, out.ptr()).kind), FaultKind::unfinished_barrier);
+    EXPECT_NO_THROW((run<leaves_early<float, 96>>(3, 96, 0, out.ptr())));
     EXPECT_EQ(on_host(out)[95], 1.0f);
   }
 }

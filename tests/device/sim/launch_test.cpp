@@ -5,8 +5,6 @@
 namespace reductio::sim_tests {
 namespace {
 
-__global__ void nothing() {}
-
 Fault refusal_of_launch(std::size_t grid, unsigned block, std::size_t shared_bytes, bool cooperative = false) {
   try {
     if (cooperative)

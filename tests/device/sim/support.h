@@ -44,6 +44,7 @@ class WithDevice : public testing::Test {
   std::unique_ptr<Backend> device = open_sim();
 };
 
+inline __global__ void nothing() {}
 inline __global__ void add_one(GlobalPtr<unsigned> p) { p[threadIdx.x] += 1; }
 
 /// Values in device memory.

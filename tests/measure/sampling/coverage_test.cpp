@@ -30,9 +30,9 @@ constexpr int repeats = 2000;
 
 /// Not the standard library's distributions, which may differ from one library to the next: the document's numbers
 /// must come out the same everywhere.
-class Random {
+class PortableRandom {
  public:
-  explicit Random(std::uint64_t seed) : bits_(seed) {}
+  explicit PortableRandom(std::uint64_t seed) : bits_(seed) {}
   double uniform() { return (static_cast<double>(bits_() >> 11) + 0.5) * 0x1p-53; }  // in (0, 1)
   double normal() { return std::sqrt(-2 * std::log(uniform())) * std::cos(2 * std::numbers::pi * uniform()); }
 
@@ -42,7 +42,7 @@ class Random {
 
 /// One run of one point, as a distribution sees it when it is asked for the next time.
 struct Run {
-  Random& random;
+  PortableRandom& random;
   int sample;             ///< 0 is the pilot, which is thrown away
   int allocation;
   std::map<int, double> shifts;  ///< of each allocation
@@ -65,7 +65,7 @@ std::function<double(int)> always(double median) {
 }
 
 /// A clock that counts whole microseconds, read at an arbitrary moment of its first.
-double in_ticks(double microseconds, Random& random) {
+double in_ticks(double microseconds, PortableRandom& random) {
   const double begin = random.uniform();
   return std::floor(begin + microseconds) - std::floor(begin);
 }
@@ -114,7 +114,7 @@ struct Coverage {
 /// Runs a point `repeats` times. What a row says of itself counts: one that tells that its interval is none of 95 % is
 /// left out.
 Coverage simulate(const Distribution& d, double confidence = 0.95) {
-  Random random(1);
+  PortableRandom random(1);
   Run run{random, 0, 0, {}};
   Scripted script([&](std::size_t id, std::size_t) {
     if (id != 1) return 1e-6;
@@ -143,7 +143,7 @@ Coverage simulate(const Distribution& d, double confidence = 0.95) {
     run.sample = -1;
     run.shifts.clear();
     script.clock().asked.clear();
-    const GroupOutcome outcome = measure(sampler, {&p});
+    const GroupOutcome outcome = scripted::measure(sampler, {&p});
     const Row& row = outcome.rows.at(0);
     if (row.status != Status::ok || !row.reason.empty()) continue;
     EXPECT_EQ(static_cast<std::size_t>(run.sample), row.n_samples) << "all but the pilot, which is sample 0";

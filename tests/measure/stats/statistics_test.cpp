@@ -93,13 +93,13 @@ TEST(MeasureStatistics, SharesHaveTheIntervalsOfClopperAndPearson) {
 }
 
 using Draw = std::function<double(std::mt19937_64&)>;
-struct Distribution {
+struct OfKnownMedian {
   std::string name;
   Draw draw;
   double median;
 };
 
-std::vector<Distribution> distributions() {
+std::vector<OfKnownMedian> of_known_medians() {
   return {{"normal", [](auto& r) { return std::normal_distribution(10.0, 1.0)(r); }, 10},
           // Two modes of a clock that runs at two speeds; the median lies in the upper one.
           {"bimodal",
@@ -118,7 +118,7 @@ TEST(MeasureStatistics, CoverageHoldsForEveryDistributionAndCount) {
   std::mt19937_64 random(1);
   constexpr int trials = 4000;
   const double slack = 4 * std::sqrt(0.05 * 0.95 / trials);
-  for (const Distribution& d : distributions())
+  for (const OfKnownMedian& d : of_known_medians())
     for (const int n : {6, 7, 15, 25}) {
       int covered = 0;
       for (int t = 0; t < trials; ++t) {
