@@ -1,8 +1,9 @@
-/// Loops on one core of the CPU: the baseline, and what the documents say of the host.
+/// Loops on one core of the CPU: the baseline, and the documents' unrolling of plain loops, which twopass holds to be
+/// faster (claim T5; it does not say where) and of which unroll says that on the host nothing is to be seen (U7).
 ///
 ///   host/plain        one addition a turn: the baseline, and what unroll timed as its CPU reference. The text prints
-///                     that time without its code. In the stored versions of its author's repository
-///                     (Tony-Tan/CUDA_Freshman, 12_reduce_unrolling) the call of a recursive function is commented out
+///                     that time without its code. In its author's repository (Tony-Tan/CUDA_Freshman,
+///                     12_reduce_unrolling), as far as we have it, the call of a recursive function is commented out
 ///                     and a plain loop is timed, beside which stands a line of output that the text shows, too.
 ///   host/unroll2      two: twopass's opening example, carried over to a sum
 ///   host/unroll4      four: unroll's opening example, carried over to a sum

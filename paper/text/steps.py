@@ -19,7 +19,7 @@ LARGE = 2**28
 
 @dataclass(frozen=True)
 class Step:
-    claim: str       # id in the documents' list of claims
+    claim: str       # id in claims.py
     before: str
     after: str
     n: int           # the document's own size; 2^24 where it names none

@@ -1,15 +1,17 @@
 /// levels: a reduction's three levels, inside a thread, inside a block and between blocks, improved one by one.
 ///
 /// Document: `levels`, "面向GPU计算平台的归约算法的性能优化研究" (optimising reduction for GPU computing platforms),
-/// section 1, in OpenCL's terms (work-group = block, LDS = shared memory, wavefront = warp). float32, 1,048,576
-/// elements in its code.
+/// section 1, in OpenCL's terms (work-group = block, LDS = shared memory, wavefront = warp, CU = SM). float32,
+/// 1,048,576 elements in its code. It gives no times.
 ///
-/// Its claim: the work inside a thread decides the speed, more than the tree inside the block; among trees the
-/// divergence-free one is a good gain over the naive one and complete unrolling over that; an atomic finish beats
-/// relaunching and beats the CPU.
+/// Its claims (L1 to L9): the work inside a thread decides the speed, more than the tree inside the block; among trees
+/// the divergence-free one is a good gain over the naive one, since it halves the working warps and has no bank
+/// conflicts, and complete unrolling over that; an atomic finish beats relaunching and beats the CPU, since work inside
+/// a thread leaves few blocks and at most one for each SM contends; where the CPU finishes, the blocks must be few,
+/// since copying costs. Of global and local stride it says that they differ, not which is faster.
 ///
 ///   levels/reduce0              one load a thread, tid % (2 * stride) == 0, one partial sum a block
-///   levels/naive                Algorithm 2: the same tree, atomic finish; test=bits | modulo
+///   levels/naive                Algorithm 2: the same tree, atomic finish; test=bits (pseudocode) | modulo (code)
 ///   levels/divergence-free      stride halves, consecutive threads work
 ///   levels/completely-unrolled  Algorithm 5: blocks of 256, every level written out
 ///   levels/global-stride        Algorithm 3: every thread loads `granularity` elements, one grid apart
@@ -19,17 +21,19 @@
 /// partial sums until one value is left, finish=host copies them (finish=host-pinned into page-locked memory),
 /// finish=atomic lets every block add to the result.
 /// reduce0 has no atomic finish, which would make it naive.
-/// granularity is 1024 in the document, which at its own 2^20 elements, were the grid divided by it, would leave one
-/// block of 1024 threads. The default here, 32, leaves a block of 256 threads for about every SM of a current GPU at
-/// that size. It is the study's main knob: compare its values before comparing the kernels.
-/// The loads' loop counts with the document's `int` (index=document), wherever n allows.
+/// granularity is 1024 in the document's code, which at its own 2^20 elements, were the grid divided by it, would leave
+/// one block of 1024 threads. The default here, 32, leaves a block of 256 threads for about every SM of a current GPU
+/// at that size. It is the study's main knob: compare its values before comparing the kernels.
+/// The loads' loop counts with the document's `int` (index=document), wherever n allows. The trees' index is
+/// `unsigned`, which in the document it is in reduce0 alone: its code of naive takes the remainder of an `int`.
 ///
 /// Mended: reduce0 checks its bounds; the trees of Algorithms 2 and 5 add (their pseudocode assigns); local-stride is
 /// the pseudocode's, not the document's code for it, which is global-stride again; granularity and block size are
 /// settings, not 1024 whatever the launch, and the grid is divided by the granularity, so that every thread has that
-/// many loads; the result is zeroed before atomics, as part of every call. The last warp of completely-unrolled is 32
-/// wide, not 64, and its lanes meet at __syncwarp() between reading and writing (the document: a volatile pointer, a
-/// race since Volta).
+/// many loads; the result is zeroed before atomics, as part of every call (the document copies a zero there before, and
+/// in its local-stride program does not). The last warp of completely-unrolled is 32 wide, as its text has it for
+/// NVIDIA, not 64 as in its pseudocode, and its lanes meet at __syncwarp() between reading and writing (the document: a
+/// volatile pointer, a race since Volta).
 
 #include <bit>
 #include <functional>

@@ -1,10 +1,12 @@
 /// multiblock: just enough blocks to fill the GPU, and one of them finishes.
 ///
 /// Document: `multiblock`, a Chinese tutorial page, "交換運算元的多塊並行約簡" (multi-block parallel reduction for a
-/// commutative operator). int32, 100,000,000 elements, 24 blocks of 1024, two for each SM of its GPU.
+/// commutative operator). int32, 100,000,000 elements, 24 blocks of 1024: by its own rule, two for each of 12 SMs
+/// (inferred: it does not name its GPU).
 ///
-/// Its claim: two blocks per SM are best and a thread per element is counterproductive, one launch with a last-block
-/// guard does the work of two, and a warp-level reduction would be faster.
+/// Its claims (M1 to M3): just enough blocks to fill the GPU, "usually" two per SM, while a thread per element is
+/// counterproductive; one launch with a last-block guard does the work of two; a warp-level reduction would be faster.
+/// It measures nothing.
 ///
 ///   multiblock/two-launch       the second launch adds up the blocks' partial sums
 ///   multiblock/last-block       one launch: a counter tells the last block to arrive, which adds them up
@@ -14,12 +16,14 @@
 /// 1024, so here it is compiled in for that size: the compiler writes out every level of the tree, and its 11 barriers.
 /// Other sizes are read at run time. The loop counts with the document's `int` (index=document), wherever n allows.
 ///
-/// Mended: the last block reads as many partial sums as there are blocks (the document compares with a variable that
-/// counts threads, and reads past them), with as many steps as that takes (it drops those beyond one per thread). After
-/// it has seen the counter, the last block fences as well: the document only fences the writers. Only thread 0 fences,
-/// since it alone wrote. Partial sums and result lie in memory of their own: the document keeps both in its output, so
-/// its second launch writes over what it is reading (a single block, which has read all of it by then). The counter is zeroed by a memset before each launch, as in the document: part of every call,
-/// so of its time.
+/// Mended: the last block reads as many partial sums as there are blocks (in the document `gridSize` is a constant of
+/// the host and, hiding it, a count of threads in the kernel, which so reads past them), with as many steps as that
+/// takes (it drops those beyond one per thread). After it has seen the counter, the last block fences as well: the
+/// document fences before it alone.
+/// Changed: only thread 0 fences, since it alone wrote. Partial sums and result lie in memory of their own: the
+/// document keeps both in its output, so its second launch writes over what it is reading (a single block, which has
+/// read all of it by then). The counter is zeroed by a memset before each launch, as in the document: part of every
+/// call, so of its time.
 
 #include <bit>
 #include <memory>

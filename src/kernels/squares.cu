@@ -1,31 +1,35 @@
 /// squares: a beginner's sum of squares that times itself.
 ///
 /// Document: `squares`, a CUDA tutorial for the GeForce 8800 GT, sections "内存的存取模式" (how memory is accessed) and
-/// "更多的并行化" (more parallelism). int32, sum of x * x over 1,048,576 elements.
+/// "更多的并行化" (more parallelism). int32, sum of x * x over 1,048,576 elements (inferred: the size is on another
+/// page).
 ///
-/// Its claim: reading with a stride beats a chunk per thread by 3x, 512 threads beat 256, 32 blocks beat one by 13x;
-/// from then on the CPU's additions weigh, so blocks should add up their own threads' results.
+/// Its claims (S1 to S6): reading with a stride beats a chunk per thread by 3x, 512 threads beat 256, as 256 hide at
+/// most 256 cycles of a latency that may be over 500; 32 blocks beat one. From then on the CPU's additions weigh, 8192
+/// of them, so blocks should add up their own threads' results (that this leaves 32 is inferred). The blocks' clocks,
+/// latest stop - earliest start, measure the run.
 ///
-///   squares/chunked           one block; every thread reads a contiguous chunk
+///   squares/chunked           one block; every thread reads a contiguous chunk (not printed, only described)
 ///   squares/strided           one block; thread t reads t, t + T, t + 2T, ...
 ///   squares/multi-block       the same over all threads of all blocks
 ///   squares/multi-block-tree  and every block adds up its threads' results itself
 ///
 /// The host adds what the kernels leave, as in the document.
 ///
-/// Each kernel reads its SM's clock at its start and at its end; the run took "latest stop - earliest start". That is
-/// the document's method and is kept as such. On a current GPU every SM counts for itself, so with several blocks the
-/// difference mixes counters: a finding to measure, which is why it is computed here exactly as the document says. Each
-/// block reads the GPU's one clock beside it (timing mode `globaltimer`), where the difference means what it says.
+/// Each block reads its SM's clock at its start and at its end; the run took "latest stop - earliest start". That is
+/// the document's method for several blocks and is kept as such. On a current GPU every SM counts for itself, so with
+/// several blocks the difference mixes counters: a finding to measure, which is why it is computed here exactly as the
+/// document says. Each block reads the GPU's one clock beside it (timing mode `globaltimer`), where the difference
+/// means what it says.
 ///
 /// Mended: the document's thread 0 reads the stop clock when its own loop is done, while other warps of the block may
 /// still be at work. Here the block meets at a barrier first, so the reading is the block's. The start is thread 0's:
 /// another warp may have begun a few cycles earlier.
 /// Changed: n is no constant, so that any n works. The document's number of threads and of blocks are, and are compiled
-/// in here too where they are asked for: 256 threads (strided: 512 as well), 32 blocks; others are read at run time. The
-/// loop counts with the document's `int` (index=document), wherever n allows. The document's clock() is 32 bits wide and
-/// its kernels of one block store a difference; here 64 bits, and every kernel stores start and stop. The readings are
-/// copied after the call, outside the time that other clocks take of it.
+/// in here too where they are asked for: 256 threads (strided: 512 as well), 32 blocks; others are read at run time.
+/// The loop counts with the document's `int` (index=document), wherever n allows. The document's clock() is 32 bits
+/// wide and its kernels of one block store a difference; here 64 bits, and every kernel stores start and stop. The
+/// readings are copied after the call, outside the time that other clocks take of it.
 
 #include <algorithm>
 #include <bit>

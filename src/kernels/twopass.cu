@@ -3,8 +3,10 @@
 /// Document: `twopass`, a Chinese tutorial on unrolling loops ("循环展开"), sections "再看规约-两段规约" (two-pass
 /// reduction) and the two on unrolling its second stage. int32; it measures nothing.
 ///
-/// Its claim: unrolling the last warp saves its barriers, unrolling everything at compile time is faster still, and
-/// finishing on the CPU is preferable to a second launch.
+/// Its claims (T1 to T7): unrolling a loop makes it faster; unrolling the last warp saves its barriers and is safe, as
+/// a warp runs in lock-step; unrolling everything at compile time is faster still; shifts are an optimisation over
+/// division; the block must be a multiple of 32; finishing on the CPU is preferable to a second launch, in its opinion;
+/// one kernel cannot finish alone, or could it?
 ///
 ///   twopass/rolled             the tree is a loop with a barrier at every level
 ///   twopass/warp-unrolled      the last 32 lanes are written out and need no block barrier
@@ -17,16 +19,16 @@
 /// than have an element to read.
 ///
 /// The document asks for blocks of a multiple of 32 threads (claim T7), but its tree needs a power of two: a level with
-/// an odd number of sums leaves out the last one. A block of 96 loses the sums of 32 threads, and a second launch of such
-/// a block loses those of every third block. twopass/multiple-of-32 shows it: it declares the fault, and verification
-/// wants the sum of just the elements that are left. The other variants offer powers of two alone.
+/// an odd number of sums leaves out the last one. A block of 96 loses the sums of 32 threads, and a second launch of
+/// such a block loses those of every third block. twopass/multiple-of-32 shows it: it declares the fault, and
+/// verification wants the sum of just the elements that are left. The other variants offer powers of two alone.
 ///
-/// Mended: the last warp's lanes exchange values through shared memory with no barrier at all, which since Volta is
-/// a race: here they meet at __syncwarp() between reading and writing. Blocks of fewer than 64 threads read past their
-/// memory there: here a lane's partner is lane ^ distance, the same as lane + distance for the lanes that matter, and
-/// never outside. The template is instantiated for the block size; the document passes the number of blocks, and its
-/// calls give the template's arguments in another order than the template declares them. The shared array whose size the
-/// launch states is `extern`, which the document leaves out and nvcc demands.
+/// Mended: the last warp's lanes exchange values through volatile shared memory with no barrier at all, which since
+/// Volta is a race: here they meet at __syncwarp() between reading and writing. Blocks of fewer than 64 threads read
+/// past their memory there: here a lane's partner is lane ^ distance, the same as lane + distance for the lanes that
+/// matter, and never outside. The template is instantiated for the block size; the document passes the number of
+/// blocks, and its calls pass input and output the other way round from what the template declares. The shared array
+/// whose size the launch states is `extern`, which the document leaves out and nvcc demands.
 /// The loop counts with the document's `size_t` (index=document), which nvcc does not unroll.
 
 #include <algorithm>

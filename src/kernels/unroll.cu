@@ -1,11 +1,15 @@
 /// unroll: one tree, in place in global memory, unrolled step by step.
 ///
 /// Document: `unroll`, 谭升 (Tan Sheng), "【CUDA 基础】3.5 展开循环" (CUDA basics 3.5, unrolling loops), 2018,
-/// https://face2ai.com/CUDA-F-3-5-展开循环/, and the three trees of the article before it, whose times it quotes.
-/// int32, 2^24 elements, blocks of 1024, GTX 1050 Ti.
+/// https://face2ai.com/CUDA-F-3-5-展开循环/, and the three trees of the article before it, whose times it quotes (with
+/// the labels of the first two exchanged). int32, 2^24 elements, blocks of 1024, GTX 1050 Ti. Its times are printed as
+/// ms and are seconds.
 ///
-/// Its claim: unrolling by 2, 4, 8 blocks pays each time, unrolling the last warp pays again, unrolling every level
-/// adds nothing more, and all steps together are worth nearly 10x.
+/// Its claims (U0 to U10): each of the three trees is faster than the one before; unrolling by 2, 4, 8 blocks pays each
+/// time, since there are fewer blocks and more independent loads; unrolling the last warp pays again, as it saves
+/// barriers (five, it says; they are six), though its own figure of barrier stalls rises there; unrolling every level
+/// adds nothing. All steps together are worth nearly 10x. Speed goes with DRAM throughput and with the efficiency of
+/// loads and stores. The compiler unrolls host loops, not device loops.
 ///
 ///   unroll/neighbored        stride doubles, thread t works when t % (2 * stride) == 0
 ///   unroll/neighbored-less   the same pairs, consecutive threads work
@@ -20,17 +24,18 @@
 /// The kernels overwrite their input; the host adds the blocks' partial sums. The document times them by the host's
 /// clock around launch and cudaDeviceSynchronize(): timing mode launch_to_idle.
 ///
-/// Inferred: the document prints unroll2, unroll8-warp and unroll8-complete. The three trees before them are the article
-/// before's. unroll4 and unroll8 are as in the author's repository, where they add one element after the other to the
-/// first in place, as unroll2 does (load=chained), and where eight registers, whose loads do not wait for each other,
-/// come only with unroll8-warp: what the document credits to the last warp holds both changes. load=independent has the
-/// second alone. The template is unroll8-complete with a constant, as its text says.
+/// Inferred: the document prints unroll2, unroll8-warp and unroll8-complete. The three trees before them are the
+/// article before's. unroll4 and unroll8 are as in the author's repository, where they add one element after the other
+/// to the first in place, as unroll2 does (load=chained), and where eight registers, whose loads do not wait for each
+/// other, come only with unroll8-warp: what the document credits to the last warp holds both changes. load=independent
+/// has the second alone. The template is unroll8-complete with a constant, as its text says. Indices are `unsigned`, as
+/// in the document; so are strides, which are `int` there, and nvcc makes the same of either.
 ///
-/// Mended: the tail that does not fill a block's whole share is added too (the document drops it); no thread returns
-/// before a block barrier; the last warp's lanes meet at __syncwarp() between reading and writing (the document: a
-/// volatile pointer, a race since Volta); a block of 32 threads has no 64 values to add up in its last warp. What each of
-/// this asks stands in the path of the one block whose share is cut off; whole shares ask what the document asks, and
-/// once for each block, whether they are whole.
+/// Mended: the tail that does not fill a block's whole share is added too (the document leaves it out); no thread
+/// returns before a block barrier; the last warp's lanes meet at __syncwarp() between reading and writing (the
+/// document: a volatile pointer, a race since Volta); a block of 32 threads has no 64 values to add up in its last
+/// warp. What each of this asks stands in the path of the one block whose share is cut off; whole shares ask what the
+/// document asks, and once for each block, whether they are whole.
 
 #include <bit>
 #include <memory>

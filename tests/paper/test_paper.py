@@ -11,7 +11,7 @@ import synthetic
 from project import SOURCE
 
 import results as rs
-from text import tables
+from text import claims, steps, tables
 
 PAPER = SOURCE / "paper"
 
@@ -140,6 +140,48 @@ def test_the_latex_packages_are_in_those_of_debian():
         paths = [subprocess.run(["kpsewhich", f"{s}.sty"], capture_output=True, text=True).stdout.strip() for s in styles]
         told = subprocess.run(["dpkg", "-S", *paths], capture_output=True, text=True).stdout
         assert {line.split(": ", 1)[1]: line.split(": ", 1)[0] for line in told.splitlines()} == dict.fromkeys(paths, package)
+
+
+ALL_CLAIMS = [claim for ids in claims.CLAIMS.values() for claim in ids]
+
+
+def claims_in_table(tex: str) -> list[str]:
+    """The first fields of the table of claims."""
+    table = tex.split(r"\label{tab:claims}")[1].split(r"\end{tabular}")[0]
+    return re.findall(r"^([A-Z]\d+) &", table, re.M)
+
+
+def claims_of_head(text: str) -> list[str]:
+    """Those of a kernel file's opening `Its claims (A1 to A9): ...`."""
+    said = re.search(r"^/// Its claims \(([A-Z])(\d+) to \1(\d+)\):", text, re.M)
+    return [f"{said[1]}{i}" for i in range(int(said[2]), int(said[3]) + 1)] if said else []
+
+
+def test_the_table_of_claims_has_each_of_them_once_and_in_order():
+    assert claims_in_table((PAPER / "main.tex").read_text()) == ALL_CLAIMS
+    assert len(set(ALL_CLAIMS)) == len(ALL_CLAIMS) == 36
+
+
+@pytest.mark.parametrize("claim", ["S1", "U10", "L9"])
+def test_a_claim_that_the_table_lacks_or_has_twice_is_told(claim):
+    text = (PAPER / "main.tex").read_text()
+    line = re.search(rf"^{claim} &.*", text, re.M)[0]
+    assert claims_in_table(text.replace(line, "")) != ALL_CLAIMS != claims_in_table(text.replace(line, f"{line}\n{line}"))
+
+
+@pytest.mark.parametrize("document", claims.CLAIMS)
+def test_each_kernel_file_opens_with_the_claims_of_its_document(document):
+    head = (SOURCE / "src" / "kernels" / f"{document}.cu").read_text()
+    assert claims_of_head(head) == claims.CLAIMS[document]
+    assert claims_of_head(head.replace("Its claims (", "Its claims: (")) == []
+
+
+def test_steps_and_text_name_claims_that_there_are():
+    for step in steps.STEPS:
+        assert step.claim in claims.CLAIMS[step.before.split("/")[0]], step
+    text = (PAPER / "main.tex").read_text()
+    named = [n for inside in re.findall(r"\(((?:[A-Z]\d+(?:, | and )?)+)\)", text) for n in re.findall(r"[A-Z]\d+", inside)]
+    assert "T7" in named and set(named) <= set(ALL_CLAIMS), named
 
 
 def test_every_citation_has_an_entry_and_every_entry_a_citation():
