@@ -65,7 +65,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
             continue
         written += style.save(figure, out, name)
         print(f"  {name}: drawn")
-    for table, source in ((results.timing, "timing.csv"), (results.models, "models.csv"),
+    for table, source in ((results.timing, "timing.csv"), (results.index, "index.csv"), (results.models, "models.csv"),
                           (results.agreement, "nvbench-agreement.csv"), (results.repeat, "repeat.csv.gz"),
                           (results.repeat_relative, "repeat-relative.csv.gz")):
         if results.comparison is not None and table is None:

@@ -314,6 +314,7 @@ class Results:
     limits: pd.DataFrame | None = None
     models: pd.DataFrame | None = None
     timing: pd.DataFrame | None = None
+    index: pd.DataFrame | None = None            # kernels by the type of their loop's index
     agreement: pd.DataFrame | None = None        # with nvbench, by type and n
     repeat: pd.DataFrame | None = None           # two runs of the comparison beside each other
     repeat_relative: pd.DataFrame | None = None  # the same, each by CUB's time in its own round
@@ -349,7 +350,7 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
     if cpu_folder is not None and not cpu.exists():
         raise ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
     machine = read_machine(folder / "machine.json", folder.resolve().name)
-    points = {name: read_points(folder / f"{name}.csv") for name in ("comparison", "limits", "timing")
+    points = {name: read_points(folder / f"{name}.csv") for name in ("comparison", "limits", "timing", "index")
               if (folder / f"{name}.csv").exists()}
     models = folder / "models.csv"
 
@@ -368,6 +369,7 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
         limits=points.get("limits"),
         models=read_models(models, list(points.values())) if models.exists() else None,
         timing=points.get("timing"),
+        index=points.get("index"),
         agreement=checked("nvbench-agreement.csv", AGREEMENT, "run baselines/nvbench/agree.py"),
         repeat=checked("repeat.csv.gz", REPEAT, "run `reductio compare --csv` again"),
         repeat_relative=checked("repeat-relative.csv.gz", REPEAT, "run `reductio compare --csv` again"),
@@ -386,7 +388,7 @@ class Series:
     settings: str
     operation: str
     element_type: str
-    mode: str          # "device", "device_part", "end_to_end"
+    mode: str          # "device_part", or a timing mode; "time" of "clock" is in cycles, of all others in s
     cache_state: str   # "cold_dirty", "cold_clean", "warm"; "" where any was asked for
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
     # By n: n, time, low, high, share, bytes, status, reason, run_id, resolution, key (see keys_of); NaN times where
@@ -456,7 +458,8 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
     """All series of one device, operation, type and timing mode, on aligned random data, sorted by variant; those of
     page-locked memory (see twin) only, and all but those, as asked.
 
-    Mode "device_part" takes the device's share of end-to-end rows. Series without any ok point are included: their
+    Mode "device_part" takes the device's share of end-to-end rows; "clock" has cycles for times, without intervals.
+    Series without any ok point are included: their
     refusals are to be told.
     """
     rows = table[(table["device"] == device) & (table["operation"] == operation)
@@ -472,6 +475,9 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
         # The device's clock measured it, whichever measured the row.
         clock = table[(table["device"] == device) & (table["timing_mode"] == "device")]["timer_resolution_s"].max()
         rows = rows.assign(timer_resolution_s=rows["timer_resolution_s"] if pd.isna(clock) else clock)
+    if mode == "clock":
+        rows = rows.assign(time_median_s=rows["cycles_median"], time_ci_low_s=math.nan, time_ci_high_s=math.nan,
+                           timer_resolution_s=1)
     ok = rows["status"] == "ok"
     more = [[f"{column}={value}" for value in rows[column]] for column in APART if rows[column].nunique() > 1]
     points = pd.DataFrame({

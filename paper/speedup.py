@@ -80,9 +80,9 @@ def paired(base: list[float], times: list[float], allocations: list[int], base_r
     return math.exp(middle), math.exp(low), math.exp(high), enough
 
 
-@lru_cache(maxsize=4)
+@lru_cache(maxsize=8)
 def _samples(path: Path, _changed: int) -> dict[tuple, pd.DataFrame]:
-    wanted = {*rs.SAMPLES_KEY, "round", "allocation", "time_s", "device_part_s", "voided"}
+    wanted = {*rs.SAMPLES_KEY, "round", "allocation", "time_s", "device_part_s", "cycles", "voided"}
     words = {c: str for c in wanted - set(rs.SAMPLES.numbers)}
     empty = {c: [""] for c in wanted & set(rs.SAMPLES.numbers)}
     try:
@@ -94,8 +94,10 @@ def _samples(path: Path, _changed: int) -> dict[tuple, pd.DataFrame]:
         raise rs.ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: run the "
                               "experiment again with this revision")
     table = table.assign(**{c: "" for c in wanted - set(table)}).fillna({c: 0 for c in rs.SAMPLES.key if c in empty})
-    table = table[(table["voided"] != "yes") & (table["time_s"] > 0)].sort_values("round").set_index("round")
-    return dict(iter(table.groupby(rs.SAMPLES_KEY, sort=False)[["allocation", "time_s", "device_part_s"]]))
+    # What is timed by cycles alone has no time.
+    timed = (table["time_s"] > 0) | (table["time_s"].isna() & (table["cycles"] > 0))
+    table = table[(table["voided"] != "yes") & timed].sort_values("round").set_index("round")
+    return dict(iter(table.groupby(rs.SAMPLES_KEY, sort=False)[["allocation", "time_s", "device_part_s", "cycles"]]))
 
 
 def samples_of(results: Results, experiment: str = "comparison") -> dict[tuple, pd.DataFrame]:
@@ -120,7 +122,7 @@ def over(results: Results, series: Series, base: Series) -> pd.DataFrame:
         return pd.DataFrame({"n": both["n"], "ratio": both["time_base"] / both["time"],
                              "low": both["low_base"] / both["high"], "high": both["high_base"] / both["low"],
                              "enough": True})
-    time = "device_part_s" if series.mode == "device_part" else "time_s"
+    time = {"device_part": "device_part_s", "clock": "cycles"}.get(series.mode, "time_s")
     found = []
     for point in both.itertuples():
         mine, theirs = samples.get(point.key), samples.get(point.key_base)

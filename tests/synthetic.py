@@ -223,7 +223,58 @@ def timing_rows() -> list[dict]:
                     rows.append(row(**kernel, timing_mode="clock", cycles_median=off * time * 1.5e9))
                     rows.append(timed(time, **kernel, timing_mode="globaltimer"))
                     rows.append(timed(time + 10e-6, **kernel, timing_mode="launch_to_idle"))
-                    rows.append(timed(time + 15e-6, **kernel, timing_mode="end_to_end"))
+                    rows.append(timed(time + 15e-6, **kernel, timing_mode="end_to_end", device_part_median_s=time))
+    return rows + ladder_rows()
+
+
+# Device parts in s of the other kernels of the documents that report times of their own: one block reads clock().
+LADDERS = {("squares/chunked", "block=256", 2**20): 400e-6, ("squares/strided", "block=512", 2**20): 50e-6} | {
+    (variant, "block=1024", 2**24): 1000e-6 / (k + 1)
+    for k, variant in enumerate(v for v in GPU if v.startswith("unroll/"))}
+
+
+def ladder_rows() -> list[dict]:
+    """Launch to idle takes 10 us more than the device part. The last kernel is as fast as the one before."""
+    rows = []
+    for (variant, settings, n), time in LADDERS.items():
+        if variant == "unroll/unroll8-template":
+            time = LADDERS["unroll/unroll8-complete", settings, n]
+        squares = variant.startswith("squares/")
+        key = dict(experiment="timing", n=n, element_type="i32", accumulator_type="i32", variant=variant,
+                   settings=f"{settings};{HOST}", operation="sum_of_squares" if squares else "sum")
+        rows += [timed(time + 10e-6, **key, timing_mode="launch_to_idle"),
+                 timed(time + 15e-6, **key, timing_mode="end_to_end", device_part_median_s=time,
+                       device_part_ci_low_s=0.99 * time, device_part_ci_high_s=1.01 * time)]
+        if squares:
+            rows += [row(**key, timing_mode="clock", cycles_median=time * 1.5e9),
+                     timed(time, **key, timing_mode="globaltimer")]
+    return rows
+
+
+# Kernels with a loop of their own, and how much longer they take with an unsigned index; CUB takes half of an i32's time.
+INDEX = {"squares/chunked": 1.0, "squares/strided": 3.0, "twopass/rolled": 1.5, "levels/global-stride": 1.0,
+         "multiblock/two-launch": 1.6, "multiblock/last-block": 2.5, "multiblock/last-block-warp": 1.6}
+
+
+def index_rows() -> list[dict]:
+    """Each by the type of its loop's index: a signed one takes 100 us at 2^20, chunked 400 us, and so on with n."""
+    rows = []
+    for n in (2**20, 2**24, 2**28):
+        time = 100e-6 * n / 2**20
+        for variant, slower in INDEX.items():
+            squares = variant.startswith("squares/")
+            settings = ["block=256", "block=512"] if variant == "squares/strided" else ["block=256"]
+            for block in settings:
+                for index in ("i32", "i64", "u32", "u64"):
+                    mine = time * (4 if variant == "squares/chunked" else 1) * (slower if index[0] == "u" else 1)
+                    key = dict(experiment="index", variant=variant, settings=f"{block};index={index}", n=n,
+                               element_type="i32", accumulator_type="i32",
+                               operation="sum_of_squares" if squares else "sum")
+                    rows.append(timed(mine + 15e-6, **key, timing_mode="end_to_end", device_part_median_s=mine,
+                                      device_part_ci_low_s=0.99 * mine, device_part_ci_high_s=1.01 * mine) if squares else
+                                timed(mine, **key))
+        rows += [timed(time / 2, experiment="index", variant=v, operation=o, settings="count=32", n=n, element_type="i32",
+                       accumulator_type="i32") for o, v in rs.BASE.items()]
     return rows
 
 
@@ -263,7 +314,7 @@ def write_csv(path: Path, rows: list[dict]) -> None:
 
 
 def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=None, limits=None,
-                 models=None, timing=None) -> Path:
+                 models=None, timing=None, index=None) -> Path:
     """A results folder of the given parts; None leaves a file out, but catalog and machine have defaults."""
     folder.mkdir(parents=True, exist_ok=True)
     if comparison is not None:
@@ -276,6 +327,8 @@ def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=
         write_csv(folder / "models.csv", models)
     if timing is not None:
         write_csv(folder / "timing.csv", timing)
+    if index is not None:
+        write_csv(folder / "index.csv", index)
     write_csv(folder / "catalog.csv", catalog if catalog is not None else catalog_rows())
     (folder / "machine.json").write_text(json.dumps(MACHINE if machine is None else machine))
     return folder
@@ -287,12 +340,13 @@ def write_samples(folder: Path, rounds: int = 24, experiment: str = "comparison"
     all calls alike, two rounds an allocation. Where `factor` is not 1 they say something else than the row."""
     samples = []
     for row in csv.DictReader((folder / f"{experiment}.csv").open(newline="")):
-        if row["time_median_s"]:
+        if row["time_median_s"] or row["cycles_median"]:
             for k in range(rounds):
                 drift = (1 + k / (2 * rounds)) * factor(row)
                 part = float(row["device_part_median_s"]) * drift if row["device_part_median_s"] else ""
                 record = {key: row[key] for key in rs.SAMPLES_KEY} | dict(
-                    round=k, allocation=k // 2, time_s=float(row["time_median_s"]) * drift, device_part_s=part, voided="no")
+                    round=k, allocation=k // 2, time_s=float(row["time_median_s"]) * drift if row["time_median_s"] else "", device_part_s=part, voided="no")
+                record["cycles"] = float(row["cycles_median"]) * drift if row["cycles_median"] else ""
                 samples.append({c: f for c, f in record.items() if c not in without})
     write_csv(folder / f"{experiment}.samples.csv.gz", samples)
     return folder

@@ -89,6 +89,47 @@ STEPS = (
 )
 
 
+@dataclass(frozen=True)
+class Rung:
+    """One kernel of a document that reports times of its own."""
+
+    claim: str  # the step that leads here from the kernel before; "" for the first
+    variant: str
+    told: str   # the document's own time, as LaTeX; "" where it gives none
+    settings: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A document's kernels in its order, with the times that it took by its own clock."""
+
+    document: str
+    clock: str  # the timing mode that is the document's
+    n: int
+    operation: str
+    element_type: str
+    rungs: tuple[Rung, ...]
+
+
+LADDERS = (
+    Ladder("squares", "clock", 2**20, "sum_of_squares", "i32", (
+        Rung("", "squares/chunked", "", {"block": "256"}),
+        Rung("S1", "squares/strided", r"2.6\,M cycles", {"block": "256"}),
+        Rung("S2", "squares/strided", r"1.95\,M cycles", {"block": "512"}),
+        Rung("S3", "squares/multi-block", r"150\,K cycles", {"block": "256"}))),
+    Ladder("unroll", "launch_to_idle", 2**24, "sum", "i32", (
+        Rung("", "unroll/neighbored", r"10.49\,ms"),
+        Rung("U0", "unroll/neighbored-less", r"5.97\,ms"),
+        Rung("U0", "unroll/interleaved", r"4.96\,ms"),
+        Rung("U1", "unroll/unroll2", r"2.710--2.721\,ms"),
+        Rung("U1", "unroll/unroll4", r"1.870--1.883\,ms"),
+        Rung("U1", "unroll/unroll8", r"1.294--1.305\,ms"),
+        Rung("U2", "unroll/unroll8-warp", r"0.992--1.010\,ms"),
+        Rung("U3", "unroll/unroll8-complete", r"1.001--1.023\,ms"),
+        Rung("U3", "unroll/unroll8-template", r"0.980--1.008\,ms"))),
+)
+
+
 @dataclass
 class Gain:
     """What a step gains at one size: the speedup of the later kernel over the earlier."""
@@ -104,7 +145,7 @@ class Gain:
         return self.low > 1 or self.high < 1
 
 
-def _pick(found: list[Series], variant: str, settings: dict) -> Series | None:
+def pick(found: list[Series], variant: str, settings: dict) -> Series | None:
     """The first series of the variant with these settings: the first is the variant's default."""
     for s in found:
         have = rs.parse_settings(s.settings)
@@ -133,8 +174,8 @@ class Measured:
             return None
         for mode in ("end_to_end",) if step.end_to_end else ("device", "device_part", "end_to_end"):
             found = self._of(step, mode)
-            before = _pick(found, step.before, step.settings_before)
-            after = _pick(found, step.after, step.settings_after)
+            before = pick(found, step.before, step.settings_before)
+            after = pick(found, step.after, step.settings_after)
             if before is None or after is None or before is after:
                 continue
             both = sorted(set(before.ok["n"]) & set(after.ok["n"]), key=lambda m: abs(math.log(m / n)))

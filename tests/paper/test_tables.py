@@ -226,7 +226,7 @@ def test_macros_are_the_same_names_whatever_is_there(tmp_path):
                                                    "around_samples_s": 20.0}}
     folder = write_folder(tmp_path / "a", gpu_rows(types=("f32",), sizes=SIZES),
                           cpu=cpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows(), models=model_rows(),
-                          timing=synthetic.timing_rows(), machine={**MACHINE, "runs": [times]})
+                          timing=synthetic.timing_rows(), index=synthetic.index_rows(), machine={**MACHINE, "runs": [times]})
     synthetic.write_checks(folder)
     full = tables.macros(rs.read_results(folder))
     few = tables.macros(beside_cub(tmp_path / "b", {}))
