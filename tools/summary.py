@@ -162,6 +162,32 @@ def trust_block(results) -> str:
     return "\n".join(f"- {one}" for one in said)
 
 
+def index_block(results) -> str:
+    """What the type of a loop's index costs; empty where the results hold no index.csv."""
+    from text import index_types as types
+
+    found = types.at_largest(types.counted(results))
+    plain, other = ([c for c in found if types.is_plain(c.variant) == which] for which in (True, False))
+    if not plain or not other:
+        return ""
+
+    def told(of) -> str:
+        ends = [pick(of, key=lambda c: c.gain["ratio"]) for pick in (min, max)]
+        return " to ".join(f"{with_interval(c.gain)} (`{c.variant}`{f' [{c.words}]' if c.words else ''}, "
+                           f"2^{c.n.bit_length() - 1})" for c in ends)
+
+    said = (f"Of {types.ELEMENTS} elements, the speedup of an index of type {types.SIGNED} over one of type "
+            f"{types.UNSIGNED} is {told(plain)} in kernels whose loop has one stride and one condition: nvcc unrolls that "
+            f"over a signed index alone. In the others it is {told(other)}.")
+    over = types.over_cub(results)
+    if over:
+        c, signed, unsigned = over
+        said += (f" So `{c.variant}`, whose document counts by `int`, has a speedup of {with_interval(signed)} over CUB's "
+                 f"{microseconds(c.cub.at(c.n)['time'])} us at 2^{c.n.bit_length() - 1}, and would have "
+                 f"{with_interval(unsigned)} if it counted by `size_t`.")
+    return "\n".join(wrapped(said))
+
+
 def decimals(low: float, high: float) -> int:
     """As many as an interval of this width is worth: two digits of it."""
     return max(2, min(4, 1 - math.floor(math.log10(max(high - low, 1e-9)))))
@@ -255,6 +281,7 @@ def compare_example(results: Path) -> str:
 BLOCKS = (
     ("README.md", "comparison", comparison_block),
     ("docs/results.md", "models", models_block),
+    ("docs/results.md", "index", index_block),
     ("docs/results.md", "trust", trust_block),
     ("docs/comparing.md", "compare", lambda results: compare_example(results.folder)),
 )

@@ -78,14 +78,14 @@ def counted(results: Results) -> list[Counted]:
                                         c.variant, c.words, c.n))
 
 
-def _at_largest(found: list[Counted]) -> list[Counted]:
+def at_largest(found: list[Counted]) -> list[Counted]:
     """Of each kernel the largest size that has a gain."""
     return list({(c.variant, c.words): c for c in found if c.gain is not None}.values())
 
 
 def index(results: Results) -> str:
     """How far the gains of a signed index reach, where the loop is plain and where it is not."""
-    found = _at_largest(counted(results))
+    found = at_largest(counted(results))
 
     def told(of: list[Counted]) -> str:
         ends = [pick(of, key=lambda c: c.gain["ratio"]) for pick in (min, max)]
@@ -100,7 +100,7 @@ def index(results: Results) -> str:
 
 def blocks(results: Results) -> str:
     """The three kernels of multiblock, whose loops are one: what follows the loop decides how many blocks fit."""
-    of = {rs.short_name(c.variant): c for c in _at_largest(counted(results)) if rs.group_of(c.variant) == "multiblock"}
+    of = {rs.short_name(c.variant): c for c in at_largest(counted(results)) if rs.group_of(c.variant) == "multiblock"}
     names = ("last-block", "two-launch", "last-block-warp")
     if not set(names) <= set(of):
         return ABSENT
@@ -108,15 +108,25 @@ def blocks(results: Results) -> str:
     return f"At {latex.power(of[names[0]].n)} it is {latex.listing(said)}."
 
 
+def over_cub(results: Results) -> tuple[Counted, pd.Series, pd.Series] | None:
+    """A document's int kernel, and its speedup over CUB with SIGNED and with UNSIGNED."""
+    for c in counted(results):
+        if c.variant == "multiblock/last-block-warp" and c.n == SIZES["Large"]:
+            over = [speedup.at(results, c.series[t], c.cub, c.n) for t in (SIGNED, UNSIGNED) if t in c.series]
+            if len(over) == 2 and all(o is not None for o in over):
+                return c, over[0], over[1]
+    return None
+
+
 def porting(results: Results) -> str:
     """What the documents' int kernels would be judged to be with a size_t index."""
     found = counted(results)
     said = []
-    large = [c for c in found if c.variant == "multiblock/last-block-warp" and c.n == SIZES["Large"]]
-    over = [speedup.at(results, c.series[t], c.cub, c.n) for c in large for t in (SIGNED, UNSIGNED) if t in c.series]
-    if len(over) == 2 and all(o is not None for o in over):
-        said.append(f"{latex.code(large[0].variant)} would have a speedup over CUB of {latex.interval(over[1])} in place of "
-                    f"{latex.interval(over[0])} at {latex.power(large[0].n)}")
+    over = over_cub(results)
+    if over:
+        c, signed, unsigned = over
+        said.append(f"{latex.code(c.variant)} would have a speedup over CUB of {latex.interval(unsigned)} in place of "
+                    f"{latex.interval(signed)} at {latex.power(c.n)}")
     chunked = [c for c in found if c.variant == "squares/chunked"]
     strided = [c for c in found if c.variant == "squares/strided" and c.words in ("", "block=256")]
     if chunked and strided:

@@ -37,15 +37,19 @@ def loads(body: str) -> list[int]:
     return [count for count in counts if count]
 
 
-def kernels(ptx: str) -> dict[str, list[int]]:
-    """loads() of every kernel, by its readable name without namespaces and parameters."""
-    found = {name: loads(body) for name, body in ENTRY.findall(ptx)}
+def by_readable_name(found: dict) -> dict:
+    """By the names of kernels without namespaces and parameters."""
     names = subprocess.run(["c++filt"], input="\n".join(found), capture_output=True, text=True, check=True).stdout.split("\n")
     short = {}
-    for name, counts in zip(names, found.values()):
+    for name, value in zip(names, found.values()):
         name = re.sub(r"\(anonymous namespace\)::|reductio::|device::|on_cuda::|^void |\(bool\)[01]", "", name)
-        short[name[:name.index("(", name.index(">") if "<" in name else 0)]] = counts
+        short[name[:name.index("(", name.index(">") if "<" in name else 0)]] = value
     return short
+
+
+def kernels(ptx: str) -> dict[str, list[int]]:
+    """loads() of every kernel."""
+    return by_readable_name({name: loads(body) for name, body in ENTRY.findall(ptx)})
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +63,22 @@ def documents(tmp_path_factory) -> dict[str, list[int]]:
 
 
 @pytest.fixture(scope="module")
-def ours() -> dict[str, list[int]]:
-    """Of the program, for the first architecture that it holds PTX for."""
+def ptx() -> list[str]:
+    """All that the program holds."""
     if not REDUCTIO:
         pytest.skip("REDUCTIO_BIN names no program")
     data = Path(REDUCTIO).read_bytes()
     if b"on_cuda" not in data:
         pytest.skip("the program is built without CUDA")
+    return [part.split(b"\0", 1)[0].decode("ascii", "replace") for part in re.split(rb"^(?=\.version \d)", data, flags=re.M)[1:]]
+
+
+@pytest.fixture(scope="module")
+def ours(ptx) -> dict[str, list[int]]:
+    """Of the program, for the first architecture that it holds PTX for."""
     found: dict[str, list[int]] = {}
-    for part in re.split(rb"^\.version \d", data, flags=re.M)[1:]:
-        for name, counts in kernels(part.split(b"\0", 1)[0].decode("ascii", "replace")).items():
+    for part in ptx:
+        for name, counts in kernels(part).items():
             found.setdefault(name, counts)
     assert found, "the kernels' PTX is not in the program: is it compressed? (src/device/cuda/CMakeLists.txt)"
     return found
@@ -105,6 +115,37 @@ LOOPS = {
 def test_as_many_loads_are_in_flight_as_in_the_document(kernel, ours, documents):
     assert kernel in ours, f"no such kernel; there are {sorted(k for k in ours if k.startswith(kernel.split('<')[0]))}"
     assert max(ours[kernel]) == max(documents[LOOPS[kernel]])
+
+
+# The loops of LOOPS that go by one stride until one condition fails; in a chunk i grows by one, in levels there are two.
+PLAIN = re.compile(r"^(strided|multi_block(_tree)?|two_launch|last_block(_warp)?|rolled|(warp|template)_unrolled)<")
+
+
+@pytest.mark.parametrize("kernel", [k for k in LOOPS if re.search(r", (int|unsigned long)\b", k)])
+def test_a_plain_loop_is_unrolled_over_a_signed_index_alone(kernel, ours):
+    """What the paper says of the experiment `index`."""
+    signed, unsigned = ({max(ours[re.sub(r", (int|unsigned long)\b", f", {index}", kernel.replace("float", "unsigned int"))])
+                         for index in types} for types in (("int", "long"), ("unsigned int", "unsigned long")))
+    assert len(signed) == len(unsigned) == 1
+    assert (signed, unsigned) == ({4}, {1}) if PLAIN.match(kernel) else signed == unsigned
+
+
+def test_two_blocks_of_last_block_do_not_fit_a_multiprocessor(ptx, tmp_path):
+    """What the paper says of registers: a multiprocessor has 65,536, so 32 a thread for two blocks of 1024."""
+    if not NVCC:
+        pytest.skip("nvcc is not here")
+    found: dict[str, int] = {}
+    for k, part in enumerate(p for p in ptx if "last_block" in p and ".target sm_90" in p):
+        (tmp_path / f"{k}.ptx").write_text(part)
+        said = subprocess.run([Path(NVCC).with_name("ptxas"), "-arch=sm_90", "-v", tmp_path / f"{k}.ptx", "-o", tmp_path / "cubin"],
+                              capture_output=True, text=True, check=True).stderr
+        found |= by_readable_name({name: int(count) for name, count in
+                                   re.findall(r"entry function '(\w+)'.*?Used (\d+) registers", said, re.S)})
+    if not found:
+        pytest.skip("the program holds no PTX of this architecture")
+    for index in ("int", "long", "unsigned int", "unsigned long"):
+        of = {name: found[f"{name}<{SUM}, {index}, BlockSize<1024> >"] for name in ("last_block", "last_block_warp", "two_launch")}
+        assert of["last_block"] > 32 >= max(of["last_block_warp"], of["two_launch"]), (index, of)
 
 
 def test_another_index_or_a_chain_is_told_from_the_documents(ours):

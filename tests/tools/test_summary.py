@@ -150,6 +150,17 @@ def test_fits_are_told_where_they_fit_and_not_where_they_do_not(folder, tmp_path
     assert "| `thrust/reduce` [default] | end to end |  | too few sizes |" in lines
 
 
+def test_what_the_type_of_an_index_costs_is_told_where_it_was_measured(folder, tmp_path):
+    assert block(folder, "index") == ""
+    shutil.copytree(folder, tmp_path / "m")
+    synthetic.write_csv(tmp_path / "m" / "index.csv", synthetic.index_rows())
+    said = " ".join(block(tmp_path / "m", "index").split())
+    assert "is 1.500 [1.470, 1.530] (`twopass/rolled`, 2^28) to 3.00 [2.94, 3.06] (`squares/strided` [block=256], 2^20)" in said
+    assert "In the others it is 1.000 [0.980, 1.020] (`squares/chunked`, 2^20)" in said
+    assert ("`multiblock/last-block-warp`, whose document counts by `int`, has a speedup of 0.500 [0.490, 0.510] over CUB's "
+            "12,800 us at 2^28, and would have 0.312") in said
+
+
 def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_path):
     assert block(folder, "trust") == ""
     shutil.copytree(folder, tmp_path / "m")
