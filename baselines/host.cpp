@@ -85,6 +85,10 @@ void register_loop(HostLoop loop, std::string id, std::string title, std::string
   });
 }
 
+std::string half_beyond_int(const Problem& p, const Settings& s) {
+  return beyond_int({p.operation, p.type, p.n / 2}, s);
+}
+
 void register_add(HostAdd loop, std::string id, std::string title, std::string cites, std::size_t document_n) {
   Variant v{.id = std::move(id),
             .title = std::move(title),
@@ -96,7 +100,7 @@ void register_add(HostAdd loop, std::string id, std::string title, std::string c
             .result = ResultLocation::array,
             .determinism = Determinism::always,
             .document_n = document_n,
-            .declines = beyond_int};
+            .declines = half_beyond_int};
   register_variant(std::move(v), DeviceKind::cpu, [=](const Problem& p, const Settings& s, const DeviceInfo&) {
     return vector_add_plan(p, level_of(s).add(loop, p.type));
   });

@@ -1,7 +1,6 @@
-/// index: what the type of a loop's index costs. Each kernel whose loop has an index of its own, with every type of it and
-/// otherwise as its document launches it. nvcc counts the steps of a loop over a signed index before it begins, unrolls
-/// it and has several loads in flight; an unsigned index may wrap round, and it leaves that loop as it stands. CUB's calls
-/// stand beside, which choose their own.
+/// index: what the type of a loop's index costs. Each kernel whose loop has an index of its own, with every type of it
+/// and otherwise as its document launches it (core/loop_index.h says what it decides). CUB's calls stand beside, which
+/// choose their own.
 
 #include <algorithm>
 
@@ -13,7 +12,8 @@ namespace reductio {
 namespace {
 
 const Tunable* index_of(const Variant& v) {
-  const auto at = std::find_if(v.tunables.begin(), v.tunables.end(), [](const Tunable& t) { return t.name == "index"; });
+  const auto at =
+      std::find_if(v.tunables.begin(), v.tunables.end(), [](const Tunable& t) { return t.name == "index"; });
   return at == v.tunables.end() ? nullptr : &*at;
 }
 

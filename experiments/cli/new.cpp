@@ -42,12 +42,13 @@ using namespace device;
 /// Block b adds up its share of in[0, n) and stores it in out[b]. `in` squares what it reads where that is asked for.
 /// Each thread strides over the grid; then a tree in shared memory: thread t adds t + s, s halves.
 /// Requires: blockDim.x a power of two, blockDim.x elements of shared memory. Valid: in thread 0.
+/// The index is signed, because nvcc unrolls no loop with a stride over an unsigned one, which may wrap round.
 template <class T, class Load>
-__global__ void partial_sums(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
+__global__ void partial_sums(Input<T, Load> in, GlobalPtr<T> out, std::int64_t n) {
   SharedPtr<T> shared = shared_memory<T>();
   T sum = 0;
-  const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
-  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += in[i];
+  const std::int64_t stride = std::int64_t{blockDim.x} * gridDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += in[i];
   shared[threadIdx.x] = sum;
   __syncthreads();  // all sums are stored before a thread reads another's
   for (unsigned s = blockDim.x / 2; s > 0; s /= 2) {

@@ -24,8 +24,8 @@
 /// granularity is 1024 in the document's code, which at its own 2^20 elements, were the grid divided by it, would leave
 /// one block of 1024 threads. The default here, 32, leaves a block of 256 threads for about every SM of a current GPU
 /// at that size. It is the study's main knob: compare its values before comparing the kernels.
-/// The loads' loop counts with the document's `int` (index=document), wherever n allows. The trees' index is
-/// `unsigned`, which in the document it is in reduce0 alone: its code of naive takes the remainder of an `int`.
+/// The loads' loop counts with the document's `int` (index=document), wherever n allows. The remainder is that of the
+/// document's types: `unsigned` in reduce0, `int` in naive.
 ///
 /// Mended: reduce0 checks its bounds; the trees of Algorithms 2 and 5 add (their pseudocode assigns); local-stride is
 /// the pseudocode's, not the document's code for it, which is global-stride again; granularity and block size are
@@ -74,9 +74,10 @@ __device__ T one_load(Input<T, Load> in, std::size_t n) {
 }
 
 /// The two ways of asking whether thread `tid` works at a level: a remainder by a value that the compiler does not know
-/// to be a power of two, or the bits below it.
+/// to be a power of two, in the document's type, or the bits below it.
+template <class Index>
 struct ByModulo {
-  static __device__ bool works(unsigned tid, unsigned stride) { return tid % (2 * stride) == 0; }
+  static __device__ bool works(Index tid, Index stride) { return tid % (2 * stride) == 0; }
 };
 struct ByBits {
   static __device__ bool works(unsigned tid, unsigned stride) { return (tid & (2 * stride - 1)) == 0; }
@@ -102,7 +103,7 @@ template <class T, class Load>
 __global__ void reduce0(Input<T, Load> in, GlobalPtr<T> out, std::size_t n) {
   SharedPtr<T> sums = shared_memory<T>();
   sums[threadIdx.x] = one_load(in, n);
-  doubling_tree<T, ByModulo>(sums);
+  doubling_tree<T, ByModulo<unsigned>>(sums);
   if (threadIdx.x == 0) Store::hand_on(out, sums[0]);
 }
 
@@ -233,11 +234,11 @@ std::string declines(const Problem& p, const Settings& s) {
   return too_many_blocks(p, s, grid_for(s, p.n), "choose a larger block or granularity, where this variant has them");
 }
 
-/// Those of a kernel with a loop, its index decided: it counts to the last block's last element, and a step beyond.
+/// Those of a kernel with a loop, its index decided: it counts to the end of the last block's share.
 Settings with_document_index(const Settings& s, std::size_t n) {
   if (!s.has("index")) return s;
   const std::size_t grid = grid_for(s, n), block = s.count("block");
-  return with_loop_index(s, "i32", grid * block * (std::size_t{s.count("granularity")} + 1));
+  return with_loop_index(s, "i32", grid * block * s.count("granularity"));
 }
 
 std::unique_ptr<Plan> prepare(const Kernels<Level>& kernel, const Problem& p, const Settings& chosen,
@@ -310,7 +311,7 @@ const Register registered(
       []<class T, class Load>(const Settings& s) {
         return for_finish(s, [&]<class Finish>() {
           const bool bits = s.text("test") == "bits";
-          return bits ? launch<naive<T, Load, Finish, ByBits>> : launch<naive<T, Load, Finish, ByModulo>>;
+          return bits ? launch<naive<T, Load, Finish, ByBits>> : launch<naive<T, Load, Finish, ByModulo<int>>>;
         });
       }},
      {{.id = "levels/divergence-free", .title = "levels, divergence-free",
@@ -320,7 +321,7 @@ const Register registered(
       }},
      {{.id = "levels/completely-unrolled", .title = "levels, completely unrolled",
        .cites = "levels, 1.2.2: Algorithm 5", .how = {.block = "tree, stride halves, every level unrolled"},
-       .tunables = {Tunable::powers_of_two("block", 256, 256, 256)}},  // asking for another is refused, not passed over
+       .tunables = {Tunable::powers_of_two("block", 256, 256, 256)}, .compiled_in = "block=256"},  // asking for another is refused, not passed over
       []<class T, class Load>(const Settings& s) {
         return for_finish(s, []<class Finish>() { return launch<completely_unrolled<T, Load, Finish>>; });
       }},

@@ -55,11 +55,12 @@ __device__ T sum_over_grid(Input<T, Load> in, Index n) {
 }
 
 /// What one thread of the last block adds up of the blocks' partial sums.
+/// The index is unsigned so that nvcc leaves this a loop: for a few partial sums the document has no loop at all, and
+/// unrolled it would take so many registers that an SM no longer holds two blocks of 1024.
 template <class Size, class T>
 __device__ T sum_of_partials(GlobalPtr<T> partials) {
-  const int blocks = static_cast<int>(gridDim.x);
   T sum = 0;
-  for (int i = static_cast<int>(threadIdx.x); i < blocks; i += Size::threads()) sum += T(partials[i]);
+  for (unsigned i = threadIdx.x; i < gridDim.x; i += static_cast<unsigned>(Size::threads())) sum += T(partials[i]);
   return sum;
 }
 

@@ -70,7 +70,7 @@ Reading took(const std::vector<Reading>& clocks, std::size_t first, std::size_t 
 }
 
 /// The block's size and the number of blocks: the document's constants, which it compiles in, or 0 for what the launch
-/// has.
+/// has, as in Shape<0, 0>.
 template <int Threads, int Blocks>
 struct Shape {
   static __device__ int threads() { return Threads ? Threads : static_cast<int>(blockDim.x); }
@@ -161,14 +161,11 @@ struct Timed {
   Kernels<Clocked> kernel;
 };
 
-/// The largest value of any thread's index, its step past the end included; of a chunk, its last thread's.
-std::size_t last_index(std::size_t n, std::size_t threads) { return n + threads + ceil_div(n, threads); }
-
 std::unique_ptr<Plan> prepare(const Timed& timed, const Problem& p, const Settings& chosen, const DeviceInfo&) {
   return dispatch(p, [&]<class T, class Load>() {
     const unsigned block = chosen.count("block");
     const std::size_t n = p.n, grid = chosen.count("grid", 1);
-    const Settings s = with_loop_index(chosen, "i32", last_index(n, grid * block));
+    const Settings s = with_loop_index(chosen, "i32", n + grid * block);  // the last step, or the last chunk, included
     const std::size_t tree = timed.has_tree ? std::countr_zero(block) : 0;
     const std::size_t shared_bytes = timed.has_tree ? block * sizeof(T) : 0;
     const Buffer<T> results(timed.has_tree ? grid : grid * block);

@@ -11,7 +11,7 @@
 ///   twopass/rolled             the tree is a loop with a barrier at every level
 ///   twopass/warp-unrolled      the last 32 lanes are written out and need no block barrier
 ///   twopass/template-unrolled  the block size is a template parameter: every level is written out
-///   twopass/multiple-of-32     rolled, in the blocks that the document asks for: wrong in most of them, never timed
+///   twopass/multiple-of-32     rolled, in the blocks that the document asks for: wrong in most, and then never timed
 ///
 /// finish=second-launch runs the kernel again as one block over the partial results; finish=host copies them,
 /// finish=host-pinned into page-locked memory.

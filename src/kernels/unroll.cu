@@ -61,11 +61,12 @@ struct Shared {
 template <class T, bool Whole>
 struct Share {
   GlobalPtr<T> data;
-  std::size_t length;
+  std::size_t length;  ///< elements from `data` on, where that is not the whole share
   __device__ bool has(unsigned i) const { return Whole || i < length; }
 };
 
-/// kernel(the block's share), all of whose threads get the same.
+/// kernel(the block's share), all of whose threads get the same. Two copies of each kernel are compiled, and a block
+/// takes one of them: the document knows whole shares alone, and pays for no other in any of its conditions.
 template <class T, class Kernel>
 __device__ void for_share(Shared<T> all, unsigned factor, Kernel kernel) {
   const std::size_t begin = std::size_t{blockIdx.x} * (blockDim.x * factor);
@@ -151,7 +152,8 @@ __global__ void interleaved(Shared<T> in, GlobalPtr<T> partials) {
 ///
 ///   a b | c d | e f | g h  ->  a+c+e+g b+d+f+h | . . | . . | . .      (Factor = 4, B = 2)
 ///
-/// Chained, the first element is added to in place, so that each load waits for the store before it. Independent, all
+/// Chained, the first element is added to in place. For all that the compiler knows each store may write what the next
+/// load reads, so the loads stay behind the stores, and each store waits for the load that it adds. Independent, all
 /// are loaded before the first is added. Both end with a block barrier.
 struct Chained {
   template <unsigned Factor, class T, bool Whole>
@@ -322,29 +324,41 @@ const Register registered(
                   Tunable::choice("finish", {"host", "host-pinned"}, "host")},
      .result = ResultLocation::host_part, .consumes_input = true, .document_n = std::size_t{1} << 24},
     prepare,
-    {{{.id = "unroll/neighbored", .title = "in place, neighbored", .cites = "unroll, quoted from the article before (inferred): neighbored",
-       .how = in_place(1, "tree, stride doubles")}, {1, []<class T>() { return launch<neighbored<T>>; }}},
+    {{{.id = "unroll/neighbored", .title = "in place, neighbored",
+       .cites = "unroll, quoted from the article before (inferred): neighbored",
+       .how = in_place(1, "tree, stride doubles")},
+      {1, []<class T>() { return launch<neighbored<T>>; }}},
      {{.id = "unroll/neighbored-less", .title = "in place, neighbored, less divergent",
        .cites = "unroll, quoted from the article before (inferred): neighbored, less divergent",
        .how = in_place(1, "tree, stride doubles, consecutive threads")},
       {1, []<class T>() { return launch<neighbored_less<T>>; }}},
-     {{.id = "unroll/interleaved", .title = "in place, interleaved", .cites = "unroll, quoted from the article before (inferred): interleaved",
-       .how = in_place(1, "tree, stride halves")}, {1, []<class T>() { return launch<interleaved<T>>; }}},
+     {{.id = "unroll/interleaved", .title = "in place, interleaved",
+       .cites = "unroll, quoted from the article before (inferred): interleaved",
+       .how = in_place(1, "tree, stride halves")},
+      {1, []<class T>() { return launch<interleaved<T>>; }}},
      {{.id = "unroll/unroll2", .title = "in place, unroll 2", .cites = "unroll, unrolled reduction: by 2",
-       .how = in_place(2, "tree, stride halves")}, {2, []<class T>() { return launch<unrolled<T, 2, Chained>>; }}},
-     {{.id = "unroll/unroll4", .title = "in place, unroll 4", .cites = "unroll, unrolled reduction: by 4 (not printed; as in its author's repository)",
-       .how = in_place(4, "tree, stride halves"), .tunables = {loads}}, {4, []<class T>(const Settings& s) { return launch_unrolled<T, 4>(s); }}},
-     {{.id = "unroll/unroll8", .title = "in place, unroll 8", .cites = "unroll, unrolled reduction: by 8 (not printed; as in its author's repository)",
-       .how = in_place(8, "tree, stride halves"), .tunables = {loads}}, {8, []<class T>(const Settings& s) { return launch_unrolled<T, 8>(s); }}},
+       .how = in_place(2, "tree, stride halves")},
+      {2, []<class T>() { return launch<unrolled<T, 2, Chained>>; }}},
+     {{.id = "unroll/unroll4", .title = "in place, unroll 4",
+       .cites = "unroll, unrolled reduction: by 4 (not printed; as in its author's repository)",
+       .how = in_place(4, "tree, stride halves"), .tunables = {loads}},
+      {4, []<class T>(const Settings& s) { return launch_unrolled<T, 4>(s); }}},
+     {{.id = "unroll/unroll8", .title = "in place, unroll 8",
+       .cites = "unroll, unrolled reduction: by 8 (not printed; as in its author's repository)",
+       .how = in_place(8, "tree, stride halves"), .tunables = {loads}},
+      {8, []<class T>(const Settings& s) { return launch_unrolled<T, 8>(s); }}},
      {{.id = "unroll/unroll8-warp", .title = "in place, unroll 8, last warp",
        .cites = "unroll, complete unrolling: the last warp",
-       .how = in_place(8, "tree, last warp unrolled")}, {8, []<class T>() { return launch<unroll8_warp<T>>; }}},
+       .how = in_place(8, "tree, last warp unrolled")},
+      {8, []<class T>() { return launch<unroll8_warp<T>>; }}},
      {{.id = "unroll/unroll8-complete", .title = "in place, unroll 8, every level",
        .cites = "unroll, reduction by template functions: every level",
-       .how = in_place(8, "tree, every level unrolled")}, {8, []<class T>() { return launch<unroll8_complete<T>>; }}},
+       .how = in_place(8, "tree, every level unrolled")},
+      {8, []<class T>() { return launch<unroll8_complete<T>>; }}},
      {{.id = "unroll/unroll8-template", .title = "in place, unroll 8, by template",
        .cites = "unroll, reduction by template functions: the template (not printed, inferred)",
-       .how = in_place(8, "tree, unrolled by template"), .compiled_in = "every block"}, {8, []<class T>(const Settings& s) {
+       .how = in_place(8, "tree, unrolled by template"), .compiled_in = "every block"},
+      {8, []<class T>(const Settings& s) {
          return for_block<32, 1024>(s.count("block"),
                                     []<unsigned Threads>() { return launch<unroll8_template<T, Threads>>; });
        }}}},

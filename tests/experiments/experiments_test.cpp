@@ -104,10 +104,12 @@ TEST(Experiments, TheComparisonDoublesFrom2To10To2To30) {
 }
 
 TEST(Experiments, SettingsWithAKnownFaultAreLeftOutUnlessTheyAreAskedFor) {
-  const auto faults_in = [](const char* experiment, const std::string& variants, const std::string& block) {
+  const auto faults_in = [](const char* experiment, const std::string& variants, const std::string& block,
+                            const std::string& finish = "") {
     Selection selection;
     selection.variants_regex = variants;
     if (!block.empty()) selection.settings = {{"block", block}};
+    if (!finish.empty()) selection.settings = {{"finish", finish}};
     const auto points = find_experiment(experiment).points(selection, DeviceKind::sim);
     EXPECT_FALSE(points.empty()) << experiment;
     return std::count_if(points.begin(), points.end(),
@@ -119,6 +121,7 @@ TEST(Experiments, SettingsWithAKnownFaultAreLeftOutUnlessTheyAreAskedFor) {
     EXPECT_GT(faults_in(experiment, "^twopass/multiple-of-32$", ""), 0) << experiment;
     EXPECT_GT(faults_in(experiment, "^twopass/", "96"), 0) << experiment;
     EXPECT_EQ(faults_in(experiment, "^twopass/", "64"), 0) << experiment;
+    EXPECT_EQ(faults_in(experiment, "^twopass/", "", "host"), 0) << experiment << ": it is not the finish that is at fault";
   }
 }
 

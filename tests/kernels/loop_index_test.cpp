@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -70,6 +71,36 @@ TEST_P(LoopIndexOfKernel, IsThatOfTheDocumentUpToTheLimitAndSigned64BitsBeyond) 
   EXPECT_EQ(says_of_default(), says_of(documents_is_int ? "i64" : "u64"));
 }
 
+TEST(CompiledIn, IsWhatTheKernelsNamesSay) {
+  struct Launched {
+    const char* id;
+    std::vector<std::pair<std::string, std::string>> settings;
+    bool compiled_in;
+  };
+  for (const Launched& l : {Launched{"squares/chunked", {}, true},
+                            {"squares/chunked", {{"block", "512"}}, false},
+                            {"squares/strided", {}, true},
+                            {"squares/strided", {{"block", "512"}}, true},
+                            {"squares/strided", {{"block", "1024"}}, false},
+                            {"squares/multi-block", {}, true},
+                            {"squares/multi-block", {{"grid", "5"}}, false},
+                            {"squares/multi-block-tree", {}, true},
+                            {"squares/multi-block-tree", {{"block", "512"}}, false},
+                            {"multiblock/two-launch", {}, true},
+                            {"multiblock/last-block", {}, true},
+                            {"multiblock/last-block-warp", {}, true},
+                            {"multiblock/last-block-warp", {{"block", "512"}}, false}}) {
+    const Variant& v = find_variant(l.id);
+    const std::string says = kernel_for(v, 3000, v.settings(l.settings));
+    const bool at_run_time = says.find("Shape<0") != std::string::npos || says.find("Size<0") != std::string::npos;
+    EXPECT_EQ(at_run_time, !l.compiled_in) << says;
+    ASSERT_NE(v.compiled_in, "") << l.id;
+    for (const auto& [name, value] : l.settings)
+      EXPECT_EQ(std::regex_search(v.compiled_in, std::regex("\\b" + value + "\\b")), l.compiled_in) << v.compiled_in;
+    EXPECT_NE(v.compiled_in.find("block=" + v.settings().text("block")), std::string::npos) << v.compiled_in;
+  }
+}
+
 TEST_P(LoopIndexOfKernel, OnEitherSideOfALoweredLimitTheSumIsRight) {
   const Variant& v = *GetParam();
   const auto device = open_sim();
@@ -92,7 +123,8 @@ TEST_P(LoopIndexOfKernel, OnAGpuTheSumOf2To31ElementsIsRight) {
   if (gpu->info().memory_bytes < 5 * two_31) GTEST_SKIP() << "too little memory";
   for (const std::size_t n : {two_31 - 1, two_31, two_31 + 1})
     for (const char* type : {"document", "i64", "u32", "u64"}) {
-      if (v.id == "squares/chunked" || (v.id == "squares/strided" && type != std::string("document"))) continue;  // minutes
+      // One block takes a second for this.
+      if ((v.id == "squares/chunked" || v.id == "squares/strided") && type != std::string("document")) continue;
       EXPECT_EQ(run_case(case_of(n, v.settings({{"index", type}})), *gpu), "") << n << " elements, index=" << type;
     }
   EXPECT_THROW(run_case(case_of(two_31, v.settings({{"index", "i32"}})), *gpu), Refused);

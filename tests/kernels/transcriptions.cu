@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-// squares: one block of 256 or 512, then 32 blocks of 256; the constants are macros there.
+// squares: one block of 256 or 512, then 32 blocks of 256; the constants are macros there. The chunks are inferred.
 __global__ void squares_chunked(const int* in, int* out, int n) {
   const int tid = threadIdx.x;
   const int size = n / 256;
@@ -44,6 +44,34 @@ __global__ void multiblock_two_launch(const int* in, int n, int* out) {
   if (tid == 0) out[blockIdx.x] = sums[0];
 }
 
+// multiblock, one launch: the last block reads one partial sum a thread.
+__global__ void multiblock_last_block(const int* in, int n, int* out, int* arrived) {
+  const int tid = threadIdx.x;
+  const int threads = 1024 * gridDim.x;
+  int sum = 0;
+  for (int i = tid + blockIdx.x * 1024; i < n; i += threads) sum += in[i];
+  __shared__ int sums[1024];
+  sums[tid] = sum;
+  __syncthreads();
+  for (int size = 1024 / 2; size > 0; size /= 2) {
+    if (tid < size) sums[tid] += sums[tid + size];
+    __syncthreads();
+  }
+  if (tid == 0) out[blockIdx.x] = sums[0];
+  __threadfence();
+  int last = 0;
+  if (tid == 0) last = atomicAdd(arrived, 1);
+  if (__syncthreads_or(last == gridDim.x - 1)) {
+    sums[tid] = tid < threads ? out[tid] : 0;
+    __syncthreads();
+    for (int size = 1024 / 2; size > 0; size /= 2) {
+      if (tid < size) sums[tid] += sums[tid + size];
+      __syncthreads();
+    }
+    if (tid == 0) out[0] = sums[0];
+  }
+}
+
 // twopass: a grid-stride loop over size_t, then a tree over the block that was launched.
 __global__ void twopass_rolled(int* out, int* in, std::size_t n) {
   extern __shared__ int buffer[];
@@ -60,24 +88,23 @@ __global__ void twopass_rolled(int* out, int* in, std::size_t n) {
   if (threadIdx.x == 0) out[blockIdx.x] = buffer[0];
 }
 
-// levels: two conditions, an index that is multiplied anew; the pseudocode's local stride.
-__global__ void levels_global_stride(float* in, float* out, int n, int times) {
+// levels: two conditions, an index that is multiplied anew; the pseudocode's local stride, with the code's 1024.
+__global__ void levels_global_stride(float* in, float* out, int n) {
   const int tid = blockIdx.x * blockDim.x + threadIdx.x;
   const int threads = gridDim.x * blockDim.x;
   float sum = 0;
-  for (int i = 0; i < times && tid + i * threads < n; i++) sum += in[tid + i * threads];
+  for (int i = 0; i < 1024 && tid + i * threads < n; i++) sum += in[tid + i * threads];
   out[tid] = sum;
 }
-__global__ void levels_local_stride(float* in, float* out, int n, int times) {
-  const int tid = blockIdx.x * blockDim.x * times + threadIdx.x;
+__global__ void levels_local_stride(float* in, float* out, int n) {
+  const int tid = blockIdx.x * blockDim.x * 1024 + threadIdx.x;
   const int threads = blockDim.x;
   float sum = 0;
-  for (int i = 0; i < times && tid + i * threads < n; i++) sum += in[tid + i * threads];
+  for (int i = 0; i < 1024 && tid + i * threads < n; i++) sum += in[tid + i * threads];
   out[tid] = sum;
 }
 
 // unroll: in place; by 2, 4 and 8 one after the other, from the last warp on eight loads before the first addition.
-template <int Factor>
 __device__ void tree(int* data, unsigned tid, int last) {
   for (int stride = blockDim.x / 2; stride > last; stride >>= 1) {
     if (tid < stride) data[tid] += data[tid + stride];
@@ -98,7 +125,7 @@ __global__ void unroll_chained(int* in, int* out, unsigned n) {
     if (Factor > 4) in[i] += in[i + 7 * blockDim.x];
   }
   __syncthreads();
-  tree<Factor>(data, tid, 0);
+  tree(data, tid, 0);
   if (tid == 0) out[blockIdx.x] = data[0];
 }
 template __global__ void unroll_chained<2>(int*, int*, unsigned);
@@ -113,7 +140,7 @@ __global__ void unroll_warp8(int* in, int* out, unsigned n) {
     in[i] = x0 + x1 + x2 + x3 + x4 + x5 + x6 + x7;
   }
   __syncthreads();
-  tree<8>(data, tid, 32);
+  tree(data, tid, 32);
   if (tid < 32) {
     volatile int* lanes = data;
     lanes[tid] += lanes[tid + 32];

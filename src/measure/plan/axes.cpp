@@ -1,17 +1,30 @@
 #include "measure/plan/axes.h"
 
+#include <algorithm>
+
 namespace reductio {
 
 std::vector<Point> product_of(const Axes& axes, const Selection& selection, DeviceKind device) {
   std::vector<Point> out;
   const auto variants = chosen_variants(selection, device);
-  const bool asked_for_faults = variants.size() == 1 || !selection.settings.empty();
+  // A fault was asked for by choosing no other variant, or the setting that another value of would be without it.
+  const auto asked_for = [&](const Variant& v, const Settings& s) {
+    if (variants.size() == 1) return true;
+    for (const auto& [name, chosen_value] : selection.settings)
+      for (const Tunable& t : v.tunables)
+        for (const std::string& value : t.values) {
+          Settings other = s;
+          if (t.name == name) other.set(name, value);
+          if (!v.fault_of(other)) return true;
+        }
+    return false;
+  };
   for (const Variant* v : variants) {
     if (axes.reductions_only && !is_reduction(v->operations.front())) continue;
     const auto operations = chosen(selection.operations, {v->operations.front()});
     const auto types = chosen(selection.types, chosen(axes.types, {v->types.front()}));
     auto settings = axes.settings ? axes.settings(*v) : expand_settings(*v, selection, {});
-    if (!asked_for_faults) std::erase_if(settings, [&](const Settings& s) { return bool{v->fault_of(s)}; });
+    std::erase_if(settings, [&](const Settings& s) { return v->fault_of(s) && !asked_for(*v, s); });
     for (const Operation operation : operations)
       for (const ElementType type : types)
         for (const std::size_t n : chosen(selection.sizes, axes.sizes))

@@ -24,8 +24,8 @@ struct Axes {
 
 /// Each variant that was selected, at every combination of the axes, the first axis outermost. Types and sizes that the
 /// user selected take the place of the axes'; operations are those that the user selected, else a variant's first.
-/// Settings with a known fault would all be refused, so they are left out unless the user asks for them, by choosing
-/// settings or no variant but theirs.
+/// Settings with a known fault would all be refused, so they are left out unless the user asks for them, by choosing no
+/// variant but theirs, or the setting that makes the fault.
 std::vector<Point> product_of(const Axes&, const Selection&, DeviceKind);
 
 }  // namespace reductio
