@@ -5,10 +5,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <deque>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "core/dataset.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/describe.h"
 #include "experiments/cli/selection.h"
@@ -24,6 +27,8 @@ using Json = nlohmann::ordered_json;
 struct VerifyOptions {
   SelectionOptions selection;
   std::string tier, junit;
+  std::optional<std::size_t> offset;
+  std::string dataset, order, check;
   bool quiet = false, json = false, csv = false;
 };
 
@@ -98,7 +103,9 @@ void print_json(const std::vector<VariantResult>& results) {
                 {"passed", r.passed},     {"failed", r.failed},       {"refused", r.refused},
                 {"not_run", r.not_run},   {"seconds", r.seconds},     {"failures", Json::array()},
                 {"refusals", r.refusals}, {"known_faults", r.faults}};
-    for (const Failure& f : r.failures) one["failures"].push_back({{"case", f.what.describe()}, {"why", f.why}});
+    for (const Failure& f : r.failures) 
+      one["failures"].push_back(
+          {{"case", f.what.describe()}, {"why", f.why}, {"command", f.what.command(r.device)}});
     out["verified"].push_back(std::move(one));
   }
   fmt::print("{}\n", out.dump(2));
@@ -125,30 +132,58 @@ void print_result(const VariantResult& r) {
   if (r.refused) fmt::print(", {} refused", r.refused);
   if (r.not_run) fmt::print(", {} not run", r.not_run);
   fmt::print("  {}\n", show_seconds(r.seconds));
-  for (const Failure& f : r.failures) fmt::print("         {}\n           {}\n", f.what.describe(), f.why);
+  if (r.not_run && r.failed >= most_failures)
+    fmt::print("         given up after {} failures: {} of {} cases were run\n", r.failed, r.cases() - r.not_run,
+               r.cases());
+  for (const Failure& f : r.failures)
+    fmt::print("         {}\n           {}\n           {}\n", f.what.describe(), f.why,
+               ink(Ink::dim, "again: " + f.what.command(r.device)));
   if (r.failed > r.failures.size()) fmt::print("         ... and {} more\n", r.failed - r.failures.size());
   for (const auto& why : r.faults) fmt::print("         {}\n", ink(Ink::dim, "wrong as declared: " + why));
   for (const auto& why : r.refusals) fmt::print("         {}\n", ink(Ink::dim, "refused: " + why));
   push_output();
 }
 
-/// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults.
-std::vector<Case> cases_at(const std::vector<std::size_t>& sizes, const Variant& v, DeviceKind device,
-                           std::uint64_t seed) {
+/// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults; or just the
+/// one kind of case that --dataset and --check describe.
+std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked, const Variant& v, DeviceKind device) {
+  std::vector<std::pair<std::string, std::string>> works{{"exact", "exact"}, {"random", "bounded"}};
+  if (!options.dataset.empty() || !options.check.empty()) {
+    const std::string dataset = options.dataset.empty() ? "exact" : options.dataset;
+    const bool exact = dataset != "random" && dataset != "ill-conditioned";
+    works = {{dataset, !options.check.empty() ? options.check : exact ? "exact" : "bounded"}};
+  }
   std::vector<Case> out;
   for (Operation operation : v.operations)
     for (ElementType type : v.types)
-      for (const std::size_t n : sizes)
-        for (const auto& [dataset, check] : {std::pair("exact", "exact"), std::pair("random", "bounded")})
+      for (const std::size_t n : asked.sizes)
+        for (const auto& [dataset, check] : works) {
+          const auto names = dataset_names(type);
+          if (std::find(names.begin(), names.end(), dataset) == names.end()) continue;  // infinities of integers
           out.push_back({&v,
                          {operation, type, n},
                          v.settings(),
-                         0,
+                         options.offset.value_or(0),
                          dataset,
-                         seed,
-                         device == DeviceKind::sim ? "random" : "",
-                         is_floating(type) ? check : "exact"});
+                         asked.seed,
+                         device != DeviceKind::sim ? "" : options.order.empty() ? "random" : options.order,
+                         check == "bounded" && !is_floating(type) ? "exact" : check});
+        }
   return out;
+}
+
+/// Throws UsageError where what --offset, --dataset, --order and --check say makes no case.
+void check_case_options(const VerifyOptions& options, const Selection& asked) {
+  const auto known = [](const std::string& option, const std::string& value, const auto& values) {
+    if (value.empty() || std::find(values.begin(), values.end(), value) != values.end()) return;
+    throw UsageError(fmt::format("unknown {} '{}'; known: {}", option, value, fmt::join(values, ", ")));
+  };
+  known("--order", options.order, case_orders);
+  known("--check", options.check, case_checks);
+  known("--dataset", options.dataset, dataset_names(ElementType::f64));
+  const bool has_any = options.offset || !options.dataset.empty() || !options.order.empty() || !options.check.empty();
+  if (asked.sizes.empty() && has_any)
+    throw UsageError("--offset, --dataset, --order and --check describe cases of named sizes; give --sizes, too");
 }
 
 /// What is to be done on one device.
@@ -185,6 +220,7 @@ int run(const VerifyOptions& options) {
   const auto chosen = options.selection.chosen();
   std::optional<Tier> tier;
   if (!options.tier.empty()) tier = parse_tier(options.tier);
+  check_case_options(options, asked);
   if (tier && !asked.sizes.empty()) throw UsageError("--sizes names the cases, --tier chooses them; leave one out");
   // What runs on the simulated device is a kernel, which a build with CUDA has for the GPU as well.
   if (std::none_of(chosen.begin(), chosen.end(),
@@ -216,7 +252,7 @@ int run(const VerifyOptions& options) {
     std::vector<const Variant*> narrow;
     for (const Variant& v : work.variants) narrow.push_back(&v);
     const auto cases_of = [&](const Variant& v) {
-      if (!asked.sizes.empty()) return cases_at(asked.sizes, v, kind, asked.seed);
+      if (!asked.sizes.empty()) return cases_at(options, asked, v, kind);
       return battery(v, work.backend->info(), tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard),
                      asked.seed);
     };
@@ -273,6 +309,15 @@ Command add_verify(CLI::App& app) {
   sub->add_option("--tier", options->tier,
                   "How much: quick, sanitizer, check, standard or gpu (default: gpu on a GPU, standard elsewhere)")
       ->type_name("TIER");
+  sub->add_option("--offset", options->offset, "With --sizes: elements between the input and an aligned address")
+      ->type_name("N");
+  sub->add_option("--dataset", options->dataset, "With --sizes: the data, as a failing case names it")->type_name("NAME");
+  sub->add_option("--order", options->order,
+                  "With --sizes: the simulated device's order of threads: forward, reverse or random")
+      ->type_name("ORDER");
+  sub->add_option("--check", options->check,
+                  "With --sizes: exact, bounded, special, repeat, two-plans or fault, as a failing case names it")
+      ->type_name("CHECK");
   sub->add_option("--junit", options->junit, "Also write the outcome as JUnit XML")->type_name("FILE");
   auto* json = sub->add_flag("--json", options->json, "The outcome as JSON");
   sub->add_flag("--csv", options->csv, "The outcome as CSV")->excludes(json);

@@ -72,7 +72,7 @@ constexpr double most_cost_in_whole = 8000;
 constexpr std::size_t most_loads_per_thread_of_settings = std::size_t{1} << 22;
 constexpr std::size_t most_loads_per_thread = std::size_t{1} << 26;
 
-constexpr std::array<std::size_t, 3> offsets{0, 1, 3};
+constexpr std::array<std::size_t, 4> offsets{0, 1, 2, 3};
 constexpr std::array<std::size_t, 7> primes{61, 251, 509, 769, 2039, 4093, 13007};
 
 /// What is added up and how it is looked at.

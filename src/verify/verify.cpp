@@ -151,6 +151,19 @@ std::string Case::describe() const {
   return text;
 }
 
+std::string Case::command(DeviceKind device) const {
+  std::string text = "reductio verify --device " + std::string(name(device)) + " --variants '^" + variant->id +
+                     "$' --operations " + std::string(name(problem.operation)) + " --types " +
+                     std::string(name(problem.type)) + " --sizes " + std::to_string(problem.n);
+  std::string set = settings.str();
+  std::replace(set.begin(), set.end(), ';', ',');
+  if (!set.empty()) text += " --set " + set;
+  if (offset_elements) text += " --offset " + std::to_string(offset_elements);
+  text += " --dataset " + dataset + " --seed " + std::to_string(seed);
+  if (!order.empty()) text += " --order " + order;
+  return text + " --check " + check;
+}
+
 std::string run_case(const Case& c, Backend& backend) { return Workbench(backend).run(c); }
 
 VerifyReport verify(const std::vector<const Variant*>& chosen, Backend& backend, Tier tier, std::uint64_t seed,

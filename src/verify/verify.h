@@ -2,6 +2,7 @@
 /// The battery that every variant must pass, on every device where it runs. `reductio verify` and the tests both run
 /// this; which sizes, settings, types, orders and alignments are combined is decided in one place, battery.cpp.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -37,7 +38,13 @@ struct Case {
 
   /// "levels/naive sum f32 n=1025 block=32;finish=atomic offset=1 random seed=3 order=reverse": enough to run it again.
   std::string describe() const;
+  /// "reductio verify --device sim --variants '^levels/naive$' ...": runs it again, alone.
+  std::string command(DeviceKind) const;
 };
+
+/// What a case's order and check may be.
+inline constexpr std::array case_orders{"forward", "reverse", "random"};
+inline constexpr std::array case_checks{"exact", "bounded", "special", "repeat", "two-plans", "fault"};
 
 struct Failure {
   Case what;

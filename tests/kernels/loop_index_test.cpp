@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <ostream>
 #include <regex>
 #include <string>
 #include <vector>
@@ -16,6 +17,10 @@
 #include "verify/verify.h"
 
 namespace reductio {
+
+/// A test's parameter as GoogleTest prints it.
+void PrintTo(const Variant* v, std::ostream* out) { *out << v->id; }
+
 namespace {
 
 std::vector<const Variant*> with_index() {

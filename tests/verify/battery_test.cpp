@@ -7,6 +7,7 @@
 #include <cctype>
 #include <cmath>
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,8 @@ constexpr Tier tier = Tier::check;
 struct Target {
   const Variant* variant;
   DeviceKind device;
+  /// As GoogleTest prints it.
+  friend void PrintTo(const Target& t, std::ostream* out) { *out << t.variant->id << " on " << name(t.device); }
 };
 
 std::vector<Target> targets() {

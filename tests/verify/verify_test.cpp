@@ -112,7 +112,7 @@ TEST(BatteryCases, every_pair_of_factors_meets) {
     };
     const std::vector<std::string> types{"type i32", "type f32", "type f64"};
     const std::vector<std::string> operations{"operation sum", "operation sum_of_squares"};
-    const std::vector<std::string> offsets{"offset 0", "offset 1", "offset 3"};
+    const std::vector<std::string> offsets{"offset 0", "offset 1", "offset 2", "offset 3"};
     const std::vector<std::string> colours{"colour red", "colour green", "colour blue"};
     const std::vector<std::string> orders =
         device == DeviceKind::sim ? std::vector<std::string>{"order forward", "order reverse", "order random"}
@@ -379,6 +379,43 @@ TEST(BatteryVerify, whatever_a_variant_throws_is_a_failure_of_that_variant) {
   EXPECT_EQ(report.by_variant[2].not_run, 0u);
   EXPECT_EQ(report.failures.size(), 2 * most_failures);
   EXPECT_TRUE(report.stopped.empty());
+}
+
+TEST(BatteryVerify, finds_loads_of_16_bytes_that_are_aligned_to_8) {
+  Variant v = cpu_variant("stand-in/aligned-to-8", [](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [p](void* in, void* out, Stream stream) {
+      const bool faults = p.n >= 4 && reinterpret_cast<std::uintptr_t>(in) % 16 == 8;
+      sequential_plan({p.operation, p.type, faults ? p.n - 1 : p.n})->enqueue(in, out, stream);
+    });
+  });
+  v.types = {ElementType::i32, ElementType::f32};
+  const VerifyReport report = report_on({&v});
+  ASSERT_GT(report.failed, 0u);
+  for (const Failure& f : report.failures) EXPECT_EQ(f.what.offset_elements, 2u) << f.what.describe();
+}
+
+TEST(BatteryVerify, an_output_that_was_not_written_is_told_as_such) {
+  const Variant silent = cpu_variant("stand-in/silent", [](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [](void*, void*, Stream) {});
+  });
+  for (const ElementType type : {ElementType::i32, ElementType::f32, ElementType::f64}) {
+    const Case c{&silent, {Operation::sum, type, 3}, silent.settings(), 0, "exact", 1, "", "exact"};
+    EXPECT_EQ(run_case(c, *open_cpu()).rfind("the output was not written", 0), 0u) << run_case(c, *open_cpu());
+  }
+  const Variant wrong = cpu_variant("stand-in/wrong", [](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [](void*, void* out, Stream) { std::memset(out, 0, 4); });
+  });
+  const Case c{&wrong, {Operation::sum, ElementType::i32, 3}, wrong.settings(), 0, "exact", 1, "", "exact"};
+  EXPECT_EQ(run_case(c, *open_cpu()).rfind("got 0, want ", 0), 0u) << run_case(c, *open_cpu());
+}
+
+TEST(BatteryVerify, a_case_has_a_command_that_runs_it_again) {
+  const Variant& v = find_variant("levels/naive");
+  Settings s = v.settings({{"block", "32"}});
+  const Case c{&v, {Operation::sum, ElementType::f32, 1025}, s, 1, "random", 3, "reverse", "repeat"};
+  EXPECT_EQ(c.command(DeviceKind::sim),
+            "reductio verify --device sim --variants '^levels/naive$' --operations sum --types f32 --sizes 1025 "
+            "--set block=32,finish=atomic,test=bits --offset 1 --dataset random --seed 3 --order reverse --check repeat");
 }
 
 TEST(BatteryVerify, progress_counts_every_case_once) {

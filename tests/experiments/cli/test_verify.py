@@ -66,6 +66,31 @@ def test_named_sizes(reductio):
     assert [int(r["passed"]) for r in rows] == [6]  # three sizes, exact and bounded data
 
 
+def test_one_case_is_run_by_the_command_that_a_failure_prints(reductio):
+    one = ["verify", "--device", "sim", "--variants", "^levels/naive$", "--operations", "sum", "--types", "f32",
+           "--sizes", "1025", "--set", "block=32,finish=atomic,test=bits", "--offset", "1", "--dataset", "random",
+           "--seed", "3", "--order", "reverse", "--check", "repeat"]
+    assert reductio(*one).ok().splitlines()[-1] == "1 passed, 0 failed, 0 refused"
+    (told,) = json.loads(reductio("verify", "--device", "sim", "--variants", "^twopass/multiple-of-32$", "--operations",
+                                  "sum", "--types", "i32", "--sizes", "1000", "--set", "block=96", "--dataset", "exact",
+                                  "--check", "fault", "--json").ok())["verified"]
+    assert told["passed"] == 1 and "block=96" in told["known_faults"][0]
+    # Data that a type does not have make no case of it.
+    rows = reductio("verify", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "7", "--dataset", "infinity",
+                    "--check", "special", "--csv").rows()
+    assert [r["passed"] for r in rows] == ["2"]
+
+
+@pytest.mark.parametrize("arguments, said", [
+    (["--order", "sideways"], "unknown --order 'sideways'; known: forward, reverse, random"),
+    (["--check", "twice"], "unknown --check 'twice'; known: exact, bounded, special, repeat, two-plans, fault"),
+    (["--dataset", "primes"], "unknown --dataset 'primes'; known: random, exact, "),
+    (["--offset", "1"], "--offset, --dataset, --order and --check describe cases of named sizes; give --sizes, too"),
+])
+def test_what_describes_no_case_is_refused(reductio, arguments, said):
+    assert said in reductio("verify", *arguments).error(1)
+
+
 @pytest.mark.parametrize("device", ["sim", "cpu"])
 def test_a_refused_type_is_told(reductio, device):
     """Where only some of the selected variants have what is asked for, the others are refused, and it is told."""
