@@ -293,7 +293,10 @@ std::string Workbench::repeat(const Case& c) {
   if (!at_once) second.enqueue();
   if (std::string why = second.settle(); !why.empty()) return "second call of the same plan: " + why;
 
-  set_order(c, c.seed + 1);  // a result that is the same each time is so in any order
+  // A result that is the same each time is so in the opposite order, too.
+  Case opposite = c;
+  if (c.order != "random") opposite.order = c.order == "forward" ? "reverse" : "forward";
+  if (!c.order.empty()) set_order(opposite, c.seed + 1);
   first_output.poison(stream);
   third.enqueue();
   if (std::string why = third.settle(); !why.empty()) return "third call of the same plan: " + why;

@@ -394,6 +394,19 @@ TEST(BatteryVerify, finds_loads_of_16_bytes_that_are_aligned_to_8) {
   for (const Failure& f : report.failures) EXPECT_EQ(f.what.offset_elements, 2u) << f.what.describe();
 }
 
+TEST(BatteryVerify, a_repeated_call_takes_the_opposite_order) {
+  Variant v = find_variant("levels/global-stride");  // f32 atomics: the order of the blocks decides the last bits
+  const auto sim = open_sim();
+  for (const char* order : {"forward", "reverse", "random"}) {
+    v.determinism = Determinism::none;
+    const Case c{&v, {Operation::sum, ElementType::f32, 20000}, v.settings({{"granularity", "1"}}),
+                 0, "random", 2, order, "repeat"};
+    EXPECT_EQ(run_case(c, *sim), "") << order;
+    v.determinism = Determinism::always;
+    EXPECT_NE(run_case(c, *sim).find("differ in bits"), std::string::npos) << order;
+  }
+}
+
 TEST(BatteryVerify, an_output_that_was_not_written_is_told_as_such) {
   const Variant silent = cpu_variant("stand-in/silent", [](const Problem& p, const Settings&, const DeviceInfo&) {
     return plan_of({.longest_chain = p.n}, [](void*, void*, Stream) {});
