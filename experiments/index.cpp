@@ -2,8 +2,7 @@
 /// and otherwise as its document launches it (core/loop_index.h says what it decides). CUB's calls stand beside, which
 /// choose their own.
 
-#include <algorithm>
-
+#include "core/loop_index.h"
 #include "experiments/launches.h"
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
@@ -11,28 +10,23 @@
 namespace reductio {
 namespace {
 
-const Tunable* index_of(const Variant& v) {
-  const auto at =
-      std::find_if(v.tunables.begin(), v.tunables.end(), [](const Tunable& t) { return t.name == "index"; });
-  return at == v.tunables.end() ? nullptr : &*at;
-}
-
 std::vector<Settings> every_index(const Variant& v, const Selection& selection) {
   std::vector<Settings> out;
-  const Tunable* index = index_of(v);
-  if (!index && v.id.rfind("cub/", 0) == 0) out.push_back(v.settings(selection.settings));
-  if (!index) return out;
-  const bool chosen = std::any_of(selection.settings.begin(), selection.settings.end(),
-                                  [](const auto& setting) { return setting.first == "index"; });
+  const Settings standard = v.settings(selection.settings);
+  if (!standard.has("index")) {
+    if (v.id.starts_with("cub/")) out.push_back(standard);
+    return out;
+  }
+  const Tunable index = loop_index();
   for (const Settings& launch : documents_launches(v, selection)) {
     // One way of finishing: the index has no part in it.
-    if (launch.has("finish") && launch.text("finish") != v.settings(selection.settings).text("finish")) continue;
-    if (chosen) {
+    if (launch.has("finish") && launch.text("finish") != standard.text("finish")) continue;
+    if (selection.sets("index")) {
       out.push_back(launch);
       continue;
     }
-    for (const std::string& type : index->values) {
-      if (type == index->standard) continue;  // the document's type is one of the others
+    for (const std::string& type : index.values) {
+      if (type == index.standard) continue;  // the document's type is one of the others
       out.push_back(launch);
       out.back().set("index", type);
     }

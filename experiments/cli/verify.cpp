@@ -148,11 +148,8 @@ void print_result(const VariantResult& r) {
 /// one kind of case that --dataset and --check describe.
 std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked, const Variant& v, DeviceKind device) {
   std::vector<std::pair<std::string, std::string>> works{{"exact", "exact"}, {"random", "bounded"}};
-  if (!options.dataset.empty() || !options.check.empty()) {
-    const std::string dataset = options.dataset.empty() ? "exact" : options.dataset;
-    const bool exact = dataset != "random" && dataset != "ill-conditioned";
-    works = {{dataset, !options.check.empty() ? options.check : exact ? "exact" : "bounded"}};
-  }
+  if (!options.dataset.empty() || !options.check.empty())
+    works = {{options.dataset.empty() ? "exact" : options.dataset, options.check.empty() ? "bounded" : options.check}};
   std::vector<Case> out;
   for (Operation operation : v.operations)
     for (ElementType type : v.types)

@@ -295,8 +295,9 @@ std::string Workbench::repeat(const Case& c) {
 
   // A result that is the same each time is so in the opposite order, too.
   Case opposite = c;
-  if (c.order != "random") opposite.order = c.order == "forward" ? "reverse" : "forward";
-  if (!c.order.empty()) set_order(opposite, c.seed + 1);
+  if (c.order == "forward") opposite.order = "reverse";
+  if (c.order == "reverse") opposite.order = "forward";
+  set_order(opposite, c.seed + 1);
   first_output.poison(stream);
   third.enqueue();
   if (std::string why = third.settle(); !why.empty()) return "third call of the same plan: " + why;

@@ -29,45 +29,37 @@ __global__ void squares_multi_block(const int* in, int* out, int n) {
 }
 
 // multiblock: a grid-stride loop over int, then a tree over a constant 1024.
-__global__ void multiblock_two_launch(const int* in, int n, int* out) {
-  const int tid = threadIdx.x;
-  const int threads = 1024 * gridDim.x;
-  int sum = 0;
-  for (int i = tid + blockIdx.x * 1024; i < n; i += threads) sum += in[i];
-  __shared__ int sums[1024];
-  sums[tid] = sum;
+__device__ void multiblock_tree(int* sums, int tid) {
   __syncthreads();
   for (int size = 1024 / 2; size > 0; size /= 2) {
     if (tid < size) sums[tid] += sums[tid + size];
     __syncthreads();
   }
+}
+__device__ void multiblock_partial(const int* in, int n, int* out, int* sums) {
+  const int tid = threadIdx.x;
+  const int threads = 1024 * gridDim.x;
+  int sum = 0;
+  for (int i = tid + blockIdx.x * 1024; i < n; i += threads) sum += in[i];
+  sums[tid] = sum;
+  multiblock_tree(sums, tid);
   if (tid == 0) out[blockIdx.x] = sums[0];
 }
-
-// multiblock, one launch: the last block reads one partial sum a thread.
-__global__ void multiblock_last_block(const int* in, int n, int* out, int* arrived) {
-  const int tid = threadIdx.x;
-  const int threads = 1024 * gridDim.x;
-  int sum = 0;
-  for (int i = tid + blockIdx.x * 1024; i < n; i += threads) sum += in[i];
+__global__ void multiblock_two_launch(const int* in, int n, int* out) {
   __shared__ int sums[1024];
-  sums[tid] = sum;
-  __syncthreads();
-  for (int size = 1024 / 2; size > 0; size /= 2) {
-    if (tid < size) sums[tid] += sums[tid + size];
-    __syncthreads();
-  }
-  if (tid == 0) out[blockIdx.x] = sums[0];
+  multiblock_partial(in, n, out, sums);
+}
+// In one launch: the last block reads one partial sum a thread.
+__global__ void multiblock_last_block(const int* in, int n, int* out, int* arrived) {
+  __shared__ int sums[1024];
+  multiblock_partial(in, n, out, sums);
+  const int tid = threadIdx.x, threads = 1024 * gridDim.x;
   __threadfence();
   int last = 0;
   if (tid == 0) last = atomicAdd(arrived, 1);
   if (__syncthreads_or(last == gridDim.x - 1)) {
     sums[tid] = tid < threads ? out[tid] : 0;
-    __syncthreads();
-    for (int size = 1024 / 2; size > 0; size /= 2) {
-      if (tid < size) sums[tid] += sums[tid + size];
-      __syncthreads();
-    }
+    multiblock_tree(sums, tid);
     if (tid == 0) out[0] = sums[0];
   }
 }

@@ -10,13 +10,14 @@ std::vector<Point> product_of(const Axes& axes, const Selection& selection, Devi
   // A fault was asked for by choosing no other variant, or the setting that another value of would be without it.
   const auto asked_for = [&](const Variant& v, const Settings& s) {
     if (variants.size() == 1) return true;
-    for (const auto& [name, chosen_value] : selection.settings)
-      for (const Tunable& t : v.tunables)
-        for (const std::string& value : t.values) {
-          Settings other = s;
-          if (t.name == name) other.set(name, value);
-          if (!v.fault_of(other)) return true;
-        }
+    for (const Tunable& t : v.tunables) {
+      if (!selection.sets(t.name)) continue;
+      for (const std::string& value : t.values) {
+        Settings other = s;
+        other.set(t.name, value);
+        if (!v.fault_of(other)) return true;
+      }
+    }
     return false;
   };
   for (const Variant* v : variants) {

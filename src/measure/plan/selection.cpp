@@ -23,12 +23,12 @@ std::vector<const Variant*> chosen_variants(const Selection& selection, DeviceKi
   return out;
 }
 
+bool Selection::sets(const std::string& tunable) const {
+  return std::any_of(settings.begin(), settings.end(), [&](const auto& one) { return one.first == tunable; });
+}
+
 std::vector<Settings> expand_settings(const Variant& v, const Selection& selection,
                                       const std::vector<std::string>& expanded, std::int64_t largest) {
-  const auto fixed = [&](const std::string& tunable) {
-    return std::any_of(selection.settings.begin(), selection.settings.end(),
-                       [&](const auto& one) { return one.first == tunable; });
-  };
   const auto too_large = [&](const Tunable& t, const std::string& value) {
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
@@ -36,7 +36,7 @@ std::vector<Settings> expand_settings(const Variant& v, const Selection& selecti
   };
   std::vector<Settings> out{v.settings(selection.settings)};
   for (const Tunable& t : v.tunables) {
-    if (fixed(t.name) || std::find(expanded.begin(), expanded.end(), t.name) == expanded.end()) continue;
+    if (selection.sets(t.name) || std::find(expanded.begin(), expanded.end(), t.name) == expanded.end()) continue;
     std::vector<Settings> wider;
     for (const Settings& s : out)
       for (const std::string& value : t.values) {

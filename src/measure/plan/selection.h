@@ -21,6 +21,9 @@ struct Selection {
   std::vector<std::pair<std::string, std::string>> settings;
   std::optional<DeviceKind> device;
   std::uint64_t seed = 1;
+
+  /// Whether the user chose a value of this tunable.
+  bool sets(const std::string& tunable) const;
 };
 
 /// The variants that run on `device` and match the selection, sorted by id. Throws UsageError where nothing matches,

@@ -75,6 +75,9 @@ def test_one_case_is_run_by_the_command_that_a_failure_prints(reductio):
                                   "sum", "--types", "i32", "--sizes", "1000", "--set", "block=96", "--dataset", "exact",
                                   "--check", "fault", "--json").ok())["verified"]
     assert told["passed"] == 1 and "block=96" in told["known_faults"][0]
+    # What is to be checked follows from the data, unless it is named.
+    assert reductio("verify", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "7", "--dataset", "infinity",
+                    "--types", "f32").ok().splitlines()[-1] == "1 passed, 0 failed, 0 refused"
     # Data that a type does not have make no case of it.
     rows = reductio("verify", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "7", "--dataset", "infinity",
                     "--check", "special", "--csv").rows()
