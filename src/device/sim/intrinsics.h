@@ -9,6 +9,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "device/sim/order.h"
 #include "device/sim/pointers.h"
 #include "device/sim/waiting.h"
 
@@ -70,7 +71,9 @@ inline int __reduce_add_sync(unsigned mask, int value, const char* file = __buil
   return static_cast<int>(__reduce_add_sync(mask, static_cast<unsigned>(value), file, line));
 }
 
-inline void __threadfence() { sim::give_way(); }
+inline void __threadfence(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  sim::fence(sim::Scope::gpu, {file, line});
+}
 
 /// Zero, with its sign, in place of a subnormal number.
 inline float flush_subnormal(float x) {
@@ -86,9 +89,8 @@ template <template <class> class Pointer, AtomicAddable T>
 T atomicAdd(Pointer<T> p, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
             int line = __builtin_LINE()) {
   // Adding nothing is how one polls by atomics.
-  if (value == T{0}) sim::poll(p.address(), {file, line});
-  else sim::give_way();
-  T* const word = p.template atomic<sim::Access::atomic_update>();
+  T* const word = sim::atomic_access<sim::Access::atomic_update>(p, sim::MemoryOrder::relaxed, sim::Scope::gpu,
+                                                                 {file, line}, value != T{0});
   const T before = *word;
   if constexpr (std::same_as<T, int>)
     *word = static_cast<int>(static_cast<unsigned>(before) + static_cast<unsigned>(value));
@@ -97,31 +99,27 @@ T atomicAdd(Pointer<T> p, std::type_identity_t<T> value, const char* file = __bu
     *word = flush_subnormal(flush_subnormal(before) + flush_subnormal(value));
   else
     *word = before + value;
-  if (value != T{0}) sim::note_progress();
   return before;
 }
 
 template <template <class> class Pointer>
-unsigned atomicInc(Pointer<unsigned> p, unsigned limit) {
-  sim::give_way();
-  unsigned* const word = p.template atomic<sim::Access::atomic_update>();
+unsigned atomicInc(Pointer<unsigned> p, unsigned limit, const char* file = __builtin_FILE(),
+                   int line = __builtin_LINE()) {
+  unsigned* const word =
+      sim::atomic_access<sim::Access::atomic_update>(p, sim::MemoryOrder::relaxed, sim::Scope::gpu, {file, line});
   const unsigned before = *word;
   *word = before >= limit ? 0 : before + 1;
-  sim::note_progress();
   return before;
 }
 
 template <class T>
 T load_acquire(GlobalPtr<T> p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  sim::poll(p.address(), {file, line});
-  return *p.template atomic<sim::Access::atomic_read>();
+  return *sim::atomic_access<sim::Access::atomic_read>(p, sim::MemoryOrder::acquire, sim::Scope::gpu, {file, line});
 }
 
 template <class T>
-void store_release(GlobalPtr<T> p, T value) {
-  sim::give_way();
-  *p.template atomic<sim::Access::atomic_store>() = value;
-  sim::note_progress();
+void store_release(GlobalPtr<T> p, T value, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  *sim::atomic_access<sim::Access::atomic_store>(p, sim::MemoryOrder::release, sim::Scope::gpu, {file, line}) = value;
 }
 
 /// Counters that only ever grow, the same for all SMs. They count the scheduler's steps and are no time.
