@@ -99,7 +99,7 @@ def index(results: Results) -> str:
 
 
 def blocks(results: Results) -> str:
-    """The three kernels of multiblock, whose loops are one: what follows the loop decides how many blocks fit."""
+    """The three kernels of multiblock, whose loops are one."""
     of = {rs.short_name(c.variant): c for c in at_largest(counted(results)) if rs.group_of(c.variant) == "multiblock"}
     names = ("last-block", "two-launch", "last-block-warp")
     if not set(names) <= set(of):
