@@ -54,7 +54,7 @@ void Plan::finish(void*, Stream) {
   throw DeviceError("this plan has no host part: its result is in device memory");
 }
 
-Settings Variant::settings(const std::vector<std::pair<std::string, std::string>>& chosen) const {
+Settings Variant::settings(const Assignments& chosen) const {
   Settings out(tunables);
   for (const auto& [key, value] : chosen)
     if (out.has(key)) out.set(key, value);
@@ -102,6 +102,7 @@ Variant combined(Variant shared, const Own& own) {
   }
   if (own.determinism) v.determinism = *own.determinism;
   if (!own.compiled_in.empty()) v.compiled_in = own.compiled_in;
+  if (!own.further_launches.empty()) v.further_launches = own.further_launches;
   if (own.known_fault) v.known_fault = own.known_fault;
   return v;
 }

@@ -104,8 +104,8 @@ std::vector<Settings> all_settings(const std::vector<Tunable>& tunables) {
   return all;
 }
 
-std::vector<std::pair<std::string, std::string>> parse_assignments(std::string_view text) {
-  std::vector<std::pair<std::string, std::string>> out;
+Assignments parse_assignments(std::string_view text) {
+  Assignments out;
   while (!text.empty()) {
     const auto end = std::min(text.find_first_of(",;"), text.size());
     const std::string_view one = text.substr(0, end);

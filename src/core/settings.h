@@ -29,6 +29,9 @@ struct Tunable {
   std::string describe() const;
 };
 
+/// What is set of some tunables: name and value of each.
+using Assignments = std::vector<std::pair<std::string, std::string>>;
+
 /// The values of all tunables of one variant, in the variant's order.
 class Settings {
  public:
@@ -61,6 +64,6 @@ class Settings {
 std::vector<Settings> all_settings(const std::vector<Tunable>&);
 
 /// "block=256,granularity=16" as pairs, or UsageError. Commas or semicolons separate.
-std::vector<std::pair<std::string, std::string>> parse_assignments(std::string_view);
+Assignments parse_assignments(std::string_view);
 
 }  // namespace reductio

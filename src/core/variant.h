@@ -120,6 +120,8 @@ struct Variant {
   /// The settings that are compile-time constants in the kernel, in words: "block=256 or 512". Others are read at run
   /// time. Empty: all are.
   std::string compiled_in{};
+  /// Launches that the document compares with its first, which has the default settings: what each has in their place.
+  std::vector<Assignments> further_launches{};
   /// Declines what the lists above cannot say: "" accepts, else the reason. Must be cheap: no allocation.
   std::function<std::string(const Problem&, const Settings&)> declines{};
   /// The fault that settings which the tunables allow have. They are refused, so never timed; verification runs them
@@ -131,7 +133,7 @@ struct Variant {
 
   bool runs_on(DeviceKind kind) const { return static_cast<bool>(prepare[static_cast<int>(kind)]); }
   /// The values of all tunables: defaults, overridden by those of `chosen` that this variant has.
-  Settings settings(const std::vector<std::pair<std::string, std::string>>& chosen = {}) const;
+  Settings settings(const Assignments& chosen = {}) const;
   KnownFault fault_of(const Settings& s) const { return known_fault ? known_fault(s) : KnownFault{}; }
 };
 
@@ -153,6 +155,7 @@ struct Own {
   std::vector<Tunable> tunables{};           ///< each in place of the shared one of its name, or beside those
   std::optional<Determinism> determinism{};  ///< none: shared
   std::string compiled_in{};                 ///< empty: shared
+  std::vector<Assignments> further_launches{};    ///< empty: shared
   std::function<KnownFault(const Settings&)> known_fault{};  ///< empty: shared
 };
 Variant combined(Variant shared, const Own&);

@@ -212,7 +212,8 @@ const Register registered(
      {{.id = "squares/strided", .title = "squares, strided",
        .cites = "squares, how memory is accessed: the kernel shown",
        .how = {.thread = "block stride", .block = "none", .grid = "one block, host adds threads"},
-       .compiled_in = "block=256 or 512"},
+       .compiled_in = "block=256 or 512",
+       .further_launches = {{{"block", "512"}}}},  // against 256, in one block: claim S2
       {false, []<class T, class Load, class Index>(const Settings& s) {
          return s.count("block") == 256   ? launch<strided<T, Load, Index, Shape<256, 1>>>
                 : s.count("block") == 512 ? launch<strided<T, Load, Index, Shape<512, 1>>>

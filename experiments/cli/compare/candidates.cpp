@@ -15,7 +15,7 @@ namespace {
 Candidate parse_candidate(const std::string& text, const Selection& selection) {
   const auto colon = text.find(':');
   Candidate c{.label = text, .variant = &find_variant(text.substr(0, colon)), .settings = {}};
-  std::vector<std::pair<std::string, std::string>> settings = selection.settings;
+  Assignments settings = selection.settings;
   if (colon != std::string::npos) {
     if (colon + 1 == text.size()) throw UsageError("'" + text + "' names no setting; give NAME=VALUE, or no colon");
     const auto own = parse_assignments(text.substr(colon + 1));

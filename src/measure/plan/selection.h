@@ -18,7 +18,7 @@ struct Selection {
   std::vector<ElementType> types;
   std::vector<Operation> operations;
   std::vector<std::size_t> sizes;
-  std::vector<std::pair<std::string, std::string>> settings;
+  Assignments settings;
   std::optional<DeviceKind> device;
   std::uint64_t seed = 1;
 
