@@ -3,21 +3,34 @@
 /// the same source: by nvcc for the GPU (cuda/kernel.cuh), and by the host compiler for the simulated device
 /// (sim/sim.h). Both give the same names, listed here:
 ///
-///   in kernels   threadIdx, blockIdx, blockDim, gridDim (x only), __global__, __device__, __launch_bounds__;
-///                __syncthreads, __syncthreads_or, __syncwarp, __shfl_down_sync, __shfl_xor_sync, __shfl_sync,
-///                __reduce_add_sync, __threadfence, atomicAdd, atomicInc, clock64 as CUDA defines them;
-///                globaltimer(): nanoseconds of the GPU's one clock; grid_sync(): all blocks of a cooperative launch
-///                (in device/grid_sync.h);
-///                load_acquire(p), store_release(p, v): scope of the whole GPU; waiting loops poll by load_acquire
+///   in kernels   __global__, __device__, __forceinline__, __noinline__, __launch_bounds__, __restrict__, __align__;
+///                threadIdx, blockIdx, blockDim, gridDim (x only), warpSize
+///   barriers     __syncthreads, __syncthreads_or, _and, _count; __syncwarp; grid_sync(): all blocks of a cooperative
+///                launch (in device/grid_sync.h)
+///   warps        __shfl_sync, __shfl_up_sync, _down, _xor of 4 and 8 bytes; __any_sync, __all_sync, __ballot_sync;
+///                __reduce_add_sync, _min, _max, _and, _or, _xor; __activemask, which promises the caller's lane alone
+///   atomics      atomicAdd (size_t, too), _block, _system; atomicSub, Inc, Dec, Min, Max, And, Or, Xor, Exch, CAS
+///   order        __threadfence, __threadfence_block, _system; load_relaxed(p), load_acquire(p), store_relaxed(p, v),
+///                store_release(p, v): of the whole GPU, load_acquire<Scope::block>(p) of the block, Scope::system.
+///                Waiting loops poll by one of these loads
+///   numbers      min, max; __popc, __clz, __ffs, and of 8 bytes __popcll ...; __float_as_uint and its kin; __fadd_rn,
+///                sub, mul, __fmaf_rn, and of doubles __dadd_rn ..., __fma_rn
+///   clocks       clock64; globaltimer(): nanoseconds of the GPU's one clock
+///   vectors      int2, int4, uint2, uint4, float2, float4, double2, longlong2, ulonglong2 with make_float2 ...; dim3
 ///   pointers     GlobalPtr<T>, SharedPtr<T>: on CUDA exactly T*; on the simulated device checked at every access.
-///                Write the type of what you read (`T x = p[i];`, never `auto`)
+///                Write the type of what you read (`T x = p[i];`, never `auto`). `volatile` promises nothing more.
+///                __ldg, __ldca, __ldcg, __ldcs, __ldlu, __ldcv, __stwb, __stcg, __stcs, __stwt;
+///                pointer_cast<U>(p): reinterpret_cast; address_of(p): its number, to tell an alignment by
+///   shared       shared_memory<T>(): the block's dynamic shared memory, whose bytes the launch states;
+///                shared_array<T, N>(): __shared__ T x[N]; in one kernel the second of a kind is shared_array<T, N, 1>()
 ///   input        Input<T, Load>: in[i] is element i as the operation takes it, x (Load = Identity) or x * x (Square)
-///   shared       shared_memory<T>(): the block's dynamic shared memory, whose bytes the launch states
 ///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), the only place with <<<>>>;
 ///                launch_cooperative<kernel>(...): the same, all blocks resident at once. Both are plain function
 ///                pointers, `void (*)(const Launch&, the kernel's parameters...)`
-///   numbers      ceil_div(a, b), blocks_for(n, share);
+///   on the host  ceil_div(a, b), blocks_for(n, share);
 ///                for_block<low, high>(block, f): from a block size to a template argument
+///
+/// docs/porting.md brings kernels over from elsewhere, idiom by idiom.
 ///
 /// For the GPU this header can be installed without the rest: it needs device/cuda/kernel.cuh beside it and the CUDA
 /// toolkit. The simulated device is a part of the harness.

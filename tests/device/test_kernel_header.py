@@ -1,5 +1,5 @@
 """device/kernel.h can be installed alone: with the CUDA toolkit and the headers beside it, and nothing of the harness, a
-CUDA program compiles that uses every name it lists."""
+CUDA program compiles that uses every name it lists, and idioms.h, whose kernels find themselves right where a GPU is."""
 
 import os
 import shutil
@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 from project import SOURCE
 
+IDIOMS = Path(__file__).with_name("idioms.h")
 INSTALLED = ("kernel.h", "grid_sync.h", "cuda/kernel.cuh")
 NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 
 PROGRAM = r"""
+#include <cstdio>
+
 #include "device/grid_sync.h"
 #include "device/kernel.h"
+#include "idioms.h"
 
 using namespace reductio::device;
 
@@ -44,23 +48,46 @@ struct OfBlock {
   }
 };
 
+/// How many of the 64 threads find something wrong; the first of them says what.
+int wrong(const idioms::Idiom& idiom) {
+  unsigned words[128];
+  for (unsigned i = 0; i < 128; ++i) words[i] = i < 64 ? 0 : i - 64;
+  unsigned* on_gpu = nullptr;
+  cudaMalloc(&on_gpu, sizeof words);
+  cudaMemcpy(on_gpu, words, sizeof words, cudaMemcpyHostToDevice);
+  idiom.start({1, 64, idioms::shared_bytes, nullptr}, on_gpu);
+  check_launch(cudaMemcpy(words, on_gpu, sizeof words, cudaMemcpyDeviceToHost), idiom.name);
+  cudaFree(on_gpu);
+  int found = 0;
+  for (unsigned t = 0; t < 64; ++t)
+    if (words[t] && found++ == 0) std::printf("%s: thread %u finds %08x wrong\n", idiom.name, t, words[t]);
+  return found;
+}
+
 int main() {
   try {
     for_block<32, 64>(48, OfBlock{nullptr, nullptr, nullptr, nullptr, blocks_for(0, 32)});
+    return 2;
   } catch (const std::invalid_argument&) {
-    return 0;
   } catch (const LaunchError&) {
-    return 1;
+    return 3;
   }
-  return 2;
+  int gpus = 0;
+  if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) return 0;
+  int found = 0;
+  for (const idioms::Idiom& idiom : idioms::kernels) found += wrong(idiom);
+  const bool planted = wrong({"planted", launch<idioms::planted>}) == 64;
+  std::printf("%d idioms on a GPU\n", int(sizeof idioms::kernels / sizeof *idioms::kernels));
+  return found ? 4 : planted ? 0 : 5;
 }
 """
 
 
 def compile_with(folder: Path, *more: str) -> subprocess.CompletedProcess:
     (folder / "program.cu").write_text(PROGRAM)
-    return subprocess.run([NVCC, "-std=c++17", "-I", folder / "include", *more, folder / "program.cu"],
-                          cwd=folder, capture_output=True, text=True)
+    # __reduce_add_sync and its kin are there from compute capability 8.0 on.
+    return subprocess.run([NVCC, "-std=c++17", "-arch=sm_80", "-Werror=all-warnings", "-I", folder / "include", *more,
+                           folder / "program.cu"], cwd=folder, capture_output=True, text=True)
 
 
 @pytest.fixture
@@ -71,13 +98,15 @@ def installed(tmp_path):
         target = tmp_path / "include" / "device" / header
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(SOURCE / "src" / "device" / header, target)
+    shutil.copy(IDIOMS, tmp_path / "include")
     return tmp_path
 
 
 def test_a_cuda_program_needs_nothing_else(installed):
     done = compile_with(installed, "-o", "program")
     assert done.returncode == 0, done.stderr
-    assert subprocess.run([installed / "program"]).returncode == 0  # a block size that was not compiled is refused
+    ran = subprocess.run([installed / "program"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout  # a block size that was not compiled is refused
 
 
 def test_an_include_of_the_harness_would_be_found(installed):

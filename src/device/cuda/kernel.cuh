@@ -9,6 +9,7 @@
 #include <cstring>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 #define REDUCTIO_DEVICE_NAMESPACE on_cuda
 
@@ -27,36 +28,74 @@ __device__ SharedPtr<T> shared_memory() {
   return reinterpret_cast<T*>(reductio_dynamic_shared_memory);
 }
 
-// In PTX's words, because <cuda/atomic>, which says the same, takes nvcc two seconds in every file.
-template <class T>
-__device__ T load_acquire(GlobalPtr<T> p) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 and 8 bytes");
-  T value;
-  if constexpr (sizeof(T) == 4) {
-    std::uint32_t bits;
-    asm volatile("ld.acquire.gpu.b32 %0, [%1];" : "=r"(bits) : "l"(p) : "memory");
-    memcpy(&value, &bits, sizeof value);
-  } else {
-    std::uint64_t bits;
-    asm volatile("ld.acquire.gpu.b64 %0, [%1];" : "=l"(bits) : "l"(p) : "memory");
-    memcpy(&value, &bits, sizeof value);
-  }
-  return value;
+template <class T, std::size_t N, int Which = 0>
+__device__ SharedPtr<T> shared_array() {
+  __shared__ __align__(16) T array[N];
+  return array;
 }
 
-template <class T>
-__device__ void store_release(GlobalPtr<T> p, T value) {
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 and 8 bytes");
-  if constexpr (sizeof(T) == 4) {
-    std::uint32_t bits;
-    memcpy(&bits, &value, sizeof value);
-    asm volatile("st.release.gpu.b32 [%0], %1;" ::"l"(p), "r"(bits) : "memory");
-  } else {
-    std::uint64_t bits;
-    memcpy(&bits, &value, sizeof value);
-    asm volatile("st.release.gpu.b64 [%0], %1;" ::"l"(p), "l"(bits) : "memory");
-  }
+template <class U, class T>
+__host__ __device__ U* pointer_cast(T* p) {
+  return reinterpret_cast<U*>(p);
 }
+template <class T>
+__host__ __device__ std::uintptr_t address_of(T* p) {
+  return reinterpret_cast<std::uintptr_t>(p);
+}
+
+// CUDA has this for unsigned long long alone.
+using ::atomicAdd;
+__device__ inline std::size_t atomicAdd(std::size_t* p, std::size_t value) {
+  static_assert(sizeof(std::size_t) == sizeof(unsigned long long), "words of 8 bytes");
+  return atomicAdd(reinterpret_cast<unsigned long long*>(p), static_cast<unsigned long long>(value));
+}
+
+enum class Scope { block, gpu, system };
+
+// In PTX's words, because <cuda/atomic>, which says the same, takes nvcc two seconds in every file.
+#define REDUCTIO_LOAD(order, scope, type, constraint) \
+  asm volatile("ld." order "." scope "." type " %0, [%1];" : "=" constraint(bits) : "l"(p) : "memory")
+#define REDUCTIO_STORE(order, scope, type, constraint) \
+  asm volatile("st." order "." scope "." type " [%0], %1;" ::"l"(p), constraint(bits) : "memory")
+#define REDUCTIO_IN_SCOPE(access, order, type, constraint)                               \
+  if constexpr (scope == Scope::block) access(order, "cta", type, constraint);           \
+  else if constexpr (scope == Scope::gpu) access(order, "gpu", type, constraint);        \
+  else access(order, "sys", type, constraint)
+#define REDUCTIO_OF_SIZE(access, order)                                                  \
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 and 8 bytes");             \
+  if constexpr (sizeof(T) == 4) {                                                        \
+    REDUCTIO_IN_SCOPE(access, order, "b32", "r");                                        \
+  } else {                                                                               \
+    REDUCTIO_IN_SCOPE(access, order, "b64", "l");                                        \
+  }
+#define REDUCTIO_LOAD_FUNCTION(name, order)                                              \
+  template <Scope scope = Scope::gpu, class T>                                           \
+  __device__ T name(T* p) {                                                              \
+    WordOf<T> bits;                                                                      \
+    REDUCTIO_OF_SIZE(REDUCTIO_LOAD, order)                                               \
+    T value;                                                                             \
+    memcpy(&value, &bits, sizeof value);                                                 \
+    return value;                                                                        \
+  }
+#define REDUCTIO_STORE_FUNCTION(name, order)                                             \
+  template <Scope scope = Scope::gpu, class T>                                           \
+  __device__ void name(T* p, std::common_type_t<T> value) {                              \
+    WordOf<T> bits;                                                                      \
+    memcpy(&bits, &value, sizeof value);                                                 \
+    REDUCTIO_OF_SIZE(REDUCTIO_STORE, order)                                              \
+  }
+template <class T>
+using WordOf = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+REDUCTIO_LOAD_FUNCTION(load_relaxed, "relaxed")
+REDUCTIO_LOAD_FUNCTION(load_acquire, "acquire")
+REDUCTIO_STORE_FUNCTION(store_relaxed, "relaxed")
+REDUCTIO_STORE_FUNCTION(store_release, "release")
+#undef REDUCTIO_LOAD
+#undef REDUCTIO_STORE
+#undef REDUCTIO_IN_SCOPE
+#undef REDUCTIO_OF_SIZE
+#undef REDUCTIO_LOAD_FUNCTION
+#undef REDUCTIO_STORE_FUNCTION
 
 __device__ inline std::uint64_t globaltimer() {
   std::uint64_t ns;

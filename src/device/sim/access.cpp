@@ -3,12 +3,14 @@
 
 #include "device/sim/access.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "device/sim/block.h"
 #include "device/sim/diagnosis.h"
 #include "device/sim/fault.h"
+#include "device/sim/limits.h"
 
 namespace reductio::sim {
 
@@ -34,12 +36,46 @@ std::string element(std::int64_t bytes, std::size_t size) {
 
 }  // namespace
 
+SharedRange shared_array(const void* key, std::size_t bytes, Site site) {
+  if (!running) throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "host code asks for a shared array");
+  BlockState& b = static_cast<BlockState&>(*running);
+  for (const SharedArray& a : b.shared_arrays) {
+    if (a.key != key) continue;
+    if (!same(a.site, site))
+      stop_here(FaultKind::aliased, site,
+                "a shared_array of the same type and size is asked for at " + to_string(a.site) +
+                    ", and on a GPU both are one; number one of them, shared_array<T, N, 1>()");
+    return a.range;
+  }
+  const std::size_t begin = b.shared_arrays.empty() ? b.shared_bytes : b.shared_arrays.back().range.end;
+  const std::size_t aligned = (begin + 15) / 16 * 16, end = aligned + bytes;
+  if (end > shared_bytes_per_block)
+    stop_here(FaultKind::launch, site,
+              "shared arrays and the launch's shared memory take " + std::to_string(end) + " bytes a block; " +
+                  std::to_string(shared_bytes_per_block) + " are there");
+  b.reserve_shared(end);
+  b.shared_arrays.push_back({key, site, {static_cast<std::uint32_t>(aligned), static_cast<std::uint32_t>(end)}});
+  return b.shared_arrays.back().range;
+}
+
+View view_of(const View& v, std::uintptr_t at, std::size_t size, std::size_t alignment) {
+  if (at < v.begin || at > v.end || at % alignment != 0) return {at, at, v.memory, v.generation};
+  return {at - (at - v.begin) / size * size, at + (v.end - at) / size * size, v.memory, v.generation};
+}
+
+SharedRange array_of(SharedRange array, std::uint64_t at, std::size_t alignment) {
+  return at % alignment == 0 ? array : SharedRange{};
+}
+
 void fail_global(const View& v, std::uintptr_t at, std::size_t size, Access kind) {
   if (!running)
     throw Fault(FaultKind::host_access, "", 0, {}, "", 0,
                 "host code " + verb(kind) + " device memory; use copy_to_host, zero or a kernel");
   const std::string count = std::to_string((v.end - v.begin) / size);
   const std::string what = verb(kind) + " " + element(static_cast<std::int64_t>(at - v.begin), size);
+  if (v.begin == v.end && at % std::min<std::size_t>(size & -size, 16) != 0)
+    stop_here(FaultKind::misaligned, {},
+              verb(kind) + " " + std::to_string(size) + " bytes of global memory at an address that is not aligned to them");
   if (at - v.begin >= v.end - v.begin) {
     stop_here(FaultKind::out_of_bounds, {}, what + " of a view of " + count + " elements of " + std::to_string(size) +
                                                 " bytes in global memory");
@@ -47,12 +83,19 @@ void fail_global(const View& v, std::uintptr_t at, std::size_t size, Access kind
   stop_here(FaultKind::use_after_free, {}, what + " of global memory that was released before this kernel ran");
 }
 
-void fail_shared(std::uint64_t offset, std::size_t size, Access kind) {
+void fail_shared(const SharedRange& array, std::uint64_t offset, std::size_t size, Access kind) {
   if (!running)
     throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "host code " + verb(kind) + " shared memory");
+  const std::string what = verb(kind) + " " + std::to_string(size) + " bytes at byte ";
+  const auto byte = [](std::uint64_t at) { return std::to_string(static_cast<std::int64_t>(at)); };
+  if (array.end > running->shared_bytes)
+    stop_here(FaultKind::out_of_bounds, {},
+              what + byte(offset - array.begin) + " of a shared array of " + byte(array.end - array.begin) + " bytes");
+  if (array.begin == array.end && running->shared_bytes)
+    stop_here(FaultKind::misaligned, {}, what + byte(offset) + " of the block's shared memory, which is not aligned to them");
   stop_here(FaultKind::out_of_bounds, {},
-            verb(kind) + " " + std::to_string(size) + " bytes at byte " + std::to_string(static_cast<std::int64_t>(offset)) +
-                " of the block's shared memory, which the launch made " + std::to_string(running->shared_bytes) + " bytes");
+            what + byte(offset) + " of the block's shared memory, which the launch made " +
+                std::to_string(running->shared_bytes) + " bytes");
 }
 
 void fail_unwritten(const View* v, std::uint64_t where, std::size_t size) {

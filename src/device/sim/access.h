@@ -33,8 +33,25 @@ struct Block {
 };
 extern Block* running;  ///< null outside kernels
 
+/// A part of a block's shared memory, in bytes from its start, as one SharedPtr may touch it.
+struct SharedRange {
+  std::uint32_t begin = 0, end = 0;
+};
+/// What the launch stated. Of host code none, where an access is a fault.
+inline SharedRange dynamic_shared_memory() {
+  return {0, running ? static_cast<std::uint32_t>(running->shared_bytes) : 0};
+}
+/// An array of the running block, behind the bytes of the launch; made when the first thread asks for that key.
+SharedRange shared_array(const void* key, std::size_t bytes, Site);
+
+/// What of a view is left for elements of `size` and `alignment` bytes that lie in line with `at`: whole ones, and none
+/// where `at` is not aligned.
+View view_of(const View&, std::uintptr_t at, std::size_t size, std::size_t alignment);
+/// Likewise of shared memory, where whole elements are checked at each access.
+SharedRange array_of(SharedRange, std::uint64_t at, std::size_t alignment);
+
 [[noreturn]] void fail_global(const View&, std::uintptr_t at, std::size_t size, Access);
-[[noreturn]] void fail_shared(std::uint64_t offset, std::size_t size, Access);
+[[noreturn]] void fail_shared(const SharedRange&, std::uint64_t offset, std::size_t size, Access);
 [[noreturn]] void fail_unwritten(const View*, std::uint64_t where, std::size_t size);
 [[noreturn]] void fail_spinning();
 /// The race check where the short way does not decide. `view` is null for shared memory; `where` is for the message.
@@ -124,11 +141,11 @@ inline void on_global(const View& v, std::uintptr_t at) {
   if (kind == Access::read) watch_spinning(at);
 }
 
-/// The address of `size` bytes at `offset` of the block's shared memory.
+/// The address of `size` bytes at `offset` of the block's shared memory, where `array` must have them.
 template <Access kind, std::size_t size>
-inline std::byte* on_shared(std::uint64_t offset) {
-  if (!running || offset >= running->shared_bytes || running->shared_bytes - offset < size) [[unlikely]]
-    fail_shared(offset, size, kind);
+inline std::byte* on_shared(SharedRange array, std::uint64_t offset) {
+  if (!running || offset < array.begin || offset >= array.end || array.end - offset < size) [[unlikely]]
+    fail_shared(array, offset, size, kind);
   const std::size_t first = offset / word_bytes;
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
     Record& r = running->shared_records[w];

@@ -13,8 +13,6 @@ namespace reductio::sim {
 
 struct Fiber;
 
-enum class Waiting : std::uint8_t { no, block_barrier, block_barrier_or, grid_barrier, warp, poll };
-
 /// Half a cache line: every switch touches two of these.
 struct Thread {
   void* context = nullptr;  ///< its place on its stack while it waits
@@ -22,12 +20,19 @@ struct Thread {
   Site site;                ///< where it waits, or last waited
 };
 
+/// A shared_array of a block, and where it was asked for first.
+struct SharedArray {
+  const void* key;
+  Site site;
+  SharedRange range;
+};
+
 struct BlockState : Block {
   unsigned threads = 0;
   unsigned exited = 0;
   unsigned arrived = 0;       ///< at the block barrier
   bool divergent = false;     ///< those who arrived are at different barriers
-  bool any = false, any_result = false;
+  unsigned votes = 0, votes_result = 0;  ///< threads whose predicate is true: of those who arrived, of the last barrier
   Site barrier, last_barrier;
   Waiting barrier_kind = Waiting::no;
   std::uint32_t runnable_words = 0;  ///< bit w: runnable[w] is not 0
@@ -38,7 +43,19 @@ struct BlockState : Block {
   std::vector<Warp> warps;
   std::vector<std::uint64_t> shared_storage;
   std::vector<Record> record_storage;
+  std::vector<SharedArray> shared_arrays;
   unsigned slot = 0;
+
+  /// Makes room for so much shared memory, and keeps what is in it.
+  void reserve_shared(std::size_t bytes) {
+    const std::size_t words = (bytes + word_bytes - 1) / word_bytes;
+    if (record_storage.size() < words) {
+      record_storage.resize(words);
+      shared_storage.resize((words + 3) / 4 * 2);  // whole 16 bytes
+    }
+    shared = reinterpret_cast<std::byte*>(shared_storage.data());
+    shared_records = record_storage.data();
+  }
 };
 
 }  // namespace reductio::sim

@@ -75,6 +75,8 @@ std::string Scheduler::describe(const BlockState& b) const {
       case Waiting::no: text += g.gone ? (many ? " have returned" : " has returned") : (many ? " are running" : " is running"); break;
       case Waiting::block_barrier: text += wait + to_string(g.site) + " (__syncthreads)"; break;
       case Waiting::block_barrier_or: text += wait + to_string(g.site) + " (__syncthreads_or)"; break;
+      case Waiting::block_barrier_and: text += wait + to_string(g.site) + " (__syncthreads_and)"; break;
+      case Waiting::block_barrier_count: text += wait + to_string(g.site) + " (__syncthreads_count)"; break;
       case Waiting::grid_barrier: text += wait + to_string(g.site) + " (grid_sync)"; break;
       case Waiting::warp: text += wait + to_string(g.site) + " (warp operation)"; break;
       case Waiting::poll: text += (many ? " poll at " : " polls at ") + to_string(g.site); break;

@@ -21,6 +21,7 @@ enum class FaultKind {
   unfinished_barrier,  ///< a barrier or warp operation that some threads can no longer reach
   warp_mask,           ///< lanes of a warp operation that disagree on mask or operation, or are not in their mask
   endless_wait,        ///< threads poll for what nobody writes
+  aliased,             ///< two shared arrays that are one on a GPU
   host_access,         ///< device memory read or written outside a kernel
 };
 

@@ -27,7 +27,7 @@ template <class T>
 concept Operand = std::is_arithmetic_v<T> || is_reference<T>;
 
 template <class T>
-auto value_of(const T& x) {
+constexpr auto value_of(const T& x) {
   if constexpr (is_reference<T>)
     return x.read();
   else
@@ -125,17 +125,31 @@ REDUCTIO_COMPOUND(>>)
 #undef REDUCTIO_SHIFT
 #undef REDUCTIO_COMPOUND
 
+/// From U* to T* the language converts by itself, and both are pointers to the same type: T is more const or volatile.
+template <class U, class T>
+concept AddsQualifiers =
+    !std::same_as<U, T> && std::same_as<std::remove_cv_t<U>, std::remove_cv_t<T>> && std::is_convertible_v<U*, T*>;
+
 /// What both kinds of pointer share: arithmetic on an address. Derived gives read() and write(v) of what it points to.
+/// What is volatile is read and written as anything else.
 /// Addresses are integers, since forming a C++ pointer outside its array would be undefined; only accesses are checked.
 template <class Derived, class T>
 class PointerArithmetic {
  public:
   using element_type = T;
-  using value_type = std::remove_const_t<T>;
+  using value_type = std::remove_cv_t<T>;
   static_assert(std::is_trivially_copyable_v<value_type>);
 
   auto operator[](std::size_t i) const { return dereference(self() + i); }
   auto operator*() const { return dereference(self()); }
+  /// A member of a struct, for reading: the whole struct is read.
+  auto operator->() const {
+    struct Value {
+      value_type value;
+      const value_type* operator->() const { return &value; }
+    };
+    return Value{self().read()};
+  }
 
   friend Derived operator+(Derived p, std::size_t i) { return p += i; }
   friend Derived operator+(std::size_t i, Derived p) { return p += i; }
@@ -178,9 +192,8 @@ class GlobalPtr : public PointerArithmetic<GlobalPtr<T>, T> {
   GlobalPtr() : GlobalPtr(0, {}) {}
   GlobalPtr(std::nullptr_t) : GlobalPtr() {}
   GlobalPtr(std::uint64_t at, const sim::View& view) : PointerArithmetic<GlobalPtr<T>, T>(at), view_(view) {}
-  /// To a pointer to const.
   template <class U>
-    requires(std::is_const_v<T> && std::same_as<U, value_type>)
+    requires AddsQualifiers<U, T>
   GlobalPtr(const GlobalPtr<U>& p) : GlobalPtr(p.address(), p.view()) {}
 
   explicit operator bool() const { return this->at_ != 0; }
@@ -202,15 +215,16 @@ class GlobalPtr : public PointerArithmetic<GlobalPtr<T>, T> {
   template <sim::Access kind>
   value_type* atomic() const {
     sim::on_global<kind, sizeof(T)>(view_, this->at_);
-    return const_cast<value_type*>(raw());
+    return raw();
   }
 
  private:
-  T* raw() const { return reinterpret_cast<T*>(static_cast<std::uintptr_t>(this->at_)); }
+  value_type* raw() const { return reinterpret_cast<value_type*>(static_cast<std::uintptr_t>(this->at_)); }
   sim::View view_;
 };
 
-/// A pointer into the running block's dynamic shared memory: an offset, checked against the bytes of the launch.
+/// A pointer into the running block's shared memory: an offset, checked against the array it came from, which is the
+/// bytes of the launch or those of a shared_array.
 template <class T>
 class SharedPtr : public PointerArithmetic<SharedPtr<T>, T> {
  public:
@@ -218,26 +232,94 @@ class SharedPtr : public PointerArithmetic<SharedPtr<T>, T> {
   static_assert(sizeof(T) % sim::word_bytes == 0, "shared elements are words");
   static_assert(alignof(T) <= 16, "shared memory is aligned to 16 bytes");
 
-  explicit SharedPtr(std::uint64_t offset = 0) : PointerArithmetic<SharedPtr<T>, T>(offset) {}
+  SharedPtr() : SharedPtr(0, {}) {}
+  SharedPtr(std::uint64_t offset, sim::SharedRange array) : PointerArithmetic<SharedPtr<T>, T>(offset), array_(array) {}
   template <class U>
-    requires(std::is_const_v<T> && std::same_as<U, value_type>)
-  SharedPtr(const SharedPtr<U>& p) : SharedPtr(p.address()) {}
+    requires AddsQualifiers<U, T>
+  SharedPtr(const SharedPtr<U>& p) : SharedPtr(p.address(), p.array()) {}
 
   std::uint64_t address() const { return this->at_; }
+  sim::SharedRange array() const { return array_; }
 
   value_type read() const { return *atomic<sim::Access::read>(); }
   void write(value_type v) const { *atomic<sim::Access::write>() = v; }
   /// Checks an access, which the caller then makes.
   template <sim::Access kind>
   value_type* atomic() const {
-    return reinterpret_cast<value_type*>(sim::on_shared<kind, sizeof(T)>(this->at_));
+    return reinterpret_cast<value_type*>(sim::on_shared<kind, sizeof(T)>(array_, this->at_));
   }
+
+ private:
+  sim::SharedRange array_;
 };
 
 template <class T>
 SharedPtr<T> shared_memory() {
-  return SharedPtr<T>(0);
+  return SharedPtr<T>(0, sim::dynamic_shared_memory());
 }
+
+/// Its address is all that tells the arrays of a block apart.
+template <class T, std::size_t N, int Which>
+inline constexpr char shared_array_key = 0;
+template <class T, std::size_t N, int Which = 0>
+SharedPtr<T> shared_array(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  const sim::SharedRange array = sim::shared_array(&shared_array_key<T, N, Which>, N * sizeof(T), {file, line});
+  return SharedPtr<T>(array.begin, array);
+}
+
+/// The same place as a pointer to U. The view keeps the U that lie wholly in it; a place that is not aligned to U keeps
+/// none, so that only an access is a fault.
+template <class U, class T>
+GlobalPtr<U> pointer_cast(GlobalPtr<T> p) {
+  static_assert(std::is_const_v<U> || !std::is_const_v<T>, "a pointer to const stays one");
+  return GlobalPtr<U>(p.address(), sim::view_of(p.view(), p.address(), sizeof(U), alignof(U)));
+}
+template <class U, class T>
+SharedPtr<U> pointer_cast(SharedPtr<T> p) {
+  static_assert(std::is_const_v<U> || !std::is_const_v<T>, "a pointer to const stays one");
+  return SharedPtr<U>(p.address(), sim::array_of(p.array(), p.address(), alignof(U)));
+}
+
+template <class T>
+std::uintptr_t address_of(GlobalPtr<T> p) {
+  return p.address();
+}
+
+// Loads and stores with a hint to the caches, which are not here: plain ones.
+#define REDUCTIO_LOAD(name)                \
+  template <class T>                       \
+  std::remove_cv_t<T> name(GlobalPtr<T> p) { \
+    return GlobalPtr<const T>(p).read();   \
+  }
+#define REDUCTIO_STORE(name)                                  \
+  template <class T>                                          \
+  void name(GlobalPtr<T> p, std::type_identity_t<T> value) {  \
+    p.write(value);                                           \
+  }
+REDUCTIO_LOAD(__ldg)
+REDUCTIO_LOAD(__ldca)
+REDUCTIO_LOAD(__ldcg)
+REDUCTIO_LOAD(__ldcs)
+REDUCTIO_LOAD(__ldlu)
+REDUCTIO_LOAD(__ldcv)
+REDUCTIO_STORE(__stwb)
+REDUCTIO_STORE(__stcg)
+REDUCTIO_STORE(__stcs)
+REDUCTIO_STORE(__stwt)
+#undef REDUCTIO_LOAD
+#undef REDUCTIO_STORE
 
 }  // namespace on_sim
 }  // namespace reductio::device
+
+// CUDA's own names are global there, so they are here.
+using reductio::device::__ldca;
+using reductio::device::__ldcg;
+using reductio::device::__ldcs;
+using reductio::device::__ldcv;
+using reductio::device::__ldg;
+using reductio::device::__ldlu;
+using reductio::device::__stcg;
+using reductio::device::__stcs;
+using reductio::device::__stwb;
+using reductio::device::__stwt;

@@ -107,7 +107,8 @@ void Scheduler::start_block() {
   b.barrier_epoch = 0;
   b.threads = shape_.block;
   b.exited = b.arrived = 0;
-  b.divergent = b.any = b.any_result = false;
+  b.divergent = false;
+  b.votes = b.votes_result = 0;
   b.last_barrier = {};
   if (b.thread.size() < b.threads) {
     b.thread.resize(b.threads);
@@ -124,14 +125,9 @@ void Scheduler::start_block() {
     warp.partial = false;
   }
   // Unwritten memory is told by its record, whose serial is an earlier block's: nothing to clear.
-  const std::size_t shared_words = (shape_.shared_bytes + word_bytes - 1) / word_bytes;
-  if (b.record_storage.size() < shared_words) {
-    b.record_storage.resize(shared_words);
-    b.shared_storage.resize((shared_words + 3) / 4 * 2);  // whole 16 bytes
-  }
-  b.shared = reinterpret_cast<std::byte*>(b.shared_storage.data());
+  b.reserve_shared(shape_.shared_bytes);
   b.shared_bytes = shape_.shared_bytes;
-  b.shared_records = b.record_storage.data();
+  b.shared_arrays.clear();
 
   resident_.push_back(&b);
   make_all_runnable(b);

@@ -44,7 +44,7 @@ class Scheduler {
     launches_ = 0;
   }
 
-  bool block_barrier(bool predicate, bool with_predicate, Site);
+  unsigned block_barrier(Waiting kind, bool predicate, Site);
   void grid_barrier(Site);
   std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
   void poll(std::uintptr_t address, Site);

@@ -25,9 +25,12 @@
 
 // Everything standard comes before the macros below.
 #include "core/types.h"
+#include "device/sim/arithmetic.h"
+#include "device/sim/atomics.h"
 #include "device/sim/intrinsics.h"
 #include "device/sim/launch.h"
 #include "device/sim/pointers.h"
+#include "device/sim/vectors.h"
 
 #define REDUCTIO_DEVICE_NAMESPACE on_sim
 
@@ -35,7 +38,13 @@
 #define __device__
 #define __host__
 #define __forceinline__ inline
+#define __noinline__
 #define __launch_bounds__(...)
+#define __restrict__
+#define __align__(bytes) alignas(bytes)
+// As a C++ array it would be memory that nothing checks, and not the block's.
+#define __shared__ \
+  _Pragma("GCC error \"no __shared__ here: write SharedPtr<T> x = shared_array<T, N>(), or shared_memory<T>() for dynamic memory\"")
 
 namespace reductio::device {
 inline namespace on_sim {

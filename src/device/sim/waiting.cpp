@@ -7,10 +7,9 @@
 
 namespace reductio::sim {
 
-REDUCTIO_HOT bool Scheduler::block_barrier(bool predicate, bool with_predicate, Site site) {
+REDUCTIO_HOT unsigned Scheduler::block_barrier(Waiting kind, bool predicate, Site site) {
   if (!running) [[unlikely]] fail_outside();
   BlockState& b = *block_;
-  const Waiting kind = with_predicate ? Waiting::block_barrier_or : Waiting::block_barrier;
   b.thread[threadIdx.x].site = site;
   b.waiting[threadIdx.x] = kind;
   if (b.arrived++ == 0) {
@@ -20,11 +19,11 @@ REDUCTIO_HOT bool Scheduler::block_barrier(bool predicate, bool with_predicate, 
     // The same file may have two addresses.
     b.divergent |= kind != b.barrier_kind || !same(site, b.barrier);
   }
-  b.any |= predicate;
+  b.votes += predicate;
   fruitless_polls_ = 0;
   if (b.arrived + b.exited == b.threads) complete_block_barrier(b, site);
   suspend();
-  return b.any_result;
+  return b.votes_result;
 }
 
 REDUCTIO_RARE void Scheduler::complete_block_barrier(BlockState& b, Site site) {
@@ -33,8 +32,8 @@ REDUCTIO_RARE void Scheduler::complete_block_barrier(BlockState& b, Site site) {
   if (b.divergent)
     return fail_barrier(b, FaultKind::divergent_barrier, "threads of the block wait at different barriers");
   b.arrived = 0;
-  b.any_result = b.any;
-  b.any = false;
+  b.votes_result = b.votes;
+  b.votes = 0;
   b.last_barrier = site;
   b.barrier_epoch = ++b.epoch;
   make_all_runnable(b);
@@ -92,8 +91,8 @@ REDUCTIO_HOT void Scheduler::poll(std::uintptr_t address, Site site) {
   b.waiting[t] = Waiting::no;
 }
 
-bool block_barrier(bool predicate, bool with_predicate, Site site) {
-  return scheduler().block_barrier(predicate, with_predicate, site);
+unsigned block_barrier(Waiting kind, bool predicate, Site site) {
+  return scheduler().block_barrier(kind, predicate, site);
 }
 void grid_barrier(Site site) { scheduler().grid_barrier(site); }
 void poll(std::uintptr_t address, Site site) { scheduler().poll(address, site); }

@@ -7,14 +7,40 @@
 
 namespace reductio::sim {
 
-/// Blocks until every thread of the block is here. The result: whether `predicate` was true for any.
-bool block_barrier(bool predicate, bool with_predicate, Site);
+/// What a thread waits for. Of the block's barrier there are four kinds, which must not meet.
+enum class Waiting : std::uint8_t {
+  no,
+  block_barrier,
+  block_barrier_or,
+  block_barrier_and,
+  block_barrier_count,
+  grid_barrier,
+  warp,
+  poll
+};
+
+/// Blocks until every thread of the block is here. `kind` is one of the block's barriers. The result: for how many threads
+/// `predicate` was true.
+unsigned block_barrier(Waiting kind, bool predicate, Site);
 /// Blocks until every thread of every block of a cooperative launch is here.
 void grid_barrier(Site);
 
-enum class WarpOperation : std::uint8_t { sync, shuffle, reduce_add };
+enum class WarpOperation : std::uint8_t {
+  sync,
+  shuffle,
+  any,
+  all,
+  ballot,
+  reduce_add,
+  reduce_min,
+  reduce_max,
+  reduce_and,
+  reduce_or,
+  reduce_xor
+};
 /// Blocks until all lanes in `mask` are here. The result: for `shuffle` the bits that lane `source` brought (0xFF.. if
-/// that lane is not in the mask, where CUDA leaves the value undefined), for `reduce_add` the sum modulo 2^32.
+/// that lane is not in the mask, where CUDA leaves the value undefined); for the others what all lanes' `bits` make
+/// together, as unsigned words of 4 bytes: for `ballot` each lane brings the bit of its own vote, for `any` and `all` 0 or 1.
 std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
 
 /// Before each acquire load, and each atomic that changes nothing: lets others run if this is a repeated look.

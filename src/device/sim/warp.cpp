@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,28 @@ void Warp::order(std::uint32_t mask, std::uint32_t epoch) {
   for (std::uint32_t m = mask; m; m &= m - 1) (*seen)[std::countr_zero(m)] = joined;
 }
 
+std::uint32_t Warp::combined(WarpOperation operation, std::uint32_t mask) const {
+  const auto fold = [&](std::uint32_t result, auto f) {
+    for (std::uint32_t m = mask; m; m &= m - 1)
+      result = f(result, static_cast<std::uint32_t>(lanes[std::countr_zero(m)].bits));
+    return result;
+  };
+  switch (operation) {
+    case WarpOperation::sync:
+    case WarpOperation::shuffle: return 0;
+    case WarpOperation::reduce_add: return fold(0, std::plus<>());
+    case WarpOperation::reduce_min: return fold(~0u, [](auto a, auto b) { return std::min(a, b); });
+    case WarpOperation::reduce_max: return fold(0, [](auto a, auto b) { return std::max(a, b); });
+    case WarpOperation::all: return fold(1, std::bit_and<>());
+    case WarpOperation::reduce_and: return fold(~0u, std::bit_and<>());
+    case WarpOperation::any:
+    case WarpOperation::ballot:
+    case WarpOperation::reduce_or: return fold(0, std::bit_or<>());
+    case WarpOperation::reduce_xor: return fold(0, std::bit_xor<>());
+  }
+  return 0;
+}
+
 /// Every lane of `mask` waits or is gone: if all who wait do so with this mask, completes the operation or fails.
 REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask, const Site& site) {
   for (std::uint32_t m = mask & warp.waiting; m; m &= m - 1)
@@ -54,17 +77,15 @@ REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, 
                                        "a warp operation names lanes that have returned: " + describe(b))));
     return;
   }
-  std::uint64_t total = 0;
   const WarpOperation operation = warp.lanes[std::countr_zero(mask)].operation;
-  if (operation == WarpOperation::reduce_add)
-    for (std::uint32_t m = mask; m; m &= m - 1) total += warp.lanes[std::countr_zero(m)].bits;
+  const std::uint32_t combined = warp.combined(operation, mask);
   for (std::uint32_t m = mask; m; m &= m - 1) {
     const unsigned l = std::countr_zero(m);
     Warp::Lane& lane = warp.lanes[l];
     if (operation == WarpOperation::shuffle)
       lane.result = mask >> lane.source & 1 ? warp.lanes[lane.source].bits : ~std::uint64_t{0};
     else
-      lane.result = static_cast<std::uint32_t>(total);
+      lane.result = combined;
     b.waiting[w * warp_size + l] = Waiting::no;
     make_runnable(b, w * warp_size + l);
   }
@@ -81,7 +102,9 @@ REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, const Warp& warp, uns
     const unsigned l = std::countr_zero(m);
     const Warp::Lane& other = warp.lanes[l];
     if (!(other.mask >> me & 1) || (other.mask == mine.mask && other.operation == mine.operation)) continue;
-    static constexpr const char* names[] = {"__syncwarp", "a shuffle", "__reduce_add_sync"};
+    static constexpr const char* names[] = {"__syncwarp",        "a shuffle",         "__any_sync",        "__all_sync",
+                                          "__ballot_sync",     "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
+                                          "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync"};
     const auto call = [](WarpOperation o, std::uint32_t m, const Site& at) {
       return std::string(names[static_cast<int>(o)]) + " with mask " + hex(m) + " at " + to_string(at);
     };

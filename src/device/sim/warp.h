@@ -22,6 +22,8 @@ struct Warp {
     std::uint64_t bits = 0, result = 0;
   };
   std::array<Lane, warp_size> lanes;
+  /// What an operation that gives all lanes of `mask` the same makes of the bits that they brought.
+  std::uint32_t combined(WarpOperation, std::uint32_t mask) const;
 
   // What orders accesses inside the warp, beside block barriers: the last operation of all its lanes, and for
   // operations of some lanes, by lane, up to which epoch it has seen each other lane.

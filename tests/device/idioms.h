@@ -1,0 +1,308 @@
+#pragma once
+/// Every idiom of CUDA that device/kernel.h carries, in kernels that check themselves: each says what CUDA's documentation
+/// says of it. Both devices run them, the simulated one in sim/idioms_test.cpp, a GPU in test_kernel_header.py. Nothing of
+/// the harness is used here.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/kernel.h"
+
+namespace idioms {
+namespace {
+using namespace reductio::device;
+
+/// What one thread finds: bit k is set where the k-th thing that it was told does not hold.
+struct Checks {
+  unsigned wrong = 0, n = 0;
+  __device__ void operator()(bool holds) { wrong |= unsigned(!holds) << n++; }
+};
+
+constexpr unsigned all = 0xffffffffu;
+
+__global__ void votes(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const unsigned t = threadIdx.x, lane = t % warpSize, odd = lane % 2;
+  check(__any_sync(all, lane == 7) == 1);
+  check(__any_sync(all, 0) == 0);
+  check(__all_sync(all, lane < 32) == 1);
+  check(__all_sync(all, lane != 31) == 0);
+  check(__ballot_sync(all, odd) == 0xaaaaaaaau);
+  const unsigned mine = odd ? 0xaaaaaaaau : 0x55555555u;
+  check(__ballot_sync(mine, lane < 4) == (odd ? 0xau : 0x5u));
+  check(__all_sync(mine, odd) == int(odd));
+  check(__any_sync(mine, odd) == int(odd));
+  check((__activemask() >> lane & 1) == 1);
+  check(__syncthreads_count(t % 4 == 0) == int(blockDim.x) / 4);
+  check(__syncthreads_and(t < blockDim.x) != 0);
+  check(__syncthreads_and(t != 5) == 0);
+  check(__syncthreads_or(t == 5) != 0);
+  check(__syncthreads_or(0) == 0);
+  wrong[t] = check.wrong;
+}
+
+template <class T>
+__device__ void shuffled(Checks& check, T mine) {
+  const unsigned lane = threadIdx.x % warpSize, first = threadIdx.x - lane;
+  check(__shfl_up_sync(all, mine, 3) == mine - T(lane < 3 ? 0 : 3));
+  check(__shfl_up_sync(all, mine, 3, 8) == mine - T(lane % 8 < 3 ? 0 : 3));
+  check(__shfl_down_sync(all, mine, 1) == mine + T(lane == 31 ? 0 : 1));
+  check(__shfl_xor_sync(all, mine, 1) == mine + T(1) - T(2 * (lane % 2)));
+  check(__shfl_sync(all, mine, 4) == mine - T(threadIdx.x) + T(first + 4));
+}
+
+__global__ void shuffles(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const unsigned t = threadIdx.x;
+  shuffled(check, 1000 + int(t));
+  shuffled(check, 5000000000 + (long long)(t));  // more than 4 bytes hold
+  shuffled(check, 1e15 + double(t));
+  SharedPtr<double> s = shared_memory<double>();
+  s[t] = t;
+  check(__shfl_xor_sync(all, s[t], 1) == double(t ^ 1));
+  wrong[t] = check.wrong;
+}
+
+__global__ void reductions(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const unsigned lane = threadIdx.x % warpSize;
+  const int signed_one = 10 - int(lane);
+  check(__reduce_add_sync(all, lane) == 496);
+  check(__reduce_add_sync(all, signed_one) == 320 - 496);
+  check(__reduce_min_sync(all, lane + 3) == 3);
+  check(__reduce_max_sync(all, 0x80000000u + lane) == 0x8000001fu);
+  check(__reduce_min_sync(all, signed_one) == -21);
+  check(__reduce_max_sync(all, signed_one) == 10);
+  check(__reduce_max_sync(all, signed_one - 100) == -90);
+  check(__reduce_and_sync(all, lane | 0x60u) == 0x60);
+  check(__reduce_or_sync(all, 1u << lane) == all);
+  check(__reduce_xor_sync(all, lane == 3 ? 0u : lane) == 3);
+  wrong[threadIdx.x] = check.wrong;
+}
+
+__global__ void numbers(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const unsigned t = threadIdx.x;
+  const float nan = __uint_as_float(0x7fc00000);
+  check(min(3, -2) == -2 && max(3, -2) == 3);
+  check(min(t, 1000u) == t && max(t, 1000u) == 1000);
+  check(min(5000000000ll, 4ll) == 4 && max(std::size_t{1} << 40, std::size_t{1}) == std::size_t{1} << 40);
+  check(min(1.5f, -2.5f) == -2.5f && max(1.5, 2.5) == 2.5);
+  check(max(nan, 2.0f) == 2.0f && min(2.0f, nan) == 2.0f);
+  check(__popc(0xf0f00001u) == 9 && __popcll(0xff00000000000001ull) == 9);
+  check(__clz(1) == 31 && __clz(0) == 32 && __clz(-1) == 0 && __clzll(1) == 63);
+  check(__ffs(0) == 0 && __ffs(8) == 4 && __ffs(int(0x80000000u)) == 32 && __ffsll(1ll << 40) == 41);
+  check(__float_as_uint(1.0f) == 0x3f800000u && __float_as_int(-0.0f) == int(0x80000000u));
+  check(__int_as_float(0x40000000) == 2.0f);
+  check(__double_as_longlong(1.0) == 0x3ff0000000000000ll && __longlong_as_double(0x4000000000000000ll) == 2.0);
+  // 1 + 2^-12 squared has a last bit that rounding takes away, and a fused multiply-add keeps.
+  const float x = 1.0f + 1.0f / 4096;
+  check(__fadd_rn(__fmul_rn(x, x), -1.0f) == 1.0f / 2048 && __fmaf_rn(x, x, -1.0f) > 1.0f / 2048);
+  check(__fsub_rn(16777216.0f, -1.0f) == 16777216.0f);
+  const double y = 1.0 + 1.0 / (1 << 27);
+  check(__dadd_rn(__dmul_rn(y, y), -1.0) == 1.0 / (1 << 26) && __fma_rn(y, y, -1.0) > 1.0 / (1 << 26));
+  check(__dsub_rn(1.0, 2.0) == -1.0);
+  wrong[t] = check.wrong;
+}
+
+/// One thread, so that what each atomic finds is known.
+template <class Pointer>
+__device__ void one_by_one(Checks& check, Pointer p) {
+  *p = 10;
+  check(atomicSub(p, 3u) == 10);
+  check(atomicMin(p, 9u) == 7);
+  check(atomicMin(p, 2u) == 7);
+  check(atomicMax(p, 1u) == 2);
+  check(atomicMax(p, 12u) == 2);
+  check(atomicAnd(p, 10u) == 12);
+  check(atomicOr(p, 3u) == 8);
+  check(atomicXor(p, 1u) == 11);
+  check(atomicExch(p, 1u) == 10);
+  check(atomicCAS(p, 5u, 6u) == 1);
+  check(atomicCAS(p, 1u, 6u) == 1);
+  check(atomicDec(p, 100u) == 6);
+  check(atomicInc(p, 5u) == 5);
+  check(atomicDec(p, 7u) == 0);
+  check(atomicAdd_block(p, 1u) == 7);
+  check(atomicAdd_system(p, 1u) == 8);
+  check(*p == 9);
+}
+
+__global__ void atomics_of_one_thread(GlobalPtr<unsigned> wrong) {
+  Checks check, in_shared;
+  one_by_one(check, wrong + threadIdx.x);
+  one_by_one(in_shared, shared_array<unsigned, 64>() + threadIdx.x);
+  wrong[threadIdx.x] = check.wrong | in_shared.wrong;
+}
+
+/// Signs, eight bytes, floats: of each thread its own words.
+__global__ void atomics_of_other_types(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const SharedPtr<int> i = shared_array<int, 64>() + threadIdx.x;
+  const SharedPtr<unsigned long long> u = shared_array<unsigned long long, 64>() + threadIdx.x;
+  const SharedPtr<long long> s = shared_array<long long, 64>() + threadIdx.x;
+  const SharedPtr<std::size_t> z = shared_array<std::size_t, 64>() + threadIdx.x;
+  const SharedPtr<float> f = shared_array<float, 64>() + threadIdx.x;
+  *i = -3, *u = 1ull << 40, *s = -(1ll << 40), *z = std::size_t{1} << 40, *f = 1.5f;
+  check(atomicMin(i, 2) == -3 && atomicMax(i, -1) == -3 && atomicCAS(i, -1, -8) == -1 && *i == -8);
+  check(atomicSub(i, 2) == -8 && atomicExch(i, 4) == -10 && *i == 4);
+  check(atomicMax(u, 1ull << 41) == 1ull << 40 && atomicCAS(u, 1ull << 41, 5ull) == 1ull << 41 && *u == 5);
+  check(atomicMin(s, 0ll) == -(1ll << 40) && atomicMax(s, 7ll) == -(1ll << 40) && *s == 7);
+  check(atomicAdd(z, std::size_t{2}) == std::size_t{1} << 40 && *z == (std::size_t{1} << 40) + 2);
+  check(atomicExch(f, 2.5f) == 1.5f && *f == 2.5f);
+  wrong[threadIdx.x] = check.wrong;
+}
+
+/// All threads of the block at once: a maximum of floats by compare-and-swap, and a lock.
+__global__ void atomics_of_all_threads(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const SharedPtr<unsigned> most = shared_array<unsigned, 1>();
+  const SharedPtr<int> lock = shared_array<int, 1>();
+  const SharedPtr<int> count = shared_array<int, 1, 1>();
+  const unsigned t = threadIdx.x;
+  if (t == 0) *most = 0, *lock = 0, *count = 0;
+  __syncthreads();
+  const float mine = float(t) * 0.5f;
+  for (unsigned found = 0, before; __uint_as_float(found) < mine; found = before) {
+    before = atomicCAS(most, found, __float_as_uint(mine));
+    if (before == found) break;
+  }
+  for (bool done = false; !done;) {  // lanes of one warp must not wait inside for each other
+    if (atomicExch(lock, 1) == 0) {
+      __threadfence_block();
+      const int now = load_relaxed<Scope::block>(count);
+      store_relaxed<Scope::block>(count, now + 1);
+      __threadfence_block();
+      atomicExch(lock, 0);
+      done = true;
+    }
+  }
+  __syncthreads();
+  check(__uint_as_float(*most) == float(blockDim.x - 1) * 0.5f);
+  check(*count == int(blockDim.x));
+  wrong[t] = check.wrong;
+}
+
+/// Every order, scope and size of loads and stores.
+template <Scope scope, class T>
+__device__ void stored_and_loaded(Checks& check, SharedPtr<T> p) {
+  store_relaxed<scope>(p, 5);
+  check(load_relaxed<scope>(p) == T(5));
+  store_release<scope>(p, 6);
+  check(load_acquire<scope>(p) == T(6));
+}
+
+__global__ void loads_and_stores_that_order(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const unsigned t = threadIdx.x;
+  const SharedPtr<double> eight = shared_array<double, 64>() + t;
+  const SharedPtr<int> four = shared_array<int, 64>() + t;
+  stored_and_loaded<Scope::block>(check, eight);
+  stored_and_loaded<Scope::gpu>(check, eight);
+  stored_and_loaded<Scope::system>(check, eight);
+  stored_and_loaded<Scope::block>(check, four);
+  stored_and_loaded<Scope::gpu>(check, four);
+  stored_and_loaded<Scope::system>(check, four);
+  __threadfence();
+  __threadfence_system();
+  store_release(wrong + t, check.wrong);
+  if (load_acquire(wrong + t) != load_relaxed(wrong + t)) wrong[t] = all;
+}
+
+/// A warp's sum by its last lanes, each of them of 16 bytes.
+struct __align__(16) Pair {
+  double sum;
+  unsigned n;
+};
+
+__global__ void vectors(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const unsigned t = threadIdx.x;
+  static_assert(sizeof(float4) == 16 && alignof(float4) == 16 && alignof(int2) == 8 && alignof(double2) == 16, "");
+  static_assert(sizeof(Pair) == 16 && alignof(Pair) == 16, "");
+  const SharedPtr<unsigned> words = shared_array<unsigned, 256>();
+  for (unsigned k = 0; k < 4; ++k) words[4 * t + k] = 10 * t + k;
+  const uint4 v = pointer_cast<uint4>(words)[t];
+  check(v.x == 10 * t && v.y == 10 * t + 1 && v.z == 10 * t + 2 && v.w == 10 * t + 3);
+  const SharedPtr<uint2> halves = pointer_cast<uint2>(words);
+  halves[2 * t] = make_uint2(7, 8);
+  check(words[4 * t + 1] == 8 && words[4 * t + 2] == 10 * t + 2);
+  const SharedPtr<const uint4> wholes = pointer_cast<const uint4>(words) + t;
+  check(wholes->y == 8 && wholes[0].w == 10 * t + 3);
+  const SharedPtr<Pair> pairs = shared_array<Pair, 64>();
+  pairs[t] = Pair{0.5, t};
+  const Pair pair = pairs[t];
+  check(pair.sum == 0.5 && pair.n == t);
+  const float4 f = make_float4(1, 2, 3, 4);
+  const double2 d = make_double2(1, 2);
+  const longlong2 l = make_longlong2(1, 2);
+  const int4 i = make_int4(1, 2, 3, 4);
+  check(f.x + f.y + f.z + f.w == 10 && d.x + d.y == 3 && l.x + l.y == 3 && i.x + i.w == 5);
+  const dim3 one(2), block = blockDim;
+  check(one.x == 2 && one.y == 1 && one.z == 1 && block.x == blockDim.x && threadIdx.y == 0 && gridDim.y == 1);
+  wrong[t] = check.wrong;
+}
+
+__device__ __noinline__ unsigned third(GlobalPtr<const unsigned> __restrict__ in) { return __ldg(in + 2); }
+
+__global__ void __launch_bounds__(64) loads(GlobalPtr<unsigned> __restrict__ wrong) {
+  Checks check;
+  const GlobalPtr<unsigned> mine = wrong + threadIdx.x;
+  *mine = 3;
+  check(__ldca(mine) == 3 && __ldcg(mine) == 3 && __ldcs(mine) == 3 && __ldcv(mine) == 3);
+  __stcs(mine, 4u);
+  check(*mine == 4);
+  __stcg(mine, 5u);
+  __stwb(mine, 6u);
+  __stwt(mine, 7u);
+  check(*mine == 7);
+  const GlobalPtr<volatile unsigned> again = mine;
+  *again = 8;
+  check(*again == 8 && again[0] == 8);
+  check(address_of(mine) - address_of(wrong) == 4 * threadIdx.x);
+  const SharedPtr<volatile unsigned> last = shared_memory<unsigned>();
+  last[threadIdx.x] = threadIdx.x;
+  last[threadIdx.x] += 2;
+  check(last[threadIdx.x] == threadIdx.x + 2);
+  wrong[threadIdx.x] = check.wrong;
+}
+
+/// Of what the launch finds written: the constants that come with it.
+__global__ void constant_loads(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const GlobalPtr<const unsigned> in = wrong + 64;  // 64 words behind: 0, 1, 2, ...
+  check(third(in) == 2);
+  check(__ldg(in + threadIdx.x) == threadIdx.x && __ldlu(in + threadIdx.x) == threadIdx.x);
+  const GlobalPtr<const uint4> whole = pointer_cast<const uint4>(in);
+  if (threadIdx.x < 16) check(whole[threadIdx.x].w == 4 * threadIdx.x + 3 && __ldg(whole + threadIdx.x).x == 4 * threadIdx.x);
+  wrong[threadIdx.x] = check.wrong;
+}
+
+/// What is wrong here must be found: the second of two things.
+__global__ void planted(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  check(__popc(3) == 2);
+  check(__popc(3) == 3);
+  wrong[threadIdx.x] = check.wrong;
+}
+
+/// Each in one block of 64 threads, with `wrong` of 128 words, the last 64 of which are 0, 1, 2, ...
+struct Idiom {
+  const char* name;
+  void (*start)(const Launch&, GlobalPtr<unsigned>);
+};
+const Idiom kernels[] = {{"votes", launch<votes>},
+                         {"shuffles", launch<shuffles>},
+                         {"reductions", launch<reductions>},
+                         {"numbers", launch<numbers>},
+                         {"atomics_of_one_thread", launch<atomics_of_one_thread>},
+                         {"atomics_of_other_types", launch<atomics_of_other_types>},
+                         {"atomics_of_all_threads", launch<atomics_of_all_threads>},
+                         {"loads_and_stores_that_order", launch<loads_and_stores_that_order>},
+                         {"vectors", launch<vectors>},
+                         {"loads", launch<loads>},
+                         {"constant_loads", launch<constant_loads>}};
+constexpr std::size_t shared_bytes = 64 * sizeof(double);
+
+}  // namespace
+}  // namespace idioms

@@ -1,0 +1,242 @@
+// The idioms of CUDA that device/kernel.h carries, on the simulated device: what they give, in every order, and the faults
+// of those that can be used wrongly.
+
+#include "tests/device/idioms.h"
+
+#include <numeric>
+
+#include "tests/device/sim/support.h"
+
+namespace reductio::sim_tests {
+namespace {
+
+class SimIdioms : public InEachOrder {};
+INSTANTIATE_TEST_SUITE_P(Orders, SimIdioms, testing::ValuesIn(all_orders), order_name);
+
+/// What each of the 64 threads found wrong.
+std::vector<unsigned> wrong_of(void (*start)(const Launch&, GlobalPtr<unsigned>)) {
+  std::vector<unsigned> words(128);
+  std::iota(words.begin() + 64, words.end(), 0u);
+  const auto wrong = on_device(words);
+  start({1, 64, idioms::shared_bytes, nullptr}, wrong.ptr());
+  sim::synchronize({});
+  std::vector<unsigned> found = on_host(wrong);
+  found.resize(64);
+  return found;
+}
+
+TEST_P(SimIdioms, DoAsCudaSays) {
+  for (const idioms::Idiom& idiom : idioms::kernels) {
+    SCOPED_TRACE(idiom.name);
+    EXPECT_EQ(wrong_of(idiom.start), std::vector<unsigned>(64));
+  }
+  EXPECT_EQ(wrong_of(launch<idioms::planted>), std::vector<unsigned>(64, 2u));
+}
+
+// ---------------------------------------------------------------------------------------------------- faults
+
+__global__ void votes_disagree() {
+  if (threadIdx.x % 2) __any_sync(0xffffffffu, 1);
+  else __all_sync(0xffffffffu, 1);
+}
+__global__ void vote_without_the_voter() { __ballot_sync(1u, 1); }
+__global__ void vote_of_the_absent() {
+  if (threadIdx.x < 16) __ballot_sync(0xffffffffu, 1);
+}
+
+TEST_P(SimIdioms, VotesAreWarpOperations) {
+  const Fault mixed = fault_of<votes_disagree>(1, 32, 0);
+  EXPECT_EQ(mixed.kind, FaultKind::warp_mask) << mixed.what();
+  EXPECT_TRUE(says(mixed, "__any_sync with mask 0xffffffff")) << mixed.what();
+  EXPECT_TRUE(says(mixed, "__all_sync with mask 0xffffffff")) << mixed.what();
+  EXPECT_EQ(fault_of<vote_without_the_voter>(1, 32, 0).kind, FaultKind::warp_mask);
+  EXPECT_EQ(fault_of<vote_of_the_absent>(1, 32, 0).kind, FaultKind::unfinished_barrier);
+}
+
+__global__ void counts_and_waits() {
+  if (threadIdx.x < 8) __syncthreads_count(1);
+  else __syncthreads();
+}
+__global__ void not_all_count() {
+  if (threadIdx.x < 8) __syncthreads_and(1);
+}
+
+TEST_P(SimIdioms, CountingBarriersAreBarriers) {
+  const Fault mixed = fault_of<counts_and_waits>(1, 32, 0);
+  EXPECT_EQ(mixed.kind, FaultKind::divergent_barrier) << mixed.what();
+  EXPECT_TRUE(says(mixed, "(__syncthreads_count)")) << mixed.what();
+  const Fault left = fault_of<not_all_count>(1, 32, 0);
+  EXPECT_EQ(left.kind, FaultKind::unfinished_barrier) << left.what();
+  EXPECT_TRUE(says(left, "threads 0-7 wait at idioms_test.cpp:")) << left.what();
+}
+
+/// Sums a warp over the lanes that happen to be together: CUDA does not say that these are all of them.
+__global__ void sums_whoever_is_here(GlobalPtr<unsigned> out) {
+  const unsigned mask = __activemask();
+  const unsigned sum = __reduce_add_sync(mask, 1u);
+  if (threadIdx.x == 0) out[0] = sum;
+}
+/// Counts by whoever is here, one atomic for all of them, which is right whoever they are.
+__global__ void counts_together(GlobalPtr<unsigned> out) {
+  const unsigned mask = __activemask();
+  if (__ffs(static_cast<int>(mask)) - 1 == static_cast<int>(threadIdx.x % 32)) atomicAdd(out, unsigned(__popc(mask)));
+}
+
+TEST_P(SimIdioms, ActivemaskPromisesTheCallerAlone) {
+  const auto out = zeros<unsigned>(1), count = zeros<unsigned>(1);
+  run<sums_whoever_is_here>(1, 32, 0, out.ptr());
+  EXPECT_NE(on_host(out)[0], 32u);
+  run<counts_together>(3, 64, 0, count.ptr());
+  EXPECT_EQ(on_host(count)[0], 192u);
+}
+
+__global__ void waits_for_a_lock(GlobalPtr<int> lock) {
+  while (atomicCAS(lock, 0, 1) != 0) {
+  }
+}
+__global__ void waits_by_exchanging(GlobalPtr<int> lock) {
+  while (atomicExch(lock, 1) != 0) {
+  }
+}
+__global__ void waits_for_a_bit(GlobalPtr<unsigned> bits) {
+  while (!(atomicOr(bits, 0u) & 4)) {
+  }
+}
+
+TEST_P(SimIdioms, AtomicsThatChangeNothingAreWaits) {
+  const auto lock = on_device<int>({1});
+  EXPECT_EQ(fault_of<waits_for_a_lock>(2, 32, 0, lock.ptr()).kind, FaultKind::endless_wait);
+  EXPECT_EQ(fault_of<waits_by_exchanging>(2, 32, 0, lock.ptr()).kind, FaultKind::endless_wait);
+  EXPECT_EQ(fault_of<waits_for_a_bit>(2, 32, 0, zeros<unsigned>(1).ptr()).kind, FaultKind::endless_wait);
+}
+
+/// One that finds what is there already is no wait, however often.
+__global__ void maximum_of_many(GlobalPtr<unsigned> most) {
+  for (unsigned i = 0; i < 20000; ++i) atomicMax(most, 3u);
+}
+
+TEST_P(SimIdioms, AMaximumThatIsThereAlreadyIsNoWait) {
+  const auto most = on_device<unsigned>({7});
+  run<maximum_of_many>(2, 4, 0, most.ptr());
+  EXPECT_EQ(on_host(most)[0], 7u);
+}
+
+template <class T>
+__global__ void sums(GlobalPtr<const T> in, GlobalPtr<double> out) {
+  const T v = in[threadIdx.x];
+  out[threadIdx.x] = v.x + v.y;
+}
+template <class T>
+__global__ void casts(GlobalPtr<const float> in, GlobalPtr<float> out, std::size_t first) {
+  const GlobalPtr<const T> v = pointer_cast<const T>(in + first);
+  if (out) out[threadIdx.x] = v[threadIdx.x].x;
+}
+template <class T>
+__global__ void writes(GlobalPtr<float> out) {
+  pointer_cast<T>(out)[threadIdx.x] = T{};
+}
+
+TEST_P(SimIdioms, EveryWordOfAVectorIsChecked) {
+  const Buffer<float> in(7), out(8);
+  const GlobalPtr<const float> view = in.ptr();
+  const Fault unwritten = fault_of<casts<float4>>(1, 1, 0, view, out.ptr(), std::size_t{0});
+  EXPECT_EQ(unwritten.kind, FaultKind::unwritten) << unwritten.what();
+  zero(in.ptr(), 3, {});  // of the first four all but one
+  EXPECT_EQ(fault_of<casts<float4>>(1, 1, 0, view, out.ptr(), std::size_t{0}).kind, FaultKind::unwritten);
+  zero(in.ptr(), 7, {});
+  run<casts<float4>>(1, 1, 0, view, out.ptr(), std::size_t{0});
+  run<casts<float2>>(1, 3, 0, view, out.ptr(), std::size_t{0});
+  run<casts<float2>>(1, 2, 0, view, out.ptr(), std::size_t{2});
+  // Elements 4 to 6 make no four, 6 alone no two.
+  const Fault past = fault_of<casts<float4>>(1, 2, 0, view, out.ptr(), std::size_t{0});
+  EXPECT_EQ(past.kind, FaultKind::out_of_bounds) << past.what();
+  EXPECT_TRUE(says(past, "element 1 of a view of 1 elements of 16 bytes")) << past.what();
+  EXPECT_EQ(fault_of<casts<float2>>(1, 4, 0, view, out.ptr(), std::size_t{0}).kind, FaultKind::out_of_bounds);
+  EXPECT_EQ(fault_of<writes<float4>>(1, 2, 0, in.ptr()).kind, FaultKind::out_of_bounds);
+}
+
+TEST_P(SimIdioms, AVectorAtAnAddressThatIsNotItsOwn) {
+  const auto in = zeros<float>(9);
+  const Buffer<float> out(8);
+  const GlobalPtr<const float> view = in.ptr();
+  for (const std::size_t first : {1, 2, 3, 5}) {
+    const Fault f = fault_of<casts<float4>>(1, 1, 0, view, out.ptr(), first);
+    EXPECT_EQ(f.kind, FaultKind::misaligned) << f.what();
+    EXPECT_TRUE(says(f, "reads 16 bytes of global memory at an address that is not aligned to them")) << f.what();
+    run<casts<float4>>(1, 1, 0, view, GlobalPtr<float>(), first);  // a pointer that nobody follows is none
+  }
+  run<casts<float4>>(1, 2, 0, view, out.ptr(), std::size_t{0});
+  run<casts<float2>>(1, 2, 0, view, out.ptr(), std::size_t{2});
+}
+
+TEST_P(SimIdioms, AnArrayOfVectorsFromTheHost) {
+  const auto in = on_device<double2>({{1, 2}, {3, 4}});
+  const Buffer<double> out(3);
+  run<sums<double2>>(1, 2, 0, GlobalPtr<const double2>(in.ptr()), out.ptr());
+  EXPECT_EQ(on_host(out)[1], 7);
+  EXPECT_EQ(fault_of<sums<double2>>(1, 3, 0, GlobalPtr<const double2>(in.ptr()), out.ptr()).kind, FaultKind::out_of_bounds);
+}
+
+__global__ void past_the_array(unsigned n) {
+  const SharedPtr<float> first = shared_array<float, 8>();
+  const SharedPtr<float> second = shared_array<float, 16>();
+  if (threadIdx.x < n) first[threadIdx.x] = second[threadIdx.x] = 1.0f;
+}
+__global__ void one_array_by_two_names() {
+  const SharedPtr<float> first = shared_array<float, 8>();
+  const SharedPtr<float> second = shared_array<float, 8>();
+  first[threadIdx.x] = second[threadIdx.x] = 1.0f;
+}
+__global__ void array_nobody_wrote(GlobalPtr<float> out) { out[0] = shared_array<float, 8>()[0]; }
+__global__ void array_without_barrier(GlobalPtr<float> out) {
+  const SharedPtr<float> s = shared_array<float, 32>();
+  s[threadIdx.x] = 1.0f;
+  out[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+__global__ void too_much() { shared_array<double, 6144>()[0] = 1.0; }
+
+TEST_P(SimIdioms, SharedArrays) {
+  for (const std::size_t dynamic : {0, 12, 40000}) {
+    run<past_the_array>(3, 8, dynamic, 8u);
+    const Fault past = fault_of<past_the_array>(1, 9, dynamic, 9u);
+    EXPECT_EQ(past.kind, FaultKind::out_of_bounds) << past.what();
+    EXPECT_TRUE(says(past, "writes 4 bytes at byte 32 of a shared array of 32 bytes")) << past.what();
+  }
+  const Fault same = fault_of<one_array_by_two_names>(1, 8, 0);
+  EXPECT_EQ(same.kind, FaultKind::aliased) << same.what();
+  EXPECT_TRUE(says(same, "shared_array<T, N, 1>()")) << same.what();
+  const Buffer<float> out(32);
+  EXPECT_EQ(fault_of<array_nobody_wrote>(1, 1, 0, out.ptr()).kind, FaultKind::unwritten);
+  const FaultKind early = fault_of<array_without_barrier>(1, 32, 0, out.ptr()).kind;
+  EXPECT_TRUE(early == FaultKind::unwritten || early == FaultKind::race) << name(early);
+  run<too_much>(1, 1, 0);
+  const Fault much = fault_of<too_much>(1, 1, 16);
+  EXPECT_EQ(much.kind, FaultKind::launch) << much.what();
+  EXPECT_TRUE(says(much, "take 49168 bytes a block; 49152 are there")) << much.what();
+}
+
+/// The documents' last warp: volatile makes no order between lanes.
+__global__ void last_warp_of_volatiles(GlobalPtr<unsigned> out) {
+  const SharedPtr<volatile unsigned> s = shared_array<unsigned, 64>();
+  s[threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x < 32)
+    for (unsigned k = 32; k > 0; k /= 2) s[threadIdx.x] += s[threadIdx.x + k];
+  if (threadIdx.x == 0) out[0] = s[0];
+}
+
+TEST_P(SimIdioms, VolatileIsAPlainAccess) {
+  const Buffer<unsigned> out(1);
+  const Fault f = fault_of<last_warp_of_volatiles>(1, 64, 0, out.ptr());
+  EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+  static_assert(std::is_convertible_v<GlobalPtr<float>, GlobalPtr<volatile float>>);
+  static_assert(std::is_convertible_v<GlobalPtr<volatile float>, GlobalPtr<const volatile float>>);
+  static_assert(!std::is_convertible_v<GlobalPtr<const float>, GlobalPtr<volatile float>>);
+  static_assert(!std::is_convertible_v<GlobalPtr<volatile float>, GlobalPtr<float>>);
+  static_assert(!std::is_convertible_v<GlobalPtr<float>, GlobalPtr<volatile unsigned>>);
+  static_assert(std::is_convertible_v<SharedPtr<float>, SharedPtr<volatile float>>);
+  static_assert(!std::is_convertible_v<SharedPtr<const float>, SharedPtr<float>>);
+}
+
+}  // namespace
+}  // namespace reductio::sim_tests
