@@ -3,6 +3,7 @@
 /// made of the two functions here.
 
 #include "device/sim/access.h"
+#include "device/sim/mutation.h"
 #include "device/sim/place.h"
 #include "device/sim/waiting.h"
 
@@ -16,7 +17,10 @@ enum class Scope : std::uint8_t { block, gpu, system };
 enum class MemoryOrder : std::uint8_t { relaxed, acquire, release, acq_rel };
 
 /// A fence of the running thread, which both acquires and releases: __threadfence() has scope `gpu`.
-inline void fence(Scope, Site) { give_way(); }
+inline void fence(Scope, Site site) {
+  if (left_out(Synchronization::fence, site)) return;
+  give_way();
+}
 
 /// Every atomic access passes through here: an atomic_read, an atomic_store, or an atomic_update (read, modify, write).
 /// Lets other threads run first, makes the checks, and gives the word, which the caller then reads and writes.
@@ -24,6 +28,11 @@ inline void fence(Scope, Site) { give_way(); }
 /// compare-and-swap that fails is an atomic_read.
 template <Access kind, template <class> class Pointer, class T>
 T* atomic_access(Pointer<T> p, MemoryOrder, Scope, Site site, bool changes = true) {
+  if constexpr (kind == Access::atomic_update)
+    if (left_out(Synchronization::atomic_update, site)) [[unlikely]] {
+      p.template atomic<Access::read>();
+      return p.template atomic<Access::write>();
+    }
   const bool looks = kind == Access::atomic_read || !changes;
   if (looks) poll(p.address(), site);
   else give_way();

@@ -3,12 +3,15 @@
 #include "device/sim/waiting.h"
 
 #include "device/sim/diagnosis.h"
+#include "device/sim/mutation.h"
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
 
 REDUCTIO_HOT unsigned Scheduler::block_barrier(Waiting kind, bool predicate, Site site) {
   if (!running) [[unlikely]] fail_outside();
+  if (left_out(Synchronization::block_barrier, site)) [[unlikely]]
+    return predicate;
   BlockState& b = *block_;
   b.thread[threadIdx.x].site = site;
   b.waiting[threadIdx.x] = kind;
@@ -43,6 +46,7 @@ REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
   if (!running) fail_outside();
   if (!shape_.cooperative)
     stop(FaultKind::unfinished_barrier, site, "grid_sync() in a launch that is not cooperative; use launch_cooperative", {});
+  if (left_out(Synchronization::grid_barrier, site)) return;
   BlockState& b = *block_;
   b.thread[threadIdx.x].site = site;
   b.waiting[threadIdx.x] = Waiting::grid_barrier;

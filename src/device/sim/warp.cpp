@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/sim/diagnosis.h"
+#include "device/sim/mutation.h"
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
@@ -124,6 +125,8 @@ REDUCTIO_HOT std::uint64_t Scheduler::warp_operation(WarpOperation operation, un
   const unsigned t = threadIdx.x, w = t / warp_size, me = t % warp_size;
   Warp& warp = b.warps[w];
   if (!(mask >> me & 1)) [[unlikely]] fail_mask(mask, site);
+  if (operation == WarpOperation::sync && left_out(Synchronization::warp_barrier, site)) [[unlikely]]
+    return 0;
   Site& here = b.thread[t].site;  // passed on by reference: a Site by value takes room in the frame
   here = site;
   mask &= warp.existing;  // lanes that a block of this size does not have are as good as absent, as in CUDA
