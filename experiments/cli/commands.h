@@ -27,6 +27,7 @@ int program(int argc, char** argv);
 struct Command {
   CLI::App* app;
   std::function<int()> run;  ///< gives the exit code; throws the errors of core/error.h
+  bool only_prints = false;  ///< who reads no further has seen enough of it
 };
 
 Command add_list(CLI::App&);

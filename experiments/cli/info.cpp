@@ -223,7 +223,7 @@ Command add_info(CLI::App& app) {
   sub->add_option("variant", options->variant, "A variant's id, as 'reductio list' shows it");
   options->selection.add_device(*sub);
   sub->add_flag("--json", options->json, "As JSON");
-  return {sub, [options] { return options->variant.empty() ? machine_info(*options) : variant_info(*options); }};
+  return {sub, [options] { return options->variant.empty() ? machine_info(*options) : variant_info(*options); }, true};
 }
 
 }  // namespace reductio::cli

@@ -96,7 +96,8 @@ Command add_list(CLI::App& app) {
       ->type_name("DEVICE");
   auto* json = sub->add_flag("--json", options->json, "Everything about each as JSON");
   sub->add_flag("--csv", options->csv, "The table as CSV")->excludes(json);
-  return {sub, [options] {
+  return {sub,
+          [options] {
             if (options->what != "variants" && options->what != "experiments")
               throw UsageError("nothing to list by the name '" + options->what + "'; known: variants, experiments");
             if (options->what == "experiments")
@@ -104,7 +105,8 @@ Command add_list(CLI::App& app) {
             else
               print_variants(matching(options->selection), *options);
             return exit_ok;
-          }};
+          },
+          true};
 }
 
 }  // namespace reductio::cli

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <system_error>
@@ -63,6 +64,11 @@ void complain(std::string text) {
   print_message(text);
 }
 
+/// For what only prints: whoever closes the pipe, as `| head` does, has read what was wanted.
+void end_quietly_at_a_closed_pipe() {
+  std::signal(SIGPIPE, [](int) { std::_Exit(exit_ok); });
+}
+
 int run_command(int argc, char** argv) {
   CLI::App app("reductio: how fast can a GPU add up an array? Hand-written reductions beside Thrust and CUB.",
                "reductio");
@@ -88,6 +94,7 @@ int run_command(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help and --version
+    end_quietly_at_a_closed_pipe();
     const int exit = app.exit(e);
     flush_output();
     return exit;
@@ -99,6 +106,7 @@ int run_command(int argc, char** argv) {
     if (!*command.app) continue;
     reject_leftovers(*command.app, "reductio " + command.app->get_name() + " --help");
     reject_empty_values(*command.app);
+    if (command.only_prints) end_quietly_at_a_closed_pipe();
     const int exit = command.run();
     try {
       flush_output();
@@ -115,7 +123,8 @@ int run_command(int argc, char** argv) {
 }  // namespace
 
 int program(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of the write, which says what stands, and no silent death
+  // A closed pipe is an error of the write, which says what stands: no work is lost silently.
+  std::signal(SIGPIPE, SIG_IGN);
   try {
     return run_command(argc, argv);
   } catch (const NoGpu& e) {

@@ -98,8 +98,12 @@ def unwritable(request):
 
 @pytest.mark.parametrize("arguments", COMMANDS, ids=lambda a: " ".join(a[:2]))
 def test_a_closed_pipe_and_a_full_disk_are_told_by_every_command(tmp_path, arguments, unwritable):
+    """But for what only prints: `reductio list | head` ends quietly, as who reads no further has seen enough."""
     out, why = unwritable
     done = subprocess.run([BIN, *arguments], cwd=tmp_path, stdout=out, stderr=subprocess.PIPE, text=True)
+    if why == "Broken pipe" and ({"list", "info", "--help"} & set(arguments)):
+        assert (done.returncode, done.stderr) == (0, "")
+        return
     assert done.returncode == 1
     assert f"cannot write to standard output: {why}" in done.stderr
 
@@ -110,7 +114,7 @@ def test_what_nobody_reads_on_stderr_ends_nothing(tmp_path, arguments, code, unw
     done = subprocess.run([BIN, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=unwritable[0])
     assert done.returncode == code
     both = subprocess.run([BIN, *arguments], cwd=tmp_path, stdout=unwritable[0], stderr=unwritable[0])
-    assert both.returncode == 1
+    assert both.returncode == (0 if arguments == ["list"] and unwritable[1] == "Broken pipe" else 1)
 
 
 def test_quiet_prints_nothing_on_stdout(reductio):
