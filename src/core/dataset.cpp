@@ -13,8 +13,9 @@ namespace reductio {
 namespace {
 
 constexpr std::array<std::string_view, 3> integer_datasets{"random", "exact", "alternating"};
-constexpr std::array<std::string_view, 8> float_datasets{"random",    "exact",    "alternating", "ill-conditioned",
-                                                         "subnormal", "infinity", "nan",         "mixed-infinities"};
+constexpr std::array<std::string_view, 10> float_datasets{"random", "exact",           "alternating", "ill-conditioned",
+                                                          "wide",   "wide-square",     "subnormal",   "infinity",
+                                                          "nan",    "mixed-infinities"};
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers with every standard library.
 class Random {
@@ -86,6 +87,19 @@ void fill_exact(std::vector<T>& tile, std::size_t n, Random& random, std::uint64
   }
 }
 
+/// Ones, or zeros where there are too many of them, and somewhere the odd number that leaves them just enough room
+/// below the limit; with `squares`, the odd number whose square does.
+template <class T>
+void fill_wide(std::vector<T>& tile, std::size_t n, Random& random, bool squares) {
+  if (tile.empty()) return;
+  constexpr std::size_t most_ones = std::size_t{1} << 22;
+  const std::uint64_t repeats = n / dataset_period + (n % dataset_period != 0);
+  const std::uint64_t room = (exact_limit<T>() - 1 - (n <= most_ones ? n : 0)) / repeats;
+  const std::uint64_t largest = squares ? static_cast<std::uint64_t>(std::sqrt(static_cast<double>(room))) : room;
+  std::fill(tile.begin(), tile.end(), n <= most_ones ? T{1} : T{0});
+  tile[random.below(tile.size())] = static_cast<T>(largest - (largest % 2 == 0));
+}
+
 /// Pairs of nearly opposite numbers over many binades, shuffled inside runs of 1024 so that any n cuts few pairs.
 /// Squares of all of them neither overflow nor underflow.
 template <class T>
@@ -153,6 +167,8 @@ std::vector<std::byte> make(std::string_view dataset, std::size_t n, std::uint64
   } else if constexpr (std::is_floating_point_v<T>) {
     if (dataset == "ill-conditioned") {
       fill_ill_conditioned(tile, random);
+    } else if (dataset == "wide" || dataset == "wide-square") {
+      fill_wide(tile, n, random, dataset == "wide-square");
     } else if (dataset == "subnormal") {
       fill_exact(tile, n, random, seed);
       for (T& x : tile) x *= std::numeric_limits<T>::denorm_min();

@@ -123,9 +123,19 @@ Check check_float(double got, const Reference& want, std::size_t longest_chain, 
   Check c;
   c.value = got;
   c.text = shown(got, want.type);
+  // Every addition on the chain may lose an operand and a result below the least normal number.
+  constexpr double least_normal = std::numeric_limits<float>::min();
+  const double may_flush = want.type == ElementType::f32 ? 2 * static_cast<double>(longest_chain) * least_normal : 0;
+  const double flushed = flushes_subnormals ? may_flush : 0;
   const auto finish = [&](bool ok, const std::string& note) {
     c.ok = ok;
-    if (!ok) c.why = "got " + c.text + ", want " + shown(want.value, want.type) + note;
+    if (ok) return c;
+    c.why = "got " + c.text + ", want " + shown(want.value, want.type) + note;
+    // What flushes leaves nothing that is subnormal.
+    if (!flushes_subnormals && c.abs_error <= c.error_bound + may_flush && (got == 0 || std::abs(got) >= least_normal))
+      c.why +=
+          "; subnormal numbers taken as zero would explain it: a plan whose f32 atomics do so declares "
+          "flushes_subnormals";
     return c;
   };
 
@@ -139,10 +149,6 @@ Check check_float(double got, const Reference& want, std::size_t longest_chain, 
   }
 
   c.abs_error = std::abs((got - want.value) - want.residual);
-  // Every addition on the chain may lose an operand and a result below the least normal number.
-  const double flushed = flushes_subnormals && want.type == ElementType::f32
-                             ? 2 * static_cast<double>(longest_chain) * std::numeric_limits<float>::min()
-                             : 0;
   if (want.exact_in_any_order) return finish(got == want.value || c.abs_error <= flushed, " exactly");
 
   const double u = std::ldexp(1.0, want.type == ElementType::f32 ? -24 : -53);

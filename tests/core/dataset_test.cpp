@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <set>
+#include <utility>
 
 #include "core/error.h"
 #include "core/reference.h"
@@ -83,6 +85,28 @@ TEST(Dataset, sparse_exact_data_holds_the_arrays_tail) {
   const auto tile = values<float>(make_tile("exact", ElementType::f32, n, 1));
   for (std::size_t back = 1; back <= 64; ++back) EXPECT_EQ(tile[(n - back) % dataset_period], 1) << back;
   EXPECT_GT(std::count(tile.begin(), tile.end(), 1.0f), 4000);
+}
+
+// Cut to 12 digits, or by the last one alone, the sum would be another.
+TEST(Dataset, wide_holds_one_number_that_needs_all_digits_and_its_sum_is_exact) {
+  const auto examine = [](ElementType type, auto one, int digits) {
+    using T = decltype(one);
+    for (const std::size_t n : {1ul, 2ul, 1000ul, 16385ul, dataset_period}) {
+      for (const auto& [dataset, op] :
+           {std::pair("wide", Operation::sum), std::pair("wide-square", Operation::sum_of_squares)}) {
+        const auto tile = make_tile(dataset, type, n, 1);
+        EXPECT_TRUE(reference(op, type, tile, n).exact_in_any_order) << dataset << ' ' << n;
+        const auto all = values<T>(tile);
+        EXPECT_EQ(static_cast<std::size_t>(std::count(all.begin(), all.end(), one)), n - 1) << dataset << ' ' << n;
+        const T wide = *std::max_element(all.begin(), all.end());
+        const auto added = static_cast<std::uint64_t>(op == Operation::sum ? wide : wide * wide);
+        EXPECT_EQ(added % 2, 1u) << dataset << ' ' << n;
+        EXPECT_EQ(std::bit_width(added), digits) << dataset << ' ' << n;
+      }
+    }
+  };
+  examine(ElementType::f32, 1.0f, 24);
+  examine(ElementType::f64, 1.0, 53);
 }
 
 TEST(Dataset, random_floats_are_uniform_in_minus_one_to_one) {

@@ -305,6 +305,14 @@ TEST(CheckResult, subnormals_may_be_flushed_only_where_the_plan_says_so) {
   EXPECT_TRUE(check_result(&nothing, want, 10, Operation::sum, true).ok);
   const float too_much = 100 * least_normal;
   EXPECT_FALSE(check_result(&too_much, want, 10, Operation::sum, true).ok);
+  // What may be behind it is told where it can be, and only there.
+  const auto why = [&](float got, bool declared = false) {
+    return check_result(&got, want, 10, Operation::sum, declared).why;
+  };
+  EXPECT_NE(why(0).find("declares flushes_subnormals"), std::string::npos) << why(0);
+  EXPECT_NE(why(least_normal).find("declares flushes_subnormals"), std::string::npos) << why(least_normal);
+  for (const std::string& other : {why(too_much), why(too_much, true), why(static_cast<float>(want.value / 2))})
+    EXPECT_EQ(other.find("flushes_subnormals"), std::string::npos) << other;
   // The room is for subnormals: whole numbers must still match.
   const auto ones = make_tile("exact", ElementType::f32, 100, 1);
   const Reference whole = reference(Operation::sum, ElementType::f32, ones, 100);
