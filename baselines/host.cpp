@@ -72,7 +72,8 @@ void register_loop(HostLoop loop, std::string id, std::string title, std::string
             .types = {ElementType::i32, ElementType::f32, ElementType::f64},
             .tunables = {opt()},
             .consumes_input = halving,
-            .determinism = Determinism::always,
+            // Where the compiler may reorder additions, the level of optimisation decides, too.
+            .determinism = halving ? Determinism::always : Determinism::per_launch_shape,
             .document_n = document_n,
             .declines = beyond_int};
   register_variant(std::move(v), DeviceKind::cpu, [=](const Problem& p, const Settings& s, const DeviceInfo&) {

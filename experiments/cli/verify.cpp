@@ -101,9 +101,10 @@ void print_json(const std::vector<VariantResult>& results) {
   for (const VariantResult& r : results) {
     Json one = {{"variant", r.id},        {"device", name(r.device)}, {"status", status(r)},
                 {"passed", r.passed},     {"failed", r.failed},       {"refused", r.refused},
-                {"not_run", r.not_run},   {"seconds", r.seconds},     {"failures", Json::array()},
-                {"refusals", r.refusals}, {"known_faults", r.faults}};
-    for (const Failure& f : r.failures) 
+                {"not_run", r.not_run},   {"left_out", r.left_out},   {"seconds", r.seconds},
+                {"failures", Json::array()}, {"refusals", r.refusals}, {"known_faults", r.faults},
+                {"reasons_left_out", r.reasons_left_out}};
+    for (const Failure& f : r.failures)
       one["failures"].push_back(
           {{"case", f.what.describe()}, {"why", f.why}, {"command", f.what.command(r.device)}});
     out["verified"].push_back(std::move(one));
@@ -131,6 +132,7 @@ void print_result(const VariantResult& r) {
   if (r.failed) fmt::print(", {} failed", r.failed);
   if (r.refused) fmt::print(", {} refused", r.refused);
   if (r.not_run) fmt::print(", {} not run", r.not_run);
+  if (r.left_out) fmt::print(", {} left out", r.left_out);
   fmt::print("  {}\n", show_seconds(r.seconds));
   if (r.not_run && r.failed >= most_failures)
     fmt::print("         given up after {} failures: {} of {} cases were run\n", r.failed, r.cases() - r.not_run,
@@ -140,6 +142,7 @@ void print_result(const VariantResult& r) {
                ink(Ink::dim, "again: " + f.what.command(r.device)));
   if (r.failed > r.failures.size()) fmt::print("         ... and {} more\n", r.failed - r.failures.size());
   for (const auto& why : r.faults) fmt::print("         {}\n", ink(Ink::dim, "wrong as declared: " + why));
+  for (const auto& why : r.reasons_left_out) fmt::print("         {}\n", ink(Ink::dim, "left out: " + why));
   for (const auto& why : r.refusals) fmt::print("         {}\n", ink(Ink::dim, "refused: " + why));
   push_output();
 }
@@ -276,11 +279,20 @@ int run(const VerifyOptions& options) {
     sum.failed += r.failed;
     sum.refused += r.refused;
     sum.not_run += r.not_run;
+    sum.left_out += r.left_out;
+    sum.reasons_left_out.insert(sum.reasons_left_out.end(), r.reasons_left_out.begin(), r.reasons_left_out.end());
     if (status(r) == "failed") bad.push_back(r.id);
   }
-  if (in_words && !options.quiet)
+  if (in_words && !options.quiet) {
+    std::sort(sum.reasons_left_out.begin(), sum.reasons_left_out.end());
+    const auto same = std::unique(sum.reasons_left_out.begin(), sum.reasons_left_out.end());
+    sum.reasons_left_out.erase(same, sum.reasons_left_out.end());
+    if (sum.left_out)
+      fmt::print("{} case{} left out: {}\n", sum.left_out, sum.left_out == 1 ? "" : "s",
+                 fmt::join(sum.reasons_left_out, "; "));
     fmt::print("{} passed, {} failed, {} refused{}\n", sum.passed, sum.failed, sum.refused,
                sum.not_run ? fmt::format(", {} not run", sum.not_run) : "");
+  }
   push_output();
   if (!bad.empty()) {
     print_message(fmt::format("verification failed: {} of {} cases, in {} variant{} ({}{}){}", sum.failed, sum.cases(),
@@ -313,7 +325,8 @@ Command add_verify(CLI::App& app) {
                   "With --sizes: the simulated device's order of threads: forward, reverse or random")
       ->type_name("ORDER");
   sub->add_option("--check", options->check,
-                  "With --sizes: exact, bounded, special, repeat, two-plans or fault, as a failing case names it")
+                  "With --sizes, as a failing case names it: exact, bounded, special, repeat, two-plans, calls, settings, "
+                  "chain or fault")
       ->type_name("CHECK");
   sub->add_option("--junit", options->junit, "Also write the outcome as JUnit XML")->type_name("FILE");
   auto* json = sub->add_flag("--json", options->json, "The outcome as JSON");

@@ -31,10 +31,12 @@ std::string_view name(ResultLocation);
 
 /// The launch that a plan chose, and what follows from it.
 struct PlanInfo {
-  std::size_t grid_blocks = 0;      ///< of the first launch; 0 on a CPU
-  unsigned block_threads = 0;       ///< 0 on a CPU
+  std::size_t grid_blocks = 0;  ///< of the first launch, against which verification holds it; 0 on a CPU
+  unsigned block_threads = 0;   ///< the same; 0 on a CPU
   /// The most additions that any one element passes through on its way into the result, for this n and these
-  /// settings, the host's part included: the rounding error is at most gamma_h * sum|x| with h this number.
+  /// settings, the host's part included: the rounding error is at most gamma_h * sum|x| with h this number. What is
+  /// added to zeros alone, as by threads that have no element, does not round. Verification counts the additions on the
+  /// simulated device: none may pass through more, and a declaration of more than four times as many is refused.
   std::size_t longest_chain = 0;
   std::size_t workspace_bytes = 0;  ///< device memory that the plan holds beside input and output
   /// Where this plan's calls leave their result. A setting may decide it ("finish=host"), so whoever runs a plan

@@ -2,6 +2,7 @@
 /// What the harness itself needs of a device: memory, copies, streams. Kernels never see this; they use device.h.
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +11,12 @@
 #include "core/types.h"
 
 namespace reductio {
+
+/// The first launch of one call, as the device saw it; zeros where it saw none.
+struct FirstLaunch {
+  std::size_t grid_blocks = 0;
+  unsigned block_threads = 0;
+};
 
 class Backend {
  public:
@@ -28,11 +35,19 @@ class Backend {
   virtual void copy_within(void* dst, const void* src, std::size_t bytes, Stream) = 0;
   /// Returns when the bytes have arrived.
   virtual void copy_out(void* host, const void* src, std::size_t bytes, Stream) = 0;
+  /// Whether each of the `bytes` at `p` but the first `period` equals the one a period before it. `p` and `period` are
+  /// multiples of 4. Waits for the stream.
+  virtual bool repeats(const void* p, std::size_t period, std::size_t bytes, Stream) = 0;
 
   virtual Stream create_stream() = 0;
   virtual void destroy_stream(Stream) noexcept = 0;
   /// Waits for all work of one stream; throws DeviceError if any of it failed.
   virtual void synchronize(Stream) = 0;
+
+  /// Runs `enqueue`, which puts one call onto `stream`, and watches that it does nothing else: as Plan::enqueue() it
+  /// may not allocate, free or wait. Throws DeviceError, by name on the simulated device; a GPU captures the stream,
+  /// and launches what it captured. The CPU watches nothing.
+  virtual FirstLaunch watch_enqueue(const std::function<void()>& enqueue, Stream stream) = 0;
 };
 
 /// Opens a device. `selector` picks a GPU by index or UUID ("" the first). Throws NoGpu where there is no usable

@@ -11,6 +11,7 @@
 ///                finishes_on_host(settings), plan_with_host_part(): the documents' finish on the host
 ///   registering  Register(Variant, Prepare), or for a document's table of variants Register(shared, prepare, rows)
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -157,11 +158,11 @@ inline bool finishes_on_host(const Settings& s) {
 }
 
 /// A plan whose `blocks(in, partials, stream)` leaves one value of each block for the host to add. `info` says what the
-/// device does; the host's part is added to it.
+/// device does with n elements; the host's part is added to it.
 template <class T, class Blocks>
-std::unique_ptr<Plan> plan_with_host_part(PlanInfo info, const Settings& s, Blocks blocks) {
+std::unique_ptr<Plan> plan_with_host_part(PlanInfo info, const Settings& s, std::size_t n, Blocks blocks) {
   const Buffer<T> partials(info.grid_blocks);
-  info.longest_chain += partials.size();
+  info.longest_chain += std::min(partials.size(), ceil_div(n, info.block_threads));  // the others are zero
   info.workspace_bytes += partials.bytes();
   info.result = ResultLocation::host_part;
   const auto enqueue = [=](void* in, void*, Stream stream) { blocks(in, partials.ptr(), stream); };

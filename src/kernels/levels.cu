@@ -35,6 +35,7 @@
 /// NVIDIA, not 64 as in its pseudocode, and its lanes meet at __syncwarp() between reading and writing (the document: a
 /// volatile pointer, a race since Volta).
 
+#include <algorithm>
 #include <bit>
 #include <functional>
 #include <memory>
@@ -245,9 +246,12 @@ std::unique_ptr<Plan> prepare(const Kernels<Level>& kernel, const Problem& p, co
                               const DeviceInfo&) {
   return dispatch(p, [&]<class T, class Load>() {
     const Settings s = with_document_index(chosen, p.n);
-    const unsigned block = s.count("block"), in_block = s.count("granularity", 1) + std::countr_zero(block);
-    const std::size_t n = p.n, grid = grid_for(s, n);
-    PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = Load::roundings + in_block};
+    const unsigned block = s.count("block");
+    const std::size_t n = p.n, grid = grid_for(s, n), loads = s.count("granularity", 1);
+    const auto chain_in_block = [=](std::size_t elements) {
+      return std::min(loads, ceil_div(elements, block)) + std::countr_zero(block);
+    };
+    PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = Load::roundings + chain_in_block(n)};
     const auto blocks = [=, start = kernel.get<T, Load>(s)](void* in, GlobalPtr<T> out, Stream stream) {
       start({grid, block, block * sizeof(T), stream}, {global<const T>(in, n)}, out, n);
     };
@@ -260,13 +264,13 @@ std::unique_ptr<Plan> prepare(const Kernels<Level>& kernel, const Problem& p, co
         blocks(in, global<T>(out, 1), stream);
       });
     }
-    if (finishes_on_host(s)) return plan_with_host_part<T>(info, s, blocks);
+    if (finishes_on_host(s)) return plan_with_host_part<T>(info, s, n, blocks);
 
     std::vector<std::size_t> grids{grid};  // of every launch, down to a single block
     while (grids.back() > 1) grids.push_back(grid_for(s, grids.back()));
     // Every launch but the last writes partial sums, in turn to the one buffer and to the other.
     const Buffer<T> even(grids.size() > 1 ? grids[0] : 0), odd(grids.size() > 2 ? grids[1] : 0);
-    info.longest_chain += (grids.size() - 1) * in_block;
+    for (std::size_t i = 1; i < grids.size(); ++i) info.longest_chain += chain_in_block(grids[i - 1]);
     info.workspace_bytes = even.bytes() + odd.bytes();
     const Level<T, Identity> again = kernel.get<T, Identity>(s);  // partial sums are not squared again
     return plan_of(info, [=](void* in, void* out, Stream stream) {

@@ -171,7 +171,8 @@ std::unique_ptr<Plan> prepare(const Timed& timed, const Problem& p, const Settin
     const Buffer<T> results(timed.has_tree ? grid : grid * block);
     const Buffer<Reading> clocks(4 * grid);
     const PlanInfo info{.grid_blocks = grid, .block_threads = block,
-                        .longest_chain = Load::roundings + ceil_div(n, grid * block) + tree + results.size(),
+                        .longest_chain = Load::roundings + ceil_div(n, grid * block) + tree +
+                                         std::min(results.size(), ceil_div(n, timed.has_tree ? block : 1)),
                         .workspace_bytes = results.bytes() + clocks.bytes(), .result = ResultLocation::host_part};
     const auto enqueue = [=, start = timed.kernel.get<T, Load>(s)](void* in, void*, Stream stream) {
       start({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, results.ptr(), clocks.ptr(), n);

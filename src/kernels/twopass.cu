@@ -189,7 +189,7 @@ std::unique_ptr<Plan> prepare(const Kernels<Pass>& kernel, const Problem& p, con
     const auto first_pass = [=, start = kernel.get<T, Load>(s)](void* in, GlobalPtr<T> out, Stream stream) {
       start({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, out, n);
     };
-    if (finishes_on_host(s)) return plan_with_host_part<T>(info, s, first_pass);
+    if (finishes_on_host(s)) return plan_with_host_part<T>(info, s, n, first_pass);
 
     const Buffer<T> partials(grid);
     info.longest_chain += ceil_div(grid, block) + tree;

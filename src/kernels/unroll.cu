@@ -306,7 +306,7 @@ std::unique_ptr<Plan> prepare(const Unrolled& u, const Problem& p, const Setting
     const auto blocks = [=, start = u.kernel.get<T>(s)](void* in, GlobalPtr<T> partials, Stream stream) {
       start({grid, block, 0, stream}, {global<T>(in, n), n, whole}, partials);
     };
-    return plan_with_host_part<T>(info, s, blocks);
+    return plan_with_host_part<T>(info, s, n, blocks);
   });
 }
 

@@ -1,9 +1,13 @@
-/// The one place that says which cases a variant must pass. Three parts, each for what it alone can find:
+/// The one place that says which cases a variant must pass. Five parts, each for what it alone can find:
 ///
 ///   whole product   Every size up to about 2^10 with every setting, type, operation and order: the edges of warps,
 ///                   blocks and tiles are all here. Data and offset are drawn for each.
 ///   covering array  Every two values of all factors (sizes up to 2^14, every tunable, type, operation, offset,
 ///                   order, and kind of data or check) meet in some case.
+///   one by one      Every value of every tunable, the others at their defaults, in the checks that make many calls:
+///                   nine calls of a plan, and the declared chain of additions against the executed one.
+///   drawn sizes     Multiples of tiles, the plan's own and those of other kernels, and a little more: the tails that
+///                   no power of two has.
 ///   large sizes     Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; past 2^30 every value of every
 ///                   tunable too.
 ///
@@ -14,6 +18,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -34,9 +40,10 @@ struct Scope {
   /// What the whole product may cost, in the units of cost_of(). A larger one is sampled evenly.
   double whole_budget = 0;
   std::size_t pairs_to = 0;
-  std::vector<std::size_t> large{};           ///< every type, default settings
+  std::size_t drawn_to = 0;
+  std::vector<std::size_t> large{};           ///< every type, default settings; the first also in repeated calls
   std::vector<std::size_t> large_settings{};  ///< the document's type, every single value of every tunable
-  std::vector<std::size_t> huge{};            ///< the document's type, default settings
+  std::vector<std::size_t> huge{};            ///< every type, default settings
 };
 
 Scope scope_of(Tier tier, DeviceKind device) {
@@ -51,6 +58,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
         return {.whole_to = 1 << 10,
                 .whole_budget = 12000,
                 .pairs_to = 1 << 18,
+                .drawn_to = 1 << 20,
                 .large = {(1 << 20) + 7, (1 << 24) + 3, (1 << 28) + 1, (1 << 30) + 7},
                 .large_settings = {(1 << 30) + 7},
                 .huge = {(std::size_t{1} << 32) + 5}};
@@ -58,8 +66,11 @@ Scope scope_of(Tier tier, DeviceKind device) {
     case Tier::standard:
     case Tier::check:
       return {.whole_to = 1 << 10,
-              .whole_budget = cuda ? 12000 : tier == Tier::check ? 4e6 : 30e6,
+              .whole_budget = cuda                  ? 12000
+                              : tier == Tier::check ? 4e6
+                                                    : 30e6,
               .pairs_to = 1 << 14,
+              .drawn_to = 20000,
               .large = {(1 << 20) + 7}};
   }
   return {};
@@ -73,6 +84,8 @@ constexpr std::size_t most_loads_per_thread_of_settings = std::size_t{1} << 22;
 constexpr std::size_t most_loads_per_thread = std::size_t{1} << 26;
 
 constexpr std::array<std::size_t, 4> offsets{0, 1, 2, 3};
+/// What other kernels take in one go: blocks of 1000, and blocks times loads that are no power of two.
+constexpr std::array<std::size_t, 4> common_tiles{1000, 4096, 5120, 6144};
 constexpr std::array<std::size_t, 7> primes{61, 251, 509, 769, 2039, 4093, 13007};
 
 /// What is added up and how it is looked at.
@@ -85,15 +98,16 @@ struct Work {
 // Integer sums are defined modulo 2^32, so full-range data is exact for them.
 constexpr std::array<Work, 4> integer_calls{
     {{"random", "exact", 0}, {"random", "exact", 1}, {"exact", "exact", 1}, {"alternating", "exact", 0}}};
-constexpr std::array<Work, 9> float_calls{{{"exact", "exact", 0},
-                                           {"exact", "exact", 1},
-                                           {"random", "bounded", 0},
-                                           {"ill-conditioned", "bounded", 0},
-                                           {"alternating", "exact", 0},
-                                           {"subnormal", "exact", 1},
-                                           {"infinity", "special", 0},
-                                           {"nan", "special", 0},
-                                           {"mixed-infinities", "special", 0}}};
+constexpr std::array<Work, 10> float_calls{{{"exact", "exact", 0},
+                                            {"exact", "exact", 1},
+                                            {"wide", "exact", 1},
+                                            {"random", "bounded", 0},
+                                            {"ill-conditioned", "bounded", 0},
+                                            {"alternating", "exact", 0},
+                                            {"subnormal", "exact", 1},
+                                            {"infinity", "special", 0},
+                                            {"nan", "special", 0},
+                                            {"mixed-infinities", "special", 0}}};
 // Only in the covering array: each makes several calls.
 constexpr std::array<Work, 2> integer_protocols{{{"random", "repeat", 2}, {"random", "two-plans", 4}}};
 constexpr std::array<Work, 4> float_protocols{
@@ -151,7 +165,7 @@ struct Shape {
 /// What a case costs: in microseconds (about) on the simulated device and the CPU, in calls on a GPU, where one call
 /// is like another at these sizes.
 double cost_of(DeviceKind device, const Shape& shape, std::size_t n, std::string_view order, std::string_view check) {
-  const double calls = check == "repeat" ? 3 : check == "two-plans" ? 4 : 1;
+  const double calls = check == "repeat" ? 3 : check == "two-plans" ? 4 : 1;  // of those in the covering array
   const auto elements = static_cast<double>(n);
   switch (device) {
     case DeviceKind::cuda: return calls;
@@ -182,6 +196,8 @@ class Builder {
     if (!right_.empty()) {
       if (scope_.whole_to) add_whole_product();
       if (scope_.pairs_to) add_covering_array();
+      if (scope_.pairs_to) add_one_by_one();
+      if (scope_.drawn_to) add_drawn_sizes();
       add_large();
     }
     add_faults();
@@ -190,8 +206,8 @@ class Builder {
 
  private:
   template <class Range>
-  typename Range::value_type draw(const Range& choices) {
-    return choices[random_() % choices.size()];
+  auto draw(const Range& choices) {
+    return choices[random_() % std::size(choices)];
   }
 
   /// Of one setting of the tunables, whatever the type: launches are chosen in elements.
@@ -303,21 +319,73 @@ class Builder {
     return tile + static_cast<std::size_t>(around);
   }
 
+  /// The defaults, or what comes first where those have a known fault.
+  Settings standard() const { return v_.fault_of(v_.settings()) ? right_.front() : v_.settings(); }
+
+  /// The defaults with one value of one tunable each, but not the defaults themselves.
+  std::vector<Settings> one_by_one() const {
+    std::vector<Settings> out;
+    for (const Tunable& t : tunables_)
+      for (const std::string& value : t.values) {
+        Settings s = standard();
+        s.set(t.name, value);
+        if (s != standard() && !v_.fault_of(s)) out.push_back(std::move(s));
+      }
+    return out;
+  }
+
+  void add_one_by_one() {
+    std::vector<ElementType> floats;
+    std::copy_if(v_.types.begin(), v_.types.end(), std::back_inserter(floats), is_floating);
+    const auto orders = orders_of(device_.kind, true);
+    // Large enough that blocks are full at least once, small enough for nine calls.
+    const std::size_t sizes[] = {257, 1021, std::min<std::size_t>(scope_.pairs_to, 4093)};
+    std::vector<Settings> all = one_by_one();
+    all.insert(all.begin(), standard());
+    for (const Settings& s : all) {
+      const ElementType type = draw(v_.types);
+      add({draw(v_.operations), type, draw(sizes)}, s, draw(offsets), {"random", "calls", 2}, draw(orders));
+      if (floats.empty() || device_.kind != DeviceKind::sim || !is_reduction(v_.operations.front())) continue;
+      // Where the tier allows it, more than the defaults' grid has threads.
+      const std::size_t full = scope_.drawn_to ? 2 * scope_.pairs_to + 3 : scope_.pairs_to + 1;
+      const std::size_t n = s == all.front() ? full : 1021;
+      add({draw(v_.operations), draw(floats), n}, s, draw(offsets), {"random", "chain", 0}, draw(orders));
+    }
+    if (v_.determinism == Determinism::always)
+      for (const ElementType type : v_.types)
+        add({draw(v_.operations), type, 1021}, standard(), draw(offsets), {"random", "settings", 2}, draw(orders));
+  }
+
+  void add_drawn_sizes() {
+    std::vector<std::size_t> tiles(common_tiles.begin(), common_tiles.end());
+    for (const std::size_t own : shape_of(standard()).tiles) tiles.push_back(own);
+    tiles.push_back(std::size_t{1} << (5 + random_() % 9));  // 32 to 8192
+    for (const std::size_t tile : tiles)
+      for (std::size_t rest = 0; rest < 4 && tile + rest <= scope_.drawn_to; ++rest) {
+        const std::size_t n = tile * (1 + random_() % (scope_.drawn_to / tile)) + rest;
+        const ElementType type = draw(v_.types);
+        const Work work = is_floating(type) ? Work{"exact", "exact", 1} : Work{"random", "exact", 0};
+        add({draw(v_.operations), type, n}, draw(right_), draw(offsets), work, draw(orders_of(device_.kind, true)));
+      }
+  }
+
   void add_large() {
-    const Settings standard = v_.fault_of(v_.settings()) ? right_.front() : v_.settings();
     for (const std::size_t n : scope_.large)
-      for (const ElementType type : v_.types) add_large_pair(n, type, standard);
+      for (const ElementType type : v_.types) add_large_pair(n, type, standard());
+    add_large_repeat();
     for (const std::size_t n : scope_.large_settings)
-      for (const Tunable& t : tunables_)
-        for (const std::string& value : t.values) {
-          Settings settings = standard;
-          settings.set(t.name, value);
-          if (settings == standard) continue;
-          const ElementType type = v_.types.front();
-          if (too_slow(n, settings, most_loads_per_thread_of_settings)) continue;
-          add_exact_large({v_.operations.front(), type, n}, settings);
-        }
-    for (const std::size_t n : scope_.huge) add_large_pair(n, v_.types.front(), standard);
+      for (const Settings& s : one_by_one())
+        add_exact_large({v_.operations.front(), v_.types.front(), n}, s, most_loads_per_thread_of_settings);
+    for (const std::size_t n : scope_.huge)
+      for (const ElementType type : v_.types) add_large_pair(n, type, standard());
+  }
+
+  /// The order in which many blocks are done shows in the bits of a float's sum.
+  void add_large_repeat() {
+    const auto type = std::find_if(v_.types.begin(), v_.types.end(), is_floating);
+    if (scope_.large.empty() || type == v_.types.end() || v_.determinism == Determinism::none) return;
+    add({v_.operations.front(), *type, scope_.large.front()}, standard(), 0, {"random", "repeat", 0},
+        orders_of(device_.kind, true).front());
   }
 
   /// All elements are positive and more than a block has threads, so that whatever is left out shows.
@@ -329,29 +397,30 @@ class Builder {
 
   /// Exact data for the document's operation; beside the simulated device also random data for its other operation.
   void add_large_pair(std::size_t n, ElementType type, const Settings& settings) {
-    if (n > (1 << 24) && too_slow(n, settings, most_loads_per_thread)) return;
-    add_exact_large({v_.operations.front(), type, n}, settings);
+    const std::size_t most_loads = n > (1 << 24) ? most_loads_per_thread : n;
+    add_exact_large({v_.operations.front(), type, n}, settings, most_loads);
     if (device_.kind == DeviceKind::sim) return;
     const Work random = is_floating(type) ? Work{"random", "bounded", 0} : Work{"alternating", "exact", 0};
-    add({v_.operations.back(), type, n}, settings, 1, random, orders_of(device_.kind, true).front());
+    add({v_.operations.back(), type, n}, settings, 1, random, orders_of(device_.kind, true).front(), most_loads);
   }
 
   /// Large inputs have one offset for each kind of data, so that all variants share them.
-  void add_exact_large(const Problem& problem, const Settings& settings) {
+  void add_exact_large(const Problem& problem, const Settings& settings, std::size_t most_loads) {
     const Work work = is_floating(problem.type) ? Work{"exact", "exact", 1} : Work{"random", "exact", 0};
-    add(problem, settings, 0, work, draw(orders_of(device_.kind, true)));
+    add(problem, settings, 0, work, draw(orders_of(device_.kind, true)), most_loads);
   }
 
-  bool too_slow(std::size_t n, const Settings& settings, std::size_t most_loads) {
-    return device_.kind == DeviceKind::cuda && n / shape_of(settings).most_threads > most_loads;
-  }
-
-  void add(const Problem& problem, const Settings& settings, std::size_t offset, const Work& work, const char* order) {
+  /// On a GPU, where a thread would load more than `most_loads` elements, the case is left out, and it is told.
+  void add(const Problem& problem, const Settings& settings, std::size_t offset, const Work& work, const char* order,
+           std::size_t most_loads = std::numeric_limits<std::size_t>::max()) {
     if (work.check != std::string_view("fault") && v_.fault_of(settings)) return;  // one of several values together
     Case c{&v_, problem, settings, offset, work.dataset, 2 * seed_ + work.seed, order, work.check};
+    if (device_.kind == DeviceKind::cuda && problem.n / shape_of(settings).most_threads > most_loads)
+      c.left_out = "too slow: more than " + std::to_string(most_loads) + " elements a thread";
     // Squares of subnormals are rounded; those of the alternating data overflow.
     if (problem.operation == Operation::sum_of_squares && is_floating(problem.type)) {
       if (c.dataset == "subnormal") c.check = "bounded";
+      if (c.dataset == "wide") c.dataset = "wide-square";
       if (c.dataset == "alternating") c.check = "special";
     }
     // Each random order is another one, and so is its data; an even step keeps what the seed says about signs.

@@ -97,6 +97,11 @@ class Run {
     VariantResult& r = report_.by_variant[v];
     if (progress_) progress_(done_, total_, c.describe());
     ++done_;
+    if (!c.left_out.empty()) {
+      ++r.left_out;
+      insert_distinct(r.reasons_left_out, c.left_out);
+      return;
+    }
     if (!report_.stopped.empty() || r.failed >= most_failures) {
       ++r.not_run;
       return;
@@ -140,6 +145,8 @@ class Run {
 
 }  // namespace
 
+bool is_protocol(std::string_view check) { return check != "exact" && check != "bounded" && check != "special"; }
+
 std::string Case::describe() const {
   std::string text = variant->id + " " + std::string(name(problem.operation)) + " " + std::string(name(problem.type)) +
                      " n=" + std::to_string(problem.n);
@@ -147,7 +154,7 @@ std::string Case::describe() const {
   if (offset_elements) text += " offset=" + std::to_string(offset_elements);
   text += " " + dataset + " seed=" + std::to_string(seed);
   if (!order.empty()) text += " order=" + order;
-  if (check == "repeat" || check == "two-plans" || check == "fault") text += " check=" + check;
+  if (is_protocol(check)) text += " check=" + check;
   return text;
 }
 

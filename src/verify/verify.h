@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/variant.h"
@@ -32,9 +33,13 @@ struct Case {
   std::uint64_t seed;  ///< of the data, and of the order where that is random
   std::string order;   ///< the simulated device's schedule: "forward", "reverse", "random"; empty elsewhere
   /// One call whose result is "exact" (bit for bit), "bounded" (within the rounding bound) or "special" (an infinity or
-  /// NaN); "repeat": one plan, several calls on differing data; "two-plans": two plans on two streams at once. "fault":
-  /// one call of settings with a known fault, whose result must be wrong, and exactly as the variant says.
+  /// NaN); "repeat": one plan, several calls on differing data; "two-plans": two plans on two streams at once; "calls":
+  /// nine calls of one plan, on two streams, with differing data at one address; "settings": the same call with other
+  /// settings, whose results must agree bit for bit (Determinism::always); "chain": the declared longest chain of
+  /// additions against the executed one (simulated device, floats). "fault": one call of settings with a known fault,
+  /// whose result must be wrong, and exactly as the variant says.
   std::string check;
+  std::string left_out{};  ///< why the tier does not run it; empty: it does
 
   /// "levels/naive sum f32 n=1025 block=32;finish=atomic offset=1 random seed=3 order=reverse": enough to run it again.
   std::string describe() const;
@@ -44,7 +49,10 @@ struct Case {
 
 /// What a case's order and check may be.
 inline constexpr std::array case_orders{"forward", "reverse", "random"};
-inline constexpr std::array case_checks{"exact", "bounded", "special", "repeat", "two-plans", "fault"};
+inline constexpr std::array case_checks{"exact", "bounded",  "special", "repeat", "two-plans",
+                                        "calls", "settings", "chain",   "fault"};
+/// Whether a check is a protocol of its own, which does not follow from the data.
+bool is_protocol(std::string_view check);
 
 struct Failure {
   Case what;
@@ -59,11 +67,13 @@ struct VariantResult {
   std::string id;
   DeviceKind device = DeviceKind::cpu;
   std::size_t passed = 0, failed = 0, refused = 0;
-  std::size_t not_run = 0;  ///< abandoned after `most_failures`, or because the device no longer works
+  std::size_t not_run = 0;   ///< abandoned after `most_failures`, or because the device no longer works
+  std::size_t left_out = 0;  ///< cases that the tier does not run, and no case below
   double seconds = 0;
   std::vector<Failure> failures{};
   std::vector<std::string> refusals{};  ///< distinct reasons
   std::vector<std::string> faults{};    ///< distinct known faults that were seen as the variant declares them
+  std::vector<std::string> reasons_left_out{};  ///< distinct
 
   std::size_t cases() const { return passed + failed + refused + not_run; }
 };

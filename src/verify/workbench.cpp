@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <array>
+#include <cfenv>
 #include <cstring>
 #include <initializer_list>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <tuple>
+#include <type_traits>
+#include <utility>
 
 #include "core/dataset.h"
 #include "core/error.h"
@@ -18,8 +23,6 @@ namespace {
 
 constexpr std::size_t most_inputs = 256;
 constexpr std::size_t most_input_bytes = std::size_t{1} << 30;
-/// Up to this many bytes the input is read back and compared; beyond, only what lies before it.
-constexpr std::size_t most_compared_bytes = std::size_t{16} << 20;
 /// Long enough to write on a GPU that work on a wrong stream overtakes it, short enough to do often.
 constexpr std::size_t delay_bytes = std::size_t{256} << 20;
 
@@ -112,6 +115,14 @@ void set_order(const Case& c, std::uint64_t seed) {
                     seed);
 }
 
+/// The same case in the opposite order of threads; in another one where that is random, and its seed with it.
+Case opposite(const Case& c) {
+  Case out = c;
+  if (c.order == "forward") out.order = "reverse";
+  if (c.order == "reverse") out.order = "forward";
+  return out;
+}
+
 /// The plan of a case. Settings with a known fault are refused otherwise; here they have one, to show it.
 std::unique_ptr<Plan> plan_for(const Case& c, const DeviceInfo& device) {
   if (c.check != "fault") return make_plan(*c.variant, c.problem, c.settings, device);
@@ -125,23 +136,42 @@ std::unique_ptr<Plan> plan_for(const Case& c, const DeviceInfo& device) {
 /// One call of a plan, from its input to the verdict.
 class Workbench::Call {
  public:
-  /// `own_copy`: works on a copy that arrives on `stream` only just before the call, so that work on another stream
-  /// finds poison. Variants that consume their input always get one.
-  Call(Workbench& bench, const Case& what, Plan& plan, Input& input, Output& output, Stream stream, bool own_copy)
-      : bench_(&bench), case_(&what), plan_(&plan), input_(&input), output_(&output), stream_(stream) {
-    if (own_copy || what.variant->consumes_input) copy_.emplace(*bench.backend_, input.memory.size());
+  /// `copy`: works on a copy there that arrives on `stream` only just before the call, so that work on another stream
+  /// finds what stood there before. Variants that consume their input get one of their own where it is null.
+  Call(Workbench& bench, const Case& what, Plan& plan, Input& input, Output& output, Stream stream,
+       std::shared_ptr<DeviceMemory> copy)
+      : bench_(&bench),
+        case_(&what),
+        plan_(&plan),
+        input_(&input),
+        output_(&output),
+        stream_(stream),
+        copy_(std::move(copy)) {
+    if (!copy_ && what.variant->consumes_input) copy_ = bench.room_for(input);
   }
 
-  void enqueue() {
+  /// `captured`: on a GPU as a graph. The simulated device watches every call.
+  void enqueue(bool captured = false) {
+    Backend& backend = *bench_->backend_;
     const std::size_t size = size_of(case_->problem.type);
     if (copy_)
-      bench_->backend_->copy_within(copy_->bytes_at(skipped()), input_->memory.bytes_at(skipped()),
-                                    case_->problem.n * size, stream_);
-    plan_->enqueue(device_input().bytes_at(skipped()), output_->get(), stream_);
+      backend.copy_within(copy_->bytes_at(skipped()), input_->memory.bytes_at(skipped()), case_->problem.n * size,
+                          stream_);
+    const auto put = [&] { plan_->enqueue(device_input().bytes_at(skipped()), output_->get(), stream_); };
+    if (plan_->info().result == ResultLocation::on_host || !(captured || backend.info().kind == DeviceKind::sim))
+      return put();
+    const FirstLaunch launch = backend.watch_enqueue(put, stream_);
+    const PlanInfo said = plan_->info();
+    // What a library launches on a GPU is not known to who calls it.
+    if (said.grid_blocks == 0 && backend.info().kind == DeviceKind::cuda) return;
+    if (launch.grid_blocks != said.grid_blocks || launch.block_threads != said.block_threads)
+      wrong_launch_ = "the plan declares a first launch of " + shape_text(said.grid_blocks, said.block_threads) +
+                      " (PlanInfo), and launches " + shape_text(launch.grid_blocks, launch.block_threads);
   }
 
   /// Waits for the result and judges it. Empty if all is well.
   std::string settle() {
+    if (!wrong_launch_.empty()) return wrong_launch_;
     Accumulator in_output{};
     if (plan_->info().result == ResultLocation::on_device) {
       bench_->backend_->synchronize(stream_);
@@ -190,10 +220,16 @@ class Workbench::Call {
   std::size_t skipped() const { return case_->offset_elements * size_of(case_->problem.type); }
   const DeviceMemory& device_input() const { return copy_ ? *copy_ : input_->memory; }
 
+  static std::string shape_text(std::size_t blocks, unsigned threads) {
+    return std::to_string(blocks) + " blocks of " + std::to_string(threads) + " threads";
+  }
+
+  /// All of it, or who works on it next would be blamed: its first period here, the others against the one before each
+  /// on the device.
   std::string input_unchanged() {
     const DeviceMemory& memory = device_input();
-    const bool whole = !case_->variant->consumes_input && memory.size() <= most_compared_bytes;
-    std::vector<std::byte> now(whole ? memory.size() : skipped());
+    const bool consumed = case_->variant->consumes_input;
+    std::vector<std::byte> now(skipped() + (consumed ? 0 : input_->tile.size()));
     if (now.empty()) return {};
     bench_->backend_->copy_out(now.data(), memory.get(), now.size(), stream_);
     const auto poisoned = [](std::byte b) { return b == std::byte{0xFF}; };
@@ -201,14 +237,13 @@ class Workbench::Call {
       bench_->inputs_spoilt_ = true;
       return "wrote to memory before its input";
     }
-    for (std::size_t at = skipped(); at < now.size(); at += input_->tile.size()) {
-      const std::size_t bytes = std::min(input_->tile.size(), now.size() - at);
-      if (std::memcmp(now.data() + at, input_->tile.data(), bytes) != 0) {
-        bench_->inputs_spoilt_ = true;
-        return "changed its input, which it does not declare (consumes_input)";
-      }
-    }
-    return {};
+    if (consumed) return {};
+    const std::size_t period = input_->tile.size();
+    if (std::equal(input_->tile.begin(), input_->tile.end(), now.begin() + static_cast<std::ptrdiff_t>(skipped())) &&
+        bench_->backend_->repeats(memory.bytes_at(skipped()), period, memory.size() - skipped(), stream_))
+      return {};
+    bench_->inputs_spoilt_ = true;
+    return "changed its input, which it does not declare (consumes_input)";
   }
 
   Workbench* bench_;
@@ -217,9 +252,14 @@ class Workbench::Call {
   Input* input_;
   Output* output_;
   Stream stream_;
-  std::optional<DeviceMemory> copy_;
+  std::shared_ptr<DeviceMemory> copy_;
+  std::string wrong_launch_;
   Accumulator result_{};
 };
+
+std::shared_ptr<DeviceMemory> Workbench::room_for(const Input& input) {
+  return std::make_shared<DeviceMemory>(*backend_, input.memory.size());
+}
 
 Workbench::Input& Workbench::input(const Recipe& recipe, const Input* keep) {
   const auto known = std::find_if(inputs_.begin(), inputs_.end(), [&](const Input& i) { return i.recipe == recipe; });
@@ -258,6 +298,9 @@ std::string Workbench::run(const Case& c) {
   set_order(c, c.seed);
   if (c.check == "repeat") return repeat(c);
   if (c.check == "two-plans") return two_plans(c);
+  if (c.check == "calls") return calls(c);
+  if (c.check == "settings") return settings(c);
+  if (c.check == "chain") return chain(c);
   return once(c);
 }
 
@@ -266,7 +309,7 @@ std::string Workbench::once(const Case& c) {
   Input& in = input(recipe_of(c, c.seed));
   const OwnStream stream(*backend_);
   Output output(*backend_, size_of(c.problem.accumulator()), stream);
-  Call call(*this, c, *plan, in, output, stream, false);
+  Call call(*this, c, *plan, in, output, stream, nullptr);
   const Drain drain(*backend_, {stream});
   call.enqueue();
   return call.settle();
@@ -280,9 +323,9 @@ std::string Workbench::repeat(const Case& c) {
   const std::size_t bytes = size_of(c.problem.accumulator());
   const OwnStream stream(*backend_);
   Output first_output(*backend_, bytes, stream), second_output(*backend_, bytes, stream);
-  Call first(*this, c, *plan, a, first_output, stream, true);
-  Call second(*this, c, *plan, b, second_output, stream, true);
-  Call third(*this, c, *plan, a, first_output, stream, true);
+  Call first(*this, c, *plan, a, first_output, stream, room_for(a));
+  Call second(*this, c, *plan, b, second_output, stream, room_for(b));
+  Call third(*this, c, *plan, a, first_output, stream, room_for(a));
   const Drain drain(*backend_, {stream});
 
   const bool at_once = plan->info().result == ResultLocation::on_device;
@@ -294,10 +337,7 @@ std::string Workbench::repeat(const Case& c) {
   if (std::string why = second.settle(); !why.empty()) return "second call of the same plan: " + why;
 
   // A result that is the same each time is so in the opposite order, too.
-  Case opposite = c;
-  if (c.order == "forward") opposite.order = "reverse";
-  if (c.order == "reverse") opposite.order = "forward";
-  set_order(opposite, c.seed + 1);
+  set_order(opposite(c), c.seed + 1);
   first_output.poison(stream);
   third.enqueue();
   if (std::string why = third.settle(); !why.empty()) return "third call of the same plan: " + why;
@@ -316,10 +356,10 @@ std::string Workbench::two_plans(const Case& c) {
   const OwnStream stream_1(*backend_), stream_2(*backend_);
   Output output_1(*backend_, bytes, stream_1), output_2(*backend_, bytes, stream_2);
   Output output_3(*backend_, bytes, stream_1), output_4(*backend_, bytes, stream_2);
-  Call call_1(*this, c, *plan_1, a, output_1, stream_1, true);
-  Call call_2(*this, c, *plan_2, b, output_2, stream_2, true);
-  Call call_3(*this, c, *plan_1, b, output_3, stream_1, true);
-  Call call_4(*this, c, *plan_2, a, output_4, stream_2, true);
+  Call call_1(*this, c, *plan_1, a, output_1, stream_1, room_for(a));
+  Call call_2(*this, c, *plan_2, b, output_2, stream_2, room_for(b));
+  Call call_3(*this, c, *plan_1, b, output_3, stream_1, room_for(b));
+  Call call_4(*this, c, *plan_2, a, output_4, stream_2, room_for(a));
   const Drain drain(*backend_, {stream_1, stream_2});
 
   const auto settle = [](Call& call, const char* which) {
@@ -345,6 +385,157 @@ std::string Workbench::two_plans(const Case& c) {
     if (why = settle(call_2, "second plan"); !why.empty()) return why;
     if (why = settle(call_1, "first plan"); !why.empty()) return why;
   }
+  return {};
+}
+
+/// Nine calls of one plan: two inputs in turn at one address, the second of every three calls on another stream, one of
+/// them captured where a device can. Each is awaited before the next.
+std::string Workbench::calls(const Case& c) {
+  const auto plan = make_plan(*c.variant, c.problem, c.settings, backend_->info());
+  Input& a = input(recipe_of(c, c.seed));
+  Input& b = input(recipe_of(c, c.seed + 1), &a);
+  const OwnStream stream(*backend_), other(*backend_);
+  Output output(*backend_, size_of(c.problem.accumulator()), stream);
+  const auto room = room_for(a);
+  const Drain drain(*backend_, {stream, other});
+  constexpr int calls = 9;
+  for (int i = 0; i < calls; ++i) {
+    const Stream on = i % 3 == 1 ? other : stream;
+    output.poison(on);
+    // Work that stays on the stream of an earlier call is done before the input is there.
+    if (plan->info().result != ResultLocation::on_host) hold_back(on);
+    Call call(*this, c, *plan, i % 2 == 0 ? a : b, output, on, room);
+    call.enqueue(i == calls / 2);
+    if (std::string why = call.settle(); !why.empty())
+      return "call " + std::to_string(i + 1) + " of one plan" + (i % 3 == 1 ? ", on another stream" : "") + ": " + why;
+  }
+  return {};
+}
+
+/// The same call with every value of every tunable, each in the opposite order of the one before.
+std::string Workbench::settings(const Case& c) {
+  const Variant& v = *c.variant;
+  if (v.determinism != Determinism::always)
+    throw Refused("does not declare that n alone decides the bits (Determinism::always), so its settings may differ");
+  std::vector<Settings> all{c.settings, c.settings};  // in both orders
+  for (const Tunable& t : v.tunables)
+    for (const std::string& value : t.values) {
+      Settings s = c.settings;
+      s.set(t.name, value);
+      if (s != c.settings && !v.fault_of(s)) all.push_back(std::move(s));
+    }
+  Input& in = input(recipe_of(c, c.seed));
+  const OwnStream stream(*backend_);
+  Output output(*backend_, size_of(c.problem.accumulator()), stream);
+  std::optional<Accumulator> first;
+  Case one = c;
+  for (const Settings& s : all) {
+    one.settings = s;
+    if (!refusal(v, backend_->info().kind, c.problem, s).empty()) continue;
+    const auto plan = make_plan(v, c.problem, s, backend_->info());
+    const Drain drain(*backend_, {stream});
+    output.poison(stream);
+    Call call(*this, one, *plan, in, output, stream, nullptr);
+    call.enqueue();
+    if (std::string why = call.settle(); !why.empty()) return s.str() + ": " + why;
+    if (!first) first = call.result();
+    if (call.result() != *first)
+      return s == c.settings
+                 ? "two calls on the same input differ in bits, though the variant declares that they do not"
+                 : "the result with " + s.str() + " differs in bits from that with " + c.settings.str() +
+                       ", though the variant declares that n alone decides (Determinism::always)";
+    one = opposite(one);
+    set_order(one, c.seed + 1);
+  }
+  return {};
+}
+
+namespace {
+
+/// A 1 among values too small to be seen beside it, added up with all roundings upward: an addition that brings any of
+/// them to the 1 raises it by one unit in the last place, whatever else they are, so the result says how many additions
+/// the 1 passed through. Those of zeros do not count; they do not round either. No kernel needs another type for it,
+/// and a sum that is compensated, or in a wider type, counts as little as it rounds.
+template <class T>
+struct CountedData {
+  static constexpr T small = std::is_same_v<T, float> ? T(0x1p-60) : T(0x1p-200);  // its square is a normal number, too
+
+  static std::vector<std::byte> with_one_at(std::size_t at, std::size_t n) {
+    std::vector<T> values(n, small);
+    values[at] = 1;
+    std::vector<std::byte> bytes(n * sizeof(T));
+    std::memcpy(bytes.data(), values.data(), bytes.size());
+    return bytes;
+  }
+  /// None if the result is not such a sum.
+  static std::optional<std::size_t> additions(const Accumulator& result) {
+    T sum;
+    std::memcpy(&sum, result.data(), sizeof sum);
+    if (!(sum >= 1 && sum < 2)) return std::nullopt;
+    return static_cast<std::size_t>((sum - 1) / std::numeric_limits<T>::epsilon());
+  }
+};
+
+class RoundUpward {
+ public:
+  RoundUpward() : before_(std::fegetround()) { std::fesetround(FE_UPWARD); }
+  ~RoundUpward() { std::fesetround(before_); }
+  RoundUpward(const RoundUpward&) = delete;
+  RoundUpward& operator=(const RoundUpward&) = delete;
+
+ private:
+  int before_;
+};
+
+}  // namespace
+
+/// Counts the additions that some elements pass through: the first and the last, where chains are longest in most
+/// kernels, one in the middle, and a few at random. None of them may pass through more than the plan declares. From
+/// `least_judged` elements on, where what is empty no longer decides, it may not declare more than four times the most.
+std::string Workbench::chain(const Case& c) {
+  constexpr std::size_t least_judged = 1000, most_times = 4, at_random = 5;
+  if (backend_->info().kind != DeviceKind::sim)
+    throw Refused("the additions of a chain are counted on the simulated device alone");
+  if (!is_floating(c.problem.type)) throw Refused("the additions of a chain are counted in floats");
+  if (c.problem.n == 0) return {};
+  const bool single = c.problem.type == ElementType::f32;
+  const std::size_t n = c.problem.n, size = size_of(c.problem.type), begin = c.offset_elements * size;
+  const auto plan = make_plan(*c.variant, c.problem, c.settings, backend_->info());
+  const OwnStream stream(*backend_);
+  Output output(*backend_, size_of(c.problem.accumulator()), stream);
+  const DeviceMemory in(*backend_, begin + n * size);
+  const Drain drain(*backend_, {stream});
+  std::vector<std::size_t> places{0, n / 2, n - 1};
+  std::mt19937_64 random(c.seed);
+  for (std::size_t i = 0; i < at_random; ++i) places.push_back(random() % n);
+
+  std::size_t most = 0;
+  for (const std::size_t at : places) {
+    const auto data = single ? CountedData<float>::with_one_at(at, n) : CountedData<double>::with_one_at(at, n);
+    backend_->copy_in(in.bytes_at(begin), data.data(), data.size(), stream);
+    output.poison(stream);
+    Accumulator result{};
+    std::string why;
+    {
+      const RoundUpward upward;
+      plan->enqueue(in.bytes_at(begin), output.get(), stream);
+      if (plan->info().result == ResultLocation::on_device)
+        why = output.read(result.data(), stream);
+      else
+        plan->finish(result.data(), stream);
+    }
+    if (!why.empty()) return why;
+    const auto counted = single ? CountedData<float>::additions(result) : CountedData<double>::additions(result);
+    if (!counted) return "the sum of one 1 and of numbers near zero is not about 1";
+    most = std::max(most, *counted);
+    if (most > plan->info().longest_chain)
+      return "the plan declares a longest chain of " + std::to_string(plan->info().longest_chain) +
+             " additions, and element " + std::to_string(at) + " passed through " + std::to_string(most);
+  }
+  if (n >= least_judged && plan->info().longest_chain > most_times * most)
+    return "the plan declares a longest chain of " + std::to_string(plan->info().longest_chain) +
+           " additions, and the longest found is " + std::to_string(most) +
+           ": so much forgiven rounding hides real faults; declare what this n and these settings take";
   return {};
 }
 

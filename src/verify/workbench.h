@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,11 @@ class Workbench {
   std::string once(const Case&);
   std::string repeat(const Case&);
   std::string two_plans(const Case&);
+  std::string calls(const Case&);
+  std::string settings(const Case&);
+  std::string chain(const Case&);
+  /// As much memory as the input has, poisoned.
+  std::shared_ptr<DeviceMemory> room_for(const Input&);
   /// Keeps a GPU's stream busy for a while: what belongs behind it and does not wait is found out.
   void hold_back(Stream);
 

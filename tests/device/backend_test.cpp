@@ -91,6 +91,37 @@ TEST_P(EveryBackend, CopiesArriveInOrder) {
   EXPECT_EQ(read(a.bytes_at(9), 5), (std::vector<unsigned char>{0, host[500], host[501], host[502], 0}));
 }
 
+TEST_P(EveryBackend, FindsTheOneWordThatBreaksARepetition) {
+  constexpr std::size_t period = 4 * 1021, bytes = 100 * period + 40;
+  std::vector<unsigned char> host(bytes);
+  for (std::size_t i = 0; i < bytes; ++i) host[i] = static_cast<unsigned char>(i % period * 7);
+  const DeviceMemory m(*backend, 4 + bytes);  // from an address that is a multiple of 4 only
+  backend->copy_in(m.bytes_at(4), host.data(), bytes, stream);
+  EXPECT_TRUE(backend->repeats(m.bytes_at(4), period, bytes, stream));
+  for (const std::size_t at : {std::size_t{0}, period, bytes / 2, bytes - 1}) {
+    backend->fill(m.bytes_at(4 + at), static_cast<unsigned char>(~host[at]), 1, stream);
+    EXPECT_FALSE(backend->repeats(m.bytes_at(4), period, bytes, stream)) << at;
+    backend->fill(m.bytes_at(4 + at), host[at], 1, stream);
+  }
+  EXPECT_TRUE(backend->repeats(m.bytes_at(4), period, bytes, stream));
+  EXPECT_TRUE(backend->repeats(m.bytes_at(4), bytes, bytes, stream)) << "a single period";
+}
+
+TEST_P(EveryBackend, WatchesWhatIsEnqueued) {
+  const DeviceMemory m(*backend, 4096);
+  const auto fill = [&] { backend->fill(m.get(), 7, m.size(), stream); };
+  EXPECT_EQ(backend->watch_enqueue(fill, stream).grid_blocks, 0u) << "nothing is launched";
+  EXPECT_EQ(read(m.get(), m.size()), std::vector<unsigned char>(m.size(), 7)) << "it is done all the same";
+  if (GetParam() == DeviceKind::cpu) return;
+  const auto waits = [&] { backend->synchronize(stream); };
+  const auto allocates = [&] { DeviceMemory(*backend, 4096); };
+  EXPECT_NE(error_of<DeviceError>([&] { backend->watch_enqueue(waits, stream); }).find("enqueue()"), std::string::npos);
+  EXPECT_NE(error_of<DeviceError>([&] { backend->watch_enqueue(allocates, stream); }).find("enqueue()"),
+            std::string::npos);
+  backend->fill(m.get(), 8, m.size(), stream);
+  EXPECT_EQ(read(m.get(), m.size()), std::vector<unsigned char>(m.size(), 8)) << "it works as before";
+}
+
 TEST_P(EveryBackend, NothingIsAFineSize) {
   const DeviceMemory nothing(*backend, 0);
   backend->copy_in(nothing.get(), nullptr, 0, stream);

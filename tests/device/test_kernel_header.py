@@ -1,5 +1,6 @@
 """device/kernel.h can be installed alone: with the CUDA toolkit and the headers beside it, and nothing of the harness, a
-CUDA program compiles that uses every name it lists, and idioms.h, whose kernels find themselves right where a GPU is."""
+CUDA program compiles that uses every name it lists, and idioms.h, whose kernels find themselves right where a GPU is.
+For the simulated device, a kernel with a raw pointer is refused."""
 
 import os
 import shutil
@@ -114,3 +115,22 @@ def test_an_include_of_the_harness_would_be_found(installed):
     header.write_text(header.read_text() + '#include "core/types.h"\n')
     done = compile_with(installed, "-E", "-o", "program.ii")
     assert done.returncode != 0 and "core/types.h" in done.stderr
+
+
+KERNEL = """#include "device/kernel.h"
+namespace {
+using namespace reductio::device;
+__global__ void copy(%s in, GlobalPtr<float> out) { out[0] = in[0]; }
+}
+auto* const start = launch<copy>;
+"""
+
+
+@pytest.mark.parametrize("pointer, refused", [("GlobalPtr<const float>", False), ("const float*", True)])
+def test_a_raw_pointer_is_no_parameter_of_a_kernel(tmp_path, pointer, refused):
+    """Nothing would check what is read through it on the simulated device."""
+    (tmp_path / "kernel.cpp").write_text(KERNEL % pointer)
+    done = subprocess.run([os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-I", SOURCE / "src",
+                           tmp_path / "kernel.cpp"], capture_output=True, text=True)
+    assert (done.returncode != 0) == refused, done.stderr
+    assert ("a kernel's parameter is a GlobalPtr<T>, not a raw pointer T*" in done.stderr) == refused, done.stderr

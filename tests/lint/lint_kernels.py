@@ -8,7 +8,10 @@ from source import code, files, line_of
 FORBIDDEN = {
     r"\b(asm|__asm__)\b": "asm belongs in device/cuda behind a name that kernel.h declares",
     r"\bcuda::": "cuda:: belongs in device/cuda behind a name that kernel.h declares",
-    r"__CUDA_ARCH__|__CUDACC__": "a kernel does not ask who compiles it",
+    r"__CUDA_ARCH__|__CUDACC__|__NVCC__|__CUDA__|__GNUC__|__clang__|\bNV_IF_TARGET\b|\b__builtin_is_device\w*":
+        "a kernel does not ask who compiles it",
+    r"\bdevice_kind\b|\bDeviceKind\b|\bon_sim\b|\bon_cuda\b|\bsim::|(\.|->)(kind|name)\b(?!\s*=[^=])":
+        "what is verified on the simulated device must be what runs on the GPU: no file asks which of them it is for",
     r"<<<": "launch<kernel>(Launch{...}, ...) is the only launch",
     r"\b__shared__\b": "shared_memory<T>() is the only shared memory",
     r"\bREDUCTIO_\w+": "no project macro appears in a kernel file",
@@ -37,9 +40,16 @@ PLANTED = [{"src/kernels/a.cu": line + "\n"} for line in (
     "REDUCTIO_LOOP(i, n)",
     "# define WARP 32",
     "#ifdef __CUDACC__",
+    "if (device_kind == DeviceKind::cuda) return;",
+    "if constexpr (on_sim::device_kind != kind) x = 1;",
+    "const int share = gpu.kind == k ? 1 : 2;",
+    'if (info->name == "simulated GPU") return 0;',
+    "sim::set_schedule(order, 1);",
+    "if (defined_by(__GNUC__)) f();",
 )]
 CLEAN = [
     {"src/kernels/a.cu": "// the text's `extern __shared__`, its <<<grid, block>>> and asm\nint n = 1'000'000;\n"
-                         "#pragma unroll\nconst char* s = \"cuda::\";\n"},
+                         "#pragma unroll\nconst char* s = \"cuda::\";\n"
+                         "const Strategy how{.name = 1};  // gpu.kind\nint kind = similar(gpu.sm_count);\n"},
     {"src/device/cuda/cuda.cuh": "kernel<<<1, 32>>>(p);\n"},
 ]

@@ -209,12 +209,16 @@ class Scarce : public Backend {
   void copy_in(void* p, const void* h, std::size_t n, Stream s) override { device_->copy_in(p, h, n, s); }
   void copy_within(void* p, const void* q, std::size_t n, Stream s) override { device_->copy_within(p, q, n, s); }
   void copy_out(void* h, const void* p, std::size_t n, Stream s) override { device_->copy_out(h, p, n, s); }
+  bool repeats(const void* p, std::size_t period, std::size_t n, Stream s) override {
+    return device_->repeats(p, period, n, s);
+  }
   Stream create_stream() override { return device_->create_stream(); }
   void destroy_stream(Stream s) noexcept override { device_->destroy_stream(s); }
   void synchronize(Stream s) override {
     if (lost) throw DeviceError("the device is lost");
     device_->synchronize(s);
   }
+  FirstLaunch watch_enqueue(const std::function<void()>& f, Stream s) override { return device_->watch_enqueue(f, s); }
   /// Leaves so much of it free, whatever is allocated.
   void leave(std::size_t bytes) { free_ = bytes; }
   bool lost = false;

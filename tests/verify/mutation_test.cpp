@@ -13,8 +13,10 @@
 #include <limits>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "device/backend.h"
@@ -31,10 +33,14 @@ enum class Flaw {
   // what is read
   drops_tail,           // elements behind the last whole tile
   drops_last_on_odd_n,  // an element that only some sizes have
+  drops_1_behind_5120,
+  drops_2_behind_4096,
   adds_one_twice,
   skips_second_tile,   // one tile of many
   reads_past_the_end,  // a missing bounds check
-  assumes_alignment,   // starts at the 16-byte boundary before the input
+  reads_far_away,
+  reads_far_before,
+  assumes_alignment,  // starts at the 16-byte boundary before the input
   // what is added
   does_nothing,
   writes_zero,
@@ -45,6 +51,8 @@ enum class Flaw {
   flushes_subnormals,
   accumulates_in_f32,  // wrong for f64 only
   rounds_to_bf16,      // wrong by little
+  keeps_12_bits,       // in whole tiles, and declares a chain that forgives it
+  overstates_its_chain,
   // how threads work together
   no_block_barrier,
   no_barrier_between_levels,
@@ -54,6 +62,7 @@ enum class Flaw {
   overwrites_input,
   writes_past_the_output,
   writes_before_the_output,
+  writes_far_away,
   // from call to call
   works_once,
   works_for_one_plan,
@@ -61,8 +70,18 @@ enum class Flaw {
   adds_to_the_output,  // never sets it
   another_stream,
   remembers_the_first_result,
+  remembers_by_address,
+  works_four_times,
+  keeps_its_first_stream,
   understates_its_chain,
   shares_workspace,  // between plans
+  // what a plan says and may do
+  declares_one_thread,
+  declares_no_launch,
+  copies_in_enqueue,
+  allocates_in_enqueue,
+  frees_in_enqueue,
+  pins_in_enqueue,
 };
 
 // Flaws are arguments, not template parameters: each would be six more kernels to compile.
@@ -85,6 +104,10 @@ __device__ T loaded(T x, Flaw flaw) {
       if constexpr (std::is_same_v<T, float>)
         return std::bit_cast<float>(std::bit_cast<std::uint32_t>(Load{}(x)) & 0xffff0000u);
       break;
+    case Flaw::keeps_12_bits:
+      if constexpr (std::is_same_v<T, float>)
+        return std::bit_cast<float>((std::bit_cast<std::uint32_t>(Load{}(x)) + 0x800u) & 0xfffff000u);
+      break;
     default: break;
   }
   return Load{}(x);
@@ -99,12 +122,20 @@ __global__ void block_sums(GlobalPtr<T> in, GlobalPtr<T> out, std::size_t n, Fla
   std::size_t end = n;
   if (flaw == Flaw::drops_tail) end = n / blockDim.x * blockDim.x;
   if (flaw == Flaw::drops_last_on_odd_n) end = n - n % 2;
+  if (flaw == Flaw::drops_1_behind_5120) end = n % 5120 == 1 && n > 5120 ? n - 1 : n;
+  if (flaw == Flaw::drops_2_behind_4096) end = n % 4096 == 2 && n > 4096 ? n - 2 : n;
   if (flaw == Flaw::reads_past_the_end) end = n + (n % blockDim.x != 0);
   T sum = 0;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + t; i < end; i += stride) {
     if (flaw == Flaw::skips_second_tile)
       if (i / blockDim.x == 1) continue;
+    if (flaw == Flaw::keeps_12_bits && i >= n / blockDim.x * blockDim.x) {
+      sum += Load{}(T(in[i]));
+      continue;
+    }
     sum += loaded<Load>(T(in[i]), flaw);
+    if (flaw == Flaw::reads_far_away && i == n / 2) sum += T(in[std::int64_t{1} << 40]);
+    if (flaw == Flaw::reads_far_before && i == n / 2) sum += T(in[-(std::int64_t{1} << 40)]);
     if (flaw == Flaw::adds_one_twice)
       if (i == n / 2) sum += loaded<Load>(T(in[i]), flaw);
   }
@@ -143,6 +174,9 @@ __global__ void finish(GlobalPtr<const T> partials, std::size_t count, GlobalPtr
   calls[0] = call + 1;
   if (flaw == Flaw::works_once)
     if (call > 0) return;
+  if (flaw == Flaw::works_four_times)
+    if (call > 3) return;
+  if (flaw == Flaw::writes_far_away) out[-(std::int64_t{1} << 33)] = sum;
   if (flaw == Flaw::adds_to_the_output) {
     out[0] += sum;
     return;
@@ -185,12 +219,26 @@ std::unique_ptr<Plan> prepare_two_launches(Flaw flaw, const Problem& p, const Se
     const Buffer<unsigned> calls(1);
     PlanInfo info{grid, block, ceil_div(n, grid * block) + std::bit_width(block) + grid, partials.bytes()};
     if (flaw == Flaw::understates_its_chain) info.longest_chain = 0;
+    if (flaw == Flaw::keeps_12_bits || flaw == Flaw::overstates_its_chain) info.longest_chain = n + 10000;
+    if (flaw == Flaw::declares_one_thread) info.grid_blocks = info.block_threads = 1;
+    if (flaw == Flaw::declares_no_launch) info.grid_blocks = info.block_threads = 0;
     auto first_input = std::make_shared<void*>(nullptr);
+    auto first_stream = std::make_shared<std::optional<Stream>>();
+    auto kept = std::make_shared<std::optional<Buffer<T>>>(Buffer<T>(1));
     zero(calls.ptr(), 1, Stream{});
     std::vector<unsigned> none(1);
     copy_to_host<unsigned>(none.data(), calls.ptr(), 1, Stream{});  // the count is 0 when the plan is made
     return plan_of(info, [=](void* in, void* out, Stream stream) {
       if (flaw == Flaw::another_stream) stream = Stream{};
+      if (flaw == Flaw::keeps_its_first_stream) {
+        if (!*first_stream) *first_stream = stream;
+        stream = **first_stream;
+      }
+      if (flaw == Flaw::copies_in_enqueue)
+        copy_to_host<unsigned>(std::vector<unsigned>(1).data(), calls.ptr(), 1, stream);
+      if (flaw == Flaw::allocates_in_enqueue) zero(Buffer<T>(1).ptr(), 0, stream);
+      if (flaw == Flaw::frees_in_enqueue) kept->reset();
+      if (flaw == Flaw::pins_in_enqueue) HostBuffer<T>(1, true);
       if (flaw == Flaw::remembers_the_first_result) {
         if (!*first_input) *first_input = in;
         in = *first_input;
@@ -199,11 +247,60 @@ std::unique_ptr<Plan> prepare_two_launches(Flaw flaw, const Problem& p, const Se
       const std::size_t places = flaw == Flaw::writes_past_the_output ? 2 : 1;
       if (flaw == Flaw::writes_before_the_output) out = static_cast<T*>(out) - 1;
       const Launch shape{grid, block, block * sizeof(T), stream};
-      launch<block_sums<T, Load>>(shape, global<T>(in, n), partials.ptr(), n, flaw);
+      const bool remembered = flaw == Flaw::remembers_by_address && std::exchange(*first_input, in) == in;
+      if (!remembered) launch<block_sums<T, Load>>(shape, global<T>(in, n), partials.ptr(), n, flaw);
       const std::size_t count = broken_plan ? 0 : grid;
       launch<finish<T>>(Launch{1, 32, 0, stream}, GlobalPtr<const T>(partials.ptr()), count,
                         global<T>(out, flaw == Flaw::writes_before_the_output ? 2 : places), calls.ptr(),
                         flaw == Flaw::writes_before_the_output ? 2 : places, flaw);
+    });
+  });
+}
+
+/// Adds up the partial results in a tree that loses some unless their number is a power of two.
+template <class T>
+__global__ void fold_partials(GlobalPtr<T> partials, unsigned count, GlobalPtr<T> out) {
+  for (unsigned distance = count / 2; distance > 0; distance /= 2) {
+    if (threadIdx.x < distance) partials[threadIdx.x] += partials[threadIdx.x + distance];
+    __syncthreads();
+  }
+  if (threadIdx.x == 0) out[0] = partials[0];
+}
+
+std::unique_ptr<Plan> prepare_two_blocks_per_sm(const Problem& p, const Settings&, const DeviceInfo& gpu) {
+  return dispatch(p, [&]<class T, class Load>() {
+    const std::size_t n = p.n, grid = 2 * static_cast<std::size_t>(gpu.sm_count);
+    const Buffer<T> partials(grid);
+    const PlanInfo info{grid, 64, ceil_div(n, grid * 64) + 6 + std::bit_width(grid), partials.bytes()};
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      launch<block_sums<T, Load>>(Launch{grid, 64, 64 * sizeof(T), stream}, global<T>(in, n), partials.ptr(), n,
+                                  Flaw::none);
+      launch<fold_partials<T>>(Launch{1, 64, 0, stream}, partials.ptr(), static_cast<unsigned>(grid),
+                               global<T>(out, 1));
+    });
+  });
+}
+
+/// Every thread adds what it loaded to the result.
+template <class T, class Load>
+__global__ void add_all(GlobalPtr<const T> in, GlobalPtr<T> out, std::size_t n) {
+  T sum = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n;
+       i += std::size_t{blockDim.x} * gridDim.x)
+    sum += Load{}(T(in[i]));
+  atomicAdd(out, sum);
+}
+
+std::unique_ptr<Plan> prepare_atomic(const Problem& p, const Settings&, const DeviceInfo&) {
+  return dispatch(p, [&]<class T, class Load>() {
+    const std::size_t n = p.n, threads = 4 * 64;
+    const PlanInfo info{.grid_blocks = 4,
+                        .block_threads = 64,
+                        .longest_chain = ceil_div(n, threads) + std::min(n, threads),
+                        .flushes_subnormals = true};
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      zero(global<T>(out, 1), 1, stream);
+      launch<add_all<T, Load>>(Launch{4, 64, 0, stream}, global<const T>(in, n), global<T>(out, 1), n);
     });
   });
 }
@@ -280,10 +377,10 @@ std::string text_of(const VerifyReport& report) {
   return text;
 }
 
-void expect_rejected(const Variant& v, const std::string& because = "") {
+void expect_rejected(const Variant& v, const std::string& because = "", Tier tier = Tier::quick) {
   // Not by the luck of one seed: even the battery that takes seconds rejects it with each. Sanitizers see one.
   for (std::uint64_t seed = 1; seed <= (sanitized ? 1 : 3); ++seed) {
-    const VerifyReport report = report_on(v, Tier::quick, seed);
+    const VerifyReport report = report_on(v, tier, seed);
     EXPECT_GT(report.failed, 0u) << v.id << " passed " << report.passed << " cases with seed " << seed;
     EXPECT_TRUE(report.stopped.empty()) << report.stopped;
     if (!because.empty()) {
@@ -336,7 +433,83 @@ REJECTED(works_for_one_plan)
 REJECTED(adds_to_the_output)
 REJECTED(another_stream)
 REJECTED_BECAUSE(remembers_the_first_result, "second call of the same plan")
+REJECTED_BECAUSE(remembers_by_address, "of one plan")
+REJECTED_BECAUSE(works_four_times, "call 5 of one plan")
+REJECTED_BECAUSE(keeps_its_first_stream, "call 2 of one plan, on another stream")
 REJECTED(understates_its_chain)
+REJECTED_BECAUSE(overstates_its_chain, "so much forgiven rounding hides real faults")
+REJECTED_BECAUSE(reads_far_away, "element 1099511627776 of a view")
+REJECTED_BECAUSE(reads_far_before, "element -1099511627776 of a view")
+REJECTED_BECAUSE(writes_far_away, "element -8589934592 of a view")
+REJECTED_BECAUSE(declares_one_thread, "declares a first launch of 1 blocks of 1 threads (PlanInfo), and launches ")
+REJECTED_BECAUSE(declares_no_launch, "declares a first launch of 0 blocks of 0 threads (PlanInfo), and launches ")
+REJECTED_BECAUSE(copies_in_enqueue, "enqueue() copies to the host, which waits for the device: only finish() may wait")
+REJECTED_BECAUSE(allocates_in_enqueue, "enqueue() allocates device memory")
+REJECTED_BECAUSE(frees_in_enqueue, "enqueue() frees device memory")
+REJECTED_BECAUSE(pins_in_enqueue, "enqueue() allocates page-locked memory")
+
+/// One type, and no settings but the first: cheap even in the larger tiers.
+Variant plain(const char* name, Flaw flaw) {
+  Variant v = variant(name, prepare_two_launches, flaw);
+  v.types = {ElementType::f32};
+  v.operations = {Operation::sum};
+  v.tunables = {Tunable::choice("block", {"128"}, "128"), Tunable::choice("grid", {"3"}, "3")};
+  return v;
+}
+TEST(Mutation, drops_1_behind_5120) {
+  expect_rejected(plain("drops_1_behind_5120", Flaw::drops_1_behind_5120), "exact", Tier::check);
+}
+TEST(Mutation, drops_2_behind_4096) {
+  expect_rejected(plain("drops_2_behind_4096", Flaw::drops_2_behind_4096), "exact", Tier::check);
+}
+
+// What is rounded away of a value that needs all digits is found by what is added up, whatever chain is declared.
+TEST(Mutation, keeps_12_bits) {
+  const Variant v = variant("keeps_12_bits", prepare_two_launches, Flaw::keeps_12_bits);
+  expect_rejected(v, "so much forgiven rounding hides real faults");
+  for (const Operation op : v.operations)
+    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+      const auto sim = open_sim();
+      const std::string data = op == Operation::sum ? "wide" : "wide-square";
+      const Case exact{&v, {op, ElementType::f32, 1024}, v.settings(), 0, data, seed, "forward", "exact"};
+      EXPECT_NE(run_case(exact, *sim).find("exactly"), std::string::npos) << data << run_case(exact, *sim);
+      Case forgiven = exact;
+      forgiven.dataset = "random", forgiven.check = "bounded";
+      EXPECT_EQ(run_case(forgiven, *sim), "") << "which is why the wide value is needed";
+    }
+}
+
+TEST(Mutation, folds_two_blocks_per_sm_as_a_power_of_two) {
+  Variant v = plain("two-blocks-per-sm", Flaw::none);
+  v.tunables.clear();
+  v.prepare[static_cast<int>(DeviceKind::sim)] = prepare_two_blocks_per_sm;
+  expect_rejected(v);
+  v.prepare[static_cast<int>(DeviceKind::sim)] = [](const Problem& p, const Settings& s, DeviceInfo gpu) {
+    gpu.sm_count = 4;  // of which this would be right
+    return prepare_two_blocks_per_sm(p, s, gpu);
+  };
+  EXPECT_EQ(report_on(v, Tier::quick, 1).failed, 0u);
+}
+
+TEST(Mutation, atomics_that_declare_always) {
+  Variant v = plain("atomics", Flaw::none);
+  v.tunables.clear();
+  v.prepare[static_cast<int>(DeviceKind::sim)] = prepare_atomic;
+  v.determinism = Determinism::none;
+  const VerifyReport honest = report_on(v, Tier::quick, 1);
+  EXPECT_EQ(honest.failed, 0u) << text_of(honest);
+  v.determinism = Determinism::always;
+  for (const Tier tier : {Tier::quick, Tier::check}) expect_rejected(v, "differ in bits", tier);
+}
+
+// Twins whose settings differ in bits: a grid of its own for each.
+TEST(Mutation, settings_that_differ_where_n_alone_decides) {
+  Variant v = variant("settings", prepare_two_launches, Flaw::none);
+  v.determinism = Determinism::per_launch_shape;
+  EXPECT_EQ(report_on(v, Tier::quick, 1).failed, 0u);
+  v.determinism = Determinism::always;
+  expect_rejected(v, "though the variant declares that n alone decides (Determinism::always)");
+}
 TEST(Mutation, shares_workspace) {
   expect_rejected(variant("shares_workspace", prepare_host_part, Flaw::shares_workspace), "two plans at once");
 }

@@ -118,7 +118,8 @@ TEST(BatteryCases, every_pair_of_factors_meets) {
         device == DeviceKind::sim ? std::vector<std::string>{"order forward", "order reverse", "order random"}
                                   : std::vector<std::string>{"order "};
     std::vector<std::string> datasets;
-    for (const auto d : dataset_names(ElementType::f32)) datasets.push_back("dataset " + std::string(d));
+    for (const auto d : dataset_names(ElementType::f32))
+      if (!d.starts_with("wide")) datasets.push_back("dataset " + std::string(d));  // one for each operation
     const std::vector<std::string> sizes{"n=0", "n=1", "n=31", "n=33", "n=257", "n=1023", "n=1024", "n=1025"};
     for (const auto& some : {types, operations, offsets, colours, orders, datasets}) expect_all(some, sizes);
     expect_all(types, operations);
@@ -129,6 +130,8 @@ TEST(BatteryCases, every_pair_of_factors_meets) {
     expect_all(operations, colours);
     expect_all(operations, orders);
     expect_all(operations, datasets);
+    expect_all({"dataset wide"}, {"operation sum"});
+    expect_all({"dataset wide-square"}, {"operation sum_of_squares"});
     expect_all(offsets, colours);
     expect_all(offsets, orders);
     expect_all(offsets, datasets);
@@ -177,17 +180,61 @@ TEST(BatteryCases, gpu_tier_meets_every_type_past_2_to_the_30) {
   const Variant v = everywhere();
   std::set<std::pair<ElementType, std::string>> past_30;
   std::set<std::string> colours;
-  std::size_t past_32 = 0;
+  std::set<std::pair<ElementType, std::string>> past_32;
   for (const Case& c : battery(v, info_of(DeviceKind::cuda), Tier::gpu, 1)) {
     if (c.problem.n > std::size_t{1} << 30) {
       past_30.insert({c.problem.type, c.check});
       colours.insert(c.settings.text("colour"));
     }
-    past_32 += c.problem.n > std::size_t{1} << 32;
+    if (c.problem.n > std::size_t{1} << 32) past_32.insert({c.problem.type, c.check});
   }
   EXPECT_EQ(past_30.size(), 5u);  // i32 exact; f32 and f64 exact and bounded
+  EXPECT_EQ(past_32, past_30);
   EXPECT_EQ(colours.size(), 3u);
-  EXPECT_GE(past_32, 1u);
+}
+
+TEST(BatteryCases, sizes_leave_every_remainder_of_common_tiles) {
+  const Variant v = everywhere();
+  for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    std::set<std::pair<std::size_t, std::size_t>> seen;
+    std::size_t two_of_four = 0;
+    for (const Case& c : battery(v, info_of(DeviceKind::sim), Tier::check, seed)) {
+      for (const std::size_t tile : {1000, 4096, 5120, 6144})
+        if (c.problem.n >= tile && c.check == "exact") seen.insert({tile, c.problem.n % tile});
+      two_of_four += c.problem.n > 1025 && c.problem.n % 4 == 2;
+    }
+    for (const std::size_t tile : {1000, 4096, 5120, 6144})
+      for (std::size_t rest = 0; rest < 4; ++rest) EXPECT_TRUE(seen.count({tile, rest})) << tile << ' ' << rest;
+    EXPECT_GE(two_of_four, 4u);
+  }
+}
+
+TEST(BatteryCases, what_would_be_too_slow_is_left_out_and_counted) {
+  Variant v = everywhere();
+  const auto left_out = [&](const Variant& variant) {
+    std::set<std::size_t> sizes;
+    for (const Case& c : battery(variant, info_of(DeviceKind::cuda), Tier::gpu, 1))
+      if (!c.left_out.empty()) sizes.insert(c.problem.n);
+    return sizes;
+  };
+  EXPECT_TRUE(left_out(v).empty());
+  v.prepare[static_cast<int>(DeviceKind::cuda)] = [](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.grid_blocks = 1, .block_threads = 1, .longest_chain = p.n}, [](void*, void*, Stream) {});
+  };
+  const std::set<std::size_t> slow = left_out(v);
+  EXPECT_TRUE(slow.contains((std::size_t{1} << 28) + 1) && slow.contains((std::size_t{1} << 32) + 5));
+
+  const Variant here = sound();
+  const auto cases_of = [&](const Variant&) {
+    Case c{&here, {Operation::sum, ElementType::i32, 3}, here.settings(), 0, "random", 1, "", "exact"};
+    Case slow_one = c;
+    slow_one.left_out = "too slow";
+    return std::vector<Case>{c, slow_one, slow_one};
+  };
+  const VerifyReport report = verify({&here}, *open_cpu(), cases_of);
+  EXPECT_EQ(report.passed, 1u);
+  EXPECT_EQ(report.by_variant.at(0).left_out, 2u);
+  EXPECT_EQ(report.by_variant.at(0).reasons_left_out, std::vector<std::string>{"too slow"});
 }
 
 TEST(BatteryCases, are_the_same_for_the_same_seed_and_others_for_another) {
@@ -264,6 +311,26 @@ TEST(BatteryVerify, consumed_input_is_restored_before_each_call) {
   const VerifyReport undeclared = report_on({&v});
   ASSERT_GT(undeclared.failed, 0u);
   EXPECT_NE(undeclared.failures[0].why.find("changed its input"), std::string::npos);
+}
+
+// Of 2^23 ints, 32 MiB: what is far from the beginning of the input is compared, too.
+TEST(BatteryVerify, whoever_changes_an_input_fails_and_not_who_comes_next) {
+  constexpr std::size_t n = std::size_t{1} << 23;
+  const auto sum = [](const Problem& p, const Settings&, const DeviceInfo&) { return sequential_plan(p); };
+  const auto spoils = [](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [p](void* in, void* out, Stream stream) {
+      sequential_plan(p)->enqueue(in, out, stream);
+      static_cast<std::uint32_t*>(in)[p.n - 1] += 1;
+    });
+  };
+  const Variant guilty = cpu_variant("stand-in/guilty", spoils), innocent = cpu_variant("stand-in/innocent", sum);
+  const auto cases_of = [&](const Variant& v) {
+    return std::vector<Case>{{&v, {Operation::sum, ElementType::i32, n}, v.settings(), 1, "random", 1, "", "exact"}};
+  };
+  const VerifyReport report = verify({&guilty, &innocent}, *open_cpu(), cases_of);
+  ASSERT_EQ(report.by_variant.at(0).failed, 1u);
+  EXPECT_NE(report.failures.at(0).why.find("changed its input"), std::string::npos) << report.failures.at(0).why;
+  EXPECT_EQ(report.by_variant.at(1).passed, 1u);
 }
 
 TEST(BatteryVerify, a_declared_determinism_is_checked) {
@@ -454,9 +521,13 @@ class BreakableCpu final : public Backend {
   void copy_in(void* d, const void* h, std::size_t n, Stream s) override { check(), cpu_->copy_in(d, h, n, s); }
   void copy_within(void* d, const void* p, std::size_t n, Stream s) override { check(), cpu_->copy_within(d, p, n, s); }
   void copy_out(void* h, const void* p, std::size_t n, Stream s) override { check(), cpu_->copy_out(h, p, n, s); }
+  bool repeats(const void* p, std::size_t period, std::size_t n, Stream s) override {
+    return check(), cpu_->repeats(p, period, n, s);
+  }
   Stream create_stream() override { return check(), cpu_->create_stream(); }
   void destroy_stream(Stream s) noexcept override { cpu_->destroy_stream(s); }
   void synchronize(Stream s) override { check(), cpu_->synchronize(s); }
+  FirstLaunch watch_enqueue(const std::function<void()>& f, Stream s) override { return cpu_->watch_enqueue(f, s); }
 
  private:
   void check() const {

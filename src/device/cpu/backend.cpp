@@ -97,9 +97,14 @@ class CpuBackend final : public Backend {
   void copy_within(void* dst, const void* src, std::size_t bytes, Stream) override { copy(dst, src, bytes); }
   void copy_out(void* host, const void* src, std::size_t bytes, Stream) override { copy(host, src, bytes); }
 
+  bool repeats(const void* p, std::size_t period, std::size_t bytes, Stream) override {
+    return bytes <= period || std::memcmp(p, static_cast<const std::byte*>(p) + period, bytes - period) == 0;
+  }
+
   Stream create_stream() override { return {}; }
   void destroy_stream(Stream) noexcept override {}
   void synchronize(Stream) override {}
+  FirstLaunch watch_enqueue(const std::function<void()>& enqueue, Stream) override { return enqueue(), FirstLaunch{}; }
 
  private:
   // memcpy of nothing may not be given null, which an empty vector's data() is.

@@ -2,7 +2,9 @@
 
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <exception>
 #include <string>
 #include <vector>
 
@@ -45,6 +47,13 @@ std::string uuid_text(const cudaUUID_t& uuid) {
 
 /// Only asked for its attributes: it is there exactly if this program holds code for the GPU.
 __global__ void probe() {}
+
+/// Sets *found if any of the words at p + step differs from the one a step before it.
+__global__ void find_difference(const unsigned* p, std::size_t step, std::size_t words, unsigned* found) {
+  const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += stride)
+    if (p[i] != p[i + step]) *found = 1;
+}
 
 /// How many GPUs there are, at least one. Throws NoGpu with the reason if none can be used.
 int count_gpus() {
@@ -140,6 +149,19 @@ class CudaBackend final : public Backend {
     check(cudaMemcpyAsync(host, src, bytes, cudaMemcpyDeviceToHost, native(s)), "copying from the GPU");
     synchronize(s);
   }
+  bool repeats(const void* p, std::size_t period, std::size_t bytes, Stream s) override {
+    if (bytes <= period) return true;
+    const DeviceMemory result(*this, sizeof(unsigned));
+    fill(result.get(), 0, result.size(), s);
+    const std::size_t words = (bytes - period) / sizeof(unsigned), step = period / sizeof(unsigned);
+    const auto grid = static_cast<unsigned>(std::min<std::size_t>(words / 256 + 1, std::size_t(info_.sm_count) * 8));
+    find_difference<<<grid, 256, 0, native(s)>>>(static_cast<const unsigned*>(p), step, words,
+                                                 static_cast<unsigned*>(result.get()));
+    check(cudaGetLastError(), "comparing GPU memory");
+    unsigned found = 0;
+    copy_out(&found, result.get(), sizeof found, s);
+    return found == 0;
+  }
 
   Stream create_stream() override {
     cudaStream_t s = nullptr;
@@ -149,7 +171,55 @@ class CudaBackend final : public Backend {
   void destroy_stream(Stream s) noexcept override { cudaStreamDestroy(native(s)); }
   void synchronize(Stream s) override { check(cudaStreamSynchronize(native(s)), "waiting for the GPU"); }
 
+  FirstLaunch watch_enqueue(const std::function<void()>& enqueue, Stream s) override {
+    // A capture takes what is asynchronous and on this stream, and fails at whatever allocates, frees or waits.
+    check(cudaStreamBeginCapture(native(s), cudaStreamCaptureModeThreadLocal), "capturing a stream");
+    std::string why;
+    try {
+      enqueue();
+    } catch (const std::exception& e) {
+      why = e.what();
+    }
+    cudaGraph_t graph = nullptr;
+    const cudaError_t status = cudaStreamEndCapture(native(s), &graph);
+    cudaGetLastError();  // an error that is told of here must not show up as the failure of the next launch
+    if (why.empty() && status != cudaSuccess) why = cudaGetErrorString(status);
+    if (!why.empty()) {
+      if (graph) cudaGraphDestroy(graph);
+      throw DeviceError("enqueue() cannot be captured into a graph (" + why +
+                        "): it may only put work onto its stream; allocate when the plan is prepared, wait in finish()");
+    }
+    FirstLaunch first;
+    cudaGraphExec_t exec = nullptr;
+    cudaError_t launched = read_first_launch(graph, first);
+    if (launched == cudaSuccess) launched = cudaGraphInstantiate(&exec, graph, 0);
+    if (launched == cudaSuccess) launched = cudaGraphLaunch(exec, native(s));
+    if (exec) cudaGraphExecDestroy(exec);  // once it has run
+    cudaGraphDestroy(graph);
+    check(launched, "launching a captured call");
+    return first;
+  }
+
  private:
+  /// That of the first kernel among the nodes, which stand in the order in which they were captured.
+  static cudaError_t read_first_launch(cudaGraph_t graph, FirstLaunch& first) {
+    std::size_t count = 0;
+    cudaError_t status = cudaGraphGetNodes(graph, nullptr, &count);
+    std::vector<cudaGraphNode_t> nodes(count);
+    if (status == cudaSuccess && count) status = cudaGraphGetNodes(graph, nodes.data(), &count);
+    for (std::size_t i = 0; i < count && status == cudaSuccess; ++i) {
+      cudaGraphNodeType type;
+      status = cudaGraphNodeGetType(nodes[i], &type);
+      if (status != cudaSuccess || type != cudaGraphNodeTypeKernel) continue;
+      cudaKernelNodeParams kernel;
+      status = cudaGraphKernelNodeGetParams(nodes[i], &kernel);
+      if (status == cudaSuccess) first = {std::size_t{kernel.gridDim.x} * kernel.gridDim.y * kernel.gridDim.z,
+                                          kernel.blockDim.x * kernel.blockDim.y * kernel.blockDim.z};
+      break;
+    }
+    return status;
+  }
+
   DeviceInfo info_;
 };
 

@@ -59,6 +59,10 @@ class SimBackend final : public Backend {
     rethrow();
     sim::copy_out(s, host, src, bytes);
   }
+  bool repeats(const void* p, std::size_t period, std::size_t bytes, Stream s) override {
+    synchronize(s);
+    return bytes <= period || sim::equal_now(p, static_cast<const std::byte*>(p) + period, bytes - period);
+  }
 
   Stream create_stream() override {
     const sim::DeviceLock lock;
@@ -81,6 +85,10 @@ class SimBackend final : public Backend {
   void synchronize(Stream s) override {
     rethrow();
     sim::synchronize(s);
+  }
+  FirstLaunch watch_enqueue(const std::function<void()>& enqueue, Stream) override {
+    const sim::Shape first = sim::watch_enqueue(enqueue);
+    return {first.grid, first.block};
   }
 
  private:

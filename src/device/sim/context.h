@@ -11,6 +11,13 @@ namespace reductio::sim {
 /// A place at which `entry` begins, on the `bytes` of stack from `lowest`. `entry` must not return.
 void* make_context(std::byte* lowest, std::size_t bytes, void (*entry)());
 
+/// Whether each stack keeps the rounding mode in which it began.
+#if defined(__x86_64__) && !defined(REDUCTIO_BOOST_SWITCH)
+inline constexpr bool switch_keeps_rounding = false;
+#else
+inline constexpr bool switch_keeps_rounding = true;
+#endif
+
 /// Keeps this place in *save and goes on at `context`. Returns when somebody switches to what was saved. By then *save is
 /// no place any more.
 void switch_context(void** save, void* context) asm("reductio_sim_switch_context");

@@ -25,6 +25,10 @@ Fiber* Fibers::make() {
   return &f;
 }
 
+void Fibers::begin_anew() {
+  for (Fiber* const f : idle_) f->context = make_context(f->stack, f->size, loop_);
+}
+
 bool Fibers::in_a_guard(std::uintptr_t address) const {
   for (const Fiber& f : all_) {
     const auto bottom = reinterpret_cast<std::uintptr_t>(f.stack);

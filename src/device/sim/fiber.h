@@ -47,6 +47,8 @@ class Fibers {
     return f;
   }
   void put_back(Fiber* f) { idle_.push_back(f); }
+  /// Lets the idle ones begin anew, in the caller's rounding mode.
+  void begin_anew();
 
   Fiber* current() const { return current_; }
   /// The stack of whoever waits for the grid.

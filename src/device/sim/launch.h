@@ -33,6 +33,12 @@ template <auto kernel>
 struct Launcher;
 template <class... Parameters, void (*kernel)(Parameters...)>
 struct Launcher<kernel> {
+  // Nobody would check what is read and written through it.
+  static_assert(
+      (!std::is_pointer_v<Parameters> && ...),
+      "a kernel's parameter is a GlobalPtr<T>, not a raw pointer T*: on CUDA it is just that, and the simulated "
+      "device checks every access through it");
+
   static void run(const Launch& l, Parameters... args) { enqueue(l, false, args...); }
   static void run_cooperative(const Launch& l, Parameters... args) { enqueue(l, true, args...); }
 
@@ -63,7 +69,9 @@ inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
 template <class T>
 class HostBuffer {
  public:
-  HostBuffer(std::size_t count, bool /*pinned*/) : count_(count), memory_(std::make_unique<T[]>(count ? count : 1)) {}
+  HostBuffer(std::size_t count, bool pinned) : count_(count), memory_(std::make_unique<T[]>(count ? count : 1)) {
+    if (pinned) sim::forbid_in_enqueue("allocates page-locked memory", "take it when the plan is prepared");
+  }
   T* data() { return memory_.get(); }
   std::size_t size() const { return count_; }
 

@@ -8,7 +8,7 @@
 
 namespace reductio::sim {
 
-inline constexpr int sm_count = 4;
+inline constexpr int sm_count = 6;  ///< no power of two, as on most GPUs: kernels that need one show
 inline constexpr unsigned threads_per_sm = 2048;
 inline constexpr unsigned blocks_per_sm = 32;
 inline constexpr std::size_t shared_bytes_per_block = 48 * 1024;

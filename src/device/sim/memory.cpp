@@ -14,6 +14,7 @@
 #include "device/sim/fault.h"
 #include "device/sim/limits.h"
 #include "device/sim/lock.h"
+#include "device/sim/streams.h"
 
 namespace reductio::sim {
 
@@ -21,6 +22,7 @@ namespace {
 
 constexpr std::size_t alignment_of_memory = 256;
 constexpr unsigned char poison = 0xFF;
+constexpr const char* in_prepare = "a plan's memory is there from when it is prepared until it is destroyed (Buffer)";
 
 /// All allocations. Memory objects are kept for good and reused: pointers to them outlive what they describe.
 struct Heap {
@@ -70,6 +72,7 @@ void mark_written(Memory& m, const void* p, std::size_t bytes) {
 
 void* allocate(std::size_t bytes) {
   const DeviceLock lock;
+  forbid_in_enqueue("allocates device memory", in_prepare);
   Heap& h = heap();
   if (bytes > memory_free())
     throw Refused("the simulated GPU has " + std::to_string(memory_free()) + " bytes of memory free; " +
@@ -97,6 +100,7 @@ void* allocate(std::size_t bytes) {
 void release(void* p) noexcept {
   if (!p) return;
   const DeviceLock lock;
+  note_in_enqueue("frees device memory, which waits for the device", in_prepare);
   Heap& h = heap();
   const auto it = h.live.find(reinterpret_cast<std::uintptr_t>(p));
   if (it == h.live.end()) {
@@ -179,6 +183,13 @@ void copy_out_now(void* host, const void* src, std::size_t bytes) {
   if (bytes == 0) return;
   owner_of_range(src, bytes, "copy to the host");
   std::memcpy(host, src, bytes);
+}
+
+bool equal_now(const void* a, const void* b, std::size_t bytes) {
+  if (bytes == 0) return true;
+  owner_of_range(a, bytes, "comparison");
+  owner_of_range(b, bytes, "comparison");
+  return std::memcmp(a, b, bytes) == 0;
 }
 
 }  // namespace reductio::sim

@@ -54,5 +54,6 @@ void fill_now(void* dst, unsigned char byte, std::size_t bytes);
 void copy_in_now(void* dst, const void* host, std::size_t bytes);
 void copy_within_now(void* dst, const void* src, std::size_t bytes);
 void copy_out_now(void* host, const void* src, std::size_t bytes);
+bool equal_now(const void* a, const void* b, std::size_t bytes);
 
 }  // namespace reductio::sim

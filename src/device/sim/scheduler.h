@@ -99,6 +99,7 @@ class Scheduler {
   std::uint64_t seed_ = 1, launches_ = 0;
   std::uint32_t serials_ = 0;
   Fibers fibers_{&Scheduler::fiber_main};
+  [[maybe_unused]] int rounding_ = 0;  // FE_TONEAREST
   std::vector<std::unique_ptr<BlockState>> slots_;
 
   // Of the launch that runs.

@@ -1,9 +1,9 @@
 #pragma once
-/// The simulated side of device.h: a small GPU (4 SMs) that runs every CUDA thread as a fiber on one OS thread, and
-/// checks what a GPU does not: accesses outside a view, an allocation or the block's shared memory; reads of what nobody
-/// wrote; memory released too early; two threads of one block that touch a word, one of them writing, with no barrier
-/// between; barriers and warp operations that not all threads reach; waits that never end. It is a checker and never a
-/// clock: it reports no times.
+/// The simulated side of device.h: a small GPU (6 SMs) that runs every CUDA thread as a fiber on one OS thread, and
+/// checks what a GPU does not: accesses outside a view, an allocation or the block's shared memory; reads of what
+/// nobody wrote; memory released too early; two threads of one block that touch a word, one of them writing, with no
+/// barrier between; barriers and warp operations that not all threads reach; waits that never end. It is a checker and
+/// never a clock: it reports no times.
 ///
 /// What it cannot see:
 ///   - Missing fences and wrong memory orders. Memory is sequentially consistent: a store is seen by everybody at once.
@@ -11,13 +11,15 @@
 ///   - Data races between blocks, and between kernels. Only the orders (schedule.h) can show them, where the result
 ///     comes out wrong in one of them. Work of different streams never overlaps.
 ///   - Races through GlobalPtr<const T> where the read comes first and the write after: such reads leave no record.
-///   - Order that threads of one block make by flags and atomics alone. Within a block only barriers and warp operations
+///   - Order that threads of one block make by flags and atomics alone. Within a block only barriers and warp
+///   operations
 ///     count, so a hand-over by a flag inside a block is reported as a race although CUDA allows it.
-///   - Interleavings inside a stretch without a switch point. Threads give way at barriers and warp operations, when they
+///   - Interleavings inside a stretch without a switch point. Threads give way at barriers and warp operations, when
+///   they
 ///     look again at what they polled, and in the random order also at atomics, fences and acquire loads.
 ///   - Stores torn in two, __launch_bounds__, registers, alignment of anything but single elements, and time.
-/// Stricter than CUDA: a block barrier or warp operation that names a thread which has already returned is a fault, and so
-/// is reaching one barrier from two source lines.
+/// Stricter than CUDA: a block barrier or warp operation that names a thread which has already returned is a fault, and
+/// so is reaching one barrier from two source lines.
 ///
 /// All simulated work of the program runs on one OS thread at a time, whichever waits for a stream; a lock sees to it.
 /// Streams are queues whose work starts only when somebody waits for that stream, so that what was put on the wrong

@@ -42,6 +42,15 @@ Streams& streams() {
 
 CopiedOut copied;  // under the lock
 
+/// The enqueue() that is being watched.
+struct Watched {
+  Shape first_launch{};
+  std::string wrong;  ///< what it did that it may not do: the first such
+};
+Watched* watched = nullptr;  // under the lock
+constexpr const char* finish_later =
+    "only finish() may wait, or the enqueue() of a plan that declares ResultLocation::on_host";
+
 Queue& queue(Stream s) {
   if (!s.handle) return streams().standard;
   auto* const q = static_cast<Queue*>(s.handle);
@@ -107,6 +116,8 @@ void enqueue_kernel(Stream s, const Shape& shape, std::function<void()> thread, 
     check_launch(shape, readable(type));
   }
   enqueue(s, [shape, thread = std::move(thread), &type] { run_grid(shape, thread, readable(type)); });
+  const DeviceLock lock;
+  if (watched && watched->first_launch.grid == 0) watched->first_launch = shape;
 }
 
 void enqueue_fill(Stream s, void* dst, unsigned char byte, std::size_t bytes) {
@@ -124,6 +135,7 @@ void enqueue_copy_within(Stream s, void* dst, const void* src, std::size_t bytes
 
 void copy_out(Stream s, void* host, const void* src, std::size_t bytes) {
   const DeviceLock lock;
+  forbid_in_enqueue("copies to the host, which waits for the device", finish_later);
   enqueue(s, [=] {
     copy_out_now(host, src, bytes);
     ++copied.copies;
@@ -139,7 +151,31 @@ CopiedOut copied_out() {
 
 void synchronize(Stream s) {
   const DeviceLock lock;
+  forbid_in_enqueue("waits for the device", finish_later);
   run(queue(s));
+}
+
+Shape watch_enqueue(const std::function<void()>& enqueue) {
+  const DeviceLock lock;
+  struct Watching {
+    Watched now;
+    Watched* const before = std::exchange(watched, &now);
+    ~Watching() { watched = before; }
+  } watching;
+  enqueue();
+  if (!watching.now.wrong.empty()) throw Fault(FaultKind::contract, "", 0, {}, "", 0, watching.now.wrong);
+  return watching.now.first_launch;
+}
+
+void note_in_enqueue(const char* what, const char* advice) noexcept {
+  const DeviceLock lock;
+  if (watched && watched->wrong.empty()) watched->wrong = std::string("enqueue() ") + what + ": " + advice;
+}
+
+void forbid_in_enqueue(const char* what, const char* advice) {
+  const DeviceLock lock;
+  note_in_enqueue(what, advice);
+  if (watched) throw Fault(FaultKind::contract, "", 0, {}, "", 0, watched->wrong);
 }
 
 }  // namespace reductio::sim

@@ -41,4 +41,13 @@ CopiedOut copied_out();
 /// Runs everything on the stream. Throws the first Fault; what was queued behind it is dropped.
 void synchronize(Stream);
 
+/// Runs `enqueue`, which may put work onto streams and do nothing else. The shape of its first launch, all zeros if it
+/// launches nothing. Throws Fault (contract) if it allocates, frees or waits.
+Shape watch_enqueue(const std::function<void()>& enqueue);
+/// For what a watched enqueue() may not do, "allocates device memory", and what to do instead. Throws Fault if one
+/// runs.
+void forbid_in_enqueue(const char* what, const char* advice);
+/// The same where nothing may be thrown: it is told when the watched enqueue() returns.
+void note_in_enqueue(const char* what, const char* advice) noexcept;
+
 }  // namespace reductio::sim

@@ -14,7 +14,7 @@ TEST_F(SimBackend, TellsWhatItIs) {
   const DeviceInfo& i = device->info();
   EXPECT_EQ(i.kind, DeviceKind::sim);
   EXPECT_EQ(i.name, "simulated GPU");
-  EXPECT_EQ(i.sm_count, 4);
+  EXPECT_EQ(i.sm_count, 6);
   EXPECT_EQ(i.threads_per_sm, 2048);
   EXPECT_EQ(i.shared_bytes_per_block, 48u * 1024);
   EXPECT_EQ(i.max_grid, 0x7fffffffu);

@@ -27,24 +27,23 @@ TEST_P(SimFaults, TheDeviceGoesOnAfterAFault) {
 }
 
 struct Counted {
-  explicit Counted(int* alive) : alive_(alive) { ++*alive_; }
-  ~Counted() { --*alive_; }
-  int* alive_;
+  Counted() { ++alive; }
+  ~Counted() { --alive; }
+  static inline int alive = 0;
 };
 
-__global__ void holds_an_object(int* alive, GlobalPtr<unsigned> out) {
-  const Counted c(alive);
+__global__ void holds_an_object(GlobalPtr<unsigned> out) {
+  const Counted c;
   __syncthreads();
   out[threadIdx.x] = 1;
 }
 
 TEST_P(SimFaults, StacksAreUnwound) {
   const Buffer<unsigned> out(31);
-  int alive = 0;
-  const Fault f = fault_of<holds_an_object>(2, 32, 0, &alive, out.ptr());
+  const Fault f = fault_of<holds_an_object>(2, 32, 0, out.ptr());
   EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
   EXPECT_EQ(f.threads, Threads{31});
-  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(Counted::alive, 0);
 }
 
 __global__ void throws_by_itself() {

@@ -32,12 +32,12 @@ TEST(SimLaunch, RefusesWhatCudaRefuses) {
 }
 
 TEST(SimLaunch, CooperativeLaunchesMustFit) {
-  // 4 SMs of 2048 threads, 32 blocks, 228 KiB of shared memory (and 1 KiB more a block).
-  EXPECT_TRUE(says(refusal_of_launch(9, 1024, 0, true), "8 of them fit"));
-  EXPECT_TRUE(says(refusal_of_launch(129, 32, 0, true), "128 of them fit"));
-  EXPECT_TRUE(says(refusal_of_launch(17, 32, 48 * 1024, true), "16 of them fit"));
-  EXPECT_TRUE(says(refusal_of_launch(125, 65, 0, true), "84 of them fit")) << "warps are whole";
-  launch_cooperative<nothing>({8, 1024, 0, {}});
+  // 6 SMs of 2048 threads, 32 blocks, 228 KiB of shared memory (and 1 KiB more a block).
+  EXPECT_TRUE(says(refusal_of_launch(13, 1024, 0, true), "12 of them fit"));
+  EXPECT_TRUE(says(refusal_of_launch(193, 32, 0, true), "192 of them fit"));
+  EXPECT_TRUE(says(refusal_of_launch(25, 32, 48 * 1024, true), "24 of them fit"));
+  EXPECT_TRUE(says(refusal_of_launch(187, 65, 0, true), "126 of them fit")) << "warps are whole";
+  launch_cooperative<nothing>({12, 1024, 0, {}});
   EXPECT_NO_THROW(sim::synchronize({}));
 }
 

@@ -1,5 +1,8 @@
 // Streams: nothing runs until somebody waits, the order is kept, and no failure is lost.
 
+#include <functional>
+#include <optional>
+
 #include "tests/device/sim/support.h"
 
 namespace reductio::sim_tests {
@@ -18,6 +21,52 @@ TEST_F(SimStreams, NothingRunsUntilSomebodyWaits) {
   device->synchronize({});
   EXPECT_EQ(on_host(out)[31], 31u);
   device->destroy_stream(other);
+}
+
+TEST_F(SimStreams, AWatchedEnqueueTellsItsFirstLaunch) {
+  const Buffer<unsigned> out(64);
+  const FirstLaunch first = device->watch_enqueue(
+      [&] {
+        zero(out.ptr(), 64, {});
+        launch<write_index>({2, 32, 0, {}}, out.ptr());
+        launch<write_index>({1, 64, 0, {}}, out.ptr());
+      },
+      {});
+  EXPECT_EQ(first.grid_blocks, 2u);
+  EXPECT_EQ(first.block_threads, 32u);
+  sim::abandon_default_stream();
+}
+
+TEST_F(SimStreams, AWatchedEnqueueMayNotWaitAllocateOrFree) {
+  std::vector<unsigned> host(1);
+  std::optional<Buffer<unsigned>> kept(1);
+  const auto told = [&](const std::function<void()>& enqueue) {
+    try {
+      device->watch_enqueue(enqueue, {});
+    } catch (const Fault& f) {
+      EXPECT_EQ(f.kind, FaultKind::contract);
+      return std::string(f.what());
+    }
+    return std::string("nothing");
+  };
+  EXPECT_NE(told([&] { device->synchronize({}); }).find("enqueue() waits for the device: only finish() may"),
+            std::string::npos);
+  EXPECT_NE(told([&] { copy_to_host<unsigned>(host.data(), kept->ptr(), 1, {}); }).find("enqueue() copies to the host"),
+            std::string::npos);
+  EXPECT_NE(told([] { Buffer<unsigned>(1); }).find("enqueue() allocates device memory: a plan's memory is there"),
+            std::string::npos);
+  EXPECT_NE(told([] { HostBuffer<unsigned>(1, true); }).find("enqueue() allocates page-locked memory"),
+            std::string::npos);
+  EXPECT_NE(told([&] { kept.reset(); }).find("enqueue() frees device memory"), std::string::npos);
+  // Also where it swallows what it is told, and not beyond it.
+  EXPECT_NE(told([&] {
+              try {
+                device->synchronize({});
+              } catch (const std::exception&) {
+              }
+            }).find("enqueue() waits"),
+            std::string::npos);
+  EXPECT_NO_THROW(device->synchronize({}));
 }
 
 TEST_F(SimStreams, WorkOnTheWrongStreamIsMissing) {

@@ -157,12 +157,12 @@ __global__ void waits_for_its_successor(GlobalPtr<unsigned> flags) {
 
 TEST(SimWaitsForward, WaitForABlockThatDoesNotFit) {
   sim::set_schedule(Order::forward);
-  const auto fits = zeros<unsigned>(128);
-  EXPECT_NO_THROW(run<waits_for_its_successor>(128, 1, 0, fits.ptr()));
-  const auto flags = zeros<unsigned>(200);
-  const Fault f = fault_of<waits_for_its_successor>(200, 1, 0, flags.ptr());
+  const auto fits = zeros<unsigned>(192);
+  EXPECT_NO_THROW(run<waits_for_its_successor>(192, 1, 0, fits.ptr()));
+  const auto flags = zeros<unsigned>(264);
+  const Fault f = fault_of<waits_for_its_successor>(264, 1, 0, flags.ptr());
   EXPECT_EQ(f.kind, FaultKind::endless_wait) << f.what();
-  EXPECT_TRUE(says(f, "72 blocks have not started, since only 128 fit at once")) << f.what();
+  EXPECT_TRUE(says(f, "72 blocks have not started, since only 192 fit at once")) << f.what();
 }
 
 __global__ void polls_by_adding_nothing(GlobalPtr<unsigned> flag) {

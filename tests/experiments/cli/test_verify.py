@@ -84,9 +84,25 @@ def test_one_case_is_run_by_the_command_that_a_failure_prints(reductio):
     assert [r["passed"] for r in rows] == ["2"]
 
 
+def test_one_case_of_every_check_is_run_by_its_name(reductio):
+    for check in ("repeat", "two-plans", "calls", "settings", "chain"):
+        which = ["--device", "cpu", "--variants", "^host/recursive$"] if check == "settings" else \
+                ["--device", "sim", "--variants", "^twopass/rolled$"]
+        told = reductio("verify", *which, "--operations", "sum", "--types", "f32", "--sizes", "1021", "--dataset", "random",
+                        "--check", check).ok()
+        assert told.splitlines()[-1] == "1 passed, 0 failed, 0 refused", check
+
+
 @pytest.mark.parametrize("arguments, said", [
     (["--order", "sideways"], "unknown --order 'sideways'; known: forward, reverse, random"),
-    (["--check", "twice"], "unknown --check 'twice'; known: exact, bounded, special, repeat, two-plans, fault"),
+    (["--check", "twice"],
+     "unknown --check 'twice'; known: exact, bounded, special, repeat, two-plans, calls, settings, chain, fault"),
+    (["--check", "chain", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "1000"],
+     "the additions of a chain are counted on the simulated device alone"),
+    (["--check", "settings", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "1000"],
+     "does not declare that n alone decides the bits (Determinism::always)"),
+    (["--check", "chain", "--device", "sim", "--variants", "^twopass/rolled$", "--sizes", "1000", "--types", "i32"],
+     "the additions of a chain are counted in floats"),
     (["--dataset", "primes"], "unknown --dataset 'primes'; known: random, exact, "),
     (["--offset", "1"], "--offset, --dataset, --order and --check describe cases of named sizes; give --sizes, too"),
 ])

@@ -821,9 +821,13 @@ TEST(MeasureRun, OnTheSimulatedDeviceRowsAreVerifiedAndCarryNoTimes) {
     void copy_in(void* d, const void* h, std::size_t n, Stream s) override { cpu_->copy_in(d, h, n, s); }
     void copy_within(void* d, const void* h, std::size_t n, Stream s) override { cpu_->copy_within(d, h, n, s); }
     void copy_out(void* d, const void* h, std::size_t n, Stream s) override { cpu_->copy_out(d, h, n, s); }
+    bool repeats(const void* p, std::size_t period, std::size_t n, Stream s) override {
+      return cpu_->repeats(p, period, n, s);
+    }
     Stream create_stream() override { return {}; }
     void destroy_stream(Stream) noexcept override {}
     void synchronize(Stream) override {}
+    FirstLaunch watch_enqueue(const std::function<void()>& f, Stream s) override { return cpu_->watch_enqueue(f, s); }
 
    private:
     std::unique_ptr<Backend> cpu_;
