@@ -77,7 +77,7 @@ def draw(results: Results, element_type: str):
 
     labels = [(f"{s.variant} {level[1]}" if (level := optimisation_of(s.settings)) else s.name)
               + ("" if s.operation == "sum" else " (squares)") + state_mark(s) for s in lines]
-    left, gap, top, height, ticks = 0.4, 0.5, 0.6, 1.9, 0.4
+    left, gap, top, height, ticks = 0.5, 0.5, 0.6, 1.9, 0.4
     per_line = style.legend_columns(labels, style.TEXT_WIDTH - left)
     foot = ticks + LINE * -(-len(labels) // per_line) + 0.28
     total = top + height + foot
