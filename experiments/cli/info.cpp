@@ -209,6 +209,7 @@ int variant_info(const InfoOptions& options) {
   if (v.document_n) line("document's own n", show_size(v.document_n));
   for (const Tunable& t : v.tunables) line("--set " + t.name + "=", t.describe());
   if (!v.compiled_in.empty()) line("compiled in", v.compiled_in);
+  line("CUDA only", v.cuda_only);
   for (const auto& text : known_faults(v)) line("known fault", text);
   for (const auto& text : refuses(v)) line("does not have", text);
   for (const auto& text : declines(v)) line("refuses", text);

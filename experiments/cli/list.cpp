@@ -57,6 +57,7 @@ void print_variants(const std::vector<const Variant*>& chosen, const ListOptions
   for (const Variant* v : chosen) {
     std::vector<std::string> tunables;
     for (const Tunable& t : v->tunables) tunables.push_back(t.name + "=" + t.standard);
+    if (!v->cuda_only.empty()) tunables.push_back("(CUDA only)");
     if (!known_faults(*v).empty()) tunables.push_back("(has a known fault)");
     table.add({v->id, names(v->operations), names(v->types), names(devices_of(*v)), v->cites, join(tunables, " ")});
   }

@@ -199,13 +199,16 @@ std::vector<Work> plan(const std::vector<std::unique_ptr<Backend>>& backends, co
   for (const auto& backend : backends) {
     Work work{backend.get(), {}, {}};
     for (const Variant* v : chosen) {
-      if (!v->runs_on(backend->info().kind)) continue;
+      const DeviceKind kind = backend->info().kind;
+      // Of a kernel that the simulated device cannot run, the summary says so.
+      if (!v->runs_on(kind) && (kind != DeviceKind::sim || v->cuda_only.empty())) continue;
       try {
+        if (!v->runs_on(kind)) throw Refused(refusal(*v, kind, {}, {}));
         work.variants.push_back(narrowed(*v, asked));
       } catch (const Refused& e) {
         VariantResult& r = work.refused.emplace_back();
         r.id = v->id;
-        r.device = backend->info().kind;
+        r.device = kind;
         r.refused = 1;
         r.refusals = {v->id + ": " + e.what()};
       }

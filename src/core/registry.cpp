@@ -62,7 +62,8 @@ Settings Variant::settings(const Assignments& chosen) const {
 }
 
 std::string refusal(const Variant& v, DeviceKind device, const Problem& p, const Settings& s) {
-  if (!v.runs_on(device)) return "does not run on device " + std::string(name(device));
+  if (!v.runs_on(device))
+    return "does not run on device " + std::string(name(device)) + (v.cuda_only.empty() ? "" : ": " + v.cuda_only);
   if (!contains(v.operations, p.operation))
     return "operation " + std::string(name(p.operation)) + " is not supported (supported: " + names(v.operations) + ")";
   if (!contains(v.types, p.type))
@@ -108,6 +109,11 @@ Variant combined(Variant shared, const Own& own) {
 }
 
 void register_variant(Variant v, DeviceKind device, Prepare prepare) {
+  if (device == DeviceKind::sim && !v.cuda_only.empty()) {
+    std::fprintf(stderr, "reductio: variant '%s' is cuda_only and compiled for the simulated device; move its file to "
+                         "src/kernels/cuda_only\n", v.id.c_str());
+    std::abort();
+  }
   auto& all = registry();
   const auto at = std::lower_bound(all.begin(), all.end(), v.id, [](const Variant& a, const std::string& id) { return a.id < id; });
   if (at != all.end() && at->id == v.id) {

@@ -124,6 +124,9 @@ struct Variant {
   std::string compiled_in{};
   /// Launches that the document compares with its first, which has the default settings: what each has in their place.
   std::vector<Assignments> further_launches{};
+  /// Why the GPU alone runs it, in words: "uses cub::BlockReduce". Its file is in src/kernels/cuda_only, which only nvcc
+  /// compiles. Empty: the simulated device runs it, too.
+  std::string cuda_only{};
   /// Declines what the lists above cannot say: "" accepts, else the reason. Must be cheap: no allocation.
   std::function<std::string(const Problem&, const Settings&)> declines{};
   /// The fault that settings which the tunables allow have. They are refused, so never timed; verification runs them

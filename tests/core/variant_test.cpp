@@ -72,6 +72,18 @@ TEST(Variant, SettingsWithAKnownFaultAreRefusedWithTheReason) {
   EXPECT_NE(refusal(v, DeviceKind::cpu, p, v.settings({{"block", "many"}})).find("is not allowed"), std::string::npos);
 }
 
+TEST(Variant, WhatRunsOnCudaOnlySaysWhy) {
+  Variant v{.id = "a/b", .operations = {Operation::sum}, .types = {ElementType::f32}, .cuda_only = "uses CUB"};
+  const Prepare prepare = [](const Problem&, const Settings&, const DeviceInfo&) {
+    return plan_of({}, [](void*, void*, Stream) {});
+  };
+  v.prepare[static_cast<int>(DeviceKind::cuda)] = prepare;
+  const Problem p{Operation::sum, ElementType::f32, 5};
+  EXPECT_EQ(refusal(v, DeviceKind::cuda, p, {}), "");
+  EXPECT_EQ(refusal(v, DeviceKind::sim, p, {}), "does not run on device sim: uses CUB");
+  EXPECT_DEATH(register_variant(v, DeviceKind::sim, prepare), "'a/b' is cuda_only .* move its file to src/kernels/cuda_only");
+}
+
 TEST(Variant, RowsOfATableShareWhatTheyDoNotSay) {
   const Variant shared{.id = {},
                        .title = {},

@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(64) loads(GlobalPtr<unsigned> __restrict__ wro
   check(address_of(mine) - address_of(wrong) == 4 * threadIdx.x);
   const SharedPtr<volatile unsigned> last = shared_memory<unsigned>();
   last[threadIdx.x] = threadIdx.x;
-  last[threadIdx.x] += 2;
+  last[threadIdx.x] = last[threadIdx.x] + 2;  // C++20 has no += of what is volatile
   check(last[threadIdx.x] == threadIdx.x + 2);
   wrong[threadIdx.x] = check.wrong;
 }

@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "device/cuda": {"core", "device", "device/cuda"},
     "device/sim": {"core", "device", "device/sim"},
     "kernels": {"core", "device"},
+    "kernels/cuda_only": {"core", "device"},
     "verify": {"core", "device", "device/sim", "verify"},
     "measure/stats": {"core"} | below("measure/stats"),
     "measure/plan": {"core"} | below("measure/plan"),
@@ -43,7 +44,7 @@ LAYERED = {"device", "measure"}
 
 # Third-party headers by their beginning, and the only parts that may include them.
 ONLY_IN = {
-    r"(thrust|cub)/|cublas": {"baselines", "baselines/nvbench"},
+    r"(thrust|cub)/|cublas": {"baselines", "baselines/nvbench", "kernels/cuda_only"},
     r"nvbench/": {"baselines/nvbench"},
     r"boost/math/": {"measure/stats"},
     r"boost/context/": {"device/sim"},
@@ -54,7 +55,7 @@ ONLY_IN = {
     r"fmt/": {"verify", "baselines", "experiments", "experiments/cli", "tests"} | ALL_OF_MEASURE,
     r"Eigen/": {"core", "measure/stats", "verify", "baselines", "experiments", "tests"},
     r"(cuda|cooperative_groups)\w*(\.h|/)": {"device", "device/cuda", "measure/timing", "measure/results", "baselines",
-                                                "baselines/nvbench"},
+                                                "baselines/nvbench", "kernels/cuda_only"},
     r"(gtest|gmock)/": {"tests"},
 }
 
@@ -137,6 +138,8 @@ PLANTED = UPWARDS + ASIDE + [
     {"src/measure/timing/a.h": '#include "device/sim/sim.h"\n'},
     {"src/device/a.h": '#include "device/cpu/b.h"\n'},
     {"src/kernels/a.cu": '#include "device/sim/sim.h"\n'},
+    {"src/kernels/cuda_only/a.cu": '#include "device/sim/sim.h"\n'},
+    {"src/kernels/cuda_only/b.cu": "", "src/kernels/a.cu": '#include "cuda_only/b.cu"\n'},
     {"src/measure/a.h": ""},
     {"src/measure/misc/a.h": ""},
     {"src/device/opencl/a.h": ""},
@@ -180,6 +183,7 @@ PLANTED = UPWARDS + ASIDE + [
 )]
 CLEAN = [
     {"src/kernels/a.cu": '#include "device/device.h"\n#include <cstdint>\n// #include <cub/cub.cuh>\n'},
+    {"src/kernels/cuda_only/a.cu": '#include <cub/block/block_reduce.cuh>\n#include "device/device.h"\n'},
     {"baselines/a.cu": '#include <cub/cub.cuh>\n#include "device/cuda/cuda.cuh"\n'},
     {"src/device/cuda/cuda.cuh": "#include <cuda/atomic>\n"},
     {"src/device/device.h": '#include "device/cuda/cuda.cuh"\n#include "device/sim/sim.h"\n'},

@@ -32,6 +32,9 @@ def violations(root: pathlib.Path) -> list[str]:
         said, does = listed(text), registered(text)
         if not does:
             found.append(f"{where}: registers no variant")
+        reason = re.search(r"\.cuda_only\s*=", without_comments(text))
+        if bool(reason) != (path.parent.name == "cuda_only"):
+            found.append(f"{where}: .cuda_only = \"why\" is said in every descriptor of src/kernels/cuda_only, and there alone")
         for variant in sorted(set(does) - set(said)):
             found.append(f"{where}: registers {variant}, which its opening list does not name")
         for variant in sorted(set(said) - set(does)):
@@ -49,10 +52,13 @@ PLANTED = [
     {"src/kernels/a.cu": '///   a/x  one\n///   a/y  two\n\nRegister r({.id = "a/x"});\n'},
     {"src/kernels/a.cu": '///   a/x  one\n///   a/x  again\n\nRegister r({.id = "a/x"});\n'},
     {"src/kernels/a.cu": "///   a/x  one\n\nint x;  // \"a/x\"\n"},
+    {"src/kernels/a.cu": '/// Variants: a/x\nr("a/x", .cuda_only = "uses CUB");\n'},
+    {"src/kernels/cuda_only/a.cu": '/// Variants: a/x\nr("a/x");  // .cuda_only = "uses CUB"\n'},
     {"src/kernels/a.cu": '/// Variants: a/x\nr("a/x");\n', "src/kernels/b.cu": '/// Variants: a/x\nr("a/x");\n'},
 ]
 CLEAN = [
     {"src/kernels/a.cu": '/// a: this and/or that\n///\n///   a/x  one, before b/z\n///   a/y\n\nr("a/x"); r("a/y");\n'},
+    {"src/kernels/cuda_only/a.cu": '/// Variants: a/x\nr("a/x", .cuda_only = "uses CUB");\n'},
     {"src/kernels/a.cu": '/// Variants: a/x, a/y\n///   build/bin/reductio verify\n#include "device/device.h"\n'
                          'r("a/x"); r("a/y");\n'},
 ]

@@ -17,9 +17,10 @@
 ///   - Interleavings inside a stretch without a switch point. Threads give way at barriers and warp operations, when
 ///   they
 ///     look again at what they polled, and in the random order also at atomics, fences and acquire loads.
-///   - Stores torn in two, __launch_bounds__, registers, alignment of anything but single elements, and time.
+///   - Stores torn in two, __launch_bounds__, registers, and time.
 /// Stricter than CUDA: a block barrier or warp operation that names a thread which has already returned is a fault, and
-/// so is reaching one barrier from two source lines.
+/// so is reaching one barrier from two source lines. __activemask names the caller alone. A shared_array that two lines
+/// ask for by one name is a fault.
 ///
 /// All simulated work of the program runs on one OS thread at a time, whichever waits for a stream; a lock sees to it.
 /// Streams are queues whose work starts only when somebody waits for that stream, so that what was put on the wrong

@@ -1,5 +1,5 @@
-"""A variant in one new file: `reductio new` writes it, or the README shows it, and it is in listing, tests, experiment,
-CSV and figures, with no other edit. Shown in a copy of the source tree, which is configured; only the new files are
+"""A variant in one new file: `reductio new` writes it, or README.md or docs/porting.md shows it, and it is in listing,
+tests, experiment, CSV and figures, with no other edit. Shown in a copy of the source tree, which is configured; only the new files are
 compiled, as the kernels beside them were, and linked with what the program under test is made of."""
 
 import csv
@@ -38,9 +38,40 @@ def project(tmp_path_factory):
     return copy_of_the_source(tmp_path_factory.mktemp("project"))
 
 
+def listings(document, language):
+    text = (SOURCE / document).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def write_ported(project):
+    """Files of docs/porting.md: those for both devices, of which one has its barrier taken out, and those for CUDA alone."""
+    both, cuda_only = [], []
+    for listing in listings("docs/porting.md", "cpp"):
+        name = re.search(r"/// Variants: ported/([a-z-]+)\n", listing).group(1)
+        alone = ".cuda_only =" in listing
+        path = project / "src" / "kernels" / ("cuda_only" if alone else "") / f"mine_ported_{name}.cu"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(listing)
+        (cuda_only if alone else both).append(path)
+        if name == "unrolled":
+            assert listing.count("__syncwarp();") == 1
+            hurried = path.with_name("mine_ported_hurried.cu")
+            hurried.write_text(re.sub(r"if \(t < 32\) __syncwarp\(\);.*", "", listing).replace("unrolled", "hurried"))
+            both.append(hurried)
+    assert (len(both), len(cuda_only)) == (4, 1)
+    return both, cuda_only
+
+
+def together(path, files, *more):
+    """One source of several, which is one run of a compiler."""
+    path.write_text("".join(f'#include "{file}"\n' for file in files) + "".join(more))
+    return path
+
+
 @pytest.fixture(scope="module")
 def built(project):
-    """The project with new variants, one of them wrong, one the README's, and the program built from it."""
+    """The project with new variants, some of them wrong, some from README.md and docs/porting.md, and the program built
+    from it."""
     assert call("new", "mine/first", cwd=project / "src" / "core").ok()  # finds the project from a folder inside it
     assert call("new", "Mine/Drops the last!", "--source", project).ok()
     wrong = project / "src" / "kernels" / "mine_drops_the_last.cu"
@@ -50,22 +81,32 @@ def built(project):
     loops = project / "baselines" / "host_loops.cpp"  # what compare and selftest can time without a GPU
     assert loops.read_text().count("i < n - 3; i += 4") == 2  # adding up, and adding two vectors
     loops.write_text(loops.read_text().replace("i < n - 3; i += 4", "i < n - 3; i += 5"))
-    readme = re.findall(r"^```cpp\n(.*?)^```", (SOURCE / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    (project / "src" / "kernels" / "mine.cu").write_text(readme[0])
+    (project / "src" / "kernels" / "mine.cu").write_text(listings("README.md", "cpp")[0])
+    ported, cuda_only = write_ported(project)
 
     # All that a build does with the new kernels comes from the glob: this one configures, and would build them.
     build = project / "build"
     subprocess.run(["cmake", "-S", project, "-B", build, "-G", "Ninja", "-DREDUCTIO_CUDA=OFF", "-DREDUCTIO_TESTS=OFF",
                     "-DCMAKE_BUILD_TYPE=Release"], check=True, capture_output=True)
     new = [project / "src" / "kernels" / f"{name}.cu" for name in ("mine_first", "mine_drops_the_last", "mine")]
-    for path in new:
+    for path in [*new, *ported]:
         compiled_as(build, path, "reductio_kernels_sim")
+    assert not compilations(build, cuda_only[0], "reductio_kernels_sim")
 
     tested = BIN.resolve().parents[1]
     kernel = compiled_as(tested, SOURCE.resolve() / "src" / "kernels" / "twopass.cu", "reductio_kernels_sim")
     loop = compiled_as(tested, SOURCE.resolve() / "baselines" / "host_loops.cpp", "host_loops_O2")
     objects = [compile_like(kernel, path, build / f"{path.stem}.o") for path in new]
     objects.append(compile_like(loop, loops, build / "loops.o"))
+    objects.append(compile_like(kernel, together(build / "ported.cu", ported), build / "ported.o"))
+    if with_cuda(tested):
+        kernel = compiled_as(tested, SOURCE.resolve() / "src" / "kernels" / "twopass.cu", "reductio_kernels_cuda")
+        # What the ported kernels were before stands in docs/porting.md as well: CUDA of its day, for the compiler to see.
+        before = [f"namespace before_{i} {{\n{text}}}\n" for i, text in enumerate(listings("docs/porting.md", "cuda"))]
+        assert len(before) == 3
+        volatile_is_deprecated = "#pragma nv_diag_suppress 3012\n"
+        source = together(build / "ported_cuda.cu", [*ported, *cuda_only], volatile_is_deprecated, *before)
+        objects.append(compile_like(kernel, source, build / "ported_cuda.o"))
     commands = subprocess.run(["ninja", "-C", tested, "-t", "commands", "reductio"], check=True, capture_output=True,
                               text=True).stdout
     link = commands.splitlines()[-1].removeprefix(": && ").removesuffix(" && :").split()
@@ -76,16 +117,25 @@ def built(project):
     return build / "reductio"
 
 
+def with_cuda(build):
+    return bool(compilations(build, SOURCE.resolve() / "src" / "kernels" / "twopass.cu", "reductio_kernels_cuda"))
+
+
 def compiled_as(build, source, target):
     """How a build compiles a source file for a target: where, by which words, and into which object."""
+    found = compilations(build, source, target)
+    assert len(found) == 1, f"{source} is compiled {len(found)} times for {target}"
+    return found[0]
+
+
+def compilations(build, source, target):
     found = []
     for entry in json.loads((build / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
         out = words[words.index("-o") + 1]
         if entry["file"] == str(source) and f"{target}.dir" in out:
             found.append({"folder": entry["directory"], "words": words, "source": entry["file"], "object": out})
-    assert len(found) == 1, f"{source} is compiled {len(found)} times for {target}"
-    return found[0]
+    return found
 
 
 def compile_like(how, source, out):
@@ -105,7 +155,9 @@ def test_writes_one_file_and_never_overwrites(project, built):
     assert "'mine/first'" in call("new", "mine/first", "--source", project, binary=built).error(1)
     assert snapshot(project / "src") == before
     new = set(before) - set(snapshot(SOURCE / "src"))
-    assert new == {"kernels/mine_first.cu", "kernels/mine_drops_the_last.cu", "kernels/mine.cu"}
+    shown = {"unrolled", "hurried", "shuffles", "vectors"}
+    assert new == {"kernels/mine_first.cu", "kernels/mine_drops_the_last.cu", "kernels/mine.cu",
+                   "kernels/cuda_only/mine_ported_streamed.cu", *(f"kernels/mine_ported_{name}.cu" for name in shown)}
 
 
 def test_the_file_keeps_the_house_rules(project, built):
@@ -124,12 +176,38 @@ def test_is_listed(built):
     assert "mine/drops-the-last" in listed
 
 
-@pytest.mark.parametrize("variant", ["mine/first", "mine/atomic"])
+@pytest.mark.parametrize("variant", ["mine/first", "mine/atomic", "ported/unrolled", "ported/shuffles", "ported/vectors"])
 def test_passes_the_battery(built, tmp_path, variant):
-    rows = call("verify", "--variants", f"^{variant}$", "--csv", "--junit", "junit.xml", binary=built, cwd=tmp_path).rows()
+    rows = call("verify", "--variants", f"^{variant}$", "--device", "sim", "--csv", "--junit", "junit.xml", binary=built,
+                cwd=tmp_path).rows()
     assert [(r["variant"], r["device"], r["status"]) for r in rows] == [(variant, "sim", "ok")]
     assert int(rows[0]["passed"]) > 100
     assert xml.parse(tmp_path / "junit.xml").getroot().find("testsuite").get("failures") == "0"
+
+
+def test_the_race_that_porting_tells_of_is_found(built, tmp_path):
+    done = call("verify", "--variants", "^ported/hurried$", "--device", "sim", "--tier", "quick", binary=built, cwd=tmp_path)
+    assert "ported/hurried" in done.error(2)
+    assert "race" in done.out and "hurried<" in done.out
+
+
+def test_what_is_cuda_only_is_refused_simulated_and_says_why(built, tmp_path):
+    if not with_cuda(BIN.resolve().parents[1]):
+        assert "ported/streamed" not in call("list", binary=built).ok()
+        pytest.skip("the program is built without CUDA")
+    why = "does not run on device sim: loads by inline PTX"
+    listed = next(line for line in call("list", binary=built).ok().splitlines() if line.startswith("ported/streamed"))
+    assert "CUDA only" in listed and "sim" not in listed
+    assert "loads by inline PTX" in call("info", "ported/streamed", binary=built).ok()
+    told = json.loads(call("info", "ported/streamed", "--json", binary=built).ok())
+    assert told["cuda_only"] == "loads by inline PTX" and told["devices"] == ["cuda"]
+    assert "cuda_only" not in json.loads(call("info", "mine/first", "--json", binary=built).ok())
+    verified = json.loads(call("verify", "--variants", "^(ported/streamed|mine/first)$", "--device", "sim", "--tier",
+                               "quick", "--json", binary=built, cwd=tmp_path).ok())["verified"]
+    status = {one["variant"]: (one["status"], one["refusals"]) for one in verified}
+    assert status == {"mine/first": ("ok", []), "ported/streamed": ("refused", [f"ported/streamed: {why}"])}
+    alone = call("verify", "--variants", "^ported/streamed$", "--device", "sim", binary=built, cwd=tmp_path)
+    assert why in alone.error(1)
 
 
 def test_the_battery_rejects_the_wrong_one_with_exit_code_2(built, tmp_path):
