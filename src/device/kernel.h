@@ -24,6 +24,7 @@
 ///   shared       shared_memory<T>(): the block's dynamic shared memory, whose bytes the launch states;
 ///                shared_array<T, N>(): __shared__ T x[N]; in one kernel the second of a kind is shared_array<T, N, 1>()
 ///   input        Input<T, Load>: in[i] is element i as the operation takes it, x (Load = Identity) or x * x (Square)
+///   Subscript    what in[i] takes: std::size_t on CUDA, on the simulated device an index that knows its line
 ///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), the only place with <<<>>>;
 ///                launch_cooperative<kernel>(...): the same, all blocks resident at once. Both are plain function
 ///                pointers, `void (*)(const Launch&, the kernel's parameters...)`
@@ -99,7 +100,7 @@ struct Square {
 template <class T, class Load>
 struct Input {
   GlobalPtr<const T> elements;
-  __device__ T operator[](std::size_t i) const { return Load{}(T(elements[i])); }
+  __device__ T operator[](Subscript i) const { return Load{}(T(elements[i])); }
 };
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE

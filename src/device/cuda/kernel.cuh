@@ -20,6 +20,7 @@ template <class T>
 using GlobalPtr = T*;
 template <class T>
 using SharedPtr = T*;
+using Subscript = std::size_t;
 
 template <class T>
 __device__ SharedPtr<T> shared_memory() {

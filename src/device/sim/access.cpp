@@ -4,35 +4,51 @@
 #include "device/sim/access.h"
 
 #include <algorithm>
+#include <bit>
 #include <string>
 #include <vector>
 
 #include "device/sim/block.h"
+#include "device/sim/causality.h"
 #include "device/sim/diagnosis.h"
 #include "device/sim/fault.h"
 #include "device/sim/limits.h"
+#include "device/sim/scheduler.h"
 
 namespace reductio::sim {
 
-Checks checks;
 Spin spin;
+NumberedFile last_file;
 
 namespace {
+
+/// By number, from 1.
+std::vector<const char*>& files() {
+  static std::vector<const char*> all;
+  return all;
+}
 
 std::string verb(Access kind) {
   switch (kind) {
     case Access::read: return "reads";
     case Access::write: return "writes";
-    case Access::atomic_read: return "reads (load_acquire)";
-    case Access::atomic_store: return "writes (store_release)";
+    case Access::atomic_read: return "reads (atomic)";
+    case Access::atomic_store: return "writes (atomic)";
     case Access::atomic_update: return "updates (atomic)";
   }
   return "accesses";
 }
 
-std::string element(std::int64_t bytes, std::size_t size) {
-  return "element " + std::to_string(bytes / static_cast<std::int64_t>(size));
+/// "element 3".
+std::string element(const Touch& t) {
+  const auto bytes = static_cast<std::int64_t>(t.view ? t.where - t.view->begin : t.where);
+  return "element " + std::to_string(bytes / static_cast<std::int64_t>(t.size));
 }
+
+std::string elements_in_view(const Touch& t) { return std::to_string((t.view->end - t.view->begin) / t.size); }
+
+/// " (multiblock.cu:78)", or nothing.
+std::string in_brackets(SiteCode site) { return site ? " (" + to_string(site_of(site)) + ")" : std::string(); }
 
 }  // namespace
 
@@ -67,43 +83,61 @@ SharedRange array_of(SharedRange array, std::uint64_t at, std::size_t alignment)
   return at % alignment == 0 ? array : SharedRange{};
 }
 
-void fail_global(const View& v, std::uintptr_t at, std::size_t size, Access kind) {
-  if (!running)
-    throw Fault(FaultKind::host_access, "", 0, {}, "", 0,
-                "host code " + verb(kind) + " device memory; use copy_to_host, zero or a kernel");
-  const std::string count = std::to_string((v.end - v.begin) / size);
-  const std::string what = verb(kind) + " " + element(static_cast<std::int64_t>(at - v.begin), size);
-  if (v.begin == v.end && at % std::min<std::size_t>(size & -size, 16) != 0)
-    stop_here(FaultKind::misaligned, {},
-              verb(kind) + " " + std::to_string(size) + " bytes of global memory at an address that is not aligned to them");
-  if (at - v.begin >= v.end - v.begin) {
-    stop_here(FaultKind::out_of_bounds, {}, what + " of a view of " + count + " elements of " + std::to_string(size) +
-                                                " bytes in global memory");
-  }
-  stop_here(FaultKind::use_after_free, {}, what + " of global memory that was released before this kernel ran");
+void number_file(const char* file) {
+  constexpr std::size_t most = (1u << (site_bits - line_bits)) - 1;
+  auto& all = files();
+  std::size_t i = 0;
+  while (i < all.size() && !same({all[i], 0}, {file, 0})) ++i;
+  if (i == all.size() && i < most) all.push_back(file);
+  last_file = {file, i < most ? static_cast<SiteCode>(i + 1) << line_bits : 0};
 }
 
-void fail_shared(const SharedRange& array, std::uint64_t offset, std::size_t size, Access kind) {
+Site site_of(SiteCode code) {
+  const std::size_t file = code >> line_bits;
+  if (file == 0) return {};
+  return {files()[file - 1], static_cast<int>(code & ((1u << line_bits) - 1))};
+}
+
+void fail_global(const Touch& t) {
   if (!running)
-    throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "host code " + verb(kind) + " shared memory");
-  const std::string what = verb(kind) + " " + std::to_string(size) + " bytes at byte ";
+    throw Fault(FaultKind::host_access, "", 0, {}, "", 0,
+                "host code " + verb(t.kind) + " device memory; use copy_to_host, zero or a kernel");
+  const View& v = *t.view;
+  const std::string what = verb(t.kind) + " " + element(t);
+  if (v.begin == v.end && t.where % std::min<std::size_t>(t.size & -t.size, 16) != 0)
+    stop_here(FaultKind::misaligned, site_of(t.site),
+              verb(t.kind) + " " + std::to_string(t.size) +
+                  " bytes of global memory at an address that is not aligned to them");
+  if (t.where - v.begin >= v.end - v.begin)
+    stop_here(FaultKind::out_of_bounds, site_of(t.site),
+              what + " of a view of " + elements_in_view(t) + " elements of " + std::to_string(t.size) +
+                  " bytes in global memory");
+  stop_here(FaultKind::use_after_free, site_of(t.site), what + " of global memory that was released before this kernel ran");
+}
+
+void fail_shared(const SharedRange& array, const Touch& t) {
+  if (!running)
+    throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "host code " + verb(t.kind) + " shared memory");
+  const std::string what = verb(t.kind) + " " + std::to_string(t.size) + " bytes at byte ";
   const auto byte = [](std::uint64_t at) { return std::to_string(static_cast<std::int64_t>(at)); };
+  const Site site = site_of(t.site);
   if (array.end > running->shared_bytes)
-    stop_here(FaultKind::out_of_bounds, {},
-              what + byte(offset - array.begin) + " of a shared array of " + byte(array.end - array.begin) + " bytes");
+    stop_here(FaultKind::out_of_bounds, site,
+              what + byte(t.where - array.begin) + " of a shared array of " + byte(array.end - array.begin) + " bytes");
   if (array.begin == array.end && running->shared_bytes)
-    stop_here(FaultKind::misaligned, {}, what + byte(offset) + " of the block's shared memory, which is not aligned to them");
-  stop_here(FaultKind::out_of_bounds, {},
-            what + byte(offset) + " of the block's shared memory, which the launch made " +
+    stop_here(FaultKind::misaligned, site,
+              what + byte(t.where) + " of the block's shared memory, which is not aligned to them");
+  stop_here(FaultKind::out_of_bounds, site,
+            what + byte(t.where) + " of the block's shared memory, which the launch made " +
                 std::to_string(running->shared_bytes) + " bytes");
 }
 
-void fail_unwritten(const View* v, std::uint64_t where, std::size_t size) {
-  if (v)
-    stop_here(FaultKind::unwritten, {}, "reads " + element(static_cast<std::int64_t>(where - v->begin), size) +
-                                            " of a view in global memory, which nobody has written since its allocation");
-  stop_here(FaultKind::unwritten, {},
-            "reads byte " + std::to_string(where) + " (" + element(static_cast<std::int64_t>(where), size) +
+void fail_unwritten(const Touch& t) {
+  if (t.view)
+    stop_here(FaultKind::unwritten, site_of(t.site),
+              "reads " + element(t) + " of a view in global memory, which nobody has written since its allocation");
+  stop_here(FaultKind::unwritten, site_of(t.site),
+            "reads byte " + std::to_string(t.where) + " (" + element(t) +
                 ") of shared memory, which nobody in this block has written");
 }
 
@@ -113,59 +147,147 @@ void fail_spinning() {
                 " times in a row; loops that wait for another thread must poll through load_acquire");
 }
 
-void track_slowly(Record& r, Access kind, const View* v, std::uint64_t where) {
-  BlockState& b = *static_cast<BlockState*>(running);
-  const unsigned lane = threadIdx.x % warp_size;
-  const unsigned warp = threadIdx.x / warp_size;
+namespace {
 
-  // The lanes of `a` whose access no barrier orders before this one. Another warp's count as all of its lanes.
-  const auto unordered = [&](const Accesses& a) -> std::uint32_t {
-    if (a.serial != b.serial || a.epoch < b.barrier_epoch) return 0;
-    if (a.warp != warp) return a.lanes;
-    return b.warps[warp].unordered(a.lanes, a.epoch, lane);
-  };
-  const auto conflict = [&](const Accesses& a, const char* did) {
-    const std::uint32_t lanes = unordered(a);
-    if (!lanes) return;
+/// Of two accesses: may a later one conflict with this? Not of an earlier launch, nor before the grid's last barrier; of
+/// shared memory, not an earlier block's.
+bool counts(const Accesses& a, const Touch& t) {
+  const Block& b = *running;
+  return a.serial == b.serial ||
+         (t.view && a.serial - b.first_serial < b.grid && a.epoch >= b.grid_epoch);
+}
+
+/// Those lanes of `a` whose access nothing orders before this one. Each did it in the epoch that `a` says. `atomic_at`:
+/// where it was atomic, its location.
+std::uint32_t unordered(const Accesses& a, const Touch& t, const Moment& here, std::uint64_t atomic_at = 0) {
+  if (!counts(a, t)) return 0;
+  Accesses left = a;
+  if (a.serial == here.serial) left.lanes &= ~here.ordered(a);
+  return left.lanes ? causality.unordered(here, left, atomic_at) : 0;
+}
+
+/// The same of reads, which are kept together: their epoch and thread are those of the last, `others` says that lanes of
+/// other warps read before. Where they are of another block, the last stands for all. Within a block, barriers order all
+/// that are older; whether flags order every single one is not known, so they get the benefit of the doubt.
+std::uint32_t unordered_reads(const Accesses& reads, const Touch& t, const Moment& here) {
+  const std::uint32_t last = 1u << reads.thread % warp_size;
+  const bool single = reads.lanes == last && !reads.others;
+  if (single || reads.serial != here.serial) {
+    Accesses one = reads;
+    one.lanes = last;
+    return unordered(one, t, here);
+  }
+  if (reads.epoch < here.barrier_epoch) return 0;
+  const std::uint32_t left = reads.others ? ~0u : reads.lanes & ~here.ordered(reads);
+  return left && causality.learnt_in_block(here) ? 0 : left;
+}
+
+[[noreturn]] void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const Touch& t, const Moment& here,
+                            std::uint64_t atomic_at = 0) {
+  const BlockState& b = *static_cast<const BlockState*>(running);
+  std::string what = verb(t.kind) + " ";
+  if (t.view)
+    what += element(t) + " of a view of " + elements_in_view(t) + " elements in global memory";
+  else
+    what += "byte " + std::to_string(t.where) + " of shared memory";
+  what += ", which ";
+  if (a.serial != b.serial) {
+    const std::string block = "block " + std::to_string(scheduler().block_of(a.serial));
+    what += block + ", thread " + std::to_string(a.thread) + " " + did + " in this launch" + in_brackets(a.site) + ", and ";
+    if (a.block_scope || (t.scope == Scope::block && t.kind != Access::read && t.kind != Access::write))
+      what += "an atomic with block scope is none to another block";
+    else
+      what += causality.missing(here, a, atomic_at, block);
+  } else {
     std::vector<unsigned> others;
-    if (a.warp != several_warps)
-      for (unsigned l = 0; l < warp_size; ++l)
-        if (lanes >> l & 1) others.push_back(a.warp * warp_size + l);
-    const std::string who = a.warp == several_warps ? "threads of several warps"
-                                                    : std::string(others.size() > 1 ? "threads " : "thread ") + ranges(others);
-    const std::string word =
-        v ? "the word at byte " + std::to_string(where - v->begin) + " of a view in global memory"
-          : "byte " + std::to_string(where) + " of shared memory";
-    const std::string since = b.last_barrier.line
-                                  ? " (the block's last barrier: " + to_string(b.last_barrier) + ")"
-                                  : std::string(" (the block has passed no barrier yet)");
-    stop_here(FaultKind::race, {},
-              verb(kind) + " " + word + ", which " + who + " " + did + " with no barrier between" + since);
+    for (unsigned l = 0; l < warp_size; ++l)
+      if (lanes >> l & 1) others.push_back(a.thread / warp_size * warp_size + l);
+    what += a.others && lanes == ~0u ? "threads of several warps"
+                                     : std::string(others.size() > 1 ? "threads " : "thread ") + ranges(others);
+    what += std::string(" ") + did + in_brackets(a.site) + " with no barrier between";
+    what += b.last_barrier.line ? " (the block's last barrier: " + to_string(b.last_barrier) + ")"
+                                : std::string(" (the block has passed no barrier yet)");
+  }
+  stop_here(FaultKind::race, site_of(t.site), what);
+}
+
+}  // namespace
+
+void track_slowly(Record* record, Accesses& reads, const Touch& t) {
+  const Moment here = now();
+  const Block& b = *running;
+  const bool is_atomic = t.kind != Access::read && t.kind != Access::write;
+  const Accesses me{.serial = b.serial,
+                    .epoch = b.epoch,
+                    .lanes = 1u << here.thread % warp_size,
+                    .thread = here.thread,
+                    .block_scope = is_atomic && t.scope == Scope::block,
+                    .site = t.site};
+  const std::uint64_t location = Causality::location(t);
+  const auto conflict_with_writes = [&] {
+    if (!record) return;
+    const Accesses& a = record->writes;
+    if (const std::uint32_t lanes = unordered(a, t, here)) fail_race(a, lanes, "wrote", t, here);
   };
-  // Adds this thread to a list; those ordered before it need not be kept, since whoever comes after it comes after them.
-  const auto join = [&](Accesses& a) {
-    const std::uint32_t kept = unordered(a);
-    const bool another_warp = kept && a.warp != warp;
-    a = {b.serial, b.epoch, (another_warp ? 0 : kept) | 1u << lane, another_warp ? several_warps : warp};
+  const auto conflict_with_atomic = [&](const Accesses& a) {
+    if (const std::uint32_t lanes = unordered(a, t, here, location))
+      fail_race(a, lanes, "updated atomically", t, here, location);
+  };
+  const auto conflict_with_atomics = [&] {
+    if (!record) return;
+    conflict_with_atomic(record->atomics);
+    if (record->atomics.others)
+      for (const Accesses& a : causality.other_atomics(location)) conflict_with_atomic(a);
+  };
+  const auto conflict_with_reads = [&] {
+    if (const std::uint32_t lanes = unordered_reads(reads, t, here)) fail_race(reads, lanes, "read", t, here);
   };
 
-  conflict(r.writes, "wrote");
-  switch (kind) {
-    case Access::read:
-      conflict(r.atomics, "updated atomically");
-      join(r.reads);
+  conflict_with_writes();
+  switch (t.kind) {
+    case Access::read: {
+      conflict_with_atomics();
+      // Those ordered before this read need not be kept: whoever comes after it comes after them.
+      const std::uint32_t kept = reads.serial == b.serial ? unordered_reads(reads, t, here) : 0;
+      const bool another_warp = kept && (reads.others || reads.thread / warp_size != here.thread / warp_size);
+      reads = me;
+      reads.others = another_warp;
+      if (!another_warp) reads.lanes |= kept;
       return;
+    }
     case Access::write:
-      conflict(r.atomics, "updated atomically");
-      conflict(r.reads, "read");
-      r.writes = {b.serial, b.epoch, 1u << lane, warp};
+      conflict_with_atomics();
+      conflict_with_reads();
+      if (counts(record->atomics, t)) causality.overwrite(location);
+      record->atomics = {};
+      record->writes = me;
       return;
-    case Access::atomic_read: return;  // only loads by acquire: no record, a later plain store is not held against them
+    case Access::atomic_read:  // leaves no record: a later plain store is not held against it
     case Access::atomic_store:
-    case Access::atomic_update:
-      conflict(r.reads, "read");
-      join(r.atomics);
+    case Access::atomic_update: {
+      Accesses& last = record->atomics;
+      const bool another_block = counts(last, t) && last.serial != b.serial;
+      if (another_block && (last.block_scope || me.block_scope)) conflict_with_atomic(last);
+      if (t.kind == Access::atomic_read) return;
+      conflict_with_reads();
+      if (!counts(last, t)) {
+        last = me;
+      } else if (last.serial == b.serial && last.epoch == b.epoch && last.thread / warp_size == here.thread / warp_size &&
+                 last.block_scope == me.block_scope) {
+        last.lanes |= me.lanes;
+        last.thread = me.thread;
+        last.site = me.site;
+      } else {
+        bool others = last.others;
+        if (unordered(last, t, here, location)) {
+          causality.keep_atomics(location, last);
+          others = true;
+        }
+        last = me;
+        last.others = others;
+      }
       return;
+    }
   }
 }
 

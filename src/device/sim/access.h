@@ -10,26 +10,30 @@
 
 namespace reductio::sim {
 
-/// Which checks are made beside bounds.
-struct Checks {
-  bool unwritten = true;
-  bool races = true;
-};
-extern Checks checks;
-
 enum class Access : std::uint8_t { read, write, atomic_read, atomic_store, atomic_update };
 /// Gives a word its value without reading it first.
 constexpr bool is_store(Access kind) { return kind == Access::write || kind == Access::atomic_store; }
 
+/// Whose accesses a fence or an atomic access orders: those of its own block, or of the whole GPU. The simulated device
+/// has one GPU, so `system` is as good as `gpu`.
+enum class Scope : std::uint8_t { block, gpu, system };
+
+/// What an atomic access orders by itself, without a fence: PTX's and C++'s words.
+enum class MemoryOrder : std::uint8_t { relaxed, acquire, release, acq_rel };
+
 /// What the checks need of the block that runs.
 struct Block {
   std::size_t index = 0;
-  std::uint32_t serial = 0;        ///< a number of its own for each run of each block; never 0
-  std::uint32_t epoch = 0;          ///< barriers and warp operations completed so far
+  std::uint32_t serial = 0;         ///< a number of its own for each run of each block; never 0
+  std::uint32_t first_serial = 0;   ///< of its launch, whose blocks have consecutive ones
+  std::uint32_t grid = 0;           ///< blocks of its launch
+  std::uint32_t epoch = 0;          ///< what ordered the block's accesses so far: see Accesses
   std::uint32_t barrier_epoch = 0;  ///< the epoch that the last block barrier began: what is older is ordered
+  std::uint32_t grid_epoch = 0;     ///< the same of the last barrier of the grid, in all its blocks; 0: none
   std::byte* shared = nullptr;
   std::size_t shared_bytes = 0;
   Record* shared_records = nullptr;
+  Accesses* shared_reads = nullptr;
 };
 extern Block* running;  ///< null outside kernels
 
@@ -50,39 +54,60 @@ View view_of(const View&, std::uintptr_t at, std::size_t size, std::size_t align
 /// Likewise of shared memory, where whole elements are checked at each access.
 SharedRange array_of(SharedRange, std::uint64_t at, std::size_t alignment);
 
-[[noreturn]] void fail_global(const View&, std::uintptr_t at, std::size_t size, Access);
-[[noreturn]] void fail_shared(const SharedRange&, std::uint64_t offset, std::size_t size, Access);
-[[noreturn]] void fail_unwritten(const View*, std::uint64_t where, std::size_t size);
-[[noreturn]] void fail_spinning();
-/// The race check where the short way does not decide. `view` is null for shared memory; `where` is for the message.
-void track_slowly(Record&, Access, const View* view, std::uint64_t where);
+/// One access of a kernel, for what is decided slowly and for messages.
+struct Touch {
+  Access kind;
+  const View* view;     ///< null for shared memory
+  std::uint64_t where;  ///< address, or offset in shared memory
+  std::size_t size;     ///< in bytes
+  SiteCode site = 0;
+  Scope scope = Scope::gpu;  ///< of atomics
+};
 
-template <Access kind>
-inline void track(Record& r, const View* view, std::uint64_t where) {
+[[noreturn]] void fail_global(const Touch&);
+[[noreturn]] void fail_shared(const SharedRange&, const Touch&);
+[[noreturn]] void fail_unwritten(const Touch&);
+[[noreturn]] void fail_spinning();
+/// What an atomic access that passed the race check makes known, and learns (causality.h).
+void on_atomic(const Touch&, MemoryOrder);
+/// The race check where the short way does not decide. `record` is null where nobody has written.
+void track_slowly(Record*, Accesses& reads, const Touch&);
+
+/// The race check of one word, the short way: nobody to conflict with in this launch, or ordered by a block barrier, or
+/// this thread itself.
+template <Access kind, bool global>
+inline void track(Record* record, Accesses& reads, const Touch& touch) {
   const Block& b = *running;
-  const std::uint32_t lane = 1u << (threadIdx.x % warp_size);
-  const std::uint32_t warp = threadIdx.x / warp_size;
-  const auto settled = [&](const Accesses& a) {  // none, before the last barrier, or this thread's own
-    return a.serial != b.serial || a.epoch < b.barrier_epoch || (a.lanes == lane && a.warp == warp);
+  const std::uint32_t thread = threadIdx.x, lane = 1u << thread % warp_size;
+  const Accesses me{.serial = b.serial, .epoch = b.epoch, .lanes = lane, .thread = thread, .site = touch.site};
+  const auto none = [&](const Accesses& a) {  // an earlier launch's; in shared memory, an earlier block's
+    return a.serial != b.serial && (!global || a.serial - b.first_serial >= b.grid || a.epoch < b.grid_epoch);
   };
+  const auto old = [&](const Accesses& a) {  // of this block
+    return a.epoch < b.barrier_epoch || (a.thread == thread && a.lanes == lane);
+  };
+  const auto settled = [&](const Accesses& a) { return none(a) || (a.serial == b.serial && !a.others && old(a)); };
   if constexpr (kind == Access::read) {
-    if (settled(r.writes) && settled(r.atomics)) {
-      if (settled(r.reads)) {
-        r.reads = {b.serial, b.epoch, lane, warp};
+    if (!record || (settled(record->writes) && settled(record->atomics))) {
+      if (reads.serial != b.serial || old(reads)) {
+        reads = me;
         return;
       }
-      if (r.reads.epoch == b.epoch && r.reads.warp == warp) {
-        r.reads.lanes |= lane;
+      if (reads.epoch == b.epoch && reads.thread / warp_size == thread / warp_size) {
+        reads.lanes |= lane;
+        reads.thread = thread;
+        reads.site = touch.site;
         return;
       }
     }
   } else if constexpr (kind == Access::write) {
-    if (settled(r.writes) && settled(r.atomics) && settled(r.reads)) {
-      r.writes = {b.serial, b.epoch, lane, warp};
+    // Where there were atomics, a plain write ends what they have handed on.
+    if (settled(record->writes) && none(record->atomics) && settled(reads)) {
+      record->writes = me;
       return;
     }
   }
-  track_slowly(r, kind, view, where);
+  track_slowly(record, reads, touch);
 }
 
 /// A thread that reads one word over and over waits for another, but a plain read is no switch point.
@@ -100,62 +125,59 @@ inline void watch_spinning(std::uint64_t where) {
   }
 }
 
-[[gnu::always_inline]] inline void on_bounds(const View& v, std::uintptr_t at, std::size_t size, Access kind) {
+[[gnu::always_inline]] inline void on_bounds(const Touch& t) {
+  const View& v = *t.view;
   // Unsigned, so one comparison covers both ends; views hold whole elements, so the first byte decides.
-  if (!running || at - v.begin >= v.end - v.begin || v.memory->generation != v.generation) [[unlikely]]
-    fail_global(v, at, size, kind);
+  if (!running || t.where - v.begin >= v.end - v.begin || v.memory->generation != v.generation) [[unlikely]] fail_global(t);
 }
 
-/// A read through GlobalPtr<const T>. Leaves no reader's record, for speed: a write that follows is not held against it.
+/// A read through GlobalPtr<const T>, whose elements may be smaller than words and lie across two.
 template <std::size_t size>
-[[gnu::always_inline]] inline void on_const_read(const View& v, std::uintptr_t at) {
-  on_bounds(v, at, size, Access::read);
-  const Memory& m = *v.memory;
+[[gnu::always_inline]] inline void on_const_read(const View& v, std::uintptr_t at, SiteCode site) {
+  const Touch touch{Access::read, &v, at, size, site};
+  on_bounds(touch);
+  Memory& m = *v.memory;
+  if (!m.reads) [[unlikely]] make_reads(m);
   const std::size_t first = (at - m.begin) / word_bytes;
   const std::size_t end = size % word_bytes == 0 ? first + size / word_bytes : (at - m.begin + size - 1) / word_bytes + 1;
   for (std::size_t w = first; w < end; ++w) {
-    if (!m.written[w] && checks.unwritten) [[unlikely]] fail_unwritten(&v, at, size);
-    if (m.records && checks.races) {
-      const Record& r = m.records[w];
-      if (r.writes.serial == running->serial || r.atomics.serial == running->serial)
-        track_slowly(m.records[w], Access::read, &v, at);
-    }
+    if (!m.written[w]) [[unlikely]] fail_unwritten(touch);
+    track<Access::read, true>(m.records ? m.records + w : nullptr, m.reads[w], touch);
   }
   watch_spinning(at);
 }
 
 template <Access kind, std::size_t size>
-inline void on_global(const View& v, std::uintptr_t at) {
-  on_bounds(v, at, size, kind);
+inline void on_global(const View& v, std::uintptr_t at, SiteCode site, Scope scope = Scope::gpu) {
+  const Touch touch{kind, &v, at, size, site, scope};
+  on_bounds(touch);
   Memory& m = *v.memory;
   if (!m.records) [[unlikely]] make_records(m);
+  if (!m.reads) [[unlikely]] make_reads(m);
   const std::size_t first = (at - m.begin) / word_bytes;
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
     if (is_store(kind)) {
       m.written[w] = 1;
-    } else if (!m.written[w] && checks.unwritten) [[unlikely]] {
-      fail_unwritten(&v, at, size);
+    } else if (!m.written[w]) [[unlikely]] {
+      fail_unwritten(touch);
     }
-    if (checks.races) track<kind>(m.records[w], &v, at);
+    track<kind, true>(&m.records[w], m.reads[w], touch);
   }
   if (kind == Access::read) watch_spinning(at);
 }
 
 /// The address of `size` bytes at `offset` of the block's shared memory, where `array` must have them.
 template <Access kind, std::size_t size>
-inline std::byte* on_shared(SharedRange array, std::uint64_t offset) {
+inline std::byte* on_shared(SharedRange array, std::uint64_t offset, SiteCode site, Scope scope = Scope::gpu) {
+  const Touch touch{kind, nullptr, offset, size, site, scope};
   if (!running || offset < array.begin || offset >= array.end || array.end - offset < size) [[unlikely]]
-    fail_shared(array, offset, size, kind);
+    fail_shared(array, touch);
   const std::size_t first = offset / word_bytes;
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
     Record& r = running->shared_records[w];
-    if (!is_store(kind) && r.writes.serial != running->serial && r.atomics.serial != running->serial && checks.unwritten)
-      [[unlikely]] fail_unwritten(nullptr, offset, size);
-    if (checks.races) {
-      track<kind>(r, nullptr, offset);
-    } else if (is_store(kind)) {
-      r.writes.serial = running->serial;
-    }
+    if (!is_store(kind) && r.writes.serial != running->serial && r.atomics.serial != running->serial) [[unlikely]]
+      fail_unwritten(touch);
+    track<kind, false>(&r, running->shared_reads[w], touch);
   }
   if (kind == Access::read) watch_spinning(offset);
   return running->shared + offset;

@@ -111,22 +111,22 @@ T atomicXor(Pointer<T> p, std::type_identity_t<T> value, const char* file = __bu
 
 /// What a word holds now, for deciding whether an atomic is going to change it; an access that is checked and orders nothing.
 template <template <class> class Pointer, class T>
-T glance(Pointer<T> p) {
-  return *p.template atomic<sim::Access::atomic_read>();
+T glance(Pointer<T> p, sim::Site site) {
+  return *p.template checked<sim::Access::atomic_read>(sim::code_of(site));
 }
 
 /// A lock that is taken is polled by exchanging what it holds for the same.
 template <template <class> class Pointer, OneOf<int, unsigned, unsigned long long, float> T>
 T atomicExch(Pointer<T> p, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
              int line = __builtin_LINE()) {
-  return update(p, glance(p) != value, {file, line}, [value](T) { return value; });
+  return update(p, glance(p, {file, line}) != value, {file, line}, [value](T) { return value; });
 }
 
 template <template <class> class Pointer, OneOf<int, unsigned, unsigned long long> T>
 T atomicCAS(Pointer<T> p, std::type_identity_t<T> compare, std::type_identity_t<T> value,
             const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   for (;;) {
-    if (glance(p) == compare)
+    if (glance(p, {file, line}) == compare)
       return update(p, compare != value, {file, line}, [=](T x) { return x == compare ? value : x; });
     // One that fails only looks. While it gave way the word may have become what it waits for.
     const T found = *sim::atomic_access<sim::Access::atomic_read>(p, sim::MemoryOrder::relaxed, Scope::gpu, {file, line});

@@ -43,6 +43,7 @@ struct BlockState : Block {
   std::vector<Warp> warps;
   std::vector<std::uint64_t> shared_storage;
   std::vector<Record> record_storage;
+  std::vector<Accesses> read_storage;
   std::vector<SharedArray> shared_arrays;
   unsigned slot = 0;
 
@@ -51,10 +52,12 @@ struct BlockState : Block {
     const std::size_t words = (bytes + word_bytes - 1) / word_bytes;
     if (record_storage.size() < words) {
       record_storage.resize(words);
+      read_storage.resize(words);
       shared_storage.resize((words + 3) / 4 * 2);  // whole 16 bytes
     }
     shared = reinterpret_cast<std::byte*>(shared_storage.data());
     shared_records = record_storage.data();
+    shared_reads = read_storage.data();
   }
 };
 

@@ -113,8 +113,10 @@ void release(void* p) noexcept {
   std::free(p);
   std::free(m.written);
   std::free(m.records);
+  std::free(m.reads);
   m.written = nullptr;
   m.records = nullptr;
+  m.reads = nullptr;
   m.generation = 0;  // no view has this
   h.live.erase(it);
   h.unused.push_back(&m);
@@ -144,6 +146,11 @@ void fail_range(std::size_t count, std::size_t in_view) {
 void make_records(Memory& m) {
   m.records = static_cast<Record*>(std::calloc(words(m) + 1, sizeof(Record)));
   if (!m.records) throw std::bad_alloc();
+}
+
+void make_reads(Memory& m) {
+  m.reads = static_cast<Accesses*>(std::calloc(words(m) + 1, sizeof(Accesses)));
+  if (!m.reads) throw std::bad_alloc();
 }
 
 void fill_now(void* dst, unsigned char byte, std::size_t bytes) {

@@ -8,19 +8,22 @@ namespace reductio::sim {
 
 inline constexpr std::size_t word_bytes = 4;  ///< memory is watched in words of this size
 
-/// Who of one block touched a word last: lanes of one warp, or several warps. `epoch` counts the barriers and warp
-/// operations that the block had completed.
+/// Who of one block touched a word last, and when. `epoch` counts what orders the block's accesses: its barriers, warp
+/// barriers, fences and acquires.
 struct Accesses {
-  std::uint32_t serial = 0;  ///< of the block's run; another block's or an earlier launch's entry counts as none
-  std::uint32_t epoch = 0;
-  std::uint32_t lanes = 0;
-  std::uint32_t warp = 0;    ///< `several_warps`: lanes of more than one
+  std::uint32_t serial = 0;  ///< of the block's run; 0: nobody
+  std::uint32_t epoch = 0;   ///< of the last of them
+  std::uint32_t lanes = 0;   ///< of the last one's warp
+  std::uint32_t thread : 10 = 0;      ///< the last one's threadIdx.x
+  std::uint32_t others : 1 = 0;       ///< of reads: also lanes of other warps; of atomics: also others (causality.h)
+  std::uint32_t block_scope : 1 = 0;  ///< of atomics: ordered with those of its own block only
+  std::uint32_t site : 20 = 0;        ///< the last one's SiteCode
 };
-inline constexpr std::uint32_t several_warps = 32;
+static_assert(sizeof(Accesses) == 16);
 
-/// Plain writes, atomic updates and stores, plain reads. Atomics conflict with plain accesses, not with each other.
+/// Plain writes, and atomic updates and stores. Atomics conflict with plain accesses, not with each other.
 struct Record {
-  Accesses writes, atomics, reads;
+  Accesses writes, atomics;
 };
 
 /// One allocation. Never freed, only reused under another generation, so that a stale pointer can be told.
@@ -28,7 +31,8 @@ struct Memory {
   std::uintptr_t begin = 0, end = 0;
   std::uint64_t generation = 0;
   std::uint8_t* written = nullptr;  ///< by word: has anybody given it a value?
-  Record* records = nullptr;        ///< by word; null until a kernel reads or writes through a non-const pointer
+  Record* records = nullptr;        ///< by word; null until a kernel touches it through a non-const pointer
+  Accesses* reads = nullptr;        ///< by word, plain ones, of the block that read last; null until a kernel reads
 };
 
 /// A part of an allocation, as one GlobalPtr may touch it.
@@ -46,8 +50,9 @@ std::size_t memory_free();
 View view(const void* p, std::size_t bytes, std::size_t alignment);
 /// Throws Fault: `count` elements were asked for where a view has `in_view`.
 [[noreturn]] void fail_range(std::size_t count, std::size_t in_view);
-/// Begins to keep records of an allocation.
+/// Begins to keep records of what kernels write, or read, in an allocation.
 void make_records(Memory&);
+void make_reads(Memory&);
 
 // At once, whatever streams hold. Throw Fault where the range is in no live allocation.
 void fill_now(void* dst, unsigned char byte, std::size_t bytes);

@@ -38,10 +38,10 @@ template <class Pointer>
 class Reference {
  public:
   using T = typename Pointer::value_type;
-  explicit Reference(Pointer p) : p_(p) {}
+  Reference(Pointer p, sim::SiteCode site) : p_(p), site_(site) {}
   Reference(const Reference&) = default;
 
-  T read() const { return p_.read(); }
+  T read() const { return p_.read(site_); }
   template <class U>
     requires std::is_arithmetic_v<U> || std::same_as<U, T>
   explicit(!std::same_as<U, T>) operator U() const {
@@ -49,7 +49,7 @@ class Reference {
   }
   Pointer operator&() const { return p_; }
 
-  const Reference& operator=(T v) const { return p_.write(v), *this; }
+  const Reference& operator=(T v) const { return p_.write(v, site_), *this; }
   const Reference& operator=(const Reference& o) const { return *this = o.read(); }
   const Reference& operator=(const Reference& o) { return *this = o.read(); }
   T operator++() const { return step(1), read(); }
@@ -64,10 +64,11 @@ class Reference {
  private:
   T step(int by) const {
     const T before = read();
-    p_.write(static_cast<T>(before + static_cast<T>(by)));
+    p_.write(static_cast<T>(before + static_cast<T>(by)), site_);
     return before;
   }
   Pointer p_;
+  sim::SiteCode site_;
 };
 
 // Built-in operators do not see a conversion that is a template, so each is spelt out. The operands are first brought to
@@ -130,7 +131,17 @@ template <class U, class T>
 concept AddsQualifiers =
     !std::same_as<U, T> && std::same_as<std::remove_cv_t<U>, std::remove_cv_t<T>> && std::is_convertible_v<U*, T*>;
 
-/// What both kinds of pointer share: arithmetic on an address. Derived gives read() and write(v) of what it points to.
+/// An index in brackets, which knows its line.
+struct Subscript {
+  template <std::convertible_to<std::size_t> Index>
+  Subscript(Index i, const char* file = __builtin_FILE(), int line = __builtin_LINE())
+      : index(static_cast<std::size_t>(i)), site(sim::code_of(file, line)) {}
+  std::size_t index;
+  sim::SiteCode site;
+};
+
+/// What both kinds of pointer share: arithmetic on an address. Derived gives read(site) and write(v, site) of what it
+/// points to.
 /// What is volatile is read and written as anything else.
 /// Addresses are integers, since forming a C++ pointer outside its array would be undefined; only accesses are checked.
 template <class Derived, class T>
@@ -140,15 +151,15 @@ class PointerArithmetic {
   using value_type = std::remove_cv_t<T>;
   static_assert(std::is_trivially_copyable_v<value_type>);
 
-  auto operator[](std::size_t i) const { return dereference(self() + i); }
-  auto operator*() const { return dereference(self()); }
+  auto operator[](Subscript i) const { return dereference(self() + i.index, i.site); }
+  auto operator*() const { return dereference(self(), 0); }  // an operator without arguments cannot know its line
   /// A member of a struct, for reading: the whole struct is read.
   auto operator->() const {
     struct Value {
       value_type value;
       const value_type* operator->() const { return &value; }
     };
-    return Value{self().read()};
+    return Value{self().read(0)};
   }
 
   friend Derived operator+(Derived p, std::size_t i) { return p += i; }
@@ -173,11 +184,11 @@ class PointerArithmetic {
  private:
   Derived& self() { return static_cast<Derived&>(*this); }
   const Derived& self() const { return static_cast<const Derived&>(*this); }
-  static auto dereference(const Derived& p) {
+  static auto dereference(const Derived& p, sim::SiteCode site) {
     if constexpr (std::is_const_v<T>)
-      return p.read();
+      return p.read(site);
     else
-      return Reference<Derived>(p);
+      return Reference<Derived>(p, site);
   }
 };
 
@@ -200,21 +211,28 @@ class GlobalPtr : public PointerArithmetic<GlobalPtr<T>, T> {
   std::uint64_t address() const { return this->at_; }
   const sim::View& view() const { return view_; }
 
-  value_type read() const {
+  value_type read(sim::SiteCode site) const {
     if constexpr (std::is_const_v<T>)
-      sim::on_const_read<sizeof(T)>(view_, this->at_);
+      sim::on_const_read<sizeof(T)>(view_, this->at_, site);
     else
-      sim::on_global<sim::Access::read, sizeof(T)>(view_, this->at_);
+      sim::on_global<sim::Access::read, sizeof(T)>(view_, this->at_, site);
     return *raw();
   }
-  void write(value_type v) const {
-    sim::on_global<sim::Access::write, sizeof(T)>(view_, this->at_);
+  void write(value_type v, sim::SiteCode site) const {
+    sim::on_global<sim::Access::write, sizeof(T)>(view_, this->at_, site);
     *raw() = v;
   }
   /// Checks an atomic access; the caller then reads and writes this.
   template <sim::Access kind>
-  value_type* atomic() const {
-    sim::on_global<kind, sizeof(T)>(view_, this->at_);
+  value_type* atomic(sim::MemoryOrder order, sim::Scope scope, sim::SiteCode site) const {
+    value_type* const word = checked<kind>(site, scope);
+    sim::on_atomic({kind, &view_, this->at_, sizeof(T), site, scope}, order);
+    return word;
+  }
+  /// The same, as far as it touches the word: what it would order is not noted.
+  template <sim::Access kind>
+  value_type* checked(sim::SiteCode site, sim::Scope scope = sim::Scope::gpu) const {
+    sim::on_global<kind, sizeof(T)>(view_, this->at_, site, scope);
     return raw();
   }
 
@@ -241,12 +259,17 @@ class SharedPtr : public PointerArithmetic<SharedPtr<T>, T> {
   std::uint64_t address() const { return this->at_; }
   sim::SharedRange array() const { return array_; }
 
-  value_type read() const { return *atomic<sim::Access::read>(); }
-  void write(value_type v) const { *atomic<sim::Access::write>() = v; }
-  /// Checks an access, which the caller then makes.
+  value_type read(sim::SiteCode site) const { return *checked<sim::Access::read>(site); }
+  void write(value_type v, sim::SiteCode site) const { *checked<sim::Access::write>(site) = v; }
   template <sim::Access kind>
-  value_type* atomic() const {
-    return reinterpret_cast<value_type*>(sim::on_shared<kind, sizeof(T)>(array_, this->at_));
+  value_type* atomic(sim::MemoryOrder order, sim::Scope scope, sim::SiteCode site) const {
+    value_type* const word = checked<kind>(site, scope);
+    sim::on_atomic({kind, nullptr, this->at_, sizeof(T), site, scope}, order);
+    return word;
+  }
+  template <sim::Access kind>
+  value_type* checked(sim::SiteCode site, sim::Scope scope = sim::Scope::gpu) const {
+    return reinterpret_cast<value_type*>(sim::on_shared<kind, sizeof(T)>(array_, this->at_, site, scope));
   }
 
  private:
@@ -286,15 +309,16 @@ std::uintptr_t address_of(GlobalPtr<T> p) {
 }
 
 // Loads and stores with a hint to the caches, which are not here: plain ones.
-#define REDUCTIO_LOAD(name)                \
-  template <class T>                       \
-  std::remove_cv_t<T> name(GlobalPtr<T> p) { \
-    return GlobalPtr<const T>(p).read();   \
+#define REDUCTIO_LOAD(name)                                                                                       \
+  template <class T>                                                                                              \
+  std::remove_cv_t<T> name(GlobalPtr<T> p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {   \
+    return GlobalPtr<const T>(p).read(sim::code_of(file, line));                                                  \
   }
-#define REDUCTIO_STORE(name)                                  \
-  template <class T>                                          \
-  void name(GlobalPtr<T> p, std::type_identity_t<T> value) {  \
-    p.write(value);                                           \
+#define REDUCTIO_STORE(name)                                                                     \
+  template <class T>                                                                             \
+  void name(GlobalPtr<T> p, std::type_identity_t<T> value, const char* file = __builtin_FILE(),  \
+            int line = __builtin_LINE()) {                                                       \
+    p.write(value, sim::code_of(file, line));                                                    \
   }
 REDUCTIO_LOAD(__ldg)
 REDUCTIO_LOAD(__ldca)

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "device/sim/causality.h"
 #include "device/sim/limits.h"
 #include "device/sim/lock.h"
 #include "device/sim/stack_overflow.h"
@@ -89,11 +90,15 @@ void Scheduler::fiber_main() {
   scheduler().loop();
 }
 
+/// The block that starts as the nth.
+std::size_t Scheduler::nth_block(std::size_t nth) const {
+  return order_now_ == Order::forward   ? nth
+         : order_now_ == Order::reverse ? shape_.grid - 1 - nth
+                                        : permutation_(nth);
+}
+
 void Scheduler::start_block() {
   const std::size_t nth = started_++;
-  const std::size_t index = order_now_ == Order::forward   ? nth
-                            : order_now_ == Order::reverse ? shape_.grid - 1 - nth
-                                                           : permutation_(nth);
   if (free_slots_.empty()) {
     free_slots_.push_back(static_cast<unsigned>(slots_.size()));
     slots_.push_back(std::make_unique<BlockState>());
@@ -102,11 +107,12 @@ void Scheduler::start_block() {
   BlockState& b = *slots_[free_slots_.back()];
   free_slots_.pop_back();
 
-  b.index = index;
-  if (++serials_ == 0) ++serials_;
-  b.serial = serials_;
+  b.index = nth_block(nth);
+  b.serial = ++serials_;
+  b.first_serial = first_serial_;
+  b.grid = static_cast<std::uint32_t>(shape_.grid);
   b.epoch = 1;
-  b.barrier_epoch = 0;
+  b.barrier_epoch = b.grid_epoch = 0;
   b.threads = shape_.block;
   b.exited = b.arrived = 0;
   b.divergent = false;
@@ -136,6 +142,7 @@ void Scheduler::start_block() {
 }
 
 void Scheduler::end_block(BlockState& b) {
+  causality.end_block(b.serial);
   resident_.erase(std::find(resident_.begin(), resident_.end(), &b));
   free_slots_.push_back(b.slot);
   if (started_ < shape_.grid) start_block();
@@ -250,6 +257,9 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
   block_ = preferred_ = nullptr;
   spin = {};
 
+  if (~serials_ < shape.grid) serials_ = 0;  // the numbers of one launch are consecutive, and none is 0
+  first_serial_ = serials_ + 1;
+  causality.begin_launch();
   while (started_ < std::min(shape.grid, resident_limit_)) start_block();
   fibers_.begin_on_main();
   go_on(&fibers_.main().context, pick());

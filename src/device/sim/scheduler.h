@@ -59,6 +59,8 @@ class Scheduler {
   [[noreturn]] void stop(FaultKind, Site, const std::string& what, std::vector<unsigned> threads);
 
   const std::string& kernel() const { return kernel_; }
+  /// Which block of the launch that runs has this number.
+  std::size_t block_of(std::uint32_t serial) const { return nth_block(serial - first_serial_); }
   const Fibers& fibers() const { return fibers_; }
 
  private:
@@ -71,6 +73,7 @@ class Scheduler {
   void unwind_all();
 
   // Blocks, and who is next.
+  std::size_t nth_block(std::size_t nth) const;
   void start_block();
   void end_block(BlockState&);
   Next finish();
@@ -108,6 +111,7 @@ class Scheduler {
   const std::function<void()>* thread_ = nullptr;
   std::string kernel_;
   std::size_t started_ = 0;
+  std::uint32_t first_serial_ = 1;
   std::size_t resident_limit_ = 0;
   Permutation permutation_{1, 0};
   std::uint64_t random_ = 0;

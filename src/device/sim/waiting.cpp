@@ -2,6 +2,8 @@
 
 #include "device/sim/waiting.h"
 
+#include <algorithm>
+
 #include "device/sim/diagnosis.h"
 #include "device/sim/mutation.h"
 #include "device/sim/scheduler.h"
@@ -62,9 +64,11 @@ REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
       fail_barrier(b, FaultKind::divergent_barrier, "threads of the grid wait at different barriers");
     } else {
       at_grid_barrier_ = 0;
+      std::uint32_t epoch = 0;  // one for all, so that it tells each block what of the others is older
+      for (const BlockState* r : resident_) epoch = std::max(epoch, r->epoch + 1);
       for (BlockState* r : resident_) {
         r->last_barrier = site;
-        r->barrier_epoch = ++r->epoch;
+        r->epoch = r->barrier_epoch = r->grid_epoch = epoch;
         make_all_runnable(*r);
       }
       preferred_ = nullptr;

@@ -1,4 +1,4 @@
-// Warp operations, and the order that they make between the accesses of a warp's lanes.
+// Warp operations, and the order that __syncwarp() makes between the accesses of a warp's lanes.
 
 #include "device/sim/warp.h"
 
@@ -13,17 +13,6 @@
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
-
-std::uint32_t Warp::unordered(std::uint32_t others, std::uint32_t epoch, unsigned me) const {
-  others &= ~(1u << me);
-  if (epoch < full_epoch) return 0;
-  if (partial)
-    for (std::uint32_t m = others; m; m &= m - 1) {
-      const unsigned l = std::countr_zero(m);
-      if (epoch < (*seen)[me][l]) others &= ~(1u << l);
-    }
-  return others;
-}
 
 void Warp::order(std::uint32_t mask, std::uint32_t epoch) {
   if (mask == existing) {
@@ -91,7 +80,7 @@ REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, 
     make_runnable(b, w * warp_size + l);
   }
   warp.waiting &= ~mask;
-  warp.order(mask, ++b.epoch);
+  if (operation == WarpOperation::sync) warp.order(mask, ++b.epoch);  // the others order nothing in memory
 }
 
 /// Two lanes that name each other in different operations would wait for each other for ever. (One may well wait for a

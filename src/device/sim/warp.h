@@ -25,14 +25,12 @@ struct Warp {
   /// What an operation that gives all lanes of `mask` the same makes of the bits that they brought.
   std::uint32_t combined(WarpOperation, std::uint32_t mask) const;
 
-  // What orders accesses inside the warp, beside block barriers: the last operation of all its lanes, and for
-  // operations of some lanes, by lane, up to which epoch it has seen each other lane.
+  // What orders accesses inside the warp, beside block barriers: the last __syncwarp() of all its lanes, and for those
+  // of some lanes, by lane, up to which epoch it has seen each other lane (causality.h asks).
   std::uint32_t full_epoch = 0;
   bool partial = false;
   std::unique_ptr<std::array<std::array<std::uint32_t, warp_size>, warp_size>> seen;
 
-  /// Those of `others` whose access at `epoch` is not ordered before lane `me`'s next one. A lane is ordered with itself.
-  std::uint32_t unordered(std::uint32_t others, std::uint32_t epoch, unsigned me) const;
   /// All accesses of the lanes in `mask` so far come before all that follow in them.
   void order(std::uint32_t mask, std::uint32_t epoch);
 };

@@ -35,11 +35,11 @@ struct Counted {
 __global__ void holds_an_object(GlobalPtr<unsigned> out) {
   const Counted c;
   __syncthreads();
-  out[threadIdx.x] = 1;
+  out[blockIdx.x * 32 + threadIdx.x] = 1;
 }
 
 TEST_P(SimFaults, StacksAreUnwound) {
-  const Buffer<unsigned> out(31);
+  const Buffer<unsigned> out(63);
   const Fault f = fault_of<holds_an_object>(2, 32, 0, out.ptr());
   EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
   EXPECT_EQ(f.threads, Threads{31});

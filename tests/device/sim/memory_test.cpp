@@ -66,7 +66,7 @@ TEST_P(SimMemory, OutOfBoundsInGlobalMemory) {
   EXPECT_EQ(f.kernel, "copy_one");
   EXPECT_EQ(f.block, 1u);
   EXPECT_EQ(f.threads, Threads{9});
-  EXPECT_TRUE(says(f, "block 1, thread 9: reads element 8 of a view of 8 elements of 4 bytes in global memory")) << f.what();
+  EXPECT_TRUE(says(f, ": reads element 8 of a view of 8 elements of 4 bytes in global memory")) << f.what();
 
   f = attempt(0, 8);
   EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();

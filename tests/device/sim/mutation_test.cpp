@@ -29,6 +29,7 @@ __global__ void passes_on(GlobalPtr<unsigned> out, GlobalPtr<unsigned> count) {
 
 /// What two blocks of 64 threads leave: their own value each, and the sum of both and of the count.
 std::vector<unsigned> passed_on() {
+  sim::set_schedule(Order::forward);
   const auto out = on_device<unsigned>({0, 0, 0}), count = on_device<unsigned>({0});
   launch_cooperative<passes_on>({2, 64, 2 * sizeof(unsigned), {}}, out.ptr(), count.ptr());
   return on_host(out);

@@ -17,6 +17,7 @@ __global__ void last_block(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> par
     partials[blockIdx.x] = in[blockIdx.x];
     __threadfence();
     is_last[0] = atomicInc(&counter[0], gridDim.x - 1) == gridDim.x - 1;
+    __threadfence();
   }
   __syncthreads();
   if (is_last[0] && threadIdx.x == 0) {

@@ -117,7 +117,7 @@ TEST_P(SimWarps, MissingWarpBarrierInGlobalMemory) {
   const Fault f = fault_of<last_warp_in_global<false>>(1, 64, 0, data.ptr());
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
   EXPECT_EQ(f.kernel, "last_warp_in_global<false>");
-  EXPECT_TRUE(says(f, "of a view in global memory")) << f.what();
+  EXPECT_TRUE(says(f, "of a view of 64 elements in global memory")) << f.what();
   const auto again = counting(64);
   run<last_warp_in_global<true>>(1, 64, 0, again.ptr());
   EXPECT_EQ(on_host(again)[0], 31u * 32 / 2);

@@ -1,0 +1,548 @@
+// What orders the accesses of different threads where no barrier does: the model of docs/memory_model.md, litmus by litmus.
+
+#include "device/sim/order.h"
+
+#include "tests/device/sim/support.h"
+
+namespace reductio::sim_tests {
+namespace {
+
+using sim::Access;
+using sim::MemoryOrder;
+using sim::Scope;
+
+class SimOrder : public InEachOrder {};
+INSTANTIATE_TEST_SUITE_P(Orders, SimOrder, testing::ValuesIn(all_orders), order_name);
+
+/// A fence, or none.
+enum class Fence { none, block, gpu };
+__device__ void pass(Fence f) {
+  if (f == Fence::block) sim::fence(Scope::block, {__FILE__, __LINE__});
+  if (f == Fence::gpu) __threadfence();
+}
+
+/// How a flag is handed over.
+enum class By { counter, relaxed, block_scope, release_acquire };
+template <class Pointer>
+__device__ void set(Pointer flag, By by) {
+  switch (by) {
+    case By::counter: atomicAdd(flag, 1u); return;
+    case By::relaxed:
+      *sim::atomic_access<Access::atomic_store>(flag, MemoryOrder::relaxed, Scope::gpu, {__FILE__, __LINE__}) = 1;
+      return;
+    case By::block_scope:
+      *sim::atomic_access<Access::atomic_store>(flag, MemoryOrder::relaxed, Scope::block, {__FILE__, __LINE__}) = 1;
+      return;
+    case By::release_acquire:
+      *sim::atomic_access<Access::atomic_store>(flag, MemoryOrder::release, Scope::gpu, {__FILE__, __LINE__}) = 1;
+      return;
+  }
+}
+template <class Pointer>
+__device__ void wait_for(Pointer flag, By by, unsigned value = 1) {
+  const Scope scope = by == By::block_scope ? Scope::block : Scope::gpu;
+  const MemoryOrder order = by == By::release_acquire ? MemoryOrder::acquire : MemoryOrder::relaxed;
+  if (by == By::counter)
+    while (atomicAdd(flag, 0u) < value) {
+    }
+  else
+    while (*sim::atomic_access<Access::atomic_read>(flag, order, scope, {__FILE__, __LINE__}) < value) {
+    }
+}
+
+struct Passing {
+  Fence writer = Fence::gpu, reader = Fence::gpu;
+  By by = By::counter;
+};
+
+/// Message passing from block 0 to block 1.
+__global__ void pass_message(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, Passing p) {
+  if (blockIdx.x == 0) {
+    data[0] = 42;
+    pass(p.writer);
+    set(flag, p.by);
+  } else {
+    wait_for(flag, p.by);
+    pass(p.reader);
+    out[0] = data[0];
+  }
+}
+
+void expect_passed(Passing p) {
+  const auto flag = zeros<unsigned>(1);
+  const Buffer<unsigned> data(1), out(1);
+  run<pass_message>(2, 1, 0, data.ptr(), flag.ptr(), out.ptr(), p);
+  EXPECT_EQ(on_host(out)[0], 42u);
+}
+Fault fault_of_passing(Passing p) {
+  const auto flag = zeros<unsigned>(1);
+  const Buffer<unsigned> data(1), out(1);
+  const Fault f = fault_of<pass_message>(2, 1, 0, data.ptr(), flag.ptr(), out.ptr(), p);
+  EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+  EXPECT_EQ(f.block, 1u) << f.what();
+  EXPECT_TRUE(says(f, "reads element 0 of a view of 1 elements in global memory, which block 0, thread 0 wrote in this "
+                      "launch (order_test.cpp:"))
+      << f.what();
+  return f;
+}
+
+TEST_P(SimOrder, BothFencesPassAMessage) {
+  expect_passed({.by = By::counter});
+  expect_passed({.by = By::relaxed});
+}
+
+TEST_P(SimOrder, ReleaseAndAcquirePassAMessage) {
+  expect_passed({.writer = Fence::none, .reader = Fence::none, .by = By::release_acquire});
+}
+
+TEST_P(SimOrder, AFenceOnOneSideIsNotEnough) {
+  for (const By by : {By::counter, By::relaxed}) {
+    Fault f = fault_of_passing({.writer = Fence::none, .reader = Fence::none, .by = by});
+    EXPECT_TRUE(says(f, "block 0 has passed no __threadfence() between that and the atomic of its thread 0 (order_test"))
+        << f.what();
+    f = fault_of_passing({.writer = Fence::none, .by = by});
+    EXPECT_TRUE(says(f, "block 0 has passed no __threadfence() between")) << f.what();
+    f = fault_of_passing({.reader = Fence::none, .by = by});
+    EXPECT_TRUE(says(f, "this block has passed no __threadfence() since it learnt of that (order_test")) << f.what();
+  }
+}
+
+TEST_P(SimOrder, BlockScopeOrdersNothingBetweenBlocks) {
+  EXPECT_TRUE(says(fault_of_passing({.writer = Fence::block}), "block 0 has published that with block scope only"));
+  EXPECT_TRUE(says(fault_of_passing({.reader = Fence::block}), "this block has passed no __threadfence() since"));
+  fault_of_passing({.writer = Fence::block, .reader = Fence::block});
+  fault_of_passing({.writer = Fence::block, .reader = Fence::block, .by = By::relaxed});
+}
+
+TEST_P(SimOrder, AnAtomicWithBlockScopeIsNoneToAnotherBlock) {
+  const auto flag = zeros<unsigned>(1);
+  const Buffer<unsigned> data(1), out(1);
+  const Passing p{.by = By::block_scope};
+  const Fault f = fault_of<pass_message>(2, 1, 0, data.ptr(), flag.ptr(), out.ptr(), p);
+  EXPECT_EQ(f.kind, FaultKind::race);
+  EXPECT_TRUE(says(f, "block 0, thread 0 updated atomically in this launch")) << f.what();
+  EXPECT_TRUE(says(f, "an atomic with block scope is none to another block")) << f.what();
+}
+
+/// The fence is passed after the atomic, or before what it should publish.
+__global__ void fence_too_late(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, unsigned late) {
+  if (blockIdx.x == 0) {
+    if (!late) __threadfence();
+    data[0] = 42;
+    set(flag, By::counter);
+    if (late) __threadfence();
+  } else {
+    wait_for(flag, By::counter);
+    __threadfence();
+    out[0] = data[0];
+  }
+}
+
+TEST_P(SimOrder, AFenceStandsBetweenWriteAndAtomic) {
+  for (const unsigned late : {0u, 1u}) {
+    const auto flag = zeros<unsigned>(1);
+    const Buffer<unsigned> data(1), out(1);
+    const Fault f = fault_of<fence_too_late>(2, 1, 0, data.ptr(), flag.ptr(), out.ptr(), late);
+    EXPECT_EQ(f.kind, FaultKind::race);
+    EXPECT_TRUE(says(f, "block 0 has passed no __threadfence() between")) << f.what();
+  }
+}
+
+__global__ void reads_another_flag(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flags, GlobalPtr<unsigned> out) {
+  if (blockIdx.x == 0) {
+    data[0] = 42;
+    __threadfence();
+    atomicAdd(flags, 1u);
+  } else {
+    atomicAdd(flags + 3, 1u);  // reads what nobody wrote
+    __threadfence();
+    out[0] = data[0];
+  }
+}
+
+TEST(SimOrderForward, AnAtomicOnAnotherLocationOrdersNothing) {  // forward: the reader does not wait
+  sim::set_schedule(Order::forward);
+  const auto flags = zeros<unsigned>(4);
+  const Buffer<unsigned> data(1), out(1);
+  const Fault f = fault_of<reads_another_flag>(2, 1, 0, data.ptr(), flags.ptr(), out.ptr());
+  EXPECT_EQ(f.kind, FaultKind::race);
+  EXPECT_TRUE(says(f, "no atomic or acquire of this block has read what block 0 then published (order_test")) << f.what();
+}
+
+/// Block 0 to block 1 to block 2.
+__global__ void pass_on(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flags, GlobalPtr<unsigned> out, Fence middle) {
+  if (blockIdx.x == 0) {
+    data[0] = 42;
+    __threadfence();
+    set(flags, By::counter);
+  } else if (blockIdx.x == 1) {
+    wait_for(flags, By::counter);
+    pass(middle);
+    set(flags + 1, By::counter);
+  } else {
+    wait_for(flags + 1, By::counter);
+    __threadfence();
+    out[0] = data[0];
+  }
+}
+
+TEST_P(SimOrder, OrderPassesThroughAThirdBlock) {
+  const auto flags = zeros<unsigned>(2);
+  const Buffer<unsigned> data(1), out(1);
+  run<pass_on>(3, 1, 0, data.ptr(), flags.ptr(), out.ptr(), Fence::gpu);
+  EXPECT_EQ(on_host(out)[0], 42u);
+  const auto again = zeros<unsigned>(2);
+  EXPECT_EQ(fault_of<pass_on>(3, 1, 0, data.ptr(), again.ptr(), out.ptr(), Fence::none).kind, FaultKind::race);
+}
+
+/// Three blocks count themselves at one counter; the one in the middle without a fence. Who comes last reads the first's.
+__global__ void counted(GlobalPtr<unsigned> data, GlobalPtr<unsigned> counter, GlobalPtr<unsigned> out, unsigned overwrite) {
+  const unsigned b = blockIdx.x;
+  if (b == 0) {
+    data[0] = 42;
+    __threadfence();
+    atomicAdd(counter, 1u);
+  } else if (b == 1) {
+    wait_for(counter, By::relaxed, 1);
+    if (overwrite) *sim::atomic_access<Access::atomic_store>(counter, MemoryOrder::relaxed, Scope::gpu, {}) = 2;
+    else atomicAdd(counter, 1u);
+  } else {
+    wait_for(counter, By::relaxed, 2);
+    __threadfence();
+    out[0] = data[0];
+  }
+}
+
+TEST_P(SimOrder, AtomicUpdatesHandOnWhatTheyFind) {
+  const auto counter = zeros<unsigned>(1);
+  const Buffer<unsigned> data(1), out(1);
+  run<counted>(3, 1, 0, data.ptr(), counter.ptr(), out.ptr(), 0u);
+  EXPECT_EQ(on_host(out)[0], 42u);
+  // A store that is not an update begins anew. A reader that came early enough may have read the first block's value.
+  if (GetParam() == Order::forward) {
+    const auto again = zeros<unsigned>(1);
+    EXPECT_EQ(fault_of<counted>(3, 1, 0, data.ptr(), again.ptr(), out.ptr(), 1u).kind, FaultKind::race);
+  }
+}
+
+struct Blocks {
+  bool barrier_before = true;  ///< of the publishing block
+  bool barrier_after = true;   ///< of the one that learns
+  bool all_fence = false;      ///< in place of thread 0, before the barrier
+};
+
+/// All threads of block 0 write, its thread 0 publishes; thread 0 of block 1 learns of it, all its threads read.
+__global__ void by_thread_0(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, Blocks how) {
+  const unsigned t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    data[t] = t;
+    if (how.all_fence) __threadfence();
+    if (how.barrier_before) __syncthreads();
+    if (t == 0) {
+      if (!how.all_fence) __threadfence();
+      atomicAdd(flag, 1u);
+    }
+  } else {
+    if (t == 0) {
+      wait_for(flag, By::counter);
+      __threadfence();
+    }
+    if (how.barrier_after) __syncthreads();
+    out[t] = data[blockDim.x - 1 - t];
+  }
+}
+
+TEST_P(SimOrder, ABarrierHandsAView) {
+  const auto flag = zeros<unsigned>(1);
+  const Buffer<unsigned> data(96), out(96);
+  run<by_thread_0>(2, 96, 0, data.ptr(), flag.ptr(), out.ptr(), Blocks{});
+  EXPECT_EQ(on_host(out)[5], 90u);
+}
+
+TEST_P(SimOrder, ThreadZeroCannotPublishWhatOthersWroteWithoutABarrier) {
+  const auto flag = zeros<unsigned>(1);
+  const Buffer<unsigned> data(96), out(96);
+  const Fault f = fault_of<by_thread_0>(2, 96, 0, data.ptr(), flag.ptr(), out.ptr(), Blocks{.barrier_before = false});
+  // Whoever runs last of the block may not even have written yet.
+  EXPECT_TRUE(f.kind == FaultKind::race || f.kind == FaultKind::unwritten) << f.what();
+  if (GetParam() == Order::reverse) {
+    EXPECT_TRUE(says(f, "no barrier of block 0 orders that before the __threadfence() or release of its thread 0"))
+        << f.what();
+  }
+}
+
+TEST_P(SimOrder, AFenceOfAnotherThreadPublishesNothing) {
+  const auto flag = zeros<unsigned>(1);
+  const Buffer<unsigned> data(96), out(96);
+  const Fault f = fault_of<by_thread_0>(2, 96, 0, data.ptr(), flag.ptr(), out.ptr(), Blocks{.all_fence = true});
+  EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+  // What thread 0 wrote itself, its fence has published.
+  EXPECT_FALSE(says(f, "which block 0, thread 0 wrote")) << f.what();
+}
+
+TEST_P(SimOrder, WhoLearnsTellsNobodyWithoutABarrier) {
+  const auto flag = zeros<unsigned>(1);
+  const Buffer<unsigned> data(96), out(96);
+  const Fault f = fault_of<by_thread_0>(2, 96, 0, data.ptr(), flag.ptr(), out.ptr(), Blocks{.barrier_after = false});
+  EXPECT_TRUE(f.kind == FaultKind::race || f.kind == FaultKind::unwritten) << f.what();
+  if (GetParam() == Order::forward) {
+    EXPECT_EQ(f.threads, Threads{1}) << f.what();
+    EXPECT_TRUE(says(f, "no barrier stands between thread 0 of this block, which has learnt of that (order_test")) << f.what();
+  }
+}
+
+/// A warp writes; its lane 0 publishes.
+__global__ void by_lane_0(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, unsigned synced) {
+  const unsigned t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    data[t] = t;
+    if (synced) __syncwarp();
+    else (void)__shfl_sync(0xffffffffu, t, 0);
+    if (t == 0) {
+      __threadfence();
+      atomicAdd(flag, 1u);
+    }
+  } else {
+    if (t == 0) {
+      wait_for(flag, By::counter);
+      __threadfence();
+    }
+    __syncwarp();
+    out[t] = data[31 - t];
+  }
+}
+
+TEST_P(SimOrder, AWarpBarrierHandsAViewAndAShuffleDoesNot) {
+  const auto flag = zeros<unsigned>(1), again = zeros<unsigned>(1);
+  const Buffer<unsigned> data(32), out(32);
+  run<by_lane_0>(2, 32, 0, data.ptr(), flag.ptr(), out.ptr(), 1u);
+  EXPECT_EQ(on_host(out)[5], 26u);
+  EXPECT_EQ(fault_of<by_lane_0>(2, 32, 0, data.ptr(), again.ptr(), out.ptr(), 0u).kind, FaultKind::race);
+}
+
+__global__ void exchange_after_shuffle(GlobalPtr<unsigned> out) {
+  const SharedPtr<unsigned> s = shared_memory<unsigned>();
+  s[threadIdx.x] = threadIdx.x;
+  const unsigned zero = __shfl_xor_sync(0xffffffffu, threadIdx.x, 1) ^ threadIdx.x ^ 1;
+  out[threadIdx.x] = s[threadIdx.x ^ 1] + zero;
+}
+
+TEST_P(SimOrder, AShuffleOrdersNothingInMemory) {
+  const Buffer<unsigned> out(32);
+  EXPECT_EQ(fault_of<exchange_after_shuffle>(1, 32, 32 * 4, out.ptr()).kind, FaultKind::race);
+}
+
+// ---------------------------------------------------------------------------------------------------- one block
+
+/// From warp 0 to warp 1 of a block.
+template <class Pointer>
+__device__ void pass_in_block(Pointer data, Pointer flag, GlobalPtr<unsigned> out, Passing p) {
+  if (threadIdx.x == 0) {
+    data[0] = 42;
+    pass(p.writer);
+    set(flag, p.by);
+  } else if (threadIdx.x == 32) {
+    wait_for(flag, p.by);
+    pass(p.reader);
+    out[0] = data[0];
+  }
+}
+__global__ void flag_in_global(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, Passing p) {
+  pass_in_block(data, flag, out, p);
+}
+__global__ void flag_in_shared(GlobalPtr<unsigned> out, Passing p) {
+  const SharedPtr<unsigned> s = shared_memory<unsigned>();
+  if (threadIdx.x == 0) s[1] = 0;
+  __syncthreads();
+  pass_in_block(s, s + 1, out, p);
+}
+
+TEST_P(SimOrder, FlagsCountInsideABlock) {
+  for (const Passing p : {Passing{}, Passing{Fence::block, Fence::block, By::counter},
+                          Passing{Fence::block, Fence::gpu, By::block_scope},
+                          Passing{Fence::none, Fence::none, By::release_acquire}}) {
+    const auto flag = zeros<unsigned>(1);
+    const Buffer<unsigned> data(1), out(1);
+    run<flag_in_global>(1, 64, 0, data.ptr(), flag.ptr(), out.ptr(), p);
+    EXPECT_EQ(on_host(out)[0], 42u);
+    run<flag_in_shared>(1, 64, 8, out.ptr(), p);
+    EXPECT_EQ(on_host(out)[0], 42u);
+  }
+  for (const Passing p : {Passing{Fence::none, Fence::none, By::counter}, Passing{Fence::block, Fence::none, By::counter},
+                          Passing{Fence::none, Fence::block, By::counter},
+                          Passing{Fence::none, Fence::block, By::block_scope}}) {
+    const auto flag = zeros<unsigned>(1);
+    const Buffer<unsigned> data(1), out(1);
+    Fault f = fault_of<flag_in_global>(1, 64, 0, data.ptr(), flag.ptr(), out.ptr(), p);
+    EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+    EXPECT_TRUE(says(f, "which thread 0 wrote (order_test.cpp:")) << f.what();
+    f = fault_of<flag_in_shared>(1, 64, 8, out.ptr(), p);
+    EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+    EXPECT_TRUE(says(f, "byte 0 of shared memory, which thread 0 wrote (order_test.cpp:")) << f.what();
+  }
+}
+
+/// All threads of a block add, read a word, and count themselves; who is last overwrites what all have read.
+__global__ void last_thread(GlobalPtr<unsigned> words, GlobalPtr<unsigned> out, Fence fence) {
+  const unsigned seen = words[0];
+  atomicAdd(words + 1, 1u + seen);
+  pass(fence);
+  if (atomicAdd(words + 2, 1u) != gridDim.x * blockDim.x - 1) return;
+  pass(fence);
+  out[0] = words[1];
+  words[0] = 1;
+  words[2] = 0;
+}
+
+TEST_P(SimOrder, TheLastThreadKnowsWhatAllDid) {
+  for (const unsigned grid : {1u, 7u}) {
+    const auto words = zeros<unsigned>(3);
+    const Buffer<unsigned> out(1);
+    run<last_thread>(grid, 96, 0, words.ptr(), out.ptr(), Fence::gpu);
+    EXPECT_EQ(on_host(out)[0], 96 * grid);
+    const auto again = zeros<unsigned>(3);
+    EXPECT_EQ(fault_of<last_thread>(grid, 96, 0, again.ptr(), out.ptr(), Fence::none).kind, FaultKind::race);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------- barriers above
+
+__global__ void across_the_grid(GlobalPtr<unsigned> data, GlobalPtr<unsigned> out, unsigned synced) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x, n = gridDim.x * blockDim.x;
+  if (blockIdx.x == 1) __syncwarp();  // so that the blocks differ in what they have passed
+  data[i] = i;
+  if (synced) grid_sync();
+  const unsigned other = data[n - 1 - i];
+  if (synced) grid_sync();
+  data[i] = other;
+  if (blockIdx.x == 0) __threadfence();
+  out[i] = other;
+}
+
+TEST_P(SimOrder, TheGridsBarrierOrdersEverything) {
+  const Buffer<unsigned> data(4 * 64), out(4 * 64);
+  launch_cooperative<across_the_grid>({4, 64, 0, {}}, data.ptr(), out.ptr(), 1u);
+  EXPECT_EQ(on_host(out)[3], 252u);
+  const auto written = counting(4 * 64);
+  EXPECT_EQ(fault_of<across_the_grid>(4, 64, 0, written.ptr(), out.ptr(), 0u).kind, FaultKind::race);
+}
+
+TEST_P(SimOrder, TheEndOfALaunchOrdersEverything) {
+  const auto data = counting(64);
+  for (int i = 0; i < 3; ++i) launch<add_one>({1, 64, 0, {}}, data.ptr());
+  EXPECT_EQ(on_host(data)[9], 12u);
+}
+
+// ---------------------------------------------------------------------------------------------------- kinds of races
+
+enum class Do { nothing, read, read_const, write, update };
+__global__ void two_blocks(GlobalPtr<unsigned> p, GlobalPtr<unsigned> out, Do first, Do second) {
+  const GlobalPtr<const unsigned> constant = p;
+  switch (blockIdx.x == 0 ? first : second) {
+    case Do::nothing: return;
+    case Do::read: out[blockIdx.x] = p[2]; return;
+    case Do::read_const: out[blockIdx.x] = constant[2]; return;
+    case Do::write: p[2] = 1; return;
+    case Do::update: atomicAdd(p + 2, 1u); return;
+  }
+}
+
+TEST_P(SimOrder, ConflictsBetweenBlocks) {
+  const Do all[] = {Do::nothing, Do::read, Do::read_const, Do::write, Do::update};
+  for (const Do first : all)
+    for (const Do second : all) {
+      const auto p = zeros<unsigned>(3);
+      const Buffer<unsigned> out(2);
+      const auto reads = [](Do d) { return d == Do::read || d == Do::read_const; };
+      const bool harmless = first == Do::nothing || second == Do::nothing || (reads(first) && reads(second)) ||
+                            (first == Do::update && second == Do::update);
+      if (harmless) {
+        EXPECT_NO_THROW(run<two_blocks>(2, 1, 0, p.ptr(), out.ptr(), first, second));
+        continue;
+      }
+      const Fault f = fault_of<two_blocks>(2, 1, 0, p.ptr(), out.ptr(), first, second);
+      EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+      EXPECT_TRUE(says(f, "element 2 of a view of 3 elements in global memory, which block ")) << f.what();
+      EXPECT_TRUE(says(f, "thread 0 wrote") || says(f, "thread 0 read") || says(f, "thread 0 updated atomically")) << f.what();
+      EXPECT_GT(f.line, 0);
+    }
+}
+
+__global__ void two_threads(GlobalPtr<unsigned> p, GlobalPtr<unsigned> out) {
+  const GlobalPtr<const unsigned> constant = p;
+  if (threadIdx.x == 0) p[0] = 1;
+  else out[threadIdx.x] = constant[0];
+}
+
+TEST_P(SimOrder, AReadThroughAPointerToConstIsHeldAgainstALaterWrite) {
+  const auto p = zeros<unsigned>(1);
+  const Buffer<unsigned> out(64);
+  const Fault f = fault_of<two_threads>(1, 64, 0, p.ptr(), out.ptr());
+  EXPECT_EQ(f.kind, FaultKind::race);
+  if (GetParam() == Order::reverse) {
+    EXPECT_TRUE(says(f, "writes element 0 of a view of 1 elements in global memory, which threads of several warps read"))
+        << f.what();
+  }
+}
+
+__global__ void adds_plainly(GlobalPtr<unsigned> sum, Fence fence) {
+  pass(fence);
+  sum[0] += 1;
+  pass(fence);
+}
+
+TEST_P(SimOrder, AddingPlainlyFromEveryBlock) {
+  for (const Fence fence : {Fence::none, Fence::gpu}) {
+    const auto sum = zeros<unsigned>(1);
+    const Fault f = fault_of<adds_plainly>(4, 1, 0, sum.ptr(), fence);
+    EXPECT_EQ(f.kind, FaultKind::race);
+    EXPECT_TRUE(says(f, "published nothing since: no __threadfence() and then an atomic, and no store_release()")) << f.what();
+  }
+}
+
+/// The sum is complete when the counter says so only if each block fences between the two.
+__global__ void sum_and_count(GlobalPtr<unsigned> sum, GlobalPtr<unsigned> counter, GlobalPtr<unsigned> out, Fence fence) {
+  atomicAdd(sum, 1u);
+  pass(fence);
+  if (atomicAdd(counter, 1u) == gridDim.x - 1) {
+    __threadfence();
+    out[0] = sum[0];
+  }
+}
+
+TEST_P(SimOrder, AtomicsOfAllBlocksAreRememberedNotOnlyTheLast) {
+  const auto words = zeros<unsigned>(2), again = zeros<unsigned>(2);
+  const Buffer<unsigned> out(1);
+  run<sum_and_count>(5, 1, 0, words.ptr(), words.ptr() + 1, out.ptr(), Fence::gpu);
+  EXPECT_EQ(on_host(out)[0], 5u);
+  const Fault f = fault_of<sum_and_count>(5, 1, 0, again.ptr(), again.ptr() + 1, out.ptr(), Fence::none);
+  EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+  EXPECT_TRUE(says(f, "updated atomically in this launch")) << f.what();
+}
+
+// ---------------------------------------------------------------------------------------------------- messages
+
+constexpr int first_line = __LINE__ + 2;  // of the body
+__global__ void last_block_adds(GlobalPtr<unsigned> partials, GlobalPtr<unsigned> arrived, GlobalPtr<unsigned> out) {
+  partials[blockIdx.x] = 1;
+  if (atomicAdd(arrived, 1u) != gridDim.x - 1) return;
+  __threadfence();
+  for (unsigned b = 0; b < gridDim.x; ++b) out[0] += partials[b];
+}
+
+TEST(SimOrderForward, AMessageInFull) {
+  sim::set_schedule(Order::forward);
+  const auto arrived = zeros<unsigned>(1), out = zeros<unsigned>(1);
+  const Buffer<unsigned> partials(4);
+  const Fault f = fault_of<last_block_adds>(4, 1, 0, partials.ptr(), arrived.ptr(), out.ptr());
+  EXPECT_EQ(f.kind, FaultKind::race);
+  const auto line = [](int i) { return "order_test.cpp:" + std::to_string(first_line + i); };
+  EXPECT_EQ(std::string(f.what()),
+            "simulated device: race in kernel last_block_adds, block 3, thread 0, " + line(3) +
+                ": reads element 0 of a view of 4 elements in global memory, which block 0, thread 0 wrote in this launch (" +
+                line(0) + "), and block 0 has passed no __threadfence() between that and the atomic of its thread 0 (" +
+                line(1) + ")");
+}
+
+}  // namespace
+}  // namespace reductio::sim_tests
