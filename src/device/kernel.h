@@ -6,7 +6,7 @@
 ///   in kernels   __global__, __device__, __forceinline__, __noinline__, __launch_bounds__, __restrict__, __align__;
 ///                threadIdx, blockIdx, blockDim, gridDim (x only), warpSize
 ///   barriers     __syncthreads, __syncthreads_or, _and, _count; __syncwarp; grid_sync(): all blocks of a cooperative
-///                launch (in device/grid_sync.h)
+///                launch (in device/grid_sync.h); cooperative groups (in device/cooperative_groups.h)
 ///   warps        __shfl_sync, __shfl_up_sync, _down, _xor of 4 and 8 bytes; __any_sync, __all_sync, __ballot_sync;
 ///                __reduce_add_sync, _min, _max, _and, _or, _xor; __activemask, which promises the caller's lane alone
 ///   atomics      atomicAdd (size_t, too), _block, _system; atomicSub, Inc, Dec, Min, Max, And, Or, Xor, Exch, CAS

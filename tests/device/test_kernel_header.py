@@ -1,5 +1,5 @@
 """device/kernel.h can be installed alone: with the CUDA toolkit and the headers beside it, and nothing of the harness, a
-CUDA program compiles that uses every name it lists, and idioms.h, whose kernels find themselves right where a GPU is.
+CUDA program compiles that uses every name it lists, idioms.h and groups.h, whose kernels find themselves right where a GPU is.
 For the simulated device, a kernel with a raw pointer is refused."""
 
 import os
@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from project import SOURCE
 
-IDIOMS = Path(__file__).with_name("idioms.h")
-INSTALLED = ("kernel.h", "grid_sync.h", "cuda/kernel.cuh")
+IDIOMS = [Path(__file__).with_name(name) for name in ("idioms.h", "groups.h")]
+INSTALLED = ("kernel.h", "grid_sync.h", "cooperative_groups.h", "cuda/kernel.cuh")
 NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 
 PROGRAM = r"""
@@ -19,6 +19,7 @@ PROGRAM = r"""
 
 #include "device/grid_sync.h"
 #include "device/kernel.h"
+#include "groups.h"
 #include "idioms.h"
 
 using namespace reductio::device;
@@ -77,6 +78,7 @@ int main() {
   if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) return 0;
   int found = 0;
   for (const idioms::Idiom& idiom : idioms::kernels) found += wrong(idiom);
+  found += wrong(idioms::groups_kernel);
   const bool planted = wrong({"planted", launch<idioms::planted>}) == 64;
   std::printf("%d idioms on a GPU\n", int(sizeof idioms::kernels / sizeof *idioms::kernels));
   return found ? 4 : planted ? 0 : 5;
@@ -99,7 +101,8 @@ def installed(tmp_path):
         target = tmp_path / "include" / "device" / header
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(SOURCE / "src" / "device" / header, target)
-    shutil.copy(IDIOMS, tmp_path / "include")
+    for header in IDIOMS:
+        shutil.copy(header, tmp_path / "include")
     return tmp_path
 
 

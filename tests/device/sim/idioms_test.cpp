@@ -3,6 +3,8 @@
 
 #include "tests/device/idioms.h"
 
+#include "tests/device/groups.h"
+
 #include <numeric>
 
 #include "tests/device/sim/support.h"
@@ -30,10 +32,27 @@ TEST_P(SimIdioms, DoAsCudaSays) {
     SCOPED_TRACE(idiom.name);
     EXPECT_EQ(wrong_of(idiom.start), std::vector<unsigned>(64));
   }
+  EXPECT_EQ(wrong_of(idioms::groups_kernel.start), std::vector<unsigned>(64));
   EXPECT_EQ(wrong_of(launch<idioms::planted>), std::vector<unsigned>(64, 2u));
 }
 
 // ---------------------------------------------------------------------------------------------------- faults
+
+__global__ void part_of_a_tile(GlobalPtr<unsigned> out) {
+  const auto tile = cooperative_groups::tiled_partition<8>(cooperative_groups::this_thread_block());
+  if (threadIdx.x != 11) out[threadIdx.x] = cooperative_groups::reduce(tile, 1u, cooperative_groups::plus<unsigned>());
+}
+__global__ void part_of_a_block() {
+  if (threadIdx.x != 11) cooperative_groups::this_thread_block().sync();
+}
+
+TEST_P(SimIdioms, GroupsAreOfAllTheirThreads) {
+  const Buffer<unsigned> out(32);
+  const Fault tile = fault_of<part_of_a_tile>(1, 32, 0, out.ptr());
+  EXPECT_EQ(tile.kind, FaultKind::unfinished_barrier) << tile.what();
+  EXPECT_TRUE(says(tile, "idioms_test.cpp:")) << tile.what();
+  EXPECT_EQ(fault_of<part_of_a_block>(1, 32, 0).kind, FaultKind::unfinished_barrier);
+}
 
 __global__ void votes_disagree() {
   if (threadIdx.x % 2) __any_sync(0xffffffffu, 1);

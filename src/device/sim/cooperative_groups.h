@@ -1,0 +1,103 @@
+#pragma once
+/// CUDA's cooperative groups on the simulated device, as far as reductions use them: the block, the grid of a
+/// cooperative launch, and tiles of at most a warp. Made of intrinsics.h, and checked as those are.
+
+#include <functional>
+
+#include "device/sim/intrinsics.h"
+#include "device/sim/vectors.h"
+
+namespace reductio::device {
+inline namespace on_sim {
+namespace cooperative_groups {
+
+class thread_block {
+ public:
+  static unsigned thread_rank() { return threadIdx.x; }
+  static unsigned num_threads() { return blockDim.x; }
+  static unsigned size() { return blockDim.x; }
+  static dim3 group_index() { return blockIdx; }
+  static dim3 thread_index() { return threadIdx; }
+  static void sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { __syncthreads(file, line); }
+};
+inline thread_block this_thread_block() { return {}; }
+
+class grid_group {
+ public:
+  static unsigned long long thread_rank() { return std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
+  static unsigned long long num_threads() { return std::uint64_t{gridDim.x} * blockDim.x; }
+  static unsigned long long size() { return num_threads(); }
+  static void sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { grid_sync(file, line); }
+};
+inline grid_group this_grid() { return {}; }
+
+/// `Size` threads of one warp, beside each other. Ballots and lanes count within the tile.
+template <unsigned Size>
+class thread_block_tile {
+  static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0, "tiles are of 1, 2, 4, 8, 16 or 32 threads");
+  static unsigned first() { return threadIdx.x % 32 / Size * Size; }
+  static unsigned mask() { return (~0u >> (32 - Size)) << first(); }
+
+ public:
+  static unsigned thread_rank() { return threadIdx.x % Size; }
+  static constexpr unsigned num_threads() { return Size; }
+  static constexpr unsigned size() { return Size; }
+  static unsigned meta_group_rank() { return threadIdx.x / Size; }
+  static unsigned meta_group_size() { return (blockDim.x + Size - 1) / Size; }
+
+  static void sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { __syncwarp(mask(), file, line); }
+  template <Operand V>
+  static auto shfl(const V& v, int source, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __shfl_sync(mask(), v, source, Size, file, line);
+  }
+  template <Operand V>
+  static auto shfl_down(const V& v, unsigned delta, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __shfl_down_sync(mask(), v, delta, Size, file, line);
+  }
+  template <Operand V>
+  static auto shfl_up(const V& v, unsigned delta, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __shfl_up_sync(mask(), v, delta, Size, file, line);
+  }
+  template <Operand V>
+  static auto shfl_xor(const V& v, unsigned lanes, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __shfl_xor_sync(mask(), v, static_cast<int>(lanes), Size, file, line);
+  }
+  static int any(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __any_sync(mask(), predicate, file, line);
+  }
+  static int all(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __all_sync(mask(), predicate, file, line);
+  }
+  static unsigned ballot(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __ballot_sync(mask(), predicate, file, line) >> first();
+  }
+};
+template <unsigned Size>
+thread_block_tile<Size> tiled_partition(const thread_block&) {
+  return {};
+}
+
+template <class T>
+using plus = std::plus<T>;
+template <class T>
+struct less {
+  T operator()(T a, T b) const { return b < a ? b : a; }
+};
+template <class T>
+struct greater {
+  T operator()(T a, T b) const { return a < b ? b : a; }
+};
+
+/// All threads of the tile get the result; which are combined first is not said, here as on CUDA.
+template <unsigned Size, class T, class Op>
+T reduce(const thread_block_tile<Size>& tile, T value, Op op, const char* file = __builtin_FILE(),
+         int line = __builtin_LINE()) {
+  for (unsigned lanes = Size / 2; lanes > 0; lanes /= 2) value = op(value, tile.shfl_xor(value, lanes, file, line));
+  return value;
+}
+
+}  // namespace cooperative_groups
+}  // namespace on_sim
+}  // namespace reductio::device
+
+namespace cooperative_groups = reductio::device::cooperative_groups;
