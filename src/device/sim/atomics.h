@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "device/sim/mutation.h"
 #include "device/sim/order.h"
 #include "device/sim/pointers.h"
 
@@ -22,6 +23,12 @@ concept OneOf = (std::same_as<T, Types> || ...);
 /// *p becomes f(*p); gives what it was. `changes` is false of what leaves any value as it is: so one polls by atomics.
 template <Scope scope = Scope::gpu, template <class> class Pointer, class T, class F>
 T update(Pointer<T> p, bool changes, sim::Site site, F f) {
+  if (sim::left_out(sim::Synchronization::atomic_update, site)) [[unlikely]] {
+    const T before = p.read(sim::code_of(site));
+    sim::give_way();
+    p.write(f(before), sim::code_of(site));
+    return before;
+  }
   T* const word = sim::atomic_access<sim::Access::atomic_update>(p, sim::MemoryOrder::relaxed, scope, site, changes);
   const T before = *word;
   *word = f(before);

@@ -3,7 +3,6 @@
 /// fences and atomics are made of the two functions here.
 
 #include "device/sim/access.h"
-#include "device/sim/mutation.h"
 #include "device/sim/place.h"
 #include "device/sim/waiting.h"
 
@@ -18,11 +17,6 @@ void fence(Scope, Site);
 /// polls by atomics. A compare-and-swap that fails is an atomic_read.
 template <Access kind, template <class> class Pointer, class T>
 T* atomic_access(Pointer<T> p, MemoryOrder order, Scope scope, Site site, bool changes = true) {
-  if constexpr (kind == Access::atomic_update)
-    if (left_out(Synchronization::atomic_update, site)) [[unlikely]] {
-      p.template checked<Access::read>(code_of(site));
-      return p.template checked<Access::write>(code_of(site));
-    }
   const bool looks = kind == Access::atomic_read || !changes;
   if (looks) poll(p.address(), site);
   else give_way();

@@ -1,0 +1,96 @@
+// Every line on which a registered kernel synchronizes, left out: the battery must reject the kernel, or the line stands
+// in the list below with the reason why its kernel is right without it.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstddef>
+#include <exception>
+#include <fstream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "device/backend.h"
+#include "device/sim/mutation.h"
+#include "tests/sanitized.h"
+#include "verify/verify.h"
+
+namespace reductio {
+namespace {
+
+struct Unneeded {
+  std::string file, text;  ///< what the line holds
+  std::string why;
+};
+const std::vector<Unneeded> unneeded{
+    {"squares.cu", "the block is done when its last warp is",
+     "it orders no memory: it holds the clock's last reading back until the whole block is done"},
+};
+
+std::string text_of(const sim::SynchronizingLine& line) {
+  std::ifstream file("src/kernels/" + line.file);
+  std::string text;
+  for (int i = 0; i < line.line; ++i)
+    if (!std::getline(file, text)) return {};
+  return text;
+}
+
+bool is_unneeded(const sim::SynchronizingLine& line) {
+  const std::string text = text_of(line);
+  return std::any_of(unneeded.begin(), unneeded.end(), [&](const Unneeded& u) {
+    return u.file == line.file && text.find(u.text) != std::string::npos;
+  });
+}
+
+/// Why the battery rejects the variant, with its first failure; empty if it does not.
+std::string rejection(const Variant& v, Tier tier) {
+  const auto backend = open_sim();
+  for (const Case& c : battery(v, backend->info(), tier, 1)) try {
+      if (const std::string why = run_case(c, *backend); !why.empty()) return c.describe() + ": " + why;
+    } catch (const Refused&) {
+    } catch (const std::exception& e) {
+      return c.describe() + ": " + e.what();
+    }
+  return {};
+}
+
+class LineMutants : public testing::TestWithParam<std::string> {};
+
+TEST_P(LineMutants, are_rejected) {
+  if (sanitized) GTEST_SKIP() << "the build without sanitizers runs it";
+  const Variant& v = find_variant(GetParam());
+  const sim::LineRecorder recorder;
+  ASSERT_EQ(rejection(v, Tier::quick), "");
+  for (const sim::SynchronizingLine& line : std::set(recorder.lines())) {
+    ASSERT_NE(text_of(line), "") << line.describe() << " is no line of src/kernels";
+    const sim::LineMutant mutant(line);
+    std::string why = rejection(v, Tier::quick);
+    if (is_unneeded(line)) {
+      EXPECT_EQ(why, "") << line.describe() << " is listed as unneeded";
+      continue;
+    }
+    if (why.empty()) why = rejection(v, Tier::check);
+    EXPECT_NE(why, "") << v.id << " passes without the " << line.describe() << ":\n  " << text_of(line);
+  }
+}
+
+std::vector<std::string> simulated() {
+  std::vector<std::string> out;
+  for (const Variant& v : variants())
+    if (v.runs_on(DeviceKind::sim)) out.push_back(v.id);
+  return out;
+}
+
+std::string name_of(const testing::TestParamInfo<std::string>& info) {
+  std::string text = info.param;
+  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
+  return text;
+}
+
+INSTANTIATE_TEST_SUITE_P(Registered, LineMutants, testing::ValuesIn(simulated()), name_of);
+
+}  // namespace
+}  // namespace reductio
