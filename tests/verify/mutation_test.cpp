@@ -58,6 +58,12 @@ enum class Flaw {
   no_barrier_between_levels,
   no_warp_barrier,
   assumes_full_warps,  // folds 32 lanes whatever the block
+  // how blocks work together
+  no_fence,
+  no_writers_fence,
+  no_readers_fence,
+  adds_plainly,  // every block to the result
+  adds_plainly_between_fences,
   // what is written
   overwrites_input,
   writes_past_the_output,
@@ -198,10 +204,16 @@ __global__ void last_block(GlobalPtr<const T> in, GlobalPtr<T> partials, GlobalP
   __syncthreads();
   if (threadIdx.x != 0) return;
   for (unsigned i = 1; i < blockDim.x; ++i) sum += sums[i];
+  if (flaw == Flaw::adds_plainly || flaw == Flaw::adds_plainly_between_fences) {
+    if (flaw == Flaw::adds_plainly_between_fences) __threadfence();
+    out[0] += sum;
+    if (flaw == Flaw::adds_plainly_between_fences) __threadfence();
+    return;
+  }
   partials[blockIdx.x] = sum;
-  __threadfence();
+  if (flaw != Flaw::no_fence && flaw != Flaw::no_writers_fence) __threadfence();
   if (atomicAdd(&counter[0], 1u) != gridDim.x - 1) return;
-  __threadfence();
+  if (flaw != Flaw::no_fence && flaw != Flaw::no_readers_fence) __threadfence();
   sum = 0;
   for (unsigned b = 0; b < gridDim.x; ++b) sum += partials[b];
   if (flaw != Flaw::leaves_the_counter) counter[0] = 0;
@@ -344,6 +356,7 @@ std::unique_ptr<Plan> prepare_last_block(Flaw flaw, const Problem& p, const Sett
     copy_to_host<unsigned>(none.data(), counter.ptr(), 1, Stream{});  // the counter is 0 when the plan is made
     return plan_of({grid, block, ceil_div(n, grid * block) + block + grid, partials.bytes()},
                    [=](void* in, void* out, Stream stream) {
+                     zero(global<T>(out, 1), 1, stream);
                      launch<last_block<T, Load>>(Launch{grid, block, block * sizeof(T), stream}, global<const T>(in, n),
                                                  partials.ptr(), counter.ptr(), global<T>(out, 1), n, flaw);
                    });
@@ -512,6 +525,22 @@ TEST(Mutation, settings_that_differ_where_n_alone_decides) {
 }
 TEST(Mutation, shares_workspace) {
   expect_rejected(variant("shares_workspace", prepare_host_part, Flaw::shares_workspace), "two plans at once");
+}
+// Their results are right in every order: only what orders memory is missing.
+TEST(Mutation, fences) {
+  const auto expect_race = [](const char* name, Flaw flaw, const std::string& because) {
+    const Variant v = variant(name, prepare_last_block, flaw);
+    expect_rejected(v, because);
+    // Each failure is the race, in whatever order; no result was wrong.
+    for (const Failure& f : report_on(v, Tier::quick, 1).failures)
+      EXPECT_NE(f.why.find("simulated device: race in kernel last_block"), std::string::npos) << f.why;
+  };
+  const std::string writer = "has passed no __threadfence() between that and the atomic of its thread 0";
+  expect_race("no_fence", Flaw::no_fence, writer);
+  expect_race("no_writers_fence", Flaw::no_writers_fence, writer);
+  expect_race("no_readers_fence", Flaw::no_readers_fence, "this block has passed no __threadfence() since it learnt of that");
+  expect_race("adds_plainly", Flaw::adds_plainly, "has published nothing since");
+  expect_race("adds_plainly_between_fences", Flaw::adds_plainly_between_fences, "has published nothing since");
 }
 TEST(Mutation, leaves_the_counter) {
   expect_rejected(variant("leaves_the_counter", prepare_last_block, Flaw::leaves_the_counter),

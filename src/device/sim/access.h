@@ -75,11 +75,11 @@ void track_slowly(Record*, Accesses& reads, const Touch&);
 
 /// The race check of one word, the short way: nobody to conflict with in this launch, or ordered by a block barrier, or
 /// this thread itself.
-template <Access kind, bool global>
-inline void track(Record* record, Accesses& reads, const Touch& touch) {
+template <Access kind, std::size_t size, bool global>
+inline void track(Record* record, Accesses& reads, const View* view, std::uint64_t where, SiteCode site, Scope scope) {
   const Block& b = *running;
   const std::uint32_t thread = threadIdx.x, lane = 1u << thread % warp_size;
-  const Accesses me{.serial = b.serial, .epoch = b.epoch, .lanes = lane, .thread = thread, .site = touch.site};
+  const Accesses me{.serial = b.serial, .epoch = b.epoch, .lanes = lane, .thread = thread, .site = site};
   const auto none = [&](const Accesses& a) {  // an earlier launch's; in shared memory, an earlier block's
     return a.serial != b.serial && (!global || a.serial - b.first_serial >= b.grid || a.epoch < b.grid_epoch);
   };
@@ -96,7 +96,7 @@ inline void track(Record* record, Accesses& reads, const Touch& touch) {
       if (reads.epoch == b.epoch && reads.thread / warp_size == thread / warp_size) {
         reads.lanes |= lane;
         reads.thread = thread;
-        reads.site = touch.site;
+        reads.site = site;
         return;
       }
     }
@@ -107,7 +107,7 @@ inline void track(Record* record, Accesses& reads, const Touch& touch) {
       return;
     }
   }
-  track_slowly(record, reads, touch);
+  track_slowly(record, reads, {kind, view, where, size, site, scope});
 }
 
 /// A thread that reads one word over and over waits for another, but a plain read is no switch point.
@@ -125,32 +125,30 @@ inline void watch_spinning(std::uint64_t where) {
   }
 }
 
-[[gnu::always_inline]] inline void on_bounds(const Touch& t) {
-  const View& v = *t.view;
+[[gnu::always_inline]] inline void on_bounds(const View& v, std::uintptr_t at, Access kind, std::size_t size, SiteCode site) {
   // Unsigned, so one comparison covers both ends; views hold whole elements, so the first byte decides.
-  if (!running || t.where - v.begin >= v.end - v.begin || v.memory->generation != v.generation) [[unlikely]] fail_global(t);
+  if (!running || at - v.begin >= v.end - v.begin || v.memory->generation != v.generation) [[unlikely]]
+    fail_global({kind, &v, at, size, site});
 }
 
 /// A read through GlobalPtr<const T>, whose elements may be smaller than words and lie across two.
 template <std::size_t size>
 [[gnu::always_inline]] inline void on_const_read(const View& v, std::uintptr_t at, SiteCode site) {
-  const Touch touch{Access::read, &v, at, size, site};
-  on_bounds(touch);
+  on_bounds(v, at, Access::read, size, site);
   Memory& m = *v.memory;
   if (!m.reads) [[unlikely]] make_reads(m);
   const std::size_t first = (at - m.begin) / word_bytes;
   const std::size_t end = size % word_bytes == 0 ? first + size / word_bytes : (at - m.begin + size - 1) / word_bytes + 1;
   for (std::size_t w = first; w < end; ++w) {
-    if (!m.written[w]) [[unlikely]] fail_unwritten(touch);
-    track<Access::read, true>(m.records ? m.records + w : nullptr, m.reads[w], touch);
+    if (!m.written[w]) [[unlikely]] fail_unwritten({Access::read, &v, at, size, site});
+    track<Access::read, size, true>(m.records ? m.records + w : nullptr, m.reads[w], &v, at, site, Scope::gpu);
   }
   watch_spinning(at);
 }
 
 template <Access kind, std::size_t size>
 inline void on_global(const View& v, std::uintptr_t at, SiteCode site, Scope scope = Scope::gpu) {
-  const Touch touch{kind, &v, at, size, site, scope};
-  on_bounds(touch);
+  on_bounds(v, at, kind, size, site);
   Memory& m = *v.memory;
   if (!m.records) [[unlikely]] make_records(m);
   if (!m.reads) [[unlikely]] make_reads(m);
@@ -159,9 +157,9 @@ inline void on_global(const View& v, std::uintptr_t at, SiteCode site, Scope sco
     if (is_store(kind)) {
       m.written[w] = 1;
     } else if (!m.written[w]) [[unlikely]] {
-      fail_unwritten(touch);
+      fail_unwritten({kind, &v, at, size, site});
     }
-    track<kind, true>(&m.records[w], m.reads[w], touch);
+    track<kind, size, true>(&m.records[w], m.reads[w], &v, at, site, scope);
   }
   if (kind == Access::read) watch_spinning(at);
 }
@@ -169,15 +167,14 @@ inline void on_global(const View& v, std::uintptr_t at, SiteCode site, Scope sco
 /// The address of `size` bytes at `offset` of the block's shared memory, where `array` must have them.
 template <Access kind, std::size_t size>
 inline std::byte* on_shared(SharedRange array, std::uint64_t offset, SiteCode site, Scope scope = Scope::gpu) {
-  const Touch touch{kind, nullptr, offset, size, site, scope};
   if (!running || offset < array.begin || offset >= array.end || array.end - offset < size) [[unlikely]]
-    fail_shared(array, touch);
+    fail_shared(array, {kind, nullptr, offset, size, site});
   const std::size_t first = offset / word_bytes;
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
     Record& r = running->shared_records[w];
     if (!is_store(kind) && r.writes.serial != running->serial && r.atomics.serial != running->serial) [[unlikely]]
-      fail_unwritten(touch);
-    track<kind, false>(&r, running->shared_reads[w], touch);
+      fail_unwritten({kind, nullptr, offset, size, site});
+    track<kind, size, false>(&r, running->shared_reads[w], nullptr, offset, site, scope);
   }
   if (kind == Access::read) watch_spinning(offset);
   return running->shared + offset;

@@ -16,7 +16,7 @@ enum class FaultKind {
   misaligned,          ///< a pointer that is not a multiple of its type's alignment
   use_after_free,      ///< memory that was released before the work ran
   unwritten,           ///< a read of what nobody wrote: shared memory, or poisoned global memory
-  race,                ///< two threads of a block, one of them writing, and no barrier between
+  race,                ///< two threads, one of them writing, and nothing that orders the two
   divergent_barrier,   ///< threads of a block at different barriers
   unfinished_barrier,  ///< a barrier or warp operation that some threads can no longer reach
   warp_mask,           ///< lanes of a warp operation that disagree on mask or operation, or are not in their mask

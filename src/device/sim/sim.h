@@ -1,22 +1,17 @@
 #pragma once
 /// The simulated side of device.h: a small GPU (6 SMs) that runs every CUDA thread as a fiber on one OS thread, and
 /// checks what a GPU does not: accesses outside a view, an allocation or the block's shared memory; reads of what
-/// nobody wrote; memory released too early; two threads of one block that touch a word, one of them writing, with no
-/// barrier between; barriers and warp operations that not all threads reach; waits that never end. It is a checker and
-/// never a clock: it reports no times.
+/// nobody wrote; memory released too early; two threads, of one block or two, that touch a word, one of them writing,
+/// with nothing between that orders them (docs/memory_model.md), so also missing fences; barriers and warp operations
+/// that not all threads reach; waits that never end. It is a checker and never a clock: it reports no times.
 ///
 /// What it cannot see:
-///   - Missing fences and wrong memory orders. Memory is sequentially consistent: a store is seen by everybody at once.
-///     Each __threadfence, acquire and release needs its written argument.
-///   - Data races between blocks, and between kernels. Only the orders (schedule.h) can show them, where the result
-///     comes out wrong in one of them. Work of different streams never overlaps.
-///   - Races through GlobalPtr<const T> where the read comes first and the write after: such reads leave no record.
-///   - Order that threads of one block make by flags and atomics alone. Within a block only barriers and warp
-///   operations
-///     count, so a hand-over by a flag inside a block is reported as a race although CUDA allows it.
+///   - Races in what is not executed. What comes first, and what an atomic reads, depends on the order (schedule.h).
+///   - Old values. Memory is sequentially consistent: a store is seen by everybody at once, also by relaxed loads.
+///   - Of a word's plain readers, others than those of the block that read last; a plain store after an atomic load.
+///   - Overlap of streams.
 ///   - Interleavings inside a stretch without a switch point. Threads give way at barriers and warp operations, when
-///   they
-///     look again at what they polled, and in the random order also at atomics, fences and acquire loads.
+///     they look again at what they polled, and in the random order also at atomics, fences and acquire loads.
 ///   - Stores torn in two, __launch_bounds__, registers, and time.
 /// Stricter than CUDA: a block barrier or warp operation that names a thread which has already returned is a fault, and
 /// so is reaching one barrier from two source lines. __activemask names the caller alone. A shared_array that two lines

@@ -332,6 +332,26 @@ TEST_P(SimOrder, AShuffleOrdersNothingInMemory) {
   EXPECT_EQ(fault_of<exchange_after_shuffle>(1, 32, 32 * 4, out.ptr()).kind, FaultKind::race);
 }
 
+__global__ void pass_by_volatile(GlobalPtr<volatile unsigned> data, GlobalPtr<volatile unsigned> flag,
+                                 GlobalPtr<unsigned> out) {
+  if (blockIdx.x == 0) {
+    data[0] = 42;
+    __threadfence();
+    flag[0] = 1;
+  } else {
+    const unsigned seen = flag[0];
+    __threadfence();
+    if (seen) out[0] = data[0];
+  }
+}
+
+TEST_P(SimOrder, VolatileIsPlain) {
+  const auto flag = zeros<unsigned>(1);
+  const Buffer<unsigned> data(1), out(1);
+  const GlobalPtr<volatile unsigned> d = data.ptr(), f = flag.ptr();
+  EXPECT_EQ(fault_of<pass_by_volatile>(2, 1, 0, d, f, out.ptr()).kind, FaultKind::race);
+}
+
 // ---------------------------------------------------------------------------------------------------- one block
 
 /// From warp 0 to warp 1 of a block.
