@@ -4,8 +4,9 @@
 ///                   blocks and tiles are all here. Data and offset are drawn for each.
 ///   covering array  Every two values of all factors (sizes up to 2^14, every tunable, type, operation, offset,
 ///                   order, and kind of data or check) meet in some case.
-///   one by one      Every value of every tunable, the others at their defaults, in the checks that make many calls:
-///                   nine calls of a plan, and the declared chain of additions against the executed one.
+///   one by one      Every value of every tunable (in smaller tiers one of each, drawn), the others at their defaults, in
+///                   the checks that make many calls: nine calls of a plan, and the declared chain of additions against
+///                   the executed one.
 ///   drawn sizes     Multiples of tiles, the plan's own and those of other kernels, and a little more: the tails that
 ///                   no power of two has.
 ///   large sizes     Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; past 2^30 every value of every
@@ -40,8 +41,9 @@ struct Scope {
   /// What the whole product may cost, in the units of cost_of(). A larger one is sampled evenly.
   double whole_budget = 0;
   std::size_t pairs_to = 0;
+  bool every_value = false;  ///< one by one: every value of each tunable, not one that is drawn
   std::size_t drawn_to = 0;
-  std::vector<std::size_t> large{};           ///< every type, default settings; the first also in repeated calls
+  std::vector<std::size_t> large{};           ///< every type, default settings; the first in repeated calls of one float
   std::vector<std::size_t> large_settings{};  ///< the document's type, every single value of every tunable
   std::vector<std::size_t> huge{};            ///< every type, default settings
 };
@@ -58,6 +60,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
         return {.whole_to = 1 << 10,
                 .whole_budget = 12000,
                 .pairs_to = 1 << 18,
+                .every_value = true,
                 .drawn_to = 1 << 20,
                 .large = {(1 << 20) + 7, (1 << 24) + 3, (1 << 28) + 1, (1 << 30) + 7},
                 .large_settings = {(1 << 30) + 7},
@@ -70,6 +73,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
                               : tier == Tier::check ? 4e6
                                                     : 30e6,
               .pairs_to = 1 << 14,
+              .every_value = tier != Tier::check,
               .drawn_to = 20000,
               .large = {(1 << 20) + 7}};
   }
@@ -322,15 +326,20 @@ class Builder {
   /// The defaults, or what comes first where those have a known fault.
   Settings standard() const { return v_.fault_of(v_.settings()) ? right_.front() : v_.settings(); }
 
-  /// The defaults with one value of one tunable each, but not the defaults themselves.
-  std::vector<Settings> one_by_one() const {
+  /// The defaults with one value of one tunable each, but not the defaults themselves: every value, or one that is drawn
+  /// of each tunable.
+  std::vector<Settings> one_by_one(bool every_value) {
     std::vector<Settings> out;
-    for (const Tunable& t : tunables_)
+    for (const Tunable& t : tunables_) {
+      std::vector<Settings> of_this;
       for (const std::string& value : t.values) {
         Settings s = standard();
         s.set(t.name, value);
-        if (s != standard() && !v_.fault_of(s)) out.push_back(std::move(s));
+        if (s != standard() && !v_.fault_of(s)) of_this.push_back(std::move(s));
       }
+      if (!every_value && !of_this.empty()) of_this = {draw(of_this)};
+      out.insert(out.end(), of_this.begin(), of_this.end());
+    }
     return out;
   }
 
@@ -340,7 +349,7 @@ class Builder {
     const auto orders = orders_of(device_.kind, true);
     // Large enough that blocks are full at least once, small enough for nine calls.
     const std::size_t sizes[] = {257, 1021, std::min<std::size_t>(scope_.pairs_to, 4093)};
-    std::vector<Settings> all = one_by_one();
+    std::vector<Settings> all = one_by_one(scope_.every_value);
     all.insert(all.begin(), standard());
     for (const Settings& s : all) {
       const ElementType type = draw(v_.types);
@@ -371,21 +380,23 @@ class Builder {
 
   void add_large() {
     for (const std::size_t n : scope_.large)
-      for (const ElementType type : v_.types) add_large_pair(n, type, standard());
-    add_large_repeat();
+      for (const ElementType type : v_.types)
+        if (n == scope_.large.front() && has_large_repeat(type))
+          add({v_.operations.front(), type, n}, standard(), 0, {"random", "repeat", 0},
+              orders_of(device_.kind, true).front());
+        else
+          add_large_pair(n, type, standard());
     for (const std::size_t n : scope_.large_settings)
-      for (const Settings& s : one_by_one())
+      for (const Settings& s : one_by_one(true))
         add_exact_large({v_.operations.front(), v_.types.front(), n}, s, most_loads_per_thread_of_settings);
     for (const std::size_t n : scope_.huge)
       for (const ElementType type : v_.types) add_large_pair(n, type, standard());
   }
 
-  /// The order in which many blocks are done shows in the bits of a float's sum.
-  void add_large_repeat() {
-    const auto type = std::find_if(v_.types.begin(), v_.types.end(), is_floating);
-    if (scope_.large.empty() || type == v_.types.end() || v_.determinism == Determinism::none) return;
-    add({v_.operations.front(), *type, scope_.large.front()}, standard(), 0, {"random", "repeat", 0},
-        orders_of(device_.kind, true).front());
+  /// The order in which many blocks are done shows in the bits of a float's sum, for which one type will do.
+  bool has_large_repeat(ElementType type) const {
+    const auto first = std::find_if(v_.types.begin(), v_.types.end(), is_floating);
+    return v_.determinism != Determinism::none && first != v_.types.end() && type == *first;
   }
 
   /// All elements are positive and more than a block has threads, so that whatever is left out shows.

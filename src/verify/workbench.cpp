@@ -162,8 +162,8 @@ class Workbench::Call {
       return put();
     const FirstLaunch launch = backend.watch_enqueue(put, stream_);
     const PlanInfo said = plan_->info();
-    // What a library launches on a GPU is not known to who calls it.
-    if (said.grid_blocks == 0 && backend.info().kind == DeviceKind::cuda) return;
+    // What a library launches on a GPU is known neither to who calls it nor, always, to who captures it.
+    if (backend.info().kind == DeviceKind::cuda && (said.grid_blocks == 0 || launch.grid_blocks == 0)) return;
     if (launch.grid_blocks != said.grid_blocks || launch.block_threads != said.block_threads)
       wrong_launch_ = "the plan declares a first launch of " + shape_text(said.grid_blocks, said.block_threads) +
                       " (PlanInfo), and launches " + shape_text(launch.grid_blocks, launch.block_threads);
@@ -493,7 +493,7 @@ class RoundUpward {
 /// kernels, one in the middle, and a few at random. None of them may pass through more than the plan declares. From
 /// `least_judged` elements on, where what is empty no longer decides, it may not declare more than four times the most.
 std::string Workbench::chain(const Case& c) {
-  constexpr std::size_t least_judged = 1000, most_times = 4, at_random = 5;
+  constexpr std::size_t least_judged = 1000, most_times = 4, at_random = 3;
   if (backend_->info().kind != DeviceKind::sim)
     throw Refused("the additions of a chain are counted on the simulated device alone");
   if (!is_floating(c.problem.type)) throw Refused("the additions of a chain are counted in floats");

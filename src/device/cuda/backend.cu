@@ -189,10 +189,9 @@ class CudaBackend final : public Backend {
       throw DeviceError("enqueue() cannot be captured into a graph (" + why +
                         "): it may only put work onto its stream; allocate when the plan is prepared, wait in finish()");
     }
-    FirstLaunch first;
+    const FirstLaunch first = first_launch(graph);
     cudaGraphExec_t exec = nullptr;
-    cudaError_t launched = read_first_launch(graph, first);
-    if (launched == cudaSuccess) launched = cudaGraphInstantiate(&exec, graph, 0);
+    cudaError_t launched = cudaGraphInstantiate(&exec, graph, 0);
     if (launched == cudaSuccess) launched = cudaGraphLaunch(exec, native(s));
     if (exec) cudaGraphExecDestroy(exec);  // once it has run
     cudaGraphDestroy(graph);
@@ -201,23 +200,25 @@ class CudaBackend final : public Backend {
   }
 
  private:
-  /// That of the first kernel among the nodes, which stand in the order in which they were captured.
-  static cudaError_t read_first_launch(cudaGraph_t graph, FirstLaunch& first) {
+  /// That of the first kernel among the nodes, which stand in the order in which they were captured; zeros where this
+  /// runtime does not know it, as a library's with a runtime of its own.
+  static FirstLaunch first_launch(cudaGraph_t graph) {
     std::size_t count = 0;
-    cudaError_t status = cudaGraphGetNodes(graph, nullptr, &count);
+    cudaGraphGetNodes(graph, nullptr, &count);
     std::vector<cudaGraphNode_t> nodes(count);
-    if (status == cudaSuccess && count) status = cudaGraphGetNodes(graph, nodes.data(), &count);
-    for (std::size_t i = 0; i < count && status == cudaSuccess; ++i) {
-      cudaGraphNodeType type;
-      status = cudaGraphNodeGetType(nodes[i], &type);
-      if (status != cudaSuccess || type != cudaGraphNodeTypeKernel) continue;
-      cudaKernelNodeParams kernel;
-      status = cudaGraphKernelNodeGetParams(nodes[i], &kernel);
-      if (status == cudaSuccess) first = {std::size_t{kernel.gridDim.x} * kernel.gridDim.y * kernel.gridDim.z,
-                                          kernel.blockDim.x * kernel.blockDim.y * kernel.blockDim.z};
+    if (count) cudaGraphGetNodes(graph, nodes.data(), &count);
+    FirstLaunch first;
+    for (const cudaGraphNode_t node : nodes) {
+      cudaGraphNodeType type{};
+      if (cudaGraphNodeGetType(node, &type) != cudaSuccess || type != cudaGraphNodeTypeKernel) continue;
+      cudaKernelNodeParams kernel{};
+      if (cudaGraphKernelNodeGetParams(node, &kernel) == cudaSuccess)
+        first = {std::size_t{kernel.gridDim.x} * kernel.gridDim.y * kernel.gridDim.z,
+                 kernel.blockDim.x * kernel.blockDim.y * kernel.blockDim.z};
       break;
     }
-    return status;
+    cudaGetLastError();
+    return first;
   }
 
   DeviceInfo info_;
