@@ -70,7 +70,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
     case Tier::check:
       return {.whole_to = 1 << 10,
               .whole_budget = cuda                  ? 12000
-                              : tier == Tier::check ? 4e6
+                              : tier == Tier::check ? 3.3e6
                                                     : 30e6,
               .pairs_to = 1 << 14,
               .every_value = tier != Tier::check,
