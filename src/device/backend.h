@@ -47,7 +47,8 @@ class Backend {
   /// Runs `enqueue`, which puts one call onto `stream`, and watches that it does nothing else: as Plan::enqueue() it
   /// may not allocate, free or wait. Throws DeviceError, by name on the simulated device; a GPU captures the stream,
   /// and launches what it captured. The CPU watches nothing.
-  virtual FirstLaunch watch_enqueue(const std::function<void()>& enqueue, Stream stream) = 0;
+  /// `first`, unless null, is given the first launch; on a GPU it must be of a kernel of this program.
+  virtual void watch_enqueue(const std::function<void()>& enqueue, Stream stream, FirstLaunch* first) = 0;
 };
 
 /// Opens a device. `selector` picks a GPU by index or UUID ("" the first). Throws NoGpu where there is no usable

@@ -163,6 +163,7 @@ std::vector<std::size_t> spread_sizes_to(std::size_t limit) {
 struct Shape {
   std::size_t least_threads = 1, most_threads = 1;  ///< for one element and for 2^20
   unsigned block = 1;
+  bool known = false;  ///< a library does not tell its launches
   std::vector<std::size_t> tiles{};  ///< a block; what a block and what the whole grid takes in one go
 };
 
@@ -228,6 +229,7 @@ class Builder {
       const auto threads = [](const PlanInfo& i) { return std::max<std::size_t>(1, i.grid_blocks * i.block_threads); };
       shape.least_threads = threads(small);
       shape.most_threads = std::max(threads(large), shape.least_threads);
+      shape.known = large.grid_blocks > 0;
       shape.block = std::max(1u, large.block_threads);
       if (large.grid_blocks > 0)
         for (const std::size_t tile : {std::size_t{large.block_threads}, many / large.grid_blocks, threads(large)})
@@ -426,7 +428,8 @@ class Builder {
            std::size_t most_loads = std::numeric_limits<std::size_t>::max()) {
     if (work.check != std::string_view("fault") && v_.fault_of(settings)) return;  // one of several values together
     Case c{&v_, problem, settings, offset, work.dataset, 2 * seed_ + work.seed, order, work.check};
-    if (device_.kind == DeviceKind::cuda && problem.n / shape_of(settings).most_threads > most_loads)
+    const Shape& shape = shape_of(settings);
+    if (device_.kind == DeviceKind::cuda && shape.known && problem.n / shape.most_threads > most_loads)
       c.left_out = "too slow: more than " + std::to_string(most_loads) + " elements a thread";
     // Squares of subnormals are rounded; those of the alternating data overflow.
     if (problem.operation == Operation::sum_of_squares && is_floating(problem.type)) {

@@ -160,10 +160,11 @@ class Workbench::Call {
     const auto put = [&] { plan_->enqueue(device_input().bytes_at(skipped()), output_->get(), stream_); };
     if (plan_->info().result == ResultLocation::on_host || !(captured || backend.info().kind == DeviceKind::sim))
       return put();
-    const FirstLaunch launch = backend.watch_enqueue(put, stream_);
     const PlanInfo said = plan_->info();
-    // What a library launches on a GPU is known neither to who calls it nor, always, to who captures it.
-    if (backend.info().kind == DeviceKind::cuda && (said.grid_blocks == 0 || launch.grid_blocks == 0)) return;
+    if (backend.info().kind == DeviceKind::cuda && said.grid_blocks == 0)  // a library's own launches
+      return backend.watch_enqueue(put, stream_, nullptr);
+    FirstLaunch launch;
+    backend.watch_enqueue(put, stream_, &launch);
     if (launch.grid_blocks != said.grid_blocks || launch.block_threads != said.block_threads)
       wrong_launch_ = "the plan declares a first launch of " + shape_text(said.grid_blocks, said.block_threads) +
                       " (PlanInfo), and launches " + shape_text(launch.grid_blocks, launch.block_threads);

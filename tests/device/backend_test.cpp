@@ -110,13 +110,15 @@ TEST_P(EveryBackend, FindsTheOneWordThatBreaksARepetition) {
 TEST_P(EveryBackend, WatchesWhatIsEnqueued) {
   const DeviceMemory m(*backend, 4096);
   const auto fill = [&] { backend->fill(m.get(), 7, m.size(), stream); };
-  EXPECT_EQ(backend->watch_enqueue(fill, stream).grid_blocks, 0u) << "nothing is launched";
+  FirstLaunch first;
+  backend->watch_enqueue(fill, stream, &first);
+  EXPECT_EQ(first.grid_blocks, 0u) << "nothing is launched";
   EXPECT_EQ(read(m.get(), m.size()), std::vector<unsigned char>(m.size(), 7)) << "it is done all the same";
   if (GetParam() == DeviceKind::cpu) return;
   const auto waits = [&] { backend->synchronize(stream); };
   const auto allocates = [&] { DeviceMemory(*backend, 4096); };
-  EXPECT_NE(error_of<DeviceError>([&] { backend->watch_enqueue(waits, stream); }).find("enqueue()"), std::string::npos);
-  EXPECT_NE(error_of<DeviceError>([&] { backend->watch_enqueue(allocates, stream); }).find("enqueue()"),
+  EXPECT_NE(error_of<DeviceError>([&] { backend->watch_enqueue(waits, stream, nullptr); }).find("enqueue()"), std::string::npos);
+  EXPECT_NE(error_of<DeviceError>([&] { backend->watch_enqueue(allocates, stream, nullptr); }).find("enqueue()"),
             std::string::npos);
   backend->fill(m.get(), 8, m.size(), stream);
   EXPECT_EQ(read(m.get(), m.size()), std::vector<unsigned char>(m.size(), 8)) << "it works as before";

@@ -218,7 +218,9 @@ class Scarce : public Backend {
     if (lost) throw DeviceError("the device is lost");
     device_->synchronize(s);
   }
-  FirstLaunch watch_enqueue(const std::function<void()>& f, Stream s) override { return device_->watch_enqueue(f, s); }
+  void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
+    device_->watch_enqueue(f, s, l);
+  }
   /// Leaves so much of it free, whatever is allocated.
   void leave(std::size_t bytes) { free_ = bytes; }
   bool lost = false;

@@ -104,7 +104,7 @@ class CpuBackend final : public Backend {
   Stream create_stream() override { return {}; }
   void destroy_stream(Stream) noexcept override {}
   void synchronize(Stream) override {}
-  FirstLaunch watch_enqueue(const std::function<void()>& enqueue, Stream) override { return enqueue(), FirstLaunch{}; }
+  void watch_enqueue(const std::function<void()>& enqueue, Stream, FirstLaunch*) override { enqueue(); }
 
  private:
   // memcpy of nothing may not be given null, which an empty vector's data() is.

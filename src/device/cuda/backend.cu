@@ -171,7 +171,7 @@ class CudaBackend final : public Backend {
   void destroy_stream(Stream s) noexcept override { cudaStreamDestroy(native(s)); }
   void synchronize(Stream s) override { check(cudaStreamSynchronize(native(s)), "waiting for the GPU"); }
 
-  FirstLaunch watch_enqueue(const std::function<void()>& enqueue, Stream s) override {
+  void watch_enqueue(const std::function<void()>& enqueue, Stream s, FirstLaunch* first) override {
     // A capture takes what is asynchronous and on this stream, and fails at whatever allocates, frees or waits.
     check(cudaStreamBeginCapture(native(s), cudaStreamCaptureModeThreadLocal), "capturing a stream");
     std::string why;
@@ -189,36 +189,34 @@ class CudaBackend final : public Backend {
       throw DeviceError("enqueue() cannot be captured into a graph (" + why +
                         "): it may only put work onto its stream; allocate when the plan is prepared, wait in finish()");
     }
-    const FirstLaunch first = first_launch(graph);
     cudaGraphExec_t exec = nullptr;
-    cudaError_t launched = cudaGraphInstantiate(&exec, graph, 0);
+    cudaError_t launched = first ? read_first_launch(graph, *first) : cudaSuccess;
+    if (launched == cudaSuccess) launched = cudaGraphInstantiate(&exec, graph, 0);
     if (launched == cudaSuccess) launched = cudaGraphLaunch(exec, native(s));
     if (exec) cudaGraphExecDestroy(exec);  // once it has run
     cudaGraphDestroy(graph);
     check(launched, "launching a captured call");
-    return first;
   }
 
  private:
   /// That of the first kernel among the nodes, which stand in the order in which they were captured; zeros where this
   /// runtime does not know it, as a library's with a runtime of its own.
-  static FirstLaunch first_launch(cudaGraph_t graph) {
+  static cudaError_t read_first_launch(cudaGraph_t graph, FirstLaunch& first) {
     std::size_t count = 0;
-    cudaGraphGetNodes(graph, nullptr, &count);
+    cudaError_t status = cudaGraphGetNodes(graph, nullptr, &count);
     std::vector<cudaGraphNode_t> nodes(count);
-    if (count) cudaGraphGetNodes(graph, nodes.data(), &count);
-    FirstLaunch first;
-    for (const cudaGraphNode_t node : nodes) {
+    if (status == cudaSuccess && count) status = cudaGraphGetNodes(graph, nodes.data(), &count);
+    for (std::size_t i = 0; status == cudaSuccess && i < count; ++i) {
       cudaGraphNodeType type{};
-      if (cudaGraphNodeGetType(node, &type) != cudaSuccess || type != cudaGraphNodeTypeKernel) continue;
+      status = cudaGraphNodeGetType(nodes[i], &type);
+      if (status != cudaSuccess || type != cudaGraphNodeTypeKernel) continue;
       cudaKernelNodeParams kernel{};
-      if (cudaGraphKernelNodeGetParams(node, &kernel) == cudaSuccess)
-        first = {std::size_t{kernel.gridDim.x} * kernel.gridDim.y * kernel.gridDim.z,
-                 kernel.blockDim.x * kernel.blockDim.y * kernel.blockDim.z};
+      status = cudaGraphKernelNodeGetParams(nodes[i], &kernel);
+      first = {std::size_t{kernel.gridDim.x} * kernel.gridDim.y * kernel.gridDim.z,
+               kernel.blockDim.x * kernel.blockDim.y * kernel.blockDim.z};
       break;
     }
-    cudaGetLastError();
-    return first;
+    return status;
   }
 
   DeviceInfo info_;

@@ -86,9 +86,9 @@ class SimBackend final : public Backend {
     rethrow();
     sim::synchronize(s);
   }
-  FirstLaunch watch_enqueue(const std::function<void()>& enqueue, Stream) override {
-    const sim::Shape first = sim::watch_enqueue(enqueue);
-    return {first.grid, first.block};
+  void watch_enqueue(const std::function<void()>& enqueue, Stream, FirstLaunch* first) override {
+    const sim::Shape shape = sim::watch_enqueue(enqueue);
+    if (first) *first = {shape.grid, shape.block};
   }
 
  private:

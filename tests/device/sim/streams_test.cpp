@@ -25,13 +25,14 @@ TEST_F(SimStreams, NothingRunsUntilSomebodyWaits) {
 
 TEST_F(SimStreams, AWatchedEnqueueTellsItsFirstLaunch) {
   const Buffer<unsigned> out(64);
-  const FirstLaunch first = device->watch_enqueue(
+  FirstLaunch first;
+  device->watch_enqueue(
       [&] {
         zero(out.ptr(), 64, {});
         launch<write_index>({2, 32, 0, {}}, out.ptr());
         launch<write_index>({1, 64, 0, {}}, out.ptr());
       },
-      {});
+      {}, &first);
   EXPECT_EQ(first.grid_blocks, 2u);
   EXPECT_EQ(first.block_threads, 32u);
   sim::abandon_default_stream();
@@ -42,7 +43,7 @@ TEST_F(SimStreams, AWatchedEnqueueMayNotWaitAllocateOrFree) {
   std::optional<Buffer<unsigned>> kept(1);
   const auto told = [&](const std::function<void()>& enqueue) {
     try {
-      device->watch_enqueue(enqueue, {});
+      device->watch_enqueue(enqueue, {}, nullptr);
     } catch (const Fault& f) {
       EXPECT_EQ(f.kind, FaultKind::contract);
       return std::string(f.what());

@@ -827,7 +827,9 @@ TEST(MeasureRun, OnTheSimulatedDeviceRowsAreVerifiedAndCarryNoTimes) {
     Stream create_stream() override { return {}; }
     void destroy_stream(Stream) noexcept override {}
     void synchronize(Stream) override {}
-    FirstLaunch watch_enqueue(const std::function<void()>& f, Stream s) override { return cpu_->watch_enqueue(f, s); }
+    void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
+      cpu_->watch_enqueue(f, s, l);
+    }
 
    private:
     std::unique_ptr<Backend> cpu_;
