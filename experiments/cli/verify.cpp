@@ -99,10 +99,18 @@ std::vector<std::unique_ptr<Backend>> devices(const SelectionOptions& options) {
 void print_json(const std::vector<VariantResult>& results) {
   Json out = {{"verified", Json::array()}};
   for (const VariantResult& r : results) {
-    Json one = {{"variant", r.id},        {"device", name(r.device)}, {"status", status(r)},
-                {"passed", r.passed},     {"failed", r.failed},       {"refused", r.refused},
-                {"not_run", r.not_run},   {"left_out", r.left_out},   {"seconds", r.seconds},
-                {"failures", Json::array()}, {"refusals", r.refusals}, {"known_faults", r.faults},
+    Json one = {{"variant", r.id},
+                {"device", name(r.device)},
+                {"status", status(r)},
+                {"passed", r.passed},
+                {"failed", r.failed},
+                {"refused", r.refused},
+                {"not_run", r.not_run},
+                {"left_out", r.left_out},
+                {"seconds", r.seconds},
+                {"failures", Json::array()},
+                {"refusals", r.refusals},
+                {"known_faults", r.faults},
                 {"reasons_left_out", r.reasons_left_out}};
     for (const Failure& f : r.failures)
       one["failures"].push_back(
@@ -114,14 +122,16 @@ void print_json(const std::vector<VariantResult>& results) {
 
 void print_csv(const std::vector<VariantResult>& results) {
   fmt::print(
-      "{}", csv_record({"variant", "device", "status", "passed", "failed", "refused", "not_run", "seconds", "reason"}));
+      "{}",
+      csv_record({"variant", "device", "status", "passed", "failed", "refused", "not_run", "left_out", "seconds",
+                  "reason"}));
   for (const VariantResult& r : results) {
     std::string reason;
     if (!r.failures.empty()) reason = r.failures.front().what.describe() + ": " + r.failures.front().why;
     if (status(r) == "refused") reason = first_refusal(r);
     fmt::print("{}", csv_record({r.id, std::string(name(r.device)), std::string(status(r)), std::to_string(r.passed),
                                  std::to_string(r.failed), std::to_string(r.refused), std::to_string(r.not_run),
-                                 fmt::format("{:.3f}", r.seconds), reason}));
+                                 std::to_string(r.left_out), fmt::format("{:.3f}", r.seconds), reason}));
   }
 }
 

@@ -28,7 +28,8 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 ///   ill-conditioned  widely differing exponents and both signs: sum|x| exceeds |sum x| by many orders
 ///   wide          whole numbers whose sum is exact in any order of adding, one of which (in every period) needs all of
 ///                 the type's digits, while those of `exact` are short: a kernel that keeps fewer digits fails. Up to
-///                 2^22 elements the others are ones, beyond they are zeros
+///                 2^22 elements the others are ones, beyond they are zeros. Of more than one period, that one needs as
+///                 many digits as the exact sum leaves it
 ///   wide-square   the same of the sum of squares
 ///   subnormal     as `exact`, in units of the least subnormal: a kernel that flushes them to zero fails
 ///   infinity      random with one infinity; nan: random with one NaN; mixed-infinities: +inf and -inf (a tile each)

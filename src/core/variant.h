@@ -62,7 +62,8 @@ class Plan {
   virtual PlanInfo info() const = 0;
 
   /// Puts the whole device part of one call onto `stream`: asynchronous, no allocation, no host synchronisation
-  /// (but see ResultLocation::on_host), which verification watches. Whatever one call needs, zeroing of outputs and counters included, is in here.
+  /// (but see ResultLocation::on_host), which verification watches. Whatever one call needs, zeroing of outputs and
+  /// counters included, is in here.
   /// `in`: n elements in device memory, aligned to the element type only, written to only by variants that
   /// declare `consumes_input`. `out`: one accumulator in device memory (unused unless ResultLocation::on_device).
   virtual void enqueue(void* in, void* out, Stream stream) = 0;

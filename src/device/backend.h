@@ -45,8 +45,8 @@ class Backend {
   virtual void synchronize(Stream) = 0;
 
   /// Runs `enqueue`, which puts one call onto `stream`, and watches that it does nothing else: as Plan::enqueue() it
-  /// may not allocate, free or wait. Throws DeviceError, by name on the simulated device; a GPU captures the stream,
-  /// and launches what it captured. The CPU watches nothing.
+  /// may not allocate, free or wait. Throws DeviceError, which on the simulated device says what it did; a GPU captures
+  /// the stream, which notices what cannot be captured there, and launches what it captured. The CPU watches nothing.
   /// `first`, unless null, is given the first launch; on a GPU it must be of a kernel of this program.
   virtual void watch_enqueue(const std::function<void()>& enqueue, Stream stream, FirstLaunch* first) = 0;
 };

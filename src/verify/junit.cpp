@@ -1,6 +1,7 @@
 #include "verify/junit.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <fstream>
 #include <ostream>
@@ -32,7 +33,7 @@ std::string xml(std::string_view text) {
 bool failed(const VariantResult& r) { return r.failed > 0 || r.not_run > 0; }
 bool skipped(const VariantResult& r) { return !failed(r) && r.passed == 0; }
 
-std::string body(const VariantResult& r) {
+std::string outcome(const VariantResult& r) {
   if (failed(r)) {
     std::string cases;
     for (const Failure& f : r.failures) cases += f.what.describe() + ": " + f.why + "\n";
@@ -46,6 +47,12 @@ std::string body(const VariantResult& r) {
     return fmt::format("      <skipped message=\"{}\"/>\n", xml(why));
   }
   return {};
+}
+
+std::string body(const VariantResult& r) {
+  if (r.left_out == 0) return outcome(r);
+  return outcome(r) + fmt::format("      <system-out>{} cases left out: {}</system-out>\n", r.left_out,
+                                  xml(fmt::format("{}", fmt::join(r.reasons_left_out, "; "))));
 }
 
 }  // namespace

@@ -68,7 +68,9 @@ struct VariantResult {
   DeviceKind device = DeviceKind::cpu;
   std::size_t passed = 0, failed = 0, refused = 0;
   std::size_t not_run = 0;   ///< abandoned after `most_failures`, or because the device no longer works
-  std::size_t left_out = 0;  ///< cases that the tier does not run, and no case below
+  /// Cases that the tier would run but for their cost on a GPU; no case below. What it does not draw of the whole
+  /// product is not counted.
+  std::size_t left_out = 0;
   double seconds = 0;
   std::vector<Failure> failures{};
   std::vector<std::string> refusals{};  ///< distinct reasons

@@ -580,7 +580,8 @@ TEST(BatteryJunit, tells_what_became_of_each_variant) {
        .failed = 2,
        .failures = {{c, "got \"1\" & want 2\n\x01"}}},
       {.id = "b/absent", .device = DeviceKind::cpu, .refused = 9, .refusals = {"b/absent: not here"}},
-      {.id = "b/cut", .device = DeviceKind::cpu, .passed = 2, .not_run = 3}};
+      {.id = "b/cut", .device = DeviceKind::cpu, .passed = 2, .not_run = 3},
+      {.id = "b/slow", .device = DeviceKind::cpu, .passed = 2, .left_out = 4, .reasons_left_out = {"a < b", "c"}}};
   std::ostringstream out;
   write_junit(out, results);
   EXPECT_EQ(out.str(), R"(<?xml version="1.0" encoding="UTF-8"?>
@@ -592,12 +593,15 @@ TEST(BatteryJunit, tells_what_became_of_each_variant) {
       <failure message="2 of 3 cases failed">stand-in/sound sum i32 n=3 colour=green random seed=1: got &quot;1&quot; &amp; want 2&#10;?&#10;</failure>
     </testcase>
   </testsuite>
-  <testsuite name="cpu" tests="2" failures="1" errors="0" skipped="1" time="0.000">
+  <testsuite name="cpu" tests="3" failures="1" errors="0" skipped="1" time="0.000">
     <testcase classname="reductio.cpu" name="b/absent" time="0.000">
       <skipped message="b/absent: not here"/>
     </testcase>
     <testcase classname="reductio.cpu" name="b/cut" time="0.000">
       <failure message="0 of 5 cases failed, 3 were not run"></failure>
+    </testcase>
+    <testcase classname="reductio.cpu" name="b/slow" time="0.000">
+      <system-out>4 cases left out: a &lt; b; c</system-out>
     </testcase>
   </testsuite>
 </testsuites>

@@ -174,33 +174,43 @@ class CudaBackend final : public Backend {
   void watch_enqueue(const std::function<void()>& enqueue, Stream s, FirstLaunch* first) override {
     // A capture takes what is asynchronous and on this stream, and fails at whatever allocates, frees or waits.
     check(cudaStreamBeginCapture(native(s), cudaStreamCaptureModeThreadLocal), "capturing a stream");
-    std::string why;
+    std::exception_ptr thrown;
     try {
       enqueue();
-    } catch (const std::exception& e) {
-      why = e.what();
+    } catch (...) {
+      thrown = std::current_exception();
     }
     cudaGraph_t graph = nullptr;
     const cudaError_t status = cudaStreamEndCapture(native(s), &graph);
     cudaGetLastError();  // an error that is told of here must not show up as the failure of the next launch
-    if (why.empty() && status != cudaSuccess) why = cudaGetErrorString(status);
-    if (!why.empty()) {
+    if (thrown || status != cudaSuccess) {
       if (graph) cudaGraphDestroy(graph);
-      throw DeviceError("enqueue() cannot be captured into a graph (" + why +
-                        "): it may only put work onto its stream; allocate when the plan is prepared, wait in finish()");
+      throw_not_captured(thrown, status);
     }
     cudaGraphExec_t exec = nullptr;
     cudaError_t launched = first ? read_first_launch(graph, *first) : cudaSuccess;
     if (launched == cudaSuccess) launched = cudaGraphInstantiate(&exec, graph, 0);
     if (launched == cudaSuccess) launched = cudaGraphLaunch(exec, native(s));
-    if (exec) cudaGraphExecDestroy(exec);  // once it has run
+    if (exec) cudaGraphExecDestroy(exec);  // CUDA frees one that still runs when it has ended
     cudaGraphDestroy(graph);
     check(launched, "launching a captured call");
   }
 
  private:
-  /// That of the first kernel among the nodes, which stand in the order in which they were captured; zeros where this
-  /// runtime does not know it, as a library's with a runtime of its own.
+  [[noreturn]] static void throw_not_captured(const std::exception_ptr& thrown, cudaError_t status) {
+    std::string why = cudaGetErrorString(status);
+    try {
+      if (thrown) std::rethrow_exception(thrown);
+    } catch (const Refused&) {
+      throw;
+    } catch (const std::exception& e) {
+      why = e.what();
+    }
+    throw DeviceError("enqueue() cannot be captured into a graph (" + why +
+                      "): it may only put work onto its stream; allocate when the plan is prepared, wait in finish()");
+  }
+
+  /// That of the first kernel among the nodes: a captured stream's stand in the order of its operations.
   static cudaError_t read_first_launch(cudaGraph_t graph, FirstLaunch& first) {
     std::size_t count = 0;
     cudaError_t status = cudaGraphGetNodes(graph, nullptr, &count);

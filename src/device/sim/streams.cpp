@@ -156,11 +156,15 @@ void synchronize(Stream s) {
 }
 
 Shape watch_enqueue(const std::function<void()>& enqueue) {
-  const DeviceLock lock;
+  // Not locked while it runs: what another thread does for enqueue(), which waits for it, is to be found out as well.
   struct Watching {
     Watched now;
-    Watched* const before = std::exchange(watched, &now);
-    ~Watching() { watched = before; }
+    Watched* const before = set(&now);
+    ~Watching() { set(before); }
+    static Watched* set(Watched* w) {
+      const DeviceLock lock;
+      return std::exchange(watched, w);
+    }
   } watching;
   enqueue();
   if (!watching.now.wrong.empty()) throw Fault(FaultKind::contract, "", 0, {}, "", 0, watching.now.wrong);

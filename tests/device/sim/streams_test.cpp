@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <optional>
+#include <thread>
 
 #include "tests/device/sim/support.h"
 
@@ -59,6 +60,16 @@ TEST_F(SimStreams, AWatchedEnqueueMayNotWaitAllocateOrFree) {
   EXPECT_NE(told([] { HostBuffer<unsigned>(1, true); }).find("enqueue() allocates page-locked memory"),
             std::string::npos);
   EXPECT_NE(told([&] { kept.reset(); }).find("enqueue() frees device memory"), std::string::npos);
+  // By another thread as well, for which enqueue() waits.
+  EXPECT_NE(told([&] {
+              std::thread([&] {
+                try {
+                  device->synchronize({});
+                } catch (const std::exception&) {
+                }
+              }).join();
+            }).find("enqueue() waits"),
+            std::string::npos);
   // Also where it swallows what it is told, and not beyond it.
   EXPECT_NE(told([&] {
               try {

@@ -35,6 +35,7 @@ def test_kernels_on_the_simulated_device(reductio):
                     "^(twopass/rolled|multiblock/last-block)$", "--csv").rows()
     assert len(rows) == 2
     assert all(r["status"] == "ok" and r["device"] == "sim" and int(r["passed"]) > 0 for r in rows)
+    assert all(r["left_out"] == "0" for r in rows)
 
 
 def test_selection_narrows_the_battery(reductio):
