@@ -190,6 +190,7 @@ __device__ void stored_and_loaded(Checks& check, SharedPtr<T> p) {
   check(load_relaxed<scope>(p) == T(5));
   store_release<scope>(p, 6);
   check(load_acquire<scope>(p) == T(6));
+  check(load_acquire<scope>(SharedPtr<const T>(p)) == T(6) && load_relaxed<scope>(SharedPtr<volatile T>(p)) == T(6));
 }
 
 __global__ void loads_and_stores_that_order(GlobalPtr<unsigned> wrong) {

@@ -535,7 +535,7 @@ TEST(Mutation, fences) {
     for (const Failure& f : report_on(v, Tier::quick, 1).failures)
       EXPECT_NE(f.why.find("simulated device: race in kernel last_block"), std::string::npos) << f.why;
   };
-  const std::string writer = "has passed no __threadfence() between that and the atomic of its thread 0";
+  const std::string writer = "has passed no __threadfence() between that and its atomic";
   expect_race("no_fence", Flaw::no_fence, writer);
   expect_race("no_writers_fence", Flaw::no_writers_fence, writer);
   expect_race("no_readers_fence", Flaw::no_readers_fence, "this block has passed no __threadfence() since it learnt of that");

@@ -71,16 +71,16 @@ enum class Scope { block, gpu, system };
   }
 #define REDUCTIO_LOAD_FUNCTION(name, order)                                              \
   template <Scope scope = Scope::gpu, class T>                                           \
-  __device__ T name(T* p) {                                                              \
+  __device__ std::remove_cv_t<T> name(T* p) {                                            \
     WordOf<T> bits;                                                                      \
     REDUCTIO_OF_SIZE(REDUCTIO_LOAD, order)                                               \
-    T value;                                                                             \
+    std::remove_cv_t<T> value;                                                           \
     memcpy(&value, &bits, sizeof value);                                                 \
     return value;                                                                        \
   }
 #define REDUCTIO_STORE_FUNCTION(name, order)                                             \
   template <Scope scope = Scope::gpu, class T>                                           \
-  __device__ void name(T* p, std::common_type_t<T> value) {                              \
+  __device__ void name(T* p, std::remove_cv_t<T> value) {                                \
     WordOf<T> bits;                                                                      \
     memcpy(&bits, &value, sizeof value);                                                 \
     REDUCTIO_OF_SIZE(REDUCTIO_STORE, order)                                              \

@@ -279,7 +279,8 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
         last.site = me.site;
       } else {
         bool others = last.others;
-        if (unordered(last, t, here, location)) {
+        // Whether flags order it is not asked: the search is long where nothing does, and no lane is kept twice.
+        if (last.serial != b.serial || (last.lanes & ~here.ordered(last))) {
           causality.keep_atomics(location, last);
           others = true;
         }

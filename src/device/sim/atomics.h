@@ -62,11 +62,13 @@ T atomicAdd(Pointer<T> p, std::type_identity_t<T> value, const char* file = __bu
   return add_to<Scope::gpu>(p, value, {file, line});
 }
 template <template <class> class Pointer, AtomicAddable T>
+  requires(!std::same_as<T, std::size_t>)
 T atomicAdd_block(Pointer<T> p, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
                   int line = __builtin_LINE()) {
   return add_to<Scope::block>(p, value, {file, line});
 }
 template <template <class> class Pointer, AtomicAddable T>
+  requires(!std::same_as<T, std::size_t>)
 T atomicAdd_system(Pointer<T> p, std::type_identity_t<T> value, const char* file = __builtin_FILE(),
                    int line = __builtin_LINE()) {
   return add_to<Scope::system>(p, value, {file, line});
@@ -142,11 +144,11 @@ T atomicCAS(Pointer<T> p, std::type_identity_t<T> compare, std::type_identity_t<
 }
 
 template <Scope scope = Scope::gpu, template <class> class Pointer, class T>
-T load_relaxed(Pointer<T> p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+std::remove_cv_t<T> load_relaxed(Pointer<T> p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return *sim::atomic_access<sim::Access::atomic_read>(p, sim::MemoryOrder::relaxed, scope, {file, line});
 }
 template <Scope scope = Scope::gpu, template <class> class Pointer, class T>
-T load_acquire(Pointer<T> p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+std::remove_cv_t<T> load_acquire(Pointer<T> p, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return *sim::atomic_access<sim::Access::atomic_read>(p, sim::MemoryOrder::acquire, scope, {file, line});
 }
 template <Scope scope = Scope::gpu, template <class> class Pointer, class T>

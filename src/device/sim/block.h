@@ -39,7 +39,7 @@ struct BlockState : Block {
   std::array<std::uint64_t, max_threads_per_block / 64> runnable{};
   std::vector<Thread> thread;
   std::array<Waiting, max_threads_per_block> waiting{};  ///< what for; apart from Thread, to be cleared at one stroke
-  std::vector<std::uintptr_t> polled;                    ///< by thread: the address of its last acquire load
+  std::vector<std::uintptr_t> polled;                    ///< by thread: the address of its last atomic load
   std::vector<Warp> warps;
   std::vector<std::uint64_t> shared_storage;
   std::vector<Record> record_storage;

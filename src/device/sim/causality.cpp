@@ -91,7 +91,7 @@ void Causality::acquire(BlockHistory& h, Look& l, Scope scope) {
   }
 }
 
-void Causality::fence(Scope scope, SiteCode) {
+void Causality::fence(Scope scope) {
   BlockHistory& h = blocks_[running->serial];
   ThreadState& t = h.threads[threadIdx.x];
   for (Look& l : t.looks) acquire(h, l, scope);
@@ -248,9 +248,12 @@ std::string Causality::missing(const Moment& here, const Accesses& a, std::uint6
     if (unaware)
       return "no barrier of " + block + " orders that before the __threadfence() or release of its thread " +
              std::to_string(unaware->moment.thread) + at(unaware->write.site);
-    if (theirs && theirs->last_atomic.serial && theirs->last_atomic.epoch >= a.epoch)
-      return block + " has passed no __threadfence() between that and the atomic of its thread " +
-             std::to_string(theirs->last_atomic.thread) + at(theirs->last_atomic.site);
+    if (theirs && theirs->last_atomic.serial && theirs->last_atomic.epoch >= a.epoch) {
+      const unsigned thread = theirs->last_atomic.thread;
+      return "thread " + std::to_string(thread) + " of " + block +
+             " has passed no __threadfence() between that and its atomic" + at(theirs->last_atomic.site) +
+             (thread == a.thread ? "" : ", and another thread's fence publishes nothing there");
+    }
     return block + " has published nothing since: no __threadfence() and then an atomic, and no store_release()";
   }
   if (mine) {
@@ -278,7 +281,7 @@ void fence(Scope scope, Site site) {
   if (left_out(Synchronization::fence, site)) return;
   give_way();
   if (!running) fail_outside();
-  causality.fence(scope, code_of(site));
+  causality.fence(scope);
 }
 
 void on_atomic(const Touch& t, MemoryOrder order) {

@@ -40,7 +40,7 @@ class Causality {
   void end_block(std::uint32_t serial);
 
   /// The running thread passes a fence.
-  void fence(Scope, SiteCode);
+  void fence(Scope);
   /// The running thread makes an atomic access, which the race check has let pass. `location` is of the word.
   void atomic(Access kind, std::uint64_t location, MemoryOrder, Scope, SiteCode);
   /// A plain write: who reads an atomic's value here from now on reads this one.

@@ -17,6 +17,7 @@ void fence(Scope, Site);
 /// polls by atomics. A compare-and-swap that fails is an atomic_read.
 template <Access kind, template <class> class Pointer, class T>
 T* atomic_access(Pointer<T> p, MemoryOrder order, Scope scope, Site site, bool changes = true) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 and 8 bytes");
   const bool looks = kind == Access::atomic_read || !changes;
   if (looks) poll(p.address(), site);
   else give_way();

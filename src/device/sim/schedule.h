@@ -9,7 +9,7 @@ namespace reductio::sim {
 enum class Order {
   forward,  ///< lowest runnable block and thread first
   reverse,  ///< highest runnable block and thread first
-  random,   ///< any runnable thread of any resident block, again at atomics, fences and acquire loads
+  random,   ///< any runnable thread of any resident block, again at atomics, fences and atomic loads
 };
 
 /// Holds for launches that run from now on; the same seed gives the same schedule. Only `random` reads the seed.

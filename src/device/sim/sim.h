@@ -11,7 +11,7 @@
 ///   - Of a word's plain readers, others than those of the block that read last; a plain store after an atomic load.
 ///   - Overlap of streams.
 ///   - Interleavings inside a stretch without a switch point. Threads give way at barriers and warp operations, when
-///     they look again at what they polled, and in the random order also at atomics, fences and acquire loads.
+///     they look again at what they polled, and in the random order also at atomics, fences and atomic loads.
 ///   - Stores torn in two, __launch_bounds__, registers, and time.
 /// Stricter than CUDA: a block barrier or warp operation that names a thread which has already returned is a fault, and
 /// so is reaching one barrier from two source lines. __activemask names the caller alone. A shared_array that two lines

@@ -13,7 +13,7 @@ namespace reductio::sim {
 REDUCTIO_HOT unsigned Scheduler::block_barrier(Waiting kind, bool predicate, Site site) {
   if (!running) [[unlikely]] fail_outside();
   if (left_out(Synchronization::block_barrier, site)) [[unlikely]]
-    return predicate;
+    return predicate && kind == Waiting::block_barrier_and ? blockDim.x : predicate;
   BlockState& b = *block_;
   b.thread[threadIdx.x].site = site;
   b.waiting[threadIdx.x] = kind;

@@ -43,9 +43,9 @@ enum class WarpOperation : std::uint8_t {
 /// together, as unsigned words of 4 bytes: for `ballot` each lane brings the bit of its own vote, for `any` and `all` 0 or 1.
 std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
 
-/// Before each acquire load, and each atomic that changes nothing: lets others run if this is a repeated look.
+/// Before each atomic load, and each atomic that changes nothing: lets others run if this is a repeated look.
 void poll(std::uintptr_t address, Site);
-/// Before atomics, release stores and fences: lets others run in the random order.
+/// Before atomic updates and stores, and fences: lets others run in the random order.
 void give_way();
 /// Somebody changed a value that others may be polling.
 void note_progress();

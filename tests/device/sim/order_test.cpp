@@ -98,7 +98,7 @@ TEST_P(SimOrder, ReleaseAndAcquirePassAMessage) {
 TEST_P(SimOrder, AFenceOnOneSideIsNotEnough) {
   for (const By by : {By::counter, By::relaxed}) {
     Fault f = fault_of_passing({.writer = Fence::none, .reader = Fence::none, .by = by});
-    EXPECT_TRUE(says(f, "block 0 has passed no __threadfence() between that and the atomic of its thread 0 (order_test"))
+    EXPECT_TRUE(says(f, "thread 0 of block 0 has passed no __threadfence() between that and its atomic (order_test"))
         << f.what();
     f = fault_of_passing({.writer = Fence::none, .by = by});
     EXPECT_TRUE(says(f, "block 0 has passed no __threadfence() between")) << f.what();
@@ -278,6 +278,26 @@ TEST_P(SimOrder, AFenceOfAnotherThreadPublishesNothing) {
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
   // What thread 0 wrote itself, its fence has published.
   EXPECT_FALSE(says(f, "which block 0, thread 0 wrote")) << f.what();
+  if (GetParam() == Order::forward) {
+    EXPECT_TRUE(says(f, "another thread's fence publishes nothing there")) << f.what();
+  }
+}
+
+/// Nobody reads what the fences publish: each atomic is another branch for a search that finds nothing.
+__global__ void chatty(GlobalPtr<unsigned> counters, GlobalPtr<unsigned> data) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  for (unsigned k = 0; k < 4; ++k) {
+    data[i] = k;
+    __threadfence();
+    atomicAdd(counters + k, 1u);
+  }
+}
+
+TEST_P(SimOrder, ManyFencesAndAtomicsEnd) {
+  const auto counters = zeros<unsigned>(4);
+  const Buffer<unsigned> data(12 * 256);
+  run<chatty>(12, 256, 0, counters.ptr(), data.ptr());
+  EXPECT_EQ(on_host(counters), std::vector<unsigned>(4, 12 * 256));
 }
 
 TEST_P(SimOrder, WhoLearnsTellsNobodyWithoutABarrier) {
@@ -560,7 +580,7 @@ TEST(SimOrderForward, AMessageInFull) {
   EXPECT_EQ(std::string(f.what()),
             "simulated device: race in kernel last_block_adds, block 3, thread 0, " + line(3) +
                 ": reads element 0 of a view of 4 elements in global memory, which block 0, thread 0 wrote in this launch (" +
-                line(0) + "), and block 0 has passed no __threadfence() between that and the atomic of its thread 0 (" +
+                line(0) + "), and thread 0 of block 0 has passed no __threadfence() between that and its atomic (" +
                 line(1) + ")");
 }
 
