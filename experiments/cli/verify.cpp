@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "core/dataset.h"
+#include "core/reference.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/describe.h"
 #include "experiments/cli/selection.h"
@@ -55,9 +56,9 @@ void keep(std::vector<T>& has, const std::vector<T>& wanted) {
     std::erase_if(has, [&](const T& one) { return std::find(wanted.begin(), wanted.end(), one) == wanted.end(); });
 }
 
-/// The variant as if it had only what was asked for, so that its battery covers just that. Throws Refused if nothing
-/// is left.
-Variant narrowed(Variant v, const Selection& asked) {
+/// The variant as if it had only what was asked for, so that its battery covers just that; `compares_settings`: as if its
+/// defaults were those asked for, with the others there to compare with. Throws Refused if nothing is left.
+Variant narrowed(Variant v, const Selection& asked, bool compares_settings) {
   const std::vector<ElementType> types = v.types;
   const std::vector<Operation> operations = v.operations;
   keep(v.types, asked.types);
@@ -73,7 +74,8 @@ Variant narrowed(Variant v, const Selection& asked) {
       if (key != t.name) continue;
       if (!t.allows(value))
         throw Refused("setting " + key + "=" + value + " is not allowed (allowed: " + t.describe() + ")");
-      t = Tunable::choice(t.name, {value}, value);
+      t.standard = value;
+      if (!compares_settings) t = Tunable::choice(t.name, {value}, value);
     }
   return v;
 }
@@ -157,8 +159,22 @@ void print_result(const VariantResult& r) {
   push_output();
 }
 
+/// Throws UsageError where --check asks of a case what its data or its variant's settings cannot show.
+void check_case(const Case& c) {
+  const Problem& p = c.problem;
+  if (c.check == "fault" && !c.variant->fault_of(c.settings))
+    throw UsageError(fmt::format("{}{}{} has no known fault to check; 'reductio info {}' tells which settings have one",
+                                 c.variant->id, c.settings.str().empty() ? "" : " with ", c.settings.str(),
+                                 c.variant->id));
+  if (c.check != "exact" || !is_floating(p.type)) return;
+  if (!reference(p.operation, p.type, make_tile(c.dataset, p.type, p.n, c.seed), p.n).exact_in_any_order)
+    throw UsageError(fmt::format("--check exact: the {} of '{}' data in {} depends on the order of adding; give --check "
+                                 "bounded or --dataset exact",
+                                 name(p.operation), c.dataset, name(p.type)));
+}
+
 /// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults; or just the
-/// one kind of case that --dataset and --check describe.
+/// one kind of case that --dataset and --check describe. Throws UsageError where there is no such case.
 std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked, const Variant& v, DeviceKind device) {
   std::vector<std::pair<std::string, std::string>> works{{"exact", "exact"}, {"random", "bounded"}};
   if (!options.dataset.empty() || !options.check.empty())
@@ -167,7 +183,8 @@ std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked,
   for (Operation operation : v.operations)
     for (ElementType type : v.types)
       for (const std::size_t n : asked.sizes)
-        for (const auto& [dataset, check] : works) {
+        for (auto [dataset, check] : works) {
+          if (dataset == "wide" && operation == Operation::sum_of_squares) dataset = "wide-square";
           const auto names = dataset_names(type);
           if (std::find(names.begin(), names.end(), dataset) == names.end()) continue;  // infinities of integers
           out.push_back({&v,
@@ -178,6 +195,7 @@ std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked,
                          asked.seed,
                          device != DeviceKind::sim ? "" : options.order.empty() ? "random" : options.order,
                          check == "bounded" && !is_floating(type) ? "exact" : check});
+          check_case(out.back());
         }
   return out;
 }
@@ -204,7 +222,7 @@ struct Work {
 };
 
 std::vector<Work> plan(const std::vector<std::unique_ptr<Backend>>& backends, const std::vector<const Variant*>& chosen,
-                       const Selection& asked) {
+                       const Selection& asked, bool compares_settings) {
   std::vector<Work> out;
   for (const auto& backend : backends) {
     Work work{backend.get(), {}, {}};
@@ -214,7 +232,7 @@ std::vector<Work> plan(const std::vector<std::unique_ptr<Backend>>& backends, co
       if (!v->runs_on(kind) && (kind != DeviceKind::sim || v->cuda_only.empty())) continue;
       try {
         if (!v->runs_on(kind)) throw Refused(refusal(*v, kind, {}, {}));
-        work.variants.push_back(narrowed(*v, asked));
+        work.variants.push_back(narrowed(*v, asked, compares_settings));
       } catch (const Refused& e) {
         VariantResult& r = work.refused.emplace_back();
         r.id = v->id;
@@ -240,7 +258,7 @@ int run(const VerifyOptions& options) {
                    [](auto* v) { return v->runs_on(DeviceKind::cuda) || v->runs_on(DeviceKind::sim); }))
     options.selection.check_gpu(DeviceKind::cpu, "every selected variant");
   const auto backends = devices(options.selection);
-  const auto all = plan(backends, chosen, asked);
+  const auto all = plan(backends, chosen, asked, options.check == "settings");
   if (all.empty())
     throw UsageError(
         "none of the selected variants runs on " +

@@ -36,7 +36,8 @@ struct PlanInfo {
   /// The most additions that any one element passes through on its way into the result, for this n and these
   /// settings, the host's part included: the rounding error is at most gamma_h * sum|x| with h this number. What is
   /// added to zeros alone, as by threads that have no element, does not round. Verification counts the additions on the
-  /// simulated device: none may pass through more, and a declaration of more than four times as many is refused.
+  /// simulated device: it fails if one passes through more, or if more than four times as many are declared as it found
+  /// and as a balanced tree is deep. What is added up in a wider type hardly rounds: declare the tree's depth for it.
   std::size_t longest_chain = 0;
   std::size_t workspace_bytes = 0;  ///< device memory that the plan holds beside input and output
   /// Where this plan's calls leave their result. A setting may decide it ("finish=host"), so whoever runs a plan

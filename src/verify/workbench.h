@@ -25,7 +25,8 @@ struct Recipe {
 };
 
 /// Inputs stay on the device for further cases with the same recipe, within a share of its memory. Cases in an order
-/// that keeps recipes together pay for each input once.
+/// that keeps recipes together pay for each input once. Those of a case that failed are made anew, or the next one would
+/// be blamed for what it did to them.
 class Workbench {
  public:
   explicit Workbench(Backend& backend) : backend_(&backend) {}
@@ -37,12 +38,14 @@ class Workbench {
   struct Input {
     Recipe recipe;
     std::vector<std::byte> tile;
-    DeviceMemory memory;  ///< offset + n elements exactly, those before the offset left poisoned
+    DeviceMemory memory;   ///< offset + n elements exactly, those before the offset left poisoned
+    bool suspect = false;  ///< given to a case that has not passed (yet), which may have written to it
   };
   class Call;
 
   /// Makes room by dropping other inputs, but not `keep`. References stay valid until then.
   Input& input(const Recipe&, const Input* keep = nullptr);
+  std::string checked(const Case&);
   std::string once(const Case&);
   std::string repeat(const Case&);
   std::string two_plans(const Case&);
@@ -55,8 +58,7 @@ class Workbench {
   void hold_back(Stream);
 
   Backend* backend_;
-  std::list<Input> inputs_;     // the latest first
-  bool inputs_spoilt_ = false;  // a variant wrote to one: all are made anew for the next case
+  std::list<Input> inputs_;  // the latest first
   std::optional<DeviceMemory> delay_;
 };
 

@@ -9,11 +9,14 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -21,6 +24,7 @@
 
 #include "device/backend.h"
 #include "device/device.h"
+#include "experiments/cli/commands.h"
 #include "tests/sanitized.h"
 #include "verify/verify.h"
 
@@ -35,6 +39,7 @@ enum class Flaw {
   drops_last_on_odd_n,  // an element that only some sizes have
   drops_1_behind_5120,
   drops_2_behind_4096,
+  drops_1_beyond_2_18,
   adds_one_twice,
   skips_second_tile,   // one tile of many
   reads_past_the_end,  // a missing bounds check
@@ -51,7 +56,7 @@ enum class Flaw {
   flushes_subnormals,
   accumulates_in_f32,  // wrong for f64 only
   rounds_to_bf16,      // wrong by little
-  keeps_12_bits,       // in whole tiles, and declares a chain that forgives it
+  keeps_few_digits,       // 12 of f32's, 40 of f64's, in whole tiles, and declares a chain that forgives it
   overstates_its_chain,
   // how threads work together
   no_block_barrier,
@@ -110,9 +115,11 @@ __device__ T loaded(T x, Flaw flaw) {
       if constexpr (std::is_same_v<T, float>)
         return std::bit_cast<float>(std::bit_cast<std::uint32_t>(Load{}(x)) & 0xffff0000u);
       break;
-    case Flaw::keeps_12_bits:
+    case Flaw::keeps_few_digits:
       if constexpr (std::is_same_v<T, float>)
         return std::bit_cast<float>((std::bit_cast<std::uint32_t>(Load{}(x)) + 0x800u) & 0xfffff000u);
+      if constexpr (std::is_same_v<T, double>)
+        return std::bit_cast<double>((std::bit_cast<std::uint64_t>(Load{}(x)) + 0x1000u) & ~std::uint64_t{0x1fff});
       break;
     default: break;
   }
@@ -130,12 +137,13 @@ __global__ void block_sums(GlobalPtr<T> in, GlobalPtr<T> out, std::size_t n, Fla
   if (flaw == Flaw::drops_last_on_odd_n) end = n - n % 2;
   if (flaw == Flaw::drops_1_behind_5120) end = n % 5120 == 1 && n > 5120 ? n - 1 : n;
   if (flaw == Flaw::drops_2_behind_4096) end = n % 4096 == 2 && n > 4096 ? n - 2 : n;
+  if (flaw == Flaw::drops_1_beyond_2_18) end = n > (1 << 18) ? n - 1 : n;
   if (flaw == Flaw::reads_past_the_end) end = n + (n % blockDim.x != 0);
   T sum = 0;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + t; i < end; i += stride) {
     if (flaw == Flaw::skips_second_tile)
       if (i / blockDim.x == 1) continue;
-    if (flaw == Flaw::keeps_12_bits && i >= n / blockDim.x * blockDim.x) {
+    if (flaw == Flaw::keeps_few_digits && i >= n / blockDim.x * blockDim.x) {
       sum += Load{}(T(in[i]));
       continue;
     }
@@ -231,7 +239,7 @@ std::unique_ptr<Plan> prepare_two_launches(Flaw flaw, const Problem& p, const Se
     const Buffer<unsigned> calls(1);
     PlanInfo info{grid, block, ceil_div(n, grid * block) + std::bit_width(block) + grid, partials.bytes()};
     if (flaw == Flaw::understates_its_chain) info.longest_chain = 0;
-    if (flaw == Flaw::keeps_12_bits || flaw == Flaw::overstates_its_chain) info.longest_chain = n + 10000;
+    if (flaw == Flaw::keeps_few_digits || flaw == Flaw::overstates_its_chain) info.longest_chain = n + 10000;
     if (flaw == Flaw::declares_one_thread) info.grid_blocks = info.block_threads = 1;
     if (flaw == Flaw::declares_no_launch) info.grid_blocks = info.block_threads = 0;
     auto first_input = std::make_shared<void*>(nullptr);
@@ -290,6 +298,39 @@ std::unique_ptr<Plan> prepare_two_blocks_per_sm(const Problem& p, const Settings
       launch<fold_partials<T>>(Launch{1, 64, 0, stream}, partials.ptr(), static_cast<unsigned>(grid),
                                global<T>(out, 1));
     });
+  });
+}
+
+/// Sums of f32 in f64.
+__global__ void wide_block_sums(GlobalPtr<const float> in, GlobalPtr<double> out, std::size_t n) {
+  const SharedPtr<double> sums = shared_memory<double>();
+  const unsigned t = threadIdx.x;
+  double sum = 0;
+  for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + t; i < n; i += std::size_t{blockDim.x} * gridDim.x)
+    sum += double{float(in[i])};
+  sums[t] = sum;
+  for (unsigned distance = blockDim.x / 2; distance > 0; distance /= 2) {
+    __syncthreads();
+    if (t < distance) sums[t] += sums[t + distance];
+  }
+  if (t == 0) out[blockIdx.x] = sums[0];
+}
+
+__global__ void wide_finish(GlobalPtr<const double> partials, GlobalPtr<float> out, unsigned count) {
+  double sum = 0;
+  for (unsigned i = 0; i < count; ++i) sum += partials[i];
+  out[0] = static_cast<float>(sum);
+}
+
+/// Adds f32 up in f64, which rounds once, and declares `chain(n)`.
+std::unique_ptr<Plan> prepare_wide(std::size_t (*chain)(std::size_t n), const Problem& p) {
+  constexpr unsigned grid = 3, block = 128;
+  const std::size_t n = p.n;
+  const Buffer<double> partials(grid);
+  return plan_of({grid, block, chain(n), partials.bytes()}, [=](void* in, void* out, Stream stream) {
+    launch<wide_block_sums>(Launch{grid, block, block * sizeof(double), stream}, global<const float>(in, n),
+                            partials.ptr(), n);
+    launch<wide_finish>(Launch{1, 1, 0, stream}, GlobalPtr<const double>(partials.ptr()), global<float>(out, 1), grid);
   });
 }
 
@@ -477,19 +518,43 @@ TEST(Mutation, drops_2_behind_4096) {
 }
 
 // What is rounded away of a value that needs all digits is found by what is added up, whatever chain is declared.
-TEST(Mutation, keeps_12_bits) {
-  const Variant v = variant("keeps_12_bits", prepare_two_launches, Flaw::keeps_12_bits);
+TEST(Mutation, keeps_few_digits) {
+  const Variant v = variant("keeps_few_digits", prepare_two_launches, Flaw::keeps_few_digits);
   expect_rejected(v, "so much forgiven rounding hides real faults");
   for (const Operation op : v.operations)
-    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
-      const auto sim = open_sim();
-      const std::string data = op == Operation::sum ? "wide" : "wide-square";
-      const Case exact{&v, {op, ElementType::f32, 1024}, v.settings(), 0, data, seed, "forward", "exact"};
-      EXPECT_NE(run_case(exact, *sim).find("exactly"), std::string::npos) << data << run_case(exact, *sim);
-      Case forgiven = exact;
-      forgiven.dataset = "random", forgiven.check = "bounded";
-      EXPECT_EQ(run_case(forgiven, *sim), "") << "which is why the wide value is needed";
-    }
+    for (const ElementType type : {ElementType::f32, ElementType::f64})
+      for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        const auto sim = open_sim();
+        const std::string data = op == Operation::sum ? "wide" : "wide-square";
+        const Case exact{&v, {op, type, 1024}, v.settings(), 0, data, seed, "forward", "exact"};
+        EXPECT_NE(run_case(exact, *sim).find("exactly"), std::string::npos) << data << run_case(exact, *sim);
+        Case forgiven = exact;
+        forgiven.dataset = "random", forgiven.check = "bounded";
+        EXPECT_EQ(run_case(forgiven, *sim), "") << "which is why the wide value is needed";
+      }
+}
+
+// What is added up in a wider type rounds once, whatever its chain: it may declare a tree's depth, as all must at least,
+// and a little more, but no chain that forgives thousands.
+TEST(Mutation, a_sum_in_a_wider_type_declares_the_depth_of_a_tree) {
+  const auto of = [](const char* name, std::size_t (*chain)(std::size_t n)) {
+    Variant v = plain(name, Flaw::none);
+    v.tunables.clear();
+    v.prepare[static_cast<int>(DeviceKind::sim)] = [=](const Problem& p, const Settings&, const DeviceInfo&) {
+      return prepare_wide(chain, p);
+    };
+    return v;
+  };
+  const Variant honest = of("tree", [](std::size_t n) { return std::size_t(std::bit_width(n)) + 10; });
+  const VerifyReport report = report_on(honest, Tier::check, 1);
+  EXPECT_EQ(report.failed, 0u) << text_of(report);
+  expect_rejected(of("thousands", [](std::size_t n) { return n + 10000; }),
+                  "so much forgiven rounding hides real faults");
+}
+
+// Of the float type whose large size is repeated: one of the repeated inputs is exact.
+TEST(Mutation, drops_1_beyond_2_18) {
+  expect_rejected(plain("drops_1_beyond_2_18", Flaw::drops_1_beyond_2_18), "exactly", Tier::check);
 }
 
 TEST(Mutation, folds_two_blocks_per_sm_as_a_power_of_two) {
@@ -523,6 +588,66 @@ TEST(Mutation, settings_that_differ_where_n_alone_decides) {
   v.determinism = Determinism::always;
   expect_rejected(v, "though the variant declares that n alone decides (Determinism::always)");
 }
+/// As many blocks as the setting says, but none without a tile.
+template <std::size_t tile>
+std::unique_ptr<Plan> prepare_clamped(Flaw flaw, const Problem& p, const Settings& s) {
+  Settings clamped = s;
+  const auto most = static_cast<std::size_t>(s.integer("grid"));
+  clamped.set("grid", std::to_string(std::clamp<std::size_t>(ceil_div(p.n, tile), 1, most)));
+  return prepare_two_launches(flaw, p, clamped);
+}
+// A small n has one launch whatever the setting, or few whose sums of random data agree by luck.
+TEST(Mutation, settings_that_differ_of_large_sizes_alone) {
+  const auto always = [](const char* name, auto prepare) {
+    Variant v = variant(name, prepare, Flaw::none);
+    v.types = {ElementType::f32};
+    v.operations = {Operation::sum};
+    v.tunables = {Tunable::choice("block", {"128"}, "128"), Tunable::choice("grid", {"3", "24", "64"}, "24")};
+    v.determinism = Determinism::always;
+    return v;
+  };
+  const std::string because = "though the variant declares that n alone decides (Determinism::always)";
+  expect_rejected(always("unsettled", prepare_clamped<256>), because);
+  expect_rejected(always("settled-below-4096", prepare_clamped<4096>), because, Tier::check);
+}
+
+#ifndef REDUCTIO_SANITIZED  // which has no command line
+// Each failure's command says the same again: exit code 2, of the one case.
+TEST(Mutation, what_a_failure_prints_runs_it_again) {
+  const auto expect_again = [](const Variant& v, const std::string& check) {
+    const VerifyReport report = report_on(v, Tier::quick, 1);
+    const auto failure = std::find_if(report.failures.begin(), report.failures.end(),
+                                      [&](const Failure& f) { return f.what.check == check; });
+    ASSERT_NE(failure, report.failures.end()) << check << '\n' << text_of(report);
+    std::istringstream command(failure->what.command(DeviceKind::sim));
+    std::vector<std::string> words;
+    for (std::string word; command >> word;) {
+      std::erase(word, '\'');
+      words.push_back(word);
+    }
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    // In a process of its own, whose registry has the mutant.
+    const auto run_again = [&] {
+      if (!std::freopen("/dev/null", "w", stdout)) std::exit(1);  // what it says again is said to nobody
+      register_variant(v, DeviceKind::sim, v.prepare[static_cast<int>(DeviceKind::sim)]);
+      std::exit(cli::program(static_cast<int>(words.size()), arguments.data()));
+    };
+    EXPECT_EXIT(run_again(), testing::ExitedWithCode(2), "verification failed: 1 of 1 cases, in 1 variant")
+        << failure->what.command(DeviceKind::sim);
+  };
+  Variant differing = variant("differing", prepare_two_launches, Flaw::none);
+  differing.determinism = Determinism::always;
+  expect_again(differing, "settings");
+  expect_again(variant("four-times", prepare_two_launches, Flaw::works_four_times), "calls");
+  expect_again(variant("overstating", prepare_two_launches, Flaw::overstates_its_chain), "chain");
+  expect_again(variant("once", prepare_two_launches, Flaw::works_once), "repeat");
+  expect_again(variant("sharing", prepare_host_part, Flaw::shares_workspace), "two-plans");
+  expect_again(variant("tail", prepare_two_launches, Flaw::drops_tail), "exact");
+}
+#endif
+
 TEST(Mutation, shares_workspace) {
   expect_rejected(variant("shares_workspace", prepare_host_part, Flaw::shares_workspace), "two plans at once");
 }

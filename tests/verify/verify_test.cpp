@@ -337,6 +337,93 @@ TEST(BatteryVerify, whoever_changes_an_input_fails_and_not_who_comes_next) {
   EXPECT_EQ(report.by_variant.at(1).passed, 1u);
 }
 
+// What it did to the input is not asked where the result is wrong already, or there is none.
+TEST(BatteryVerify, whoever_fails_otherwise_leaves_no_changed_input_to_who_comes_next) {
+  enum class Also { wrong_result, throws, device_error };
+  const auto spoils = [](Also also) {
+    return [=](const Problem& p, const Settings&, const DeviceInfo&) {
+      return plan_of({.longest_chain = p.n}, [=](void* in, void* out, Stream stream) {
+        static_cast<std::uint32_t*>(in)[p.n - 1] += 1;
+        if (also == Also::throws) throw std::runtime_error("no more");
+        if (also == Also::device_error) throw DeviceError("an illegal address");
+        sequential_plan(p)->enqueue(in, out, stream);
+      });
+    };
+  };
+  const Variant innocent = sound();
+  for (const std::size_t n : {std::size_t{1000}, (std::size_t{1} << 20) + 7})  // by itself, and among shared inputs
+    for (const std::string check : {"exact", "repeat"})
+      for (const Also also : {Also::wrong_result, Also::throws, Also::device_error}) {
+        const Variant guilty = cpu_variant("stand-in/guilty", spoils(also));
+        const auto cases_of = [&](const Variant& v) {
+          return std::vector<Case>{{&v, {Operation::sum, ElementType::i32, n}, v.settings(), 1, "random", 1, "", check}};
+        };
+        const VerifyReport report = verify({&guilty, &innocent}, *open_cpu(), cases_of);
+        EXPECT_EQ(report.by_variant.at(0).failed, 1u);
+        EXPECT_EQ(report.by_variant.at(1).passed, 1u) << n << ' ' << check << ": " << report.failures.back().why;
+      }
+}
+
+/// The simulated device, as if it had memory for so many allocations alone. Knows which streams have work of the
+/// harness's own that was not awaited.
+class ShortOfMemory final : public Backend {
+ public:
+  explicit ShortOfMemory(std::size_t allocations) : left_(allocations) {}
+  bool released_with_work_pending = false;
+
+  const DeviceInfo& info() const override { return sim_->info(); }
+  void* allocate(std::size_t bytes) override {
+    if (left_ == 0) throw Refused("no memory");
+    --left_;
+    return sim_->allocate(bytes);
+  }
+  void release(void* p) noexcept override {
+    if (!pending_.empty()) released_with_work_pending = true;
+    sim_->release(p);
+  }
+  std::size_t memory_free() const override { return sim_->memory_free(); }
+  void fill(void* d, unsigned char b, std::size_t n, Stream s) override { put(s), sim_->fill(d, b, n, s); }
+  void copy_in(void* d, const void* h, std::size_t n, Stream s) override { put(s), sim_->copy_in(d, h, n, s); }
+  void copy_within(void* d, const void* p, std::size_t n, Stream s) override { put(s), sim_->copy_within(d, p, n, s); }
+  void copy_out(void* h, const void* p, std::size_t n, Stream s) override { await(s), sim_->copy_out(h, p, n, s); }
+  bool repeats(const void* p, std::size_t period, std::size_t n, Stream s) override {
+    return await(s), sim_->repeats(p, period, n, s);
+  }
+  Stream create_stream() override { return sim_->create_stream(); }
+  void destroy_stream(Stream s) noexcept override { sim_->destroy_stream(s); }
+  void synchronize(Stream s) override { await(s), sim_->synchronize(s); }
+  void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override { sim_->watch_enqueue(f, s, l); }
+
+ private:
+  void put(Stream s) { pending_.insert(s); }
+  void await(Stream s) { pending_.erase(s); }
+  std::unique_ptr<Backend> sim_ = open_sim();
+  std::set<Stream> pending_;
+  std::size_t left_;
+};
+
+TEST(BatteryVerify, a_case_whose_memory_is_refused_leaves_no_work_on_what_it_had) {
+  Variant v = find_variant("levels/naive");
+  v.determinism = Determinism::always;  // or "settings" would be refused before
+  for (const std::string check : {"exact", "repeat", "two-plans", "calls", "settings", "chain"})
+    for (const bool consumes : {false, true}) {
+      v.consumes_input = consumes;
+      const Case c{&v, {Operation::sum, ElementType::f32, 1000}, v.settings(), 1, "exact", 1, "forward", check};
+      for (std::size_t allocations = 0;; ++allocations) {
+        ShortOfMemory device(allocations);
+        bool refused = false;
+        try {
+          EXPECT_EQ(run_case(c, device), "") << check;
+        } catch (const Refused&) {
+          refused = true;
+        }
+        EXPECT_FALSE(device.released_with_work_pending) << check << " with memory for " << allocations;
+        if (!refused) break;
+        ASSERT_LT(allocations, 20u) << check;
+      }
+    }
+}
+
 TEST(BatteryVerify, a_declared_determinism_is_checked) {
   // Adds from both ends in turn: the same value on exact data, other roundings on random data.
   auto calls = std::make_shared<int>(0);
