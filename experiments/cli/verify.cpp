@@ -56,8 +56,8 @@ void keep(std::vector<T>& has, const std::vector<T>& wanted) {
     std::erase_if(has, [&](const T& one) { return std::find(wanted.begin(), wanted.end(), one) == wanted.end(); });
 }
 
-/// The variant as if it had only what was asked for, so that its battery covers just that; `compares_settings`: as if its
-/// defaults were those asked for, with the others there to compare with. Throws Refused if nothing is left.
+/// The variant as if it had only what was asked for, so that its battery covers just that; `compares_settings`: as if
+/// its defaults were those asked for, with the others there to compare with. Throws Refused if nothing is left.
 Variant narrowed(Variant v, const Selection& asked, bool compares_settings) {
   const std::vector<ElementType> types = v.types;
   const std::vector<Operation> operations = v.operations;
@@ -168,8 +168,8 @@ void check_case(const Case& c) {
                                  c.variant->id));
   if (c.check != "exact" || !is_floating(p.type)) return;
   if (!reference(p.operation, p.type, make_tile(c.dataset, p.type, p.n, c.seed), p.n).exact_in_any_order)
-    throw UsageError(fmt::format("--check exact: the {} of '{}' data in {} depends on the order of adding; give --check "
-                                 "bounded or --dataset exact",
+    throw UsageError(fmt::format("--check exact: the {} of '{}' data in {} depends on the order of adding; give "
+                                 "--check bounded or --dataset exact",
                                  name(p.operation), c.dataset, name(p.type)));
 }
 

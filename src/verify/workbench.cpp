@@ -280,7 +280,8 @@ Workbench::Input& Workbench::input(const Recipe& recipe, const Input* keep) {
     last = inputs_.erase(last);
   }
 
-  Input made{recipe, make_tile(recipe.dataset, recipe.type, recipe.n, recipe.seed), DeviceMemory(*backend_, bytes), true};
+  Input made{recipe, make_tile(recipe.dataset, recipe.type, recipe.n, recipe.seed), DeviceMemory(*backend_, bytes),
+             true};
   const OwnStream stream(*backend_);
   const std::size_t begin = recipe.offset_elements * size, total = recipe.n * size;
   backend_->copy_in(made.memory.bytes_at(begin), made.tile.data(), made.tile.size(), stream);
@@ -502,9 +503,9 @@ class RoundUpward {
 
 /// Counts the additions that some elements pass through: the first and the last, where chains are longest in most
 /// kernels, one in the middle, and a few at random. None of them may pass through more than the plan declares. From
-/// `least_judged` elements on, where what is empty no longer decides, it may not declare more than four times the most, or
-/// than four times the depth of a balanced tree: a sum that hardly rounds, being compensated or of a wider type, counts as
-/// one addition.
+/// `least_judged` elements on, where what is empty no longer decides, it may not declare more than four times the most,
+/// or than four times the depth of a balanced tree: a sum that hardly rounds, being compensated or of a wider type,
+/// counts as one addition.
 std::string Workbench::chain(const Case& c) {
   constexpr std::size_t least_judged = 1000, most_times = 4, at_random = 3;
   if (backend_->info().kind != DeviceKind::sim)

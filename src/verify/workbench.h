@@ -25,8 +25,8 @@ struct Recipe {
 };
 
 /// Inputs stay on the device for further cases with the same recipe, within a share of its memory. Cases in an order
-/// that keeps recipes together pay for each input once. Those of a case that failed are made anew, or the next one would
-/// be blamed for what it did to them.
+/// that keeps recipes together pay for each input once. Those of a case that failed are made anew, or the next one
+/// would be blamed for what it did to them.
 class Workbench {
  public:
   explicit Workbench(Backend& backend) : backend_(&backend) {}

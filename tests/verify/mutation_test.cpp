@@ -534,8 +534,8 @@ TEST(Mutation, keeps_few_digits) {
       }
 }
 
-// What is added up in a wider type rounds once, whatever its chain: it may declare a tree's depth, as all must at least,
-// and a little more, but no chain that forgives thousands.
+// What is added up in a wider type rounds once, whatever its chain: it may declare a tree's depth, as all must at
+// least, and a little more, but no chain that forgives thousands.
 TEST(Mutation, a_sum_in_a_wider_type_declares_the_depth_of_a_tree) {
   const auto of = [](const char* name, std::size_t (*chain)(std::size_t n)) {
     Variant v = plain(name, Flaw::none);

@@ -356,7 +356,8 @@ TEST(BatteryVerify, whoever_fails_otherwise_leaves_no_changed_input_to_who_comes
       for (const Also also : {Also::wrong_result, Also::throws, Also::device_error}) {
         const Variant guilty = cpu_variant("stand-in/guilty", spoils(also));
         const auto cases_of = [&](const Variant& v) {
-          return std::vector<Case>{{&v, {Operation::sum, ElementType::i32, n}, v.settings(), 1, "random", 1, "", check}};
+          const Problem problem{Operation::sum, ElementType::i32, n};
+          return std::vector<Case>{{&v, problem, v.settings(), 1, "random", 1, "", check}};
         };
         const VerifyReport report = verify({&guilty, &innocent}, *open_cpu(), cases_of);
         EXPECT_EQ(report.by_variant.at(0).failed, 1u);
