@@ -71,7 +71,7 @@ Scope scope_of(Tier tier, DeviceKind device) {
     case Tier::check:
       return {.whole_to = 1 << 10,
               .whole_budget = cuda                  ? 12000
-                              : tier == Tier::check ? 3.2e6
+                              : tier == Tier::check ? 2.0e6
                                                     : 30e6,
               .pairs_to = 1 << 14,
               .every_value = tier != Tier::check,
