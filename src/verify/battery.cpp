@@ -31,6 +31,7 @@
 
 #include "verify/pairwise.h"
 #include "verify/verify.h"
+#include "verify/workbench.h"
 
 namespace reductio {
 namespace {
@@ -334,12 +335,7 @@ class Builder {
   std::vector<Settings> one_by_one(bool every_value) {
     std::vector<Settings> out;
     for (const Tunable& t : tunables_) {
-      std::vector<Settings> of_this;
-      for (const std::string& value : t.values) {
-        Settings s = standard();
-        s.set(t.name, value);
-        if (s != standard() && !v_.fault_of(s)) of_this.push_back(std::move(s));
-      }
+      std::vector<Settings> of_this = with_other_values(v_, standard(), t);
       if (!every_value && !of_this.empty()) of_this = {draw(of_this)};
       out.insert(out.end(), of_this.begin(), of_this.end());
     }
