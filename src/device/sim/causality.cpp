@@ -50,12 +50,16 @@ void Causality::begin_launch() {
   blocks_.clear();
   locations_.clear();
   publications_.clear();
+  fences_.clear();
   chains_.clear();
   seen_.clear();
 }
 
 void Causality::end_block(std::uint32_t serial) {
-  if (const auto it = blocks_.find(serial); it != blocks_.end()) it->second.threads.clear();
+  const auto it = blocks_.find(serial);
+  if (it == blocks_.end()) return;
+  it->second.threads.clear();
+  it->second.readings.clear();
 }
 
 const Causality::BlockHistory* Causality::history(std::uint32_t serial) const {
@@ -63,11 +67,15 @@ const Causality::BlockHistory* Causality::history(std::uint32_t serial) const {
   return it == blocks_.end() ? nullptr : &it->second;
 }
 
+Moment Causality::kept(Moment m) {
+  if (m.seen) m.seen = &seen_.emplace_back(*m.seen);
+  return m;
+}
+
 /// Now, to be kept: what the block does from here on is told from what it did before.
 Moment Causality::begin_epoch(const BlockHistory& h) {
-  Moment m = now();
+  Moment m = kept(now());
   m.epoch = ++running->epoch;
-  if (m.seen) m.seen = &seen_.emplace_back(*m.seen);
   m.acquired = h.acquisitions.size();
   return m;
 }
@@ -85,7 +93,7 @@ void Causality::acquire(BlockHistory& h, Look& l, Scope scope) {
     if (s > scope || l.read[k] <= l.acquired[k]) continue;
     Moment m = now();
     m.epoch = ++running->epoch;
-    h.acquisitions.push_back({event(m, l.site), l.chain, l.read[k], s});
+    h.acquisitions.push_back({event(m, l.site), l.chain, l.read[k], s, own});
     l.acquired[k] = l.read[k];
     if (s == Scope::gpu) l.acquired[0] = std::max(l.acquired[0], l.read[k]);
   }
@@ -95,14 +103,35 @@ void Causality::fence(Scope scope) {
   BlockHistory& h = blocks_[running->serial];
   ThreadState& t = h.threads[threadIdx.x];
   for (Look& l : t.looks) acquire(h, l, scope);
+  if (scope != Scope::block) {
+    Moment m = now();
+    for (auto r = h.readings.rbegin(); r != h.readings.rend(); ++r) {
+      if (!m.ordered(r->event)) continue;
+      Look& l = look(t, r->chain);
+      if (r->count <= l.fenced) continue;
+      m.epoch = ++running->epoch;
+      h.acquisitions.push_back({event(m, r->event.site), r->chain, r->count, Scope::gpu, fences});
+      l.fenced = r->count;
+    }
+  }
   t.fence[0] = begin_epoch(h);
-  if (scope != Scope::block) t.fence[1] = t.fence[0];
+  if (scope == Scope::block) return;
+  t.fence[1] = t.fence[0];
+  h.fences.push_back(&fences_.emplace_back(Fence{t.fence[1]}));
 }
 
-std::uint32_t Causality::Publication::covers(const Accesses& a, std::uint64_t atomic_at) const {
-  std::uint32_t lanes = moment.ordered(a);
-  if (atomic_at == location && a.thread / warp_size == write.thread / warp_size && a.epoch <= write.epoch)
-    lanes |= a.lanes & write.lanes;
+bool Causality::Publication::comes_after(const Fence& f) const { return write.ordered(event(f.moment, 0)) != 0; }
+
+std::uint32_t Causality::known(const Publication& p, Means by, const Accesses& a, std::uint64_t atomic_at) const {
+  std::uint32_t lanes = 0;
+  if (by == own) {
+    lanes = p.moment.ordered(a);
+  } else {
+    for (const Fence* const f : history(p.write.serial)->fences)
+      if (a.lanes & ~lanes && a.epoch < f->moment.epoch && p.comes_after(*f)) lanes |= f->moment.ordered(a);
+  }
+  if (atomic_at == p.location && a.thread / warp_size == p.write.thread / warp_size && a.epoch < p.write.epoch)
+    lanes |= a.lanes & 1u << p.write.thread % warp_size;
   return lanes;
 }
 
@@ -111,10 +140,11 @@ void Causality::publish(std::uint64_t location, BlockHistory& h, ThreadState& t,
   Location& at = locations_[location];
   if (!at.chain) at.chain = &chains_.emplace_back();
   const Publication*& last = look(t, at.chain).published[scope != Scope::block];
-  Accesses write = event(m, site);
-  write.epoch = running->epoch;
+  Moment write = now();
+  write.epoch = running->epoch + 1;
   if (last && last->moment.epoch == m.epoch && last->write.epoch == write.epoch) return;  // nothing that is not known
-  last = &publications_.emplace_back(Publication{m, write, location, scope, at.chain, at.chain->publications.size()});
+  last = &publications_.emplace_back(
+      Publication{m, kept(write), site, location, scope, at.chain, at.chain->publications.size()});
   at.chain->publications.push_back(&publications_.back());
   h.publications.push_back(&publications_.back());
 }
@@ -129,8 +159,13 @@ void Causality::atomic(Access kind, std::uint64_t location, MemoryOrder order, S
     BlockHistory& h = blocks_[running->serial];
     Look& l = look(h.threads[threadIdx.x], at->chain);
     l.read[0] = at->chain->publications.size();
-    if (scope != Scope::block) l.read[1] = l.read[0];
     l.site = site;
+    if (scope != Scope::block && l.read[1] < l.read[0]) {
+      l.read[1] = l.read[0];
+      Moment m = now();
+      m.epoch = running->epoch;
+      h.readings.push_back({event(m, site), at->chain, l.read[1]});
+    }
     if (acquires) acquire(h, l, scope);
   }
   if (kind == Access::atomic_read) return;
@@ -140,15 +175,16 @@ void Causality::atomic(Access kind, std::uint64_t location, MemoryOrder order, S
   h.last_atomic.epoch = running->epoch;
   if (kind == Access::atomic_store && at) at->chain = nullptr;
   const auto thread = h.threads.find(threadIdx.x);
-  if (!releases && thread == h.threads.end()) return;
+  if (!releases && thread == h.threads.end() && h.fences.empty()) return;
   ThreadState& t = thread == h.threads.end() ? h.threads[threadIdx.x] : thread->second;
   if (releases) {
     publish(location, h, t, begin_epoch(h), scope, site);
-  } else if (t.fence[0].serial) {
-    const bool whole_gpu = scope != Scope::block && t.fence[1].serial;
-    if (whole_gpu) publish(location, h, t, t.fence[1], scope, site);
-    if (!whole_gpu || t.fence[1].epoch < t.fence[0].epoch) publish(location, h, t, t.fence[0], Scope::block, site);
+    return;
   }
+  const bool whole_gpu = scope != Scope::block && !h.fences.empty();
+  if (whole_gpu) publish(location, h, t, t.fence[1], scope, site);
+  if (whole_gpu ? t.fence[1].epoch < t.fence[0].epoch : t.fence[0].serial != 0)
+    publish(location, h, t, t.fence[0], Scope::block, site);
 }
 
 void Causality::overwrite(std::uint64_t location) {
@@ -176,25 +212,36 @@ std::uint32_t Causality::unordered(const Moment& here, const Accesses& a, std::u
 
   // Mostly: published by the block that did it, and read from there.
   if (const BlockHistory* const theirs = history(a.serial))
-    for (std::size_t i = theirs->publications.size(); left && i-- > 0;) {
-      const Publication& p = *theirs->publications[i];
-      if (!(left & p.covers(a, atomic_at))) continue;
-      for (const Acquisition& q : mine->acquisitions)
-        if (q.chain == p.chain && p.index < q.count && reaches(p, here.serial, q.scope) && here.ordered(q.event)) {
-          left &= ~p.covers(a, atomic_at);
-          break;
-        }
-    }
+    for (const Means by : {own, fences})
+      for (std::size_t i = theirs->publications.size(); left && i-- > 0;) {
+        const Publication& p = *theirs->publications[i];
+        const std::uint32_t lanes = left & known(p, by, a, atomic_at);
+        if (!lanes) continue;
+        for (const Acquisition& q : mine->acquisitions)
+          if (q.by == by && q.chain == p.chain && p.index < q.count && reaches(p, here.serial, q.scope) &&
+              here.ordered(q.event)) {
+            left &= ~lanes;
+            break;
+          }
+      }
   if (!left) return 0;
 
   // Else along any path.
   ++searches_;
   std::vector<const Moment*> paths{&here};
-  const auto follow = [&](Publication& p) {
-    if (p.search == searches_) return;
-    p.search = searches_;
-    if (p.moment.serial == a.serial) left &= ~p.covers(a, atomic_at);
-    paths.push_back(&p.moment);
+  const auto follow = [&](Publication& p, Means by) {
+    if (p.search[by] == searches_) return;
+    p.search[by] = searches_;
+    if (p.write.serial == a.serial) left &= ~known(p, by, a, atomic_at);
+    if (by == own) {
+      paths.push_back(&p.moment);
+      return;
+    }
+    for (Fence* const f : history(p.write.serial)->fences)
+      if (f->search != searches_ && p.comes_after(*f)) {
+        f->search = searches_;
+        paths.push_back(&f->moment);
+      }
   };
   while (left && !paths.empty()) {
     const Moment& at = *paths.back();
@@ -204,14 +251,14 @@ std::uint32_t Causality::unordered(const Moment& here, const Accesses& a, std::u
       const Acquisition& q = h->acquisitions[i];
       if (!at.ordered(q.event)) continue;
       for (Publication* const p : h->publications)
-        if (p->chain == q.chain && p->index < q.count) follow(*p);
+        if (p->chain == q.chain && p->index < q.count) follow(*p, q.by);
       if (q.scope == Scope::block) continue;
-      if (q.chain->search != searches_) {
-        q.chain->search = searches_;
-        q.chain->searched = 0;
+      if (q.chain->search[q.by] != searches_) {
+        q.chain->search[q.by] = searches_;
+        q.chain->searched[q.by] = 0;
       }
-      for (std::size_t& next = q.chain->searched; next < q.count; ++next)
-        if (Publication& p = *q.chain->publications[next]; p.scope != Scope::block) follow(p);
+      for (std::size_t& next = q.chain->searched[q.by]; next < q.count; ++next)
+        if (Publication& p = *q.chain->publications[next]; p.scope != Scope::block) follow(p, q.by);
     }
   }
   return left;
@@ -220,8 +267,9 @@ std::uint32_t Causality::unordered(const Moment& here, const Accesses& a, std::u
 bool Causality::learnt_in_block(const Moment& here) const {
   const BlockHistory* const h = history(here.serial);
   return h && std::any_of(h->acquisitions.begin(), h->acquisitions.end(), [&](const Acquisition& q) {
-    return here.ordered(q.event) && std::any_of(h->publications.begin(), h->publications.end(), [&](const Publication* p) {
-             return p->chain == q.chain && p->index < q.count && p->moment.thread != here.thread;
+    return q.by == own && here.ordered(q.event) &&
+           std::any_of(h->publications.begin(), h->publications.end(), [&](const Publication* p) {
+             return p->chain == q.chain && p->index < q.count && p->moment.serial && p->moment.thread != here.thread;
            });
   });
 }
@@ -233,43 +281,52 @@ std::string Causality::missing(const Moment& here, const Accesses& a, std::uint6
   const BlockHistory* const theirs = history(a.serial);
   const BlockHistory* const mine = history(here.serial);
 
-  const Publication *published = nullptr, *within = nullptr, *unaware = nullptr;
-  if (theirs)
+  const Publication *published[n_means] = {}, *within = nullptr, *unaware = nullptr;
+  const Fence* fenced = nullptr;
+  if (theirs) {
     for (const Publication* const p : theirs->publications) {
-      if (p->covers(a, atomic_at)) {
-        const Publication*& first = p->scope == Scope::block ? within : published;
+      bool covers = false;
+      for (const Means by : {own, fences}) {
+        if (!known(*p, by, a, atomic_at)) continue;
+        covers = true;
+        const Publication*& first = p->scope == Scope::block ? within : published[by];
         if (!first) first = p;
-      } else if (p->moment.epoch > a.epoch && p->moment.thread != a.thread && !unaware) {
-        unaware = p;
       }
+      if (!covers && p->moment.epoch > a.epoch && p->moment.thread != a.thread && !unaware) unaware = p;
     }
-  if (!published) {
-    if (within) return block + " has published that with block scope only" + at(within->write.site);
+    for (const Fence* const f : theirs->fences)
+      if (f->moment.ordered(a)) fenced = f;
+  }
+  if (!published[own] && !published[fences]) {
+    if (within) return block + " has published that with block scope only" + at(within->site);
+    const bool atomic_since = theirs && theirs->last_atomic.serial && theirs->last_atomic.epoch >= a.epoch;
+    const std::string thread = atomic_since ? "thread " + std::to_string(theirs->last_atomic.thread) : "";
+    if (fenced && atomic_since && theirs->last_atomic.epoch >= fenced->moment.epoch)
+      return "no barrier of " + block + " stands between the __threadfence() of its thread " +
+             std::to_string(fenced->moment.thread) + " and the atomic of its " + thread + at(theirs->last_atomic.site);
     if (unaware)
       return "no barrier of " + block + " orders that before the __threadfence() or release of its thread " +
-             std::to_string(unaware->moment.thread) + at(unaware->write.site);
-    if (theirs && theirs->last_atomic.serial && theirs->last_atomic.epoch >= a.epoch) {
-      const unsigned thread = theirs->last_atomic.thread;
-      return "thread " + std::to_string(thread) + " of " + block +
-             " has passed no __threadfence() between that and its atomic" + at(theirs->last_atomic.site) +
-             (thread == a.thread ? "" : ", and another thread's fence publishes nothing there");
-    }
+             std::to_string(unaware->moment.thread) + at(unaware->site);
+    if (atomic_since)
+      return thread + " of " + block + " has passed no __threadfence() between that and its atomic" +
+             at(theirs->last_atomic.site);
     return block + " has published nothing since: no __threadfence() and then an atomic, and no store_release()";
   }
-  if (mine) {
-    for (const Acquisition& q : mine->acquisitions)
-      if (q.chain == published->chain && q.count > published->index && q.scope != Scope::block)
+  for (const Means by : {own, fences})
+    for (std::size_t i = 0; published[by] && mine && i < mine->acquisitions.size(); ++i)
+      if (const Acquisition& q = mine->acquisitions[i]; q.by == by && q.chain == published[by]->chain &&
+                                                        q.count > published[by]->index && q.scope != Scope::block)
         return "no barrier stands between thread " + std::to_string(q.event.thread) +
                " of this block, which has learnt of that" + at(q.event.site) + ", and " + reader;
+  const Publication& first = *(published[own] ? published[own] : published[fences]);
+  if (mine)
     for (const auto& [thread, state] : mine->threads)
       for (const Look& l : state.looks) {
-        if (l.chain != published->chain || l.read[0] <= published->index) continue;
-        if (l.read[1] <= published->index)
-          return "this block has learnt of that with block scope only" + at(l.site);
+        if (l.chain != first.chain || l.read[0] <= first.index) continue;
+        if (l.read[1] <= first.index) return "this block has learnt of that with block scope only" + at(l.site);
         return "this block has passed no __threadfence() since it learnt of that" + at(l.site);
       }
-  }
-  return "no atomic or acquire of this block has read what " + block + " then published" + at(published->write.site);
+  return "no atomic or acquire of this block has read what " + block + " then published" + at(first.site);
 }
 
 std::uint64_t Causality::location(const Touch& t) {

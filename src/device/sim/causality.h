@@ -2,8 +2,9 @@
 /// What happens before what, of the accesses of one launch, where no barrier says so: by fences and atomics, as
 /// docs/memory_model.md states it. A thread that has passed a fence, or releases, publishes by its next atomic write
 /// whatever happens before the fence; a thread that reads the value, and then passes a fence or acquires, has learnt of
-/// that. Blocks run on one OS thread, so whatever is asked here has an order in time, and the question is whether
-/// anything made it so.
+/// that. Fences of the GPU's scope need not be those two threads' own: it will do that something orders one before the
+/// write and one after the read. Blocks run on one OS thread, so whatever is asked here has an order in time, and the
+/// question is whether anything made it so.
 
 #include <array>
 #include <cstdint>
@@ -62,24 +63,33 @@ class Causality {
 
  private:
   struct Chain;
-  /// Made known by an atomic write: whatever happens before `moment`, and the write itself.
-  struct Publication {
+  /// By what a publication becomes known: the own fence or release of who writes with the own fence or acquire of who
+  /// reads, or fences of the GPU's scope, whoever passes them, before the write and after the read.
+  enum Means { own, fences, n_means };
+  /// Of the GPU's scope.
+  struct Fence {
     Moment moment;
-    Accesses write;
+    std::uint64_t search = 0;  ///< the last search that has been here
+  };
+  /// Made known by an atomic write: whatever happens before `moment`, or before a fence of the block that is ordered
+  /// before the write, and the write itself.
+  struct Publication {
+    Moment moment;  ///< of the thread's own fence or release; serial 0: none
+    Moment write;
+    SiteCode site;
     std::uint64_t location;
     Scope scope;
     Chain* chain;
-    std::size_t index;         ///< in the chain
-    std::uint64_t search = 0;  ///< the last search that has been here
-    /// Those lanes of `a`, an access of the same block, that are made known.
-    std::uint32_t covers(const Accesses& a, std::uint64_t atomic_at) const;
+    std::size_t index;                   ///< in the chain
+    std::uint64_t search[n_means] = {};  ///< the last search that has been here
+    bool comes_after(const Fence&) const;
   };
   /// The publications that whoever reads the newest value of a location reads: an atomic store begins a chain, atomic
   /// updates go on with it (PTX's observation through read-modify-writes, a release sequence).
   struct Chain {
     std::vector<Publication*> publications;
-    std::uint64_t search = 0;  ///< the last search that has been here, and how far
-    std::size_t searched = 0;
+    std::uint64_t search[n_means] = {};  ///< the last search that has been here, and how far
+    std::size_t searched[n_means] = {};
   };
   /// By a thread, of all that was published in a chain so far.
   struct Acquisition {
@@ -87,11 +97,19 @@ class Causality {
     Chain* chain;
     std::size_t count;
     Scope scope;
+    Means by;
+  };
+  /// An atomic read of the GPU's scope, for the fences of all threads of the block.
+  struct Reading {
+    Accesses event;
+    Chain* chain;
+    std::size_t count;
   };
   /// What a thread has read of a chain, and published there. Index 0: with block scope, 1: with the GPU's.
   struct Look {
     Chain* chain;
     std::size_t read[2] = {}, acquired[2] = {};
+    std::size_t fenced = 0;                ///< acquired by fences, whoever has read it
     const Publication* published[2] = {};  ///< the thread's last there
     SiteCode site = 0;                     ///< of the last read
   };
@@ -102,7 +120,9 @@ class Causality {
   struct BlockHistory {
     std::vector<Publication*> publications;
     std::vector<Acquisition> acquisitions;
-    std::unordered_map<std::uint32_t, ThreadState> threads;  // of those that have passed a fence or read a chain
+    std::vector<Fence*> fences;
+    std::vector<Reading> readings;
+    std::unordered_map<std::uint32_t, ThreadState> threads;  // of those that fence, publish or read a chain
     Accesses last_atomic;  // write
   };
   struct Location {
@@ -110,12 +130,15 @@ class Causality {
     std::unordered_map<std::uint64_t, std::vector<Accesses>> atomics;  // by block and warp; no lane twice
   };
 
+  Moment kept(Moment);
   Moment begin_epoch(const BlockHistory&);
   void publish(std::uint64_t location, BlockHistory&, ThreadState&, const Moment&, Scope, SiteCode);
   static void acquire(BlockHistory&, Look&, Scope);
   static Look& look(ThreadState&, Chain*);
+  /// Those lanes of `a`, an access of the block that published, that become known by these means.
+  std::uint32_t known(const Publication&, Means, const Accesses& a, std::uint64_t atomic_at) const;
   static bool reaches(const Publication& p, std::uint32_t serial, Scope reader) {
-    return p.moment.serial == serial || (p.scope != Scope::block && reader != Scope::block);
+    return p.write.serial == serial || (p.scope != Scope::block && reader != Scope::block);
   }
   const BlockHistory* history(std::uint32_t serial) const;
 
@@ -123,6 +146,7 @@ class Causality {
   std::unordered_map<std::uint64_t, Location> locations_;
   // Pointed to.
   std::deque<Publication> publications_;
+  std::deque<Fence> fences_;
   std::deque<Chain> chains_;
   std::deque<std::array<std::uint32_t, warp_size>> seen_;
   std::uint64_t searches_ = 0;

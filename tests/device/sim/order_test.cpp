@@ -1,4 +1,5 @@
-// What orders the accesses of different threads where no barrier does: the model of docs/memory_model.md, litmus by litmus.
+// What orders the accesses of different threads where no barrier does: the model of docs/memory_model.md, litmus by
+// litmus.
 
 #include "device/sim/order.h"
 
@@ -125,7 +126,8 @@ TEST_P(SimOrder, AnAtomicWithBlockScopeIsNoneToAnotherBlock) {
 }
 
 /// The fence is passed after the atomic, or before what it should publish.
-__global__ void fence_too_late(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, unsigned late) {
+__global__ void fence_too_late(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out,
+                               unsigned late) {
   if (blockIdx.x == 0) {
     if (!late) __threadfence();
     data[0] = 42;
@@ -166,7 +168,8 @@ TEST(SimOrderForward, AnAtomicOnAnotherLocationOrdersNothing) {  // forward: the
   const Buffer<unsigned> data(1), out(1);
   const Fault f = fault_of<reads_another_flag>(2, 1, 0, data.ptr(), flags.ptr(), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race);
-  EXPECT_TRUE(says(f, "no atomic or acquire of this block has read what block 0 then published (order_test")) << f.what();
+  EXPECT_TRUE(says(f, "no atomic or acquire of this block has read what block 0 then published (order_test"))
+      << f.what();
 }
 
 /// Block 0 to block 1 to block 2.
@@ -195,8 +198,10 @@ TEST_P(SimOrder, OrderPassesThroughAThirdBlock) {
   EXPECT_EQ(fault_of<pass_on>(3, 1, 0, data.ptr(), again.ptr(), out.ptr(), Fence::none).kind, FaultKind::race);
 }
 
-/// Three blocks count themselves at one counter; the one in the middle without a fence. Who comes last reads the first's.
-__global__ void counted(GlobalPtr<unsigned> data, GlobalPtr<unsigned> counter, GlobalPtr<unsigned> out, unsigned overwrite) {
+/// Three blocks count themselves at one counter; the one in the middle without a fence. Who comes last reads the
+/// first's.
+__global__ void counted(GlobalPtr<unsigned> data, GlobalPtr<unsigned> counter, GlobalPtr<unsigned> out,
+                        unsigned overwrite) {
   const unsigned b = blockIdx.x;
   if (b == 0) {
     data[0] = 42;
@@ -228,7 +233,9 @@ TEST_P(SimOrder, AtomicUpdatesHandOnWhatTheyFind) {
 struct Blocks {
   bool barrier_before = true;  ///< of the publishing block
   bool barrier_after = true;   ///< of the one that learns
-  bool all_fence = false;      ///< in place of thread 0, before the barrier
+  Fence all_before = Fence::none;  ///< of all threads, before the barrier, in place of thread 0's behind it
+  Fence all_after = Fence::none;   ///< of all threads, behind the barrier, in place of thread 0's before it
+  By set = By::counter, wait = By::counter;
 };
 
 /// All threads of block 0 write, its thread 0 publishes; thread 0 of block 1 learns of it, all its threads read.
@@ -236,18 +243,19 @@ __global__ void by_thread_0(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, 
   const unsigned t = threadIdx.x;
   if (blockIdx.x == 0) {
     data[t] = t;
-    if (how.all_fence) __threadfence();
+    pass(how.all_before);
     if (how.barrier_before) __syncthreads();
     if (t == 0) {
-      if (!how.all_fence) __threadfence();
-      atomicAdd(flag, 1u);
+      if (how.all_before == Fence::none && how.set != By::release_acquire) __threadfence();
+      set(flag, how.set);
     }
   } else {
     if (t == 0) {
-      wait_for(flag, By::counter);
-      __threadfence();
+      wait_for(flag, how.wait);
+      if (how.all_after == Fence::none && how.wait != By::release_acquire) __threadfence();
     }
     if (how.barrier_after) __syncthreads();
+    pass(how.all_after);
     out[t] = data[blockDim.x - 1 - t];
   }
 }
@@ -271,16 +279,109 @@ TEST_P(SimOrder, ThreadZeroCannotPublishWhatOthersWroteWithoutABarrier) {
   }
 }
 
-TEST_P(SimOrder, AFenceOfAnotherThreadPublishesNothing) {
+TEST_P(SimOrder, FencesOfAllThreadsOrderByThreadZerosAtomic) {
+  for (const By by : {By::counter, By::relaxed})
+    for (const Blocks how : {Blocks{.all_before = Fence::gpu, .set = by, .wait = by},
+                             Blocks{.all_after = Fence::gpu, .set = by, .wait = by},
+                             Blocks{.all_before = Fence::gpu, .all_after = Fence::gpu, .set = by, .wait = by}}) {
+      const auto flag = zeros<unsigned>(1);
+      const Buffer<unsigned> data(96), out(96);
+      run<by_thread_0>(2, 96, 0, data.ptr(), flag.ptr(), out.ptr(), how);
+      EXPECT_EQ(on_host(out)[5], 90u);
+    }
+}
+
+Fault fault_by_thread_0(Blocks how) {
   const auto flag = zeros<unsigned>(1);
   const Buffer<unsigned> data(96), out(96);
-  const Fault f = fault_of<by_thread_0>(2, 96, 0, data.ptr(), flag.ptr(), out.ptr(), Blocks{.all_fence = true});
-  EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-  // What thread 0 wrote itself, its fence has published.
-  EXPECT_FALSE(says(f, "which block 0, thread 0 wrote")) << f.what();
-  if (GetParam() == Order::forward) {
-    EXPECT_TRUE(says(f, "another thread's fence publishes nothing there")) << f.what();
+  return fault_of<by_thread_0>(2, 96, 0, data.ptr(), flag.ptr(), out.ptr(), how);
+}
+
+TEST_P(SimOrder, AFenceOfAnotherThreadNeedsABarrierBetweenItAndTheAtomic) {
+  const Fault before = fault_by_thread_0({.barrier_before = false, .all_before = Fence::gpu, .all_after = Fence::gpu});
+  EXPECT_TRUE(before.kind == FaultKind::race || before.kind == FaultKind::unwritten) << before.what();
+  if (GetParam() == Order::reverse) {
+    EXPECT_TRUE(says(before,
+                     "no barrier of block 0 stands between the __threadfence() of its thread 1 and the atomic of "
+                     "its thread 0 (order_test.cpp:"))
+        << before.what();
   }
+  const Fault after = fault_by_thread_0({.barrier_after = false, .all_before = Fence::gpu, .all_after = Fence::gpu});
+  EXPECT_TRUE(after.kind == FaultKind::race || after.kind == FaultKind::unwritten) << after.what();
+  if (GetParam() == Order::forward) {
+    EXPECT_EQ(after.threads, Threads{1}) << after.what();
+  }
+}
+
+TEST_P(SimOrder, AFenceOfAnotherThreadAndOfBlockScopeOrdersNothingBetweenBlocks) {
+  for (const Blocks how :
+       {Blocks{.all_before = Fence::block}, Blocks{.all_before = Fence::block, .all_after = Fence::gpu},
+        Blocks{.all_before = Fence::gpu, .all_after = Fence::block}}) {
+    const Fault f = fault_by_thread_0(how);
+    EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+  }
+}
+
+/// A release synchronizes with the acquire or the fence of the very thread that reads, an acquire with a release or
+/// fence of who writes; only fences are ordered with each other besides.
+TEST_P(SimOrder, AFenceOfAnotherThreadMeetsFencesOnly) {
+  const Fault learnt = fault_by_thread_0({.all_before = Fence::gpu, .set = By::relaxed, .wait = By::release_acquire});
+  EXPECT_EQ(learnt.kind, FaultKind::race) << learnt.what();
+  EXPECT_TRUE(says(learnt, "this block has passed no __threadfence() since it learnt of that (order_test"))
+      << learnt.what();
+  const Fault released = fault_by_thread_0({.all_after = Fence::gpu, .set = By::release_acquire, .wait = By::relaxed});
+  EXPECT_EQ(released.kind, FaultKind::race) << released.what();
+  EXPECT_NE(released.threads, Threads{0}) << released.what();  // its own fence has learnt
+}
+
+/// Nobody but thread 40 passes fences, on either side.
+__global__ void by_thread_40(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out,
+                             unsigned early) {
+  const unsigned t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    data[t] = t;
+    if (!early) __syncthreads();
+    if (t == 40) __threadfence();
+    __syncthreads();
+    if (t == 0) set(flag, By::counter);
+  } else {
+    if (t == 0) wait_for(flag, By::counter);
+    __syncthreads();
+    if (t == 40) __threadfence();
+    __syncthreads();
+    out[t] = data[blockDim.x - 1 - t];
+  }
+}
+
+TEST_P(SimOrder, AFenceOfAnotherThreadCoversWhatHappensBeforeIt) {
+  const auto flag = zeros<unsigned>(1), again = zeros<unsigned>(1);
+  const Buffer<unsigned> data(96), out(96);
+  run<by_thread_40>(2, 96, 0, data.ptr(), flag.ptr(), out.ptr(), 0u);
+  EXPECT_EQ(on_host(out)[5], 90u);
+  const Fault f = fault_of<by_thread_40>(2, 96, 0, data.ptr(), again.ptr(), out.ptr(), 1u);
+  EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+  EXPECT_FALSE(says(f, "thread 40 wrote")) << f.what();
+}
+
+/// Block 0 to block 1 to block 2, in each of which thread 0 makes the atomics and other threads fence.
+__global__ void pass_on_by_all(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flags, GlobalPtr<unsigned> out,
+                               Fence middle) {
+  const unsigned t = threadIdx.x, b = blockIdx.x;
+  if (b == 0) data[t] = t;
+  if (b > 0 && t == 0) wait_for(flags + (b - 1), By::counter);
+  __syncthreads();
+  if (t > 0) pass(b == 1 ? middle : Fence::gpu);
+  __syncthreads();
+  if (b < 2 && t == 0) set(flags + b, By::counter);
+  if (b == 2) out[t] = data[blockDim.x - 1 - t];
+}
+
+TEST_P(SimOrder, FencesOfOtherThreadsPassOrderThroughAThirdBlock) {
+  const auto flags = zeros<unsigned>(2), again = zeros<unsigned>(2);
+  const Buffer<unsigned> data(96), out(96);
+  run<pass_on_by_all>(3, 96, 0, data.ptr(), flags.ptr(), out.ptr(), Fence::gpu);
+  EXPECT_EQ(on_host(out)[5], 90u);
+  EXPECT_EQ(fault_of<pass_on_by_all>(3, 96, 0, data.ptr(), again.ptr(), out.ptr(), Fence::none).kind, FaultKind::race);
 }
 
 /// Nobody reads what the fences publish: each atomic is another branch for a search that finds nothing.
@@ -307,12 +408,14 @@ TEST_P(SimOrder, WhoLearnsTellsNobodyWithoutABarrier) {
   EXPECT_TRUE(f.kind == FaultKind::race || f.kind == FaultKind::unwritten) << f.what();
   if (GetParam() == Order::forward) {
     EXPECT_EQ(f.threads, Threads{1}) << f.what();
-    EXPECT_TRUE(says(f, "no barrier stands between thread 0 of this block, which has learnt of that (order_test")) << f.what();
+    EXPECT_TRUE(says(f, "no barrier stands between thread 0 of this block, which has learnt of that (order_test"))
+        << f.what();
   }
 }
 
 /// A warp writes; its lane 0 publishes.
-__global__ void by_lane_0(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, unsigned synced) {
+__global__ void by_lane_0(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out,
+                          unsigned synced) {
   const unsigned t = threadIdx.x;
   if (blockIdx.x == 0) {
     data[t] = t;
@@ -408,9 +511,9 @@ TEST_P(SimOrder, FlagsCountInsideABlock) {
     run<flag_in_shared>(1, 64, 8, out.ptr(), p);
     EXPECT_EQ(on_host(out)[0], 42u);
   }
-  for (const Passing p : {Passing{Fence::none, Fence::none, By::counter}, Passing{Fence::block, Fence::none, By::counter},
-                          Passing{Fence::none, Fence::block, By::counter},
-                          Passing{Fence::none, Fence::block, By::block_scope}}) {
+  for (const Passing p :
+       {Passing{Fence::none, Fence::none, By::counter}, Passing{Fence::block, Fence::none, By::counter},
+        Passing{Fence::none, Fence::block, By::counter}, Passing{Fence::none, Fence::block, By::block_scope}}) {
     const auto flag = zeros<unsigned>(1);
     const Buffer<unsigned> data(1), out(1);
     Fault f = fault_of<flag_in_global>(1, 64, 0, data.ptr(), flag.ptr(), out.ptr(), p);
@@ -503,7 +606,8 @@ TEST_P(SimOrder, ConflictsBetweenBlocks) {
       const Fault f = fault_of<two_blocks>(2, 1, 0, p.ptr(), out.ptr(), first, second);
       EXPECT_EQ(f.kind, FaultKind::race) << f.what();
       EXPECT_TRUE(says(f, "element 2 of a view of 3 elements in global memory, which block ")) << f.what();
-      EXPECT_TRUE(says(f, "thread 0 wrote") || says(f, "thread 0 read") || says(f, "thread 0 updated atomically")) << f.what();
+      EXPECT_TRUE(says(f, "thread 0 wrote") || says(f, "thread 0 read") || says(f, "thread 0 updated atomically"))
+          << f.what();
       EXPECT_GT(f.line, 0);
     }
 }
@@ -520,7 +624,8 @@ TEST_P(SimOrder, AReadThroughAPointerToConstIsHeldAgainstALaterWrite) {
   const Fault f = fault_of<two_threads>(1, 64, 0, p.ptr(), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race);
   if (GetParam() == Order::reverse) {
-    EXPECT_TRUE(says(f, "writes element 0 of a view of 1 elements in global memory, which threads of several warps read"))
+    EXPECT_TRUE(
+        says(f, "writes element 0 of a view of 1 elements in global memory, which threads of several warps read"))
         << f.what();
   }
 }
@@ -536,12 +641,14 @@ TEST_P(SimOrder, AddingPlainlyFromEveryBlock) {
     const auto sum = zeros<unsigned>(1);
     const Fault f = fault_of<adds_plainly>(4, 1, 0, sum.ptr(), fence);
     EXPECT_EQ(f.kind, FaultKind::race);
-    EXPECT_TRUE(says(f, "published nothing since: no __threadfence() and then an atomic, and no store_release()")) << f.what();
+    EXPECT_TRUE(says(f, "published nothing since: no __threadfence() and then an atomic, and no store_release()"))
+        << f.what();
   }
 }
 
 /// The sum is complete when the counter says so only if each block fences between the two.
-__global__ void sum_and_count(GlobalPtr<unsigned> sum, GlobalPtr<unsigned> counter, GlobalPtr<unsigned> out, Fence fence) {
+__global__ void sum_and_count(GlobalPtr<unsigned> sum, GlobalPtr<unsigned> counter, GlobalPtr<unsigned> out,
+                              Fence fence) {
   atomicAdd(sum, 1u);
   pass(fence);
   if (atomicAdd(counter, 1u) == gridDim.x - 1) {
@@ -577,11 +684,12 @@ TEST(SimOrderForward, AMessageInFull) {
   const Fault f = fault_of<last_block_adds>(4, 1, 0, partials.ptr(), arrived.ptr(), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race);
   const auto line = [](int i) { return "order_test.cpp:" + std::to_string(first_line + i); };
-  EXPECT_EQ(std::string(f.what()),
-            "simulated device: race in kernel last_block_adds, block 3, thread 0, " + line(3) +
-                ": reads element 0 of a view of 4 elements in global memory, which block 0, thread 0 wrote in this launch (" +
-                line(0) + "), and thread 0 of block 0 has passed no __threadfence() between that and its atomic (" +
-                line(1) + ")");
+  EXPECT_EQ(
+      std::string(f.what()),
+      "simulated device: race in kernel last_block_adds, block 3, thread 0, " + line(3) +
+          ": reads element 0 of a view of 4 elements in global memory, which block 0, thread 0 wrote in this launch (" +
+          line(0) + "), and thread 0 of block 0 has passed no __threadfence() between that and its atomic (" + line(1) +
+          ")");
 }
 
 }  // namespace
