@@ -13,7 +13,6 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
             // The simulated device verifies and is slow.
             .sizes = device == DeviceKind::sim ? powers_of_two(10, 12) : powers_of_two(10, 30),
             .modes = {TimingMode::device, TimingMode::end_to_end}};
-  if (device == DeviceKind::cpu) axes.modes = {TimingMode::end_to_end};  // a CPU has no clock of its own
   axes.settings = [&](const Variant& v) { return documents_launches(v, selection); };
   return product_of(axes, selection, device);
 }

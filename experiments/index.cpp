@@ -43,7 +43,8 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                      .settings = [&](const Variant& v) { return every_index(v, selection); },
                      // What finishes on the host has a device part of its end-to-end time in place of a device time.
                      .has = [](const Point& p) {
-                       return (p.timing_mode == TimingMode::device) == (p.variant->result == ResultLocation::on_device);
+                       const ResultLocation result = p.variant->result_of(p.settings);
+                       return (p.timing_mode == TimingMode::device) == (result == ResultLocation::on_device);
                      }},
                     selection, device);
 }

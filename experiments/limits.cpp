@@ -2,7 +2,7 @@
 /// that only read the input) and the launch floor (an empty call), in each way of timing on the device and each state
 /// of the cache. The harness measures both beside every point and writes them into its row, so this experiment needs no
 /// calls of its own: its points are CUB's sum, or whatever --variants names, and its columns are read_time_s and
-/// launch_floor_s. States that a way of timing does not have are refused rows.
+/// launch_floor_s.
 
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"

@@ -13,16 +13,10 @@ namespace reductio {
 namespace {
 
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
-  Axes axes{.sizes = {1 << 12, 1 << 16, 1 << 20, 1 << 24},
+  const Axes axes{.sizes = {1 << 12, 1 << 16, 1 << 20, 1 << 24},
             .modes = {std::begin(all_timing_modes), std::end(all_timing_modes)},
             .cache_states = {std::begin(all_cache_states), std::end(all_cache_states)},
-            .settings = [&](const Variant& v) { return documents_launches(v, selection); },
-            .has = [](const Point& p) {
-              const bool read_by_kernels =
-                  p.timing_mode == TimingMode::clock || p.timing_mode == TimingMode::globaltimer;
-              return !read_by_kernels || p.variant->reads_clock;
-            }};
-  if (device == DeviceKind::cpu) axes.modes = {TimingMode::end_to_end};  // a CPU has no clock of its own
+            .settings = [&](const Variant& v) { return documents_launches(v, selection); }};
   return product_of(axes, selection, device);
 }
 

@@ -204,14 +204,15 @@ def comparison_block(results) -> str:
     base = rs.base_series(rs.series(results.comparison, **which), "sum")
     compared = speedup.fastest_of_each(results, TYPE, SIZES[-1])
     lines = headline(results, compared, rs, gpu, peak)
-    refused = int((results.comparison["status"] != "ok").sum())
+    of = results.comparison["status"].value_counts()
     lines += [f"![Speedup over CUB against n on one {gpu}](docs/comparison.png)", "",
               *wrapped(f"Of each document the kernel that is fastest at 2^28 {TYPE}, and the libraries. Median times in "
               "microseconds, one call at a time on a cold, dirty L2; what finishes on the host is timed end to end. The "
               "speedup at 2^28 is over CUB's call of the same operation, timed alike, whose time stands beside it; in "
-              f"brackets its 95 % interval{', paired by round' if speedup.are_paired(results) else ''}. All "
-              f"{len(results.comparison):,} points, {refused:,} of them refused or over the time limit with their reason, "
-              "lie in [results](experiments/results); [how far to trust them](docs/results.md)."), "",
+              f"brackets its 95 % interval{', paired by round' if speedup.are_paired(results) else ''}. Of "
+              f"{len(results.comparison):,} points {of.get('ok', 0):,} were measured, {of.get('over_limit', 0):,} are over the "
+              f"limit on a call's time and {of.get('refused', 0):,} a variant or its library refuses; they lie in "
+              "[results](experiments/results); [how far to trust them](docs/results.md)."), "",
               "| | operation | timed | 2^20 | 2^24 | 2^28 | TB/s | of peak | CUB, 2^28 | speedup over CUB |",
               "|---|---|---|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [row(results, s, b, rs, peak) for _, s, b in compared]

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "measure/plan/ways.h"
+
 namespace reductio::cli {
 
 std::string_view name(Determinism d) {
@@ -37,6 +39,7 @@ nlohmann::ordered_json describe(const Variant& v) {
       {"cites", v.cites},
       {"strategy", {{"thread", v.how.thread}, {"block", v.how.block}, {"grid", v.how.grid}}},
       {"result", name(v.result)},
+      {"ways_without", ways_without(v)},
       {"consumes_input", v.consumes_input},
       {"reads_clock", v.reads_clock},
       {"persistent_state", v.persistent_state},

@@ -10,6 +10,7 @@
 #include "experiments/cli/describe.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
+#include "measure/plan/ways.h"
 #include "measure/results/machine.h"
 
 namespace reductio::cli {
@@ -202,6 +203,7 @@ int variant_info(const InfoOptions& options) {
   line("result", results[static_cast<int>(v.result)]);
   static constexpr const char* repeats[] = {"may differ in the last bits from call to call",
                                             "the same bits for one launch shape and n", "the same bits for one n"};
+  line("ways of timing", ways_without(v));
   line("repeated calls", repeats[static_cast<int>(v.determinism)]);
   if (v.consumes_input) line("input", "is overwritten; the harness restores it before each call");
   if (v.reads_clock) line("clock", "the kernel reads the SM's clock itself");

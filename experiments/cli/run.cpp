@@ -32,6 +32,15 @@ struct RunCommandOptions {
   bool quiet = false, json = false, csv = false;
 };
 
+/// A row that is not ok is declined, or has a fault. In the order in which they are told.
+constexpr Status without_time[] = {Status::over_limit, Status::refused,    Status::failed,
+                                   Status::wrong,      Status::impossible, Status::timeout};
+
+std::string_view in_words(Status s) {
+  return s == Status::ok ? "measured" : s == Status::over_limit ? "over the limit" : name(s);
+}
+Ink ink_of(Status s) { return s == Status::over_limit || s == Status::refused ? Ink::yellow : Ink::red; }
+
 class Observer final : public RunObserver {
  public:
   /// `warnings` are printed once the run has begun: a request that fails says only why.
@@ -42,7 +51,7 @@ class Observer final : public RunObserver {
     points_ = points;
     if (options_.run.profile) return;
     for (const auto& text : warnings_) warn(text);
-    if (in_words() && !options_.quiet && already_done)
+    if (tells() && !options_.quiet && already_done)
       fmt::print("resuming {}: {} of {} points are there already\n", csv.string(), already_done, points);
   }
 
@@ -75,10 +84,9 @@ class Observer final : public RunObserver {
   /// What a person wants to know at the end.
   void summarise(const std::string& experiment, const RunReport& report) {
     progress_.clear();
-    if (!in_words() || options_.quiet) return;
+    if (!tells() || options_.quiet) return;
     if (!rows_.empty()) print_rows();
-    for (Status status : {Status::refused, Status::failed, Status::wrong, Status::impossible, Status::timeout})
-      print_reasons(status);
+    for (const Status status : without_time) print_reasons(status);
     const Spent& spent = report.spent;
     if (const double samples = spent.timed_s + spent.prepared_s + spent.around_s; samples > 0 && report.measured_s > 0)
       fmt::print("of the time {:.0f} % was measured, {:.0f} % went into the cache's state and restoring inputs, {:.0f} % "
@@ -86,11 +94,11 @@ class Observer final : public RunObserver {
                  100 * spent.timed_s / report.measured_s, 100 * spent.prepared_s / report.measured_s,
                  100 * spent.around_s / report.measured_s, 100 * spent.memory_wait_s / report.measured_s,
                  std::max(0.0, 100 * (1 - (samples + spent.memory_wait_s) / report.measured_s)));
-    fmt::print("{}: {}", experiment, ink(Ink::bold, fmt::format("{} ok", report.count(Status::ok))));
-    for (Status status : {Status::refused, Status::failed, Status::wrong, Status::impossible, Status::timeout})
+    fmt::print("{}: {}", experiment,
+               ink(Ink::bold, fmt::format("{} {}", report.count(Status::ok), in_words(Status::ok))));
+    for (const Status status : without_time)
       if (report.count(status))
-        fmt::print(", {}", ink(status == Status::refused ? Ink::yellow : Ink::red,
-                               fmt::format("{} {}", report.count(status), name(status))));
+        fmt::print(", {}", ink(ink_of(status), fmt::format("{} {}", report.count(status), in_words(status))));
     if (report.skipped) fmt::print(", {} were there already", report.skipped);
     fmt::print(", in {}", show_seconds(report.measured_s));
     if (!report.csv.empty()) fmt::print(" -> {}", report.csv.string());
@@ -104,7 +112,7 @@ class Observer final : public RunObserver {
   }
 
  private:
-  bool in_words() const { return !options_.csv && !options_.json; }
+  bool tells() const { return !options_.csv && !options_.json; }
 
   void print_rows() const {
     Table table({"variant", "operation", "type", "n", "settings", "mode", "time", "GB/s", "status"});
@@ -126,9 +134,9 @@ class Observer final : public RunObserver {
       if (key.first == status) found.emplace_back(count, key.second);
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     for (std::size_t i = 0; i < std::min(found.size(), most); ++i)
-      fmt::print("{}  {}{}\n", ink(status == Status::refused ? Ink::yellow : Ink::red, name(status)), found[i].second,
+      fmt::print("{}  {}{}\n", ink(ink_of(status), in_words(status)), found[i].second,
                  found[i].first > 1 ? fmt::format(" ({} points)", found[i].first) : "");
-    if (found.size() > most) fmt::print("{}  ... and {} more reasons\n", name(status), found.size() - most);
+    if (found.size() > most) fmt::print("{}  ... and {} more reasons\n", in_words(status), found.size() - most);
   }
 
   const RunCommandOptions& options_;
@@ -155,9 +163,9 @@ int verdict(const std::string& experiment, const RunReport& report, const Observ
       rows(Status::impossible, "faster than memory can be: the measurement is at fault"))
     return exit_error;
   if (report.interrupted && fail("interrupted; run it again with --resume to go on")) return exit_error;
-  if (report.count(Status::refused) && !report.count(Status::ok) && !report.skipped &&
-      fail("every point was refused: " + observer.first_reason(Status::refused)))
-    return exit_error;
+  if (!report.count(Status::ok) && !report.skipped)
+    for (const Status status : {Status::refused, Status::over_limit})
+      if (report.count(status) && fail("no point was measured: " + observer.first_reason(status))) return exit_error;
   return exit_ok;
 }
 
@@ -208,12 +216,13 @@ int run(RunCommandOptions& options) {
       if (options.json)
         fmt::print("{}\n", Json{{"experiment", experiment->name},
                                 {"points", report.points},
+                                {"refused", report.count(Status::refused)},
                                 {"skipped", report.skipped},
                                 {"estimated_s", report.estimated_s}}
                                .dump());
       else
         fmt::print("{}: {} points{}, about {}; nothing was run\n", experiment->name, report.points,
-                   report.skipped ? fmt::format(" ({} there already)", report.skipped) : "",
+                   report.count(Status::refused) ? fmt::format(", {} of them refused", report.count(Status::refused)) : "",
                    show_seconds(report.estimated_s));
       continue;
     }

@@ -111,7 +111,7 @@ def draw(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
             axes.barh(position, limit * 0.03, height=0.78, color="white", edgecolor=style.MARK_COLOR, hatch="//////",
                       linewidth=0.5)
             row = missing.iloc[0]
-            axes.text(limit * 0.04, position, shortened(f"{row['status']}: {row['reason']}", width * 0.88),
+            axes.text(limit * 0.04, position, shortened(f"{rs.STATUS_WORDS.get(row['status'], row['status'])}: {row['reason']}", width * 0.88),
                       va="center", color=style.MARK_COLOR, bbox=on_white, zorder=3)
         if peak:
             axes.axvline(peak / GIGA, **PEAK_LOOK)

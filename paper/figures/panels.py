@@ -61,7 +61,7 @@ def not_drawn(all_series: list[Series]) -> str:
     counts = Counter(status for s in all_series for status in s.points["status"] if status != "ok")
     if not counts:
         return ""
-    words = [f"{counts[s]} {s}" for s in rs.ROWS.statuses if counts[s]]
+    words = [f"{counts[s]} {rs.STATUS_WORDS.get(s, s)}" for s in rs.ROWS.statuses if counts[s]]
     return f"Points not drawn: {', '.join(words)}."
 
 

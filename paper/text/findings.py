@@ -211,7 +211,8 @@ class Findings:
         bad = [f"{latex.count(int(counts[s]))} {w}" for s, w in words.items() if counts.get(s, 0)]
         faults = latex.listing(bad) if bad else "none failed, was wrong or came out faster than the memory"
         return (f"The run has {latex.number_of(len(table), 'point', 'points')}: {latex.count(int(counts.get('ok', 0)))} "
-                f"measured, {latex.count(int(counts.get('refused', 0)))} refused with a reason; {faults}.")
+                f"measured, {latex.count(int(counts.get('over_limit', 0)))} are over the experiment's limit on a call's "
+                f"time, {latex.count(int(counts.get('refused', 0)))} a variant or its library refuses; {faults}.")
 
     # ---------------------------------------------------------------------------------------------------- CPU
 

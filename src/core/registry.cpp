@@ -54,6 +54,10 @@ void Plan::finish(void*, Stream) {
   throw DeviceError("this plan has no host part: its result is in device memory");
 }
 
+bool finishes_on_host(const Settings& s) {
+  return s.has("finish") && (s.text("finish") == "host" || s.text("finish") == "host-pinned");
+}
+
 Settings Variant::settings(const Assignments& chosen) const {
   Settings out(tunables);
   for (const auto& [key, value] : chosen)
@@ -84,7 +88,11 @@ std::string too_many_blocks(const Problem& p, const Settings& s, std::size_t blo
 
 std::unique_ptr<Plan> make_plan(const Variant& v, const Problem& p, const Settings& s, const DeviceInfo& device) {
   if (const std::string why = refusal(v, device.kind, p, s); !why.empty()) throw Refused(v.id + ": " + why);
-  return v.prepare[static_cast<int>(device.kind)](p, s, device);
+  auto plan = v.prepare[static_cast<int>(device.kind)](p, s, device);
+  if (const ResultLocation planned = plan->info().result, said = v.result_of(s); planned != said)
+    throw DeviceError(v.id + ": a plan's result is " + std::string(name(planned)) + ", the descriptor says " +
+                      std::string(name(said)) + ": set .result there as in PlanInfo, or choose it by the setting finish");
+  return plan;
 }
 
 Variant combined(Variant shared, const Own& own) {

@@ -40,8 +40,7 @@ struct PlanInfo {
   /// and as a balanced tree is deep. What is added up in a wider type hardly rounds: declare the tree's depth for it.
   std::size_t longest_chain = 0;
   std::size_t workspace_bytes = 0;  ///< device memory that the plan holds beside input and output
-  /// Where this plan's calls leave their result. A setting may decide it ("finish=host"), so whoever runs a plan
-  /// asks the plan; Variant::result only says what the default settings give.
+  /// Where this plan's calls leave their result: what Variant::result_of() says of its settings. make_plan() looks.
   ResultLocation result = ResultLocation::on_device;
   /// Some of the additions take subnormal numbers, and give subnormal results, as zero: f32 atomics on a GPU's global
   /// memory do (PTX, atom.add.f32). The error bound then has room for it.
@@ -103,6 +102,9 @@ struct KnownFault {
 
 struct Variant;
 
+/// Whether the setting `finish`, where there is one, leaves partial results to the host.
+bool finishes_on_host(const Settings&);
+
 /// Prepares a plan: chooses the launch, allocates workspace. Throws Refused where the variant declines.
 using Prepare = std::function<std::unique_ptr<Plan>(const Problem&, const Settings&, const DeviceInfo&)>;
 
@@ -114,7 +116,7 @@ struct Variant {
   std::vector<Operation> operations;  ///< the first is the document's own
   std::vector<ElementType> types;     ///< the first is the document's own
   std::vector<Tunable> tunables{};
-  ResultLocation result = ResultLocation::on_device;  ///< under the default settings; PlanInfo::result decides for a plan
+  ResultLocation result = ResultLocation::on_device;  ///< unless finishes_on_host() says otherwise of the settings
   bool consumes_input = false;  ///< overwrites its input: the harness restores it before each call, untimed
   bool reads_clock = false;     ///< plans give clock_reading()
   /// State that persists between calls of one plan, and how it is first set. Empty: none.
@@ -141,6 +143,8 @@ struct Variant {
   bool runs_on(DeviceKind kind) const { return static_cast<bool>(prepare[static_cast<int>(kind)]); }
   /// The values of all tunables: defaults, overridden by those of `chosen` that this variant has.
   Settings settings(const Assignments& chosen = {}) const;
+  /// Where calls with these settings leave their result, so which ways of timing they have: known before any plan.
+  ResultLocation result_of(const Settings& s) const { return finishes_on_host(s) ? ResultLocation::host_part : result; }
   KnownFault fault_of(const Settings& s) const { return known_fault ? known_fault(s) : KnownFault{}; }
 };
 
@@ -152,7 +156,8 @@ std::string refusal(const Variant&, DeviceKind, const Problem&, const Settings&)
 /// `advice` says what to do: "choose a larger block".
 std::string too_many_blocks(const Problem&, const Settings&, std::size_t blocks, const std::string& advice);
 
-/// refusal() first, then the variant's own preparation. Throws Refused.
+/// refusal() first, then the variant's own preparation. Throws Refused, and DeviceError where the plan leaves its result
+/// elsewhere than result_of() says.
 std::unique_ptr<Plan> make_plan(const Variant&, const Problem&, const Settings&, const DeviceInfo&);
 
 /// What one variant of several has of its own, where they share a Variant.

@@ -152,11 +152,6 @@ class AddOnHost {
   HostBuffer<T> host_;
 };
 
-/// Whether the setting `finish` leaves partial results to the host.
-inline bool finishes_on_host(const Settings& s) {
-  return s.text("finish") == "host" || s.text("finish") == "host-pinned";
-}
-
 /// A plan whose `blocks(in, partials, stream)` leaves one value of each block for the host to add. `info` says what the
 /// device does with n elements; the host's part is added to it.
 template <class T, class Blocks>

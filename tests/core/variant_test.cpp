@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "tests/error_of.h"
 
 namespace reductio {
 namespace {
@@ -70,6 +71,30 @@ TEST(Variant, SettingsWithAKnownFaultAreRefusedWithTheReason) {
   EXPECT_THROW(make_plan(v, p, wrong, {}), Refused);
   // What is not allowed is no fault of the variant's, and the variant is not asked about it.
   EXPECT_NE(refusal(v, DeviceKind::cpu, p, v.settings({{"block", "many"}})).find("is not allowed"), std::string::npos);
+}
+
+TEST(Variant, SettingsSayWhereTheResultLiesAndAPlanThatDiffersIsAnError) {
+  Variant v{.id = "a/b", .operations = {Operation::sum}, .types = {ElementType::f32}};
+  v.tunables = {Tunable::choice("finish", {"atomic", "host", "host-pinned"}, "atomic")};
+  v.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem& p, const Settings& s, const DeviceInfo&) {
+    const bool host = p.n == 5 && finishes_on_host(s);
+    return plan_of({.result = host ? ResultLocation::host_part : ResultLocation::on_device}, [](void*, void*, Stream) {});
+  };
+  const Settings host = v.settings({{"finish", "host"}}), pinned = v.settings({{"finish", "host-pinned"}});
+  EXPECT_EQ(v.result_of(v.settings()), ResultLocation::on_device);
+  EXPECT_EQ(v.result_of(host), ResultLocation::host_part);
+  EXPECT_EQ(v.result_of(pinned), ResultLocation::host_part);
+  const auto error = [&](std::size_t n, const Settings& s) {
+    return error_of<DeviceError>([&] { make_plan(v, {Operation::sum, ElementType::f32, n}, s, {}); });
+  };
+  for (const Settings& s : {v.settings(), host, pinned}) EXPECT_NO_THROW(make_plan(v, {Operation::sum, ElementType::f32, 5}, s, {})) << s.str();
+  EXPECT_EQ(error(6, host),
+            "a/b: a plan's result is on_device, the descriptor says host_part: set .result there as in PlanInfo, or "
+            "choose it by the setting finish");
+  v.result = ResultLocation::on_host;
+  EXPECT_NE(error(5, v.settings()).find("the descriptor says on_host"), std::string::npos);
+  v.tunables.clear();
+  EXPECT_EQ(v.result_of(v.settings()), ResultLocation::on_host);
 }
 
 TEST(Variant, WhatRunsOnCudaOnlySaysWhy) {

@@ -8,7 +8,10 @@
 #include <set>
 #include <string>
 
+#include "core/error.h"
 #include "measure/plan/experiment.h"
+#include "measure/plan/ways.h"
+#include "tests/error_of.h"
 
 namespace reductio {
 namespace {
@@ -62,7 +65,8 @@ TEST(Experiments, IndexHasEveryTypeOfEveryLoopAndCubBeside) {
   std::map<std::string, std::set<std::string>> types;
   for (const Point& p : find_experiment("index").points({}, device)) {
     types[p.variant->id].insert(p.settings.has("index") ? p.settings.text("index") : "its own");
-    EXPECT_EQ(p.timing_mode == TimingMode::device, p.variant->result == ResultLocation::on_device) << p.variant->id;
+    EXPECT_EQ(p.timing_mode == TimingMode::device, p.variant->result_of(p.settings) == ResultLocation::on_device)
+        << p.variant->id;
   }
   for (const Variant& v : variants()) {
     if (!v.settings().has("index") || v.fault_of(v.settings())) continue;
@@ -131,9 +135,44 @@ TEST(Experiments, TimingHasEveryVariantInEveryWayOfTimingThatItsKernelsHave) {
   ASSERT_TRUE(modes.contains("unroll/unroll8") && modes.contains("squares/strided"));
   for (const auto& [id, has] : modes) {
     std::set<TimingMode> all(std::begin(all_timing_modes), std::end(all_timing_modes));
-    if (!find_variant(id).reads_clock) all.erase(TimingMode::clock), all.erase(TimingMode::globaltimer);
+    const Variant& v = find_variant(id);
+    if (!v.reads_clock) all.erase(TimingMode::clock), all.erase(TimingMode::globaltimer);
+    all.erase(TimingMode::graph);  // of which the simulated device has none
+    if (v.result == ResultLocation::host_part) all.erase(TimingMode::device);
     EXPECT_EQ(has, all) << id;
   }
+}
+
+TEST(Experiments, PointsThatCannotExistAreNotEnumerated) {
+  std::map<std::string, int> points;
+  for (const Experiment& e : experiments())
+    for (const DeviceKind device : all_devices()) {
+      std::vector<Point> all;
+      try {
+        all = e.points({}, device);
+      } catch (const UsageError&) {
+        continue;  // it has none there
+      }
+      for (const Point& p : all) {
+        EXPECT_EQ(timing_refusal(p.device, p.timing_mode, p.cache_state), "") << e.name;
+        EXPECT_EQ(timing_refusal(*p.variant, p.settings, p.timing_mode, p.cache_state), "")
+            << e.name << " " << p.variant->id << " " << p.settings.str();
+        ++points[e.name + " " + std::string(name(p.timing_mode)) + " " + p.variant->id];
+      }
+    }
+  const bool with_cuda =
+      std::any_of(variants().begin(), variants().end(), [](const Variant& v) { return v.runs_on(DeviceKind::cuda); });
+  EXPECT_GT(points["comparison end_to_end unroll/unroll8"], 0);
+  EXPECT_EQ(points["comparison device unroll/unroll8"], 0) << "finishes on the host";
+  EXPECT_GT(points["comparison device levels/naive"], 0) << "with its other ways of finishing";
+  EXPECT_EQ(points["timing graph unroll/unroll8"], 0);
+  EXPECT_EQ(points["timing graph levels/naive"] > 0, with_cuda);
+  Selection none;
+  none.variants_regex = "^unroll/";
+  none.settings = {{"finish", "host"}};
+  const std::string why = error_of<UsageError>([&] { find_experiment("limits").points(none, DeviceKind::sim); });
+  EXPECT_NE(why.find("(unroll/"), std::string::npos) << why;
+  EXPECT_NE(why.find("graph"), std::string::npos) << why;
 }
 
 TEST(Experiments, WhatSquaresComparesIsTimedByItsOwnClockAndByTheOthersAtItsOwnSize) {
@@ -146,7 +185,7 @@ TEST(Experiments, WhatSquaresComparesIsTimedByItsOwnClockAndByTheOthersAtItsOwnS
     if (p.problem.operation == Operation::sum_of_squares && p.problem.type == ElementType::i32 &&
         p.problem.n == p.variant->document_n && p.cache_state == CacheState::cold_dirty)
       calls[p.timing_mode].insert(p.variant->id + " " + p.settings.str());
-  for (const TimingMode mode : {TimingMode::device, TimingMode::clock, TimingMode::globaltimer, TimingMode::end_to_end})
+  for (const TimingMode mode : {TimingMode::clock, TimingMode::globaltimer, TimingMode::end_to_end})
     for (const std::string& call : wanted) EXPECT_TRUE(calls[mode].contains(call)) << name(mode) << " " << call;
   std::set<std::string> compared;
   Selection selection;

@@ -104,7 +104,8 @@ def test_faults_are_told(tmp_path):
     rows = [timed(1e-4, variant=CUB, n=2**28), row(variant="mine/x", n=2**28, status="wrong", reason="got 1"),
             row(variant="mine/y", n=2**28, status="refused", reason="no")]
     said = findings.Findings(read(tmp_path / "m", rows)).status()
-    assert "The run has 3 points: 1 measured, 1 refused with a reason" in said and "1 gave a wrong result" in said
+    assert "The run has 3 points: 1 measured, 0 are over the experiment's limit on a call's time, 1 a variant or its library " \
+           "refuses; " in said and "1 gave a wrong result" in said
 
 
 def test_thrust_is_compared_end_to_end(tmp_path):

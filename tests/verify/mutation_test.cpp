@@ -405,7 +405,7 @@ std::unique_ptr<Plan> prepare_last_block(Flaw flaw, const Problem& p, const Sett
 }
 
 template <class PrepareFlawed>
-Variant variant(const char* name, PrepareFlawed prepare, Flaw flaw) {
+Variant variant(const char* name, PrepareFlawed prepare, Flaw flaw, ResultLocation result = ResultLocation::on_device) {
   Variant v{
       .id = std::string("mutant/") + name,
       .title = name,
@@ -413,7 +413,8 @@ Variant variant(const char* name, PrepareFlawed prepare, Flaw flaw) {
       .how = {},
       .operations = {Operation::sum, Operation::sum_of_squares},
       .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-      .tunables = {Tunable::choice("block", {"16", "32", "128"}, "128"), Tunable::choice("grid", {"1", "3"}, "3")}};
+      .tunables = {Tunable::choice("block", {"16", "32", "128"}, "128"), Tunable::choice("grid", {"1", "3"}, "3")},
+      .result = result};
   v.prepare[static_cast<int>(DeviceKind::sim)] = [=](const Problem& p, const Settings& s, const DeviceInfo&) {
     return prepare(flaw, p, s);
   };
@@ -445,7 +446,7 @@ void expect_rejected(const Variant& v, const std::string& because = "", Tier tie
 
 TEST(Mutation, unflawed_twins_pass) {
   for (const Variant& v :
-       {variant("two-launches", prepare_two_launches, Flaw::none), variant("host-part", prepare_host_part, Flaw::none),
+       {variant("two-launches", prepare_two_launches, Flaw::none), variant("host-part", prepare_host_part, Flaw::none, ResultLocation::host_part),
         variant("last-block", prepare_last_block, Flaw::none)}) {
     const VerifyReport report = report_on(v, Tier::sanitizer, 1);
     EXPECT_EQ(report.failed, 0u) << text_of(report);
@@ -643,13 +644,13 @@ TEST(Mutation, what_a_failure_prints_runs_it_again) {
   expect_again(variant("four-times", prepare_two_launches, Flaw::works_four_times), "calls");
   expect_again(variant("overstating", prepare_two_launches, Flaw::overstates_its_chain), "chain");
   expect_again(variant("once", prepare_two_launches, Flaw::works_once), "repeat");
-  expect_again(variant("sharing", prepare_host_part, Flaw::shares_workspace), "two-plans");
+  expect_again(variant("sharing", prepare_host_part, Flaw::shares_workspace, ResultLocation::host_part), "two-plans");
   expect_again(variant("tail", prepare_two_launches, Flaw::drops_tail), "exact");
 }
 #endif
 
 TEST(Mutation, shares_workspace) {
-  expect_rejected(variant("shares_workspace", prepare_host_part, Flaw::shares_workspace), "two plans at once");
+  expect_rejected(variant("shares_workspace", prepare_host_part, Flaw::shares_workspace, ResultLocation::host_part), "two plans at once");
 }
 // Their results are right in every order: only what orders memory is missing.
 TEST(Mutation, fences) {

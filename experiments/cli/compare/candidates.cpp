@@ -58,16 +58,9 @@ std::vector<T> shared(const std::vector<Candidate>& all, std::vector<T> Variant:
 }
 
 /// Why a candidate cannot be timed so; empty if it can.
-std::string mode_refusal(const Candidate& c, const Problem& problem, TimingMode mode, CacheState cache,
-                         Backend& backend, const Timer& timer) {
+std::string mode_refusal(const Candidate& c, TimingMode mode, CacheState cache, const Timer& timer) {
   if (std::string why = timer.refusal(mode, cache); !why.empty()) return why;
-  ResultLocation result = c.variant->result;
-  try {
-    result = make_plan(*c.variant, problem, c.settings, backend.info())->info().result;
-  } catch (const Refused&) {
-    // Its row will say so.
-  }
-  return timing_refusal(*c.variant, result, mode, cache);
+  return timing_refusal(*c.variant, c.settings, mode, cache);
 }
 
 }  // namespace
@@ -113,17 +106,15 @@ DeviceKind choose_device(const std::vector<Candidate>& all, const Selection& sel
   throw UsageError("these variants do not run on one device; 'reductio list' shows where each runs");
 }
 
-std::vector<TimingMode> choose_modes(const std::vector<Candidate>& all, const std::string& asked,
-                                     const Problem& problem, CacheState cache, Backend& backend, const Timer& timer) {
-  const auto why_not = [&](const Candidate& c, TimingMode mode) {
-    return mode_refusal(c, problem, mode, cache, backend, timer);
-  };
+std::vector<TimingMode> choose_modes(const std::vector<Candidate>& all, const std::string& asked, CacheState cache,
+                                     const Timer& timer) {
+  const auto why_not = [&](const Candidate& c, TimingMode mode) { return mode_refusal(c, mode, cache, timer); };
   // Another state of the cache where that does, else another mode.
   const auto advice = [&](TimingMode mode) -> std::string {
     std::vector<std::string> states;
     for (const CacheState other : {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm})
       if (std::all_of(all.begin(), all.end(), [&](const Candidate& c) {
-            return mode_refusal(c, problem, mode, other, backend, timer).empty();
+            return mode_refusal(c, mode, other, timer).empty();
           }))
         states.emplace_back(name(other));
     if (!states.empty()) return fmt::format("; --cache {} would do", join(states, " or "));

@@ -31,7 +31,6 @@ DeviceKind choose_device(const std::vector<Candidate>&, const Selection&);
 
 /// The modes in the list `asked`, or one in which all candidates can be timed where it is empty; UsageError where one
 /// of them cannot be timed so.
-std::vector<TimingMode> choose_modes(const std::vector<Candidate>&, const std::string& asked, const Problem&,
-                                     CacheState, Backend&, const Timer&);
+std::vector<TimingMode> choose_modes(const std::vector<Candidate>&, const std::string& asked, CacheState, const Timer&);
 
 }  // namespace reductio::cli

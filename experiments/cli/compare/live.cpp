@@ -147,8 +147,7 @@ int compare_live(CompareOptions& options, const SamplingRules& rules) {
   const auto sizes = chosen(selection.sizes, usual_sizes(device));
   const auto all_types = chosen(selection.types, {usual_type(types)});
   const auto all_operations = chosen(selection.operations, {operations.front()});
-  const auto modes = choose_modes(candidates, options.modes, {all_operations.front(), all_types.front(), sizes.front()},
-                                  cache, *session.backend, *session.instruments.timer);
+  const auto modes = choose_modes(candidates, options.modes, cache, *session.instruments.timer);
   for (const Operation operation : all_operations)
     for (const ElementType t : all_types)
       for (const std::size_t n : sizes)

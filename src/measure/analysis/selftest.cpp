@@ -40,7 +40,8 @@ class Comparing {
     if (measured.abandoned) throw UsageError("interrupted");
     const GroupOutcome& outcome = measured.groups.front();
     for (const Row& row : outcome.rows) {
-      if (row.status == Status::refused) throw UsageError(row.point.variant + ": " + row.reason);
+      if (row.status == Status::refused || row.status == Status::over_limit)
+        throw UsageError(row.point.variant + ": " + row.reason);
       if (row.status == Status::wrong) throw WrongResult(row.point.variant + " gave a wrong result: " + row.reason);
       if (row.status != Status::ok)
         throw DeviceError(fmt::format("{}: {}, {}", row.point.variant, name(row.status), row.reason));

@@ -1,11 +1,18 @@
 #include "measure/plan/axes.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <string>
+
+#include "core/error.h"
+#include "measure/plan/ways.h"
 
 namespace reductio {
 
 std::vector<Point> product_of(const Axes& axes, const Selection& selection, DeviceKind device) {
   std::vector<Point> out;
+  std::string why_not;  // the last that was left out
   const auto variants = chosen_variants(selection, device);
   // A fault was asked for by choosing no other variant, or the setting that another value of would be without it.
   const auto asked_for = [&](const Variant& v, const Settings& s) {
@@ -39,9 +46,15 @@ std::vector<Point> product_of(const Axes& axes, const Selection& selection, Devi
                         .timing_mode = mode,
                         .cache_state = cache,
                         .seed = selection.seed};
-                if (!axes.has || axes.has(p)) out.push_back(std::move(p));
+                if (axes.has && !axes.has(p)) continue;
+                std::string why = timing_refusal(device, mode, cache);
+                if (why.empty()) why = timing_refusal(*v, s, mode, cache);
+                if (why.empty()) out.push_back(std::move(p));
+                else why_not = fmt::format("{}, {}, {}: {}", v->id, name(mode), name(cache), why);
               }
   }
+  if (out.empty() && !why_not.empty())
+    throw UsageError("nothing that was selected can be timed in a way that this experiment times (" + why_not + ")");
   return out;
 }
 

@@ -17,7 +17,7 @@ struct SamplingRules {
   double time_budget_s = 0.15;            ///< wall-clock time after which a point gets no more than min_samples
   double slow_s = 0.020;                  ///< a call longer than this gets `slow_samples`
   int slow_samples = 3;
-  double limit_s = 0.200;                 ///< a call predicted longer than this is a refused row, unless `full`
+  double limit_s = 0.200;                 ///< a call predicted longer than this is not measured (Status::over_limit), unless `full`
   bool full = false;
   int allocations = 12;      ///< of input and workspace, over which a point's rounds are spread
   double batch_s = 60;       ///< groups that take so long together are one batch: all of them on each allocation in turn

@@ -8,6 +8,7 @@ std::string_view name(Status s) {
   switch (s) {
     case Status::ok: return "ok";
     case Status::refused: return "refused";
+    case Status::over_limit: return "over_limit";
     case Status::failed: return "failed";
     case Status::wrong: return "wrong";
     case Status::impossible: return "impossible";

@@ -20,13 +20,14 @@ inline constexpr int schema_version = 2;
 
 enum class Status {
   ok,
-  refused,     ///< the variant, the harness or the experiment's limit declines this point; `reason` says who and why
+  refused,     ///< the variant, its library or the harness declines this point; `reason` says who and why
+  over_limit,  ///< a call takes longer than the experiment's limit
   failed,      ///< the device reported an error
   wrong,       ///< a result outside its error bound; times are withheld
   impossible,  ///< faster than the memory can be: the measurement is at fault
   timeout,     ///< no result within the harness's patience
 };
-inline constexpr Status all_statuses[] = {Status::ok,    Status::refused,    Status::failed,
+inline constexpr Status all_statuses[] = {Status::ok,    Status::refused,    Status::over_limit, Status::failed,
                                           Status::wrong, Status::impossible, Status::timeout};
 inline constexpr std::size_t statuses = std::size(all_statuses);
 std::string_view name(Status);

@@ -68,7 +68,9 @@ RunReport run_experiment(const Experiment& e, const Selection& selection, const 
   if (options.dry_run) {
     RunReport report;
     report.points = points.size();
-    for (const Point& p : points) report.estimated_s += rough_cost_s(p, rules);
+    for (const Point& p : points)
+      if (refusal(*p.variant, p.device, p.problem, p.settings).empty()) report.estimated_s += rough_cost_s(p, rules);
+      else ++report.by_status[static_cast<std::size_t>(Status::refused)];
     return report;
   }
   Session session{.experiment = e.name,

@@ -18,6 +18,7 @@ class Pilot {
   void decline_what_needs_no_plan() {
     std::string why = refusal(*point_.variant, point_.device, point_.problem, point_.settings);
     if (why.empty()) why = s_.timer().refusal(point_.timing_mode, point_.cache_state);
+    if (why.empty()) why = timing_refusal(*point_.variant, point_.settings, point_.timing_mode, point_.cache_state);
     if (!why.empty()) m_.settle(Status::refused, std::move(why));
   }
 
@@ -25,11 +26,8 @@ class Pilot {
     group_.make_plan_for(m_);
     m_.row.block_threads = m_.info.block_threads ? std::optional(m_.info.block_threads) : std::nullopt;
     m_.row.grid_blocks = m_.info.grid_blocks ? std::optional(m_.info.grid_blocks) : std::nullopt;
-    if (std::string why = timing_refusal(*point_.variant, m_.info.result, point_.timing_mode, point_.cache_state);
-        !why.empty())
-      return m_.settle(Status::refused, std::move(why));
     if (const auto predicted = predicted_over_limit())
-      return m_.settle(Status::refused, limit_reason(*predicted, rules_));
+      return m_.settle(Status::over_limit, limit_reason(*predicted, rules_));
     time_calls();
   }
 
@@ -56,9 +54,9 @@ class Pilot {
     s_.history.note(point_, std::min(first_s, m_.call_s));  // one that was disturbed predicts nothing
     // What was predicted was too little, or nothing could be.
     if (!rules_.full && m_.call_s > rules_.limit_s)
-      return m_.settle(Status::refused, fmt::format("a call takes {:.3g} s, over this experiment's limit of {:g} s; "
-                                                    "--full runs it",
-                                                    m_.call_s, rules_.limit_s));
+      return m_.settle(Status::over_limit, fmt::format("a call takes {:.3g} s, over this experiment's limit of {:g} s; "
+                                                       "--full runs it",
+                                                       m_.call_s, rules_.limit_s));
     m_.samples = samples_for(rules_, m_.call_s, sample.cost_s);
   }
 

@@ -83,16 +83,8 @@ class HostTimer final : public PlainTimer {
     if (!flush_) flush_ = CpuFlush(backend.info().l2_bytes);
   }
 
-  std::string refusal(TimingMode mode, CacheState) const override {
-    switch (mode) {
-      case TimingMode::end_to_end: return {};
-      case TimingMode::device:
-      case TimingMode::graph: return "a CPU has no clock of its own; timed end to end";
-      case TimingMode::launch_to_idle: return "a CPU's call is over when it returns; timed end to end";
-      case TimingMode::clock:
-      case TimingMode::globaltimer: return "a CPU takes no clock readings";
-    }
-    return "unknown timing mode";
+  std::string refusal(TimingMode mode, CacheState cache) const override {
+    return timing_refusal(DeviceKind::cpu, mode, cache);
   }
 
   Sample sample(const Call& c, TimingMode, CacheState cache) override {
@@ -125,8 +117,8 @@ class SimTimer final : public PlainTimer {
  public:
   using PlainTimer::PlainTimer;
   bool keeps_time() const override { return false; }
-  std::string refusal(TimingMode mode, CacheState) const override {
-    return mode == TimingMode::graph ? "the simulated device captures no graphs" : "";
+  std::string refusal(TimingMode mode, CacheState cache) const override {
+    return timing_refusal(DeviceKind::sim, mode, cache);
   }
   Sample sample(const Call& c, TimingMode, CacheState) override {
     return {.seconds = {}, .device_part_s = {}, .cycles = {}, .cost_s = run(c), .timed_s = 0, .prepared_s = 0};

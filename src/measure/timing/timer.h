@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/variant.h"
-#include "measure/plan/point.h"
+#include "measure/plan/ways.h"
 
 namespace reductio {
 
@@ -64,9 +64,6 @@ class Timer {
   /// Forgets what it kept for a plan (a captured graph). Called before the plan goes.
   virtual void forget(const Plan*) {}
 };
-
-/// Why a plan of this kind cannot be timed in this way by any timer; empty if it can.
-std::string timing_refusal(const Variant&, ResultLocation, TimingMode, CacheState);
 
 /// Takes what must never be freed, because freeing would wait for a call that does not end. It stays reachable, so that
 /// it is no leak to those who look for leaks.

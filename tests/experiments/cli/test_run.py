@@ -49,7 +49,7 @@ def test_writes_rows_machine_and_catalog(reductio, tmp_path):
 def test_the_last_line_counts_and_says_where_the_rows_are(reductio):
     """Scripts show it as what the run did."""
     *_, spent, last = reductio(*SMALL, "--out", "o").ok().splitlines()
-    assert re.fullmatch(r"cpu: \d+ ok, in .* -> o/.*/cpu\.csv", last), last
+    assert re.fullmatch(r"cpu: \d+ measured, in .* -> o/.*/cpu\.csv", last), last
     assert spent.startswith("of the time ")
 
 
@@ -140,8 +140,30 @@ def test_dry_run_counts_and_writes_nothing(reductio, tmp_path):
     assert not snapshot(tmp_path)
     report = json.loads(reductio(*SMALL, "--dry-run", "--json").ok())
     assert report["points"] == points and report["estimated_s"] > 0
+    assert report["refused"] == 0
     reductio(*SMALL).ok()
     assert len(read(results(tmp_path))) == points
+    out = reductio("run", "cpu", "--variants", "^eigen/", "--operations", "sum_of_squares", "--types", "f32", "--sizes",
+                   "1000", "--dry-run").ok()
+    assert re.match(r"cpu: 2 points, 1 of them refused, about ", out), out
+
+
+def test_ways_of_timing_that_calls_do_not_have_are_no_rows(reductio, tmp_path):
+    reductio("run", "comparison", "--device", "sim", "--variants", "^twopass/rolled$", "--types", "i32", "--sizes",
+             "1000").ok()
+    (path,) = tmp_path.rglob("comparison.csv")
+    assert sorted((r["timing_mode"], r["settings"].split("finish=")[1].split(";")[0]) for r in read(path)) == [
+        ("device", "second-launch"), ("end_to_end", "host"), ("end_to_end", "host-pinned"),
+        ("end_to_end", "second-launch")]
+    with (path.parent / "catalog.csv").open(newline="") as file:
+        said = {r["variant"]: r["ways_without"] for r in csv.DictReader(file)}
+    assert said["twopass/rolled"] == ("finish=host, host-pinned: not device, graph (finishes on the host; timed end to "
+                                      "end)")
+    assert said["host/plain"] == ""
+    assert said["twopass/rolled"] in reductio("info", "twopass/rolled").ok()
+    only = ["run", "limits", "--device", "sim", "--variants", "^squares/"]
+    assert "nothing that was selected can be timed in a way that this experiment times (squares/" in reductio(
+        *only).error(1)
 
 
 def test_profile_makes_bare_calls_and_writes_nothing(reductio, tmp_path):
@@ -154,13 +176,9 @@ def test_comparison_on_the_simulated_device_has_no_times(reductio, tmp_path):
     reductio("run", "comparison", "--device", "sim", "--variants", "^twopass/rolled$", "--types", "i32", "--sizes",
              "1000").ok()
     rows = [r for path in tmp_path.rglob("comparison.csv") for r in read(path)]
-    assert {r["status"] for r in rows} == {"ok", "refused"}
+    assert {r["status"] for r in rows} == {"ok"}
     for r in rows:
-        assert r["device"] == "sim" and r["time_median_s"] == r["bandwidth_bytes_per_s"] == ""
-        if r["status"] == "ok":
-            assert r["result"]
-        else:  # a plan that finishes on the host has no device time
-            assert r["timing_mode"] == "device" and "finish=host" in r["settings"] and r["reason"]
+        assert r["device"] == "sim" and r["time_median_s"] == r["bandwidth_bytes_per_s"] == "" and r["result"]
 
 
 def test_settings_with_a_known_fault_are_refused_rows(reductio, tmp_path):
@@ -244,7 +262,7 @@ def test_unwritable_folder_is_found_out_first(reductio, tmp_path):
 def test_more_than_memory_is_a_refused_row(reductio, tmp_path, where, n):
     done = reductio("run", *where, "--types", "f64", "--sizes", n, "--full")
     message, *warnings = reversed(done.err.splitlines())
-    assert done.code == 1 and message.startswith(f"reductio: {where[0]}: every point was refused: ")
+    assert done.code == 1 and message.startswith(f"reductio: {where[0]}: no point was measured: ")
     assert "memory" in message and all("WARNING" in w for w in warnings)
     rows = read(next(tmp_path.rglob(f"{where[0]}.csv")))
     assert rows and all(r["status"] == "refused" and r["reason"] and r["time_median_s"] == "" for r in rows)

@@ -130,13 +130,13 @@ TEST(MeasurePlan, SettingsExpandButNotWhatTheUserFixed) {
 
 TEST(MeasurePlan, TheProductOfAxesHasEachCombinationOnceTheFirstAxisOutermost) {
   Selection plain;
-  plain.variants_regex = "^host/plain$";
+  plain.variants_regex = "^levels/naive$";
   plain.seed = 7;
   const auto texts = [](const Axes& axes, const Selection& selection) {
     std::vector<std::string> out;
-    for (const Point& p : product_of(axes, selection, DeviceKind::cpu)) {
-      EXPECT_EQ(p.variant->id, "host/plain");
-      EXPECT_EQ(p.device, DeviceKind::cpu);
+    for (const Point& p : product_of(axes, selection, DeviceKind::sim)) {
+      EXPECT_EQ(p.variant->id, "levels/naive");
+      EXPECT_EQ(p.device, DeviceKind::sim);
       EXPECT_EQ(p.seed, 7u);
       EXPECT_EQ(p.settings, p.variant->settings());
       out.push_back(std::string(name(p.problem.operation)) + " " + std::string(name(p.problem.type)) + " " +

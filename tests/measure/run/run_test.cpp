@@ -613,7 +613,7 @@ TEST(MeasureRun, ACallPredictedOverTheLimitIsRefusedWithoutBeingRun) {
   run_session(session(folder, points, Scripted(linear)), heard);
   ASSERT_EQ(heard.rows.size(), 4u);
   EXPECT_EQ(heard.rows[1].status, Status::ok);
-  EXPECT_EQ(heard.rows[2].status, Status::refused);
+  EXPECT_EQ(heard.rows[2].status, Status::over_limit);
   EXPECT_EQ(heard.rows[2].reason, "predicted 0.32 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
   EXPECT_EQ(heard.rows[3].reason, "predicted 0.64 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
   EXPECT_EQ(largest, 160000u);  // bytes of the second size
@@ -643,7 +643,7 @@ TEST(MeasureRun, AFirstSizeThatIsHugeIsPredictedFromPartsOfIt) {
   run_session(session(folder, {point(a, n)},
                       Scripted([](std::size_t elements, std::size_t) { return 1e-7 * static_cast<double>(elements); })),
               heard);
-  EXPECT_EQ(heard.rows.at(0).status, Status::refused);
+  EXPECT_EQ(heard.rows.at(0).status, Status::over_limit);
   EXPECT_EQ(heard.rows.at(0).reason, "predicted 1.68 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
   EXPECT_EQ(largest, std::size_t{1} << 20);
 }
@@ -737,7 +737,9 @@ TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
                      [] { return std::optional(ClockReading{1234}); });
     };
   };
+  host.result = ResultLocation::host_part;
   host.prepare[static_cast<int>(DeviceKind::cpu)] = finishing(1, ResultLocation::host_part);
+  blocking.result = ResultLocation::on_host;
   blocking.prepare[static_cast<int>(DeviceKind::cpu)] = finishing(2, ResultLocation::on_host);
   eater.consumes_input = true;
   Heard heard;
@@ -773,6 +775,7 @@ TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
 TEST(MeasureRun, ADevicePartHasTheIntervalThatItsRowWouldHave) {
   const Folder folder;
   Variant host = variant("host", 1);
+  host.result = ResultLocation::host_part;
   host.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem& p, const Settings&, const DeviceInfo&) {
     auto value = std::make_shared<std::uint32_t>(0);
     return plan_of({.grid_blocks = 1, .longest_chain = p.n, .result = ResultLocation::host_part},

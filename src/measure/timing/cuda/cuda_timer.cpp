@@ -35,9 +35,7 @@ class CudaTimer final : public Timer {
   }
 
   std::string refusal(TimingMode mode, CacheState cache) const override {
-    if (mode == TimingMode::graph && cache == CacheState::cold_dirty)
-      return "nothing can dirty the cache between a graph's calls without being timed; timed warm and cold_clean";
-    return {};
+    return timing_refusal(DeviceKind::cuda, mode, cache);
   }
 
   double run(const Call& c) override { return stream_->run(c); }
