@@ -118,13 +118,11 @@ class Monitor final : public DeviceMonitor {
  public:
   std::optional<CacheProbe> probe_cache() override { return probe ? std::optional(probe()) : std::nullopt; }
   std::optional<double> clock_hz() override { return hz ? std::optional(hz()) : std::nullopt; }
-  void let_clock_recover() override { ++recoveries; }
   bool wait_until_memory_idle() override { return !memory_idle || memory_idle(); }
 
   std::function<double()> hz;         ///< the kernels' clock, where there is one
   std::function<bool()> memory_idle;  ///< before the samples on each allocation
   std::function<CacheProbe()> probe;  ///< of the cache, where there is one
-  int recoveries = 0;
 };
 
 /// What a test sets of these goes with them when they are moved into a session.

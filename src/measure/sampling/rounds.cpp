@@ -103,33 +103,27 @@ bool Rounds::make_plans(int allocation, const std::function<bool()>& abandon) {
   return true;
 }
 
-/// One round, repeated where the clock was throttled: then all of it is void, for all variants alike. Repeated rounds
-/// together are at most as many as were asked for; beyond them the round stays empty, as do rounds of which only a
-/// later one shows that the clock was throttled.
+/// One round. It is void for all variants alike where the clock was throttled, which summarise() decides: it may show
+/// later only.
 bool Rounds::sample_round(int round, const std::function<bool()>& abandon) {
-  for (;;) {
-    Try t;
-    t.round = round;
-    if (!take_samples(t, abandon)) return false;
-    const double before = clock_hz_;
-    if (!read_clock()) return false;
-    s_.highest_clock_hz = std::max({s_.highest_clock_hz, before, clock_hz_});
-    t.lowest_hz = std::min(before, clock_hz_);
-    t.clock_hz = clock_hz_;
-    for (const TakenSample& taken : t.samples) {
-      const Sample& s = taken.sample;
-      spent_ += {.timed_s = s.timed_s, .prepared_s = s.prepared_s, .around_s = s.cost_s - s.timed_s - s.prepared_s};
-    }
-    tries_.push_back(std::move(t));
-    if (!is_void(tries_.back(), s_.highest_clock_hz, s_.rules)) return true;
-    if (++repeated_ >= rounds_) return true;
-    s_.instruments.monitor->let_clock_recover();
-    if (!read_clock()) return false;
+  TakenRound taken;
+  taken.round = round;
+  if (!take_samples(taken, abandon)) return false;
+  const double before = clock_hz_;
+  if (!read_clock()) return false;
+  s_.highest_clock_hz = std::max({s_.highest_clock_hz, before, clock_hz_});
+  taken.lowest_hz = std::min(before, clock_hz_);
+  taken.clock_hz = clock_hz_;
+  for (const TakenSample& one : taken.samples) {
+    const Sample& s = one.sample;
+    spent_ += {.timed_s = s.timed_s, .prepared_s = s.prepared_s, .around_s = s.cost_s - s.timed_s - s.prepared_s};
   }
+  taken_.push_back(std::move(taken));
+  return true;
 }
 
 /// False if abandoned, or the device was lost.
-bool Rounds::take_samples(Try& t, const std::function<bool()>& abandon) {
+bool Rounds::take_samples(TakenRound& taken, const std::function<bool()>& abandon) {
   const std::size_t points = group_.members.size();
   int position = 0;
   for (const int i : shuffled(static_cast<int>(points + group_.harness_calls.size()), random_)) {
@@ -145,15 +139,15 @@ bool Rounds::take_samples(Try& t, const std::function<bool()>& abandon) {
       c.failed = true;
       alive = group_.guarded(c.name, [&] {
         const Sample s = sample(c);
-        t.samples.push_back({call, position++, s});
+        taken.samples.push_back({call, position++, s});
         c.failed = false;
       });
     } else {
       Member& m = group_.members[call];
-      if (m.settled() || !m.plan || !contains(m.rounds, t.round)) continue;
+      if (m.settled() || !m.plan || !contains(m.rounds, taken.round)) continue;
       alive = group_.guarded(m, [&] {
         const Sample s = sample(m);
-        if (group_.verify(m)) t.samples.push_back({call, position++, s});
+        if (group_.verify(m)) taken.samples.push_back({call, position++, s});
       });
     }
     if (!alive) return false;
@@ -181,7 +175,7 @@ GroupOutcome Rounds::finish() {
   GroupSamples samples{.points = {},
                        .harness_calls = {},
                        .allocations = allocation_of_,
-                       .tries = std::move(tries_),
+                       .rounds = std::move(taken_),
                        .highest_clock_hz = s_.highest_clock_hz,
                        .resolution_s = s_.timer().resolution_s(group_.first().timing_mode),
                        .device_part_resolution_s = s_.timer().resolution_s(TimingMode::device),

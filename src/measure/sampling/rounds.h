@@ -27,7 +27,7 @@ class Rounds {
   void make_harness_calls();
   bool make_plans(int allocation, const std::function<bool()>& abandon);
   bool sample_round(int round, const std::function<bool()>& abandon);
-  bool take_samples(Try&, const std::function<bool()>& abandon);
+  bool take_samples(TakenRound&, const std::function<bool()>& abandon);
   bool wait_until_memory_idle();
   bool read_clock();
 
@@ -37,8 +37,7 @@ class Rounds {
   int rounds_ = 0, allocations_ = 0;
   std::vector<int> allocation_of_;  ///< by round
   double clock_hz_ = 0;             ///< of the kernels, when it was read last; 0: unknown
-  int repeated_ = 0;                ///< rounds
-  std::vector<Try> tries_;          ///< in the order of time
+  std::vector<TakenRound> taken_;   ///< in the order of time
   Spent spent_;
   int times_memory_stayed_busy_ = 0;
 };

@@ -19,14 +19,14 @@ struct Times {
 std::vector<Times> times_of(const GroupSamples& g, const std::vector<bool>& is_void) {
   const ByRound none(g.allocations.size());
   std::vector<Times> out(g.points.size() + g.harness_calls.size(), Times{none, none, none});
-  for (std::size_t t = 0; t < g.tries.size(); ++t)
-    for (const TakenSample& taken : g.tries[t].samples) {
+  for (std::size_t r = 0; r < g.rounds.size(); ++r)
+    for (const TakenSample& taken : g.rounds[r].samples) {
       Times& times = out[taken.call];
-      if (is_void[t]) {
+      if (is_void[r]) {
         ++times.voided;
         continue;
       }
-      const auto round = static_cast<std::size_t>(g.tries[t].round);
+      const auto round = static_cast<std::size_t>(g.rounds[r].round);
       times.seconds[round] = taken.sample.seconds;
       times.device_part_s[round] = taken.sample.device_part_s;
       times.cycles[round] = taken.sample.cycles;
@@ -78,9 +78,9 @@ void add_sentence(std::string& reason, const std::string& sentence) {
 class Summary {
  public:
   Summary(const GroupSamples& g, const SamplingRules& rules) : g_(g), rules_(rules) {
-    for (const Try& t : g.tries) {
-      is_void_.push_back(is_void(t, g.highest_clock_hz, rules));
-      if (is_void_.back()) throttled_hz_ = std::min(throttled_hz_.value_or(t.lowest_hz), t.lowest_hz);
+    for (const TakenRound& r : g.rounds) {
+      is_void_.push_back(is_void(r, g.highest_clock_hz, rules));
+      if (is_void_.back()) throttled_hz_ = std::min(throttled_hz_.value_or(r.lowest_hz), r.lowest_hz);
     }
     times_ = times_of(g, is_void_);
     limits_ = limits_of(g, times_, rules.confidence);
@@ -171,13 +171,13 @@ class Summary {
 
   std::string raw_samples(const std::string& run_id) const {
     std::string csv;
-    for (std::size_t t = 0; t < g_.tries.size(); ++t)
-      for (const TakenSample& taken : g_.tries[t].samples) csv += raw_sample(run_id, g_.tries[t], is_void_[t], taken);
+    for (std::size_t r = 0; r < g_.rounds.size(); ++r)
+      for (const TakenSample& taken : g_.rounds[r].samples) csv += raw_sample(run_id, g_.rounds[r], is_void_[r], taken);
     return csv;
   }
 
   /// Nothing for a sample without times, as the simulated device's are.
-  std::string raw_sample(const std::string& run_id, const Try& in, bool voided, const TakenSample& taken) const {
+  std::string raw_sample(const std::string& run_id, const TakenRound& in, bool voided, const TakenSample& taken) const {
     const Sample& s = taken.sample;
     if (!s.seconds && !s.cycles) return {};
     const bool of_harness = taken.call >= g_.points.size();
@@ -200,7 +200,7 @@ class Summary {
 
   const GroupSamples& g_;
   const SamplingRules& rules_;
-  std::vector<bool> is_void_;  ///< of each try
+  std::vector<bool> is_void_;  ///< of each round
   std::optional<double> throttled_hz_;
   std::vector<Times> times_;  ///< of the points, then of the harness calls
   Limits limits_;
@@ -212,8 +212,8 @@ GroupOutcome summarise(const GroupSamples& g, const SamplingRules& rules, const 
   return Summary(g, rules).outcome(run_id);
 }
 
-bool is_void(const Try& t, double highest_clock_hz, const SamplingRules& rules) {
-  return t.lowest_hz > 0 && t.lowest_hz < rules.clock_floor * highest_clock_hz;
+bool is_void(const TakenRound& r, double highest_clock_hz, const SamplingRules& rules) {
+  return r.lowest_hz > 0 && r.lowest_hz < rules.clock_floor * highest_clock_hz;
 }
 
 std::string impossibility(std::size_t bytes, double median_s, Interval interval,

@@ -21,8 +21,8 @@ struct TakenSample {
   Sample sample;
 };
 
-/// A round is tried again where the clock was throttled. Of its tries at most one counts.
-struct Try {
+/// A round, which does not count where the clock was throttled.
+struct TakenRound {
   int round = 0;
   double lowest_hz = 0, clock_hz = 0;  ///< of the kernels' clock: the lower of before and after; after. 0: unknown
   std::vector<TakenSample> samples;
@@ -49,7 +49,7 @@ struct GroupSamples {
   std::vector<SampledPoint> points;
   std::vector<std::string> harness_calls;                 ///< "(launch-floor)", and the kernels of the read ceiling
   std::vector<int> allocations;                           ///< of each round
-  std::vector<Try> tries;                                 ///< in the order of time
+  std::vector<TakenRound> rounds;                         ///< in the order of time
   double highest_clock_hz = 0;                            ///< of the kernels' clock, in all of the run
   double resolution_s = 0, device_part_resolution_s = 0;  ///< of the clocks behind times and device parts
   std::optional<double> theoretical_peak_bytes_per_s{};   ///< of the memory, for impossible times
@@ -87,7 +87,7 @@ GroupOutcome summarise(const GroupSamples&, const SamplingRules&, const std::str
 
 /// Whether a try at a round is void: the clock was throttled, by the highest that is known. Unknown frequencies are 0
 /// and void nothing.
-bool is_void(const Try&, double highest_clock_hz, const SamplingRules&);
+bool is_void(const TakenRound&, double highest_clock_hz, const SamplingRules&);
 
 /// Why a cold time cannot be true; empty if it can. It is impossible above the memory's theoretical peak, or above the
 /// read ceiling by more than 2 % with disjoint intervals.

@@ -26,14 +26,8 @@ bool SettleDetector::wait(const std::function<double()>& measure, const std::fun
     const double s = measure();
     least_s_ = std::min(least_s_, s);
     fast = s <= 1.05 * least_s_ ? fast + 1 : 0;
-    if (fast == 2) {
-      patience_ = std::min(2 * patience_ + 1, 500);
-      return true;
-    }
-    if (pauses >= patience_) {
-      patience_ /= 2;
-      return false;
-    }
+    if (fast == 2) return true;
+    if (pauses == 500) return false;
     pause();
   }
 }

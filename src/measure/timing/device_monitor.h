@@ -31,8 +31,6 @@ class DeviceMonitor {
   /// The frequency that the kernels' clock runs at now, seen by a kernel that reads cycles and time; nothing where
   /// there is no such clock.
   virtual std::optional<double> clock_hz() { return std::nullopt; }
-  /// Waits a moment, for a clock that was throttled.
-  virtual void let_clock_recover() {}
 
   /// Waits until the device's memory is as fast as it has ever been seen here, for something else may use it: NVIDIA's
   /// driver, which overwrites what was freed. False where it stayed slower for about a second.
@@ -47,14 +45,11 @@ class SettleDetector {
  public:
   /// `measure` does the work and returns its seconds. They are fast if they are at most 5 % more than the fewest so far.
   /// Where the first are fast, true is returned at once. Else there is a pause before each further measurement, and true
-  /// is returned after two fast ones in a row, false after as many pauses as there is patience for: at first 500. Each
-  /// false halves the patience, because what has become slower for good shall not be waited for each time; each true
-  /// doubles it again, up to 500.
+  /// is returned after two fast ones in a row, false after 500 pauses.
   bool wait(const std::function<double()>& measure, const std::function<void()>& pause);
 
  private:
   double least_s_ = std::numeric_limits<double>::infinity();
-  int patience_ = 500;  ///< in pauses
 };
 
 }  // namespace reductio

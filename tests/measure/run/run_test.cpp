@@ -123,13 +123,13 @@ struct Throttled {
 };
 
 TEST(MeasureRun, AThrottledClockVoidsTheWholeRoundForAllVariants) {
-  // Asked before the first round and after each; slow at the end of the fourth and while the fifth would begin.
+  // Asked before the first round and after each; slow after the fourth and the fifth, so before the sixth.
   const Throttled t([](int k) { return k == 4 || k == 5 ? 1.2e9 : 1.98e9; });
   ASSERT_EQ(t.heard.rows.size(), 2u);
   for (const Row& row : t.heard.rows) {
     EXPECT_EQ(row.status, Status::ok);
-    EXPECT_EQ(row.n_samples, 48u) << "voided rounds are repeated";
-    EXPECT_EQ(row.n_rejected, 2u);
+    EXPECT_EQ(row.n_samples, 45u) << "void rounds are not repeated";
+    EXPECT_EQ(row.n_rejected, 3u);
     EXPECT_LT(*row.time_p95_s, 1e-4) << "nothing of a voided round is left in the row";
   }
   // They are kept, and marked, among the raw samples.
@@ -140,8 +140,8 @@ TEST(MeasureRun, AThrottledClockVoidsTheWholeRoundForAllVariants) {
   std::map<std::string, int> voided, kept;
   for (std::size_t i = 1; i < csv.records.size(); ++i)
     ++(csv.records[i].at(column("voided")) == "yes" ? voided : kept)[csv.records[i].at(column("variant"))];
-  EXPECT_EQ(voided, (std::map<std::string, int>{{"(launch-floor)", 2}, {"a", 2}, {"b", 2}}));
-  EXPECT_EQ(kept, (std::map<std::string, int>{{"(launch-floor)", 48}, {"a", 48}, {"b", 48}}));
+  EXPECT_EQ(voided, (std::map<std::string, int>{{"(launch-floor)", 3}, {"a", 3}, {"b", 3}}));
+  EXPECT_EQ(kept, (std::map<std::string, int>{{"(launch-floor)", 45}, {"a", 45}, {"b", 45}}));
   ASSERT_FALSE(t.heard.notices.empty());
   EXPECT_NE(t.heard.notices[0].find("1200 MHz"), std::string::npos) << t.heard.notices[0];
 }
@@ -172,14 +172,14 @@ TEST(MeasureRun, AClockThatOnlyLaterShowsItWasThrottledVoidsTheEarlierRounds) {
   ASSERT_EQ(t.heard.rows.size(), 2u);
   for (const Row& row : t.heard.rows) {
     EXPECT_EQ(row.status, Status::ok) << row.reason;
-    EXPECT_EQ(row.n_samples, 44u) << "the first four rounds, which nobody could know to repeat, are left out";
+    EXPECT_EQ(row.n_samples, 43u);
     EXPECT_EQ(row.n_rejected, 5u);
     EXPECT_LT(*row.time_p95_s, 1e-4);
   }
   const CsvText csv = parse_csv(gunzip(text_of(samples_in(t.folder))));
   const auto voided = std::count_if(csv.records.begin(), csv.records.end(), [](auto& r) { return r[19] == "yes"; });
   EXPECT_EQ(voided, 3 * 5);
-  EXPECT_EQ(csv.records.size(), 1u + 3 * (44 + 5));
+  EXPECT_EQ(csv.records.size(), 1u + 3 * 48);
   ASSERT_FALSE(t.heard.notices.empty());
 }
 
@@ -201,7 +201,7 @@ TEST(MeasureRun, ASlightlySlowerClockVoidsNothing) {
   for (const Row& row : t.heard.rows) EXPECT_EQ(row.n_rejected, 0u);
 }
 
-TEST(MeasureRun, AClockThatStaysThrottledEndsInFailedRowsAndNotInAnEndlessRun) {
+TEST(MeasureRun, AClockThatStaysThrottledEndsInFailedRows) {
   const Throttled t([](int k) { return k == 0 ? 1.98e9 : 1.2e9; });
   ASSERT_EQ(t.heard.rows.size(), 2u);
   for (const Row& row : t.heard.rows) {
@@ -210,7 +210,7 @@ TEST(MeasureRun, AClockThatStaysThrottledEndsInFailedRowsAndNotInAnEndlessRun) {
     EXPECT_FALSE(row.time_median_s);
     EXPECT_NE(row.reason.find("throttled"), std::string::npos) << row.reason;
   }
-  EXPECT_LT(t.samples, 3 * 101 + 3 * 3 * 48);  // the empty call in three modes, first
+  EXPECT_LE(t.samples, 3 * 101 + 2 + 3 * 48);  // the empty call in three modes, first; a pilot each; each round once
 }
 
 TEST(MeasureRun, WhereTheTimeWentIsRecorded) {
@@ -465,17 +465,12 @@ TEST(MeasureRun, MemoryIsIdleOnceItIsAsFastAsItWas) {
   EXPECT_EQ(measured(memory, {1.0, 0.9}), 3) << "the first was disturbed, too";
 }
 
-TEST(MeasureRun, WhatHasBecomeSlowerForGoodIsWaitedForLessAndLess) {
+TEST(MeasureRun, WaitingForIdleMemoryEndsAndWhatFastMeansIsNotForgotten) {
   SettleDetector memory;
   EXPECT_EQ(measured(memory, {1.0}), 1);
-  int taken = 0;
-  for (int wait = 0; wait < 100; ++wait) taken -= measured(memory, {1.2});
-  EXPECT_GT(taken, 900);
-  EXPECT_LT(taken, 1200);
-  // Whatever it was, it has passed: patience comes back, and what fast means was not forgotten.
-  for (int wait = 0; wait < 20; ++wait) EXPECT_EQ(measured(memory, {1.0}), 1);
+  for (int wait = 0; wait < 3; ++wait) EXPECT_EQ(measured(memory, {1.2}), -501);
+  EXPECT_EQ(measured(memory, {1.0}), 1);
   EXPECT_EQ(measured(memory, {1.2, 1.2, 1.0}), 4);
-  EXPECT_EQ(measured(memory, {1.2}), -501);
 }
 
 TEST(MeasureRun, ASelftestWhoseCallNeverEndsFreesNothingThatItWorksOn) {

@@ -40,7 +40,7 @@ GroupSamples sampled(const std::vector<std::string>& points, std::vector<std::st
   g.resolution_s = 1e-9;
   for (int r = 0; r < rounds; ++r) {
     g.allocations.push_back(allocation_of(r, rounds, allocations));
-    Try& t = g.tries.emplace_back();
+    TakenRound& t = g.rounds.emplace_back();
     t.round = r;
     for (std::size_t call = 0; call < g.points.size() + g.harness_calls.size(); ++call)
       t.samples.push_back(
@@ -101,7 +101,7 @@ TEST(MeasureSummarise, IntervalsAreNoNarrowerThanTheClocksResolution) {
 TEST(MeasureSummarise, VoidIsWhatTheHighestClockOfTheRunShows) {
   GroupSamples g =
       sampled({"a"}, {"(launch-floor)"}, 12, 12, [](std::size_t, int round) { return round < 3 ? 1 : 1e-5; });
-  for (Try& t : g.tries) t.lowest_hz = t.clock_hz = t.round < 3 ? 1.2e9 : 1.9e9;
+  for (TakenRound& t : g.rounds) t.lowest_hz = t.clock_hz = t.round < 3 ? 1.2e9 : 1.9e9;
   g.highest_clock_hz = 1.3e9;  // nothing that is known shows that the first three were slow
   EXPECT_EQ(summarise(g, {}, "").rows.at(0).n_samples, 12u);
   g.highest_clock_hz = 1.98e9;
@@ -118,7 +118,7 @@ TEST(MeasureSummarise, VoidIsWhatTheHighestClockOfTheRunShows) {
 
 TEST(MeasureSummarise, ThrottledInEveryRoundIsAFailedRow) {
   GroupSamples g = sampled({"a"}, {}, 12, 12, [](auto, auto) { return 1e-5; });
-  for (Try& t : g.tries) t.lowest_hz = 1.2e9;
+  for (TakenRound& t : g.rounds) t.lowest_hz = 1.2e9;
   g.highest_clock_hz = 1.98e9;
   const Row row = summarise(g, {}, "").rows.at(0);
   EXPECT_EQ(row.status, Status::failed);
@@ -137,7 +137,7 @@ TEST(MeasureSummarise, AllocationsThatWereRefusedAreToldAndWhereAllWereTheRowIsR
   Row row = summarise(g, {}, "").rows.at(0);
   EXPECT_EQ(row.status, Status::ok);
   EXPECT_EQ(row.reason, "2 of 12 allocations were refused, planted");
-  for (Try& t : g.tries) t.samples.clear();
+  for (TakenRound& t : g.rounds) t.samples.clear();
   row = summarise(g, {}, "").rows.at(0);
   EXPECT_EQ(row.status, Status::refused);
   EXPECT_EQ(row.reason, "planted");
@@ -163,7 +163,7 @@ TEST(MeasureSummarise, ADevicePartsIntervalThatIsTheRangeIsToldAsTheRowsIs) {
   const auto row = [](int rounds, int allocations, const std::function<double(int)>& all,
                       const std::function<double(int)>& part) {
     GroupSamples g = sampled({"a"}, {}, rounds, allocations, [&](auto, int round) { return all(round); });
-    for (Try& t : g.tries) t.samples[0].sample.device_part_s = part(t.round);
+    for (TakenRound& t : g.rounds) t.samples[0].sample.device_part_s = part(t.round);
     return summarise(g, {}, "").rows.at(0);
   };
   const Row few = row(3, 3, steady, steady);
@@ -180,7 +180,7 @@ TEST(MeasureSummarise, ADevicePartsIntervalThatIsTheRangeIsToldAsTheRowsIs) {
 TEST(MeasureSummarise, DevicePartsAndCyclesHaveMediansOfTheirOwn) {
   GroupSamples g =
       sampled({"a", "b"}, {}, 12, 12, [](std::size_t call, int round) { return 1e-4 * noise(call, round); });
-  for (Try& t : g.tries) {
+  for (TakenRound& t : g.rounds) {
     t.samples[0].sample.device_part_s = 5e-5 * noise(0, t.round);
     t.samples[1].sample = {.seconds = {}, .device_part_s = {}, .cycles = 1000 + t.round};  // a clock mode has no times
   }
@@ -234,7 +234,7 @@ TEST(MeasureSummarise, WhatWasSettledStaysAndItsSamplesCountNothing) {
 
 TEST(MeasureSummarise, ADeviceWithoutAClockGivesRowsWithoutTimes) {
   GroupSamples g = sampled({"a"}, {}, 1, 1, [](auto, auto) { return 0.0; });
-  g.tries[0].samples[0].sample.seconds.reset();
+  g.rounds[0].samples[0].sample.seconds.reset();
   const GroupOutcome out = summarise(g, {}, "");
   EXPECT_EQ(out.rows.at(0).status, Status::ok);
   EXPECT_EQ(out.rows.at(0).n_samples, 1u);

@@ -159,8 +159,6 @@ class CudaMonitor final : public DeviceMonitor {
 
   std::optional<double> clock_hz() override { return stream_->clocks().hz(); }
 
-  void let_clock_recover() override { std::this_thread::sleep_for(std::chrono::milliseconds(50)); }
-
   /// After cudaFree the driver's scrubber overwrites what was given back, for milliseconds a gigabyte, while kernels
   /// run already: they miss the bandwidth.
   bool wait_until_memory_idle() override {
