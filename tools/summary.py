@@ -250,6 +250,12 @@ def wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
+def one_digit(samples: int) -> int:
+    """Rounded up to what a guess is worth. The program does so itself; CSV from before it did hold more digits."""
+    power = 10 ** (len(str(samples)) - 1)
+    return -(-samples // power) * power
+
+
 def compare_example(results: Path) -> str:
     """What `reductio compare` printed on that GPU, from its own CSV."""
     import pandas as pd
@@ -267,7 +273,7 @@ def compare_example(results: Path) -> str:
              f"| | n | t({first.base}) | speedup over {first.base} | |", "|---|--:|--:|--:|---|"]
     for r in rows.itertuples():
         digits = decimals(r.ratio_low, r.ratio_high)
-        decide = f", about {int(r.rounds_to_decide):,} samples or more would decide" if r.rounds_to_decide != "" else ""
+        decide = f", some {one_digit(int(r.rounds_to_decide)):,} samples or more would decide" if r.rounds_to_decide != "" else ""
         lines.append(f"| `{r.variant}` | 2^{int(r.n).bit_length() - 1} | {microseconds(r.base_time_s)} us | "
                      f"{r.ratio:.{digits}f} [{r.ratio_low:.{digits}f}, {r.ratio_high:.{digits}f}] | {r.verdict}{decide} |")
     last = rows.iloc[-1]

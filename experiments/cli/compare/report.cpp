@@ -41,12 +41,19 @@ Ink ink_of(Verdict v) {
   return Ink::dim;
 }
 
+/// Up to one digit: what would decide is a guess from an interval that is too wide itself.
+std::size_t roughly(std::size_t samples) {
+  std::size_t power = 1;
+  while (samples / power >= 10) power *= 10;
+  return (samples + power - 1) / power * power;
+}
+
 std::string show_verdict(const Compared& c) {
   if (!c.ratio) return ink(Ink::yellow, "not compared") + ": " + c.reason;
   std::string text = ink(ink_of(c.verdict), name(c.verdict));
   std::vector<std::string> more;
   if (!c.reason.empty()) more.push_back(c.reason);
-  if (c.rounds_to_decide) more.push_back(fmt::format("about {} samples or more would decide", *c.rounds_to_decide));
+  if (c.rounds_to_decide) more.push_back(fmt::format("some {} samples or more would decide", roughly(*c.rounds_to_decide)));
   return more.empty() ? text : text + ": " + join(more, "; ");
 }
 
@@ -156,7 +163,8 @@ const Column csv_columns[] = {
     {"n_intervals", true, [](auto&, auto& all) { return text_of(all.intervals()); }},
     {"effect", true, [](auto&, auto& all) { return text_of(all.effect); }},
     {"verdict", false, [](auto& c, auto&) { return c.ratio ? std::string(name(c.verdict)) : ""; }},
-    {"rounds_to_decide", true, [](auto& c, auto&) { return c.rounds_to_decide ? text_of(*c.rounds_to_decide) : ""; }},
+    {"rounds_to_decide", true,
+     [](auto& c, auto&) { return c.rounds_to_decide ? text_of(roughly(*c.rounds_to_decide)) : ""; }},
     {"reason", false, [](auto& c, auto&) { return c.reason; }},
 };
 

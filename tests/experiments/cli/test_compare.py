@@ -144,7 +144,17 @@ def test_exit_codes_of_live_comparisons(reductio):
     # An effect that nobody can have: all that is known well enough is the same.
     assert reductio("compare", FAST, SLOW, *small, "--quiet", "--effect", "1000000000%").code == 0
     undecided = reductio("compare", FAST, SLOW, *small[:-1], "--max-samples", "5").ok()
-    assert "UNDECIDED" in undecided and "samples or more would decide" in undecided
+    assert "UNDECIDED" in undecided and "some 6 samples or more would decide" in undecided, undecided
+
+
+def test_how_many_samples_would_decide_is_told_to_one_digit(reductio, stored):
+    """It is a guess."""
+    for folder, factor in zip(stored, (1, 1.008)):
+        plant(folder, lambda variant, n, i: 1e-5 * (1 + 3e-3 * (i * 7 % 25)) * factor)
+    rows = reductio("compare", *stored, "--csv").rows()
+    guesses = [r["rounds_to_decide"] for r in rows if r["verdict"] == "UNDECIDED" and r["rounds_to_decide"]]
+    assert guesses and all(re.fullmatch(r"[1-9]0+", g) for g in guesses), guesses
+    assert f"some {guesses[0]} samples or more would decide" in reductio("compare", *stored).ok()
 
 
 def test_a_variant_beside_itself(reductio):
