@@ -136,12 +136,15 @@ template <std::size_t size>
 [[gnu::always_inline]] inline void on_const_read(const View& v, std::uintptr_t at, SiteCode site) {
   on_bounds(v, at, Access::read, size, site);
   Memory& m = *v.memory;
-  if (!m.reads) [[unlikely]] make_reads(m);
   const std::size_t first = (at - m.begin) / word_bytes;
-  const std::size_t end = size % word_bytes == 0 ? first + size / word_bytes : (at - m.begin + size - 1) / word_bytes + 1;
-  for (std::size_t w = first; w < end; ++w) {
+  const std::size_t end =
+      size % word_bytes == 0 ? first + size / word_bytes : (at - m.begin + size - 1) / word_bytes + 1;
+  for (std::size_t w = first; w < end; ++w)
     if (!m.written[w]) [[unlikely]] fail_unwritten({Access::read, &v, at, size, site});
-    track<Access::read, size, true>(m.records ? m.records + w : nullptr, m.reads[w], &v, at, site, Scope::gpu);
+  if (m.writable) {  // else nobody can conflict
+    if (!m.reads) [[unlikely]] make_reads(m);
+    for (std::size_t w = first; w < end; ++w)
+      track<Access::read, size, true>(m.records ? m.records + w : nullptr, m.reads[w], &v, at, site, Scope::gpu);
   }
   watch_spinning(at);
 }

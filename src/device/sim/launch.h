@@ -56,7 +56,7 @@ inline constexpr auto launch_cooperative = &Launcher<kernel>::run_cooperative;
 
 template <class T>
 GlobalPtr<T> global(void* p, std::size_t count) {
-  const sim::View v = sim::view(p, count * sizeof(T), alignof(T));
+  const sim::View v = sim::view(p, count * sizeof(T), alignof(T), !std::is_const_v<T>);
   return GlobalPtr<T>(v.begin, v);
 }
 

@@ -91,6 +91,7 @@ void* allocate(std::size_t bytes) {
   m.begin = reinterpret_cast<std::uintptr_t>(p);
   m.end = m.begin + bytes;
   m.generation = ++h.generations;
+  m.writable = false;
   m.written = written;
   h.live[m.begin] = &m;
   h.used_bytes += bytes;
@@ -127,7 +128,7 @@ std::size_t memory_free() {
   return device_memory_bytes - heap().used_bytes;
 }
 
-View view(const void* p, std::size_t bytes, std::size_t alignment) {
+View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable) {
   const DeviceLock lock;
   if (bytes == 0) return {reinterpret_cast<std::uintptr_t>(p), reinterpret_cast<std::uintptr_t>(p), nullptr, 0};
   Memory& m = owner_of_range(p, bytes, "global()");
@@ -135,6 +136,7 @@ View view(const void* p, std::size_t bytes, std::size_t alignment) {
   if (begin % alignment != 0)
     throw Fault(FaultKind::misaligned, "", 0, {}, "", 0,
                 "global(): the address is not a multiple of " + std::to_string(alignment) + ", as its type demands");
+  m.writable |= writable;
   return {begin, begin + bytes, &m, m.generation};
 }
 

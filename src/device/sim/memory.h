@@ -30,6 +30,7 @@ struct Record {
 struct Memory {
   std::uintptr_t begin = 0, end = 0;
   std::uint64_t generation = 0;
+  bool writable = false;            ///< somebody has had a view of it through which kernels may write
   std::uint8_t* written = nullptr;  ///< by word: has anybody given it a value?
   Record* records = nullptr;        ///< by word; null until a kernel touches it through a non-const pointer
   Accesses* reads = nullptr;        ///< by word, plain ones, of the block that read last; null until a kernel reads
@@ -46,8 +47,8 @@ struct View {
 void* allocate(std::size_t bytes);
 void release(void*) noexcept;
 std::size_t memory_free();
-/// `bytes` at `p`, which must lie in one live allocation. Throws Fault.
-View view(const void* p, std::size_t bytes, std::size_t alignment);
+/// `bytes` at `p`, which must lie in one live allocation; `writable` by kernels. Throws Fault.
+View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable);
 /// Throws Fault: `count` elements were asked for where a view has `in_view`.
 [[noreturn]] void fail_range(std::size_t count, std::size_t in_view);
 /// Begins to keep records of what kernels write, or read, in an allocation.

@@ -630,6 +630,23 @@ TEST_P(SimOrder, AReadThroughAPointerToConstIsHeldAgainstALaterWrite) {
   }
 }
 
+__global__ void reads_one_writes_other(GlobalPtr<const unsigned> from, GlobalPtr<unsigned> to,
+                                       GlobalPtr<unsigned> out) {
+  if (threadIdx.x == 0) to[0] = 1;
+  else out[threadIdx.x] = from[0];
+}
+
+/// Reads are kept only of memory that somebody may write.
+TEST_P(SimOrder, AReadThroughAPointerToConstThatWasThereFirstIsHeldAgainstALaterWrite) {
+  const auto memory = allocate_workspace(sizeof(unsigned));
+  sim::enqueue_fill({}, memory.get(), 0, sizeof(unsigned));
+  const auto from = global<const unsigned>(memory.get(), 1);
+  const Buffer<unsigned> out(64);
+  run<reads_one_writes_other>(1, 64, 0, from, out.ptr(), out.ptr());  // nobody may write yet
+  const auto to = global<unsigned>(memory.get(), 1);
+  EXPECT_EQ(fault_of<reads_one_writes_other>(1, 64, 0, from, to, out.ptr()).kind, FaultKind::race);
+}
+
 __global__ void adds_plainly(GlobalPtr<unsigned> sum, Fence fence) {
   pass(fence);
   sum[0] += 1;
