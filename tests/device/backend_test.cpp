@@ -124,6 +124,19 @@ TEST_P(EveryBackend, WatchesWhatIsEnqueued) {
   EXPECT_EQ(read(m.get(), m.size()), std::vector<unsigned char>(m.size(), 8)) << "it works as before";
 }
 
+TEST_P(EveryBackend, GoesOnInAFreshContext) {
+  for (int i = 0; i < 2; ++i) {
+    backend->destroy_stream(stream);
+    backend->renew_context();
+    stream = backend->create_stream();
+    const DeviceMemory m(*backend, 4096);
+    EXPECT_EQ(read(m.get(), m.size()), std::vector<unsigned char>(m.size(), 0xFF));
+    backend->fill(m.get(), 7, m.size(), backend->stream());
+    backend->synchronize(backend->stream());
+    EXPECT_EQ(read(m.get(), m.size()), std::vector<unsigned char>(m.size(), 7));
+  }
+}
+
 TEST_P(EveryBackend, NothingIsAFineSize) {
   const DeviceMemory nothing(*backend, 0);
   backend->copy_in(nothing.get(), nullptr, 0, stream);

@@ -210,6 +210,7 @@ class Scarce : public Backend {
   bool repeats(const void* p, std::size_t period, std::size_t n, Stream s) override {
     return device_->repeats(p, period, n, s);
   }
+  Stream stream() const override { return device_->stream(); }
   Stream create_stream() override { return device_->create_stream(); }
   void destroy_stream(Stream s) noexcept override { device_->destroy_stream(s); }
   void synchronize(Stream s) override {
@@ -219,6 +220,7 @@ class Scarce : public Backend {
   void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
     device_->watch_enqueue(f, s, l);
   }
+  void renew_context() override { device_->renew_context(); }
   /// Leaves so much of it free, whatever is allocated.
   void leave(std::size_t bytes) { free_ = bytes; }
   bool lost = false;

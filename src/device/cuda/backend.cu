@@ -90,7 +90,8 @@ class CudaBackend final : public Backend {
     const cudaDeviceProp& gpu = gpus[index];
     const std::string who = "GPU " + std::to_string(index) + " (" + gpu.name + ")";
     // From here on this thread works on this GPU, and so do the kernels that it launches.
-    if (const cudaError_t e = cudaSetDevice(static_cast<int>(index)); e != cudaSuccess) {
+    index_ = static_cast<int>(index);
+    if (const cudaError_t e = cudaSetDevice(index_); e != cudaSuccess) {
       cudaGetLastError();
       throw NoGpu(who + " cannot be used: " + cudaGetErrorString(e));
     }
@@ -108,7 +109,9 @@ class CudaBackend final : public Backend {
     info_.l2_bytes = static_cast<std::size_t>(gpu.l2CacheSize);
     info_.memory_bytes = gpu.totalGlobalMem;
     info_.max_grid = static_cast<unsigned>(gpu.maxGridSize[0]);
+    open_stream();
   }
+  ~CudaBackend() override { close_stream(); }
 
   const DeviceInfo& info() const override { return info_; }
 
@@ -120,9 +123,9 @@ class CudaBackend final : public Backend {
       throw Refused("needs " + gib(bytes) + " of GPU memory, " + gib(memory_free()) + " free");
     }
     check(status, "allocating GPU memory");
-    // Streams made here do not wait for the default stream, so the poison must have landed before anyone writes.
-    cudaError_t poisoned = cudaMemset(p, 0xFF, bytes);
-    if (poisoned == cudaSuccess) poisoned = cudaStreamSynchronize(nullptr);
+    // Other streams do not wait for this one, so the poison must have landed before anyone writes.
+    cudaError_t poisoned = cudaMemsetAsync(p, 0xFF, bytes, native(stream_));
+    if (poisoned == cudaSuccess) poisoned = cudaStreamSynchronize(native(stream_));
     if (poisoned != cudaSuccess) cudaFree(p);
     check(poisoned, "poisoning GPU memory");
     return p;
@@ -163,6 +166,7 @@ class CudaBackend final : public Backend {
     return found == 0;
   }
 
+  Stream stream() const override { return stream_; }
   Stream create_stream() override {
     cudaStream_t s = nullptr;
     check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "making a stream");
@@ -170,6 +174,13 @@ class CudaBackend final : public Backend {
   }
   void destroy_stream(Stream s) noexcept override { cudaStreamDestroy(native(s)); }
   void synchronize(Stream s) override { check(cudaStreamSynchronize(native(s)), "waiting for the GPU"); }
+
+  void renew_context() override {
+    close_stream();
+    check(cudaDeviceReset(), "ending the context");
+    check(cudaSetDevice(index_), "making a context");
+    open_stream();
+  }
 
   void watch_enqueue(const std::function<void()>& enqueue, Stream s, FirstLaunch* first) override {
     // A capture takes what is asynchronous and on this stream, and fails at whatever allocates, frees or waits.
@@ -229,7 +240,18 @@ class CudaBackend final : public Backend {
     return status;
   }
 
+  void open_stream() {
+    stream_ = create_stream();
+    device::workspace_stream() = stream_;
+  }
+  void close_stream() {
+    if (device::workspace_stream().handle == stream_.handle) device::workspace_stream() = {};
+    destroy_stream(stream_);
+  }
+
   DeviceInfo info_;
+  int index_ = 0;  ///< CUDA's, of this GPU
+  Stream stream_;
 };
 
 }  // namespace

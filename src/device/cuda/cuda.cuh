@@ -25,6 +25,12 @@ inline void check(cudaError_t status, const char* what) {
 
 inline cudaStream_t native(Stream s) { return static_cast<cudaStream_t>(s.handle); }
 
+/// Where workspaces are poisoned: the stream of the backend that was opened last (Backend::stream() says why not any).
+inline Stream& workspace_stream() {
+  static Stream stream;
+  return stream;
+}
+
 /// The memory of a Buffer.
 inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
   void* p = nullptr;
@@ -35,8 +41,8 @@ inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
   }
   check(status, "workspace allocation");
   std::shared_ptr<void> memory(p, [](void* q) { cudaFree(q); });
-  check(cudaMemset(p, 0xFF, bytes), "workspace poisoning");
-  check(cudaDeviceSynchronize(), "workspace poisoning");
+  check(cudaMemsetAsync(p, 0xFF, bytes, native(workspace_stream())), "workspace poisoning");
+  check(cudaStreamSynchronize(native(workspace_stream())), "workspace poisoning");
   return memory;
 }
 

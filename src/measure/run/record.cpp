@@ -101,7 +101,7 @@ void record(Json& entry, const std::string& path, Backend& backend, RunObserver&
   } catch (const CallTimeout&) {
     throw;  // it still runs: waiting for it would not end
   } catch (const std::exception& e) {
-    backend.synchronize(Stream{});  // throws what every later call would report again
+    backend.synchronize(backend.stream());  // throws what every later call would report again
     observer.notice(fmt::format("'{}' could not be measured and is left out of machine.json: {}", path, e.what()));
   }
 }

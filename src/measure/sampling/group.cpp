@@ -120,7 +120,7 @@ void Group::look_whether_lost(const std::exception& e) {
     return;
   }
   try {
-    state.backend.synchronize(Stream{});
+    state.backend.synchronize(state.backend.stream());
   } catch (const std::exception&) {
     device_lost = std::current_exception();  // an error that every later call would report again
   }
