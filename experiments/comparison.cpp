@@ -20,7 +20,8 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
 const RegisterExperiment comparison(
     {.name = "comparison",
      .summary = "every variant beside Thrust, CUB and cuBLAS, 2^10 to 2^30 elements, cold cache",
-     .points = points});
+     .points = points,
+     .rules = {.max_samples = 120}});  // ten in each context
 
 }  // namespace
 }  // namespace reductio

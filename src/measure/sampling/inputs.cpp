@@ -32,20 +32,15 @@ std::size_t allocation_size(const Backend& backend, const InputKey& key) {
 Input::Input(Backend& backend, const InputKey& key, std::span<const std::byte> tile, bool with_scratch)
     : key_(key), data_(backend, allocation_size(backend, key)) {
   if (with_scratch) scratch_.emplace(backend, data_.size());
-  struct OwnStream {
-    Backend& backend;
-    Stream stream = backend.create_stream();
-    ~OwnStream() { backend.destroy_stream(stream); }
-  } own{backend};
-  upload(backend, static_cast<std::byte*>(data()), tile, bytes(), own.stream);
-  backend.synchronize(own.stream);
+  upload(backend, static_cast<std::byte*>(data()), tile, bytes(), backend.stream());
+  backend.synchronize(backend.stream());
 }
 
-void Allocations::begin_next() {
+void Allocations::begin_next(bool in_fresh_context) {
   input_.reset();
-  // Up to what allocators cut from larger pieces: 2 MiB on GPUs. On a CPU what is larger is mapped anew, at pages of
-  // its own.
-  const std::size_t smallest = 256, largest = std::size_t{backend_.info().kind == DeviceKind::cuda ? 1024u : 64u} << 10;
+  if (in_fresh_context) return;  // which has its own places
+  // What is larger is mapped anew, at pages of its own.
+  const std::size_t smallest = 256, largest = std::size_t{64} << 10;
   try {
     for (std::size_t bytes = smallest; bytes <= largest; bytes *= 2)
       for (std::uint64_t pieces = 1 + random_() % 3; pieces > 0; --pieces) held_.emplace_back(backend_, bytes);

@@ -49,15 +49,16 @@ class Input {
 };
 
 /// Where memory lies can shift times, so each allocation of input and workspace shall lie elsewhere than the last; but
-/// what was freed is what the next allocation of that size gets. So before each, pieces of many sizes are taken and
-/// held, as many as chance says: a run that is repeated shall not find the same places, or its intervals would know too
-/// little.
+/// what was freed is what the next allocation of that size gets. A fresh context has other places. Elsewhere
+/// pieces of many sizes are taken and held before each, as many as chance says: a run that is repeated shall not find the
+/// same places, or its intervals would know too little.
 class Allocations {
  public:
   explicit Allocations(Backend& backend) : backend_(backend) {}
 
-  /// Frees the input and takes more pieces. Pilots run before any.
-  void begin_next();
+  /// Frees the input and, unless the next allocation is made in a fresh context, takes more pieces. Pilots run before
+  /// any.
+  void begin_next(bool in_fresh_context);
   void free_all();
 
   /// Stays for as long as consecutive groups want the same on an allocation, because gigabytes are not filled in no

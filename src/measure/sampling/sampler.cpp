@@ -56,7 +56,9 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
   int allocations = 0;  // no more than any group has
   for (const Rounds& of_group : rounds) allocations = std::max(allocations, of_group.allocations());
   for (int allocation = 0; allocation < allocations; ++allocation) {
-    s_->allocations.begin_next();
+    const auto& renew_context = s_->instruments.renew_context;
+    s_->allocations.begin_next(bool(renew_context));
+    if (renew_context) renew_context();
     for (std::size_t i = 0; i < groups.size(); ++i) {
       tell(groups[i], true);
       // A group of fewer allocations takes part in some of these, spread over them.

@@ -16,6 +16,10 @@ struct Instruments {
   std::unique_ptr<Timer> timer;
   std::unique_ptr<HarnessCalls> harness_calls;
   std::unique_ptr<DeviceMonitor> monitor;
+  /// Ends the device's context and goes on in a new one, as a new process would, with the same clocks and what was seen
+  /// of the memory so far. Every plan, input and stream must be gone, and all that the timer kept for plans is
+  /// forgotten. Empty where the device has no contexts.
+  std::function<void()> renew_context = {};
 };
 
 /// Those of a backend, which must outlive them.

@@ -23,6 +23,10 @@ struct Call {
   void* out = nullptr;              ///< one accumulator in device memory
   std::size_t result_bytes = 0;     ///< of one accumulator; at most 16
   void* result = nullptr;           ///< one accumulator in host memory: every call leaves its value here
+  /// A sample's call comes after an untimed one of its own, as calls in a loop do; then the cache is brought into its
+  /// state. Otherwise it is the first in a while: on an H200 thrust::reduce then takes up to twice as long, by what ran
+  /// in between. A warm call always comes after one of its own, and so does a graph's replay.
+  bool in_loop = true;
 };
 
 /// One timed call.

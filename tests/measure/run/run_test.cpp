@@ -487,6 +487,60 @@ TEST(MeasureRun, ASelftestWhoseCallNeverEndsFreesNothingThatItWorksOn) {
   EXPECT_LE(backend.memory_free(), all - 400);
 }
 
+TEST(MeasureRun, EachPassIsInAFreshContextInWhichNothingIsLeft) {
+  const Folder folder;
+  constexpr std::size_t all = std::size_t{1} << 30;
+  auto device = std::make_unique<Scarce>(all);
+  const Scarce& seen = *device;
+  int plans = 0, renewed = 0;
+  struct Counted {
+    int& count;
+    explicit Counted(int& c) : count(c) { ++count; }
+    Counted(const Counted& other) : Counted(other.count) {}
+    ~Counted() { --count; }
+  };
+  Variant a = variant("a", 1);
+  Prepare& prepare = a.prepare[static_cast<int>(DeviceKind::cpu)];
+  prepare = [&](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [counted = Counted(plans), n = p.n](void* in, void* out, Stream) {
+      *static_cast<std::uint32_t*>(out) = scripted::sum(static_cast<const std::uint32_t*>(in), n);
+    });
+  };
+  Session s = session(folder, {point(a, 100), point(a, 200)}, constant(1e-5), {.allocations = 5});
+  s.backend = std::move(device);
+  std::vector<int> samples_before;
+  auto& clock = static_cast<Clock&>(*s.instruments.timer);
+  s.instruments.renew_context = [&] {
+    ++renewed;
+    EXPECT_EQ(plans, 0);
+    EXPECT_EQ(seen.memory_free(), all) << "of inputs and outputs";
+    samples_before.push_back(static_cast<int>(std::count_if(clock.asked.begin(), clock.asked.end(),
+                                                            [](const Asked& call) { return call.sampled; })));
+  };
+  Heard heard;
+  run_session(std::move(s), heard);
+  EXPECT_EQ(renewed, 5) << "all groups of a batch share them";
+  for (std::size_t i = 1; i < samples_before.size(); ++i)
+    EXPECT_GE(samples_before[i] - samples_before[i - 1], 2 * 9) << "both points' rounds are spread over them";
+  EXPECT_EQ(heard.rows.at(0).n_samples, 48u);
+}
+
+TEST(MeasureRun, ACallThatIsShortComesAfterOneOfItsOwn) {
+  const Folder folder;
+  const Variant quick = variant("quick", 1), slow = variant("slow", 2);
+  Scripted script([](std::size_t id, std::size_t) { return id == 2 ? 2e-3 : 1e-5; });
+  std::map<std::size_t, std::set<bool>> in_loop;
+  std::set<std::size_t> piloted;
+  script.clock().before_sample = [&](const Call& c) {
+    if (!piloted.insert(c.info.grid_blocks).second) in_loop[c.info.grid_blocks].insert(c.in_loop);
+  };
+  Heard heard;
+  run_session(session(folder, {point(quick, 100), point(slow, 100)}, std::move(script)), heard);
+  EXPECT_EQ(in_loop[1], std::set{true});
+  EXPECT_EQ(in_loop[2], std::set{false}) << "what came before does not show in it, and calling it twice costs time";
+  EXPECT_EQ(in_loop[scripted::floor_id], std::set{true});
+}
+
 TEST(MeasureRun, AnAllocationThatIsRefusedCostsItsRoundsAndNotTheRow) {
   // Each refusal is answered by another try, without the memory that is held.
   struct Case {

@@ -108,6 +108,49 @@ TEST_F(MeasureCuda, AGraphReadsTheInputOfTheCallAndNotTheOneItWasFirstCapturedWi
   timer().forget(plan.get());
 }
 
+TEST_F(MeasureCuda, ACallInALoopComesAfterAnUntimedOneAndTheFirstInAWhileDoesNot) {
+  int calls = 0;
+  const auto plan = plan_of({}, [&](void* in, void* out, Stream s) {
+    ++calls;
+    backend_->copy_within(out, in, 4, s);
+  });
+  Call c = call(*plan, MiB);
+  for (const TimingMode mode : {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end})
+    for (const bool in_loop : {true, false}) {
+      calls = 0;
+      c.in_loop = in_loop;
+      timer().sample(c, mode, CacheState::cold_dirty);
+      EXPECT_EQ(calls, in_loop ? 2 : 1) << name(mode);
+    }
+}
+
+TEST_F(MeasureCuda, GoesOnInAFreshContext) {
+  const double event_s = timer().resolution_s(TimingMode::device);
+  for (int i = 0; i < 3; ++i) {
+    {
+      const auto plan = copying();
+      for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end, TimingMode::graph}) {
+        value_ = {};
+        EXPECT_GT(*timer().sample(call(*plan, MiB), mode, CacheState::warm).seconds, 0) << name(mode) << i;
+        EXPECT_TRUE(arrived()) << name(mode) << i;
+      }
+      timer().forget(plan.get());
+    }
+    EXPECT_GT(monitor().clock_hz().value(), 0);
+    monitor().wait_until_memory_idle();
+    input_.reset();
+    out_.reset();
+    backend_->destroy_stream(stream_);
+    instruments_.renew_context();
+    stream_ = backend_->create_stream();
+    input_ = std::make_unique<DeviceMemory>(*backend_, 256 * MiB);
+    out_ = std::make_unique<DeviceMemory>(*backend_, 16);
+    backend_->fill(input_->get(), 0x11, input_->size(), stream_);
+    backend_->synchronize(stream_);
+  }
+  EXPECT_EQ(timer().resolution_s(TimingMode::device), event_s) << "of the clock, not of the context";
+}
+
 TEST_F(MeasureCuda, ACallThatWritesNothingLeavesThePoison) {
   const auto plan = plan_of({}, [](void*, void*, Stream) {});
   timer().sample(call(*plan, 4), TimingMode::device, CacheState::cold_dirty);

@@ -31,8 +31,8 @@ void Graphs::forget(const Plan* plan) {
 }
 
 double Graphs::interval(const Call& c, const Graph& graph, CacheState cache) {
-  return stream_.held_interval(c, cache,
-                               [&] { check(cudaGraphLaunch(graph.exec, native(stream_.get())), "launching a graph"); });
+  const auto replay = [&] { check(cudaGraphLaunch(graph.exec, native(stream_.get())), "launching a graph"); };
+  return stream_.held_interval(c, cache, replay);
 }
 
 const Graphs::Graph& Graphs::of(const Call& c, CacheState cache) {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "measure/stats/statistics.h"
 #include "measure/timing/host_clock.h"
 
 namespace reductio::cuda {
@@ -11,29 +12,29 @@ constexpr int patience_s = 60;
 
 }  // namespace
 
-TimedStream::TimedStream(Backend& backend)
+TimedStream::TimedStream(Backend& backend, double awake_s)
     : backend_(backend),
-      stream_(backend.create_stream()),
+      stream_(backend.stream()),
       l2_(backend, stream_),
       holds_(stream_),
       clocks_(stream_),
+      empty_(empty_kernel()),
       result_(pinned<std::array<std::byte, 16>>()) {
   // Lines that an earlier program pinned would survive every flush. This touches this process's own context only.
   if (cudaCtxResetPersistingL2Cache() != cudaSuccess) cudaGetLastError();  // GPUs without such lines
   l2_.fill();
   load_kernels();
-  wake_up();
+  wake_up(awake_s);
 }
 
 TimedStream::~TimedStream() {
   cudaStreamSynchronize(native(stream_));  // nothing that still runs may read what is freed next
-  backend_.destroy_stream(stream_);
 }
 
 /// Kernels are loaded when first launched, and loading may wait for the device: under a hold that would be a deadlock.
 /// Every kernel of the harness is launched once before any hold; plans are by run().
 void TimedStream::load_kernels() {
-  empty_kernel()->enqueue(nullptr, nullptr, stream_);
+  empty_->enqueue(nullptr, nullptr, stream_);
   spinning_kernel(0)->enqueue(nullptr, nullptr, stream_);
   for (auto& reader : reading_kernels(l2_.bytes(), gpu().sm_count))
     reader.plan->enqueue(l2_.memory(), l2_.sum(), stream_);
@@ -44,8 +45,8 @@ void TimedStream::load_kernels() {
 }
 
 /// An idle GPU runs at a fraction of its clock and takes a while to notice that there is work.
-void TimedStream::wake_up() {
-  for (const double start = host_now(); host_now() - start < 0.3;) {
+void TimedStream::wake_up(double seconds) {
+  for (const double start = host_now(); host_now() - start < seconds;) {
     for (int i = 0; i < 20; ++i) l2_.overwrite();
     synchronize();
   }
@@ -63,7 +64,7 @@ double TimedStream::run(const Call& c) {
 }
 
 double TimedStream::launch_to_idle_interval(const Call& c, CacheState cache) {
-  prepare(c, cache);
+  prepare(c, cache, [&] { c.plan->enqueue(c.in, c.out, stream_); });
   synchronize();
   const double start = host_now();
   c.plan->enqueue(c.in, c.out, stream_);
@@ -74,18 +75,35 @@ double TimedStream::launch_to_idle_interval(const Call& c, CacheState cache) {
 }
 
 double TimedStream::end_to_end_interval(const Call& c, CacheState cache) {
-  prepare(c, cache);
+  prepare(c, cache, [&] { call_to_result(c); });
   synchronize();
   const double start = host_now();
-  c.plan->enqueue(c.in, c.out, stream_);
-  if (c.info.result == ResultLocation::on_device) copy_result(c);
-  if (c.info.result == ResultLocation::on_device || c.info.result == ResultLocation::array) synchronize();
-  else c.plan->finish(c.result, stream_);
+  call_to_result(c);
   const double end = host_now();
   if (c.info.result == ResultLocation::on_device && c.result) std::memcpy(c.result, result_->data(), c.result_bytes);
   if (c.info.result == ResultLocation::array) c.plan->finish(c.result, stream_);
   prepared_s_ += elapsed_s(begin_, ready_);
   return end - start;
+}
+
+/// Until the result is in host memory, but for the last few bytes' way out of the page-locked ones.
+void TimedStream::call_to_result(const Call& c) {
+  c.plan->enqueue(c.in, c.out, stream_);
+  if (c.info.result == ResultLocation::on_device) copy_result(c);
+  if (c.info.result == ResultLocation::on_device || c.info.result == ResultLocation::array) synchronize();
+  else c.plan->finish(c.result, stream_);
+}
+
+double TimedStream::host_pace_s() {
+  std::array<std::byte, 4> value{};
+  const Call call{.plan = empty_.get(), .info = empty_->info(), .out = l2_.sum(), .result_bytes = 4, .result = value.data()};
+  std::array<double, 31> s;
+  for (double& seconds : s) {
+    const double start = host_now();
+    call_to_result(call);
+    seconds = host_now() - start;
+  }
+  return median(s);
 }
 
 void TimedStream::collect(const Call& c) {
@@ -113,24 +131,31 @@ void TimedStream::wait_for(Event& event) {
   check(status, "waiting for a call");
 }
 
-/// Everything before the timed interval, between two events of its own. Asynchronous, except that plans which finish on
-/// the host wait when warm.
-void TimedStream::prepare(const Call& c, CacheState cache) {
+/// Everything before the timed interval, between two events of its own. As asynchronous as `enqueue` is.
+void TimedStream::prepare(const Call& c, CacheState cache, const std::function<void()>& enqueue) {
   begin_.record(stream_);
-  bring_into_state(c, cache);
+  bring_into_state(c, cache, enqueue);
   ready_.record(stream_);
 }
 
-void TimedStream::bring_into_state(const Call& c, CacheState cache) {
+void TimedStream::bring_into_state(const Call& c, CacheState cache, const std::function<void()>& enqueue) {
+  take_any_position();
   restore_and_poison(c);
-  if (cache == CacheState::warm) {
-    c.plan->enqueue(c.in, c.out, stream_);
-    if (c.info.result != ResultLocation::on_device) c.plan->finish(c.result, stream_);
-    poison(c);
-    return;
+  if (cache == CacheState::warm || c.in_loop) {
+    enqueue();
+    if (cache == CacheState::warm) return poison(c);
+    restore_and_poison(c);
   }
   l2_.overwrite();
   if (cache == CacheState::cold_clean) l2_.clean();
+}
+
+/// The kernels of a stream take turns in fours: a call of two launches takes one of two times, on an H200 4.3 and 5.0 us
+/// where both are empty, by how many launches came before it. Calls of the same few plans in turn would each stand in a
+/// place of its own, for ever. So up to three empty kernels come before each sample, as many as chance says: every call
+/// meets all four places alike.
+void TimedStream::take_any_position() {
+  for (auto kernels = random_() % 4; kernels > 0; --kernels) empty_->enqueue(nullptr, nullptr, stream_);
 }
 
 void TimedStream::restore_and_poison(const Call& c) {

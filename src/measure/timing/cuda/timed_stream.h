@@ -4,6 +4,9 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
+#include <memory>
+#include <random>
 #include <utility>
 
 #include "measure/timing/cuda/gpu_clocks.h"
@@ -15,8 +18,8 @@ namespace reductio::cuda {
 
 class TimedStream {
  public:
-  /// Returns once the GPU is awake and all of the harness's kernels are loaded.
-  explicit TimedStream(Backend&);
+  /// Returns once the GPU was kept busy for `awake_s` seconds and all of the harness's kernels are loaded.
+  TimedStream(Backend&, double awake_s);
   ~TimedStream();
   TimedStream(const TimedStream&) = delete;
 
@@ -40,10 +43,11 @@ class TimedStream {
     hold.must_not_have_timed_out();
     return elapsed_s(start_, stop_);
   }
-  /// The same once the input is restored, the output poisoned and the cache brought into its state.
+  /// The same once the input is restored, the output poisoned and the cache brought into its state, with `enqueue`
+  /// queued once before, untimed, where the call is one of a loop or the cache shall be warm.
   template <class Enqueue>
   double held_interval(const Call& c, CacheState cache, Enqueue&& enqueue) {
-    prepare(c, cache);
+    prepare(c, cache, enqueue);
     const double s = held_interval(enqueue);
     prepared_s_ += elapsed_s(begin_, ready_);
     return s;
@@ -59,6 +63,10 @@ class TimedStream {
   /// Leaves the call's value in c.result and the stream idle.
   void collect(const Call& c);
 
+  /// Seconds of the host's clock from an empty call to a result in host memory, on the CPU that this thread is on: the
+  /// median of a few.
+  double host_pace_s();
+
   /// Seconds that preparing took since this was asked last.
   double take_prepared_s() { return std::exchange(prepared_s_, 0); }
 
@@ -67,19 +75,23 @@ class TimedStream {
 
  private:
   void wait_for(Event&);
-  void prepare(const Call&, CacheState);
-  void bring_into_state(const Call&, CacheState);
+  void prepare(const Call&, CacheState, const std::function<void()>& enqueue);
+  void bring_into_state(const Call&, CacheState, const std::function<void()>& enqueue);
+  void call_to_result(const Call&);
+  void take_any_position();
   void restore_and_poison(const Call&);
   void poison(const Call&);
   void copy_result(const Call&);
   void load_kernels();
-  void wake_up();
+  void wake_up(double seconds);
 
   Backend& backend_;
   Stream stream_;
   L2Flush l2_;
   Holds holds_;
   GpuClocks clocks_;
+  std::unique_ptr<Plan> empty_;
+  std::minstd_rand random_{std::random_device{}()};
   Pinned<std::array<std::byte, 16>> result_;
   Event begin_, ready_;  ///< about preparing
   Event start_, stop_;   ///< about the call

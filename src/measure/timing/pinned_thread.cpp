@@ -1,0 +1,33 @@
+#include "measure/timing/pinned_thread.h"
+
+#include <sched.h>
+
+namespace reductio {
+namespace {
+
+void allow(const std::vector<int>& cpus) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int cpu : cpus) CPU_SET(static_cast<std::size_t>(cpu), &set);
+  if (!cpus.empty()) sched_setaffinity(0, sizeof set, &set);  // where it is not allowed, all stays as it was
+}
+
+}  // namespace
+
+std::vector<int> allowed_cpus() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> out;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return out;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) out.push_back(cpu);
+  return out;
+}
+
+PinnedThread::PinnedThread(int cpu) : before_(allowed_cpus()) {
+  if (!before_.empty()) allow({cpu});
+}
+
+PinnedThread::~PinnedThread() { allow(before_); }
+
+}  // namespace reductio

@@ -1,0 +1,24 @@
+#pragma once
+/// The CPUs that the measuring thread may run on, and staying on one of them: cores of one machine launch at paces that
+/// differ by a tenth and more, so a thread that wanders between them measures both.
+
+#include <vector>
+
+namespace reductio {
+
+/// CPUs that this thread may run on; empty where the system does not tell.
+std::vector<int> allowed_cpus();
+
+/// This thread, and those that it starts meanwhile, on one CPU for as long as the object lives; afterwards on those of
+/// before. Where the system does not allow it nothing happens.
+class PinnedThread {
+ public:
+  explicit PinnedThread(int cpu);
+  ~PinnedThread();
+  PinnedThread(const PinnedThread&) = delete;
+
+ private:
+  std::vector<int> before_;
+};
+
+}  // namespace reductio
