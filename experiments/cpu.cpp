@@ -48,10 +48,15 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                     selection, device);
 }
 
+// Many short passes far apart, because a CPU's speed changes between them more than within one (docs/measuring.md).
 const RegisterExperiment cpu({.name = "cpu",
                               .summary = "the CPU's baselines and the documents' host loops, 2^10 to 2^26 elements",
                               .points = points,
-                              .rules = {.time_budget_s = 0.02, .slow_s = 0.01, .allocations = 7},
+                              .rules = {.max_samples = 96,
+                                        .time_budget_s = 0.1,
+                                        .slow_s = 0.1,
+                                        .allocations = 48,
+                                        .batch_s = 180},
                               .device = DeviceKind::cpu});
 
 }  // namespace

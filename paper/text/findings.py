@@ -228,16 +228,22 @@ class Findings:
         n = max(common)
         state = cpu.usual_state(series)  # a cold loop is in the figure, and no match for warm ones
         series = [s for s in series if s.cache_state == state]
-        rate = {(s.variant, s.settings): s.at(n)["bytes"] / s.at(n)["time"] for s in series}
-        best = max(series, key=lambda s: rate[s.variant, s.settings])
+        best = min(series, key=lambda s: s.at(n)["time"])
+
+        def rate(time: str) -> str:
+            return latex.bandwidth(best.at(n)["bytes"] / best.at(n)[time])
+
+        def with_interval(loop) -> str:
+            return f"{latex.time(loop['time'])} [{latex.time(loop['low'])}, {latex.time(loop['high'])}]"
+
         level = cpu.optimisation_of(best.settings)
         how = f" at {latex.escape(level[1])}" if level else f" ({latex.escape(best.words)})" if best.words else ""
         model = latex.escape(str(self.results.cpu_machine.get("cpu.model", default="model unknown")))
         out = (f"On the CPU ({model}, {rs.CPU_CACHE_LABELS[state]}) the fastest sum at {latex.power(n)} is "
                f"{latex.code(best.variant)}{how}, "
-               f"{latex.bandwidth(rate[best.variant, best.settings])}.")
+               f"{rate('time')} [{rate('high')}, {rate('low')}].")
         loops = {(s.variant, lv[1]): s for s in series if (lv := cpu.optimisation_of(s.settings))}
-        told = [f"{latex.interval(point)} at {lv} ({latex.time(loop.at(n)['time'])})"
+        told = [f"{latex.interval(point)} at {lv} ({with_interval(loop.at(n))})"
                 for (v, lv), loop in sorted(loops.items()) if v == "host/plain" and ("host/unroll8", lv) in loops
                 and (point := speedup.at(self.results, loops["host/unroll8", lv], loop, n)) is not None]
         if told:
