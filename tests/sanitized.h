@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-/// A simulation is the same arithmetic a million times over. The release build runs it; sanitizers see that arithmetic in
-/// the tests that run it a few times, and would take minutes over this.
+/// A simulation is the same arithmetic a million times over. The release build runs it; sanitizers see that arithmetic
+/// in the tests that run it a few times, and would take minutes over this.
 #ifdef REDUCTIO_SANITIZED
 inline constexpr bool sanitized = true;
 #define SIMULATION_FOR_RELEASE_BUILDS() GTEST_SKIP() << "a simulation, which the release build runs"

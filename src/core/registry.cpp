@@ -65,6 +65,16 @@ Settings Variant::settings(const Assignments& chosen) const {
   return out;
 }
 
+std::vector<Settings> Variant::with_other_values(const Settings& s, const Tunable& t) const {
+  std::vector<Settings> out;
+  for (const std::string& value : t.values) {
+    Settings other = s;
+    other.set(t.name, value);
+    if (other != s && !fault_of(other)) out.push_back(std::move(other));
+  }
+  return out;
+}
+
 std::string refusal(const Variant& v, DeviceKind device, const Problem& p, const Settings& s) {
   if (!v.runs_on(device))
     return "does not run on device " + std::string(name(device)) + (v.cuda_only.empty() ? "" : ": " + v.cuda_only);
@@ -91,7 +101,8 @@ std::unique_ptr<Plan> make_plan(const Variant& v, const Problem& p, const Settin
   auto plan = v.prepare[static_cast<int>(device.kind)](p, s, device);
   if (const ResultLocation planned = plan->info().result, said = v.result_of(s); planned != said)
     throw DeviceError(v.id + ": a plan's result is " + std::string(name(planned)) + ", the descriptor says " +
-                      std::string(name(said)) + ": set .result there as in PlanInfo, or choose it by the setting finish");
+                      std::string(name(said)) +
+                      ": set .result there as in PlanInfo, or choose it by the setting finish");
   return plan;
 }
 
@@ -123,7 +134,8 @@ void register_variant(Variant v, DeviceKind device, Prepare prepare) {
     std::abort();
   }
   auto& all = registry();
-  const auto at = std::lower_bound(all.begin(), all.end(), v.id, [](const Variant& a, const std::string& id) { return a.id < id; });
+  const auto at =
+      std::lower_bound(all.begin(), all.end(), v.id, [](const Variant& a, const std::string& id) { return a.id < id; });
   if (at != all.end() && at->id == v.id) {
     if (at->runs_on(device)) {
       std::fprintf(stderr, "reductio: variant '%s' is registered twice for device %s\n", v.id.c_str(),

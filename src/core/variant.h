@@ -128,8 +128,8 @@ struct Variant {
   std::string compiled_in{};
   /// Launches that the document compares with its first, which has the default settings: what each has in their place.
   std::vector<Assignments> further_launches{};
-  /// Why the GPU alone runs it, in words: "uses cub::BlockReduce". Its file is in src/kernels/cuda_only, which only nvcc
-  /// compiles. Empty: the simulated device runs it, too.
+  /// Why the GPU alone runs it, in words: "uses cub::BlockReduce". Its file is in src/kernels/cuda_only, which only
+  /// nvcc compiles. Empty: the simulated device runs it, too.
   std::string cuda_only{};
   /// Declines what the lists above cannot say: "" accepts, else the reason. Must be cheap: no allocation.
   std::function<std::string(const Problem&, const Settings&)> declines{};
@@ -146,6 +146,8 @@ struct Variant {
   /// Where calls with these settings leave their result, so which ways of timing they have: known before any plan.
   ResultLocation result_of(const Settings& s) const { return finishes_on_host(s) ? ResultLocation::host_part : result; }
   KnownFault fault_of(const Settings& s) const { return known_fault ? known_fault(s) : KnownFault{}; }
+  /// `s` with each other value of one tunable, but for what has a known fault.
+  std::vector<Settings> with_other_values(const Settings& s, const Tunable&) const;
 };
 
 /// Why `variant` cannot do this, in one line; empty if it can. Checks device, operation, type, settings, known_fault()
@@ -156,8 +158,8 @@ std::string refusal(const Variant&, DeviceKind, const Problem&, const Settings&)
 /// `advice` says what to do: "choose a larger block".
 std::string too_many_blocks(const Problem&, const Settings&, std::size_t blocks, const std::string& advice);
 
-/// refusal() first, then the variant's own preparation. Throws Refused, and DeviceError where the plan leaves its result
-/// elsewhere than result_of() says.
+/// refusal() first, then the variant's own preparation. Throws Refused, and DeviceError where the plan leaves its
+/// result elsewhere than result_of() says.
 std::unique_ptr<Plan> make_plan(const Variant&, const Problem&, const Settings&, const DeviceInfo&);
 
 /// What one variant of several has of its own, where they share a Variant.

@@ -22,7 +22,8 @@
 ///                __ldg, __ldca, __ldcg, __ldcs, __ldlu, __ldcv, __stwb, __stcg, __stcs, __stwt;
 ///                pointer_cast<U>(p): reinterpret_cast; address_of(p): its number, to tell an alignment by
 ///   shared       shared_memory<T>(): the block's dynamic shared memory, whose bytes the launch states;
-///                shared_array<T, N>(): __shared__ T x[N]; in one kernel the second of a kind is shared_array<T, N, 1>()
+///                shared_array<T, N>(): __shared__ T x[N]; in one kernel the second of a kind is
+///                shared_array<T, N, 1>()
 ///   input        Input<T, Load>: in[i] is element i as the operation takes it, x (Load = Identity) or x * x (Square)
 ///   Subscript    what in[i] takes: std::size_t on CUDA, on the simulated device an index that knows its line
 ///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), the only place with <<<>>>;

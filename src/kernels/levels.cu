@@ -325,18 +325,22 @@ const Register registered(
       }},
      {{.id = "levels/completely-unrolled", .title = "levels, completely unrolled",
        .cites = "levels, 1.2.2: Algorithm 5", .how = {.block = "tree, stride halves, every level unrolled"},
-       .tunables = {Tunable::powers_of_two("block", 256, 256, 256)}, .compiled_in = "block=256"},  // asking for another is refused, not passed over
+       // Asking for another is refused, not passed over.
+       .tunables = {Tunable::powers_of_two("block", 256, 256, 256)}, .compiled_in = "block=256"},
       []<class T, class Load>(const Settings& s) {
         return for_finish(s, []<class Finish>() { return launch<completely_unrolled<T, Load, Finish>>; });
       }},
      {{.id = "levels/global-stride", .title = "levels, global stride", .cites = "levels, 1.2.1: Algorithm 3",
-       .how = {.thread = "loads one grid apart", .block = "tree, stride halves"}, .tunables = {granularity, loop_index()}},
+       .how = {.thread = "loads one grid apart", .block = "tree, stride halves"},
+       .tunables = {granularity, loop_index()}},
       []<class T, class Load, class Index>(const Settings& s) {
         const Index times = s.count("granularity");
-        return for_finish(s, [=]<class Finish>() { return told(launch<global_stride<T, Load, Index, Finish>>, times); });
+        return for_finish(
+            s, [=]<class Finish>() { return told(launch<global_stride<T, Load, Index, Finish>>, times); });
       }},
      {{.id = "levels/local-stride", .title = "levels, local stride", .cites = "levels, 1.2.1: Algorithm 4",
-       .how = {.thread = "loads one block apart", .block = "tree, stride halves"}, .tunables = {granularity, loop_index()}},
+       .how = {.thread = "loads one block apart", .block = "tree, stride halves"},
+       .tunables = {granularity, loop_index()}},
       []<class T, class Load, class Index>(const Settings& s) {
         const Index times = s.count("granularity");
         return for_finish(s, [=]<class Finish>() { return told(launch<local_stride<T, Load, Index, Finish>>, times); });

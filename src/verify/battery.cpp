@@ -4,9 +4,9 @@
 ///                   blocks and tiles are all here. Data and offset are drawn for each.
 ///   covering array  Every two values of all factors (sizes up to 2^14, every tunable, type, operation, offset,
 ///                   order, and kind of data or check) meet in some case.
-///   one by one      Every value of every tunable (in smaller tiers one of each, drawn), the others at their defaults, in
-///                   the checks that make many calls: nine calls of a plan, and the declared chain of additions against
-///                   the executed one.
+///   one by one      Every value of every tunable (in smaller tiers one of each, drawn), the others at their defaults,
+///                   in the checks that make many calls: nine calls of a plan, and the declared chain of additions
+///                   against the executed one.
 ///   drawn sizes     Multiples of tiles, the plan's own and those of other kernels, and a little more: the tails that
 ///                   no power of two has.
 ///   large sizes     Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; past 2^30 every value of every
@@ -330,12 +330,12 @@ class Builder {
   /// The defaults, or what comes first where those have a known fault.
   Settings standard() const { return v_.fault_of(v_.settings()) ? right_.front() : v_.settings(); }
 
-  /// The defaults with one value of one tunable each, but not the defaults themselves: every value, or one that is drawn
-  /// of each tunable.
+  /// The defaults with one value of one tunable each, but not the defaults themselves: every value, or one that is
+  /// drawn of each tunable.
   std::vector<Settings> one_by_one(bool every_value) {
     std::vector<Settings> out;
     for (const Tunable& t : tunables_) {
-      std::vector<Settings> of_this = with_other_values(v_, standard(), t);
+      std::vector<Settings> of_this = v_.with_other_values(standard(), t);
       if (!every_value && !of_this.empty()) of_this = {draw(of_this)};
       out.insert(out.end(), of_this.begin(), of_this.end());
     }

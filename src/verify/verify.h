@@ -19,7 +19,7 @@ namespace reductio {
 enum class Tier {
   quick,      ///< seconds: a smoke test, for `./reproduce` and while writing a variant
   sanitizer,  ///< sizes up to 2^12: for ASan/UBSan on the host and compute-sanitizer on the GPU
-  check,      ///< what ./check runs on the simulated device and the CPU: as standard, a smaller sample of the whole product
+  check,      ///< what ./check runs on the simulated device and the CPU: a smaller sample than standard's
   standard,   ///< what `reductio verify` runs there
   gpu,        ///< the larger product, past 2^30 and 2^32 elements
 };

@@ -136,16 +136,6 @@ std::unique_ptr<Plan> plan_for(const Case& c, const DeviceInfo& device) {
 
 }  // namespace
 
-std::vector<Settings> with_other_values(const Variant& v, const Settings& s, const Tunable& t) {
-  std::vector<Settings> out;
-  for (const std::string& value : t.values) {
-    Settings other = s;
-    other.set(t.name, value);
-    if (other != s && !v.fault_of(other)) out.push_back(std::move(other));
-  }
-  return out;
-}
-
 /// One call of a plan, from its input to the verdict.
 class Workbench::Call {
  public:
@@ -441,7 +431,7 @@ std::string Workbench::settings(const Case& c) {
     throw Refused("does not declare that n alone decides the bits (Determinism::always), so its settings may differ");
   std::vector<Settings> all{c.settings, c.settings};  // in both orders
   for (const Tunable& t : v.tunables)
-    for (Settings& s : with_other_values(v, c.settings, t)) all.push_back(std::move(s));
+    for (Settings& s : v.with_other_values(c.settings, t)) all.push_back(std::move(s));
   Input& in = input(recipe_of(c, c.seed));
   const OwnStream stream(*backend_);
   Output output(*backend_, size_of(c.problem.accumulator()), stream);

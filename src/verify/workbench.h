@@ -15,9 +15,6 @@
 
 namespace reductio {
 
-/// `s` with each other value of one tunable, but for what has a known fault.
-std::vector<Settings> with_other_values(const Variant&, const Settings& s, const Tunable&);
-
 /// What an input is made from. Equal recipes give equal bytes.
 struct Recipe {
   std::string dataset;

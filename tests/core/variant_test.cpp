@@ -78,7 +78,8 @@ TEST(Variant, SettingsSayWhereTheResultLiesAndAPlanThatDiffersIsAnError) {
   v.tunables = {Tunable::choice("finish", {"atomic", "host", "host-pinned"}, "atomic")};
   v.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem& p, const Settings& s, const DeviceInfo&) {
     const bool host = p.n == 5 && finishes_on_host(s);
-    return plan_of({.result = host ? ResultLocation::host_part : ResultLocation::on_device}, [](void*, void*, Stream) {});
+    return plan_of({.result = host ? ResultLocation::host_part : ResultLocation::on_device},
+                   [](void*, void*, Stream) {});
   };
   const Settings host = v.settings({{"finish", "host"}}), pinned = v.settings({{"finish", "host-pinned"}});
   EXPECT_EQ(v.result_of(v.settings()), ResultLocation::on_device);
@@ -87,7 +88,8 @@ TEST(Variant, SettingsSayWhereTheResultLiesAndAPlanThatDiffersIsAnError) {
   const auto error = [&](std::size_t n, const Settings& s) {
     return error_of<DeviceError>([&] { make_plan(v, {Operation::sum, ElementType::f32, n}, s, {}); });
   };
-  for (const Settings& s : {v.settings(), host, pinned}) EXPECT_NO_THROW(make_plan(v, {Operation::sum, ElementType::f32, 5}, s, {})) << s.str();
+  for (const Settings& s : {v.settings(), host, pinned})
+    EXPECT_NO_THROW(make_plan(v, {Operation::sum, ElementType::f32, 5}, s, {})) << s.str();
   EXPECT_EQ(error(6, host),
             "a/b: a plan's result is on_device, the descriptor says host_part: set .result there as in PlanInfo, or "
             "choose it by the setting finish");
@@ -106,25 +108,28 @@ TEST(Variant, WhatRunsOnCudaOnlySaysWhy) {
   const Problem p{Operation::sum, ElementType::f32, 5};
   EXPECT_EQ(refusal(v, DeviceKind::cuda, p, {}), "");
   EXPECT_EQ(refusal(v, DeviceKind::sim, p, {}), "does not run on device sim: uses CUB");
-  EXPECT_DEATH(register_variant(v, DeviceKind::sim, prepare), "'a/b' is cuda_only .* move its file to src/kernels/cuda_only");
+  EXPECT_DEATH(register_variant(v, DeviceKind::sim, prepare),
+               "'a/b' is cuda_only .* move its file to src/kernels/cuda_only");
 }
 
 TEST(Variant, RowsOfATableShareWhatTheyDoNotSay) {
-  const Variant shared{.id = {},
-                       .title = {},
-                       .cites = {},
-                       .how = {.thread = "one load", .block = "tree", .grid = "atomic"},
-                       .operations = {Operation::sum},
-                       .types = {ElementType::f32},
-                       .tunables = {Tunable::choice("block", {"32", "64"}, "64"), Tunable::choice("finish", {"host"}, "host")},
-                       .determinism = Determinism::none,
-                       .document_n = 5};
-  const Variant v = combined(shared, {.id = "a/b",
-                                      .title = "c",
-                                      .cites = "d",
-                                      .how = {.block = "shuffles"},
-                                      .tunables = {Tunable::choice("block", {"32"}, "32"), Tunable::choice("test", {"x"}, "x")},
-                                      .known_fault = [](const Settings&) { return KnownFault{.why = "e"}; }});
+  const Variant shared{
+      .id = {},
+      .title = {},
+      .cites = {},
+      .how = {.thread = "one load", .block = "tree", .grid = "atomic"},
+      .operations = {Operation::sum},
+      .types = {ElementType::f32},
+      .tunables = {Tunable::choice("block", {"32", "64"}, "64"), Tunable::choice("finish", {"host"}, "host")},
+      .determinism = Determinism::none,
+      .document_n = 5};
+  const Variant v =
+      combined(shared, {.id = "a/b",
+                        .title = "c",
+                        .cites = "d",
+                        .how = {.block = "shuffles"},
+                        .tunables = {Tunable::choice("block", {"32"}, "32"), Tunable::choice("test", {"x"}, "x")},
+                        .known_fault = [](const Settings&) { return KnownFault{.why = "e"}; }});
   EXPECT_EQ(v.id + v.title + v.cites, "a/bcd");
   EXPECT_EQ(v.how.thread + ", " + v.how.block + ", " + v.how.grid, "one load, shuffles, atomic");
   EXPECT_EQ(v.settings().str(), "block=32;finish=host;test=x") << "replaced in its place, or added behind";

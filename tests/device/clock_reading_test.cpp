@@ -1,6 +1,6 @@
-/// What a call that finishes on the host copies there, on the simulated device, which counts it. Everything that finish()
-/// copies is in the end-to-end time: that shall be the partial results, and not the readings of clocks, which no sum
-/// needs.
+/// What a call that finishes on the host copies there, on the simulated device, which counts it. Everything that
+/// finish() copies is in the end-to-end time: that shall be the partial results, and not the readings of clocks, which
+/// no sum needs.
 
 #include <gtest/gtest.h>
 

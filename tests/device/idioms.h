@@ -1,7 +1,7 @@
 #pragma once
-/// Every idiom of CUDA that device/kernel.h carries, in kernels that check themselves: each says what CUDA's documentation
-/// says of it. Both devices run them, the simulated one in sim/idioms_test.cpp, a GPU in test_kernel_header.py. Nothing of
-/// the harness is used here.
+/// Every idiom of CUDA that device/kernel.h carries, in kernels that check themselves: each says what CUDA's
+/// documentation says of it. Both devices run them, the simulated one in sim/idioms_test.cpp, a GPU in
+/// test_kernel_header.py. Nothing of the harness is used here.
 
 #include <cstddef>
 #include <cstdint>
@@ -275,7 +275,8 @@ __global__ void constant_loads(GlobalPtr<unsigned> wrong) {
   check(third(in) == 2);
   check(__ldg(in + threadIdx.x) == threadIdx.x && __ldlu(in + threadIdx.x) == threadIdx.x);
   const GlobalPtr<const uint4> whole = pointer_cast<const uint4>(in);
-  if (threadIdx.x < 16) check(whole[threadIdx.x].w == 4 * threadIdx.x + 3 && __ldg(whole + threadIdx.x).x == 4 * threadIdx.x);
+  if (threadIdx.x < 16)
+    check(whole[threadIdx.x].w == 4 * threadIdx.x + 3 && __ldg(whole + threadIdx.x).x == 4 * threadIdx.x);
   wrong[threadIdx.x] = check.wrong;
 }
 

@@ -96,8 +96,8 @@ TEST(TwoDevices, EachPreparesAndRunsItsOwnCode) {
     }
     // Without a GPU, CUDA's side must get as far as asking CUDA, and fail there in CUDA's words.
     try {
-      const auto plan = v->prepare[static_cast<int>(DeviceKind::cuda)]({Operation::sum, ElementType::i32, n}, v->settings(),
-                                                                       sim->info());
+      const auto plan = v->prepare[static_cast<int>(DeviceKind::cuda)]({Operation::sum, ElementType::i32, n},
+                                                                       v->settings(), sim->info());
       EXPECT_EQ(sim->memory_free(), before) << "CUDA's plan holds memory of the simulated device";
       EXPECT_EQ(plan->info().workspace_bytes, 0u) << "memory was had without a GPU";
       plan->enqueue(nullptr, nullptr, {});

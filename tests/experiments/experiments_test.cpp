@@ -52,8 +52,9 @@ TEST(Experiments, VectorsAreAddedInTheCpusExperimentAlone) {
       if (!is_reduction(p.problem.operation)) out.insert(p.variant->id + " " + std::string(name(p.problem.type)));
     return out;
   };
-  EXPECT_EQ(adds("cpu"), (std::set<std::string>{"host/add-plain i32", "host/add-plain f32", "host/add-unroll2 i32",
-                                                "host/add-unroll2 f32", "host/add-unroll4 i32", "host/add-unroll4 f32"}));
+  EXPECT_EQ(adds("cpu"),
+            (std::set<std::string>{"host/add-plain i32", "host/add-plain f32", "host/add-unroll2 i32",
+                                   "host/add-unroll2 f32", "host/add-unroll4 i32", "host/add-unroll4 f32"}));
   EXPECT_EQ(adds("comparison"), std::set<std::string>{});
   EXPECT_EQ(adds("timing"), std::set<std::string>{});
 }
@@ -125,13 +126,15 @@ TEST(Experiments, SettingsWithAKnownFaultAreLeftOutUnlessTheyAreAskedFor) {
     EXPECT_GT(faults_in(experiment, "^twopass/multiple-of-32$", ""), 0) << experiment;
     EXPECT_GT(faults_in(experiment, "^twopass/", "96"), 0) << experiment;
     EXPECT_EQ(faults_in(experiment, "^twopass/", "64"), 0) << experiment;
-    EXPECT_EQ(faults_in(experiment, "^twopass/", "", "host"), 0) << experiment << ": it is not the finish that is at fault";
+    EXPECT_EQ(faults_in(experiment, "^twopass/", "", "host"), 0)
+        << experiment << ": it is not the finish that is at fault";
   }
 }
 
 TEST(Experiments, TimingHasEveryVariantInEveryWayOfTimingThatItsKernelsHave) {
   std::map<std::string, std::set<TimingMode>> modes;
-  for (const Point& p : find_experiment("timing").points({}, DeviceKind::sim)) modes[p.variant->id].insert(p.timing_mode);
+  for (const Point& p : find_experiment("timing").points({}, DeviceKind::sim))
+    modes[p.variant->id].insert(p.timing_mode);
   ASSERT_TRUE(modes.contains("unroll/unroll8") && modes.contains("squares/strided"));
   for (const auto& [id, has] : modes) {
     std::set<TimingMode> all(std::begin(all_timing_modes), std::end(all_timing_modes));
@@ -177,7 +180,8 @@ TEST(Experiments, PointsThatCannotExistAreNotEnumerated) {
 
 TEST(Experiments, WhatSquaresComparesIsTimedByItsOwnClockAndByTheOthersAtItsOwnSize) {
   // S1: chunked against strided; S2: strided in 256 threads against 512; S3: one block against 32.
-  const std::set<std::string> wanted{"squares/chunked block=256;finish=host;index=document", "squares/strided block=256;finish=host;index=document",
+  const std::set<std::string> wanted{"squares/chunked block=256;finish=host;index=document",
+                                     "squares/strided block=256;finish=host;index=document",
                                      "squares/strided block=512;finish=host;index=document",
                                      "squares/multi-block block=256;finish=host;index=document;grid=32"};
   std::map<TimingMode, std::set<std::string>> calls;

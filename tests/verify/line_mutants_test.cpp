@@ -1,5 +1,5 @@
-// Every line on which a registered kernel synchronizes, left out: the battery must reject the kernel, or the line stands
-// in the list below with the reason why its kernel is right without it.
+// Every line on which a registered kernel synchronizes, left out: the battery must reject the kernel, or the line
+// stands in the list below with the reason why its kernel is right without it.
 
 #include <gtest/gtest.h>
 

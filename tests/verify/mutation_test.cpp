@@ -445,9 +445,9 @@ void expect_rejected(const Variant& v, const std::string& because = "", Tier tie
 }
 
 TEST(Mutation, unflawed_twins_pass) {
-  for (const Variant& v :
-       {variant("two-launches", prepare_two_launches, Flaw::none), variant("host-part", prepare_host_part, Flaw::none, ResultLocation::host_part),
-        variant("last-block", prepare_last_block, Flaw::none)}) {
+  for (const Variant& v : {variant("two-launches", prepare_two_launches, Flaw::none),
+                           variant("host-part", prepare_host_part, Flaw::none, ResultLocation::host_part),
+                           variant("last-block", prepare_last_block, Flaw::none)}) {
     const VerifyReport report = report_on(v, Tier::sanitizer, 1);
     EXPECT_EQ(report.failed, 0u) << text_of(report);
     EXPECT_GT(report.passed, 300u);
@@ -650,7 +650,8 @@ TEST(Mutation, what_a_failure_prints_runs_it_again) {
 #endif
 
 TEST(Mutation, shares_workspace) {
-  expect_rejected(variant("shares_workspace", prepare_host_part, Flaw::shares_workspace, ResultLocation::host_part), "two plans at once");
+  expect_rejected(variant("shares_workspace", prepare_host_part, Flaw::shares_workspace, ResultLocation::host_part),
+                  "two plans at once");
 }
 // Their results are right in every order: only what orders memory is missing.
 TEST(Mutation, fences) {
@@ -664,7 +665,8 @@ TEST(Mutation, fences) {
   const std::string writer = "has passed no __threadfence() between that and its atomic";
   expect_race("no_fence", Flaw::no_fence, writer);
   expect_race("no_writers_fence", Flaw::no_writers_fence, writer);
-  expect_race("no_readers_fence", Flaw::no_readers_fence, "this block has passed no __threadfence() since it learnt of that");
+  expect_race("no_readers_fence", Flaw::no_readers_fence,
+              "this block has passed no __threadfence() since it learnt of that");
   expect_race("adds_plainly", Flaw::adds_plainly, "has published nothing since");
   expect_race("adds_plainly_between_fences", Flaw::adds_plainly_between_fences, "has published nothing since");
 }

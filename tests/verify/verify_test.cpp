@@ -394,7 +394,9 @@ class ShortOfMemory final : public Backend {
   Stream create_stream() override { return sim_->create_stream(); }
   void destroy_stream(Stream s) noexcept override { sim_->destroy_stream(s); }
   void synchronize(Stream s) override { await(s), sim_->synchronize(s); }
-  void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override { sim_->watch_enqueue(f, s, l); }
+  void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
+    sim_->watch_enqueue(f, s, l);
+  }
 
  private:
   void put(Stream s) { pending_.insert(s); }
@@ -586,9 +588,10 @@ TEST(BatteryVerify, a_case_has_a_command_that_runs_it_again) {
   const Variant& v = find_variant("levels/naive");
   Settings s = v.settings({{"block", "32"}});
   const Case c{&v, {Operation::sum, ElementType::f32, 1025}, s, 1, "random", 3, "reverse", "repeat"};
-  EXPECT_EQ(c.command(DeviceKind::sim),
-            "reductio verify --device sim --variants '^levels/naive$' --operations sum --types f32 --sizes 1025 "
-            "--set block=32,finish=atomic,test=bits --offset 1 --dataset random --seed 3 --order reverse --check repeat");
+  EXPECT_EQ(
+      c.command(DeviceKind::sim),
+      "reductio verify --device sim --variants '^levels/naive$' --operations sum --types f32 --sizes 1025 "
+      "--set block=32,finish=atomic,test=bits --offset 1 --dataset random --seed 3 --order reverse --check repeat");
 }
 
 TEST(BatteryVerify, progress_counts_every_case_once) {
@@ -620,7 +623,9 @@ class BreakableCpu final : public Backend {
   Stream create_stream() override { return check(), cpu_->create_stream(); }
   void destroy_stream(Stream s) noexcept override { cpu_->destroy_stream(s); }
   void synchronize(Stream s) override { check(), cpu_->synchronize(s); }
-  void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override { cpu_->watch_enqueue(f, s, l); }
+  void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
+    cpu_->watch_enqueue(f, s, l);
+  }
 
  private:
   void check() const {

@@ -112,7 +112,8 @@ void fail_global(const Touch& t) {
     stop_here(FaultKind::out_of_bounds, site_of(t.site),
               what + " of a view of " + elements_in_view(t) + " elements of " + std::to_string(t.size) +
                   " bytes in global memory");
-  stop_here(FaultKind::use_after_free, site_of(t.site), what + " of global memory that was released before this kernel ran");
+  stop_here(FaultKind::use_after_free, site_of(t.site),
+            what + " of global memory that was released before this kernel ran");
 }
 
 void fail_shared(const SharedRange& array, const Touch& t) {
@@ -149,8 +150,8 @@ void fail_spinning() {
 
 namespace {
 
-/// Of two accesses: may a later one conflict with this? Not of an earlier launch, nor before the grid's last barrier; of
-/// shared memory, not an earlier block's.
+/// Of two accesses: may a later one conflict with this? Not of an earlier launch, nor before the grid's last barrier;
+/// of shared memory, not an earlier block's.
 bool counts(const Accesses& a, const Touch& t) {
   const Block& b = *running;
   return a.serial == b.serial ||
@@ -166,9 +167,9 @@ std::uint32_t unordered(const Accesses& a, const Touch& t, const Moment& here, s
   return left.lanes ? causality.unordered(here, left, atomic_at) : 0;
 }
 
-/// The same of reads, which are kept together: their epoch and thread are those of the last, `others` says that lanes of
-/// other warps read before. Where they are of another block, the last stands for all. Within a block, barriers order all
-/// that are older; whether flags order every single one is not known, so they get the benefit of the doubt.
+/// The same of reads, which are kept together: their epoch and thread are those of the last, `others` says that lanes
+/// of other warps read before. Where they are of another block, the last stands for all. Within a block, barriers order
+/// all that are older; whether flags order every single one is not known, so they get the benefit of the doubt.
 std::uint32_t unordered_reads(const Accesses& reads, const Touch& t, const Moment& here) {
   const std::uint32_t last = 1u << reads.thread % warp_size;
   const bool single = reads.lanes == last && !reads.others;
@@ -193,7 +194,8 @@ std::uint32_t unordered_reads(const Accesses& reads, const Touch& t, const Momen
   what += ", which ";
   if (a.serial != b.serial) {
     const std::string block = "block " + std::to_string(scheduler().block_of(a.serial));
-    what += block + ", thread " + std::to_string(a.thread) + " " + did + " in this launch" + in_brackets(a.site) + ", and ";
+    what +=
+        block + ", thread " + std::to_string(a.thread) + " " + did + " in this launch" + in_brackets(a.site) + ", and ";
     if (a.block_scope || (t.scope == Scope::block && t.kind != Access::read && t.kind != Access::write))
       what += "an atomic with block scope is none to another block";
     else
@@ -272,8 +274,8 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
       conflict_with_reads();
       if (!counts(last, t)) {
         last = me;
-      } else if (last.serial == b.serial && last.epoch == b.epoch && last.thread / warp_size == here.thread / warp_size &&
-                 last.block_scope == me.block_scope) {
+      } else if (last.serial == b.serial && last.epoch == b.epoch &&
+                 last.thread / warp_size == here.thread / warp_size && last.block_scope == me.block_scope) {
         last.lanes |= me.lanes;
         last.thread = me.thread;
         last.site = me.site;

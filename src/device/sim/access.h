@@ -125,7 +125,8 @@ inline void watch_spinning(std::uint64_t where) {
   }
 }
 
-[[gnu::always_inline]] inline void on_bounds(const View& v, std::uintptr_t at, Access kind, std::size_t size, SiteCode site) {
+[[gnu::always_inline]] inline void on_bounds(const View& v, std::uintptr_t at, Access kind, std::size_t size,
+                                             SiteCode site) {
   // Unsigned, so one comparison covers both ends; views hold whole elements, so the first byte decides.
   if (!running || at - v.begin >= v.end - v.begin || v.memory->generation != v.generation) [[unlikely]]
     fail_global({kind, &v, at, size, site});

@@ -1,6 +1,6 @@
 #pragma once
-/// Atomics, and loads and stores of a stated order and scope, on the simulated device. The types are those that CUDA takes.
-/// Where a parameter list ends in a file and a line, these are where it was called; nobody passes them.
+/// Atomics, and loads and stores of a stated order and scope, on the simulated device. The types are those that CUDA
+/// takes. Where a parameter list ends in a file and a line, these are where it was called; nobody passes them.
 
 #include <cmath>
 #include <concepts>
@@ -118,7 +118,8 @@ T atomicXor(Pointer<T> p, std::type_identity_t<T> value, const char* file = __bu
   return update(p, value != T{0}, {file, line}, [value](T x) { return x ^ value; });
 }
 
-/// What a word holds now, for deciding whether an atomic is going to change it; an access that is checked and orders nothing.
+/// What a word holds now, for deciding whether an atomic is going to change it; an access that is checked and orders
+/// nothing.
 template <template <class> class Pointer, class T>
 T glance(Pointer<T> p, sim::Site site) {
   return *p.template checked<sim::Access::atomic_read>(sim::code_of(site));
@@ -138,7 +139,8 @@ T atomicCAS(Pointer<T> p, std::type_identity_t<T> compare, std::type_identity_t<
     if (glance(p, {file, line}) == compare)
       return update(p, compare != value, {file, line}, [=](T x) { return x == compare ? value : x; });
     // One that fails only looks. While it gave way the word may have become what it waits for.
-    const T found = *sim::atomic_access<sim::Access::atomic_read>(p, sim::MemoryOrder::relaxed, Scope::gpu, {file, line});
+    const T found =
+        *sim::atomic_access<sim::Access::atomic_read>(p, sim::MemoryOrder::relaxed, Scope::gpu, {file, line});
     if (found != compare) return found;
   }
 }

@@ -1,8 +1,8 @@
 #pragma once
 /// Switching from one stack to another. Boost.Context's own switch also keeps the floating-point control words, and
-/// returns by a jump, after which the processor mispredicts the returns that follow; where a switch costs as much as the
-/// work between two of them that halves the speed. So on x86-64 the few instructions are here; elsewhere it is Boost's.
-/// -DREDUCTIO_BOOST_SWITCH takes Boost's everywhere.
+/// returns by a jump, after which the processor mispredicts the returns that follow; where a switch costs as much as
+/// the work between two of them that halves the speed. So on x86-64 the few instructions are here; elsewhere it is
+/// Boost's. -DREDUCTIO_BOOST_SWITCH takes Boost's everywhere.
 
 #include <cstddef>
 
@@ -18,8 +18,8 @@ inline constexpr bool switch_keeps_rounding = false;
 inline constexpr bool switch_keeps_rounding = true;
 #endif
 
-/// Keeps this place in *save and goes on at `context`. Returns when somebody switches to what was saved. By then *save is
-/// no place any more.
+/// Keeps this place in *save and goes on at `context`. Returns when somebody switches to what was saved. By then *save
+/// is no place any more.
 void switch_context(void** save, void* context) asm("reductio_sim_switch_context");
 
 }  // namespace reductio::sim

@@ -72,7 +72,9 @@ std::string Scheduler::describe(const BlockState& b) const {
     text += (many ? "threads " : "thread ") + ranges(g.threads);
     const char* wait = many ? " wait at " : " waits at ";
     switch (g.waiting) {
-      case Waiting::no: text += g.gone ? (many ? " have returned" : " has returned") : (many ? " are running" : " is running"); break;
+      case Waiting::no:
+        text += g.gone ? (many ? " have returned" : " has returned") : (many ? " are running" : " is running");
+        break;
       case Waiting::block_barrier: text += wait + to_string(g.site) + " (__syncthreads)"; break;
       case Waiting::block_barrier_or: text += wait + to_string(g.site) + " (__syncthreads_or)"; break;
       case Waiting::block_barrier_and: text += wait + to_string(g.site) + " (__syncthreads_and)"; break;

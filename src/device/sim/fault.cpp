@@ -50,8 +50,8 @@ std::string one_line(FaultKind kind, const std::string& kernel, std::size_t bloc
 
 }  // namespace
 
-Fault::Fault(FaultKind kind_, std::string kernel_, std::size_t block_, std::vector<unsigned> threads_, std::string file_,
-             int line_, const std::string& what_happened)
+Fault::Fault(FaultKind kind_, std::string kernel_, std::size_t block_, std::vector<unsigned> threads_,
+             std::string file_, int line_, const std::string& what_happened)
     : DeviceError(one_line(kind_, kernel_, block_, threads_, file_, line_, what_happened)),
       kind(kind_),
       kernel(std::move(kernel_)),

@@ -31,8 +31,8 @@ std::string_view name(FaultKind);
 /// Thrown where the work is waited for (synchronize, copy_to_host, copy_out), or by the launch itself if CUDA would
 /// refuse it there. what() is one line that holds everything below.
 struct Fault : DeviceError {
-  Fault(FaultKind kind, std::string kernel, std::size_t block, std::vector<unsigned> threads, std::string file, int line,
-        const std::string& what_happened);
+  Fault(FaultKind kind, std::string kernel, std::size_t block, std::vector<unsigned> threads, std::string file,
+        int line, const std::string& what_happened);
 
   FaultKind kind;
   std::string kernel;             ///< "rolled<unsigned int, Identity>"; empty if no kernel is involved

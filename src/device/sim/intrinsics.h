@@ -48,8 +48,8 @@ auto shuffle(unsigned mask, const V& value, unsigned source, sim::Site site) {
 }
 /// A lane whose source is beyond its segment of `width` lanes gets its own value back.
 template <Operand V>
-auto __shfl_down_sync(unsigned mask, const V& value, unsigned delta, int width = 32, const char* file = __builtin_FILE(),
-                      int line = __builtin_LINE()) {
+auto __shfl_down_sync(unsigned mask, const V& value, unsigned delta, int width = 32,
+                      const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   const unsigned lane = threadIdx.x % 32, w = static_cast<unsigned>(width);
   return shuffle(mask, value, delta < w - lane % w ? lane + delta : lane, {file, line});
 }

@@ -19,10 +19,11 @@ void check_launch(const Shape& s, const std::string& kernel) {
   if (s.grid == 0 || s.grid > max_grid)
     refuse("a grid of " + std::to_string(s.grid) + " blocks; CUDA launches 1 to " + std::to_string(max_grid));
   if (s.block == 0 || s.block > max_threads_per_block)
-    refuse("blocks of " + std::to_string(s.block) + " threads; CUDA launches 1 to " + std::to_string(max_threads_per_block));
+    refuse("blocks of " + std::to_string(s.block) + " threads; CUDA launches 1 to " +
+           std::to_string(max_threads_per_block));
   if (s.shared_bytes > shared_bytes_per_block)
-    refuse(std::to_string(s.shared_bytes) + " bytes of shared memory a block; " + std::to_string(shared_bytes_per_block) +
-           " are there");
+    refuse(std::to_string(s.shared_bytes) + " bytes of shared memory a block; " +
+           std::to_string(shared_bytes_per_block) + " are there");
   if (s.cooperative && s.grid > resident_blocks(s))
     refuse("a cooperative launch of " + std::to_string(s.grid) + " blocks; " + std::to_string(resident_blocks(s)) +
            " of them fit on the device at once");

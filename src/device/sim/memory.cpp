@@ -52,12 +52,13 @@ Memory& owner_of_range(const void* p, std::size_t bytes, const char* what) {
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
   Memory* const m = owner(begin);
   if (!m)
-    throw Fault(FaultKind::use_after_free, "", 0, {}, "", 0,
-                std::string(what) + ": the address is in no allocation of this device; it was released, or never its own");
+    throw Fault(
+        FaultKind::use_after_free, "", 0, {}, "", 0,
+        std::string(what) + ": the address is in no allocation of this device; it was released, or never its own");
   if (m->end - begin < bytes)
     throw Fault(FaultKind::out_of_bounds, "", 0, {}, "", 0,
-                std::string(what) + ": " + std::to_string(bytes) + " bytes asked for, " + std::to_string(m->end - begin) +
-                    " left in the allocation");
+                std::string(what) + ": " + std::to_string(bytes) + " bytes asked for, " +
+                    std::to_string(m->end - begin) + " left in the allocation");
   return *m;
 }
 

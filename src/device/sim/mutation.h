@@ -1,6 +1,6 @@
 #pragma once
-/// Mutants of kernels by source line, without compiling them again: the simulated device leaves out what one line does to
-/// keep threads apart, and whoever verifies kernels must notice (tests/verify/line_mutants_test.cpp).
+/// Mutants of kernels by source line, without compiling them again: the simulated device leaves out what one line does
+/// to keep threads apart, and whoever verifies kernels must notice (tests/verify/line_mutants_test.cpp).
 
 #include <compare>
 #include <set>
@@ -11,8 +11,8 @@
 
 namespace reductio::sim {
 
-/// What keeps threads apart. Left out, a barrier lets its thread pass (with its own predicate), a fence does nothing, and
-/// an atomic update is a plain load and a plain store.
+/// What keeps threads apart. Left out, a barrier lets its thread pass (with its own predicate), a fence does nothing,
+/// and an atomic update is a plain load and a plain store.
 enum class Synchronization { block_barrier, grid_barrier, warp_barrier, fence, atomic_update };
 std::string_view name(Synchronization);
 

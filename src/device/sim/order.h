@@ -1,6 +1,6 @@
 #pragma once
-/// Fences and atomic accesses, which order what different threads do to memory (docs/memory_model.md). All of device.h's
-/// fences and atomics are made of the two functions here.
+/// Fences and atomic accesses, which order what different threads do to memory (docs/memory_model.md). All of
+/// device.h's fences and atomics are made of the two functions here.
 
 #include "device/sim/access.h"
 #include "device/sim/place.h"
@@ -13,8 +13,8 @@ void fence(Scope, Site);
 
 /// Every atomic access passes through here: an atomic_read, an atomic_store, or an atomic_update (read, modify, write).
 /// Lets other threads run first, makes the checks, notes what is ordered by it, and gives the word, which the caller
-/// then reads and writes. `changes` says that an update writes another value than it reads: one that does not is how one
-/// polls by atomics. A compare-and-swap that fails is an atomic_read.
+/// then reads and writes. `changes` says that an update writes another value than it reads: one that does not is how
+/// one polls by atomics. A compare-and-swap that fails is an atomic_read.
 template <Access kind, template <class> class Pointer, class T>
 T* atomic_access(Pointer<T> p, MemoryOrder order, Scope scope, Site site, bool changes = true) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "words of 4 and 8 bytes");

@@ -71,8 +71,9 @@ class Reference {
   sim::SiteCode site_;
 };
 
-// Built-in operators do not see a conversion that is a template, so each is spelt out. The operands are first brought to
-// their common type, as the language does: here the compiler cannot see that a literal is not negative, and would warn.
+// Built-in operators do not see a conversion that is a template, so each is spelt out. The operands are first brought
+// to their common type, as the language does: here the compiler cannot see that a literal is not negative, and would
+// warn.
 #define REDUCTIO_BINARY(op)                                                        \
   template <class A, class B>                                                      \
     requires(Operand<A> && Operand<B> && (is_reference<A> || is_reference<B>))     \

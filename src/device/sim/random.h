@@ -19,7 +19,8 @@ inline std::uint64_t mixed(std::uint64_t x) {  // splitmix64
 /// for what falls outside.
 class Permutation {
  public:
-  Permutation(std::size_t n, std::uint64_t key) : n_(n), key_(key), bits_(std::max(1u, unsigned(std::bit_width(n - 1)))) {}
+  Permutation(std::size_t n, std::uint64_t key)
+      : n_(n), key_(key), bits_(std::max(1u, unsigned(std::bit_width(n - 1)))) {}
   std::size_t operator()(std::size_t i) const {
     do i = mix(i);
     while (i >= n_);

@@ -161,7 +161,8 @@ void Scheduler::make_all_runnable(BlockState& b) {
 }
 
 REDUCTIO_RARE BlockState* Scheduler::oldest_runnable() {
-  const auto it = std::find_if(resident_.begin(), resident_.end(), [](BlockState* r) { return r->runnable_words != 0; });
+  const auto it =
+      std::find_if(resident_.begin(), resident_.end(), [](BlockState* r) { return r->runnable_words != 0; });
   return it == resident_.end() ? nullptr : *it;
 }
 

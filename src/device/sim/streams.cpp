@@ -126,7 +126,8 @@ void enqueue_fill(Stream s, void* dst, unsigned char byte, std::size_t bytes) {
 
 void enqueue_copy_in(Stream s, void* dst, const void* host, std::size_t bytes) {
   const auto* const first = static_cast<const std::byte*>(host);
-  enqueue(s, [dst, data = std::vector<std::byte>(first, first + bytes)] { copy_in_now(dst, data.data(), data.size()); });
+  enqueue(s,
+          [dst, data = std::vector<std::byte>(first, first + bytes)] { copy_in_now(dst, data.data(), data.size()); });
 }
 
 void enqueue_copy_within(Stream s, void* dst, const void* src, std::size_t bytes) {

@@ -47,7 +47,8 @@ REDUCTIO_RARE void Scheduler::complete_block_barrier(BlockState& b, Site site) {
 REDUCTIO_HOT void Scheduler::grid_barrier(Site site) {
   if (!running) fail_outside();
   if (!shape_.cooperative)
-    stop(FaultKind::unfinished_barrier, site, "grid_sync() in a launch that is not cooperative; use launch_cooperative", {});
+    stop(FaultKind::unfinished_barrier, site, "grid_sync() in a launch that is not cooperative; use launch_cooperative",
+         {});
   if (left_out(Synchronization::grid_barrier, site)) return;
   BlockState& b = *block_;
   b.thread[threadIdx.x].site = site;

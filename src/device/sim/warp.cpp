@@ -92,17 +92,18 @@ REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, const Warp& warp, uns
     const unsigned l = std::countr_zero(m);
     const Warp::Lane& other = warp.lanes[l];
     if (!(other.mask >> me & 1) || (other.mask == mine.mask && other.operation == mine.operation)) continue;
-    static constexpr const char* names[] = {"__syncwarp",        "a shuffle",         "__any_sync",        "__all_sync",
-                                          "__ballot_sync",     "__reduce_add_sync", "__reduce_min_sync", "__reduce_max_sync",
-                                          "__reduce_and_sync", "__reduce_or_sync",  "__reduce_xor_sync"};
+    static constexpr const char* names[] = {"__syncwarp",        "a shuffle",         "__any_sync",
+                                            "__all_sync",        "__ballot_sync",     "__reduce_add_sync",
+                                            "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync",
+                                            "__reduce_or_sync",  "__reduce_xor_sync"};
     const auto call = [](WarpOperation o, std::uint32_t m, const Site& at) {
       return std::string(names[static_cast<int>(o)]) + " with mask " + hex(m) + " at " + to_string(at);
     };
     const unsigned t = w * warp_size + l;
     const Site site = b.thread[threadIdx.x].site;
     stop(FaultKind::warp_mask, site,
-         "calls " + call(mine.operation, mine.mask, site) + " while thread " + std::to_string(t) + " of its warp waits in " +
-             call(other.operation, other.mask, b.thread[t].site),
+         "calls " + call(mine.operation, mine.mask, site) + " while thread " + std::to_string(t) +
+             " of its warp waits in " + call(other.operation, other.mask, b.thread[t].site),
          {});
   }
 }

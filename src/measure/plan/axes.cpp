@@ -17,15 +17,9 @@ std::vector<Point> product_of(const Axes& axes, const Selection& selection, Devi
   // A fault was asked for by choosing no other variant, or the setting that another value of would be without it.
   const auto asked_for = [&](const Variant& v, const Settings& s) {
     if (variants.size() == 1) return true;
-    for (const Tunable& t : v.tunables) {
-      if (!selection.sets(t.name)) continue;
-      for (const std::string& value : t.values) {
-        Settings other = s;
-        other.set(t.name, value);
-        if (!v.fault_of(other)) return true;
-      }
-    }
-    return false;
+    return std::any_of(v.tunables.begin(), v.tunables.end(), [&](const Tunable& t) {
+      return selection.sets(t.name) && !v.with_other_values(s, t).empty();
+    });
   };
   for (const Variant* v : variants) {
     if (axes.reductions_only && !is_reduction(v->operations.front())) continue;

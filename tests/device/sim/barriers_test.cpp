@@ -102,8 +102,9 @@ TEST_P(SimBarriers, DivergentBarrier) {
   EXPECT_EQ(f.threads, from_to(0, 63));
   EXPECT_EQ(f.file, "barriers_test.cpp");
   EXPECT_TRUE(f.line == line_of_first || f.line == line_of_second);
-  EXPECT_TRUE(says(f, "threads 0-31 wait at barriers_test.cpp:" + std::to_string(line_of_first) +
-                          " (__syncthreads), threads 32-63 wait at barriers_test.cpp:" + std::to_string(line_of_second)))
+  EXPECT_TRUE(
+      says(f, "threads 0-31 wait at barriers_test.cpp:" + std::to_string(line_of_first) +
+                  " (__syncthreads), threads 32-63 wait at barriers_test.cpp:" + std::to_string(line_of_second)))
       << f.what();
 }
 

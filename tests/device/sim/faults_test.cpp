@@ -76,7 +76,8 @@ __global__ void overflows(GlobalPtr<unsigned> out) {
 TEST(SimDeathTest, StackOverflowSaysWho) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const Buffer<unsigned> out(1);
-  EXPECT_DEATH(run<overflows>(1, 32, 0, out.ptr()), "kernel overflows, block 0, thread 4: its stack of 32 KiB overflowed");
+  EXPECT_DEATH(run<overflows>(1, 32, 0, out.ptr()),
+               "kernel overflows, block 0, thread 4: its stack of 32 KiB overflowed");
 }
 #endif
 

@@ -1,5 +1,5 @@
-// The idioms of CUDA that device/kernel.h carries, on the simulated device: what they give, in every order, and the faults
-// of those that can be used wrongly.
+// The idioms of CUDA that device/kernel.h carries, on the simulated device: what they give, in every order, and the
+// faults of those that can be used wrongly.
 
 #include "tests/device/idioms.h"
 
@@ -193,7 +193,8 @@ TEST_P(SimIdioms, AnArrayOfVectorsFromTheHost) {
   const Buffer<double> out(3);
   run<sums<double2>>(1, 2, 0, GlobalPtr<const double2>(in.ptr()), out.ptr());
   EXPECT_EQ(on_host(out)[1], 7);
-  EXPECT_EQ(fault_of<sums<double2>>(1, 3, 0, GlobalPtr<const double2>(in.ptr()), out.ptr()).kind, FaultKind::out_of_bounds);
+  EXPECT_EQ(fault_of<sums<double2>>(1, 3, 0, GlobalPtr<const double2>(in.ptr()), out.ptr()).kind,
+            FaultKind::out_of_bounds);
 }
 
 __global__ void past_the_array(unsigned n) {

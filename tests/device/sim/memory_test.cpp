@@ -21,7 +21,8 @@ TEST_P(SimMemory, ReadOfUnwrittenSharedMemory) {
   EXPECT_EQ(f.kind, FaultKind::unwritten) << f.what();
   EXPECT_EQ(f.kernel, "reads_unwritten_shared");
   EXPECT_EQ(f.threads, Threads{5});
-  EXPECT_TRUE(says(f, "reads byte 68 (element 17) of shared memory, which nobody in this block has written")) << f.what();
+  EXPECT_TRUE(says(f, "reads byte 68 (element 17) of shared memory, which nobody in this block has written"))
+      << f.what();
 }
 
 __global__ void leaves_shared_written() { shared_memory<unsigned>()[threadIdx.x] = 1; }
@@ -41,7 +42,8 @@ __global__ void copy_one(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> out, 
 
 TEST_P(SimMemory, ReadOfUnwrittenWorkspace) {
   const Buffer<unsigned> fresh(8), out(8);
-  const Fault f = fault_of<copy_one>(2, 32, 0, GlobalPtr<const unsigned>(fresh.ptr()), out.ptr(), std::size_t{3}, std::size_t{0});
+  const Fault f =
+      fault_of<copy_one>(2, 32, 0, GlobalPtr<const unsigned>(fresh.ptr()), out.ptr(), std::size_t{3}, std::size_t{0});
   EXPECT_EQ(f.kind, FaultKind::unwritten) << f.what();
   EXPECT_EQ(f.block, 1u);
   EXPECT_EQ(f.threads, Threads{9});
@@ -59,7 +61,9 @@ TEST_P(SimMemory, OutOfBoundsInGlobalMemory) {
   const auto in = counting(8);
   const Buffer<unsigned> out(8);
   const GlobalPtr<const unsigned> p = in.ptr();
-  const auto attempt = [&](std::size_t from, std::size_t to) { return fault_of<copy_one>(2, 32, 0, p, out.ptr(), from, to); };
+  const auto attempt = [&](std::size_t from, std::size_t to) {
+    return fault_of<copy_one>(2, 32, 0, p, out.ptr(), from, to);
+  };
 
   Fault f = attempt(8, 0);
   EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
@@ -105,7 +109,8 @@ TEST_P(SimMemory, OutOfBoundsInSharedMemory) {
   Fault f = attempt(64, 16, 1);
   EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
   EXPECT_EQ(f.threads, Threads{0});
-  EXPECT_TRUE(says(f, "reads 4 bytes at byte 64 of the block's shared memory, which the launch made 64 bytes")) << f.what();
+  EXPECT_TRUE(says(f, "reads 4 bytes at byte 64 of the block's shared memory, which the launch made 64 bytes"))
+      << f.what();
   f = attempt(64, 0, 16);
   EXPECT_EQ(f.kind, FaultKind::out_of_bounds) << f.what();
   EXPECT_TRUE(says(f, "writes 4 bytes at byte 64")) << f.what();

@@ -102,6 +102,8 @@ void run(std::size_t grid, unsigned block, std::size_t shared_bytes, Args... arg
   sim::synchronize({});
 }
 
-inline bool says(const Fault& f, const std::string& words) { return std::string(f.what()).find(words) != std::string::npos; }
+inline bool says(const Fault& f, const std::string& words) {
+  return std::string(f.what()).find(words) != std::string::npos;
+}
 
 }  // namespace reductio::sim_tests

@@ -109,8 +109,8 @@ TEST_P(SimWaits, LostWakeUpBetweenBlocks) {
   run<wait_for_flag>(4, 64, 0, flag.ptr(), out.ptr(), 1u);
 }
 
-__global__ void producer_with_a_branch(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> values, GlobalPtr<unsigned> flags,
-                                       GlobalPtr<unsigned> out) {
+__global__ void producer_with_a_branch(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> values,
+                                       GlobalPtr<unsigned> flags, GlobalPtr<unsigned> out) {
   const unsigned b = blockIdx.x;
   if (threadIdx.x == 0) {
     const unsigned value = in[b];
@@ -134,7 +134,8 @@ TEST_P(SimWaits, ProducerForgetsTheFlagInOneBranch) {
     const auto in = on_device<unsigned>({1, 2, third, 5, 7});
     const auto flags = zeros<unsigned>(5);
     const Buffer<unsigned> values(5), out(5);
-    launch<producer_with_a_branch>({5, 32, 0, {}}, GlobalPtr<const unsigned>(in.ptr()), values.ptr(), flags.ptr(), out.ptr());
+    launch<producer_with_a_branch>({5, 32, 0, {}}, GlobalPtr<const unsigned>(in.ptr()), values.ptr(), flags.ptr(),
+                                   out.ptr());
     sim::synchronize({});
   };
   EXPECT_NO_THROW(attempt(4));
