@@ -1,12 +1,19 @@
-"""Compares reductio's cold device medians of cub/sum with nvbench's of the same call.
+"""Compares reductio's medians with times taken from outside: by nvbench, and by plain loops.
 
-    python baselines/nvbench/agree.py --reductio A/comparison.csv... --nvbench 1.json[.gz]... [--out agreement.csv]
+    python baselines/nvbench/agree.py --comparison comparison.csv --timing timing.csv --nvbench 1.json[.gz]...
+                                      --loops loops-1.csv... [--out nvbench-agreement.csv]
 
-Of several allocations and runs the median of their medians counts. Give each run of reductio hundreds of samples
-(--min-samples 160): where CUB launches two kernels, its call takes one of two times about 1 us apart, about equally
-often, so that chance decides where between them the median of a few samples lies. Prints a row for each type and size.
-Exit code 1 if a point differs by more than is allowed: 3 % from 2^22 elements on, 6 % below. The spreads in the file are
-the largest over the smallest median, less 1.
+By timing mode, the published row of reductio, what it is compared with, and by how much they may differ:
+
+  device      comparison, cold_dirty: cub/sum; nvbench's cold GPU time       3 % from 2^22 elements on, 6 % below
+  graph       timing, warm: cub/sum; the loops' graph                        3 %
+  end_to_end  comparison, cold_dirty: thrust/reduce and cub/sum; the loops'  5 %
+
+Every file from outside is one process. Of several the median counts, since processes differ: each has its input in one
+place of memory, and where a call is two launches, each sample may meet the same one of the two times that such calls take
+on an H200. Of a process of nvbench the median of its samples counts; the mean, its headline GPU Time, stands beside as
+outside_mean_s. outside_spread is the largest process over the smallest, less 1. Prints a row for each point that both
+sides have. Exit code 1 if one differs by more than it may.
 """
 
 import argparse
@@ -16,84 +23,101 @@ import sys
 
 import pandas as pd
 
+# Of each timing mode, reductio's experiment and its state of the cache.
+CHECKS = {"device": ("comparison", "cold_dirty"), "graph": ("timing", "warm"),
+          "end_to_end": ("comparison", "cold_dirty")}
+SETTINGS = {"cub/sum": "counts=auto", "thrust/reduce": "allocator=default"}
 TYPES = {"U32": "i32", "I32": "i32", "F32": "f32", "F64": "f64"}
+POINT = ["mode", "variant", "element_type", "n"]
 
 
-def nvbench_medians(path):
-    """element_type, n, l2_overwritten and nvbench's medians of one run, over its allocations; nvbench_samples of all
-    together."""
+def allowed(mode, n):
+    return {"device": 0.03 if n >= 2**22 else 0.06, "graph": 0.03, "end_to_end": 0.05}[mode]
+
+
+def reductio_rows(path):
+    """POINT, reductio_s and its interval: the rows of one experiment that are compared."""
+    rows = pd.read_csv(path, keep_default_na=False)
+    checked = [CHECKS.get(r.timing_mode) == (r.experiment, r.cache_state) and SETTINGS.get(r.variant) == r.settings
+               and r.operation == "sum" and r.status == "ok" for r in rows.itertuples()]
+    rows = rows[checked].rename(columns={
+        "timing_mode": "mode", "time_median_s": "reductio_s", "time_ci_low_s": "reductio_ci_low_s",
+        "time_ci_high_s": "reductio_ci_high_s"})
+    rows = rows[[*POINT, "reductio_s", "reductio_ci_low_s", "reductio_ci_high_s"]].drop_duplicates(POINT, keep="last")
+    numbers = [c for c in rows if c == "n" or c.endswith("_s")]
+    return rows.assign(**{c: pd.to_numeric(rows[c]) for c in numbers})
+
+
+def nvbench_rows(path):
+    """POINT, outside_s and outside_mean_s of one process of nvbench."""
     with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
         benchmarks = json.load(file)["benchmarks"]
     rows = []
     for state in (s for b in benchmarks for s in b["states"] if not s["is_skipped"]):
         axes = {a["name"]: a["value"] for a in state["axis_values"]}
+        if set(axes) != {"type", "n"}:
+            sys.exit(f"agree.py: {path} has other axes than type and n: run today's cub_sum")
         summaries = {s["tag"]: {d["name"]: d["value"] for d in s["data"]} for s in state["summaries"]}
-        rows.append({
-            "element_type": TYPES[axes["type"].upper()],
-            "n": int(axes["n"]),
-            "l2_overwritten": int(axes["l2_overwritten"]),
-            "nvbench_median_s": float(summaries["nv/cold/time/gpu/median"]["value"]),
-            "nvbench_samples": int(summaries["nv/cold/sample_size"]["value"]),
-        })
-    return pd.DataFrame(rows).groupby(["l2_overwritten", "element_type", "n"]).agg(
-        nvbench_median_s=("nvbench_median_s", "median"), nvbench_samples=("nvbench_samples", "sum")).reset_index()
+        rows.append({"mode": "device", "variant": "cub/sum", "element_type": TYPES[axes["type"].upper()],
+                     "n": int(axes["n"]), "outside_s": float(summaries["nv/cold/time/gpu/median"]["value"]),
+                     "outside_mean_s": float(summaries["nv/cold/time/gpu/mean"]["value"])})
+    return pd.DataFrame(rows)
 
 
-def reductio_medians(path):
-    """machine, element_type, n, time_median_s, n_samples of cub/sum in one run."""
-    rows = pd.read_csv(path, keep_default_na=False)
-    rows = rows[(rows.variant == "cub/sum") & (rows.timing_mode == "device") & (rows.cache_state == "cold_dirty")
-                & (rows.status == "ok") & (rows.operation == "sum")]
-    for column in ("n", "time_median_s", "n_samples"):
-        rows = rows.assign(**{column: pd.to_numeric(rows[column])})
-    return rows[["machine", "element_type", "n", "time_median_s", "n_samples"]]
+def loops_rows(path):
+    """POINT and outside_s of one process of the loops."""
+    return pd.read_csv(path).rename(columns={"time_s": "outside_s"})[[*POINT, "outside_s"]]
 
 
-def agreement(comparisons, nvbenches):
-    """A row for each type and size that both have, over as many runs of each as have it. Of nvbench's, those with twice
-    L2 overwritten before each call, as reductio does; once, as nvbench does by itself, decides nothing."""
-    def over_runs(table, **summaries):
-        return table.groupby(["element_type", "n"]).agg(**summaries).reset_index()
+def agreement(reductio, nvbench, loops):
+    """A row for each point that both sides have, from the files of each."""
+    ours = pd.concat([reductio_rows(p) for p in reductio])
+    outside = pd.concat([*map(nvbench_rows, nvbench), *map(loops_rows, loops)])
+    outside = outside.reindex(columns=[*POINT, "outside_s", "outside_mean_s"]).groupby(POINT).agg(
+        outside_s=("outside_s", "median"), outside_mean_s=("outside_mean_s", "median"),
+        outside_spread=("outside_s", lambda s: s.max() / s.min() - 1), outside_processes=("outside_s", "size"))
+    table = ours.merge(outside.reset_index(), on=POINT)
+    table["difference"] = table.reductio_s / table.outside_s - 1
+    table["allowed"] = [allowed(mode, n) for mode, n in zip(table["mode"], table.n)]
+    order = {mode: i for i, mode in enumerate(CHECKS)}
+    return table.sort_values(POINT, key=lambda c: c.map(order) if c.name == "mode" else c).reset_index(drop=True)
 
-    def spread(medians):
-        return medians.max() / medians.min() - 1
 
-    ours = over_runs(pd.concat([reductio_medians(p) for p in comparisons]),
-                     reductio_runs=("n", "size"), machine=("machine", "first"),
-                     reductio_median_s=("time_median_s", "median"), reductio_spread=("time_median_s", spread),
-                     reductio_samples=("n_samples", "sum"))
-    nvbench = pd.concat([nvbench_medians(p) for p in nvbenches])
-    if 2 not in nvbench.l2_overwritten.values:
-        sys.exit("agree.py: no run of nvbench overwrites L2 twice; give one with l2_overwritten=2")
-    once = over_runs(nvbench[nvbench.l2_overwritten == 1], nvbench_once_median_s=("nvbench_median_s", "median"))
-    theirs = over_runs(nvbench[nvbench.l2_overwritten == 2], nvbench_runs=("n", "size"),
-                       nvbench_median_s=("nvbench_median_s", "median"), nvbench_spread=("nvbench_median_s", spread),
-                       nvbench_samples=("nvbench_samples", "sum"))
-    table = ours.merge(theirs, on=["element_type", "n"]).merge(once, on=["element_type", "n"], how="left")
-    table["difference"] = table.reductio_median_s / table.nvbench_median_s - 1
-    table["allowed"] = table.n.map(lambda n: 0.03 if n >= 2**22 else 0.06)
-    return table.sort_values(["element_type", "n"]).reset_index(drop=True)
+def verdict(rows):
+    """Of one timing mode, in one line."""
+    bad = rows.difference.abs() > rows.allowed
+    said = (f"{rows['mode'].iloc[0]}: {(~bad).sum()} of {len(rows)} points agree; the largest difference is "
+            f"{rows.difference.abs().max():.2%}")
+    by_mean = rows[rows.outside_mean_s.notna()]
+    if len(by_mean):
+        inside = ((by_mean.reductio_s / by_mean.outside_mean_s - 1).abs() <= by_mean.allowed).sum()
+        said += f"; with nvbench's mean {inside} agree"
+    return said
 
 
 def main(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--reductio", nargs="+", required=True)
-    parser.add_argument("--nvbench", nargs="+", required=True)
+    parser.add_argument("--comparison", help="comparison.csv of reductio")
+    parser.add_argument("--timing", help="timing.csv of reductio")
+    parser.add_argument("--nvbench", nargs="+", default=[], help="what cub_sum wrote, a file each process")
+    parser.add_argument("--loops", nargs="+", default=[], help="what loops printed, a file each process")
     parser.add_argument("--out")
     options = parser.parse_args(arguments)
-    table = agreement(options.reductio, options.nvbench)
+    reductio = [path for path in (options.comparison, options.timing) if path]
+    if not reductio or not options.nvbench + options.loops:
+        parser.error("give --comparison or --timing, and --nvbench or --loops")
+    table = agreement(reductio, options.nvbench, options.loops)
     if table.empty:
-        sys.exit("agree.py: these files have no type and size in common")
-    shown = table[["element_type", "n", "reductio_median_s", "nvbench_median_s", "difference", "allowed"]]
+        sys.exit("agree.py: these files have no point in common")
+    shown = table[[*POINT, "reductio_s", "outside_s", "outside_spread", "difference", "allowed"]]
     print(shown.to_string(index=False, formatters={
-        "reductio_median_s": "{:.4g}".format, "nvbench_median_s": "{:.4g}".format,
+        "reductio_s": "{:.4g}".format, "outside_s": "{:.4g}".format, "outside_spread": "{:.1%}".format,
         "difference": "{:+.2%}".format, "allowed": "{:.0%}".format}))
     if options.out:
         table.to_csv(options.out, index=False)
-    bad = table[table.difference.abs() > table.allowed]
-    print(f"{len(table) - len(bad)} of {len(table)} points agree; the largest difference is "
-          f"{table.difference.abs().max():.2%}")
-    return 1 if len(bad) else 0
+    for mode in table["mode"].unique():
+        print(verdict(table[table["mode"] == mode]))
+    return 1 if (table.difference.abs() > table.allowed).any() else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The comparison with an independent benchmark: what counts as agreeing, and what is compared with what."""
+"""The comparison with times taken from outside: what counts as agreeing, and what is compared with what."""
 
 import importlib.util
 import json
@@ -11,96 +11,160 @@ spec = importlib.util.spec_from_file_location("agree", SCRIPT)
 agree = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(agree)
 
-HEADER = "machine,variant,operation,element_type,n,timing_mode,cache_state,n_samples,time_median_s,status\n"
+HEADER = ("experiment,variant,operation,element_type,n,settings,timing_mode,cache_state,time_median_s,time_ci_low_s,"
+          "time_ci_high_s,status\n")
+COLUMNS = ("mode,variant,element_type,n,reductio_s,reductio_ci_low_s,reductio_ci_high_s,outside_s,outside_mean_s,"
+           "outside_spread,outside_processes,difference,allowed")
 
 
-def files(folder, ours, theirs):
-    (folder / "comparison.csv").write_text(HEADER + "".join(ours))
-    states = [{
-        "is_skipped": False,
-        "axis_values": [{"name": "type", "value": kind}, {"name": "n", "value": str(n)},
-                        {"name": "l2_overwritten", "value": str(overwritten)}],
-        "summaries": [
-            {"tag": "nv/cold/time/gpu/median", "data": [{"name": "value", "type": "float64", "value": str(seconds)}]},
-            {"tag": "nv/cold/time/gpu/mean", "data": [{"name": "value", "type": "float64", "value": "1"}]},
-            {"tag": "nv/cold/sample_size", "data": [{"name": "value", "type": "int64", "value": "100"}]},
-        ],
-    } for kind, n, seconds, overwritten in ((*state, 2)[:4] for state in theirs)]
-    (folder / "nvbench.json").write_text(json.dumps({"benchmarks": [{"states": states}]}))
-    return str(folder / "comparison.csv"), str(folder / "nvbench.json")
+def ours(n, seconds, kind="f32", variant="cub/sum", mode="device", cache="cold_dirty", status="ok", settings=None,
+         experiment="comparison"):
+    settings = settings or {"cub/sum": "counts=auto", "thrust/reduce": "allocator=default"}[variant]
+    ends = (0.9 * seconds, 1.1 * seconds) if seconds else ("", "")
+    return (f"{experiment},{variant},sum,{kind},{n},{settings},{mode},{cache},{seconds},{ends[0]},{ends[1]},{status}\n")
 
 
-def run(paths, *more):
-    return agree.main(["--reductio", paths[0], "--nvbench", paths[1], *more])
+def graph(n, seconds, **more):
+    return ours(n, seconds, **{"mode": "graph", "cache": "warm", "experiment": "timing", **more})
 
 
-def ours(n, seconds, kind="f32", variant="cub/sum", mode="device", cache="cold_dirty", status="ok"):
-    return f"h200,{variant},sum,{kind},{n},{mode},{cache},25,{seconds},{status}\n"
+class Files:
+    """Files of both sides in a folder; processes from outside are numbered as they come."""
+
+    def __init__(self, folder):
+        self.folder, self.arguments, self.nvbenches, self.loops = folder, [], [], []
+
+    def reductio(self, *rows, name="comparison"):
+        path = self.folder / f"{name}.csv"
+        path.write_text(HEADER + "".join(rows))
+        self.arguments += [f"--{name}", str(path)]
+        return self
+
+    def nvbench(self, *states, axes=()):
+        """One process; (type, n, median) or (type, n, median, mean)."""
+        def summary(tag, seconds):
+            value = {"name": "value", "type": "float64", "value": str(seconds)}
+            return {"tag": f"nv/cold/time/gpu/{tag}", "data": [value]}
+
+        states = [{
+            "is_skipped": False,
+            "axis_values": [{"name": "type", "value": kind}, {"name": "n", "value": str(n)}, *axes],
+            "summaries": [summary("median", median), summary("mean", mean[0] if mean else median)],
+        } for kind, n, median, *mean in states]
+        states.append({"is_skipped": True})
+        path = self.folder / f"{len(self.nvbenches) + 1}.json"
+        path.write_text(json.dumps({"benchmarks": [{"states": states}]}))
+        self.nvbenches.append(str(path))
+        return self
+
+    def loop(self, *rows):
+        """One process; (mode, variant, n, seconds)."""
+        path = self.folder / f"loops-{len(self.loops) + 1}.csv"
+        path.write_text("mode,variant,element_type,n,time_s\n" +
+                        "".join(f"{m},{v},f32,{n},{s}\n" for m, v, n, s in rows))
+        self.loops.append(str(path))
+        return self
+
+    def run(self):
+        outside = [*(["--nvbench", *self.nvbenches] if self.nvbenches else []),
+                   *(["--loops", *self.loops] if self.loops else [])]
+        return agree.main([*self.arguments, *outside, "--out", str(self.folder / "agreement.csv")])
+
+    def table(self):
+        self.run()
+        return agree.pd.read_csv(self.folder / "agreement.csv")
 
 
-def test_points_within_the_bounds_agree(tmp_path, capsys):
-    paths = files(tmp_path, [ours(1024, 1.05e-5), ours(2**22, 2.05e-5)], [("F32", 1024, 1e-5), ("F32", 2**22, 2e-5)])
-    assert run(paths, "--out", str(tmp_path / "agreement.csv")) == 0
-    assert "2 of 2 points agree; the largest difference is 5.00%" in capsys.readouterr().out
-    assert len((tmp_path / "agreement.csv").read_text().splitlines()) == 3
+@pytest.fixture
+def files(tmp_path):
+    return Files(tmp_path)
+
+
+def test_points_within_the_bounds_agree(files, capsys):
+    files.reductio(ours(1024, 1.05e-5), ours(2**22, 2.05e-5)).nvbench(("F32", 1024, 1e-5), ("F32", 2**22, 2e-5))
+    assert files.run() == 0
+    assert "device: 2 of 2 points agree; the largest difference is 5.00%" in capsys.readouterr().out
+    lines = (files.folder / "agreement.csv").read_text().splitlines()
+    assert lines[0] == COLUMNS and len(lines) == 3
 
 
 @pytest.mark.parametrize("n, seconds", [(2**22, 1.04e-5), (2**22, 0.96e-5), (1024, 1.07e-5)])
-def test_a_point_beyond_the_bounds_fails(tmp_path, n, seconds):
-    assert run(files(tmp_path, [ours(n, seconds)], [("F32", n, 1e-5)])) == 1
+def test_a_point_beyond_the_bounds_fails(files, n, seconds):
+    assert files.reductio(ours(n, seconds)).nvbench(("F32", n, 1e-5)).run() == 1
 
 
-def test_only_the_same_call_in_the_same_state_is_compared(tmp_path):
-    rows = [ours(1024, 1e-5), ours(1024, 5e-5, kind="f64"), ours(1024, 9e-5, mode="end_to_end"),
-            ours(1024, 9e-5, cache="warm"), ours(1024, 9e-5, variant="thrust/reduce"), ours(2048, "", status="refused")]
-    paths = files(tmp_path, rows, [("F32", 1024, 1e-5), ("F64", 1024, 5e-5), ("U32", 1024, 1e-5), ("F32", 2048, 1e-5)])
-    table = agree.agreement(paths[:1], paths[1:])
+def test_only_the_same_call_in_the_same_state_is_compared(files):
+    files.reductio(ours(1024, 1e-5), ours(1024, 5e-5, kind="f64"), ours(1024, 9e-5, mode="end_to_end"),
+                   ours(1024, 9e-5, cache="warm"), ours(1024, 9e-5, settings="counts=64"),
+                   ours(2048, "", status="refused"), graph(1024, 9e-5, mode="device", cache="cold_dirty"))
+    files.nvbench(("F32", 1024, 1e-5), ("F64", 1024, 5e-5), ("U32", 1024, 1e-5), ("F32", 2048, 1e-5))
+    table = files.table()
     assert list(zip(table.element_type, table.n, table.difference.round(9))) == [("f32", 1024, 0), ("f64", 1024, 0)]
+    assert (table["mode"] == "device").all()
 
 
-def test_nothing_in_common_is_an_error(tmp_path):
+def test_the_loops_check_graphs_and_what_ends_on_the_host(files, capsys):
+    """Each is held against the row of its own experiment and cache state, and may differ by its own amount."""
+    end_to_end = dict(mode="end_to_end")
+    files.reductio(ours(1024, 2.08e-5, **end_to_end), ours(1024, 4e-5, variant="thrust/reduce", **end_to_end),
+                   ours(1024, 9e-5, variant="thrust/reduce", settings="allocator=caching", **end_to_end))
+    files.reductio(graph(1024, 1.02e-6), graph(1024, 9e-6, cache="cold_clean"), graph(4096, 1.04e-6),
+                   ours(1024, 9e-5, experiment="timing", **end_to_end), name="timing")
+    files.loop(("graph", "cub/sum", 1024, 1e-6), ("graph", "cub/sum", 4096, 1e-6), ("graph", "cub/sum", 16384, 1e-6),
+               ("end_to_end", "thrust/reduce", 1024, 4e-5), ("end_to_end", "cub/sum", 1024, 2e-5))
+    assert files.run() == 1
+    said = capsys.readouterr().out
+    assert "graph: 1 of 2 points agree; the largest difference is 4.00%" in said
+    assert "end_to_end: 2 of 2 points agree; the largest difference is 4.00%" in said and "mean" not in said
+    table = files.table()
+    assert list(zip(table["mode"], table.variant, table.n, table.difference.round(9), table.allowed)) == [
+        ("graph", "cub/sum", 1024, 0.02, 0.03), ("graph", "cub/sum", 4096, 0.04, 0.03),
+        ("end_to_end", "cub/sum", 1024, 0.04, 0.05), ("end_to_end", "thrust/reduce", 1024, 0, 0.05)]
+
+
+def test_of_several_processes_the_median_counts(files, capsys):
+    files.reductio(ours(1024, 1.0e-5))
+    for median, mean in ((2e-5, 1.2e-5), (1e-5, 1.2e-5), (1.01e-5, 1.2e-5)):
+        files.nvbench(("F32", 1024, median, mean))
+    assert files.run() == 0  # by the median; nvbench's mean stands beside
+    assert ("1 of 1 points agree; the largest difference is 0.99%; with nvbench's mean 0 agree"
+            in capsys.readouterr().out)
+    row = files.table().iloc[0]
+    assert (row.outside_s, row.outside_mean_s, row.outside_processes) == (1.01e-5, 1.2e-5, 3)
+    assert row.outside_spread == pytest.approx(1)
+    assert (row.reductio_ci_low_s, row.reductio_ci_high_s) == pytest.approx((0.9e-5, 1.1e-5))
+
+
+def test_a_point_measured_again_counts_once(files):
+    table = files.reductio(ours(1024, 3e-5), ours(1024, 1e-5)).nvbench(("F32", 1024, 1e-5)).table()
+    assert list(table.difference) == [0]
+
+
+def test_nothing_in_common_is_an_error(files):
     with pytest.raises(SystemExit, match="in common"):
-        run(files(tmp_path, [ours(1024, 1e-5)], [("F32", 2048, 1e-5)]))
+        files.reductio(ours(1024, 1e-5)).nvbench(("F32", 2048, 1e-5)).run()
 
 
-def test_of_several_runs_the_median_counts(tmp_path):
-    paths = []
-    for i, seconds in enumerate([1.00e-5, 1.02e-5, 3e-5]):
-        (tmp_path / str(i)).mkdir()
-        paths.append(files(tmp_path / str(i), [ours(2**22, seconds)] + [ours(2**23, 2e-5)] * (i > 0),
-                           [("F32", 2**22, 1e-5), ("F32", 2**23, 2e-5)]))
-    table = agree.agreement([p[0] for p in paths], [p[1] for p in paths])
-    assert list(table.n) == [2**22, 2**23]
-    assert list(table.reductio_runs) == [3, 2] and list(table.nvbench_runs) == [3, 3]
-    assert abs(table.difference[0] - 0.02) < 1e-9 and table.reductio_samples[0] == 75
-    assert abs(table.reductio_spread[0] - 2) < 1e-9 and table.nvbench_spread[0] == 0
+def test_files_of_another_cub_sum_are_an_error(files):
+    """One with more axes has several states of a point, which are no processes."""
+    files.reductio(ours(1024, 1e-5)).nvbench(("F32", 1024, 1e-5), axes=[{"name": "allocation", "value": "1"}])
+    with pytest.raises(SystemExit, match="other axes"):
+        files.run()
 
 
-def test_the_median_of_several_allocations_counts(tmp_path):
-    paths = files(tmp_path, [ours(1 << 20, 1e-5)], [("F32", 1 << 20, s) for s in (2e-5, 1e-5, 1.01e-5)])
-    assert run(paths, "--out", str(tmp_path / "agreement.csv")) == 0
-    table = agree.pd.read_csv(tmp_path / "agreement.csv")
-    assert len(table) == 1 and table.nvbench_median_s[0] == 1.01e-5 and table.nvbench_samples[0] == 300
-
-
-def test_the_same_bytes_are_overwritten_before_each_call(tmp_path):
-    """nvbench by itself overwrites half of what reductio does; that is told beside and decides nothing."""
-    paths = files(tmp_path, [ours(1 << 20, 1e-5)], [("F32", 1 << 20, 1e-5), ("F32", 1 << 20, 8e-6, 1)])
-    table = agree.agreement(paths[:1], paths[1:])
-    assert table.difference[0] == 0 and table.nvbench_once_median_s[0] == 8e-6
-    assert table.nvbench_samples[0] == 100
-    # It may be a run of its own, too, but not the only one.
-    (tmp_path / "once").mkdir()
-    _, once = files(tmp_path / "once", [], [("F32", 1 << 20, 6e-6, 1)])
-    table = agree.agreement(paths[:1], [paths[1], once])
-    assert table.nvbench_runs[0] == 1 and table.nvbench_once_median_s[0] == 7e-6 and table.difference[0] == 0
-    with pytest.raises(SystemExit, match="overwrites L2 twice"):
-        run((paths[0], once))
+def test_both_sides_are_needed(files, capsys):
+    for arguments in (["--comparison", "a.csv"], ["--nvbench", "1.json"]):
+        with pytest.raises(SystemExit):
+            agree.main(arguments)
+        assert "give --comparison or --timing, and --nvbench or --loops" in capsys.readouterr().err
 
 
 def test_what_is_committed_comes_from_what_lies_beside_it(tmp_path):
-    folder = SCRIPT.parents[2] / "experiments" / "results" / "nvidia-h200"
+    folder = SOURCE / "experiments" / "results" / "nvidia-h200"
+    loops = sorted(map(str, folder.glob("nvbench/loops-*.csv")))
+    if not loops:
+        pytest.skip("what is committed was made by an earlier agree.py")
     made = tmp_path / "agreement.csv"
-    agree.main(["--reductio", *map(str, sorted(folder.glob("nvbench/reductio-*/*/comparison.csv"))),
-                "--nvbench", *map(str, sorted(folder.glob("nvbench/*.json.gz"))), "--out", str(made)])
+    agree.main(["--comparison", str(folder / "comparison.csv"), "--timing", str(folder / "timing.csv"), "--nvbench",
+                *sorted(map(str, folder.glob("nvbench/*.json.gz"))), "--loops", *loops, "--out", str(made)])
     assert made.read_bytes() == (folder / "nvbench-agreement.csv").read_bytes()

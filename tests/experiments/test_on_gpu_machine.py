@@ -104,7 +104,7 @@ def test_runs_every_step_in_order_and_packs(machine):
                                    "racecheck squares", "initcheck", "synccheck", "selftest", "comparison", "limits",
                                    "timing", "index", "models", "nvbench", "again", "repeat", "repeat-relative", "compare",
                                    "cpu", "altogether"]
-    assert "no cub_sum beside the program" in machine.table["nvbench"]
+    assert "no cub_sum and loops beside the program" in machine.table["nvbench"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
     assert "6 of 6 planted" in machine.table["selftest"]
     machine.run("--only", "comparison,cpu", "--gpu", "1", "--", "--full")
@@ -118,16 +118,21 @@ def test_runs_every_step_in_order_and_packs(machine):
 
 def test_nvbench_runs_where_it_lies_beside_the_program(machine):
     machine.command("cub_sum", 'echo "{}" >"$2"')
+    machine.run("--only", "nvbench")
+    assert "skipped: no cub_sum and loops" in machine.table["nvbench"] and machine.calls == []
+    machine.command("loops", "echo mode,variant")
     done = machine.run("--only", "nvbench")
     assert done.returncode == 0, done.stdout
+    processes = range(1, 7)
     assert [line.split()[:5] for line in machine.calls[::2]] == [
-        ["cub_sum", "--json", f"nvbench/{i}.json", "--quiet", "--timeout"] for i in (1, 2, 3)]
-    assert machine.calls[1::2] == [
-        f"reductio run comparison --out nvbench/reductio-{i} --variants ^cub/sum$ --operations sum --min-samples 160 "
-        f"--max-samples 160 --seed {i}" for i in (1, 2, 3)]
-    assert {f"nvbench/{i}.json.gz" for i in (1, 2, 3)} <= machine.packed()
-    machine.command("cub_sum", "exit 1")
-    assert machine.run("--only", "nvbench").returncode == 1
+        ["cub_sum", "--json", f"nvbench/{i}.json", "--quiet", "--timeout"] for i in processes]
+    assert [line.strip() for line in machine.calls[1::2]] == ["loops"] * 6
+    assert {f"nvbench/{name}" for i in processes for name in (f"{i}.json.gz", f"loops-{i}.csv")} <= machine.packed()
+    assert (machine.folder / "work" / "nvbench" / "loops-6.csv").read_text() == "mode,variant\n"
+    for name in ("cub_sum", "loops"):
+        machine.command(name, "exit 1")
+        assert machine.run("--only", "nvbench").returncode == 1
+        machine.command(name, 'echo "{}" >"${2:-/dev/null}"')
 
 
 def test_does_not_time_what_is_wrong(machine):

@@ -1,0 +1,139 @@
+/// Sums timed by plain loops that share no code with reductio: what its graph and end-to-end times are checked against.
+/// One run draws as one process does, so run it several times and take the median. Prints CSV, in seconds:
+///
+///   graph       cub::DeviceReduce::Sum, the time per call of a graph of 100 calls (10 from 2^24 elements on) that is
+///               replayed right after an untimed replay of it, between two events: none waits for its launch
+///   end_to_end  by the host's clock after twice L2 was overwritten: thrust::reduce, and cub::DeviceReduce::Sum with a
+///               copy to pinned memory; from the call until the value is there
+///
+/// Built by ./build beside this file.
+
+#include <cuda_runtime.h>
+#include <thrust/execution_policy.h>
+#include <thrust/reduce.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cub/device/device_reduce.cuh>
+#include <vector>
+
+namespace {
+
+void check(cudaError_t status) {
+  if (status == cudaSuccess) return;
+  std::fprintf(stderr, "loops: %s\n", cudaGetErrorString(status));
+  std::exit(1);
+}
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+template <class Sample>
+double median_s(Sample&& sample) {
+  std::vector<double> s(41);
+  sample();  // loads the kernels
+  for (double& of : s) of = sample();
+  std::nth_element(s.begin(), s.begin() + s.size() / 2, s.end());
+  return s[s.size() / 2];
+}
+
+constexpr int largest = 1 << 28;
+
+struct Loops {
+  cudaStream_t stream;
+  cudaEvent_t start, stop;
+  std::size_t flushed_bytes;
+  void *flushed, *in, *out, *pinned;
+
+  Loops() {
+    int l2 = 0;
+    check(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, 0));
+    flushed_bytes = 2 * static_cast<std::size_t>(l2);
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    check(cudaEventCreate(&start));
+    check(cudaEventCreate(&stop));
+    check(cudaMalloc(&flushed, flushed_bytes));
+    // All sums read this input: were it freed between them, the driver's overwriting it would slow down the next.
+    check(cudaMalloc(&in, std::size_t{largest} * 4));
+    check(cudaMemset(in, 0, std::size_t{largest} * 4));
+    check(cudaMalloc(&out, 4));
+    check(cudaMallocHost(&pinned, 4));
+    for (const double until = now() + 0.3; now() < until; check(cudaStreamSynchronize(stream))) flush();  // awake
+  }
+
+  void flush() { check(cudaMemsetAsync(flushed, 1, flushed_bytes, stream)); }
+
+  template <class Call>
+  double graph(int calls, Call&& call) {
+    cudaGraph_t graph;
+    cudaGraphExec_t replayed;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < calls; ++i) call();
+    check(cudaStreamEndCapture(stream, &graph));
+    check(cudaGraphInstantiate(&replayed, graph, 0));
+    const double s = median_s([&] {
+      check(cudaGraphLaunch(replayed, stream));
+      check(cudaEventRecord(start, stream));
+      check(cudaGraphLaunch(replayed, stream));
+      check(cudaEventRecord(stop, stream));
+      check(cudaEventSynchronize(stop));
+      float ms = 0;
+      check(cudaEventElapsedTime(&ms, start, stop));
+      return 1e-3 * ms / calls;
+    });
+    check(cudaGraphExecDestroy(replayed));
+    check(cudaGraphDestroy(graph));
+    return s;
+  }
+
+  template <class Call>
+  double end_to_end(Call&& call) {
+    return median_s([&] {
+      flush();
+      check(cudaStreamSynchronize(stream));
+      const double begin = now();
+      call();
+      return now() - begin;
+    });
+  }
+
+  template <class T>
+  void time(const char* type, int n) {
+    const T* const first = static_cast<const T*>(in);
+    T* const sum = static_cast<T*>(out);
+    std::size_t bytes = 0;
+    void* workspace = nullptr;
+    check(cub::DeviceReduce::Sum(nullptr, bytes, first, sum, n));
+    check(cudaMalloc(&workspace, bytes));
+    const auto call = [&] { check(cub::DeviceReduce::Sum(workspace, bytes, first, sum, n, stream)); };
+    call();  // loads the kernels, which must not happen while a graph is captured
+    check(cudaStreamSynchronize(stream));
+    volatile T value{};
+    const double graph_s = graph(n < 1 << 24 ? 100 : 10, call);
+    const double thrust_s = end_to_end([&] { value = thrust::reduce(thrust::cuda::par.on(stream), first, first + n); });
+    const double cub_s = end_to_end([&] {
+      call();
+      check(cudaMemcpyAsync(pinned, sum, sizeof(T), cudaMemcpyDeviceToHost, stream));
+      check(cudaStreamSynchronize(stream));
+    });
+    check(cudaFree(workspace));
+    std::printf("graph,cub/sum,%s,%d,%.9g\n", type, n, graph_s);
+    std::printf("end_to_end,thrust/reduce,%s,%d,%.9g\n", type, n, thrust_s);
+    std::printf("end_to_end,cub/sum,%s,%d,%.9g\n", type, n, cub_s);
+  }
+};
+
+}  // namespace
+
+int main() {
+  Loops loops;
+  std::printf("mode,variant,element_type,n,time_s\n");
+  for (int n = 1 << 10; n <= largest; n *= 4) {
+    loops.time<std::int32_t>("i32", n);
+    loops.time<float>("f32", n);
+    if (n == largest) break;  // four times as many are no int
+  }
+}
