@@ -46,9 +46,8 @@ ROWS, SAMPLES, MODELS = (Columns.of(table) for table in ("rows", "samples", "mod
 READ_CEILING = "(read-ceiling)"
 
 # What the figures need of nvbench-agreement.csv and of `reductio compare --csv`.
-AGREEMENT_NUMBERS = ("n reductio_median_s reductio_runs reductio_spread reductio_samples nvbench_median_s nvbench_runs "
-                     "nvbench_spread difference allowed").split()
-AGREEMENT = Columns(["element_type", *AGREEMENT_NUMBERS], AGREEMENT_NUMBERS)
+AGREEMENT_NUMBERS = "n reductio_s outside_s outside_mean_s outside_spread outside_processes difference allowed".split()
+AGREEMENT = Columns(["mode", "variant", "element_type", *AGREEMENT_NUMBERS], AGREEMENT_NUMBERS)
 REPEAT_NUMBERS = "n ratio ratio_low ratio_high confidence".split()
 REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simultaneous", *REPEAT_NUMBERS], REPEAT_NUMBERS)
 
@@ -243,6 +242,17 @@ def read_models(path: Path, points: list[pd.DataFrame]) -> pd.DataFrame:
     return table
 
 
+def read_agreement(path: Path) -> pd.DataFrame | None:
+    """nvbench-agreement.csv. One of earlier revisions, which compared runs made for the purpose, is left out; that is
+    said."""
+    if not path.exists():
+        return None
+    if "reductio_runs" in read_rows(path)[0]:
+        print(f"  left out: {path} was written by an earlier agree.py")
+        return None
+    return read_table(path, AGREEMENT, "run baselines/nvbench/agree.py")
+
+
 def read_catalog(path: Path) -> pd.DataFrame:
     """catalog.csv by variant, every field text; an empty table if there is none. Only `variant` is required."""
     if not path.exists():
@@ -331,7 +341,7 @@ class Results:
     models: pd.DataFrame | None = None
     timing: pd.DataFrame | None = None
     index: pd.DataFrame | None = None            # kernels by the type of their loop's index
-    agreement: pd.DataFrame | None = None        # with nvbench, by type and n
+    agreement: pd.DataFrame | None = None        # with nvbench and plain loops, by timing mode, variant, type and n
     repeat: pd.DataFrame | None = None           # two runs of the comparison beside each other
     repeat_relative: pd.DataFrame | None = None  # the same, each by CUB's time in its own round
     beside: list[Results] = field(default_factory=list)  # other GPUs' comparisons
@@ -386,7 +396,7 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
         models=read_models(models, list(points.values())) if models.exists() else None,
         timing=points.get("timing"),
         index=points.get("index"),
-        agreement=checked("nvbench-agreement.csv", AGREEMENT, "run baselines/nvbench/agree.py"),
+        agreement=read_agreement(folder / "nvbench-agreement.csv"),
         repeat=checked("repeat.csv.gz", REPEAT, "run `reductio compare --csv` again"),
         repeat_relative=checked("repeat-relative.csv.gz", REPEAT, "run `reductio compare --csv` again"),
         beside=read_beside(folder, machine) if "comparison" in points else [],

@@ -124,16 +124,24 @@ def trust_block(results) -> str:
     from text import trust
 
     said = []
-    a = trust.agreement(results)
-    if a is not None:
-        where = f"{a.inside} of {a.points} points; {len(a.outside)} differ by up to {100 * a.outside[-1]:.2g} %, and " \
-            if a.outside else f"all {a.points} points; "
-        said.append(f"nvbench, timing the same calls of `cub/sum`, agrees within 3 % from 2^22 elements on and 6 % "
-                    f"below at {where}from 2^23 on none {'differs ' * (not a.outside)}by more than "
-                    f"{100 * a.largest_from:.2g} %. These are medians over {a.runs[0]} runs of reductio made in turn "
-                    f"with nvbench's, {a.samples} samples a point or more" +
-                    (f"; the comparison's own medians, of fewer samples, lie as near at {a.own[0]} of {a.own[1]} points "
-                     "([why](measuring.md#what-the-interval-is))" if a.own[1] else "") + ".")
+    agreements = trust.agreements(results)
+
+    def agree_at(a) -> str:
+        return (f"{a.inside} of {a.points} points (the largest difference is {100 * a.outside[-1]:.2g} %)" if a.outside
+                else f"all {a.points} points")
+
+    if "device" in agreements:
+        a = agreements["device"]
+        said.append(f"nvbench as its makers ship it, timing the same calls of `cub/sum`, agrees within 3 % from 2^22 "
+                    f"elements on and 6 % below at {agree_at(a)}; from 2^23 on none differs by more than "
+                    f"{100 * a.largest_from:.2g} %. That is by the median over {a.processes} processes of nvbench of "
+                    f"their medians ([why so many](measuring.md#when-they-are-taken)); by their means {a.by_mean} "
+                    "points agree.")
+    loops = [f"within {bound} at {agree_at(agreements[mode])} of {what}" for mode, bound, what in
+             (("graph", "3 %", "`cub/sum` in a graph"),
+              ("end_to_end", "5 %", "`cub/sum` and `thrust/reduce` end to end")) if mode in agreements]
+    if loops:
+        said.append(f"Plain loops that share no code with reductio agree {'; and '.join(loops)}.")
     absolute, relative = trust.repeats(results.repeat), trust.repeats(results.repeat_relative)
 
     def by_mode(found, say) -> str:

@@ -1,5 +1,6 @@
-"""What says how far the numbers can be trusted: one call timed in several ways, an independent benchmark, the comparison
-run twice, another GPU, and what the harness itself costs: numbers for README and paper, and the paper's sentences.
+"""What says how far the numbers can be trusted: one call timed in several ways, times taken from outside, the
+comparison run twice, another GPU, and what the harness itself costs: numbers for README and paper, and the paper's
+sentences.
 """
 
 from __future__ import annotations
@@ -98,83 +99,78 @@ def clocks(results: Results) -> str:
             "(S5) is of the counters and not of the run.")
 
 
-# ---------------------------------------------------------------------------------------------- nvbench
+# ----------------------------------------------------------------------------------------- from outside
 
 
 @dataclass
 class Agreement:
-    """cub/sum's cold, dirty device medians beside nvbench's: by type and n, medians over several processes of each."""
+    """Of one timing mode: published medians beside those taken from outside, by nvbench or by plain loops, each of
+    these the median over several processes."""
 
     points: int
-    inside: int             # within what is allowed at their size
+    inside: int             # within what is allowed
     outside: list[float]    # how far the others differ, ascending
     largest_outside_n: int  # the largest size of these; 0 if there are none
     largest_from: float     # the largest difference from LARGE_FROM elements on; NaN without any
-    runs: tuple[str, str]   # processes of reductio and of nvbench, as "3" or, where points differ in it, "1 to 3"
-    samples: int            # of reductio in all, at the point with the fewest
-    own: tuple[int, int]    # of the comparison's own medians: how many lie within what is allowed, and how many there are
-    spreads: tuple[float, float]  # of reductio's and nvbench's processes, largest over smallest less 1: medians below
-                                  # SMALL; NaN without any
-    once: float             # how far overwriting L2 once, not twice, moves nvbench's medians: median; NaN if not known
+    processes: str          # from outside, as "6" or, where points differ in it, "5 to 6"
+    by_mean: int | None     # with nvbench's means for its medians: how many are inside; None of loops, which have none
+    spread: float           # of the processes, largest over smallest less 1: the median below SMALL; NaN without any
 
     LARGE_FROM = 2**23
     SMALL = 2**22
 
 
-def agreement(results: Results) -> Agreement | None:
-    table = results.agreement
-    if table is None:
-        return None
-    once = float("nan")
-    if "nvbench_once_median_s" in table:
-        once = float((pd.to_numeric(table["nvbench_once_median_s"]) / table["nvbench_median_s"] - 1).abs().median())
-    own = (0, 0)
-    if results.comparison is not None:
-        rows = results.comparison
-        rows = rows[(rows["variant"] == CALL) & (rows["operation"] == "sum") & (rows["timing_mode"] == "device")
-                    & (rows["cache_state"] == "cold_dirty") & (rows["status"] == "ok")]
-        both = table.merge(rows[["element_type", "n", "time_median_s"]], on=["element_type", "n"])
-        off = (both["time_median_s"] / both["nvbench_median_s"] - 1).abs()
-        own = (int((off <= both["allowed"]).sum()), len(both))
-    small = table[table["n"] < Agreement.SMALL]
-    difference = table["difference"].abs()
-    out = difference > table["allowed"]
-    return Agreement(len(table), int((~out).sum()), sorted(difference[out]),
-                     int(table["n"][out].max()) if out.any() else 0,
-                     float(difference[table["n"] >= Agreement.LARGE_FROM].max()),
-                     tuple(" to ".join(dict.fromkeys(str(int(end)) for end in (runs.min(), runs.max())))
-                           for runs in (table["reductio_runs"], table["nvbench_runs"])),
-                     int(table["reductio_samples"].min()), own,
-                     (float(small["reductio_spread"].median()), float(small["nvbench_spread"].median())), once)
+def agreements(results: Results) -> dict[str, Agreement]:
+    """By timing mode; empty without the file."""
+    if results.agreement is None:
+        return {}
+
+    def of(table: pd.DataFrame) -> Agreement:
+        difference, n, processes = table["difference"].abs(), table["n"], table["outside_processes"]
+        out = difference > table["allowed"]
+        means = table[table["outside_mean_s"].notna()]
+        by_mean = (means["reductio_s"] / means["outside_mean_s"] - 1).abs() <= means["allowed"]
+        return Agreement(len(table), int((~out).sum()), sorted(difference[out]), int(n[out].max()) if out.any() else 0,
+                         float(difference[n >= Agreement.LARGE_FROM].max()),
+                         " to ".join(dict.fromkeys(str(int(end)) for end in (processes.min(), processes.max()))),
+                         int(by_mean.sum()) if len(means) else None,
+                         float(table["outside_spread"][n < Agreement.SMALL].median()))
+
+    return {str(mode): of(table) for mode, table in results.agreement.groupby("mode")}
 
 
 def nvbench(results: Results) -> str:
-    a = agreement(results)
-    if a is None:
-        return ABSENT
-    said = ((f"Of {a.points} points (types times sizes), {a.inside} lie" if a.outside else
-             f"All {a.points} points (types times sizes) lie") +
-            r" within 3\,\% from $2^{22}$ elements on and 6\,\% below")
-    if a.outside:
-        ends = " to ".join(dict.fromkeys(latex.digits(100 * d, 2) for d in (a.outside[0], a.outside[-1])))
-        which = ("one differs" if len(a.outside) == 1 else f"{len(a.outside)} differ")
-        said += rf"; {which} by {ends}\,\%, at {latex.power(a.largest_outside_n)} elements or fewer"
-    if a.largest_from == a.largest_from:
-        said += (rf". From {latex.power(a.LARGE_FROM)} on none differs by more than "
-                 rf"{latex.digits(100 * a.largest_from, 2)}\,\%")
-    said += (f". This compares the median over {a.runs[0]} {'process' if a.runs[0] == '1' else 'processes'} of reductio, "
-             f"{latex.count(a.samples)} samples a point or more, with that over {a.runs[1]} of nvbench")
-    if "1" not in a.runs and not any(map(math.isnan, a.spreads)):
-        said += (rf"; at the median point below {latex.power(a.SMALL)}, those of reductio lie "
-                 rf"{latex.digits(100 * a.spreads[0], 2)}\,\% apart and those of nvbench "
-                 rf"{latex.digits(100 * a.spreads[1], 2)}\,\%")
-    if a.own[1]:
-        said += (f". The medians of the comparison itself, of fewer samples, lie as near to nvbench's at {a.own[0]} of "
-                 f"{a.own[1]} points")
-    if a.once == a.once:
-        said += (r". Both overwrite twice L2 before each call; nvbench by itself does it once, which moves its medians by "
-                 rf"{latex.digits(100 * a.once, 2)}\,\% at the median point")
-    return said + "."
+    """How near the published times of libraries' calls lie to those that nvbench and plain loops take."""
+    def counted(a: Agreement, which: str, bound: str, whose: str) -> str:
+        all_of_them = f"all {a.points} points ({which}) lie"
+        said = ((f"of {a.points} points ({which}), {a.inside} lie" if a.outside else all_of_them) +
+                f" within {bound} of {whose}, the median over {a.processes} " +
+                ("process" if a.processes == "1" else "processes"))
+        if a.outside:
+            ends = " to ".join(dict.fromkeys(latex.digits(100 * d, 2) for d in (a.outside[0], a.outside[-1])))
+            differ = "one differs" if len(a.outside) == 1 else f"{len(a.outside)} differ"
+            said += rf"; {differ} by {ends}\,\%, at {latex.power(a.largest_outside_n)} elements or fewer"
+        return said
+
+    found, said = agreements(results), []
+    if "device" in found:
+        a = found["device"]
+        one = counted(a, "types times sizes", r"3\,\% from $2^{22}$ elements on and 6\,\% below", "nvbench's time")
+        said.append(one[0].upper() + one[1:])
+        if a.largest_from == a.largest_from:
+            said.append(f"From {latex.power(a.LARGE_FROM)} on none differs by more than "
+                        rf"{latex.digits(100 * a.largest_from, 2)}\,\%")
+        if a.processes != "1" and not math.isnan(a.spread):
+            said.append(rf"The processes of nvbench lie {latex.digits(100 * a.spread, 2)}\,\% apart at the median "
+                        f"point below {latex.power(a.SMALL)}")
+        if a.by_mean is not None:
+            said.append(f"Of each process we take the median; with the mean, which nvbench shows first, {a.by_mean} "
+                        "points lie within these bounds")
+    for mode, words, which, bound in (("graph", "In a graph", "types times sizes", r"3\,\%"),
+                                      ("end_to_end", "End to end", "calls times types times sizes", r"5\,\%")):
+        if mode in found:
+            said.append(f"{words}, " + counted(found[mode], which, bound, "the loops' time"))
+    return ". ".join(said) + "." if said else ABSENT
 
 
 # -------------------------------------------------------------------------------------------- run twice

@@ -85,23 +85,26 @@ def test_times_are_those_of_the_file(results):
     assert t.at("cub/sum", "graph", "cold_dirty", 2**20) is None
 
 
-# ---------------------------------------------------------------------------------------------- nvbench
+# ----------------------------------------------------------------------------------------- from outside
 
 
 def test_agreement_is_counted_and_what_lies_outside_is_told(results):
-    a = trust.agreement(results)
-    assert (a.points, a.inside, a.outside, a.largest_outside_n, a.runs) == (5, 3, [0.07, 0.09], 2**20, ("3", "2"))
-    assert a.largest_from == pytest.approx(0.01)
+    found = trust.agreements(results)
+    a = found["device"]
+    assert (a.points, a.inside, a.outside, a.largest_outside_n, a.processes) == (5, 3, [0.07, 0.09], 2**20, "6")
+    assert (a.largest_from, a.spread, a.by_mean) == (pytest.approx(0.01), 0.04, 2)
+    assert [(m, f.points, f.inside, f.by_mean) for m, f in found.items() if m != "device"] == [
+        ("end_to_end", 3, 2, None), ("graph", 2, 2, None)]
     said = trust.nvbench(results)
-    assert r"Of 5 points (types times sizes), 3 lie within" in said
+    assert said.startswith("Of 5 points (types times sizes), 3 lie within")
+    assert "of nvbench's time, the median over 6 processes; 2 differ by" in said
     assert r"2 differ by 7.0 to 9.0\,\%, at $2^{20}$ elements or fewer" in said
     assert r"none differs by more than 1.0\,\%" in said
-    assert "over 3 processes of reductio, 75 samples a point or more, with that over 2 of nvbench" in said
-    assert (r"at the median point below $2^{22}$, those of reductio lie 5.0\,\% apart and those of nvbench 4.0\,\%"
-            in said)
-    # The comparison of the fixture has CUB's sum at two of the points' sizes, at times of its own.
-    assert a.own == (0, 2) and "lie as near to nvbench's at 0 of 2 points" in said
-    assert r"nvbench by itself does it once, which moves its medians by 2.0\,\%" in said
+    assert r"The processes of nvbench lie 4.0\,\% apart at the median point below $2^{22}$" in said
+    assert "with the mean, which nvbench shows first, 2 points lie within" in said
+    assert r"In a graph, all 2 points (types times sizes) lie within 3\,\% of the loops' time" in said
+    assert (r"End to end, of 3 points (calls times types times sizes), 2 lie within 5\,\% of the loops' time, the "
+            r"median over 6 processes; one differs by 8.0\,\%, at $2^{20}$ elements or fewer.") in said
 
 
 def test_full_agreement_names_none_outside(folder, tmp_path):
@@ -111,12 +114,23 @@ def test_full_agreement_names_none_outside(folder, tmp_path):
     assert said.startswith(r"All 3 points (types times sizes) lie within 3\,\%") and "differ by" not in said
 
 
-def test_points_may_rest_on_different_numbers_of_processes(folder, tmp_path):
+def test_each_check_is_told_by_itself(folder, tmp_path):
     copy = shutil.copytree(folder, tmp_path / "m")
-    rows = [dict(r, reductio_runs=1 if r["n"] > 2**22 else 3) for r in agreement_rows()]
-    write_csv(copy / "nvbench-agreement.csv", [{k: v for k, v in r.items() if k != "nvbench_once_median_s"} for r in rows])
+    rows = agreement_rows()
+    write_csv(copy / "nvbench-agreement.csv", [r for r in rows if r["mode"] == "graph"])
+    assert trust.nvbench(rs.read_results(copy)).startswith("In a graph, all 2 points")
+    rows = [dict(r, outside_processes=5 if r["n"] > 2**22 else 6) for r in rows if r["mode"] == "device"]
+    write_csv(copy / "nvbench-agreement.csv", rows)
     said = trust.nvbench(rs.read_results(copy))
-    assert "over 1 to 3 processes of reductio" in said and "by itself" not in said
+    assert "the median over 5 to 6 processes" in said and "graph" not in said and "End to end" not in said
+
+
+def test_an_agreement_of_earlier_revisions_is_left_out_and_said(folder, tmp_path, capsys):
+    """Its rows are of runs made for the purpose, not of the comparison's."""
+    copy = shutil.copytree(folder, tmp_path / "m")
+    write_csv(copy / "nvbench-agreement.csv", [dict(element_type="f32", n=1024, reductio_runs=3, difference=0)])
+    assert trust.nvbench(rs.read_results(copy)) == ABSENT
+    assert "nvbench-agreement.csv was written by an earlier agree.py" in capsys.readouterr().out
 
 
 # -------------------------------------------------------------------------------------------- run twice
@@ -221,7 +235,7 @@ def test_make_names_the_files_that_are_missing(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name, contents, said", [
-    ("nvbench-agreement.csv", b"element_type,n\nf32,1\n", "lacks the columns reductio_median_s"),
+    ("nvbench-agreement.csv", b"element_type,n\nf32,1\n", "lacks the columns mode, variant, reductio_s"),
     ("repeat.csv.gz", b"no gzip", "cannot be read"),
     ("timing.csv", b"", "is empty"),
 ])

@@ -166,13 +166,15 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     shutil.copytree(folder, tmp_path / "m")
     synthetic.write_checks(tmp_path / "m")
     bullets = [line for line in block(tmp_path / "m", "trust").splitlines() if line.startswith("- ")]
-    assert "at 3 of 5 points; 2 differ by up to 9 %, and from 2^23 on none by more than 1 %. " in bullets[0]
-    assert "3 runs of reductio made in turn with nvbench's, 75 samples a point" in bullets[0]
-    assert "as near at 0 of 3 points" in bullets[0]
-    assert "holds 1 at 75 % of points timed on the device and 50 % of points timed end to end" in bullets[1]
-    assert "relative to CUB in the same rounds, at 100 % of points timed on the device and 100 % of" in bullets[1]
-    assert "wide: 10 % on the device and 10 % end to end of the ratio at the median point, relative" in bullets[1]
-    assert bullets[1].endswith("only what was measured together compares.")
+    assert ("at 3 of 5 points (the largest difference is 9 %); from 2^23 on none differs by more than 1 %. That is by "
+            "the median over 6 processes") in bullets[0]
+    assert bullets[0].endswith("; by their means 2 points agree.")
+    assert bullets[1].endswith("agree within 3 % at all 2 points of `cub/sum` in a graph; and within 5 % at 2 of 3 "
+                               "points (the largest difference is 8 %) of `cub/sum` and `thrust/reduce` end to end.")
+    assert "holds 1 at 75 % of points timed on the device and 50 % of points timed end to end" in bullets[2]
+    assert "relative to CUB in the same rounds, at 100 % of points timed on the device and 100 % of" in bullets[2]
+    assert "wide: 10 % on the device and 10 % end to end of the ratio at the median point, relative" in bullets[2]
+    assert bullets[2].endswith("only what was measured together compares.")
     rows = [r for r in synthetic.agreement_rows() if abs(r["difference"]) < r["allowed"]]
     synthetic.write_csv(tmp_path / "m" / "nvbench-agreement.csv", rows)
     assert "6 % below at all 3 points; from 2^23 on none differs by more than 1 %." in block(tmp_path / "m", "trust")
