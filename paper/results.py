@@ -417,8 +417,8 @@ class Series:
     mode: str          # "device_part", or a timing mode; "time" of "clock" is in cycles, of all others in s
     cache_state: str   # "cold_dirty", "cold_clean", "warm"; "" where any was asked for
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
-    # By n: n, time, low, high, share, bytes, status, reason, run_id, resolution, key (see keys_of); NaN times where
-    # status is not ok.
+    # By n: n, time, low, high, share, bytes, status, reason, run_id, resolution, speedup and the like as in the CSV, key
+    # (see keys_of); NaN times where status is not ok.
     points: pd.DataFrame
     seed: int = 1      # of the data
     caller: str = ""   # how calls follow each other
@@ -504,7 +504,7 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
     if mode == "clock":
         rows = rows.assign(time_median_s=rows["cycles_median"], time_ci_low_s=math.nan, time_ci_high_s=math.nan,
                            timer_resolution_s=1)
-    ok = rows["status"] == "ok"
+    ok, whole = rows["status"] == "ok", not part and mode != "clock"
     more = [[f"{column}={value}" for value in rows[column]] for column in APART if rows[column].nunique() > 1]
     points = pd.DataFrame({
         "variant": rows["variant"],
@@ -521,6 +521,11 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
         "reason": rows["reason"],
         "run_id": rows["run_id"],
         "resolution": rows["timer_resolution_s"].fillna(0),
+        # Of whole calls' times, and nothing else.
+        "speedup_reference": rows["speedup_reference"].where(ok & whole, ""),
+        "speedup": rows["speedup"].where(ok & whole),
+        "speedup_low": rows["speedup_ci_low"].where(ok & whole),
+        "speedup_high": rows["speedup_ci_high"].where(ok & whole),
         "experiment": rows["experiment"],
         "key": keys_of(rows),
     }).sort_values(["variant", "n"], kind="stable")

@@ -1,9 +1,11 @@
 """Speedups of one call over another: t(base) / t, paired by round, with the interval that `reductio compare` gives. All
-that figures and texts call a speedup is computed here.
+that figures and texts call a speedup is found here.
 
-The rule is the program's (src/measure/stats/ratio.h). In every round both calls ran within the same milliseconds, so
-the ratio is the median over the rounds of log(t(base) / t). The rounds of one allocation are one cluster, and the
-interval is made of the clusters' medians by order statistics. A test compares this file with the program.
+Over CUB the program's rows have it, in their own columns. What they lack is computed here from the raw samples, by the
+program's rule (src/measure/stats/ratio.h): in every round both calls ran within the same milliseconds. The rounds of one
+allocation are one cluster, and each cluster gives one number, the mean of its log(t(base) / t) without a tenth at either
+end. The ratio is the centre of these numbers by Hodges and Lehmann, with its interval by signed ranks. A test compares
+this file with the program.
 """
 
 from __future__ import annotations
@@ -19,26 +21,46 @@ import pandas as pd
 import results as rs
 from results import Results, Series
 
-LEAST_CLUSTERS = 12
+LEAST_CLUSTERS = 6
 CONFIDENCE = 0.95
 WHOLE = ("device", "end_to_end")  # ways of timing a whole reduction
 COLUMNS = ["n", "ratio", "low", "high", "enough"]
+TOO_FEW = "the speedup's interval is min..max"  # in a row's reason
 
 # The rounds of two points are the same rounds if these agree: all but which call it is.
 WHOSE = ("variant", "settings")
 _GROUP = [i for i, column in enumerate(rs.SAMPLES_KEY) if column not in WHOSE]
 
 
+@lru_cache(maxsize=64)
 def rank_of(count: int, confidence: float = CONFIDENCE) -> tuple[int, bool]:
-    """k, such that the k-th smallest and the k-th largest of `count` values hold the median with this confidence, and
-    whether they do: with too few values k is 1 and they do not."""
-    def coverage(k: int) -> float:
-        return 1 - 2 * sum(math.comb(count, i) for i in range(k)) * 0.5**count
-
-    k = 1
-    while 2 * (k + 1) <= count and coverage(k + 1) >= confidence:
+    """k, such that of the means of all pairs of `count` values the k-th smallest and the k-th largest hold the values'
+    centre with this confidence by the signed-rank test, and whether they do: with too few values k is 1 and they do
+    not."""
+    sums = [1.0]  # of the ranks 1 ... count, each positive with probability one half: the probability of each sum
+    for rank in range(1, count + 1):
+        sums = [((sums[s] if s < len(sums) else 0) + (sums[s - rank] if s >= rank else 0)) / 2
+                for s in range(len(sums) + rank)]
+    k, covered = 1, 1 - 2 * sums[0]
+    while 2 * (k + 1) <= len(sums) - 1 and covered - 2 * sums[k] >= confidence:
+        covered -= 2 * sums[k]
         k += 1
-    return k, coverage(k) >= confidence
+    return k, covered >= confidence
+
+
+def trimmed_mean(values: list[float]) -> float:
+    """Without the least and the greatest tenth; of a value that the cut falls into, the part that is left counts."""
+    n, cut = len(values), len(values) / 10
+    weights = [max(0.0, min(i + 1, n - cut) - max(i, cut)) for i in range(n)]
+    return sum(w * v for w, v in zip(weights, sorted(values))) / (n - 2 * cut)
+
+
+def centre_of(values: list[float]) -> tuple[float, float, float, bool]:
+    """Hodges and Lehmann's estimate of where values are symmetric about, its interval, and whether there are enough
+    values for the confidence; without enough the interval is their range."""
+    means = sorted((a + b) / 2 for i, a in enumerate(values) for b in values[i:])
+    k, enough = rank_of(len(values))
+    return median(means), means[k - 1], means[-k], enough
 
 
 def clusters_of(allocations: list[int], least: int = LEAST_CLUSTERS) -> list[slice]:
@@ -70,14 +92,22 @@ def paired(base: list[float], times: list[float], allocations: list[int], base_r
     """The ratio t(base) / t of times by round, its interval, and whether there are enough clusters for the confidence;
     without enough the interval is the clusters' range. No interval is narrower than the clocks' resolution."""
     logs = [math.log(b / t) for b, t in zip(base, times)]
-    middles = sorted(median(logs[c]) for c in clusters_of(allocations))
-    k, enough = rank_of(len(middles))
-    middle = median(logs)
-    low, high = min(middles[k - 1], middle), max(middles[-k], middle)
+    middle, low, high, enough = centre_of([trimmed_mean(logs[c]) for c in clusters_of(allocations)])
     least = base_resolution / median(base) + resolution / median(times)
     if high - low < least:
         low, high = min(low, middle - least / 2), max(high, middle + least / 2)
     return math.exp(middle), math.exp(low), math.exp(high), enough
+
+
+def apart(base: tuple[float, float, float], of: tuple[float, float, float]) -> tuple[float, float, float]:
+    """The ratio of two times, each with its interval, and that of the ratio: from the logarithm of the ratio its ends are
+    the root of the sum of squares of theirs (MOVER, as unpaired_ratio in ratio.h)."""
+    def log(time: float) -> float:  # a clock coarser than what it times leaves the lower end open
+        return -math.inf if time <= 0 else math.log(time)
+
+    (b, b_low, b_high), (t, low, high) = (map(log, side) for side in (base, of))
+    return (math.exp(b - t), math.exp(b - t - math.hypot(b - b_low, high - t)),
+            math.exp(b - t + math.hypot(b_high - b, t - low)))
 
 
 @lru_cache(maxsize=8)
@@ -110,18 +140,31 @@ def over(results: Results, series: Series, base: Series) -> pd.DataFrame:
     """n, ratio, low, high, enough: the speedup of a series over the base's at every size where both were sampled in the
     same rounds.
 
-    Where the folder holds no raw samples (see `are_paired`) or the two are timed in different ways, which are different
-    rounds, the ratio of the medians, and the widest interval that theirs allow, which is conservative.
+    Where the folder holds neither speedups over that base nor raw samples (see `are_paired`), or the two are timed in
+    different ways, which are different rounds, the ratio of the medians, with their errors combined as independent ones
+    (see `apart`).
     """
     if series.measured_on != base.measured_on:
         return pd.DataFrame(columns=COLUMNS)
     both = series.ok.merge(base.ok, on="n", suffixes=("", "_base"))
     both = both[both["run_id"] == both["run_id_base"]]
-    samples = samples_of(results, series.experiment)
+    # The reference's own row has a speedup of 1: which of the base's settings that was.
+    told = ((series.mode == base.mode) & (both["speedup_reference"] == base.variant) & both["speedup"].notna()
+            & (both["speedup_reference_base"] == base.variant) & (both["speedup_base"] == 1))
+    known = both[told]
+    of_rows = pd.DataFrame({"n": known["n"], "ratio": known["speedup"], "low": known["speedup_low"],
+                            "high": known["speedup_high"], "enough": ~known["reason"].str.contains(TOO_FEW, regex=False)})
+    rest = _over_of_samples(results, series, base, both[~told])
+    return pd.concat([t for t in (of_rows, rest) if len(t)] or [rest]).sort_values("n", ignore_index=True)
+
+
+def _over_of_samples(results: Results, series: Series, base: Series, both: pd.DataFrame) -> pd.DataFrame:
+    """The same where the rows tell no speedup."""
+    samples = samples_of(results, series.experiment) if len(both) else {}
     if not samples or series.mode != base.mode:
-        return pd.DataFrame({"n": both["n"], "ratio": both["time_base"] / both["time"],
-                             "low": both["low_base"] / both["high"], "high": both["high_base"] / both["low"],
-                             "enough": True})
+        found = [(p.n, *apart((p.time_base, p.low_base, p.high_base), (p.time, p.low, p.high)), True)
+                 for p in both.itertuples()]
+        return pd.DataFrame(found, columns=COLUMNS)
     time = {"device_part": "device_part_s", "clock": "cycles"}.get(series.mode, "time_s")
     found = []
     for point in both.itertuples():
@@ -149,7 +192,9 @@ def of_only_reading(base: Series) -> pd.DataFrame:
 
 
 def are_paired(results: Results) -> bool:
-    return bool(samples_of(results))
+    """Whether speedups are those of the rounds."""
+    table = results.comparison
+    return bool(samples_of(results)) or (table is not None and bool(table["speedup"].notna().any()))
 
 
 def fastest(found: list[Series], n: int) -> Series | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+import math
 from pathlib import Path
 
 import results as rs
@@ -89,6 +90,10 @@ def timed(time: float, width: float = 0.01, **fields) -> dict:
                time_min_s=time * (1 - width), time_p95_s=time * (1 + 2 * width), bytes=size,
                bandwidth_bytes_per_s=size / time, read_time_s=4e-6 + size / 4.5e12, launch_floor_s=2e-6,
                share_of_read_ceiling=(4e-6 + size / 4.5e12) / time, result="1", abs_error=0, error_bound=0, **fields)
+
+
+# How far the interval of the ratio of two such times reaches, if their errors are independent.
+REACH = math.exp(math.hypot(math.log(1.01), math.log(0.99)))
 
 
 def gpu_rows(types=("f32", "i32", "f64"), sizes=SIZES, gpu=GPU) -> list[dict]:

@@ -138,7 +138,7 @@ def draw(results: Results, element_type: str, n: int = 2**28):
                 f"fastest at {rs.power_label(n)}.\nDashed, hollow marks: calls whose result arrives on the host, timed end "
                 "to end, over CUB end to end.", va="top", linespacing=1.25)
     bands = ("Bands: 95 % intervals, paired by round" + ("; of slow calls their range" if few else "")
-             if speedup.are_paired(results) else "Bands: the widest ratio that the medians' 95 % intervals allow")
+             if speedup.are_paired(results) else "Bands: 95 % intervals, of the medians apart")
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
     figure.text(left_edge, 0.05 / height, f"{bands}.{squares}", va="bottom")
     return figure

@@ -149,7 +149,7 @@ def in_order(variants) -> list[str]:
 def how_taken(results: Results) -> str:
     """How the speedups of a table and their intervals were found."""
     return (r"paired by round, in brackets its 95\,\% interval" if speedup.are_paired(results) else
-            r"of the medians, in brackets the widest that their 95\,\% intervals allow")
+            r"of the medians, in brackets what their 95\,\% intervals allow if their errors are independent")
 
 
 def times_table(results: Results) -> str:

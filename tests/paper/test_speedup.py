@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+import pandas as pd
 import pytest
 from matplotlib.text import Text
 from project import SOURCE
@@ -29,8 +30,8 @@ SIZES = [2**20, 2**24, 2**28]
 
 
 @pytest.mark.parametrize("count, rank, enough", [
-    (1, 1, False), (5, 1, False), (6, 1, True), (12, 3, True), (24, 7, True), (48, 17, True)])
-def test_ranks_are_those_of_the_binomial_distribution(count, rank, enough):
+    (1, 1, False), (5, 1, False), (6, 1, True), (8, 4, True), (12, 14, True), (24, 82, True)])
+def test_ranks_are_those_of_the_signed_rank_tables(count, rank, enough):
     assert speedup.rank_of(count) == (rank, enough)
 
 
@@ -39,7 +40,7 @@ def test_the_rounds_of_one_allocation_are_one_cluster_unless_there_are_too_few()
     assert ends(speedup.clusters_of([0, 0, 1, 1], 2)) == [(0, 2), (2, 4)]
     assert ends(speedup.clusters_of([0, 1, 0], 3)) == [(0, 1), (1, 2), (2, 3)]  # back on it: a run of its own
     assert ends(speedup.clusters_of([0] * 5, 2)) == [(0, 2), (2, 5)]
-    assert ends(speedup.clusters_of([0, 0, 1], 12)) == [(0, 1), (1, 2), (2, 3)]  # no more than there are rounds
+    assert ends(speedup.clusters_of([0, 0, 1], 6)) == [(0, 1), (1, 2), (2, 3)]  # no more than there are rounds
 
 
 def test_the_rule_is_the_programs(tmp_path):
@@ -69,6 +70,11 @@ def test_the_rule_is_the_programs(tmp_path):
                                              [rounds[base][k][1] for k in common], resolution[base], resolution[mine])
         # any machine: the same rounds, computed twice
         assert (ratio, low, high) == pytest.approx([float(row[c]) for c in ("ratio", "ratio_low", "ratio_high")])
+
+
+def test_a_cluster_gives_its_mean_without_a_tenth_at_either_end():
+    assert speedup.trimmed_mean([1000, 1, 2, 3, 4, 5, 6, 7, 8, -1000]) == pytest.approx(4.5)
+    assert speedup.trimmed_mean([100, 3, 1, 2]) == pytest.approx((0.6 + 2 + 3 + 60) / 3.2)
 
 
 def test_no_interval_is_narrower_than_the_resolution():
@@ -165,11 +171,69 @@ def test_device_parts_have_the_resolution_of_the_devices_clock(folder, tmp_path)
     assert set(part.ok["resolution"]) == {1e-6}
 
 
-def test_without_samples_it_is_the_widest_ratio_that_the_medians_allow(tmp_path):
+def test_without_samples_the_errors_of_the_medians_are_combined_as_independent_ones(tmp_path):
     results = rs.read_results(write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES)))
     assert not speedup.are_paired(results)
     found = speedup.over(results, *lines(results)["multiblock"]).set_index("n").loc[2**24]
-    assert found["high"] / found["ratio"] == pytest.approx(1.01 / 0.99)
+    up, down = math.log(1.01), -math.log(0.99)  # of either median
+    assert math.log(found["high"] / found["ratio"]) == pytest.approx(math.hypot(up, down))
+    assert speedup.apart((2, 1, 3), (1, 0, 2))[1:] == (pytest.approx(2 / math.exp(math.hypot(math.log(2), math.log(2)))),
+                                                       math.inf)
+
+
+def with_columns(rows, base_settings="count=32", **changed):
+    """The rows with the program's speedups over CUB, each twice as large as what the times say, +-3 %."""
+    times = {(r["operation"], r["timing_mode"], r["n"]): r["time_median_s"] for r in rows
+             if r["variant"] in rs.BASE.values() and r["settings"] == base_settings and r["status"] == "ok"}
+    out = []
+    for r in rows:
+        cub = times.get((r["operation"], r["timing_mode"], r["n"]))
+        if cub is None or r["status"] != "ok":
+            out.append(r)
+            continue
+        own = r["variant"] == rs.BASE[r["operation"]] and r["settings"] == base_settings
+        ratio = 1 if own else 2 * cub / r["time_median_s"]
+        out.append(r | dict(speedup_reference=rs.BASE[r["operation"]], speedup=ratio,
+                            speedup_ci_low=ratio if own else 0.97 * ratio,
+                            speedup_ci_high=ratio if own else 1.03 * ratio) | ({} if own else changed))
+    return out
+
+
+def test_speedups_that_the_rows_have_are_taken_as_they_are(tmp_path):
+    rows = gpu_rows(types=("f32",), sizes=SIZES)
+    made = write_samples(write_folder(tmp_path / "m", with_columns(rows)))
+    results = rs.read_results(made)
+    for series, base in lines(results).values():
+        found = speedup.over(results, series, base)
+        assert list(found["n"]) == SIZES and found["enough"].all()
+        for point in found.itertuples():
+            exact = 2 * base.at(point.n)["time"] / series.at(point.n)["time"]
+            assert (point.ratio, point.low, point.high) == pytest.approx((exact, 0.97 * exact, 1.03 * exact))
+    (made / "comparison.samples.csv.gz").unlink()
+    without = rs.read_results(made)
+    assert speedup.are_paired(without)
+    pd.testing.assert_frame_equal(speedup.over(without, *lines(without)["levels"]),
+                                  speedup.over(results, *lines(results)["levels"]))
+    # Whose intervals are ranges is in their reason.
+    few = rs.read_results(write_folder(tmp_path / "few", with_columns(rows, reason=f"{speedup.TOO_FEW} of 3 clusters of rounds")))
+    assert not speedup.over(few, *lines(few)["levels"])["enough"].any()
+
+
+def test_speedups_of_rows_are_for_no_other_base_and_for_no_part_of_a_call(tmp_path):
+    rows = gpu_rows(types=("f32",), sizes=SIZES)
+    other = [r | dict(settings="count=64") for r in rows if r["variant"] == "cub/sum"]
+    results = rs.read_results(write_samples(write_folder(tmp_path / "m", with_columns(rows + other))))
+    which = dict(device="cuda", operation="sum", element_type="f32")
+    found = {(s.variant, s.settings): s for s in rs.series(results.comparison, mode="device", **which)}
+    mine, parts = found["multiblock/last-block-warp", "grid=auto"], rs.series(results.comparison, mode="device_part", **which)
+    plain = speedup.at(results, mine, found["cub/sum", "count=64"], 2**24)
+    assert plain["ratio"] == pytest.approx(found["cub/sum", "count=64"].at(2**24)["time"] / mine.at(2**24)["time"])
+    doubled = speedup.at(results, mine, found["cub/sum", "count=32"], 2**24)
+    assert doubled["ratio"] == pytest.approx(2 * plain["ratio"])
+    of_parts = {s.variant: s for s in parts}
+    part = speedup.at(results, of_parts["unroll/unroll8"], found["cub/sum", "count=32"], 2**24)
+    assert part["ratio"] == pytest.approx(found["cub/sum", "count=32"].at(2**24)["time"]
+                                          / of_parts["unroll/unroll8"].at(2**24)["time"])
 
 
 def test_only_whole_reductions_are_compared_timed_alike(folder):

@@ -33,14 +33,19 @@ double parse_effect(std::string text) {
   return percent ? value / 100 : value;
 }
 
+SamplingRules chosen_rules(const CompareOptions& options, std::size_t intervals) {
+  const double confidence = options.run.confidence.value_or(SamplingRules{}.confidence);
+  const double each = options.separately ? confidence : confidence_of_each(confidence, intervals);
+  return choose_rules({.name = "compare", .summary = {}, .points = {}, .rules = compare_rules(each)}, options.run);
+}
+
 namespace {
 
 int run(CompareOptions& options) {
   if (options.what.empty())
     throw UsageError("name the variants to compare, the base first, as 'reductio compare cub/sum twopass/rolled'");
   // What is wrong with the rules is told before anything is read or opened.
-  const SamplingRules rules =
-      choose_rules({.name = "compare", .summary = {}, .points = {}, .rules = compare_rules()}, options.run);
+  const SamplingRules rules = chosen_rules(options);
   const auto is_variant = [](const std::string& word) {
     return std::any_of(variants().begin(), variants().end(),
                        [id = word.substr(0, word.find(':'))](const Variant& v) { return v.id == id; });
@@ -57,7 +62,7 @@ int run(CompareOptions& options) {
       }
     }
   const auto folders = std::count_if(options.what.begin(), options.what.end(), is_folder);
-  if (folders == 0) return compare_live(options, rules);
+  if (folders == 0) return compare_live(options);
   if (folders != static_cast<std::ptrdiff_t>(options.what.size()))
     throw UsageError("variants are compared with variants and results folders with results folders; do not mix them");
   return compare_stored(options, rules.confidence);

@@ -1,6 +1,7 @@
 #pragma once
 /// reductio compare: what was asked for, and the two ways to answer it.
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,12 @@ struct CompareOptions {
 /// "1%", "1 %" or "0.01" as 0.01; throws UsageError for what is no share above 0.
 double parse_effect(std::string text);
 
+/// The rules of sampling for so many intervals, which hold at once unless `separately`: the more there are, the more
+/// allocations. Throws UsageError for what is asked wrongly.
+SamplingRules chosen_rules(const CompareOptions&, std::size_t intervals = 1);
+
 /// Variants, measured now and in turn: with each other, or each with itself in a baseline. Gives the exit code.
-int compare_live(CompareOptions&, const SamplingRules&);
+int compare_live(CompareOptions&);
 
 /// Two or more results folders, the base first. Gives the exit code.
 int compare_stored(const CompareOptions&, double confidence);

@@ -100,7 +100,7 @@ int complain(const std::vector<std::vector<Measured>>& groups) {
 
 }  // namespace
 
-int compare_live(CompareOptions& options, const SamplingRules& rules) {
+int compare_live(CompareOptions& options) {
   const double effect = parse_effect(options.effect);
   const Selection selection = options.selection.parse();
   check_request(options);
@@ -120,7 +120,7 @@ int compare_live(CompareOptions& options, const SamplingRules& rules) {
   const auto before = gpus_in_use();
   Session session{.experiment = "compare",
                   .points = {},
-                  .rules = rules,
+                  .rules = {},
                   .options = options.run,
                   .seed = selection.seed,
                   .machine = {},
@@ -161,6 +161,10 @@ int compare_live(CompareOptions& options, const SamplingRules& rules) {
                                       .cache_state = cache,
                                       .seed = selection.seed});
 
+  const std::size_t groups = session.points.size() / candidates.size();
+  session.rules = chosen_rules(options, groups * (against_stored ? candidates.size() : candidates.size() - 1));
+  const double confidence = session.rules.confidence;
+
   if (!options.quiet)
     for (const auto& text : misleading(device, session.machine.gpu ? session.machine.gpu->uuid : "", before))
       print_warning(text);
@@ -184,12 +188,12 @@ int compare_live(CompareOptions& options, const SamplingRules& rules) {
   if (against_stored) pairs = match_baseline(*then, now, options.baseline);
   int exit = exit_ok;
   if (!pairs.empty()) {
-    const Comparison comparison = compare(pairs, !against_stored, rules.confidence, effect, options.separately);
+    const Comparison comparison = compare(pairs, !against_stored, confidence, effect, options.separately);
     origins.back()["runs"][0]["run_id"] = comparison.rows.front().variant.row.run_id;
     const std::string how =
         against_stored
-            ? "Unpaired: the baseline was measured at another time, and what drifted since is in the ratio "
-              "but not in its interval. " +
+            ? "Unpaired: the baseline was measured at another time, and what drifted since is in the ratio but not in "
+              "its interval, unless it varies from allocation to allocation, too. " +
                   elsewhere(comparison, origins)
             : fmt::format("Paired: in turn, in random order, {} rounds on {}. ", rounds_in_words(comparison), machine);
     print(comparison,

@@ -170,8 +170,9 @@ const Column csv_columns[] = {
 
 Json to_json(const Comparison& comparison, const Wording& wording) {
   Json out = {{"paired", comparison.paired}, {"confidence", comparison.confidence},
-              {"effect", comparison.effect}, {"origins", wording.origins},
-              {"rows", Json::array()},       {"conclusions", conclusions(comparison, wording)}};
+              {"effect", comparison.effect}, {"rule", rule_in_words(comparison.paired)},
+              {"origins", wording.origins},  {"rows", Json::array()},
+              {"conclusions", conclusions(comparison, wording)}};
   for (const Compared& c : comparison.rows) {
     Json row;
     for (const Column& column : csv_columns) {
@@ -226,6 +227,7 @@ void print(const Comparison& comparison, const Wording& wording, const CompareOp
     if (hidden) fmt::print("{} rows that are SAME or UNDECIDED are not shown; --csv has all\n", hidden);
     if (refused) fmt::print("{} rows that could not be compared are not shown; --csv has all, and why\n", refused);
     fmt::print("base: {}. {}\n", wording.base, comparison.intervals() ? wording.how : "Nothing could be compared.");
+    if (comparison.intervals()) fmt::print("{}\n", rule_in_words(comparison.paired));
   }
   for (const std::string& line : conclusions(comparison, wording)) fmt::print("{}\n", ink(Ink::bold, line));
 }

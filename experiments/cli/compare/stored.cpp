@@ -42,10 +42,10 @@ int compare_stored(const CompareOptions& options, double confidence) {
         {.base = stored.front().name,
          .who = [](const Compared& c) { return c.variant.source; },
          .how = "Unpaired: the two were measured at different times, and what drifted in between is in the ratio but "
-                "not in its interval" +
+                "not in its interval, unless it varies from allocation to allocation, too" +
                 (options.relative_to.empty()
                      ? std::string(". ")
-                     : ", as far as " + join(options.relative_to, " or ") +
+                     : ", and as far as " + join(options.relative_to, " or ") +
                            ", by whose time in the same round all were divided, did not drift with it. ") +
                 elsewhere(comparison, origins) + confidence_in_words(comparison) +
                 fmt::format(" {} of {} cover 1.", covering, comparison.intervals()),

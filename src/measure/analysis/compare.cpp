@@ -136,14 +136,15 @@ std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool co
   return out;
 }
 
-SamplingRules compare_rules() {
-  return {.min_samples = wanted_clusters,
+SamplingRules compare_rules(double confidence_of_each) {
+  const int clusters = std::max(wanted_clusters, static_cast<int>(clusters_for(confidence_of_each)));
+  return {.min_samples = clusters,
           .max_samples = 4000,
           .time_budget_s = 1,
           .slow_s = 1,
           .slow_samples = 7,
           .full = true,  // the user named what to time
-          .allocations = wanted_clusters,
+          .allocations = clusters,
           .paired = true,
           .harness_calls = false};
 }
@@ -183,8 +184,7 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
       if (c.verdict == Verdict::undecided) {
         c.rounds_to_decide = rounds_to_decide(*c.ratio, effect);
         if (!c.ratio->enough)
-          c.reason = fmt::format("{} clusters of rounds are too few for this confidence, which takes {}", c.ratio->clusters,
-                                 c.ratio->fewest);
+          c.reason = fmt::format("{} clusters of rounds are too few, it takes {}", c.ratio->clusters, least_clusters);
         else if (c.ratio->at_resolution)
           c.reason = "the clock's resolution is too coarse for this effect";
         else if (!c.rounds_to_decide)

@@ -41,8 +41,9 @@ MeasuredSet measured_in(const StoredResults&);
 /// without a reference beside them lose their times. Throws UsageError where no row has one.
 MeasuredSet relative_to(const MeasuredSet&, std::span<const std::string> ids);
 
-/// Enough rounds, over enough allocations, that an effect of 1 % is normally decided within seconds a point.
-SamplingRules compare_rules();
+/// Enough rounds that an effect of 1 % is normally decided within seconds a point, over wanted_clusters allocations, or
+/// as many as intervals take of which each shall hold with `confidence_of_each`.
+SamplingRules compare_rules(double confidence_of_each = 0.95);
 
 /// A base and what is compared with it.
 using Pair = std::pair<const Measured*, const Measured*>;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "measure/results/csv.h"
+#include "measure/stats/ratio.h"
 
 namespace reductio {
 namespace {
@@ -71,6 +72,13 @@ std::string shortcoming(const MedianInterval& interval, std::size_t samples, int
   return {};
 }
 
+/// There is a round that both have.
+bool meet(const ByRound& a, const ByRound& b) {
+  for (std::size_t r = 0; r < std::min(a.size(), b.size()); ++r)
+    if (a[r] && b[r] && *a[r] > 0 && *b[r] > 0) return true;
+  return false;
+}
+
 void add_sentence(std::string& reason, const std::string& sentence) {
   reason += (reason.empty() ? "" : "; ") + sentence;
 }
@@ -93,6 +101,7 @@ class Summary {
       out.rows.push_back(row(g_.points[i], times_[i]));
       out.seconds.push_back(times_[i].seconds);
     }
+    add_speedups(out);
     return out;
   }
 
@@ -162,6 +171,32 @@ class Summary {
         point.settle(Status::impossible, std::move(why));
   }
 
+  /// Over the reference of the group, if it has one that is ok; its own row shows which it is, with a speedup of 1.
+  void add_speedups(GroupOutcome& out) const {
+    std::size_t base = 0;
+    const auto is_reference = [&](const SampledPoint& p) {
+      const PointKey& point = p.row.point;
+      return p.has_default_settings && point.variant == speedup_reference(point.problem.operation);
+    };
+    while (base < g_.points.size() && !(is_reference(g_.points[base]) && can_have_speedup(out.rows[base]))) ++base;
+    if (base == g_.points.size()) return;
+    for (std::size_t i = 0; i < out.rows.size(); ++i) {
+      Row& row = out.rows[i];
+      if (!can_have_speedup(row) || !meet(times_[base].seconds, times_[i].seconds)) continue;
+      const Ratio r = i == base ? Ratio{.enough = true} : paired_ratio(timed_rounds(base), timed_rounds(i), rules_.confidence);
+      row.speedup_reference = out.rows[base].point.variant;
+      row.speedup = r.value;
+      row.speedup_ci_low = r.interval.low;
+      row.speedup_ci_high = r.interval.high;
+      if (!r.enough)
+        add_sentence(row.reason, fmt::format("the speedup's interval is min..max of {} clusters of rounds", r.clusters));
+    }
+  }
+
+  static bool can_have_speedup(const Row& row) { return row.status == Status::ok && row.time_median_s > 0.0; }
+
+  TimedRounds timed_rounds(std::size_t i) const { return {times_[i].seconds, g_.allocations, g_.resolution_s}; }
+
   /// On a GPU, with nothing of the input in the cache and none of the host's time inside.
   static bool is_limited_by_memory(const Row& row) {
     const PointKey& p = row.point;
@@ -210,6 +245,15 @@ class Summary {
 
 GroupOutcome summarise(const GroupSamples& g, const SamplingRules& rules, const std::string& run_id) {
   return Summary(g, rules).outcome(run_id);
+}
+
+std::string_view speedup_reference(Operation operation) {
+  switch (operation) {
+    case Operation::sum: return "cub/sum";
+    case Operation::sum_of_squares: return "cub/transform-reduce";
+    case Operation::vector_add: return "";
+  }
+  return "";
 }
 
 bool is_void(const TakenRound& r, double highest_clock_hz, const SamplingRules& rules) {

@@ -31,6 +31,7 @@ struct TakenRound {
 /// What is known of a point beside its samples.
 struct SampledPoint {
   Row row;  ///< as far as its calls tell: launch, result, and where nothing can be measured the status and why
+  bool has_default_settings = false;
   int allocations_refused = 0;  ///< after its pilot
   std::string why_refused;
 
@@ -44,6 +45,10 @@ struct SampledPoint {
 
 /// The harness call whose time is the launch floor; all others make the read ceiling.
 inline constexpr std::string_view launch_floor_name = "(launch-floor)";
+
+/// The variant that speedups of this operation are over, where it was sampled beside them with its default settings; ""
+/// if there is none.
+std::string_view speedup_reference(Operation);
 
 struct GroupSamples {
   std::vector<SampledPoint> points;

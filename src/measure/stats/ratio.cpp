@@ -8,39 +8,25 @@
 namespace reductio {
 namespace {
 
-/// The median of each cluster, of the values by round.
-std::vector<double> medians(const std::vector<std::vector<std::size_t>>& clusters, const std::vector<double>& by_round) {
-  std::vector<double> out;
-  for (const auto& cluster : clusters) {
-    std::vector<double> values;
-    for (const std::size_t round : cluster) values.push_back(by_round[round]);
-    out.push_back(median(values));
-  }
-  return out;
-}
-
-/// A median of logarithms, and its interval.
-struct LogMedian {
-  double value = 0;
-  MedianInterval of_clusters;
+/// The centre of the clusters' trimmed means of some logarithms.
+struct LogCentre {
+  Centre of_clusters;
   std::size_t rounds = 0, clusters = 0;
 };
 
-LogMedian log_median(const std::vector<bool>& present, const std::vector<double>& logs,
-                     std::span<const int> allocations, double confidence) {
-  std::vector<double> all;
-  for (std::size_t r = 0; r < present.size(); ++r)
-    if (present[r]) all.push_back(logs[r]);
-  if (all.empty()) throw UsageError("no rounds to compare");
-  LogMedian out;
-  const auto clusters = clusters_of(present, allocations, std::max(least_clusters, fewest_samples(confidence)));
-  out.value = median(all);
-  out.of_clusters = median_interval(medians(clusters, logs), confidence);
-  // The clusters' median is not quite the rounds' median.
-  Interval& i = out.of_clusters.interval;
-  i = {std::min(i.low, out.value), std::max(i.high, out.value)};
-  out.rounds = all.size();
-  out.clusters = clusters.size();
+LogCentre log_centre(const std::vector<bool>& present, const std::vector<double>& logs, std::span<const int> allocations,
+                     double confidence) {
+  std::vector<double> means;
+  LogCentre out;
+  for (const auto& cluster : clusters_of(present, allocations)) {
+    std::vector<double> its;
+    for (const std::size_t round : cluster) its.push_back(logs[round]);
+    means.push_back(trimmed_mean(its));
+    out.rounds += its.size();
+  }
+  if (means.empty()) throw UsageError("no rounds to compare");
+  out.of_clusters = centre_of(means, confidence);
+  out.clusters = means.size();
   return out;
 }
 
@@ -76,8 +62,9 @@ void logs_of(const TimedRounds& s, std::vector<bool>& present, std::vector<doubl
 
 }  // namespace
 
-std::vector<std::vector<std::size_t>> clusters_of(const std::vector<bool>& present, std::span<const int> allocations,
-                                                std::size_t least) {
+std::size_t clusters_for(double confidence) { return 2 * fewest_samples(confidence); }
+
+std::vector<std::vector<std::size_t>> clusters_of(const std::vector<bool>& present, std::span<const int> allocations) {
   // Runs of rounds on one allocation. Coming back to an allocation later is a run of its own.
   std::vector<std::vector<std::size_t>> runs;
   std::optional<int> last;
@@ -101,7 +88,7 @@ std::vector<std::vector<std::size_t>> clusters_of(const std::vector<bool>& prese
   std::size_t longest = 0;
   for (const auto& run : runs) longest = std::max(longest, run.size());
   std::size_t parts = 1;
-  while (parts < longest && cut(parts).size() < least) ++parts;
+  while (parts < longest && cut(parts).size() < least_clusters) ++parts;
   return cut(parts);
 }
 
@@ -117,33 +104,40 @@ Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double c
     in_base[r] = in_base[r] && in_variant[r];
     base_logs[r] -= variant_logs[r];
   }
-  const LogMedian m = log_median(in_base, base_logs, base.allocations, confidence);
-  Ratio out = ratio_of(m.value, m.of_clusters.interval, resolution_on_log(base, variant));
+  const LogCentre m = log_centre(in_base, base_logs, base.allocations, confidence);
+  Ratio out = ratio_of(m.of_clusters.value, m.of_clusters.interval, resolution_on_log(base, variant));
   out.confidence = m.of_clusters.confidence;
   out.enough = m.of_clusters.enough;
   out.rounds = m.rounds;
   out.clusters = m.clusters;
-  out.fewest = fewest_samples(confidence);
   return out;
 }
 
 Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence) {
-  const double each = 1 - (1 - confidence) / 2;
   const auto summary = [&](const TimedRounds& s) {
     std::vector<bool> present;
     std::vector<double> logs;
     logs_of(s, present, logs);
-    return log_median(present, logs, s.allocations, each);
+    return log_centre(present, logs, s.allocations, confidence);
   };
-  const LogMedian b = summary(base), v = summary(variant);
-  const Interval &bi = b.of_clusters.interval, &vi = v.of_clusters.interval;
-  Ratio out = ratio_of(b.value - v.value, {bi.low - vi.high, bi.high - vi.low}, resolution_on_log(base, variant));
-  out.confidence = std::max(0.0, b.of_clusters.confidence + v.of_clusters.confidence - 1);
-  out.enough = b.of_clusters.enough && v.of_clusters.enough;
-  out.rounds = std::min(b.rounds, v.rounds);
-  out.clusters = std::min(b.clusters, v.clusters);
-  out.fewest = fewest_samples(each);
+  const LogCentre of_base = summary(base), of_variant = summary(variant);
+  const Centre &b = of_base.of_clusters, &v = of_variant.of_clusters;
+  const double at = b.value - v.value;
+  const Interval logs{at - std::hypot(b.value - b.interval.low, v.interval.high - v.value),
+                      at + std::hypot(b.interval.high - b.value, v.value - v.interval.low)};
+  Ratio out = ratio_of(at, logs, resolution_on_log(base, variant));
+  out.confidence = std::min(b.confidence, v.confidence);
+  out.enough = b.enough && v.enough;
+  out.rounds = std::min(of_base.rounds, of_variant.rounds);
+  out.clusters = std::min(of_base.clusters, of_variant.clusters);
   return out;
+}
+
+std::string_view rule_in_words(bool paired) {
+  return paired ? "Of each allocation's rounds the mean of log(t(base)/t) without a tenth at either end; of these the "
+                  "Hodges-Lehmann centre and its signed-rank interval."
+                : "Of each allocation's rounds the mean of log(t) without a tenth at either end; of these the "
+                  "Hodges-Lehmann centre and its signed-rank interval; the two sides' errors combined as independent.";
 }
 
 double confidence_of_each(double together, std::size_t rows) {
@@ -169,7 +163,7 @@ Verdict verdict_on(const Ratio& r, double effect) {
 }
 
 std::optional<std::size_t> rounds_to_decide(const Ratio& r, double effect) {
-  if (!r.enough) return std::max(r.fewest, r.rounds + 1);
+  if (!r.enough) return std::max(least_clusters, r.rounds + 1);
   if (r.at_resolution || !(r.value > 0)) return std::nullopt;
   const double at = std::log(r.value), bound = std::log1p(effect);
   const double up = std::log(r.interval.high) - at, down = at - std::log(r.interval.low);

@@ -1,11 +1,15 @@
 #pragma once
 /// How many times as fast one variant is as another, and how sure that is.
 ///
-/// Samples are summarised by clusters, and the interval of the ratio is the one that order statistics of the clusters'
-/// medians give (statistics.h): exact for any distribution as long as clusters are independent of each other. A cluster is
-/// the run of rounds on one allocation, because rounds in one run share where memory lies and what drifts, and so tell
-/// less than their number. A percentile bootstrap over the same clusters is narrower and covers less than it says: 93 %
-/// or so for 95 % with 24 clusters, less with fewer. The tests simulate both.
+/// One rule for ratios of two variants that were sampled in the same rounds and of two runs: each cluster of rounds gives
+/// one number, the trimmed mean of its logarithms, and the result is the centre of these with its interval by signed
+/// ranks (statistics.h). A cluster is the run of rounds on one allocation, because rounds in one run share where memory
+/// lies and what drifts, and so tell less than their number.
+///
+/// Why these: within a cluster, calls that take one of two times make medians jump between the two, and a mean does not
+/// shrug off the host's interruptions. Between clusters, order statistics are a quarter wider for the same confidence
+/// and come in coarser steps; Student's t and percentile bootstraps hold less than they state where a cluster has been
+/// disturbed. The tests simulate all of them.
 
 #include <cstddef>
 #include <optional>
@@ -18,11 +22,12 @@
 
 namespace reductio {
 
-/// As many clusters are wanted, and so as many allocations.
+/// As many clusters are wanted where few rows are compared, and so as many allocations.
 inline constexpr int wanted_clusters = 24;
-/// With fewer than this, or than the confidence takes, the run on each allocation is cut into equal parts, which is
-/// right only as far as rounds one after the other are independent.
-inline constexpr std::size_t least_clusters = 12;
+
+/// The clusters that an interval of so much confidence takes: twice as many as it can be had with at all, so that it is no
+/// more than about a sixth wider than if the spread between clusters were known. 12 for 0.95, 22 for 0.999.
+std::size_t clusters_for(double confidence);
 
 /// The rounds of one point on a clock.
 struct TimedRounds {
@@ -31,31 +36,35 @@ struct TimedRounds {
   double resolution_s = 0;             ///< the least difference that the clock shows
 };
 
-/// The rounds that `present` marks, by cluster: at least `least` clusters if there are as many rounds, each within one run
-/// of rounds on the same allocation, cut into no more parts than that takes. `allocations`: of each round.
-std::vector<std::vector<std::size_t>> clusters_of(const std::vector<bool>& present, std::span<const int> allocations,
-                                                std::size_t least = least_clusters);
+/// The rounds that `present` marks, by cluster: each the run of rounds on one allocation, of `allocations` by round. Where
+/// there are fewer than least_clusters such runs, they are cut into no more equal parts than it takes to come to that
+/// many, which is right only as far as rounds one after the other are independent.
+std::vector<std::vector<std::size_t>> clusters_of(const std::vector<bool>& present, std::span<const int> allocations);
 
 /// t(base) / t(variant): above 1, the variant is the faster one.
 struct Ratio {
   double value = 1;
   Interval interval{1, 1};
-  double confidence = 0;   ///< of this interval alone, by the number of clusters
+  double confidence = 0;   ///< of this interval alone (see Centre); unpaired: of that of either side, the lesser
   bool enough = false;     ///< false: too few clusters for the confidence asked for, the interval is min..max of them
   bool at_resolution = false;    ///< the clock's resolution decides the width: more rounds would not narrow it
   std::size_t rounds = 0;  ///< that both have; unpaired: of the one that has fewer
   std::size_t clusters = 0;  ///< likewise
-  std::size_t fewest = 0;  ///< clusters that the confidence asked for takes
 };
 
-/// The median of the rounds' log-ratios, over the rounds that both have; `base` and `variant` were sampled in the same
-/// rounds. No interval is narrower than both clocks' resolutions are on these times. Throws UsageError where no round is
-/// common.
+/// By the clusters' trimmed means of the rounds' log-ratios, over the rounds that both have; `base` and `variant` were
+/// sampled in the same rounds. No interval is narrower than both clocks' resolutions are on these times. Throws
+/// UsageError where no round is common.
 Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence);
 
-/// The ratio of the medians of two series that were not sampled together: each median in an interval that misses with
-/// half the probability. What changed between the two is in the ratio and not in the interval.
+/// Of two series that were not sampled together: each with its own centre, by the clusters' trimmed means of its log
+/// times. Their errors are independent, so the distances of the interval's ends from the ratio are the roots of the sum
+/// of squares of theirs (MOVER: Zou and Donner, Statistics in Medicine 27, 2008). What changed between the two is in the
+/// ratio and not in the interval, except for what changes from cluster to cluster, too.
 Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence);
+
+/// How a ratio and its interval are made, in words, for what prints them.
+std::string_view rule_in_words(bool paired);
 
 /// The confidence that each of `rows` intervals needs so that all hold at once with `together` (Bonferroni: whatever
 /// the rows have in common).

@@ -8,6 +8,7 @@
 #include <boost/math/policies/policy.hpp>
 #include <cmath>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "core/error.h"
@@ -27,6 +28,10 @@ using Policy = boost::math::policies::policy<boost::math::policies::promote_doub
 using Binomial = boost::math::binomial_distribution<double, Policy>;
 using StudentsT = boost::math::students_t_distribution<double, Policy>;
 
+double students_t(std::size_t values, double confidence) {
+  return boost::math::quantile(StudentsT(static_cast<double>(values) - 1), (1 + confidence) / 2);
+}
+
 /// The rank k of the interval x(k)..x(n+1-k), 0 where it lies beyond all samples. The share of samples below the median
 /// is a half; how far that is uncertain is seen in how it differs from cluster to cluster.
 double woodruff_rank(std::span<const double> samples, std::span<const int> clusters, double confidence) {
@@ -44,8 +49,20 @@ double woodruff_rank(std::span<const double> samples, std::span<const int> clust
   if (count < 2) return n;  // says nothing
   double variance = 0;
   for (const auto& [unused, c] : by_cluster) variance += std::pow((c.below - c.count / 2) / n, 2) * count / (count - 1);
-  const double t = boost::math::quantile(StudentsT(count - 1), (1 + confidence) / 2);
+  const double t = students_t(by_cluster.size(), confidence);
   return std::max(0.0, std::ceil(n * (0.5 - t * std::sqrt(variance)) - 1e-9));
+}
+
+/// Of the ranks 1 ... n, each positive with probability one half: the probability of each sum of the positive ones.
+std::vector<double> signed_rank_distribution(std::size_t n) {
+  std::vector<double> p(n * (n + 1) / 2 + 1, 0.0);
+  p[0] = 1;
+  std::size_t greatest = 0;
+  for (std::size_t rank = 1; rank <= n; ++rank) {
+    greatest += rank;
+    for (std::size_t sum = greatest + 1; sum-- > 0;) p[sum] = (p[sum] + (sum >= rank ? p[sum - rank] : 0)) / 2;
+  }
+  return p;
 }
 
 }  // namespace
@@ -68,6 +85,17 @@ double quantile(std::span<const double> samples, double p) {
   return s[static_cast<std::size_t>(std::clamp(rank, 1.0, static_cast<double>(s.size()))) - 1];
 }
 
+double trimmed_mean(std::span<const double> samples) {
+  const auto s = sorted(samples);
+  const double n = static_cast<double>(s.size()), cut = n / 10;
+  double sum = 0;
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    const double at = static_cast<double>(i);  // the sample stands for at ... at + 1 of n
+    sum += s[i] * std::max(0.0, std::min(at + 1, n - cut) - std::max(at, cut));
+  }
+  return sum / (n - 2 * cut);
+}
+
 MedianInterval median_interval(std::span<const double> samples, double confidence) {
   return median_interval(samples, {}, confidence);
 }
@@ -85,13 +113,40 @@ MedianInterval median_interval(std::span<const double> samples, std::span<const 
   if (!clusters.empty()) {
     if (clusters.size() != n) throw UsageError("statistics of clusters need one for each sample");
     const double rank = woodruff_rank(samples, clusters, confidence);
+    const std::size_t by_clusters = static_cast<std::size_t>(std::max(rank, 1.0));
     enough = enough && rank >= 1;
-    k = std::min(k, static_cast<std::size_t>(std::max(rank, 1.0)));
+    k = std::set<int>(clusters.begin(), clusters.end()).size() < least_clusters ? std::min(k, by_clusters)
+                                                                                : std::min(by_clusters, (n + 1) / 2);
   }
   return {{s[k - 1], s[n - k]}, covered, enough};
 }
 
+Centre centre_of(std::span<const double> values, double confidence) {
+  require_confidence(confidence);
+  const auto s = sorted(values);
+  const std::size_t n = s.size();
+  std::vector<double> means;
+  means.reserve(n * (n + 1) / 2);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t j = i; j < n; ++j) means.push_back(s[i] + (s[j] - s[i]) / 2);
+  std::sort(means.begin(), means.end());
+  const auto p = signed_rank_distribution(n);
+  // Of means(k) .. means(N+1-k): 1 - 2 P(sum < k). The first pair is min..max.
+  std::size_t k = 1;
+  double covered = 1 - 2 * p[0];
+  while (2 * (k + 1) <= means.size() && covered - 2 * p[k] >= confidence) covered -= 2 * p[k++];
+  Centre out{median(means), {means[k - 1], means[means.size() - k]}, std::max(covered, 0.0), covered >= confidence};
+  if (!out.enough && n >= least_clusters) {
+    const double stretch = students_t(n, confidence) / students_t(n, covered);
+    out.interval = {out.value - stretch * (out.value - s.front()), out.value + stretch * (s.back() - out.value)};
+    out.confidence = confidence;
+    out.enough = true;
+  }
+  return out;
+}
+
 std::size_t fewest_samples(double confidence) {
+  require_confidence(confidence);
   std::size_t n = 1;
   while (1 - std::exp2(1.0 - static_cast<double>(n)) < confidence) ++n;
   return n;

@@ -1,5 +1,5 @@
 #pragma once
-/// Summaries of timing samples. No normality is assumed: medians, order statistics, the exact binomial distribution.
+/// Summaries of timing samples. No normality is assumed: medians and centres, by order statistics and signed ranks.
 
 #include <cstddef>
 #include <span>
@@ -19,6 +19,10 @@ double median(std::span<const double> samples);
 /// The smallest value that at least a share p of the samples does not exceed (nearest rank). 0 < p <= 1.
 double quantile(std::span<const double> samples, double p);
 
+/// The mean without the least and the greatest tenth of the samples: with n of them, n/10 less at either end; of a sample
+/// that the cut falls into, the part that is left counts. `samples` must not be empty.
+double trimmed_mean(std::span<const double> samples);
+
 /// A confidence interval of the median by order statistics.
 struct MedianInterval {
   Interval interval;
@@ -31,11 +35,30 @@ struct MedianInterval {
 MedianInterval median_interval(std::span<const double> samples, double confidence);
 
 /// The same for samples that come in clusters, whose members may agree with each other more than with the rest: sample
-/// i belongs to cluster `clusters[i]`. Widened to Woodruff's interval (Confidence intervals for medians and other
-/// position measures, JASA 47, 1952), which sees in the spread between clusters what one of them says, where that is
-/// wider. This is an interval of the median of all samples. ratio.h takes the median of the clusters' medians instead,
-/// which is another value where the distribution is skewed. As many clusters as samples, else UsageError.
+/// i belongs to cluster `clusters[i]`. Woodruff's interval (Confidence intervals for medians and other position measures,
+/// JASA 47, 1952), which sees in the spread of the share below the median, from cluster to cluster, how uncertain that
+/// share is. With fewer than least_clusters it sees little, and the interval is no narrower than that above. As many
+/// clusters as samples, else UsageError.
 MedianInterval median_interval(std::span<const double> samples, std::span<const int> clusters, double confidence);
+
+/// With fewer clusters than this their range covers less than 95 %.
+inline constexpr std::size_t least_clusters = 6;
+
+/// Where the values are symmetric about is their centre.
+struct Centre {
+  double value = 0;
+  Interval interval;
+  double confidence = 0;  ///< of the interval, where values are independent and symmetric; not above what was asked for,
+                          ///< where it takes Student's t to come to that
+  bool enough = false;    ///< false: too few values for what was asked, the interval is min..max
+};
+
+/// The centre of values that are independent of each other and symmetric about it, whatever else their distribution:
+/// Hodges and Lehmann's estimate (Ann. Math. Stat. 34, 1963), the median of the means of all pairs of values, each with
+/// itself included; and the narrowest pair of these means, as far from either end, that Wilcoxon's signed-rank test does
+/// not reject. Where that takes more values than there are, though there are least_clusters, the range of the values is
+/// stretched about the estimate as Student's t stretches with confidence. `values` must not be empty; 0 < confidence < 1.
+Centre centre_of(std::span<const double> values, double confidence);
 
 /// The fewest samples whose min..max covers the median with `confidence`: 6 for 0.95, 8 for 0.99.
 std::size_t fewest_samples(double confidence);

@@ -63,6 +63,15 @@ TEST(MeasureCompare, EveryRoundHoldsAllAndTheDearestDecidesTheirNumber) {
     EXPECT_NE(asked.id, floor_id);  // harness calls are sampled by experiments
 }
 
+TEST(MeasureCompare, TheMoreConfidenceEachIntervalNeedsTheMoreAllocationsAreTaken) {
+  EXPECT_EQ(compare_rules().allocations, wanted_clusters);
+  EXPECT_EQ(compare_rules(confidence_of_each(0.95, 40)).allocations, wanted_clusters);
+  const double of_many = confidence_of_each(0.95, 1000);
+  EXPECT_EQ(compare_rules(of_many).allocations, static_cast<int>(clusters_for(of_many)));
+  EXPECT_GT(compare_rules(of_many).allocations, wanted_clusters);
+  EXPECT_EQ(compare_rules(of_many).min_samples, compare_rules(of_many).allocations);
+}
+
 TEST(MeasureCompare, SamplesHandedOutAreThoseOfTheRows) {
   const Variant a = variant("a", 1), b = variant("b", 2);
   std::mt19937_64 random(1);

@@ -15,6 +15,7 @@
 
 #include "measure/results/csv.h"
 #include "measure/sampling/rounds.h"
+#include "measure/stats/ratio.h"
 
 namespace reductio {
 namespace {
@@ -197,6 +198,68 @@ TEST(MeasureSummarise, DevicePartsAndCyclesHaveMediansOfTheirOwn) {
   EXPECT_EQ(rows[1].status, Status::ok);
   EXPECT_EQ(rows[1].n_samples, 12u);
   EXPECT_FALSE(rows[1].time_median_s);
+}
+
+TEST(MeasureSummarise, SpeedupsAreOverTheReferenceOfTheSameRounds) {
+  // All share a drift; the last takes one and a half times as long as the third, which is CUB's with other settings.
+  const auto seconds = [](std::size_t call, int round) {
+    constexpr double of[] = {8e-6, 4e-6, 2e-6, 3e-6};
+    return of[call] * (1 + 0.01 * round) * noise(call, round);
+  };
+  GroupSamples g = sampled({"a", "cub/sum", "cub/sum", "b"}, {}, 48, 12, seconds);
+  g.points[0].has_default_settings = g.points[1].has_default_settings = true;
+  const auto out = summarise(g, {}, "");
+  const auto rounds = [&](std::size_t i) { return TimedRounds{out.seconds[i], g.allocations, g.resolution_s}; };
+  for (const std::size_t i : {0u, 2u, 3u}) {
+    const Row& row = out.rows[i];
+    const Ratio wanted = paired_ratio(rounds(1), rounds(i), 0.95);
+    EXPECT_EQ(row.speedup_reference, "cub/sum");
+    EXPECT_EQ(*row.speedup, wanted.value);
+    EXPECT_EQ(*row.speedup_ci_low, wanted.interval.low);
+    EXPECT_EQ(*row.speedup_ci_high, wanted.interval.high);
+    EXPECT_LT(*row.speedup_ci_high / *row.speedup_ci_low, 1.01) << "what drifts by half for both is in neither";
+    EXPECT_EQ(row.reason, "");
+  }
+  EXPECT_NEAR(*out.rows[0].speedup, 0.5, 0.001);
+  const Row& reference = out.rows[1];
+  EXPECT_EQ(reference.speedup_reference, "cub/sum");
+  EXPECT_EQ(*reference.speedup, 1);
+  EXPECT_EQ(*reference.speedup_ci_low, 1);
+  EXPECT_EQ(*reference.speedup_ci_high, 1);
+}
+
+TEST(MeasureSummarise, WithoutAReferenceOrATimeThereIsNoSpeedup) {
+  const auto rows = [](auto change) {
+    GroupSamples g = sampled({"a", "cub/sum"}, {}, 12, 12, [](std::size_t call, int round) { return 1e-5 * noise(call, round); });
+    for (SampledPoint& p : g.points) p.has_default_settings = true;
+    change(g);
+    return summarise(g, {}, "").rows;
+  };
+  const auto none = [](const Row& row) {
+    return row.speedup_reference.empty() && !row.speedup && !row.speedup_ci_low && !row.speedup_ci_high;
+  };
+  EXPECT_FALSE(none(rows([](auto&) {})[0]));
+  EXPECT_TRUE(none(rows([](auto& g) { g.points[1].has_default_settings = false; })[0]));
+  EXPECT_TRUE(none(rows([](auto& g) { g.points[1].settle(Status::failed, "planted"); })[0]));
+  EXPECT_TRUE(none(rows([](auto& g) {
+    for (SampledPoint& p : g.points) p.row.point.problem.operation = Operation::sum_of_squares;
+  })[0])) << "whose reference is another";
+  const auto apart = rows([](auto& g) {
+    for (TakenRound& t : g.rounds) t.samples.erase(t.samples.begin() + t.round % 2);
+  });
+  EXPECT_TRUE(none(apart[0])) << "in no round with it";
+  EXPECT_FALSE(none(apart[1]));
+  const auto failed = rows([](auto& g) { g.points[0].settle(Status::wrong, "planted"); });
+  EXPECT_TRUE(none(failed[0]));
+  EXPECT_FALSE(none(failed[1]));
+}
+
+TEST(MeasureSummarise, ASpeedupOfTooFewRoundsSaysSo) {
+  GroupSamples g = sampled({"a", "cub/sum"}, {}, 3, 3, [](std::size_t call, int round) { return 1e-5 * noise(call, round); });
+  g.points[1].has_default_settings = true;
+  EXPECT_EQ(summarise(g, {}, "").rows[0].reason,
+            "the interval is min..max: 3 samples give it a confidence of 0.75, not 0.95; the speedup's interval is min..max "
+            "of 3 clusters of rounds");
 }
 
 TEST(MeasureSummarise, ImpossibleAreColdTimesOfTheGpuAlone) {

@@ -34,6 +34,76 @@ TEST(MeasureStatistics, MedianAndQuantileOfKnownData) {
   EXPECT_THROW(median({}), UsageError);
 }
 
+TEST(MeasureStatistics, ATrimmedMeanLeavesOutATenthAtEitherEnd) {
+  EXPECT_DOUBLE_EQ(trimmed_mean(one_to(1)), 1);
+  EXPECT_DOUBLE_EQ(trimmed_mean(std::vector<double>{1, 2}), 1.5);
+  EXPECT_DOUBLE_EQ(trimmed_mean(std::vector<double>{1000, 1, 2, 3, 4, 5, 6, 7, 8, -1000}), 4.5);
+  // Of four, 0.4 of the outer two: (0.6 * 1 + 2 + 3 + 0.6 * 100) / 3.2.
+  EXPECT_DOUBLE_EQ(trimmed_mean(std::vector<double>{100, 3, 1, 2}), 65.6 / 3.2);
+  EXPECT_THROW(trimmed_mean({}), UsageError);
+}
+
+TEST(MeasureStatistics, CentresAreThoseOfTheSignedRankTables) {
+  // Critical values of Wilcoxon's test, two-sided 5 %, from its tables: the greatest sum that rejects.
+  struct Known {
+    int n, rejects;
+  };
+  for (const auto& [n, rejects] : {Known{6, 0}, Known{8, 3}, Known{10, 8}, Known{12, 13}, Known{24, 81}}) {
+    std::vector<double> s, means;
+    for (int i = 0; i < n; ++i) s.push_back(std::exp2(i));  // the mean of each pair is another
+    for (int i = 0; i < n; ++i)
+      for (int j = i; j < n; ++j) means.push_back((s[static_cast<std::size_t>(i)] + s[static_cast<std::size_t>(j)]) / 2);
+    std::sort(means.begin(), means.end());
+    const Centre c = centre_of(s, 0.95);
+    const auto k = static_cast<std::size_t>(rejects);  // counted from 0
+    EXPECT_EQ(c.interval.low, means[k]) << n;
+    EXPECT_EQ(c.interval.high, means[means.size() - 1 - k]) << n;
+    EXPECT_EQ(c.value, median(means));
+    EXPECT_TRUE(c.enough);
+    EXPECT_GE(c.confidence, 0.95);
+    EXPECT_LT(c.confidence, 0.97);
+  }
+  const Centre few = centre_of(one_to(5), 0.95);
+  EXPECT_FALSE(few.enough);
+  EXPECT_DOUBLE_EQ(few.confidence, 1 - 2 * std::exp2(-5.0));
+  EXPECT_EQ(few.interval.low, 1);
+  EXPECT_EQ(few.interval.high, 5);
+  const Centre one = centre_of(one_to(1), 0.95);
+  EXPECT_EQ(one.value, 1);
+  EXPECT_EQ(one.confidence, 0);
+  EXPECT_THROW(centre_of({}, 0.95), UsageError);
+  EXPECT_THROW(centre_of(one_to(9), 1), UsageError);
+}
+
+TEST(MeasureStatistics, MoreConfidenceThanRanksCanGiveIsStretchedAsStudentsT) {
+  const Centre range = centre_of(one_to(9), 1 - std::exp2(-8.0)), wider = centre_of(one_to(9), 0.9999);
+  EXPECT_EQ(range.interval.low, 1);
+  EXPECT_EQ(range.interval.high, 9);
+  EXPECT_EQ(wider.value, 5);
+  EXPECT_TRUE(wider.enough);
+  EXPECT_EQ(wider.confidence, 0.9999);
+  // Tables: t of 8 degrees of freedom is 7.120 at 99.99 %, and 3.957 or so at 99.61 %.
+  EXPECT_NEAR((wider.interval.high - 5) / 4, 7.120 / 3.98, 0.05);
+  EXPECT_DOUBLE_EQ(wider.interval.high - 5, 5 - wider.interval.low);
+}
+
+TEST(MeasureStatistics, CentresAreHeldAlsoByStretchedIntervals) {
+  SIMULATION_FOR_RELEASE_BUILDS();
+  std::mt19937_64 random(11);
+  constexpr int trials = 20000;
+  int held = 0, held_stretched = 0;
+  for (int t = 0; t < trials; ++t) {
+    std::vector<double> s;
+    for (int i = 0; i < 8; ++i) s.push_back(std::normal_distribution()(random));
+    const Interval i = centre_of(s, 0.95).interval, stretched = centre_of(s, 0.999).interval;
+    held += i.low <= 0 && 0 <= i.high;
+    held_stretched += stretched.low <= 0 && 0 <= stretched.high;
+  }
+  EXPECT_NEAR(held / double(trials), centre_of(one_to(8), 0.95).confidence, 0.006);
+  EXPECT_GE(held_stretched / double(trials), 0.998);
+  EXPECT_LT(held_stretched, trials);
+}
+
 TEST(MeasureStatistics, IntervalsAreThoseOfTheBinomialTables) {
   // n, the lower order statistic, its exact coverage: tables of the sign test.
   struct Known {
