@@ -134,9 +134,9 @@ Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double
 }
 
 std::string_view rule_in_words(bool paired) {
-  return paired ? "Of each allocation's rounds the mean of log(t(base)/t) without a tenth at either end; of these the "
+  return paired ? "Of each pass of rounds the mean of log(t(base)/t) without a tenth at either end; of these the "
                   "Hodges-Lehmann centre and its signed-rank interval."
-                : "Of each allocation's rounds the mean of log(t) without a tenth at either end; of these the "
+                : "Of each pass of rounds the mean of log(t) without a tenth at either end; of these the "
                   "Hodges-Lehmann centre and its signed-rank interval; the two sides' errors combined as independent.";
 }
 

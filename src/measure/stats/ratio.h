@@ -3,8 +3,8 @@
 ///
 /// One rule for ratios of two variants that were sampled in the same rounds and of two runs: each cluster of rounds gives
 /// one number, the trimmed mean of its logarithms, and the result is the centre of these with its interval by signed
-/// ranks (statistics.h). A cluster is the run of rounds on one allocation, because rounds in one run share where memory
-/// lies and what drifts, and so tell less than their number.
+/// ranks (statistics.h). A cluster is a pass of rounds, because its rounds share a context, where memory lies and what
+/// drifts, and so tell less than their number.
 ///
 /// Why these: within a cluster, calls that take one of two times make medians jump between the two, and a mean does not
 /// shrug off the host's interruptions. Between clusters, order statistics are a quarter wider for the same confidence
@@ -22,7 +22,7 @@
 
 namespace reductio {
 
-/// As many clusters are wanted where few rows are compared, and so as many allocations.
+/// As many clusters are wanted where few rows are compared, and so as many passes.
 inline constexpr int wanted_clusters = 24;
 
 /// The clusters that an interval of so much confidence takes: twice as many as it can be had with at all, so that it is no
