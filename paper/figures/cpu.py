@@ -139,6 +139,6 @@ def draw(results: Results, element_type: str):
                 f"{where}: {element_type}, {rs.MODE_LABELS['end_to_end']}, {rs.CPU_CACHE_LABELS[usual]}", va="top",
                 fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     figure.text(left / style.TEXT_WIDTH, 0.04 / total,
-                "Bars and marks: medians; thin lines: 95 % confidence intervals. "
+                "Bars and marks: times; thin lines: 95 % confidence intervals. "
                 + not_drawn(cpu_series(results, element_type)), va="bottom")
     return figure

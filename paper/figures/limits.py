@@ -92,5 +92,5 @@ def draw(results: Results):
     figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total, f"{where}: read ceiling and launch floor, {types[0]}", va="top",
                 fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     figure.text(0.1 / style.TEXT_WIDTH, 0.04 / total,
-                f"Marks: medians; thin bars: 95 % confidence intervals of {variant}. {not_drawn(others)}", va="bottom")
+                f"Marks: times; thin bars: 95 % confidence intervals of {variant}. {not_drawn(others)}", va="bottom")
     return figure

@@ -192,5 +192,5 @@ def draw(results: Results, element_type: str, mode: str):
     parts = " (device parts have none)" if bare else ""
     unique = list({(s.variant, s.settings, s.operation, s.mode): s for s in everything}.values())
     figure.text(left / style.TEXT_WIDTH, 0.04 / height,
-                f"Marks: medians; thin bars: their 95 % confidence intervals{parts}. {not_drawn(unique)}", va="bottom")
+                f"Marks: times; thin bars: their 95 % confidence intervals{parts}. {not_drawn(unique)}", va="bottom")
     return figure

@@ -26,7 +26,7 @@ struct CompareOptions {
 double parse_effect(std::string text);
 
 /// The rules of sampling for so many intervals, which hold at once unless `separately`: the more there are, the more
-/// passes. Throws UsageError for what is asked wrongly.
+/// allocations. Throws UsageError for what is asked wrongly.
 SamplingRules chosen_rules(const CompareOptions&, std::size_t intervals = 1);
 
 /// Variants, measured now and in turn: with each other, or each with itself in a baseline. Gives the exit code.

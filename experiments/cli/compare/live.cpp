@@ -193,7 +193,7 @@ int compare_live(CompareOptions& options) {
     const std::string how =
         against_stored
             ? "Unpaired: the baseline was measured at another time, and what drifted since is in the ratio but not in "
-              "its interval, unless it varies from pass to pass, too. " +
+              "its interval, unless it varies from allocation to allocation, too. " +
                   elsewhere(comparison, origins)
             : fmt::format("Paired: in turn, in random order, {} rounds on {}. ", rounds_in_words(comparison), machine);
     print(comparison,

@@ -42,7 +42,7 @@ int compare_stored(const CompareOptions& options, double confidence) {
         {.base = stored.front().name,
          .who = [](const Compared& c) { return c.variant.source; },
          .how = "Unpaired: the two were measured at different times, and what drifted in between is in the ratio but "
-                "not in its interval, unless it varies from pass to pass, too" +
+                "not in its interval, unless it varies from allocation to allocation, too" +
                 (options.relative_to.empty()
                      ? std::string(". ")
                      : ", and as far as " + join(options.relative_to, " or ") +

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <random>
+#include <utility>
 
 #include "measure/analysis/compare.h"
+#include "measure/sampling/rounds.h"
 #include "measure/sampling/sampler.h"
 
 namespace reductio {
@@ -24,30 +27,40 @@ Variant with_spin(const Variant& v, DeviceKind device, Instruments& instruments,
 
 class Comparing {
  public:
-  Comparing(Backend& backend, Instruments& instruments, const SelftestPlan& plan, const std::function<bool()>& stop)
-      : backend_(backend), instruments_(instruments), plan_(plan), stop_(stop) {}
+  Comparing(Backend& backend, Instruments& instruments, const SelftestPlan& plan, const SelftestWatch& watch)
+      : backend_(backend), instruments_(instruments), plan_(plan), watch_(watch) {}
 
-  /// The points sampled together, on allocations of their own.
-  std::vector<Measured> measure(const std::vector<Point>& points, const SamplingRules& rules) {
-    std::vector<const Point*> group;
-    for (const Point& p : points) group.push_back(&p);
-    // A seed of its own, or every comparison would be sampled in the same order.
-    auto sampler =
-        std::make_unique<Sampler>(Sampling{backend_, instruments_, rules, plan_.point.seed + 1000003 * ++measured_});
-    const Measurement measured = sampler->measure({&group, 1}, {stop_});
+  using Group = std::vector<Point>;
+
+  /// Each group's points sampled together, all groups in the same contexts. `what`: for progress.
+  std::vector<std::vector<Measured>> measure(const std::vector<Group>& groups, const SamplingRules& rules,
+                                             const std::string& what) {
+    std::vector<std::vector<const Point*>> points;
+    for (const Group& group : groups) {
+      points.emplace_back();
+      for (const Point& p : group) points.back().push_back(&p);
+    }
+    auto sampler = std::make_unique<Sampler>(Sampling{backend_, instruments_, rules, plan_.point.seed + ++measured_});
+    const auto progress = [&](const Point& p, bool, double share) {
+      watch_.progress(share, fmt::format("{}, n={}", what, p.problem.n));
+    };
+    const Measurement measured = sampler->measure(points, {.abandon = watch_.stop, .progress = progress});
     if (measured.device_busy) keep_for_ever(sampler.release());  // freeing would wait for the call that does not end
     if (measured.device_lost) std::rethrow_exception(measured.device_lost);
     if (measured.abandoned) throw UsageError("interrupted");
-    const GroupOutcome& outcome = measured.groups.front();
-    for (const Row& row : outcome.rows) {
-      if (row.status == Status::refused || row.status == Status::over_limit)
-        throw UsageError(row.point.variant + ": " + row.reason);
-      if (row.status == Status::wrong) throw WrongResult(row.point.variant + " gave a wrong result: " + row.reason);
-      if (row.status != Status::ok)
-        throw DeviceError(fmt::format("{}: {}, {}", row.point.variant, name(row.status), row.reason));
-      if (!row.time_median_s) throw UsageError("this device keeps no time; a self-test needs a clock");
+    std::vector<std::vector<Measured>> out;
+    for (const GroupOutcome& outcome : measured.groups) {
+      for (const Row& row : outcome.rows) {
+        if (row.status == Status::refused || row.status == Status::over_limit)
+          throw UsageError(row.point.variant + ": " + row.reason);
+        if (row.status == Status::wrong) throw WrongResult(row.point.variant + " gave a wrong result: " + row.reason);
+        if (row.status != Status::ok)
+          throw DeviceError(fmt::format("{}: {}, {}", row.point.variant, name(row.status), row.reason));
+        if (!row.time_median_s) throw UsageError("this device keeps no time; a self-test needs a clock");
+      }
+      out.push_back(measured_in(outcome));
     }
-    return measured_in(outcome);
+    return out;
   }
 
   Point point(const Variant& v, std::size_t n) const {
@@ -61,86 +74,126 @@ class Comparing {
   Backend& backend_;
   Instruments& instruments_;
   const SelftestPlan& plan_;
-  const std::function<bool()>& stop_;
+  const SelftestWatch& watch_;
   std::uint64_t measured_ = 0;
 };
+
+/// The rounds of half of the allocations, those that `first` marks or the others.
+TimedRounds half_of(TimedRounds rounds, const std::vector<bool>& first, bool which) {
+  for (std::size_t r = 0; r < rounds.seconds.size(); ++r)
+    if (first[static_cast<std::size_t>(rounds.allocations[r])] != which) rounds.seconds[r].reset();
+  return rounds;
+}
+
+/// Half of `count`, drawn.
+std::vector<bool> any_half(std::size_t count, std::mt19937_64& random) {
+  std::vector<bool> out(count);
+  const std::vector<int> order = shuffled(static_cast<int>(count), random);
+  for (std::size_t i = 0; i < count / 2; ++i) out[static_cast<std::size_t>(order[i])] = true;
+  return out;
+}
+
+void count(SelfComparisons::Kind& kind, const Ratio& r, double effect, std::vector<double>& reach) {
+  const Verdict verdict = verdict_on(r, effect);
+  ++kind.comparisons;
+  kind.without_one += r.interval.low > 1 || r.interval.high < 1;
+  kind.told_apart += verdict == Verdict::faster || verdict == Verdict::slower;
+  // A slowdown of e moves the interval down by e: it is told from none where it is more than the upper end.
+  reach.push_back(std::max(std::log(r.interval.high), 0.0));
+}
 
 double median_of(const Measured& m) { return median(values(m.rounds.seconds)); }
 
 }  // namespace
 
-std::size_t SelftestReport::comparisons() const {
-  std::size_t sum = 0;
-  for (const auto& one : with_itself) sum += one.comparisons;
+SelfComparisons::Kind SelftestReport::all(SelfComparisons::Kind SelfComparisons::*kind) const {
+  SelfComparisons::Kind sum;
+  for (const SelfComparisons& one : with_itself) {
+    sum.comparisons += (one.*kind).comparisons;
+    sum.without_one += (one.*kind).without_one;
+    sum.told_apart += (one.*kind).told_apart;
+  }
   return sum;
 }
 
-std::size_t SelftestReport::false_positives() const {
-  std::size_t sum = 0;
-  for (const auto& one : with_itself) sum += one.without_one;
-  return sum;
-}
-
-Interval SelftestReport::rate() const { return share_interval(false_positives(), comparisons(), 0.95); }
+Interval SelfComparisons::Kind::rate() const { return share_interval(without_one, comparisons, 0.95); }
 
 SelftestReport selftest(Backend& backend, Instruments& instruments, const SelftestPlan& plan,
-                        const std::function<void(std::size_t, std::size_t, const std::string&)>& progress,
-                        const std::function<bool()>& stop) {
+                        const SelftestWatch& watch) {
   const Variant& variant = *plan.point.variant;
-  const std::size_t each = static_cast<std::size_t>(plan.repeats) + plan.planted.size();
-  Comparing comparing(backend, instruments, plan, stop);
+  Comparing comparing(backend, instruments, plan, watch);
+  std::mt19937_64 random(plan.point.seed);
   SelftestReport out;
-  std::size_t done = 0;
-  for (const std::size_t n : plan.sizes) {
-    SelfComparisons here{.n = n, .comparisons = 0, .without_one = 0, .told_apart = 0, .median_s = 0, .smallest = {}};
-    std::vector<double> reach, medians;
-    for (int i = 0; i < plan.repeats; ++i) {
-      progress(done++, each * plan.sizes.size(), fmt::format("{} beside itself, n={}", variant.id, n));
-      const auto both = comparing.measure({comparing.point(variant, n), comparing.point(variant, n)}, plan.rules);
-      const Ratio r = paired_ratio(both[0].rounds, both[1].rounds, plan.confidence);
-      const Verdict verdict = verdict_on(r, plan.effect);
-      ++here.comparisons;
-      here.without_one += r.interval.low > 1 || r.interval.high < 1;
-      here.told_apart += verdict == Verdict::faster || verdict == Verdict::slower;
-      // A slowdown of e moves the interval down by e: it is told from none where it is more than the upper end.
-      reach.push_back(std::max(std::log(r.interval.high), 0.0));
-      medians.push_back(median_of(both[0]));
-    }
-    if (!reach.empty()) {
-      here.smallest = std::expm1(quantile(reach, 0.9));
-      here.median_s = median(medians);
-      out.with_itself.push_back(here);
-    }
 
-    const double confidence = confidence_of_each(plan.confidence, plan.planted.size() * plan.sizes.size());
-    for (const double effect : plan.planted) {
-      progress(done++, each * plan.sizes.size(), fmt::format("{} slowed by {:g} %, n={}", variant.id, 100 * effect, n));
-      // Both are followed by a spin, so that what a spin costs beyond its length is in both.
-      SamplingRules pilot = plan.planted_rules;
-      pilot.max_samples = pilot.min_samples;
-      const double bare_s = median_of(comparing.measure({comparing.point(variant, n)}, pilot).front());
-      const double short_s = 0.1 * bare_s;
-      const Variant base = with_spin(variant, plan.point.device, instruments, short_s);
-      const double pilot_s = median_of(comparing.measure({comparing.point(base, n)}, pilot).front());
-      const Variant slowed = with_spin(variant, plan.point.device, instruments, short_s + effect * pilot_s);
-      const auto both = comparing.measure({comparing.point(base, n), comparing.point(slowed, n)}, plan.planted_rules);
-      PlantedEffect planted;
-      planted.n = n;
-      planted.effect = effect;
-      planted.planted_s = effect * pilot_s;
-      planted.ratio = paired_ratio(both[0].rounds, both[1].rounds, confidence);
-      planted.verdict = verdict_on(planted.ratio, plan.effect);
-      // Not by the ratio of medians: where the base's time wanders, so does the share that a fixed time is of it.
-      TimedRounds rest = both[1].rounds;
-      for (auto& s : rest.seconds)
-        if (s) *s -= planted.planted_s;
-      planted.rest = paired_ratio(both[0].rounds, rest, confidence);
-      const TimingMode spins_by = plan.point.device == DeviceKind::cuda ? TimingMode::globaltimer : TimingMode::end_to_end;
-      planted.unknown = instruments.timer->resolution_s(spins_by) / pilot_s;
-      out.planted.push_back(planted);
+  std::vector<Comparing::Group> pairs;
+  for (const std::size_t n : plan.sizes)
+    pairs.insert(pairs.end(), static_cast<std::size_t>(plan.repeats),
+                 {comparing.point(variant, n), comparing.point(variant, n)});
+  const auto itself = comparing.measure(pairs, plan.rules, variant.id + " beside itself");
+  std::vector<double> bare_s;  // of each size
+  for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
+    SelfComparisons here;
+    here.n = plan.sizes[i];
+    std::vector<double> paired, unpaired, medians;
+    for (std::size_t k = 0; k < static_cast<std::size_t>(plan.repeats); ++k) {
+      const auto& both = itself[i * static_cast<std::size_t>(plan.repeats) + k];
+      medians.push_back(median_of(both[0]));
+      count(here.together, paired_ratio(both[0].rounds, both[1].rounds, plan.confidence), plan.effect, paired);
+      const auto contexts = static_cast<std::size_t>(both[0].rounds.allocations.back()) + 1;
+      if (contexts < 2 * least_clusters) continue;
+      const std::vector<bool> first = any_half(contexts, random);
+      count(here.apart, unpaired_ratio(half_of(both[0].rounds, first, true), half_of(both[1].rounds, first, false),
+                                       plan.confidence), plan.effect, unpaired);
     }
+    here.median_s = median(medians);
+    here.together.smallest = std::expm1(quantile(paired, 0.9));
+    if (!unpaired.empty()) here.apart.smallest = std::expm1(quantile(unpaired, 0.9));
+    bare_s.push_back(here.median_s);
+    out.with_itself.push_back(here);
   }
-  progress(done, done, "");
+  if (plan.planted.empty()) return out;
+
+  // Both are followed by a spin, so that what a spin costs beyond its length is in both.
+  std::vector<Variant> bases, slowed;
+  std::vector<Comparing::Group> alone;
+  bases.reserve(plan.sizes.size());
+  for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
+    bases.push_back(with_spin(variant, plan.point.device, instruments, 0.1 * bare_s[i]));
+    alone.push_back({comparing.point(bases.back(), plan.sizes[i])});
+  }
+  SamplingRules pilot = plan.planted_rules;
+  pilot.allocations = 3;
+  pilot.max_samples = std::max(pilot.min_samples, 30);
+  const auto piloted = comparing.measure(alone, pilot, variant.id + " with a spin");
+  std::vector<Comparing::Group> planted;
+  slowed.reserve(plan.sizes.size() * plan.planted.size());
+  for (std::size_t i = 0; i < plan.sizes.size(); ++i)
+    for (const double effect : plan.planted) {
+      PlantedEffect p;
+      p.n = plan.sizes[i];
+      p.effect = effect;
+      const double pilot_s = median_of(piloted[i].front());
+      p.planted_s = effect * pilot_s;
+      const TimingMode spins_by =
+          plan.point.device == DeviceKind::cuda ? TimingMode::globaltimer : TimingMode::end_to_end;
+      p.unknown = instruments.timer->resolution_s(spins_by) / pilot_s;
+      slowed.push_back(with_spin(variant, plan.point.device, instruments, 0.1 * bare_s[i] + p.planted_s));
+      planted.push_back({comparing.point(bases[i], p.n), comparing.point(slowed.back(), p.n)});
+      out.planted.push_back(p);
+    }
+  const auto measured = comparing.measure(planted, plan.planted_rules, variant.id + " slowed");
+  const double confidence = confidence_of_each(plan.confidence, out.planted.size());
+  for (std::size_t i = 0; i < out.planted.size(); ++i) {
+    PlantedEffect& p = out.planted[i];
+    const TimedRounds& base = measured[i][0].rounds;
+    p.ratio = paired_ratio(base, measured[i][1].rounds, confidence);
+    p.verdict = verdict_on(p.ratio, plan.effect);
+    // Not by the ratio of medians: where the base's time wanders, so does the share that a fixed time is of it.
+    TimedRounds rest = measured[i][1].rounds;
+    for (auto& s : rest.seconds)
+      if (s) *s -= p.planted_s;
+    p.rest = paired_ratio(base, rest, confidence);
+  }
   return out;
 }
 

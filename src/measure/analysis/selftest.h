@@ -1,6 +1,6 @@
 #pragma once
-/// Whether comparing can be trusted, on this machine and now: a variant beside itself must not differ, and a variant
-/// that was slowed by a known time must.
+/// Whether comparing can be trusted, on this machine and now: a variant beside itself must not differ, neither in the
+/// same contexts nor in others, as another process would have; and a variant that was slowed by a known time must.
 
 #include <cstddef>
 #include <functional>
@@ -19,20 +19,35 @@ namespace reductio {
 struct SelftestPlan {
   Point point;  ///< what is compared with itself; its n is set by `sizes`
   std::vector<std::size_t> sizes;
-  int repeats = 50;  ///< comparisons with itself, for each size
-  std::vector<double> planted{0.02, 0.05, 0.10};
+  int repeats = 64;  ///< comparisons with itself, for each size
+  std::vector<double> planted{0, 0.05, 0.10};  ///< 0: a difference where there is none is a false positive
   double effect = 0.01;                ///< of the verdicts
   double confidence = 0.95;            ///< of each comparison with itself, and of all planted ones at once
   SamplingRules rules, planted_rules;  ///< of both kinds of comparison
 };
 
+/// Whoever waits for a self-test.
+struct SelftestWatch {
+  std::function<void(double share, const std::string& what)> progress;  ///< of one of its three measurements
+  std::function<bool()> stop;                                           ///< asked between samples
+};
+
 /// Comparisons of two plans of one variant, each with a workspace of its own.
 struct SelfComparisons {
-  std::size_t n = 0, comparisons = 0;
-  std::size_t without_one = 0;     ///< intervals that leave out 1: false positives
-  std::size_t told_apart = 0;      ///< verdicts FASTER or SLOWER
-  double median_s = 0;             ///< of a call
-  std::optional<double> smallest;  ///< the effect that nine in ten of these intervals would have told from none
+  struct Kind {
+    std::size_t comparisons = 0;
+    std::size_t without_one = 0;     ///< intervals that leave out 1: false positives
+    std::size_t told_apart = 0;      ///< verdicts FASTER or SLOWER
+    std::optional<double> smallest;  ///< the effect that nine in ten of these intervals would have told from none
+    /// Of the false positives among all comparisons; exact, 95 %. There must be one.
+    Interval rate() const;
+    /// Significantly more false positives than the confidence allows.
+    bool too_many(double confidence) const { return comparisons > 0 && rate().low > 1 - confidence; }
+  };
+  std::size_t n = 0;
+  double median_s = 0;  ///< of a call
+  Kind together;        ///< sampled in the same rounds, as `compare` samples
+  Kind apart;           ///< in halves of the contexts, drawn for each: as two processes would be, one after the other
 };
 
 /// One effect of known size: the base's calls are followed by a spin, the slowed one's by a longer one.
@@ -48,19 +63,15 @@ struct PlantedEffect {
   double unknown = 0;
   /// The timer saw as much as was planted.
   bool covered() const { return rest.interval.low * (1 - unknown) <= 1 && 1 <= rest.interval.high * (1 + unknown); }
-  bool found() const { return verdict == Verdict::slower && covered(); }
+  bool found() const { return covered() && (effect > 0) == (verdict == Verdict::slower); }
 };
 
 struct SelftestReport {
   std::vector<SelfComparisons> with_itself;
   std::vector<PlantedEffect> planted;
 
-  std::size_t comparisons() const;
-  std::size_t false_positives() const;
-  /// Of the false positives among all comparisons; exact, 95 %.
-  Interval rate() const;
-  /// Significantly more false positives than the confidence allows.
-  bool too_many(double confidence) const { return rate().low > 1 - confidence; }
+  /// Of all sizes, `smallest` left out.
+  SelfComparisons::Kind all(SelfComparisons::Kind SelfComparisons::*kind) const;
 };
 
 /// The variant's result is not right, so its times say nothing.
@@ -68,11 +79,9 @@ struct WrongResult : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// `progress(done, of, what)` is called before each comparison; `stop` is asked between samples. Throws UsageError
-/// where the variant cannot be timed so, or when stopped; WrongResult where its result is not right; DeviceError where
-/// the device fails.
-SelftestReport selftest(Backend&, Instruments&, const SelftestPlan&,
-                        const std::function<void(std::size_t, std::size_t, const std::string&)>& progress,
-                        const std::function<bool()>& stop);
+/// All comparisons share the contexts of one measurement, so that their number costs little. Throws UsageError where the
+/// variant cannot be timed so, or when stopped; WrongResult where its result is not right; DeviceError where the device
+/// fails.
+SelftestReport selftest(Backend&, Instruments&, const SelftestPlan&, const SelftestWatch&);
 
 }  // namespace reductio

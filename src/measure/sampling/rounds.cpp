@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -45,7 +46,8 @@ void keep_settled(const std::vector<bool>& settled, GroupOutcome& out) {
 
 }  // namespace
 
-Rounds::Rounds(Group& group) : group_(group), s_(group.state), random_(s_.seed ^ hash(row_key(group.first()))) {
+Rounds::Rounds(Group& group, std::size_t index)
+    : group_(group), s_(group.state), random_(s_.seed ^ hash(row_key(group.first()) + std::to_string(index))) {
   choose_rounds();
 }
 

@@ -13,7 +13,8 @@ namespace reductio {
 /// The rounds of a group, once it is piloted.
 class Rounds {
  public:
-  explicit Rounds(Group&);
+  /// `index` tells groups of the same points apart: each has an order of its own.
+  explicit Rounds(Group&, std::size_t index = 0);
 
   /// On how many allocations they are spread; 0 where there is nothing to sample.
   int allocations() const { return allocations_; }

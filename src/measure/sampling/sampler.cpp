@@ -52,7 +52,9 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
     tell(group, false);
     if (!note(group, nullptr, pilot(group, watch.abandon))) return out;
   }
-  std::vector<Rounds> rounds(groups.begin(), groups.end());
+  std::vector<Rounds> rounds;
+  rounds.reserve(groups.size());
+  for (Group& group : groups) rounds.emplace_back(group, rounds.size());
   int allocations = 0;  // no more than any group has
   for (const Rounds& of_group : rounds) allocations = std::max(allocations, of_group.allocations());
   for (int allocation = 0; allocation < allocations; ++allocation) {

@@ -64,7 +64,7 @@ std::optional<double> median_of(const ByRound& by_round) {
 }
 
 /// Why an interval is min..max and not of the confidence that was asked for; empty if it is.
-std::string shortcoming(const MedianInterval& interval, std::size_t samples, int allocations, double confidence) {
+std::string shortcoming(const CentralTime& interval, std::size_t samples, int allocations, double confidence) {
   if (interval.confidence < confidence)
     return fmt::format("{} samples give it a confidence of {:.3g}, not {:g}", samples, interval.confidence, confidence);
   if (!interval.enough)
@@ -129,12 +129,12 @@ class Summary {
   std::string summarise_device_part(Row& row, const Times& times) const {
     const auto seconds = values(times.device_part_s);
     if (seconds.empty()) return {};
-    const MedianInterval interval = interval_of(times.device_part_s, g_.allocations, rules_.confidence);
-    row.device_part_median_s = median(seconds);
-    const Interval shown = no_narrower_than(interval.interval, *row.device_part_median_s, g_.device_part_resolution_s);
+    const CentralTime time = central_time(times.device_part_s, g_.allocations, rules_.confidence);
+    row.device_part_median_s = time.seconds;
+    const Interval shown = no_narrower_than(time.interval, time.seconds, g_.device_part_resolution_s);
     row.device_part_ci_low_s = shown.low;
     row.device_part_ci_high_s = shown.high;
-    return shortcoming(interval, seconds.size(), allocations(), rules_.confidence);
+    return shortcoming(time, seconds.size(), allocations(), rules_.confidence);
   }
 
   int allocations() const { return g_.allocations.back() + 1; }
@@ -143,10 +143,10 @@ class Summary {
   void summarise_times(SampledPoint& point, const Times& times, const std::string& of_part) const {
     Row& row = point.row;
     const auto seconds = values(times.seconds);
-    const MedianInterval interval = interval_of(times.seconds, g_.allocations, rules_.confidence);
+    const CentralTime time = central_time(times.seconds, g_.allocations, rules_.confidence);
     row.timer_resolution_s = g_.resolution_s;
-    row.time_median_s = median(seconds);
-    const Interval shown = no_narrower_than(interval.interval, *row.time_median_s, g_.resolution_s);
+    row.time_median_s = time.seconds;
+    const Interval shown = no_narrower_than(time.interval, time.seconds, g_.resolution_s);
     row.time_ci_low_s = shown.low;
     row.time_ci_high_s = shown.high;
     row.time_min_s = *std::min_element(seconds.begin(), seconds.end());
@@ -156,7 +156,7 @@ class Summary {
       row.read_time_s = limits_.read_ceiling->median_s;
       row.share_of_read_ceiling = share_of(limits_.read_ceiling->seconds, times.seconds);
     }
-    const std::string of_row = shortcoming(interval, seconds.size(), allocations(), rules_.confidence);
+    const std::string of_row = shortcoming(time, seconds.size(), allocations(), rules_.confidence);
     if (!of_row.empty()) add_sentence(row.reason, "the interval is min..max: " + of_row);
     if (!of_part.empty())
       add_sentence(row.reason, of_part == of_row ? "so is the device part's"

@@ -1,7 +1,11 @@
 #include "measure/stats/by_round.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
+#include <set>
+
+#include "core/error.h"
 
 namespace reductio {
 
@@ -12,11 +16,73 @@ std::vector<double> values(const ByRound& by_round) {
   return out;
 }
 
-MedianInterval interval_of(const ByRound& by_round, std::span<const int> allocations, double confidence) {
-  std::vector<int> clusters;
+ByRound logarithms(const ByRound& by_round) {
+  ByRound out(by_round.size());
+  for (std::size_t r = 0; r < by_round.size(); ++r)
+    if (by_round[r] && *by_round[r] > 0) out[r] = std::log(*by_round[r]);
+  return out;
+}
+
+std::vector<std::vector<std::size_t>> clusters_of(const ByRound& by_round, std::span<const int> allocations) {
+  // Runs of rounds on one allocation. Coming back to an allocation later is a run of its own.
+  std::vector<std::vector<std::size_t>> runs;
+  std::optional<int> last;
+  for (std::size_t r = 0; r < by_round.size(); ++r) {
+    if (!by_round[r]) continue;
+    const int allocation = r < allocations.size() ? allocations[r] : 0;
+    if (last != allocation) runs.emplace_back();
+    last = allocation;
+    runs.back().push_back(r);
+  }
+  const auto cut = [&](std::size_t parts) {
+    std::vector<std::vector<std::size_t>> out;
+    for (const auto& run : runs) {
+      const std::size_t count = std::min(parts, run.size());
+      for (std::size_t p = 0; p < count; ++p)
+        out.emplace_back(run.begin() + static_cast<std::ptrdiff_t>(p * run.size() / count),
+                         run.begin() + static_cast<std::ptrdiff_t>((p + 1) * run.size() / count));
+    }
+    return out;
+  };
+  std::size_t longest = 0;
+  for (const auto& run : runs) longest = std::max(longest, run.size());
+  std::size_t parts = 1;
+  while (parts < longest && cut(parts).size() < least_clusters) ++parts;
+  return cut(parts);
+}
+
+ClusteredCentre clustered_centre(const ByRound& by_round, std::span<const int> allocations, double confidence) {
+  std::vector<double> means;
+  ClusteredCentre out;
+  for (const auto& cluster : clusters_of(by_round, allocations)) {
+    std::vector<double> its;
+    for (const std::size_t round : cluster) its.push_back(*by_round[round]);
+    means.push_back(trimmed_mean(its));
+    out.rounds += its.size();
+  }
+  if (means.empty()) throw UsageError("no rounds to compare");
+  out.of_clusters = centre_of(means, confidence);
+  out.clusters = means.size();
+  return out;
+}
+
+CentralTime central_time(const ByRound& by_round, std::span<const int> allocations, double confidence) {
+  const std::vector<double> seconds = values(by_round);
+  const auto [least, greatest] = std::minmax_element(seconds.begin(), seconds.end());
+  CentralTime out{.seconds = median(seconds), .interval = {*least, *greatest}, .confidence = 0, .enough = false};
+  const ByRound logs = logarithms(by_round);
+  if (values(logs).empty()) return out;  // a clock that saw no time pass
+  const Centre centre = clustered_centre(logs, allocations, confidence).of_clusters;
+  out.seconds = std::exp(centre.value);
+  out.confidence = centre.confidence;
+  std::set<int> used;
   for (std::size_t r = 0; r < by_round.size() && r < allocations.size(); ++r)
-    if (by_round[r]) clusters.push_back(allocations[r]);
-  return median_interval(values(by_round), clusters, confidence);
+    if (by_round[r]) used.insert(allocations[r]);
+  // Parts of a few allocations do not show what those differ by; of one, nothing can.
+  out.enough = centre.enough && (used.size() < 2 || used.size() >= least_clusters);
+  if (*least == *greatest) out.seconds = *least;  // exactly, which a logarithm's way back is not
+  else if (out.enough) out.interval = {std::exp(centre.interval.low), std::exp(centre.interval.high)};
+  return out;
 }
 
 ByRound read_ceiling_by_round(const std::vector<ByRound>& kernels) {
@@ -51,8 +117,9 @@ std::optional<ReadCeiling> read_ceiling_of(const std::vector<ByRound>& kernels, 
   ReadCeiling c{.seconds = read_ceiling_by_round(kernels), .median_s = 0, .interval = {}};
   const auto all = values(c.seconds);
   if (all.empty()) return std::nullopt;
-  c.median_s = median(all);
-  c.interval = interval_of(c.seconds, allocations, confidence).interval;
+  const CentralTime time = central_time(c.seconds, allocations, confidence);
+  c.median_s = time.seconds;
+  c.interval = time.interval;
   return c;
 }
 

@@ -15,9 +15,31 @@ using ByRound = std::vector<std::optional<double>>;
 /// The times of the rounds that have one.
 std::vector<double> values(const ByRound&);
 
-/// The interval of their median, by order statistics; rounds on the same allocation, of `allocations` by round, form a
-/// cluster. There must be a time.
-MedianInterval interval_of(const ByRound&, std::span<const int> allocations, double confidence);
+/// The logarithms of those above 0.
+ByRound logarithms(const ByRound&);
+
+/// The rounds that have a value, by cluster: each the run of rounds on one allocation, of `allocations` by round. Where
+/// there are fewer than least_clusters such runs, they are cut into no more equal parts than it takes to come to that
+/// many, which is right only as far as rounds one after the other are independent.
+std::vector<std::vector<std::size_t>> clusters_of(const ByRound&, std::span<const int> allocations);
+
+/// The centre of the clusters' trimmed means, and how many rounds and clusters it is made of.
+struct ClusteredCentre {
+  Centre of_clusters;
+  std::size_t rounds = 0, clusters = 0;
+};
+/// Throws UsageError where no round has a value.
+ClusteredCentre clustered_centre(const ByRound&, std::span<const int> allocations, double confidence);
+
+/// What a series of calls took.
+struct CentralTime {
+  double seconds = 0;
+  Interval interval;
+  double confidence = 0;  ///< of the interval (see Centre)
+  bool enough = false;    ///< false: too few samples or allocations for what was asked, the interval is min..max
+};
+/// By the logarithms' clustered centre, so that the quotient of two of these is unpaired_ratio()'s. There must be a time.
+CentralTime central_time(const ByRound&, std::span<const int> allocations, double confidence);
 
 /// The time of the fastest of several read-only kernels, without the bias of picking the luckiest: the even rounds
 /// decide which kernel is the fastest in the odd ones, and the odd rounds decide it for the even ones.

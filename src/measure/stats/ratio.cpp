@@ -8,28 +8,6 @@
 namespace reductio {
 namespace {
 
-/// The centre of the clusters' trimmed means of some logarithms.
-struct LogCentre {
-  Centre of_clusters;
-  std::size_t rounds = 0, clusters = 0;
-};
-
-LogCentre log_centre(const std::vector<bool>& present, const std::vector<double>& logs, std::span<const int> allocations,
-                     double confidence) {
-  std::vector<double> means;
-  LogCentre out;
-  for (const auto& cluster : clusters_of(present, allocations)) {
-    std::vector<double> its;
-    for (const std::size_t round : cluster) its.push_back(logs[round]);
-    means.push_back(trimmed_mean(its));
-    out.rounds += its.size();
-  }
-  if (means.empty()) throw UsageError("no rounds to compare");
-  out.of_clusters = centre_of(means, confidence);
-  out.clusters = means.size();
-  return out;
-}
-
 /// The width on the logarithm of a ratio that the resolutions of both clocks leave unknown.
 double resolution_on_log(const TimedRounds& base, const TimedRounds& variant) {
   const auto share = [](const TimedRounds& s) {
@@ -49,62 +27,19 @@ Ratio ratio_of(double log_value, Interval logs, double resolution) {
   return out;
 }
 
-/// The logarithm in rounds where there is one.
-void logs_of(const TimedRounds& s, std::vector<bool>& present, std::vector<double>& logs) {
-  present.assign(s.seconds.size(), false);
-  logs.assign(s.seconds.size(), 0);
-  for (std::size_t r = 0; r < s.seconds.size(); ++r)
-    if (s.seconds[r] && *s.seconds[r] > 0) {
-      present[r] = true;
-      logs[r] = std::log(*s.seconds[r]);
-    }
-}
-
 }  // namespace
 
 std::size_t clusters_for(double confidence) { return 2 * fewest_samples(confidence); }
 
-std::vector<std::vector<std::size_t>> clusters_of(const std::vector<bool>& present, std::span<const int> allocations) {
-  // Runs of rounds on one allocation. Coming back to an allocation later is a run of its own.
-  std::vector<std::vector<std::size_t>> runs;
-  std::optional<int> last;
-  for (std::size_t r = 0; r < present.size(); ++r) {
-    if (!present[r]) continue;
-    const int allocation = r < allocations.size() ? allocations[r] : 0;
-    if (last != allocation) runs.emplace_back();
-    last = allocation;
-    runs.back().push_back(r);
-  }
-  const auto cut = [&](std::size_t parts) {
-    std::vector<std::vector<std::size_t>> out;
-    for (const auto& run : runs) {
-      const std::size_t count = std::min(parts, run.size());
-      for (std::size_t p = 0; p < count; ++p)
-        out.emplace_back(run.begin() + static_cast<std::ptrdiff_t>(p * run.size() / count),
-                         run.begin() + static_cast<std::ptrdiff_t>((p + 1) * run.size() / count));
-    }
-    return out;
-  };
-  std::size_t longest = 0;
-  for (const auto& run : runs) longest = std::max(longest, run.size());
-  std::size_t parts = 1;
-  while (parts < longest && cut(parts).size() < least_clusters) ++parts;
-  return cut(parts);
-}
-
 Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence) {
-  std::vector<bool> in_base, in_variant;
-  std::vector<double> base_logs, variant_logs;
-  logs_of(base, in_base, base_logs);
-  logs_of(variant, in_variant, variant_logs);
-  const std::size_t rounds = std::min(in_base.size(), in_variant.size());
-  in_base.resize(rounds);
-  base_logs.resize(rounds);
-  for (std::size_t r = 0; r < rounds; ++r) {
-    in_base[r] = in_base[r] && in_variant[r];
-    base_logs[r] -= variant_logs[r];
+  ByRound logs = logarithms(base.seconds);
+  const ByRound of_variant = logarithms(variant.seconds);
+  logs.resize(std::min(logs.size(), of_variant.size()));
+  for (std::size_t r = 0; r < logs.size(); ++r) {
+    if (logs[r] && of_variant[r]) *logs[r] -= *of_variant[r];
+    else logs[r].reset();
   }
-  const LogCentre m = log_centre(in_base, base_logs, base.allocations, confidence);
+  const ClusteredCentre m = clustered_centre(logs, base.allocations, confidence);
   Ratio out = ratio_of(m.of_clusters.value, m.of_clusters.interval, resolution_on_log(base, variant));
   out.confidence = m.of_clusters.confidence;
   out.enough = m.of_clusters.enough;
@@ -115,12 +50,9 @@ Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double c
 
 Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence) {
   const auto summary = [&](const TimedRounds& s) {
-    std::vector<bool> present;
-    std::vector<double> logs;
-    logs_of(s, present, logs);
-    return log_centre(present, logs, s.allocations, confidence);
+    return clustered_centre(logarithms(s.seconds), s.allocations, confidence);
   };
-  const LogCentre of_base = summary(base), of_variant = summary(variant);
+  const ClusteredCentre of_base = summary(base), of_variant = summary(variant);
   const Centre &b = of_base.of_clusters, &v = of_variant.of_clusters;
   const double at = b.value - v.value;
   const Interval logs{at - std::hypot(b.value - b.interval.low, v.interval.high - v.value),
@@ -134,9 +66,9 @@ Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double
 }
 
 std::string_view rule_in_words(bool paired) {
-  return paired ? "Of each pass of rounds the mean of log(t(base)/t) without a tenth at either end; of these the "
+  return paired ? "Of each allocation's rounds the mean of log(t(base)/t) without a tenth at either end; of these the "
                   "Hodges-Lehmann centre and its signed-rank interval."
-                : "Of each pass of rounds the mean of log(t) without a tenth at either end; of these the "
+                : "Of each allocation's rounds the mean of log(t) without a tenth at either end; of these the "
                   "Hodges-Lehmann centre and its signed-rank interval; the two sides' errors combined as independent.";
 }
 

@@ -3,8 +3,8 @@
 ///
 /// One rule for ratios of two variants that were sampled in the same rounds and of two runs: each cluster of rounds gives
 /// one number, the trimmed mean of its logarithms, and the result is the centre of these with its interval by signed
-/// ranks (statistics.h). A cluster is a pass of rounds, because its rounds share a context, where memory lies and what
-/// drifts, and so tell less than their number.
+/// ranks (statistics.h). A cluster is the run of rounds on one allocation, because rounds in one run share where memory
+/// lies and what drifts, and so tell less than their number.
 ///
 /// Why these: within a cluster, calls that take one of two times make medians jump between the two, and a mean does not
 /// shrug off the host's interruptions. Between clusters, order statistics are a quarter wider for the same confidence
@@ -22,7 +22,7 @@
 
 namespace reductio {
 
-/// As many clusters are wanted where few rows are compared, and so as many passes.
+/// As many clusters are wanted where few rows are compared, and so as many allocations.
 inline constexpr int wanted_clusters = 24;
 
 /// The clusters that an interval of so much confidence takes: twice as many as it can be had with at all, so that it is no
@@ -35,11 +35,6 @@ struct TimedRounds {
   std::vector<int> allocations;  ///< of each round
   double resolution_s = 0;             ///< the least difference that the clock shows
 };
-
-/// The rounds that `present` marks, by cluster: each the run of rounds on one allocation, of `allocations` by round. Where
-/// there are fewer than least_clusters such runs, they are cut into no more equal parts than it takes to come to that
-/// many, which is right only as far as rounds one after the other are independent.
-std::vector<std::vector<std::size_t>> clusters_of(const std::vector<bool>& present, std::span<const int> allocations);
 
 /// t(base) / t(variant): above 1, the variant is the faster one.
 struct Ratio {

@@ -7,8 +7,6 @@
 #include <boost/math/distributions/students_t.hpp>
 #include <boost/math/policies/policy.hpp>
 #include <cmath>
-#include <map>
-#include <set>
 #include <vector>
 
 #include "core/error.h"
@@ -30,27 +28,6 @@ using StudentsT = boost::math::students_t_distribution<double, Policy>;
 
 double students_t(std::size_t values, double confidence) {
   return boost::math::quantile(StudentsT(static_cast<double>(values) - 1), (1 + confidence) / 2);
-}
-
-/// The rank k of the interval x(k)..x(n+1-k), 0 where it lies beyond all samples. The share of samples below the median
-/// is a half; how far that is uncertain is seen in how it differs from cluster to cluster.
-double woodruff_rank(std::span<const double> samples, std::span<const int> clusters, double confidence) {
-  const double middle = median(samples);
-  struct Cluster {
-    double count = 0, below = 0;
-  };
-  std::map<int, Cluster> by_cluster;
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    Cluster& c = by_cluster[clusters[i]];
-    ++c.count;
-    c.below += samples[i] < middle ? 1 : samples[i] == middle ? 0.5 : 0;
-  }
-  const double n = static_cast<double>(samples.size()), count = static_cast<double>(by_cluster.size());
-  if (count < 2) return n;  // says nothing
-  double variance = 0;
-  for (const auto& [unused, c] : by_cluster) variance += std::pow((c.below - c.count / 2) / n, 2) * count / (count - 1);
-  const double t = students_t(by_cluster.size(), confidence);
-  return std::max(0.0, std::ceil(n * (0.5 - t * std::sqrt(variance)) - 1e-9));
 }
 
 /// Of the ranks 1 ... n, each positive with probability one half: the probability of each sum of the positive ones.
@@ -94,31 +71,6 @@ double trimmed_mean(std::span<const double> samples) {
     sum += s[i] * std::max(0.0, std::min(at + 1, n - cut) - std::max(at, cut));
   }
   return sum / (n - 2 * cut);
-}
-
-MedianInterval median_interval(std::span<const double> samples, double confidence) {
-  return median_interval(samples, {}, confidence);
-}
-
-MedianInterval median_interval(std::span<const double> samples, std::span<const int> clusters, double confidence) {
-  require_confidence(confidence);
-  const auto s = sorted(samples);
-  const std::size_t n = s.size();
-  const Binomial below(static_cast<double>(n), 0.5);  // how many samples lie below the median
-  const auto coverage = [&](std::size_t k) { return 1 - 2 * cdf(below, static_cast<double>(k - 1)); };  // of x(k)..x(n+1-k)
-  std::size_t k = 1;
-  while (2 * (k + 1) <= n && coverage(k + 1) >= confidence) ++k;
-  const double covered = std::max(0.0, coverage(k));  // one sample covers nothing
-  bool enough = covered >= confidence;
-  if (!clusters.empty()) {
-    if (clusters.size() != n) throw UsageError("statistics of clusters need one for each sample");
-    const double rank = woodruff_rank(samples, clusters, confidence);
-    const std::size_t by_clusters = static_cast<std::size_t>(std::max(rank, 1.0));
-    enough = enough && rank >= 1;
-    k = std::set<int>(clusters.begin(), clusters.end()).size() < least_clusters ? std::min(k, by_clusters)
-                                                                                : std::min(by_clusters, (n + 1) / 2);
-  }
-  return {{s[k - 1], s[n - k]}, covered, enough};
 }
 
 Centre centre_of(std::span<const double> values, double confidence) {

@@ -1,5 +1,5 @@
 #pragma once
-/// Summaries of timing samples. No normality is assumed: medians and centres, by order statistics and signed ranks.
+/// Summaries of timing samples. No normality is assumed: medians, and centres by signed ranks.
 
 #include <cstddef>
 #include <span>
@@ -22,24 +22,6 @@ double quantile(std::span<const double> samples, double p);
 /// The mean without the least and the greatest tenth of the samples: with n of them, n/10 less at either end; of a sample
 /// that the cut falls into, the part that is left counts. `samples` must not be empty.
 double trimmed_mean(std::span<const double> samples);
-
-/// A confidence interval of the median by order statistics.
-struct MedianInterval {
-  Interval interval;
-  double confidence = 0;  ///< the exact coverage for a continuous distribution, of independent samples
-  bool enough = false;    ///< false: too few samples or clusters for what was asked, the interval is min..max
-};
-
-/// The narrowest symmetric pair of order statistics x(k), x(n+1-k) that covers the median of any continuous
-/// distribution with at least `confidence`: P(k <= B <= n-k) for B binomial(n, 1/2). 0 < confidence < 1.
-MedianInterval median_interval(std::span<const double> samples, double confidence);
-
-/// The same for samples that come in clusters, whose members may agree with each other more than with the rest: sample
-/// i belongs to cluster `clusters[i]`. Woodruff's interval (Confidence intervals for medians and other position measures,
-/// JASA 47, 1952), which sees in the spread of the share below the median, from cluster to cluster, how uncertain that
-/// share is. With fewer than least_clusters it sees little, and the interval is no narrower than that above. As many
-/// clusters as samples, else UsageError.
-MedianInterval median_interval(std::span<const double> samples, std::span<const int> clusters, double confidence);
 
 /// With fewer clusters than this their range covers less than 95 %.
 inline constexpr std::size_t least_clusters = 6;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <boost/math/distributions/binomial.hpp>
 #include <cmath>
 #include <map>
 #include <random>
@@ -286,8 +287,7 @@ SelftestPlan plan_for(const Variant& v, int repeats) {
 
 SelftestReport run_selftest(Scripted& script, const SelftestPlan& plan) {
   const auto backend = open_cpu();
-  return selftest(
-      *backend, script, plan, [](auto, auto, auto&) {}, [] { return false; });
+  return selftest(*backend, script, plan, {.progress = [](auto, auto&) {}, .stop = [] { return false; }});
 }
 
 TEST(MeasureSelftest, PassesOnAnHonestClock) {
@@ -295,46 +295,69 @@ TEST(MeasureSelftest, PassesOnAnHonestClock) {
   const Variant a = variant("a", 1);
   Scripted script([&](std::size_t, std::size_t) { return 1e-4 * std::normal_distribution(1.0, 0.02)(random); });
   const SelftestReport report = run_selftest(script, plan_for(a, 100));
-  EXPECT_EQ(report.comparisons(), 100u);
-  EXPECT_LE(report.false_positives(), 10u);
-  EXPECT_FALSE(report.too_many(0.95));
+  for (const auto kind : {&SelfComparisons::together, &SelfComparisons::apart}) {
+    const SelfComparisons::Kind all = report.all(kind);
+    EXPECT_EQ(all.comparisons, 100u);
+    EXPECT_LE(all.without_one, 11u);
+    EXPECT_FALSE(all.too_many(0.95));
+    EXPECT_EQ(all.told_apart, 0u);
+  }
   ASSERT_EQ(report.with_itself.size(), 1u);
-  EXPECT_EQ(report.with_itself[0].told_apart, 0u);
   EXPECT_NEAR(report.with_itself[0].median_s, 1e-4, 1e-6);
   // 120 rounds of 2.8 % noise: an effect of half a percent to two percent is seen.
-  EXPECT_GT(*report.with_itself[0].smallest, 0.005);
-  EXPECT_LT(*report.with_itself[0].smallest, 0.02);
+  EXPECT_GT(*report.with_itself[0].together.smallest, 0.005);
+  EXPECT_LT(*report.with_itself[0].together.smallest, 0.02);
   ASSERT_EQ(report.planted.size(), 3u);
   for (const PlantedEffect& p : report.planted) {
     EXPECT_TRUE(p.found()) << p.effect << ": " << p.ratio.interval.low << " to " << p.ratio.interval.high;
+    EXPECT_EQ(p.verdict == Verdict::slower, p.effect > 0);
     EXPECT_NEAR(p.ratio.value, 1 / (1 + p.effect), 0.01);
     EXPECT_NEAR(p.planted_s, p.effect * 1.1e-4, 1e-6);
   }
 }
 
 TEST(MeasureSelftest, NoticesAHarnessThatPrefersOneOfTwo) {
-  // The second of each comparison, told by where its result goes, takes 1 % longer.
-  Variant a = variant("a", 1);
-  int plans = 0;
-  Prepare& prepare = a.prepare[static_cast<int>(DeviceKind::cpu)];
-  prepare = [&, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {
-    ++plans;
-    return made(p, s, d);
-  };
+  // The second of each pair, told by where its result goes, takes 1 % longer.
+  const Variant a = variant("a", 1);
   std::mt19937_64 random(5);
-  const void *first = nullptr, *now = nullptr;
+  std::map<const void*, std::size_t> numbers;  // of points, in the order of their pilots
+  const void* now = nullptr;
   Scripted script([&](std::size_t, std::size_t) {
-    return 1e-4 * (now == first ? 1 : 1.01) * std::normal_distribution(1.0, 0.01)(random);
+    return 1e-4 * (numbers[now] % 2 ? 1.01 : 1) * std::normal_distribution(1.0, 0.01)(random);
   });
   script.clock().before_sample = [&](const Call& c) {
     now = c.result;
-    if (plans % (2 * (1 + wanted_clusters)) == 1) first = now;  // the first plan of a comparison is its first pilot's
+    numbers.emplace(now, numbers.size());
   };
   SelftestPlan plan = plan_for(a, 30);
   plan.planted.clear();
   const SelftestReport report = run_selftest(script, plan);
-  EXPECT_GT(report.false_positives(), 15u);
-  EXPECT_TRUE(report.too_many(0.95));
+  EXPECT_GT(report.all(&SelfComparisons::together).without_one, 15u);
+  EXPECT_TRUE(report.all(&SelfComparisons::together).too_many(0.95));
+}
+
+TEST(MeasureSelftest, ComparisonsOfSeparateContextsSeeWhatContextsDifferBy) {
+  // Each context shifts both by 2 %: nothing beside each other, and no false positive apart, only a wide interval.
+  std::mt19937_64 random(8);
+  const Variant a = variant("a", 1);
+  double shift = 1;
+  Scripted script([&](std::size_t, std::size_t) { return 1e-4 * shift * std::normal_distribution(1.0, 0.002)(random); });
+  script.renew_context = [&] { shift = std::normal_distribution(1.0, 0.02)(random); };
+  SelftestPlan plan = plan_for(a, 60);
+  plan.planted.clear();
+  const SelftestReport report = run_selftest(script, plan);
+  EXPECT_LT(*report.with_itself[0].together.smallest, 0.002);
+  EXPECT_GT(*report.with_itself[0].apart.smallest, 0.005);
+  EXPECT_FALSE(report.all(&SelfComparisons::apart).too_many(0.95));
+  EXPECT_LE(report.all(&SelfComparisons::apart).without_one, 8u);
+}
+
+TEST(MeasureSelftest, ATrueRateOfATenthIsFoundNineTimesInTenByAsManyComparisonsAsThereAre) {
+  SelfComparisons::Kind kind;
+  kind.comparisons = 320;
+  while (!kind.too_many(0.95)) ++kind.without_one;
+  const boost::math::binomial_distribution<double> found(320, 0.10);
+  EXPECT_GE(cdf(complement(found, static_cast<double>(kind.without_one) - 1)), 0.9) << kind.without_one;
 }
 
 TEST(MeasureSelftest, NoticesATimerThatMissesWhatWasPlanted) {
@@ -343,6 +366,7 @@ TEST(MeasureSelftest, NoticesATimerThatMissesWhatWasPlanted) {
   Scripted script([&](std::size_t, std::size_t) { return 1e-4 * std::normal_distribution(1.0, 0.01)(random); });
   script.clock().deaf = true;
   for (const PlantedEffect& p : run_selftest(script, plan_for(a, 1)).planted) {
+    if (p.effect == 0) continue;
     EXPECT_FALSE(p.found());
     EXPECT_FALSE(p.covered());
   }
@@ -364,6 +388,7 @@ TEST(MeasureSelftest, CallsShorterThanTheClocksResolutionAreNotFoundForThatReaso
   Scripted script([](std::size_t, std::size_t) { return 1e-5; });
   script.clock().resolution = 1e-4;
   for (const PlantedEffect& p : run_selftest(script, plan_for(a, 1)).planted) {
+    if (p.effect == 0) continue;
     EXPECT_FALSE(p.found()) << p.effect;
     EXPECT_TRUE(p.ratio.at_resolution) << p.effect;
   }

@@ -481,8 +481,7 @@ TEST(MeasureRun, ASelftestWhoseCallNeverEndsFreesNothingThatItWorksOn) {
   SelftestPlan plan;
   plan.point = point(hangs, 0);
   plan.sizes = {100};
-  EXPECT_THROW(selftest(
-                   backend, script, plan, [](auto, auto, auto&) {}, [] { return false; }),
+  EXPECT_THROW(selftest(backend, script, plan, {.progress = [](auto, auto&) {}, .stop = [] { return false; }}),
                CallTimeout);
   EXPECT_LE(backend.memory_free(), all - 400);
 }
@@ -622,19 +621,38 @@ TEST(MeasureRun, RawSamplesAreKeptAndGiveTheSummaryBack) {
   run_session(session(folder, {point(a, 100), point(a, 200)}, std::move(script)), heard);
   const CsvText csv = parse_csv(gunzip(text_of(samples_in(folder))));
   ASSERT_EQ(csv.records.at(0), sample_columns());
-  std::map<std::string, std::vector<double>> by_n;
+  struct Samples {
+    std::vector<double> seconds;
+    std::map<int, double> by_round;
+    std::map<int, int> allocations;
+  };
+  std::map<std::string, Samples> by_n;
   std::size_t floors = 0;
   for (std::size_t i = 1; i < csv.records.size(); ++i) {
     const auto& r = csv.records[i];
-    if (r[2] == "a") by_n[r[5]].push_back(std::stod(r[15]));
+    if (r[2] == "a") {
+      Samples& s = by_n[r[5]];
+      s.seconds.push_back(std::stod(r[15]));
+      s.by_round[std::stoi(r[12])] = s.seconds.back();
+      s.allocations[std::stoi(r[12])] = std::stoi(r[13]);
+    }
     floors += r[2] == "(launch-floor)";
   }
   EXPECT_GT(floors, 0u);
   for (const Row& row : heard.rows) {
-    const auto& s = by_n.at(std::to_string(row.point.problem.n));
-    EXPECT_EQ(s.size(), row.n_samples);
-    EXPECT_EQ(median(s), *row.time_median_s);  // to the last bit: nothing was dropped or rounded
-    EXPECT_EQ(*std::min_element(s.begin(), s.end()), *row.time_min_s);
+    const Samples& s = by_n.at(std::to_string(row.point.problem.n));
+    EXPECT_EQ(s.seconds.size(), row.n_samples);
+    ByRound seconds;
+    std::vector<int> allocations;
+    for (const auto& [round, value] : s.by_round) {
+      seconds.push_back(value);
+      allocations.push_back(s.allocations.at(round));
+    }
+    const CentralTime time = central_time(seconds, allocations, 0.95);
+    EXPECT_EQ(time.seconds, *row.time_median_s);  // to the last bit: nothing was dropped or rounded
+    EXPECT_EQ(time.interval.low, *row.time_ci_low_s);
+    EXPECT_EQ(time.interval.high, *row.time_ci_high_s);
+    EXPECT_EQ(*std::min_element(s.seconds.begin(), s.seconds.end()), *row.time_min_s);
   }
 }
 
@@ -838,9 +856,9 @@ TEST(MeasureRun, ADevicePartHasTheIntervalThatItsRowWouldHave) {
   const Row& row = heard.rows.at(0);
   ASSERT_EQ(row.status, Status::ok) << row.reason;
   // The scripted clock says that half of each call is the device's.
-  EXPECT_EQ(*row.device_part_median_s, *row.time_median_s / 2);
-  EXPECT_EQ(*row.device_part_ci_low_s, *row.time_ci_low_s / 2);
-  EXPECT_EQ(*row.device_part_ci_high_s, *row.time_ci_high_s / 2);
+  EXPECT_DOUBLE_EQ(*row.device_part_median_s, *row.time_median_s / 2);
+  EXPECT_DOUBLE_EQ(*row.device_part_ci_low_s, *row.time_ci_low_s / 2);
+  EXPECT_DOUBLE_EQ(*row.device_part_ci_high_s, *row.time_ci_high_s / 2);
   EXPECT_LT(*row.device_part_ci_low_s, *row.device_part_median_s);
 }
 
