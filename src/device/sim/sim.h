@@ -41,10 +41,9 @@
 #define __restrict__
 #define __align__(bytes) alignas(bytes)
 // As a C++ array it would be memory that nothing checks, and not the block's.
-#define __shared__                                                                                              \
-  _Pragma(                                                                                                      \
-      "GCC error \"no __shared__ here: write SharedPtr<T> x = shared_array<T, N>(), or shared_memory<T>() for " \
-      "dynamic memory\"")
+// One literal, since a _Pragma takes no two.
+#define __shared__ \
+  _Pragma("GCC error \"no __shared__ here: write SharedPtr<T> x = shared_array<T, N>(), or shared_memory<T>() for dynamic memory\"")
 
 namespace reductio::device {
 inline namespace on_sim {

@@ -503,7 +503,8 @@ def test_selftest_reports_rate_and_planted_effects(reductio):
         too_many = too_many or low > 0.05
     assert [p["effect"] for p in told["planted"]] == [0, 0.05, 0.10]
     for p in told["planted"]:
-        assert p["interval"][0] <= p["ratio"] <= p["interval"][1] and p["planted_s"] > 0
+        assert p["interval"][0] <= p["ratio"] <= p["interval"][1]  # any machine: an interval about its value
+        assert (p["planted_s"] > 0) == (p["effect"] > 0)  # any machine: what was chosen, told twice
         assert p["covered"] == (p["rest_interval"][0] <= 1 <= p["rest_interval"][1])
         # any machine: the same verdict, told twice
         assert p["found"] == ((p["verdict"] == "SLOWER") == (p["effect"] > 0) and p["covered"])

@@ -856,9 +856,9 @@ TEST(MeasureRun, ADevicePartHasTheIntervalThatItsRowWouldHave) {
   const Row& row = heard.rows.at(0);
   ASSERT_EQ(row.status, Status::ok) << row.reason;
   // The scripted clock says that half of each call is the device's.
-  EXPECT_DOUBLE_EQ(*row.device_part_median_s, *row.time_median_s / 2);
-  EXPECT_DOUBLE_EQ(*row.device_part_ci_low_s, *row.time_ci_low_s / 2);
-  EXPECT_DOUBLE_EQ(*row.device_part_ci_high_s, *row.time_ci_high_s / 2);
+  EXPECT_NEAR(*row.device_part_median_s, *row.time_median_s / 2, 1e-15);
+  EXPECT_NEAR(*row.device_part_ci_low_s, *row.time_ci_low_s / 2, 1e-15);
+  EXPECT_NEAR(*row.device_part_ci_high_s, *row.time_ci_high_s / 2, 1e-15);
   EXPECT_LT(*row.device_part_ci_low_s, *row.device_part_median_s);
 }
 
