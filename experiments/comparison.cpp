@@ -21,7 +21,7 @@ const RegisterExperiment comparison(
     {.name = "comparison",
      .summary = "every variant beside Thrust, CUB and cuBLAS, 2^10 to 2^30 elements, cold cache",
      .points = points,
-     .rules = {.max_samples = 120}});  // ten in each context
+     .rules = {.max_samples = 72}});  // six in each context
 
 }  // namespace
 }  // namespace reductio
