@@ -87,7 +87,8 @@ void Rounds::make_harness_calls() {
 }
 
 /// New plans, and so new workspaces, for all that are sampled on `allocation`. Each makes one untimed call, except
-/// where that would cost as much as a sample and change nothing. They are made in random order, because what is
+/// where that would cost as much as a sample and change nothing: its kernels are loaded, which the first launch in a
+/// context does and which may wait for the device, and it is long. They are made in random order, because what is
 /// allocated first may lie better. False if abandoned, or the device was lost.
 bool Rounds::make_plans(int allocation, const std::function<bool()>& abandon) {
   for (const int i : shuffled(static_cast<int>(group_.members.size()), random_)) {
@@ -99,7 +100,8 @@ bool Rounds::make_plans(int allocation, const std::function<bool()>& abandon) {
     if (abandon()) return false;
     const bool alive = group_.guarded(m, [&] {
       group_.make_plan_for(m);
-      if (!s_.timer().keeps_time() || !shows_what_ran_before(m)) return;
+      if (!s_.timer().keeps_time()) return;
+      if (const bool first = s_.loaded.insert(kernels_of(*m.point)).second; !first && !shows_what_ran_before(m)) return;
       s_.timer().run(group_.call(m));
       group_.verify(m);
     });

@@ -60,7 +60,10 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
   for (int allocation = 0; allocation < allocations; ++allocation) {
     const auto& renew_context = s_->instruments.renew_context;
     s_->allocations.begin_next(bool(renew_context));
-    if (renew_context) renew_context();
+    if (renew_context) {
+      s_->loaded.clear();
+      renew_context();
+    }
     for (std::size_t i = 0; i < groups.size(); ++i) {
       tell(groups[i], true);
       // A group of fewer allocations takes part in some of these, spread over them.
