@@ -214,7 +214,7 @@ def comparison_block(results) -> str:
     lines = headline(results, compared, rs, gpu, peak)
     of = results.comparison["status"].value_counts()
     lines += [f"![Speedup over CUB against n on one {gpu}](docs/comparison.png)", "",
-              *wrapped(f"Of each document the kernel that is fastest at 2^28 {TYPE}, and the libraries. Median times in "
+              *wrapped(f"Of each document the kernel that is fastest at 2^28 {TYPE}, and the libraries. Times in "
               "microseconds, one call at a time on a cold, dirty L2; what finishes on the host is timed end to end. The "
               "speedup at 2^28 is over CUB's call of the same operation, timed alike, whose time stands beside it; in "
               f"brackets its 95 % interval{', paired by round' if speedup.are_paired(results) else ''}. Of "

@@ -202,7 +202,7 @@ def times_table(results: Results) -> str:
     head = (r" & \multicolumn{4}{c}{device (\textmu{}s)} & \multicolumn{4}{c}{end to end (\textmu{}s)} \\"
             "\n" r"\cmidrule(lr){2-5}\cmidrule(lr){6-9}" "\n"
             rf"variant & {heads} & speedup & {heads} & speedup \\")
-    caption = (rf"Median times of all variants for {TYPE}. ``Speedup'' is over CUB's call of the same operation, timed "
+    caption = (rf"Times of all variants for {TYPE}. ``Speedup'' is over CUB's call of the same operation, timed "
                rf"alike, at {latex.power(SIZES['Large'])}, {how_taken(results)}. $^{{\ast}}$: device part only, the "
                r"host's additions are not in it, and a part has no speedup over a whole call. $x^2$: sum of squares. l: "
                r"over the experiment's limit, r: refused, f: failed, w: wrong, i: impossible, t: no result in time, ---: no such time (what finishes on "
