@@ -64,27 +64,14 @@ def centre_of(values: list[float]) -> tuple[float, float, float, bool]:
 
 
 def clusters_of(allocations: list[int], least: int = LEAST_CLUSTERS) -> list[slice]:
-    """Rounds by cluster, of each round's allocation: a run of rounds on one allocation, cut into no more parts than it
-    takes to come to `least` clusters."""
-    runs: list[tuple[int, int]] = []
-    start = 0
-    for i in range(1, len(allocations) + 1):
-        if i == len(allocations) or allocations[i] != allocations[start]:
-            runs.append((start, i))
-            start = i
-
-    def cut(parts: int) -> list[slice]:
-        out = []
-        for low, high in runs:
-            count = min(parts, high - low)
-            out += [slice(low + p * (high - low) // count, low + (p + 1) * (high - low) // count) for p in range(count)]
-        return out
-
-    longest = max((high - low for low, high in runs), default=0)
-    parts = 1
-    while parts < longest and len(cut(parts)) < least:
-        parts += 1
-    return cut(parts)
+    """Rounds by cluster, of each round's allocation: a run of rounds on one allocation. Where all are on one, `least`
+    equal parts of it; a few stay what they are, and too few."""
+    starts = [i for i in range(len(allocations)) if i == 0 or allocations[i] != allocations[i - 1]]
+    if len(starts) == 1:
+        rounds = len(allocations)
+        parts = min(least, rounds)
+        return [slice(p * rounds // parts, (p + 1) * rounds // parts) for p in range(parts)]
+    return [slice(low, high) for low, high in zip(starts, [*starts[1:], len(allocations)])]
 
 
 def paired(base: list[float], times: list[float], allocations: list[int], base_resolution: float = 0,

@@ -4,8 +4,8 @@
 
 Columns and keys are renamed, and columns that version 1 did not have are added, empty but for two: the interval of the
 device part is computed from the raw samples beside the rows by the rule of the rows' own intervals
-(median_interval in src/measure/stats/statistics.cpp), of which a port stands below. That the port is the rule is shown
-each time: it must give every row's own interval back to the last digit. No number that was there is changed; all are
+(median_interval in src/measure/stats/statistics.cpp of revision 5224654), of which a port stands below. That the port is
+the rule is shown each time: it must give every row's own interval back to the last digit. No number that was there is changed; all are
 compared, field by field, before anything is written. Raw samples stay as they are. What is of version 2 already is left
 alone; a folder's folders are converted, too.
 """

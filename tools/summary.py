@@ -165,7 +165,7 @@ def trust_block(results) -> str:
     spent = trust.spending(results)
     if spent is not None:
         said.append(f"The comparison took {spent.wall_s:.0f} s, {100 * spent.calls:.0f} % of them in the timed calls "
-                    f"and {100 * spent.state:.0f} % in setting the cache's state and restoring inputs; "
+                    f"and {100 * spent.state:.0f} % in untimed calls, setting the cache's state and restoring inputs; "
                     f"{100 * spent.own:.0f} % went into the harness, first calls and pilots included.")
     return "\n".join(f"- {one}" for one in said)
 

@@ -89,7 +89,7 @@ class Observer final : public RunObserver {
     for (const Status status : without_time) print_reasons(status);
     const Spent& spent = report.spent;
     if (const double samples = spent.timed_s + spent.prepared_s + spent.around_s; samples > 0 && report.measured_s > 0)
-      fmt::print("of the time {:.0f} % was measured, {:.0f} % went into the cache's state and restoring inputs, {:.0f} % "
+      fmt::print("of the time {:.0f} % was measured, {:.0f} % went into untimed calls, the cache's state and inputs, {:.0f} % "
                  "around samples, {:.0f} % into waiting until memory is idle, {:.0f} % into inputs, plans, pilots and files\n",
                  100 * spent.timed_s / report.measured_s, 100 * spent.prepared_s / report.measured_s,
                  100 * spent.around_s / report.measured_s, 100 * spent.memory_wait_s / report.measured_s,

@@ -126,7 +126,6 @@ void print(const SelftestReport& report, const SelftestPlan& plan, const std::ve
 
 int run(const SelftestOptions& options) {
   const Selection selection = options.selection.parse();
-  
   if (options.repeats.value_or(1) < 1) throw UsageError("--repeats must be 1 or more");
   if (selection.device == DeviceKind::sim)
     throw UsageError("the simulated device keeps no time; a self-test needs a clock");
@@ -233,7 +232,7 @@ int run(const SelftestOptions& options) {
       too_short = too_short || p.ratio.at_resolution;
     }
   if (!options.json || !options.quiet) {
-    const std::string outcome = fmt::format("{}\n{} of {} planted effects were found\n", join(false_positives, "\n"),
+    const std::string outcome = fmt::format("{}\n{} of {} planted effects, none among them, were told as they are\n", join(false_positives, "\n"),
                                             report.planted.size() - missed.size(), report.planted.size());
     if (options.json)
       tell(outcome);
@@ -246,7 +245,7 @@ int run(const SelftestOptions& options) {
     return exit_error;
   }
   if (!missed.empty()) {
-    print_message(fmt::format("selftest failed: not found were {}; {}", join(missed, ", "),
+    print_message(fmt::format("selftest failed: not told as they are: {}; {}", join(missed, ", "),
                               too_short ? "the clock's resolution is too coarse for calls this short, give larger --sizes"
                                         : "is the machine busy?"));
     return exit_error;

@@ -300,7 +300,7 @@ class Spending:
 
     wall_s: float
     calls: float   # timed
-    state: float   # setting the cache's state and restoring inputs
+    state: float   # untimed calls, setting the cache's state and restoring inputs
     around: float  # the rest of each sample
     waited: float  # until the memory was idle; NaN in what older programs recorded
 
@@ -336,6 +336,6 @@ def overhead(results: Results) -> str:
     if not math.isnan(s.waited):
         outside += f"; {latex.percent(s.waited)} until freed memory was overwritten"
     return (f"The comparison took {latex.time(s.wall_s)}: {latex.percent(s.calls)} in the timed calls, "
-            f"{latex.percent(s.state)} in setting the cache's state and restoring inputs, {latex.percent(s.around)} in the "
+            f"{latex.percent(s.state)} in untimed calls, setting the cache's state and restoring inputs, {latex.percent(s.around)} in the "
             f"rest of each sample (launching, waiting, checking the result), and {latex.percent(s.outside)} outside of "
             f"samples ({outside}). So the harness itself, with first calls and pilots, takes {latex.percent(s.own)}.")

@@ -35,12 +35,14 @@ def test_ranks_are_those_of_the_signed_rank_tables(count, rank, enough):
     assert speedup.rank_of(count) == (rank, enough)
 
 
-def test_the_rounds_of_one_allocation_are_one_cluster_unless_there_are_too_few():
+def test_the_rounds_of_one_allocation_are_one_cluster_unless_there_is_no_other():
     ends = lambda clusters: [(c.start, c.stop) for c in clusters]
     assert ends(speedup.clusters_of([0, 0, 1, 1], 2)) == [(0, 2), (2, 4)]
+    assert ends(speedup.clusters_of([], 6)) == []
     assert ends(speedup.clusters_of([0, 1, 0], 3)) == [(0, 1), (1, 2), (2, 3)]  # back on it: a run of its own
     assert ends(speedup.clusters_of([0] * 5, 2)) == [(0, 2), (2, 5)]
-    assert ends(speedup.clusters_of([0, 0, 1], 6)) == [(0, 1), (1, 2), (2, 3)]  # no more than there are rounds
+    assert ends(speedup.clusters_of([0, 0], 6)) == [(0, 1), (1, 2)]  # no more than there are rounds
+    assert ends(speedup.clusters_of([0, 0, 1], 6)) == [(0, 2), (2, 3)]  # too few, and not cut
 
 
 def test_the_rule_is_the_programs(tmp_path):

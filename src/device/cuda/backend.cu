@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -246,7 +247,7 @@ class CudaBackend final : public Backend {
   }
   void close_stream() {
     if (device::workspace_stream().handle == stream_.handle) device::workspace_stream() = {};
-    destroy_stream(stream_);
+    if (stream_.handle) destroy_stream(std::exchange(stream_, {}));
   }
 
   DeviceInfo info_;

@@ -124,13 +124,17 @@ bool Causality::Publication::comes_after(const Fence& f) const { return write.or
 
 std::uint32_t Causality::known(const Publication& p, Means by, const Accesses& a, std::uint64_t atomic_at) const {
   std::uint32_t lanes = 0;
+  bool published = p.moment.serial != 0;  // the atomic itself, by a fence or a release before it
   if (by == own) {
     lanes = p.moment.ordered(a);
   } else {
-    for (const Fence* const f : history(p.write.serial)->fences)
-      if (a.lanes & ~lanes && a.epoch < f->moment.epoch && p.comes_after(*f)) lanes |= f->moment.ordered(a);
+    for (const Fence* const f : history(p.write.serial)->fences) {
+      if (!p.comes_after(*f)) continue;
+      published = true;
+      if (a.lanes & ~lanes && a.epoch < f->moment.epoch) lanes |= f->moment.ordered(a);
+    }
   }
-  if (atomic_at == p.location && a.thread / warp_size == p.write.thread / warp_size && a.epoch < p.write.epoch)
+  if (published && atomic_at == p.location && a.thread / warp_size == p.write.thread / warp_size && a.epoch < p.write.epoch)
     lanes |= a.lanes & 1u << p.write.thread % warp_size;
   return lanes;
 }

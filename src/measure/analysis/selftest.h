@@ -63,7 +63,11 @@ struct PlantedEffect {
   double unknown = 0;
   /// The timer saw as much as was planted.
   bool covered() const { return rest.interval.low * (1 - unknown) <= 1 && 1 <= rest.interval.high * (1 + unknown); }
-  bool found() const { return covered() && (effect > 0) == (verdict == Verdict::slower); }
+  /// A spin of zero is found if nothing is.
+  bool found() const {
+    return covered() && (effect > 0 ? verdict == Verdict::slower
+                                    : verdict != Verdict::slower && verdict != Verdict::faster);
+  }
 };
 
 struct SelftestReport {

@@ -13,7 +13,7 @@
 namespace reductio {
 
 struct SamplingRules {
-  int min_samples = 7, max_samples = 48;  ///< per point; a 95 % interval of a median needs 6
+  int min_samples = 7, max_samples = 48;  ///< per point; a 95 % interval needs 6
   double time_budget_s = 0.15;            ///< wall-clock time after which a point gets no more than min_samples
   double slow_s = 0.020;                  ///< a call longer than this gets `slow_samples`
   int slow_samples = 3;

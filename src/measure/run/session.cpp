@@ -199,6 +199,11 @@ class SessionRun {
 
   [[noreturn]] void throw_device_lost(const Measurement& measured) {
     std::string why = "the device no longer answers";
+    try {
+      std::rethrow_exception(measured.device_lost);
+    } catch (const std::exception& e) {
+      why += fmt::format(" ({})", e.what());
+    }
     for (const Row& row : measured.groups.front().rows)
       if (row.status == Status::failed || row.status == Status::timeout)
         why = fmt::format("{} stopped the device ({})", row.point.variant, row.reason);

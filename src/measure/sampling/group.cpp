@@ -8,10 +8,6 @@
 
 namespace reductio {
 
-std::string kernels_of(const Point& p) {
-  return fmt::format("{}|{}|{}|{}", p.variant->id, name(p.problem.operation), name(p.problem.type), p.settings.str());
-}
-
 Call call_of(Plan& plan, bool consumes_input, const Input& in, const DeviceMemory& out, HostValue& result) {
   return {.plan = &plan,
           .info = plan.info(),

@@ -7,7 +7,6 @@
 #include <exception>
 #include <functional>
 #include <memory>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,13 +24,9 @@ struct SamplingState : Sampling {
 
   double highest_clock_hz = 0;  ///< of the kernels, so far
   History history;              ///< times known from earlier groups, for predictions
-  std::set<std::string> loaded;  ///< calls whose kernels this context has loaded, by kernels_of()
   References references;
   Allocations allocations{backend};
 };
-
-/// What decides which kernels the calls of a point launch.
-std::string kernels_of(const Point&);
 
 /// One accumulator in host memory.
 struct HostValue {

@@ -86,9 +86,9 @@ void Rounds::make_harness_calls() {
     group_.harness_calls.push_back({.name = "(" + name + ")", .plan = std::move(plan)});
 }
 
-/// New plans, and so new workspaces, for all that are sampled on `allocation`. Each makes one untimed call, except
-/// where that would cost as much as a sample and change nothing: its kernels are loaded, which the first launch in a
-/// context does and which may wait for the device, and it is long. They are made in random order, because what is
+/// New plans, and so new workspaces, for all that are sampled on `allocation`. Each makes one untimed call: the first
+/// in a context loads its kernels, which may wait for the device. Where there are no contexts and the call is long, that
+/// would cost as much as a sample and change nothing. They are made in random order, because what is
 /// allocated first may lie better. False if abandoned, or the device was lost.
 bool Rounds::make_plans(int allocation, const std::function<bool()>& abandon) {
   for (const int i : shuffled(static_cast<int>(group_.members.size()), random_)) {
@@ -100,8 +100,8 @@ bool Rounds::make_plans(int allocation, const std::function<bool()>& abandon) {
     if (abandon()) return false;
     const bool alive = group_.guarded(m, [&] {
       group_.make_plan_for(m);
-      if (!s_.timer().keeps_time()) return;
-      if (const bool first = s_.loaded.insert(kernels_of(*m.point)).second; !first && !shows_what_ran_before(m)) return;
+      const bool loads = bool(s_.instruments.renew_context);
+      if (!s_.timer().keeps_time() || (!loads && !shows_what_ran_before(m))) return;
       s_.timer().run(group_.call(m));
       group_.verify(m);
     });
@@ -138,7 +138,7 @@ bool Rounds::take_samples(TakenRound& taken, const std::function<bool()>& abando
     const auto call = static_cast<std::size_t>(i);
     const auto sample = [&](auto& of) {
       Call call = group_.call(of);
-      call.in_loop = shows_what_ran_before(of);
+      call.in_loop = shows_what_ran_before(of) || group_.first().timing_mode == TimingMode::graph;
       return s_.timer().sample(call, group_.first().timing_mode, group_.first().cache_state);
     };
     bool alive = true;

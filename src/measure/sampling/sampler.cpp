@@ -60,9 +60,13 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
   for (int allocation = 0; allocation < allocations; ++allocation) {
     const auto& renew_context = s_->instruments.renew_context;
     s_->allocations.begin_next(bool(renew_context));
-    if (renew_context) {
-      s_->loaded.clear();
-      renew_context();
+    try {
+      if (renew_context) renew_context();
+    } catch (const std::exception&) {
+      // Without a context nothing more can be measured; what earlier batches gave is written.
+      groups.front().device_lost = out.device_lost = std::current_exception();
+      out.groups.push_back(rounds.front().finish());
+      return out;
     }
     for (std::size_t i = 0; i < groups.size(); ++i) {
       tell(groups[i], true);

@@ -64,12 +64,10 @@ std::optional<double> median_of(const ByRound& by_round) {
 }
 
 /// Why an interval is min..max and not of the confidence that was asked for; empty if it is.
-std::string shortcoming(const CentralTime& interval, std::size_t samples, int allocations, double confidence) {
-  if (interval.confidence < confidence)
-    return fmt::format("{} samples give it a confidence of {:.3g}, not {:g}", samples, interval.confidence, confidence);
-  if (!interval.enough)
-    return fmt::format("{} allocations are too few for a confidence of {:g}", allocations, confidence);
-  return {};
+std::string shortcoming(const CentralTime& time, double confidence) {
+  if (time.enough) return {};
+  return fmt::format("samples of {} allocations give it a confidence of {:.3g}, not {:g}", time.clusters,
+                     time.confidence, confidence);
 }
 
 /// There is a round that both have.
@@ -134,7 +132,7 @@ class Summary {
     const Interval shown = no_narrower_than(time.interval, time.seconds, g_.device_part_resolution_s);
     row.device_part_ci_low_s = shown.low;
     row.device_part_ci_high_s = shown.high;
-    return shortcoming(time, seconds.size(), allocations(), rules_.confidence);
+    return shortcoming(time, rules_.confidence);
   }
 
   int allocations() const { return g_.allocations.back() + 1; }
@@ -156,7 +154,7 @@ class Summary {
       row.read_time_s = limits_.read_ceiling->median_s;
       row.share_of_read_ceiling = share_of(limits_.read_ceiling->seconds, times.seconds);
     }
-    const std::string of_row = shortcoming(time, seconds.size(), allocations(), rules_.confidence);
+    const std::string of_row = shortcoming(time, rules_.confidence);
     if (!of_row.empty()) add_sentence(row.reason, "the interval is min..max: " + of_row);
     if (!of_part.empty())
       add_sentence(row.reason, of_part == of_row ? "so is the device part's"

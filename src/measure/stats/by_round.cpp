@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <set>
 
 #include "core/error.h"
 
@@ -34,21 +33,14 @@ std::vector<std::vector<std::size_t>> clusters_of(const ByRound& by_round, std::
     last = allocation;
     runs.back().push_back(r);
   }
-  const auto cut = [&](std::size_t parts) {
-    std::vector<std::vector<std::size_t>> out;
-    for (const auto& run : runs) {
-      const std::size_t count = std::min(parts, run.size());
-      for (std::size_t p = 0; p < count; ++p)
-        out.emplace_back(run.begin() + static_cast<std::ptrdiff_t>(p * run.size() / count),
-                         run.begin() + static_cast<std::ptrdiff_t>((p + 1) * run.size() / count));
-    }
-    return out;
-  };
-  std::size_t longest = 0;
-  for (const auto& run : runs) longest = std::max(longest, run.size());
-  std::size_t parts = 1;
-  while (parts < longest && cut(parts).size() < least_clusters) ++parts;
-  return cut(parts);
+  if (runs.size() != 1) return runs;
+  const std::vector<std::size_t> run = runs.front();
+  runs.clear();
+  const std::size_t parts = std::min(least_clusters, run.size());
+  for (std::size_t p = 0; p < parts; ++p)
+    runs.emplace_back(run.begin() + static_cast<std::ptrdiff_t>(p * run.size() / parts),
+                      run.begin() + static_cast<std::ptrdiff_t>((p + 1) * run.size() / parts));
+  return runs;
 }
 
 ClusteredCentre clustered_centre(const ByRound& by_round, std::span<const int> allocations, double confidence) {
@@ -72,14 +64,11 @@ CentralTime central_time(const ByRound& by_round, std::span<const int> allocatio
   CentralTime out{.seconds = median(seconds), .interval = {*least, *greatest}, .confidence = 0, .enough = false};
   const ByRound logs = logarithms(by_round);
   if (values(logs).empty()) return out;  // a clock that saw no time pass
-  const Centre centre = clustered_centre(logs, allocations, confidence).of_clusters;
+  const auto [centre, rounds, clusters] = clustered_centre(logs, allocations, confidence);
   out.seconds = std::exp(centre.value);
+  out.clusters = clusters;
   out.confidence = centre.confidence;
-  std::set<int> used;
-  for (std::size_t r = 0; r < by_round.size() && r < allocations.size(); ++r)
-    if (by_round[r]) used.insert(allocations[r]);
-  // Parts of a few allocations do not show what those differ by; of one, nothing can.
-  out.enough = centre.enough && (used.size() < 2 || used.size() >= least_clusters);
+  out.enough = centre.enough;
   if (*least == *greatest) out.seconds = *least;  // exactly, which a logarithm's way back is not
   else if (out.enough) out.interval = {std::exp(centre.interval.low), std::exp(centre.interval.high)};
   return out;

@@ -19,8 +19,8 @@ std::vector<double> values(const ByRound&);
 ByRound logarithms(const ByRound&);
 
 /// The rounds that have a value, by cluster: each the run of rounds on one allocation, of `allocations` by round. Where
-/// there are fewer than least_clusters such runs, they are cut into no more equal parts than it takes to come to that
-/// many, which is right only as far as rounds one after the other are independent.
+/// all are on one, they are cut into least_clusters equal parts, which is right only as far as rounds one after the other
+/// are independent; two to five runs stay what they are, and too few.
 std::vector<std::vector<std::size_t>> clusters_of(const ByRound&, std::span<const int> allocations);
 
 /// The centre of the clusters' trimmed means, and how many rounds and clusters it is made of.
@@ -36,6 +36,7 @@ struct CentralTime {
   double seconds = 0;
   Interval interval;
   double confidence = 0;  ///< of the interval (see Centre)
+  std::size_t clusters = 0;
   bool enough = false;    ///< false: too few samples or allocations for what was asked, the interval is min..max
 };
 /// By the logarithms' clustered centre, so that the quotient of two of these is unpaired_ratio()'s. There must be a time.

@@ -25,7 +25,7 @@ struct Call {
   void* result = nullptr;           ///< one accumulator in host memory: every call leaves its value here
   /// A sample's call comes after an untimed one of its own, as calls in a loop do; then the cache is brought into its
   /// state. Otherwise it is the first in a while: on an H200 thrust::reduce then takes up to twice as long, by what ran
-  /// in between. A warm call always comes after one of its own, and so does a graph's replay.
+  /// in between. A warm call always comes after one of its own.
   bool in_loop = true;
 };
 

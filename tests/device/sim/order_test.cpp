@@ -363,6 +363,27 @@ TEST_P(SimOrder, AFenceOfAnotherThreadCoversWhatHappensBeforeIt) {
   EXPECT_FALSE(says(f, "thread 40 wrote")) << f.what();
 }
 
+/// Thread 1 fences, and thread 0 counts: before it in any order of things only behind a barrier.
+__global__ void resets_what_was_counted(GlobalPtr<unsigned> counter, unsigned barrier) {
+  const unsigned t = threadIdx.x;
+  if (blockIdx.x == 0) {
+    if (t == 1) __threadfence();
+    if (barrier) __syncthreads();
+    if (t == 0) set(counter, By::counter);
+  } else if (t == 0) {
+    wait_for(counter, By::counter);
+    __threadfence();
+    counter[0] = 0;
+  }
+}
+
+TEST_P(SimOrder, AnAtomicIsItselfPublishedOnlyByAFenceBeforeIt) {
+  const auto counter = zeros<unsigned>(1), again = zeros<unsigned>(1);
+  run<resets_what_was_counted>(2, 32, 0, counter.ptr(), 1u);
+  EXPECT_EQ(on_host(counter)[0], 0u);
+  EXPECT_EQ(fault_of<resets_what_was_counted>(2, 32, 0, again.ptr(), 0u).kind, FaultKind::race);
+}
+
 /// Block 0 to block 1 to block 2, in each of which thread 0 makes the atomics and other threads fence.
 __global__ void pass_on_by_all(GlobalPtr<unsigned> data, GlobalPtr<unsigned> flags, GlobalPtr<unsigned> out,
                                Fence middle) {

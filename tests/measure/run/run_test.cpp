@@ -528,16 +528,17 @@ TEST(MeasureRun, WhatIsLoadedAtItsFirstLaunchInAContextIsLaunchedOnceBeforeItIsT
   // On an H200 the first launch of a slow kernel in a context was the timed one, behind a hold that its loading waited
   // for: 15 of 5,607 points failed so.
   const Folder folder;
+  // Which kernels a call launches may depend on n, so each size counts by itself.
   const Variant slow = variant("slow", 1), other = variant("other", 2);
   Scripted script = constant(2e-3);
-  std::set<std::size_t> launched;  // in this context
+  std::set<std::pair<std::size_t, std::size_t>> launched;  // in this context: the variant and its bytes
   std::size_t first_was_timed = 0;
   Clock& clock = script.clock();
   std::size_t seen = 0;
   const auto look = [&] {
     for (; seen < clock.asked.size(); ++seen)
       if (const Asked& call = clock.asked[seen]; call.id < scripted::floor_id)
-        first_was_timed += launched.insert(call.id).second && call.sampled;
+        first_was_timed += launched.emplace(call.id, call.bytes).second && call.sampled;
   };
   script.renew_context = [&] {
     look();
@@ -545,10 +546,30 @@ TEST(MeasureRun, WhatIsLoadedAtItsFirstLaunchInAContextIsLaunchedOnceBeforeItIsT
   };
   Session s = session(folder, {point(slow, 100), point(slow, 200), point(other, 200)}, {}, {.allocations = 4});
   s.instruments = std::move(script);
-  Heard heard;
-  run_session(std::move(s), heard);
+  struct Looking final : RunObserver {
+    std::function<void()> look;
+    void group(const GroupOutcome&) override { look(); }  // at the last context, when all is over
+  } looking;
+  looking.look = look;
+  const RunReport report = run_session(std::move(s), looking);
   EXPECT_EQ(first_was_timed, 0u);
-  EXPECT_EQ(heard.rows.size(), 3u);
+  EXPECT_EQ(report.count(Status::ok), 3u);
+}
+
+TEST(MeasureRun, AContextThatCannotBeMadeEndsTheRunInOneLineThatSaysHowToGoOn) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Scripted script = constant(1e-5);
+  int made = 0;
+  script.renew_context = [&] {
+    if (++made == 3) throw Refused("flushing the cache: needs 0.2 GiB of GPU memory, 0.1 GiB free");
+  };
+  Heard heard;
+  const std::string why =
+      error_of([&] { run_session(session(folder, {point(a, 100)}, std::move(script)), heard); });
+  EXPECT_EQ(why.find("the device no longer answers (flushing the cache: needs 0.2 GiB"), 0u) << why;
+  EXPECT_NE(why.find("--resume goes on behind it"), std::string::npos) << why;
+  EXPECT_TRUE(heard.rows.empty()) << "what is measured again shall not be there twice";
 }
 
 TEST(MeasureRun, ACallThatIsShortComesAfterOneOfItsOwn) {
@@ -618,7 +639,7 @@ TEST(MeasureRun, FewAllocationsAreToldWhereTheIntervalNeedsMore) {
   Scripted script([&](std::size_t, std::size_t) { return 1e-5 * (1 + ++asked / 20); });
   Heard heard;
   run_session(session(folder, {point(a, 100)}, std::move(script), {.allocations = 3}), heard);
-  EXPECT_EQ(heard.rows.at(0).reason, "the interval is min..max: 3 allocations are too few for a confidence of 0.95");
+  EXPECT_EQ(heard.rows.at(0).reason, "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
 }
 
 TEST(MeasureRun, AGroupsRoundsAreVoidedByTheClockThatAnotherGroupSaw) {
@@ -691,7 +712,7 @@ TEST(MeasureRun, SlowCallsGetThreeSamplesAndSayWhatTheirIntervalIs) {
   ASSERT_EQ(heard.rows.size(), 1u);
   EXPECT_EQ(heard.rows[0].n_samples, 3u);
   EXPECT_EQ(heard.rows[0].status, Status::ok);
-  EXPECT_EQ(heard.rows[0].reason, "the interval is min..max: 3 samples give it a confidence of 0.75, not 0.95");
+  EXPECT_EQ(heard.rows[0].reason, "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
 }
 
 TEST(MeasureRun, ACallPredictedOverTheLimitIsRefusedWithoutBeingRun) {

@@ -150,10 +150,10 @@ TEST(MeasureSummarise, TooFewSamplesAndTooFewAllocationsAreTold) {
     return summarise(g, {}, "").rows.at(0).reason;
   };
   const auto steady = [](std::size_t call, int round) { return 1e-5 * noise(call, round); };
-  EXPECT_EQ(reason(3, 3, steady), "the interval is min..max: 3 samples give it a confidence of 0.75, not 0.95");
+  EXPECT_EQ(reason(3, 3, steady), "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
   // Each allocation has a time of its own, and there are three.
   const auto shifted = [](std::size_t, int round) { return 1e-5 * (1 + allocation_of(round, 48, 3)); };
-  EXPECT_EQ(reason(48, 3, shifted), "the interval is min..max: 3 allocations are too few for a confidence of 0.95");
+  EXPECT_EQ(reason(48, 3, shifted), "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
   EXPECT_EQ(reason(48, 12, steady), "");
 }
 
@@ -168,11 +168,11 @@ TEST(MeasureSummarise, ADevicePartsIntervalThatIsTheRangeIsToldAsTheRowsIs) {
     return summarise(g, {}, "").rows.at(0);
   };
   const Row few = row(3, 3, steady, steady);
-  EXPECT_EQ(few.reason, "the interval is min..max: 3 samples give it a confidence of 0.75, not 0.95; so is the device part's");
+  EXPECT_EQ(few.reason, "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95; so is the device part's");
   EXPECT_EQ(*few.device_part_ci_low_s, std::min({steady(0), steady(1), steady(2)}));
   EXPECT_EQ(*few.device_part_ci_high_s, std::max({steady(0), steady(1), steady(2)}));
   EXPECT_EQ(row(48, 3, steady, shifted).reason,
-            "the interval is min..max: 3 allocations are too few for a confidence of 0.95; so is the device part's");
+            "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95; so is the device part's");
   EXPECT_EQ(row(48, 12, steady, steady).reason, "");
 }
 
@@ -256,7 +256,7 @@ TEST(MeasureSummarise, ASpeedupOfTooFewRoundsSaysSo) {
   GroupSamples g = sampled({"a", "cub/sum"}, {}, 3, 3, [](std::size_t call, int round) { return 1e-5 * noise(call, round); });
   g.points[1].has_default_settings = true;
   EXPECT_EQ(summarise(g, {}, "").rows[0].reason,
-            "the interval is min..max: 3 samples give it a confidence of 0.75, not 0.95; the speedup's interval is min..max "
+            "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95; the speedup's interval is min..max "
             "of 3 clusters of rounds");
 }
 

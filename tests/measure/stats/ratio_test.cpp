@@ -121,26 +121,22 @@ TEST(MeasureRatio, AClusterIsTheRunOfRoundsOnOneAllocation) {
     EXPECT_EQ(clusters[b], (std::vector<std::size_t>{5 * b, 5 * b + 1, 5 * b + 2, 5 * b + 3, 5 * b + 4}));
 }
 
-TEST(MeasureRatio, FewAllocationsAreCutIntoEqualClustersThatNeverSpanTwo) {
-  for (const auto& [allocations, each] : {std::pair{3, 40}, std::pair{5, 7}, std::pair{1, 100}, std::pair{11, 9},
-                                          std::pair{3, 8}, std::pair{2, 2}, std::pair{6, 7}}) {
-    const auto where = runs(allocations, each);
-    const auto clusters = clusters_of(ByRound(where.size(), 1.0), where);
-    EXPECT_GE(clusters.size(), std::min(least_clusters, where.size())) << allocations;
-    EXPECT_LT(clusters.size(), least_clusters + static_cast<std::size_t>(allocations)) << allocations;
-    std::set<std::size_t> seen;
-    std::size_t least = 1000, most = 0;
+TEST(MeasureRatio, OneAllocationIsCutIntoEqualClustersAndAFewStayTooFew) {
+  for (const std::size_t each : {100u, 7u, 6u, 4u, 1u}) {
+    const auto clusters = clusters_of(ByRound(each, 1.0), runs(1, static_cast<int>(each)));
+    EXPECT_EQ(clusters.size(), std::min<std::size_t>(least_clusters, each));
+    std::size_t next = 0, least = 1000, most = 0;
     for (const auto& cluster : clusters) {
       least = std::min(least, cluster.size());
       most = std::max(most, cluster.size());
-      for (const std::size_t r : cluster) {
-        EXPECT_EQ(where[r], where[cluster.front()]);
-        EXPECT_TRUE(seen.insert(r).second);
-      }
+      for (const std::size_t r : cluster) EXPECT_EQ(r, next++);
     }
-    EXPECT_EQ(seen.size(), where.size());
+    EXPECT_EQ(next, each);
     EXPECT_LE(most - least, 1u);
   }
+  for (const int allocations : {2, 3, 5, 11})
+    EXPECT_EQ(clusters_of(ByRound(static_cast<std::size_t>(allocations) * 9, 1.0), runs(allocations, 9)).size(),
+              static_cast<std::size_t>(allocations));
 }
 
 TEST(MeasureRatio, ComingBackToAnAllocationIsAClusterOfItsOwn) {
@@ -414,8 +410,8 @@ std::vector<double> disturbed(int each, Random& random) {
 
 TEST(MeasureRatio, TheRuleHoldsWhatItStatesAlsoWhereOnlyOneVariantIsDisturbed) {
   SIMULATION_FOR_RELEASE_BUILDS();
-  for (const auto& [clusters, each] : {std::pair{6, 8}, std::pair{12, 4}, std::pair{12, 10}, std::pair{24, 20}})
-    for (const auto& [name, cluster] : std::map<std::string, std::function<std::vector<double>(Random&)>>{
+  for (const auto& [clusters, rounds] : {std::pair{6, 8}, std::pair{12, 4}, std::pair{12, 10}, std::pair{24, 20}})
+    for (const int each = rounds; const auto& [name, cluster] : std::map<std::string, std::function<std::vector<double>(Random&)>>{
              {"two times", [&](Random& r) { return of_two_times(0.5, each, r); }},
              {"two times, each cluster's own share",
               [&](Random& r) { return of_two_times(std::uniform_real_distribution()(r), each, r); }},
