@@ -506,9 +506,8 @@ def test_selftest_reports_rate_and_planted_effects(reductio):
         assert p["interval"][0] <= p["ratio"] <= p["interval"][1]  # any machine: an interval about its value
         assert (p["planted_s"] > 0) == (p["effect"] > 0)  # any machine: what was chosen, told twice
         assert p["covered"] == (p["rest_interval"][0] <= 1 <= p["rest_interval"][1])
-        # any machine: the same verdict, told twice
         right = p["verdict"] == "SLOWER" if p["effect"] > 0 else p["verdict"] not in ("SLOWER", "FASTER")
-        assert p["found"] == (right and p["covered"])
+        assert p["found"] == (right and p["covered"])  # any machine: the same verdict, told twice
     failed = too_many or not all(p["found"] for p in told["planted"])
     assert done.code == int(failed) and ("selftest failed" in done.err) == failed
     assert not failed or too_many or done.err.rstrip().endswith(
