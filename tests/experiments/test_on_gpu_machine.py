@@ -70,6 +70,16 @@ def machine(tmp_path) -> Machine:
     return Machine(tmp_path)
 
 
+def test_a_second_run_with_failed_points_is_compared_all_the_same(machine):
+    machine.command("reductio", 'if [[ $1 == run ]]; then mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" '
+                                '"$4/synthetic/machine.json"; [[ $4 != again ]]; fi')
+    assert machine.run("--only", "comparison,again").returncode == 1
+    assert [c for c in machine.calls if c.startswith("reductio compare")] == [
+        f"reductio compare results/synthetic again/synthetic --common --separately --csv{more}"
+        for more in ("", " --relative-to cub/sum,cub/transform-reduce")]
+    assert "results/synthetic/repeat.csv.gz" in machine.packed()
+
+
 def test_runs_every_step_in_order_and_packs(machine):
     machine.command("reductio", 'if [[ $1 == run ]]; then mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" '
                                 '"$4/synthetic/machine.json" "$4/synthetic/$2.samples.csv.gz"; fi\n'
