@@ -1,0 +1,69 @@
+/// reductio probe: the clocks of a GPU's SMs and the latency of its loads, into a results folder.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "experiments/cli/commands.h"
+#include "experiments/cli/selection.h"
+#include "experiments/cli/terminal.h"
+#include "measure/results/csv.h"
+#include "measure/results/machine.h"
+#include "measure/timing/probes.h"
+
+namespace reductio::cli {
+namespace {
+
+struct ProbeOptions {
+  SelectionOptions selection;
+  std::string out = "results";
+  bool quiet = false;
+};
+
+/// Of each quantity and unit, over all SMs and repeats.
+void print(const std::vector<Probe>& probes) {
+  std::map<std::pair<std::string, std::string>, std::vector<double>> values;
+  for (const Probe& p : probes) values[{p.quantity, p.unit}].push_back(p.value);
+  Table table({"quantity", "unit", "records", "least", "median", "most"});
+  for (auto& [what, all] : values) {
+    std::sort(all.begin(), all.end());
+    table.add({what.first, what.second, std::to_string(all.size()), fmt::format("{:.6g}", all.front()),
+               fmt::format("{:.6g}", all[all.size() / 2]), fmt::format("{:.6g}", all.back())});
+  }
+  table.print();
+}
+
+int run(const ProbeOptions& options) {
+  const Selection selection = options.selection.parse();
+  const DeviceKind device = selection.device.value_or(DeviceKind::cuda);
+  if (device != DeviceKind::cuda)
+    throw UsageError(
+        fmt::format("device {} has no SMs with clocks of their own; probe a GPU (--device cuda)", name(device)));
+  const auto backend = open_backend(DeviceKind::cuda, options.selection.gpu);
+  const std::vector<Probe> probes = probe_gpu(*backend);
+  const auto folder = std::filesystem::path(options.out) / describe_machine(*backend).name;
+  std::filesystem::create_directories(folder);
+  write_whole_file(folder / "probes.csv", probes_csv(probes));
+  if (options.quiet) return exit_ok;
+  print(probes);
+  fmt::print("\n{} records in {}\n", probes.size(), (folder / "probes.csv").string());
+  return exit_ok;
+}
+
+}  // namespace
+
+Command add_probe(CLI::App& app) {
+  auto options = std::make_shared<ProbeOptions>();
+  CLI::App* sub = app.add_subcommand("probe", "Read the clocks of a GPU's SMs and the latency of its loads");
+  sub->add_option("--out", options->out, "Records go to DIR/<machine>/probes.csv")
+      ->type_name("DIR")
+      ->capture_default_str();
+  options->selection.add_device(*sub);
+  sub->add_flag("--quiet", options->quiet, "Print nothing");
+  return {sub, [options] { return run(*options); }};
+}
+
+}  // namespace reductio::cli

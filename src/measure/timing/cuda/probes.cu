@@ -1,0 +1,271 @@
+/// Kernels that read the clocks of every SM and follow chains of loads, and what is made of their readings.
+
+#include "measure/timing/probes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <random>
+
+#include "device/kernel.h"
+#include "measure/timing/cuda/timed_stream.h"
+
+namespace reductio {
+namespace cuda {
+namespace {
+
+using device::globaltimer;
+using device::load_acquire;
+using device::store_release;
+
+constexpr int repeats = 15;
+constexpr std::size_t line_bytes = 256;  ///< between the chain's elements: two cache lines, so that none brings another
+
+__device__ unsigned this_sm() {
+  unsigned sm;
+  asm volatile("mov.u32 %0, %%smid;" : "=r"(sm));
+  return sm;
+}
+
+/// The GPU's one clock right after its step, so that what is read next belongs to this time.
+__device__ std::uint64_t next_step() {
+  const std::uint64_t before = globaltimer();
+  std::uint64_t now = before;
+  while (now == before) now = globaltimer();
+  return now;
+}
+
+/// Launch: one thread a block, a block an SM. Block b stores what it read in out[b].
+__global__ void read_sm_clocks(SmClocks* out, std::uint64_t apart_ns) {
+  SmClocks r;
+  r.sm = this_sm();
+  r.first_ns = next_step();
+  r.first_cycles = static_cast<std::uint64_t>(clock64());
+  do {
+    r.last_ns = next_step();
+    r.last_cycles = static_cast<std::uint64_t>(clock64());
+  } while (r.last_ns - r.first_ns < apart_ns);
+  out[blockIdx.x] = r;
+}
+
+/// Of two blocks that ask and answer, each in a cache line of its own.
+struct alignas(128) Mailbox {
+  unsigned asked, answered;
+  std::uint64_t at_ns;
+};
+
+/// Whether *p became `wanted`; false once it took seconds, so that no fault makes the GPU hang.
+__device__ bool becomes(unsigned* p, unsigned wanted) {
+  for (unsigned i = 0; i < 1u << 22; ++i)
+    if (load_acquire(p) == wanted) return true;
+  return false;
+}
+
+/// Block 0 asks every other block in turn `count` times; whoever is asked answers with its reading of the clock. By the
+/// middle of question and answer it is told which of the two clocks is ahead, as NTP does between machines.
+/// Launch: cooperative, for the blocks wait for each other; one thread a block, a block an SM; mailboxes of zeros.
+__global__ void exchange_clocks(Mailbox* boxes, Exchanges* out, unsigned count) {
+  Exchanges& own = out[blockIdx.x];
+  own.sm = this_sm();
+  if (blockIdx.x > 0) {
+    Mailbox& box = boxes[blockIdx.x];
+    // Waits for all the blocks before it.
+    for (unsigned i = 1; i <= count; ++i) {
+      if (!becomes(&box.asked, i)) return;
+      box.at_ns = globaltimer();
+      store_release(&box.answered, i);  // with the reading
+    }
+    return;
+  }
+  own.count = own.twice_offset_ns = own.round_trip_ns = 0;
+  for (unsigned b = 1; b < gridDim.x; ++b) {
+    Exchanges& other = out[b];
+    std::int64_t twice_offset = 0, round_trip = 0, done = 0;
+    for (unsigned i = 1; i <= count; ++i) {
+      const std::uint64_t asked = globaltimer();
+      store_release(&boxes[b].asked, i);
+      if (!becomes(&boxes[b].answered, i)) break;
+      const std::uint64_t answered = globaltimer();
+      const std::uint64_t at = boxes[b].at_ns;
+      twice_offset += static_cast<std::int64_t>(at - asked) - static_cast<std::int64_t>(answered - at);
+      round_trip += static_cast<std::int64_t>(answered - asked);
+      ++done;
+    }
+    other.count = done;
+    other.twice_offset_ns = twice_offset;
+    other.round_trip_ns = round_trip;
+  }
+}
+
+/// A chain: each line begins with the address of the next.
+struct Link {
+  const Link* next;
+};
+
+/// Joins `lines` lines from `chain` on in this order, the last with the first.
+__global__ void join_lines(std::byte* chain, const std::uint32_t* order, std::uint32_t lines) {
+  for (std::uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < lines; i += gridDim.x * blockDim.x)
+    reinterpret_cast<Link*>(chain + order[i] * line_bytes)->next =
+        reinterpret_cast<const Link*>(chain + order[i + 1 < lines ? i + 1 : 0] * line_bytes);
+}
+
+/// A load that L1 may answer, and one that it may not.
+struct ByL1 {
+  static __device__ const Link* load(const Link* p) {
+    const Link* next;
+    asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(next) : "l"(p) : "memory");
+    return next;
+  }
+};
+struct ByL2 {
+  static __device__ const Link* load(const Link* p) {
+    const Link* next;
+    asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(next) : "l"(p) : "memory");
+    return next;
+  }
+};
+
+struct Chase {
+  const Link* at;  ///< where the chain is gone on with
+  std::uint64_t cycles, ns;
+};
+
+/// Follows the chain for `warm` loads, and then for `timed`, a multiple of 16, of which each waits for the one before;
+/// nothing is computed in between.
+template <class Load>
+__global__ void follow(Chase* chase, std::uint32_t warm, std::uint32_t timed) {
+  const Link* p = chase->at;
+  for (std::uint32_t i = 0; i < warm; ++i) p = Load::load(p);
+  const std::uint64_t ns = next_step();
+  const long long cycles = clock64();
+  for (std::uint32_t i = 0; i < timed; i += 16) {
+#pragma unroll
+    for (int k = 0; k < 16; ++k) p = Load::load(p);
+  }
+  chase->at = p;  // so that it is waited for
+  chase->cycles = static_cast<std::uint64_t>(clock64() - cycles);
+  chase->ns = globaltimer() - ns;
+}
+
+class Probing {
+ public:
+  explicit Probing(Backend& backend) : backend_(backend), stream_(backend, 0.3) {
+    int gpu = 0, most = 0;
+    check(cudaGetDevice(&gpu), "asking for the GPU in use");
+    check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, gpu), "asking for the shared memory");
+    shared_bytes_ = static_cast<std::size_t>(most);
+  }
+
+  std::vector<Probe> all() {
+    for (int r = 0; r < repeats; ++r)
+      add({"globaltimer_resolution", std::nullopt, r, 1e9 * stream_.clocks().globaltimer_resolution_s(), "ns"});
+    clocks();
+    exchanges();
+    const std::size_t l2 = std::max<std::size_t>(backend_.info().l2_bytes, 1u << 20);
+    // Of what L1 holds, a part; of L2, an eighth, which either half of a divided L2 could hold; and more than L2 holds,
+    // or a part of it that was flushed, which few pages of memory hold.
+    latency<ByL1>("load_latency_l1", 16 << 10, false, 4096);
+    latency<ByL2>("load_latency_l2", l2 / 8, false, 8192);
+    latency<ByL2>("load_latency_memory", 5 * l2, true, 8192);
+    latency<ByL2>("load_latency_memory_few_pages", 4 << 20, true, 8192);
+    return out_;
+  }
+
+ private:
+  void add(Probe p) { out_.push_back(std::move(p)); }
+  void add(std::vector<Probe> probes) { out_.insert(out_.end(), probes.begin(), probes.end()); }
+  cudaStream_t native_stream() const { return native(stream_.get()); }
+  unsigned sms() const { return static_cast<unsigned>(backend_.info().sm_count); }
+
+  template <class T>
+  std::vector<T> copied(const DeviceMemory& memory, std::size_t count) {
+    std::vector<T> out(count);
+    backend_.copy_out(out.data(), memory.get(), count * sizeof(T), stream_.get());
+    return out;
+  }
+  /// So that each block has an SM of its own: with all of the shared memory, no two fit.
+  template <class Kernel>
+  void take_whole_sms(Kernel* kernel) {
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes_)),
+          "asking for all of the shared memory");
+  }
+  template <class Reading>
+  void must_cover_all_sms(std::vector<Reading> readings) {
+    std::vector<unsigned> numbers;
+    for (const Reading& r : readings) numbers.push_back(r.sm);
+    std::sort(numbers.begin(), numbers.end());
+    if (std::adjacent_find(numbers.begin(), numbers.end()) != numbers.end())
+      throw DeviceError("two blocks of a probe shared an SM; is something else running on this GPU?");
+  }
+
+  void clocks() {
+    const DeviceMemory memory(backend_, sms() * sizeof(SmClocks));
+    take_whole_sms(read_sm_clocks);
+    for (int r = -1; r < repeats; ++r) {  // the first launch loads the kernel, which counts for nothing
+      read_sm_clocks<<<sms(), 1, shared_bytes_, native_stream()>>>(static_cast<SmClocks*>(memory.get()), 200'000);
+      check(cudaGetLastError(), "reading the clocks of all SMs");
+      const auto readings = copied<SmClocks>(memory, sms());
+      must_cover_all_sms(readings);
+      if (r >= 0) add(clock_probes(readings, r));
+    }
+  }
+
+  void exchanges() {
+    const DeviceMemory boxes(backend_, sms() * sizeof(Mailbox)), memory(backend_, sms() * sizeof(Exchanges));
+    take_whole_sms(exchange_clocks);
+    for (int r = -1; r < repeats; ++r) {
+      backend_.fill(boxes.get(), 0, boxes.size(), stream_.get());
+      device::launch_cooperative<exchange_clocks>({sms(), 1, shared_bytes_, stream_.get().handle},
+                                                  static_cast<Mailbox*>(boxes.get()),
+                                                  static_cast<Exchanges*>(memory.get()), asked_);
+      const auto counted = copied<Exchanges>(memory, sms());
+      must_cover_all_sms(counted);
+      for (std::size_t b = 1; b < counted.size(); ++b)
+        if (counted[b].count != asked_)
+          throw DeviceError("an SM did not answer in time; is something else running on this GPU?");
+      if (r >= 0) add(exchange_probes(counted, r));
+    }
+  }
+
+  /// Of one dependent load, in cycles and in ns, as two records. `flushed`: of lines that no cache holds. Else the
+  /// whole chain is followed before.
+  template <class Load>
+  void latency(const std::string& quantity, std::size_t bytes, bool flushed, std::uint32_t timed) {
+    const auto lines = static_cast<std::uint32_t>(bytes / line_bytes);
+    const DeviceMemory chain = memory_for("the chain of " + quantity, backend_, lines * line_bytes);
+    const DeviceMemory chase(backend_, sizeof(Chase)), joined(backend_, lines * sizeof(std::uint32_t));
+    // In random order, so that nothing can be fetched ahead.
+    std::vector<std::uint32_t> order(lines);
+    std::iota(order.begin(), order.end(), 0u);
+    std::shuffle(order.begin(), order.end(), std::mt19937_64(1));
+    backend_.copy_in(joined.get(), order.data(), joined.size(), stream_.get());
+    join_lines<<<sms(), 256, 0, native_stream()>>>(chain.bytes_at(0), static_cast<std::uint32_t*>(joined.get()), lines);
+    check(cudaGetLastError(), "joining a chain of loads");
+    Chase next{.at = static_cast<const Link*>(chain.get()), .cycles = 0, .ns = 0};
+    backend_.copy_in(chase.get(), &next, sizeof next, stream_.get());
+    for (int r = -1; r < repeats; ++r) {
+      if (flushed) {
+        stream_.l2().overwrite();
+        stream_.l2().clean();
+      }
+      follow<Load><<<1, 1, 0, native_stream()>>>(static_cast<Chase*>(chase.get()), flushed ? 0 : lines, timed);
+      check(cudaGetLastError(), "following a chain of loads");
+      next = copied<Chase>(chase, 1).front();
+      if (r < 0) continue;
+      add({quantity, std::nullopt, r, static_cast<double>(next.cycles) / timed, "cycles"});
+      add({quantity, std::nullopt, r, static_cast<double>(next.ns) / timed, "ns"});
+    }
+  }
+
+  static constexpr unsigned asked_ = 64;  ///< questions to each SM
+  Backend& backend_;
+  TimedStream stream_;
+  std::size_t shared_bytes_ = 0;
+  std::vector<Probe> out_;
+};
+
+}  // namespace
+}  // namespace cuda
+
+std::vector<Probe> probe_gpu(Backend& backend) { return cuda::Probing(backend).all(); }
+
+}  // namespace reductio
