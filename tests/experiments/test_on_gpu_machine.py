@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -35,6 +36,8 @@ class Machine:
         self.command("nvidia-smi", "echo 'GPU 0: Synthetic'")
         self.command("reductio", "")
         self.command("compute-sanitizer", CLEAN)
+        self.command("ncu", 'echo "==ERROR== ERR_NVGPUCTRPERM"; exit 1')
+        (self.bin / "python3").symlink_to(sys.executable)
 
     def command(self, name: str, body: str) -> None:
         path = self.bin / name
@@ -52,7 +55,7 @@ class Machine:
     @property
     def calls(self) -> list[str]:
         return [line for line in self.calls_file.read_text().splitlines()
-                if not line.startswith(("nvidia-smi", "reductio list")) and not line.endswith("--version")]
+                if not line.startswith(("nvidia-smi", "reductio list", "ncu ")) and not line.endswith("--version")]
 
     @property
     def table(self) -> dict[str, str]:
@@ -90,11 +93,12 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     folder = f"{machine.folder}/work/results/synthetic"
-    assert machine.calls[-11:] == ["reductio selftest --json",
+    assert machine.calls[-12:] == ["reductio selftest --json",
                                    "reductio run comparison --out results",
                                    "reductio run limits --out results",
                                    "reductio run timing --out results",
                                    "reductio run index --out results",
+                                   "reductio probe --out results",
                                    f"reductio models {folder}",
                                    "reductio run comparison --out again",
                                    *(f"reductio compare results/synthetic again/synthetic --common --separately --csv{more}"
@@ -105,18 +109,19 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv", "results/synthetic/repeat.csv.gz",
             "results/synthetic/repeat-relative.csv.gz", "results/synthetic/repeat.machine.json",
-            "results/synthetic/compare-example.csv",
+            "results/synthetic/compare-example.csv", "results/synthetic/ncu.csv",
             "selftest.json",
             "results/synthetic/comparison.samples.csv.gz", "again/synthetic/comparison.csv",
             "cpu/synthetic/cpu.csv"} <= machine.packed()
     assert "again/synthetic/comparison.samples.csv.gz" not in machine.packed()
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
                                    "racecheck squares", "initcheck", "synccheck", "selftest", "comparison", "limits",
-                                   "timing", "index", "models", "nvbench", "again", "repeat", "repeat-relative", "compare",
+                                   "timing", "index", "probe", "ncu", "models", "nvbench", "again", "repeat", "repeat-relative", "compare",
                                    "cpu", "altogether"]
     assert "no cub_sum and loops beside the program" in machine.table["nvbench"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
     assert "6 of 6 planted" in machine.table["selftest"]
+    assert "skipped" in machine.table["ncu"] and "ERR_NVGPUCTRPERM" in machine.table["ncu"]
     machine.run("--only", "comparison,cpu", "--gpu", "1", "--", "--full")
     assert machine.calls == ["reductio run comparison --out results --resume --gpu 1 --full",
                              "reductio run cpu --out cpu --resume"]
@@ -143,6 +148,16 @@ def test_nvbench_runs_where_it_lies_beside_the_program(machine):
         machine.command(name, "exit 1")
         assert machine.run("--only", "nvbench").returncode == 1
         machine.command(name, 'echo "{}" >"${2:-/dev/null}"')
+
+
+def test_only_ncu_may_be_skipped(machine):
+    machine.command("reductio", 'mkdir -p results/synthetic && touch results/synthetic/machine.json; exit 77')
+    assert machine.run("--only", "probe").returncode == 1 and "FAILED (exit code 77)" in machine.table["probe"]
+    done = machine.run("--only", "ncu")
+    assert done.returncode == 0 and "skipped" in machine.table["ncu"], done.stdout
+    (machine.bin / "ncu").unlink()
+    machine.command("ncu", 'echo "==ERROR== Launch failed"; exit 1')
+    assert machine.run("--only", "ncu").returncode == 1 and "FAILED (exit code 1)" in machine.table["ncu"]
 
 
 def test_does_not_time_what_is_wrong(machine):

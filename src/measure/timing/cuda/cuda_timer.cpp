@@ -6,6 +6,7 @@
 ///   graph           as device, with a graph of many calls as the call
 ///   globaltimer     the kernels' own readings of the GPU's one clock; clock: of their SMs' cycles
 
+#include <cuda_profiler_api.h>
 #include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
@@ -227,9 +228,13 @@ class CudaMonitor final : public DeviceMonitor {
 
   void in_range(const std::string& name, const std::function<void()>& body) override {
     nvtxRangePushA(name.c_str());
-    struct Pop {
-      ~Pop() { nvtxRangePop(); }
-    } pop;
+    cudaProfilerStart();  // for `ncu --profile-from-start off`; nothing where no profiler is attached
+    struct End {
+      ~End() {
+        cudaProfilerStop();
+        nvtxRangePop();
+      }
+    } end;
     body();
   }
 
