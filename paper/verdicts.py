@@ -1,0 +1,495 @@
+#!/usr/bin/env python3
+"""Judges what the documents claim (claims.json) by one results folder, and writes verdicts.csv into it.
+
+    python paper/verdicts.py experiments/results/nvidia-h200 --cpu-results experiments/results/cpu-intel-xeon
+
+A claim's verdict is holds, holds but weaker, no effect, reversed or not decidable here. What the folder lacks is said,
+and the claims that need it are not decidable here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import json
+import math
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import pandas as pd
+
+import results as rs
+import speedup
+
+CLAIMS_FILE = Path(__file__).resolve().parent / "claims.json"
+HOLDS, WEAKER, NONE, REVERSED, UNDECIDED = ("holds", "holds but weaker", "no effect", "reversed", "not decidable here")
+VERDICTS = (HOLDS, WEAKER, NONE, REVERSED, UNDECIDED)      # in the order in which they are counted
+WORST_FIRST = (REVERSED, UNDECIDED, NONE, WEAKER, HOLDS)   # a claim's verdict is the worst of its tests'
+LARGE = 2**28
+
+COLUMNS = ("claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio ci_low "
+           "ci_high threshold verdict reason role").split()
+# What a row of verdicts.csv is: a claim's verdict, the one that counts; the same at 2^28; one of several tests behind
+# either.
+CLAIM, AT_LARGE, STEP = "claim", "large", "step"
+ROLES = (CLAIM, AT_LARGE, STEP)
+NUMBERS = ["n", "ratio", "ci_low", "ci_high"]
+VERDICTS_FILE = rs.Columns(COLUMNS, NUMBERS)
+REMEDY = "run `python paper/verdicts.py FOLDER` again"
+
+
+class Lacking(Exception):
+    """Why a test cannot be decided by this folder."""
+
+
+# -------------------------------------------------------------------------------------------------- claims
+
+
+@lru_cache(maxsize=1)
+def read_claims() -> dict:
+    return json.loads(CLAIMS_FILE.read_text(encoding="utf-8"))
+
+
+def test_of(claims: dict, claim: dict, test: dict) -> dict:
+    """A test with what it takes from its document: the sizes, the operation and so on."""
+    whole = {"kind": "ratio", "device": "cuda", **claims["documents"][claim["document"]], **test}
+    return {"effect": claims["effects"][whole["timing_mode"]], **whole}
+
+
+# ----------------------------------------------------------------------------------------- what is measured
+
+
+@dataclass
+class Found:
+    """What a test found at one size."""
+
+    verdict: str
+    reason: str
+    ratio: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    base: str = ""
+    variant: str = ""
+    threshold: str = ""
+
+
+@dataclass
+class Calls:
+    """Two rows of one experiment, and the speedup of the second over the first."""
+
+    experiment: str
+    ratio: float
+    low: float
+    high: float
+    paired: bool
+
+
+class Folder:
+    """A results folder, of which each file is read when a test first asks for it."""
+
+    def __init__(self, folder: Path, cpu_folder: Path | None = None):
+        for f in (folder, cpu_folder):
+            if f is not None and not f.is_dir():
+                raise rs.ResultsError(f"{f} is not a folder: name a results folder")
+        self.path, self.cpu_path = folder, cpu_folder or folder
+        machine = rs.read_machine(folder / "machine.json", folder.resolve().name)
+        self.sm_count = machine.number("gpu.sm_count")
+        self.results = rs.Results(folder, machine, pd.DataFrame(), None, None, machine, self.cpu_path)
+        self.absent: set[str] = set()
+        self._tables: dict[str, pd.DataFrame | None] = {}
+        self._series: dict[tuple, list[rs.Series]] = {}
+        if not any((folder / f"{e}.csv").exists() for e in experiments(read_claims())):
+            raise rs.ResultsError(f"{folder} holds no experiment that any claim asks for: name a results folder that "
+                                  f"`reductio run` wrote")
+
+    def experiment(self, name: str) -> pd.DataFrame | None:
+        if name not in self._tables:
+            path = (self.cpu_path if name == "cpu" else self.path) / f"{name}.csv"
+            self._tables[name] = rs.read_points(path) if path.exists() else None
+        if self._tables[name] is None:
+            self.absent.add(f"{name}.csv")
+        return self._tables[name]
+
+    def series(self, name: str, test: dict, mode: str) -> list[rs.Series]:
+        key = (name, test["device"], test["operation"], test["element_type"], mode, test["cache_state"])
+        if key not in self._series:
+            self._series[key] = rs.series(self.experiment(name), device=test["device"], operation=test["operation"],
+                                          element_type=test["element_type"], mode=mode, cache_state=test["cache_state"])
+        return self._series[key]
+
+    def at(self, name: str, test: dict, call: str, n: int, mode: str) -> rs.Series:
+        """The one series of an experiment that is this call and has an ok point at n."""
+        variant, settings = self.call_of(call, n)
+        found = [s for s in self.series(name, test, mode) if s.variant == variant
+                 and settings.items() <= rs.parse_settings(s.settings).items() and n in set(s.points["n"])]
+        measured = [s for s in found if s.at(n) is not None]
+        if len(measured) == 1:
+            return measured[0]
+        if measured:
+            raise Lacking(f"{name}.csv has {len(measured)} rows that are {call}: name more settings in claims.json")
+        rows = [s.points[s.points["n"] == n].iloc[0] for s in found]
+        told = next((row["reason"] or row["status"] for row in rows), "")
+        raise Lacking(f"{name}.csv has no time of {call} ({mode}, n = {n}){': ' + told if told else ''}")
+
+    def call_of(self, call: str, n: int) -> tuple[str, dict[str, str]]:
+        """Variant and settings of `variant:name=value,name=value`; a value may be 4*SMs or ceil(n/1024)."""
+        variant, _, settings = call.partition(":")
+
+        def value(text: str) -> str:
+            if of_sms := re.fullmatch(r"(\d+)\*SMs", text):
+                if self.sm_count is None:
+                    raise Lacking("machine.json does not say how many multiprocessors the GPU has")
+                return str(int(of_sms[1]) * int(self.sm_count))
+            if of_n := re.fullmatch(r"ceil\(n/(\d+)\)", text):
+                return str(-(-n // int(of_n[1])))
+            return text
+
+        return variant, {k: value(v) for k, v in rs.parse_settings(settings.replace(",", ";")).items()}
+
+    def first_of(self, test: dict, look):
+        """What the first of the test's experiments gives that has what is looked for."""
+        lacking = []
+        for name in test["experiments"]:
+            if self.experiment(name) is None:
+                lacking.append(f"no {name}.csv: run `reductio run {name}`")
+                continue
+            try:
+                return look(name)
+            except Lacking as why:
+                lacking.append(str(why))
+        raise Lacking("; ".join(lacking))
+
+    def speedup(self, test: dict, n: int) -> Calls:
+        """Of the test's variant over its base."""
+        def look(name: str) -> Calls:
+            mode = test["timing_mode"]
+            base_mode = test.get("base_timing_mode", mode)
+            base, mine = self.at(name, test, test["base"], n, base_mode), self.at(name, test, test["variant"], n, mode)
+            if base is mine:
+                raise Lacking(f"{name}.csv does not tell {test['base']} and {test['variant']} apart")
+            point = speedup.at(self.results, mine, base, n)
+            if point is None:
+                raise Lacking(f"{name}.csv has {test['base']} and {test['variant']} from different runs")
+            if not point["enough"]:
+                raise Lacking(f"{name}.csv has too few allocations for an interval: run it again with more samples")
+            if not math.isfinite(point["low"]) or not math.isfinite(point["high"]):
+                raise Lacking(f"{name}.samples.csv.gz is missing: without it there is no interval")
+            paired = base_mode == mode and bool(speedup.samples_of(self.results, name))
+            return Calls(name, point["ratio"], point["low"], point["high"], paired)
+
+        return self.first_of(test, look)
+
+    def values(self, file: str, value: str, where: dict[str, str]) -> pd.DataFrame:
+        """Rows of another CSV, with the column `value` as numbers."""
+        path = self.path / file
+        if not path.exists():
+            self.absent.add(file)
+            raise Lacking(f"no {file}: {MADE_BY.get(file, 'it is not in the folder')}")
+        table = rs.read_table(path, rs.Columns([*where, value], [value]), MADE_BY.get(file, "make it again"))
+        for column, wanted in where.items():
+            table = table[table[column] == wanted]
+        table = table[table[value].notna()]
+        if not len(table):
+            raise Lacking(f"{file} has no {value} where " + ", ".join(f"{c} is {w}" for c, w in where.items()))
+        return table
+
+
+# Files that no experiment of the program makes, and what does.
+MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Compute read its counters",
+           "probes.csv": "run `reductio probe`", "compiler.csv": "run experiments/compiler.py"}
+
+
+def experiments(claims: dict) -> list[str]:
+    """Every experiment that some test asks for."""
+    tests = [test_of(claims, c, t) for c in claims["claims"] for t in c["tests"]]
+    return list(dict.fromkeys(e for t in tests for e in t["experiments"]))
+
+
+# ------------------------------------------------------------------------------------------------ deciding
+
+
+def decide(low: float, high: float, effect: float, expects: str, told: float | None = None) -> tuple[str, str]:
+    """The verdict that an interval gives, and why. `expects` is what the claim says of the ratio."""
+    up, down = 1 + effect, 1 / (1 + effect)
+    band = f"{down:.3g} to {up:.3g}" if effect else "1"
+    if expects == "more":
+        if low > up:
+            if told is not None and high < math.sqrt(told):
+                return WEAKER, f"below half of the document's {told:g} in logarithms, {math.sqrt(told):.3g}"
+            return HOLDS, f"above {up:.3g}"
+        if high < down:
+            return REVERSED, f"below {down:.3g}"
+        if low >= down and high <= up:
+            return NONE, f"within {band}"
+    elif expects == "no more":
+        if high <= up:
+            return HOLDS, f"not above {up:.3g}"
+        if low > up:
+            return REVERSED, f"above {up:.3g}"
+    elif expects == "no less":
+        if low >= down:
+            return HOLDS, f"not below {down:.3g}"
+        if high < down:
+            return REVERSED, f"below {down:.3g}"
+    elif expects in ("different", "the same"):
+        apart, together = (HOLDS, NONE) if expects == "different" else (REVERSED, HOLDS)
+        if low > up or high < down:
+            return apart, f"outside {band}"
+        if low >= down and high <= up:
+            return together, f"within {band}"
+    else:
+        raise ValueError(f"a claim expects {expects!r}")
+    return UNDECIDED, f"the interval reaches across an end of {band}: more samples would narrow it"
+
+
+def threshold_of(test: dict) -> str:
+    up, down = f"{1 + test['effect']:.4g}", f"{1 / (1 + test['effect']):.4g}"
+    text = {"more": f"> {up}", "no more": f"<= {up}", "no less": f">= {down}", "different": f"< {down} or > {up}",
+            "the same": f"{down} to {up}"}[test["expects"]]
+    return text + (f"; weaker < {math.sqrt(test['told']):.3g}" if "told" in test else "")
+
+
+def judged(test: dict, ratio: float, low: float, high: float, of: str) -> Found:
+    verdict, why = decide(low, high, test["effect"], test["expects"], test.get("told"))
+    return Found(verdict, f"{why} ({of})", ratio, low, high, threshold=threshold_of(test))
+
+
+def judge_ratio(folder: Folder, test: dict, n: int) -> Found:
+    calls = folder.speedup(test, n)
+    source = f"{calls.experiment}.csv{'' if calls.paired else ', not paired'}"
+    found = judged(test, calls.ratio, calls.low, calls.high, source)
+    found.base, found.variant = test["base"], test["variant"]
+    return found
+
+
+def judge_gains(folder: Folder, test: dict, n: int) -> Found:
+    """One speedup over another, of different calls: their errors are taken as independent."""
+    both = [folder.speedup({**test, **test[side]}, n) for side in ("base", "variant")]
+    base, mine = ((c.ratio, c.low, c.high) for c in both)
+    # speedup.apart() is of times, of which the base's is the greater where the ratio is above 1.
+    ratio, low, high = speedup.apart(mine, base)
+    found = judged(test, ratio, low, high,
+                   f"gains of {both[1].ratio:.3g} and {both[0].ratio:.3g}, {both[0].experiment}.csv")
+    found.base, found.variant = (f"{test[side]['base']} to {test[side]['variant']}" for side in ("base", "variant"))
+    return found
+
+
+def limited(test: dict, value: float, why: str) -> Found:
+    """Of a quantity that the claim says is at most so much."""
+    most = test["most"]
+    verdict = HOLDS if value <= most else REVERSED
+    return Found(verdict, why, value, threshold=f"<= {most:g}")
+
+
+def quantity(folder: Folder, test: dict, side) -> tuple[float, str]:
+    """One side of a quotient, and its name: a number, or the median or the most of a CSV's values."""
+    if isinstance(side, (int, float)):
+        return float(side), f"{side:g}"
+    column, take = side.get("value", "value"), side.get("take", "median")
+    values = folder.values(test["file"], column, side["where"])[column]
+    return float({"median": values.median, "most": values.max}[take]()), " ".join(side["where"].values())
+
+
+def judge_quotient(folder: Folder, test: dict, _n: int | None) -> Found:
+    (mine, of), (base, over) = (quantity(folder, test, test[side]) for side in ("of", "over"))
+    if base == 0 and mine != 0:
+        raise Lacking(f"{test['file']}: {over} is 0")
+    ratio = mine / base if base else 1.0  # of nothing and nothing: neither is more
+    found = judged(test, ratio, ratio, ratio, f"{mine:.4g} over {base:.4g}, {test['file']}")
+    found.base, found.variant, found.low, found.high = over, of, math.nan, math.nan
+    return found
+
+
+def judge_order(folder: Folder, test: dict, n: int) -> Found:
+    """Whether the kernels' speed goes with a counter: Kendall's rank correlation over all pairs of kernels."""
+    def look(name: str) -> list[float]:
+        return [float(folder.at(name, test, call, n, test["timing_mode"]).at(n)["time"]) for call in test["variants"]]
+
+    def counter(call: str) -> float:
+        where = {"variant": folder.call_of(call, n)[0], "metric": test["metric"], "n": str(n)}
+        return float(folder.values(test["file"], "value", where)["value"].median())
+
+    counted = [counter(call) for call in test["variants"]]
+    times = folder.first_of(test, look)
+    tau = kendall([1 / t for t in times], counted)
+    verdict = (HOLDS if tau >= test["holds"] else WEAKER if tau >= test["weaker"] else
+               NONE if tau > -test["weaker"] else REVERSED)
+    return Found(verdict, f"rank correlation of speed with {test['metric']} over {len(times)} kernels", tau,
+                 threshold=f">= {test['holds']:g}; weaker >= {test['weaker']:g}")
+
+
+def kendall(one: list[float], other: list[float]) -> float:
+    """Kendall's tau-b; 0 where either is the same throughout."""
+    def sign(x: float) -> int:
+        return (x > 0) - (x < 0)
+
+    pairs = [(sign(a - b), sign(c - d)) for i, (a, c) in enumerate(zip(one, other)) for b, d in zip(one[:i], other[:i])]
+    untied = [sum(p[k] != 0 for p in pairs) for k in (0, 1)]
+    return sum(a * b for a, b in pairs) / math.sqrt(untied[0] * untied[1]) if all(untied) else 0.0
+
+
+def judge_rate(folder: Folder, test: dict, n: int) -> Found:
+    """Cycles by clock() for each second by the GPU's one timer, over those of the base."""
+    def look(name: str) -> list[float]:
+        return [folder.at(name, test, test[side], n, "clock").at(n)["time"] /
+                folder.at(name, test, test[side], n, "globaltimer").at(n)["time"] for side in ("base", "variant")]
+
+    base, mine = folder.first_of(test, look)
+    found = judged(test, mine / base, mine / base, mine / base,
+                   f"{mine / 1e9:.4g} over {base / 1e9:.4g} billion cycles a second, clock() over globaltimer")
+    found.base, found.variant, found.low, found.high = test["base"], test["variant"], math.nan, math.nan
+    return found
+
+
+def judge_apart(folder: Folder, test: dict, n: int) -> Found:
+    """How far the SMs' clocks are apart, as a share of the cycles that the run takes."""
+    offsets = folder.values("probes.csv", "value", {"quantity": "sm_clock_offset", "unit": "cycles"})
+    rate = float(folder.values("probes.csv", "value", {"quantity": "sm_clock_rate"})["value"].median())
+    by_sm = offsets.groupby("sm")["value"].median()
+    seconds = folder.first_of(test, lambda name: folder.at(name, test, test["variant"], n, "globaltimer").at(n)["time"])
+    spread, cycles = float(by_sm.max() - by_sm.min()), float(seconds) * 1e9 * rate
+    found = limited(test, spread / cycles, f"the clocks of {len(by_sm)} SMs are {spread:.4g} cycles apart, and the run "
+                                           f"takes {cycles:.4g} (probes.csv)")
+    found.variant = test["variant"]
+    return found
+
+
+def judge_hidden(folder: Folder, test: dict, n: int) -> Found:
+    """The cycles of a load's latency that do not show: those that a thread does not take for each of its elements. Its
+    threads are said to hide one each."""
+    latency = float(folder.values("probes.csv", "value",
+                                  {"quantity": "load_latency_memory", "unit": "cycles"})["value"].median())
+    threads = int(folder.call_of(test["variant"], n)[1]["block"])
+    cycles = float(folder.first_of(test, lambda name: folder.at(name, test, test["variant"], n, "clock").at(n)["time"]))
+    taken = cycles * threads / n
+    found = limited(test, (latency - taken) / threads, f"a load takes {latency:.4g} cycles, and a thread {taken:.4g} for "
+                                                       f"each element (probes.csv)")
+    found.variant = test["variant"]
+    return found
+
+
+def judge_measured(folder: Folder, test: dict, n: int) -> Found:
+    """A variant whose result was checked against the exact sum does what the claim says cannot be done."""
+    name = folder.first_of(test, lambda name: folder.at(name, test, test["variant"], n, test["timing_mode"]) and name)
+    return Found(test["verdict"], f"{test['reason']} (verified in {name}.csv)", variant=test["variant"])
+
+
+def judge_shown(_folder: Folder, test: dict, _n: int | None) -> Found:
+    """What a test of this repository shows, whatever the machine."""
+    return Found(test["verdict"], f"{test['reason']} ({test['by']})")
+
+
+JUDGES = {"ratio": judge_ratio, "gains": judge_gains, "quotient": judge_quotient, "order": judge_order, "rate": judge_rate,
+          "apart": judge_apart, "hidden": judge_hidden, "measured": judge_measured, "shown": judge_shown}
+OF_NO_SIZE = ("quotient", "shown")  # what they say is of no row of an experiment
+
+
+def judge(folder: Folder, test: dict, n: int) -> Found:
+    try:
+        return JUDGES[test["kind"]](folder, test, n)
+    except Lacking as why:
+        return Found(UNDECIDED, str(why), threshold=threshold_of(test) if "expects" in test else "")
+
+
+def worst(found: list[Found]) -> Found:
+    return min(found, key=lambda f: WORST_FIRST.index(f.verdict))
+
+
+# ------------------------------------------------------------------------------------------- verdicts.csv
+
+
+def number(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else ""
+
+
+def verdicts(folder: Folder) -> list[dict[str, str]]:
+    """All rows of verdicts.csv: of each claim its verdict, that at 2^28 where its tests reach so far, and its tests where
+    they are several."""
+    claims, rows = read_claims(), []
+    for claim in claims["claims"]:
+        tests = [test_of(claims, claim, t) for t in claim["tests"]]
+
+        def row(role: str, found: Found, test: dict | None, n: int | None) -> dict[str, str]:
+            sized = test is not None and test["kind"] not in OF_NO_SIZE
+            return dict(claim=claim["id"], document=claim["document"], statement=claim["statement"],
+                        text_figure=claim["text_figure"], n=str(n or ""),
+                        **{c: test[c] if sized else "" for c in ("operation", "element_type", "timing_mode", "cache_state")},
+                        base=found.base, variant=found.variant, ratio=number(found.ratio), ci_low=number(found.low),
+                        ci_high=number(found.high), threshold=found.threshold, verdict=found.verdict,
+                        reason=found.reason, role=role)
+
+        for role, which in ((CLAIM, 0), (AT_LARGE, 1)):
+            there = [t for t in tests if which == 0 or (len(t["n"]) > which and t["kind"] not in OF_NO_SIZE)]
+            sizes = [None if t["kind"] in OF_NO_SIZE else t["n"][which] for t in there]
+            found = [judge(folder, t, t["n"][which]) for t in there]
+            if len(found) == 1:
+                rows.append(row(role, found[0], there[0], sizes[0]))
+            elif found:
+                least = worst(found)
+                n = next((n for n in sizes if n), None)
+                reason = f"the worst of {len(found)} tests: {least.reason}"
+                rows.append(row(role, Found(least.verdict, reason), None, n))
+                rows += [row(STEP, f, t, n) for f, t, n in zip(found, there, sizes)]
+    return rows
+
+
+def counts(rows: list[dict[str, str]]) -> dict[str, int]:
+    """How many claims have each verdict."""
+    of = Counter(r["verdict"] for r in rows if r["role"] == CLAIM)
+    return {v: of[v] for v in VERDICTS}
+
+
+def in_words(of: dict[str, int]) -> str:
+    return ", ".join(f"{count} {verdict}" for verdict, count in of.items())
+
+
+def write(rows: list[dict[str, str]], path: Path) -> None:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    try:
+        path.write_text(text.getvalue(), encoding="utf-8")
+    except OSError as error:
+        raise rs.ResultsError(f"{path} cannot be written ({error.strerror})")
+
+
+def read(path: Path) -> pd.DataFrame:
+    """verdicts.csv as it was written, numbers as numbers; each claim once."""
+    table = rs.read_table(path, VERDICTS_FILE, REMEDY)
+    for column, known in (("verdict", VERDICTS), ("role", ROLES)):
+        strange = table[~table[column].isin(known)]
+        if len(strange):
+            raise rs.ResultsError(f"{path}: row {strange.index[0] + 2}: {column} is {strange[column].iloc[0]!r}, not one of "
+                                  f"{', '.join(known)}")
+    ids = [c["id"] for c in read_claims()["claims"]]
+    if table.loc[table["role"] == CLAIM, "claim"].tolist() != ids:
+        raise rs.ResultsError(f"{path} does not have each claim of claims.json once: {REMEDY}")
+    return table
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="results folder to judge by; verdicts.csv is written into it")
+    parser.add_argument("--cpu-results", type=Path, metavar="DIR", help="folder to read cpu.csv from (default: the same)")
+    options = parser.parse_args(arguments)
+    try:
+        folder = Folder(options.folder, options.cpu_results)
+        rows = verdicts(folder)
+        write(rows, options.folder / "verdicts.csv")
+    except rs.ResultsError as error:
+        print(f"verdicts.py: error: {error}", file=sys.stderr)
+        return 1
+    for name in sorted(folder.absent):
+        print(f"  no {name}: claims that need it are not decidable here")
+    print(f"{options.folder / 'verdicts.csv'}: {in_words(counts(rows))}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

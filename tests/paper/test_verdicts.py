@@ -1,0 +1,416 @@
+"""Claims as data, and the verdict that a results folder gives on each: every verdict forced by synthetic rows, and every
+gap said."""
+
+import csv
+import json
+import math
+import re
+import shutil
+
+import pytest
+import synthetic
+from project import SOURCE
+
+import results as rs
+import verdicts as vd
+from text import claims as ids
+from text import steps
+
+CLAIMS = vd.read_claims()
+BY_ID = {c["id"]: c for c in CLAIMS["claims"]}
+TESTS = [(c["id"], vd.test_of(CLAIMS, c, t)) for c in CLAIMS["claims"] for t in c["tests"]]
+RESULTS = SOURCE / "experiments" / "results"
+
+
+def of_claim(claim: str) -> list[dict]:
+    return [t for c, t in TESTS if c == claim]
+
+
+def ratios_in(test: dict) -> list[dict]:
+    """The speedups that a test takes."""
+    return [test] if test["kind"] == "ratio" else [{**test, **test[side], "kind": "ratio"} for side in ("base", "variant")] \
+        if test["kind"] == "gains" else []
+
+
+def calls_in(test: dict) -> list[str]:
+    sides = [test[s] for s in ("base", "variant") if isinstance(test.get(s), str)]
+    return sides + [t[s] for t in ratios_in(test) for s in ("base", "variant")] + test.get("variants", [])
+
+
+# ------------------------------------------------------------------------------------------- claims as data
+
+
+def test_every_claim_is_there_once_with_tests_that_can_be_judged():
+    assert list(BY_ID) == [c for of in ids.CLAIMS.values() for c in of] and len(CLAIMS["claims"]) == 36
+    for claim in CLAIMS["claims"]:
+        assert claim["id"] in ids.CLAIMS[claim["document"]] and claim["statement"] and claim["tests"]
+        assert {"id", "document", "statement", "text_figure", "tests"} <= set(claim) <= {
+            "id", "document", "statement", "text_figure", "note", "tests"}, claim["id"]
+    assert {t["kind"] for _, t in TESTS} == set(vd.JUDGES)
+    for claim, test in TESTS:
+        assert test["effect"] >= 0 and test["n"][0] > 0 and test["experiments"], claim
+        if "expects" in test:
+            vd.decide(1, 1, test["effect"], test["expects"])
+
+
+def tunables(folder: str) -> dict[str, dict[str, str]]:
+    """Of each variant in a folder's catalog: "block: 32, 64 (default 256); finish: ..." by tunable."""
+    with (RESULTS / folder / "catalog.csv").open(newline="") as file:
+        return {r["variant"]: dict(one.split(": ", 1) for one in r["tunables"].split("; ") if one)
+                for r in csv.DictReader(file)}
+
+
+def test_tests_name_variants_that_exist_with_all_of_their_settings():
+    known = tunables("cpu-intel-xeon") | tunables("nvidia-h200")
+    for claim, test in TESTS:
+        for call in calls_in(test):
+            variant, _, settings = call.partition(":")
+            assert set(rs.parse_settings(settings.replace(",", ";"))) == set(known[variant]), (claim, call)
+
+
+def test_a_document_is_judged_at_its_own_size_first():
+    own = {"squares": 2**20, "twopass": 2**24, "unroll": 2**24, "levels": 2**20, "multiblock": 10**8}
+    assert {d: c["n"] for d, c in CLAIMS["documents"].items()} == {d: [n, 2**28] for d, n in own.items()}
+    for claim, test in TESTS:
+        if test["device"] == "cuda" and claim != "T4":
+            assert test["n"][0] == own[BY_ID[claim]["document"]], claim
+
+
+def test_how_to_finish_is_judged_end_to_end():
+    modes = {c: {t["timing_mode"] for t in of_claim(c)} for c in ("S4", "T3", "L5", "L9", "M2")}
+    assert modes.pop("M2") == {"device", "end_to_end"} and set(map(frozenset, modes.values())) == {frozenset(["end_to_end"])}
+
+
+@pytest.mark.parametrize("claim, test", [(c, t) for c, t in TESTS if t["kind"] == "shown"])
+def test_what_a_test_shows_is_shown_by_a_test_that_there_is(claim, test):
+    assert test["named"] in (SOURCE / test["by"]).read_text(), claim
+
+
+def test_documents_gains_are_those_that_the_table_of_steps_tells():
+    told = {(s.claim, s.before, s.after): [float(x) for x in s.told.split("--")] for s in steps.STEPS if s.told}
+    compared = 0
+    for claim, test in TESTS:
+        if "told" in test and test["kind"] == "ratio":
+            low, *high = told[claim, test["base"].split(":")[0], test["variant"].split(":")[0]]
+            assert 0.95 * low <= test["told"] <= 1.05 * (high or [low])[0], claim
+            compared += 1
+    assert compared >= 9
+
+
+# ----------------------------------------------------------------------------------------------- deciding
+
+
+@pytest.mark.parametrize("low, high, expects, told, verdict", [
+    (1.03, 1.04, "more", None, vd.HOLDS), (1.03, 1.04, "more", 2, vd.WEAKER), (1.03, 1.5, "more", 2, vd.HOLDS),
+    (0.99, 1.01, "more", 2, vd.NONE), (0.5, 0.9, "more", None, vd.REVERSED), (1.01, 1.04, "more", None, vd.UNDECIDED),
+    (0.9, 1.1, "more", None, vd.UNDECIDED), (0.97, 1.0, "more", None, vd.UNDECIDED),
+    (0.9, 1.01, "no more", None, vd.HOLDS), (1.03, 1.1, "no more", None, vd.REVERSED),
+    (1.01, 1.03, "no more", None, vd.UNDECIDED), (0.99, 1.5, "no less", None, vd.HOLDS),
+    (0.9, 0.95, "no less", None, vd.REVERSED), (0.97, 0.99, "no less", None, vd.UNDECIDED),
+    (1.03, 1.1, "different", None, vd.HOLDS), (0.9, 0.95, "different", None, vd.HOLDS),
+    (0.99, 1.01, "different", None, vd.NONE), (1.0, 1.03, "different", None, vd.UNDECIDED),
+    (0.99, 1.01, "the same", None, vd.HOLDS), (1.5, 1.6, "the same", None, vd.REVERSED)])
+def test_an_interval_gives_one_verdict(low, high, expects, told, verdict):
+    assert vd.decide(low, high, 0.02, expects, told)[0] == verdict
+
+
+def test_a_claims_verdict_is_the_worst_of_its_tests():
+    found = {v: vd.Found(v, "") for v in vd.VERDICTS}
+    assert vd.worst([found[vd.HOLDS], found[vd.WEAKER]]).verdict == vd.WEAKER
+    assert vd.worst([found[vd.NONE], found[vd.WEAKER]]).verdict == vd.NONE
+    assert vd.worst([found[vd.NONE], found[vd.UNDECIDED]]).verdict == vd.UNDECIDED
+    assert vd.worst([found[vd.REVERSED], found[vd.UNDECIDED]]).verdict == vd.REVERSED
+
+
+def test_rank_correlation():
+    assert vd.kendall([1, 2, 3], [10, 20, 30]) == 1 and vd.kendall([1, 2, 3], [3, 2, 1]) == -1
+    assert vd.kendall([1, 2, 3], [5, 5, 5]) == 0
+    assert vd.kendall([1, 2, 3, 4], [1, 3, 2, 4]) == pytest.approx(4 / 6)
+
+
+# --------------------------------------------------------------------------------------- synthetic folders
+
+
+def timed(test: dict, call: str, n: int, time: float, mode: str, width: float, experiment: str) -> dict:
+    """A call's row, as the test looks for it."""
+    variant, settings = vd_call(call, n)
+    part = mode == "device_part"
+    more = dict(device_part_median_s=time, device_part_ci_low_s=time * (1 - width),
+                device_part_ci_high_s=time * (1 + width)) if part else {}
+    return synthetic.timed(time + 15e-6 * part, width, experiment=experiment, device=test["device"], variant=variant,
+                           settings=settings, n=n, operation=test["operation"], element_type=test["element_type"],
+                           accumulator_type=test["element_type"], cache_state=test["cache_state"],
+                           timing_mode="end_to_end" if part else mode, **more)
+
+
+def vd_call(call: str, n: int) -> tuple[str, str]:
+    """The row's variant and settings; the synthetic GPU has 100 multiprocessors."""
+    variant, _, settings = call.partition(":")
+    settings = re.sub(r"(\d+)\*SMs", lambda m: str(100 * int(m[1])), settings.replace(",", ";"))
+    return variant, re.sub(r"ceil\(n/(\d+)\)", lambda m: str(math.ceil(n / int(m[1]))), settings)
+
+
+def write(folder, rows: list[dict], machine=None):
+    """A folder with these rows, a CSV an experiment."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "machine.json").write_text(json.dumps(machine or synthetic.MACHINE))
+    for experiment in {r["experiment"] for r in rows}:
+        synthetic.write_csv(folder / f"{experiment}.csv", [r for r in rows if r["experiment"] == experiment])
+    return folder
+
+
+def rows_of(claim: str, ratios: list[float], width: float = 0.001, experiment: int = 0, of=of_claim) -> list[dict]:
+    """Rows that give the claim's speedups these ratios, at all of their sizes."""
+    tests = [r for t in of(claim) for r in ratios_in(t)]
+    assert len(tests) == len(ratios)
+    rows: dict[tuple, dict] = {}
+    for n in tests[0]["n"]:
+        times: dict[str, float] = {}
+        for test, ratio in zip(tests, ratios):
+            base_mode = test.get("base_timing_mode", test["timing_mode"])
+            base, mine = (test["base"], base_mode), (test["variant"], test["timing_mode"])
+            if mine in times:
+                times[base] = times[mine] * ratio
+            times[mine] = times.setdefault(base, 1e-3 * n / 2**20) / ratio
+            name = test["experiments"][experiment]
+            for call, mode in (base, mine):
+                rows[call, mode, n] = timed(test, call, n, times[call, mode], mode, width, name)
+    return list(rows.values())
+
+
+def judged(folder, cpu_folder=None) -> dict[tuple[str, str], dict]:
+    """The claims' own rows of verdicts.csv, by claim and role."""
+    return {(r["claim"], r["role"]): r for r in vd.verdicts(vd.Folder(folder, cpu_folder)) if r["role"] != vd.STEP}
+
+
+@pytest.mark.parametrize("claim, ratios, verdict", [
+    ("S1", [3], vd.HOLDS), ("S1", [1.5], vd.WEAKER), ("S1", [1], vd.NONE), ("S1", [0.7], vd.REVERSED),
+    ("S1", [1.02], vd.UNDECIDED), ("S4", [1.2], vd.HOLDS), ("S4", [1.02], vd.NONE), ("T2", [0.5], vd.REVERSED),
+    ("T3", [1.5], vd.HOLDS), ("U0", [1.8, 1.3], vd.HOLDS), ("U0", [1.8, 1.05], vd.WEAKER), ("U0", [0.8, 1.3], vd.REVERSED),
+    ("U1", [1.8, 1.4, 1.0], vd.NONE), ("U3", [1, 0.98], vd.HOLDS), ("U3", [1.1, 1], vd.REVERSED),
+    ("L1", [2, 1.5, 2], vd.HOLDS), ("L1", [1.5, 2, 1.5], vd.REVERSED), ("L2", [0.9], vd.HOLDS), ("L2", [1.0], vd.NONE),
+    ("L7", [0.99], vd.HOLDS), ("L7", [0.5], vd.REVERSED), ("L8", [1.1, 1.5], vd.HOLDS), ("L8", [1.5, 1.1], vd.REVERSED),
+    ("M1", [1.4, 1.2, 1.0], vd.HOLDS), ("M1", [1.4, 1.2, 0.9], vd.REVERSED), ("M2", [1.01, 1.0], vd.HOLDS),
+    ("M2", [1.01, 0.9], vd.REVERSED)])
+def test_rows_force_each_verdict(tmp_path, claim, ratios, verdict):
+    found = judged(write(tmp_path / "m", rows_of(claim, ratios)))
+    assert found[claim, vd.CLAIM]["verdict"] == verdict, found[claim, vd.CLAIM]["reason"]
+    assert found[claim, vd.AT_LARGE]["verdict"] == verdict
+    tests = of_claim(claim)
+    if len(tests) == 1:
+        assert float(found[claim, vd.CLAIM]["ratio"]) == pytest.approx(
+            ratios[0] if len(ratios) == 1 else ratios[1] / ratios[0], rel=1e-5)
+    assert found[claim, vd.CLAIM]["n"] == str(tests[0]["n"][0]) and found[claim, vd.AT_LARGE]["n"] == str(2**28)
+    others = {r["verdict"] for (c, role), r in found.items() if c not in (claim, "T1", "T7", "L1", "L3", "L4", "T4", "M2", "M3",
+                                                                          "S3", "U9", "L5", "U2")}
+    assert others == {vd.UNDECIDED}
+
+
+@pytest.mark.parametrize("claim, ratios, verdict", [("T5", [1.5, 1.4], vd.HOLDS), ("T5", [1.5, 1], vd.NONE),
+                                                    ("U7", [1, 1], vd.HOLDS), ("U7", [1, 2], vd.REVERSED)])
+def test_the_cpus_claims_are_judged_by_the_cpus_folder(tmp_path, claim, ratios, verdict):
+    cpu = write(tmp_path / "cpu", rows_of(claim, ratios))
+    gpu = write(tmp_path / "gpu", rows_of("S1", [3]))
+    assert judged(gpu, cpu)[claim, vd.CLAIM]["verdict"] == verdict
+    assert judged(gpu)[claim, vd.CLAIM]["verdict"] == vd.UNDECIDED
+    assert "no cpu.csv" in judged(gpu)[claim, vd.CLAIM]["reason"]
+
+
+def test_ratios_are_paired_by_round(tmp_path):
+    """Times that drift by half while they are sampled differ by more than a tenth between rounds, and not within one."""
+    folder = write(tmp_path / "m", rows_of("S1", [1.1], width=0.3))
+    assert judged(folder)["S1", vd.CLAIM]["verdict"] == vd.UNDECIDED
+    synthetic.write_samples(folder, experiment="squares")
+    found = judged(folder)["S1", vd.CLAIM]
+    assert found["verdict"] == vd.WEAKER and "not paired" not in found["reason"]
+    assert float(found["ci_high"]) - float(found["ci_low"]) < 0.01
+
+
+def test_too_few_allocations_give_no_verdict(tmp_path):
+    folder = write(tmp_path / "m", rows_of("S1", [3]))
+    synthetic.write_samples(folder, rounds=6, experiment="squares")  # two rounds an allocation
+    found = judged(folder)["S1", vd.CLAIM]
+    assert found["verdict"] == vd.UNDECIDED and "too few allocations" in found["reason"] and found["ratio"] == ""
+
+
+def test_a_claim_falls_back_on_another_experiment_only_where_its_entry_says_so(tmp_path):
+    folder = write(tmp_path / "m", rows_of("S1", [3], experiment=1))
+    found = judged(folder)["S1", vd.CLAIM]
+    assert found["verdict"] == vd.HOLDS and "comparison.csv" in found["reason"]
+    as_comparison = [{**r, "experiment": "comparison"} for r in rows_of("L9", [3])]
+    found = judged(write(tmp_path / "other", as_comparison))["L9", vd.CLAIM]
+    assert found["verdict"] == vd.UNDECIDED and "no levels.csv" in found["reason"]
+
+
+def test_its_own_experiment_comes_first(tmp_path):
+    rows = rows_of("S1", [3], experiment=1) + rows_of("S1", [0.5])
+    assert judged(write(tmp_path / "m", rows))["S1", vd.CLAIM]["verdict"] == vd.REVERSED
+
+
+# ------------------------------------------------------------------------------ criteria that are no ratio
+
+
+def cycles(test: dict, call: str, value: float, experiment: str) -> dict:
+    variant, settings = vd_call(call, test["n"][0])
+    return synthetic.row(experiment=experiment, variant=variant, settings=settings, n=test["n"][0], timing_mode="clock",
+                         operation=test["operation"], element_type=test["element_type"], cycles_median=value)
+
+
+def probes(offsets=(0, 0), latency=700, rate=1.5) -> list[dict]:
+    def of(quantity, value, unit, sm=0):
+        return dict(quantity=quantity, sm=sm, repeat=0, value=value, unit=unit)
+
+    return [*(of("sm_clock_offset", o, "cycles", sm) for sm, o in enumerate(offsets)), of("sm_clock_rate", rate, "cycles/ns"),
+            of("load_latency_memory", latency, "cycles"), of("load_latency_memory", latency / rate, "ns")]
+
+
+def clock_rows(off: float) -> list[dict]:
+    """Of S5: one block's clock() is right, that of many is off by a factor. The run takes 100 us, 150,000 cycles."""
+    test = of_claim("S5")[0]
+    return [r for call, factor in ((test["base"], 1), (test["variant"], off)) for r in (
+        timed(test, call, test["n"][0], 100e-6, "globaltimer", 0.001, "squares"),
+        cycles(test, call, factor * 150e3, "squares"))]
+
+
+@pytest.mark.parametrize("off, offsets, verdict", [(1.0, (0, 700), vd.HOLDS), (1.2, (0, 700), vd.REVERSED),
+                                                   (1.0, (0, 3000), vd.REVERSED), (1.0, None, vd.UNDECIDED),
+                                                   (9.0, None, vd.REVERSED)])
+def test_clocks_are_compared_across_multiprocessors(tmp_path, off, offsets, verdict):
+    folder = write(tmp_path / "m", clock_rows(off))
+    if offsets:
+        synthetic.write_csv(folder / "probes.csv", probes(offsets))
+    assert judged(folder)["S5", vd.CLAIM]["verdict"] == verdict
+
+
+@pytest.mark.parametrize("latency, taken, verdict", [(700, 600, vd.HOLDS), (700, 300, vd.REVERSED), (400, 390, vd.REVERSED)])
+def test_latency_that_does_not_show_is_hidden(tmp_path, latency, taken, verdict):
+    test = next(t for t in of_claim("S6") if t["kind"] == "hidden")
+    folder = write(tmp_path / "m", [cycles(test, test["variant"], taken * 2**20 / 256, "latency")])
+    synthetic.write_csv(folder / "probes.csv", probes(latency=latency))
+    assert judged(folder)["S6", vd.CLAIM]["verdict"] == verdict
+
+
+def ladder_rows() -> list[dict]:
+    """Nine kernels, each faster than the one before."""
+    test = of_claim("U8")[0]
+    return [timed(test, call, 2**24, 1e-3 / (k + 1), "device_part", 0.001, "unrolling")
+            for k, call in enumerate(test["variants"])]
+
+
+@pytest.mark.parametrize("swapped, verdict", [(0, vd.HOLDS), (3, vd.WEAKER), (6, vd.NONE), (9, vd.REVERSED)])
+def test_speed_goes_with_a_counter_or_not(tmp_path, swapped, verdict):
+    """A counter that grows with speed, of which the first few kernels have the opposite order."""
+    folder, test = write(tmp_path / "m", ladder_rows()), of_claim("U8")[0]
+    values = list(range(9))
+    values[:swapped + 1] = values[:swapped + 1][::-1]
+    synthetic.write_csv(folder / "ncu.csv", [dict(kernel="k", variant=call.split(":")[0], n=2**24, metric=test["metric"],
+                                                  value=v, unit="") for call, v in zip(test["variants"], values)])
+    assert judged(folder)["U8", vd.CLAIM]["verdict"] == verdict
+    assert "no value where" in judged(folder)["U4", vd.CLAIM]["reason"]
+
+
+def ncu_rows(claim: str, pairs: list[tuple[float, float]]) -> list[dict]:
+    return [dict(kernel="k", n=side["where"].get("n", 2**20), value=value, unit="",
+                 **{c: side["where"][c] for c in ("variant", "metric")})
+            for test, values in zip(of_claim(claim), pairs) for side, value in zip((test["of"], test["over"]), values)]
+
+
+@pytest.mark.parametrize("claim, pairs, verdict", [
+    ("U5", [(2, 1)], vd.HOLDS), ("U5", [(1, 2)], vd.REVERSED), ("U5", [(1, 1)], vd.NONE),
+    ("L6", [(2, 1), (5, 1)], vd.HOLDS), ("L6", [(1.2, 1), (5, 1)], vd.WEAKER), ("L6", [(2, 1), (0, 0)], vd.NONE),
+    ("L6", [(1, 2), (5, 1)], vd.REVERSED), ("L6", [(2, 1), (5, 0)], vd.UNDECIDED)])
+def test_counters_are_compared(tmp_path, claim, pairs, verdict):
+    folder = write(tmp_path / "m", rows_of("S1", [3]))
+    synthetic.write_csv(folder / "ncu.csv", ncu_rows(claim, pairs))
+    assert judged(folder)[claim, vd.CLAIM]["verdict"] == verdict
+
+
+@pytest.mark.parametrize("missing, claims", [("ncu.csv", ["U4", "U5", "U8", "L6"]), ("probes.csv", ["S6"]),
+                                             ("compiler.csv", ["T6", "U6"])])
+def test_what_another_program_has_not_made_is_said(tmp_path, missing, claims):
+    found = judged(write(tmp_path / "m", rows_of("S1", [3]) + ladder_rows()))
+    for claim in claims:
+        assert found[claim, vd.CLAIM]["verdict"] == vd.UNDECIDED
+        assert f"no {missing}: " in found[claim, vd.CLAIM]["reason"]
+
+
+def test_one_kernel_that_finishes_alone_answers_t4(tmp_path):
+    test = of_claim("T4")[0]
+    row = timed(test, test["variant"], 2**24, 1e-5, "device", 0.01, "multiblock")
+    assert judged(write(tmp_path / "m", [row]))["T4", vd.CLAIM]["verdict"] == vd.REVERSED
+    wrong = {**row, "status": "wrong", "reason": "4 instead of 3"}
+    found = judged(write(tmp_path / "wrong", [wrong]))["T4", vd.CLAIM]
+    assert found["verdict"] == vd.UNDECIDED and "4 instead of 3" in found["reason"]
+
+
+def test_a_warps_lock_step_and_the_multiple_of_32_are_refuted_on_any_machine(tmp_path):
+    found = judged(write(tmp_path / "m", rows_of("S1", [3])))
+    assert found["T1", vd.CLAIM]["verdict"] == found["T7", vd.CLAIM]["verdict"] == vd.REVERSED
+
+
+# ------------------------------------------------------------------------------------------- verdicts.csv
+
+
+def run(folder, *more) -> int:
+    return vd.main([str(folder), *map(str, more)])
+
+
+def test_verdicts_are_written_counted_and_read_back(tmp_path, capsys):
+    folder = write(tmp_path / "m", rows_of("S1", [3]) + rows_of("U0", [1.8, 1.05]))
+    assert run(folder) == 0
+    table = vd.read(folder / "verdicts.csv")
+    assert list(table) == vd.COLUMNS
+    said = capsys.readouterr().out
+    of = table.loc[table["role"] == vd.CLAIM, "verdict"].value_counts()
+    assert of.sum() == 36 and of[vd.HOLDS] == 1 and of[vd.WEAKER] == 1 and of[vd.REVERSED] == 2
+    assert said.splitlines()[-1].endswith("1 holds, 1 holds but weaker, 0 no effect, 2 reversed, 32 not decidable here")
+    assert "no ncu.csv: claims that need it are not decidable here" in said
+    steps_of = table[(table["claim"] == "U0") & (table["role"] == vd.STEP)]
+    assert list(steps_of["n"]) == [2**24, 2**24, 2**28, 2**28] and steps_of["ratio"].notna().all()
+
+
+def one_line(capsys) -> str:
+    said = capsys.readouterr().err
+    assert said.startswith("verdicts.py: error: ") and said.count("\n") == 1, said
+    return said
+
+
+def test_bad_input_is_one_line(tmp_path, capsys):
+    assert run(tmp_path / "nowhere") == 1 and "is not a folder" in one_line(capsys)
+    (tmp_path / "empty").mkdir()
+    assert run(tmp_path / "empty") == 1 and "machine.json does not exist" in one_line(capsys)
+    bare = write(tmp_path / "bare", [])
+    assert run(bare) == 1 and "holds no experiment that any claim asks for" in one_line(capsys)
+
+    rows = rows_of("S1", [3])
+    lacking = write(tmp_path / "lacking", [{k: v for k, v in r.items() if k != "device_part_median_s"} for r in rows])
+    assert run(lacking) == 1 and "squares.csv lacks the column device_part_median_s" in one_line(capsys)
+    cut = write(tmp_path / "cut", rows)
+    whole = (cut / "squares.csv").read_bytes()
+    (cut / "squares.csv").write_bytes(whole[:-20])
+    assert run(cut) == 1 and "it was cut while being written" in one_line(capsys)
+    (cut / "squares.csv").write_bytes(whole)
+    synthetic.write_csv(cut / "probes.csv", [{k: v for k, v in r.items() if k != "unit"} for r in probes()])
+    assert run(cut) == 1 and "probes.csv lacks the column unit: run `reductio probe`" in one_line(capsys)
+    assert not (cut / "verdicts.csv").exists()
+
+
+def test_a_verdicts_csv_that_was_edited_is_refused(tmp_path):
+    folder = write(tmp_path / "m", rows_of("S1", [3]))
+    run(folder)
+    path, text = folder / "verdicts.csv", (folder / "verdicts.csv").read_text()
+    for old, new, told in (("reversed", "rejected", "verdict is 'rejected'"), ("S2,", "S9,", "each claim of claims.json once"),
+                           (",role", ",roll", "lacks the column role")):
+        assert old in text
+        path.write_text(text.replace(old, new))
+        with pytest.raises(rs.ResultsError, match=re.escape(told)):
+            vd.read(path)
+
+
+@pytest.mark.parametrize("folder", sorted(p.parent.name for p in RESULTS.glob("*/verdicts.csv")))
+def test_committed_verdicts_follow_from_the_committed_results(folder, tmp_path):
+    wanted = (RESULTS / folder / "verdicts.csv").read_text()
+    rows = vd.verdicts(vd.Folder(RESULTS / folder, RESULTS / "cpu-intel-xeon"))
+    vd.write(rows, tmp_path / "verdicts.csv")
+    assert (tmp_path / "verdicts.csv").read_text() == wanted, \
+        f"run python paper/verdicts.py experiments/results/{folder} --cpu-results experiments/results/cpu-intel-xeon"
