@@ -32,13 +32,14 @@ VERDICTS = (HOLDS, WEAKER, NONE, REVERSED, UNDECIDED)      # in the order in whi
 WORST_FIRST = (REVERSED, UNDECIDED, NONE, WEAKER, HOLDS)   # a claim's verdict is the worst of its tests'
 LARGE = 2**28
 
-COLUMNS = ("claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio ci_low "
-           "ci_high threshold verdict reason role").split()
+COLUMNS = ("claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio "
+           "ci_low ci_high threshold verdict reason role").split()
 # What a row of verdicts.csv is: a claim's verdict, the one that counts; the same at 2^28; one of several tests behind
 # either.
 CLAIM, AT_LARGE, STEP = "claim", "large", "step"
 ROLES = (CLAIM, AT_LARGE, STEP)
 NUMBERS = ["n", "ratio", "ci_low", "ci_high"]
+OF_A_ROW = ("operation", "element_type", "timing_mode", "cache_state")
 VERDICTS_FILE = rs.Columns(COLUMNS, NUMBERS)
 REMEDY = "run `python paper/verdicts.py FOLDER` again"
 
@@ -193,10 +194,23 @@ class Folder:
         table = rs.read_table(path, rs.Columns([*where, value], [value]), MADE_BY.get(file, "make it again"))
         for column, wanted in where.items():
             table = table[table[column] == wanted]
-        table = table[table[value].notna()]
-        if not len(table):
-            raise Lacking(f"{file} has no {value} where " + ", ".join(f"{c} is {w}" for c, w in where.items()))
-        return table
+        valued = table[table[value].notna()]
+        if not len(valued):
+            why = next((r for r in table["reason"] if r), "") if "reason" in table else ""
+            said = ", ".join(f"{c} is {w}" for c, w in where.items())
+            raise Lacking(f"{file} has no {value} where {said}{': ' + why if why else ''}")
+        return valued
+
+    def counter(self, file: str, call: str, metric: str, n: int) -> float:
+        """What a profiler counted in a call's kernel."""
+        variant, settings = self.call_of(call, n)
+        rows = self.values(file, "value", {"variant": variant, "metric": metric, "n": str(n)})
+        if "settings" not in rows:
+            raise rs.ResultsError(f"{self.path / file} lacks the column settings: {MADE_BY.get(file, 'make it again')}")
+        rows = rows[[settings.items() <= rs.parse_settings(s).items() for s in rows["settings"]]]
+        if not len(rows):
+            raise Lacking(f"{file} has no {metric} of {call} at n = {n}")
+        return float(rows["value"].median())
 
 
 # Files that no experiment of the program makes, and what does.
@@ -287,9 +301,13 @@ def limited(test: dict, value: float, why: str) -> Found:
 
 
 def quantity(folder: Folder, test: dict, side) -> tuple[float, str]:
-    """One side of a quotient, and its name: a number, or the median or the most of a CSV's values."""
+    """One side of a quotient, and its name: a number, what a profiler counted, or the median or the most of a CSV's
+    values."""
     if isinstance(side, (int, float)):
         return float(side), f"{side:g}"
+    if "call" in side:
+        value = folder.counter(test["file"], side["call"], side["metric"], side["n"])
+        return (0.0 if value < side.get("none_below", 0) else value), f"{side['metric']} of {side['call']}"
     column, take = side.get("value", "value"), side.get("take", "median")
     values = folder.values(test["file"], column, side["where"])[column]
     return float({"median": values.median, "most": values.max}[take]()), " ".join(side["where"].values())
@@ -297,9 +315,7 @@ def quantity(folder: Folder, test: dict, side) -> tuple[float, str]:
 
 def judge_quotient(folder: Folder, test: dict, _n: int | None) -> Found:
     (mine, of), (base, over) = (quantity(folder, test, test[side]) for side in ("of", "over"))
-    if base == 0 and mine != 0:
-        raise Lacking(f"{test['file']}: {over} is 0")
-    ratio = mine / base if base else 1.0  # of nothing and nothing: neither is more
+    ratio = mine / base if base else math.inf if mine else 1.0  # of nothing and nothing: neither is more
     found = judged(test, ratio, ratio, ratio, f"{mine:.4g} over {base:.4g}, {test['file']}")
     found.base, found.variant, found.low, found.high = over, of, math.nan, math.nan
     return found
@@ -310,11 +326,7 @@ def judge_order(folder: Folder, test: dict, n: int) -> Found:
     def look(name: str) -> list[float]:
         return [float(folder.at(name, test, call, n, test["timing_mode"]).at(n)["time"]) for call in test["variants"]]
 
-    def counter(call: str) -> float:
-        where = {"variant": folder.call_of(call, n)[0], "metric": test["metric"], "n": str(n)}
-        return float(folder.values(test["file"], "value", where)["value"].median())
-
-    counted = [counter(call) for call in test["variants"]]
+    counted = [folder.counter(test["file"], call, test["metric"], n) for call in test["variants"]]
     times = folder.first_of(test, look)
     tau = kendall([1 / t for t in times], counted)
     verdict = (HOLDS if tau >= test["holds"] else WEAKER if tau >= test["weaker"] else
@@ -367,8 +379,8 @@ def judge_hidden(folder: Folder, test: dict, n: int) -> Found:
     threads = int(folder.call_of(test["variant"], n)[1]["block"])
     cycles = float(folder.first_of(test, lambda name: folder.at(name, test, test["variant"], n, "clock").at(n)["time"]))
     taken = cycles * threads / n
-    found = limited(test, (latency - taken) / threads, f"a load takes {latency:.4g} cycles, and a thread {taken:.4g} for "
-                                                       f"each element (probes.csv)")
+    why = f"a load takes {latency:.4g} cycles, and a thread {taken:.4g} for each element (probes.csv)"
+    found = limited(test, (latency - taken) / threads, why)
     found.variant = test["variant"]
     return found
 
@@ -384,8 +396,9 @@ def judge_shown(_folder: Folder, test: dict, _n: int | None) -> Found:
     return Found(test["verdict"], f"{test['reason']} ({test['by']})")
 
 
-JUDGES = {"ratio": judge_ratio, "gains": judge_gains, "quotient": judge_quotient, "order": judge_order, "rate": judge_rate,
-          "apart": judge_apart, "hidden": judge_hidden, "measured": judge_measured, "shown": judge_shown}
+JUDGES = {"ratio": judge_ratio, "gains": judge_gains, "quotient": judge_quotient, "order": judge_order,
+          "rate": judge_rate, "apart": judge_apart, "hidden": judge_hidden, "measured": judge_measured,
+          "shown": judge_shown}
 OF_NO_SIZE = ("quotient", "shown")  # what they say is of no row of an experiment
 
 
@@ -408,8 +421,8 @@ def number(value: float) -> str:
 
 
 def verdicts(folder: Folder) -> list[dict[str, str]]:
-    """All rows of verdicts.csv: of each claim its verdict, that at 2^28 where its tests reach so far, and its tests where
-    they are several."""
+    """All rows of verdicts.csv: of each claim its verdict, that at 2^28 where its tests reach so far, and its tests
+    where they are several."""
     claims, rows = read_claims(), []
     for claim in claims["claims"]:
         tests = [test_of(claims, claim, t) for t in claim["tests"]]
@@ -418,8 +431,8 @@ def verdicts(folder: Folder) -> list[dict[str, str]]:
             sized = test is not None and test["kind"] not in OF_NO_SIZE
             return dict(claim=claim["id"], document=claim["document"], statement=claim["statement"],
                         text_figure=claim["text_figure"], n=str(n or ""),
-                        **{c: test[c] if sized else "" for c in ("operation", "element_type", "timing_mode", "cache_state")},
-                        base=found.base, variant=found.variant, ratio=number(found.ratio), ci_low=number(found.low),
+                        **{c: test[c] if sized else "" for c in OF_A_ROW}, base=found.base, variant=found.variant,
+                        ratio=number(found.ratio), ci_low=number(found.low),
                         ci_high=number(found.high), threshold=found.threshold, verdict=found.verdict,
                         reason=found.reason, role=role)
 
@@ -465,8 +478,8 @@ def read(path: Path) -> pd.DataFrame:
     for column, known in (("verdict", VERDICTS), ("role", ROLES)):
         strange = table[~table[column].isin(known)]
         if len(strange):
-            raise rs.ResultsError(f"{path}: row {strange.index[0] + 2}: {column} is {strange[column].iloc[0]!r}, not one of "
-                                  f"{', '.join(known)}")
+            raise rs.ResultsError(f"{path}: row {strange.index[0] + 2}: {column} is {strange[column].iloc[0]!r}, not "
+                                  f"one of {', '.join(known)}")
     ids = [c["id"] for c in read_claims()["claims"]]
     if table.loc[table["role"] == CLAIM, "claim"].tolist() != ids:
         raise rs.ResultsError(f"{path} does not have each claim of claims.json once: {REMEDY}")
@@ -476,7 +489,8 @@ def read(path: Path) -> pd.DataFrame:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="results folder to judge by; verdicts.csv is written into it")
-    parser.add_argument("--cpu-results", type=Path, metavar="DIR", help="folder to read cpu.csv from (default: the same)")
+    parser.add_argument("--cpu-results", type=Path, metavar="DIR",
+                        help="folder to read cpu.csv from (default: the same)")
     options = parser.parse_args(arguments)
     try:
         folder = Folder(options.folder, options.cpu_results)
