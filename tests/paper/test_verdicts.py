@@ -94,8 +94,10 @@ def test_counters_and_probes_are_those_that_are_made():
     for claim, test in TESTS:
         for metric in [test.get("metric")] + [test[s]["metric"] for s in ("of", "over") if "call" in str(test.get(s))]:
             assert metric is None or f'"{metric}"' in counted, (claim, metric)
-    probed = (SOURCE / "src" / "measure" / "timing" / "cuda" / "probes.cu").read_text()
-    named = re.findall(r'"quantity": "(\w+)"', (SOURCE / "paper" / "verdicts.py").read_text() + vd.CLAIMS_FILE.read_text())
+    timing = SOURCE / "src" / "measure" / "timing"
+    probed = (timing / "cuda" / "probes.cu").read_text() + (timing / "probes.cpp").read_text()
+    asked = (SOURCE / "paper" / "verdicts.py").read_text() + vd.CLAIMS_FILE.read_text()
+    named = re.findall(r'"quantity": "(\w+)"', asked)
     assert named and all(f'"{quantity}"' in probed for quantity in named)
 
 
@@ -428,7 +430,8 @@ def test_a_verdicts_csv_that_was_edited_is_refused(tmp_path):
     run(folder)
     path, text = folder / "verdicts.csv", (folder / "verdicts.csv").read_text()
     for old, new, told in (("reversed", "rejected", "verdict is 'rejected'"),
-                           ("S2,", "S9,", "each claim of claims.json once"), (",role", ",roll", "lacks the column role")):
+                           ("S2,", "S9,", "each claim of claims.json once"),
+                           (",role", ",roll", "lacks the column role")):
         assert old in text
         path.write_text(text.replace(old, new))
         with pytest.raises(rs.ResultsError, match=re.escape(told)):
