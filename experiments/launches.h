@@ -1,6 +1,11 @@
 #pragma once
-/// How experiments launch a variant unless the user says otherwise.
+/// How experiments launch a variant unless the user says otherwise, and what several of them have in common.
 
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "measure/plan/selection.h"
@@ -10,5 +15,36 @@ namespace reductio {
 /// As its document launches it, in every way of finishing that it has; and, with its default finish, in each further
 /// launch that the document compares with the first. What the user has set takes their place.
 std::vector<Settings> documents_launches(const Variant&, const Selection&);
+
+/// Values of tunables by their names: {{"block", {"256", "512"}}}.
+using Choices = std::vector<std::pair<std::string, std::vector<std::string>>>;
+
+/// A variant with every combination of these values, else as its document launches it. What the user has set is fixed,
+/// and a variant goes without the tunables that it does not have and the values that it does not allow.
+std::vector<Settings> every_launch(const Variant&, const Selection&, const Choices&);
+
+/// For Axes::settings of an experiment on one document: `launches` of its variants, and beside them, with its default
+/// settings, CUB's call of the operation that they do, which every speedup over CUB is over. No other variant.
+std::function<std::vector<Settings>(const Variant&)> of_document(
+    const std::string& document, const Selection&, std::function<std::vector<Settings>(const Variant&)> launches);
+bool is_of_cub(const Variant&);
+
+/// The sizes of an experiment; on the simulated device, which verifies and is slow, small ones in their place.
+std::vector<std::size_t> sizes_on(DeviceKind, std::vector<std::size_t> sizes);
+
+/// Whether an experiment leaves out what takes long and tells little: not if --full or sizes of the user's own ask for
+/// it, and not on the simulated device, where all sizes are small.
+bool leaves_out(const Selection&, DeviceKind);
+
+/// "32", "64", ..., "1024": the sizes of a block that documents try, from one warp to the largest.
+std::vector<std::string> whole_blocks();
+
+/// Numbers of blocks, ascending: 1, 2, 4, ... below the number of multiprocessors, then so many for each of them, and
+/// `more`.
+std::vector<std::string> grids_to_fill(const Selection&, const std::vector<int>& blocks_per_sm,
+                                       const std::vector<std::size_t>& more = {});
+
+/// Whether the setting is that number.
+bool is_set_to(const Settings&, std::string_view tunable, std::size_t value);
 
 }  // namespace reductio

@@ -13,9 +13,9 @@ namespace reductio {
 namespace {
 
 constexpr std::array<std::string_view, 3> integer_datasets{"random", "exact", "alternating"};
-constexpr std::array<std::string_view, 10> float_datasets{"random", "exact",           "alternating", "ill-conditioned",
+constexpr std::array<std::string_view, 11> float_datasets{"random", "exact",           "alternating", "ill-conditioned",
                                                           "wide",   "wide-square",     "subnormal",   "infinity",
-                                                          "nan",    "mixed-infinities"};
+                                                          "nan",    "mixed-infinities", "normal"};
 
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers with every standard library.
 class Random {
@@ -46,6 +46,14 @@ T uniform(Random& random) {
     const auto k = static_cast<std::int64_t>(random.next() >> (64 - bits));
     return std::ldexp(static_cast<T>(k), 1 - bits) - 1;
   }
+}
+
+/// The sum of twelve uniform numbers of variance 1/12: a logarithm would differ from library to library.
+template <class T>
+T nearly_normal(Random& random) {
+  double sum = 0;
+  for (int i = 0; i < 12; ++i) sum += uniform<double>(random) / 2;
+  return static_cast<T>(sum);
 }
 
 /// What the absolute values, and the squares, of all n elements together stay below.
@@ -172,6 +180,8 @@ std::vector<std::byte> make(std::string_view dataset, std::size_t n, std::uint64
     } else if (dataset == "subnormal") {
       fill_exact(tile, n, random, seed);
       for (T& x : tile) x *= std::numeric_limits<T>::denorm_min();
+    } else if (dataset == "normal") {
+      for (T& x : tile) x = nearly_normal<T>(random);
     } else {
       fill_special(tile, dataset, random);
     }

@@ -25,6 +25,7 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 ///   alternating   +max, -max, ...: INT_MAX, INT_MIN; 2^93 and 2^989 for floats, the most that cannot overflow on the
 ///                 way in any order (their squares do, in every order)
 /// and for floats only
+///   normal        mean 0, variance 1, the sum of twelve uniform numbers each: normal but for the tails beyond 6
 ///   ill-conditioned  widely differing exponents and both signs: sum|x| exceeds |sum x| by many orders
 ///   wide          whole numbers whose sum is exact in any order of adding, one of which (in every period) needs all of
 ///                 the type's digits, while those of `exact` are short: a kernel that keeps fewer digits fails. Up to

@@ -128,6 +128,25 @@ TEST(Dataset, random_floats_are_uniform_in_minus_one_to_one) {
   examine(f64);
 }
 
+TEST(Dataset, normal_floats_have_mean_0_variance_1_and_the_shares_of_the_bell_curve) {
+  const auto examine = [](const auto& all) {
+    double sum = 0, squares = 0, within[] = {0, 0, 0};
+    for (const double x : all) {
+      sum += x;
+      squares += x * x;
+      for (int sigmas = 1; sigmas <= 3; ++sigmas) within[sigmas - 1] += std::abs(x) < sigmas;
+    }
+    const double n = static_cast<double>(all.size());
+    EXPECT_LT(std::abs(sum), 4 * std::sqrt(n));
+    EXPECT_NEAR(squares / n, 1, 0.006);
+    EXPECT_NEAR(within[0] / n, 0.6827, 0.006);
+    EXPECT_NEAR(within[1] / n, 0.9545, 0.002);
+    EXPECT_NEAR(within[2] / n, 0.9973, 0.001);
+  };
+  examine(values<float>(make_tile("normal", ElementType::f32, dataset_period, 1)));
+  examine(values<double>(make_tile("normal", ElementType::f64, dataset_period, 1)));
+}
+
 TEST(Dataset, random_integers_use_all_bits) {
   std::uint32_t any = 0, all = ~0u;
   for (const auto x : values<std::uint32_t>(make_tile("random", ElementType::i32, 1000, 1))) any |= x, all &= x;

@@ -10,6 +10,8 @@ import pytest
 from project import SOURCE
 
 SCRIPT = SOURCE / "experiments" / "on_gpu_machine"
+EXPERIMENTS = ["comparison", "limits", "timing", "index", "squares", "latency", "twopass", "unrolling", "levels",
+               "multiblock", "accuracy"]
 
 
 # What `reductio list --csv` says here: two documents, and libraries.
@@ -93,11 +95,8 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     folder = f"{machine.folder}/work/results/synthetic"
-    assert machine.calls[-12:] == ["reductio selftest --json",
-                                   "reductio run comparison --out results",
-                                   "reductio run limits --out results",
-                                   "reductio run timing --out results",
-                                   "reductio run index --out results",
+    assert machine.calls[-19:] == ["reductio selftest --json",
+                                   *(f"reductio run {e} --out results" for e in EXPERIMENTS),
                                    "reductio probe --out results",
                                    f"reductio models {folder}",
                                    "reductio run comparison --out again",
@@ -115,8 +114,8 @@ def test_runs_every_step_in_order_and_packs(machine):
             "cpu/synthetic/cpu.csv"} <= machine.packed()
     assert "again/synthetic/comparison.samples.csv.gz" not in machine.packed()
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
-                                   "racecheck squares", "initcheck", "synccheck", "selftest", "comparison", "limits",
-                                   "timing", "index", "probe", "ncu", "models", "nvbench", "again", "repeat", "repeat-relative", "compare",
+                                   "racecheck squares", "initcheck", "synccheck", "selftest", *EXPERIMENTS, "probe",
+                                   "ncu", "models", "nvbench", "again", "repeat", "repeat-relative", "compare",
                                    "cpu", "altogether"]
     assert "no cub_sum and loops beside the program" in machine.table["nvbench"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
@@ -165,7 +164,7 @@ def test_does_not_time_what_is_wrong(machine):
     done = machine.run()
     assert done.returncode == 2
     assert [line for line in machine.calls if line.startswith("reductio run")] == ["reductio run cpu --out cpu"]
-    assert done.stdout.count("not begun: verification failed") == 4 and "logs/verify.log" in machine.packed()
+    assert done.stdout.count("not begun: verification failed") == len(EXPERIMENTS) and "logs/verify.log" in machine.packed()
     assert "not begun: nothing was measured" in done.stdout
     machine.run("--only", "comparison")  # nor in a later call
     assert machine.calls == []

@@ -12,6 +12,10 @@ int samples_for(const SamplingRules& rules, double call_s, double cost_s) {
   return static_cast<int>(std::clamp<double>(affordable, rules.min_samples, rules.max_samples));
 }
 
+int samples_for(const Point& p, const SamplingRules& rules, double call_s, double cost_s) {
+  return p.samples > 0 ? p.samples : samples_for(rules, call_s, cost_s);
+}
+
 std::vector<int> rounds_of(int samples, int rounds) {
   std::vector<int> out;
   for (int k = 0; k < samples; ++k) out.push_back((2 * k + 1) * rounds / (2 * samples));
@@ -68,7 +72,7 @@ double rough_cost_s(const Point& p, const SamplingRules& rules) {
   const double call = bytes / bandwidth;
   if (call > rules.limit_s && !rules.full) return rules.limit_s;
   const double cost = 2 * call + overhead;  // with what comes before the timed interval
-  return rules.allocations * plans + 2 * cost + samples_for(rules, call, cost) * cost;
+  return rules.allocations * plans + 2 * cost + samples_for(p, rules, call, cost) * cost;
 }
 
 }  // namespace reductio

@@ -29,6 +29,8 @@ struct SamplingRules {
 
 /// Samples of a point whose call takes `call_s` and whose sample costs `cost_s` of wall-clock time in all.
 int samples_for(const SamplingRules&, double call_s, double cost_s);
+/// Those that the point itself demands come first.
+int samples_for(const Point&, const SamplingRules&, double call_s, double cost_s);
 
 /// The rounds, of `rounds`, in which a point of `samples` samples takes part: spread evenly, so that it meets every
 /// allocation and whatever drifts. Likewise the allocations of a batch in which a group of fewer takes part.

@@ -49,6 +49,7 @@ struct Point {
   std::size_t offset_elements = 0;  ///< the input starts this many elements into its allocation
   std::string dataset = "random";
   std::uint64_t seed = 1;
+  int samples = 0;  ///< that it shall get, whatever they cost; 0: as many as the rules of sampling say
 };
 
 /// What tells one point from another: the point with its variant and settings in words, so that rows which another

@@ -21,6 +21,10 @@ struct Selection {
   Assignments settings;
   std::optional<DeviceKind> device;
   std::uint64_t seed = 1;
+  bool full = false;  ///< also what an experiment leaves out for its time
+  /// Multiprocessors of the device to be measured, for grids that fill it. Where only an estimate is asked for, which
+  /// needs no device, those of an H100 or H200.
+  int sm_count = 132;
 
   /// Whether the user chose a value of this tunable.
   bool sets(const std::string& tunable) const;

@@ -49,6 +49,8 @@ struct Row {
   std::optional<double> speedup, speedup_ci_low, speedup_ci_high;
   std::string result, result2;  ///< as text that reads back exactly
   std::optional<double> abs_error, error_bound;
+  std::optional<double> exact_result, sum_of_magnitudes;  ///< of floats: what errors are relative to
+  std::optional<std::size_t> distinct_results;            ///< bit patterns among the results of all its calls
   Status status = Status::ok;
   std::string reason;  ///< why it is not ok; for ok rows, what a reader of the interval must know
 

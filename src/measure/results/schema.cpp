@@ -193,6 +193,9 @@ const std::vector<Column<Row>>& columns_of() {
       column<Row, &Row::result2>("result2"),
       column<Row, &Row::abs_error>("abs_error"),
       column<Row, &Row::error_bound>("error_bound"),
+      optional(column<Row, &Row::exact_result>("exact_result")),
+      optional(column<Row, &Row::sum_of_magnitudes>("sum_of_magnitudes")),
+      optional(column<Row, &Row::distinct_results>("distinct_results")),
       column<Row, &Row::status>("status"),
       may_be_empty(column<Row, &Row::reason>("reason")),
   };

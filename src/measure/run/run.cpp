@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <set>
 #include <utility>
 
@@ -64,7 +65,17 @@ RunReport run_experiment(const Experiment& e, const Selection& selection, const 
                          RunObserver& observer) {
   const DeviceKind device = selection.device.value_or(e.device);
   const SamplingRules rules = choose_rules(e, options);
-  std::vector<Point> points = choose_points(e, selection, device, options.quick);
+  Selection wanted = selection;
+  wanted.full = options.full;
+  std::unique_ptr<Backend> backend;
+  if (!options.dry_run) {
+    backend = open_backend(device, options.gpu);
+    if (backend->info().sm_count > 0) wanted.sm_count = backend->info().sm_count;
+  }
+  std::vector<Point> points = choose_points(e, wanted, device, options.quick);
+  // What the user says of samples holds for all points.
+  if (options.quick || options.min_samples || options.max_samples)
+    for (Point& p : points) p.samples = 0;
   if (options.dry_run) {
     RunReport report;
     report.points = points.size();
@@ -79,7 +90,7 @@ RunReport run_experiment(const Experiment& e, const Selection& selection, const 
                   .options = options,
                   .seed = selection.seed,
                   .machine = {},
-                  .backend = open_backend(device, options.gpu),
+                  .backend = std::move(backend),
                   .instruments = {}};
   session.machine = describe_machine(*session.backend);
   session.instruments = make_instruments(*session.backend);

@@ -20,7 +20,7 @@ struct RunOptions {
   bool resume = false;                    ///< go on with an existing file; without it, an existing file is an error
   std::string gpu;                        ///< index or UUID; "" the first
   bool quick = false;    ///< a smoke test: some of the experiment's own sizes, up to 2^22, and fewer samples
-  bool full = false;     ///< also calls over the experiment's time limit
+  bool full = false;     ///< also what the experiment leaves out for its time, and calls over its limit
   bool dry_run = false;  ///< count and estimate only; nothing is measured or written
   bool profile = false;  ///< one bare call of each point inside an NVTX range, for ncu; nothing is written
   std::vector<std::string> arguments;  ///< the command line, for the record

@@ -87,6 +87,8 @@ Call Group::call(HarnessCall& c) { return call_of(*c.plan, false, *input_, *out_
 
 bool Group::verify(Member& m) {
   if (m.any_verified && m.result == m.verified) return true;
+  m.results.insert(m.result.bytes);
+  m.row.distinct_results = m.results.size();
   const Check check = check_result(m.result.bytes.data(), *reference_, m.info.longest_chain,
                                    m.point->problem.operation, m.info.flushes_subnormals);
   const bool worse = !m.any_verified || !(check.abs_error <= m.row.abs_error.value_or(0));
@@ -94,6 +96,11 @@ bool Group::verify(Member& m) {
     m.row.result = check.text;
     m.row.abs_error = std::isfinite(check.abs_error) ? std::optional(check.abs_error) : std::nullopt;
     m.row.error_bound = check.error_bound;
+    if (is_floating(reference_->type)) {
+      const auto if_finite = [](double x) { return std::isfinite(x) ? std::optional(x) : std::nullopt; };
+      m.row.exact_result = if_finite(reference_->value);
+      m.row.sum_of_magnitudes = if_finite(reference_->sum_of_magnitudes);
+    }
   }
   if (!check.ok) {
     m.settle(Status::wrong, check.why);

@@ -7,6 +7,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -48,6 +49,7 @@ struct Member : SampledPoint {
   std::vector<int> rounds;  ///< in which it takes part
   HostValue result, verified;
   bool any_verified = false;
+  std::set<std::array<std::byte, 16>> results;  ///< of all its calls
 };
 
 /// One of the harness's own calls: the empty one, or a kernel that only reads.

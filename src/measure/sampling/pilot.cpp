@@ -57,7 +57,7 @@ class Pilot {
       return m_.settle(Status::over_limit, fmt::format("a call takes {:.3g} s, over this experiment's limit of {:g} s; "
                                                        "--full runs it",
                                                        m_.call_s, rules_.limit_s));
-    m_.samples = samples_for(rules_, m_.call_s, sample.cost_s);
+    m_.samples = samples_for(point_, rules_, m_.call_s, sample.cost_s);
   }
 
   /// The predicted time of a call, where it is over the limit. Predicted from the largest smaller size that was
