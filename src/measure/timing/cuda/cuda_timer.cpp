@@ -136,7 +136,10 @@ class CudaTimer final : public Timer {
     return 0;
   }
 
-  void forget(const Plan* plan) override { device_->graphs().forget(plan); }
+  void forget(const Plan* plan) override {
+    device_->graphs().forget(plan);
+    stream().forget(plan);
+  }
 
  private:
   /// By another call, so that events do not disturb the end-to-end time. The value that counts is the timed call's.
@@ -201,7 +204,9 @@ class CudaMonitor final : public DeviceMonitor {
     check(cudaMemsetAsync(memory.get(), 1, bytes, native(stream().get())), "filling GPU memory");
     const auto plan = reading_kernel(bytes, gpu.sm_count);
     const Call c{.plan = plan.get(), .info = plan->info(), .in = memory.get(), .out = stream().l2().sum()};
-    return probe_of(bytes, 21, [&](CacheState cache) { return stream().device_interval(c, cache); });
+    const CacheProbe probe = probe_of(bytes, 21, [&](CacheState cache) { return stream().device_interval(c, cache); });
+    stream().forget(plan.get());  // another may get its address
+    return probe;
   }
 
   std::optional<double> clock_hz() override { return stream().clocks().hz(); }

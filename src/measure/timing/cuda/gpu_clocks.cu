@@ -35,6 +35,7 @@ __global__ void read_resolution(volatile GpuClocks::Reading* out) {
 void GpuClocks::read(std::uint64_t at_least_ns) {
   read_clocks<<<1, 1, 0, native(stream_)>>>(read_.get(), at_least_ns);
   check(cudaGetLastError(), "reading the GPU's clocks");
+  turns_.launched();
 }
 
 double GpuClocks::hz() {
@@ -47,6 +48,7 @@ double GpuClocks::hz() {
 double GpuClocks::globaltimer_resolution_s() {
   read_resolution<<<1, 1, 0, native(stream_)>>>(read_.get());
   check(cudaGetLastError(), "reading the GPU's clock");
+  turns_.launched();
   wait();
   return 1e-9 * static_cast<double>(read_->ns);
 }

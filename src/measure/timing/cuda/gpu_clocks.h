@@ -4,12 +4,13 @@
 #include <cstdint>
 
 #include "measure/timing/cuda/runtime.h"
+#include "measure/timing/cuda/stream_turns.h"
 
 namespace reductio::cuda {
 
 class GpuClocks {
  public:
-  explicit GpuClocks(Stream stream) : stream_(stream), read_(pinned<Reading>()) {}
+  GpuClocks(Stream stream, StreamTurns& turns) : stream_(stream), turns_(turns), read_(pinned<Reading>()) {}
   /// Launches a kernel once, asynchronously: what is loaded at its first launch may wait for the device.
   void load() { read(0); }
   /// Of the kernels' clock, now.
@@ -26,6 +27,7 @@ class GpuClocks {
   void read(std::uint64_t at_least_ns);
   void wait() { check(cudaStreamSynchronize(native(stream_)), "waiting for the stream"); }
   Stream stream_;
+  StreamTurns& turns_;
   Pinned<Reading> read_;
 };
 

@@ -26,6 +26,7 @@ __global__ void hold(volatile HoldControl* control, std::uint64_t ticket, std::u
 void Holds::launch() {
   hold<<<1, 1, 0, native(stream_)>>>(control_.get(), ticket_, limit_ns);
   check(cudaGetLastError(), "launching the kernel that holds the stream");
+  turns_.launched();
 }
 
 void Holds::load() {

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "measure/timing/cuda/runtime.h"
+#include "measure/timing/cuda/stream_turns.h"
 
 namespace reductio::cuda {
 
@@ -18,7 +19,7 @@ struct HoldControl {
 /// What the holds of one stream share.
 class Holds {
  public:
-  explicit Holds(Stream stream) : stream_(stream), control_(pinned<HoldControl>()) {}
+  Holds(Stream stream, StreamTurns& turns) : stream_(stream), turns_(turns), control_(pinned<HoldControl>()) {}
   /// Launches the kernel for a hold that is released already: what is loaded at its first launch may wait for the
   /// device.
   void load();
@@ -27,6 +28,7 @@ class Holds {
   friend class Hold;
   void launch();
   Stream stream_;
+  StreamTurns& turns_;
   Pinned<HoldControl> control_;
   std::uint64_t ticket_ = 0;
 };

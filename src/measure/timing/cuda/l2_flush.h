@@ -6,13 +6,15 @@
 #include "device/backend.h"
 #include "measure/timing/cuda/harness_kernels.h"
 #include "measure/timing/cuda/runtime.h"
+#include "measure/timing/cuda/stream_turns.h"
 
 namespace reductio::cuda {
 
 class L2Flush {
  public:
-  L2Flush(Backend& backend, Stream stream)
+  L2Flush(Backend& backend, Stream stream, StreamTurns& turns)
       : stream_(stream),
+        turns_(turns),
         bytes_(2 * std::max<std::size_t>(backend.info().l2_bytes, 1u << 20)),
         written_(memory_for("flushing the cache", backend, bytes_)),
         read_(memory_for("flushing the cache", backend, bytes_)),
@@ -27,12 +29,19 @@ class L2Flush {
   /// What is read must hold something.
   void fill() { check(cudaMemsetAsync(read_.get(), 1, bytes_, native(stream_)), "filling GPU memory"); }
   /// Leaves L2 full of dirty lines of other memory.
-  void overwrite() { check(cudaMemsetAsync(written_.get(), 0x5A, bytes_, native(stream_)), "flushing the cache"); }
+  void overwrite() {
+    check(cudaMemsetAsync(written_.get(), 0x5A, bytes_, native(stream_)), "flushing the cache");
+    turns_.launched();
+  }
   /// Evicts the dirty lines: their write-back is paid here and not inside the next timed interval.
-  void clean() { reading_->enqueue(read_.get(), sum_.get(), stream_); }
+  void clean() {
+    reading_->enqueue(read_.get(), sum_.get(), stream_);
+    turns_.launched();
+  }
 
  private:
   Stream stream_;
+  StreamTurns& turns_;
   std::size_t bytes_;
   DeviceMemory written_, read_, sum_;
   std::unique_ptr<Plan> reading_;

@@ -1,6 +1,8 @@
 #include "measure/timing/cuda/timed_stream.h"
 
 #include <cstring>
+#include <random>
+#include <vector>
 
 #include "measure/stats/statistics.h"
 #include "measure/timing/host_clock.h"
@@ -15,9 +17,10 @@ constexpr int patience_s = 60;
 TimedStream::TimedStream(Backend& backend, double awake_s)
     : backend_(backend),
       stream_(backend.stream()),
-      l2_(backend, stream_),
-      holds_(stream_),
-      clocks_(stream_),
+      turns_(std::random_device{}()),
+      l2_(backend, stream_, turns_),
+      holds_(stream_, turns_),
+      clocks_(stream_, turns_),
       empty_(empty_kernel()),
       result_(pinned<std::array<std::byte, 16>>()) {
   // Lines that an earlier program pinned would survive every flush. This touches this process's own context only.
@@ -57,6 +60,7 @@ double TimedStream::run(const Call& c) {
   synchronize();
   const double start = host_now();
   c.plan->enqueue(c.in, c.out, stream_);
+  turns_.called(c.plan);
   stop_.record(stream_);
   wait_for(stop_);
   collect(c);
@@ -64,22 +68,24 @@ double TimedStream::run(const Call& c) {
 }
 
 double TimedStream::launch_to_idle_interval(const Call& c, CacheState cache) {
-  prepare(c, cache, [&] { c.plan->enqueue(c.in, c.out, stream_); });
+  prepare(c, cache, [&] { c.plan->enqueue(c.in, c.out, stream_); }, false);
   synchronize();
   const double start = host_now();
   c.plan->enqueue(c.in, c.out, stream_);
   check(cudaDeviceSynchronize(), "waiting for the device");  // as the documents wait; nothing else runs there
   const double end = host_now();
+  turns_.called(c.plan);
   prepared_s_ += elapsed_s(begin_, ready_);
   return end - start;
 }
 
 double TimedStream::end_to_end_interval(const Call& c, CacheState cache) {
-  prepare(c, cache, [&] { call_to_result(c); });
+  prepare(c, cache, [&] { call_to_result(c); }, false);
   synchronize();
   const double start = host_now();
   call_to_result(c);
   const double end = host_now();
+  turns_.called(c.plan);
   if (c.info.result == ResultLocation::on_device && c.result) std::memcpy(c.result, result_->data(), c.result_bytes);
   if (c.info.result == ResultLocation::array) c.plan->finish(c.result, stream_);
   prepared_s_ += elapsed_s(begin_, ready_);
@@ -132,36 +138,96 @@ void TimedStream::wait_for(Event& event) {
 }
 
 /// Everything before the timed interval, between two events of its own. As asynchronous as `enqueue` is.
-void TimedStream::prepare(const Call& c, CacheState cache, const std::function<void()>& enqueue) {
+void TimedStream::prepare(const Call& c, CacheState cache, const std::function<void()>& enqueue, bool held) {
+  if (!turns_.knows(c.plan)) turns_.learn(c.plan, kernels_of(c));
   begin_.record(stream_);
-  bring_into_state(c, cache, enqueue);
+  bring_into_state(c, cache, enqueue, held);
   ready_.record(stream_);
 }
 
-void TimedStream::bring_into_state(const Call& c, CacheState cache, const std::function<void()>& enqueue) {
-  take_any_position();
+void TimedStream::bring_into_state(const Call& c, CacheState cache, const std::function<void()>& enqueue,
+                                   bool held) {
   restore_and_poison(c);
-  if (cache == CacheState::warm || c.in_loop) {
+  if (cache == CacheState::warm) {
+    take_next_turn(c, turns_.kernels_of(c.plan), held);
     enqueue();
-    if (cache == CacheState::warm) return poison(c);
+    turns_.called(c.plan);
+    return poison(c);
+  }
+  if (c.in_loop) {
+    enqueue();
+    turns_.called(c.plan);
     restore_and_poison(c);
   }
+  const bool clean = cache == CacheState::cold_clean;
+  take_next_turn(c, 1 + clean, held);
   l2_.overwrite();
-  if (cache == CacheState::cold_clean) l2_.clean();
+  if (clean) l2_.clean();
 }
 
-/// The kernels of a stream take turns in fours: a call of two launches takes one of two times, on an H200 4.3 and 5.0 us
-/// where both are empty, by how many launches came before it. Calls of the same few plans in turn would each stand in a
-/// place of its own, for ever. So up to three empty kernels come before each sample, as many as chance says: every call
-/// meets all four places alike.
-void TimedStream::take_any_position() {
-  for (auto kernels = random_() % 4; kernels > 0; --kernels) empty_->enqueue(nullptr, nullptr, stream_);
+/// The kernels of a stream take turns in eights: a call of two launches takes one of two times, on an H200 6.2 and 7.3
+/// us in the case of cub/sum at 2^16, by how many launches came before it. Calls of the same few plans in turn would
+/// each stand in a turn of its own, for ever. So up to seven empty kernels come before each sample, as many as bring the
+/// call into a turn that it has not had yet.
+void TimedStream::take_next_turn(const Call& c, unsigned between, bool held) {
+  const unsigned kernels = turns_.missing_before(c.plan, between + held, held);
+  for (unsigned i = 0; i < kernels; ++i) empty_->enqueue(nullptr, nullptr, stream_);
+  turns_.launched(kernels);
+}
+
+/// The kernels that one call launches, counted in a graph that is captured of it and never run; copies within the device
+/// and setting of memory are kernels, too, but for what is set with the launch itself. Nothing where it cannot be
+/// captured: a call that waits for the device.
+std::optional<unsigned> TimedStream::kernels_of(const Call& c) {
+  if (c.info.result == ResultLocation::on_host) return std::nullopt;
+  constexpr std::size_t set_with_the_launch = 4096;  // bytes; so much is, on an H200
+  if (cudaStreamBeginCapture(native(stream_), cudaStreamCaptureModeThreadLocal) != cudaSuccess) {
+    cudaGetLastError();
+    return std::nullopt;
+  }
+  bool captured = true;
+  try {
+    c.plan->enqueue(c.in, c.out, stream_);
+  } catch (const std::exception&) {
+    captured = false;  // the timed call will say so
+  }
+  cudaGraph_t graph = nullptr;
+  if (cudaStreamEndCapture(native(stream_), &graph) != cudaSuccess || !captured) {
+    cudaGetLastError();
+    if (graph) cudaGraphDestroy(graph);
+    return std::nullopt;
+  }
+  std::size_t count = 0;
+  cudaGraphGetNodes(graph, nullptr, &count);
+  std::vector<cudaGraphNode_t> nodes(count);
+  cudaGraphGetNodes(graph, nodes.data(), &count);
+  unsigned kernels = 0;
+  for (const cudaGraphNode_t node : nodes) {
+    cudaGraphNodeType type{};
+    cudaGraphNodeGetType(node, &type);
+    if (type == cudaGraphNodeTypeKernel) {
+      ++kernels;
+    } else if (type == cudaGraphNodeTypeMemset) {
+      cudaMemsetParams set{};
+      cudaGraphMemsetNodeGetParams(node, &set);
+      kernels += set.elementSize * set.width * set.height > set_with_the_launch;
+    } else if (type == cudaGraphNodeTypeMemcpy) {
+      cudaMemcpy3DParms copy{};
+      cudaGraphMemcpyNodeGetParams(node, &copy);
+      kernels += copy.kind == cudaMemcpyDeviceToDevice;
+    }
+  }
+  cudaGraphDestroy(graph);
+  cudaGetLastError();
+  return kernels;
 }
 
 void TimedStream::restore_and_poison(const Call& c) {
-  if (c.pristine)
+  if (c.pristine) {
     check(cudaMemcpyAsync(c.in, c.pristine, c.input_bytes, cudaMemcpyDeviceToDevice, native(stream_)),
           "restoring the input");
+    turns_.launched();
+  }
   poison(c);
 }
 

@@ -6,12 +6,13 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <random>
+#include <optional>
 #include <utility>
 
 #include "measure/timing/cuda/gpu_clocks.h"
 #include "measure/timing/cuda/hold.h"
 #include "measure/timing/cuda/l2_flush.h"
+#include "measure/timing/cuda/stream_turns.h"
 #include "measure/timing/timer.h"
 
 namespace reductio::cuda {
@@ -47,8 +48,9 @@ class TimedStream {
   /// queued once before, untimed, where the call is one of a loop or the cache shall be warm.
   template <class Enqueue>
   double held_interval(const Call& c, CacheState cache, Enqueue&& enqueue) {
-    prepare(c, cache, enqueue);
+    prepare(c, cache, enqueue, true);
     const double s = held_interval(enqueue);
+    turns_.called(c.plan);
     prepared_s_ += elapsed_s(begin_, ready_);
     return s;
   }
@@ -70,15 +72,20 @@ class TimedStream {
   /// Seconds that preparing took since this was asked last.
   double take_prepared_s() { return std::exchange(prepared_s_, 0); }
 
+  /// Called before the plan goes.
+  void forget(const Plan* plan) { turns_.forget(plan); }
+
   L2Flush& l2() { return l2_; }
   GpuClocks& clocks() { return clocks_; }
 
  private:
   void wait_for(Event&);
-  void prepare(const Call&, CacheState, const std::function<void()>& enqueue);
-  void bring_into_state(const Call&, CacheState, const std::function<void()>& enqueue);
+  /// `held`: a hold's kernel comes between preparing and the call.
+  void prepare(const Call&, CacheState, const std::function<void()>& enqueue, bool held);
+  void bring_into_state(const Call&, CacheState, const std::function<void()>& enqueue, bool held);
   void call_to_result(const Call&);
-  void take_any_position();
+  void take_next_turn(const Call&, unsigned between, bool held);
+  std::optional<unsigned> kernels_of(const Call&);
   void restore_and_poison(const Call&);
   void poison(const Call&);
   void copy_result(const Call&);
@@ -87,11 +94,11 @@ class TimedStream {
 
   Backend& backend_;
   Stream stream_;
+  StreamTurns turns_;
   L2Flush l2_;
   Holds holds_;
   GpuClocks clocks_;
   std::unique_ptr<Plan> empty_;
-  std::minstd_rand random_{std::random_device{}()};
   Pinned<std::array<std::byte, 16>> result_;
   Event begin_, ready_;  ///< about preparing
   Event start_, stop_;   ///< about the call

@@ -1,0 +1,60 @@
+#pragma once
+/// The kernels of a stream take turns in eights: what a call of several launches takes depends on how many kernels came
+/// before it in its stream, modulo eight (docs/measuring.md). Here those are counted, so that the samples of every call
+/// meet each turn as often as any other. No CUDA in here: who launches says so.
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <random>
+
+namespace reductio::cuda {
+
+class StreamTurns {
+ public:
+  static constexpr unsigned turns = 8;
+  explicit StreamTurns(std::uint32_t seed) : random_(seed) {}
+
+  /// Kernels that were launched into the stream. Copies within the device are kernels, too, and so is setting memory,
+  /// but for a few bytes.
+  void launched(unsigned kernels = 1) { count_ += kernels; }
+
+  /// What a call is known by is its plan's address. `kernels`: that one call launches; nothing where nobody can tell.
+  bool knows(const void* plan) const { return plans_.contains(plan); }
+  void learn(const void* plan, std::optional<unsigned> kernels) { plans_[plan].kernels = kernels; }
+  void forget(const void* plan) { plans_.erase(plan); }
+  /// One call of a plan went into the stream. Of an unknown one, any turn may be next.
+  void called(const void* plan) {
+    const auto at = plans_.find(plan);
+    launched(at != plans_.end() && at->second.kernels ? *at->second.kernels : any());
+  }
+
+  /// How many kernels to launch now so that a call of this plan comes in the turn that is its next, with `between`
+  /// kernels still to come before it. Each eight samples of a plan meet all turns, in random order; those behind a hold
+  /// apart from the others, which are timed otherwise. `plan`: learned.
+  unsigned missing_before(const void* plan, unsigned between, bool held) {
+    Samples& its = plans_.at(plan).samples[held];
+    if (its.next % turns == 0) std::shuffle(its.order.begin(), its.order.end(), random_);
+    return (its.order[its.next++ % turns] + turns - (count_ + between) % turns) % turns;
+  }
+  unsigned kernels_of(const void* plan) const { return plans_.at(plan).kernels.value_or(0); }
+
+ private:
+  struct Samples {
+    std::array<unsigned, turns> order{0, 1, 2, 3, 4, 5, 6, 7};
+    unsigned next = 0;
+  };
+  struct OfPlan {
+    std::optional<unsigned> kernels;
+    std::array<Samples, 2> samples{};
+  };
+  unsigned any() { return static_cast<unsigned>(random_()) % turns; }
+
+  std::minstd_rand random_;
+  unsigned count_ = 0;  // modulo 2^32 will do
+  std::map<const void*, OfPlan> plans_;
+};
+
+}  // namespace reductio::cuda
