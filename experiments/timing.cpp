@@ -17,7 +17,18 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
             .modes = {std::begin(all_timing_modes), std::end(all_timing_modes)},
             .cache_states = {std::begin(all_cache_states), std::end(all_cache_states)},
             .settings = [&](const Variant& v) { return documents_launches(v, selection); }};
-  return product_of(axes, selection, device);
+  std::vector<Point> out = product_of(axes, selection, device);
+  // And by a caller whose every call is the first in a while: others' calls have taken its place in all caches but L2,
+  // whose state is the point's.
+  const std::size_t in_loops = out.size();
+  for (std::size_t i = 0; i < in_loops; ++i) {
+    const TimingMode mode = out[i].timing_mode;
+    if (out[i].cache_state != CacheState::cold_dirty || (mode != TimingMode::device && mode != TimingMode::end_to_end))
+      continue;
+    out.push_back(out[i]);
+    out.back().in_loop = false;
+  }
+  return out;
 }
 
 const RegisterExperiment timing(

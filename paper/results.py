@@ -466,7 +466,7 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
 
 
 # What may differ between rows of one variant, settings and n beside the way of timing: a line of its own for each.
-APART = ["seed", "caller", "context"]
+APART = ["seed", "context"]
 
 
 # What the samples of one point share, and nothing else does.
@@ -480,9 +480,10 @@ def keys_of(rows: pd.DataFrame) -> list[tuple]:
 
 
 def series(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
-           cache_state: str | None = "cold_dirty", page_locked: bool = False) -> list[Series]:
+           cache_state: str | None = "cold_dirty", page_locked: bool = False, caller: str = "") -> list[Series]:
     """All series of one device, operation, type and timing mode, on aligned random data, sorted by variant; those of
-    page-locked memory (see twin) only, and all but those, as asked.
+    page-locked memory (see twin) only, and all but those, as asked; of calls in a loop, or, caller "first", of calls
+    that are each the first in a while.
 
     Mode "device_part" takes the device's share of end-to-end rows; "clock" has cycles for times, without intervals.
     Series without any ok point are included: their
@@ -492,7 +493,7 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
                  & (table["element_type"] == element_type) & (table["offset_elements"].fillna(0) == 0)
                  & (table["dataset"].isin(["random", ""]))
                  & (table["timing_mode"] == ("end_to_end" if mode == "device_part" else mode)) & table["n"].notna()
-                 & (table["n"] > 0) & (table["page_locked"] == page_locked)]
+                 & (table["n"] > 0) & (table["page_locked"] == page_locked) & (table["caller"] == caller)]
     if cache_state is not None:
         rows = rows[rows["cache_state"] == cache_state]
     part = mode == "device_part"
@@ -531,9 +532,9 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
     }).sort_values(["variant", "n"], kind="stable")
     # A plan's settings keep the order in which the run took them.
     return [Series(str(variant), str(settings), operation, element_type, mode, cache_state or "",
-                   of_series["words"].iloc[0], of_series.reset_index(drop=True), int(seed), str(caller), str(context),
+                   of_series["words"].iloc[0], of_series.reset_index(drop=True), int(seed), caller, str(context),
                    str(of_series["experiment"].iloc[0]))
-            for (variant, settings, seed, caller, context), of_series in points.groupby(["variant", "settings", *APART], sort=False)]
+            for (variant, settings, seed, context), of_series in points.groupby(["variant", "settings", *APART], sort=False)]
 
 
 def device_series(table: pd.DataFrame, **which) -> list[Series]:
@@ -566,7 +567,7 @@ def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_t
     empty call; NaN where the mode has no such thing."""
     rows = table[(table["device"] == device) & (table["operation"] == operation)
                  & (table["element_type"] == element_type) & (table["timing_mode"] == mode)
-                 & (table["cache_state"] == cache_state) & (table["status"] == "ok")
+                 & (table["cache_state"] == cache_state) & (table["caller"] == "") & (table["status"] == "ok")
                  & (table["offset_elements"].fillna(0) == 0) & (table["n"] > 0)]
     # Rows of one n were sampled together and carry the same two times; another dataset's may differ by noise.
     found = rows.groupby(rows["n"].astype("int64"))[["read_time_s", "launch_floor_s"]].median().reset_index()

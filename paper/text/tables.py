@@ -103,6 +103,7 @@ def macros(results: Results) -> dict[str, str]:
              "FindingLimits": said.limits(), "FindingModels": said.models(), "FindingSpread": said.spread(),
              "FindingSteps": said.steps(), "FindingStatus": said.status(), "FindingCpu": said.cpu(),
              "FindingTiming": trust.timing(results), "FindingClocks": trust.clocks(results),
+             "FindingFirst": trust.first_calls(results),
              "FindingNvbench": trust.nvbench(results), "FindingRepeat": trust.repeat(results),
              "FindingMachines": trust.machines(results), "FindingOverhead": trust.overhead(results),
              "FindingIndex": index_types.index(results), "FindingIndexBlocks": index_types.blocks(results),

@@ -37,7 +37,7 @@ class Timings:
         self.element_type = None
         if table is None:
             return
-        rows = table[table["variant"].isin(WAYS) & (table["status"] == "ok") & ~table["page_locked"]]
+        rows = table[table["variant"].isin(WAYS) & (table["status"] == "ok") & ~table["page_locked"] & (table["caller"] == "")]
         # The first settings in the file are the variant's default.
         first = {v: of["settings"].iloc[0] for v, of in rows.groupby("variant", sort=False)}
         rows = rows[rows["settings"] == rows["variant"].map(first)]
@@ -80,6 +80,38 @@ def timing(results: Results) -> str:
             f"cache at {latex.power(small)}, a launch on its own takes {latex.time(device['warm', small] - graph)} "
             f"more than one inside a graph of many, and the host adds {until_idle}"
             f"{latex.time(host - device['warm', small])} until it has the result.")
+
+
+# Whose first call in a while is told: the yardstick, and the call that users make.
+FIRST_OF = (("cub/sum", "device"), ("cub/sum", "end_to_end"), ("thrust/reduce", "end_to_end"))
+
+
+def first_calls(results: Results) -> str:
+    """How much longer a call takes that is the first in a while than one in a loop, from least to most over sizes."""
+    said = []
+    for variant, mode in FIRST_OF if results.timing is not None else ():
+        found = []
+        for types in (TYPE, *sorted(set(results.timing["element_type"]) - {TYPE})):
+            pair = [[s for s in rs.series(results.timing, device="cuda", operation="sum", element_type=types, mode=mode,
+                                          caller=caller) if s.variant == variant and s.settings != speedup.NOT_BY_DEFAULT]
+                    for caller in ("first", "")]
+            if all(pair):
+                first, loop = (of[0] for of in pair)
+                found = [(n, first.at(n), loop.at(n)) for n in loop.ok["n"] if first.at(n) is not None]
+                break
+        ratios = []
+        for n, *both in found:
+            ratio, low, high = speedup.apart(*((p["time"], p["low"], p["high"]) for p in both))
+            ratios.append({"ratio": ratio, "low": low, "high": high, "enough": True, "n": n})
+        if ratios:
+            least, most = (of(ratios, key=lambda r: r["ratio"]) for of in (min, max))
+            said.append(f"{latex.code(variant)} {'end to end' if mode == 'end_to_end' else 'on the device'} "
+                        f"{latex.interval(least)} ({latex.power(least['n'])}) to {latex.interval(most)} "
+                        f"({latex.power(most['n'])}) times as long")
+    if not said:
+        return ABSENT
+    return ("All times of this paper are of calls in a loop: each comes after an untimed one of its own. The first call in "
+            f"a while, after those of all other variants, takes longer: {latex.listing(said)}.")
 
 
 def clocks(results: Results) -> str:

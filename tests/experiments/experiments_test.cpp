@@ -146,6 +146,19 @@ TEST(Experiments, TimingHasEveryVariantInEveryWayOfTimingThatItsKernelsHave) {
   }
 }
 
+TEST(Experiments, TimingHasACallersFirstCallInAWhileBesideThoseInALoop) {
+  std::map<bool, std::set<std::string>> callers;
+  for (const Point& p : find_experiment("timing").points({}, DeviceKind::sim)) {
+    const std::string call = p.variant->id + " " + p.settings.str() + " " + describe_group(p);
+    callers[p.in_loop].insert(call.substr(0, call.find(", first in a while")));
+  }
+  EXPECT_FALSE(callers[false].empty());
+  for (const std::string& call : callers[false]) {
+    EXPECT_TRUE(callers[true].contains(call)) << call;
+    EXPECT_NE(call.find("cold_dirty"), std::string::npos) << call << ": a warm one comes after one of its own";
+  }
+}
+
 TEST(Experiments, PointsThatCannotExistAreNotEnumerated) {
   std::map<std::string, int> points;
   for (const Experiment& e : experiments())

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 import synthetic
-from synthetic import TIMING, agreement_rows, gpu_rows, repeat_rows, timing_rows, write_csv, write_folder
+from synthetic import TIMING, agreement_rows, gpu_rows, repeat_rows, timed, timing_rows, write_csv, write_folder
 
 import make
 import results as rs
@@ -36,6 +36,25 @@ def line_of(table: str, *words: str) -> list[str]:
 
 
 # ------------------------------------------------------------------------------------------ ways of timing
+
+
+def test_the_first_call_in_a_while_is_told_apart_from_calls_in_a_loop(tmp_path):
+    slower = {2**12: 1.5, 2**20: 1.25, 2**24: 1.1}
+    rows = []
+    for n, by in slower.items():
+        for caller, time in (("", 20e-6), ("first", by * 20e-6)):
+            rows.append(timed(time, experiment="timing", n=n, caller=caller, variant="cub/sum", settings="counts=auto"))
+            rows.append(timed(time**2 / 20e-6, experiment="timing", n=n, caller=caller, variant="thrust/reduce",
+                              settings="allocator=default", timing_mode="end_to_end"))
+    results = rs.read_results(write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), timing=rows))
+    of_cub, of_thrust = trust.first_calls(results).split(" end to end ")
+    # each from the size of the least to that of the most
+    for said, least, most in ((of_cub, "1.10", "1.50"), (of_thrust, "1.21", "2.25")):
+        assert re.search(rf"{re.escape(least)} \[.*2\^\{{24\}}.*{re.escape(most)} \[.*2\^\{{12\}}", said), said
+    # Other texts are of calls in a loop.
+    assert trust.Timings(results).at("cub/sum", "device", "cold_dirty", 2**20) == 20e-6
+    none = rs.read_results(write_folder(tmp_path / "none", gpu_rows(types=("f32",), sizes=SIZES)))
+    assert trust.first_calls(none) == ABSENT
 
 
 def test_every_timing_mode_of_the_program_has_its_words():

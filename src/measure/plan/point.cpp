@@ -53,11 +53,12 @@ PointKey::PointKey(const Point& p)
       cache_state(p.cache_state),
       offset_elements(p.offset_elements),
       dataset(p.dataset),
-      seed(p.seed) {}
+      seed(p.seed),
+      caller(p.in_loop ? "" : "first") {}
 
 std::string describe_group(const PointKey& p) {
-  return fmt::format("{} {} n={} {} {}", name(p.problem.operation), name(p.problem.type), p.problem.n,
-                     name(p.timing_mode), name(p.cache_state));
+  return fmt::format("{} {} n={} {} {}{}", name(p.problem.operation), name(p.problem.type), p.problem.n,
+                     name(p.timing_mode), name(p.cache_state), p.caller.empty() ? "" : ", first in a while");
 }
 
 }  // namespace reductio

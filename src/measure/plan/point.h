@@ -50,6 +50,9 @@ struct Point {
   std::string dataset = "random";
   std::uint64_t seed = 1;
   int samples = 0;  ///< that it shall get, whatever they cost; 0: as many as the rules of sampling say
+  /// Calls follow each other as in a loop, so each comes after an untimed one of its own. Otherwise each is the first in
+  /// a while, after calls of all others of its group.
+  bool in_loop = true;
 };
 
 /// What tells one point from another: the point with its variant and settings in words, so that rows which another
@@ -67,7 +70,7 @@ struct PointKey {
   std::size_t offset_elements = 0;
   std::string dataset;
   std::uint64_t seed = 1;
-  std::string caller;   ///< how calls follow each other: in a loop, or each the first in a while; empty: a loop
+  std::string caller;   ///< how calls follow each other: "first", each the first in a while; empty: in a loop
   std::string context;  ///< which of several fresh contexts or processes the samples come from; empty: there was one
 };
 

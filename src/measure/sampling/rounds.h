@@ -26,9 +26,13 @@ class Rounds {
  private:
   void choose_rounds();
   void make_harness_calls();
-  bool make_plans(int allocation, const std::function<bool()>& abandon);
-  bool sample_round(int round, const std::function<bool()>& abandon);
-  bool take_samples(TakenRound&, const std::function<bool()>& abandon);
+  /// What takes part in the rounds at one time: calls that allocate, or all others.
+  enum class Part { allocating, others };
+  bool takes_part(const Member&, int allocation, Part) const;
+  bool sample(int allocation, Part, const std::function<bool()>& abandon);
+  bool make_plans(int allocation, Part, const std::function<bool()>& abandon);
+  bool sample_round(int round, Part, const std::function<bool()>& abandon);
+  bool take_samples(TakenRound&, Part, const std::function<bool()>& abandon);
   bool wait_until_memory_idle();
   bool read_clock();
 
@@ -37,6 +41,7 @@ class Rounds {
   std::mt19937_64 random_;
   int rounds_ = 0, allocations_ = 0;
   std::vector<int> allocation_of_;  ///< by round
+  std::vector<int> taken_in_;       ///< samples, by round
   double clock_hz_ = 0;             ///< of the kernels, when it was read last; 0: unknown
   std::vector<TakenRound> taken_;   ///< in the order of time
   Spent spent_;

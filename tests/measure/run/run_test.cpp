@@ -588,6 +588,61 @@ TEST(MeasureRun, ACallThatIsShortComesAfterOneOfItsOwn) {
   EXPECT_EQ(in_loop[scripted::floor_id], std::set{true});
 }
 
+TEST(MeasureRun, CallsThatAreTheFirstInAWhileComeAfterNoneOfTheirOwnAndHaveRowsOfTheirOwn) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Point first = point(a, 100);
+  first.in_loop = false;
+  std::map<bool, int> samples;  // of the two groups, one after the other in each allocation
+  Scripted script = constant(1e-5);
+  script.clock().before_sample = [&](const Call& c) { samples[c.in_loop] += c.info.grid_blocks == 1; };
+  Heard heard;
+  run_session(session(folder, {point(a, 100), first}, std::move(script)), heard);
+  ASSERT_EQ(heard.rows.size(), 2u);
+  EXPECT_EQ(samples[true], 48 + 2) << "the pilots too";
+  EXPECT_EQ(samples[false], 48);
+  std::set<std::string> callers;
+  for (const Row& row : heard.rows) callers.insert(row.point.caller);
+  EXPECT_EQ(callers, (std::set<std::string>{"", "first"}));
+}
+
+TEST(MeasureRun, CallsThatAllocateAreSampledWhileNoOtherPlanHoldsMemory) {
+  // On an H200 thrust::reduce took up to a tenth longer beside the plans of 60 others than alone.
+  const Folder folder;
+  const Variant other = variant("other", 2);
+  Variant allocating = variant("allocating", 1);
+  allocating.result = ResultLocation::on_host;
+  Prepare& prepare = allocating.prepare[static_cast<int>(DeviceKind::cpu)];
+  prepare = [](const Problem& p, const Settings&, const DeviceInfo&) {
+    const auto value = std::make_shared<std::uint32_t>();
+    return plan_of({.grid_blocks = 1, .longest_chain = p.n, .result = ResultLocation::on_host},
+                   [=, n = p.n](void* in, void*, Stream) {
+                     *value = scripted::sum(static_cast<const std::uint32_t*>(in), n);
+                   },
+                   [=](void* result, Stream) { std::memcpy(result, value.get(), sizeof(*value)); });
+  };
+  Scripted script = constant(1e-5);
+  // In the order of time, what was sampled and, 0, where a pass began.
+  std::vector<std::size_t> order;
+  script.clock().before_sample = [&](const Call& c) { order.push_back(c.info.grid_blocks); };
+  script.renew_context = [&] { order.push_back(0); };
+  Heard heard;
+  run_session(session(folder, {point(other, 100), point(allocating, 100)}, std::move(script), {.allocations = 4}), heard);
+  ASSERT_EQ(heard.rows.size(), 2u);
+  for (const Row& row : heard.rows) EXPECT_EQ(row.n_samples, 48u) << row.point.variant << ": " << row.reason;
+  int passes = 0, samples = 0;
+  bool others = false;
+  for (const std::size_t id : order) {
+    if (id == 0) ++passes, others = false;
+    if (passes == 0 || id == 0) continue;
+    if (id == 1) EXPECT_FALSE(others) << "in pass " << passes;
+    else others = true;
+    samples += id == 1;
+  }
+  EXPECT_EQ(passes, 4);
+  EXPECT_EQ(samples, 48);
+}
+
 TEST(MeasureRun, AnAllocationThatIsRefusedCostsItsRoundsAndNotTheRow) {
   // Each refusal is answered by another try, without the memory that is held.
   struct Case {
