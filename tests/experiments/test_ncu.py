@@ -103,8 +103,8 @@ def test_every_case_has_a_row_of_each_metric(tmp_path):
 
 
 def test_a_metric_that_ncu_does_not_know_is_left_out_and_said(tmp_path):
-    done, rows = run(tmp_path, f'if [[ $metrics == *{LOAD}* ]]; then echo "==ERROR== Failed to find metric {LOAD}" >"$log"; '
-                               "exit 1; fi\n" + TABLE)
+    said = f'echo "==ERROR== Failed to find metric {LOAD}" >"$log"; exit 1'
+    done, rows = run(tmp_path, f"if [[ $metrics == *{LOAD}* ]]; then {said}; fi\n" + TABLE)
     assert done.returncode == 0, done.stderr
     assert all((r["value"], r["reason"]) == (("", "ncu has no such metric for this GPU") if r["metric"] == LOAD
                                              else ("7", "")) for r in rows)
@@ -129,7 +129,8 @@ def test_where_there_is_no_ncu_the_run_is_skipped(tmp_path):
 
 
 def test_one_case_that_fails_costs_no_other(tmp_path):
-    done, rows = run(tmp_path, 'if [[ $variant == */naive ]]; then echo "==ERROR== Launch failed" >"$log"; exit 9; fi\n' + TABLE)
+    failing = 'echo "==ERROR== Launch failed" >"$log"; exit 9'
+    done, rows = run(tmp_path, f"if [[ $variant == */naive ]]; then {failing}; fi\n" + TABLE)
     assert done.returncode == 1 and done.stderr.count("Launch failed") == 2  # at two sizes
     assert {r["variant"] for r in rows if not r["value"]} == {"levels/naive"}
     assert all(r["reason"] == "Launch failed" for r in rows if r["variant"] == "levels/naive")
@@ -146,9 +147,10 @@ def test_its_calls_are_those_that_the_program_makes(tmp_path):
     if not reductio.exists():
         pytest.skip("the program is not built")
     for case in ncu.CASES:
+        settings = [word for s in case.settings for word in ("--set", s)]
         done = subprocess.run([reductio, "run", "comparison", "--variants", f"^{case.variant}$", "--types",
-                               case.element_type, "--operations", "sum", "--sizes", "4096", "--profile", "--device", "sim",
-                               *(word for s in case.settings for word in ("--set", s))], capture_output=True, text=True)
+                               case.element_type, "--operations", "sum", "--sizes", "4096", "--profile", "--device",
+                               "sim", *settings], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         told = ncu.told_settings(done.stderr, ncu.Case(case.variant, case.element_type, 4096, case.settings))
         assert set(case.settings) <= set(told.split(";"))
