@@ -49,6 +49,21 @@ MeasuredSet measured_in(const StoredResults& stored) {
   return out;
 }
 
+TimedRounds relative_to(TimedRounds rounds, const ByRound& reference) {
+  std::vector<double> all;
+  for (std::size_t r = 0; r < rounds.seconds.size(); ++r) {
+    auto& s = rounds.seconds[r];
+    if (s && r < reference.size() && reference[r] && *reference[r] > 0) {
+      s = *s / *reference[r];
+      all.push_back(*reference[r]);
+    } else {
+      s.reset();
+    }
+  }
+  if (!all.empty()) rounds.resolution_s /= median(all);
+  return rounds;
+}
+
 MeasuredSet relative_to(const MeasuredSet& set, std::span<const std::string> ids) {
   // What points that were sampled together share.
   const auto group_of = [](const Measured& m) {
@@ -73,18 +88,8 @@ MeasuredSet relative_to(const MeasuredSet& set, std::span<const std::string> ids
     if (!m.rounds.seconds.empty()) {
       const auto found = references.find(group_of(m));
       static const ByRound none;
-      const ByRound& reference = found == references.end() ? none : found->second->rounds.seconds;
-      std::vector<double> all;
-      for (std::size_t r = 0; r < relative.rounds.seconds.size(); ++r) {
-        auto& s = relative.rounds.seconds[r];
-        if (s && r < reference.size() && reference[r] && *reference[r] > 0) {
-          s = *s / *reference[r];
-          all.push_back(*reference[r]);
-        } else {
-          s.reset();
-        }
-      }
-      if (!all.empty()) relative.rounds.resolution_s /= median(all);
+      relative.rounds =
+          relative_to(m.rounds, found == references.end() ? none : found->second->rounds.seconds);
     }
     out.rows.push_back(std::move(relative));
   }

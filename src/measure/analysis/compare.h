@@ -41,6 +41,10 @@ MeasuredSet measured_in(const StoredResults&);
 /// without a reference beside them lose their times. Throws UsageError where no row has one.
 MeasuredSet relative_to(const MeasuredSet&, std::span<const std::string> ids);
 
+/// Times as multiples of the reference's in the same rounds, and the clock's resolution likewise; nothing in rounds in
+/// which either has none.
+TimedRounds relative_to(TimedRounds, const ByRound& reference);
+
 /// Enough rounds that an effect of 1 % is normally decided within seconds a point, over wanted_clusters allocations, or
 /// as many as intervals take of which each shall hold with `confidence_of_each`.
 SamplingRules compare_rules(double confidence_of_each = 0.95);

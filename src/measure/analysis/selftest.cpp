@@ -67,6 +67,7 @@ class Comparing {
     Point p = plan_.point;
     p.variant = &v;
     p.problem.n = n;
+    if (&v == plan_.other) p.settings = v.settings();
     return p;
   }
 
@@ -179,6 +180,7 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
       p.unknown = instruments.timer->resolution_s(spins_by) / pilot_s;
       slowed.push_back(with_spin(variant, plan.point.device, instruments, 0.1 * bare_s[i] + p.planted_s));
       planted.push_back({comparing.point(bases[i], p.n), comparing.point(slowed.back(), p.n)});
+      if (plan.other) planted.back().push_back(comparing.point(*plan.other, p.n));
       out.planted.push_back(p);
     }
   const auto measured = comparing.measure(planted, plan.planted_rules, variant.id + " slowed");
@@ -193,6 +195,14 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
     for (auto& s : rest.seconds)
       if (s) *s -= p.planted_s;
     p.rest = paired_ratio(base, rest, confidence);
+    if (!plan.other) continue;
+    const ByRound& other = measured[i][2].rounds.seconds;
+    const auto contexts = static_cast<std::size_t>(base.allocations.back()) + 1;
+    if (contexts < 2 * least_clusters) continue;
+    const std::vector<bool> first = any_half(contexts, random);
+    p.beside_other = unpaired_ratio(half_of(relative_to(base, other), first, true),
+                                    half_of(relative_to(measured[i][1].rounds, other), first, false), confidence);
+    p.verdict_beside_other = verdict_on(*p.beside_other, plan.effect);
   }
   return out;
 }

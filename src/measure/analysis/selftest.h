@@ -18,6 +18,7 @@ namespace reductio {
 
 struct SelftestPlan {
   Point point;  ///< what is compared with itself; its n is set by `sizes`
+  const Variant* other = nullptr;  ///< another kernel, beside which it is slowed, too; with its default settings
   std::vector<std::size_t> sizes;
   int repeats = 64;  ///< comparisons with itself, for each size
   std::vector<double> planted{0, 0.05, 0.10};  ///< 0: a difference where there is none is a false positive
@@ -58,15 +59,19 @@ struct PlantedEffect {
   Ratio ratio;           ///< base and slowed one
   Ratio rest;            ///< the same with `planted_s` taken off the slowed one's samples: should be 1
   Verdict verdict = Verdict::undecided;
+  /// Beside another kernel, as two runs would find it: the time as a multiple of the other's, without the effect in one
+  /// half of the contexts and with it in the other half.
+  std::optional<Ratio> beside_other;
+  Verdict verdict_beside_other = Verdict::undecided;
   /// What of a call's time nobody knows about the spins: each ends with the first reading of its clock that is late
   /// enough, so their difference is known to one resolution of that clock.
   double unknown = 0;
   /// The timer saw as much as was planted.
   bool covered() const { return rest.interval.low * (1 - unknown) <= 1 && 1 <= rest.interval.high * (1 + unknown); }
   /// A spin of zero is found if nothing is.
-  bool found() const {
-    return covered() && (effect > 0 ? verdict == Verdict::slower
-                                    : verdict != Verdict::slower && verdict != Verdict::faster);
+  bool found() const { return covered() && is_right(verdict) && (!beside_other || is_right(verdict_beside_other)); }
+  bool is_right(Verdict v) const {
+    return effect > 0 ? v == Verdict::slower : v != Verdict::slower && v != Verdict::faster;
   }
 };
 

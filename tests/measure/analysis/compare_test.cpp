@@ -315,6 +315,45 @@ TEST(MeasureSelftest, PassesOnAnHonestClock) {
   }
 }
 
+TEST(MeasureSelftest, WhatIsPlantedIsToldBesideAnotherKernelFromOtherContexts) {
+  // Each context shifts all by 10 %, which the other kernel takes out, and the other takes half as long again.
+  std::mt19937_64 random(9);
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  double shift = 1;
+  Scripted script([&](std::size_t id, std::size_t) {
+    return (id == 2 ? 1.5e-4 : 1e-4) * shift * std::normal_distribution(1.0, 0.002)(random);
+  });
+  script.renew_context = [&] { shift = std::normal_distribution(1.0, 0.1)(random); };
+  SelftestPlan plan = plan_for(a, 1);
+  plan.other = &b;
+  for (const PlantedEffect& p : run_selftest(script, plan).planted) {
+    ASSERT_TRUE(p.beside_other);
+    EXPECT_NEAR(p.beside_other->value, p.ratio.value, 0.01) << p.effect;
+    EXPECT_EQ(p.verdict_beside_other == Verdict::slower, p.effect > 0);
+    EXPECT_LT(p.beside_other->interval.high / p.beside_other->interval.low, 1.05) << "the shift is taken out";
+    EXPECT_TRUE(p.found()) << p.effect;
+  }
+  // A timer that is deaf to spins once they are measured beside another kernel is found out by that.
+  script.clock().deaf = true;
+  for (const PlantedEffect& p : run_selftest(script, plan).planted) EXPECT_EQ(p.found(), p.effect == 0) << p.effect;
+}
+
+TEST(MeasureSelftest, ASpinOfZeroThatMakesADifferenceBesideAnotherKernelIsAFalsePositive) {
+  PlantedEffect p;
+  p.rest.interval = {0.99, 1.01};
+  p.verdict = Verdict::same;
+  p.beside_other = Ratio{};
+  p.verdict_beside_other = Verdict::same;
+  EXPECT_TRUE(p.found());
+  p.verdict_beside_other = Verdict::slower;
+  EXPECT_FALSE(p.found());
+  p.effect = 0.05;
+  p.verdict = Verdict::slower;
+  EXPECT_TRUE(p.found());
+  p.verdict_beside_other = Verdict::undecided;
+  EXPECT_FALSE(p.found());
+}
+
 TEST(MeasureSelftest, NoticesAHarnessThatPrefersOneOfTwo) {
   // The second of each pair, told by where its result goes, takes 1 % longer.
   const Variant a = variant("a", 1);
