@@ -32,7 +32,7 @@ const RegisterExperiment latency({.name = "latency",
                                   .summary = "one block of squares, 32 to 1024 threads, with one and with several loads "
                                              "of a thread in flight",
                                   .points = points,
-                                  .rules = {.max_samples = 72}});
+                                  .rules = of_studies});
 
 }  // namespace
 }  // namespace reductio

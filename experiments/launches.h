@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "measure/plan/budget.h"
 #include "measure/plan/selection.h"
 
 namespace reductio {
@@ -28,6 +29,10 @@ std::vector<Settings> every_launch(const Variant&, const Selection&, const Choic
 std::function<std::vector<Settings>(const Variant&)> of_document(
     const std::string& document, const Selection&, std::function<std::vector<Settings>(const Variant&)> launches);
 bool is_of_cub(const Variant&);
+
+/// How the documents' studies are sampled: eight samples in each context, so that a call of several launches meets every
+/// turn of its stream in each.
+inline constexpr SamplingRules of_studies{.max_samples = 96};
 
 /// The sizes of an experiment; on the simulated device, which verifies and is slow, small ones in their place.
 std::vector<std::size_t> sizes_on(DeviceKind, std::vector<std::size_t> sizes);

@@ -31,7 +31,8 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
 const RegisterExperiment levels({.name = "levels",
                                  .summary = "document levels: tree, finish and loads a thread, 2^20, 2^24 and 2^28 "
                                             "elements",
-                                 .points = points});
+                                 .points = points,
+                                 .rules = of_studies});
 
 }  // namespace
 }  // namespace reductio

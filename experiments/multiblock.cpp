@@ -66,7 +66,7 @@ const RegisterExperiment multiblock({.name = "multiblock",
                                      .summary = "document multiblock: its three kernels by number of blocks, 2^20 to 2^28 "
                                                 "elements",
                                      .points = points,
-                                     .rules = {.max_samples = 72}});
+                                     .rules = of_studies});
 
 }  // namespace
 }  // namespace reductio

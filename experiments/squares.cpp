@@ -38,7 +38,7 @@ const RegisterExperiment squares({.name = "squares",
                                   .summary = "document squares: threads of one block, blocks, three clocks, 2^20, 2^24 "
                                              "and 2^28 elements",
                                   .points = points,
-                                  .rules = {.max_samples = 72}});
+                                  .rules = of_studies});
 
 }  // namespace
 }  // namespace reductio

@@ -29,7 +29,7 @@ const RegisterExperiment twopass({.name = "twopass",
                                   .summary = "document twopass: three trees by block and finish, 2^20, 2^24 and 2^28 "
                                              "elements",
                                   .points = points,
-                                  .rules = {.max_samples = 72}});
+                                  .rules = of_studies});
 
 }  // namespace
 }  // namespace reductio

@@ -38,7 +38,7 @@ const RegisterExperiment unrolling({.name = "unrolling",
                                     .summary = "document unroll: its nine kernels, 2^16 to 2^28 elements, and by block at "
                                                "2^24",
                                     .points = points,
-                                    .rules = {.max_samples = 72}});
+                                    .rules = of_studies});
 
 }  // namespace
 }  // namespace reductio

@@ -16,6 +16,20 @@
 namespace reductio {
 namespace {
 
+/// That which experiments on a GPU are for; a build without CUDA has only the simulated one.
+DeviceKind gpu() {
+  const bool with_cuda =
+      std::any_of(variants().begin(), variants().end(), [](const Variant& v) { return v.runs_on(DeviceKind::cuda); });
+  return with_cuda ? DeviceKind::cuda : DeviceKind::sim;
+}
+
+/// "variant settings" of each point of these, by timing mode and n.
+std::map<TimingMode, std::map<std::size_t, std::set<std::string>>> calls_of(const std::vector<Point>& points) {
+  std::map<TimingMode, std::map<std::size_t, std::set<std::string>>> out;
+  for (const Point& p : points) out[p.timing_mode][p.problem.n].insert(p.variant->id + " " + p.settings.str());
+  return out;
+}
+
 TEST(Experiments, HostLoopsMeetAtEveryLevelAtTheDocumentsLargestSizeAndByDefaultBeyond) {
   std::map<std::string, std::set<std::size_t>> sizes;
   std::map<std::string, std::map<std::size_t, std::set<std::string>>> levels;
@@ -60,9 +74,7 @@ TEST(Experiments, VectorsAreAddedInTheCpusExperimentAlone) {
 }
 
 TEST(Experiments, IndexHasEveryTypeOfEveryLoopAndCubBeside) {
-  const bool with_cuda =
-      std::any_of(variants().begin(), variants().end(), [](const Variant& v) { return v.runs_on(DeviceKind::cuda); });
-  const DeviceKind device = with_cuda ? DeviceKind::cuda : DeviceKind::sim;  // a build without CUDA has no other
+  const DeviceKind device = gpu();
   std::map<std::string, std::set<std::string>> types;
   for (const Point& p : find_experiment("index").points({}, device)) {
     types[p.variant->id].insert(p.settings.has("index") ? p.settings.text("index") : "its own");
@@ -214,6 +226,183 @@ TEST(Experiments, WhatSquaresComparesIsTimedByItsOwnClockAndByTheOthersAtItsOwnS
   for (const char* experiment : {"comparison", "timing"})
     for (const Point& p : find_experiment(experiment).points(selection, DeviceKind::sim))
       EXPECT_EQ(p.settings.text("block"), "64") << experiment << ": what the user has set takes their place";
+}
+
+
+TEST(Experiments, EachDocumentsStudyHasCubsCallOfItsOperationBesideEveryPointThatCubCanBe) {
+  if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
+  for (const char* experiment : {"squares", "latency", "twopass", "unrolling", "levels", "multiblock"}) {
+    std::set<std::string> with_cub, without;
+    std::set<std::string> libraries;
+    for (const Point& p : find_experiment(experiment).points({}, DeviceKind::cuda)) {
+      const bool is_cub = p.variant->id.starts_with("cub/");
+      if (is_cub) {
+        libraries.insert(p.variant->id);
+        EXPECT_EQ(p.settings, p.variant->settings()) << experiment;
+      }
+      if (!p.variant->reads_clock || p.timing_mode == TimingMode::end_to_end)
+        (is_cub ? with_cub : without).insert(describe_group(p));
+    }
+    const bool squares = std::string(experiment) == "squares" || std::string(experiment) == "latency";
+    EXPECT_EQ(libraries, (std::set<std::string>{squares ? "cub/transform-reduce" : "cub/sum"})) << experiment;
+    EXPECT_EQ(with_cub, without) << experiment;
+  }
+}
+
+TEST(Experiments, SquaresSweepsThreadsAndBlocksByThreeClocksAndSparesTheLongestCalls) {
+  Selection selection;
+  selection.sm_count = 100;
+  const auto sizes = gpu() == DeviceKind::sim ? powers_of_two(12, 12) : std::vector<std::size_t>{1 << 20, 1 << 24};
+  auto calls = calls_of(find_experiment("squares").points(selection, gpu()));
+  for (const TimingMode mode : {TimingMode::clock, TimingMode::globaltimer, TimingMode::end_to_end})
+    for (const std::size_t n : sizes) {
+      for (const char* block : {"32", "64", "128", "256", "512", "1024"})
+        for (const char* variant : {"squares/chunked", "squares/strided"})
+          EXPECT_TRUE(calls[mode][n].contains(std::string(variant) + " block=" + block + ";finish=host;index=document"))
+              << variant << " " << block << " " << n;
+      for (const char* grid : {"1", "2", "4", "8", "16", "32", "64", "100", "200", "300", "400"})
+        for (const char* variant : {"squares/multi-block", "squares/multi-block-tree"})
+          EXPECT_TRUE(
+              calls[mode][n].contains(std::string(variant) + " block=256;finish=host;index=document;grid=" + grid))
+              << variant << " " << grid << " " << n;
+    }
+  if (gpu() == DeviceKind::sim) return;
+  const auto blocks_of_strided = [&](const Selection& wanted) {
+    std::set<std::string> blocks;
+    for (const Point& p : find_experiment("squares").points(wanted, gpu()))
+      if (p.variant->id == "squares/strided" && p.problem.n == 1 << 28) blocks.insert(p.settings.text("block"));
+    return blocks;
+  };
+  EXPECT_EQ(blocks_of_strided({}), (std::set<std::string>{"256", "512"}));
+  Selection wide, named;
+  wide.full = true;
+  named.sizes = {1 << 28};
+  EXPECT_EQ(blocks_of_strided(wide).size(), 6u);
+  EXPECT_EQ(blocks_of_strided(named).size(), 6u) << "what the user names is not thinned";
+}
+
+TEST(Experiments, LatencyHasOneBlockWithASignedAndAnUnsignedIndex) {
+  std::set<std::string> settings;
+  for (const Point& p : find_experiment("latency").points({}, gpu())) {
+    if (p.variant->id.starts_with("cub/")) continue;
+    EXPECT_FALSE(p.settings.has("grid")) << p.variant->id;
+    if (p.timing_mode == TimingMode::clock && p.variant->id == "squares/strided") settings.insert(p.settings.str());
+  }
+  std::set<std::string> wanted;
+  for (const char* block : {"32", "64", "128", "256", "512", "1024"})
+    for (const char* index : {"i32", "u64"})
+      wanted.insert(std::string("block=") + block + ";finish=host;index=" + index);
+  EXPECT_EQ(settings, wanted);
+}
+
+TEST(Experiments, TwopassHasItsThreeTreesByBlockAndFinishEachTimedAsItCanBe) {
+  std::map<TimingMode, std::map<std::string, std::set<std::string>>> settings;
+  for (const Point& p : find_experiment("twopass").points({}, gpu()))
+    if (!p.variant->id.starts_with("cub/")) {
+      settings[p.timing_mode][p.variant->id].insert(p.settings.str());
+      EXPECT_TRUE(p.timing_mode == TimingMode::end_to_end || p.settings.text("finish") == "second-launch");
+    }
+  for (auto& [mode, by_variant] : settings) {
+    EXPECT_EQ(by_variant.size(), 3u);
+    for (const auto& [id, all] : by_variant) EXPECT_EQ(all.size(), mode == TimingMode::device ? 6u : 12u) << id;
+  }
+  EXPECT_EQ(settings.size(), 2u);
+}
+
+TEST(Experiments, UnrollingHasNineKernelsOverSizesAndSmallerBlocksAtTheDocumentsOwn) {
+  std::map<std::string, std::set<std::size_t>> sizes;
+  std::map<std::size_t, std::set<std::string>> blocks;
+  for (const Point& p : find_experiment("unrolling").points({}, gpu())) {
+    if (p.variant->id.starts_with("cub/")) continue;
+    if (p.settings.text("block") == "1024") sizes[p.variant->id].insert(p.problem.n);
+    blocks[p.problem.n].insert(p.settings.text("block"));
+  }
+  EXPECT_EQ(sizes.size(), 9u);
+  const std::set<std::string> all{"128", "256", "512", "1024"};
+  if (gpu() == DeviceKind::sim) return;
+  for (const auto& [id, of_variant] : sizes) {
+    EXPECT_EQ(of_variant.size(), 7u) << id;
+    EXPECT_EQ(*of_variant.begin(), std::size_t{1} << 16) << id;
+    EXPECT_EQ(*of_variant.rbegin(), std::size_t{1} << 28) << id;
+    EXPECT_TRUE(of_variant.contains(find_variant(id).document_n)) << id;
+  }
+  for (const auto& [n, of_size] : blocks)
+    EXPECT_EQ(of_size, n == 1 << 24 ? all : std::set<std::string>{"1024"}) << n;
+}
+
+TEST(Experiments, LevelsHasEveryFinishOfEveryKernelAndEveryNumberOfLoads) {
+  std::map<std::string, std::set<std::string>> finishes, loads;
+  for (const Point& p : find_experiment("levels").points({}, gpu())) {
+    if (p.variant->id.starts_with("cub/")) continue;
+    EXPECT_EQ(p.problem.type, ElementType::f32);
+    EXPECT_EQ(p.settings.text("block"), "256") << "one change at a time: the same block for all";
+    finishes[p.variant->id].insert(p.settings.text("finish"));
+    if (p.settings.has("granularity"))
+      loads[p.variant->id + " " + p.settings.text("finish")].insert(p.settings.text("granularity"));
+  }
+  EXPECT_EQ(finishes.size(), 6u);
+  for (const auto& [id, all] : finishes) EXPECT_EQ(all.size(), id == "levels/reduce0" ? 2u : 3u) << id;
+  EXPECT_EQ(loads.size(), 6u) << "two kernels with three finishes";
+  for (const auto& [call, all] : loads) EXPECT_EQ(all.size(), 11u) << call;
+}
+
+TEST(Experiments, MultiblockGoesFromOneBlockToAThreadForEachElementAndNoFurther) {
+  Selection selection;
+  selection.sm_count = 100;
+  std::map<std::size_t, std::set<std::string>> grids;
+  for (const Point& p : find_experiment("multiblock").points(selection, gpu())) {
+    if (p.variant->id.starts_with("cub/")) continue;
+    if (p.timing_mode == TimingMode::end_to_end) {
+      EXPECT_EQ(p.settings.text("grid"), "auto");
+    } else if (p.variant->id == "multiblock/two-launch") {
+      grids[p.problem.n].insert(p.settings.text("grid"));
+    }
+  }
+  if (gpu() == DeviceKind::sim) {
+    EXPECT_EQ(grids[1 << 12], (std::set<std::string>{"1", "2", "4", "auto"}));
+    return;
+  }
+  std::set<std::string> wanted{"1", "2", "4", "8", "16", "32", "64", "100", "200", "400", "800", "auto"};
+  wanted.insert("1024");  // 2^20 / 1024; more blocks would have nothing to do
+  EXPECT_EQ(grids[1 << 20], wanted);
+  wanted.erase("1024");
+  wanted.insert({"1600", "97657"});
+  EXPECT_EQ(grids[100'000'000], wanted);
+  EXPECT_EQ(grids.size(), 4u);
+  selection.settings = {{"grid", "7"}};
+  for (const Point& p : find_experiment("multiblock").points(selection, gpu()))
+    if (p.settings.has("grid")) {
+      EXPECT_EQ(p.settings.text("grid"), "7");
+    }
+}
+
+TEST(Experiments, AccuracyAddsUpFourDataSetsAndRepeatsOneSizeAThousandTimes) {
+  std::map<std::string, std::set<std::size_t>> sizes;
+  std::set<std::string> repeated, all;
+  for (const Point& p : find_experiment("accuracy").points({}, gpu())) {
+    EXPECT_EQ(p.problem.operation, Operation::sum) << p.variant->id;
+    EXPECT_EQ(p.problem.type, ElementType::f32) << p.variant->id;
+    sizes[p.dataset].insert(p.problem.n);
+    all.insert(p.variant->id + " " + p.settings.str());
+    if (p.samples == 1000) repeated.insert(p.variant->id + " " + p.settings.str());
+    EXPECT_EQ(p.samples, p.problem.n == 1 << 20 && p.dataset == "random" ? 1000 : 0) << p.variant->id;
+    if (p.settings.has("finish")) {
+      EXPECT_NE(p.settings.text("finish"), "host-pinned") << "adds in the same order";
+    }
+  }
+  EXPECT_EQ(sizes.size(), 4u);
+  EXPECT_TRUE(all.contains("squares/strided block=256;finish=host;index=document")) << "a sum, of its squares' kernel";
+  if (gpu() == DeviceKind::sim) return;
+  EXPECT_EQ(repeated, all) << "whatever is declared of it";
+  for (const auto& [dataset, of_dataset] : sizes) {
+    EXPECT_EQ(of_dataset.size(), 10u) << dataset;
+    EXPECT_EQ(*of_dataset.begin(), std::size_t{1} << 10) << dataset;
+    EXPECT_EQ(*of_dataset.rbegin(), std::size_t{1} << 28) << dataset;
+  }
+  Selection integers;
+  integers.types = {ElementType::i32};
+  for (const Point& p : find_experiment("accuracy").points(integers, gpu()))
+    EXPECT_TRUE(p.dataset == "random" || p.dataset == "alternating") << p.dataset << " is of floats alone";
 }
 
 }  // namespace

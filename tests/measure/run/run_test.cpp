@@ -13,7 +13,9 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <set>
 #include <sstream>
 #include <string>
@@ -21,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/dataset.h"
+#include "core/reference.h"
 #include "measure/analysis/selftest.h"
 #include "measure/results/csv.h"
 #include "measure/sampling/sampler.h"
@@ -1630,6 +1634,73 @@ TEST(MeasureRun, TheTimeoutDecidesHowManySamplesFitAndTheMinimumHowManyAreTakenA
   EXPECT_EQ(samples(0.05, [](auto& o) { o.time_budget_s = 1000; }), 3u);
   EXPECT_EQ(samples(0.05, [](auto& o) { o.min_samples = 8; }), 8u);
   EXPECT_EQ(samples(0.05, [](auto& o) { o.max_samples = 2; }), 2u);
+}
+
+TEST(MeasureRun, SamplesThatAPointDemandsAreTakenWhateverTheyCostUnlessTheUserSaysOtherwise) {
+  static const Variant a = variant("a", 1);
+  Point demanding = point(a, 100);
+  demanding.samples = 200;
+  const auto taken = [&](double call_s) {
+    const Folder folder;
+    Heard heard;
+    run_session(session(folder, {demanding, point(a, 200)}, constant(call_s)), heard);
+    return std::pair(heard.rows.at(0).n_samples, heard.rows.at(1).n_samples);
+  };
+  EXPECT_EQ(taken(1e-5), (std::pair<std::size_t, std::size_t>(200, 48)));
+  EXPECT_EQ(taken(0.05), (std::pair<std::size_t, std::size_t>(200, 3)));
+  Experiment e{.name = "x", .summary = "", .points = [&](const Selection&, DeviceKind) {
+                 Point real = point(find_variant("host/plain"), 100, TimingMode::end_to_end, CacheState::warm);
+                 real.samples = 200;
+                 return std::vector<Point>{real};
+               }};
+  e.device = DeviceKind::cpu;
+  const auto of_run = [&](auto change) {
+    const Folder folder;
+    RunOptions o;
+    o.out = folder.path();
+    change(o);
+    Heard heard;
+    run_experiment(e, {}, o, heard);
+    return heard.rows.at(0).n_samples;
+  };
+  EXPECT_EQ(of_run([](auto&) {}), 200u);
+  EXPECT_EQ(of_run([](auto& o) { o.min_samples = o.max_samples = 9; }), 9u);
+  EXPECT_EQ(of_run([](auto& o) { o.quick = true; }), 7u);
+}
+
+TEST(MeasureRun, DifferentBitsAmongAPointsResultsAreCountedAndErrorsHaveTheirScaleBeside) {
+  /// An f32 sum of which every call's result is one of `results` neighbours.
+  const auto wavering = [](const char* id, int results) {
+    Variant v{.id = id, .title = "t", .cites = "c", .operations = {Operation::sum}, .types = {ElementType::f32}};
+    v.prepare[static_cast<int>(DeviceKind::cpu)] = [=](const Problem& p, const Settings&, const DeviceInfo&) {
+      auto calls = std::make_shared<int>(0);
+      return plan_of({.longest_chain = p.n}, [=, n = p.n](void* in, void* out, Stream) {
+        float sum = std::accumulate(static_cast<const float*>(in), static_cast<const float*>(in) + n, 0.0f);
+        for (int i = (*calls)++ % results; i > 0; --i) sum = std::nextafter(sum, 1e30f);
+        *static_cast<float*>(out) = sum;
+      });
+    };
+    return v;
+  };
+  const Variant steady = wavering("a", 1), three = wavering("b", 3);
+  std::vector<Point> points{point(steady, 1000), point(three, 1000)};
+  for (Point& p : points) p.problem.type = ElementType::f32;
+  const Variant whole = variant("c", 3);
+  points.push_back(point(whole, 1000));
+  const Folder folder;
+  Heard heard;
+  run_session(session(folder, points, constant(1e-5)), heard);
+  std::map<std::string, Row> rows;
+  for (const Row& row : heard.rows) rows[row.point.variant] = row;
+  ASSERT_EQ(rows.size(), 3u);
+  for (const auto& [id, row] : rows) EXPECT_EQ(row.status, Status::ok) << id << ": " << row.reason;
+  EXPECT_EQ(rows["a"].distinct_results, 1u);
+  EXPECT_EQ(rows["b"].distinct_results, 3u);
+  EXPECT_EQ(rows["c"].distinct_results, 1u);
+  const Reference want = reference(Operation::sum, ElementType::f32, make_tile("random", ElementType::f32, 1000, 1), 1000);
+  EXPECT_EQ(rows["a"].exact_result, want.value);
+  EXPECT_EQ(rows["a"].sum_of_magnitudes, want.sum_of_magnitudes);
+  EXPECT_FALSE(rows["c"].exact_result || rows["c"].sum_of_magnitudes) << "integers have no errors";
 }
 
 TEST(MeasureRun, QuickKeepsSomeSizesAndPointsAreTakenOnce) {

@@ -1,0 +1,111 @@
+"""The documents' studies on the simulated device: every point verifies, and what claims compare is among them."""
+
+import csv
+import json
+import re
+
+import pytest
+from project import SOURCE
+
+from conftest import call
+
+STUDIES = ["squares", "latency", "twopass", "unrolling", "levels", "multiblock", "accuracy"]
+N, SMS = 2**15, 6  # the simulated device's; 2^15 elements are a thread each in more blocks than 4 for each of them
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory) -> dict[str, list[dict[str, str]]]:
+    out = tmp_path_factory.mktemp("studies")
+    call("run", *STUDIES, "--device", "sim", "--sizes", N, "--out", "there", "--quiet", cwd=out).ok()
+    found = {}
+    for name in STUDIES:
+        with next(out.rglob(f"{name}.csv")).open(newline="") as file:
+            found[name] = list(csv.DictReader(file))
+    return found
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_point_is_verified_on_the_simulated_device(rows, name):
+    assert rows[name]
+    assert [r for r in rows[name] if r["status"] != "ok"] == []
+
+
+def settings_of(text: str) -> dict[str, str]:
+    """Of a row, `a=1;b=2`, or of a claim, `a=1,b=2`, where a value may depend on n and on the device."""
+    pairs = dict(pair.split("=") for pair in text.replace(",", ";").split(";") if pair)
+    for name, value in pairs.items():
+        if value.endswith("*SMs"):
+            pairs[name] = str(int(value.removesuffix("*SMs")) * SMS)
+        elif value.startswith("ceil(n/"):
+            pairs[name] = str(-(-N // int(value[len("ceil(n/"):-1])))
+    return pairs
+
+
+def calls_of_claims() -> list[tuple[str, str, str, str]]:
+    """Claim, experiment, timing mode and call of all that a claim looks for in a study."""
+    claims = json.loads((SOURCE / "paper" / "claims.json").read_text())
+    found = []
+    for claim in claims["claims"]:
+        for own in claim.get("tests", []):
+            test = {**claims["documents"][claim["document"]], **own}
+            studies = [e for e in test.get("experiments", []) if e in STUDIES]
+            for key in ("base", "variant"):
+                side = own.get(key) or {}
+                mode = test.get("base_timing_mode" if key == "base" else "", test["timing_mode"])
+                mode = "end_to_end" if mode == "device_part" else mode
+                for looked_for in side.values() if isinstance(side, dict) else [side]:
+                    if studies and "/" in looked_for:
+                        found.append((claim["id"], studies[0], mode, looked_for))
+    return found
+
+
+def lacking(rows, experiment: str, mode: str, looked_for: str) -> bool:
+    variant, _, settings = looked_for.partition(":")
+    return not any(r["variant"] == variant and r["timing_mode"] == mode and
+                   settings_of(settings).items() <= settings_of(r["settings"]).items() for r in rows[experiment])
+
+
+def test_what_claims_compare_is_measured(rows):
+    looked_for = calls_of_claims()
+    assert {"S1", "T3", "U10", "L9", "M1", "M2"} <= {claim for claim, *_ in looked_for}
+    assert [c for c in looked_for if lacking(rows, *c[1:])] == []
+    # It tells what is not there.
+    assert lacking(rows, "twopass", "device", "twopass/rolled:finish=host")
+    assert lacking(rows, "levels", "device", "levels/naive:block=128")
+    assert lacking(rows, "squares", "clock", "cub/transform-reduce:")
+
+
+def test_grids_go_from_one_block_to_a_thread_for_each_element(rows):
+    grids = {int(r["settings"].split("grid=")[1].split(";")[0]) for r in rows["multiblock"]
+             if r["timing_mode"] == "device" and "grid=auto" not in r["settings"]}
+    assert grids == {1, 2, 4, 6, 12, 24, 32}
+    grids = {int(settings_of(r["settings"])["grid"]) for r in rows["squares"] if "grid" in r["settings"]}
+    assert grids == {1, 2, 4, 6, 12, 18, 24, 32}
+
+
+def test_accuracy_tells_errors_of_four_data_sets_and_what_they_are_relative_to(rows):
+    assert {r["dataset"] for r in rows["accuracy"]} == {"random", "normal", "alternating", "ill-conditioned"}
+    for r in rows["accuracy"]:
+        assert r["operation"] == "sum" and r["element_type"] == "f32"
+        assert float(r["abs_error"]) <= float(r["error_bound"])
+        assert float(r["sum_of_magnitudes"]) >= abs(float(r["exact_result"]))
+        assert abs(abs(float(r["result"]) - float(r["exact_result"])) - float(r["abs_error"])) <= \
+            1e-7 * abs(float(r["exact_result"]))
+    by_finish = {settings_of(r["settings"])["finish"] for r in rows["accuracy"] if r["variant"] == "levels/naive"}
+    assert by_finish == {"atomic", "relaunch", "host"}
+
+
+def test_whatever_runs_all_experiments_names_each_that_runs_on_a_gpu(reductio):
+    there = {line.split()[0] for line in reductio("list", "experiments").ok().splitlines() if line.split()[1:2] == ["cuda"]}
+    assert {*STUDIES, "comparison", "limits", "timing", "index"} <= there
+    machine = re.search(r"^experiments=\((.*?)\)", (SOURCE / "experiments" / "on_gpu_machine").read_text(), re.MULTILINE)
+    reproduce = re.search(r"^for experiment in (.*?); do", (SOURCE / "reproduce").read_text(), re.MULTILINE)
+    assert set(machine[1].split()) == set(reproduce[1].split()) == there
+
+
+def test_the_number_of_multiprocessors_is_the_devices_and_without_one_an_h200s(reductio, rows):
+    """A dry run asks no device, so that it works anywhere."""
+    counted = [int(reductio("run", "multiblock", "--device", "sim", "--sizes", N, "--dry-run", *more).ok().split()[1])
+               for more in ((), ("--full",))]
+    assert counted[0] != len(rows["multiblock"]), "132 multiprocessors have other grids than 6"
+    assert counted[1] > counted[0]
