@@ -9,7 +9,7 @@ program was measured. Beside it, nvcc, g++ and clang++ compile two loops that ha
 division, and g++ and clang++ baselines/host_loops.cpp at -O0, -O2 and -O3 (objdump).
 
 A loop is a natural loop of the control flow with no other inside. Of each kernel there is a row for all of it
-(`kernel`) and one for each loop: `tree` has a block barrier inside, `main` is the one of the others that takes most
+(`kernel`) and one for each loop: `tree` has a block barrier inside, `main` is the one over the input that takes most
 elements an iteration, `further` are what the compiler left for the rest of its iterations, and loops over partial sums;
 `remainder` is made of the source's own loop for the rest of one that is unrolled by hand; `other` loops load nothing.
 Code that no path reaches is not counted. In `unroll` each tree is there twice, for whole shares and, with more
@@ -171,11 +171,12 @@ def successors(code: list[Instruction]) -> list[list[int]]:
     return out
 
 
-def reachable(code: list[Instruction]) -> list[int]:
-    """Positions that some path from the first reaches, in order."""
+def reachable(code: list[Instruction], past_barriers: bool = True) -> list[int]:
+    """Positions that some path from the first reaches, in order; on request, without passing a block barrier."""
     after, seen, left = successors(code), {0} if code else set(), [0] if code else []
     while left:
-        for next_one in after[left.pop()]:
+        at = left.pop()
+        for next_one in after[at] if past_barriers or not code[at].barrier else []:
             if next_one not in seen:
                 seen.add(next_one)
                 left.append(next_one)
@@ -249,6 +250,7 @@ def rows_of(code: list[Instruction], source: Source) -> list[dict]:
     whole = [code[i] for i in reachable(code)]
     rows = [{**known, "loop": "kernel", **counts(whole)}]
     loops = []
+    before_barriers = {code[i].address for i in reachable(code, past_barriers=False)}
     for body in innermost_loops(code):
         row = counts(body)
         loaded = sum(i.load_bytes for i in body) / source.element_bytes
@@ -258,7 +260,8 @@ def rows_of(code: list[Instruction], source: Source) -> list[dict]:
             row |= {"loop": "tree", "unrolled_by": row["barriers"]}
         elif loaded:
             rest = 2 * sum(i.line in source.remainder_lines for i in loads) > len(loads)
-            row |= {"loop": "remainder" if rest else "main",
+            # A kernel reads its input first; a loop behind a barrier is over partial sums.
+            row |= {"loop": "remainder" if rest else "main" if body[0].address in before_barriers else "further",
                     "unrolled_by": plain(taken if rest else taken / source.elements),
                     "elements_per_load": plain(loaded / row["loads_per_iteration"])}
         else:

@@ -292,11 +292,19 @@ def compare_example(results: Path) -> str:
     return "\n".join(lines)
 
 
+def machine_code_block(results) -> str:
+    """What the compilers made of the loops; empty where the results hold no compiler.csv."""
+    from text import machine_code
+
+    return machine_code.markdown(results)
+
+
 # Page, the block's name, and what writes it from the results.
 BLOCKS = (
     ("README.md", "comparison", comparison_block),
     ("docs/results.md", "models", models_block),
     ("docs/results.md", "index", index_block),
+    ("docs/results.md", "machine-code", machine_code_block),
     ("docs/results.md", "trust", trust_block),
     ("docs/comparing.md", "compare", lambda results: compare_example(results.folder)),
 )

@@ -129,6 +129,19 @@ def test_a_jump_back_is_a_loop_only_where_its_target_is_passed_first():
     assert compiler.innermost_loops(code) == [] and len(compiler.reachable(code)) == 6
 
 
+def test_a_loop_behind_a_barrier_is_not_over_the_input():
+    code = compiler.sass("""
+        /*0000*/ LDG.E R0, desc[UR4][R2.64] ;
+        /*0010*/ @P0 BRA 0x0 ;
+        /*0020*/ BAR.RED.OR.DEFER_BLOCKING 0x0, P0 ;
+        /*0030*/ LDG.E R0, desc[UR4][R2.64] ;
+        /*0040*/ LDG.E R1, desc[UR4][R2.64] ;
+        /*0050*/ @P0 BRA 0x30 ;
+        /*0060*/ EXIT ;""")
+    rows = compiler.rows_of(code, compiler.Source("multiblock/last-block"))
+    assert [(r["loop"], r.get("unrolled_by")) for r in rows] == [("kernel", None), ("main", 1), ("further", 2)]
+
+
 def test_of_loops_in_each_other_the_inner_one_counts():
     code = compiler.x86("   0:\tmov    (%rdi),%eax\n   2:\tadd    (%rsi),%eax\n   4:\tjne    2 <f+0x2>\n"
                         "   6:\tdec    %ecx\n   8:\tjne    0 <f>\n   a:\tret\n")
