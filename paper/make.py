@@ -31,9 +31,10 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
     """Everything; returns what was written. Prints one line for each figure, drawn or not."""
     import results as rs
     from figures import bars, cpu, limits, speedup, style, throughput
-    from text import tables
+    from text import claims, tables
 
     results = rs.read_results(results_folder, cpu_folder)
+    verdicts = claims.judged(results)
     try:
         out.mkdir(parents=True, exist_ok=True)
         probe = out / ".writable"
@@ -70,6 +71,9 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
                           (results.repeat_relative, "repeat-relative.csv.gz")):
         if results.comparison is not None and table is None:
             print(f"  {shown(results_folder)} has no {source}: what needs it says \"not measured\"")
+    if verdicts is None:
+        print(f"  {shown(results_folder)} has no verdicts.csv: the claims stand without verdicts; "
+              f"make it with python paper/verdicts.py {shown(results_folder)}")
     written += tables.write(results, out)
     print(f"{len(written)} files in {shown(out)}, from {shown(results_folder)}")
     return written

@@ -406,7 +406,8 @@ def judge(folder: Folder, test: dict, n: int) -> Found:
     try:
         return JUDGES[test["kind"]](folder, test, n)
     except Lacking as why:
-        return Found(UNDECIDED, str(why), threshold=threshold_of(test) if "expects" in test else "")
+        calls = {side: test[side] for side in ("base", "variant") if isinstance(test.get(side), str)}
+        return Found(UNDECIDED, str(why), threshold=threshold_of(test) if "expects" in test else "", **calls)
 
 
 def worst(found: list[Found]) -> Found:
@@ -437,12 +438,15 @@ def verdicts(folder: Folder) -> list[dict[str, str]]:
                         reason=found.reason, role=role)
 
         for role, which in ((CLAIM, 0), (AT_LARGE, 1)):
-            there = [t for t in tests if which == 0 or (len(t["n"]) > which and t["kind"] not in OF_NO_SIZE)]
+            # What is of no size says the same at each, but alone has no verdict at 2^28.
+            there = [t for t in tests if which == 0 or t["kind"] in OF_NO_SIZE or len(t["n"]) > which]
+            if which and all(t["kind"] in OF_NO_SIZE for t in there):
+                continue
             sizes = [None if t["kind"] in OF_NO_SIZE else t["n"][which] for t in there]
             found = [judge(folder, t, t["n"][which]) for t in there]
             if len(found) == 1:
                 rows.append(row(role, found[0], there[0], sizes[0]))
-            elif found:
+            else:
                 least = worst(found)
                 n = next((n for n in sizes if n), None)
                 reason = f"the worst of {len(found)} tests: {least.reason}"

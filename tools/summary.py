@@ -205,6 +205,7 @@ def comparison_block(results) -> str:
     """The README's headline, figure and table."""
     import results as rs
     import speedup
+    from text import claims
 
     peak = results.machine.peak_bytes_per_s
     gpu = results.machine.get("gpu.name", default=results.machine.name)
@@ -220,7 +221,7 @@ def comparison_block(results) -> str:
               f"brackets its 95 % interval{', paired by round' if speedup.are_paired(results) else ''}. Of "
               f"{len(results.comparison):,} points {of.get('ok', 0):,} were measured, {of.get('over_limit', 0):,} are over the "
               f"limit on a call's time and {of.get('refused', 0):,} a variant or its library refuses; they lie in "
-              "[results](experiments/results); [how far to trust them](docs/results.md)."), "",
+              "[results](experiments/results); [how far to trust them](docs/results.md). " + claims.line(results)), "",
               "| | operation | timed | 2^20 | 2^24 | 2^28 | TB/s | of peak | CUB, 2^28 | speedup over CUB |",
               "|---|---|---|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [row(results, s, b, rs, peak) for _, s, b in compared]
@@ -292,16 +293,25 @@ def compare_example(results: Path) -> str:
     return "\n".join(lines)
 
 
+<<<<<<< HEAD
 def machine_code_block(results) -> str:
     """What the compilers made of the loops; empty where the results hold no compiler.csv."""
     from text import machine_code
 
     return machine_code.markdown(results)
+=======
+def claims_block(results) -> str:
+    """The table of claims; empty where the results hold no verdicts.csv."""
+    from text import claims
+
+    return claims.markdown(results)
+>>>>>>> d73243f (The paper's table of claims has ratios and verdicts, docs/claims.md the reasons, README their counts, and reductio claims prints them in the terminal)
 
 
 # Page, the block's name, and what writes it from the results.
 BLOCKS = (
     ("README.md", "comparison", comparison_block),
+    ("docs/claims.md", "claims", claims_block),
     ("docs/results.md", "models", models_block),
     ("docs/results.md", "index", index_block),
     ("docs/results.md", "machine-code", machine_code_block),

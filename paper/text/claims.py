@@ -1,9 +1,167 @@
-"""The ids of what the documents claim, by document. The paper's table of claims says what each means."""
+"""What the documents claim, and the verdicts of a results folder's verdicts.csv on it: a table and a sentence for the
+paper, a table and a sentence for docs/ and README."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+
+import results as rs
+import verdicts as vd
+from results import Results
+from text import latex
+
+CLAIMS = {document: [c["id"] for c in vd.read_claims()["claims"] if c["document"] == document]
+          for document in rs.DOCUMENTS}
+MISSING = "---"
 
 
-def _numbered(letter: str, first: int, last: int) -> list[str]:
-    return [f"{letter}{i}" for i in range(first, last + 1)]
+def judged(results: Results) -> pd.DataFrame | None:
+    """The folder's verdicts.csv, checked; None if there is none."""
+    path = results.folder / "verdicts.csv"
+    return vd.read(path) if path.exists() else None
 
 
-CLAIMS = {"squares": _numbered("S", 1, 6), "twopass": _numbered("T", 1, 7), "unroll": _numbered("U", 0, 10),
-          "levels": _numbered("L", 1, 9), "multiblock": _numbered("M", 1, 3)}
+def counted(table: pd.DataFrame) -> dict[str, int]:
+    """How many claims have each verdict, in the order of vd.VERDICTS."""
+    return vd.counts(table.to_dict("records"))
+
+
+def sentence(of: dict[str, int]) -> str:
+    """"7 hold, 1 holds but more weakly, 3 have no effect, 7 are reversed and 18 are not decidable here"."""
+    one_many = {vd.HOLDS: ("holds", "hold"), vd.WEAKER: ("holds but more weakly", "hold but more weakly"),
+                vd.NONE: ("has no effect", "have no effect"), vd.REVERSED: ("is reversed", "are reversed"),
+                vd.UNDECIDED: ("is not decidable here", "are not decidable here")}
+    return latex.listing([f"{n} {one_many[v][n != 1]}" for v, n in of.items() if n])
+
+
+def with_tests(table: pd.DataFrame, claim: str, role: str) -> tuple[pd.Series | None, pd.DataFrame]:
+    """A claim's verdict, that counts or at 2^28, and the rows of its tests."""
+    rows = table[table["claim"] == claim].reset_index(drop=True)
+    where = rows.index[rows["role"] == role]
+    if not len(where):
+        return None, rows.iloc[:0]
+    # The tests of a claim that has several follow it.
+    steps = rows.iloc[where[0] + 1:]
+    others = steps.index[steps["role"] != vd.STEP]
+    steps = steps.loc[:others[0] - 1] if len(others) else steps
+    return rows.iloc[where[0]], steps if len(steps) else rows.iloc[where[0]:where[0] + 1]
+
+
+def ratios(tests: pd.DataFrame) -> str:
+    """Of the tests that are speedups: with its interval if it is one, the bare ratios of several; "" where none is
+    known."""
+    known = tests["ci_low"].notna()
+    # One of several that is lacking keeps its place.
+    shown = tests[known | (tests["ratio"].isna() & (tests["base"] != "") & (tests["variant"] != ""))]
+    if not known.any():
+        return ""
+    if len(shown) == 1:
+        only = shown.iloc[0]
+        return latex.interval({"ratio": only["ratio"], "low": only["ci_low"], "high": only["ci_high"]})
+    return ", ".join(MISSING if pd.isna(r) else latex.digits(r) for r in shown["ratio"])
+
+
+def verdict(table: pd.DataFrame, claim: str) -> tuple[str, str]:
+    """The verdict that counts, and that at 2^28 where it is another one."""
+    at_own, _ = with_tests(table, claim, vd.CLAIM)
+    at_large, _ = with_tests(table, claim, vd.AT_LARGE)
+    other = at_large["verdict"] if at_large is not None and at_large["verdict"] != at_own["verdict"] else ""
+    return at_own["verdict"], other
+
+
+# --------------------------------------------------------------------------------------------------- LaTeX
+
+
+def as_latex(text: str) -> str:
+    """Text of claims.json: `code`, and "quoted"."""
+    parts = [rf"\id{{{latex.escape(p)}}}" if k % 2 else latex.escape(p) for k, p in enumerate(text.split("`"))]
+    return re.sub(r'"([^"]*)"', r"``\1''", "".join(parts))
+
+
+def body(results: Results) -> list[str]:
+    """The lines of the paper's table, a claim each, under a line for each document. Without verdicts.csv the claims
+    stand there without."""
+    table, claims, lines = judged(results), vd.read_claims(), []
+    for document, problem in claims["documents"].items():
+        lines.append(rf"\addlinespace[2pt]\multicolumn{{6}}{{@{{}}l}}{{\id{{{document}}}: "
+                     rf"{rs.OPERATION_LABELS[problem['operation']]} of {problem['element_type']}, at "
+                     rf"{latex.power(problem['n'][0])}}} \\")
+        for claim in (c for c in claims["claims"] if c["document"] == document):
+            figure = rf"\documentfigure{{{as_latex(claim['text_figure'])}}}" if claim["text_figure"] else ""
+            found = [MISSING] * 3
+            if table is not None:
+                own, other = verdict(table, claim["id"])
+                at = [ratios(with_tests(table, claim["id"], role)[1]) for role in (vd.CLAIM, vd.AT_LARGE)]
+                found = [at[0] or MISSING, ": ".join(filter(None, [at[1], other])) if at[1] else MISSING, own]
+            lines.append(" & ".join([claim["id"], as_latex(claim["statement"]), figure, *found]) + r" \\")
+    return lines
+
+
+def caption(results: Results) -> str:
+    effects = vd.read_claims()["effects"]
+    judged_by = ("These results hold no verdicts. " if judged(results) is None else
+                 rf"The ratio is the speedup that the claim speaks of, with its 95\,\% interval, or one for each step "
+                 rf"where there are several, all of which must hold. The verdict is that at the document's own size; "
+                 rf"another at {latex.power(vd.LARGE)} stands by the ratio there. ``Not decidable here'' is what these "
+                 rf"results lack data for, or whose interval reaches across the effect that counts, {100 * effects['device']:g}\,\% by the "
+                 rf"GPU's clock and {100 * effects['end_to_end']:g}\,\% by the host's. "
+                 rf"T5 and U7 are of the CPU, at other sizes. ")
+    return ("What the documents claim, and what becomes of it. Figures of the documents are theirs, on their hardware. "
+            + judged_by + changes())
+
+
+def changes() -> str:
+    """What was changed of the claims' tests since they were first committed."""
+    made = vd.read_claims()["changes"]
+    if not made:
+        return "Sizes, ways of timing and thresholds are as they were committed before the claims' own experiments were run."
+    return "Changed since the claims' tests were first committed: " + "; ".join(
+        rf"{c['claim']} ({latex.escape(c['date'])}): {as_latex(c['what'])}, because {as_latex(c['why'])}" for c in made) + "."
+
+
+def finding(results: Results) -> str:
+    """How many claims have which verdict."""
+    table = judged(results)
+    if table is None:
+        return r"\emph{(these results hold no verdicts)}"
+    of = counted(table)
+    return f"Of the {sum(of.values())} claims, {sentence(of)}."
+
+
+# ------------------------------------------------------------------------------------------------ Markdown
+
+
+def markdown(results: Results) -> str:
+    """Every claim with its verdict and the reason, and how they were judged; empty without verdicts.csv."""
+    table, claims = judged(results), vd.read_claims()
+    if table is None:
+        return ""
+    gpu = results.machine.get("gpu.name", default=results.machine.name)
+
+    def cell(text: str) -> str:
+        return text.replace("|", r"\|")
+
+    lines = [f"On one {gpu}, {sentence(counted(table))}.", "",
+             "| | claim | the document's figure | ratio | at 2^28 | verdict | why |", "|---|---|---|--:|--:|---|---|"]
+    for claim in claims["claims"]:
+        own, other = verdict(table, claim["id"])
+        figure = "; ".join(filter(None, [claim["text_figure"], claim.get("note", "")]))
+        at = [with_tests(table, claim["id"], role) for role in (vd.CLAIM, vd.AT_LARGE)]
+        lines.append("| " + " | ".join(map(cell, [claim["id"], claim["statement"], figure, *(ratios(t) for _, t in at),
+                                                  f"**{own}**" + (f"; at 2^28: {other}" if other else ""),
+                                                  at[0][0]["reason"]])) + " |")
+    lines += ["", "How a claim is judged:", "", *claims["reading"], "", "Changed since these tests were first committed: "
+              + ("nothing." if not claims["changes"] else "")]
+    lines += [f"- {c['date']}, {c['claim']}: {c['what']}, because {c['why']}" for c in claims["changes"]]
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def line(results: Results) -> str:
+    """README's line; empty without verdicts.csv."""
+    table = judged(results)
+    if table is None:
+        return ""
+    of = counted(table)
+    return f"Of the documents' {sum(of.values())} claims, {sentence(of)} ([why](docs/claims.md))."

@@ -13,7 +13,7 @@ import pandas as pd
 import results as rs
 import speedup
 from results import Results, Series
-from text import findings, index_types, latex, own_clocks, trust
+from text import claims, findings, index_types, latex, own_clocks, trust
 from text.findings import ABSENT, SIZES, TYPE, Findings
 from text.steps import LADDERS, LARGE, STEPS, Gain, Measured
 
@@ -107,7 +107,8 @@ def macros(results: Results) -> dict[str, str]:
              "FindingNvbench": trust.nvbench(results), "FindingRepeat": trust.repeat(results),
              "FindingMachines": trust.machines(results), "FindingOverhead": trust.overhead(results),
              "FindingIndex": index_types.index(results), "FindingIndexBlocks": index_types.blocks(results),
-             "FindingPorting": index_types.porting(results), "FindingOwnClocks": own_clocks.steps(results)}
+             "FindingPorting": index_types.porting(results), "FindingOwnClocks": own_clocks.steps(results),
+             "FindingVerdicts": claims.finding(results)}
 
     names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest",
              "SamplesMost", "SmallestN", "LargestN", "TimerResolution", "LaunchFloor"]
@@ -484,11 +485,21 @@ def catalog_table(results: Results) -> str:
                   "document's own size.", "tab:catalog")
 
 
+def claims_table(results: Results) -> str:
+    """What the documents claim, and the verdicts."""
+    wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
+    return floats(claims.body(results),
+                  rf" & claim & the document's figure & ratio & at {latex.power(LARGE)} & verdict \\",
+                  "@{}l" + "".join(wide % w for w in ("0.34", "0.17", "0.13", "0.14", "0.1")) + "@{}",
+                  claims.caption(results), "tab:claims")
+
+
 def write(results: Results, out: Path) -> list[Path]:
     """Writes macros.tex and the tables; returns their paths."""
     source = GENERATED.format(results.machine.name)
     lines = [rf"\newcommand{{\{name}}}{{{value}}}" for name, value in sorted(macros(results).items())]
-    files = {"macros.tex": "\n".join(lines) + "\n", "table-times.tex": times_table(results),
+    files = {"macros.tex": "\n".join(lines) + "\n", "table-claims.tex": claims_table(results),
+             "table-times.tex": times_table(results),
              "table-steps.tex": steps_table(results), "table-models.tex": models_table(results),
              "table-timing.tex": timing_table(results), "table-index.tex": index_table(results),
              "table-clocks.tex": clocks_table(results), "table-finish.tex": finish_table(results),

@@ -14,7 +14,7 @@ from project import SOURCE
 import results as rs
 import verdicts as vd
 from text import claims as ids
-from text import steps
+from text import steps, tables
 
 CLAIMS = vd.read_claims()
 BY_ID = {c["id"]: c for c in CLAIMS["claims"]}
@@ -60,6 +60,11 @@ def tunables(folder: str) -> dict[str, dict[str, str]]:
     with (RESULTS / folder / "catalog.csv").open(newline="") as file:
         return {r["variant"]: dict(one.split(": ", 1) for one in r["tunables"].split("; ") if one)
                 for r in csv.DictReader(file)}
+
+
+def test_tests_name_experiments_that_exist():
+    drivers = "".join(p.read_text() for p in (SOURCE / "experiments").glob("*.cpp"))
+    assert all(f'.name = "{name}"' in drivers for name in vd.experiments(CLAIMS))
 
 
 def test_tests_name_variants_that_exist_with_all_of_their_settings():
@@ -423,6 +428,70 @@ def test_bad_input_is_one_line(tmp_path, capsys):
     synthetic.write_csv(cut / "probes.csv", [{k: v for k, v in r.items() if k != "unit"} for r in probes()])
     assert run(cut) == 1 and "probes.csv lacks the column unit: run `reductio probe`" in one_line(capsys)
     assert not (cut / "verdicts.csv").exists()
+
+
+def read_with_verdicts(folder, *claims_and_ratios):
+    """The results of a folder in which these claims have these speedups, after judging."""
+    rows = [r for claim, ratios in claims_and_ratios for r in rows_of(claim, ratios)]
+    synthetic.write_folder(folder, synthetic.gpu_rows(types=("f32",), sizes=[2**20, 2**28]))
+    write(folder, rows)
+    assert run(folder) == 0
+    return rs.read_results(folder)
+
+
+def line_of(table: str, claim: str) -> list[str]:
+    return re.search(rf"^{claim} & .*", table, re.M)[0].removesuffix(r" \\").split(" & ")
+
+
+def test_the_papers_table_shows_ratios_and_verdicts(tmp_path):
+    results = read_with_verdicts(tmp_path / "synthetic", ("S1", [3]), ("U0", [1.8, 1.05]), ("T2", [0.5]))
+    table = tables.claims_table(results)
+    assert line_of(table, "S1")[3:] == ["3.000 [2.996, 3.004]", "3.000 [2.996, 3.004]", "holds"]
+    assert line_of(table, "S1")[2].startswith(r"\documentfigure{3 times")
+    assert line_of(table, "U0")[3:] == ["1.80, 1.05", "1.80, 1.05", "holds but weaker"]
+    assert line_of(table, "T2")[3:5] == ["0.500 [0.499, 0.501]", "0.500 [0.499, 0.501]"]
+    assert line_of(table, "T2")[5] == "reversed" and line_of(table, "T7")[3:] == ["---", "---", "reversed"]
+    assert line_of(table, "U8")[3:] == ["---", "---", "not decidable here"]
+    of = ids.counted(ids.judged(results))
+    assert of[vd.WEAKER] == 1 and of[vd.HOLDS] == list(ids.judged(results).query("role == 'claim'")["verdict"]).count("holds")
+    assert ids.finding(results).startswith("Of the 36 claims, ") and sum(of.values()) == 36
+
+
+def test_the_verdict_at_the_large_size_is_told_where_it_is_another(tmp_path):
+    small = [r for r in rows_of("S1", [3]) if r["n"] == 2**20]
+    large = [r for r in rows_of("S1", [0.5]) if r["n"] == 2**28]
+    folder = tmp_path / "synthetic"
+    synthetic.write_folder(folder, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
+    write(folder, small + large)
+    run(folder)
+    results = rs.read_results(folder)
+    assert line_of(tables.claims_table(results), "S1")[4:] == ["0.500 [0.499, 0.501]: reversed", "holds"]
+    assert "| **holds**; at 2^28: reversed |" in ids.markdown(results)
+
+
+def test_one_of_several_steps_that_is_lacking_keeps_its_place(tmp_path):
+    folder = tmp_path / "synthetic"
+    synthetic.write_folder(folder, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
+    write(folder, [r for r in rows_of("U1", [1.8, 1.4, 1.5]) if "interleaved" not in r["variant"]])
+    run(folder)
+    assert line_of(tables.claims_table(rs.read_results(folder)), "U1")[3] == "---, 1.40, 1.50"
+
+
+def test_without_verdicts_the_table_has_the_claims_alone(tmp_path):
+    folder = synthetic.write_folder(tmp_path / "synthetic", synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
+    results = rs.read_results(folder)
+    assert line_of(tables.claims_table(results), "S1")[3:] == ["---"] * 3
+    assert "hold no verdicts" in tables.claims_table(results) and "hold no verdicts" in ids.finding(results)
+    assert ids.markdown(results) == ids.line(results) == ""
+
+
+def test_changes_of_a_claim_are_printed(monkeypatch, tmp_path):
+    assert "as they were committed before" in ids.changes()
+    for change in CLAIMS["changes"]:
+        assert {"date", "claim", "what", "why"} == set(change) and change["claim"] in BY_ID
+    changed = {**CLAIMS, "changes": [dict(date="2026-12-01", claim="S1", what="n is 2^21", why="it fits")]}
+    monkeypatch.setattr(vd, "read_claims", lambda: changed)
+    assert "S1 (2026-12-01): n is 2" in ids.changes() and "because it fits" in ids.changes()
 
 
 def test_a_verdicts_csv_that_was_edited_is_refused(tmp_path):

@@ -180,6 +180,20 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     assert "6 % below at all 3 points; from 2^23 on none differs by more than 1 %." in block(tmp_path / "m", "trust")
 
 
+def test_verdicts_are_counted_in_the_readme_and_told_one_by_one(folder, tmp_path):
+    import verdicts
+
+    there = shutil.copytree(folder, tmp_path / "synthetic")
+    assert block(there, "claims") == "" and "docs/claims.md" not in block(there)
+    assert verdicts.main([str(there)]) == 0
+    said = block(there).replace("\n", " ")
+    of = verdicts.counts(verdicts.read(there / "verdicts.csv").to_dict("records"))
+    assert sum(of.values()) == 36 and of["reversed"] == 2
+    assert f"Of the documents' 36 claims, 2 are reversed and {of['not decidable here']} are not decidable here" in said
+    table = [line for line in block(there, "claims").splitlines() if re.match(r"\| [A-Z]\d+ \|", line)]
+    assert len(table) == 36 and sum("**reversed**" in line for line in table) == of["reversed"]
+
+
 def test_what_the_harness_costs_is_told(folder, tmp_path):
     assert "went into the harness" not in block(folder, "trust")
     machine = json.loads((shutil.copytree(folder, tmp_path / "m") / "machine.json").read_text())

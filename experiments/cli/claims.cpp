@@ -1,0 +1,156 @@
+/// reductio claims: what the documents claim, and the verdicts that paper/verdicts.py wrote into a results folder.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <map>
+#include <string_view>
+
+#include "core/error.h"
+#include "experiments/cli/commands.h"
+#include "experiments/cli/terminal.h"
+#include "measure/results/csv.h"
+
+namespace reductio::cli {
+namespace {
+
+struct ClaimsOptions {
+  std::string folder;
+  std::vector<std::string> claims;
+};
+
+constexpr std::array<std::string_view, 5> verdict_words = {"holds", "holds but weaker", "no effect", "reversed",
+                                                           "not decidable here"};
+constexpr std::array<const char*, 12> verdict_columns = {"claim",     "statement", "n",      "base",
+                                                         "variant",   "ratio",     "ci_low", "ci_high",
+                                                         "threshold", "verdict",   "reason", "role"};
+
+/// verdicts.csv, checked.
+class Verdicts {
+ public:
+  explicit Verdicts(const std::filesystem::path& folder) : path_(folder / "verdicts.csv") {
+    if (!std::filesystem::is_directory(folder))
+      throw UsageError(folder.string() + " is not a folder: name a results folder");
+    const std::string remedy = "run `python paper/verdicts.py " + folder.string() + "`";
+    const auto text = content_of(path_);
+    if (!text) throw UsageError("there is no " + path_.string() + ": " + remedy);
+    CsvText csv = parse_csv(*text);
+    const std::string again = remedy + " again";
+    if (csv.whole_bytes < text->size()) throw UsageError(path_.string() + " was cut while being written: " + again);
+    if (csv.records.size() < 2) throw UsageError(path_.string() + " holds no verdict: " + again);
+    const Fields header = csv.records.front();
+    for (const char* column : verdict_columns) {
+      const auto found = std::find(header.begin(), header.end(), column);
+      if (found == header.end()) throw UsageError(path_.string() + " lacks the column " + column + ": " + again);
+      at_[column] = static_cast<std::size_t>(found - header.begin());
+    }
+    records_.assign(csv.records.begin() + 1, csv.records.end());
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      const std::string where = fmt::format("{}: record {}", path_.string(), i + 2);
+      if (records_[i].size() != header.size())
+        throw UsageError(fmt::format("{} has {} of {} fields: {}", where, records_[i].size(), header.size(), again));
+      const std::string& verdict = field(records_[i], "verdict");
+      if (std::find(verdict_words.begin(), verdict_words.end(), verdict) == verdict_words.end())
+        throw UsageError(where + ": there is no verdict '" + verdict + "': " + again);
+      for (const char* column : {"n", "ratio", "ci_low", "ci_high"}) require_number(records_[i], column, where, again);
+    }
+  }
+
+  const std::vector<Fields>& records() const { return records_; }
+  const std::string& field(const Fields& record, const char* column) const { return record[at_.at(column)]; }
+  bool has(const Fields& record, const char* column, const char* value) const { return field(record, column) == value; }
+
+ private:
+  void require_number(const Fields& record, const char* column, const std::string& where, const std::string& again) {
+    const std::string& text = field(record, column);
+    if (text.empty()) return;
+    char* end = nullptr;
+    std::strtod(text.c_str(), &end);
+    if (*end != '\0') throw UsageError(where + ": " + column + " is '" + text + "', no number: " + again);
+  }
+
+  std::filesystem::path path_;
+  std::map<std::string, std::size_t> at_;
+  std::vector<Fields> records_;
+};
+
+/// "3.804 [3.793, 3.816]", "178200" without an interval, "" without a ratio.
+std::string ratio_of(const Verdicts& v, const Fields& record) {
+  const auto number = [&](const char* column) { return fmt::format("{:.4g}", std::stod(v.field(record, column))); };
+  if (v.field(record, "ratio").empty()) return "";
+  if (v.field(record, "ci_low").empty() || v.field(record, "ci_high").empty()) return number("ratio");
+  return fmt::format("{} [{}, {}]", number("ratio"), number("ci_low"), number("ci_high"));
+}
+
+std::string size_of(const Verdicts& v, const Fields& record) {
+  const std::string& n = v.field(record, "n");
+  return n.empty() ? "" : show_size(static_cast<std::size_t>(std::stod(n)));
+}
+
+std::string verdict_in_colour(std::string_view verdict) {
+  const bool good = verdict.starts_with("holds");
+  return ink(good ? Ink::green : verdict == "reversed" ? Ink::red : Ink::yellow, verdict);
+}
+
+/// "7 holds, 1 holds but weaker, ...", of the verdicts that count.
+std::string claim_counts(const Verdicts& v) {
+  std::map<std::string_view, int> of;
+  int all = 0;
+  for (const Fields& r : v.records())
+    if (v.has(r, "role", "claim")) ++of[v.field(r, "verdict")], ++all;
+  std::vector<std::string> words;
+  for (const std::string_view verdict : verdict_words) words.push_back(fmt::format("{} {}", of[verdict], verdict));
+  return fmt::format("{} claims: {}", all, join(words, ", "));
+}
+
+void print_claims(const Verdicts& v) {
+  Table table({"claim", "verdict", "n", "ratio", "what is claimed"});
+  for (const Fields& r : v.records())
+    if (v.has(r, "role", "claim"))
+      table.add({v.field(r, "claim"), v.field(r, "verdict"), size_of(v, r), ratio_of(v, r), v.field(r, "statement")});
+  table.print();
+  fmt::print("\n{}\n", claim_counts(v));
+}
+
+/// One claim: what it says, and every row behind its verdict, with the reason.
+void print_claim(const Verdicts& v, const std::string& claim) {
+  bool told = false;
+  for (const Fields& r : v.records()) {
+    if (v.field(r, "claim") != claim) continue;
+    if (!told) fmt::print("{}\n", ink(Ink::bold, claim + ": " + v.field(r, "statement")));
+    told = true;
+    const bool step = v.has(r, "role", "step");
+    const std::string n = size_of(v, r), found = ratio_of(v, r), pad = step ? "    " : "  ";
+    fmt::print("{}{}{}{}: {}\n", pad, verdict_in_colour(v.field(r, "verdict")), n.empty() ? "" : " at " + n,
+               found.empty() ? "" : ", " + found, v.field(r, "reason"));
+    const std::string &base = v.field(r, "base"), &variant = v.field(r, "variant");
+    const std::string calls = base.empty() ? variant : variant + " over " + base;
+    const std::string& threshold = v.field(r, "threshold");
+    if (!calls.empty()) fmt::print("{}  {}{}\n", pad, calls, threshold.empty() ? "" : " (" + threshold + ")");
+  }
+  if (!told) throw UsageError("there is no claim '" + claim + "'; without a claim's name all are listed");
+}
+
+int run(const ClaimsOptions& options) {
+  const Verdicts v(options.folder);
+  if (options.claims.empty()) print_claims(v);
+  for (const std::string& claim : options.claims) print_claim(v, claim);
+  return exit_ok;
+}
+
+}  // namespace
+
+Command add_claims(CLI::App& app) {
+  auto options = std::make_shared<ClaimsOptions>();
+  CLI::App* sub = app.add_subcommand("claims", "Print what the documents claim, and what a results folder says of it");
+  sub->add_option("folder", options->folder, "The results folder; paper/verdicts.py writes its verdicts.csv")
+      ->required();
+  sub->add_option("claims", options->claims, "Claims to tell in full, as S1 or U0: each test, its thresholds and why")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  return {sub, [options] { return run(*options); }, true};
+}
+
+}  // namespace reductio::cli

@@ -1,0 +1,88 @@
+"""claims: what a folder's verdicts.csv says, in the terminal; and what is no such file."""
+
+import pytest
+import synthetic
+
+import verdicts as vd
+
+COUNTED = {vd.HOLDS: 3, vd.WEAKER: 1, vd.NONE: 2, vd.REVERSED: 4, vd.UNDECIDED: 26}
+
+
+def row(claim: str, verdict: str, role: str = vd.CLAIM, **more) -> dict:
+    return dict.fromkeys(vd.COLUMNS, "") | dict(claim=claim, verdict=verdict, role=role, statement=f"what {claim} says",
+                                               reason=f"why {claim} {verdict}") | more
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """36 claims, the first of them with an interval, the second with two tests."""
+    ids = [c["id"] for c in vd.read_claims()["claims"]]
+    words = [v for v, count in COUNTED.items() for _ in range(count)]
+    rows = [row(c, v, n="1048576", ratio="3.80438", ci_low="3.79291", ci_high="3.81598", threshold="> 1.02",
+                base="squares/chunked:block=256", variant="squares/strided:block=256") for c, v in zip(ids[:1], words)]
+    rows += [row(ids[0], vd.REVERSED, vd.AT_LARGE, n=str(2**28), ratio="0.5")]
+    rows += [row(c, v) for c, v in zip(ids[1:], words[1:])]
+    rows[3:3] = [row(ids[1], vd.HOLDS, vd.STEP, n="100000000"), row(ids[1], vd.UNDECIDED, vd.STEP, reason="no ncu.csv")]
+    there = tmp_path / "machine"
+    there.mkdir()
+    vd.write(rows, there / "verdicts.csv")
+    return there
+
+
+def test_every_claim_stands_there_once_and_is_counted(reductio, folder):
+    lines = reductio("claims", folder).ok().splitlines()
+    ids = [c["id"] for c in vd.read_claims()["claims"]]
+    assert [line.split()[0] for line in lines[1:-2]] == ids
+    assert lines[0].split()[:2] == ["claim", "verdict"]
+    assert lines[1].split() == "S1 holds 2^20 3.804 [3.793, 3.816] what S1 says".split()
+    assert lines[-1] == "36 claims: 3 holds, 1 holds but weaker, 2 no effect, 4 reversed, 26 not decidable here"
+
+
+def test_the_count_is_that_of_the_script(reductio, folder):
+    said = reductio("claims", folder).ok().splitlines()[-1]
+    assert said == f"36 claims: {vd.in_words(vd.counts(vd.read(folder / 'verdicts.csv').to_dict('records')))}"
+
+
+def test_a_claim_by_name_is_told_in_full(reductio, folder):
+    said = reductio("claims", folder, "S1", "S2").ok()
+    assert said.splitlines() == [
+        "S1: what S1 says", "  holds at 2^20, 3.804 [3.793, 3.816]: why S1 holds",
+        "    squares/strided:block=256 over squares/chunked:block=256 (> 1.02)",
+        "  reversed at 2^28, 0.5: why S1 reversed", "S2: what S2 says", "  holds: why S2 holds",
+        "    holds at 100000000: why S2 holds", "    not decidable here: no ncu.csv"]
+    assert "there is no claim 'S99'" in reductio("claims", folder, "S99").error()
+
+
+def test_what_the_script_makes_of_rows_is_read(reductio, tmp_path):
+    rows = [synthetic.timed(1e-5, experiment="levels", variant="levels/naive", n=2**20)]
+    there = synthetic.write_folder(tmp_path / "synthetic")
+    synthetic.write_csv(there / "levels.csv", rows)
+    assert vd.main([str(there)]) == 0
+    assert "34 not decidable here" in reductio("claims", there).ok().splitlines()[-1]
+
+
+def edited(folder, old: str, new: str) -> None:
+    path = folder / "verdicts.csv"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_what_is_no_verdicts_csv_is_one_line(reductio, folder, tmp_path):
+    assert "is not a folder" in reductio("claims", "nowhere").error()
+    assert "folder" in reductio("claims").error()
+    said = reductio("claims", tmp_path).error()
+    assert "there is no" in said and f"run `python paper/verdicts.py {tmp_path}`" in said
+    whole = (folder / "verdicts.csv").read_bytes()
+    for old, new, told in (("threshold", "limit", "lacks the column threshold"), (",holds,", ",sticks,", "no verdict 'sticks'"),
+                           ("3.80438", "3.8x", "ratio is '3.8x', no number"), (",holds,", ",holds", "of 18 fields")):
+        edited(folder, old, new)
+        said = reductio("claims", folder).error()
+        assert told in said and "verdicts.py" in said, said
+        (folder / "verdicts.csv").write_bytes(whole)
+    (folder / "verdicts.csv").write_bytes(whole[:-5])
+    assert "was cut while being written" in reductio("claims", folder).error()
+    (folder / "verdicts.csv").write_bytes(whole.split(b"\n")[0] + b"\n")
+    assert "holds no verdict" in reductio("claims", folder).error()
+    (folder / "verdicts.csv").write_bytes(b"")
+    assert "holds no verdict" in reductio("claims", folder).error()
