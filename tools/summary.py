@@ -293,19 +293,18 @@ def compare_example(results: Path) -> str:
     return "\n".join(lines)
 
 
-<<<<<<< HEAD
 def machine_code_block(results) -> str:
     """What the compilers made of the loops; empty where the results hold no compiler.csv."""
     from text import machine_code
 
     return machine_code.markdown(results)
-=======
+
+
 def claims_block(results) -> str:
     """The table of claims; empty where the results hold no verdicts.csv."""
     from text import claims
 
     return claims.markdown(results)
->>>>>>> d73243f (The paper's table of claims has ratios and verdicts, docs/claims.md the reasons, README their counts, and reductio claims prints them in the terminal)
 
 
 # Page, the block's name, and what writes it from the results.

@@ -113,11 +113,11 @@ def caption(results: Results) -> str:
 
 
 def changes() -> str:
-    """What was changed of the claims' tests since they were first committed."""
+    """What was changed of the claims' tests after there were data that they read."""
     made = vd.read_claims()["changes"]
     if not made:
         return "Sizes, ways of timing and thresholds are as they were committed before the claims' own experiments were run."
-    return "Changed since the claims' tests were first committed: " + "; ".join(
+    return "Changed after there were data that the test reads: " + "; ".join(
         rf"{c['claim']} ({latex.escape(c['date'])}): {as_latex(c['what'])}, because {as_latex(c['why'])}" for c in made) + "."
 
 
@@ -152,8 +152,9 @@ def markdown(results: Results) -> str:
         lines.append("| " + " | ".join(map(cell, [claim["id"], claim["statement"], figure, *(ratios(t) for _, t in at),
                                                   f"**{own}**" + (f"; at 2^28: {other}" if other else ""),
                                                   at[0][0]["reason"]])) + " |")
-    lines += ["", "How a claim is judged:", "", *claims["reading"], "", "Changed since these tests were first committed: "
+    lines += ["", "How a claim is judged:", "", *claims["reading"], "", "Changed after there were data that the test reads: "
               + ("nothing." if not claims["changes"] else "")]
+    lines += [""] if claims["changes"] else []
     lines += [f"- {c['date']}, {c['claim']}: {c['what']}, because {c['why']}" for c in claims["changes"]]
     return "\n".join(line.rstrip() for line in lines)
 

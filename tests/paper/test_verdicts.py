@@ -353,6 +353,18 @@ def test_counters_are_compared(tmp_path, claim, pairs, verdict):
     assert judged(folder)[claim, vd.CLAIM]["verdict"] == verdict
 
 
+@pytest.mark.parametrize("claim, values, verdict", [
+    ("T6", [20, 14], vd.HOLDS), ("T6", [14, 14], vd.NONE), ("T6", [14, 15], vd.REVERSED), ("U6", [1], vd.HOLDS),
+    ("U6", [16], vd.REVERSED)])
+def test_machine_code_is_counted(tmp_path, claim, values, verdict):
+    folder, test = write(tmp_path / "m", rows_of("S1", [3])), of_claim(claim)[0]
+    rows = [dict.fromkeys(["compiler", "kernel", "loop", "instructions", "unrolled_by"], "") | side["where"]
+            | {side["value"]: value} for side, value in zip((test["of"], test["over"]), values)]
+    of_the_host = {**rows[0], "compiler": "g++", "instructions": 99, "unrolled_by": 99}
+    synthetic.write_csv(folder / "compiler.csv", [*rows, of_the_host])
+    assert judged(folder)[claim, vd.CLAIM]["verdict"] == verdict
+
+
 def test_why_a_profiler_did_not_count_is_told(tmp_path):
     folder = write(tmp_path / "m", rows_of("S1", [3]))
     synthetic.write_csv(folder / "ncu.csv", ncu_rows("L6", [("", ""), ("", "")], reason="ERR_NVGPUCTRPERM"))
@@ -453,7 +465,8 @@ def test_the_papers_table_shows_ratios_and_verdicts(tmp_path):
     assert line_of(table, "T2")[5] == "reversed" and line_of(table, "T7")[3:] == ["---", "---", "reversed"]
     assert line_of(table, "U8")[3:] == ["---", "---", "not decidable here"]
     of = ids.counted(ids.judged(results))
-    assert of[vd.WEAKER] == 1 and of[vd.HOLDS] == list(ids.judged(results).query("role == 'claim'")["verdict"]).count("holds")
+    own = ids.judged(results).query("role == 'claim'")["verdict"]
+    assert of[vd.WEAKER] == 1 and of[vd.HOLDS] == (own == vd.HOLDS).sum() >= 1
     assert ids.finding(results).startswith("Of the 36 claims, ") and sum(of.values()) == 36
 
 
@@ -486,12 +499,14 @@ def test_without_verdicts_the_table_has_the_claims_alone(tmp_path):
 
 
 def test_changes_of_a_claim_are_printed(monkeypatch, tmp_path):
-    assert "as they were committed before" in ids.changes()
     for change in CLAIMS["changes"]:
+        assert change["claim"] in ids.changes()
         assert {"date", "claim", "what", "why"} == set(change) and change["claim"] in BY_ID
     changed = {**CLAIMS, "changes": [dict(date="2026-12-01", claim="S1", what="n is 2^21", why="it fits")]}
     monkeypatch.setattr(vd, "read_claims", lambda: changed)
     assert "S1 (2026-12-01): n is 2" in ids.changes() and "because it fits" in ids.changes()
+    monkeypatch.setattr(vd, "read_claims", lambda: {**CLAIMS, "changes": []})
+    assert "as they were committed before" in ids.changes()
 
 
 def test_a_verdicts_csv_that_was_edited_is_refused(tmp_path):
