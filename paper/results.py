@@ -243,12 +243,8 @@ def read_models(path: Path, points: list[pd.DataFrame]) -> pd.DataFrame:
 
 
 def read_agreement(path: Path) -> pd.DataFrame | None:
-    """nvbench-agreement.csv. One of earlier revisions, which compared runs made for the purpose, is left out; that is
-    said."""
+    """nvbench-agreement.csv."""
     if not path.exists():
-        return None
-    if "reductio_runs" in read_rows(path)[0]:
-        print(f"  left out: {path} was written by an earlier agree.py")
         return None
     return read_table(path, AGREEMENT, "run baselines/nvbench/agree.py")
 

@@ -219,6 +219,8 @@ def timing_rows() -> list[dict]:
             rows += [timed(device, **cub), timed(device + 10e-6, **cub, timing_mode="end_to_end"),
                      timed(device + 7e-6, **cub, timing_mode="launch_to_idle")]
             if state == "cold_dirty":
+                rows.append(timed(1.25 * device, **cub, caller="first"))
+            if state == "cold_dirty":
                 rows.append(row(**cub, timing_mode="graph", status="refused", reason="nothing can dirty it"))
             else:
                 rows.append(timed(device - 2e-6, **cub, timing_mode="graph"))

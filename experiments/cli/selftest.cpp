@@ -185,6 +185,8 @@ int run(const SelftestOptions& options) {
         std::count(v.types.begin(), v.types.end(), plan.point.problem.type))
       plan.other = &v;
   plan.planted_rules = compare_rules();
+  // Beside another kernel each half has as many contexts as compare has.
+  if (plan.other && !options.quick) plan.planted_rules.allocations = plan.planted_rules.min_samples = 2 * wanted_clusters;
   plan.rules = compare_rules();
   plan.rules.max_samples = 240;  // many comparisons rather than narrow ones
   plan.rules.time_budget_s = 0.08;

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 import results as rs
@@ -216,6 +217,8 @@ class Repeat:
     share: float   # of the points
     median: float  # of the ratios: the first run's time over the second's
     width: float   # the median distance of an interval's ends, over its ratio
+    near_large: float | None  # of the points from 2^22 elements on, the share that differs by at most 1 %
+    near_small: float | None  # of those below, by at most 3 %
 
 
 def repeats(table: pd.DataFrame | None) -> dict[str, Repeat]:
@@ -223,9 +226,14 @@ def repeats(table: pd.DataFrame | None) -> dict[str, Repeat]:
     if table is None:
         return {}
     rows = table[table["ratio"].notna() & table["ratio_low"].notna() & table["ratio_high"].notna()]
+    def near(ratios: pd.Series, bound: float) -> float | None:
+        return float((np.log(ratios).abs() <= bound).mean()) if len(ratios) else None
+
     return {str(mode): Repeat(len(of), float(((of["ratio_low"] <= 1) & (of["ratio_high"] >= 1)).mean()),
                               float(of["ratio"].median()),
-                              float(((of["ratio_high"] - of["ratio_low"]) / of["ratio"]).median()))
+                              float(((of["ratio_high"] - of["ratio_low"]) / of["ratio"]).median()),
+                              near(of["ratio"][of["n"] >= Agreement.SMALL], 0.01),
+                              near(of["ratio"][of["n"] < Agreement.SMALL], 0.03))
             for mode, of in rows.groupby("timing_mode")}
 
 
@@ -255,6 +263,15 @@ def repeat(results: Results) -> str:
                  rf"ratio at the median, around ratios whose median is {latex.digits(r.median, 4)}")
         if "device" in relative:
             said += rf", and relative to CUB's {latex.digits(100 * relative['device'].width, 2)}\,\%"
+        large, small = (None if share is None else rf"{latex.digits(100 * share)}\,\%"
+                        for share in (r.near_large, r.near_small))
+        at = latex.power(Agreement.SMALL)
+        if large and small:
+            said += (rf". The two runs' times differ by at most 1\,\% at {large} of the points from {at} on and at most "
+                     rf"3\,\% at {small} of those below, timed on the device")
+        elif large or small:
+            said += (rf". The two runs' times differ by at most {1 if large else 3}\,\% at {large or small} of the points "
+                     f"{'from' if large else 'below'} {at}{' on' if large else ''} that are timed on the device")
     return said + ". So compare within one run."
 
 

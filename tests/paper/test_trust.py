@@ -144,14 +144,6 @@ def test_each_check_is_told_by_itself(folder, tmp_path):
     assert "the median over 5 to 6 processes" in said and "graph" not in said and "End to end" not in said
 
 
-def test_an_agreement_of_earlier_revisions_is_left_out_and_said(folder, tmp_path, capsys):
-    """Its rows are of runs made for the purpose, not of the comparison's."""
-    copy = shutil.copytree(folder, tmp_path / "m")
-    write_csv(copy / "nvbench-agreement.csv", [dict(element_type="f32", n=1024, reductio_runs=3, difference=0)])
-    assert trust.nvbench(rs.read_results(copy)) == ABSENT
-    assert "nvbench-agreement.csv was written by an earlier agree.py" in capsys.readouterr().out
-
-
 # -------------------------------------------------------------------------------------------- run twice
 
 
@@ -165,7 +157,17 @@ def test_shares_of_intervals_that_hold_1(results):
     assert r"less than the 93\,\% that we ask for" in said
     assert r"holds 1 at 100\,\% of 1 timed on the device and 100\,\% of 1 timed end to end" in said
     assert r"on the device 10\,\% of the ratio at the median, around ratios whose median is 1.020, and relative" in said
-    assert r"and relative to CUB's 10\,\%. So" in said
+    assert r"and relative to CUB's 10\,\%. The two" in said
+    assert (found["device"].near_small, found["device"].near_large) == (0.75, None)  # at 2^20, 1.1 is not within 3 %
+    assert r"differ by at most 3\,\% at 75.0\,\% of the points below $2^{22}$ that are timed on the device." in said
+
+
+def test_how_far_two_runs_differ_is_told_by_size(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "m")
+    rows = [dict(row, n=n) for n in (2**20, 2**24) for row in repeat_rows((1.005, 1.02, 0.985, 0.995), (1.0,))]
+    write_csv(copy / "repeat.csv.gz", rows)
+    said = trust.repeat(rs.read_results(copy))
+    assert r"at most 1\,\% at 50.0\,\% of the points from $2^{22}$ on and at most 3\,\% at 100\,\% of those below" in said
 
 
 def test_enough_is_not_called_too_few(folder, tmp_path):
