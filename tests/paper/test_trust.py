@@ -44,12 +44,12 @@ def test_the_first_call_in_a_while_is_told_apart_from_calls_in_a_loop(tmp_path):
     for n, by in slower.items():
         for caller, time in (("", 20e-6), ("first", by * 20e-6)):
             rows.append(timed(time, experiment="timing", n=n, caller=caller, variant="cub/sum", settings="counts=auto"))
-            rows.append(timed(time**2 / 20e-6, experiment="timing", n=n, caller=caller, variant="thrust/reduce",
-                              settings="allocator=default", timing_mode="end_to_end"))
+            rows.append(timed(time**2 / 20e-6, experiment="timing", n=n, caller=caller, variant="cub/sum",
+                              settings="counts=auto", timing_mode="end_to_end"))
     results = rs.read_results(write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), timing=rows))
-    of_cub, of_thrust = trust.first_calls(results).split(" end to end ")
+    on_device, end_to_end = trust.first_calls(results).split(" end to end ")
     # each from the size of the least to that of the most
-    for said, least, most in ((of_cub, "1.10", "1.50"), (of_thrust, "1.21", "2.25")):
+    for said, least, most in ((on_device, "1.10", "1.50"), (end_to_end, "1.21", "2.25")):
         assert re.search(rf"{re.escape(least)} \[.*2\^\{{24\}}.*{re.escape(most)} \[.*2\^\{{12\}}", said), said
     # Other texts are of calls in a loop.
     assert trust.Timings(results).at("cub/sum", "device", "cold_dirty", 2**20) == 20e-6

@@ -26,9 +26,10 @@ std::uint64_t hash(std::string_view text) {
   return h;
 }
 
-/// A call that blocks, as of Thrust, allocates and frees its workspace in every call.
+/// A call that blocks, as of Thrust, allocates and frees its workspace in every call. Where calls are the first in a
+/// while, it is one of all.
 bool allocates(const Point& p) {
-  return p.variant->result_of(p.settings) == ResultLocation::on_host;
+  return p.in_loop && p.variant->result_of(p.settings) == ResultLocation::on_host;
 }
 
 bool contains(const std::vector<int>& rounds, int round) {

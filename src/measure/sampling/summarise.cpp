@@ -151,7 +151,7 @@ class Summary {
     row.time_p95_s = quantile(seconds, 0.95);
     row.launch_floor_s = limits_.launch_floor_s;
     if (limits_.read_ceiling) {
-      row.read_time_s = limits_.read_ceiling->median_s;
+      row.read_time_s = limits_.read_ceiling->time_s;
       row.share_of_read_ceiling = share_of(limits_.read_ceiling->seconds, times.seconds);
     }
     const std::string of_row = shortcoming(time, rules_.confidence);
@@ -266,9 +266,9 @@ std::string impossibility(std::size_t bytes, double median_s, Interval interval,
     return fmt::format("{:.4g} TB/s is more than the memory's theoretical peak of {:.4g} TB/s: the cache was not cold, "
                        "or not all was read",
                        bandwidth * 1e-12, *theoretical_peak_bytes_per_s * 1e-12);
-  if (ceiling && median_s * 1.02 < ceiling->median_s && interval.high < ceiling->interval.low)
+  if (ceiling && median_s * 1.02 < ceiling->time_s && interval.high < ceiling->interval.low)
     return fmt::format("{:.4g} s is {:.1f} % below the time of only reading the input, {:.4g} s", median_s,
-                       100 * (1 - median_s / ceiling->median_s), ceiling->median_s);
+                       100 * (1 - median_s / ceiling->time_s), ceiling->time_s);
   return {};
 }
 

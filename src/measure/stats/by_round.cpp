@@ -103,11 +103,11 @@ ByRound read_ceiling_by_round(const std::vector<ByRound>& kernels) {
 
 std::optional<ReadCeiling> read_ceiling_of(const std::vector<ByRound>& kernels, std::span<const int> allocations,
                                            double confidence) {
-  ReadCeiling c{.seconds = read_ceiling_by_round(kernels), .median_s = 0, .interval = {}};
+  ReadCeiling c{.seconds = read_ceiling_by_round(kernels), .time_s = 0, .interval = {}};
   const auto all = values(c.seconds);
   if (all.empty()) return std::nullopt;
   const CentralTime time = central_time(c.seconds, allocations, confidence);
-  c.median_s = time.seconds;
+  c.time_s = time.seconds;
   c.interval = time.interval;
   return c;
 }

@@ -46,7 +46,7 @@ CentralTime central_time(const ByRound&, std::span<const int> allocations, doubl
 /// decide which kernel is the fastest in the odd ones, and the odd rounds decide it for the even ones.
 struct ReadCeiling {
   ByRound seconds;  ///< of each round: the kernel that was fastest in the other half of the rounds
-  double median_s = 0;
+  double time_s = 0;  ///< their centre
   Interval interval;
 };
 /// Its times alone; none where no kernel has any. All kernels have as many rounds.

@@ -645,6 +645,18 @@ TEST(MeasureRun, CallsThatAllocateAreSampledWhileNoOtherPlanHoldsMemory) {
   }
   EXPECT_EQ(passes, 4);
   EXPECT_EQ(samples, 48);
+
+  // But where calls shall be the first in a while, all others come in between.
+  const Folder first;
+  Point points[] = {point(other, 100), point(allocating, 100)};
+  for (Point& p : points) p.in_loop = false;
+  Scripted mixed = constant(1e-5);
+  std::vector<std::size_t> ids;
+  mixed.clock().before_sample = [&](const Call& c) { ids.push_back(c.info.grid_blocks); };
+  run_session(session(first, {points[0], points[1]}, std::move(mixed), {.allocations = 4}), heard);
+  int in_a_row = 0, most = 0;
+  for (std::size_t i = 2; i < ids.size(); ++i) most = std::max(most, in_a_row = ids[i] == 1 ? in_a_row + 1 : 0);
+  EXPECT_LE(most, 2) << "the last of one round and the first of the next";
 }
 
 TEST(MeasureRun, AnAllocationThatIsRefusedCostsItsRoundsAndNotTheRow) {

@@ -321,7 +321,7 @@ TEST(MeasureRounds, OrdersAreRandomRepeatableAndFair) {
 }
 
 TEST(MeasureSummarise, ImpossibleIsOnlyWhatPassesTheTheoreticalPeakOrTheReadCeilingClearly) {
-  ReadCeiling c{.seconds = {}, .median_s = 1e-3, .interval = {0.99e-3, 1.01e-3}};
+  ReadCeiling c{.seconds = {}, .time_s = 1e-3, .interval = {0.99e-3, 1.01e-3}};
   const auto why = [&](double median, double high, std::optional<double> peak = {}) {
     return impossibility(4'000'000'000, median, {median * 0.99, high}, c, peak);
   };
