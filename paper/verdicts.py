@@ -2,8 +2,9 @@
 """Judges what the documents claim (claims.json) by one results folder, and writes verdicts.csv into it.
 
     python paper/verdicts.py experiments/results/nvidia-h200 --cpu-results experiments/results/cpu-intel-xeon
+    python paper/verdicts.py experiments/results/nvidia-h100-80gb-hbm3 --beside experiments/results/nvidia-h200
 
-A claim's verdict is holds, holds but weaker, no effect, reversed or not decidable here. What the folder lacks is said,
+The second prints in which verdicts two folders differ that have been judged. A claim's verdict is holds, holds but weaker, no effect, reversed or not decidable here. What the folder lacks is said,
 and the claims that need it are not decidable here.
 """
 
@@ -490,13 +491,67 @@ def read(path: Path) -> pd.DataFrame:
     return table
 
 
+# -------------------------------------------------------------------------------------------- two folders
+
+
+def read_judged(folder: Path) -> pd.DataFrame:
+    """The verdicts.csv of a folder that was judged."""
+    if not folder.is_dir():
+        raise rs.ResultsError(f"{folder} is not a folder: name a results folder")
+    path = folder / "verdicts.csv"
+    if not path.exists():
+        raise rs.ResultsError(f"there is no {path}: run `python paper/verdicts.py {folder}`")
+    return read(path)
+
+
+def differences(there: pd.DataFrame, here: pd.DataFrame, role: str) -> tuple[list[list[str]], str]:
+    """Of each claim whose verdicts differ, at its own size or at 2^28 as the role says: claim, n, both verdicts, both
+    ratios. And how many do."""
+    from text import claims, latex
+
+    def ratio(verdict: pd.Series, tests: pd.DataFrame) -> str:
+        return claims.ratios(tests) or ("" if pd.isna(verdict["ratio"]) else latex.digits(verdict["ratio"]))
+
+    rows, same, gaps = [], 0, 0
+    for claim in (c["id"] for c in read_claims()["claims"]):
+        (theirs, their_tests), (mine, my_tests) = (claims.with_tests(table, claim, role) for table in (there, here))
+        if theirs is None or mine is None:  # a claim that has no verdict at 2^28
+            continue
+        if theirs["verdict"] == mine["verdict"]:
+            same += 1
+            continue
+        gaps += UNDECIDED in (theirs["verdict"], mine["verdict"])
+        rows.append([claim, "" if pd.isna(mine["n"]) else f"{int(mine['n']):,}", theirs["verdict"], mine["verdict"],
+                     ratio(theirs, their_tests), ratio(mine, my_tests)])
+    return rows, (f"of {same + len(rows)} verdicts {same} are the same, {len(rows) - gaps} differ, and {gaps} are "
+                  f"decidable on one of the two alone")
+
+
+def print_differences(here: Path, there: Path) -> None:
+    """In which verdicts a folder differs from another: a table, and the counts."""
+    tables = [read_judged(there), read_judged(here)]
+    names = [folder.resolve().name for folder in (there, here)]
+    found = [differences(*tables, role) for role in (CLAIM, AT_LARGE)]
+    table = [["claim", "n", *names, *(f"ratio, {name}" for name in names)], *found[0][0], *found[1][0]]
+    widths = [max(map(len, column)) for column in zip(*table)]
+    if len(table) > 1:
+        print("\n".join("  ".join(f.ljust(w) for f, w in zip(row, widths)).rstrip() for row in table) + "\n")
+    print(f"at the documents' own sizes: {found[0][1]}")
+    print(f"at 2^28: {found[1][1]}")
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="results folder to judge by; verdicts.csv is written into it")
     parser.add_argument("--cpu-results", type=Path, metavar="DIR",
                         help="folder to read cpu.csv from (default: the same)")
+    parser.add_argument("--beside", type=Path, metavar="DIR",
+                        help="judge nothing: print in which verdicts FOLDER differs from this other results folder")
     options = parser.parse_args(arguments)
     try:
+        if options.beside is not None:
+            print_differences(options.folder, options.beside)
+            return 0
         folder = Folder(options.folder, options.cpu_results)
         rows = verdicts(folder)
         write(rows, options.folder / "verdicts.csv")

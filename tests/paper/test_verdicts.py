@@ -395,6 +395,45 @@ def test_a_warps_lock_step_and_the_multiple_of_32_are_refuted_on_any_machine(tmp
     assert found["T1", vd.CLAIM]["verdict"] == found["T7", vd.CLAIM]["verdict"] == vd.REVERSED
 
 
+# -------------------------------------------------------------------------------------------- two folders
+
+
+def test_two_folders_verdicts_are_set_beside_each_other(tmp_path, capsys):
+    there = write(tmp_path / "there", rows_of("S1", [3]) + rows_of("U0", [1.8, 1.3]) + rows_of("T2", [0.5]))
+    here = write(tmp_path / "here", rows_of("S1", [0.5]) + rows_of("U0", [1.8, 1.3]))
+    assert run(there) == run(here) == 0
+    capsys.readouterr()
+    assert run(here, "--beside", there) == 0
+    head, *lines = [re.split("  +", line) for line in capsys.readouterr().out.splitlines() if line]
+    assert head == ["claim", "n", "there", "here", "ratio, there", "ratio, here"]
+    assert lines[0] == ["S1", "1,048,576", "holds", "reversed", "3.000 [2.996, 3.004]", "0.500 [0.499, 0.501]"]
+    assert lines[1] == ["T2", "16,777,216", "reversed", "not decidable here", "0.500 [0.499, 0.501]"]
+    assert [line[0:2] for line in lines[2:4]] == [["S1", "268,435,456"], ["T2", "268,435,456"]]
+    assert lines[4] == ["at the documents' own sizes: of 36 verdicts 34 are the same, 1 differ, and 1 are decidable on "
+                        "one of the two alone"]
+    assert lines[5][0].startswith("at 2^28: of ") and len(lines) == 6
+
+
+def test_a_folder_differs_from_itself_in_nothing(tmp_path, capsys):
+    folder = write(tmp_path / "m", rows_of("S1", [3]))
+    run(folder)
+    capsys.readouterr()
+    assert run(folder, "--beside", folder) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert "of 36 verdicts 36 are the same, 0 differ" in first and second.startswith("at 2^28: ")
+
+
+def test_a_folder_that_was_not_judged_is_told(tmp_path, capsys):
+    judged_folder, other = (write(tmp_path / name, rows_of("S1", [3])) for name in ("m", "other"))
+    run(judged_folder)
+    capsys.readouterr()
+    assert run(judged_folder, "--beside", other) == 1
+    assert f"there is no {other}/verdicts.csv: run `python paper/verdicts.py {other}`" in one_line(capsys)
+    assert run(judged_folder, "--beside", tmp_path / "nowhere") == 1 and "is not a folder" in one_line(capsys)
+    (other / "verdicts.csv").write_text((judged_folder / "verdicts.csv").read_text().replace(",role", ",roll"))
+    assert run(judged_folder, "--beside", other) == 1 and "lacks the column role" in one_line(capsys)
+
+
 # ------------------------------------------------------------------------------------------- verdicts.csv
 
 
