@@ -97,8 +97,10 @@ logged() {
 # --- setting up ------------------------------------------------------------------------------------------------------
 
 # "package: how to see that it is there already", so that what was installed by other means counts too.
+python_package=("python3-venv: python3 -c 'import ensurepip, venv'")
 # shellcheck disable=SC2034 # for the scripts that source this
 build_packages=(
+  "${python_package[@]}"
   "g++: command -v g++"
   "clang: command -v clang++"
   "cmake: command -v cmake"
@@ -113,7 +115,6 @@ build_packages=(
   "libtbb-dev: header tbb/parallel_for.h"
   "libomp-dev: omp_for_clang"
   "zlib1g-dev: header zlib.h"
-  "python3-venv: python3 -c 'import ensurepip, venv'"
 )
 # shellcheck disable=SC2034 # for the scripts that source this
 test_packages=(

@@ -1,0 +1,229 @@
+"""./reproduce in a project of its own, with synthetic committed results, and with a program, a driver, compilers and LaTeX
+that are played by shell scripts."""
+
+import csv
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import synthetic
+import verdicts
+from project import SOURCE
+
+EXPERIMENTS = ["comparison", "limits", "timing", "index", "squares", "latency", "twopass", "unrolling", "levels",
+               "multiblock", "accuracy", "cpu"]
+
+# Runs write the CSV that lie in `measured`, into a folder of the machine.
+PROGRAM = """case $1 in
+  verify) echo "7 passed, 0 failed" ;;
+  run)
+    shift
+    if [[ $* == *--dry-run* ]]; then
+      for e in "$@"; do [[ $e == --* ]] || echo "{\\"experiment\\":\\"$e\\",\\"points\\":3,\\"estimated_s\\":60.7}"; done
+      exit
+    fi
+    folder=$3/$([[ $1 == cpu ]] && echo here-cpu || echo here)
+    mkdir -p "$folder" && cp MEASURED/machine.json MEASURED/catalog.csv "$folder"
+    cp "MEASURED/$1.csv" "$folder"
+    echo "$1: 3 measured"
+    ;;
+  probe) cp MEASURED/probes.csv out/results/here && echo probed ;;
+  *) echo done ;;
+esac
+"""
+
+
+class Project:
+    def __init__(self, folder: Path):
+        self.folder, self.bin, self.calls_file = folder / "project", folder / "bin", folder / "calls"
+        self.bin.mkdir()
+        self.calls_file.touch()
+        for part in ("tools", "paper"):
+            shutil.copytree(SOURCE / part, self.folder / part, ignore=shutil.ignore_patterns("generated", "__pycache__"))
+        for file in ("reproduce", "requirements.txt"):
+            shutil.copy(SOURCE / file, self.folder)
+        self.committed = self.folder / "experiments" / "results"
+        self.committed.mkdir(parents=True)
+        shutil.copy(SOURCE / "experiments" / "results" / "schema.json", self.committed)
+        self.machine("nvidia-h200", self.committed, faster=3)
+        self.machine("other", self.committed, faster=0.5)
+        measured = self.machine("measured", folder, faster=3)
+        synthetic.write_csv(measured / "cpu.csv", synthetic.cpu_rows(types=("f32",)))
+        for name in set(EXPERIMENTS) - {"comparison", "twopass", "cpu"}:
+            synthetic.write_csv(measured / f"{name}.csv", [synthetic.timed(1e-3, experiment=name, variant="cub/sum", n=2**20)])
+        synthetic.write_csv(measured / "probes.csv", [dict(quantity="sm_clock_rate", sm=0, repeat=0, value=1.5, unit="")])
+        synthetic.write_folder(self.committed / "some-cpu", cpu=synthetic.cpu_rows(types=("f32",)))
+
+        for name in ("cmake", "ninja", "g++", "clang++", "ccache", "git", "latexmk", "pdflatex", "kpsewhich", "apt-get"):
+            self.command(name, {"kpsewhich": "echo found", "cmake": "echo 'reductio: CUDA OFF'",
+                                "latexmk": 'mkdir -p out/paper && echo "%PDF" >out/paper/main.pdf'}.get(name, ""))
+        self.command("id", "echo 0")
+        self.gpu(False)
+        program = self.folder / "build" / "bin" / "reductio"
+        program.parent.mkdir(parents=True)
+        self.command(program, PROGRAM.replace("MEASURED", str(measured)))
+        # The figures, which take long, are played; the rest of the paper is made.
+        venv = self.folder / ".venv"
+        (venv / "bin").mkdir(parents=True)
+        (venv / ".requirements").write_text(hashlib.sha256((self.folder / "requirements.txt").read_bytes()).hexdigest())
+        self.command(venv / "bin" / "python", f"""case $1 in
+  paper/make.py) mkdir -p "${{@: -1}}" ;;
+  experiments/*) echo "${{1##*/}}: no such tool here" >&2; exit 77 ;;
+  *) exec {sys.executable} "$@" ;;
+esac""")
+
+    @staticmethod
+    def twopass(faster: float) -> list[dict]:
+        """Rows by which T2 is judged: how much faster unrolling the last warp is."""
+        claims = verdicts.read_claims()
+        claim = next(c for c in claims["claims"] if c["id"] == "T2")
+        test = verdicts.test_of(claims, claim, claim["tests"][0])
+        key = {k: test[k] for k in ("device", "operation", "element_type", "timing_mode", "cache_state")}
+        return [synthetic.timed(time, experiment="twopass", n=test["n"][0], variant=call.split(":")[0],
+                                settings=call.partition(":")[2].replace(",", ";"), **key)
+                for call, time in ((test["base"], 1e-3), (test["variant"], 1e-3 / faster))]
+
+    def machine(self, name: str, into: Path, faster: float) -> Path:
+        """A folder of GPU results."""
+        folder = synthetic.write_folder(into / name, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
+        synthetic.write_csv(folder / "twopass.csv", self.twopass(faster))
+        return folder
+
+    def command(self, name, body: str) -> None:
+        path = self.bin / name
+        path.write_text(f'#!/usr/bin/env bash\necho "${{0##*/}} $*" >>"{self.calls_file}"\n{body}\n')
+        path.chmod(0o755)
+
+    def gpu(self, there: bool) -> None:
+        self.command("nvidia-smi", "echo 'GPU 0: Synthetic'" if there else "exit 9")
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess:
+        self.calls_file.write_text("")
+        environment = {**os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}"}
+        return subprocess.run(["bash", "reproduce", *arguments], cwd=self.folder, env=environment, capture_output=True,
+                              text=True)
+
+    def calls(self, beginning: str) -> list[str]:
+        return [c for c in self.calls_file.read_text().splitlines() if c.startswith(beginning)]
+
+
+@pytest.fixture
+def project(tmp_path) -> Project:
+    return Project(tmp_path)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
+    project.gpu(True)
+    before = files(project.committed)
+    done = project.run("--compare", "other")
+    assert done.returncode == 0, done.stdout + done.stderr
+    runs = project.calls("reductio run")
+    assert runs[0] == f"reductio run {' '.join(EXPERIMENTS)} --dry-run --json"
+    assert runs[1:] == [f"reductio run {e} --out out/results" for e in EXPERIMENTS]
+    assert [t for t in re.findall(r"\] run: (.*)", done.stdout)] == [f"{e} ({i} of 12)" for i, e in
+                                                                     enumerate(EXPERIMENTS, 1)]
+    assert "about 12:00 left for this and the experiments behind it" in done.stdout
+    assert project.calls("reductio probe") and project.calls("reductio models") == ["reductio models out/results/here"]
+    assert "left out: ncu.py: no such tool here" in done.stdout
+    assert "left out: compiler.py: no such tool here" in done.stdout
+    assert "python paper/make.py --results out/results/here --cpu-results out/results/here-cpu --out out/paper/generated" \
+        in project.calls("python paper/make.py")
+    assert (project.folder / "out" / "paper.pdf").exists()
+    assert "all from this machine, out/results/here and out/results/here-cpu" in done.stdout
+    assert files(project.committed) == before
+
+    told = (project.folder / "out" / "compare-other.txt").read_text()
+    assert told.split()[:4] == ["claim", "n", "other", "here"] and done.stdout.endswith(told)
+    assert re.search("^T2 +16,777,216 +reversed +holds ", told, re.M)
+
+
+def test_what_is_done_is_not_done_again_but_by_another_gpu(project):
+    project.gpu(True)
+    assert project.run().returncode == 0
+    again = project.run()
+    assert again.returncode == 0 and len(project.calls("reductio run")) == 1  # the estimate
+    assert "left for this" not in again.stdout
+    project.command("nvidia-smi", "echo 'GPU 0: Another'")
+    assert project.run().returncode == 0
+    assert "reductio verify --device cuda --tier gpu" in project.calls("reductio verify")
+    assert len(project.calls("reductio run")) == 1 + len(EXPERIMENTS)
+
+
+def test_a_named_machine_is_not_measured(project):
+    before = files(project.committed)
+    done = project.run("--machine", "other")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert project.calls("reductio") == project.calls("cmake") == []
+    assert project.calls("python paper/make.py") == [
+        "python paper/make.py --results out/committed/other --cpu-results out/committed/some-cpu --out out/paper/generated"]
+    assert "Nothing was measured. The paper, out/paper.pdf: from the committed results of other" in done.stdout
+    assert files(project.committed) == before
+    assert (project.folder / "out" / "committed" / "other" / "verdicts.csv").exists()
+
+
+def test_two_committed_machines_are_compared(project):
+    done = project.run("--machine", "other", "--compare", "nvidia-h200")
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = (project.folder / "out" / "compare-nvidia-h200.txt").read_text()
+    assert text.split()[:4] == ["claim", "n", "nvidia-h200", "other"]
+    assert re.search("^T2 +16,777,216 +holds +reversed ", text, re.M)
+    assert done.stdout.endswith(text) and "at 2^28: of " in text
+
+
+def test_verdicts_follow_from_the_csv_as_it_is_now(project):
+    other = project.committed / "other"
+    assert verdicts.main([str(other), "--cpu-results", str(project.committed / "some-cpu")]) == 0
+    assert "differ from the committed" not in project.run("--machine", "other").stdout
+    synthetic.write_csv(other / "twopass.csv", project.twopass(2))
+    assert "these differ from the committed verdicts.csv" in project.run("--machine", "other").stdout
+
+
+def test_without_a_gpu_the_paper_is_of_committed_results(project):
+    done = project.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert project.calls("reductio run") == ["reductio run cpu --dry-run --json", "reductio run cpu --out out/results"]
+    assert "python paper/make.py --results out/committed/nvidia-h200 --cpu-results out/committed/some-cpu --out " \
+        "out/paper/generated" in project.calls("python paper/make.py")
+    assert "which has no GPU, but from the committed results of nvidia-h200" in done.stdout
+
+
+def test_what_a_smaller_gpu_has_no_memory_for_is_told_at_the_end(project):
+    project.gpu(True)
+    path = project.folder.parent / "measured" / "comparison.csv"
+    rows = list(csv.DictReader(path.open(newline="")))
+    large = {**synthetic.row(variant="cub/sum", n=2**30, status="refused"),
+             "reason": "needs 4.0 GiB of GPU memory, 3.1 GiB free"}
+    synthetic.write_csv(path, rows + [large])
+    done = project.run()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"too large for the memory here: 1 point of {2**30:,} elements and more" in done.stdout
+
+
+@pytest.mark.parametrize("arguments, told", [
+    (["--machine", "frob"], "no results of a machine 'frob' are committed; known: nvidia-h200 other some-cpu"),
+    (["--machine"], "--machine needs the name of a machine; known: nvidia-h200 other some-cpu"),
+    (["--machine", "../results/other"], "no results of a machine '../results/other'"),
+    (["--compare", "frob"], "no results of a machine 'frob' are committed"),
+    (["--compare", "other"], "there is no GPU here"),
+    (["--frobnicate"], "unknown argument '--frobnicate'")])
+def test_bad_input_is_one_line_before_anything_is_done(project, arguments, told):
+    done = project.run(*arguments)
+    assert done.returncode == 1 and told in done.stderr and done.stderr.count("\n") == 1 and done.stdout == ""
+    assert not (project.folder / "out").exists() and not project.calls("apt-get")
+
+
+def test_a_committed_csv_that_lacks_a_column_is_one_line(project):
+    path = project.committed / "other" / "comparison.csv"
+    path.write_text(path.read_text().replace("time_median_s", "time"))
+    done = project.run("--machine", "other")
+    assert done.returncode == 1
+    assert "comparison.csv lacks the column time_median_s: run the experiment again" in done.stderr

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""Says what results folders hold: of each experiment how many points were measured, and what was left out and why.
+
+    python tools/measured.py experiments/results/nvidia-h200
+
+Inputs that a GPU's memory does not hold are refused, which is told apart: it depends on the machine alone.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "paper"))
+
+# As the devices refuse what they have no memory for.
+NO_MEMORY = re.compile(r"needs .* of (?:GPU )?memory, .* free|for which the GPU has no memory|more GPU memory than is free")
+
+
+def count(points) -> str:
+    return f"{len(points):,} point{'s' if len(points) != 1 else ''}"
+
+
+def lines(folder: Path) -> list[str]:
+    """A line for each experiment, and one for the sizes that were too large for it."""
+    import results as rs
+
+    out = []
+    for path in sorted(folder.glob("*.csv")):
+        if not {"status", "experiment", "time_median_s"} <= set(rs.read_rows(path)[0]):
+            continue  # no experiment's: models, probes and the like
+        points = rs.read_points(path)
+        words = [f"{sum(points['status'] == status):,} {rs.STATUS_WORDS.get(status, status)}"
+                 for status in rs.ROWS.statuses if status != "ok" and (points["status"] == status).any()]
+        measured = points[points["status"] == "ok"]
+        out.append(f"  {path.stem}: {len(measured):,} of {count(points)} measured" + "".join(f", {w}" for w in words))
+        lacking = points[(points["status"] == "refused") & points["reason"].str.contains(NO_MEMORY)]
+        if len(lacking):
+            largest = f", the largest measured has {int(measured['n'].max()):,}" if len(measured) else ""
+            out.append(f"    too large for the memory here: {count(lacking)} of {int(lacking['n'].min()):,} elements and "
+                       f"more{largest} ({lacking['reason'].iloc[0]})")
+    return out or [f"  {folder} holds no experiment"]
+
+
+def main(folders: list[str]) -> int:
+    import results as rs
+
+    if not folders:
+        print("measured.py: error: name a results folder", file=sys.stderr)
+        return 1
+    try:
+        for folder in dict.fromkeys(map(Path, folders)):
+            if not folder.is_dir():
+                raise rs.ResultsError(f"{folder} is not a folder: name a results folder")
+            print("\n".join([f"{folder}:", *lines(folder)]))
+    except rs.ResultsError as error:
+        print(f"measured.py: error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
