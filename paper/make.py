@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -30,7 +31,10 @@ def shown(path: Path) -> str:
 def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> list[Path]:
     """Everything; returns what was written. Prints one line for each figure, drawn or not."""
     import results as rs
-    from figures import bars, cpu, limits, speedup, style, throughput
+    import verdicts as vd
+    from figures import (accuracy, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid, ladders, limits,
+                         speedup, style, throughput)
+    from figures import claims as claims_figure
     from text import claims, tables
 
     results = rs.read_results(results_folder, cpu_folder)
@@ -44,28 +48,36 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
         raise rs.ResultsError(f"{shown(out)} cannot be written ({error.strerror}): name another folder with --out")
 
     # A figure of an earlier results folder must not stand beside this one's.
-    plan = []
+    plan = []  # name, what draws it, the files that it is drawn from
+    comparison = [results_folder / "comparison.csv"]
     for element_type in TYPES:
         for mode in ("device", "end_to_end"):
             name = f"{mode.replace('_', '-')}-{element_type}"
-            plan.append((f"throughput-{name}", results.comparison, throughput.draw, (element_type, mode)))
-            plan.append((f"bars-{name}", results.comparison, bars.draw, (element_type, mode)))
-        plan.append((f"speedup-{element_type}", results.comparison, speedup.draw, (element_type,)))
-        plan.append((f"cpu-{element_type}", results.cpu, cpu.draw, (element_type,)))
-    plan.append(("limits", results.limits, limits.draw, ()))
+            plan.append((f"throughput-{name}", partial(throughput.draw, results, element_type, mode), comparison))
+            plan.append((f"bars-{name}", partial(bars.draw, results, element_type, mode), comparison))
+        plan.append((f"speedup-{element_type}", partial(speedup.draw, results, element_type), comparison))
+        plan.append((f"cpu-{element_type}", partial(cpu.draw, results, element_type), [results.cpu_folder / "cpu.csv"]))
+    plan.append(("limits", partial(limits.draw, results), [results_folder / "limits.csv"]))
+    studies = vd.Folder(results_folder, cpu_folder)
+    for name, draw, files in (
+            ("ladders", ladders.draw, ("squares", "twopass", "unrolling", "levels", "multiblock")),
+            ("granularity", granularity.draw, ("levels",)), ("finish", finish.draw, ("levels",)),
+            ("decomposition", decomposition.draw, ("levels",)), ("blocks", blocks.draw, ("unrolling", "twopass")),
+            ("grid", grid.draw, ("multiblock",)), ("clocks", clocks.draw, ("probes",)),
+            ("accuracy", accuracy.draw, ("accuracy",)), ("claims", claims_figure.draw, ("verdicts",))):
+        plan.append((name, partial(draw, studies), [results_folder / f"{file}.csv" for file in files]))
     written = []
-    for name, table, draw, arguments in plan:
+    for name, draw, sources in plan:
         for suffix in (".pdf", ".png"):
             (out / (name + suffix)).unlink(missing_ok=True)
-        figure = draw(results, *arguments) if table is not None else None
+        absent = [source.name for source in sources if not source.exists()]
+        figure = draw() if len(absent) < len(sources) else None
+        lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
         if figure is None:
-            where = cpu_folder if cpu_folder is not None and name.startswith("cpu-") else results_folder
-            source = {"cpu": "cpu.csv", "limits": "limits.csv"}.get(name.split("-")[0], "comparison.csv")
-            lacking = "such points" if table is not None else source
-            print(f"  {name}: not drawn, {shown(where)} has no {lacking}")
+            print(f"  {name}: not drawn, {lacking}")
             continue
         written += style.save(figure, out, name)
-        print(f"  {name}: drawn")
+        print(f"  {name}: drawn" + (f"; {lacking}" if absent else ""))
     for table, source in ((results.timing, "timing.csv"), (results.index, "index.csv"), (results.models, "models.csv"),
                           (results.agreement, "nvbench-agreement.csv"), (results.repeat, "repeat.csv.gz"),
                           (results.repeat_relative, "repeat-relative.csv.gz")):

@@ -1,0 +1,84 @@
+"""How far float32 sums are from the exact one, against n, by the order in which each kernel adds, on each data set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullLocator
+
+import results as rs
+import verdicts as vd
+from figures import studies, style
+from figures.speedup import MARKERS
+
+EPSILON = 2.0**-24  # half a unit in the last place of a float32: what rounding the exact sum can cost
+SETS = ("random", "normal", "ill-conditioned", "alternating")
+ROUNDING_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
+
+
+def errors_of(table: pd.DataFrame) -> pd.DataFrame:
+    """dataset, group, order (the kernel and its settings), n, error: relative to the sum of the magnitudes."""
+    rows = table[(table["status"] == "ok") & (table["device"] == "cuda") & (table["operation"] == "sum")
+                 & (table["element_type"] == "f32") & (table["sum_of_magnitudes"] > 0)]
+    return pd.DataFrame({"dataset": rows["dataset"], "group": rows["variant"].map(rs.group_of),
+                         "order": rows["variant"] + " " + rows["settings"], "n": rows["n"].astype("int64"),
+                         "error": rows["abs_error"] / rows["sum_of_magnitudes"]}).dropna(subset=["error"])
+
+
+def draw(folder: vd.Folder):
+    """None without accuracy.csv or errors in it."""
+    table = folder.experiment("accuracy")
+    errors = errors_of(table) if table is not None else pd.DataFrame()
+    if not len(errors):
+        return None
+    sets = [d for d in [*SETS, *sorted(set(errors["dataset"]) - set(SETS))] if d in set(errors["dataset"])]
+    exact = [d for d in sets if not (errors.loc[errors["dataset"] == d, "error"] > 0).any()]
+    drawn = [d for d in sets if d not in exact]
+    groups = [g for g in (*rs.DOCUMENTS, rs.YOURS, *rs.LIBRARIES) if g in set(errors["group"])]
+    # Thrust's call is CUB's kernel.
+    same = errors.pivot_table(index=["dataset", "n"], columns="group", values="error", aggfunc="max")
+    alike = {"cub", "thrust"} <= set(same) and bool((same["cub"] == same["thrust"]).all())
+    groups = [g for g in groups if g != "thrust"] if alike else groups
+    names = {"cub": "CUB and Thrust" if alike else "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
+    looks = {g: dict(color=style.GROUP_COLORS.get(g) or style.LIBRARY_COLORS[g], marker=MARKERS.get(g, "*"), markersize=3)
+             for g in groups}
+    left, right, head, tall, gap, base = 0.55, 0.08, 0.62, 2.0, 0.16, 0.78
+    height = head + tall + base
+    figure = studies.sheet(style.TEXT_WIDTH, height)
+    width = (style.TEXT_WIDTH - left - right - gap * (len(drawn) - 1)) / max(1, len(drawn))
+    positive = errors.loc[errors["error"] > 0, "error"]
+    for k, dataset in enumerate(drawn):
+        axes = studies.place(figure, left + k * (width + gap), base, width, tall, f"accuracy:{dataset}",
+                             sharey=figure.axes[0] if k else None)
+        here = errors[errors["dataset"] == dataset]
+        axes.set_yscale("log")
+        for group in groups:
+            of = here[here["group"] == group]
+            for _, order in of.groupby("order"):
+                order = order.sort_values("n")
+                axes.plot(order["n"], order["error"].where(order["error"] > 0), color=looks[group]["color"], linewidth=0.4,
+                          alpha=0.45, zorder=1.3)
+            worst = of.groupby("n")["error"].max()
+            axes.plot(worst.index, worst.where(worst > 0), label=group, zorder=2, **looks[group])
+        axes.axhline(EPSILON, **ROUNDING_LOOK)
+        axes.set_xlim(here["n"].min() / 1.5, here["n"].max() * 1.5)
+        style.power_of_two_axis(axes.xaxis, here["n"].min(), here["n"].max())
+        axes.tick_params(labelleft=k == 0)
+        axes.set_title(dataset, loc="left", pad=3)
+        axes.set_xlabel("n (elements)", labelpad=1)
+    if drawn:
+        first = figure.axes[0]
+        # A single sum that happens to be nearly exact would take most of the height.
+        first.set_ylim(10 ** np.floor(np.log10(positive.quantile(0.03))), 10 ** np.ceil(np.log10(max(positive.max(), EPSILON))))
+        first.yaxis.set_minor_locator(NullLocator())
+        first.set_ylabel("|error| / sum of magnitudes", labelpad=2)
+    figure.legend([*(Line2D([], [], **looks[g]) for g in groups), Line2D([], [], **ROUNDING_LOOK)],
+                  [*(names.get(g, g) for g in groups), "rounding once, at most"], ncols=len(groups) + 1, loc="lower left",
+                  bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.24 / height))
+    studies.title(figure, f"Errors of float32 sums on one {studies.gpu_of(folder)}",
+                  "Pale: each kernel with each finish. With marks: the worst of a document's, or the library's. An error is the "
+                  "largest of a row's calls.")
+    studies.foot(figure, (f"Exact at every n and in every order: {', '.join(exact)}. " if exact else "")
+                 + "What is exact, or below the axis, is not drawn.")
+    return figure

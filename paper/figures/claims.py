@@ -1,0 +1,130 @@
+"""Then and now: the gain that each claim names in its document, and the one measured here, at the document's own n."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.lines import Line2D
+
+import results as rs
+import verdicts as vd
+from figures import studies, style
+from figures.studies import Points
+from text.claims import with_tests
+
+GAINS = ("ratio", "gains")  # kinds of tests that are speedups
+COLORS = {vd.HOLDS: "#0072B2", vd.WEAKER: "#56B4E9", vd.NONE: "#7F7F7F", vd.REVERSED: "#D55E00", vd.UNDECIDED: "#E69F00"}
+MARKS = {vd.HOLDS: "o", vd.WEAKER: "v", vd.NONE: "s", vd.REVERSED: "X", vd.UNDECIDED: "P"}
+THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0.8, color="black", zorder=1.9)
+ROW, PANELS = 0.15, 2
+
+
+def look(verdict: str) -> dict:
+    return dict(linestyle="", marker=MARKS[verdict], color=COLORS[verdict], markersize=3.6)
+
+
+def short_call(call: str, other: str) -> str:
+    """A call without what both have in common: its kernel's name, and the settings in which the two differ."""
+    variant, apart = call.partition(":")[0], other.partition(":")[0]
+    name = rs.short_name(variant)
+    if variant != apart:
+        return name
+    mine, theirs = studies.settings_of(call), studies.settings_of(other)
+    words = [f"{k} {v}" for k, v in mine.items() if theirs.get(k) != v]
+    return ", ".join(words)
+
+
+def timed_apart(claims: dict, claim: dict, test: dict) -> str:
+    """", end to end" where the test is timed otherwise than its document's others."""
+    mode = test["timing_mode"]
+    return f", {rs.MODE_LABELS[mode]}" if mode != claims["documents"][claim["document"]]["timing_mode"] else ""
+
+
+def step_words(test: dict) -> str:
+    """What a test goes from and to: "chunked → strided", "block 256 → 512"."""
+    if test["kind"] == "gains":
+        return "one gain over another"
+    base, variant = test["base"], test["variant"]
+    before, after = short_call(base, variant), short_call(variant, base)
+    if base.partition(":")[0] == variant.partition(":")[0]:
+        key, _, value = after.partition(" ")
+        after = value if before.startswith(key + " ") else after
+        return f"{before} → {after}"
+    opt = studies.settings_of(variant).get("opt")  # of the host's loops: one test a level
+    return f"{before} → {after}" + (f" -{opt}" if opt else "")
+
+
+def rows_of(table: pd.DataFrame) -> tuple[list[dict], list[str]]:
+    """Each test that is a speedup, with the text's gain or None and what verdicts.csv has of it; and the claims without."""
+    claims, rows, others = vd.read_claims(), [], []
+    for claim in claims["claims"]:
+        own, found = with_tests(table, claim["id"], vd.CLAIM)
+        tests = [vd.test_of(claims, claim, t) for t in claim["tests"]]
+        drawn = [(t, f) for t, (_, f) in zip(tests, found.iterrows()) if t["kind"] in GAINS]
+        if not drawn:
+            others.append(claim["id"])
+        rows += [dict(claim=claim["id"], then=t.get("told"), ratio=f["ratio"], low=f["ci_low"],
+                      high=f["ci_high"], verdict=f["verdict"],
+                      words=step_words(t) + (timed_apart(claims, claim, t) if t["device"] == "cuda" else ""))
+                 for t, f in drawn]
+    return rows, others
+
+
+def draw(folder: vd.Folder):
+    """None without verdicts.csv."""
+    path = folder.path / "verdicts.csv"
+    if not path.exists():
+        return None
+    rows, others = rows_of(vd.read(path))
+    half = -(-len(rows) // PANELS)
+    # A claim's steps stay in one panel.
+    while 0 < half < len(rows) and rows[half]["claim"] == rows[half - 1]["claim"]:
+        half += 1
+    parts = [rows[:half], rows[half:]]
+    head, base, gap = 0.3, 0.88, 0.15
+    height = head + ROW * max(map(len, parts)) + base
+    figure = studies.sheet(style.TEXT_WIDTH, height)
+    values = [v for r in rows for v in (r["then"], r["ratio"], r["low"], r["high"]) if v is not None and pd.notna(v)]
+    width = (style.TEXT_WIDTH - 0.12 - gap) / PANELS
+    for k, part in enumerate(parts):
+        if not part:
+            continue
+        first = [r["claim"] if i == 0 or part[i - 1]["claim"] != r["claim"] else "" for i, r in enumerate(part)]
+        names = [f"{r['words']}" for r in part]
+        names_width = 0.36 + max(map(style.text_width, names))
+        tall = ROW * len(part)
+        axes = studies.place(figure, 0.06 + k * (width + gap) + names_width, height - head - tall, width - names_width, tall,
+                             f"claims:{k}")
+        axes.set_xscale("log")
+        for y, r in enumerate(part):
+            if r["then"] and pd.notna(r["ratio"]):
+                axes.plot([r["then"], r["ratio"]], [y, y], color="#C8C8C8", linewidth=2.2, solid_capstyle="butt", zorder=1.1)
+        for verdict in vd.VERDICTS:
+            studies.draw_points(axes, Points.of([(y, r["ratio"], r["low"], r["high"]) for y, r in enumerate(part)
+                                                 if r["verdict"] == verdict and pd.notna(r["ratio"])]),
+                                vertical=False, label=verdict, **look(verdict))
+        studies.draw_points(axes, Points.of([(y, r["then"], r["then"], r["then"]) for y, r in enumerate(part)
+                                             if r["then"]]), vertical=False, label="then", **THEN)
+        for y, r in enumerate(part):
+            if pd.isna(r["ratio"]):
+                axes.text(min(values), y, "not measured", va="center", color=style.MARK_COLOR)
+            if first[y] and y:
+                axes.axhline(y - 0.5, color="#DDDDDD", linewidth=0.4, zorder=0.5)
+        axes.set_xlim(min([*values, 0.8]) / 1.15, max([*values, 2]) * 1.2)
+        style.decade_axis(axes.xaxis)
+        axes.axvline(1, **studies.PARITY_LOOK)
+        axes.set_ylim(len(part) - 0.5, -0.5)
+        axes.set_yticks(range(len(part)), names)
+        axes.tick_params(axis="y", length=0)
+        axes.grid(False, axis="y")
+        axes.set_xlabel("speedup", labelpad=1)
+        for y, word in enumerate(first):
+            at = (height - head - ROW * (y + 0.5)) / height
+            figure.text((0.06 + k * (width + gap)) / style.TEXT_WIDTH, at, word, va="center", fontweight="bold")
+    verdicts = [v for v in vd.VERDICTS if any(r["verdict"] == v for r in rows)]
+    studies.title(figure, f"Then, in the documents, and now, on one {studies.gpu_of(folder)}")
+    figure.legend([Line2D([], [], **THEN), *(Line2D([], [], **look(v)) for v in verdicts)],
+                  ["the text's own gain", *(f"now: {v}" for v in verdicts)], ncols=6, loc="lower left",
+                  bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.36 / height))
+    studies.foot(figure, "Lines through marks: 95 % intervals. A verdict is the test's own, at the document's own n.\nClaims "
+                         f"whose tests are no speedups: {', '.join(others) or 'none'}.")
+    return figure

@@ -1,0 +1,65 @@
+"""How far the clocks of the multiprocessors are apart: clock() in each, and the GPU's one %globaltimer read in each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+import results as rs
+import verdicts as vd
+from figures import studies, style
+from figures.studies import Points
+
+PROBES = rs.Columns(["quantity", "sm", "repeat", "value", "unit"], ["sm", "repeat", "value"])
+QUANTITIES = {"sm_clock_offset": "clock()", "globaltimer_offset": "%globaltimer"}
+
+
+def read(folder: vd.Folder) -> pd.DataFrame | None:
+    """probes.csv, checked; None without it."""
+    path = folder.path / "probes.csv"
+    return rs.read_table(path, PROBES, vd.MADE_BY["probes.csv"]) if path.exists() else None
+
+
+def by_sm(table: pd.DataFrame, quantity: str) -> pd.DataFrame:
+    """Median, least and most of the repeats, by multiprocessor."""
+    rows = table[(table["quantity"] == quantity) & table["sm"].notna()]
+    return rows.groupby("sm")["value"].agg(["median", "min", "max"])
+
+
+def apart(table: pd.DataFrame, quantity: str) -> float:
+    """From the first to the last multiprocessor's clock: the median over the repeats."""
+    rows = table[(table["quantity"] == quantity) & table["sm"].notna()].groupby("repeat")["value"]
+    return float((rows.max() - rows.min()).median())
+
+
+def draw(folder: vd.Folder):
+    """None without probes.csv or its offsets."""
+    table = read(folder)
+    if table is None or not any(len(by_sm(table, q)) for q in QUANTITIES):
+        return None
+    quantities = [q for q in QUANTITIES if len(by_sm(table, q))]
+    rate = table.loc[table["quantity"] == "sm_clock_rate", "value"].median()  # cycles/ns
+    left, right, head, tall, gap, base = 0.5, 0.08, 0.6, 1.05, 0.42, 0.5
+    height = head + len(quantities) * tall + (len(quantities) - 1) * gap + base
+    figure = studies.sheet(style.COLUMN_WIDTH, height)
+    for k, quantity in enumerate(quantities):
+        axes = studies.place(figure, left, height - head - tall - k * (tall + gap), style.COLUMN_WIDTH - left - right, tall,
+                             f"clocks:{quantity}")
+        of = by_sm(table, quantity)
+        cycles = quantity == "sm_clock_offset"
+        scale = 1e6 if cycles else 1.0
+        points = Points.of([(sm, r["median"] / scale, r["min"] / scale, r["max"] / scale) for sm, r in of.iterrows()])
+        studies.draw_points(axes, points, label=quantity, linestyle="", marker=style.MARKERS[k], markersize=2,
+                            color=style.LINE_COLORS[k])
+        most = apart(table, quantity)
+        said = (f"{most / 1e6:.3g} million cycles apart" + (f", {most / rate / 1e6:.3g} ms" if rate > 0 else "")
+                if cycles else f"{most:.3g} ns apart")
+        axes.set_title(f"{QUANTITIES[quantity]}: {said}", loc="left", pad=3)
+        axes.set_ylabel("offset (million cycles)" if cycles else "offset (ns)", labelpad=2)
+        axes.margins(x=0.02, y=0.1)
+        if k == len(quantities) - 1:
+            axes.set_xlabel("multiprocessor", labelpad=1)
+    repeats = int(np.nanmax(table["repeat"])) + 1
+    studies.title(figure, f"Clocks of one {studies.gpu_of(folder)}", "offset from the clock of multiprocessor 0")
+    studies.foot(figure, f"Marks: median; lines: least and most of {repeats} repeats.")
+    return figure

@@ -1,0 +1,164 @@
+"""Each document's steps at its own n: how far each kernel is above the document's first, here and in the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
+
+import results as rs
+import verdicts as vd
+from figures import studies, style
+from figures.studies import MICRO, Points
+
+# The claims whose tests lead from one kernel of a document to the next, in the document's order.
+STEPS = {"squares": "S1 S2 S3 S4", "twopass": "T1 T2", "unroll": "U0 U1 U2 U3", "levels": "L3 L4 L1", "multiblock": "M1 M2 M3"}
+COLUMNS = (("squares", "twopass", "multiblock"), ("unroll", "levels"))
+NOW = dict(linestyle="", marker="o", color=style.LINE_COLORS[0])
+THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0.8, color=style.LINE_COLORS[1])
+STEM_LOOK = dict(color="#C8C8C8", linewidth=2.2, solid_capstyle="butt", zorder=1.1)
+ROW = 0.165  # inches
+
+
+@dataclass
+class Rung:
+    """One kernel of a ladder. Gains are over the rung that its step starts from, heights over the first rung."""
+
+    call: str
+    test: dict | None           # of the claim that leads here; None for the first
+    then: float | None          # the text's own height, where it gives every step until here
+    told: float | None = None   # the text's own gain
+    time: float | None = None   # s
+    height: vd.Calls | None = None
+    gain: vd.Calls | None = None
+    lacking: str = ""
+
+
+def steps_of(document: str) -> list[Rung]:
+    """The rungs, as claims.json has them."""
+    claims = vd.read_claims()
+    of = {c["id"]: c for c in claims["claims"]}
+    mode = claims["documents"][document]["timing_mode"]
+    rungs: dict[str, Rung] = {}
+    for claim in STEPS[document].split():
+        for told in of[claim]["tests"]:
+            test = vd.test_of(claims, of[claim], told)
+            if test["kind"] != "ratio" or test["variant"] in rungs or (rungs and test["base"] not in rungs):
+                continue
+            base = rungs.setdefault(test["base"], Rung(test["base"], None, 1.0))
+            gain = test.get("told")
+            then = base.then * gain if base.then and gain else None
+            # A ladder is in one way of timing, that of its document's claims.
+            rungs[test["variant"]] = Rung(test["variant"], test | {"timing_mode": mode}, then, gain)
+    return list(rungs.values())
+
+
+def climb(folder: vd.Folder, document: str) -> list[Rung]:
+    """The rungs with what the folder has of them; [] if it has none."""
+    rungs = steps_of(document)
+    first = rungs[0]
+    for rung in rungs:
+        test = rung.test or rungs[1].test
+        n = test["n"][0]
+        try:
+            there = folder.first_of(test, lambda name: folder.at(name, test, rung.call, n, test["timing_mode"]))
+            rung.time = float(there.at(n)["time"])
+            if rung is not first:
+                rung.height = folder.speedup(test | {"base": first.call}, n)
+                rung.gain = folder.speedup(test, n)
+        except vd.Lacking as why:
+            rung.lacking = str(why)
+    return rungs if any(r.time is not None for r in rungs) else []
+
+
+def label(rung: Rung, rungs: list[Rung]) -> str:
+    """The kernel's name, with the settings in which it differs from another rung of the same kernel."""
+    variant, mine = rung.call.partition(":")[0], studies.settings_of(rung.call)
+    others = [studies.settings_of(r.call) for r in rungs if r.call.partition(":")[0] == variant]
+    differ = [f"{k}={v}" for k, v in mine.items() if any(o.get(k) != v for o in others)]
+    return rs.short_name(variant) + (f" [{', '.join(differ)}]" if differ else "")
+
+
+def digits(value: float | None) -> str:
+    """Three digits, zeros at the end included: gains of 1.00 and 1.01 stand below each other."""
+    return "" if value is None else f"{value:#.3g}".rstrip(".") if value < 1000 else f"{value:.0f}"
+
+
+def draw_ladder(figure, left: float, bottom: float, width: float, names_width: float, document: str,
+                rungs: list[Rung]) -> None:
+    names, numbers = [label(r, rungs) for r in rungs], 1.15
+    axes = studies.place(figure, left + names_width, bottom, width - names_width - numbers, ROW * len(rungs),
+                         f"ladder:{document}")
+    at = list(range(len(rungs)))
+    measured = [(k, 1.0, 1.0, 1.0) if r.height is None else (k, r.height.ratio, r.height.low, r.height.high)
+                for k, r in zip(at, rungs) if r.height is not None or (k == 0 and r.time is not None)]
+    told = [(k, r.then, r.then, r.then) for k, r in zip(at, rungs) if r.then and len(rungs) > 1 and rungs[1].told]
+    axes.set_xscale("log")
+    for k, (_, now, *_) in zip([m[0] for m in measured], measured):
+        axes.plot([1, now], [k, k], **STEM_LOOK)
+    studies.draw_points(axes, Points.of(told), vertical=False, label="then", **THEN)
+    studies.draw_points(axes, Points.of(measured), vertical=False, label="now", **NOW)
+    every = [v for row in measured + told for v in row[1:]]
+    axes.set_xlim(min(0.9, min(every) / 1.15), max(2.2, max(every) * 1.25))
+    style.decade_axis(axes.xaxis)
+    if max(every) > 15:
+        axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 3)))
+    axes.axvline(1, **studies.PARITY_LOOK)
+    axes.set_ylim(len(rungs) - 0.5, -0.5)
+    axes.set_yticks(at, names)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(False, axis="y")
+    problem = studies.of_document(document)
+    whole = figure.get_size_inches()[0]
+    above = bottom + ROW * len(rungs) + 0.05
+    high = figure.get_size_inches()[1]
+    mode = {"device_part": "device part"}.get(problem["timing_mode"], rs.MODE_LABELS.get(problem["timing_mode"]))
+    figure.text(left / whole, above / high, f"{document}: n = {rs.power_label(problem['n'][0])}, {problem['element_type']}, "
+                f"{mode}", va="bottom", fontsize=style.FONT_SIZE + 0.5)
+    right = left + width
+    heads = (("µs", 0.72), ("gain", 0.35), ("text", 0))
+    for word, back in heads:
+        figure.text((right - back) / whole, above / high, word, va="bottom", ha="right", color=style.MARK_COLOR)
+    for k, r in zip(at, rungs):
+        y = (bottom + ROW * (len(rungs) - k - 0.5)) / high
+        if r.time is None:
+            figure.text(right / whole, y, "not measured", va="center", ha="right", color=style.MARK_COLOR)
+            continue
+        for words, back in ((digits(MICRO * r.time), 0.72), (digits(r.gain.ratio if r.gain else None), 0.35),
+                            ("" if r.told is None else f"{r.told:g}", 0)):
+            figure.text((right - back) / whole, y, words, va="center", ha="right")
+
+
+def draw(folder: vd.Folder):
+    """None where the folder has none of the steps."""
+    found = {document: climb(folder, document) for document in rs.DOCUMENTS}
+    columns = [[d for d in column if found[d]] for column in COLUMNS]
+    if not any(columns):
+        return None
+    head, ticks, legend, gap = 0.4, 0.24, 0.35, 0.22
+
+    def needs(column: list[str]) -> float:
+        return sum(0.2 + ROW * len(found[d]) + ticks for d in column)
+
+    height = head + max(map(needs, columns)) + legend
+    figure = studies.sheet(style.TEXT_WIDTH, height)
+    width = (style.TEXT_WIDTH - gap - 0.12) / 2
+    for c, column in enumerate(columns):
+        # Panels of the shorter column are spread over the height of the longer.
+        names_width = 0.1 + max((style.text_width(label(r, found[d])) for d in column for r in found[d]), default=0)
+        spare = (max(map(needs, columns)) - needs(column)) / max(1, len(column) - 1)
+        top = height - head
+        for document in column:
+            bottom = top - 0.2 - ROW * len(found[document])
+            draw_ladder(figure, 0.06 + c * (width + gap), bottom, width, names_width, document,
+                        found[document])
+            top = bottom - ticks - spare
+        if column:
+            figure.axes[-1].set_xlabel("speedup over the first kernel", labelpad=1)
+    studies.title(figure, f"The documents' steps on one {studies.gpu_of(folder)}",
+                  "gain: speedup over the kernel that the step starts from; text: the document's own.")
+    figure.legend([Line2D([], [], **NOW), Line2D([], [], **THEN), Line2D([], [], color=style.LINE_COLORS[0], linewidth=0.7)],
+                  ["now", "the text's own", "95 % interval, where it is wider than the mark"], ncols=3, loc="lower left",
+                  bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.05 / height))
+    return figure

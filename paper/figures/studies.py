@@ -1,0 +1,131 @@
+"""What the figures of the documents' own experiments share: finding their calls, naming them, and laying out panels.
+
+Calls are named as claims.json names them and found as the verdicts find them, so a figure shows what a claim is judged
+by: verdicts.Folder reads each experiment's CSV once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import results as rs
+import speedup
+import verdicts as vd
+from figures import style
+from results import Series
+
+MICRO = 1e6
+PARITY_LOOK = dict(color="black", linewidth=0.7, zorder=1.2)  # as fast as what it is compared with
+
+
+def of_document(document: str, **other) -> dict:
+    """Operation, type, timing mode and so on in which the document's claims are judged."""
+    return {"device": "cuda", **vd.read_claims()["documents"][document], **other}
+
+
+def settings_of(call: str) -> dict[str, str]:
+    """The settings in a call's name as claims.json has it; of ceil(n/1024) blocks n/1024."""
+    found = rs.parse_settings(call.partition(":")[2].replace(",", ";"))
+    return {k: v.removeprefix("ceil(").removesuffix(")") for k, v in found.items()}
+
+
+def calls(folder: vd.Folder, experiment: str, document: str, mode: str, variants: str = "", **settings) -> list[Series]:
+    """The experiment's series of the document's kernels, or of one of them, with these settings; [] without its CSV."""
+    if folder.experiment(experiment) is None:
+        return []
+    prefix = variants or document + "/"
+    wanted = {k: str(v) for k, v in settings.items()}
+    return [s for s in folder.series(experiment, of_document(document), mode)
+            if (s.variant == variants or not variants and s.variant.startswith(prefix))
+            and wanted.items() <= rs.parse_settings(s.settings).items() and len(s.ok)]
+
+
+def setting(s: Series, name: str) -> str:
+    return rs.parse_settings(s.settings).get(name, "")
+
+
+def count(s: Series, name: str) -> int | None:
+    """A setting that is a number; None for "auto"."""
+    value = setting(s, name)
+    return int(value) if value.isdigit() else None
+
+
+@dataclass
+class Points:
+    """Values with their intervals along x."""
+
+    x: list[float]
+    value: list[float]
+    low: list[float]
+    high: list[float]
+
+    @staticmethod
+    def of(rows: list[tuple[float, float, float, float]]) -> Points:
+        rows = sorted(rows)
+        return Points(*(list(column) for column in zip(*rows))) if rows else Points([], [], [], [])
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+
+def times_by(found: list[Series], name: str, n: int) -> Points:
+    """Microseconds at n by a numeric setting."""
+    return Points.of([(count(s, name), *(MICRO * p[c] for c in ("time", "low", "high"))) for s in found
+                      if count(s, name) is not None and (p := s.at(n)) is not None])
+
+
+def gain(folder: vd.Folder, mine: Series, base: Series, n: int) -> pd.Series | None:
+    """The speedup of a series over another at n, paired by round; None where both were not measured there."""
+    if mine.at(n) is None or base.at(n) is None:
+        return None
+    return speedup.at(folder.results, mine, base, n)
+
+
+def draw_points(axes, points: Points, vertical: bool = True, **look) -> None:
+    """Marks, joined if the look has a line, each with its interval where it has one."""
+    if not len(points):
+        return
+    value, low, high = (np.array(v, float) for v in (points.value, points.low, points.high))
+    errors = [np.nan_to_num(np.clip(value - low, 0, None)), np.nan_to_num(np.clip(high - value, 0, None))]
+    if vertical:
+        axes.errorbar(points.x, value, yerr=errors, elinewidth=0.7, capsize=0, **look)
+    else:
+        axes.errorbar(value, points.x, xerr=errors, elinewidth=0.7, capsize=0, **look)
+
+
+def sizes_of(found: list[Series]) -> list[int]:
+    """The sizes that any of them was measured at."""
+    return sorted({int(n) for s in found for n in s.ok["n"]})
+
+
+def gpu_of(folder: vd.Folder) -> str:
+    machine = folder.results.machine
+    return machine.get("gpu.name", default=machine.name)
+
+
+def sheet(width: float, height: float):
+    return plt.figure(figsize=(width, height))
+
+
+def place(figure, left: float, bottom: float, width: float, height: float, gid: str, **more):
+    """Axes at inches from the lower left corner."""
+    whole, high = figure.get_size_inches()
+    axes = figure.add_axes((left / whole, bottom / high, width / whole, height / high), **more)
+    axes.set_gid(gid)
+    return axes
+
+
+def title(figure, text: str, below: str = "", left: float = 0.06) -> None:
+    """The figure's bold first line, and what is said below it in one or more lines."""
+    width, height = figure.get_size_inches()
+    figure.text(left / width, 1 - 0.04 / height, text, va="top", fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
+    if below:
+        figure.text(left / width, 1 - 0.22 / height, below, va="top", linespacing=1.25)
+
+
+def foot(figure, text: str, left: float = 0.06) -> None:
+    width, height = figure.get_size_inches()
+    figure.text(left / width, 0.04 / height, text, va="bottom", linespacing=1.25)
