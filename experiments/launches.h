@@ -31,8 +31,8 @@ std::function<std::vector<Settings>(const Variant&)> of_document(
 bool is_of_cub(const Variant&);
 
 /// How the documents' studies are sampled: eight samples in each context, so that a call of several launches meets every
-/// turn of its stream in each.
-inline constexpr SamplingRules of_studies{.max_samples = 96};
+/// turn of its stream in each; slow calls one in each, so that they have intervals.
+inline constexpr SamplingRules of_studies{.max_samples = 96, .slow_samples = 12};
 
 /// The sizes of an experiment; on the simulated device, which verifies and is slow, small ones in their place.
 std::vector<std::size_t> sizes_on(DeviceKind, std::vector<std::size_t> sizes);

@@ -1,6 +1,7 @@
 #include "measure/sampling/rounds.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -30,6 +31,13 @@ std::uint64_t hash(std::string_view text) {
 /// while, it is one of all.
 bool allocates(const Point& p) {
   return p.in_loop && p.variant->result_of(p.settings) == ResultLocation::on_host;
+}
+
+/// To a tenth of a nanosecond, far below what any clock here resolves: the digits behind it are the noise of floating
+/// point, and the greater part of a file of raw samples.
+void round_times(Sample& s) {
+  for (std::optional<double>* time : {&s.seconds, &s.device_part_s})
+    if (*time) **time = std::round(**time * 1e10) / 1e10;
 }
 
 bool contains(const std::vector<int>& rounds, int round) {
@@ -161,7 +169,9 @@ bool Rounds::take_samples(TakenRound& taken, Part part, const std::function<bool
       Call call = group_.call(of);
       call.in_loop = group_.first().in_loop &&
                      (shows_what_ran_before(of) || group_.first().timing_mode == TimingMode::graph);
-      return s_.timer().sample(call, group_.first().timing_mode, group_.first().cache_state);
+      Sample taken_now = s_.timer().sample(call, group_.first().timing_mode, group_.first().cache_state);
+      round_times(taken_now);
+      return taken_now;
     };
     bool alive = true;
     if (call >= points) {
