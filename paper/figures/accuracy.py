@@ -37,8 +37,8 @@ def draw(folder: vd.Folder):
     drawn = [d for d in sets if d not in exact]
     groups = [g for g in (*rs.DOCUMENTS, rs.YOURS, *rs.LIBRARIES) if g in set(errors["group"])]
     # Thrust's call is CUB's kernel.
-    same = errors.pivot_table(index=["dataset", "n"], columns="group", values="error", aggfunc="max")
-    alike = {"cub", "thrust"} <= set(same) and bool((same["cub"] == same["thrust"]).all())
+    of = {g: errors[errors["group"] == g].set_index(["dataset", "n"])["error"].sort_index() for g in ("cub", "thrust")}
+    alike = len(of["cub"]) > 0 and of["cub"].equals(of["thrust"])
     groups = [g for g in groups if g != "thrust"] if alike else groups
     names = {"cub": "CUB and Thrust" if alike else "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
     looks = {g: dict(color=style.GROUP_COLORS.get(g) or style.LIBRARY_COLORS[g], marker=MARKERS.get(g, "*"), markersize=3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator
 
 import results as rs
 import verdicts as vd
@@ -19,7 +20,7 @@ CHAIN = (("inside a block", "naive → divergence-free", NAIVE.format("relaunch"
          ("between blocks", "relaunch → atomic", STRIDE.format("relaunch"), STRIDE.format("atomic")))
 WHOLE = ("together", "", NAIVE.format("relaunch"), STRIDE.format("atomic"))
 ALONE = (("inside a block", "free → unrolled", FREE.format("relaunch"), UNROLLED.format("relaunch")),
-         ("between blocks", "of naive, alone", NAIVE.format("relaunch"), NAIVE.format("atomic")))
+         ("between blocks", "relaunch → atomic, naive", NAIVE.format("relaunch"), NAIVE.format("atomic")))
 ROWS = (*CHAIN, WHOLE, *ALONE)
 ROW = 0.36
 
@@ -43,7 +44,7 @@ def draw(folder: vd.Folder):
     found = {n: g for n in sizes if (g := gains(folder, n))}
     if not found:
         return None
-    left, right, head, base = 1.32, 0.1, 0.46, 0.72
+    left, right, head, base = 1.4, 0.1, 0.46, 0.72
     tall = ROW * len(ROWS)
     height = head + tall + base
     figure = studies.sheet(style.COLUMN_WIDTH, height)
@@ -59,6 +60,7 @@ def draw(folder: vd.Folder):
     every = [v for of in found.values() for c in of.values() for v in (c.low, c.high)]
     axes.set_xlim(min(0.8, min(every) / 1.1), max(1.5, max(every) * 1.15))
     style.decade_axis(axes.xaxis)
+    axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 1.5, 2, 3, 5, 7)))
     axes.axvline(1, **studies.PARITY_LOOK)
     for y in (len(CHAIN) - 0.5, len(CHAIN) + 0.5):
         axes.axhline(y, color=style.MARK_COLOR, linewidth=0.4)

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 import results as rs
 import verdicts as vd
 from figures import studies, style
-from figures.granularity import blocks_of
+from figures.granularity import BLOCK, blocks_of
 from figures.studies import Points
 
 VARIANT = "levels/global-stride"
@@ -19,7 +19,7 @@ def draw(folder: vd.Folder):
     """None without levels.csv or with one finish alone."""
     document = studies.of_document("levels")
     found = {(studies.setting(s, "finish"), studies.setting(s, "granularity")): s
-             for s in studies.calls(folder, "levels", "levels", "end_to_end", VARIANT)}
+             for s in studies.calls(folder, "levels", "levels", "end_to_end", VARIANT, block=BLOCK)}
     lines = []
     for other in OTHERS:
         for n in studies.sizes_of(list(found.values())):

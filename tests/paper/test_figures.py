@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.text import Text
+from drawn import axes_of, legible_and_inside, line, texts
 from synthetic import GPU, LIMITS, cpu_rows, gpu_rows, limits_rows, row, timed, write_folder
 
 import results as rs
@@ -37,27 +37,6 @@ def drawn(results):
         figure.canvas.draw()
     yield made
     plt.close("all")
-
-
-def axes_of(figure, gid):
-    found = [a for a in figure.axes if a.get_gid() == gid]
-    assert len(found) == 1, f"{gid} is not among {[a.get_gid() for a in figure.axes]}"
-    return found[0]
-
-
-def line(axes, label):
-    """The data of one labelled line, drawn alone or with error bars."""
-    for container in axes.containers:
-        if container.get_label() == label:
-            return container[0].get_xydata(), container[2]
-    for l in axes.get_lines():
-        if l.get_label() == label:
-            return l.get_xydata(), None
-    raise AssertionError(f"no line {label!r}")
-
-
-def texts(figure):
-    return " ".join(t.get_text() for t in figure.findobj(Text))
 
 
 # --------------------------------------------------------------------------------------------- what is shown
@@ -320,24 +299,6 @@ def test_so_it_is_in_the_papers_own_figure_of_the_cpu():
     figure.canvas.draw()
     legible_and_inside({"cpu": figure})
     plt.close(figure)
-
-
-def legible_and_inside(figures):
-    for name, figure in figures.items():
-        assert figure.get_size_inches()[0] <= style.TEXT_WIDTH + 1e-9, name
-        assert figure.get_size_inches()[1] <= 9.3, name
-        bounds = figure.bbox.padded(1)
-        undrawn = {label for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)
-                   for tick in axis.get_major_ticks() + axis.get_minor_ticks()
-                   for label in (tick.label1, tick.label2)
-                   if not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())}
-        for t in figure.findobj(Text):
-            if not t.get_text().strip() or not t.get_visible() or t in undrawn:
-                continue
-            assert t.get_fontsize() >= 7, (name, t.get_text())
-            box = t.get_window_extent()
-            assert bounds.x0 <= box.x0 and box.x1 <= bounds.x1, (name, t.get_text())
-            assert bounds.y0 <= box.y0 and box.y1 <= bounds.y1, (name, t.get_text())
 
 
 def test_legends_cover_no_data_and_not_each_other(drawn):
