@@ -32,8 +32,8 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
     """Everything; returns what was written. Prints one line for each figure, drawn or not."""
     import results as rs
     import verdicts as vd
-    from figures import (accuracy, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid, ladders, limits,
-                         speedup, style, throughput)
+    from figures import (accuracy, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid, ladders, latency,
+                         limits, speedup, style, throughput)
     from figures import claims as claims_figure
     from text import claims, tables
 
@@ -63,7 +63,8 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
             ("ladders", ladders.draw, ("squares", "twopass", "unrolling", "levels", "multiblock")),
             ("granularity", granularity.draw, ("levels",)), ("finish", finish.draw, ("levels",)),
             ("decomposition", decomposition.draw, ("levels",)), ("blocks", blocks.draw, ("unrolling", "twopass")),
-            ("grid", grid.draw, ("multiblock",)), ("clocks", clocks.draw, ("probes",)),
+            ("grid", grid.draw, ("multiblock",)), ("latency", latency.draw, ("latency",)),
+            ("clocks", clocks.draw, ("probes",)),
             ("accuracy", accuracy.draw, ("accuracy",)), ("claims", claims_figure.draw, ("verdicts",))):
         plan.append((name, partial(draw, studies), [results_folder / f"{file}.csv" for file in files]))
     written = []

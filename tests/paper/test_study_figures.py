@@ -12,13 +12,14 @@ from synthetic import timed
 
 import results as rs
 import verdicts as vd
-from figures import accuracy, blocks, claims, clocks, decomposition, finish, granularity, grid, ladders
+from figures import accuracy, blocks, claims, clocks, decomposition, finish, granularity, grid, ladders, latency
 
 COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
 FIGURES = {"ladders": (ladders, ["squares.csv", "twopass.csv", "unrolling.csv", "levels.csv", "multiblock.csv"]),
            "granularity": (granularity, ["levels.csv"]), "finish": (finish, ["levels.csv"]),
            "decomposition": (decomposition, ["levels.csv"]), "blocks": (blocks, ["unrolling.csv", "twopass.csv"]),
-           "grid": (grid, ["multiblock.csv"]), "clocks": (clocks, ["probes.csv"]),
+           "grid": (grid, ["multiblock.csv"]), "latency": (latency, ["latency.csv"]),
+           "clocks": (clocks, ["probes.csv"]),
            "accuracy": (accuracy, ["accuracy.csv"]), "claims": (claims, ["verdicts.csv"])}
 WIDTH = 0.01  # of each interval of `timed`, to either side
 
@@ -222,6 +223,40 @@ def test_probes_of_another_kind_are_one_line(tmp_path):
     synthetic.write_csv(folder.path / "probes.csv", [dict(quantity="sm_clock_offset", sm=0, value=1)])
     with pytest.raises(rs.ResultsError, match="lacks the columns repeat, unit: run `reductio probe`"):
         clocks.draw(folder)
+
+
+# ----------------------------------------------------------------------------------------------- latency
+
+
+def latency_rows() -> list[dict]:
+    """A million elements by one block: 100 cycles for each of a thread's; twice as many by one load at a time."""
+    return [synthetic.row(experiment="latency", variant="squares/strided", operation="sum_of_squares", element_type="i32",
+                          accumulator_type="i32", n=2**20, timing_mode="clock", timer_resolution_s=1,
+                          settings=f"block={threads};finish=host;index={index}", cycles_median=cycles * 2**20 / threads)
+            for index, cycles in (("i32", 100), ("u64", 200)) for threads in (32, 256, 1024)]
+
+
+def test_latency_is_cycles_for_an_element_beside_those_of_a_load(tmp_path):
+    folder = folder_of(tmp_path / "m", latency_rows())
+    write_probes(folder.path, [("load_latency_memory", "", k, v, "cycles") for k, v in enumerate((600, 700, 900))]
+                 + [("load_latency_memory", "", 0, 350, "ns")])
+    figure = latency.draw(folder)
+    axes = axes_of(figure, "latency")
+    assert points(axes, "squares/strided i32") == {t: pytest.approx(100) for t in (32, 256, 1024)}
+    assert points(axes, "squares/strided u64")[256] == pytest.approx(200)
+    by_gid = {l.get_gid(): l for l in axes.get_lines() if l.get_gid()}
+    assert set(by_gid["load_latency_memory"].get_ydata()) == {700}
+    assert [tuple(p) for p in by_gid["hidden"].get_xydata()] == [(32, 668), (256, 444)]  # 1024 threads would hide all of it
+    assert "from memory 700." in texts(figure)
+
+
+def test_latency_has_the_samples_intervals_and_needs_no_probes(tmp_path):
+    folder = folder_of(tmp_path / "m", latency_rows())
+    synthetic.write_samples(folder.path, experiment="latency")
+    figure = latency.draw(folder)
+    low, high = interval(axes_of(figure, "latency"), "squares/strided i32", 0)
+    assert 100 < low < 125 < high < 150  # samples drift from 100 to 150 cycles
+    assert "Horizontal" not in texts(figure) and "the text" not in texts(figure)
 
 
 # ---------------------------------------------------------------------------------------------- accuracy
