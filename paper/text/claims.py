@@ -80,23 +80,31 @@ def as_latex(text: str) -> str:
     return re.sub(r'"([^"]*)"', r"``\1''", "".join(parts))
 
 
-def body(results: Results) -> list[str]:
+def body(results: Results, documents: tuple[str, ...] = rs.DOCUMENTS) -> list[str]:
     """The lines of the paper's table, a claim each, under a line for each document. Without verdicts.csv the claims
     stand there without."""
     table, claims, lines = judged(results), vd.read_claims(), []
-    for document, problem in claims["documents"].items():
-        lines.append(rf"\addlinespace[2pt]\multicolumn{{6}}{{@{{}}l}}{{\id{{{document}}}: "
+    for document in documents:
+        problem = claims["documents"][document]
+        lines.append(rf"\addlinespace[2pt]\multicolumn{{7}}{{@{{}}l}}{{\id{{{document}}}: "
                      rf"{rs.OPERATION_LABELS[problem['operation']]} of {problem['element_type']}, at "
                      rf"{latex.power(problem['n'][0])}}} \\")
         for claim in (c for c in claims["claims"] if c["document"] == document):
             figure = rf"\documentfigure{{{as_latex(claim['text_figure'])}}}" if claim["text_figure"] else ""
-            found = [MISSING] * 3
+            found = [MISSING] * 4
             if table is not None:
                 own, other = verdict(table, claim["id"])
-                at = [ratios(with_tests(table, claim["id"], role)[1]) for role in (vd.CLAIM, vd.AT_LARGE)]
-                found = [at[0] or MISSING, ": ".join(filter(None, [at[1], other])) if at[1] else MISSING, own]
+                at = [with_tests(table, claim["id"], role) for role in (vd.CLAIM, vd.AT_LARGE)]
+                ratio = [ratios(tests) for _, tests in at]
+                found = [ratio[0] or MISSING, ": ".join(filter(None, [ratio[1], other])) if ratio[1] else MISSING, own,
+                         why(at[0][0]["reason"])]
             lines.append(" & ".join([claim["id"], as_latex(claim["statement"]), figure, *found]) + r" \\")
     return lines
+
+
+def why(reason: str) -> str:
+    """A verdict's reason, which may hold long names of metrics and files: they may be broken after "_", "." and "/"."""
+    return re.sub(r"(\\_|(?<=[A-Za-z_])[./](?=[a-z]))", r"\1\\allowbreak{}", as_latex(reason))
 
 
 def caption(results: Results) -> str:

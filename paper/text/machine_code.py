@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -74,11 +75,38 @@ def hosts(table: pd.DataFrame) -> list[str]:
     columns = [(c, level) for c in HOST for level in LEVELS]
     lines = [f"| times that its i32 loop is unrolled | {' | '.join(f'{c} -{level}' for c, level in columns)} |",
              "|---|" + "--:|" * len(columns)]
+    return lines + [f"| `{kernel}` | {' | '.join(fields)} |" for kernel, fields in host_loops(table)]
+
+
+@dataclass
+class Kernel:
+    """One kernel of the GPU."""
+
+    kernel: str
+    unrolled: list[str]   # by INDICES, what `unrolled` tells; "" where it has no such index
+    tree: str             # "a loop", "written out", "" without a tree
+    counts: list[float]   # instructions, divisions and barriers of the whole kernel, with its document's own index
+
+
+def kernels(table: pd.DataFrame) -> list[Kernel]:
+    """Every kernel of the documents, in the file's order."""
+    gpu, found = of(table, compiler="nvcc"), []
+    for kernel in dict.fromkeys(gpu[~gpu["kernel"].str.startswith("halve-")]["kernel"]):
+        there = of(gpu, kernel=kernel)
+        main, own = of(there, loop="main"), there[there["index"].isin({"int", ""})]
+        whole, tree = of(own, loop="kernel"), of(own, loop="tree")
+        if len(whole):
+            how = "a loop" if len(tree) else "written out" if whole.iloc[0]["barriers"] >= 2 else ""
+            found.append(Kernel(kernel, [unrolled(at) if len(at := of(main, index=i)) else "" for i in INDICES], how,
+                                [float(whole.iloc[0][c]) for c in ("instructions", "divisions", "barriers")]))
+    return found
+
+
+def host_loops(table: pd.DataFrame) -> list[tuple[str, list[str]]]:
+    """Each loop of the host over i32, by compiler and level."""
     there = of(table, element_type="i32", loop="main")
-    for kernel in dict.fromkeys(there[there["kernel"].str.startswith("host/")]["kernel"]):
-        lines.append(f"| `{kernel}` | " + " | ".join(
-            unrolled(of(there, kernel=kernel, compiler=c, level=level)) for c, level in columns) + " |")
-    return lines
+    return [(kernel, [unrolled(of(there, kernel=kernel, compiler=c, level=level)) for c in HOST for level in LEVELS])
+            for kernel in dict.fromkeys(there[there["kernel"].str.startswith("host/")]["kernel"])]
 
 
 def same_code(table: pd.DataFrame, one: str, other: str) -> bool:

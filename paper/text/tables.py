@@ -13,7 +13,7 @@ import pandas as pd
 import results as rs
 import speedup
 from results import Results, Series
-from text import claims, findings, index_types, latex, own_clocks, trust
+from text import claims, findings, index_types, latex, machine_code, own_clocks, studies, trust
 from text.findings import ABSENT, SIZES, TYPE, Findings
 from text.steps import LADDERS, LARGE, STEPS, Gain, Measured
 
@@ -108,7 +108,7 @@ def macros(results: Results) -> dict[str, str]:
              "FindingMachines": trust.machines(results), "FindingOverhead": trust.overhead(results),
              "FindingIndex": index_types.index(results), "FindingIndexBlocks": index_types.blocks(results),
              "FindingPorting": index_types.porting(results), "FindingOwnClocks": own_clocks.steps(results),
-             "FindingVerdicts": claims.finding(results)}
+             "FindingVerdicts": claims.finding(results), **studies.macros(results)}
 
     names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest",
              "SamplesMost", "SmallestN", "LargestN", "TimerResolution", "LaunchFloor"]
@@ -485,13 +485,47 @@ def catalog_table(results: Results) -> str:
                   "document's own size.", "tab:catalog")
 
 
+CLAIMS_OF_A_PAGE = ("squares", "twopass", "unroll"), ("levels", "multiblock")
+
+
 def claims_table(results: Results) -> str:
-    """What the documents claim, and the verdicts."""
+    """What the documents claim, the verdicts, and why."""
     wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
-    return floats(claims.body(results),
-                  rf" & claim & the document's figure & ratio & at {latex.power(LARGE)} & verdict \\",
-                  "@{}l" + "".join(wide % w for w in ("0.34", "0.17", "0.13", "0.14", "0.1")) + "@{}",
-                  claims.caption(results), "tab:claims")
+    head = (rf" & claim & the document's figure & ratio & at {latex.power(LARGE)} & verdict & why \\")
+    columns = "@{}l" + "".join(wide % w for w in ("0.25", "0.135", "0.09", "0.11", "0.07", "0.235")) + "@{}"
+    return "".join(floats(claims.body(results, documents), head, columns,
+                          claims.caption(results) if k == 0 else r"What the documents claim (continued from "
+                          r"Table~\ref{tab:claims}).", "tab:claims" if k == 0 else "tab:claims-more")
+                   for k, documents in enumerate(CLAIMS_OF_A_PAGE))
+
+
+def compiler_table(results: Results) -> str:
+    """What nvcc made of the kernels' loops, and the host's compilers of theirs."""
+    caption = (r"What the compilers made of the loops, read in the machine code: how many elements an iteration of the "
+               r"kernel's main loop takes by the type of its index, and whether the tree inside a block is left as a loop.")
+    table = machine_code.read(results)
+    if table is None:
+        return note(ABSENT, caption, "tab:compiler")
+    versions = latex.listing([f"{latex.escape(c)} {latex.escape(v)}"
+                              for c, v in dict.fromkeys(zip(table["compiler"], table["version"]))])
+    lines, last = [], None
+    for of in machine_code.kernels(table):
+        group = rs.group_of(of.kernel)
+        if last not in (None, group):
+            lines.append(r"\addlinespace[2pt]")
+        last = group
+        lines.append(" & ".join([latex.code(of.kernel).replace(r"\allowbreak{}", ""), *(u or MISSING for u in of.unrolled),
+                                 of.tree or MISSING, *(f"{c:.0f}" for c in of.counts)]) + r" \\")
+    head = (r"kernel & \multicolumn{4}{c}{elements an iteration, by the index's type} & the tree is & "
+            r"\multicolumn{3}{c}{in the whole kernel} \\" "\n" r"\cmidrule(lr){2-5}\cmidrule(lr){7-9}" "\n"
+            f" & {' & '.join(machine_code.INDICES)} & & instructions & divisions & barriers " r"\\")
+    gpu = floats(lines, head, "lrrrrlrrr", f"{caption} By {versions}.", "tab:compiler")
+    columns = [(c, level) for c in machine_code.HOST for level in machine_code.LEVELS]
+    hosts = [" & ".join([latex.code(kernel).replace(r"\allowbreak{}", ""), *fields]) + r" \\"
+             for kernel, fields in machine_code.host_loops(table)]
+    return gpu + floats(hosts, "loop & " + " & ".join(f"{latex.escape(c)} -{level}" for c, level in columns) + r" \\",
+                        "l" + "r" * len(columns), "The host's loops over i32: how many elements an iteration takes for each "
+                        "that the source's iteration takes.", "tab:host-loops")
 
 
 def write(results: Results, out: Path) -> list[Path]:
@@ -504,7 +538,7 @@ def write(results: Results, out: Path) -> list[Path]:
              "table-timing.tex": timing_table(results), "table-index.tex": index_table(results),
              "table-clocks.tex": clocks_table(results), "table-finish.tex": finish_table(results),
              "table-machines.tex": machines_table(results), "table-refused.tex": refused_table(results),
-             "table-catalog.tex": catalog_table(results)}
+             "table-compiler.tex": compiler_table(results), "table-catalog.tex": catalog_table(results)}
     for name, body in files.items():
         (out / name).write_text(source + body, encoding="utf-8")
     return [out / name for name in files]

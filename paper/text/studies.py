@@ -1,0 +1,520 @@
+"""What the documents' own experiments found, as sentences: squares, latency, twopass, unrolling, levels, multiblock,
+accuracy, what Nsight Compute counted, what the compilers made of the loops, and the SMs' clocks.
+
+Calls are looked up as verdicts.py looks them up. What a folder lacks makes the sentence read "not measured".
+"""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pandas as pd
+
+import results as rs
+import speedup
+import verdicts as vd
+from results import Results, Series
+from text import latex, machine_code
+from text.findings import ABSENT
+from text.steps import LARGE, STEPS
+
+SMALL, MEDIUM = 2**20, 2**24
+NEAR = 1.02  # settings within this factor of the fastest are as good
+COMPILED_IN = (256, 512)  # numbers of threads for which squares has kernels of their own
+EXPERIMENTS = ("squares", "latency", "twopass", "unrolling", "levels", "multiblock", "accuracy")
+TREES = ("neighbored", "neighbored-less", "interleaved")
+UNROLLED = ("unroll2", "unroll4", "unroll8", "unroll8-warp", "unroll8-complete", "unroll8-template")
+GROUPS = (1, 64)  # loads a thread at which the ways to finish are compared: many groups and few
+
+
+def told(claim: str) -> list[str]:
+    """The document's own gains of a claim's steps."""
+    return [rf"\documentfigure{{{s.told}}}" for s in STEPS if s.claim == claim and s.told]
+
+
+def ids(names) -> str:
+    return latex.listing([rf"\id{{{name}}}" for name in names])
+
+
+def scientific(value: float) -> str:
+    """Two digits and a power of ten: "3.4 x 10^-12" as LaTeX; 0 as "0"."""
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(abs(float(f"{value:.1e}"))))
+    return rf"${value / 10**exponent:.1f}\cdot10^{{{exponent}}}$"
+
+
+class Study:
+    """One document's experiment, looked up by call."""
+
+    def __init__(self, folder: vd.Folder, document: str, **which):
+        self.folder, self.which = folder, {"device": "cuda", **vd.read_claims()["documents"][document], **which}
+        self.experiment = self.which["experiments"][0]
+        self.n = self.which["n"][0]
+        self.cub = rs.BASE[self.which["operation"]]
+
+    def found(self, call: str, n: int, mode: str | None = None) -> Series:
+        if self.folder.experiment(self.experiment) is None:
+            raise vd.Lacking(f"no {self.experiment}.csv")
+        return self.folder.at(self.experiment, self.which, call, n, mode or self.which["timing_mode"])
+
+    def time(self, call: str, n: int, mode: str | None = None) -> float:
+        return float(self.found(call, n, mode).at(n)["time"])
+
+    def gain(self, base: str, variant: str, n: int, mode: str | None = None) -> pd.Series:
+        """The speedup of one call over another, a row of speedup.over."""
+        point = speedup.at(self.folder.results, self.found(variant, n, mode), self.found(base, n, mode), n)
+        if point is None:
+            raise vd.Lacking(f"{base} and {variant} are of different runs")
+        return point
+
+    def all(self, n: int, mode: str | None = None, variant: str = "") -> list[Series]:
+        """The documents' calls that have a time at n, of one variant or of all."""
+        if self.folder.experiment(self.experiment) is None:
+            raise vd.Lacking(f"no {self.experiment}.csv")
+        there = [s for s in self.folder.series(self.experiment, self.which, mode or self.which["timing_mode"])
+                 if s.at(n) is not None and rs.is_handwritten(s.variant) and variant in ("", s.variant)]
+        if not there:
+            raise vd.Lacking(f"{self.experiment}.csv has no times at {n}")
+        return there
+
+    def fastest(self, n: int, mode: str | None = None, variant: str = "") -> Series:
+        return min(self.all(n, mode, variant), key=lambda s: s.at(n)["time"])
+
+    def beside_cub(self, n: int, mode: str, keys: tuple[str, ...]) -> str:
+        """The study's fastest call at n against CUB's, timed alike, in the study's own rounds."""
+        best = self.fastest(n, mode)
+        over = speedup.at(self.folder.results, best, self.found(self.cub, n, mode), n)
+        how = f" ({settings_of(best, keys)})" if keys else ""
+        return (f"The study's fastest call at {latex.power(n)} is {latex.code(best.variant)}{how}, in "
+                f"{latex.time(best.at(n)['time'])}, against {latex.time(self.time(self.cub, n, mode))} of CUB"
+                + (f": a speedup over CUB of {latex.interval(over)}" if over is not None else "") + ".")
+
+
+def settings_of(s: Series, keys: tuple[str, ...]) -> str:
+    have = rs.parse_settings(s.settings)
+    return latex.escape(", ".join(f"{k}={have[k]}" for k in keys if k in have))
+
+
+def ends(gains: dict[str, pd.Series]) -> str:
+    """The least and the greatest of several gains, each with what it is of."""
+    least, most = (of(gains.items(), key=lambda g: g[1]["ratio"]) for of in (min, max))
+    if least[0] == most[0]:
+        return f"{latex.interval(least[1])} ({least[0]})"
+    return f"{latex.interval(least[1])} ({least[0]}) to {latex.interval(most[1])} ({most[0]})"
+
+
+def values_of(s: Study, variant: str, key: str, n: int, mode: str | None = None) -> list[int]:
+    """The numbers that the study gave a setting of a variant, ascending."""
+    found = {rs.parse_settings(x.settings).get(key, "") for x in s.all(n, mode, variant)}
+    return sorted(int(v) for v in found if v.isdigit())
+
+
+# ---------------------------------------------------------------------------------------------- squares
+
+
+def squares(f: vd.Folder) -> str:
+    s = Study(f, "squares")
+    steps = (("S1", "chunked:block=256", "strided:block=256", "strided access, of 256 threads, gains {} over a chunk for each"),
+             ("S2", "strided:block=256", "strided:block=512", "512 threads gain {} over 256"),
+             ("S3", "strided:block=512", "multi-block:block=256,grid=32", "32 blocks gain {} over one"))
+    said = [words.format(latex.interval(s.gain(f"squares/{a}", f"squares/{b}", s.n))) +
+            f" ({claim}; the document: {told(claim)[0]})" for claim, a, b, words in steps]
+    tree = s.gain("squares/multi-block:block=256,grid=32", "squares/multi-block-tree:block=256,grid=32", s.n, "end_to_end")
+    return (f"At {latex.power(s.n)}, {'; '.join(said)}. Where each block adds up its own threads' results, 32 blocks gain "
+            f"{latex.interval(tree)} end to end (S4). {s.beside_cub(s.n, 'end_to_end', ('block', 'grid'))}")
+
+
+def clocks(f: vd.Folder) -> str:
+    """How far the SMs' counters are apart, and the one clock of the GPU."""
+    s = Study(f, "squares")
+    offsets = f.values("probes.csv", "value", {"quantity": "sm_clock_offset", "unit": "cycles"}).groupby("sm")["value"].median()
+    rate = float(f.values("probes.csv", "value", {"quantity": "sm_clock_rate"})["value"].median())
+    timer = f.values("probes.csv", "value", {"quantity": "globaltimer_offset"}).groupby("sm")["value"].median().abs().max()
+    trip = float(f.values("probes.csv", "value", {"quantity": "exchange_round_trip"})["value"].median())
+    run = s.time("squares/multi-block:block=256,grid=32", s.n, "globaltimer")
+    spread = float(offsets.max() - offsets.min())
+    return (f"The counters of {len(offsets)} SMs that \\id{{clock()}} reads are up to {latex.count(round(spread))} cycles "
+            f"({latex.time(spread / rate / 1e9)}) apart, where the run of 32 blocks takes {latex.time(run)}: latest stop "
+            f"less earliest start is a difference of counters (S5, Figure~\\ref{{fig:clocks}}). By \\id{{globaltimer}} no "
+            f"SM differs from the first by more than {latex.time(float(timer) / 1e9)}, which is less than the "
+            f"{latex.time(trip / 1e9)} that asking it takes.")
+
+
+def latency(f: vd.Folder) -> str:
+    s = Study(f, "squares", experiments=["latency"], timing_mode="clock")
+    cycles, ns = ([float(f.values("probes.csv", "value", {"quantity": f"load_latency_{level}", "unit": unit})["value"].median())
+                   for level in ("l1", "l2", "memory")] for unit in ("cycles", "ns"))
+    blocks = values_of(s, "squares/strided", "block", s.n)
+
+    def each(block: int, index: str) -> float:
+        return s.time(f"squares/strided:block={block},index={index}", s.n) * block / s.n
+
+    own, compiled_in = each(256, "i32"), each(256, "u64")
+    others = [each(b, "u64") for b in blocks if b not in COMPILED_IN]
+    at_once = (", about what a load takes: one is under way at a time" if others and
+               all(0.8 < o / cycles[2] < 1.25 for o in others) else "")
+    return (f"A load takes {latex.digits(cycles[0])} cycles from L1, {latex.digits(cycles[1])} from L2 and "
+            f"{latex.digits(cycles[2])} ({latex.digits(ns[2])}\\,ns) from memory. In one block of 256 threads, a number that "
+            f"the document compiles in, a thread takes {latex.digits(own)} cycles for each element if it counts by \\id{{int}}, as there, "
+            f"and {latex.digits(compiled_in)} if it counts by \\id{{size\\_t}}; so it hides "
+            f"{latex.digits((cycles[2] - own) / 256)} and {latex.digits((cycles[2] - compiled_in) / 256)} cycles of a load for "
+            f"each thread, where the document has one (S6). By \\id{{size\\_t}} and with numbers of threads that are not compiled in it takes "
+            f"{latex.digits(min(others))} to {latex.digits(max(others))} cycles{at_once}.")
+
+
+# ---------------------------------------------------------------------------------------------- twopass
+
+
+def twopass(f: vd.Folder) -> str:
+    s = Study(f, "twopass")
+    blocks = values_of(s, "twopass/rolled", "block", s.n)
+
+    def gains(before: str, after: str, of, mode: str | None = None) -> str:
+        return ends({f"{b} threads": s.gain(f"twopass/{before}:block={b},finish={of[0]}",
+                                            f"twopass/{after}:block={b},finish={of[1]}", s.n, mode) for b in blocks})
+
+    both = ("second-launch", "second-launch")
+    return (f"Over blocks of {blocks[0]} to {blocks[-1]} threads at {latex.power(s.n)}, unrolling the last warp gains "
+            f"{gains('rolled', 'warp-unrolled', both)} (T1), unrolling every level by a template another "
+            f"{gains('warp-unrolled', 'template-unrolled', both)} (T2). End to end, finishing on the CPU in place of a second launch "
+            f"gains {gains('template-unrolled', 'template-unrolled', ('second-launch', 'host'), 'end_to_end')} (T3). "
+            f"{s.beside_cub(s.n, 'device', ('block',))}")
+
+
+# ---------------------------------------------------------------------------------------------- unrolling
+
+CHAINED = ("unroll4", "unroll8")
+
+
+def unroll_call(name: str, block: int = 1024) -> str:
+    return f"unroll/{name}:block={block}" + (",load=chained" if name in CHAINED else "")
+
+
+def unrolling(f: vd.Folder) -> str:
+    s = Study(f, "unroll")
+    ladder = [*TREES, *UNROLLED]
+    gains = [latex.digits(s.gain(unroll_call(a), unroll_call(b), s.n)["ratio"]) for a, b in zip(ladder, ladder[1:])]
+    whole = s.gain(unroll_call("neighbored"), unroll_call("unroll8-complete"), s.n)
+    loads = s.gain("unroll/unroll8:block=1024,load=chained", "unroll/unroll8:block=1024,load=independent", s.n)
+    best = [f"{settings_of(s.fastest(s.n, variant=f'unroll/{v}'), ('block',)).removeprefix('block=')} for {latex.code(v)}"
+            for v in ("neighbored", "interleaved", "unroll8", "unroll8-complete")]
+    return (f"From one kernel to the next at {latex.power(s.n)}, the steps gain {latex.listing(gains)}: "
+            f"{latex.interval(whole)} from the first to \\id{{unroll8-complete}}, where the document has nearly "
+            f"{told('U9')[0]} (U9). Eight independent loads in place of eight additions in place, all else alike, gain "
+            f"{latex.interval(loads)} (U10). The block of 1024 threads that the document runs is not always the best: the "
+            f"fastest is {latex.listing(best)}. {s.beside_cub(s.n, 'launch_to_idle', ('block', 'load'))}")
+
+
+def counters(f: vd.Folder) -> str:
+    """What Nsight Compute counted in unroll's kernels."""
+    n = Study(f, "unroll").n
+
+    def of(metric: str, name: str) -> float:
+        return f.counter("ncu.csv", unroll_call(name), metric, n)
+
+    efficiency = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct"
+    barrier = "smsp__warp_issue_stalled_barrier_per_warp_active.pct"
+    each = "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"
+    dram = "dram__bytes_read.sum.per_second"
+    trees = [f"{latex.digits(of(efficiency, v))}\\,\\% in {latex.code(v)}" for v in TREES]
+    rates = sorted(((of(dram, v), v) for v in (*TREES, *UNROLLED)))
+    shares = [latex.digits(of(barrier, v), 2) for v in UNROLLED]
+    stalls = [latex.digits(of(each, v), 2) for v in ("unroll8", "unroll8-warp")]
+    return (f"Nsight Compute finds {latex.listing(trees)} of the loaded bytes used (U4), and a DRAM throughput from "
+            f"{latex.bandwidth(rates[0][0])} ({latex.code(rates[0][1])}) to {latex.bandwidth(rates[-1][0])} "
+            f"({latex.code(rates[-1][1])}; U8). Barriers are {latex.listing(shares)}\\,\\% of a warp's stalls from "
+            rf"\id{{unroll2}} to the template, where the document has \documentfigure{{51, 44, 26, 33, 24 and 24\,\%}}; for each "
+            f"instruction there are {stalls[0]} such stalls before the last warp is unrolled and {stalls[1]} after (U5).")
+
+
+# ----------------------------------------------------------------------------------------------- levels
+
+
+def stride(granularity: int, finish: str, kind: str = "global") -> str:
+    return f"levels/{kind}-stride:block=256,finish={finish},granularity={granularity}"
+
+
+def granularity(f: vd.Folder) -> str:
+    s = Study(f, "levels")
+    said = []
+    for n in (SMALL, MEDIUM, LARGE):
+        loads = values_of(s, "levels/global-stride", "granularity", n)
+        times = {g: s.time(stride(g, "atomic"), n) for g in loads}
+        best = min(times, key=times.get)
+        near = [g for g in loads if times[g] <= NEAR * times[best]]
+        span = f" ({near[0]} to {near[-1]} are within {latex.percent(NEAR - 1)})" if len(near) > 1 else ""
+        said.append(f"{best} loads a thread at {latex.power(n)}{span}, which gain "
+                    f"{latex.interval(s.gain(stride(1, 'atomic'), stride(best, 'atomic'), n))} over one")
+    local = [latex.interval(s.gain(stride(32, "atomic", "local"), stride(32, "atomic"), n)) for n in (SMALL, LARGE)]
+    return (f"With atomics the best granularity is {latex.listing(said)} (Figure~\\ref{{fig:levels}}). Of 32 loads, a global stride gains "
+            f"{local[0]} over a local one at {latex.power(SMALL)} and {local[1]} at {latex.power(LARGE)} (L2).")
+
+
+def finish(f: vd.Folder) -> str:
+    """The three ways to finish, end to end, with many groups and with few."""
+    s, said = Study(f, "levels"), []
+    for n in (SMALL, LARGE):
+        for loads in GROUPS:
+            times = [latex.time(s.time(stride(loads, how), n, "end_to_end")) for how in ("atomic", "relaunch", "host")]
+            groups = -(-n // (256 * loads))
+            said.append(f"{latex.listing(times)} with {latex.count(groups)} groups")
+        said[-1] += f" at {latex.power(n)}"
+    alone = [latex.interval(speedup.at(f.results, s.found("levels/divergence-free:block=256,finish=atomic", n),
+                                       s.found("levels/divergence-free:block=256,finish=host", n, "device_part"), n))
+             for n in (SMALL, LARGE)]
+    return (f"End to end an atomic, a relaunch and the CPU take {'; '.join(said)} (L5, L8, L9). With one element a thread, the atomics alone "
+            f"leave {alone[0]} of the speed of a kernel that only stores its partial sums at {latex.power(SMALL)}, and "
+            f"{alone[1]} at {latex.power(LARGE)} (L7).")
+
+
+def decomposition(f: vd.Folder) -> str:
+    """Each level on its own, from the naive kernel with relaunches, and all together."""
+    s, said = Study(f, "levels"), []
+    naive = "levels/naive:block=256,finish=relaunch,test=bits"
+    for n in (SMALL, LARGE):
+        loads = min(values_of(s, "levels/global-stride", "granularity", n), key=lambda g: s.time(stride(g, "atomic"), n))
+        thread = s.gain(stride(1, "relaunch"), stride(loads, "relaunch"), n)
+        block = s.gain(naive, "levels/completely-unrolled:block=256,finish=relaunch", n)
+        between = s.gain(naive, naive.replace("relaunch", "atomic"), n)
+        whole = s.gain(naive, stride(loads, "atomic"), n)
+        said.append(f"at {latex.power(n)} work in a thread ({loads} loads) gains {latex.interval(thread)}, the tree in a block "
+                    f"{latex.interval(block)}, atomics between blocks {latex.interval(between)}, and a granularity with "
+                    f"atomics {latex.interval(whole)}")
+    return (f"One level at a time, from the naive tree with relaunches: {'; '.join(said)} "
+            f"(L1, L3, L4). {s.beside_cub(LARGE, 'device', ('finish', 'granularity'))}")
+
+
+# -------------------------------------------------------------------------------------------- multiblock
+
+
+def multiblock(f: vd.Folder) -> str:
+    s = Study(f, "multiblock")
+    two = "multiblock/two-launch"
+    grids = values_of(s, two, "grid", s.n)
+    times = {g: s.time(f"{two}:grid={g}", s.n) for g in grids}
+    best, one_each = min(times, key=times.get), -(-s.n // 1024)
+    near = [g for g in grids if times[g] <= NEAR * times[best]]
+    each = s.gain(f"{two}:grid={one_each}", f"{two}:grid=auto", s.n)
+    single = s.gain(f"{two}:grid=1", f"{two}:grid=auto", s.n)
+    last, warp = (s.gain(f"multiblock/{a}:grid=auto", f"multiblock/{b}:grid=auto", s.n)
+                  for a, b in (("two-launch", "last-block"), ("last-block", "last-block-warp")))
+    return (f"At {latex.power(s.n)} two launches are fastest with {best} blocks, and within {latex.percent(NEAR - 1)} of that "
+            f"from {near[0]} to {near[-1]} of the grids that were tried. As many blocks as the GPU holds, the document's rule, gain {latex.interval(each)} over a "
+            f"thread for each element and {latex.interval(single)} over one block (M1). A last-block guard in place of the second "
+            f"launch gains {latex.interval(last)} (M2), and reduction by warps {latex.interval(warp)} (M3). "
+            f"{s.beside_cub(s.n, 'device', ('grid',))}")
+
+
+# --------------------------------------------------------------------------------------------- accuracy
+
+
+def accuracy_rows(f: vd.Folder) -> pd.DataFrame:
+    table = f.experiment("accuracy")
+    if table is None:
+        raise vd.Lacking("no accuracy.csv")
+    return table[table["status"].isin(["ok", "wrong"]) & (table["device"] == "cuda")]
+
+
+def accuracy(f: vd.Folder) -> str:
+    rows = accuracy_rows(f)
+    wrong = int((rows["status"] == "wrong").sum())
+    rows = rows[(rows["dataset"] == "random") & rows["sum_of_magnitudes"].gt(0)]
+    if not len(rows):
+        raise vd.Lacking("accuracy.csv has no errors")
+    n = int(rows["n"].max())
+    rows = rows[rows["n"] == n].assign(relative=lambda r: r["abs_error"] / r["sum_of_magnitudes"])
+    cub, hand = rows[rows["variant"] == "cub/sum"], rows[rows["variant"].map(rs.is_handwritten)]
+    if not len(cub) or not len(hand):
+        raise vd.Lacking("accuracy.csv lacks CUB or the documents' kernels")
+    least, most = hand.loc[hand["relative"].idxmin()], hand.loc[hand["relative"].idxmax()]
+    return (f"Of {latex.power(n)} uniform f32 the error of CUB's sum is {scientific(float(cub['relative'].iloc[0]))} of the sum "
+            f"of magnitudes, and that of the documents' kernels {scientific(least['relative'])} ({latex.code(least['variant'])}, "
+            f"finish={latex.escape(rs.parse_settings(least['settings']).get('finish', 'own'))}) to {scientific(most['relative'])} "
+            f"({latex.code(most['variant'])}; Figure~\\ref{{fig:accuracy}}). {latex.number_of(wrong, 'result is', 'results are').capitalize()} "
+            f"beyond the bound of its variant.")
+
+
+def identity(f: vd.Folder) -> str:
+    """Which variants give the same bits in every call."""
+    rows = accuracy_rows(f)
+    rows = rows[(rows["dataset"] == "random") & (rows["n"] == SMALL) & rows["distinct_results"].notna()]
+    if not len(rows):
+        raise vd.Lacking("accuracy.csv does not count distinct results")
+    vary = rows[rows["distinct_results"] > 1]
+    same = f"{len(rows) - len(vary)} of {len(rows)} choices of variant and finish give the same bits"
+    if not len(vary):
+        return f"In 1000 calls at {latex.power(SMALL)}, {same}."
+    atomic = vary["settings"].str.contains("finish=atomic")
+    who = ("all of which finish by atomics" if atomic.all() else
+           "of " + latex.listing([latex.code(v) for v in dict.fromkeys(vary["variant"])]))
+    low, high = int(vary["distinct_results"].min()), int(vary["distinct_results"].max())
+    return (f"In 1000 calls at {latex.power(SMALL)}, {same}; the others, {who}, give "
+            f"{low if low == high else f'{low} to {high}'} different results.")
+
+
+# --------------------------------------------------------------------------------------------- compilers
+
+
+def compiler(f: vd.Folder) -> str:
+    """How many elements an iteration of nvcc's loops takes, by the type of the index."""
+    table = machine_code.read(f.results)
+    if table is None:
+        raise vd.Lacking("no compiler.csv")
+    gpu = machine_code.of(table, compiler="nvcc", loop="main")
+    kinds: dict[tuple, list[str]] = {}
+    for kernel in dict.fromkeys(gpu[gpu["index"].isin(machine_code.INDICES) & ~gpu["kernel"].str.startswith("halve-")]["kernel"]):
+        by_index = tuple(machine_code.unrolled(machine_code.of(gpu, kernel=kernel, index=i)) for i in machine_code.INDICES)
+        kinds.setdefault(by_index, []).append(kernel)
+    if not kinds:
+        raise vd.Lacking("compiler.csv has no loops of nvcc")
+    said = []
+    for numbers, kernels in kinds.items():
+        documents = {k.split("/")[0] for k in kernels}
+        all_of = {d: [k for ks in kinds.values() for k in ks if k.startswith(d + "/")] for d in documents}
+        whole = all(set(v) <= set(kernels) for v in all_of.values())
+        who = (ids([d for d in rs.DOCUMENTS if d in documents]) if whole else
+               latex.listing([latex.code(k) for k in kernels]))
+        said.append(f"{', '.join(numbers)} in {who}")
+    return (f"Counting by {ids(machine_code.INDICES)}, an iteration takes so many elements: "
+            f"{'; '.join(said)} (Table~\\ref{{tab:compiler}}).")
+
+
+def halving(f: vd.Folder) -> str:
+    """Shifts and divisions (T6), and whether the last steps of unroll differ in code (U3)."""
+    table = machine_code.read(f.results)
+    if table is None:
+        raise vd.Lacking("no compiler.csv")
+    gpu = machine_code.of(table, compiler="nvcc")
+    same = [i for i in ("int", "unsigned") if machine_code.same_code(gpu, f"halve-{i}-shift", f"halve-{i}-divide")]
+    counts = [int(machine_code.of(gpu, kernel=f"unroll/{v}", loop="kernel").iloc[0]["instructions"])
+              for v in ("unroll8-warp", "unroll8-complete", "unroll8-template")
+              if len(machine_code.of(gpu, kernel=f"unroll/{v}", loop="kernel"))]
+    if len(counts) < 3:
+        raise vd.Lacking("compiler.csv lacks kernels of unroll")
+    shift = ("the same code" if len(same) == 2 else f"the same code for {same[0]} alone" if same else "different code")
+    return (f"A loop that halves its index has {shift} in nvcc's hands whether it shifts or divides (T6). The three last kernels of "
+            f"\\id{{unroll}} have {latex.listing([str(c) for c in counts])} instructions (U3).")
+
+
+def host_loops(f: vd.Folder) -> str:
+    """T5 and U7: the documents' own loop on the CPU."""
+    which = {"device": "cpu", "operation": "vector_add", "element_type": "i32", "cache_state": "warm",
+             "timing_mode": "end_to_end"}
+    if f.experiment("cpu") is None:
+        raise vd.Lacking("no cpu.csv")
+    n, said = 2**10, []
+    for level in ("O2", "O3"):
+        gains = []
+        for by in (2, 4):
+            base, mine = (f.at("cpu", which, f"host/add-{v}:opt={level}", n, "end_to_end") for v in ("plain", f"unroll{by}"))
+            point = speedup.at(f.results, mine, base, n)
+            if point is None:
+                raise vd.Lacking("cpu.csv has them from different runs")
+            gains.append(f"{latex.interval(point)} by {by}")
+        said.append(f"{latex.listing(gains)} at -{level}")
+    return (f"The documents' example, adding two vectors, gains from unrolling by hand on the CPU at {latex.power(n)}: "
+            f"{'; '.join(said)} (T5, U7).")
+
+
+# ---------------------------------------------------------------------------- where the data come from
+
+
+def runs_shown(results: Results, folder: vd.Folder) -> list[dict]:
+    """The records in machine.json of the runs whose rows lie in the folder."""
+    ids: dict[str, str] = {}
+    for name in ("comparison", "limits", "timing", "index", *EXPERIMENTS):
+        path = results.folder / f"{name}.csv"
+        if path.exists():
+            ids |= {i: name for i in folder.experiment(name)["run_id"].unique()}
+    return [r for r in results.machine.get("runs", default=[]) if r.get("run_id") in ids]
+
+
+def cards(results: Results, folder: vd.Folder) -> str:
+    """Which experiments were measured on which card."""
+    by_card: dict[str, list[str]] = {}
+    for run in runs_shown(results, folder):
+        of = by_card.setdefault(str(run.get("machine_id") or ""), [])
+        if run["experiment"] not in of:
+            of.append(run["experiment"])
+    if not by_card or "" in by_card:
+        return ABSENT
+    if len(by_card) == 1:
+        return "All experiments ran on one card."
+    words = ["one", "a second", "a third", "a fourth"]
+    groups = sorted(by_card.values(), key=lambda g: "comparison" not in g)
+    said = [f"{ids(g)} on {words[k] if k < len(words) else 'another'}" for k, g in enumerate(groups)]
+    return (f"The experiments ran on {len(by_card)} cards of this model: {'; '.join(said)}. So no speedup is "
+            f"taken from one experiment to another: each has CUB's call in its own rounds.")
+
+
+def second_machine(results: Results) -> str:
+    """What the folders beside hold, and by which method."""
+    said = []
+    for other in results.beside:
+        have = [e for e in ("comparison", "limits", "timing", "index", *EXPERIMENTS) if (other.folder / f"{e}.csv").exists()]
+        lack = [e for e in EXPERIMENTS if e not in have] + [f for f in ("probes", "ncu", "verdicts") if
+                                                            not (other.folder / f"{f}.csv").exists()]
+        dates = sorted({str(t)[:10] for t in other.comparison["timestamp_utc"] if t})
+        name = latex.escape(str(other.machine.get("gpu.name")))
+        older = ("" if other.comparison["speedup"].notna().any() else
+                 " Its rows are of an earlier method: a time is the median of all samples, taken without fresh contexts, and "
+                 "speedups are computed from the samples afterwards.")
+        said.append(f"On an {name} there are {ids(have)}, of {dates[-1] if dates else 'unknown date'}."
+                    f"{older}" + (f" Not measured there: {ids(lack)}; so there are no "
+                                  f"verdicts for it." if "verdicts" in lack else
+                                  f" Not measured there: {ids(lack)}." if lack else ""))
+    return " ".join(said) or "Results of no other GPU lie beside these."
+
+
+def selftest(results: Results) -> str:
+    """How often the harness calls a call different from itself."""
+    path = results.folder / "selftest.json"
+    if not path.exists():
+        return ABSENT
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        said = [f"{record[k]['false_positives']} of {record[k]['comparisons']} comparisons of a call with itself {words}"
+                for k, words in (("together", "in the same rounds"), ("apart", "between two runs"))]
+        level = record["confidence"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise rs.ResultsError(f"{path} is not what `reductio selftest --json` writes ({error}): run it again")
+    return (f"Its self-test finds a difference where there is none in {latex.listing(said)}, with intervals of "
+            f"{latex.percent(level)}.")
+
+
+def artifact(results: Results, folder: vd.Folder) -> str:
+    """What the experiments took: time, disk and memory."""
+    runs = runs_shown(results, folder)
+    spent = [(r["experiment"], (r.get("time_spent") or {}).get("wall_s")) for r in runs]
+    spent = [(e, w) for e, w in spent if w]
+    rows = results.comparison
+    if not spent or rows is None:
+        return ABSENT
+    size = sum(p.stat().st_size for p in results.folder.rglob("*") if p.is_file())
+    longest = max(spent, key=lambda s: s[1])
+    return (f"On the machine of this paper the {len(spent)} experiments took {latex.digits(sum(w for _, w in spent) / 60)} "
+            f"minutes in all, of which \\id{{{longest[0]}}} {latex.digits(longest[1] / 60)}. The results folder with all raw "
+            f"samples is {latex.digits(size / 1e6)}\\,MB. The largest input is "
+            f"{latex.binary(float(rows['bytes'].max()))} in the GPU's memory; kernels that overwrite their input have a copy of it beside.")
+
+
+SENTENCES = {"FindingSquares": squares, "FindingSmClocks": clocks, "FindingLatency": latency, "FindingTwopass": twopass,
+             "FindingUnrolling": unrolling, "FindingCounters": counters, "FindingGranularity": granularity,
+             "FindingFinish": finish, "FindingDecomposition": decomposition, "FindingMultiblock": multiblock,
+             "FindingAccuracy": accuracy, "FindingIdentity": identity, "FindingCompiler": compiler,
+             "FindingHalving": halving, "FindingHostLoops": host_loops}
+
+
+def macros(results: Results) -> dict[str, str]:
+    """All of them, by name."""
+    folder = vd.Folder(results.folder, results.cpu_folder)
+    made = {}
+    for name, sentence in SENTENCES.items():
+        try:
+            made[name] = sentence(folder)
+        except vd.Lacking:
+            made[name] = ABSENT
+    return made | {"FindingCards": cards(results, folder), "FindingSecondMachine": second_machine(results),
+                   "FindingSelftest": selftest(results), "FindingArtifact": artifact(results, folder)}
