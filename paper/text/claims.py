@@ -103,8 +103,10 @@ def body(results: Results, documents: tuple[str, ...] = rs.DOCUMENTS) -> list[st
 
 
 def why(reason: str) -> str:
-    """A verdict's reason, which may hold long names of metrics and files: they may be broken after "_", "." and "/"."""
-    return re.sub(r"(\\_|(?<=[A-Za-z_])[./](?=[a-z]))", r"\1\\allowbreak{}", as_latex(reason))
+    """A verdict's reason, in short; it may hold long names of metrics and files, which may be broken after "_", "." and
+    "/"."""
+    short = re.sub(r"^the worst of (\d+) tests: ", r"worst of \1: ", reason)
+    return re.sub(r"(\\_|(?<=[A-Za-z_])[./](?=[a-z]))", r"\1\\allowbreak{}", as_latex(short))
 
 
 def caption(results: Results) -> str:

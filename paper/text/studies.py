@@ -428,7 +428,7 @@ def runs_shown(results: Results, folder: vd.Folder) -> list[dict]:
         path = results.folder / f"{name}.csv"
         if path.exists():
             ids |= {i: name for i in folder.experiment(name)["run_id"].unique()}
-    return [r for r in results.machine.get("runs", default=[]) if r.get("run_id") in ids]
+    return [{"experiment": ids[r["run_id"]], **r} for r in results.machine.get("runs", default=[]) if r.get("run_id") in ids]
 
 
 def cards(results: Results, folder: vd.Folder) -> str:

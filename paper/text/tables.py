@@ -492,7 +492,7 @@ def claims_table(results: Results) -> str:
     """What the documents claim, the verdicts, and why."""
     wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
     head = (rf" & claim & the document's figure & ratio & at {latex.power(LARGE)} & verdict & why \\")
-    columns = "@{}l" + "".join(wide % w for w in ("0.25", "0.135", "0.09", "0.11", "0.07", "0.235")) + "@{}"
+    columns = "@{}l" + "".join(wide % w for w in ("0.205", "0.115", "0.12", "0.12", "0.075", "0.235")) + "@{}"
     return "".join(floats(claims.body(results, documents), head, columns,
                           claims.caption(results) if k == 0 else r"What the documents claim (continued from "
                           r"Table~\ref{tab:claims}).", "tab:claims" if k == 0 else "tab:claims-more")
@@ -503,9 +503,11 @@ def compiler_table(results: Results) -> str:
     """What nvcc made of the kernels' loops, and the host's compilers of theirs."""
     caption = (r"What the compilers made of the loops, read in the machine code: how many elements an iteration of the "
                r"kernel's main loop takes by the type of its index, and whether the tree inside a block is left as a loop.")
+    of_hosts = ("The host's loops over i32: how many elements an iteration takes for each that the source's iteration "
+                "takes.")
     table = machine_code.read(results)
     if table is None:
-        return note(ABSENT, caption, "tab:compiler")
+        return note(ABSENT, caption, "tab:compiler") + note(ABSENT, of_hosts, "tab:host-loops")
     versions = latex.listing([f"{latex.escape(c)} {latex.escape(v)}"
                               for c, v in dict.fromkeys(zip(table["compiler"], table["version"]))])
     lines, last = [], None
@@ -524,8 +526,7 @@ def compiler_table(results: Results) -> str:
     hosts = [" & ".join([latex.code(kernel).replace(r"\allowbreak{}", ""), *fields]) + r" \\"
              for kernel, fields in machine_code.host_loops(table)]
     return gpu + floats(hosts, "loop & " + " & ".join(f"{latex.escape(c)} -{level}" for c, level in columns) + r" \\",
-                        "l" + "r" * len(columns), "The host's loops over i32: how many elements an iteration takes for each "
-                        "that the source's iteration takes.", "tab:host-loops")
+                        "l" + "r" * len(columns), of_hosts, "tab:host-loops")
 
 
 def write(results: Results, out: Path) -> list[Path]:

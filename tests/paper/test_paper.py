@@ -146,9 +146,8 @@ ALL_CLAIMS = [claim for ids in claims.CLAIMS.values() for claim in ids]
 
 
 def claims_in_table(tex: str) -> list[str]:
-    """The first fields of the table of claims."""
-    table = tex.split(r"\label{tab:claims}")[1].split(r"\end{tabular}")[0]
-    return re.findall(r"^([A-Z]\d+) &", table, re.M)
+    """The first fields of the table of claims, on all its pages."""
+    return re.findall(r"^([A-Z]\d+) &", tex.split(r"\label{tab:claims}")[1], re.M)
 
 
 def claims_of_head(text: str) -> list[str]:
@@ -215,19 +214,77 @@ print(*(p for p in opened if p.startswith(({str(results.parent)!r}, {str(cpu)!r}
 # ------------------------------------------------------------------------------------------------ the PDF
 
 
+PAGES = 10  # of text and figures, in two columns; the bibliography and the appendix come after
+
+
+def typeset(generated: Path, into: Path) -> str:
+    """The log of the paper, built of a folder of figures and tables."""
+    for name in ("main.tex", "refs.bib", "latexmkrc"):
+        shutil.copy(PAPER / name, into)
+    shutil.copytree(generated, into / "generated")
+    done = subprocess.run(["latexmk", "-pdf", "-interaction=nonstopmode", "-halt-on-error", "main.tex"], cwd=into,
+                          capture_output=True, text=True, errors="replace")
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (into / "main.pdf").read_bytes().startswith(b"%PDF")
+    return (into / "main.log").read_text(errors="replace")
+
+
+def complaints(log: str) -> list[str]:
+    """What LaTeX warns of and a reader would see: references that nothing defines, labels and characters, and lines that
+    stick out by more than 3 points."""
+    log = re.sub(r"(?<=.{79})\n", "", log)  # LaTeX breaks its lines there
+    wide = [m[0] for m in re.finditer(r"Overfull \\[hv]box \(([\d.]+)pt too \w+\).*", log) if float(m[1]) >= 3]
+    return wide + re.findall(r"(?:Citation|Reference) .* undefined|Label .* multiply defined|Missing character.*", log)
+
+
+@pytest.mark.parametrize("log", [
+    "LaTeX Warning: Reference `fig:none' on page 3 undefined on input line 5.",
+    "LaTeX Warning: Citation `none' on page 3 undefined", "LaTeX Warning: Label `tab:a' multiply defined.",
+    "Overfull \\hbox (12.3pt too wide) in paragraph at lines 6--39", "Overfull \\vbox (4.0pt too high) has occurred",
+    "Missing character: There is no x in font"])
+def test_complaints_are_found(log):
+    assert len(complaints(f"This is pdfTeX\n{log}\n")) == 1
+
+
+def test_a_line_that_sticks_out_by_a_hair_is_no_complaint():
+    assert complaints("Overfull \\hbox (1.9pt too wide) in paragraph") == []
+
+
+def pages_of_text(aux: str) -> int:
+    r"""Pages before the one that \label{after:text} stands on."""
+    return int(re.search(r"\\newlabel\{after:text\}\{\{[^}]*\}\{(\d+)\}", aux)[1]) - 1
+
+
 @pytest.mark.skipif(shutil.which("latexmk") is None, reason="latexmk is not installed")
 @pytest.mark.parametrize("which", ["full", "CPU only", "comparison alone"])
 def test_it_builds(which, generated, generated_cpu_only, generated_of_comparison_alone, tmp_path):
-    for name in ("main.tex", "refs.bib", "latexmkrc"):
-        shutil.copy(PAPER / name, tmp_path)
     folder = {"full": generated, "CPU only": generated_cpu_only, "comparison alone": generated_of_comparison_alone}
-    shutil.copytree(folder[which], tmp_path / "generated")
-    done = subprocess.run(["latexmk", "-pdf", "-interaction=nonstopmode", "-halt-on-error", "main.tex"], cwd=tmp_path,
-                          capture_output=True, text=True, errors="replace")
-    assert done.returncode == 0, done.stdout[-2000:]
-    log = (tmp_path / "main.log").read_text(errors="replace")
-    assert (tmp_path / "main.pdf").read_bytes().startswith(b"%PDF")
-    assert "Missing character" not in log
-    assert not re.search(r"(Citation|Reference) .* undefined", log)
-    wide = [float(w) for w in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", log)]
-    assert all(w < 3 for w in wide), wide
+    assert complaints(typeset(folder[which], tmp_path)) == []
+
+
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory) -> Path:
+    """The paper of the committed results, with all its figures, as ./reproduce makes it."""
+    import make
+
+    out = tmp_path_factory.mktemp("committed") / "generated"
+    results = SOURCE / "experiments" / "results"
+    make.make(results / "nvidia-h200", out, results / "cpu-intel-xeon")
+    return out
+
+
+def test_the_committed_results_have_all_figures_of_the_text(committed):
+    named = re.findall(r"^\\generatedfigure\{([^}]*)\}", (PAPER / "main.tex").read_text(), re.M)
+    assert len(named) > 10 and [n for n in named if not (committed / f"{n}.pdf").exists()] == []
+
+
+@pytest.mark.skipif(shutil.which("latexmk") is None, reason="latexmk is not installed")
+def test_the_paper_of_the_committed_results(committed, tmp_path):
+    assert complaints(typeset(committed, tmp_path)) == []
+    assert pages_of_text((tmp_path / "main.aux").read_text()) <= PAGES
+    tex = (PAPER / "main.tex").read_text()
+    assert tex.index(r"\label{after:text}") < tex.index(r"\bibliography{") < tex.index(r"\appendix")
+
+
+def test_pages_are_counted_up_to_the_bibliography():
+    assert pages_of_text(r"\newlabel{after:text}{{9}{11}{How to reproduce}{section*.36}{}}") == 10

@@ -1,0 +1,197 @@
+"""Sentences on the documents' studies say what their CSV holds: a planted change shows, and a file that lacks makes them
+read "not measured"."""
+
+import csv
+import json
+import re
+
+import pytest
+import synthetic
+from project import SOURCE
+
+import results as rs
+import verdicts as vd
+from text import studies, tables
+from text.findings import ABSENT
+
+COMMITTED = SOURCE / "experiments" / "results" / "nvidia-h200"
+CPU = SOURCE / "experiments" / "results" / "cpu-intel-xeon"
+
+# What each sentence is made from.
+READS = {"FindingSquares": ["squares.csv"], "FindingSmClocks": ["squares.csv", "probes.csv"],
+         "FindingLatency": ["latency.csv", "probes.csv"], "FindingTwopass": ["twopass.csv"],
+         "FindingUnrolling": ["unrolling.csv"], "FindingCounters": ["ncu.csv"], "FindingGranularity": ["levels.csv"],
+         "FindingFinish": ["levels.csv"], "FindingDecomposition": ["levels.csv"], "FindingMultiblock": ["multiblock.csv"],
+         "FindingAccuracy": ["accuracy.csv"], "FindingIdentity": ["accuracy.csv"], "FindingCompiler": ["compiler.csv"],
+         "FindingHalving": ["compiler.csv"], "FindingHostLoops": []}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The committed results, to be changed: links to all files but those that a test writes anew."""
+    copy = tmp_path / "nvidia-h200"
+    copy.mkdir()
+    for path in COMMITTED.iterdir():
+        (copy / path.name).symlink_to(path)
+    return copy
+
+
+def said(folder, name, cpu=CPU):
+    return studies.SENTENCES[name](vd.Folder(folder, cpu))
+
+
+def rewrite(folder, file, change):
+    """Writes a file anew, each row as `change` makes it; without raw samples, so that gains are those of the times."""
+    with (folder / file).open(newline="") as read:
+        rows = list(csv.DictReader(read))
+    (folder / file).unlink()
+    (folder / file.replace(".csv", ".samples.csv.gz")).unlink(missing_ok=True)
+    changed = [row for row in map(change, rows) if row is not None]
+    with (folder / file).open("w", newline="") as write:
+        out = csv.DictWriter(write, rows[0])
+        out.writeheader()
+        out.writerows(changed)
+
+
+def plant(folder, file, variant, settings, column, value, **where):
+    """Sets one column of the rows of one call; there must be some."""
+    found = []
+
+    def change(row):
+        have = rs.parse_settings(row["settings"])
+        if row["variant"] == variant and settings.items() <= have.items() and all(row[k] == v for k, v in where.items()):
+            found.append(row)
+            return {**row, column: value}
+        return row
+
+    rewrite(folder, file, change)
+    assert found
+
+
+def test_the_committed_results_lack_no_sentence():
+    results = rs.read_results(COMMITTED, CPU)
+    assert set(READS) == set(studies.SENTENCES)
+    assert [k for k, v in tables.macros(results).items() if ABSENT in v] == []
+
+
+@pytest.mark.parametrize("name, file", [(name, file) for name, files in READS.items() for file in files])
+def test_what_lacks_is_not_measured(folder, name, file):
+    (folder / file).unlink()
+    with pytest.raises(vd.Lacking):
+        said(folder, name)
+
+
+def test_macros_say_that_it_is_not_measured(tmp_path):
+    alone = synthetic.write_folder(tmp_path / "m", synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
+    made = studies.macros(rs.read_results(alone))
+    assert {made[name] for name in studies.SENTENCES} == {ABSENT} and made["FindingSelftest"] == ABSENT
+    assert made["FindingSecondMachine"].startswith("Results of no other GPU")
+
+
+def test_the_best_granularity_is_the_fastest(folder):
+    plant(folder, "levels.csv", "levels/global-stride", {"finish": "atomic", "granularity": "8"}, "time_median_s", "1e-6",
+          n=str(2**20), timing_mode="device")
+    assert "best granularity is 8 loads a thread at $2^{20}$, which gain 12.1" in said(folder, "FindingGranularity")
+
+
+def test_a_step_of_squares_is_of_its_times(folder):
+    plant(folder, "squares.csv", "squares/strided", {"block": "256"}, "device_part_median_s", "1e-3", n=str(2**20))
+    assert re.search(r"strided access, of 256 threads, gains 0\.53\d* \[.*? over a chunk", said(folder, "FindingSquares"))
+
+
+def test_the_range_of_blocks_names_its_ends(folder):
+    plant(folder, "twopass.csv", "twopass/warp-unrolled", {"block": "64", "finish": "second-launch"}, "time_median_s", "1e-6",
+          n=str(2**24), timing_mode="device")
+    assert re.search(r"unrolling the last warp gains .* to [\d.]+ \[[\d., ]+\] \(64 threads\) \(T1\)", said(folder, "FindingTwopass"))
+
+
+def test_the_fastest_block_of_a_kernel_of_unroll(folder):
+    plant(folder, "unrolling.csv", "unroll/interleaved", {"block": "512"}, "device_part_median_s", "1e-6", n=str(2**24))
+    assert r"512 for \texttt{interleaved}" in said(folder, "FindingUnrolling")
+
+
+def test_counters_are_those_counted(folder):
+    plant(folder, "ncu.csv", "unroll/neighbored", {}, "value", "12.34",
+          metric="smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct")
+    assert r"finds 12.3\,\% in \texttt{neighbored}" in said(folder, "FindingCounters")
+
+
+def test_finishes_stand_with_their_groups(folder):
+    plant(folder, "levels.csv", "levels/global-stride", {"finish": "relaunch", "granularity": "64"}, "time_median_s", "7e-6",
+          n=str(2**20), timing_mode="end_to_end")
+    assert re.search(r"7\.00\\,\\textmu\{\}s and [\d.]+\\,\\textmu\{\}s with 64 groups at \$2\^\{20\}\$",
+                     said(folder, "FindingFinish"))
+
+
+def test_a_level_is_taken_alone(folder):
+    plant(folder, "levels.csv", "levels/completely-unrolled", {"finish": "relaunch"}, "time_median_s", "1e-6", n=str(2**28),
+          timing_mode="device")
+    assert re.search(r"the tree in a block 129\d", said(folder, "FindingDecomposition"))
+
+
+def test_the_fastest_grid_and_those_near_it(folder):
+    plant(folder, "multiblock.csv", "multiblock/two-launch", {"grid": "32"}, "time_median_s", "1e-6", n=str(10**8),
+          timing_mode="device")
+    assert "fastest with 32 blocks, and within 2.0\\,\\% of that from 32 to 32" in said(folder, "FindingMultiblock")
+
+
+def test_clocks_of_sms_are_apart_by_what_was_read(folder):
+    rewrite(folder, "probes.csv", lambda row: {**row, "value": "1e9" if row["sm"] == "3" else "0"}
+            if row["quantity"] == "sm_clock_offset" else row)
+    assert "up to 1{,}000{,}000{,}000 cycles" in said(folder, "FindingSmClocks")
+
+
+def test_latency_by_what_is_compiled_in(folder):
+    plant(folder, "latency.csv", "squares/strided", {"block": "32", "index": "u64"}, "cycles_median", str(2**20 / 32 * 100),
+          timing_mode="clock")
+    one = said(folder, "FindingLatency")
+    assert "takes 100 to" in one and "one is under way" not in one
+    assert "one is under way" in said(COMMITTED, "FindingLatency")
+
+
+def test_errors_and_identity_are_counted(folder):
+    plant(folder, "accuracy.csv", "multiblock/two-launch", {}, "distinct_results", "3", n=str(2**20), dataset="random")
+    assert r"of \texttt{levels/" in said(folder, "FindingIdentity") and "give 3 to" in said(folder, "FindingIdentity")
+    assert "No result is beyond" in said(folder, "FindingAccuracy")
+    plant(folder, "accuracy.csv", "multiblock/two-launch", {}, "status", "wrong", n=str(2**10), dataset="random")
+    assert "1 result is beyond" in said(folder, "FindingAccuracy")
+
+
+def test_loops_are_told_by_index(folder):
+    rewrite(folder, "compiler.csv", lambda row: {**row, "unrolled_by": "2"} if row["compiler"] == "nvcc" and
+            row["kernel"].startswith("levels/") and row["loop"] == "main" and row["index"] == "int" else row)
+    assert r"2, 1, 1, 1 in \id{levels}" in said(folder, "FindingCompiler")
+    table = tables.compiler_table(rs.read_results(folder, CPU))
+    assert r"\texttt{levels/global-stride} & 2 & 1 & 1 & 1 & a loop &" in table
+    assert re.search(r"^\\texttt\{host/plain\} & 1 & 1 & 4 \(vectors of 4\) &", table, re.M)
+
+
+def test_cards_are_told_apart(folder):
+    record = json.loads((folder / "machine.json").read_text())
+    results = rs.read_results(folder, CPU)
+    told = studies.cards(results, vd.Folder(folder, CPU))
+    assert "3 cards of this model" in told and told.count(r"\id{comparison}") == 1
+    for run in record["runs"]:
+        run["machine_id"] = "one"
+    results.machine.record["runs"] = record["runs"]
+    assert studies.cards(results, vd.Folder(folder, CPU)) == "All experiments ran on one card."
+
+
+def test_the_second_machine_says_what_it_lacks():
+    told = studies.second_machine(rs.read_results(COMMITTED, CPU))
+    lacking = told.split("Not measured there: ")[1]
+    h100 = next(f for f in COMMITTED.parent.iterdir() if "h100" in f.name)
+    for experiment in studies.EXPERIMENTS:
+        assert (rf"\id{{{experiment}}}" in lacking) == (not (h100 / f"{experiment}.csv").exists())
+
+
+def test_a_broken_selftest_is_one_line(folder):
+    (folder / "selftest.json").unlink()
+    (folder / "selftest.json").write_text('{"together": {}}')
+    with pytest.raises(rs.ResultsError, match="selftest.json is not what `reductio selftest --json` writes"):
+        studies.selftest(rs.read_results(folder, CPU))
+
+
+@pytest.mark.parametrize("value, shown", [(3.24e-11, r"$3.2\cdot10^{-11}$"), (9.96e-9, r"$1.0\cdot10^{-8}$"), (0, "0")])
+def test_powers_of_ten(value, shown):
+    assert studies.scientific(value) == shown
