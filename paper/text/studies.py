@@ -418,6 +418,20 @@ def host_loops(f: vd.Folder) -> str:
             f"{'; '.join(said)} (T5, U7).")
 
 
+def host_code(f: vd.Folder) -> str:
+    """What the compilers made of the plain loop of that example."""
+    table = machine_code.read(f.results)
+    loops = dict(machine_code.host_loops(table)) if table is not None else {}
+    if "host/add-plain" not in loops:
+        raise vd.Lacking("compiler.csv lacks host/add-plain")
+    columns = [(c, level) for c in machine_code.HOST for level in machine_code.LEVELS]
+    found = {c: [(level, n) for (of, level), n in zip(columns, loops["host/add-plain"]) if of == c and level != "O0"]
+             for c in machine_code.HOST}
+    said = [", ".join(f"{n} at -{level}" for level, n in of) + rf" by \id{{{c}}}" for c, of in found.items()]
+    return (f"An iteration of the plain loop takes so many elements in machine code: {'; '.join(said)} "
+            r"(Table~\ref{tab:host-loops}).")
+
+
 # ---------------------------------------------------------------------------- where the data come from
 
 
@@ -504,7 +518,7 @@ SENTENCES = {"FindingSquares": squares, "FindingSmClocks": clocks, "FindingLaten
              "FindingUnrolling": unrolling, "FindingCounters": counters, "FindingGranularity": granularity,
              "FindingFinish": finish, "FindingDecomposition": decomposition, "FindingMultiblock": multiblock,
              "FindingAccuracy": accuracy, "FindingIdentity": identity, "FindingCompiler": compiler,
-             "FindingHalving": halving, "FindingHostLoops": host_loops}
+             "FindingHalving": halving, "FindingHostLoops": host_loops, "FindingHostCode": host_code}
 
 
 def macros(results: Results) -> dict[str, str]:

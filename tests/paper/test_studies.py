@@ -23,7 +23,7 @@ READS = {"FindingSquares": ["squares.csv"], "FindingSmClocks": ["squares.csv", "
          "FindingUnrolling": ["unrolling.csv"], "FindingCounters": ["ncu.csv"], "FindingGranularity": ["levels.csv"],
          "FindingFinish": ["levels.csv"], "FindingDecomposition": ["levels.csv"], "FindingMultiblock": ["multiblock.csv"],
          "FindingAccuracy": ["accuracy.csv"], "FindingIdentity": ["accuracy.csv"], "FindingCompiler": ["compiler.csv"],
-         "FindingHalving": ["compiler.csv"], "FindingHostLoops": []}
+         "FindingHalving": ["compiler.csv"], "FindingHostLoops": [], "FindingHostCode": ["compiler.csv"]}
 
 
 @pytest.fixture
@@ -164,6 +164,12 @@ def test_loops_are_told_by_index(folder):
     table = tables.compiler_table(rs.read_results(folder, CPU))
     assert r"\texttt{levels/global-stride} & 2 & 1 & 1 & 1 & a loop &" in table
     assert re.search(r"^\\texttt\{host/plain\} & 1 & 1 & 4 \(vectors of 4\) &", table, re.M)
+
+
+def test_the_hosts_plain_loop_is_told_by_level(folder):
+    rewrite(folder, "compiler.csv", lambda row: {**row, "unrolled_by": "7", "elements_per_load": "1"}
+            if (row["compiler"], row["level"], row["kernel"], row["loop"]) == ("g++", "O2", "host/add-plain", "main") else row)
+    assert r"7 at -O2, 4 (vectors of 4) at -O3 by \id{g++}" in said(folder, "FindingHostCode")
 
 
 def test_cards_are_told_apart(folder):
