@@ -140,6 +140,25 @@ def finding(results: Results) -> str:
     return f"Of the {sum(of.values())} claims, {sentence(of)}."
 
 
+def by_verdict(results: Results) -> str:
+    """Which claims have which verdict, and which have another at 2^28."""
+    table = judged(results)
+    if table is None:
+        return ""
+    words = {vd.HOLDS: ("holds", "hold"), vd.WEAKER: ("holds but more weakly", "hold but more weakly"),
+             vd.NONE: ("has no effect", "have no effect"), vd.REVERSED: ("is reversed", "are reversed"),
+             vd.UNDECIDED: ("is not decidable", "are not decidable")}
+    found = {c: verdict(table, c) for ids in CLAIMS.values() for c in ids}
+    said = []
+    for v in vd.VERDICTS:
+        those = [c for c, (own, _) in found.items() if own == v]
+        if those:
+            said.append(f"{latex.listing(those)} {words[v][len(those) > 1]}")
+    turned = [f"{c} {words[other][0]}" for c, (_, other) in found.items() if other not in ("", vd.UNDECIDED)]
+    at_large = f" At {latex.power(vd.LARGE)} it is another: {latex.listing(turned)}." if turned else ""
+    return f"At the documents' own sizes {'; '.join(said)}.{at_large}"
+
+
 # ------------------------------------------------------------------------------------------------ Markdown
 
 

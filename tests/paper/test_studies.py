@@ -11,7 +11,7 @@ from project import SOURCE
 
 import results as rs
 import verdicts as vd
-from text import studies, tables
+from text import claims, studies, tables
 from text.findings import ABSENT
 
 COMMITTED = SOURCE / "experiments" / "results" / "nvidia-h200"
@@ -170,6 +170,17 @@ def test_the_hosts_plain_loop_is_told_by_level(folder):
     rewrite(folder, "compiler.csv", lambda row: {**row, "unrolled_by": "7", "elements_per_load": "1"}
             if (row["compiler"], row["level"], row["kernel"], row["loop"]) == ("g++", "O2", "host/add-plain", "main") else row)
     assert r"7 at -O2, 4 (vectors of 4) at -O3 by \id{g++}" in said(folder, "FindingHostCode")
+
+
+def test_claims_are_listed_by_verdict(folder):
+    told = claims.by_verdict(rs.read_results(folder, CPU))
+    assert all(len(re.findall(rf"\b{c}\b", told.split(" At $")[0])) == 1 for ids in claims.CLAIMS.values() for c in ids)
+    rewrite(folder, "verdicts.csv", lambda row: {**row, "verdict": {"claim": vd.REVERSED, "large": vd.HOLDS}.get(
+        row["role"], row["verdict"])} if row["claim"] == "M3" else row)
+    told = claims.by_verdict(rs.read_results(folder, CPU))
+    assert re.search(r"[;,] [^;]*M3 are reversed", told) and "M3 holds" in told.split("it is another")[1]
+    (folder / "verdicts.csv").unlink()
+    assert claims.by_verdict(rs.read_results(folder, CPU)) == ""
 
 
 def test_cards_are_told_apart(folder):
