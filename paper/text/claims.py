@@ -155,7 +155,7 @@ def by_verdict(results: Results) -> str:
         if those:
             said.append(f"{latex.listing(those)} {words[v][len(those) > 1]}")
     turned = [f"{c} {words[other][0]}" for c, (_, other) in found.items() if other not in ("", vd.UNDECIDED)]
-    at_large = f" At {latex.power(vd.LARGE)} it is another: {latex.listing(turned)}." if turned else ""
+    at_large = f" At {latex.power(vd.LARGE)} another verdict is found: {latex.listing(turned)}." if turned else ""
     return f"At the documents' own sizes {'; '.join(said)}.{at_large}"
 
 

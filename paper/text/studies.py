@@ -15,7 +15,7 @@ import results as rs
 import speedup
 import verdicts as vd
 from results import Results, Series
-from text import latex, machine_code
+from text import claims, latex, machine_code
 from text.findings import ABSENT
 from text.steps import LARGE, STEPS
 
@@ -478,8 +478,19 @@ def second_machine(results: Results) -> str:
         said.append(f"On an {name} there are {ids(have)}, of {dates[-1] if dates else 'unknown date'}."
                     f"{older}" + (f" Not measured there: {ids(lack)}; so there are no "
                                   f"verdicts for it." if "verdicts" in lack else
-                                  f" Not measured there: {ids(lack)}." if lack else ""))
+                                  f" Not measured there: {ids(lack)}." if lack else "")
+                    + agreeing(results, other))
     return " ".join(said) or "Results of no other GPU lie beside these."
+
+
+def agreeing(here: Results, there: Results) -> str:
+    """How many verdicts two machines share, and which claims are decided otherwise; "" where either has none."""
+    if claims.judged(here) is None or claims.judged(there) is None:
+        return ""
+    rows, counted = vd.differences(claims.judged(there), claims.judged(here), vd.CLAIM)
+    otherwise = [f"{claim} ({theirs} there, here {mine})" for claim, _, theirs, mine, *_ in rows
+                 if vd.UNDECIDED not in (theirs, mine)]
+    return f" {counted[0].upper()}{counted[1:]}" + (f": {latex.listing(otherwise)}." if otherwise else ".")
 
 
 def selftest(results: Results) -> str:

@@ -178,7 +178,7 @@ def test_claims_are_listed_by_verdict(folder):
     rewrite(folder, "verdicts.csv", lambda row: {**row, "verdict": {"claim": vd.REVERSED, "large": vd.HOLDS}.get(
         row["role"], row["verdict"])} if row["claim"] == "M3" else row)
     told = claims.by_verdict(rs.read_results(folder, CPU))
-    assert re.search(r"[;,] [^;]*M3 are reversed", told) and "M3 holds" in told.split("it is another")[1]
+    assert re.search(r"[;,] [^;]*M3 are reversed", told) and "M3 holds" in told.split("another verdict is found")[1]
     (folder / "verdicts.csv").unlink()
     assert claims.by_verdict(rs.read_results(folder, CPU)) == ""
 
@@ -200,6 +200,16 @@ def test_the_second_machine_says_what_it_lacks():
     h100 = next(f for f in COMMITTED.parent.iterdir() if "h100" in f.name)
     for experiment in studies.EXPERIMENTS:
         assert (rf"\id{{{experiment}}}" in lacking) == (not (h100 / f"{experiment}.csv").exists())
+
+
+def test_verdicts_of_two_machines_are_set_beside_each_other():
+    here = rs.read_results(COMMITTED, CPU)
+    there = next(r for r in here.beside if claims.judged(r) is not None)
+    table = {c: [claims.verdict(claims.judged(r), c)[0] for r in (here, there)] for ids in claims.CLAIMS.values() for c in ids}
+    told = studies.agreeing(here, there)
+    assert f"Of {len(table)} verdicts {sum(a == b for a, b in table.values())} are the same" in told
+    for claim, (mine, theirs) in table.items():
+        assert (f"{claim} ({theirs} there, here {mine})" in told) == (mine != theirs and vd.UNDECIDED not in (mine, theirs))
 
 
 def test_a_broken_selftest_is_one_line(folder):
