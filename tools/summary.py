@@ -186,7 +186,8 @@ def index_block(results) -> str:
 
     said = (f"Of {types.ELEMENTS} elements, the speedup of an index of type {types.SIGNED} over one of type "
             f"{types.UNSIGNED} is {told(plain)} in kernels whose loop has one stride and one condition: nvcc unrolls that "
-            f"over a signed index alone. In the others it is {told(other)}.")
+            f"over a signed index, and over an unsigned one in PTX never and in machine code only where the stride is a "
+            f"constant, as in `squares`. In the others it is {told(other)}.")
     over = types.over_cub(results)
     if over:
         c, signed, unsigned = over

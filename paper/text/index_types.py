@@ -1,8 +1,9 @@
 """What the type of a loop's index costs: index.csv, each kernel with a loop of its own by the type that it counts with.
 
 A signed index may not overflow, so nvcc knows the number of steps of a loop `for (i = tid; i < n; i += stride)` before it
-begins, and unrolls it: several loads are in flight at once. An unsigned index may wrap round, and the loop stays as it
-stands. tests/kernels/test_loops.py counts the loads that nvcc leaves in flight in each loop.
+begins, and unrolls it: several loads are in flight at once. An unsigned index may wrap round: in PTX the loop stays as
+it stands, and in machine code it is unrolled only where the stride is a constant, and less.
+tests/kernels/test_loops.py counts the loads that nvcc leaves in flight in each loop.
 """
 
 from __future__ import annotations
