@@ -27,6 +27,19 @@ struct SharedArray {
   SharedRange range;
 };
 
+/// The addresses that a thread's last atomic loads were of. Several, because a loop may wait for several words in turn.
+struct Polled {
+  std::array<std::uintptr_t, 4> addresses{};
+  unsigned oldest = 0;
+  /// Whether it is one of them; from now on it is.
+  bool again(std::uintptr_t address) {
+    for (const std::uintptr_t a : addresses)
+      if (a == address) return true;
+    addresses[oldest++ % addresses.size()] = address;
+    return false;
+  }
+};
+
 struct BlockState : Block {
   unsigned threads = 0;
   unsigned exited = 0;
@@ -39,7 +52,7 @@ struct BlockState : Block {
   std::array<std::uint64_t, max_threads_per_block / 64> runnable{};
   std::vector<Thread> thread;
   std::array<Waiting, max_threads_per_block> waiting{};  ///< what for; apart from Thread, to be cleared at one stroke
-  std::vector<std::uintptr_t> polled;                    ///< by thread: the address of its last atomic load
+  std::vector<Polled> polled;                            ///< by thread
   std::vector<Warp> warps;
   std::vector<std::uint64_t> shared_storage;
   std::vector<Record> record_storage;

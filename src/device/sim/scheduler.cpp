@@ -34,7 +34,7 @@ REDUCTIO_HOT Next Scheduler::finish() {
   BlockState& b = *block_;
   const unsigned t = threadIdx.x;
   b.thread[t].fiber = nullptr;
-  b.polled[t] = 0;
+  b.polled[t] = {};
   b.waiting[t] = Waiting::no;
   if (cancelling_) return {};
   ++b.exited;

@@ -82,8 +82,7 @@ REDUCTIO_HOT void Scheduler::poll(std::uintptr_t address, Site site) {
   if (!running) return;  // the access itself will say so
   BlockState& b = *block_;
   const unsigned t = threadIdx.x;
-  const bool again = b.polled[t] == address;
-  b.polled[t] = address;
+  const bool again = b.polled[t].again(address);
   b.thread[t].site = site;
   fruitless_polls_ = again ? fruitless_polls_ + 1 : 0;
   if (again) b.waiting[t] = Waiting::poll;

@@ -81,6 +81,28 @@ TEST_P(SimWaits, EveryResidentThreadMakesProgress) {
 
 // ---------------------------------------------------------------------------------------------------- faults
 
+/// Words that arrive one by one, all looked at in one loop.
+__global__ void waits_for_four(GlobalPtr<unsigned> flags, GlobalPtr<unsigned> out, unsigned senders) {
+  if (blockIdx.x < gridDim.x - 1) {
+    if (blockIdx.x < senders) store_relaxed(flags + blockIdx.x, blockIdx.x + 1);
+    return;
+  }
+  unsigned a, b, c, d;
+  do {
+    a = load_relaxed(flags), b = load_relaxed(flags + 1), c = load_relaxed(flags + 2), d = load_relaxed(flags + 3);
+  } while (!a || !b || !c || !d);
+  out[threadIdx.x] = a + b + c + d;
+}
+
+TEST_P(SimWaits, ForSeveralWordsInTurn) {
+  const auto flags = zeros<unsigned>(4);
+  const Buffer<unsigned> out(40);
+  run<waits_for_four>(5, 40, 0, flags.ptr(), out.ptr(), 4u);
+  EXPECT_EQ(on_host(out), std::vector<unsigned>(40, 10));
+  const Fault f = fault_of<waits_for_four>(5, 40, 0, zeros<unsigned>(4).ptr(), out.ptr(), 3u);
+  EXPECT_EQ(f.kind, FaultKind::endless_wait) << f.what();
+}
+
 int line_of_poll = 0;
 
 __global__ void wait_for_flag(GlobalPtr<unsigned> flag, GlobalPtr<unsigned> out, unsigned producer_sets) {
