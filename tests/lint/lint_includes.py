@@ -24,7 +24,8 @@ MAY_INCLUDE = {
     "device/cpu": {"core", "device", "device/cpu"},
     "device/cuda": {"core", "device", "device/cuda"},
     "device/sim": {"core", "device", "device/sim"},
-    "kernels": {"core", "device"},
+    "tuned": {"device", "tuned"},  # and of `device` only what is installed with it: tests/tuned
+    "kernels": {"core", "device", "tuned"},
     "kernels/cuda_only": {"core", "device"},
     "verify": {"core", "device", "device/sim", "verify"},
     "measure/stats": {"core"} | below("measure/stats"),
@@ -38,7 +39,7 @@ MAY_INCLUDE = {
     "baselines/nvbench": set(),
     "experiments": {"core", "device", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
     "experiments/cli": {"core", "device", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
-    "tests": {"core", "device", "verify", "experiments", "experiments/cli", "tests"} | DEVICES | ALL_OF_MEASURE,
+    "tests": {"core", "device", "tuned", "verify", "experiments", "experiments/cli", "tests"} | DEVICES | ALL_OF_MEASURE,
 }
 LAYERED = {"device", "measure"}
 
@@ -139,6 +140,8 @@ PLANTED = UPWARDS + ASIDE + [
     {"src/device/a.h": '#include "device/cpu/b.h"\n'},
     {"src/kernels/a.cu": '#include "device/sim/sim.h"\n'},
     {"src/kernels/cuda_only/a.cu": '#include "device/sim/sim.h"\n'},
+    {"src/tuned/a.h": '#include "core/types.h"\n'},
+    {"src/device/a.h": '#include "tuned/tuned.h"\n', "src/tuned/tuned.h": ""},
     {"src/kernels/cuda_only/b.cu": "", "src/kernels/a.cu": '#include "cuda_only/b.cu"\n'},
     {"src/measure/a.h": ""},
     {"src/measure/misc/a.h": ""},
