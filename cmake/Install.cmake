@@ -1,0 +1,25 @@
+# What other projects take of this one: src/tuned and the headers that it includes, by find_package(reductio) and the
+# target reductio::tuned. A component of its own, because libraries that were fetched may bring rules of theirs:
+#
+#   cmake --install build --prefix DIR --component tuned
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+add_library(reductio_tuned INTERFACE)
+set_target_properties(reductio_tuned PROPERTIES EXPORT_NAME tuned)
+# Users write <reductio/tuned/tuned.h>; headers name each other from the folder below.
+target_include_directories(reductio_tuned INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/reductio>)
+
+set(_package ${CMAKE_INSTALL_DATADIR}/cmake/reductio)  # headers alone: no matter what machine
+install(TARGETS reductio_tuned EXPORT reductio_targets COMPONENT tuned)
+foreach(_header tuned/tuned.h tuned/launch_table.h device/kernel.h device/cuda/kernel.cuh)
+  get_filename_component(_folder ${_header} DIRECTORY)
+  install(FILES src/${_header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reductio/${_folder} COMPONENT tuned)
+endforeach()
+install(EXPORT reductio_targets FILE reductioConfig.cmake NAMESPACE reductio:: DESTINATION ${_package} COMPONENT tuned)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/reductioConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES ${PROJECT_BINARY_DIR}/generated/reductioConfigVersion.cmake DESTINATION ${_package} COMPONENT tuned)

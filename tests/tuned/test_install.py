@@ -1,0 +1,87 @@
+"""tuned is usable outside: what `cmake --install` puts down is enough for a project that knows nothing of this one, for
+every architecture that it promises. On a GPU the project's program checks graphs that are replayed and two streams at once."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from project import SOURCE
+
+REDUCTIO = os.environ.get("REDUCTIO_BIN", "")
+NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+CONSUMER = Path(__file__).with_name("consumer")
+HEADERS = {"tuned/tuned.h", "tuned/launch_table.h", "device/kernel.h", "device/cuda/kernel.cuh"}
+NO_GPU = 77
+
+
+def run(*command) -> subprocess.CompletedProcess:
+    return subprocess.run([str(c) for c in command], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory) -> Path:
+    if not REDUCTIO:
+        pytest.skip("REDUCTIO_BIN names no program, so no build folder to install from")
+    prefix = tmp_path_factory.mktemp("prefix")
+    done = run("cmake", "--install", Path(REDUCTIO).parent.parent, "--prefix", prefix, "--component", "tuned")
+    assert done.returncode == 0, done.stderr
+    return prefix
+
+
+def build(prefix: Path, folder: Path) -> subprocess.CompletedProcess:
+    if not Path(NVCC).is_file():
+        pytest.skip("nvcc is not there, and g++ knows no CUDA")
+    done = run("cmake", "-S", CONSUMER, "-B", folder, f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CUDA_COMPILER={NVCC}",
+               "-DCMAKE_CUDA_ARCHITECTURES=75;80;90")
+    assert done.returncode == 0, done.stderr
+    return run("cmake", "--build", folder)
+
+
+def test_what_is_installed_is_tuned_and_what_it_includes(installed):
+    include = installed / "include" / "reductio"
+    assert {p.relative_to(include).as_posix() for p in include.rglob("*") if p.is_file()} == HEADERS
+    for header in HEADERS:
+        assert (include / header).read_bytes() == (SOURCE / "src" / header).read_bytes()
+
+
+def test_a_project_of_others_builds_and_runs(installed, tmp_path):
+    done = build(installed, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ran = run(tmp_path / "consumer")
+    if ran.returncode == NO_GPU:
+        assert "no GPU" in ran.stdout
+    else:
+        assert (ran.returncode, ran.stdout) == (0, "all right\n")
+
+
+def test_an_include_of_the_harness_would_be_found(installed, tmp_path):
+    prefix = tmp_path / "prefix"
+    shutil.copytree(installed, prefix)
+    header = prefix / "include" / "reductio" / "tuned" / "launch_table.h"
+    header.write_text(header.read_text() + '#include "core/types.h"\n')
+    done = build(prefix, tmp_path / "build")
+    assert done.returncode != 0 and "core/types.h" in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_it_compiles_by_itself_for_the_simulated_device(compiler, tmp_path):
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler} here")
+    (tmp_path / "alone.cpp").write_text('#include "tuned/tuned.h"\n'
+                                        "template class reductio::tuned::Reduction<float, double>;\n")
+    done = run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", SOURCE / "src",
+               tmp_path / "alone.cpp")
+    assert done.returncode == 0, done.stderr
+
+
+def test_on_cuda_it_includes_no_library(installed, tmp_path):
+    """What a user's file is spared: CUB, Thrust and cooperative groups take nvcc seconds."""
+    if not Path(NVCC).is_file():
+        pytest.skip("nvcc is not there, and g++ knows no CUDA")
+    (tmp_path / "alone.cu").write_text("#include <reductio/tuned/tuned.h>\n")
+    done = run(NVCC, "-std=c++17", "-M", f"-I{installed}/include", f"-I{installed}/include/reductio", tmp_path / "alone.cu")
+    assert done.returncode == 0, done.stderr
+    assert "tuned/launch_table.h" in done.stdout
+    assert [name for name in ("cub/", "thrust/", "cooperative_groups") if name in done.stdout] == []
