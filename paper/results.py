@@ -221,6 +221,11 @@ def read_points(path: Path) -> pd.DataFrame:
     return table
 
 
+def experiments_in(folder: Path) -> list[Path]:
+    """The CSV of a folder that hold an experiment's rows, by name; others are models, probes and the like."""
+    return [p for p in sorted(folder.glob("*.csv")) if {"experiment", "status", "time_median_s"} <= set(read_rows(p)[0])]
+
+
 def twin(settings: str) -> str:
     """The same choice, finishing on the host from ordinary memory where this one does from page-locked memory.
 

@@ -4,7 +4,9 @@
     python paper/verdicts.py experiments/results/nvidia-h200 --cpu-results experiments/results/cpu-intel-xeon
     python paper/verdicts.py experiments/results/nvidia-h100-80gb-hbm3 --beside experiments/results/nvidia-h200
 
-The second prints in which verdicts two folders differ that have been judged. A claim's verdict is holds, holds but weaker, no effect, reversed or not decidable here. What the folder lacks is said,
+The second prints in which verdicts two folders differ that have been judged.
+
+A claim's verdict is holds, holds but weaker, no effect, reversed or not decidable here. What the folder lacks is said,
 and the claims that need it are not decidable here.
 """
 

@@ -28,9 +28,7 @@ def lines(folder: Path) -> list[str]:
     import results as rs
 
     out = []
-    for path in sorted(folder.glob("*.csv")):
-        if not {"status", "experiment", "time_median_s"} <= set(rs.read_rows(path)[0]):
-            continue  # no experiment's: models, probes and the like
+    for path in rs.experiments_in(folder):
         points = rs.read_points(path)
         words = [f"{sum(points['status'] == status):,} {rs.STATUS_WORDS.get(status, status)}"
                  for status in rs.ROWS.statuses if status != "ok" and (points["status"] == status).any()]

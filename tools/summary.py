@@ -308,6 +308,13 @@ def claims_block(results) -> str:
     return claims.markdown(results)
 
 
+def costs_block(results) -> str:
+    """What the experiments take; empty where the results hold none."""
+    import artifact
+
+    return artifact.markdown(results.folder)
+
+
 # Page, the block's name, and what writes it from the results.
 BLOCKS = (
     ("README.md", "comparison", comparison_block),
@@ -316,6 +323,7 @@ BLOCKS = (
     ("docs/results.md", "index", index_block),
     ("docs/results.md", "machine-code", machine_code_block),
     ("docs/results.md", "trust", trust_block),
+    ("docs/reproducing.md", "costs", costs_block),
     ("docs/comparing.md", "compare", lambda results: compare_example(results.folder)),
 )
 

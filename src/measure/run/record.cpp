@@ -1,8 +1,10 @@
 #include "measure/run/record.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -144,6 +146,8 @@ void record_end(Json& entry, const Machine& machine, const RunReport& report) {
                          {"around_samples_s", report.spent.around_s},
                          {"memory_wait_s", report.spent.memory_wait_s}};
   entry["times_memory_stayed_busy"] = report.times_memory_stayed_busy;
+  if (rusage usage{}; getrusage(RUSAGE_SELF, &usage) == 0)  // of the process so far, in KiB on Linux
+    entry["peak_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
 }
 
 }  // namespace reductio

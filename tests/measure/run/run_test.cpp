@@ -225,6 +225,15 @@ TEST(MeasureRun, WhereTheTimeWentIsRecorded) {
   EXPECT_GT(spent.at("wall_s").get<double>(), 0);
 }
 
+TEST(MeasureRun, HowMuchMemoryTheProcessHeldIsRecorded) {
+  std::vector<std::byte> held(std::size_t{64} << 20, std::byte{1});
+  const Throttled t([](int) { return 1.98e9; });
+  const auto machine = nlohmann::json::parse(text_of(t.folder.path() / "scripted" / "machine.json"));
+  const auto peak = machine.at("runs").at(0).at("peak_memory_bytes").get<std::size_t>();
+  EXPECT_GE(peak, static_cast<std::size_t>(std::count(held.begin(), held.end(), std::byte{1})));
+  EXPECT_LT(peak, std::size_t{1} << 40);  // KiB were made bytes once
+}
+
 TEST(MeasureRun, EveryRoundSamplesEveryVariantOnceInChangingOrder) {
   const Folder folder;
   const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);
