@@ -364,6 +364,8 @@ def judge_rate(folder: Folder, test: dict, n: int) -> Found:
 def judge_apart(folder: Folder, test: dict, n: int) -> Found:
     """How far the SMs' clocks are apart, as a share of the cycles that the run takes."""
     offsets = folder.values("probes.csv", "value", {"quantity": "sm_clock_offset", "unit": "cycles"})
+    if "sm" not in offsets:
+        raise rs.ResultsError(f"{folder.path / 'probes.csv'} lacks the column sm: {MADE_BY['probes.csv']}")
     rate = float(folder.values("probes.csv", "value", {"quantity": "sm_clock_rate"})["value"].median())
     by_sm = offsets.groupby("sm")["value"].median()
     seconds = folder.first_of(test, lambda name: folder.at(name, test, test["variant"], n, "globaltimer").at(n)["time"])

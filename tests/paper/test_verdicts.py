@@ -478,6 +478,9 @@ def test_bad_input_is_one_line(tmp_path, capsys):
     (cut / "squares.csv").write_bytes(whole)
     synthetic.write_csv(cut / "probes.csv", [{k: v for k, v in r.items() if k != "unit"} for r in probes()])
     assert run(cut) == 1 and "probes.csv lacks the column unit: run `reductio probe`" in one_line(capsys)
+    clocks = write(tmp_path / "clocks", clock_rows(1.0))
+    synthetic.write_csv(clocks / "probes.csv", [{k: v for k, v in r.items() if k != "sm"} for r in probes()])
+    assert run(clocks) == 1 and "probes.csv lacks the column sm: run `reductio probe`" in one_line(capsys)
     assert not (cut / "verdicts.csv").exists()
 
 
