@@ -99,7 +99,7 @@ def test_whatever_runs_all_experiments_names_each_that_runs_on_a_gpu(reductio):
     there = {line.split()[0] for line in reductio("list", "experiments").ok().splitlines() if line.split()[1:2] == ["cuda"]}
     assert {*STUDIES, "comparison", "limits", "timing", "index"} <= there
     machine = re.search(r"^experiments=\((.*?)\)", (SOURCE / "experiments" / "on_gpu_machine").read_text(), re.MULTILINE)
-    reproduce = re.search(r"^for experiment in (.*?); do", (SOURCE / "reproduce").read_text(), re.MULTILINE)
+    reproduce = re.search(r"^experiments=\((.*?)\)", (SOURCE / "reproduce").read_text(), re.MULTILINE)
     assert set(machine[1].split()) == set(reproduce[1].split()) == there
 
 
