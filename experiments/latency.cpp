@@ -1,6 +1,7 @@
 /// latency: how much of a load's latency the threads of one block hide (S6). One block of 32 to 1024 threads, with two
 /// types of the loop's index: nvcc unrolls the loop over the signed one, so each thread has several loads in flight,
-/// and leaves one at a time over the unsigned one (core/loop_index.h). Cycles per load follow from the clock that the
+/// and leaves one at a time over the unsigned one (core/loop_index.h), except where the number of threads is compiled
+/// in (squares/strided with 256 and 512): there it has four in flight. Cycles per load follow from the clock that the
 /// block reads itself.
 
 #include "experiments/launches.h"

@@ -88,6 +88,10 @@ class Summary {
       is_void_.push_back(is_void(r, g.highest_clock_hz, rules));
       if (is_void_.back()) throttled_hz_ = std::min(throttled_hz_.value_or(r.lowest_hz), r.lowest_hz);
     }
+    // For all alike, also where calls that allocate were sampled before the others.
+    for (std::size_t i = 0; i < g.rounds.size(); ++i)
+      for (std::size_t k = 0; k < g.rounds.size() && !is_void_[i]; ++k)
+        is_void_[i] = g.rounds[k].round == g.rounds[i].round && is_void(g.rounds[k], g.highest_clock_hz, rules);
     times_ = times_of(g, is_void_);
     limits_ = limits_of(g, times_, rules.confidence);
   }

@@ -117,6 +117,25 @@ TEST(MeasureSummarise, VoidIsWhatTheHighestClockOfTheRunShows) {
   EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const Fields& r) { return r.at(19) == "yes"; }), 6);
 }
 
+TEST(MeasureSummarise, ARoundThatIsVoidInOnePartIsVoidInTheOther) {
+  // Calls that allocate are sampled in each round before the others, so a round is taken in two parts.
+  GroupSamples g = sampled({"allocating", "other"}, {}, 24, 12, [](std::size_t, int) { return 1e-5; });
+  std::vector<TakenRound> parts;
+  for (std::size_t call = 0; call < 2; ++call)
+    for (const TakenRound& round : g.rounds) {
+      TakenRound& part = parts.emplace_back(round);
+      part.samples = {round.samples[call]};
+      part.lowest_hz = call == 1 && round.round == 5 ? 1e9 : 2e9;
+    }
+  g.rounds = std::move(parts);
+  g.highest_clock_hz = 2e9;
+  const GroupOutcome out = summarise(g, {}, "run");
+  for (const Row& row : out.rows) {
+    EXPECT_EQ(row.n_rejected, 1u) << row.point.variant;
+    EXPECT_EQ(row.n_samples, 23u) << row.point.variant;
+  }
+}
+
 TEST(MeasureSummarise, ThrottledInEveryRoundIsAFailedRow) {
   GroupSamples g = sampled({"a"}, {}, 12, 12, [](auto, auto) { return 1e-5; });
   for (TakenRound& t : g.rounds) t.lowest_hz = 1.2e9;
