@@ -302,10 +302,10 @@ def test_clocks_are_compared_across_multiprocessors(tmp_path, off, offsets, verd
 
 
 @pytest.mark.parametrize("latency, taken, verdict", [
-    (700, (600, 690), vd.HOLDS), (700, (300, 690), vd.REVERSED), (700, (600, 300), vd.REVERSED),
-    (400, (390, 390), vd.REVERSED)])
+    (700, (600,), vd.HOLDS), (700, (300,), vd.REVERSED), (400, (390,), vd.REVERSED)])
 def test_latency_that_does_not_show_is_hidden(tmp_path, latency, taken, verdict):
     tests = [t for t in of_claim("S6") if t["kind"] == "hidden"]
+    assert len(tests) == len(taken)
     folder = write(tmp_path / "m", [cycles(t, t["variant"], c * 2**20 / 256, "latency") for t, c in zip(tests, taken)])
     synthetic.write_csv(folder / "probes.csv", probes(latency=latency))
     assert judged(folder)["S6", vd.CLAIM]["verdict"] == verdict
@@ -343,12 +343,13 @@ def ncu_rows(claim: str, pairs: list[tuple[float, float]], **more) -> list[dict]
 
 
 @pytest.mark.parametrize("claim, pairs, verdict", [
-    ("U5", [(20, 10), (2, 1)], vd.HOLDS), ("U5", [(26, 33), (2, 1)], vd.REVERSED), ("U5", [(20, 10), (1, 1)], vd.NONE),
+    ("U5", [(2, 1)], vd.HOLDS), ("U5", [(1, 2)], vd.REVERSED), ("U5", [(1, 1)], vd.NONE),
     ("L6", [(2, 1), (9e4, 5e4)], vd.HOLDS), ("L6", [(2, 1), (9e4, 7)], vd.HOLDS),
     ("L6", [(1.2, 1), (9e4, 0)], vd.WEAKER),
-    ("L6", [(2, 1), (4000, 7)], vd.NONE), ("L6", [(1, 2), (9e4, 0)], vd.REVERSED)])
+    ("L6", [(2, 1), (3e4, 7)], vd.NONE), ("L6", [(1, 2), (9e4, 0)], vd.REVERSED)])
 def test_counters_are_compared(tmp_path, claim, pairs, verdict):
     folder = write(tmp_path / "m", rows_of("S1", [3]))
+    assert len(pairs) == len(of_claim(claim))
     synthetic.write_csv(folder / "ncu.csv", ncu_rows(claim, pairs))
     assert judged(folder)[claim, vd.CLAIM]["verdict"] == verdict
 
