@@ -108,7 +108,8 @@ def macros(results: Results) -> dict[str, str]:
              "FindingMachines": trust.machines(results), "FindingOverhead": trust.overhead(results),
              "FindingIndex": index_types.index(results), "FindingIndexBlocks": index_types.blocks(results),
              "FindingPorting": index_types.porting(results), "FindingOwnClocks": own_clocks.steps(results),
-             "FindingVerdicts": claims.finding(results), "FindingVerdictsBy": claims.by_verdict(results), **studies.macros(results)}
+             "FindingVerdicts": claims.finding(results), "FindingVerdictsBy": claims.by_verdict(results),
+             "FindingChanges": claims.changes(), **studies.macros(results)}
 
     names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest",
              "SamplesMost", "SmallestN", "LargestN", "TimerResolution", "LaunchFloor"]

@@ -234,14 +234,15 @@ def complaints(log: str) -> list[str]:
     stick out by more than 3 points."""
     log = re.sub(r"(?<=.{79})\n", "", log)  # LaTeX breaks its lines there
     wide = [m[0] for m in re.finditer(r"Overfull \\[hv]box \(([\d.]+)pt too \w+\).*", log) if float(m[1]) >= 3]
-    return wide + re.findall(r"(?:Citation|Reference) .* undefined|Label .* multiply defined|Missing character.*", log)
+    return wide + re.findall(r"(?:Citation|Reference) .* undefined|Label .* multiply defined|Missing character.*"
+                             r"|Float too large for page.*", log)
 
 
 @pytest.mark.parametrize("log", [
     "LaTeX Warning: Reference `fig:none' on page 3 undefined on input line 5.",
     "LaTeX Warning: Citation `none' on page 3 undefined", "LaTeX Warning: Label `tab:a' multiply defined.",
     "Overfull \\hbox (12.3pt too wide) in paragraph at lines 6--39", "Overfull \\vbox (4.0pt too high) has occurred",
-    "Missing character: There is no x in font"])
+    "Missing character: There is no x in font", "LaTeX Warning: Float too large for page by 14.2pt on input line 48."])
 def test_complaints_are_found(log):
     assert len(complaints(f"This is pdfTeX\n{log}\n")) == 1
 
