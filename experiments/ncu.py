@@ -205,6 +205,14 @@ def write(path: Path, rows: list[dict[str, str]]) -> None:
 
 
 def main(arguments: list[str]) -> int:
+    try:
+        return run(arguments)
+    except OSError as error:
+        print(f"ncu.py: {error.filename} cannot be written ({error.strerror}); name a folder that can", file=sys.stderr)
+        return 1
+
+
+def run(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="ncu.py", description="Counts by Nsight Compute, to ncu.csv in a results folder")
     parser.add_argument("folder", type=Path, help="the machine's results folder")
     parser.add_argument("--reductio", default=str(Path(__file__).resolve().parents[1] / "build" / "bin" / "reductio"))

@@ -141,6 +141,13 @@ def test_a_folder_that_is_not_there_is_told(tmp_path):
     assert done.returncode == 1 and "is no folder" in done.stderr and done.stderr.count("\n") == 1
 
 
+def test_what_cannot_be_written_is_told(tmp_path):
+    (tmp_path / "ncu.csv").mkdir()  # also for those who may write everywhere
+    done = subprocess.run([sys.executable, SCRIPT, tmp_path, "--ncu", tmp_path / "none"], capture_output=True, text=True)
+    assert done.returncode == 1 and "ncu.csv" in done.stderr and "cannot be written" in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_its_calls_are_those_that_the_program_makes(tmp_path):
     """By the program itself on the simulated device: each case selects a call, whose settings are told first."""
     reductio = Path(os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio"))
