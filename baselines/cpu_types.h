@@ -16,8 +16,8 @@ auto dispatch_cpu(const Problem& p, F&& f) {
     case ElementType::i32: return f.template operator()<std::uint32_t>();
     case ElementType::f32: return f.template operator()<float>();
     case ElementType::f64: return f.template operator()<double>();
+    default: throw Refused("element type is not supported");
   }
-  throw Refused("element type is not supported");
 }
 
 }  // namespace reductio

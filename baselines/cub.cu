@@ -2,18 +2,27 @@
 ///
 ///   cub/sum               sum
 ///   cub/transform-reduce  sum of squares
+///   cub/moments           both, by two calls one after the other: CUB has none that does it in one read
 ///
 /// Temporary storage is asked for and allocated while preparing, as CUB's two-phase interface has it. The type of the
 /// element count decides how wide the kernels' indices are: `counts`.
+///
+/// Elements that are narrower than what they are added up in (i8, f16, bf16) are widened by TransformReduce's transform.
+/// CUB applies that to what it has loaded, so `in` stays a pointer, of which alone its kernels load several elements at
+/// once; an iterator that widens would be loaded element by element. DeviceReduce::Sum adds up in the output's type, so
+/// for i8 it is the same kernel; of f32 + f16, which it would write, it does not compile.
 
+#include <algorithm>
 #include <cstdint>
 #include <cub/device/device_reduce.cuh>
 #include <cub/version.cuh>
 #include <cuda/std/functional>
 #include <limits>
+#include <type_traits>
 
 #include "baselines/longest_chain.h"
 #include "device/device.h"
+#include "device/wide.h"
 
 namespace reductio {
 namespace {
@@ -22,46 +31,73 @@ using device::Buffer;
 using device::check;
 using device::native;
 
-/// `call(temporary, bytes, in, out, stream)` is the CUB call; with a null `temporary` it only sets `bytes`.
-template <class T, class Call>
+/// An element as the accumulator's type has it, and its square.
+template <class Acc>
+struct Widened {
+  template <class In>
+  __device__ Acc operator()(In x) const {
+    return static_cast<Acc>(x);
+  }
+};
+template <class Acc>
+struct WidenedSquare {
+  template <class In>
+  __device__ Acc operator()(In x) const {
+    return device::Square()(static_cast<Acc>(x));
+  }
+};
+
+// CUB's calls, by its convention: with a null `temporary` they only set `bytes`. `in` is n elements, `out` the result.
+struct Sum {
+  template <class In, class Acc, class Count>
+  cudaError_t operator()(void* temporary, std::size_t& bytes, const In* in, Acc* out, Count n, cudaStream_t s) const {
+    if constexpr (std::is_same_v<In, Acc>)
+      return cub::DeviceReduce::Sum(temporary, bytes, in, out, n, s);
+    else
+      return cub::DeviceReduce::TransformReduce(temporary, bytes, in, out, n, ::cuda::std::plus<Acc>(), Widened<Acc>(),
+                                                Acc{0}, s);
+  }
+};
+struct SumOfSquares {
+  template <class In, class Acc, class Count>
+  cudaError_t operator()(void* temporary, std::size_t& bytes, const In* in, Acc* out, Count n, cudaStream_t s) const {
+    return cub::DeviceReduce::TransformReduce(temporary, bytes, in, out, n, ::cuda::std::plus<Acc>(),
+                                              WidenedSquare<Acc>(), Acc{0}, s);
+  }
+};
+/// Both have the same temporary storage, one after the other: as much as the one that needs more.
+struct Moments {
+  template <class In, class Acc, class Count>
+  cudaError_t operator()(void* temporary, std::size_t& bytes, const In* in, Acc* out, Count n, cudaStream_t s) const {
+    std::size_t for_sum = bytes, for_squares = bytes;
+    if (const cudaError_t status = Sum()(temporary, for_sum, in, out, n, s); status != cudaSuccess) return status;
+    const cudaError_t status = SumOfSquares()(temporary, for_squares, in, out + 1, n, s);
+    bytes = std::max(for_sum, for_squares);
+    return status;
+  }
+};
+
+/// `Count` is the type of num_items.
+template <class In, class Acc, class Count, class Call>
 std::unique_ptr<Plan> plan(const Problem& p, const DeviceInfo& gpu, Call call) {
+  const auto n = static_cast<Count>(p.n);
   std::size_t bytes = 0;
-  check(call(nullptr, bytes, static_cast<const T*>(nullptr), static_cast<T*>(nullptr), cudaStream_t{}),
+  check(call(nullptr, bytes, static_cast<const In*>(nullptr), static_cast<Acc*>(nullptr), n, cudaStream_t{}),
         "asking CUB for the size of its temporary storage");
   const Buffer<unsigned char> temporary(bytes);
   const PlanInfo info{.longest_chain = assumed_longest_chain(p.n, gpu, 256), .workspace_bytes = bytes};
   return plan_of(info, [=](void* in, void* out, Stream stream) {
     std::size_t size = bytes;
-    check(call(temporary.ptr(), size, static_cast<const T*>(in), static_cast<T*>(out), native(stream)), "CUB");
+    check(call(temporary.ptr(), size, static_cast<const In*>(in), static_cast<Acc*>(out), n, native(stream)), "CUB");
   });
 }
 
-/// f.operator()<T, Count>(), with Count the type of num_items.
-template <class F>
-std::unique_ptr<Plan> dispatch_counts(const Problem& p, const Settings& s, F&& f) {
+template <class Call>
+std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
   const std::string& counts = s.text("counts");
   const bool narrow = counts == "32" || (counts == "auto" && p.n <= std::numeric_limits<std::int32_t>::max());
-  return device::dispatch(p, [&]<class T>() {
-    return narrow ? f.template operator()<T, std::int32_t>() : f.template operator()<T, std::int64_t>();
-  });
-}
-
-std::unique_ptr<Plan> prepare_sum(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  return dispatch_counts(p, s, [&]<class T, class Count>() {
-    const auto n = static_cast<Count>(p.n);
-    return plan<T>(p, gpu, [n](void* temporary, std::size_t& bytes, const T* in, T* out, cudaStream_t stream) {
-      return cub::DeviceReduce::Sum(temporary, bytes, in, out, n, stream);
-    });
-  });
-}
-
-std::unique_ptr<Plan> prepare_transform_reduce(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  return dispatch_counts(p, s, [&]<class T, class Count>() {
-    const auto n = static_cast<Count>(p.n);
-    return plan<T>(p, gpu, [n](void* temporary, std::size_t& bytes, const T* in, T* out, cudaStream_t stream) {
-      return cub::DeviceReduce::TransformReduce(temporary, bytes, in, out, n, ::cuda::std::plus<T>(), device::Square(),
-                                                T{0}, stream);
-    });
+  return device::dispatch_wide(p, [&]<class In, class Acc>() {
+    return narrow ? plan<In, Acc, std::int32_t>(p, gpu, Call()) : plan<In, Acc, std::int64_t>(p, gpu, Call());
   });
 }
 
@@ -80,18 +116,23 @@ Variant describe(std::string id, std::string title, std::string call, Operation 
           .cites = std::move(call) + cccl,
           .how = {.thread = "even share of tiles", .block = "warp shuffles", .grid = "second launch"},
           .operations = {operation},
-          .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+          .types = {ElementType::i32, ElementType::f32, ElementType::f64, ElementType::i8, ElementType::i64,
+                    ElementType::f16, ElementType::bf16},
           .tunables = {Tunable::choice("counts", {"auto", "32", "64"}, "auto")},
           .determinism = Determinism::per_launch_shape,
           .declines = declines};
 }
 
 const device::Register register_sum(describe("cub/sum", "CUB Sum", "cub::DeviceReduce::Sum", Operation::sum),
-                                    prepare_sum);
+                                    prepare<Sum>);
 const device::Register register_transform_reduce(describe("cub/transform-reduce", "CUB TransformReduce",
                                                           "cub::DeviceReduce::TransformReduce",
                                                           Operation::sum_of_squares),
-                                                 prepare_transform_reduce);
+                                                 prepare<SumOfSquares>);
+const device::Register register_moments(describe("cub/moments", "CUB Sum and TransformReduce",
+                                                 "cub::DeviceReduce::Sum, cub::DeviceReduce::TransformReduce",
+                                                 Operation::moments),
+                                        prepare<Moments>);
 
 }  // namespace
 }  // namespace reductio

@@ -154,17 +154,16 @@ HostSum REDUCTIO_HOST_LOOP(HostLoop loop, ElementType type) {
     case ElementType::i32: return pick<std::uint32_t>(loop);
     case ElementType::f32: return pick<float>(loop);
     case ElementType::f64: return pick<double>(loop);
+    default: return nullptr;
   }
-  return nullptr;
 }
 
 HostVectorAdd REDUCTIO_HOST_LOOP(HostAdd loop, ElementType type) {
   switch (type) {
     case ElementType::i32: return pick<std::uint32_t>(loop);
     case ElementType::f32: return pick<float>(loop);
-    case ElementType::f64: return nullptr;  // no document adds vectors of it
+    default: return nullptr;  // no document adds vectors of it
   }
-  return nullptr;
 }
 
 }  // namespace reductio

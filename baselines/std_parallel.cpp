@@ -34,6 +34,7 @@ extern "C" __attribute__((visibility("default"))) void reductio_std_parallel_red
       case ElementType::i32: return reduce<std::uint32_t>(operation, in, out, n);
       case ElementType::f32: return reduce<float>(operation, in, out, n);
       case ElementType::f64: return reduce<double>(operation, in, out, n);
+      default: std::snprintf(error, size, "element type is not supported");
     }
   } catch (const std::exception& e) {
     std::snprintf(error, size, "%s", e.what());

@@ -469,6 +469,7 @@ def write(path: Path, rows: list[dict]) -> None:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="compiler.py", description="What the compilers made of the documents' loops")
+    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
     parser.add_argument("folder", type=Path, help="the results folder of the machine that the program was measured on")
     parser.add_argument("--reductio", type=Path, default=PROJECT / "build" / "bin" / "reductio")
     parser.add_argument("--keep", type=Path, help="leave what was compiled in this folder")

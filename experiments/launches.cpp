@@ -7,7 +7,13 @@
 
 namespace reductio {
 
+bool left_to_its_experiment(const Variant& v, const Selection& selection) {
+  const bool has_its_own = v.id.starts_with("ablation/") || v.id.starts_with("modern/");
+  return has_its_own && selection.variants_regex.empty();
+}
+
 std::vector<Settings> documents_launches(const Variant& v, const Selection& selection) {
+  if (left_to_its_experiment(v, selection)) return {};
   std::vector<Settings> out = expand_settings(v, selection, {"finish", "allocator"});
   if (selection.settings.empty())
     for (const Assignments& launch : v.further_launches) out.push_back(v.settings(launch));
@@ -49,6 +55,28 @@ std::function<std::vector<Settings>(const Variant&)> of_document(
     if (is_reference) return {v.settings(selection.settings)};
     return {};
   };
+}
+
+namespace {
+
+std::string value_of(const std::string& text, std::size_t n, std::size_t sm_count) {
+  constexpr std::string_view of_sms = "*SMs", of_n = "ceil(n/";
+  if (text.ends_with(of_sms)) return std::to_string(std::stoull(text) * sm_count);
+  if (!text.starts_with(of_n)) return text;
+  const std::size_t share = std::stoull(text.substr(of_n.size()));
+  return std::to_string(n / share + (n % share != 0));
+}
+
+}  // namespace
+
+NamedCall named_call(const std::string& name, std::size_t n, std::size_t sm_count) {
+  const std::size_t colon = name.find(':');
+  const Variant& v = find_variant(name.substr(0, colon));
+  Settings settings = v.settings();
+  if (colon != std::string::npos)
+    for (const auto& [key, text] : parse_assignments(name.substr(colon + 1)))
+      settings.set(key, value_of(text, n, sm_count));
+  return {&v, settings};
 }
 
 std::vector<std::size_t> sizes_on(DeviceKind device, std::vector<std::size_t> sizes) {

@@ -17,6 +17,10 @@ namespace reductio {
 /// launch that the document compares with the first. What the user has set takes their place.
 std::vector<Settings> documents_launches(const Variant&, const Selection&);
 
+/// Whether a variant is left to the experiment that is named like its group, where alone it is compared with others of
+/// its kind, and left out of those that measure every variant. Not where the user names variants.
+bool left_to_its_experiment(const Variant&, const Selection&);
+
 /// Values of tunables by their names: {{"block", {"256", "512"}}}.
 using Choices = std::vector<std::pair<std::string, std::vector<std::string>>>;
 
@@ -30,9 +34,19 @@ std::function<std::vector<Settings>(const Variant&)> of_document(
     const std::string& document, const Selection&, std::function<std::vector<Settings>(const Variant&)> launches);
 bool is_of_cub(const Variant&);
 
-/// How the documents' studies are sampled: eight samples in each context, so that a call of several launches meets every
-/// turn of its stream in each; slow calls one in each, so that they have intervals.
-inline constexpr SamplingRules of_studies{.max_samples = 96, .slow_samples = 12};
+/// One launch of a variant.
+struct NamedCall {
+  const Variant* variant;
+  Settings settings;
+};
+
+/// The call that paper/claims.json or Variant::embodies names, `variant:name=value,name=value`, for n elements on a GPU
+/// of so many multiprocessors; a value may be 4*SMs or ceil(n/1024). Throws UsageError where there is no such.
+NamedCall named_call(const std::string& name, std::size_t n, std::size_t sm_count);
+
+/// How the documents' studies are sampled: sixteen samples in each context, so that a call of several launches meets
+/// every turn of its stream twice in each; slow calls one in each, so that they have intervals.
+inline constexpr SamplingRules of_studies{.max_samples = 192, .slow_samples = 12};
 
 /// The sizes of an experiment; on the simulated device, which verifies and is slow, small ones in their place.
 std::vector<std::size_t> sizes_on(DeviceKind, std::vector<std::size_t> sizes);

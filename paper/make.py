@@ -32,8 +32,8 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
     """Everything; returns what was written. Prints one line for each figure, drawn or not."""
     import results as rs
     import verdicts as vd
-    from figures import (accuracy, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid, ladders, latency,
-                         limits, speedup, style, throughput)
+    from figures import (ablation, accuracy, agreement, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid,
+                         ladders, latency, limits, speedup, style, throughput, tuned)
     from figures import claims as claims_figure
     from text import claims, tables
 
@@ -64,9 +64,11 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
             ("granularity", granularity.draw, ("levels",)), ("finish", finish.draw, ("levels",)),
             ("decomposition", decomposition.draw, ("levels",)), ("blocks", blocks.draw, ("unrolling", "twopass")),
             ("grid", grid.draw, ("multiblock",)), ("latency", latency.draw, ("latency",)),
-            ("clocks", clocks.draw, ("probes",)),
-            ("accuracy", accuracy.draw, ("accuracy",)), ("claims", claims_figure.draw, ("verdicts",))):
+            ("ablation", ablation.draw, ("ablation",)), ("clocks", clocks.draw, ("probes",)),
+            ("accuracy", accuracy.draw, ("accuracy",)), ("claims", claims_figure.draw, ("verdicts",)),
+            ("agreement", agreement.draw, ("agreement",))):
         plan.append((name, partial(draw, studies), [results_folder / f"{file}.csv" for file in files]))
+    plan.append(("tuned", partial(tuned.draw, results_folder), [results_folder / "tuned.csv"]))
     written = []
     for name, draw, sources in plan:
         for suffix in (".pdf", ".png"):
@@ -87,6 +89,12 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
     if verdicts is None:
         print(f"  {shown(results_folder)} has no verdicts.csv: the claims stand without verdicts; "
               f"make it with python paper/verdicts.py {shown(results_folder)}")
+    if (results_folder / "agreement.csv").exists() and not vd.read_agreement(results_folder):
+        print(f"  {shown(results_folder)}/agreement.csv is of other verdicts than verdicts.csv and is left out; make it again with "
+              f"python paper/verdicts.py {shown(results_folder)} --beside OTHER")
+    if (results_folder / "tuned.csv").exists() and not (results_folder / "goals.csv").exists():
+        print(f"  {shown(results_folder)} has no goals.csv: nothing is said of tuned; make it with "
+              f"python paper/goals.py {shown(results_folder)}")
     written += tables.write(results, out)
     print(f"{len(written)} files in {shown(out)}, from {shown(results_folder)}")
     return written
@@ -94,6 +102,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
     parser.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR",
                         help=f"results folder to read (default: {shown(DEFAULT_RESULTS)})")
     parser.add_argument("--cpu-results", type=Path, metavar="DIR",

@@ -112,6 +112,21 @@ def parse_settings(text: str) -> dict[str, str]:
 
 # ---------------------------------------------------------------------------------------------------- CSV
 
+AGAIN = "run the experiment again"
+# What makes the files that are no experiment's.
+MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Compute read its counters",
+           "probes.csv": "run `reductio probe`", "compiler.csv": "run experiments/compiler.py",
+           "models.csv": "run `reductio models` again", "nvbench-agreement.csv": "run baselines/nvbench/agree.py",
+           "verdicts.csv": "run `python paper/verdicts.py FOLDER` again",
+           "goals.csv": "run `python paper/goals.py FOLDER` again",
+           "agreement.csv": "run `python paper/verdicts.py FOLDER --beside OTHER` again",
+           **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz"), "run `reductio compare --csv` again")}
+
+
+def remedy(path: Path) -> str:
+    """What to do about a file that cannot be used."""
+    return MADE_BY.get(path.name, AGAIN)
+
 
 def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     """Header and rows of one CSV file, each row whole; ResultsError otherwise."""
@@ -119,15 +134,16 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
     except FileNotFoundError:
-        raise ResultsError(f"{path} does not exist: run the experiment first, or name another folder with --results")
+        raise ResultsError(f"{path} does not exist: {remedy(path)}, or name another folder")
     except (EOFError, OSError, zlib.error) as error:
         raise ResultsError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}")
     except UnicodeDecodeError:
         raise ResultsError(f"{path} is not UTF-8 text: is it a reductio CSV?")
     if not text.strip():
-        raise ResultsError(f"{path} is empty: run the experiment again")
+        raise ResultsError(f"{path} is empty: {remedy(path)}")
 
-    resume = "it was cut while being written; finish it with `reductio run ... --resume`, or delete that row"
+    resume = ("it was cut while being written" + (
+        f": {remedy(path)}" if path.name in MADE_BY else "; finish it with `reductio run ... --resume`, or delete that row"))
     reader = csv.reader(text.splitlines(keepends=True), strict=True)
     rows = []
     try:
@@ -144,11 +160,11 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
         # The last field may have lost its tail without the count of fields showing it.
         raise ResultsError(f"{path}:{reader.line_num}: last row has no line end: {resume}")
     if not rows:
-        raise ResultsError(f"{path} has a header but no rows: run the experiment again")
+        raise ResultsError(f"{path} has a header but no rows: {remedy(path)}")
     return header, rows
 
 
-def read_table(path: Path, columns: Columns, remedy: str) -> pd.DataFrame:
+def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     """A CSV with at least these columns, of this schema version if it has one, numbers as numbers and only these
     statuses if any. Optional columns that the file lacks are empty; others than these are left as they are."""
     header, rows = read_rows(path)
@@ -159,11 +175,11 @@ def read_table(path: Path, columns: Columns, remedy: str) -> pd.DataFrame:
         if versions != [SCHEMA_VERSION]:
             found = ", ".join(repr(v) for v in versions)
             raise ResultsError(f"{path} has schema_version {found}, these figures read {SCHEMA_VERSION!r}: "
-                               f"{remedy} with this revision, or draw with the revision that wrote it")
+                               f"{remedy(path)} with this revision, or draw with the revision that wrote it")
     missing = [c for c in columns.names if c not in header and c not in columns.optional]
     if missing:
         raise ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
-                           f"{remedy} with this revision")
+                           f"{remedy(path)} with this revision")
     table = pd.DataFrame(rows, columns=header, dtype=str)
     table = table.assign(**{c: "" for c in columns.optional if c not in header})
 
@@ -193,7 +209,7 @@ def read_points(path: Path) -> pd.DataFrame:
 
     Columns are added: `page_locked` (see twin), and `words`, what tells a row's settings from others (see setting_words).
     """
-    table = read_table(path, ROWS, "run the experiment again")
+    table = read_table(path, ROWS)
     table["n"] = table["n"].astype("Int64")
     ok = table["status"] == "ok"
     timed = ok & table["timing_mode"].isin(TIMED_MODES) & (table["device"] != "sim")
@@ -237,7 +253,7 @@ def twin(settings: str) -> str:
 
 def read_models(path: Path, points: list[pd.DataFrame]) -> pd.DataFrame:
     """models.csv, whose fits must be of the runs that `points` hold: fits of other times must not stand beside them."""
-    table = read_table(path, MODELS, "run `reductio models` again")
+    table = read_table(path, MODELS)
     for of_experiment in points:
         experiment = of_experiment["experiment"].iloc[0]
         there = set(table.loc[table["experiment"] == experiment, "run_id"])
@@ -251,7 +267,7 @@ def read_agreement(path: Path) -> pd.DataFrame | None:
     """nvbench-agreement.csv."""
     if not path.exists():
         return None
-    return read_table(path, AGREEMENT, "run baselines/nvbench/agree.py")
+    return read_table(path, AGREEMENT)
 
 
 def read_catalog(path: Path) -> pd.DataFrame:
@@ -381,9 +397,9 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
               if (folder / f"{name}.csv").exists()}
     models = folder / "models.csv"
 
-    def checked(name: str, columns: Columns, remedy: str) -> pd.DataFrame | None:
+    def checked(name: str, columns: Columns) -> pd.DataFrame | None:
         path = folder / name
-        return read_table(path, columns, remedy) if path.exists() else None
+        return read_table(path, columns) if path.exists() else None
 
     return Results(
         folder=folder,
@@ -398,8 +414,8 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
         timing=points.get("timing"),
         index=points.get("index"),
         agreement=read_agreement(folder / "nvbench-agreement.csv"),
-        repeat=checked("repeat.csv.gz", REPEAT, "run `reductio compare --csv` again"),
-        repeat_relative=checked("repeat-relative.csv.gz", REPEAT, "run `reductio compare --csv` again"),
+        repeat=checked("repeat.csv.gz", REPEAT),
+        repeat_relative=checked("repeat-relative.csv.gz", REPEAT),
         beside=read_beside(folder, machine) if "comparison" in points else [],
     )
 
@@ -425,6 +441,7 @@ class Series:
     caller: str = ""   # how calls follow each other
     context: str = ""  # which of several fresh contexts or processes the samples come from
     experiment: str = "comparison"
+    offset_elements: int = 0  # how far behind an aligned element the data start
 
     @property
     def name(self) -> str:
@@ -434,7 +451,8 @@ class Series:
     @property
     def measured_on(self) -> tuple:
         """What a speedup's two series must have in common, beside the way of timing."""
-        return (self.experiment, self.operation, self.element_type, self.cache_state, self.seed, self.caller, self.context)
+        return (self.experiment, self.operation, self.element_type, self.cache_state, self.offset_elements, self.seed,
+                self.caller, self.context)
 
     @property
     def ok(self) -> pd.DataFrame:
@@ -481,17 +499,18 @@ def keys_of(rows: pd.DataFrame) -> list[tuple]:
 
 
 def series(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
-           cache_state: str | None = "cold_dirty", page_locked: bool = False, caller: str = "") -> list[Series]:
-    """All series of one device, operation, type and timing mode, on aligned random data, sorted by variant; those of
-    page-locked memory (see twin) only, and all but those, as asked; of calls in a loop, or, caller "first", of calls
-    that are each the first in a while.
+           cache_state: str | None = "cold_dirty", page_locked: bool = False, caller: str = "",
+           offset_elements: int = 0) -> list[Series]:
+    """All series of one device, operation, type and timing mode, sorted by variant, on random data that start so many
+    elements behind an aligned one; those of page-locked memory (see twin) only, and all but those, as asked; of calls in
+    a loop, or, caller "first", of calls that are each the first in a while.
 
     Mode "device_part" takes the device's share of end-to-end rows; "clock" has cycles for times, without intervals.
     Series without any ok point are included: their
     refusals are to be told.
     """
     rows = table[(table["device"] == device) & (table["operation"] == operation)
-                 & (table["element_type"] == element_type) & (table["offset_elements"].fillna(0) == 0)
+                 & (table["element_type"] == element_type) & (table["offset_elements"].fillna(0) == offset_elements)
                  & (table["dataset"].isin(["random", ""]))
                  & (table["timing_mode"] == ("end_to_end" if mode == "device_part" else mode)) & table["n"].notna()
                  & (table["n"] > 0) & (table["page_locked"] == page_locked) & (table["caller"] == caller)]
@@ -534,7 +553,7 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
     # A plan's settings keep the order in which the run took them.
     return [Series(str(variant), str(settings), operation, element_type, mode, cache_state or "",
                    of_series["words"].iloc[0], of_series.reset_index(drop=True), int(seed), caller, str(context),
-                   str(of_series["experiment"].iloc[0]))
+                   str(of_series["experiment"].iloc[0]), offset_elements)
             for (variant, settings, seed, context), of_series in points.groupby(["variant", "settings", *APART], sort=False)]
 
 

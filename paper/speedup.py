@@ -25,6 +25,7 @@ LEAST_CLUSTERS = 6
 CONFIDENCE = 0.95
 WHOLE = ("device", "end_to_end")  # ways of timing a whole reduction
 COLUMNS = ["n", "ratio", "low", "high", "enough"]
+TIME_COLUMNS = {"device_part": "device_part_s", "clock": "cycles"}  # of raw samples, by mode; else "time_s"
 TOO_FEW = "the speedup's interval is min..max"  # in a row's reason
 
 # The rounds of two points are the same rounds if these agree: all but which call it is.
@@ -55,12 +56,35 @@ def trimmed_mean(values: list[float]) -> float:
     return sum(w * v for w, v in zip(weights, sorted(values))) / (n - 2 * cut)
 
 
-def centre_of(values: list[float]) -> tuple[float, float, float, bool]:
+@lru_cache(maxsize=64)
+def students_t(freedom: int, confidence: float) -> float:
+    """What Student's t of so many degrees of freedom exceeds, in size, with probability 1 - confidence."""
+    def within(angle: float) -> float:  # P(|t| < sqrt(freedom) tan(angle)), a finite sum for whole degrees
+        terms, term = 0.0, math.cos(angle) if freedom % 2 else 1.0
+        for k in range(freedom % 2, freedom - 1, 2):
+            terms += term
+            term *= (k + 1) / (k + 2) * math.cos(angle) ** 2
+        return 2 / math.pi * (angle + math.sin(angle) * terms) if freedom % 2 else math.sin(angle) * terms
+
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if within(middle) < confidence else (low, middle)
+    return math.sqrt(freedom) * math.tan(low)
+
+
+def centre_of(values: list[float], confidence: float = CONFIDENCE) -> tuple[float, float, float, bool]:
     """Hodges and Lehmann's estimate of where values are symmetric about, its interval, and whether there are enough
-    values for the confidence; without enough the interval is their range."""
+    values for the confidence. Where ranks cannot have it, the interval is the values' range, stretched as Student's t
+    stretches; of fewer than LEAST_CLUSTERS it is their range, and they are not enough."""
     means = sorted((a + b) / 2 for i, a in enumerate(values) for b in values[i:])
-    k, enough = rank_of(len(values))
-    return median(means), means[k - 1], means[-k], enough
+    k, enough = rank_of(len(values), confidence)
+    middle, low, high = median(means), means[k - 1], means[-k]
+    if not enough and len(values) >= LEAST_CLUSTERS:
+        freedom = len(values) - 1
+        stretch = students_t(freedom, confidence) / students_t(freedom, 1 - 2 * 0.5 ** len(values))
+        low, high, enough = middle - stretch * (middle - low), middle + stretch * (high - middle), True
+    return middle, low, high, enough
 
 
 def clusters_of(allocations: list[int], least: int = LEAST_CLUSTERS) -> list[slice]:
@@ -75,12 +99,19 @@ def clusters_of(allocations: list[int], least: int = LEAST_CLUSTERS) -> list[sli
 
 
 def paired(base: list[float], times: list[float], allocations: list[int], base_resolution: float = 0,
-           resolution: float = 0) -> tuple[float, float, float, bool]:
-    """The ratio t(base) / t of times by round, its interval, and whether there are enough clusters for the confidence;
-    without enough the interval is the clusters' range. No interval is narrower than the clocks' resolution."""
-    logs = [math.log(b / t) for b, t in zip(base, times)]
-    middle, low, high, enough = centre_of([trimmed_mean(logs[c]) for c in clusters_of(allocations)])
-    least = base_resolution / median(base) + resolution / median(times)
+           resolution: float = 0, confidence: float = CONFIDENCE) -> tuple[float, float, float, bool]:
+    """The ratio t(base) / t of times by round, its interval, and whether there are enough clusters for the confidence
+    (see centre_of). No interval is narrower than the clocks' resolution."""
+    return paired_product([(1, base, base_resolution), (-1, times, resolution)], allocations, confidence)
+
+
+def paired_product(factors: list[tuple[float, list[float], float]], allocations: list[int],
+                   confidence: float = CONFIDENCE) -> tuple[float, float, float, bool]:
+    """The same of a product of powers of times: of each its power, the times by round, and their clock's resolution."""
+    logs = [sum(power * math.log(t) for (power, *_), t in zip(factors, times))
+            for times in zip(*(times for _, times, _ in factors))]
+    middle, low, high, enough = centre_of([trimmed_mean(logs[c]) for c in clusters_of(allocations)], confidence)
+    least = sum(abs(power) * resolution / median(times) for power, times, resolution in factors)
     if high - low < least:
         low, high = min(low, middle - least / 2), max(high, middle + least / 2)
     return math.exp(middle), math.exp(low), math.exp(high), enough
@@ -89,12 +120,21 @@ def paired(base: list[float], times: list[float], allocations: list[int], base_r
 def apart(base: tuple[float, float, float], of: tuple[float, float, float]) -> tuple[float, float, float]:
     """The ratio of two times, each with its interval, and that of the ratio: from the logarithm of the ratio its ends are
     the root of the sum of squares of theirs (MOVER, as unpaired_ratio in ratio.h)."""
+    return product_apart([(1, base), (-1, of)])
+
+
+def product_apart(factors: list[tuple[float, tuple[float, float, float]]]) -> tuple[float, float, float]:
+    """The same of a product of powers of times: of each its power, and the time with its interval."""
     def log(time: float) -> float:  # a clock coarser than what it times leaves the lower end open
         return -math.inf if time <= 0 else math.log(time)
 
-    (b, b_low, b_high), (t, low, high) = (map(log, side) for side in (base, of))
-    return (math.exp(b - t), math.exp(b - t - math.hypot(b - b_low, high - t)),
-            math.exp(b - t + math.hypot(b_high - b, t - low)))
+    middle, below, above = 0.0, 0.0, 0.0
+    for power, time in factors:
+        t, low, high = map(log, time)
+        down, up = power * (t - low), power * (high - t)
+        middle += power * t
+        below, above = math.hypot(below, down if power > 0 else up), math.hypot(above, up if power > 0 else down)
+    return math.exp(middle), math.exp(middle - below), math.exp(middle + above)
 
 
 @lru_cache(maxsize=8)
@@ -123,9 +163,9 @@ def samples_of(results: Results, experiment: str = "comparison") -> dict[tuple, 
     return _samples(path, path.stat().st_mtime_ns) if path.exists() else {}
 
 
-def over(results: Results, series: Series, base: Series) -> pd.DataFrame:
+def over(results: Results, series: Series, base: Series, confidence: float = CONFIDENCE) -> pd.DataFrame:
     """n, ratio, low, high, enough: the speedup of a series over the base's at every size where both were sampled in the
-    same rounds.
+    same rounds. Of another confidence than the rows' own it takes the raw samples; without them no interval is enough.
 
     Where the folder holds neither speedups over that base nor raw samples (see `are_paired`), or the two are timed in
     different ways, which are different rounds, the ratio of the medians, with their errors combined as independent ones
@@ -137,22 +177,23 @@ def over(results: Results, series: Series, base: Series) -> pd.DataFrame:
     both = both[both["run_id"] == both["run_id_base"]]
     # The reference's own row has a speedup of 1: which of the base's settings that was.
     told = ((series.mode == base.mode) & (both["speedup_reference"] == base.variant) & both["speedup"].notna()
-            & (both["speedup_reference_base"] == base.variant) & (both["speedup_base"] == 1))
+            & (both["speedup_reference_base"] == base.variant) & (both["speedup_base"] == 1) & (confidence == CONFIDENCE))
     known = both[told]
     of_rows = pd.DataFrame({"n": known["n"], "ratio": known["speedup"], "low": known["speedup_low"],
                             "high": known["speedup_high"], "enough": ~known["reason"].str.contains(TOO_FEW, regex=False)})
-    rest = _over_of_samples(results, series, base, both[~told])
+    rest = _over_of_samples(results, series, base, both[~told], confidence)
     return pd.concat([t for t in (of_rows, rest) if len(t)] or [rest]).sort_values("n", ignore_index=True)
 
 
-def _over_of_samples(results: Results, series: Series, base: Series, both: pd.DataFrame) -> pd.DataFrame:
+def _over_of_samples(results: Results, series: Series, base: Series, both: pd.DataFrame,
+                     confidence: float) -> pd.DataFrame:
     """The same where the rows tell no speedup."""
     samples = samples_of(results, series.experiment) if len(both) else {}
     if not samples or series.mode != base.mode:
-        found = [(p.n, *apart((p.time_base, p.low_base, p.high_base), (p.time, p.low, p.high)), True)
-                 for p in both.itertuples()]
+        found = [(p.n, *apart((p.time_base, p.low_base, p.high_base), (p.time, p.low, p.high)),
+                  confidence == CONFIDENCE) for p in both.itertuples()]
         return pd.DataFrame(found, columns=COLUMNS)
-    time = {"device_part": "device_part_s", "clock": "cycles"}.get(series.mode, "time_s")
+    time = TIME_COLUMNS.get(series.mode, "time_s")
     found = []
     for point in both.itertuples():
         mine, theirs = samples.get(point.key), samples.get(point.key_base)
@@ -161,7 +202,7 @@ def _over_of_samples(results: Results, series: Series, base: Series, both: pd.Da
         common = theirs.join(mine, lsuffix="_base", how="inner").dropna(subset=[time, f"{time}_base"])
         if len(common):
             found.append((point.n, *paired(common[f"{time}_base"].tolist(), common[time].tolist(),
-                                           common["allocation"].tolist(), point.resolution_base, point.resolution)))
+                                           common["allocation"].tolist(), point.resolution_base, point.resolution, confidence)))
     return pd.DataFrame(found, columns=COLUMNS)
 
 
@@ -170,6 +211,31 @@ def at(results: Results, series: Series, base: Series | None, n: int) -> pd.Seri
     found = over(results, series, base) if base is not None else pd.DataFrame(columns=COLUMNS)
     there = found[found["n"] == n]
     return there.iloc[0] if len(there) else None
+
+
+def product(results: Results, factors: list[tuple[float, Series]], n: int) -> pd.Series | None:
+    """ratio, low, high, enough: a product of powers of these series' times at n, as a speedup is one: paired by round
+    where the folder holds raw samples, else with the times' errors combined as independent ones. None where they were not
+    measured in one way and one run."""
+    points = [(power, s, s.at(n)) for power, s in factors]
+    if any(p is None for *_, p in points) or len({(s.measured_on, s.mode, p["run_id"]) for _, s, p in points}) != 1:
+        return None
+    first = points[0][1]
+    samples = samples_of(results, first.experiment)
+    if not samples:
+        found = (*product_apart([(power, (p["time"], p["low"], p["high"])) for power, _, p in points]), True)
+    else:
+        column = TIME_COLUMNS.get(first.mode, "time_s")
+        by_round = [samples.get(p["key"]) for *_, p in points]
+        if any(table is None for table in by_round):
+            return None
+        common = pd.concat([t[column].rename(k) for k, t in enumerate(by_round)] +
+                           [by_round[0]["allocation"].rename("allocation")], axis=1, join="inner").dropna()
+        if not len(common):
+            return None
+        found = paired_product([(power, common[k].tolist(), p["resolution"]) for k, (power, _, p) in enumerate(points)],
+                               common["allocation"].tolist())
+    return pd.Series(dict(zip(COLUMNS, (n, *found))))
 
 
 def of_only_reading(base: Series) -> pd.DataFrame:

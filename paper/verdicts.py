@@ -4,7 +4,8 @@
     python paper/verdicts.py experiments/results/nvidia-h200 --cpu-results experiments/results/cpu-intel-xeon
     python paper/verdicts.py experiments/results/nvidia-h100-80gb-hbm3 --beside experiments/results/nvidia-h200
 
-The second prints in which verdicts two folders differ that have been judged.
+The second prints in which verdicts two folders differ that have been judged, and writes agreement.csv into the first, from
+which the paper tells what carries over from one machine to the other.
 
 A claim's verdict is holds, holds but weaker, no effect, reversed or not decidable here. What the folder lacks is said,
 and the claims that need it are not decidable here.
@@ -44,7 +45,13 @@ ROLES = (CLAIM, AT_LARGE, STEP)
 NUMBERS = ["n", "ratio", "ci_low", "ci_high"]
 OF_A_ROW = ("operation", "element_type", "timing_mode", "cache_state")
 VERDICTS_FILE = rs.Columns(COLUMNS, NUMBERS)
-REMEDY = "run `python paper/verdicts.py FOLDER` again"
+
+# agreement.csv: rows of verdicts.csv, and what another folder's have in their place; the columns of both have their names
+# with `_beside` there.
+OF_BOTH = "base variant verdict ratio ci_low ci_high".split()
+AGREEMENT_COLUMNS = ["beside", "gpu", "claim", "role", "n", *OF_BOTH, *(f"{c}_beside" for c in OF_BOTH), "agree"]
+AGREEMENT_FILE = rs.Columns(AGREEMENT_COLUMNS, ["n", *(c + s for c in ("ratio", "ci_low", "ci_high") for s in ("", "_beside"))])
+SAME, OTHERWISE, ONE_ALONE = "yes", "no", "decidable on one alone"
 
 
 class Lacking(Exception):
@@ -193,8 +200,8 @@ class Folder:
         path = self.path / file
         if not path.exists():
             self.absent.add(file)
-            raise Lacking(f"no {file}: {MADE_BY.get(file, 'it is not in the folder')}")
-        table = rs.read_table(path, rs.Columns([*where, value], [value]), MADE_BY.get(file, "make it again"))
+            raise Lacking(f"no {file}: {rs.remedy(path)}")
+        table = rs.read_table(path, rs.Columns([*where, value], [value]))
         for column, wanted in where.items():
             table = table[table[column] == wanted]
         valued = table[table[value].notna()]
@@ -209,16 +216,11 @@ class Folder:
         variant, settings = self.call_of(call, n)
         rows = self.values(file, "value", {"variant": variant, "metric": metric, "n": str(n)})
         if "settings" not in rows:
-            raise rs.ResultsError(f"{self.path / file} lacks the column settings: {MADE_BY.get(file, 'make it again')}")
+            raise rs.ResultsError(f"{self.path / file} lacks the column settings: {rs.remedy(Path(file))}")
         rows = rows[[settings.items() <= rs.parse_settings(s).items() for s in rows["settings"]]]
         if not len(rows):
             raise Lacking(f"{file} has no {metric} of {call} at n = {n}")
         return float(rows["value"].median())
-
-
-# Files that no experiment of the program makes, and what does.
-MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Compute read its counters",
-           "probes.csv": "run `reductio probe`", "compiler.csv": "run experiments/compiler.py"}
 
 
 def experiments(claims: dict) -> list[str]:
@@ -334,7 +336,7 @@ def judge_order(folder: Folder, test: dict, n: int) -> Found:
     tau = kendall([1 / t for t in times], counted)
     verdict = (HOLDS if tau >= test["holds"] else WEAKER if tau >= test["weaker"] else
                NONE if tau > -test["weaker"] else REVERSED)
-    return Found(verdict, f"rank correlation of speed with {test['metric']} over {len(times)} kernels", tau,
+    return Found(verdict, f"rank correlation {tau:.3g} of speed and {test['metric']}, {len(times)} kernels", tau,
                  threshold=f">= {test['holds']:g}; weaker >= {test['weaker']:g}")
 
 
@@ -365,7 +367,7 @@ def judge_apart(folder: Folder, test: dict, n: int) -> Found:
     """How far the SMs' clocks are apart, as a share of the cycles that the run takes."""
     offsets = folder.values("probes.csv", "value", {"quantity": "sm_clock_offset", "unit": "cycles"})
     if "sm" not in offsets:
-        raise rs.ResultsError(f"{folder.path / 'probes.csv'} lacks the column sm: {MADE_BY['probes.csv']}")
+        raise rs.ResultsError(f"{folder.path / 'probes.csv'} lacks the column sm: {rs.remedy(Path('probes.csv'))}")
     rate = float(folder.values("probes.csv", "value", {"quantity": "sm_clock_rate"})["value"].median())
     by_sm = offsets.groupby("sm")["value"].median()
     seconds = folder.first_of(test, lambda name: folder.at(name, test, test["variant"], n, "globaltimer").at(n)["time"])
@@ -384,8 +386,10 @@ def judge_hidden(folder: Folder, test: dict, n: int) -> Found:
     threads = int(folder.call_of(test["variant"], n)[1]["block"])
     cycles = float(folder.first_of(test, lambda name: folder.at(name, test, test["variant"], n, "clock").at(n)["time"]))
     taken = cycles * threads / n
-    why = f"a load takes {latency:.4g} cycles, and a thread {taken:.4g} for each element (probes.csv)"
-    found = limited(test, (latency - taken) / threads, why)
+    each = (latency - taken) / threads
+    why = (f"of a load's {latency:.4g} cycles {latency - taken:.4g} are hidden, {each:.3g} for each of {threads} threads "
+           f"(probes.csv)")
+    found = limited(test, each, why)
     found.variant = test["variant"]
     return found
 
@@ -475,15 +479,19 @@ def write(rows: list[dict[str, str]], path: Path) -> None:
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
+    write_text(path, text.getvalue())
+
+
+def write_text(path: Path, text: str) -> None:
     try:
-        path.write_text(text.getvalue(), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
     except OSError as error:
         raise rs.ResultsError(f"{path} cannot be written ({error.strerror})")
 
 
 def read(path: Path) -> pd.DataFrame:
     """verdicts.csv as it was written, numbers as numbers; each claim once."""
-    table = rs.read_table(path, VERDICTS_FILE, REMEDY)
+    table = rs.read_table(path, VERDICTS_FILE)
     for column, known in (("verdict", VERDICTS), ("role", ROLES)):
         strange = table[~table[column].isin(known)]
         if len(strange):
@@ -491,7 +499,7 @@ def read(path: Path) -> pd.DataFrame:
                                   f"one of {', '.join(known)}")
     ids = [c["id"] for c in read_claims()["claims"]]
     if table.loc[table["role"] == CLAIM, "claim"].tolist() != ids:
-        raise rs.ResultsError(f"{path} does not have each claim of claims.json once: {REMEDY}")
+        raise rs.ResultsError(f"{path} does not have each claim of claims.json once: {rs.remedy(path)}")
     return table
 
 
@@ -506,6 +514,42 @@ def read_judged(folder: Path) -> pd.DataFrame:
     if not path.exists():
         raise rs.ResultsError(f"there is no {path}: run `python paper/verdicts.py {folder}`")
     return read(path)
+
+
+def agree(here: str, there: str) -> str:
+    """Whether two verdicts on one claim are the same; what one folder alone decides is no disagreement."""
+    return SAME if here == there else ONE_ALONE if UNDECIDED in (here, there) else OTHERWISE
+
+
+def set_beside(here: Path, there: Path) -> pd.DataFrame:
+    """Rows of agreement.csv: all verdicts of two folders."""
+    mine, theirs = read_judged(here), read_judged(there)
+    which = ["claim", "role", "n"]
+    if not mine[which].equals(theirs[which]):
+        raise rs.ResultsError(f"{here} and {there} were judged by different tests: judge both again by "
+                              f"`python paper/verdicts.py`")
+    name = there.resolve().name
+    gpu = rs.read_machine(there / "machine.json", name).get("gpu.name", default=name)
+    table = mine[[*which, *OF_BOTH]].astype({"n": "Int64"}).join(theirs[OF_BOTH].add_suffix("_beside"))
+    table = table.assign(beside=name, gpu=gpu, agree=list(map(agree, mine["verdict"], theirs["verdict"])))
+    return table[AGREEMENT_COLUMNS]
+
+
+def read_agreement(folder: Path) -> dict[str, pd.DataFrame]:
+    """agreement.csv by the other folders' names; {} if there is none, or if it is of other verdicts than the folder's."""
+    path = folder / "agreement.csv"
+    if not path.exists() or not (folder / "verdicts.csv").exists():
+        return {}
+    table = rs.read_table(path, AGREEMENT_FILE)
+    mine = read(folder / "verdicts.csv")[["claim", "role", "verdict"]]
+    found = {str(name): of.reset_index(drop=True) for name, of in table.groupby("beside", sort=False)}
+    return {name: of for name, of in found.items() if of[["claim", "role", "verdict"]].equals(mine)}
+
+
+def sides(agreement: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The two folders' verdicts that rows of agreement.csv hold, this one's and the other's, named as in verdicts.csv."""
+    of_both = [f"{c}_beside" for c in OF_BOTH]
+    return agreement.drop(columns=of_both), agreement.drop(columns=OF_BOTH).rename(columns=dict(zip(of_both, OF_BOTH)))
 
 
 def differences(there: pd.DataFrame, here: pd.DataFrame, role: str) -> tuple[list[list[str]], str]:
@@ -524,18 +568,18 @@ def differences(there: pd.DataFrame, here: pd.DataFrame, role: str) -> tuple[lis
         if theirs["verdict"] == mine["verdict"]:
             same += 1
             continue
-        gaps += UNDECIDED in (theirs["verdict"], mine["verdict"])
+        gaps += agree(mine["verdict"], theirs["verdict"]) == ONE_ALONE
         rows.append([claim, "" if pd.isna(mine["n"]) else f"{int(mine['n']):,}", theirs["verdict"], mine["verdict"],
                      ratio(theirs, their_tests), ratio(mine, my_tests)])
     return rows, (f"of {same + len(rows)} verdicts {same} are the same, {len(rows) - gaps} differ, and {gaps} are "
                   f"decidable on one of the two alone")
 
 
-def print_differences(here: Path, there: Path) -> None:
+def print_differences(here: Path, agreement: pd.DataFrame) -> None:
     """In which verdicts a folder differs from another: a table, and the counts."""
-    tables = [read_judged(there), read_judged(here)]
-    names = [folder.resolve().name for folder in (there, here)]
-    found = [differences(*tables, role) for role in (CLAIM, AT_LARGE)]
+    mine, theirs = sides(agreement)
+    names = [agreement["beside"].iloc[0], here.resolve().name]
+    found = [differences(theirs, mine, role) for role in (CLAIM, AT_LARGE)]
     table = [["claim", "n", *names, *(f"ratio, {name}" for name in names)], *found[0][0], *found[1][0]]
     widths = [max(map(len, column)) for column in zip(*table)]
     if len(table) > 1:
@@ -545,16 +589,23 @@ def print_differences(here: Path, there: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="verdicts.py", description=__doc__.splitlines()[0])
+    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
     parser.add_argument("folder", type=Path, help="results folder to judge by; verdicts.csv is written into it")
-    parser.add_argument("--cpu-results", type=Path, metavar="DIR",
+    either = parser.add_mutually_exclusive_group()
+    either.add_argument("--cpu-results", type=Path, metavar="DIR",
                         help="folder to read cpu.csv from (default: the same)")
-    parser.add_argument("--beside", type=Path, metavar="DIR",
-                        help="judge nothing: print in which verdicts FOLDER differs from this other results folder")
+    either.add_argument("--beside", type=Path, metavar="DIR", nargs="+",
+                        help="judge nothing: print in which verdicts FOLDER differs from these other results folders, and "
+                             "write its agreement.csv")
     options = parser.parse_args(arguments)
     try:
         if options.beside is not None:
-            print_differences(options.folder, options.beside)
+            found = [set_beside(options.folder, there) for there in options.beside]
+            for agreement in found:
+                print_differences(options.folder, agreement)
+            write_text(options.folder / "agreement.csv",
+                       pd.concat(found).to_csv(index=False, float_format=number, lineterminator="\n"))
             return 0
         folder = Folder(options.folder, options.cpu_results)
         rows = verdicts(folder)

@@ -285,6 +285,68 @@ def index_rows() -> list[dict]:
     return rows
 
 
+def speedup_of(time: float, base: float, reference: str = "cub/sum") -> dict:
+    """What the program writes of a row beside its reference's, with an interval of +-1 %."""
+    return dict(speedup_reference=reference, speedup=base / time, speedup_ci_low=0.99 * base / time,
+                speedup_ci_high=1.01 * base / time)
+
+
+TUNED = "reading=auto;vectors=4;per-sm=4"
+# CUB takes so many times as long as tuned, in each way of timing; in f64 a tenth less.
+TUNED_GAINS = {("device", "cold_dirty"): 1.3, ("device", "cold_clean"): 1.25, ("device", "warm"): 1.4, ("graph", "warm"): 1.5}
+
+
+def beside_cub(time: float, gain: float, base: str = "cub/sum", **key) -> list[dict]:
+    """A call of tuned and one of CUB."""
+    return [timed(time, variant="tuned/sum", settings=TUNED, **key) | speedup_of(time, gain * time, base),
+            timed(gain * time, variant=base, settings="counts=auto", **key) | speedup_of(1, 1, base)]
+
+
+def tuned_rows(sizes=(2**10, 2**12, 2**14, 3000001, 2**20, 2**28), types=("i32", "f32", "f64")) -> list[dict]:
+    """tuned takes 2 % longer than the read ceiling, from 2^28 elements on half a percent. Off alignment and near powers of
+    two CUB takes 1.4 times as long. To the host tuned takes 4 us and the device's time, CUB 1.5 times as long,
+    thrust::reduce 2 and 3.5 times."""
+    rows = []
+    for element_type in types:
+        less = 0.9 if element_type == "f64" else 1
+        for n in sizes:
+            key = dict(experiment="tuned", element_type=element_type, accumulator_type=element_type)
+            size = n * rs.ELEMENT_BYTES[element_type]
+            time = (4e-6 + size / 4.5e12) * (1.02 if n < 2**28 else 1.005)
+            for (mode, state), gain in TUNED_GAINS.items():
+                rows += beside_cub(time, less * gain, n=n, timing_mode=mode, cache_state=state, **key)
+            rows += [r for m in (n - 1, n + 1) if math.log2(n).is_integer() for r in beside_cub(time, 1.4, n=m, **key)]
+            rows += beside_cub(time, 1.4, n=n, offset_elements=1, **key)
+            if n <= 2**20:
+                host = dict(key, n=n, timing_mode="end_to_end")
+                whole = 4e-6 + time
+                rows += [timed(whole, variant="tuned/sum-to-host", settings="", **host) | speedup_of(1, 1.5),
+                         timed(1.5 * whole, variant="cub/sum", settings="counts=auto", **host) | speedup_of(1, 1),
+                         *(timed(gain * whole, variant="thrust/reduce", settings=f"allocator={name}", **host)
+                           | speedup_of(gain, 1.5) for name, gain in (("caching", 2), ("default", 3.5)))]
+    return rows
+
+
+def narrow_rows(sizes=(2**10, 2**20, 2**26, 2**30)) -> list[dict]:
+    """CUB takes 1.2 times as long as tuned, for moments twice as long; tuned takes 2 % longer than the read ceiling."""
+    rows = []
+    for operation, base, gain in (("sum", "cub/sum", 1.2), ("moments", "cub/moments", 2.0)):
+        for element_type in ("i8", "f16", "bf16", *(["f32"] if operation == "moments" else [])):
+            for n in sizes:
+                time = 1.02 * (4e-6 + n * rs.ELEMENT_BYTES[element_type] / 4.5e12)
+                rows += beside_cub(time, gain, base, experiment="narrow", operation=operation, element_type=element_type,
+                                   accumulator_type="f32", n=n)
+    return rows
+
+
+def write_tuned(folder: Path, tuned: list[dict] | None = None, narrow: list[dict] | None = None, **samples) -> Path:
+    """tuned.csv and narrow.csv with their raw samples."""
+    for name, rows in (("tuned", tuned or tuned_rows()), ("narrow", narrow or narrow_rows())):
+        write_csv(folder / f"{name}.csv", rows)
+        write_samples(folder, experiment=name, **samples)
+    return folder
+
+
 def agreement_rows() -> list[dict]:
     """Of five points of nvbench, two below 2^22 are further off than is allowed, and by its means one more; of three of
     the loops end to end one, and of two in a graph none."""
@@ -352,7 +414,9 @@ def write_samples(folder: Path, rounds: int = 24, experiment: str = "comparison"
     """Raw samples beside an experiment's rows, without some columns: they drift by half from the first round to the last,
     all calls alike, two rounds an allocation. Where `factor` is not 1 they say something else than the row."""
     samples = []
-    for row in csv.DictReader((folder / f"{experiment}.csv").open(newline="")):
+    with (folder / f"{experiment}.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
         if row["time_median_s"] or row["cycles_median"]:
             for k in range(rounds):
                 drift = (1 + k / (2 * rounds)) * factor(row)

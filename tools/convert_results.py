@@ -232,6 +232,7 @@ def convert(folder: Path) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
     parser.add_argument("folder", nargs="+", type=Path, metavar="FOLDER", help="a results folder, or one that holds some")
     options = parser.parse_args(arguments)
     try:

@@ -8,6 +8,7 @@ Inputs that a GPU's memory does not hold are refused, which is told apart: it de
 
 from __future__ import annotations
 
+import argparse
 import re
 import sys
 from pathlib import Path
@@ -42,14 +43,15 @@ def lines(folder: Path) -> list[str]:
     return out or [f"  {folder} holds no experiment"]
 
 
-def main(folders: list[str]) -> int:
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
+    parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER", help="a results folder")
+    folders = parser.parse_args(arguments).folders
     import results as rs
 
-    if not folders:
-        print("measured.py: error: name a results folder", file=sys.stderr)
-        return 1
     try:
-        for folder in dict.fromkeys(map(Path, folders)):
+        for folder in dict.fromkeys(folders):
             if not folder.is_dir():
                 raise rs.ResultsError(f"{folder} is not a folder: name a results folder")
             print("\n".join([f"{folder}:", *lines(folder)]))
@@ -60,4 +62,4 @@ def main(folders: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the README's headline, table and figure, and the numbers of docs/, from committed results, so that none of
+"""Writes the README's headline, table and figure, and the numbers and pictures of docs/, from committed results, so that none of
 them is typed by hand.
 
-    python tools/summary.py            writes the blocks between markers in README.md and docs/, and docs/comparison.png
+    python tools/summary.py            writes the blocks between markers in README.md and docs/, and the pictures
     python tools/summary.py --check    writes nothing; exit code 1 if any is not what the results give
 """
 
@@ -16,7 +16,7 @@ import textwrap
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "paper"))
+sys.path[:0] = [str(ROOT / "paper"), str(ROOT / "experiments")]
 
 TYPE = "f32"
 SIZES = (2**20, 2**24, 2**28)
@@ -26,10 +26,12 @@ ABSENT = ("*No measurements are committed yet. `./reproduce` on a machine with a
           "`out/results/`.*")
 
 
-def source_of(results: Path) -> str:
-    """A hash of everything that the figure is made of."""
+def source_of(results: Path, names: tuple[str, ...]) -> str | None:
+    """A hash of everything that a figure is made of; None without the first of these files."""
+    if not (results / names[0]).exists():
+        return None
     digest = hashlib.sha256()
-    for name in ("comparison.csv", "comparison.samples.csv.gz", "catalog.csv", "machine.json"):
+    for name in names:
         path = results / name
         digest.update(path.read_bytes() if path.exists() else b"")
     return digest.hexdigest()
@@ -213,15 +215,14 @@ def comparison_block(results) -> str:
     which = dict(device="cuda", operation="sum", element_type=TYPE, mode="device")
     base = rs.base_series(rs.series(results.comparison, **which), "sum")
     compared = speedup.fastest_of_each(results, TYPE, SIZES[-1])
-    lines = headline(results, compared, rs, gpu, peak)
+    lines = headline(results, compared, rs, gpu, peak) + our_own(results)
     of = results.comparison["status"].value_counts()
     lines += [f"![Speedup over CUB against n on one {gpu}](docs/comparison.png)", "",
               *wrapped(f"Of each document the kernel that is fastest at 2^28 {TYPE}, and the libraries. Times in "
               "microseconds, one call at a time on a cold, dirty L2; what finishes on the host is timed end to end. The "
               "speedup at 2^28 is over CUB's call of the same operation, timed alike, whose time stands beside it; in "
               f"brackets its 95 % interval{', paired by round' if speedup.are_paired(results) else ''}. Of "
-              f"{len(results.comparison):,} points {of.get('ok', 0):,} were measured, {of.get('over_limit', 0):,} are over the "
-              f"limit on a call's time and {of.get('refused', 0):,} a variant or its library refuses; they lie in "
+              f"{len(results.comparison):,} points {of.get('ok', 0):,} were measured; they lie in "
               "[results](experiments/results); [how far to trust them](docs/results.md). " + claims.line(results)), "",
               "| | operation | timed | 2^20 | 2^24 | 2^28 | TB/s | of peak | CUB, 2^28 | speedup over CUB |",
               "|---|---|---|--:|--:|--:|--:|--:|--:|--:|"]
@@ -253,6 +254,14 @@ def headline(results, compared, rs, gpu: str, peak: float | None) -> list[str]:
             said.append(f"The fastest that finishes on the host, `{best.variant}`, takes {microseconds(time)} us end to "
                         f"end, and CUB {microseconds(cub)} us{ratio}.")
     return [*wrapped(" ".join(said)), ""] if said else []
+
+
+def our_own(results) -> list[str]:
+    """The project's own sum in a few lines; none where the results hold no goals.csv."""
+    from text import tuned
+
+    said = tuned.in_short(results)
+    return [*wrapped(f"Our own, [`{tuned.goals.SUM}`](docs/tuned.md), {said}"), ""] if said else []
 
 
 def wrapped(text: str) -> list[str]:
@@ -308,6 +317,13 @@ def claims_block(results) -> str:
     return claims.markdown(results)
 
 
+def agreement_block(results) -> str:
+    """Whether other results give the same verdicts."""
+    from text import agreement
+
+    return agreement.markdown(results)
+
+
 def costs_block(results) -> str:
     """What the experiments take; empty where the results hold none."""
     import artifact
@@ -315,15 +331,73 @@ def costs_block(results) -> str:
     return artifact.markdown(results.folder)
 
 
+def modern_block(results) -> str:
+    """What the ideas of the variants for learners are worth; empty where the results hold no modern.csv."""
+    from text import modern
+
+    sizes = [f"2^{n.bit_length() - 1}" for n in modern.SIZES]
+    lines = []
+    for element_type in modern.TYPES:
+        steps = modern.steps(results, element_type)
+        if steps:
+            lines += ["", f"| {element_type} | {' | '.join(f'{s}, us' for s in sizes)} | a step from | "
+                          f"{' | '.join(f'gain, {s}' for s in sizes)} |",
+                      f"|---|{'--:|' * len(sizes)}---|{'--:|' * len(sizes)}"]
+        for step in steps:
+            times = [step.series.at(n) for n in modern.SIZES]
+            fields = [f"`{step.series.variant}`" + (f" [{step.setting}]" if step.setting else ""),
+                      *("" if t is None else microseconds(t["time"]) for t in times),
+                      step.before.removeprefix("modern/").replace(" ", ", "),
+                      *("" if g is None else with_interval(g) for g in step.gains)]
+            lines.append(f"| {' | '.join(fields)} |")
+    if not lines:
+        return ""
+    gpu = results.machine.get("gpu.name", default=results.machine.name)
+    return "\n".join([*wrapped(f"On one {gpu}: times on the device, on a cold, dirty L2, and the gain of each step: the "
+                               "speedup over what it is a step from, in brackets its 95 % interval."), *lines])
+
+
+def tuned_block(results) -> str:
+    """The picture of the project's own sum, and which of its goals are met; empty where the results hold no goals.csv."""
+    from text import tuned
+
+    said = tuned.headline(results)
+    if not said:
+        return ""
+    gpu = results.machine.get("gpu.name", default=results.machine.name)
+    return "\n".join([*wrapped(f"On one {gpu}. {said} {tuned.cards(results)}"), "",
+                      f"![Speedup of tuned/sum over CUB against n on one {gpu}](tuned.png)",
+                      "", tuned.goals_markdown(results), "", tuned.parts_markdown(results)])
+
+
+def tuned_time_block(results) -> str:
+    """Where the time of the project's own sum goes; empty where the results hold no tuned.csv."""
+    from text import tuned
+
+    return tuned.time_markdown(results)
+
+
+def autotune_block(results) -> str:
+    """The tables of launches that autotune.csv makes; empty without it."""
+    import autotune
+
+    return autotune.markdown(results.folder)
+
+
 # Page, the block's name, and what writes it from the results.
 BLOCKS = (
     ("README.md", "comparison", comparison_block),
+    ("docs/claims.md", "agreement", agreement_block),
     ("docs/claims.md", "claims", claims_block),
     ("docs/results.md", "models", models_block),
     ("docs/results.md", "index", index_block),
     ("docs/results.md", "machine-code", machine_code_block),
     ("docs/results.md", "trust", trust_block),
     ("docs/reproducing.md", "costs", costs_block),
+    ("docs/modern.md", "modern", modern_block),
+    ("docs/tuned.md", "tuned", tuned_block),
+    ("docs/tuned.md", "tuned-time", tuned_time_block),
+    ("docs/tuning.md", "autotune", autotune_block),
     ("docs/comparing.md", "compare", lambda results: compare_example(results.folder)),
 )
 
@@ -343,14 +417,32 @@ def with_block(page: str, name: str, text: str, where: str = "README.md") -> str
     return f"{head}{begin}\n{text}\n{end}{tail}"
 
 
-def draw(results, path: Path) -> None:
+def comparison_figure(results):
     from figures import speedup
 
-    figure = speedup.draw(results, TYPE)
+    return speedup.draw(results, TYPE)
+
+
+def tuned_figure(results):
+    from figures import tuned
+
+    return tuned.draw(results.folder)
+
+
+# What draws each picture, and from which files; without the first of them there is none.
+PICTURES = {
+    "docs/comparison.png": (comparison_figure, ("comparison.csv", "comparison.samples.csv.gz", "catalog.csv", "machine.json")),
+    "docs/tuned.png": (tuned_figure, ("tuned.csv", "tuned.samples.csv.gz", "machine.json")),
+}
+
+
+def draw(results, root: Path, name: str, source: str) -> None:
+    make, files = PICTURES[name]
+    figure = make(results)
     if figure is None:
-        raise SystemExit(f"summary.py: error: {results.folder} holds no times of {TYPE} to compare with CUB's")
-    path.parent.mkdir(exist_ok=True)
-    figure.savefig(path, metadata={"Software": None, SOURCE_KEY: source_of(results.folder)})
+        raise SystemExit(f"summary.py: error: {results.folder / files[0]} holds no times to compare with CUB's")
+    (root / name).parent.mkdir(exist_ok=True)
+    figure.savefig(root / name, metadata={"Software": None, SOURCE_KEY: source})
 
 
 def figure_source(path: Path) -> str | None:
@@ -364,11 +456,11 @@ def figure_source(path: Path) -> str | None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
     parser.add_argument("--results", type=Path, default=ROOT / "experiments" / "results" / "nvidia-h200", metavar="DIR")
     parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR", help="folder with README.md and docs/")
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page or the figure is out of date")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page or a figure is out of date")
     options = parser.parse_args(arguments)
-    picture = options.root / "docs" / "comparison.png"
     results = None
     if (options.results / "comparison.csv").exists():
         import results as rs
@@ -380,9 +472,9 @@ def main(arguments: list[str] | None = None) -> int:
     for page, name, made in BLOCKS:
         text = made(results) if results is not None else ""
         fresh[page] = with_block(fresh[page], name, text or ABSENT, page)
-    expected = source_of(options.results) if results is not None else None
-    stale = [name for name in pages if fresh[name] != pages[name]]
-    stale += ["docs/comparison.png"] if figure_source(picture) != expected else []
+    sources = {name: source_of(options.results, files) if results is not None else None for name, (_, files) in PICTURES.items()}
+    redrawn = [name for name, source in sources.items() if figure_source(options.root / name) != source]
+    stale = [name for name in pages if fresh[name] != pages[name]] + redrawn
     if not stale:
         return 0
     if options.check:
@@ -390,10 +482,11 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     for name, text in fresh.items():
         (options.root / name).write_text(text, encoding="utf-8")
-    if results is not None:
-        draw(results, picture)
-    else:
-        picture.unlink(missing_ok=True)
+    for name in redrawn:
+        if sources[name] is None:
+            (options.root / name).unlink()
+        else:
+            draw(results, options.root, name, sources[name])
     print(f"written: {', '.join(stale)}")
     return 0
 

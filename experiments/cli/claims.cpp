@@ -115,6 +115,11 @@ void print_claims(const Verdicts& v) {
   fmt::print("\n{}\n", claim_counts(v));
 }
 
+bool has_claim(const Verdicts& v, const std::string& claim) {
+  const auto& all = v.records();
+  return std::any_of(all.begin(), all.end(), [&](const Fields& r) { return v.field(r, "claim") == claim; });
+}
+
 /// One claim: what it says, and every row behind its verdict, with the reason.
 void print_claim(const Verdicts& v, const std::string& claim) {
   bool told = false;
@@ -131,11 +136,12 @@ void print_claim(const Verdicts& v, const std::string& claim) {
     const std::string& threshold = v.field(r, "threshold");
     if (!calls.empty()) fmt::print("{}  {}{}\n", pad, calls, threshold.empty() ? "" : " (" + threshold + ")");
   }
-  if (!told) throw UsageError("there is no claim '" + claim + "'; without a claim's name all are listed");
 }
 
 int run(const ClaimsOptions& options) {
   const Verdicts v(options.folder);
+  for (const std::string& claim : options.claims)
+    if (!has_claim(v, claim)) throw UsageError("there is no claim '" + claim + "'; without a claim's name all are listed");
   if (options.claims.empty()) print_claims(v);
   for (const std::string& claim : options.claims) print_claim(v, claim);
   return exit_ok;

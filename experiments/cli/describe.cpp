@@ -47,6 +47,8 @@ nlohmann::ordered_json describe(const Variant& v) {
   };
   if (v.document_n) out["document_n"] = v.document_n;
   if (!v.compiled_in.empty()) out["compiled_in"] = v.compiled_in;
+  if (!v.embodies.empty()) out["embodies"] = v.embodies;
+  if (!v.differs.empty()) out["differs"] = v.differs;
   if (!v.cuda_only.empty()) out["cuda_only"] = v.cuda_only;
   if (v.known_fault) out["known_faults"] = known_faults(v);
   for (const char* key : {"operations", "types", "devices", "tunables"}) out[key] = nlohmann::ordered_json::array();

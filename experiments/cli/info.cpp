@@ -197,7 +197,7 @@ int variant_info(const InfoOptions& options) {
   line("operations", names(v.operations, ", "));
   line("types", names(v.types, ", "));
   line("devices", names(devices_of(v), ", "));
-  static constexpr const char* results[] = {"one value in device memory", "partial results; the host adds them up",
+  static constexpr const char* results[] = {"in device memory", "partial results; the host adds them up",
                                             "on the host; the call waits for it",
                                             "an array, added up for the check alone"};
   line("result", results[static_cast<int>(v.result)]);
@@ -211,6 +211,8 @@ int variant_info(const InfoOptions& options) {
   if (v.document_n) line("document's own n", show_size(v.document_n));
   for (const Tunable& t : v.tunables) line("--set " + t.name + "=", t.describe());
   if (!v.compiled_in.empty()) line("compiled in", v.compiled_in);
+  line("embodies", v.embodies);
+  line("differs", v.differs);
   line("CUDA only", v.cuda_only);
   for (const auto& text : known_faults(v)) line("known fault", text);
   for (const auto& text : refuses(v)) line("does not have", text);

@@ -167,7 +167,7 @@ void check_case(const Case& c) {
                                  c.variant->id, c.settings.str().empty() ? "" : " with ", c.settings.str(),
                                  c.variant->id));
   if (c.check != "exact" || !is_floating(p.type)) return;
-  if (!reference(p.operation, p.type, make_tile(c.dataset, p.type, p.n, c.seed), p.n).exact_in_any_order)
+  if (!reference(p.operation, p.type, make_tile(c.dataset, p.type, p.n, c.seed), p.n).all_exact())
     throw UsageError(fmt::format("--check exact: the {} of '{}' data in {} depends on the order of adding; give "
                                  "--check bounded or --dataset exact",
                                  name(p.operation), c.dataset, name(p.type)));
@@ -184,7 +184,7 @@ std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked,
     for (ElementType type : v.types)
       for (const std::size_t n : asked.sizes)
         for (auto [dataset, check] : works) {
-          if (dataset == "wide" && operation == Operation::sum_of_squares) dataset = "wide-square";
+          if (dataset == "wide" && has_squares(operation)) dataset = "wide-square";
           const auto names = dataset_names(type);
           if (std::find(names.begin(), names.end(), dataset) == names.end()) continue;  // infinities of integers
           out.push_back({&v,

@@ -17,7 +17,7 @@ QUANTITIES = {"sm_clock_offset": "clock()", "globaltimer_offset": "%globaltimer"
 def read(folder: vd.Folder) -> pd.DataFrame | None:
     """probes.csv, checked; None without it."""
     path = folder.path / "probes.csv"
-    return rs.read_table(path, PROBES, vd.MADE_BY["probes.csv"]) if path.exists() else None
+    return rs.read_table(path, PROBES) if path.exists() else None
 
 
 def by_sm(table: pd.DataFrame, quantity: str) -> pd.DataFrame:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
 import results as rs
@@ -69,8 +68,7 @@ def draw(folder: vd.Folder):
     axes.tick_params(axis="y", length=0)
     axes.grid(False, axis="y")
     axes.set_xlabel("speedup", labelpad=1)
-    figure.legend([Line2D([], [], **looks[n]) for n in found], [f"n = {rs.power_label(n)}" for n in found], ncols=len(found),
-                  loc="lower left", bbox_to_anchor=(0.06 / style.COLUMN_WIDTH, 0.21 / height))
+    studies.legend_by_size(figure, looks)
     studies.title(figure, f"Gains by level on one {studies.gpu_of(folder)}",
                   f"levels, {document['element_type']}, blocks of 256, device time, {rs.CACHE_LABELS[document['cache_state']]}")
     studies.foot(figure, "The first three together make the fourth. Lines: 95 % intervals.")

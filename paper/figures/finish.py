@@ -3,8 +3,6 @@ whose sums are left to add."""
 
 from __future__ import annotations
 
-from matplotlib.lines import Line2D
-
 import results as rs
 import verdicts as vd
 from figures import studies, style
@@ -60,8 +58,7 @@ def draw(folder: vd.Folder):
         axes.tick_params(labelbottom=k == len(panels) - 1)
         if k == len(panels) - 1:
             axes.set_xlabel("blocks whose sums are added", labelpad=1)
-    figure.legend([Line2D([], [], **looks[n]) for n in sizes], [f"n = {rs.power_label(n)}" for n in sizes], ncols=len(sizes),
-                  loc="lower left", bbox_to_anchor=(0.06 / style.COLUMN_WIDTH, 0.21 / height))
+    studies.legend_by_size(figure, looks)
     studies.title(figure, f"Finishing by atomics on one {studies.gpu_of(folder)}",
                   f"{VARIANT}, {document['element_type']}, end to end, {rs.CACHE_LABELS[document['cache_state']]}")
     studies.foot(figure, "Lines through marks: 95 % intervals, paired by round.")

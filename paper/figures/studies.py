@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 
 import results as rs
 import speedup
@@ -124,6 +125,13 @@ def title(figure, text: str, below: str = "", left: float = 0.06) -> None:
     figure.text(left / width, 1 - 0.04 / height, text, va="top", fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     if below:
         figure.text(left / width, 1 - 0.22 / height, below, va="top", linespacing=1.25)
+
+
+def legend_by_size(figure, looks: dict[int, dict]) -> None:
+    """Between the panels and the foot: the look of each n."""
+    width, height = figure.get_size_inches()
+    figure.legend([Line2D([], [], **look) for look in looks.values()], [f"n = {rs.power_label(n)}" for n in looks],
+                  ncols=len(looks), loc="lower left", bbox_to_anchor=(0.06 / width, 0.21 / height))
 
 
 def foot(figure, text: str, left: float = 0.06) -> None:

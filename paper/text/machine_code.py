@@ -21,7 +21,7 @@ HOST = ("g++", "clang++")
 
 def read(results: Results) -> pd.DataFrame | None:
     path = results.folder / FILE
-    return rs.read_table(path, COLUMNS, "make it again by experiments/compiler.py") if path.exists() else None
+    return rs.read_table(path, COLUMNS) if path.exists() else None
 
 
 def of(table: pd.DataFrame, **wanted: str) -> pd.DataFrame:

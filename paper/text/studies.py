@@ -11,20 +11,22 @@ import math
 
 import pandas as pd
 
+import ablation
 import results as rs
 import speedup
 import verdicts as vd
 from results import Results, Series
-from text import claims, latex, machine_code
+from text import latex, machine_code
 from text.findings import ABSENT
 from text.steps import LARGE, STEPS
 
 SMALL, MEDIUM = 2**20, 2**24
 NEAR = 1.02  # settings within this factor of the fastest are as good
 COMPILED_IN = (256, 512)  # numbers of threads for which squares has kernels of their own
-EXPERIMENTS = ("squares", "latency", "twopass", "unrolling", "levels", "multiblock", "accuracy")
+EXPERIMENTS = ("squares", "latency", "twopass", "unrolling", "levels", "multiblock", "ablation", "accuracy")
 TREES = ("neighbored", "neighbored-less", "interleaved")
 UNROLLED = ("unroll2", "unroll4", "unroll8", "unroll8-warp", "unroll8-complete", "unroll8-template")
+PLACES = {"thread": "inside a thread", "block": "inside a block", "between": "between blocks"}
 GROUPS = (1, 64)  # loads a thread at which the ways to finish are compared: many groups and few
 
 
@@ -208,7 +210,8 @@ def unrolling(f: vd.Folder) -> str:
 
 
 def counters(f: vd.Folder) -> str:
-    """What Nsight Compute counted in unroll's kernels."""
+    """What Nsight Compute counted in unroll's kernels. In a sentence and not in a figure: the efficiency of loads has one step, after the
+    two neighbored trees, and U5 compares two kernels' stalls alone; of all nine kernels the CSV has them."""
     n = Study(f, "unroll").n
 
     def of(metric: str, name: str) -> float:
@@ -286,6 +289,46 @@ def decomposition(f: vd.Folder) -> str:
             f"(L1, L3, L4). {s.beside_cub(LARGE, 'device', ('finish', 'granularity'))}")
 
 
+def composed(f: vd.Folder) -> str:
+    """L1 by variants that are composed of the levels: each level's gain from the first idea to the last, whatever the
+    others have. "" without ablation.csv, or without what it compares at any size."""
+    found, said, most = ablation.read(f), [], {}
+    for n in found.sizes() if found else []:
+        try:
+            gains = {level: found.main_effect(level, ablation.LAST[level], n, ablation.FIRST[level])
+                     for level in ablation.LEVELS}
+            whole = found.gain(ablation.FIRST, ablation.LAST, n)
+        except vd.Lacking:
+            continue
+        if n in ablation.SIZES.values():
+            words = [f"{PLACES[level]} {latex.interval(vars(g))}" for level, g in gains.items()]
+            said.append(f"at {latex.power(n)} {latex.listing(words)}, and all together {latex.interval(vars(whole))}")
+        most.setdefault(max(gains, key=lambda level: gains[level].ratio), []).append(n)
+    if not said:
+        return ""
+    sizes = [n for of in most.values() for n in of]
+    decides = [f"{PLACES[level]} at {latex.runs_of_sizes(of, sizes)}" for level, of in most.items()]
+    first, last = (", ".join(rf"\id{{{choices[level]}}}" for level in ablation.LEVELS)
+                   for choices in (ablation.FIRST, ablation.LAST))
+    return (f"Reductions composed of one choice at each level tell the levels apart. From {first} to {last}, each level gains, "
+            f"the others alike: {'; '.join(said)}. Most is gained {latex.listing(decides)} (L1). {as_documents(found)}").rstrip()
+
+
+def as_documents(found: ablation.Ablation) -> str:
+    """Whether composed variants take as long as the documents' calls that make the same choices; "" without such."""
+    n = max(found.sizes())
+    pairs = found.documents(n)
+    if not pairs:
+        return ""
+    near = [p for p in pairs if 1 / NEAR <= p[3].ratio <= NEAR]
+    others = [f"{latex.code(call.partition(':')[0])} {latex.interval(vars(gain))}"
+              + (f" ({latex.escape(differs)})" if differs else "")
+              for _, call, differs, gain in pairs if not 1 / NEAR <= gain.ratio <= NEAR]
+    return (f"Of {latex.number_of(len(pairs), 'call', 'calls')} of the documents that make the same choices, "
+            f"{latex.number_of(len(near), 'takes', 'take')} as long at {latex.power(n)}, to within "
+            f"{latex.percent(NEAR - 1)}" + (f"; the speedup over {latex.listing(others)}" if others else "") + ".")
+
+
 # -------------------------------------------------------------------------------------------- multiblock
 
 
@@ -357,12 +400,17 @@ def identity(f: vd.Folder) -> str:
 # --------------------------------------------------------------------------------------------- compilers
 
 
-def compiler(f: vd.Folder) -> str:
-    """How many elements an iteration of nvcc's loops takes, by the type of the index."""
+def compiled(f: vd.Folder) -> pd.DataFrame:
+    """compiler.csv: what the compilers made of each loop."""
     table = machine_code.read(f.results)
     if table is None:
         raise vd.Lacking("no compiler.csv")
-    gpu = machine_code.of(table, compiler="nvcc", loop="main")
+    return table
+
+
+def compiler(f: vd.Folder) -> str:
+    """How many elements an iteration of nvcc's loops takes, by the type of the index."""
+    gpu = machine_code.of(compiled(f), compiler="nvcc", loop="main")
     kinds: dict[tuple, list[str]] = {}
     for kernel in dict.fromkeys(gpu[gpu["index"].isin(machine_code.INDICES) & ~gpu["kernel"].str.startswith("halve-")]["kernel"]):
         by_index = tuple(machine_code.unrolled(machine_code.of(gpu, kernel=kernel, index=i)) for i in machine_code.INDICES)
@@ -383,10 +431,7 @@ def compiler(f: vd.Folder) -> str:
 
 def halving(f: vd.Folder) -> str:
     """Shifts and divisions (T6), and whether the last steps of unroll differ in code (U3)."""
-    table = machine_code.read(f.results)
-    if table is None:
-        raise vd.Lacking("no compiler.csv")
-    gpu = machine_code.of(table, compiler="nvcc")
+    gpu = machine_code.of(compiled(f), compiler="nvcc")
     same = [i for i in ("int", "unsigned") if machine_code.same_code(gpu, f"halve-{i}-shift", f"halve-{i}-divide")]
     counts = [int(machine_code.of(gpu, kernel=f"unroll/{v}", loop="kernel").iloc[0]["instructions"])
               for v in ("unroll8-warp", "unroll8-complete", "unroll8-template")
@@ -420,8 +465,7 @@ def host_loops(f: vd.Folder) -> str:
 
 def host_code(f: vd.Folder) -> str:
     """What the compilers made of the plain loop of that example."""
-    table = machine_code.read(f.results)
-    loops = dict(machine_code.host_loops(table)) if table is not None else {}
+    loops = dict(machine_code.host_loops(compiled(f)))
     if "host/add-plain" not in loops:
         raise vd.Lacking("compiler.csv lacks host/add-plain")
     columns = [(c, level) for c in machine_code.HOST for level in machine_code.LEVELS]
@@ -438,10 +482,9 @@ def host_code(f: vd.Folder) -> str:
 def runs_shown(results: Results, folder: vd.Folder) -> list[dict]:
     """The records in machine.json of the runs whose rows lie in the folder."""
     ids: dict[str, str] = {}
-    for name in ("comparison", "limits", "timing", "index", *EXPERIMENTS):
-        path = results.folder / f"{name}.csv"
-        if path.exists():
-            ids |= {i: name for i in folder.experiment(name)["run_id"].unique()}
+    for path in rs.experiments_in(results.folder):
+        if path.stem != "cpu":
+            ids |= {i: path.stem for i in folder.experiment(path.stem)["run_id"].unique()}
     return [{"experiment": ids[r["run_id"]], **r} for r in results.machine.get("runs", default=[]) if r.get("run_id") in ids]
 
 
@@ -478,19 +521,8 @@ def second_machine(results: Results) -> str:
         said.append(f"On an {name} there are {ids(have)}, of {dates[-1] if dates else 'unknown date'}."
                     f"{older}" + (f" Not measured there: {ids(lack)}; so there are no "
                                   f"verdicts for it." if "verdicts" in lack else
-                                  f" Not measured there: {ids(lack)}." if lack else "")
-                    + agreeing(results, other))
+                                  f" Not measured there: {ids(lack)}." if lack else ""))
     return " ".join(said) or "Results of no other GPU lie beside these."
-
-
-def agreeing(here: Results, there: Results) -> str:
-    """How many verdicts two machines share, and which claims are decided otherwise; "" where either has none."""
-    if claims.judged(here) is None or claims.judged(there) is None:
-        return ""
-    rows, counted = vd.differences(claims.judged(there), claims.judged(here), vd.CLAIM)
-    otherwise = [f"{claim} ({theirs} there, here {mine})" for claim, _, theirs, mine, *_ in rows
-                 if vd.UNDECIDED not in (theirs, mine)]
-    return f" {counted[0].upper()}{counted[1:]}" + (f": {latex.listing(otherwise)}." if otherwise else ".")
 
 
 def selftest(results: Results) -> str:
@@ -541,5 +573,5 @@ def macros(results: Results) -> dict[str, str]:
             made[name] = sentence(folder)
         except vd.Lacking:
             made[name] = ABSENT
-    return made | {"FindingCards": cards(results, folder), "FindingSecondMachine": second_machine(results),
+    return made | {"FindingAblation": composed(folder), "FindingCards": cards(results, folder), "FindingSecondMachine": second_machine(results),
                    "FindingSelftest": selftest(results), "FindingArtifact": artifact(results, folder)}

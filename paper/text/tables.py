@@ -12,8 +12,9 @@ import pandas as pd
 
 import results as rs
 import speedup
+import verdicts as vd
 from results import Results, Series
-from text import claims, findings, index_types, latex, machine_code, own_clocks, studies, trust
+from text import agreement, claims, findings, index_types, latex, machine_code, own_clocks, studies, trust, tuned
 from text.findings import ABSENT, SIZES, TYPE, Findings
 from text.steps import LADDERS, LARGE, STEPS, Gain, Measured
 
@@ -109,7 +110,8 @@ def macros(results: Results) -> dict[str, str]:
              "FindingIndex": index_types.index(results), "FindingIndexBlocks": index_types.blocks(results),
              "FindingPorting": index_types.porting(results), "FindingOwnClocks": own_clocks.steps(results),
              "FindingVerdicts": claims.finding(results), "FindingVerdictsBy": claims.by_verdict(results),
-             "FindingChanges": claims.changes(), **studies.macros(results)}
+             "FindingChanges": claims.changes(), "FindingAgreement": agreement.finding(results),
+             "FindingTuned": tuned.finding(results), **studies.macros(results)}
 
     names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest",
              "SamplesMost", "SmallestN", "LargestN", "TimerResolution", "LaunchFloor"]
@@ -468,7 +470,8 @@ def refused_table(results: Results) -> str:
 def catalog_table(results: Results) -> str:
     """The hand-written variants and how each works at the three levels of a reduction."""
     catalog = results.catalog
-    ids = in_order([str(v) for v in catalog.index if rs.is_handwritten(str(v))])
+    # The composed ones say in their names what they do at each level.
+    ids = in_order([str(v) for v in catalog.index if rs.is_handwritten(str(v)) and not str(v).startswith("ablation/")])
     lines, last = [], None
     for variant in ids:
         group = rs.group_of(variant)
@@ -483,7 +486,7 @@ def catalog_table(results: Results) -> str:
     return floats(lines, r"variant & inside a thread & inside a block & between blocks & $n$ \\",
                   "l" + wide % "0.22" + wide % "0.28" + wide % "0.16" + "r",
                   "The hand-written variants, by what they do at the three levels of a reduction; $n$ is the "
-                  "document's own size.", "tab:catalog")
+                  "document's own size. Those composed of strategies, whose names say it, are left out.", "tab:catalog")
 
 
 CLAIMS_OF_A_PAGE = ("squares", "twopass", "unroll"), ("levels", "multiblock")
@@ -498,6 +501,27 @@ def claims_table(results: Results) -> str:
                           claims.caption(results) if k == 0 else r"What the documents claim (continued from "
                           r"Table~\ref{tab:claims}).", "tab:claims" if k == 0 else "tab:claims-more")
                    for k, documents in enumerate(CLAIMS_OF_A_PAGE))
+
+
+def agreement_table(results: Results) -> str:
+    """What carries over to other results, with the figure; empty where there are none."""
+    lines = agreement.body(results)
+    if not lines:
+        return ""
+    columns = "l" + "rl" * (1 + len(vd.read_agreement(results.folder)))
+    return floats(lines, agreement.head(results), columns, agreement.CAPTION, "tab:agreement") + agreement.FIGURE
+
+
+def tuned_tables(results: Results) -> str:
+    """The project's own reduction: its goals, its sum by type and way of timing, and the figure; empty without them."""
+    lines = tuned.goals_body(results)
+    if not lines:
+        return ""
+    wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
+    return (floats(lines, r" & demanded & measured & \\", "".join(wide % w for w in ("0.28", "0.2", "0.27", "0.15")),
+                   tuned.GOALS_CAPTION, "tab:goals")
+            + floats(tuned.parts_body(results), r" & type & points & speedup & least & slower & undecided & of the ceiling \\",
+                     "llrrrrrr", tuned.PARTS_CAPTION, "tab:tuned") + tuned.FIGURE)
 
 
 def compiler_table(results: Results) -> str:
@@ -540,7 +564,8 @@ def write(results: Results, out: Path) -> list[Path]:
              "table-timing.tex": timing_table(results), "table-index.tex": index_table(results),
              "table-clocks.tex": clocks_table(results), "table-finish.tex": finish_table(results),
              "table-machines.tex": machines_table(results), "table-refused.tex": refused_table(results),
-             "table-compiler.tex": compiler_table(results), "table-catalog.tex": catalog_table(results)}
+             "table-compiler.tex": compiler_table(results), "table-catalog.tex": catalog_table(results),
+             "table-agreement.tex": agreement_table(results), "table-tuned.tex": tuned_tables(results)}
     for name, body in files.items():
         (out / name).write_text(source + body, encoding="utf-8")
     return [out / name for name in files]

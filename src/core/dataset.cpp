@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "core/error.h"
+#include "core/narrow_float.h"
 
 namespace reductio {
 namespace {
@@ -37,23 +38,41 @@ class Random {
   std::uint64_t state_;
 };
 
+// In what follows T is the element's type, unsigned for integers, and Value<T> what its data are made in: the
+// accumulator's type, unsigned for integers. What is made is a number of T, or is rounded to one at the end.
 template <class T>
-T uniform(Random& random) {
+using Value = std::conditional_t<is_narrow_float<T>, float, std::conditional_t<sizeof(T) == 1, std::uint32_t, T>>;
+/// digits, max_exponent and min_exponent of T.
+template <class T>
+using Format = std::conditional_t<is_narrow_float<T>, T, std::numeric_limits<T>>;
+
+template <class T>
+Value<T> uniform(Random& random) {
+  using V = Value<T>;
   if constexpr (std::is_integral_v<T>) {
-    return static_cast<T>(random.next() >> 32);
+    return static_cast<V>(random.next() >> (64 - std::numeric_limits<V>::digits));
   } else {
-    constexpr int bits = std::numeric_limits<T>::digits;  // multiples of 2^(1 - bits) in [-1, 1)
+    constexpr int bits = Format<T>::digits;  // multiples of 2^(1 - bits) in [-1, 1)
     const auto k = static_cast<std::int64_t>(random.next() >> (64 - bits));
-    return std::ldexp(static_cast<T>(k), 1 - bits) - 1;
+    return std::ldexp(static_cast<V>(k), 1 - bits) - 1;
   }
 }
 
-/// The sum of twelve uniform numbers of variance 1/12: a logarithm would differ from library to library.
+/// All whole numbers up to this are numbers of T.
 template <class T>
-T nearly_normal(Random& random) {
+constexpr std::uint64_t largest_whole() {
+  if constexpr (std::is_integral_v<T>)
+    return std::numeric_limits<std::make_signed_t<T>>::max();
+  else
+    return 1ull << Format<T>::digits;
+}
+
+/// The sum of twelve uniform numbers of variance 1/12: a logarithm would differ from library to library.
+template <class V>
+V nearly_normal(Random& random) {
   double sum = 0;
   for (int i = 0; i < 12; ++i) sum += uniform<double>(random) / 2;
-  return static_cast<T>(sum);
+  return static_cast<V>(sum);
 }
 
 /// What the absolute values, and the squares, of all n elements together stay below.
@@ -62,61 +81,69 @@ constexpr std::uint64_t exact_limit() {
   if constexpr (std::is_integral_v<T>)
     return 1ull << 31;
   else
-    return 1ull << std::numeric_limits<T>::digits;
+    return 1ull << std::numeric_limits<Value<T>>::digits;
 }
 
 /// Whole numbers for which the sum of squares of all n elements, and so that of absolute values, stays below the limit.
 template <class T>
-void fill_exact(std::vector<T>& tile, std::size_t n, Random& random, std::uint64_t seed) {
+void fill_exact(std::vector<Value<T>>& tile, std::size_t n, Random& random, std::uint64_t seed) {
+  using V = Value<T>;
   // Odd seeds leave all values positive, so that no two omissions or repetitions can cancel; even seeds mix signs.
   const auto value = [&](std::uint64_t magnitude) {
-    return seed % 2 == 0 && random.chance(4) ? -static_cast<T>(magnitude) : static_cast<T>(magnitude);
+    return seed % 2 == 0 && random.chance(4) ? -static_cast<V>(magnitude) : static_cast<V>(magnitude);
   };
   const std::uint64_t limit = exact_limit<T>() - 1;
   const std::size_t repeats = n / dataset_period + (n % dataset_period != 0);
   const std::uint64_t share = limit / std::max<std::uint64_t>(n, 1);
   if (share >= 1) {
-    const auto largest =
+    const auto root =
         static_cast<std::uint64_t>(std::sqrt(static_cast<double>(std::min<std::uint64_t>(share, 1ull << 40))));
-    for (T& x : tile) x = value(1 + random.below(largest));
+    const std::uint64_t largest = std::min(root, largest_whole<T>());
+    for (V& x : tile) x = value(1 + random.below(largest));
     return;
   }
   // More elements than the limit has units: ones at random places. The array's own last elements are among them,
   // because a lost tail is what kernels get wrong first.
-  std::fill(tile.begin(), tile.end(), T{0});
+  std::fill(tile.begin(), tile.end(), V{0});
   std::uint64_t left = limit / repeats;
   for (std::size_t back = 1; back <= 64 && left > 0; ++back, --left) tile[(n - back) % dataset_period] = value(1);
   left = std::min<std::uint64_t>(left, tile.size() / 2);
   while (left > 0) {
-    T& x = tile[random.below(tile.size())];
-    if (x != T{0}) continue;
+    V& x = tile[random.below(tile.size())];
+    if (x != V{0}) continue;
     x = value(1);
     --left;
   }
 }
 
 /// Ones, or zeros where there are too many of them, and somewhere the odd number that leaves them just enough room
-/// below the limit; with `squares`, the odd number whose square does.
+/// below the limit; with `squares`, the odd number whose square does. No larger one than T has.
 template <class T>
-void fill_wide(std::vector<T>& tile, std::size_t n, Random& random, bool squares) {
+void fill_wide(std::vector<Value<T>>& tile, std::size_t n, Random& random, bool squares) {
+  using V = Value<T>;
   if (tile.empty()) return;
   constexpr std::size_t most_ones = std::size_t{1} << 22;
   const std::uint64_t repeats = n / dataset_period + (n % dataset_period != 0);
   const std::uint64_t room = (exact_limit<T>() - 1 - (n <= most_ones ? n : 0)) / repeats;
-  const std::uint64_t largest = squares ? static_cast<std::uint64_t>(std::sqrt(static_cast<double>(room))) : room;
-  std::fill(tile.begin(), tile.end(), n <= most_ones ? T{1} : T{0});
-  tile[random.below(tile.size())] = static_cast<T>(largest - (largest % 2 == 0));
+  const std::uint64_t fitting = squares ? static_cast<std::uint64_t>(std::sqrt(static_cast<double>(room))) : room;
+  const std::uint64_t largest = std::min(fitting, largest_whole<T>());
+  std::fill(tile.begin(), tile.end(), n <= most_ones ? V{1} : V{0});
+  tile[random.below(tile.size())] = static_cast<V>(largest - (largest % 2 == 0));
 }
 
 /// Pairs of nearly opposite numbers over many binades, shuffled inside runs of 1024 so that any n cuts few pairs.
-/// Squares of all of them neither overflow nor underflow.
+/// Squares of all of them neither overflow nor underflow in the accumulator. Two floats of 16 bits that nearly cancel
+/// leave too much, so that of those larger than 1 both are the same.
 template <class T>
-void fill_ill_conditioned(std::vector<T>& tile, Random& random) {
-  constexpr int spread = std::is_same_v<T, float> ? 40 : 300;
+void fill_ill_conditioned(std::vector<Value<T>>& tile, Random& random) {
+  using V = Value<T>;
+  constexpr int spread = Format<T>::max_exponent == 16 ? 12 : std::is_same_v<T, double> ? 300 : 40;
+  const V epsilon = std::ldexp(V{1}, 1 - Format<T>::digits);
   constexpr std::size_t run = 1024;
   for (std::size_t i = 0; i < tile.size(); ++i) {
     if (i % 2 == 1) {
-      const T residue = 1 + static_cast<T>(random.below(8)) * std::numeric_limits<T>::epsilon();
+      V residue = 1 + static_cast<V>(random.below(8)) * epsilon;
+      if (is_narrow_float<T> && std::abs(tile[i - 1]) > 1) residue = 1;
       tile[i] = -tile[i - 1] * residue;
     } else {
       const int exponent = static_cast<int>(random.below(2 * spread + 1)) - spread;
@@ -132,27 +159,30 @@ void fill_ill_conditioned(std::vector<T>& tile, Random& random) {
 }
 
 template <class T>
-void fill_alternating(std::vector<T>& tile) {
-  T high, low;
+void fill_alternating(std::vector<Value<T>>& tile) {
+  using V = Value<T>;
+  V high, low;
   if constexpr (std::is_integral_v<T>) {
-    high = static_cast<T>(std::numeric_limits<std::int32_t>::max());
-    low = static_cast<T>(std::numeric_limits<std::int32_t>::min());
+    using Signed = std::numeric_limits<std::make_signed_t<T>>;
+    high = static_cast<V>(Signed::max());
+    low = static_cast<V>(Signed::min());
   } else {
     // The largest magnitude of which 2^33 can be added on the way without overflow.
-    high = std::ldexp(T{1}, std::numeric_limits<T>::max_exponent - 1 - 34);
+    high = std::ldexp(V{1}, std::min(std::numeric_limits<V>::max_exponent - 1 - 34, Format<T>::max_exponent - 1));
     low = -high;
   }
   for (std::size_t i = 0; i < tile.size(); ++i) tile[i] = i % 2 == 0 ? high : low;
 }
 
 template <class T>
-void fill_special(std::vector<T>& tile, std::string_view dataset, Random& random) {
-  for (T& x : tile) x = uniform<T>(random);
+void fill_special(std::vector<Value<T>>& tile, std::string_view dataset, Random& random) {
+  using V = Value<T>;
+  for (V& x : tile) x = uniform<T>(random);
   if (tile.empty()) return;
-  constexpr T infinity = std::numeric_limits<T>::infinity();
+  constexpr V infinity = std::numeric_limits<V>::infinity();
   const std::size_t first = random.below(tile.size());
   if (dataset == "nan") {
-    tile[first] = std::numeric_limits<T>::quiet_NaN();
+    tile[first] = std::numeric_limits<V>::quiet_NaN();
   } else if (dataset == "infinity") {
     tile[first] = random.chance(2) ? infinity : -infinity;
   } else {
@@ -161,33 +191,36 @@ void fill_special(std::vector<T>& tile, std::string_view dataset, Random& random
   }
 }
 
-/// `T` is the element's type, unsigned for integers.
 template <class T>
 std::vector<std::byte> make(std::string_view dataset, std::size_t n, std::uint64_t seed) {
-  std::vector<T> tile(std::min(n, dataset_period));
+  using V = Value<T>;
+  std::vector<V> tile(std::min(n, dataset_period));
   Random random(dataset, seed);
   if (dataset == "random") {
-    for (T& x : tile) x = uniform<T>(random);
+    for (V& x : tile) x = uniform<T>(random);
   } else if (dataset == "exact") {
-    fill_exact(tile, n, random, seed);
+    fill_exact<T>(tile, n, random, seed);
   } else if (dataset == "alternating") {
-    fill_alternating(tile);
-  } else if constexpr (std::is_floating_point_v<T>) {
+    fill_alternating<T>(tile);
+  } else if constexpr (std::is_floating_point_v<V>) {
     if (dataset == "ill-conditioned") {
-      fill_ill_conditioned(tile, random);
+      fill_ill_conditioned<T>(tile, random);
     } else if (dataset == "wide" || dataset == "wide-square") {
-      fill_wide(tile, n, random, dataset == "wide-square");
+      fill_wide<T>(tile, n, random, dataset == "wide-square");
     } else if (dataset == "subnormal") {
-      fill_exact(tile, n, random, seed);
-      for (T& x : tile) x *= std::numeric_limits<T>::denorm_min();
+      fill_exact<T>(tile, n, random, seed);
+      for (V& x : tile) x *= std::ldexp(V{1}, Format<T>::min_exponent - Format<T>::digits);
     } else if (dataset == "normal") {
-      for (T& x : tile) x = nearly_normal<T>(random);
+      for (V& x : tile) x = nearly_normal<V>(random);
     } else {
-      fill_special(tile, dataset, random);
+      fill_special<T>(tile, dataset, random);
     }
   }
   std::vector<std::byte> bytes(tile.size() * sizeof(T));
-  if (!tile.empty()) std::memcpy(bytes.data(), tile.data(), bytes.size());
+  for (std::size_t i = 0; i < tile.size(); ++i) {
+    const auto x = static_cast<T>(tile[i]);
+    std::memcpy(bytes.data() + i * sizeof(T), &x, sizeof x);
+  }
   return bytes;
 }
 
@@ -207,7 +240,11 @@ std::vector<std::byte> make_tile(std::string_view dataset, ElementType type, std
                      "; known: " + known);
   }
   switch (type) {
+    case ElementType::i8: return make<std::uint8_t>(dataset, n, seed);
     case ElementType::i32: return make<std::uint32_t>(dataset, n, seed);
+    case ElementType::i64: return make<std::uint64_t>(dataset, n, seed);
+    case ElementType::f16: return make<F16>(dataset, n, seed);
+    case ElementType::bf16: return make<BF16>(dataset, n, seed);
     case ElementType::f32: return make<float>(dataset, n, seed);
     case ElementType::f64: return make<double>(dataset, n, seed);
   }

@@ -19,11 +19,11 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 /// Names of the datasets that make sense for a type:
 ///   random        full-range integers; floats uniform in [-1, 1)
 ///   exact         whole numbers whose sum (and sum of squares) is exact in any order of adding for this n, because the
-///                 sum of squares stays below 2^24 (f32), 2^53 (f64) or 2^31 (i32). Every element is non-zero up to
-///                 that n; beyond, ones stand at random places, the last 64 elements among them. Odd seeds: all
-///                 positive, so that nothing left out or added twice can cancel; even seeds: both signs
-///   alternating   +max, -max, ...: INT_MAX, INT_MIN; 2^93 and 2^989 for floats, the most that cannot overflow on the
-///                 way in any order (their squares do, in every order)
+///                 sum of squares stays below 2^24 (added up in f32), 2^53 (f64) or 2^31 (integers). Every element is
+///                 non-zero up to that n; beyond, ones stand at random places, the last 64 elements among them. Odd
+///                 seeds: all positive, so that nothing left out or added twice can cancel; even seeds: both signs
+///   alternating   +max, -max, ...: the largest and the least integer; of floats 2^93 (f32, bf16) and 2^989 (f64), the
+///                 most that cannot overflow on the way in any order (their squares do, in every order), 2^15 (f16)
 /// and for floats only
 ///   normal        mean 0, variance 1, the sum of twelve uniform numbers each: normal but for the tails beyond 6
 ///   ill-conditioned  widely differing exponents and both signs: sum|x| exceeds |sum x| by many orders
@@ -31,7 +31,7 @@ inline constexpr std::size_t dataset_period = 1048573;  // prime
 ///                 the type's digits, while those of `exact` are short: a kernel that keeps fewer digits fails. Up to
 ///                 2^22 elements the others are ones, beyond they are zeros. Of more than one period, that one needs as
 ///                 many digits as the exact sum leaves it
-///   wide-square   the same of the sum of squares
+///   wide-square   the same of the sum of squares, whose sum is exact, too
 ///   subnormal     as `exact`, in units of the least subnormal: a kernel that flushes them to zero fails
 ///   infinity      random with one infinity; nan: random with one NaN; mixed-infinities: +inf and -inf (a tile each)
 std::span<const std::string_view> dataset_names(ElementType);

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/exact.h"
+#include "core/narrow_float.h"
 
 namespace reductio {
 namespace {
@@ -20,25 +21,28 @@ T element(std::span<const std::byte> bytes, std::size_t i) {
   return x;
 }
 
-std::uint64_t integer_reference(Operation op, std::span<const std::byte> tile, std::size_t period, std::size_t n) {
+/// `In` is the element's type, signed. All of it is modulo 2^64; a sum modulo 2^32 is its lower half.
+template <class In>
+void integer_reference(Operation op, std::span<const std::byte> tile, std::size_t period, std::size_t n,
+                       Reference& out) {
   const std::size_t tiles = period ? n / period : 0, rest = period ? n % period : 0;
-  std::uint32_t sum = 0;
   for (std::size_t i = 0; i < std::min(period, n); ++i) {
-    const auto x = element<std::uint32_t>(tile, i);
-    const auto times = static_cast<std::uint32_t>(tiles + (i < rest));  // modulo 2^32, like all of it
-    sum += times * (op == Operation::sum_of_squares ? x * x : x);
+    const auto x = static_cast<std::uint64_t>(element<In>(tile, i));
+    out.integer += (tiles + (i < rest)) * (op == Operation::sum_of_squares ? x * x : x);
   }
-  return sum;
+  if (size_of(out.type) == 4) out.integer &= 0xffffffffu;
+  out.exact_in_any_order = true;
 }
 
-template <class T>
+/// `T` is the accumulator's type.
+template <class T, class In = T>
 void float_reference(Operation op, std::span<const std::byte> tile, std::size_t period, std::size_t n, Reference& out) {
   const bool squares = op == Operation::sum_of_squares;
   const std::size_t tiles = period ? n / period : 0, rest = period ? n % period : 0;
   ExactSum sums[2], magnitudes[2];               // of the tile's first `rest` elements and of the others
   int finest = std::numeric_limits<int>::max();  // all terms are multiples of 2^finest
   for (std::size_t i = 0; i < std::min(period, n); ++i) {
-    const double x = element<T>(tile, i);
+    const auto x = static_cast<double>(element<In>(tile, i));
     const int part = i < rest ? 0 : 1;
     if (squares) {
       sums[part].add_square(x);
@@ -86,17 +90,19 @@ std::string shown(double x, ElementType type) {
   return type == ElementType::f32 ? shortest(static_cast<float>(x)) : shortest(x);
 }
 
+/// `T` is the accumulator's type, signed.
+template <class T>
 Check check_integer(const void* result, const Reference& want) {
-  std::uint32_t got;
+  T got, right;
   std::memcpy(&got, result, sizeof got);
-  const auto got_signed = static_cast<std::int32_t>(got);
-  const auto want_signed = static_cast<std::int32_t>(static_cast<std::uint32_t>(want.integer));
+  const auto bits = static_cast<std::make_unsigned_t<T>>(want.integer);
+  std::memcpy(&right, &bits, sizeof right);
   Check c;
-  c.value = got_signed;
-  c.text = shortest(got_signed);
-  c.abs_error = std::abs(static_cast<double>(got_signed) - static_cast<double>(want_signed));
-  c.ok = got_signed == want_signed;
-  if (!c.ok) c.why = "got " + c.text + ", want " + shortest(want_signed);
+  c.value = static_cast<double>(got);
+  c.text = shortest(got);
+  c.abs_error = std::abs(static_cast<double>(got) - static_cast<double>(right));
+  c.ok = got == right;
+  if (!c.ok) c.why = "got " + c.text + ", want " + shortest(right);
   return c;
 }
 
@@ -170,40 +176,60 @@ Check check_float(double got, const Reference& want, std::size_t longest_chain, 
   return finish(true, "");
 }
 
-}  // namespace
-
-Reference reference(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
+/// Of one value: `op` is no moments.
+Reference reference_of_value(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
   const std::size_t period = tile.size() / size_of(type);
-  if (n > 0 && period == 0)
-    throw UsageError("a reference over " + std::to_string(n) + " elements needs a tile that is not empty");
   Reference out{.type = accumulator_of(type)};
   switch (type) {
-    case ElementType::i32:
-      out.integer = integer_reference(op, tile, period, n);
-      out.exact_in_any_order = true;
-      break;
+    case ElementType::i8: integer_reference<std::int8_t>(op, tile, period, n, out); break;
+    case ElementType::i32: integer_reference<std::int32_t>(op, tile, period, n, out); break;
+    case ElementType::i64: integer_reference<std::int64_t>(op, tile, period, n, out); break;
+    case ElementType::f16: float_reference<float, F16>(op, tile, period, n, out); break;
+    case ElementType::bf16: float_reference<float, BF16>(op, tile, period, n, out); break;
     case ElementType::f32: float_reference<float>(op, tile, period, n, out); break;
     case ElementType::f64: float_reference<double>(op, tile, period, n, out); break;
   }
   return out;
 }
 
+Check check_value(const void* result, const Reference& want, std::size_t longest_chain, Operation op,
+                  bool flushes_subnormals) {
+  if (want.type == ElementType::i64) return check_integer<std::int64_t>(result, want);
+  if (!is_floating(want.type)) return check_integer<std::int32_t>(result, want);
+  double got;
+  if (want.type == ElementType::f32) {
+    float single;
+    std::memcpy(&single, result, sizeof single);
+    got = single;
+  } else {
+    std::memcpy(&got, result, sizeof got);
+  }
+  return check_float(got, want, longest_chain, op, flushes_subnormals);
+}
+
+}  // namespace
+
+Reference reference(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
+  if (n > 0 && tile.size() < size_of(type))
+    throw UsageError("a reference over " + std::to_string(n) + " elements needs a tile that is not empty");
+  if (op != Operation::moments) return reference_of_value(op, type, tile, n);
+  Reference out = reference_of_value(Operation::sum, type, tile, n);
+  out.second.push_back(reference_of_value(Operation::sum_of_squares, type, tile, n));
+  return out;
+}
+
 Check check_result(const void* result, const Reference& want, std::size_t longest_chain, Operation op,
                    bool flushes_subnormals) {
-  switch (want.type) {
-    case ElementType::i32: return check_integer(result, want);
-    case ElementType::f32: {
-      float got;
-      std::memcpy(&got, result, sizeof got);
-      return check_float(got, want, longest_chain, op, flushes_subnormals);
-    }
-    case ElementType::f64: {
-      double got;
-      std::memcpy(&got, result, sizeof got);
-      return check_float(got, want, longest_chain, op, flushes_subnormals);
-    }
-  }
-  return {};
+  if (op != Operation::moments) return check_value(result, want, longest_chain, op, flushes_subnormals);
+  const Check sum = check_value(result, want, longest_chain, Operation::sum, flushes_subnormals);
+  const Check squares = check_value(static_cast<const std::byte*>(result) + size_of(want.type), want.second.front(),
+                                    longest_chain, Operation::sum_of_squares, flushes_subnormals);
+  const bool about_squares = sum.ok && !squares.ok;
+  Check c = about_squares ? squares : sum;
+  if (!c.ok) c.why = (about_squares ? "sum of squares: " : "sum: ") + c.why;
+  c.text = sum.text;
+  c.text2 = squares.text;
+  return c;
 }
 
 }  // namespace reductio

@@ -6,28 +6,35 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "core/types.h"
 
 namespace reductio {
 
 /// The exact result of one reduction over n elements that repeat a tile, by a superaccumulator for floats (no rounding
-/// until the end) and modulo 2^width for integers. Of vector_add it is the sum of all that the call stores.
+/// until the end) and modulo 2^width for integers. Of vector_add it is the sum of all that the call stores, of moments
+/// the sum.
 struct Reference {
   ElementType type;           ///< the accumulator's
-  std::uint64_t integer = 0;  ///< the result's bits, for integers
+  std::uint64_t integer = 0;  ///< the result's bits, for integers; the upper ones are zero
   double value = 0;           ///< the correctly rounded result, for floats; +-inf or NaN where IEEE addition gives it
   double sum_of_magnitudes = 0;  ///< sum |x| (or of squares): the scale of the error bound
   bool exact_in_any_order =
       false;             ///< every partial sum in every order is representable: results must match bit for bit
   double residual = 0;   ///< exact result minus `value`, for floats: errors below the last place of `value` show
   double underflow = 0;  ///< the most that squares can lose to underflow, all together
+  std::vector<Reference> second{};  ///< of moments the sum of squares; else none
+
+  /// exact_in_any_order of all values.
+  bool all_exact() const { return exact_in_any_order && (second.empty() || second.front().all_exact()); }
 };
 
 /// `tile` repeats: element i is tile[i % (its length)], for n elements. Throws UsageError for n > 0 and an empty tile.
 Reference reference(Operation, ElementType, std::span<const std::byte> tile, std::size_t n);
 
-/// The verdict on one result (raw bytes of one accumulator in host memory).
+/// The verdict on one result (raw bytes of Problem::result_bytes() in host memory). Of moments both values must be
+/// right; all but the two texts is about the sum, or about the sum of squares where that alone is wrong.
 ///   integers    equal modulo 2^width
 ///   not finite  NaN exactly where IEEE addition gives NaN; infinities by their sign. A reference is finite only if the
 ///               exact result is, so data must not overflow on the way to a finite result (no dataset here does)
@@ -42,6 +49,7 @@ struct Check {
   bool ok = false;
   double value = 0;      ///< the result as a number
   std::string text;      ///< the result as shown in CSV and messages; shortest form that reads back exactly
+  std::string text2{};   ///< likewise the second value; empty: there is none
   double abs_error = 0;  ///< |result - exact|; 0 for a matching integer; NaN results have NaN here
   double error_bound =
       0;  ///< gamma_h * sum|x| with h additions on the longest chain; 0 where bits must match (integers, exact data)

@@ -96,6 +96,13 @@ std::string too_many_blocks(const Problem& p, const Settings& s, std::size_t blo
          " threads, a launch has at most " + std::to_string(most_blocks) + ": " + advice;
 }
 
+void require_capability(const DeviceInfo& gpu, int needed) {
+  const auto text = [](int c) { return std::to_string(c / 10) + "." + std::to_string(c % 10); };
+  if (gpu.capability < needed)
+    throw Refused("needs compute capability " + text(needed) + "; the program's code for this device is for " +
+                  text(gpu.capability));
+}
+
 std::unique_ptr<Plan> make_plan(const Variant& v, const Problem& p, const Settings& s, const DeviceInfo& device) {
   if (const std::string why = refusal(v, device.kind, p, s); !why.empty()) throw Refused(v.id + ": " + why);
   auto plan = v.prepare[static_cast<int>(device.kind)](p, s, device);

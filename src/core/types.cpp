@@ -9,8 +9,9 @@ namespace reductio {
 namespace {
 
 constexpr std::array devices{DeviceKind::cuda, DeviceKind::sim, DeviceKind::cpu};
-constexpr std::array operations{Operation::sum, Operation::sum_of_squares, Operation::vector_add};
-constexpr std::array types{ElementType::i32, ElementType::f32, ElementType::f64};
+constexpr std::array operations{Operation::sum, Operation::sum_of_squares, Operation::moments, Operation::vector_add};
+constexpr std::array types{ElementType::i8,   ElementType::i32, ElementType::i64, ElementType::f16,
+                           ElementType::bf16, ElementType::f32, ElementType::f64};
 
 template <class E, std::size_t N>
 E parse(std::string_view text, const std::array<E, N>& all, const char* what) {
@@ -37,6 +38,7 @@ std::string_view name(Operation o) {
   switch (o) {
     case Operation::sum: return "sum";
     case Operation::sum_of_squares: return "sum_of_squares";
+    case Operation::moments: return "moments";
     case Operation::vector_add: return "vector_add";
   }
   return "?";
@@ -44,7 +46,11 @@ std::string_view name(Operation o) {
 
 std::string_view name(ElementType t) {
   switch (t) {
+    case ElementType::i8: return "i8";
     case ElementType::i32: return "i32";
+    case ElementType::i64: return "i64";
+    case ElementType::f16: return "f16";
+    case ElementType::bf16: return "bf16";
     case ElementType::f32: return "f32";
     case ElementType::f64: return "f64";
   }
@@ -60,8 +66,31 @@ std::span<const Operation> all_operations() { return operations; }
 std::span<const ElementType> all_types() { return types; }
 
 bool is_reduction(Operation o) { return o != Operation::vector_add; }
-std::size_t size_of(ElementType t) { return t == ElementType::f64 ? 8 : 4; }
-bool is_floating(ElementType t) { return t != ElementType::i32; }
-ElementType accumulator_of(ElementType t) { return t; }
+bool has_squares(Operation o) { return o == Operation::sum_of_squares || o == Operation::moments; }
+std::size_t values_of(Operation o) { return o == Operation::moments ? 2 : 1; }
+
+std::size_t size_of(ElementType t) {
+  switch (t) {
+    case ElementType::i8: return 1;
+    case ElementType::f16:
+    case ElementType::bf16: return 2;
+    case ElementType::i32:
+    case ElementType::f32: return 4;
+    case ElementType::i64:
+    case ElementType::f64: return 8;
+  }
+  return 0;
+}
+
+bool is_floating(ElementType t) { return t != ElementType::i8 && t != ElementType::i32 && t != ElementType::i64; }
+
+ElementType accumulator_of(ElementType t) {
+  switch (t) {
+    case ElementType::i8: return ElementType::i32;
+    case ElementType::f16:
+    case ElementType::bf16: return ElementType::f32;
+    default: return t;
+  }
+}
 
 }  // namespace reductio

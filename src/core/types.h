@@ -13,9 +13,18 @@ enum class DeviceKind { cuda, sim, cpu };
 enum class Operation {
   sum,
   sum_of_squares,
+  moments,     ///< the sum and the sum of squares, by one call: a result of two values
   vector_add,  ///< no reduction: stores a[i] = b[i] + c[i], b and c the input's two halves (core/vector_add.h)
 };
-enum class ElementType { i32, f32, f64 };
+enum class ElementType {
+  i8,
+  i32,
+  i64,
+  f16,   ///< IEEE 754's binary16 (core/narrow_float.h)
+  bf16,  ///< bfloat16, the upper half of an f32
+  f32,
+  f64,
+};
 
 inline constexpr int device_kinds = 3;
 
@@ -35,12 +44,17 @@ std::span<const ElementType> all_types();
 
 /// Whether n elements become one value. Only reductions are compared with each other and with libraries.
 bool is_reduction(Operation);
+/// Whether elements are squared before they are added.
+bool has_squares(Operation);
+/// Accumulators that a result consists of: 2 of moments, the sum before the sum of squares; else 1.
+std::size_t values_of(Operation);
 
 /// Bytes of one element.
 std::size_t size_of(ElementType);
 bool is_floating(ElementType);
 
-/// The type in which a variant accumulates unless it says otherwise. Integers wrap: arithmetic modulo 2^width.
+/// The type in which elements are added up, and which the result has: i32 for i8, f32 for f16 and bf16, else the
+/// element's own. Integers wrap: arithmetic modulo 2^width of the accumulator.
 ElementType accumulator_of(ElementType);
 
 /// One reduction to be done: n elements of one type, one operation.
@@ -52,6 +66,8 @@ struct Problem {
   ElementType accumulator() const { return accumulator_of(type); }
   /// Bytes of the input, counted once; what every bandwidth is derived from.
   std::size_t bytes() const { return n * size_of(type); }
+  /// Bytes of the result, which lies in memory as accumulators one after the other; at most 16.
+  std::size_t result_bytes() const { return values_of(operation) * size_of(accumulator()); }
 };
 
 /// What a variant may know of the device when it chooses its launch.
@@ -64,6 +80,9 @@ struct DeviceInfo {
   std::size_t l2_bytes = 0;
   std::size_t memory_bytes = 0;          ///< all of the device's memory
   unsigned max_grid = 0x7fffffffu;       ///< most blocks of a one-dimensional grid
+  /// Ten times the compute capability whose instructions the kernels may use: 90 for 9.0. That of the GPU, or an older
+  /// one that the program's code for it was compiled for. 0 on a CPU.
+  int capability = 0;
 };
 
 /// A queue of a device's work. The handle is the device's own (cudaStream_t); null is its default stream.

@@ -22,7 +22,7 @@ namespace reductio {
 
 /// Where a call leaves its result.
 enum class ResultLocation {
-  on_device,  ///< enqueue() leaves one accumulator in `out`; the harness copies it
+  on_device,  ///< enqueue() leaves the result in `out`; the harness copies it
   host_part,  ///< enqueue() leaves partial results; finish() copies them and adds them up on the host
   on_host,    ///< the call blocks and its value arrives on the host (thrust::reduce); no asynchronous part to time
   array,      ///< enqueue() leaves an array, for which alone the call is timed; finish() adds it up for the check
@@ -65,10 +65,11 @@ class Plan {
   /// (but see ResultLocation::on_host), which verification watches. Whatever one call needs, zeroing of outputs and
   /// counters included, is in here.
   /// `in`: n elements in device memory, aligned to the element type only, written to only by variants that
-  /// declare `consumes_input`. `out`: one accumulator in device memory (unused unless ResultLocation::on_device).
+  /// declare `consumes_input`. `out`: Problem::result_bytes() in device memory, aligned to the accumulator (unused
+  /// unless ResultLocation::on_device).
   virtual void enqueue(void* in, void* out, Stream stream) = 0;
 
-  /// Only where info().result is not on_device: waits for `stream`, does the host's part and writes one accumulator to
+  /// Only where info().result is not on_device: waits for `stream`, does the host's part and writes the result to
   /// `result` in host memory. With enqueue() it makes up the end-to-end time, except of an array's: that ends before.
   virtual void finish(void* result, Stream stream);
 
@@ -128,6 +129,10 @@ struct Variant {
   std::string compiled_in{};
   /// Launches that the document compares with its first, which has the default settings: what each has in their place.
   std::vector<Assignments> further_launches{};
+  /// A document's call that makes the same choices at the three levels, for comparing the two; named as in
+  /// paper/claims.json: "multiblock/last-block:block=256,grid=8*SMs". Empty: none.
+  std::string embodies{};
+  std::string differs{};  ///< what remains between that call and this variant's, in words; empty: nothing
   /// Why the GPU alone runs it, in words: "uses cub::BlockReduce". Its file is in src/kernels/cuda_only, which only
   /// nvcc compiles. Empty: the simulated device runs it, too.
   std::string cuda_only{};
@@ -157,6 +162,9 @@ std::string refusal(const Variant&, DeviceKind, const Problem&, const Settings&)
 /// Why a launch of so many blocks for p.n elements is declined, for Variant::declines; empty if a launch takes them.
 /// `advice` says what to do: "choose a larger block".
 std::string too_many_blocks(const Problem&, const Settings&, std::size_t blocks, const std::string& advice);
+
+/// Throws Refused unless kernels may use the instructions of compute capability `needed` / 10 (DeviceInfo::capability).
+void require_capability(const DeviceInfo&, int needed);
 
 /// refusal() first, then the variant's own preparation. Throws Refused, and DeviceError where the plan leaves its
 /// result elsewhere than result_of() says.

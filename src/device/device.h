@@ -50,7 +50,7 @@ class Buffer {
 
 /// Calls f.template operator()<T, Load>() with the problem's types, or <T>() where f knows one operation only. T is the
 /// type that kernels add in: unsigned for i32, because signed overflow is undefined in C++ while integer sums here are
-/// defined modulo 2^32.
+/// defined modulo 2^32. What adds up in another type than the element's is in device/wide.h.
 template <class F>
 auto dispatch(const Problem& p, F&& f) {
   const auto with = [&]<class T>() {
@@ -60,6 +60,7 @@ auto dispatch(const Problem& p, F&& f) {
       switch (p.operation) {
         case Operation::sum: return f.template operator()<T, Identity>();
         case Operation::sum_of_squares: return f.template operator()<T, Square>();
+        case Operation::moments:
         case Operation::vector_add: break;
       }
       throw Refused("operation is not supported");
@@ -69,8 +70,8 @@ auto dispatch(const Problem& p, F&& f) {
     case ElementType::i32: return with.template operator()<std::uint32_t>();
     case ElementType::f32: return with.template operator()<float>();
     case ElementType::f64: return with.template operator()<double>();
+    default: throw Refused("element type is not supported");
   }
-  throw Refused("element type is not supported");
 }
 
 /// Launches a kernel with these parameters: launch<kernel>, or a function that calls it.

@@ -13,12 +13,16 @@
 ///   order        __threadfence, __threadfence_block, _system; load_relaxed(p), load_acquire(p), store_relaxed(p, v),
 ///                store_release(p, v): of the whole GPU, load_acquire<Scope::block>(p) of the block, Scope::system.
 ///                Waiting loops poll by one of these loads
+///   launches     wait_for_previous_kernel(): until the kernel before this one in its stream has ended and what it stored
+///                can be seen, for launches that may begin earlier (Launch::overlaps); let_next_kernel_begin(): once
+///                every block has called it, such a launch after this one may take the places that are free
 ///   numbers      min, max; __popc, __clz, __ffs, and of 8 bytes __popcll ...; __float_as_uint and its kin; __fadd_rn,
 ///                sub, mul, __fmaf_rn, and of doubles __dadd_rn ..., __fma_rn
 ///   clocks       clock64; globaltimer(): nanoseconds of the GPU's one clock
 ///   vectors      int2, int4, uint2, uint4, float2, float4, double2, longlong2, ulonglong2 with make_float2 ...; dim3
 ///   pointers     GlobalPtr<T>, SharedPtr<T>: on CUDA exactly T*; on the simulated device checked at every access.
 ///                Write the type of what you read (`T x = p[i];`, never `auto`). `volatile` promises nothing more.
+///                load_past_l1(p): 16 bytes that nobody writes in this launch, leaving nothing in L1;
 ///                __ldg, __ldca, __ldcg, __ldcs, __ldlu, __ldcv, __stwb, __stcg, __stcs, __stwt;
 ///                pointer_cast<U>(p): reinterpret_cast; address_of(p): its number, to tell an alignment by
 ///   shared       shared_memory<T>(): the block's dynamic shared memory, whose bytes the launch states;
@@ -54,6 +58,10 @@ struct Launch {
   unsigned block;
   std::size_t shared_bytes;
   void* stream;
+  unsigned cluster = 1;   ///< blocks of a thread block cluster; more than 1 on CUDA alone, from compute capability 9.0
+  /// The launch may begin while the kernel before it in its stream still runs, so the kernel calls
+  /// wait_for_previous_kernel() before it touches memory. CUDA alone, from 9.0: programmatic dependent launch.
+  bool overlaps = false;
 };
 
 /// a / b rounded up; does not overflow.

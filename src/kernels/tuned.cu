@@ -1,45 +1,73 @@
 /// tuned: the project's own reduction, tuned/tuned.h, as a variant, so that it is verified, measured and compared like
 /// the documents' kernels. No document has it.
 ///
-///   tuned/sum  one launch: loads of 16 bytes, warp shuffles, and a fan-in over tagged slots
+///   tuned/sum  one launch: loads of 16 bytes, and a finish by what is added up and how much: one block alone, a thread
+///              block cluster, a packed atomic, or a fan-in over tagged slots
 ///
-/// block=auto and per-sm=auto are what a user of the header gets, by tuned/launch_table.h; the other values are there to
-/// make that table by measurement.
+/// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a thread's
+/// share, of 16 bytes each) and `per-sm` (the most blocks for each SM, of a cluster in all), are there to make that table
+/// by measurement. Where there are no clusters, reading=cluster is strided. overlap=no keeps a call from beginning while
+/// the kernel before it runs.
 
 #include <memory>
 
 #include "device/device.h"
 #include "device/state.h"
+#include "device/wide.h"
 #include "tuned/tuned.h"
 
 namespace reductio {
 namespace {
 using namespace device;
 
-unsigned chosen_or_auto(const Settings& s, const char* name) { return s.text(name) == "auto" ? 0 : s.count(name); }
+tuned::Choice chosen(const Settings& s) {
+  const std::string& reading = s.text("reading");
+  tuned::Choice choice{reading != "auto", tuned::Reading::strided, s.count("vectors"), s.count("per-sm"),
+                       s.text("overlap") == "yes"};
+  if (reading == "cluster") choice.reading = tuned::Reading::cluster;
+  if (reading == "tiled") choice.reading = tuned::Reading::tiled;
+  if (reading == "tiled-past-l1") choice.reading = tuned::Reading::tiled_past_l1;
+  return choice;
+}
 
-std::unique_ptr<Plan> prepare_tuned(const Problem& p, const Settings& s, const DeviceInfo& device) {
-  return dispatch(p, [&]<class T, class Load>() {
-    const tuned::Gpu gpu{static_cast<unsigned>(device.sm_count), static_cast<unsigned>(device.threads_per_sm)};
-    const tuned::Reduction<T, T, Load> reduction(p.n, gpu, {chosen_or_auto(s, "block"), chosen_or_auto(s, "per-sm")});
-    const Buffer<std::uint64_t> workspace = zeroed_buffer<std::uint64_t>(tuned::workspace_words(gpu));
-    const PlanInfo info{.grid_blocks = reduction.shape().grid, .block_threads = reduction.shape().block,
-                        .longest_chain = reduction.longest_chain(), .workspace_bytes = workspace.bytes()};
-    return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
-      reduction(global<const T>(in, n), global<T>(out, 1), workspace.ptr(), stream);
-    });
+template <class In, class Acc, class Operation>
+std::unique_ptr<Plan> plan(const Problem& p, const Settings& s, const DeviceInfo& device) {
+  const tuned::Gpu gpu{static_cast<unsigned>(device.sm_count), static_cast<unsigned>(device.threads_per_sm),
+                       static_cast<unsigned>(device.capability)};
+  const tuned::Reduction<In, Acc, Operation> reduction(p.n, gpu, chosen(s));
+  const Buffer<std::uint64_t> workspace = zeroed_buffer<std::uint64_t>(tuned::workspace_words(gpu));
+  const PlanInfo info{.grid_blocks = reduction.shape().grid, .block_threads = reduction.shape().block,
+                      .longest_chain = reduction.longest_chain(), .workspace_bytes = workspace.bytes()};
+  return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
+    reduction(global<const In>(in, n), global<Acc>(out, reduction.results), workspace.ptr(), stream);
   });
 }
 
-const Register tuned_sum({.id = "tuned/sum", .title = "tuned", .cites = "src/tuned/tuned.h",
-                          .how = {.thread = "grid stride by 16 bytes, four loads", .block = "warp shuffles",
-                                  .grid = "fan-in over tagged slots"},
-                          .operations = {Operation::sum, Operation::sum_of_squares},
-                          .types = {ElementType::f32, ElementType::f64, ElementType::i32},
-                          .tunables = {Tunable::choice("block", {"auto", "128", "256", "512"}, "auto"),
-                                       Tunable::choice("per-sm", {"auto", "1", "2", "4", "8"}, "auto")},
-                          .persistent_state = "the number of calls and the blocks' slots, zero when prepared"},
-                         prepare_tuned);
+std::unique_ptr<Plan> prepare_tuned(const Problem& p, const Settings& s, const DeviceInfo& device) {
+  return dispatch_wide(p, [&]<class In, class Acc>() {
+    switch (p.operation) {
+      case Operation::sum: return plan<In, Acc, Identity>(p, s, device);
+      case Operation::sum_of_squares: return plan<In, Acc, Square>(p, s, device);
+      case Operation::moments: return plan<In, Acc, tuned::Moments>(p, s, device);
+      case Operation::vector_add: break;
+    }
+    throw Refused("operation is not supported");
+  });
+}
+
+const Register tuned_sum(
+    {.id = "tuned/sum", .title = "tuned", .cites = "src/tuned/tuned.h",
+     .how = {.thread = "16-byte loads, four or eight", .block = "warp shuffles",
+             .grid = "cluster, packed atomic or fan-in"},
+     .operations = {Operation::sum, Operation::sum_of_squares, Operation::moments},
+     .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i8, ElementType::i64, ElementType::f16,
+               ElementType::bf16},
+     .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "tiled-past-l1", "cluster"}, "auto"),
+                  Tunable::choice("vectors", {"1", "2", "4", "8"}, "4"),
+                  Tunable::choice("per-sm", {"1", "2", "4", "8", "16"}, "4"),
+                  Tunable::choice("overlap", {"yes", "no"}, "yes")},
+     .persistent_state = "the sum of the blocks that have arrived, and their slots: zero between calls"},
+    prepare_tuned);
 
 }  // namespace
 }  // namespace reductio

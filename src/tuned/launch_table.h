@@ -10,54 +10,93 @@ namespace reductio::tuned {
 struct Gpu {
   unsigned sm_count;
   unsigned threads_per_sm;  ///< most resident threads of a multiprocessor
+  /// 90 for 9.0: of the GPU, or of what the kernels were compiled for if that is less. 0: nothing that needs newer
+  /// hardware is used.
+  unsigned compute_capability = 0;
 };
 
-/// Up to so many bytes of input, so large a launch. Bytes, because the time to read them is what the launch has to
-/// hide: so one row serves every element type.
+/// How the input is shared out, and read (tuned/reading.h and tuned/cluster.cuh).
+enum class Reading {
+  strided,        ///< blocks of 256, all threads of the grid taking turns
+  tiled,          ///< blocks of 512, each with a tile of 64 KiB at a time
+  tiled_past_l1,  ///< the same, by loads that leave nothing in L1
+  cluster,        ///< blocks of 512 in one cluster: from compute capability 9.0
+};
+constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 512; }
+/// Vectors of 16 bytes that a thread asks for before it waits for the first.
+constexpr unsigned vectors_at_once(Reading r) { return r == Reading::strided || r == Reading::cluster ? 4 : 8; }
+
+/// Up to so many bytes of input, such a launch. Bytes, because the time to read them is what the launch has to hide: so
+/// one row serves every element type.
 struct LaunchRow {
   std::size_t up_to_bytes;
-  unsigned block;          ///< threads
-  unsigned blocks_per_sm;  ///< at most; 0: one block does it all, and no block waits for another
+  Reading reading;
+  unsigned vectors_per_thread;  ///< there is another block only if each thread has so many vectors of 16 bytes
+  unsigned most_blocks;         ///< for each SM; of a cluster: in all, 8 or 16; 0: one block does it all
 };
 
-/// Defaults, taken from probes that others made on one H200 before this code was there (docs/tuning.md lists them as
-/// predictions). NOT YET TUNED BY MEASUREMENT of this code: no row says that it is the fastest.
-inline constexpr LaunchRow launch_table[] = {
-    {std::size_t{16} << 10, 1024, 0},  // 4096 floats, 2048 doubles: every load is issued at once
-    {SIZE_MAX, 512, 4},
+inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
+
+/// For sums that finish by one packed atomic: those of 4 bytes of integer. Another block costs little, because no block
+/// polls for it.
+inline constexpr LaunchRow packed_table[] = {
+    {16 * KiB, Reading::strided, 4, 0},
+    {512 * KiB, Reading::strided, 2, 4},
+    {12 * MiB, Reading::strided, 4, 4},
+    {48 * MiB, Reading::tiled_past_l1, 8, 1},
+    {256 * MiB, Reading::tiled_past_l1, 8, 2},
+    {SIZE_MAX, Reading::tiled, 8, 2},
 };
 
-/// What the caller chooses in place of the table, as an experiment that makes the table does. 0: as the table says.
+/// For all others, which finish by fan-in: few blocks, so that one warp polls all slots at once.
+inline constexpr LaunchRow fan_in_table[] = {
+    {16 * KiB, Reading::strided, 4, 0},
+    {256 * KiB, Reading::cluster, 4, 8},
+    {768 * KiB, Reading::cluster, 4, 16},
+    {3 * MiB, Reading::strided, 4, 4},
+    {12 * MiB, Reading::tiled, 8, 1},
+    {256 * MiB, Reading::tiled_past_l1, 8, 1},
+    {SIZE_MAX, Reading::tiled, 8, 2},
+};
+
+/// What the caller chooses in place of the table, as an experiment that makes the table does.
 struct Choice {
-  unsigned block = 0;          ///< a power of two from least_block to most_block
-  unsigned blocks_per_sm = 0;  ///< at most as many as an SM holds
+  bool chosen = false;  ///< false: as the table says
+  Reading reading = Reading::strided;
+  unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
+  bool overlaps = true;  ///< also if not `chosen`: with the kernel before, where the hardware can
 };
-inline constexpr unsigned least_block = 128, most_block = 512;  ///< where there are several blocks
-inline constexpr unsigned most_block_alone = 1024;
 
 struct LaunchShape {
+  Reading reading;
   unsigned grid, block;
 };
 
-/// The launch for n elements of that size.
-constexpr LaunchShape launch_shape(std::size_t n, std::size_t element_bytes, const Gpu& gpu, const Choice& choice = {}) {
-  const std::size_t bytes = n * element_bytes, vectors = bytes / 16 + 1;
-  const LaunchRow* row = launch_table;
+/// The most blocks that a launch has for each SM: so many slots the workspace keeps.
+inline constexpr unsigned most_blocks_per_sm = 8;
+
+/// The launch for so many bytes of input.
+constexpr LaunchShape launch_shape(std::size_t bytes, bool packed, const Gpu& gpu, const Choice& choice = {}) {
+  const LaunchRow* row = packed ? packed_table : fan_in_table;
   while (bytes > row->up_to_bytes) ++row;
-  const bool chosen = choice.block || choice.blocks_per_sm;
-  if (row->blocks_per_sm == 0 && !chosen) {
-    unsigned block = 32;
-    while (block < row->block && block < vectors) block *= 2;
-    return {1, block};
+  LaunchRow r = choice.chosen ? LaunchRow{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks} : *row;
+  const std::size_t vectors = bytes / 16 + (bytes % 16 != 0);
+  if (r.reading == Reading::cluster) {
+    // All GPUs from 9.0 on promise clusters of 8; those of 9.0 have 16.
+    if (gpu.compute_capability == 90 || (gpu.compute_capability > 90 && r.most_blocks <= 8)) {
+      unsigned blocks = 2;  // a power of two; there is no cluster of one
+      while (blocks < r.most_blocks && std::size_t{blocks} * block_of(r.reading) < vectors) blocks *= 2;
+      return {r.reading, blocks, block_of(r.reading)};
+    }
+    r = {bytes, Reading::strided, 4, 2};
   }
-  unsigned block = choice.block ? choice.block : row->block;
-  if (block > most_block) block = most_block;
-  const unsigned resident = gpu.threads_per_sm / block ? gpu.threads_per_sm / block : 1;
-  unsigned per_sm = choice.blocks_per_sm ? choice.blocks_per_sm : row->blocks_per_sm ? row->blocks_per_sm : resident;
-  if (per_sm > resident) per_sm = resident;
-  const std::size_t most = std::size_t{per_sm} * gpu.sm_count;
-  const std::size_t busy = vectors / block + (vectors % block != 0);  // a vector for each thread
-  return {static_cast<unsigned>(busy < most ? busy : most), block};
+  const unsigned block = block_of(r.reading);
+  if (r.most_blocks == 0) return {r.reading, 1, block};
+  const unsigned held = gpu.threads_per_sm / block ? gpu.threads_per_sm / block : 1;  // at once by an SM
+  const unsigned per_sm = r.most_blocks < held ? r.most_blocks : held;
+  const std::size_t most = std::size_t{per_sm} * gpu.sm_count, share = std::size_t{block} * r.vectors_per_thread;
+  const std::size_t wanted = vectors / share + (vectors % share != 0);
+  return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block};
 }
 
 }  // namespace reductio::tuned

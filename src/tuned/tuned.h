@@ -11,9 +11,11 @@
 ///
 ///   tuned::sum(in, n, out, workspace, gpu, stream);          // out[0] = in[0] + ... + in[n - 1]
 ///   tuned::sum_of_squares(in, n, out, workspace, gpu, stream);
+///   tuned::moments(in, n, out, workspace, gpu, stream);      // out[0] the sum, out[1] the sum of squares, in one read
 ///
 ///   const tuned::Reduction<float, double> total(n, gpu);     // a plan: the launch is chosen once. Adds floats in double
 ///   total(in, out, workspace, stream);
+///   const double value = total.to_host(in, arrival, workspace, stream);   // waits, by polling memory of the host
 ///
 /// `in` and `out` are pointers to GPU memory, aligned to their element. Each call puts one kernel onto the stream: it
 /// allocates nothing, waits for nothing and can be captured in a graph and replayed. A workspace serves one call at a
@@ -24,20 +26,23 @@
 ///
 /// How it works
 ///
-///   Reading   16 bytes a load, four loads of a thread under way at once, threads of the grid taking turns. What lies
-///             before the first multiple of 16 bytes and behind the last whole vector is less than a vector each, and
-///             one step of single loads takes both.
+///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). What lies before the first
+///             multiple of 16 bytes and behind the last whole vector is less than a vector each, and one step of single
+///             loads takes both.
 ///   Blocks    add up by warp shuffles, and once over their warps.
-///   Finish    fan-in. Each block but the last has a slot in the workspace, into which it stores its sum. The last
-///             block polls the slots and adds them to its own, in fixed order. There is no atomic update, no fence, no
-///             second launch, and nothing is cleared between calls: a slot holds the sum together with a tag, the
-///             call's number, and the last block takes what has this call's tag. The number lives in the workspace, so
-///             a graph that is replayed has a new one each time; the last block counts it up.
+///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster, for
+///             little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else (finish.h).
 ///
-/// Sum and tag must arrive together. PTX keeps a scalar store of 8 bytes whole, but no vector store: so a slot is one
-/// word of 8 bytes for an accumulator of 4, and two words, each of one half of the sum and the tag, for one of 8. Each
-/// word says by itself whether it is this call's, so the order in which they arrive does not matter, and relaxed
-/// accesses are enough.
+/// Fan-in. Each block but the last has a slot in the workspace, into which it stores its sum. The last block polls the
+/// slots and adds them to its own, in fixed order. There is no atomic update, no fence, no second launch, and nothing is
+/// cleared before a call: a slot holds the sum together with a mark that it is full, and the last block, which has read
+/// it, leaves it empty. Nothing but its own input is read by a block before its sum is there: a call's number, by which a
+/// slot could be told from the call's before, would have to be waited for (docs/tuning.md).
+///
+/// Sum and mark must arrive together. PTX keeps a scalar store of 8 bytes whole, but no vector store: so a slot is one
+/// word of 8 bytes for a sum of 4, two words for one of 8, each of one half of the sum and the mark, and four for the two
+/// sums of 8 bytes of moments. Each word says by itself whether it is there, so the order in which they arrive does not
+/// matter, and relaxed accesses are enough.
 ///
 /// Why it ends. Only the last block waits, and only for blocks of its own launch, none of which waits for anybody: each
 /// that gets a place on the GPU runs to its end and gives the place up. So the last block's wait ends unless the others
@@ -45,9 +50,23 @@
 /// others have run or are running. CUDA does not promise that; without it there still is progress as long as the GPU
 /// holds one block beside those that wait, of which each kernel under way has one.
 ///
-/// Why the tag is right. A block reads the call's number before it stores its slot; the last block counts up after it
-/// has seen all slots of this call, so after every block has read it. Numbers are of 32 bits: before the tag would come
-/// around to one that an old slot may still hold, the last block clears every slot, once in 2^32 - 1 calls.
+/// Why a slot is empty when a call begins. The last block has emptied it: it ends no earlier, and the next call on this
+/// workspace begins after it has ended. A call that uses other slots, or more, finds those empty, too, because no call
+/// leaves any full.
+///
+/// Packed atomic. One word holds the sum so far and how many blocks have added to it. The block that completes the number
+/// has the sum from that very update, so nothing else has to be seen by anybody and the update is relaxed; it sets the
+/// word back to 0, which the next call sees because it begins after this one has ended. Integers commute, so the result
+/// is the same bits in any order. Nobody waits.
+///
+/// Calls one after another. From compute capability 9.0 a call's blocks may take their places while the kernel before it
+/// in the stream, another call of tuned say, still runs (programmatic dependent launch). Before they touch global memory
+/// they wait until that kernel has ended and what it stored can be seen, so nothing changes but the time: the launch is
+/// hidden behind the work before it. A call allows the same to the kernel after it once each of its own blocks has a
+/// place, so blocks that wait so take none from a block that the last one waits for. A kernel of the user's that is
+/// launched so behind a call has to wait, too, before it ends: the call after it relies on that. Input is read past the
+/// coherent path (ld.global.nc) after that wait, which PTX promises for what nobody writes while the kernel runs; the
+/// kernel before has ended by then, and the machine code has no such load before the wait.
 
 #include <algorithm>
 #include <cstddef>
@@ -56,283 +75,150 @@
 #include <type_traits>
 
 #include "device/kernel.h"
+#include "tuned/finish.h"
 #include "tuned/launch_table.h"
+#include "tuned/reading.h"
+
+#ifdef __CUDACC__
+#include "tuned/cluster.cuh"
+#endif
 
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 using device::ceil_div;
-using device::GlobalPtr;
 using device::Identity;
 using device::Launch;
-using device::load_relaxed;
-using device::SharedPtr;
 using device::Square;
-using device::store_relaxed;
 
-/// The type that is added in. Of integers the unsigned one, because signed overflow is undefined in C++.
-template <class Acc, bool = std::is_integral<Acc>::value>
-struct AddedIn {
-  using type = Acc;
-};
-template <class Acc>
-struct AddedIn<Acc, true> {
-  using type = std::make_unsigned_t<Acc>;
-};
-
-/// The workspace, in words: the number of calls so far, alone on its 128 bytes, and from `first_slot` on the slots: of
-/// each block its first word, then of each its second one.
-inline constexpr unsigned first_slot = 16, most_words = 2;
-inline constexpr std::uint32_t last_tag = 0xffffffffu;
-
-/// Slots: for the most blocks that any launch has.
-inline std::size_t workspace_slots(const Gpu& gpu) {
-  const std::size_t per_sm = gpu.threads_per_sm / least_block;
-  return (per_sm ? per_sm : 1) * gpu.sm_count;
-}
-inline std::size_t workspace_words(const Gpu& gpu) { return first_slot + most_words * workspace_slots(gpu); }
-inline std::size_t workspace_bytes(const Gpu& gpu) { return workspace_words(gpu) * sizeof(std::uint64_t); }
-
-// ------------------------------------------------------------------------------------------------------ one thread
-
-/// 16 bytes of input.
-template <class In>
-struct Vector {
-  static constexpr int lanes = 16 / sizeof(In);
-  In lane[lanes];
-};
-
-/// Loads one at once, through the cache for what nobody writes in this launch.
-template <class In>
-__device__ Vector<In> load_vector(GlobalPtr<const uint4> p) {
-  const uint4 bits = __ldg(p);
-  Vector<In> v;
-  memcpy(&v, &bits, sizeof v);
-  return v;
-}
-
-/// Adds up a vector in a tree, each element as the operation takes it.
-template <class W, class Operation, class In>
-__device__ W sum_of_vector(const Vector<In>& v) {
-  constexpr int lanes = Vector<In>::lanes;
-  W sums[lanes];
-  for (int k = 0; k < lanes; ++k) sums[k] = Operation{}(static_cast<W>(v.lane[k]));
-  for (int half = lanes / 2; half > 0; half /= 2)
-    for (int k = 0; k < half; ++k) sums[k] += sums[k + half];
-  return sums[0];
-}
-
-/// What one thread adds up: every `threads`-th vector, from the grid's thread number on. The index is signed, so that
-/// nvcc need not allow for one that wraps. An operation takes 0 to 0.
-template <class W, class Operation, class In>
-__device__ W sum_of_thread(GlobalPtr<const In> in, std::int64_t n) {
-  constexpr std::int64_t lanes = Vector<In>::lanes;
-  const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  const std::int64_t before = static_cast<std::int64_t>(-device::address_of(in) % 16 / sizeof(In));
-  const std::int64_t head = min(before, n), whole = (n - head) / lanes, tail = head + whole * lanes;
-
-  W sum = 0;
-  const GlobalPtr<const uint4> body = device::pointer_cast<const uint4>(in + head);
-  std::int64_t i = thread;
-  for (; i + 3 * threads < whole; i += 4 * threads) {
-    // All four are asked for before the first is waited for.
-    const Vector<In> a = load_vector<In>(body + i), b = load_vector<In>(body + (i + threads)),
-                     c = load_vector<In>(body + (i + 2 * threads)), d = load_vector<In>(body + (i + 3 * threads));
-    sum += (sum_of_vector<W, Operation>(a) + sum_of_vector<W, Operation>(b)) +
-           (sum_of_vector<W, Operation>(c) + sum_of_vector<W, Operation>(d));
-  }
-  // At most three are left, and the odd ends. These too are asked for together: at middle sizes they are all there is.
-  Vector<In> a{}, b{}, c{};
-  In first{}, final{};
-  if (i < whole) a = load_vector<In>(body + i);
-  if (i + threads < whole) b = load_vector<In>(body + (i + threads));
-  if (i + 2 * threads < whole) c = load_vector<In>(body + (i + 2 * threads));
-  if (thread < head) first = in[thread];
-  if (tail + thread < n) final = in[tail + thread];
-  sum += (sum_of_vector<W, Operation>(a) + sum_of_vector<W, Operation>(b)) +
-         (sum_of_vector<W, Operation>(c) + (Operation{}(static_cast<W>(first)) + Operation{}(static_cast<W>(final))));
-  return sum;
-}
-
-// ------------------------------------------------------------------------------------------------------- one block
-
-/// Adds up one value of every lane of a warp; valid in lane 0.
-template <class W>
-__device__ W sum_of_warp(W value) {
-  for (unsigned distance = 16; distance > 0; distance /= 2)
-    value += __shfl_down_sync(0xffffffffu, value, distance);
-  return value;
-}
-
-/// Adds up one value of every thread; valid in thread 0. Blocks are whole warps. Once in a kernel: its shared memory is
-/// not kept for a second time.
-template <class W>
-__device__ W sum_of_block(W value) {
-  const SharedPtr<W> sums = device::shared_array<W, 32>();
-  const unsigned lane = threadIdx.x % 32, warps = blockDim.x / 32;
-  value = sum_of_warp(value);
-  if (lane == 0) sums[threadIdx.x / 32] = value;
-  __syncthreads();  // every warp's sum is stored before the first warp reads it
-  if (threadIdx.x < 32) value = sum_of_warp(lane < warps ? W(sums[lane]) : W(0));
-  return value;
-}
-
-// -------------------------------------------------------------------------------------------------- between blocks
-
-/// A sum as the words of a slot carry it: the low half of each is the call's tag, the high half 4 bytes of the sum.
-template <class W>
-struct Message {
-  static_assert(sizeof(W) == 4 || sizeof(W) == 8, "accumulators have 4 or 8 bytes");
-  static constexpr unsigned words = sizeof(W) / 4;
-  std::uint64_t word[words];
-
-  static __device__ Message of(W value, std::uint32_t tag) {
-    std::uint32_t part[words];
-    memcpy(part, &value, sizeof value);
-    Message m;
-    for (unsigned k = 0; k < words; ++k) m.word[k] = std::uint64_t{part[k]} << 32 | tag;
-    return m;
-  }
-  __device__ bool has(std::uint32_t tag) const {
-    bool all = true;
-    for (unsigned k = 0; k < words; ++k) all = all && static_cast<std::uint32_t>(word[k]) == tag;
-    return all;
-  }
-  __device__ W value() const {
-    std::uint32_t part[words];
-    for (unsigned k = 0; k < words; ++k) part[k] = static_cast<std::uint32_t>(word[k] >> 32);
-    W out;
-    memcpy(&out, part, sizeof out);
-    return out;
-  }
-};
-
-/// The slots of a workspace.
-struct Slots {
-  GlobalPtr<std::uint64_t> first;
-  unsigned count;
-
-  template <class W>
-  __device__ void store(unsigned slot, const Message<W>& m) const {
-    for (unsigned k = 0; k < Message<W>::words; ++k) store_relaxed(first + (k * count + slot), m.word[k]);
-  }
-  template <class W>
-  __device__ Message<W> load(unsigned slot) const {
-    Message<W> m;
-    for (unsigned k = 0; k < Message<W>::words; ++k) m.word[k] = load_relaxed(first + (k * count + slot));
-    return m;
-  }
-};
-
-/// What a thread of the last block adds up of the others' sums: every blockDim-th, in order. It looks at two at a time,
-/// so that one wait serves both where there are more blocks than threads.
-template <class W>
-__device__ W sum_of_slots(const Slots& slots, unsigned senders, std::uint32_t tag) {
-  W sum = 0;
-  for (unsigned slot = threadIdx.x; slot < senders; slot += 2 * blockDim.x) {
-    const bool two = slot + blockDim.x < senders;
-    Message<W> a, b;
-    do {
-      a = slots.load<W>(slot);
-      b = two ? slots.load<W>(slot + blockDim.x) : a;
-    } while (!a.has(tag) || !b.has(tag));
-    sum += a.value();
-    if (two) sum += b.value();
-  }
-  return sum;
-}
-
-/// Launch: one block of whole warps. Result: out[0]. No workspace.
-template <class In, class Acc, class Operation>
-__global__ void __launch_bounds__(most_block_alone)
-one_block(GlobalPtr<const In> __restrict__ in, GlobalPtr<Acc> out, std::int64_t n) {
+/// Launch: at most as many blocks as there are slots, and one; with one it needs no workspace.
+template <class In, class Acc, class Operation, class Reading, class Finish, class Result>
+__global__ void __launch_bounds__(Reading::block, Reading::blocks_per_sm)
+reduce(const Share<In> in, const Finish finish, const Result result) {
   using W = typename AddedIn<Acc>::type;
-  const W sum = sum_of_block(sum_of_thread<W, Operation, In>(in, n));
-  if (threadIdx.x == 0) out[0] = static_cast<Acc>(sum);
-}
-
-/// Launch: at most as many blocks as there are slots, and one. Result: out[0].
-template <class In, class Acc, class Operation>
-__global__ void __launch_bounds__(most_block)
-fan_in(GlobalPtr<const In> __restrict__ in, GlobalPtr<Acc> out, std::int64_t n, GlobalPtr<std::uint64_t> workspace,
-       unsigned slot_count) {
-  using W = typename AddedIn<Acc>::type;
-  const Slots slots{workspace + first_slot, slot_count};
-  const unsigned senders = gridDim.x - 1;
-  const bool last = blockIdx.x == senders;
-
-  // Asked for before the input, so that it has arrived by the time the sum is there; only by those who need it.
-  std::uint32_t tag = 0;
-  if (last || threadIdx.x == 0) tag = static_cast<std::uint32_t>(load_relaxed(workspace)) + 1;
-
-  W sum = sum_of_thread<W, Operation, In>(in, n);
-  if (last) sum += sum_of_slots<W>(slots, senders, tag);
-  sum = sum_of_block(sum);
-  if (!last) {
-    if (threadIdx.x == 0) slots.store(blockIdx.x, Message<W>::of(sum, tag));
-    return;
-  }
-  if (threadIdx.x == 0) {
-    out[0] = static_cast<Acc>(sum);
-    store_relaxed(workspace, std::uint64_t{tag == last_tag ? 0 : tag});
-  }
-  // All slots have been read: sum_of_block has a barrier.
-  if (tag == last_tag)
-    for (unsigned k = threadIdx.x; k < most_words * slot_count; k += blockDim.x)
-      store_relaxed(slots.first + k, std::uint64_t{0});
+  using S = typename SumsOf<Operation, W>::type;
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_begin();
+  const S sum = sum_of_block<Reading::block>(Reading::template sum_of_thread<S, W, Operation>(in));
+  if (threadIdx.x < 32) finish.end(sum, result);
 }
 
 /// A template, so that every file which includes this may have it.
 template <class Word>
-__global__ void set_up(GlobalPtr<Word> workspace, std::size_t words, std::uint32_t calls) {
+__global__ void set_up(GlobalPtr<Word> workspace, std::size_t words) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (i < words) workspace[i] = i == 0 ? calls : 0;
+  if (i < words) workspace[i] = 0;
 }
 
-// ----------------------------------------------------------------------------------------------------- on the host
-
-/// Makes raw memory a workspace; once, before the first call on it. `calls` is where it begins to count, which only
-/// tests choose. Words of zero are a workspace as well: whoever has a memset at hand needs no init().
-inline void init(GlobalPtr<std::uint64_t> workspace, const Gpu& gpu, void* stream, std::uint32_t calls = 0) {
+/// Makes raw memory a workspace; once, before the first call on it. Words of zero are a workspace: whoever has a memset at
+/// hand needs no init().
+inline void init(GlobalPtr<std::uint64_t> workspace, const Gpu& gpu, void* stream) {
   const std::size_t words = workspace_words(gpu);
-  device::launch<set_up<std::uint64_t>>({ceil_div(words, 256), 256, 0, stream}, workspace, words, calls);
+  device::launch<set_up<std::uint64_t>>({ceil_div(words, 256), 256, 0, stream}, workspace, words);
 }
+
+/// What a GPU can do of that for which the kernels were compiled: what to put in Gpu::compute_capability.
+inline unsigned usable_capability() { return device::usable_capability<set_up<std::uint64_t>>(); }
 
 /// A plan: the launch for n elements, chosen when it is made. Cheap to make and to copy; it owns nothing.
 template <class In, class Acc = In, class Operation = Identity>
 class Reduction {
   static_assert(!std::is_integral<Acc>::value || std::is_integral<In>::value, "integers add up integers");
+  using W = typename AddedIn<Acc>::type;
+  using S = typename SumsOf<Operation, W>::type;
 
  public:
-  Reduction(std::size_t n, const Gpu& gpu, const Choice& choice = {})
-      : n_(n), slots_(workspace_slots(gpu)), shape_(launch_shape(n, sizeof(In), gpu, choice)) {}
+  /// Results of a call: 2 for Moments.
+  static constexpr unsigned results = sizeof(S) / sizeof(W);
+  static constexpr bool packed = std::is_same<S, std::uint32_t>::value;
 
-  /// Puts one call onto the stream.
+  Reduction(std::size_t n, const Gpu& gpu, const Choice& choice = {})
+      : n_(n), slots_(workspace_slots(gpu)), overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
+        shape_(launch_shape(n * sizeof(In), packed, gpu, choice)) {}
+
+  /// Puts one call onto the stream. `out`: `results` elements.
   void operator()(GlobalPtr<const In> in, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace, void* stream) const {
-    const Launch shape{shape_.grid, shape_.block, 0, stream};
-    const std::int64_t n = static_cast<std::int64_t>(n_);
-    if (shape_.grid == 1)
-      device::launch<one_block<In, Acc, Operation>>(shape, in, out, n);
-    else
-      device::launch<fan_in<In, Acc, Operation>>(shape, in, out, n, workspace, static_cast<unsigned>(slots_));
+    enqueue(in, OnDevice<Acc>{out}, workspace, stream);
   }
+
+#ifdef __CUDACC__
+  /// One call, awaited. Its result comes straight to the host, without a copy: the kernel writes to `arrival`, page-locked
+  /// memory (cudaMallocHost) of arrival_words words for one call at a time, and this thread polls it. Throws
+  /// device::LaunchError if the stream fails. Of Moments the result is a Pair<Acc>. The value is there when it returns; the
+  /// call ends in stream order like any other, so another stream needs an event before it uses the workspace.
+  auto to_host(const In* in, std::uint64_t* arrival, std::uint64_t* workspace, cudaStream_t stream) const {
+    begin_to_host(in, arrival, workspace, stream);
+    return end_to_host(arrival, stream);
+  }
+  /// Its two halves: putting the call onto the stream, and waiting for it.
+  void begin_to_host(const In* in, std::uint64_t* arrival, std::uint64_t* workspace, cudaStream_t stream) const {
+    std::fill_n(arrival, arrival_words, 0);
+    enqueue(in, OnHost{arrival}, workspace, stream);
+  }
+  auto end_to_host(const std::uint64_t* arrival, cudaStream_t stream) const {
+    const S sums = await_arrival<S>(arrival, stream);
+    if constexpr (results == 1)
+      return static_cast<Acc>(sums);
+    else
+      return Pair<Acc>{static_cast<Acc>(sums.first), static_cast<Acc>(sums.second)};
+  }
+#endif
 
   LaunchShape shape() const { return shape_; }
 
   /// The most additions that an element passes through, each of which may round.
   std::size_t longest_chain() const {
-    std::size_t lane_tree = 0;
-    while (Vector<In>::lanes >> (lane_tree + 1)) ++lane_tree;
-    const std::size_t threads = std::size_t{shape_.grid} * shape_.block, vectors = n_ * sizeof(In) / 16 + 1;
-    // A vector's own tree, that of four vectors (the odd ends are no deeper), and a sum that takes these one by one.
-    const std::size_t thread = std::max<std::size_t>(lane_tree, 1) + 2 + ceil_div(vectors, 4 * threads) + 1, block = 5 + 5;
-    const std::size_t finish = shape_.grid > 1 ? ceil_div(shape_.grid - 1, shape_.block) + 1 + block : 0;
+    const std::size_t threads = std::size_t{shape_.grid} * shape_.block, at_once = vectors_at_once(shape_.reading);
+    const std::size_t vectors = n_ * sizeof(In) / 16 + 1;
+    // A vector's own tree, that of the vectors at once, the sum that takes these one by one, and the odd ends.
+    const std::size_t thread = depth(Vector<In>::lanes) + depth(at_once) + ceil_div(vectors, at_once * threads) + 3;
+    const std::size_t warps = shape_.block / 32, block = 5 + depth(warps);
+    std::size_t finish = 0;
+    if (shape_.reading == tuned::Reading::cluster)
+      finish = ceil_div(shape_.grid * warps, 32) + 5;
+    else if (shape_.grid > 1)
+      finish = ceil_div(shape_.grid - 1, 32) + 1 + 5;
     return Operation::roundings + thread + block + finish;
   }
 
  private:
+  static std::size_t depth(std::size_t leaves) {
+    std::size_t levels = 0;
+    while (leaves >> (levels + 1)) ++levels;
+    return levels;
+  }
+
+  template <class Result>
+  void enqueue(GlobalPtr<const In> in, const Result& result, GlobalPtr<std::uint64_t> workspace, void* stream) const {
+    Launch shape{shape_.grid, shape_.block, 0, stream};
+    shape.overlaps = overlaps_;
+    const Share<In> share = share_of(in, n_);
+    switch (shape_.reading) {
+      case tuned::Reading::strided: return launch<Strided<256>>(shape, share, result, workspace);
+      case tuned::Reading::tiled: return launch<Tiled<false>>(shape, share, result, workspace);
+      case tuned::Reading::tiled_past_l1: return launch<Tiled<true>>(shape, share, result, workspace);
+      case tuned::Reading::cluster:
+#ifdef __CUDACC__
+        shape.cluster = shape_.grid;
+        return device::launch<reduce_in_cluster<In, Acc, Operation, Result>>(shape, share, result);
+#else
+        return;  // launch_shape() chooses it from compute capability 9.0 only, which no simulated device has
+#endif
+    }
+  }
+
+  template <class How, class Result>
+  void launch(const Launch& shape, const Share<In>& share, const Result& result,
+              GlobalPtr<std::uint64_t> workspace) const {
+    if constexpr (packed)
+      device::launch<reduce<In, Acc, Operation, How, Packed, Result>>(shape, share, Packed{workspace}, result);
+    else
+      device::launch<reduce<In, Acc, Operation, How, FanIn, Result>>(
+          shape, share, FanIn{{workspace + first_slot, static_cast<unsigned>(slots_)}}, result);
+  }
+
   std::size_t n_, slots_;
+  bool overlaps_;
   LaunchShape shape_;
 };
 
@@ -347,6 +233,11 @@ void sum_of_squares(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, G
                     const Gpu& gpu, void* stream) {
   Reduction<In, Acc, Square>(n, gpu)(in, out, workspace, stream);
 }
+template <class In, class Acc>
+void moments(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace,
+             const Gpu& gpu, void* stream) {
+  Reduction<In, Acc, Moments>(n, gpu)(in, out, workspace, stream);
+}
 
 #ifdef __CUDACC__
 /// The current GPU of the calling thread.
@@ -356,7 +247,7 @@ inline Gpu current_gpu() {
   device::check_launch(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, gpu), "asking for its SMs");
   device::check_launch(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, gpu),
                        "asking for its threads");
-  return {static_cast<unsigned>(sms), static_cast<unsigned>(threads)};
+  return {static_cast<unsigned>(sms), static_cast<unsigned>(threads), usable_capability()};
 }
 #endif
 

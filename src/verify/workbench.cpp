@@ -17,6 +17,7 @@
 
 #include "core/dataset.h"
 #include "core/error.h"
+#include "core/narrow_float.h"
 #include "device/sim/schedule.h"
 
 namespace reductio {
@@ -27,7 +28,7 @@ constexpr std::size_t most_input_bytes = std::size_t{1} << 30;
 /// Long enough to write on a GPU that work on a wrong stream overtakes it, short enough to do often.
 constexpr std::size_t delay_bytes = std::size_t{256} << 20;
 
-using Accumulator = std::array<std::byte, 8>;  // the widest
+using Result = std::array<std::byte, 16>;  // the widest: two accumulators
 
 class OwnStream {
  public:
@@ -74,7 +75,7 @@ const Reference& reference_for(Operation operation, const Recipe& recipe, const 
   return known.emplace(key, reference(operation, recipe.type, tile, recipe.n)).first->second;
 }
 
-/// One accumulator in device memory, poisoned, between guards that must stay as they are. They stand when it is made: a
+/// A result in device memory, poisoned, between guards that must stay as they are. They stand when it is made: a
 /// case whose further memory is refused leaves no work behind on memory that goes.
 class Output {
  public:
@@ -86,11 +87,11 @@ class Output {
   }
   void* get() const { return memory_.bytes_at(guard); }
   void poison(Stream stream) { backend_->fill(get(), 0xFF, bytes_, stream); }
-  /// The accumulator, after waiting for `stream`; or what is wrong with the guards.
-  std::string read(void* accumulator, Stream stream) const {
+  /// The result, after waiting for `stream`; or what is wrong with the guards.
+  std::string read(void* result, Stream stream) const {
     std::vector<std::byte> all(memory_.size());
     backend_->copy_out(all.data(), memory_.get(), all.size(), stream);
-    std::memcpy(accumulator, all.data() + guard, bytes_);
+    std::memcpy(result, all.data() + guard, bytes_);
     for (std::size_t i = 0; i < all.size(); ++i)
       if ((i < guard || i >= guard + bytes_) && all[i] != std::byte{mark})
         return i < guard ? "wrote " + std::to_string(guard - i) + " bytes before the output"
@@ -176,7 +177,7 @@ class Workbench::Call {
   /// Waits for the result and judges it. Empty if all is well.
   std::string settle() {
     if (!wrong_launch_.empty()) return wrong_launch_;
-    Accumulator in_output{};
+    Result in_output{};
     if (plan_->info().result == ResultLocation::on_device) {
       bench_->backend_->synchronize(stream_);
       if (std::string why = output_->read(in_output.data(), stream_); !why.empty()) return why;
@@ -187,7 +188,7 @@ class Workbench::Call {
     }
     const Problem& p = case_->problem;
     const Reference& want = reference_for(p.operation, input_->recipe, input_->tile);
-    if (case_->check == "exact" && !want.exact_in_any_order)
+    if (case_->check == "exact" && !want.all_exact())
       return "the battery is at fault: this data is not exact in every order";
     const Check check =
         check_result(result_.data(), want, plan_->info().longest_chain, p.operation, plan_->info().flushes_subnormals);
@@ -196,7 +197,7 @@ class Workbench::Call {
     return untouched(in_output) ? "the output was not written, or with what stood there before the call: " + why : why;
   }
 
-  const Accumulator& result() const { return result_; }
+  const Result& result() const { return result_; }
 
  private:
   /// What is wrong with a result that has to be wrong in one known way; `check` says whether it is right. Wanted is the
@@ -215,8 +216,8 @@ class Workbench::Call {
   }
 
   /// Whether the result is to be in the output, and only what was put there before the call is.
-  bool untouched(const Accumulator& in_output) const {
-    const auto bytes = static_cast<std::ptrdiff_t>(size_of(case_->problem.accumulator()));
+  bool untouched(const Result& in_output) const {
+    const auto bytes = static_cast<std::ptrdiff_t>(case_->problem.result_bytes());
     return plan_->info().result == ResultLocation::on_device &&
            std::all_of(in_output.begin(), in_output.begin() + bytes, [](std::byte b) { return b == std::byte{0xFF}; });
   }
@@ -255,7 +256,7 @@ class Workbench::Call {
   Stream stream_;
   std::shared_ptr<DeviceMemory> copy_;
   std::string wrong_launch_;
-  Accumulator result_{};
+  Result result_{};
 };
 
 std::shared_ptr<DeviceMemory> Workbench::room_for(const Input& input) {
@@ -317,7 +318,7 @@ std::string Workbench::once(const Case& c) {
   const auto plan = plan_for(c, backend_->info());
   Input& in = input(recipe_of(c, c.seed));
   const OwnStream stream(*backend_);
-  Output output(*backend_, size_of(c.problem.accumulator()), stream);
+  Output output(*backend_, c.problem.result_bytes(), stream);
   Call call(*this, c, *plan, in, output, stream, nullptr);
   const Drain drain(*backend_, {stream});
   call.enqueue();
@@ -332,7 +333,7 @@ std::string Workbench::repeat(const Case& c) {
   Recipe other = recipe_of(c, c.seed + 1);
   if (is_floating(c.problem.type)) other.dataset = "exact";
   Input& b = input(other, &a);
-  const std::size_t bytes = size_of(c.problem.accumulator());
+  const std::size_t bytes = c.problem.result_bytes();
   const OwnStream stream(*backend_);
   Output first_output(*backend_, bytes, stream), second_output(*backend_, bytes, stream);
   Call first(*this, c, *plan, a, first_output, stream, room_for(a));
@@ -364,7 +365,7 @@ std::string Workbench::two_plans(const Case& c) {
   const auto plan_2 = make_plan(*c.variant, c.problem, c.settings, backend_->info());
   Input& a = input(recipe_of(c, c.seed));
   Input& b = input(recipe_of(c, c.seed + 1), &a);
-  const std::size_t bytes = size_of(c.problem.accumulator());
+  const std::size_t bytes = c.problem.result_bytes();
   const OwnStream stream_1(*backend_), stream_2(*backend_);
   Output output_1(*backend_, bytes, stream_1), output_2(*backend_, bytes, stream_2);
   Output output_3(*backend_, bytes, stream_1), output_4(*backend_, bytes, stream_2);
@@ -407,7 +408,7 @@ std::string Workbench::calls(const Case& c) {
   Input& a = input(recipe_of(c, c.seed));
   Input& b = input(recipe_of(c, c.seed + 1), &a);
   const OwnStream stream(*backend_), other(*backend_);
-  Output output(*backend_, size_of(c.problem.accumulator()), stream);
+  Output output(*backend_, c.problem.result_bytes(), stream);
   const auto room = room_for(a);
   const Drain drain(*backend_, {stream, other});
   constexpr int calls = 9;
@@ -434,8 +435,8 @@ std::string Workbench::settings(const Case& c) {
     for (Settings& s : v.with_other_values(c.settings, t)) all.push_back(std::move(s));
   Input& in = input(recipe_of(c, c.seed));
   const OwnStream stream(*backend_);
-  Output output(*backend_, size_of(c.problem.accumulator()), stream);
-  std::optional<Accumulator> first;
+  Output output(*backend_, c.problem.result_bytes(), stream);
+  std::optional<Result> first;
   Case one = c;
   for (const Settings& s : all) {
     one.settings = s;
@@ -460,29 +461,47 @@ std::string Workbench::settings(const Case& c) {
 
 namespace {
 
-/// A 1 among values too small to be seen beside it, added up with all roundings upward: an addition that brings any of
-/// them to the 1 raises it by one unit in the last place, whatever else they are, so the result says how many additions
-/// the 1 passed through. Those of zeros do not count; they do not round either. No kernel needs another type for it,
-/// and a sum that is compensated, or in a wider type, counts as little as it rounds.
-template <class T>
+/// A large number among small ones, all of which together are too small to be seen beside it, added up with all
+/// roundings upward: an addition that brings any of them to the large one raises it by one unit in the last place,
+/// whatever else they are, so the result says how many additions the large one passed through. Those of zeros do not
+/// count; they do not round either. No kernel needs another type for it, and a sum that is compensated, or in a wider
+/// type than `Acc`, counts as little as it rounds. Both numbers are powers of two, and the small one's square is
+/// normal.
+template <class In, class Acc>
 struct CountedData {
-  static constexpr T small = std::is_same_v<T, float> ? T(0x1p-60) : T(0x1p-200);  // its square is a normal number, too
+  static constexpr bool few_binades = std::is_same_v<In, F16>;  // from 2^-24 to 2^15
+  static constexpr double large = few_binades ? 0x1p15 : 1;
+  static constexpr double small = few_binades ? 0x1p-24 : std::is_same_v<Acc, float> ? 0x1p-60 : 0x1p-200;
+  static constexpr std::size_t most_elements = few_binades ? std::size_t{1} << 16 : std::size_t{1} << 36;
 
-  static std::vector<std::byte> with_one_at(std::size_t at, std::size_t n) {
-    std::vector<T> values(n, small);
-    values[at] = 1;
-    std::vector<std::byte> bytes(n * sizeof(T));
+  static std::vector<std::byte> with_large_at(std::size_t at, std::size_t n) {
+    std::vector<In> values(n, static_cast<In>(small));
+    values[at] = static_cast<In>(large);
+    std::vector<std::byte> bytes(n * sizeof(In));
     std::memcpy(bytes.data(), values.data(), bytes.size());
     return bytes;
   }
-  /// None if the result is not such a sum.
-  static std::optional<std::size_t> additions(const Accumulator& result) {
-    T sum;
+  /// None if the result, of moments the first value, is not such a sum.
+  static std::optional<std::size_t> additions(const Result& result, Operation operation) {
+    const Acc alone = static_cast<Acc>(operation == Operation::sum_of_squares ? large * large : large);
+    Acc sum;
     std::memcpy(&sum, result.data(), sizeof sum);
-    if (!(sum >= 1 && sum < 2)) return std::nullopt;
-    return static_cast<std::size_t>((sum - 1) / std::numeric_limits<T>::epsilon());
+    if (!(sum >= alone && sum < 2 * alone)) return std::nullopt;
+    return static_cast<std::size_t>((sum - alone) / (alone * std::numeric_limits<Acc>::epsilon()));
   }
 };
+
+/// f(CountedData<In, Acc>()) of a floating type.
+template <class F>
+auto with_counted_data(ElementType type, F f) {
+  switch (type) {
+    case ElementType::f16: return f(CountedData<F16, float>());
+    case ElementType::bf16: return f(CountedData<BF16, float>());
+    case ElementType::f32: return f(CountedData<float, float>());
+    case ElementType::f64: return f(CountedData<double, double>());
+    default: throw Refused("the additions of a chain are counted in floats");
+  }
+}
 
 class RoundUpward {
  public:
@@ -506,13 +525,15 @@ std::string Workbench::chain(const Case& c) {
   constexpr std::size_t least_judged = 1000, most_times = 4, at_random = 3;
   if (backend_->info().kind != DeviceKind::sim)
     throw Refused("the additions of a chain are counted on the simulated device alone");
-  if (!is_floating(c.problem.type)) throw Refused("the additions of a chain are counted in floats");
+  const std::size_t most_elements = with_counted_data(c.problem.type, [](auto data) { return data.most_elements; });
+  if (c.problem.n > most_elements)
+    throw Refused("the additions of a chain are counted in at most " + std::to_string(most_elements) + " elements of " +
+                  std::string(name(c.problem.type)));
   if (c.problem.n == 0) return {};
-  const bool single = c.problem.type == ElementType::f32;
   const std::size_t n = c.problem.n, size = size_of(c.problem.type), begin = c.offset_elements * size;
   const auto plan = make_plan(*c.variant, c.problem, c.settings, backend_->info());
   const OwnStream stream(*backend_);
-  Output output(*backend_, size_of(c.problem.accumulator()), stream);
+  Output output(*backend_, c.problem.result_bytes(), stream);
   const DeviceMemory in(*backend_, begin + n * size);
   const Drain drain(*backend_, {stream});
   std::vector<std::size_t> places{0, n / 2, n - 1};
@@ -521,10 +542,10 @@ std::string Workbench::chain(const Case& c) {
 
   std::size_t most = 0;
   for (const std::size_t at : places) {
-    const auto data = single ? CountedData<float>::with_one_at(at, n) : CountedData<double>::with_one_at(at, n);
+    const auto data = with_counted_data(c.problem.type, [&](auto d) { return d.with_large_at(at, n); });
     backend_->copy_in(in.bytes_at(begin), data.data(), data.size(), stream);
     output.poison(stream);
-    Accumulator result{};
+    Result result{};
     std::string why;
     {
       const RoundUpward upward;
@@ -535,8 +556,9 @@ std::string Workbench::chain(const Case& c) {
         plan->finish(result.data(), stream);
     }
     if (!why.empty()) return why;
-    const auto counted = single ? CountedData<float>::additions(result) : CountedData<double>::additions(result);
-    if (!counted) return "the sum of one 1 and of numbers near zero is not about 1";
+    const auto counted =
+        with_counted_data(c.problem.type, [&](auto d) { return d.additions(result, c.problem.operation); });
+    if (!counted) return "the sum of one large number and of numbers near zero is not about the large one";
     most = std::max(most, *counted);
     if (most > plan->info().longest_chain)
       return "the plan declares a longest chain of " + std::to_string(plan->info().longest_chain) +

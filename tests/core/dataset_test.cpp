@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/narrow_float.h"
 #include "core/reference.h"
 
 namespace reductio {
@@ -21,6 +22,8 @@ std::vector<T> values(const std::vector<std::byte>& bytes) {
   if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
   return out;
 }
+
+constexpr ElementType floating_types[] = {ElementType::f16, ElementType::bf16, ElementType::f32, ElementType::f64};
 
 TEST(Dataset, the_period_is_a_prime_near_2_to_the_20) {
   for (std::size_t d = 2; d * d <= dataset_period; ++d) ASSERT_NE(dataset_period % d, 0u) << d;
@@ -53,13 +56,13 @@ class ExactDataset : public testing::TestWithParam<std::size_t> {};
 
 TEST_P(ExactDataset, is_exact_in_any_order_for_sum_and_squares) {
   const std::size_t n = GetParam();
-  for (const ElementType type : {ElementType::f32, ElementType::f64})
+  for (const ElementType type : floating_types)
     for (const std::uint64_t seed : {1, 2}) {
       const auto tile = make_tile("exact", type, n, seed);
-      for (const Operation op : all_operations()) {
-        const Reference r = reference(op, type, tile, n);
-        EXPECT_TRUE(r.exact_in_any_order) << name(type) << ' ' << name(op) << " seed " << seed;
-        EXPECT_LT(r.sum_of_magnitudes, type == ElementType::f32 ? 0x1p24 : 0x1p53);
+      const Reference sum = reference(Operation::moments, type, tile, n), squares = sum.second.front();
+      for (const Reference& r : {sum, squares}) {
+        EXPECT_TRUE(r.exact_in_any_order) << name(type) << " seed " << seed;
+        EXPECT_LT(r.sum_of_magnitudes, type == ElementType::f64 ? 0x1p53 : 0x1p24);
       }
     }
 }
@@ -73,6 +76,10 @@ TEST(Dataset, exact_leaves_no_element_unseen) {
     EXPECT_TRUE(std::all_of(f32.begin(), f32.end(), [](float x) { return x > 0; })) << n;
     const auto f64 = values<double>(make_tile("exact", ElementType::f64, n, 2));
     EXPECT_TRUE(std::all_of(f64.begin(), f64.end(), [](double x) { return x != 0; })) << n;
+    const auto f16 = values<F16>(make_tile("exact", ElementType::f16, n, 1));
+    EXPECT_TRUE(std::all_of(f16.begin(), f16.end(), [](F16 x) { return static_cast<float>(x) > 0; })) << n;
+    const auto i8 = values<std::int8_t>(make_tile("exact", ElementType::i8, n, 1));
+    EXPECT_TRUE(std::all_of(i8.begin(), i8.end(), [](std::int8_t x) { return x > 0; })) << n;
   }
   // Even seeds hold both signs, and values are varied where n allows it.
   const auto mixed = values<float>(make_tile("exact", ElementType::f32, 1024, 2));
@@ -87,6 +94,23 @@ TEST(Dataset, sparse_exact_data_holds_the_arrays_tail) {
   EXPECT_GT(std::count(tile.begin(), tile.end(), 1.0f), 4000);
 }
 
+// Numbers that a narrow type does not have would be rounded, and no longer add up to what the limit says.
+TEST(Dataset, exact_numbers_are_no_larger_than_narrow_types_have_them) {
+  const auto largest = [](const auto& all) {
+    double most = 0;
+    for (const auto x : all) most = std::max(most, std::abs(static_cast<double>(x)));
+    return most;
+  };
+  for (const std::uint64_t seed : {1, 2, 3, 4}) {
+    const auto i8 = largest(values<std::int8_t>(make_tile("exact", ElementType::i8, 1000, seed)));
+    EXPECT_TRUE(i8 > 100 && i8 <= 127) << i8;
+    const auto bf16 = largest(values<BF16>(make_tile("exact", ElementType::bf16, 100, seed)));
+    EXPECT_TRUE(bf16 > 200 && bf16 <= 256) << bf16;
+  }
+  for (std::uint64_t seed = 1; seed < 20; ++seed)
+    EXPECT_LE(largest(values<F16>(make_tile("exact", ElementType::f16, 1, seed))), 2048);
+}
+
 // Cut to 12 digits, or by the last one alone, the sum would be another.
 TEST(Dataset, wide_holds_one_number_that_needs_all_digits_and_its_sum_is_exact) {
   const auto examine = [](ElementType type, auto one, int digits) {
@@ -96,6 +120,9 @@ TEST(Dataset, wide_holds_one_number_that_needs_all_digits_and_its_sum_is_exact) 
            {std::pair("wide", Operation::sum), std::pair("wide-square", Operation::sum_of_squares)}) {
         const auto tile = make_tile(dataset, type, n, 1);
         EXPECT_TRUE(reference(op, type, tile, n).exact_in_any_order) << dataset << ' ' << n;
+        if (op == Operation::sum_of_squares) {
+          EXPECT_TRUE(reference(Operation::moments, type, tile, n).all_exact()) << n;
+        }
         const auto all = values<T>(tile);
         EXPECT_EQ(static_cast<std::size_t>(std::count(all.begin(), all.end(), one)), n - 1) << dataset << ' ' << n;
         const T wide = *std::max_element(all.begin(), all.end());
@@ -107,6 +134,24 @@ TEST(Dataset, wide_holds_one_number_that_needs_all_digits_and_its_sum_is_exact) 
   };
   examine(ElementType::f32, 1.0f, 24);
   examine(ElementType::f64, 1.0, 53);
+}
+
+// A kernel that adds up in the narrow type itself, not in f32, loses ones beside such a number.
+TEST(Dataset, wide_of_narrow_floats_needs_all_digits_of_the_element) {
+  const auto examine = [](ElementType type, auto one, double wide) {
+    using T = decltype(one);
+    for (const std::string_view dataset : {"wide", "wide-square"})
+      for (const std::size_t n : {1ul, 1000ul, dataset_period, 1ul << 23}) {
+        const auto tile = make_tile(dataset, type, n, 1);
+        EXPECT_TRUE(reference(Operation::sum, type, tile, n).exact_in_any_order) << dataset << ' ' << n;
+        double most = 0;
+        for (const T x : values<T>(tile)) most = std::max(most, static_cast<double>(x));
+        EXPECT_EQ(most, wide) << dataset << ' ' << n;
+      }
+  };
+  examine(ElementType::bf16, BF16(1.0), 255);
+  const auto tile = make_tile("wide", ElementType::f16, 1000, 1);
+  EXPECT_EQ(reference(Operation::sum, ElementType::f16, tile, 1000).value, 2047 + 999);
 }
 
 TEST(Dataset, random_floats_are_uniform_in_minus_one_to_one) {
@@ -126,6 +171,18 @@ TEST(Dataset, random_floats_are_uniform_in_minus_one_to_one) {
   };
   examine(f32);
   examine(f64);
+  const auto widened = [](const auto& all) {
+    std::vector<double> out;
+    for (const auto x : all) out.push_back(static_cast<double>(x));
+    return out;
+  };
+  // Of fewer digits, the steps between numbers show: the mean lies half a step below zero.
+  const auto f16 = widened(values<F16>(make_tile("random", ElementType::f16, 1000, 1)));
+  EXPECT_TRUE(std::all_of(f16.begin(), f16.end(), [](double x) { return x >= -1 && x < 1; }));
+  EXPECT_GT(std::set<double>(f16.begin(), f16.end()).size(), 700u);
+  const auto bf16 = widened(values<BF16>(make_tile("random", ElementType::bf16, 1000, 1)));
+  EXPECT_TRUE(std::all_of(bf16.begin(), bf16.end(), [](double x) { return x >= -1 && x < 1; }));
+  EXPECT_GT(std::set<double>(bf16.begin(), bf16.end()).size(), 200u);
 }
 
 TEST(Dataset, normal_floats_have_mean_0_variance_1_and_the_shares_of_the_bell_curve) {
@@ -152,10 +209,15 @@ TEST(Dataset, random_integers_use_all_bits) {
   for (const auto x : values<std::uint32_t>(make_tile("random", ElementType::i32, 1000, 1))) any |= x, all &= x;
   EXPECT_EQ(any, ~0u);
   EXPECT_EQ(all, 0u);
+  const auto i8 = values<std::int8_t>(make_tile("random", ElementType::i8, dataset_period, 1));
+  EXPECT_EQ(std::set<int>(i8.begin(), i8.end()).size(), 256u);
+  std::uint64_t wide = 0;
+  for (const auto x : values<std::uint64_t>(make_tile("random", ElementType::i64, 1000, 1))) wide |= x;
+  EXPECT_EQ(wide, ~std::uint64_t{0});
 }
 
 TEST(Dataset, ill_conditioned_sums_cancel_by_many_orders) {
-  for (const ElementType type : {ElementType::f32, ElementType::f64})
+  for (const ElementType type : floating_types)
     for (const std::size_t n : {64ul, 1000ul, 1025ul, 100'000ul, (1ul << 20) + 1, 1ul << 24}) {
       const auto tile = make_tile("ill-conditioned", type, n, 5);
       const Reference r = reference(Operation::sum, type, tile, n);
@@ -180,10 +242,19 @@ TEST(Dataset, alternating_never_overflows_on_the_way) {
   EXPECT_EQ(reference(Operation::sum_of_squares, ElementType::f32, tile, 3).value, HUGE_VAL);
   EXPECT_EQ(values<std::uint32_t>(make_tile("alternating", ElementType::i32, 3, 1)),
             (std::vector<std::uint32_t>{0x7fffffffu, 0x80000000u, 0x7fffffffu}));
+  EXPECT_EQ(values<std::int8_t>(make_tile("alternating", ElementType::i8, 3, 1)),
+            (std::vector<std::int8_t>{127, -128, 127}));
+  const auto of = [](Operation op, ElementType type) {
+    return reference(op, type, make_tile("alternating", type, 1001, 1), 1001).value;
+  };
+  EXPECT_EQ(of(Operation::sum, ElementType::bf16), 0x1p93);
+  EXPECT_EQ(of(Operation::sum_of_squares, ElementType::bf16), HUGE_VAL);
+  EXPECT_EQ(of(Operation::sum, ElementType::f16), 0x1p15);
+  EXPECT_EQ(of(Operation::sum_of_squares, ElementType::f16), 1001 * 0x1p30);
 }
 
 TEST(Dataset, special_values_are_where_they_should_be) {
-  for (const ElementType type : {ElementType::f32, ElementType::f64})
+  for (const ElementType type : floating_types)
     for (const std::uint64_t seed : {1, 2, 3, 4})
       for (const std::size_t n : {2ul, 100ul}) {
         const auto sum = [&](std::string_view dataset) {
@@ -195,7 +266,11 @@ TEST(Dataset, special_values_are_where_they_should_be) {
         const Reference subnormal = reference(Operation::sum, type, make_tile("subnormal", type, n, seed), n);
         EXPECT_TRUE(subnormal.exact_in_any_order);
         EXPECT_NE(subnormal.value, 0);
-        EXPECT_LT(subnormal.sum_of_magnitudes, type == ElementType::f32 ? 0x1p-125 : 0x1p-969);
+        const double below = type == ElementType::f64    ? 0x1p-969
+                             : type == ElementType::f32  ? 0x1p-125
+                             : type == ElementType::bf16 ? 0x1p-109
+                                                         : 1;
+        EXPECT_LT(subnormal.sum_of_magnitudes, below);
       }
   const auto both_signs = [] {
     std::set<double> seen;

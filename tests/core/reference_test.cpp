@@ -14,6 +14,7 @@
 #include "core/dataset.h"
 #include "core/error.h"
 #include "core/exact.h"
+#include "core/narrow_float.h"
 
 namespace reductio {
 namespace {
@@ -33,9 +34,13 @@ ExactSum sum_of(std::initializer_list<double> terms) {
 
 template <class T>
 Reference reference_of(Operation op, const std::vector<T>& tile, std::size_t n) {
-  const ElementType type = std::is_same_v<T, float>    ? ElementType::f32
-                           : std::is_same_v<T, double> ? ElementType::f64
-                                                       : ElementType::i32;
+  const ElementType type = std::is_same_v<T, float>         ? ElementType::f32
+                           : std::is_same_v<T, double>      ? ElementType::f64
+                           : std::is_same_v<T, F16>         ? ElementType::f16
+                           : std::is_same_v<T, BF16>        ? ElementType::bf16
+                           : std::is_same_v<T, std::int8_t> ? ElementType::i8
+                           : sizeof(T) == 8                 ? ElementType::i64
+                                                            : ElementType::i32;
   return reference(op, type, std::as_bytes(std::span(tile)), n);
 }
 
@@ -191,6 +196,50 @@ TEST(Reference, repeats_the_tile) {
   EXPECT_EQ(reference_of(Operation::sum_of_squares, one, 1ull << 40).value, 5 * 0x1p39);
 }
 
+TEST(Reference, narrow_elements_are_added_up_in_the_accumulator) {
+  const std::vector<std::int8_t> bytes{-128, 127, -1};
+  for (const std::size_t n : {1u, 3u, 100u, 100001u}) {
+    std::int64_t sum = 0, squares = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += bytes[i % 3], squares += bytes[i % 3] * bytes[i % 3];
+    const auto bits = [](std::int64_t x) { return static_cast<std::uint64_t>(static_cast<std::uint32_t>(x)); };
+    EXPECT_EQ(reference_of(Operation::sum, bytes, n).integer, bits(sum)) << n;
+    EXPECT_EQ(reference_of(Operation::sum_of_squares, bytes, n).integer, bits(squares)) << n;
+  }
+  // Modulo 2^32: 2^33 times -128 is 0.
+  EXPECT_EQ(reference_of(Operation::sum, std::vector<std::int8_t>{-128}, (1ull << 33) + 1).integer, 0xffffff80u);
+  EXPECT_EQ(reference_of(Operation::sum, std::vector<std::int64_t>{-3, 1}, 1000001).integer,
+            static_cast<std::uint64_t>(-1000003));
+  EXPECT_EQ(reference_of(Operation::sum_of_squares, std::vector<std::int64_t>{1ll << 32, 5}, 3).integer, 25u)
+      << "modulo 2^64";
+
+  const Reference half = reference_of(Operation::sum, std::vector<F16>{F16(65504.0), F16(0x1p-24)}, 100);
+  EXPECT_EQ(half.type, ElementType::f32);
+  EXPECT_EQ(half.value + half.residual, 50 * 65504 + 50 * 0x1p-24) << "f16 itself would be infinite";
+  EXPECT_FALSE(half.exact_in_any_order);
+  EXPECT_EQ(reference_of(Operation::sum_of_squares, std::vector<F16>{F16(1000.0)}, 10).value, 1e7);
+  EXPECT_TRUE(reference_of(Operation::sum, std::vector<BF16>{BF16(255.0), BF16(1.0)}, 1 << 16).all_exact());
+}
+
+TEST(Reference, moments_are_the_sum_and_the_sum_of_squares) {
+  const auto examine = [](const auto& tile, std::size_t n) {
+    const Reference both = reference_of(Operation::moments, tile, n), sum = reference_of(Operation::sum, tile, n),
+                    squares = reference_of(Operation::sum_of_squares, tile, n);
+    ASSERT_EQ(both.second.size(), 1u);
+    EXPECT_EQ(both.value, sum.value);
+    EXPECT_EQ(both.integer, sum.integer);
+    EXPECT_EQ(both.second.front().value, squares.value);
+    EXPECT_EQ(both.second.front().integer, squares.integer);
+    EXPECT_EQ(both.all_exact(), sum.exact_in_any_order && squares.exact_in_any_order);
+    EXPECT_TRUE(sum.second.empty());
+  };
+  examine(std::vector<std::uint32_t>{0x80000001u, 7, 0xffffffffu}, 1000);
+  examine(std::vector<std::int8_t>{-128, 3}, 1000);
+  examine(std::vector<double>{0.1, 0.25}, 7);
+  examine(std::vector<float>{4097, 1}, 3);  // of which the squares alone are not exact
+  EXPECT_FALSE(reference_of(Operation::moments, std::vector<float>{4097, 1}, 3).all_exact());
+  EXPECT_TRUE(reference_of(Operation::moments, std::vector<float>{4095, 1}, 1).all_exact());
+}
+
 TEST(Reference, an_empty_tile_has_no_elements) {
   EXPECT_EQ(reference_of(Operation::sum, std::vector<double>{}, 0).value, 0);
   EXPECT_THROW(reference_of(Operation::sum, std::vector<double>{}, 1), UsageError);
@@ -228,6 +277,48 @@ TEST(CheckResult, integers_match_modulo_2_to_the_32) {
   EXPECT_FALSE(wrong.ok);
   EXPECT_EQ(wrong.why, "got -2147483648, want -2147483647");
   EXPECT_EQ(wrong.abs_error, 1);
+}
+
+TEST(CheckResult, integers_of_8_bytes_match_modulo_2_to_the_64) {
+  const Reference want = reference_of(Operation::sum, std::vector<std::int64_t>{std::int64_t{1} << 62}, 3);
+  EXPECT_TRUE(check_of(std::int64_t{-1} - ((std::int64_t{1} << 62) - 1), want, 1).ok);
+  const Check wrong = check_of(std::int64_t{0}, want, 1);
+  EXPECT_FALSE(wrong.ok);
+  EXPECT_EQ(wrong.why, "got 0, want -4611686018427387904");
+}
+
+TEST(CheckResult, of_moments_both_values_must_be_right) {
+  struct Pair {
+    float sum, squares;
+  };
+  const auto of = [](Pair got, const std::vector<F16>& tile) {
+    return check_result(&got, reference_of(Operation::moments, tile, tile.size()), 4, Operation::moments);
+  };
+  const std::vector<F16> whole{F16(3.0), F16(-5.0)};
+  const Check right = of({-2, 34}, whole);
+  EXPECT_TRUE(right.ok) << right.why;
+  EXPECT_EQ(right.text, "-2");
+  EXPECT_EQ(right.text2, "34");
+  EXPECT_EQ(of({-1, 34}, whole).why, "sum: got -1, want -2 exactly");
+  EXPECT_EQ(of({-1, 35}, whole).why, "sum: got -1, want -2 exactly");
+  const Check squares = of({-2, 35}, whole);
+  EXPECT_FALSE(squares.ok);
+  EXPECT_EQ(squares.why, "sum of squares: got 35, want 34 exactly");
+  EXPECT_EQ(squares.abs_error, 1);
+  EXPECT_EQ(squares.text, "-2");
+  EXPECT_EQ(squares.text2, "35");
+  EXPECT_FALSE(of({34, -2}, whole).ok) << "in the other order";
+  // Of one value there is no second text.
+  EXPECT_EQ(check_of(1.0f, reference_of(Operation::sum, std::vector<float>{1}, 1), 0).text2, "");
+
+  const std::vector<double> tile{0.1, 0.3};
+  const double both[] = {0.4, 0.1 * 0.1 + 0.3 * 0.3};
+  EXPECT_TRUE(check_result(both, reference_of(Operation::moments, tile, 2), 1, Operation::moments).ok);
+  const std::uint32_t wrapped[] = {0, 0x80000000u};
+  EXPECT_TRUE(check_result(wrapped,
+                           reference_of(Operation::moments, std::vector<std::uint32_t>{0x8000u, 0xffff8000u}, 2), 1,
+                           Operation::moments)
+                  .ok);
 }
 
 TEST(CheckResult, exact_data_must_match_bit_for_bit) {

@@ -54,6 +54,17 @@ TEST(Variant, TooManyBlocksSayHowManyAndWhatToDo) {
             "block");
 }
 
+TEST(Variant, CodeForAnOlderGpuIsRefusedInOneLine) {
+  DeviceInfo gpu;
+  for (const int capability : {80, 90, 120}) {
+    gpu.capability = capability;
+    EXPECT_NO_THROW(require_capability(gpu, 80)) << capability;
+  }
+  gpu.capability = 75;
+  EXPECT_EQ(error_of<Refused>([&] { require_capability(gpu, 90); }),
+            "needs compute capability 9.0; the program's code for this device is for 7.5");
+}
+
 TEST(Variant, SettingsWithAKnownFaultAreRefusedWithTheReason) {
   Variant v{.id = "a/b", .operations = {Operation::sum}, .types = {ElementType::f32}};
   v.tunables = {block_of_32_or_96()};

@@ -107,6 +107,23 @@ TEST_P(EveryBackend, FindsTheOneWordThatBreaksARepetition) {
   EXPECT_TRUE(backend->repeats(m.bytes_at(4), bytes, bytes, stream)) << "a single period";
 }
 
+/// Elements of one and two bytes begin and end anywhere.
+TEST_P(EveryBackend, FindsWhatDiffersFromAnyByteOn) {
+  const DeviceMemory m(*backend, 4096);
+  for (const std::size_t start : {1, 2, 3})
+    for (const std::size_t bytes : {1001, 1002, 1003}) {
+      backend->fill(m.get(), 7, m.size(), stream);
+      EXPECT_TRUE(backend->repeats(m.bytes_at(start), 64, bytes, stream)) << start << " " << bytes;
+      for (const std::size_t at : {start, start + bytes - 1}) {
+        backend->fill(m.bytes_at(at), 8, 1, stream);
+        EXPECT_FALSE(backend->repeats(m.bytes_at(start), 64, bytes, stream)) << start << " " << bytes << " " << at;
+        backend->fill(m.bytes_at(at), 7, 1, stream);
+      }
+      backend->fill(m.bytes_at(start + bytes), 8, 1, stream);
+      EXPECT_TRUE(backend->repeats(m.bytes_at(start), 64, bytes, stream)) << "behind the end";
+    }
+}
+
 TEST_P(EveryBackend, WatchesWhatIsEnqueued) {
   const DeviceMemory m(*backend, 4096);
   const auto fill = [&] { backend->fill(m.get(), 7, m.size(), stream); };

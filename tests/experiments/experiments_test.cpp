@@ -231,7 +231,7 @@ TEST(Experiments, WhatSquaresComparesIsTimedByItsOwnClockAndByTheOthersAtItsOwnS
 
 TEST(Experiments, EachDocumentsStudyHasCubsCallOfItsOperationBesideEveryPointThatCubCanBe) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
-  for (const char* experiment : {"squares", "latency", "twopass", "unrolling", "levels", "multiblock"}) {
+  for (const char* experiment : {"squares", "latency", "twopass", "unrolling", "levels", "multiblock", "modern", "ablation"}) {
     std::set<std::string> with_cub, without;
     std::set<std::string> libraries;
     for (const Point& p : find_experiment(experiment).points({}, DeviceKind::cuda)) {
@@ -279,6 +279,43 @@ TEST(Experiments, SquaresSweepsThreadsAndBlocksByThreeClocksAndSparesTheLongestC
   named.sizes = {1 << 28};
   EXPECT_EQ(blocks_of_strided(wide).size(), 6u);
   EXPECT_EQ(blocks_of_strided(named).size(), 6u) << "what the user names is not thinned";
+}
+
+TEST(Experiments, ComposedVariantsAreLeftToTheAblationUnlessTheyAreNamed) {
+  const auto composed_in = [](const char* experiment, const Selection& selection) {
+    const auto points = find_experiment(experiment).points(selection, DeviceKind::sim);
+    return std::count_if(points.begin(), points.end(),
+                         [](const Point& p) { return p.variant->id.starts_with("ablation/"); });
+  };
+  Selection named;
+  named.variants_regex = "^ablation/";
+  EXPECT_GT(composed_in("ablation", {}), 0);
+  for (const char* experiment : {"comparison", "timing", "accuracy"}) {
+    EXPECT_EQ(composed_in(experiment, {}), 0) << experiment;
+    EXPECT_GT(composed_in(experiment, named), 0) << experiment;
+  }
+}
+
+TEST(Experiments, TheAblationHasTheDocumentsCallsThatMakeTheSameChoicesBeside) {
+  std::set<std::string> embodied, beside;
+  for (const Point& p : find_experiment("ablation").points({}, DeviceKind::sim)) {
+    if (!p.variant->id.starts_with("ablation/")) beside.insert(describe_group(p) + " " + p.variant->id);
+    if (!p.variant->embodies.empty()) {
+      const std::string& call = p.variant->embodies;
+      embodied.insert(describe_group(p) + " " + call.substr(0, call.find(':')));
+    }
+  }
+  EXPECT_FALSE(embodied.empty());
+  EXPECT_EQ(embodied, beside);
+  Selection named;
+  named.variants_regex = "^ablation/";
+  for (const Point& p : find_experiment("ablation").points(named, DeviceKind::sim))
+    EXPECT_TRUE(p.variant->id.starts_with("ablation/")) << p.variant->id << " was not named";
+  if (gpu() == DeviceKind::sim) return;
+  for (const Point& p : find_experiment("ablation").points({}, gpu())) {
+    const bool is_documents = !p.variant->id.starts_with("ablation/") && !p.variant->id.starts_with("cub/");
+    EXPECT_FALSE(is_documents && p.problem.n < 1 << 20) << "its grid is another there";
+  }
 }
 
 TEST(Experiments, LatencyHasOneBlockWithASignedAndAnUnsignedIndex) {
@@ -376,6 +413,43 @@ TEST(Experiments, MultiblockGoesFromOneBlockToAThreadForEachElementAndNoFurther)
     }
 }
 
+TEST(Experiments, ModernHasItsVariantsAndTheNumbersOfLoadsBesideOurSum) {
+  std::map<std::string, std::set<std::string>> settings;
+  std::map<std::string, std::set<std::size_t>> sizes;
+  for (const Point& p : find_experiment("modern").points({}, gpu())) {
+    EXPECT_EQ(p.timing_mode, TimingMode::device);
+    EXPECT_EQ(refusal(*p.variant, gpu(), p.problem, p.settings), "") << p.variant->id;
+    settings[p.variant->id].insert(p.settings.str());
+    if (p.problem.type == ElementType::i32) sizes[p.variant->id].insert(p.problem.n);
+  }
+  for (const Variant& v : variants())
+    if (v.id.starts_with("modern/") && v.runs_on(gpu())) {
+      EXPECT_TRUE(settings.contains(v.id)) << v.id;
+    }
+  EXPECT_EQ(settings["modern/loads-in-flight"].size(), 4u);
+  EXPECT_EQ(settings["tuned/sum"], (std::set<std::string>{find_variant("tuned/sum").settings().str()}));
+  if (gpu() == DeviceKind::sim) return;
+  for (const auto& [id, of_variant] : sizes) {
+    EXPECT_EQ(of_variant.size(), 10u) << id;
+    EXPECT_EQ(*of_variant.begin(), std::size_t{1} << 10) << id;
+    EXPECT_EQ(*of_variant.rbegin(), std::size_t{1} << 28) << id;
+  }
+}
+
+TEST(Experiments, WhatHasAnExperimentOfItsOwnIsNotInThoseOfAllVariantsUnlessItIsNamed) {
+  const auto holds = [](const char* experiment, const Selection& selection) {
+    for (const Point& p : find_experiment(experiment).points(selection, gpu()))
+      if (p.variant->id.starts_with("modern/")) return true;
+    return false;
+  };
+  Selection named;
+  named.variants_regex = "^modern/shuffle$";
+  for (const char* experiment : {"comparison", "timing", "accuracy"}) {
+    EXPECT_FALSE(holds(experiment, {})) << experiment;
+    EXPECT_TRUE(holds(experiment, named)) << experiment;
+  }
+}
+
 TEST(Experiments, AccuracyAddsUpFourDataSetsAndRepeatsOneSizeAThousandTimes) {
   std::map<std::string, std::set<std::size_t>> sizes;
   std::set<std::string> repeated, all;
@@ -403,6 +477,53 @@ TEST(Experiments, AccuracyAddsUpFourDataSetsAndRepeatsOneSizeAThousandTimes) {
   integers.types = {ElementType::i32};
   for (const Point& p : find_experiment("accuracy").points(integers, gpu()))
     EXPECT_TRUE(p.dataset == "random" || p.dataset == "alternating") << p.dataset << " is of floats alone";
+}
+
+TEST(Experiments, NarrowHasTunedBesideCubsCallOfTheSameOperationAndType) {
+  if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
+  std::map<std::string, std::set<std::string>> variants_of;  // by operation, type and n
+  std::set<std::string> types;
+  for (const Point& p : find_experiment("narrow").points({}, DeviceKind::cuda)) {
+    EXPECT_EQ(refusal(*p.variant, p.device, p.problem, p.settings), "");
+    EXPECT_EQ(p.settings, p.variant->settings());
+    variants_of[describe_group(p)].insert(p.variant->id);
+    types.insert(std::string(name(p.problem.operation)) + " " + std::string(name(p.problem.type)));
+    EXPECT_TRUE(p.problem.operation == Operation::moments || p.problem.type != p.problem.accumulator());
+  }
+  for (const char* wanted : {"sum i8", "sum f16", "sum bf16", "moments f32", "moments f16"})
+    EXPECT_TRUE(types.contains(wanted)) << wanted;
+  const bool tuned_has_moments = [] {
+    const auto& operations = find_variant("tuned/sum").operations;
+    return std::find(operations.begin(), operations.end(), Operation::moments) != operations.end();
+  }();
+  for (const auto& [group, ids] : variants_of) {
+    const bool moments = group.starts_with("moments");
+    std::set<std::string> wanted{moments ? "cub/moments" : "cub/sum"};
+    if (!moments || tuned_has_moments) wanted.insert("tuned/sum");
+    EXPECT_EQ(ids, wanted) << group;
+  }
+  EXPECT_TRUE(variants_of.contains("sum f16 n=2147483648 device cold_dirty"));
+  Selection selection;
+  selection.operations = {Operation::sum};
+  selection.types = {ElementType::i8};
+  for (const Point& p : find_experiment("narrow").points(selection, DeviceKind::cuda))
+    EXPECT_TRUE(p.problem.operation == Operation::sum && p.problem.type == ElementType::i8);
+}
+
+// In an experiment of every variant two calls would stand alone in groups of their own.
+TEST(Experiments, MomentsAreMeasuredWhereTheyAreAskedFor) {
+  if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
+  const auto has_moments = [](const Selection& selection) {
+    const std::vector<Point> points = find_experiment("comparison").points(selection, DeviceKind::cuda);
+    return std::any_of(points.begin(), points.end(),
+                       [](const Point& p) { return p.problem.operation == Operation::moments; });
+  };
+  Selection cub, moments;
+  cub.variants_regex = "^cub/";
+  moments.operations = {Operation::moments};
+  EXPECT_FALSE(has_moments({}));
+  EXPECT_TRUE(has_moments(cub));
+  EXPECT_TRUE(has_moments(moments));
 }
 
 }  // namespace

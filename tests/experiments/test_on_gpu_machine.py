@@ -11,7 +11,7 @@ from project import SOURCE
 
 SCRIPT = SOURCE / "experiments" / "on_gpu_machine"
 EXPERIMENTS = ["comparison", "limits", "timing", "index", "squares", "latency", "twopass", "unrolling", "levels",
-               "multiblock", "accuracy"]
+               "multiblock", "tuned", "narrow", "modern", "ablation", "autotune", "accuracy"]
 
 
 # What `reductio list --csv` says here: two documents, and libraries.
@@ -95,7 +95,7 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     folder = f"{machine.folder}/work/results/synthetic"
-    assert machine.calls[-19:] == ["reductio selftest --json",
+    assert machine.calls[-8 - len(EXPERIMENTS):] == ["reductio selftest --json",
                                    *(f"reductio run {e} --out results" for e in EXPERIMENTS),
                                    "reductio probe --out results",
                                    f"reductio models {folder}",
@@ -210,6 +210,14 @@ fi
     regexes = {line.rsplit("--variants ")[1] for line in machine.calls if line.startswith("compute-sanitizer")}
     assert regexes == {"^(squares/chunked|squares/strided)$", "^(levels/naive)$", "^(cub/sum|cublas/dot)$"}
     assert {f"logs/racecheck-{part}.log" for part in ("squares", "levels", "libraries")} <= machine.packed()
+
+
+def test_a_plus_sign_in_an_id_is_none_of_the_regular_expression(machine):
+    reductio = machine.bin / "reductio"
+    reductio.write_text(reductio.read_text().replace("levels/naive", "levels/a+b+c"))
+    assert machine.run("--only", "racecheck").returncode == 0
+    regexes = {line.rsplit("--variants ")[1] for line in machine.calls if line.startswith("compute-sanitizer")}
+    assert r"^(levels/a\+b\+c)$" in regexes
 
 
 def test_each_part_of_racecheck_has_the_time_limit(machine):

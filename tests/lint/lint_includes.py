@@ -25,8 +25,9 @@ MAY_INCLUDE = {
     "device/cuda": {"core", "device", "device/cuda"},
     "device/sim": {"core", "device", "device/sim"},
     "tuned": {"device", "tuned"},  # and of `device` only what is installed with it: tests/tuned
-    "kernels": {"core", "device", "tuned"},
-    "kernels/cuda_only": {"core", "device"},
+    "strategies": {"device", "strategies", "tuned"},
+    "kernels": {"core", "device", "strategies", "tuned"},
+    "kernels/cuda_only": {"core", "device", "tuned"},
     "verify": {"core", "device", "device/sim", "verify"},
     "measure/stats": {"core"} | below("measure/stats"),
     "measure/plan": {"core"} | below("measure/plan"),
@@ -39,7 +40,7 @@ MAY_INCLUDE = {
     "baselines/nvbench": set(),
     "experiments": {"core", "device", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
     "experiments/cli": {"core", "device", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
-    "tests": {"core", "device", "tuned", "verify", "experiments", "experiments/cli", "tests"} | DEVICES | ALL_OF_MEASURE,
+    "tests": {"core", "device", "strategies", "tuned", "verify", "experiments", "experiments/cli", "tests"} | DEVICES | ALL_OF_MEASURE,
 }
 LAYERED = {"device", "measure"}
 
@@ -142,11 +143,13 @@ PLANTED = UPWARDS + ASIDE + [
     {"src/kernels/cuda_only/a.cu": '#include "device/sim/sim.h"\n'},
     {"src/tuned/a.h": '#include "core/types.h"\n'},
     {"src/device/a.h": '#include "tuned/tuned.h"\n', "src/tuned/tuned.h": ""},
+    {"src/strategies/a.h": '#include "core/types.h"\n'},
+    {"src/tuned/a.h": '#include "strategies/a.h"\n', "src/strategies/a.h": ""},
     {"src/kernels/cuda_only/b.cu": "", "src/kernels/a.cu": '#include "cuda_only/b.cu"\n'},
     {"src/measure/a.h": ""},
     {"src/measure/misc/a.h": ""},
     {"src/device/opencl/a.h": ""},
-    {"src/strategies/a.cuh": ""},
+    {"src/misc/a.cuh": ""},
     {"src/core/a.h": '#include "device/backend.h"\n'},
     {"src/core/b.h": "", "src/device/x.h": "", "src/core/a.h": '#include "../device/x.h"\n'},
     {"src/device/a.h": '#include "measure/plan/experiment.h"\n'},

@@ -1,4 +1,4 @@
-"""Kernel files are plain CUDA C++ that two compilers read alike: what only one of them understands is in device/,
+"""Kernel files, and the strategies that they are composed of, are plain CUDA C++ that two compilers read alike: what only one of them understands is in device/,
 or in a file of src/kernels/cuda_only, which only nvcc compiles."""
 
 import pathlib
@@ -15,14 +15,15 @@ FORBIDDEN = {
         "what is verified on the simulated device must be what runs on the GPU: no file asks which of them it is for",
     r"<<<": "launch<kernel>(Launch{...}, ...) is the only launch",
     r"\b__shared__\b": "shared memory is shared_memory<T>() or shared_array<T, N>()",
-    r"\bREDUCTIO_\w+": "no project macro appears in a kernel file",
+    r"\bREDUCTIO_(?!DEVICE_NAMESPACE\b)\w+": "no project macro appears in a kernel file",
     r"^[ \t]*#[ \t]*(define|undef|if|ifdef|ifndef|elif|else)\b": "both devices read the same source: no macros, no #if",
 }
 
 
 def violations(root: pathlib.Path) -> list[str]:
     found = []
-    for path in files(root / "src" / "kernels", "*.cu", "*.cuh", "*.h"):
+    folders = (root / "src" / "kernels", root / "src" / "strategies")
+    for path in (path for folder in folders for path in files(folder, "*.cu", "*.cuh", "*.h")):
         if "cuda_only" in path.relative_to(root).parts:
             continue
         text = code(path.read_text())
@@ -49,8 +50,9 @@ PLANTED = [{"src/kernels/a.cu": line + "\n"} for line in (
     'if (info->name == "simulated GPU") return 0;',
     "sim::set_schedule(order, 1);",
     "if (defined_by(__GNUC__)) f();",
-)]
+)] + [{"src/strategies/a.h": '#ifdef __CUDACC__\n'}]
 CLEAN = [
+    {"src/strategies/a.h": "#pragma once\ninline namespace REDUCTIO_DEVICE_NAMESPACE {}\n"},
     {"src/kernels/a.cu": "// the text's `extern __shared__`, its <<<grid, block>>> and asm\nint n = 1'000'000;\n"
                          "#pragma unroll\nconst char* s = \"cuda::\";\n"
                          "const Strategy how{.name = 1};  // gpu.kind\nint kind = similar(gpu.sm_count);\n"},

@@ -6,22 +6,24 @@ import re
 from source import files, opening_comment, without_comments
 
 ID = r"[a-z0-9-]+/[a-z0-9-]+"
+COMPOSED = r"[a-z0-9-]+/"
 
 
 def listed(text: str) -> list[str]:
-    """The ids of an opening comment: lines `///   id   its idea`, or one line `/// Variants: id, id`."""
+    """The ids of an opening comment: lines `///   id   its idea`, or one line `/// Variants: id, id`. Of ids that are
+    composed, `/// Variants: group/<part>+<part>`, the beginning."""
     found = []
     for line in opening_comment(text).splitlines():
         if match := re.match(rf"///\s{{2,}}({ID})(?=\s\s|\s*$)", line):
             found.append(match.group(1))
         elif match := re.match(r"/// Variants?:(.*)", line):
-            found += re.findall(ID, match.group(1))
+            found += re.findall(rf"{ID}|{COMPOSED}(?=<)", match.group(1))
     return found
 
 
 def registered(text: str) -> list[str]:
-    """The ids of the code: string literals of their form."""
-    return re.findall(rf'"({ID})"', without_comments(text))
+    """The ids of the code: string literals of their form, or of the beginning of ids that are composed."""
+    return re.findall(rf'"({ID}|{COMPOSED})"', without_comments(text))
 
 
 def violations(root: pathlib.Path) -> list[str]:
@@ -56,8 +58,13 @@ PLANTED = [
     {"src/kernels/cuda_only/a.cu": '/// Variants: a/x\nr("a/x");  // .cuda_only = "uses CUB"\n'},
     {"src/kernels/a.cu": '/// Variants: a/x\nr("a/x");\n', "src/kernels/b.cu": '/// Variants: a/x\nr("a/x");\n'},
 ]
+PLANTED += [
+    {"src/kernels/a.cu": '/// Variants: a/<one>+<other>\nr("b/" + one + other);\n'},
+    {"src/kernels/a.cu": '/// Variants: a/<one>+<other>\nr("a/x");\n'},
+]
 CLEAN = [
     {"src/kernels/a.cu": '/// a: this and/or that\n///\n///   a/x  one, before b/z\n///   a/y\n\nr("a/x"); r("a/y");\n'},
+    {"src/kernels/a.cu": '/// Variants: a/<one>+<other>\nr("a/" + one + "+" + other);\n'},
     {"src/kernels/cuda_only/a.cu": '/// Variants: a/x\nr("a/x", .cuda_only = "uses CUB");\n'},
     {"src/kernels/a.cu": '/// Variants: a/x, a/y\n///   build/bin/reductio verify\n#include "device/device.h"\n'
                          'r("a/x"); r("a/y");\n'},

@@ -172,6 +172,16 @@ def test_the_largest_seeds_are_told_apart(folder):
     assert len(rs.read_points(folder / "comparison.csv")) == 2
 
 
+@pytest.mark.parametrize("name, told", [("limits.csv", "finish it with `reductio run ... --resume`"),
+                                        ("models.csv", "run `reductio models` again"),
+                                        ("verdicts.csv", "run `python paper/verdicts.py FOLDER` again")])
+def test_a_file_that_was_cut_is_mended_by_what_made_it(tmp_path, name, told):
+    (tmp_path / name).write_text("a,b\n1,2\n3")
+    with pytest.raises(rs.ResultsError, match=f"{name}:3: row has 1 of 2 fields: it was cut while being written.*") as why:
+        rs.read_rows(tmp_path / name)
+    assert told in str(why.value) and ("--resume" in told) == ("--resume" in str(why.value))
+
+
 @pytest.mark.parametrize("name, table, lost", [("comparison.csv", rs.ROWS, "n_samples"), ("models.csv", rs.MODELS, "n_sizes")])
 def test_columns_of_other_programs_of_this_schema(folder, name, table, lost):
     """Those that were added later may be absent and are empty; unknown ones are passed over; a lost one is an error."""
@@ -181,11 +191,11 @@ def test_columns_of_other_programs_of_this_schema(folder, name, table, lost):
     def without(names):
         kept = [i for i, c in enumerate(header) if c not in names]
         write_csv(path, [{header[i]: r[i] for i in kept} | {"added_later": "whatever"} for r in rows])
-        return rs.read_table(path, table, "run it again")
+        return rs.read_table(path, table)
 
     there = without(table.optional)
     assert len(there) == len(rows) and all((there[c].isna() | (there[c] == "")).all() for c in table.optional)
-    with pytest.raises(rs.ResultsError, match=f"lacks the column {lost}: run it again"):
+    with pytest.raises(rs.ResultsError, match=f"lacks the column {lost}: {rs.remedy(path)}"):
         without([lost])
 
 

@@ -35,6 +35,22 @@ def test_ranks_are_those_of_the_signed_rank_tables(count, rank, enough):
     assert speedup.rank_of(count) == (rank, enough)
 
 
+@pytest.mark.parametrize("freedom, confidence, t", [
+    (1, 0.95, 12.706), (2, 0.95, 4.303), (3, 0.95, 3.182), (10, 0.999, 4.587), (11, 0.95, 2.201), (11, 0.999, 4.437)])
+def test_students_t_is_that_of_its_tables(freedom, confidence, t):
+    assert speedup.students_t(freedom, confidence) == pytest.approx(t, abs=6e-4)
+
+
+def test_where_ranks_cannot_have_the_confidence_the_range_is_stretched():
+    values = [float(v) for v in (1, 2, 3, 4, 5, 6)]
+    assert speedup.centre_of(values) == (3.5, 1, 6, True)  # 6 values: 0.969
+    middle, low, high, enough = speedup.centre_of(values, 0.999)
+    assert (middle, enough) == (3.5, True)
+    # 6.869 and 2.967 are Student's t of 5 degrees, of 0.999 and of what six ranks have.
+    assert (low, high) == pytest.approx((3.5 - 2.5 * 6.869 / 2.967, 3.5 + 2.5 * 6.869 / 2.967), rel=2e-3)
+    assert speedup.centre_of(values[:5], 0.999) == (3, 1, 5, False)
+
+
 def test_the_rounds_of_one_allocation_are_one_cluster_unless_there_is_no_other():
     ends = lambda clusters: [(c.start, c.stop) for c in clusters]
     assert ends(speedup.clusters_of([0, 0, 1, 1], 2)) == [(0, 2), (2, 4)]
@@ -107,6 +123,15 @@ def test_drift_that_both_share_is_in_neither_the_speedup_nor_its_interval(folder
     assert found["low"] < exact < found["high"]
 
 
+def test_an_interval_of_more_confidence_is_of_the_samples_and_wider(folder, tmp_path):
+    series, base = lines(rs.read_results(folder))["multiblock"]
+    plain, wide = (speedup.over(rs.read_results(folder), series, base, c).set_index("n").loc[2**24] for c in (0.95, 0.99999))
+    assert wide["ratio"] == plain["ratio"] and wide["enough"]
+    assert wide["low"] <= plain["low"] and wide["high"] >= plain["high"]
+    bare = write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES))
+    assert not speedup.over(rs.read_results(bare), *lines(rs.read_results(bare))["multiblock"], 0.99)["enough"].any()
+
+
 def test_rounds_of_another_run_are_not_paired(folder, tmp_path):
     rows = list(csv.DictReader((folder / "comparison.csv").open(newline="")))
     for row in rows:
@@ -128,11 +153,12 @@ def two_of_each(tmp_path, **apart):
 
 
 @pytest.mark.parametrize("column, values", [("seed", (1, 2**64 - 1)), ("caller", ("", "first")),
-                                            ("context", ("", "2"))])
-def test_a_speedup_is_over_the_base_of_the_same_seed_caller_and_context(tmp_path, column, values):
+                                            ("context", ("", "2")), ("offset_elements", (0, 1))])
+def test_a_speedup_is_over_the_base_of_the_same_seed_caller_context_and_start(tmp_path, column, values):
     results = two_of_each(tmp_path, **{column: values})
-    found = [s for caller in ("", "first") for s in rs.series(results.comparison, device="cuda", operation="sum",
-                                                              element_type="f32", mode="device", caller=caller)]
+    found = [s for caller, start in (("", 0), ("first", 0), ("", 1))
+             for s in rs.series(results.comparison, device="cuda", operation="sum", element_type="f32", mode="device",
+                                caller=caller, offset_elements=start)]
     kernels = {getattr(s, column): s for s in found if s.variant == "mine/x"}
     assert set(kernels) == set(values)
     ratios = []

@@ -89,9 +89,29 @@ def test_how_to_finish_is_judged_end_to_end():
     assert all(of == {"end_to_end"} for of in modes.values())
 
 
+def is_test(source: str, named: str) -> bool:
+    """Whether a GoogleTest of this name, Suite.Name, is defined by TEST or by a macro of the file that makes one, and is
+    neither disabled nor in a comment."""
+    suite, name = named.split(".")
+    code = re.sub(r"/\*.*?\*/|//[^\n]*", "", source, flags=re.S).replace("\\\n", " ")
+    makers = re.findall(rf"^#define (\w+)\((\w+)[^)]*\).*\bTEST\({suite}, (\w+)\)", code, re.M)
+    makers = [macro for macro, first, of in makers if first == of]
+    return bool(re.search(rf"^(TEST\({suite}, |({'|'.join(['(?!)', *makers])})\(){name}\b", code, re.M))
+
+
 @pytest.mark.parametrize("claim, test", [(c, t) for c, t in TESTS if t["kind"] == "shown"])
 def test_what_a_test_shows_is_shown_by_a_test_that_there_is(claim, test):
-    assert test["named"] in (SOURCE / test["by"]).read_text(), claim
+    assert is_test((SOURCE / test["by"]).read_text(), test["named"]), claim
+
+
+def test_a_name_alone_is_no_test():
+    macro = "#define MADE(of) \\\n  TEST(A, of) { run(of); }\n"
+    for source in ("TEST(A, b) {}", "int i;\nTEST(A, b) {}", macro + "MADE(b)"):
+        assert is_test(source, "A.b"), source
+    for source in ("TEST(A, DISABLED_b) {}", "TEST(DISABLED_A, b) {}", "// TEST(A, b) {}", "/* x\nTEST(A, b) {}\n*/", "b",
+                   "TEST(A, bc) {}", "TEST(B, b) {}", "MADE(b)", macro, macro + "//MADE(b)", macro + "MADE(DISABLED_b)",
+                   macro + "x = \"MADE(b)\""):
+        assert not is_test(source, "A.b"), source
 
 
 def test_counters_and_probes_are_those_that_are_made():
@@ -308,6 +328,9 @@ def test_latency_that_does_not_show_is_hidden(tmp_path, latency, taken, verdict)
     assert len(tests) == len(taken)
     folder = write(tmp_path / "m", [cycles(t, t["variant"], c * 2**20 / 256, "latency") for t, c in zip(tests, taken)])
     synthetic.write_csv(folder / "probes.csv", probes(latency=latency))
+    found = next(r for r in vd.verdicts(vd.Folder(folder)) if r["claim"] == "S6" and r["variant"].startswith("squares/"))
+    assert found["verdict"] == (vd.HOLDS if taken[0] > latency - 256 else vd.REVERSED)
+    assert f"{latency - taken[0]} are hidden, {(latency - taken[0]) / 256:.3g} for each of 256 threads" in found["reason"]
     assert judged(folder)["S6", vd.CLAIM]["verdict"] == verdict
 
 
@@ -327,7 +350,9 @@ def test_speed_goes_with_a_counter_or_not(tmp_path, swapped, verdict):
     counted = [ncu_row(call, 2**24, test["metric"], v) for call, v in zip(test["variants"], values)]
     other = ncu_row("unroll/unroll8:block=1024,finish=host,load=independent", 2**24, test["metric"], 1e9)
     synthetic.write_csv(folder / "ncu.csv", [*counted, other])
-    assert judged(folder)["U8", vd.CLAIM]["verdict"] == verdict
+    found = judged(folder)["U8", vd.CLAIM]
+    assert found["verdict"] == verdict
+    assert found["reason"].startswith(f"rank correlation {float(found['ratio']):.3g} of speed and dram")
     assert "no value where" in judged(folder)["U4", vd.CLAIM]["reason"]
 
 
@@ -422,6 +447,12 @@ def test_a_folder_differs_from_itself_in_nothing(tmp_path, capsys):
     assert run(folder, "--beside", folder) == 0
     first, second = capsys.readouterr().out.splitlines()
     assert "of 36 verdicts 36 are the same, 0 differ" in first and second.startswith("at 2^28: ")
+
+
+def test_what_judges_nothing_takes_no_cpu_results(tmp_path, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        run(tmp_path, "--cpu-results", tmp_path, "--beside", tmp_path)
+    assert "--beside: not allowed with argument --cpu-results" in one_line(capsys)
 
 
 def test_a_folder_that_was_not_judged_is_told(tmp_path, capsys):

@@ -45,10 +45,9 @@ def test_it_knows_how_the_program_says_that_there_is_no_memory(path, said, reaso
 def test_bad_input_is_one_line(tmp_path, capsys):
     folder = synthetic.write_folder(tmp_path / "m", limits=[row(2**20)])
     text = (folder / "limits.csv").read_text()
-    for arguments, told in (([], "name a results folder"), ([str(tmp_path / "nowhere")], "is not a folder")):
-        assert measured.main(arguments) == 1
-        error = capsys.readouterr().err
-        assert told in error and error.count("\n") == 1
+    assert measured.main([str(tmp_path / "nowhere")]) == 1
+    error = capsys.readouterr().err
+    assert "is not a folder" in error and error.count("\n") == 1
     (folder / "limits.csv").write_text(text.replace("bandwidth_bytes_per_s", "bandwidth"))
     assert measured.main([str(folder)]) == 1
     assert "lacks the column bandwidth_bytes_per_s" in capsys.readouterr().err

@@ -16,7 +16,7 @@ import verdicts
 from project import SOURCE
 
 EXPERIMENTS = ["comparison", "limits", "timing", "index", "squares", "latency", "twopass", "unrolling", "levels",
-               "multiblock", "accuracy", "cpu"]
+               "multiblock", "tuned", "narrow", "modern", "ablation", "autotune", "accuracy", "cpu"]
 
 # Runs write the CSV that lie in `measured`, into a folder of the machine.
 PROGRAM = """case $1 in
@@ -129,9 +129,9 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
     runs = project.calls("reductio run")
     assert runs[0] == f"reductio run {' '.join(EXPERIMENTS)} --dry-run --json"
     assert runs[1:] == [f"reductio run {e} --out out/results" for e in EXPERIMENTS]
-    assert [t for t in re.findall(r"\] run: (.*)", done.stdout)] == [f"{e} ({i} of 12)" for i, e in
+    assert [t for t in re.findall(r"\] run: (.*)", done.stdout)] == [f"{e} ({i} of {len(EXPERIMENTS)})" for i, e in
                                                                      enumerate(EXPERIMENTS, 1)]
-    assert "about 12:00 left for this and the experiments behind it" in done.stdout
+    assert f"about {len(EXPERIMENTS)}:00 left for this and the experiments behind it" in done.stdout
     assert project.calls("reductio probe") and project.calls("reductio models") == ["reductio models out/results/here"]
     assert "left out: ncu.py: no such tool here" in done.stdout
     assert "left out: compiler.py: no such tool here" in done.stdout
@@ -185,6 +185,14 @@ def test_verdicts_follow_from_the_csv_as_it_is_now(project):
     assert "differ from the committed" not in project.run("--machine", "other").stdout
     synthetic.write_csv(other / "twopass.csv", project.twopass(2))
     assert "these differ from the committed verdicts.csv" in project.run("--machine", "other").stdout
+
+
+def test_goals_are_judged_where_tuned_was_measured(project):
+    assert "left out: no tuned.csv" in project.run("--machine", "other").stdout
+    synthetic.write_tuned(project.committed / "other", synthetic.tuned_rows((2**12,)), synthetic.narrow_rows((2**10,)))
+    done = project.run("--machine", "other")
+    assert done.returncode == 0 and "left out: no tuned.csv" not in done.stdout, done.stdout + done.stderr
+    assert (project.folder / "out" / "committed" / "other" / "goals.csv").read_text().startswith("goal,quantity,")
 
 
 def test_without_a_gpu_the_paper_is_of_committed_results(project):

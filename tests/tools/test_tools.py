@@ -25,6 +25,19 @@ PYTEST = """<testsuites><testsuite><testcase name="p"/><testcase name="q"/>
 <testcase name="r"><skipped message="no GPU"/></testcase>{more}</testsuite></testsuites>"""
 
 
+@pytest.mark.parametrize("script", ["paper/make.py", "paper/verdicts.py", "tools/summary.py", "tools/convert_results.py",
+                                    "tools/measured.py", "experiments/ncu.py", "experiments/compiler.py",
+                                    "baselines/nvbench/agree.py"])
+def test_a_script_says_in_one_line_what_it_does_not_know_and_tells_its_usage_when_asked(script):
+    def call(argument: str) -> subprocess.CompletedProcess:
+        return subprocess.run([sys.executable, SOURCE / script, argument], capture_output=True, text=True)
+
+    name = script.split("/")[-1]
+    wrong, told = call("--nonsense"), call("--help")
+    assert wrong.returncode == 2 and wrong.stderr.startswith(f"{name}: error: ") and wrong.stderr.count("\n") == 1
+    assert told.returncode == 0 and told.stdout.startswith(f"usage: {name} ")
+
+
 @pytest.mark.parametrize("failed_outside, inside, expected", [
     (False, PYTEST.format(more=""), dict(passed=3, failed=2, skipped=3)),
     (True, PYTEST.format(more='<testcase name="s"><failure/></testcase>'), dict(passed=3, failed=3, skipped=3)),

@@ -12,7 +12,10 @@ from project import SOURCE
 REDUCTIO = os.environ.get("REDUCTIO_BIN", "")
 NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 CONSUMER = Path(__file__).with_name("consumer")
-HEADERS = {"tuned/tuned.h", "tuned/launch_table.h", "device/kernel.h", "device/cuda/kernel.cuh"}
+HEADERS = {
+    "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/finish.h", "tuned/cluster.cuh", "device/kernel.h",
+    "device/cuda/kernel.cuh",
+}
 NO_GPU = 77
 
 

@@ -16,13 +16,15 @@ namespace {
 
 constexpr tuned::Gpu small_gpu{6, 2048};
 /// Several blocks at few elements, so that a test can make many calls.
-constexpr tuned::Choice small_blocks{128, 1};
+constexpr tuned::Choice small_blocks{true, tuned::Reading::strided, 1, 1};
+/// A tile is 64 KiB, so that a few of them are many elements for a test.
+constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1}, tiles_past_l1{true, tuned::Reading::tiled_past_l1, 1, 1};
 
 /// A workspace that was poisoned before, as raw memory is.
-Buffer<std::uint64_t> new_workspace(const tuned::Gpu& gpu = small_gpu, std::uint32_t calls = 0) {
+Buffer<std::uint64_t> new_workspace(const tuned::Gpu& gpu = small_gpu) {
   const Buffer<std::uint64_t> w(tuned::workspace_words(gpu));
   EXPECT_EQ(w.bytes(), tuned::workspace_bytes(gpu));
-  tuned::init(w.ptr(), gpu, nullptr, calls);
+  tuned::init(w.ptr(), gpu, nullptr);
   sim::synchronize({});
   return w;
 }
@@ -67,6 +69,12 @@ void adds_up() {
     }
     tuned::sum_of_squares<In, Acc>(GlobalPtr<const In>(in.ptr()), n + 3, out.ptr(), workspace.ptr(), small_gpu, nullptr);
     EXPECT_EQ(on_host(out)[0], (expected<Acc>(values, 0, true))) << n << ", squares";
+    const Buffer<Acc> both(2);
+    for (const tuned::Choice& choice : {tuned::Choice{}, small_blocks, tiles}) {
+      tuned::Reduction<In, Acc, tuned::Moments>(n + 2, small_gpu, choice)(in.ptr() + 1, both.ptr(), workspace.ptr(), nullptr);
+      const std::vector<Acc> moments{expected<Acc>(values, 1), expected<Acc>(values, 1, true)};
+      EXPECT_EQ(on_host(both), moments) << n << ", moments";
+    }
   }
 }
 
@@ -79,6 +87,39 @@ TEST_P(SimTuned, AddsUpEveryTypeAtAnyStart) {
 TEST_P(SimTuned, AddsUpInWiderTypes) {
   adds_up<std::int32_t, std::int64_t>();
   adds_up<float, double>();
+}
+
+/// Whole tiles, a last one that is not whole, and more of them than blocks.
+TEST_P(SimTuned, AddsUpTilesOfAnyNumber) {
+  const tuned::Gpu one_sm{1, 512};
+  const auto workspace = new_workspace();
+  const Buffer<float> out(1);
+  const std::vector<float> values = whole_numbers<float>(3 * 16384 + 1000);
+  const auto in = on_device(values);
+  for (const tuned::Gpu& gpu : {one_sm, small_gpu})
+    for (const tuned::Choice& choice : {tiles, tiles_past_l1})
+      for (const std::size_t n : {std::size_t{1}, std::size_t{16384}, std::size_t{2 * 16384}, values.size() - 1})
+        for (const std::size_t start : {0, 1}) {
+          tuned::Reduction<float>(n, gpu, choice)(in.ptr() + start, out.ptr(), workspace.ptr(), nullptr);
+          std::vector<float> part(values.begin() + static_cast<std::ptrdiff_t>(start),
+                                  values.begin() + static_cast<std::ptrdiff_t>(start + n));
+          EXPECT_EQ(on_host(out)[0], expected<float>(part, 0)) << n << " from " << start;
+        }
+}
+
+/// Sums of 4 bytes of integer meet in one word, which is as before when the call has ended.
+TEST_P(SimTuned, APackedSumLeavesNothingBehind) {
+  const auto workspace = new_workspace();
+  const Buffer<int> out(1);
+  const std::vector<int> values = whole_numbers<int>(3000);
+  const auto in = on_device(values), large = on_device(std::vector<int>(3000, 0x7ffffff7));
+  for (int call = 0; call < 3; ++call) {
+    tuned::Reduction<int>(3000, small_gpu, small_blocks)(large.ptr(), out.ptr(), workspace.ptr(), nullptr);
+    EXPECT_EQ(static_cast<unsigned>(on_host(out)[0]), 3000u * 0x7ffffff7u) << "the sum wraps";
+    tuned::Reduction<int>(3000, small_gpu, small_blocks)(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+    EXPECT_EQ(on_host(out)[0], expected<int>(values, 0));
+    EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size()));
+  }
 }
 
 /// The simulated device writes words only, so the values come as words, and are read as bytes.
@@ -138,45 +179,37 @@ TEST_P(SimTuned, OneWorkspaceServesAThousandCallsOfAllSizesAndTypes) {
 TEST_P(SimTuned, TwoPlansWithAWorkspaceEachTakeTurns) {
   const Stream streams[] = {sim::create_stream(), sim::create_stream()};
   const Buffer<std::uint64_t> workspaces[] = {new_workspace(), new_workspace()};
-  const std::vector<int> values = whole_numbers<int>(3000);
+  const std::vector<float> values = whole_numbers<float>(3000);
   const auto in = on_device(values);
-  const Buffer<int> outs[] = {Buffer<int>(1), Buffer<int>(1)};
+  const Buffer<float> outs[] = {Buffer<float>(1), Buffer<float>(1)};
   for (int call = 0; call < 8; ++call)
     for (int k = 0; k < 2; ++k)
-      tuned::Reduction<int>(3000 - 1000 * k, small_gpu, small_blocks)(in.ptr() + 1000 * k, outs[k].ptr(),
+      tuned::Reduction<float>(3000 - 1000 * k, small_gpu, small_blocks)(in.ptr() + 1000 * k, outs[k].ptr(),
                                                                       workspaces[k].ptr(), streams[k]);
   for (int k : {1, 0}) {
     sim::synchronize(streams[k]);
-    EXPECT_EQ(on_host(outs[k])[0], expected<int>(values, 1000 * k));
-    EXPECT_EQ(on_host(workspaces[k])[0], 8u) << "calls are counted";
+    EXPECT_EQ(on_host(outs[k])[0], expected<float>(values, 1000 * k));
+    EXPECT_EQ(on_host(workspaces[k]), std::vector<std::uint64_t>(workspaces[k].size())) << "as after init()";
     sim::destroy_stream(streams[k]);
   }
 }
 
-/// A slot that was written 2^32 - 1 calls ago has the tag of today's call; the last block may look before the slot's
-/// owner has stored today's sum.
-TEST_P(SimTuned, OldSlotsAreForgottenBeforeTheirTagComesAgain) {
+/// The last block may look before a slot's owner has stored: what a call before left there would be taken for its sum.
+TEST_P(SimTuned, SlotsAreEmptyAfterEachCallWhateverItsSize) {
   const auto workspace = new_workspace();
-  const Buffer<int> out(1);
-  const std::vector<int> values = whole_numbers<int>(3000);
-  const auto in = on_device(values), others = on_device(std::vector<int>(3000, 7));
-  const tuned::Reduction<int> large(3000, small_gpu, small_blocks), small(900, small_gpu, small_blocks);
-  ASSERT_GT(large.shape().grid, small.shape().grid);
-  ASSERT_GT(small.shape().grid, 1u);
-  large(others.ptr(), out.ptr(), workspace.ptr(), nullptr);  // tag 1 in every slot
-
-  const std::uint64_t calls = tuned::last_tag - 2;  // so many later, all of them small
-  sim::enqueue_copy_in({}, reinterpret_cast<void*>(workspace.ptr().address()), &calls, sizeof calls);
-  small(others.ptr(), out.ptr(), workspace.ptr(), nullptr);
-  EXPECT_EQ(on_host(out)[0], 900 * 7);
-  EXPECT_EQ(on_host(workspace)[0], tuned::last_tag - 1);
-  small(others.ptr(), out.ptr(), workspace.ptr(), nullptr);
-  EXPECT_EQ(on_host(out)[0], 900 * 7);
-  EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size())) << "as after init()";
-
-  large(in.ptr(), out.ptr(), workspace.ptr(), nullptr);  // tag 1 again
-  EXPECT_EQ(on_host(out)[0], expected<int>(values, 0));
-  EXPECT_EQ(on_host(workspace)[0], 1u);
+  const Buffer<double> out(2);
+  const std::vector<double> values = whole_numbers<double>(6000);
+  const auto in = on_device(values), others = on_device(std::vector<double>(6000, 7));
+  for (const std::size_t n : {6000, 1500, 3000}) {
+    tuned::Reduction<double>(6000, small_gpu, small_blocks)(others.ptr(), out.ptr(), workspace.ptr(), nullptr);
+    EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size()));
+    const std::vector<double> part(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n));
+    const tuned::Reduction<double, double, tuned::Moments> moments(n, small_gpu, small_blocks);
+    ASSERT_GT(moments.shape().grid, 1u);
+    moments(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+    EXPECT_EQ(on_host(out), (std::vector<double>{expected<double>(part, 0), expected<double>(part, 0, true)}));
+    EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size()));
+  }
 }
 
 /// Blocks beyond those that a GPU holds at once get a place when others end: only the last one waits.
@@ -186,16 +219,18 @@ TEST_P(SimTuned, MoreBlocksThanTheGpuHoldsEndAllTheSame) {
   const Buffer<double> out(1);
   const std::vector<double> values = whole_numbers<double>(90000);
   const auto in = on_device(values);
-  const tuned::Reduction<double> sum(values.size(), larger, {512, 4});
+  const tuned::Reduction<double> sum(values.size(), larger, {true, tuned::Reading::strided, 1, 4});
   EXPECT_GT(sum.shape().grid * sum.shape().block, 6u * 2048u) << "the simulated device holds that many threads";
   sum(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
   EXPECT_EQ(on_host(out)[0], expected<double>(values, 0));
 }
 
+/// Blocks add to what is there. (Slots that nobody emptied are seen only by a last block that looks before their owners
+/// have stored.)
 TEST_P(SimTuned, AWorkspaceThatNobodyInitialisedIsReported) {
   const Buffer<std::uint64_t> raw(tuned::workspace_words(small_gpu));
-  const Buffer<float> in = zeros<float>(3000), out(1);
-  tuned::Reduction<float>(3000, small_gpu, small_blocks)(in.ptr(), out.ptr(), raw.ptr(), nullptr);
+  const Buffer<int> in = zeros<int>(3000), out(1);
+  tuned::Reduction<int>(3000, small_gpu, small_blocks)(in.ptr(), out.ptr(), raw.ptr(), nullptr);
   try {
     sim::synchronize({});
     ADD_FAILURE() << "no fault";
@@ -233,35 +268,50 @@ TEST(SimTunedCall, GivesTheSameBitsInEveryOrder) {
   EXPECT_NEAR(results[0], 10.48, 0.01);
 }
 
+/// Turing holds 1024 threads an SM, Ampere's small chips 1536, Hopper 2048; and one that holds less than a block.
+constexpr tuned::Gpu gpus[] = {{40, 1024, 75}, {84, 1536, 86}, {132, 2048, 90}, {1, 64}};
+
 TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
-  // Turing holds 1024 threads an SM, Ampere's small chips 1536, Hopper 2048; and one that holds less than a block.
-  for (const tuned::Gpu& gpu : {tuned::Gpu{40, 1024}, tuned::Gpu{84, 1536}, tuned::Gpu{132, 2048}, tuned::Gpu{1, 64}})
-    for (const unsigned block : {0, 128, 256, 512, 1024})
-      for (const unsigned per_sm : {0, 1, 3, 64})
-        for (std::size_t n = 0; n < std::size_t{1} << 34; n = 3 * n + 1) {
-          const tuned::LaunchShape shape = tuned::launch_shape(n, 4, gpu, {block, per_sm});
+  for (const tuned::Gpu& gpu : gpus)
+    for (const bool packed : {false, true})
+      for (const tuned::Choice& choice : {tuned::Choice{}, small_blocks, tiles, tuned::Choice{true, tuned::Reading::strided, 1, 64}})
+        for (std::size_t bytes = 0; bytes < std::size_t{1} << 36; bytes = 3 * bytes + 1) {
+          const tuned::LaunchShape shape = tuned::launch_shape(bytes, packed, gpu, choice);
           ASSERT_GE(shape.grid, 1u);
-          ASSERT_EQ(shape.block % 32, 0u);
-          ASSERT_LE(shape.block, shape.grid > 1 ? tuned::most_block : tuned::most_block_alone);
+          ASSERT_EQ(shape.block, tuned::block_of(shape.reading));
           ASSERT_LE(shape.grid - 1, tuned::workspace_slots(gpu));
-          if (gpu.threads_per_sm >= 512) {
-            ASSERT_LE(std::size_t{shape.grid} * shape.block,
-                      std::max(std::size_t{gpu.sm_count} * gpu.threads_per_sm, std::size_t{1024}));
+          if (gpu.threads_per_sm >= 512 && shape.reading != tuned::Reading::cluster) {
+            ASSERT_LE(std::size_t{shape.grid} * shape.block, std::size_t{gpu.sm_count} * gpu.threads_per_sm);
           }
         }
 }
 
 TEST(TunedLaunch, IsOneBlockForLittleAndAGridForMuch) {
-  const tuned::Gpu h200{132, 2048};
-  const auto of = [&](std::size_t n, std::size_t bytes) { return tuned::launch_shape(n, bytes, h200); };
-  EXPECT_EQ(of(0, 4).grid, 1u);
-  EXPECT_EQ(of(0, 4).block, 32u);
-  EXPECT_EQ(of(4096, 4).grid, 1u);
-  EXPECT_EQ(of(4096, 4).block, 1024u);
-  EXPECT_EQ(of(2048, 8).grid, 1u);
-  EXPECT_EQ(of(4097, 4).grid, 3u);
-  EXPECT_EQ(of(std::size_t{1} << 30, 4).grid, 4u * 132);
-  EXPECT_EQ(of(std::size_t{1} << 33, 8).block, 512u);
+  const tuned::Gpu h200{132, 2048, 90};
+  const auto of = [&](std::size_t bytes, bool packed) { return tuned::launch_shape(bytes, packed, h200); };
+  for (const bool packed : {false, true}) {
+    EXPECT_EQ(of(0, packed).grid, 1u);
+    EXPECT_EQ(of(16 << 10, packed).grid, 1u);
+    EXPECT_GT(of((16 << 10) + 1, packed).grid, 1u);
+    EXPECT_EQ(of(std::size_t{1} << 32, packed).grid, 2u * 132);
+    EXPECT_EQ(of(std::size_t{1} << 40, packed).block, 512u);
+  }
+}
+
+TEST(TunedLaunch, HasAClusterWhereTheGpuHasThem) {
+  EXPECT_EQ(tuned::launch_shape(64 << 10, false, {132, 2048, 90}).reading, tuned::Reading::cluster);
+  EXPECT_EQ(tuned::launch_shape(64 << 10, false, {132, 2048, 90}).grid, 8u) << "a power of two";
+  EXPECT_EQ(tuned::launch_shape(64 << 10, true, {132, 2048, 90}).reading, tuned::Reading::strided) << "an atomic is quicker";
+  // A launch of one block is in no cluster, and what a cluster's blocks do is an illegal instruction there.
+  EXPECT_EQ(tuned::launch_shape(0, false, {132, 2048, 90}, {true, tuned::Reading::cluster, 1, 16}).grid, 2u);
+  // More than 8 blocks are promised by nobody, and only those of 9.0 are known to have them.
+  EXPECT_EQ(tuned::launch_shape(64 << 10, false, {132, 2048, 120}).reading, tuned::Reading::cluster);
+  EXPECT_EQ(tuned::launch_shape(512 << 10, false, {132, 2048, 90}).reading, tuned::Reading::cluster);
+  EXPECT_EQ(tuned::launch_shape(512 << 10, false, {132, 2048, 120}).reading, tuned::Reading::strided);
+  for (const unsigned older : {0u, 75u, 80u, 89u}) {
+    EXPECT_EQ(tuned::launch_shape(64 << 10, false, {132, 2048, older}).reading, tuned::Reading::strided);
+    EXPECT_GT(tuned::launch_shape(64 << 10, false, {132, 2048, older}).grid, 1u);
+  }
 }
 
 }  // namespace

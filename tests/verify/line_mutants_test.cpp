@@ -31,8 +31,9 @@ const std::vector<Unneeded> unneeded{
 };
 
 std::string text_of(const sim::SynchronizingLine& line) {
-  std::ifstream file("src/kernels/" + line.file);
-  if (!file) file.open("src/tuned/" + line.file);
+  std::ifstream file;
+  for (const char* folder : {"src/kernels/", "src/tuned/", "src/strategies/"})
+    if (!file.is_open()) file.open(folder + line.file);
   std::string text;
   for (int i = 0; i < line.line; ++i)
     if (!std::getline(file, text)) return {};
@@ -66,7 +67,7 @@ TEST_P(LineMutants, are_rejected) {
   const sim::LineRecorder recorder;
   ASSERT_EQ(rejection(v, Tier::quick), "");
   for (const sim::SynchronizingLine& line : std::set(recorder.lines())) {
-    ASSERT_NE(text_of(line), "") << line.describe() << " is no line of src/kernels or src/tuned";
+    ASSERT_NE(text_of(line), "") << line.describe() << " is no line of src/kernels, src/tuned or src/strategies";
     const sim::LineMutant mutant(line);
     std::string why = rejection(v, Tier::quick);
     if (is_unneeded(line)) {

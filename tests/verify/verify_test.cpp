@@ -44,8 +44,8 @@ std::unique_ptr<Plan> sequential_plan(const Problem& p) {
     case ElementType::i32: return sequential_plan<std::uint32_t>(p);
     case ElementType::f32: return sequential_plan<float>(p);
     case ElementType::f64: return sequential_plan<double>(p);
+    default: return nullptr;
   }
-  return nullptr;
 }
 
 Variant cpu_variant(std::string id, Prepare prepare) {
@@ -152,7 +152,7 @@ TEST(BatteryCases, whole_product_of_sizes_settings_types_operations_and_orders) 
                               383, 384, 385, 769, 61, 251, 509};  // own tiles: 64 and 6 * 64
   for (std::size_t p = 4; p <= 1024; p *= 2) sizes.insert({p - 1, p, p + 1});
   for (const std::size_t n : sizes)
-    for (const ElementType type : all_types())
+    for (const ElementType type : v.types)
       for (const Operation op : v.operations)
         for (const std::string colour : {"red", "green", "blue"})
           for (const std::string order : {"forward", "reverse", "random"}) {
@@ -593,6 +593,15 @@ TEST(BatteryVerify, a_case_has_a_command_that_runs_it_again) {
       c.command(DeviceKind::sim),
       "reductio verify --device sim --variants '^levels/naive$' --operations sum --types f32 --sizes 1025 "
       "--set block=32,finish=atomic,test=bits --offset 1 --dataset random --seed 3 --order reverse --check repeat");
+
+  // The id is a regular expression there, and selects its variant alone.
+  for (const Variant& composed : variants()) {
+    const Case of{&composed, {Operation::sum, ElementType::f32, 1}, composed.settings(), 0, "random", 1, "", "exact"};
+    const std::string command = of.command(DeviceKind::sim);
+    const std::size_t from = command.find('\'') + 1;
+    const auto chosen = select_variants(command.substr(from, command.find('\'', from) - from));
+    EXPECT_EQ(chosen, std::vector{&composed}) << command;
+  }
 }
 
 TEST(BatteryVerify, progress_counts_every_case_once) {

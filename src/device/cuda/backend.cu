@@ -46,11 +46,12 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return out;
 }
 
-/// Only asked for its attributes: it is there exactly if this program holds code for the GPU.
+/// Only asked for its attributes: it is there exactly if this program holds code for the GPU, and they tell which.
 __global__ void probe() {}
 
 /// Sets *found if any of the words at p + step differs from the one a step before it.
-__global__ void find_difference(const unsigned* p, std::size_t step, std::size_t words, unsigned* found) {
+template <class Word>
+__global__ void find_difference(const Word* p, std::size_t step, std::size_t words, unsigned* found) {
   const std::size_t stride = std::size_t{blockDim.x} * gridDim.x;
   for (std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x; i < words; i += stride)
     if (p[i] != p[i + step]) *found = 1;
@@ -96,8 +97,8 @@ class CudaBackend final : public Backend {
       cudaGetLastError();
       throw NoGpu(who + " cannot be used: " + cudaGetErrorString(e));
     }
-    cudaFuncAttributes unused;
-    const cudaError_t e = cudaFuncGetAttributes(&unused, probe);
+    cudaFuncAttributes attributes{};
+    const cudaError_t e = cudaFuncGetAttributes(&attributes, probe);
     cudaGetLastError();
     if (e != cudaSuccess && e != cudaErrorNoKernelImageForDevice && e != cudaErrorInvalidDeviceFunction)
       throw NoGpu(who + " cannot be used: " + cudaGetErrorString(e));
@@ -110,6 +111,7 @@ class CudaBackend final : public Backend {
     info_.l2_bytes = static_cast<std::size_t>(gpu.l2CacheSize);
     info_.memory_bytes = gpu.totalGlobalMem;
     info_.max_grid = static_cast<unsigned>(gpu.maxGridSize[0]);
+    info_.capability = attributes.ptxVersion;
     open_stream();
   }
   ~CudaBackend() override { close_stream(); }
@@ -157,10 +159,16 @@ class CudaBackend final : public Backend {
     if (bytes <= period) return true;
     const DeviceMemory result(*this, sizeof(unsigned));
     fill(result.get(), 0, result.size(), s);
-    const std::size_t words = (bytes - period) / sizeof(unsigned), step = period / sizeof(unsigned);
-    const auto grid = static_cast<unsigned>(std::min<std::size_t>(words / 256 + 1, std::size_t(info_.sm_count) * 8));
-    find_difference<<<grid, 256, 0, native(s)>>>(static_cast<const unsigned*>(p), step, words,
-                                                 static_cast<unsigned*>(result.get()));
+    const auto compare = [&]<class Word>(const Word* first) {
+      const std::size_t words = (bytes - period) / sizeof(Word), step = period / sizeof(Word);
+      const auto grid = static_cast<unsigned>(std::min<std::size_t>(words / 256 + 1, std::size_t(info_.sm_count) * 8));
+      find_difference<<<grid, 256, 0, native(s)>>>(first, step, words, static_cast<unsigned*>(result.get()));
+    };
+    // Elements of one and two bytes may begin and end anywhere.
+    if ((reinterpret_cast<std::uintptr_t>(p) | period | bytes) % sizeof(unsigned) == 0)
+      compare(static_cast<const unsigned*>(p));
+    else
+      compare(static_cast<const unsigned char*>(p));
     check(cudaGetLastError(), "comparing GPU memory");
     unsigned found = 0;
     copy_out(&found, result.get(), sizeof found, s);

@@ -11,6 +11,12 @@
 #include "core/types.h"
 #include "device/kernel.h"
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+/// Not there before 8.0. So that kernel files compile all the same; variants that use it are refused there by
+/// require_capability().
+__device__ inline unsigned __reduce_add_sync(unsigned, unsigned) { return __trap(), 0; }
+#endif
+
 namespace reductio::device {
 inline namespace on_cuda {
 

@@ -98,6 +98,25 @@ REDUCTIO_STORE_FUNCTION(store_release, "release")
 #undef REDUCTIO_LOAD_FUNCTION
 #undef REDUCTIO_STORE_FUNCTION
 
+__device__ inline uint4 load_past_l1(const uint4* p) {
+  uint4 v;
+  asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(p));
+  return v;
+}
+
+__device__ inline void wait_for_previous_kernel() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ inline void let_next_kernel_begin() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 __device__ inline std::uint64_t globaltimer() {
   std::uint64_t ns;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns)::"memory");
@@ -125,6 +144,7 @@ struct Launcher;
 template <class... Parameters, void (*kernel)(Parameters...)>
 struct Launcher<kernel> {
   static void run(const Launch& l, Parameters... args) {
+    if (l.overlaps || l.cluster > 1) return run_with_attributes(l, args...);
     kernel<<<static_cast<unsigned>(l.grid), l.block, l.shared_bytes, static_cast<cudaStream_t>(l.stream)>>>(args...);
     check_launch(cudaGetLastError(), "kernel launch");
   }
@@ -134,7 +154,45 @@ struct Launcher<kernel> {
                                              l.block, pointers, l.shared_bytes, static_cast<cudaStream_t>(l.stream)),
                  "cooperative launch");
   }
+
+ private:
+  static void run_with_attributes(const Launch& l, Parameters... args) {
+    cudaLaunchAttribute attributes[2] = {};
+    cudaLaunchConfig_t config = {};
+    config.gridDim = static_cast<unsigned>(l.grid);
+    config.blockDim = l.block;
+    config.dynamicSmemBytes = l.shared_bytes;
+    config.stream = static_cast<cudaStream_t>(l.stream);
+    config.attrs = attributes;
+    if (l.overlaps) {
+      attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+      attributes[config.numAttrs++].val.programmaticStreamSerializationAllowed = 1;
+    }
+    if (l.cluster > 1) {
+      attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+      attributes[config.numAttrs++].val.clusterDim = {l.cluster, 1, 1};
+    }
+    // CUDA wants to be told of clusters that other GPUs of the same generation may not have; each context anew.
+    if (l.cluster > 8)
+      check_launch(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+                   "asking for a cluster of more than 8 blocks");
+    check_launch(cudaLaunchKernelEx(&config, kernel, args...), "kernel launch");
+  }
 };
+
+/// The compute capability, 90 for 9.0, that a kernel can count on: the current GPU's, or that of the PTX which it was
+/// compiled from if that is less.
+template <auto kernel>
+unsigned usable_capability() {
+  int gpu = 0, major = 0, minor = 0;
+  check_launch(cudaGetDevice(&gpu), "asking for the current GPU");
+  check_launch(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu), "asking what it is capable of");
+  check_launch(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu), "asking what it is capable of");
+  cudaFuncAttributes of_kernel;
+  check_launch(cudaFuncGetAttributes(&of_kernel, kernel), "asking what a kernel was compiled for");
+  const int of_gpu = 10 * major + minor;
+  return static_cast<unsigned>(of_gpu < of_kernel.ptxVersion ? of_gpu : of_kernel.ptxVersion);
+}
 
 template <auto kernel>
 inline constexpr auto launch = &Launcher<kernel>::run;

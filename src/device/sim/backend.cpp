@@ -27,6 +27,7 @@ class SimBackend final : public Backend {
     info_.l2_bytes = std::size_t{4} << 20;
     info_.memory_bytes = sim::device_memory_bytes;
     info_.max_grid = static_cast<unsigned>(sim::max_grid);
+    info_.capability = sim::capability;
   }
 
   /// Work that nobody waited for is told of here: on the default stream it is never done.

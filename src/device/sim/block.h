@@ -27,9 +27,10 @@ struct SharedArray {
   SharedRange range;
 };
 
-/// The addresses that a thread's last atomic loads were of. Several, because a loop may wait for several words in turn.
+/// The addresses that a thread's last atomic loads were of. Several, because a loop may wait for several words in turn;
+/// one that waits for more than these would never let others run.
 struct Polled {
-  std::array<std::uintptr_t, 4> addresses{};
+  std::array<std::uintptr_t, 16> addresses{};
   unsigned oldest = 0;
   /// Whether it is one of them; from now on it is.
   bool again(std::uintptr_t address) {

@@ -321,6 +321,7 @@ std::uintptr_t address_of(GlobalPtr<T> p) {
             int line = __builtin_LINE()) {                                                       \
     p.write(value, sim::code_of(file, line));                                                    \
   }
+REDUCTIO_LOAD(load_past_l1)
 REDUCTIO_LOAD(__ldg)
 REDUCTIO_LOAD(__ldca)
 REDUCTIO_LOAD(__ldcg)

@@ -23,7 +23,8 @@ struct Axes {
 };
 
 /// Each variant that was selected, at every combination of the axes, the first axis outermost. Types and sizes that the
-/// user selected take the place of the axes'; operations are those that the user selected, else a variant's first. Ways
+/// user selected take the place of the axes'; operations are those that the user selected, else a variant's first. One
+/// whose first is moments, which hardly another does, is left out unless operations or variants are selected. Ways
 /// of timing that calls of a variant do not have on this device (ways.h) are left out; UsageError where nothing else was
 /// asked for.
 /// Settings with a known fault would all be refused, so they are left out unless the user asks for them, by choosing no

@@ -47,7 +47,7 @@ struct Row {
   std::optional<double> share_of_read_ceiling;  ///< median over rounds of t_read / t
   std::string speedup_reference;               ///< the variant that `speedup` is over, timed in the same rounds
   std::optional<double> speedup, speedup_ci_low, speedup_ci_high;
-  std::string result, result2;  ///< as text that reads back exactly
+  std::string result, result2;  ///< as text that reads back exactly; the second of moments alone
   std::optional<double> abs_error, error_bound;
   std::optional<double> exact_result, sum_of_magnitudes;  ///< of floats: what errors are relative to
   std::optional<std::size_t> distinct_results;            ///< bit patterns among the results of all its calls

@@ -59,7 +59,7 @@ void Group::allocate() {
                                     [](const Member& m) { return !m.settled() && m.point->variant->consumes_input; });
   input_ = &state.allocations.input(InputKey(first()), consumed);
   out_ = state.allocations.with_room_for(
-      [&] { return std::make_unique<DeviceMemory>(state.backend, size_of(first().problem.accumulator())); });
+      [&] { return std::make_unique<DeviceMemory>(state.backend, first().problem.result_bytes()); });
   reference_ = &state.references.of(first());
 }
 
@@ -94,6 +94,7 @@ bool Group::verify(Member& m) {
   const bool worse = !m.any_verified || !(check.abs_error <= m.row.abs_error.value_or(0));
   if (worse || !check.ok) {
     m.row.result = check.text;
+    m.row.result2 = check.text2;
     m.row.abs_error = std::isfinite(check.abs_error) ? std::optional(check.abs_error) : std::nullopt;
     m.row.error_bound = check.error_bound;
     if (is_floating(reference_->type)) {

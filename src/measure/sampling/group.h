@@ -29,14 +29,14 @@ struct SamplingState : Sampling {
   Allocations allocations{backend};
 };
 
-/// One accumulator in host memory.
+/// A result in host memory.
 struct HostValue {
   alignas(16) std::array<std::byte, 16> bytes{};
   bool operator==(const HostValue&) const = default;
 };
 
 /// The call of `plan` on `in`; on its scratch copy, restored from it each time, if the plan consumes what it reads.
-/// `out`, in device memory, holds one accumulator.
+/// `out`, in device memory, holds one result.
 Call call_of(Plan&, bool consumes_input, const Input& in, const DeviceMemory& out, HostValue& result);
 
 /// A point on its way to a row.

@@ -10,10 +10,19 @@
 namespace reductio {
 namespace {
 
+/// A simulated device's calls take what the machine below it takes, many times as long when others keep it busy. Its
+/// limit is not about times, but keeps a run from lasting for ever.
+constexpr double limit_of_simulated_s = 10;
+
+SamplingRules with_limit_of(const Timer& timer, SamplingRules rules) {
+  if (!timer.keeps_time()) rules.limit_s = limit_of_simulated_s;
+  return rules;
+}
+
 class Pilot {
  public:
   Pilot(Group& group, Member& member)
-      : group_(group), s_(group.state), m_(member), point_(*member.point), rules_(s_.rules) {}
+      : group_(group), s_(group.state), m_(member), point_(*member.point), rules_(with_limit_of(s_.timer(), s_.rules)) {}
 
   void decline_what_needs_no_plan() {
     std::string why = refusal(*point_.variant, point_.device, point_.problem, point_.settings);
@@ -110,7 +119,7 @@ class Pilot {
   SamplingState& s_;
   Member& m_;
   const Point& point_;
-  const SamplingRules& rules_;
+  const SamplingRules rules_;
 };
 
 }  // namespace

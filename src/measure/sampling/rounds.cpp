@@ -103,10 +103,14 @@ bool Rounds::sample(int allocation, Part part, const std::function<bool()>& aban
   return true;
 }
 
+bool Rounds::takes_part(const Member& m, Part part) {
+  return !m.settled() && allocates(*m.point) == (part == Part::allocating);
+}
+
 bool Rounds::takes_part(const Member& m, int allocation, Part part) const {
-  return !m.settled() && allocates(*m.point) == (part == Part::allocating) &&
-         std::any_of(m.rounds.begin(), m.rounds.end(),
-                     [&](int round) { return allocation_of_[static_cast<std::size_t>(round)] == allocation; });
+  return takes_part(m, part) && std::any_of(m.rounds.begin(), m.rounds.end(), [&](int round) {
+           return allocation_of_[static_cast<std::size_t>(round)] == allocation;
+         });
 }
 
 void Rounds::make_harness_calls() {
@@ -185,9 +189,7 @@ bool Rounds::take_samples(TakenRound& taken, Part part, const std::function<bool
       });
     } else {
       Member& m = group_.members[call];
-      if (m.settled() || !m.plan || !contains(m.rounds, taken.round) ||
-          allocates(*m.point) != (part == Part::allocating))
-        continue;
+      if (!takes_part(m, part) || !m.plan || !contains(m.rounds, taken.round)) continue;
       alive = group_.guarded(m, [&] {
         const Sample s = sample(m);
         if (group_.verify(m)) taken.samples.push_back({call, position++, s});

@@ -28,6 +28,7 @@ class Rounds {
   void make_harness_calls();
   /// What takes part in the rounds at one time: calls that allocate, or all others.
   enum class Part { allocating, others };
+  static bool takes_part(const Member&, Part);
   bool takes_part(const Member&, int allocation, Part) const;
   bool sample(int allocation, Part, const std::function<bool()>& abandon);
   bool make_plans(int allocation, Part, const std::function<bool()>& abandon);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "measure/results/csv.h"
@@ -17,17 +18,17 @@ struct Times {
   std::size_t counted = 0, voided = 0;  ///< samples
 };
 
-std::vector<Times> times_of(const GroupSamples& g, const std::vector<bool>& is_void) {
+std::vector<Times> times_of(const GroupSamples& g, const std::set<int>& void_rounds) {
   const ByRound none(g.allocations.size());
   std::vector<Times> out(g.points.size() + g.harness_calls.size(), Times{none, none, none});
-  for (std::size_t r = 0; r < g.rounds.size(); ++r)
-    for (const TakenSample& taken : g.rounds[r].samples) {
+  for (const TakenRound& r : g.rounds)
+    for (const TakenSample& taken : r.samples) {
       Times& times = out[taken.call];
-      if (is_void[r]) {
+      if (void_rounds.contains(r.round)) {
         ++times.voided;
         continue;
       }
-      const auto round = static_cast<std::size_t>(g.rounds[r].round);
+      const auto round = static_cast<std::size_t>(r.round);
       times.seconds[round] = taken.sample.seconds;
       times.device_part_s[round] = taken.sample.device_part_s;
       times.cycles[round] = taken.sample.cycles;
@@ -85,14 +86,11 @@ class Summary {
  public:
   Summary(const GroupSamples& g, const SamplingRules& rules) : g_(g), rules_(rules) {
     for (const TakenRound& r : g.rounds) {
-      is_void_.push_back(is_void(r, g.highest_clock_hz, rules));
-      if (is_void_.back()) throttled_hz_ = std::min(throttled_hz_.value_or(r.lowest_hz), r.lowest_hz);
+      if (!is_void(r, g.highest_clock_hz, rules)) continue;
+      void_rounds_.insert(r.round);
+      throttled_hz_ = std::min(throttled_hz_.value_or(r.lowest_hz), r.lowest_hz);
     }
-    // For all alike, also where calls that allocate were sampled before the others.
-    for (std::size_t i = 0; i < g.rounds.size(); ++i)
-      for (std::size_t k = 0; k < g.rounds.size() && !is_void_[i]; ++k)
-        is_void_[i] = g.rounds[k].round == g.rounds[i].round && is_void(g.rounds[k], g.highest_clock_hz, rules);
-    times_ = times_of(g, is_void_);
+    times_ = times_of(g, void_rounds_);
     limits_ = limits_of(g, times_, rules.confidence);
   }
 
@@ -208,13 +206,13 @@ class Summary {
 
   std::string raw_samples(const std::string& run_id) const {
     std::string csv;
-    for (std::size_t r = 0; r < g_.rounds.size(); ++r)
-      for (const TakenSample& taken : g_.rounds[r].samples) csv += raw_sample(run_id, g_.rounds[r], is_void_[r], taken);
+    for (const TakenRound& r : g_.rounds)
+      for (const TakenSample& taken : r.samples) csv += raw_sample(run_id, r, taken);
     return csv;
   }
 
   /// Nothing for a sample without times, as the simulated device's are.
-  std::string raw_sample(const std::string& run_id, const TakenRound& in, bool voided, const TakenSample& taken) const {
+  std::string raw_sample(const std::string& run_id, const TakenRound& in, const TakenSample& taken) const {
     const Sample& s = taken.sample;
     if (!s.seconds && !s.cycles) return {};
     const bool of_harness = taken.call >= g_.points.size();
@@ -227,7 +225,7 @@ class Summary {
                   .device_part_s = s.device_part_s,
                   .cycles = s.cycles,
                   .clock_hz = in.clock_hz > 0 ? std::optional(in.clock_hz) : std::nullopt,
-                  .voided = voided};
+                  .voided = void_rounds_.contains(in.round)};
     if (of_harness) {
       out.point.variant = g_.harness_calls[taken.call - g_.points.size()];
       out.point.settings.clear();
@@ -237,7 +235,8 @@ class Summary {
 
   const GroupSamples& g_;
   const SamplingRules& rules_;
-  std::vector<bool> is_void_;  ///< of each round
+  /// By number: a round is void for all alike, also where calls that allocate took their part of it before the others.
+  std::set<int> void_rounds_;
   std::optional<double> throttled_hz_;
   std::vector<Times> times_;  ///< of the points, then of the harness calls
   Limits limits_;
@@ -253,6 +252,7 @@ std::string_view speedup_reference(Operation operation) {
   switch (operation) {
     case Operation::sum: return "cub/sum";
     case Operation::sum_of_squares: return "cub/transform-reduce";
+    case Operation::moments: return "cub/moments";
     case Operation::vector_add: return "";
   }
   return "";

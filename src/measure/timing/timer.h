@@ -20,9 +20,9 @@ struct Call {
   void* in = nullptr;               ///< the input, in device memory; consumed if `pristine` is set
   const void* pristine = nullptr;   ///< where a consumed input is restored from before each call, untimed
   std::size_t input_bytes = 0;
-  void* out = nullptr;              ///< one accumulator in device memory
-  std::size_t result_bytes = 0;     ///< of one accumulator; at most 16
-  void* result = nullptr;           ///< one accumulator in host memory: every call leaves its value here
+  void* out = nullptr;              ///< the result in device memory
+  std::size_t result_bytes = 0;     ///< Problem::result_bytes(); at most 16
+  void* result = nullptr;           ///< the result in host memory: every call leaves its value here
   /// A sample's call comes after an untimed one of its own, as calls in a loop do; then the cache is brought into its
   /// state. Otherwise it is the first in a while: on an H200 thrust::reduce then takes up to twice as long, by what ran
   /// in between. A warm call always comes after one of its own.

@@ -29,7 +29,7 @@ multiblock/two-launch multiblock/last-block multiblock/last-block-warp
 """.split()
 CPU = """host/plain host/unroll2 host/unroll4 host/unroll8 host/recursive host/add-plain host/add-unroll2 host/add-unroll4
 eigen/sum eigen/squared-norm std/reduce openmp/sum""".split()
-GPU_BASELINES = "thrust/reduce thrust/transform-reduce cub/sum cub/transform-reduce cublas/dot".split()
+GPU_BASELINES = "thrust/reduce thrust/transform-reduce cub/sum cub/transform-reduce cub/moments cublas/dot".split()
 
 
 @dataclass

@@ -423,7 +423,7 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     (["compare", "eigen/sum", "eigen/squared-norm"], ["eigen/sum", "eigen/squared-norm", "sum_of_squares",
                                                       "operation"]),
     ([*PAIR, "--operations", "sum_of_squares"], ["host/plain", "operation", "sum_of_squares"]),
-    ([*PAIR, "--types", "f16"], ["'f16'"]),
+    ([*PAIR, "--types", "f128"], ["'f128'"]),
     ([*PAIR, "--max-samples", "0"], ["--max-samples"]),
     ([*PAIR, "--min-samples", "0"], ["--min-samples"]),
     ([*PAIR, "--min-samples", "9", "--max-samples", "3"], ["--min-samples", "--max-samples"]),

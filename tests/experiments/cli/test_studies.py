@@ -7,9 +7,10 @@ import re
 import pytest
 from project import SOURCE
 
+import ablation
 from conftest import call
 
-STUDIES = ["squares", "latency", "twopass", "unrolling", "levels", "multiblock", "accuracy"]
+STUDIES = ["squares", "latency", "twopass", "unrolling", "levels", "multiblock", "modern", "ablation", "accuracy"]
 N, SMS = 2**15, 6  # the simulated device's; 2^15 elements are a thread each in more blocks than 4 for each of them
 
 
@@ -73,6 +74,15 @@ def test_what_claims_compare_is_measured(rows):
     assert lacking(rows, "twopass", "device", "twopass/rolled:finish=host")
     assert lacking(rows, "levels", "device", "levels/naive:block=128")
     assert lacking(rows, "squares", "clock", "cub/transform-reduce:")
+
+
+def test_the_ablation_has_what_its_figure_compares(rows):
+    there = {(r["variant"], r["element_type"]) for r in rows["ablation"]}
+    wanted = [ablation.BASE | {level: choice} for level, choices in ablation.LEVELS.items() for choice in choices]
+    wanted += [ablation.BASE | {a: x, b: y} for (a, b), (xs, ys) in ablation.TABLES.items() for x in xs for y in ys]
+    assert {(ablation.variant(c), t) for c in [*wanted, ablation.FIRST, ablation.LAST] for t in ("f32", "i32")} <= there
+    assert all(ablation.choices_of(v) is None or c in ablation.LEVELS[level] for v, _ in there
+               for level, c in (ablation.choices_of(v) or {}).items())
 
 
 def test_grids_go_from_one_block_to_a_thread_for_each_element(rows):

@@ -823,6 +823,20 @@ TEST(MeasureRun, ACallPredictedOverTheLimitIsRefusedWithoutBeingRun) {
   EXPECT_EQ(heard.rows.back().n_samples, 3u);
 }
 
+/// What a call takes there says how busy the machine is: a limit as on a GPU left points unverified.
+TEST(MeasureRun, ASimulatedDeviceOnABusyMachineVerifiesAllTheSame) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Scripted busy([](std::size_t, std::size_t bytes) { return 1e-6 * static_cast<double>(bytes); });
+  busy.clock().simulated = true;
+  Heard heard;
+  run_session(session(folder, {point(a, 1000), point(a, 80000), point(a, 8000000)}, std::move(busy)), heard);
+  ASSERT_EQ(heard.rows.size(), 3u);
+  EXPECT_EQ(heard.rows[1].status, Status::ok);
+  EXPECT_EQ(heard.rows[2].status, Status::over_limit);
+  EXPECT_NE(heard.rows[2].reason.find("exceeds this experiment's limit of 10 s; --full runs it"), std::string::npos);
+}
+
 TEST(MeasureRun, AFirstSizeThatIsHugeIsPredictedFromPartsOfIt) {
   const Folder folder;
   // Only how many elements the plan was made for says how much a call does here.
@@ -1723,6 +1737,38 @@ TEST(MeasureRun, DifferentBitsAmongAPointsResultsAreCountedAndErrorsHaveTheirSca
   EXPECT_EQ(rows["a"].exact_result, want.value);
   EXPECT_EQ(rows["a"].sum_of_magnitudes, want.sum_of_magnitudes);
   EXPECT_FALSE(rows["c"].exact_result || rows["c"].sum_of_magnitudes) << "integers have no errors";
+}
+
+TEST(MeasureRun, MomentsHaveBothValuesInTheirRowsAndBothMustBeRight) {
+  const auto moments = [](const char* id, std::size_t number, std::uint32_t off) {
+    Variant v = variant(id, number, [=](const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
+      out[0] = sum(in, n);
+      out[1] = std::inner_product(in, in + n, in, off);
+    });
+    v.operations = {Operation::moments};
+    return v;
+  };
+  const Variant right = moments("right", 1, 0), wrong = moments("wrong", 2, 1);
+  std::vector<Point> points{point(right, 1000), point(wrong, 1000)};
+  for (Point& p : points) p.problem.operation = Operation::moments;
+  const Folder folder;
+  Heard heard;
+  run_session(session(folder, points, constant(1e-5)), heard);
+  const auto stored = rows_of(csv_in(folder));
+  ASSERT_EQ(stored.size(), 2u);
+  const auto tile = make_tile("random", ElementType::i32, 1000, 1);
+  const Reference want = reference(Operation::moments, ElementType::i32, tile, 1000);
+  const auto text = [](const Reference& r) {
+    return std::to_string(static_cast<std::int32_t>(static_cast<std::uint32_t>(r.integer)));
+  };
+  for (const auto& row : stored) {
+    const bool is_right = row.at("variant") == "right";
+    EXPECT_EQ(row.at("status"), is_right ? "ok" : "wrong");
+    EXPECT_EQ(row.at("result"), text(want));
+    EXPECT_EQ(row.at("result2") == text(want.second.front()), is_right) << row.at("result2");
+    EXPECT_EQ(row.at("abs_error"), is_right ? "0" : "1");
+    EXPECT_EQ(row.at("reason").starts_with("sum of squares: got "), !is_right) << row.at("reason");
+  }
 }
 
 TEST(MeasureRun, QuickKeepsSomeSizesAndPointsAreTakenOnce) {

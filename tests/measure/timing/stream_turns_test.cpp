@@ -83,6 +83,25 @@ TEST_F(MeasureStreamTurns, ACallOfWhichNobodyKnowsHowManyKernelsItLaunchesMeetsA
   for (const auto& [turn, times] : met) EXPECT_GT(times, 50) << turn;
 }
 
+/// As after the replay of a graph: of what is not counted nothing is presumed, not even that it repeats.
+TEST_F(MeasureStreamTurns, WhatIsNotCountedLeavesAnyTurnNext) {
+  turns_.learn(&plans_[0], 1);
+  const auto eights_with_each_turn = [&](bool uncounted) {
+    int found = 0;
+    for (int eight = 0; eight < 100; ++eight) {
+      std::set<unsigned> missing;
+      for (int i = 0; i < 8; ++i) {
+        if (uncounted) turns_.launched_uncounted();
+        missing.insert(turns_.missing_before(&plans_[0], 0, true));
+      }
+      found += missing.size() == 8;
+    }
+    return found;
+  };
+  EXPECT_EQ(eights_with_each_turn(false), 100);
+  EXPECT_LT(eights_with_each_turn(true), 20);  // of random ones one in 400
+}
+
 TEST_F(MeasureStreamTurns, APlanThatWasForgottenIsAnother) {
   turns_.learn(&plans_[0], 1);
   turns_.forget(&plans_[0]);

@@ -31,8 +31,7 @@ void Graphs::forget(const Plan* plan) {
 }
 
 double Graphs::interval(const Call& c, const Graph& graph, CacheState cache) {
-  const auto replay = [&] { check(cudaGraphLaunch(graph.exec, native(stream_.get())), "launching a graph"); };
-  return stream_.held_interval(c, cache, replay);
+  return stream_.graph_interval(c, cache, graph.exec);
 }
 
 const Graphs::Graph& Graphs::of(const Call& c, CacheState cache) {

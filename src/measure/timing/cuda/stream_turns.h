@@ -20,15 +20,20 @@ class StreamTurns {
   /// Kernels that were launched into the stream. Copies within the device are kernels, too, and so is setting memory,
   /// but for a few bytes.
   void launched(unsigned kernels = 1) { count_ += kernels; }
+  /// Kernels of which nobody knows how many: any turn may be next.
+  void launched_uncounted() { launched(static_cast<unsigned>(random_()) % turns); }
 
   /// What a call is known by is its plan's address. `kernels`: that one call launches; nothing where nobody can tell.
   bool knows(const void* plan) const { return plans_.contains(plan); }
   void learn(const void* plan, std::optional<unsigned> kernels) { plans_[plan].kernels = kernels; }
   void forget(const void* plan) { plans_.erase(plan); }
-  /// One call of a plan went into the stream. Of an unknown one, any turn may be next.
+  /// One call of a plan went into the stream.
   void called(const void* plan) {
     const auto at = plans_.find(plan);
-    launched(at != plans_.end() && at->second.kernels ? *at->second.kernels : any());
+    if (at != plans_.end() && at->second.kernels)
+      launched(*at->second.kernels);
+    else
+      launched_uncounted();
   }
 
   /// How many kernels to launch now so that a call of this plan comes in the turn that is its next, with `between`
@@ -50,7 +55,6 @@ class StreamTurns {
     std::optional<unsigned> kernels;
     std::array<Samples, 2> samples{};
   };
-  unsigned any() { return static_cast<unsigned>(random_()) % turns; }
 
   std::minstd_rand random_;
   unsigned count_ = 0;  // modulo 2^32 will do

@@ -68,7 +68,7 @@ double TimedStream::run(const Call& c) {
 }
 
 double TimedStream::launch_to_idle_interval(const Call& c, CacheState cache) {
-  prepare(c, cache, [&] { c.plan->enqueue(c.in, c.out, stream_); }, false);
+  prepare(c, cache, Sampled::by_host, [&] { c.plan->enqueue(c.in, c.out, stream_); });
   synchronize();
   const double start = host_now();
   c.plan->enqueue(c.in, c.out, stream_);
@@ -80,7 +80,7 @@ double TimedStream::launch_to_idle_interval(const Call& c, CacheState cache) {
 }
 
 double TimedStream::end_to_end_interval(const Call& c, CacheState cache) {
-  prepare(c, cache, [&] { call_to_result(c); }, false);
+  prepare(c, cache, Sampled::by_host, [&] { call_to_result(c); });
   synchronize();
   const double start = host_now();
   call_to_result(c);
@@ -138,38 +138,47 @@ void TimedStream::wait_for(Event& event) {
 }
 
 /// Everything before the timed interval, between two events of its own. As asynchronous as `enqueue` is.
-void TimedStream::prepare(const Call& c, CacheState cache, const std::function<void()>& enqueue, bool held) {
+void TimedStream::prepare(const Call& c, CacheState cache, Sampled what, const std::function<void()>& enqueue) {
   if (!turns_.knows(c.plan)) turns_.learn(c.plan, kernels_of(c));
   begin_.record(stream_);
-  bring_into_state(c, cache, enqueue, held);
+  bring_into_state(c, cache, what, enqueue);
   ready_.record(stream_);
 }
 
-void TimedStream::bring_into_state(const Call& c, CacheState cache, const std::function<void()>& enqueue,
-                                   bool held) {
+void TimedStream::bring_into_state(const Call& c, CacheState cache, Sampled what,
+                                   const std::function<void()>& enqueue) {
   restore_and_poison(c);
   if (cache == CacheState::warm) {
-    take_next_turn(c, turns_.kernels_of(c.plan), held);
+    take_next_turn(c, turns_.kernels_of(c.plan), what);
     enqueue();
-    turns_.called(c.plan);
+    called(c, what);
     return poison(c);
   }
   if (c.in_loop) {
     enqueue();
-    turns_.called(c.plan);
+    called(c, what);
     restore_and_poison(c);
   }
   const bool clean = cache == CacheState::cold_clean;
-  take_next_turn(c, 1 + clean, held);
+  take_next_turn(c, 1 + clean, what);
   l2_.overwrite();
   if (clean) l2_.clean();
+}
+
+void TimedStream::called(const Call& c, Sampled what) {
+  if (what == Sampled::graph_behind_hold)
+    turns_.launched_uncounted();
+  else
+    turns_.called(c.plan);
 }
 
 /// The kernels of a stream take turns in eights: a call of two launches takes one of two times, on an H200 6.2 and 7.3
 /// us in the case of cub/sum at 2^16, by how many launches came before it. Calls of the same few plans in turn would
 /// each stand in a turn of its own, for ever. So up to seven empty kernels come before each sample, as many as bring the
 /// call into a turn that it has not had yet.
-void TimedStream::take_next_turn(const Call& c, unsigned between, bool held) {
+void TimedStream::take_next_turn(const Call& c, unsigned between, Sampled what) {
+  if (what == Sampled::graph_behind_hold) return;
+  const bool held = what == Sampled::behind_hold;
   const unsigned kernels = turns_.missing_before(c.plan, between + held, held);
   for (unsigned i = 0; i < kernels; ++i) empty_->enqueue(nullptr, nullptr, stream_);
   turns_.launched(kernels);

@@ -44,19 +44,15 @@ class TimedStream {
     hold.must_not_have_timed_out();
     return elapsed_s(start_, stop_);
   }
-  /// The same once the input is restored, the output poisoned and the cache brought into its state, with `enqueue`
-  /// queued once before, untimed, where the call is one of a loop or the cache shall be warm.
-  template <class Enqueue>
-  double held_interval(const Call& c, CacheState cache, Enqueue&& enqueue) {
-    prepare(c, cache, enqueue, true);
-    const double s = held_interval(enqueue);
-    turns_.called(c.plan);
-    prepared_s_ += elapsed_s(begin_, ready_);
-    return s;
-  }
-  /// That of one call.
+  /// That of one call, once the input is restored, the output poisoned and the cache brought into its state, with the
+  /// call made once before, untimed, where it is one of a loop or the cache shall be warm.
   double device_interval(const Call& c, CacheState cache) {
-    return held_interval(c, cache, [&] { c.plan->enqueue(c.in, c.out, stream_); });
+    return held_interval(c, cache, Sampled::behind_hold, [&] { c.plan->enqueue(c.in, c.out, stream_); });
+  }
+  /// That of a graph of many such calls, in the place of the call.
+  double graph_interval(const Call& c, CacheState cache, cudaGraphExec_t graph) {
+    return held_interval(c, cache, Sampled::graph_behind_hold,
+                         [&] { check(cudaGraphLaunch(graph, native(stream_)), "launching a graph"); });
   }
   /// Seconds of the host's clock from the call until the device is idle. The host's part is left to collect().
   double launch_to_idle_interval(const Call& c, CacheState cache);
@@ -79,12 +75,23 @@ class TimedStream {
   GpuClocks& clocks() { return clocks_; }
 
  private:
+  /// What a sample times, by the host's clock or behind a hold, whose kernel comes between preparing and the call. A
+  /// graph's kernels meet all turns by themselves, so it is not brought into one.
+  enum class Sampled { by_host, behind_hold, graph_behind_hold };
+  template <class Enqueue>
+  double held_interval(const Call& c, CacheState cache, Sampled what, Enqueue&& enqueue) {
+    prepare(c, cache, what, enqueue);
+    const double s = held_interval(enqueue);
+    called(c, what);
+    prepared_s_ += elapsed_s(begin_, ready_);
+    return s;
+  }
   void wait_for(Event&);
-  /// `held`: a hold's kernel comes between preparing and the call.
-  void prepare(const Call&, CacheState, const std::function<void()>& enqueue, bool held);
-  void bring_into_state(const Call&, CacheState, const std::function<void()>& enqueue, bool held);
+  void prepare(const Call&, CacheState, Sampled, const std::function<void()>& enqueue);
+  void bring_into_state(const Call&, CacheState, Sampled, const std::function<void()>& enqueue);
   void call_to_result(const Call&);
-  void take_next_turn(const Call&, unsigned between, bool held);
+  void called(const Call&, Sampled);
+  void take_next_turn(const Call&, unsigned between, Sampled);
   std::optional<unsigned> kernels_of(const Call&);
   void restore_and_poison(const Call&);
   void poison(const Call&);

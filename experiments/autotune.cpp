@@ -1,0 +1,60 @@
+/// autotune: every launch that tuned's table could have (src/tuned/launch_table.h), at the powers of two.
+/// experiments/autotune.py says from its CSV which is the fastest for how many bytes, and what the table loses to it.
+
+#include "experiments/launches.h"
+#include "measure/plan/axes.h"
+#include "measure/plan/experiment.h"
+
+namespace reductio {
+namespace {
+
+std::vector<Settings> launches(const Variant& v, const Selection& selection) {
+  if (v.id == "cub/sum") return {v.settings(selection.settings)};
+  if (v.id != "tuned/sum") return {};
+  if (!selection.settings.empty()) return {v.settings(selection.settings)};
+  const auto with = [&](const char* reading, const Choices& choices) {
+    Selection chosen = selection;
+    chosen.settings = {{"reading", reading}};
+    return every_launch(v, chosen, choices);
+  };
+  std::vector<Settings> out{v.settings()};
+  for (const auto& some : {with("strided", {{"vectors", {"1", "2", "4"}}, {"per-sm", {"1", "2", "4"}}}),
+                           with("tiled", {{"vectors", {"2", "8"}}, {"per-sm", {"1", "2"}}}),
+                           with("tiled-past-l1", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}}),
+                           with("cluster", {{"per-sm", {"4", "8", "16"}}})})
+    out.insert(out.end(), some.begin(), some.end());
+  return out;
+}
+
+/// A cluster reads no more than its few SMs can, and little input has one tile.
+bool makes_sense(const Point& p) {
+  if (p.variant->id != "tuned/sum") return true;
+  const std::string& reading = p.settings.text("reading");
+  const std::size_t bytes = p.problem.bytes();
+  if (reading == "auto") return true;
+  if (reading == "cluster") return bytes <= std::size_t{2} << 20;
+  if (reading.starts_with("tiled")) return bytes >= std::size_t{1} << 20;
+  return bytes <= std::size_t{64} << 20;
+}
+
+std::vector<Point> points(const Selection& selection, DeviceKind device) {
+  return product_of({.types = {ElementType::i32, ElementType::f32, ElementType::f64},
+                     .sizes = sizes_on(device, powers_of_two(11, 29)),
+                     .modes = {TimingMode::device, TimingMode::graph},
+                     .cache_states = {CacheState::cold_dirty, CacheState::warm},
+                     .settings = [&](const Variant& v) { return launches(v, selection); },
+                     .has =
+                         [](const Point& p) {
+                           return makes_sense(p) && (p.timing_mode == TimingMode::graph) ==
+                                                        (p.cache_state == CacheState::warm);
+                         }},
+                    selection, device);
+}
+
+const RegisterExperiment autotune({.name = "autotune",
+                                   .summary = "every launch that tuned's table could have, 2^11 to 2^29 elements",
+                                   .points = points,
+                                   .rules = {.max_samples = 24, .time_budget_s = 0.02, .harness_calls = false}});
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Says from autotune.csv which launch of tuned is the fastest for how many bytes, as rows of src/tuned/launch_table.h, and
+what the table that is there loses to the fastest.
+
+    python experiments/autotune.py experiments/results/nvidia-h200
+
+Cold calls and calls in a graph count alike: a launch's time at so many bytes is the geometric mean of its times in both,
+and of all element types that share a table: i32 has one, since it finishes by a packed atomic, f32 and f64 the other. A
+row of the table goes on as long as its launch loses no more than SLACK to the fastest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "paper"))
+
+import numpy as np  # noqa: E402
+
+import results as rs  # noqa: E402
+
+VARIANT = "tuned/sum"
+TABLES = {"packed_table": ("i32",), "fan_in_table": ("f32", "f64")}
+AUTO = "auto"    # the reading of the launch that the committed table chooses
+SLACK = 0.005    # about what a time differs by from run to run
+KEYS = ("reading", "vectors", "per-sm")  # in the order of a table's row
+
+
+@dataclass(frozen=True)
+class Launch:
+    reading: str
+    vectors: int
+    per_sm: int
+
+    def row(self, up_to: int | None) -> str:
+        """As src/tuned/launch_table.h has it; without a size the last one."""
+        size = "SIZE_MAX" if up_to is None else in_bytes(up_to, " * ")
+        return f"{{{size}, Reading::{self.reading.replace('-', '_')}, {self.vectors}, {self.per_sm}}},"
+
+    def words(self) -> str:
+        return f"{self.reading}, vectors={self.vectors}, per-sm={self.per_sm}"
+
+
+@dataclass(frozen=True)
+class Size:
+    """What was measured at so many bytes."""
+
+    bytes: int
+    times: dict[Launch, float]  # geometric means, in seconds
+    auto: float | None          # that of the launch that the table chooses
+
+    @property
+    def best(self) -> Launch:
+        return min(self.times, key=self.times.get)
+
+    def loss(self, time: float) -> float:
+        """What a time loses to the fastest: 0.02 for 2 %."""
+        return time / self.times[self.best] - 1
+
+
+def in_bytes(size: int, times: str = " ") -> str:
+    """"16 KiB", "2 MiB"; as C++ "16 * KiB"."""
+    unit, name = (2**20, "MiB") if size >= 2**20 else (2**10, "KiB")
+    return f"{size // unit}{times}{name}"
+
+
+def sizes_of(folder: Path, types: tuple[str, ...]) -> list[Size]:
+    """By bytes. Launches that were not measured in all ways in which others were are left out."""
+    path = folder / "autotune.csv"
+    if not path.exists():
+        raise rs.ResultsError(f"{folder} has no autotune.csv: run `reductio run autotune` and name its folder")
+    table = rs.read_points(path)
+    table = table[(table["variant"] == VARIANT) & (table["status"] == "ok") & table["element_type"].isin(types)]
+    settings = table["settings"].map(rs.parse_settings)
+    missing = [key for key in KEYS if not settings.map(lambda s: key in s).all()]
+    if missing:
+        raise rs.ResultsError(f"{path} has rows of {VARIANT} without the setting {missing[0]}: {rs.remedy(path)}")
+    table = table.assign(**{key: settings.map(lambda s, key=key: s[key]) for key in KEYS})
+    found = []
+    for size, at in table.groupby("bytes"):
+        ways = at.groupby(["element_type", "timing_mode", "cache_state"]).ngroups
+        means = {tuple(choice): float(np.exp(np.log(rows["time_median_s"]).mean()))
+                 for choice, rows in at.groupby(list(KEYS)) if len(rows) == ways}
+        times = {Launch(r, int(v), int(p)): t for (r, v, p), t in means.items() if r != AUTO}
+        if times:
+            found.append(Size(int(size), times, next((t for (r, *_), t in means.items() if r == AUTO), None)))
+    if not found:
+        raise rs.ResultsError(f"{path} has no times of {VARIANT} in {' and '.join(types)}: {rs.remedy(path)}")
+    return found
+
+
+def chosen(sizes: list[Size]) -> list[tuple[int, Launch]]:
+    """The table's rows, each up to so many bytes: of the launches that lose no more than SLACK the one that does so for
+    the most sizes to come, and of several such the fastest here."""
+    rows: list[tuple[int, Launch]] = []
+    at = 0
+    while at < len(sizes):
+        def reach(launch: Launch) -> int:
+            end = at
+            while end < len(sizes) and launch in sizes[end].times and sizes[end].loss(sizes[end].times[launch]) <= SLACK:
+                end += 1
+            return end
+
+        here = sizes[at].times
+        launch = max(here, key=lambda l: (reach(l), -here[l]))
+        at = reach(launch)
+        rows.append((sizes[at - 1].bytes, launch))
+    return rows
+
+
+def code(sizes: list[Size]) -> list[str]:
+    rows = chosen(sizes)
+    return [launch.row(up_to if k + 1 < len(rows) else None) for k, (up_to, launch) in enumerate(rows)]
+
+
+def losses(sizes: list[Size]) -> list[tuple[str, str, str, str]]:
+    """Of each size: the fastest launch, its time in us, and what the committed table loses to it."""
+    return [(in_bytes(s.bytes), s.best.words(), f"{1e6 * s.times[s.best]:.2f}",
+             "" if s.auto is None else f"{100 * s.loss(s.auto):.1f} %") for s in sizes]
+
+
+def markdown(folder: Path) -> str:
+    """Both tables, and what the committed ones lose; empty without autotune.csv."""
+    if not (folder / "autotune.csv").exists():
+        return ""
+    lines = []
+    for name, types in TABLES.items():
+        sizes = sizes_of(folder, types)
+        worst = max((s for s in sizes if s.auto is not None), key=lambda s: s.loss(s.auto), default=None)
+        told = ("" if worst is None else f" The committed table loses at most {100 * worst.loss(worst.auto):.1f} % to the "
+                f"fastest, at {in_bytes(worst.bytes)}.")
+        lines += [f"`{name}`, by {' and '.join(types)}:{told}", "", "```cpp", *code(sizes), "```", "",
+                  "| input | fastest launch | us | the committed table loses |", "|--:|---|--:|--:|",
+                  *(f"| {' | '.join(fields)} |" for fields in losses(sizes)), ""]
+    return "\n".join(lines).rstrip()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="autotune.py", description=__doc__.splitlines()[0])
+    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
+    parser.add_argument("folder", type=Path, help="results folder with autotune.csv")
+    options = parser.parse_args(arguments)
+    try:
+        for name, types in TABLES.items():
+            sizes = sizes_of(options.folder, types)
+            print(f"inline constexpr LaunchRow {name}[] = {{")
+            print("\n".join(f"    {row}" for row in code(sizes)))
+            print("};\n")
+            for fields in losses(sizes):
+                print("  {:>9}  {:40} {:>10} us  {:>8}".format(*fields))
+            print()
+    except rs.ResultsError as error:
+        print(f"autotune.py: error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+/// tuned: the project's own reduction beside CUB's call, each sum that a user may ask for. At the powers of two and at
+/// sizes drawn at random in between (the seed is below, so anybody draws the same); off alignment; in every state of the
+/// cache and in a graph; and to the host, beside what users call there, Thrust's. What is claimed of tuned is judged by a
+/// run of this experiment that took no part in making its table of launches (experiment `autotune`).
+
+#include <cmath>
+#include <random>
+
+#include "experiments/launches.h"
+#include "measure/plan/axes.h"
+#include "measure/plan/experiment.h"
+
+namespace reductio {
+namespace {
+
+constexpr std::uint64_t seed_of_sizes = 20261123;
+
+/// So many sizes between 2^10 and 2^30, their logarithms uniform.
+std::vector<std::size_t> drawn_sizes(int count) {
+  std::mt19937_64 generator(seed_of_sizes);
+  std::vector<std::size_t> out;
+  // Not std::uniform_real_distribution, whose numbers are each library's own.
+  for (int i = 0; i < count; ++i)
+    out.push_back(static_cast<std::size_t>(std::exp2(10 + 20 * static_cast<double>(generator() >> 11) * 0x1p-53)));
+  return out;
+}
+
+std::vector<Settings> of_tuned_and_cub(const Variant& v, const Selection& selection) {
+  if (v.id == "tuned/sum" || v.id == "cub/sum") return {v.settings(selection.settings)};
+  return {};
+}
+
+/// Whose result is on the host when the call returns.
+std::vector<Settings> to_the_host(const Variant& v, const Selection& selection) {
+  if (v.id == "tuned/sum-to-host" || v.id == "cub/sum") return {v.settings(selection.settings)};
+  if (v.id == "thrust/reduce") return every_launch(v, selection, {{"allocator", {"default", "caching"}}});
+  return {};
+}
+
+std::vector<Point> points(const Selection& selection, DeviceKind device) {
+  const bool all = selection.full || device == DeviceKind::sim;
+  const std::vector<ElementType> types = {ElementType::i32, ElementType::f32, ElementType::f64};
+  const auto two = [&](const Variant& v) { return of_tuned_and_cub(v, selection); };
+  std::vector<std::size_t> sizes = sizes_on(device, powers_of_two(10, 30));
+  if (device != DeviceKind::sim)
+    for (const std::size_t n : drawn_sizes(all ? 60 : 20)) sizes.push_back(n);
+  std::vector<Point> out = product_of(
+      {.types = types,
+       .sizes = sizes,
+       .modes = {TimingMode::device, TimingMode::graph},
+       .cache_states = {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm},
+       .settings = two,
+       .has = [](const Point& p) { return p.timing_mode != TimingMode::graph || p.cache_state == CacheState::warm; }},
+      selection, device);
+
+  // One element more and one less than a power of two, and starts one element behind an aligned one.
+  if (selection.sizes.empty()) {
+    std::vector<std::size_t> ragged;
+    for (const std::size_t n : sizes_on(device, powers_of_two(10, 30)))
+      for (const std::size_t m : {n - 1, n + 1}) ragged.push_back(m);
+    const Axes of_ragged{.types = types, .sizes = ragged, .modes = {TimingMode::device}, .settings = two};
+    for (Point& p : product_of(of_ragged, selection, device)) out.push_back(std::move(p));
+    const Axes of_shifted{
+        .types = types, .sizes = sizes_on(device, powers_of_two(10, 30)), .modes = {TimingMode::device}, .settings = two};
+    for (Point& p : product_of(of_shifted, selection, device)) {
+      p.offset_elements = 1;
+      out.push_back(std::move(p));
+    }
+  }
+
+  const Axes of_host{.types = types,
+                     .sizes = sizes_on(device, powers_of_two(10, 20)),
+                     .modes = {TimingMode::end_to_end},
+                     .settings = [&](const Variant& v) { return to_the_host(v, selection); }};
+  for (Point& p : product_of(of_host, selection, device)) out.push_back(std::move(p));
+  return out;
+}
+
+const RegisterExperiment tuned({.name = "tuned",
+                                .summary = "the project's own sum beside CUB's and Thrust's: all sizes, starts, states of "
+                                           "the cache, graphs, and to the host",
+                                .points = points,
+                                .rules = {.max_samples = 48, .time_budget_s = 0.05, .slow_samples = 12}});
+
+}  // namespace
+}  // namespace reductio

@@ -1,0 +1,81 @@
+"""What carries over from one machine to another: the verdicts of other folders beside this one's, as agreement.csv has them.
+Sentences for the paper and docs/, a table and the place of the figure for the paper; all empty without agreement.csv."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+import verdicts as vd
+from results import Results
+from text import claims, latex
+
+# Those of the CPU are judged by the same rows for every GPU, so nothing carries over.
+CLAIMS = [c["id"] for c in vd.read_claims()["claims"] if any(t.get("device") != "cpu" for t in c["tests"])]
+
+
+def sentences(results: Results) -> list[str]:
+    """For each other folder how many verdicts are the same, and which claims are decided otherwise; plain text."""
+    said = []
+    for name, table in vd.read_agreement(results.folder).items():
+        here, there = vd.sides(table)
+        rows, counted = vd.differences(there, here, vd.CLAIM)
+        otherwise = [f"{claim} ({theirs} there, here {mine})" for claim, _, theirs, mine, *_ in rows
+                     if vd.agree(mine, theirs) == vd.OTHERWISE]
+        said.append(f"Beside the results {name} of an {table['gpu'].iloc[0]}, {counted}"
+                    + (f": {latex.listing(otherwise)}." if otherwise else "."))
+    return said
+
+
+def finding(results: Results) -> str:
+    said = sentences(results)
+    where = r" Table~\ref{tab:agreement} and Figure~\ref{fig:agreement} have them with their ratios." if said else ""
+    return " ".join(map(latex.escape, said)) + where
+
+
+def compared(results: Results) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Each claim that this folder and another decide, with ratio and verdict in this one and in each other."""
+    others = vd.read_agreement(results.folder)
+    if not others:
+        return []
+    tables = [vd.sides(next(iter(others.values())))[0], *(vd.sides(t)[1] for t in others.values())]
+    rows = []
+    for claim in CLAIMS:
+        found = [(own["verdict"], claims.ratios(tests)) for own, tests in
+                 (claims.with_tests(t, claim, vd.CLAIM) for t in tables)]
+        if found[0][0] != vd.UNDECIDED and any(v != vd.UNDECIDED for v, _ in found[1:]):
+            rows.append((claim, [(ratio, verdict) for verdict, ratio in found]))
+    return rows
+
+
+def body(results: Results) -> list[str]:
+    """The table's lines: a verdict that is the same is not repeated."""
+    lines = []
+    for claim, ((ratio, verdict), *others) in compared(results):
+        fields = [claim, ratio or claims.MISSING, verdict]
+        for there, otherwise in others:
+            fields += [there or claims.MISSING, "the same" if otherwise == verdict else rf"\emph{{{otherwise}}}"]
+        lines.append(" & ".join(fields) + r" \\")
+    return lines
+
+
+def head(results: Results) -> str:
+    others = vd.read_agreement(results.folder)
+    names = [r"\multicolumn{2}{c}{here}", *(rf"\multicolumn{{2}}{{c}}{{\id{{{latex.escape(name)}}}}}" for name in others)]
+    rules = "".join(rf"\cmidrule(lr){{{2 * k + 2}-{2 * k + 3}}}" for k in range(len(names)))
+    return " & " + " & ".join(names) + " \\\\\n" + rules + "\nclaim" + " & ratio & verdict" * len(names) + r" \\"
+
+
+CAPTION = ("What carries over: the claims that these results and others decide, each at its document's own size, with the "
+           r"ratio as in Table~\ref{tab:claims}.")
+FIGURE = r"""\begin{figure*}[tp]
+\centering
+\generatedfigure{agreement}
+\caption{What carries over: the speedups that the claims speak of, here (\GpuName, \DataDate) and by other results, with
+their \confidence{} intervals; on the diagonal they are the same.}\label{fig:agreement}
+\end{figure*}
+"""
+
+
+def markdown(results: Results) -> str:
+    """A line for each other folder."""
+    return "\n".join(f"- {said}" for said in sentences(results)) or "No other results lie beside these."

@@ -1,0 +1,238 @@
+"""What goals.csv and tuned.csv say of the project's own reduction: sentences and tables for the paper, README and docs/.
+All empty without goals.csv."""
+
+from __future__ import annotations
+
+import math
+import re
+from pathlib import Path
+
+import goals
+import results as rs
+from goals import Goal, Row
+from results import Results
+from text import latex
+
+WAYS = {goals.WAYS[0]: "L2 cold and dirty", goals.WAYS[1]: "L2 cold and clean", goals.WAYS[2]: "L2 warm",
+        goals.WAYS[3]: "in a graph, L2 warm"}
+STARTS = {"aligned": "", "2^k +- 1": ", 2^k +- 1 elements", "off by one": ", off alignment by one"}
+BROKEN_DOWN, BROKEN_DOWN_TYPE = (2**12, 2**20, 2**28), "f32"
+
+
+# ---------------------------------------------------------------------------------------------- plain text
+
+
+def power(n: int) -> str:
+    """2^12, 2^12 + 1, 2^12 - 1, or the number."""
+    near = next((d for d in (0, 1, -1) if (n - d) & (n - d - 1) == 0), None)
+    sign = {0: "", 1: " + 1", -1: " - 1", None: ""}[near]
+    return f"{n:,}" if near is None else f"2^{(n - near).bit_length() - 1}{sign}"
+
+
+def ratio(value: float) -> str:
+    return f"{value:.3f}"
+
+
+def percent(value: float) -> str:
+    return f"{100 * value:.1f} %"
+
+
+def where(row: Row) -> str:
+    """Which point an extreme is of."""
+    return "" if row.at_n is None else f" ({', '.join(filter(None, [row.at_part, power(row.at_n)]))})"
+
+
+# Of each quantity what is demanded, and what was measured.
+DEMANDED = {"speedup": lambda d: f"geometric mean of the speedup at least {d:g}", "slower": lambda d: "none slower",
+            "least_speedup": lambda d: f"least speedup {d:g}", "undecided": lambda d: f"at most {100 * d:g} % undecided",
+            "ceiling": lambda d: f"geometric mean at least {100 * d:g} % of the read ceiling",
+            "least_ceiling": lambda d: f"at least {100 * d:g} % of the read ceiling",
+            "over_empty_s": lambda d: f"within {1e6 * d:g} us"}
+MEASURED = {"speedup": lambda r: f"geometric mean {ratio(r.measured)}",
+            "slower": lambda r: f"{r.measured:.0f} of {r.points} slower",
+            "least_speedup": lambda r: f"least {ratio(r.measured)}{where(r)}",
+            "undecided": lambda r: f"{percent(r.measured)} undecided",
+            "ceiling": lambda r: f"geometric mean {percent(r.measured)}",
+            "least_ceiling": lambda r: f"least {percent(r.measured)}{where(r)}",
+            "over_empty_s": lambda r: f"{1e6 * r.measured:.2f} us above it{where(r)}"}
+
+
+def of(rows: list[Row], goal: str, quantity: str, *part: str) -> Row | None:
+    """The row of a quantity over all points of a goal, or over those of a part: type, mode, cache state and starts."""
+    part = part or ("all",) * 4
+    return next((r for r in rows if (r.goal, r.quantity, r.element_type, r.timing_mode, r.cache_state, r.starts) ==
+                 (goal, quantity, *part) and not math.isnan(r.measured)), None)
+
+
+def goal_line(rows: list[Row], goal: Goal) -> tuple[str, str, str, str]:
+    """What the goal is of, what it demands, what was measured, and the verdict."""
+    found = [of(rows, goal.key, q) for q in goal.demands]
+    measured = "; ".join(MEASURED[r.quantity](r) for r in found if r is not None)
+    verdict = goals.verdict_of(rows, goal)
+    return (goal.words, "; ".join(DEMANDED[q](d) for q, d in goal.demands.items()), measured,
+            f"{verdict}: {goal.unjudged}" if goal.unjudged and measured else verdict)
+
+
+def parts(rows: list[Row]) -> list[tuple[str, ...]]:
+    """The parts of the goals that no point is slower than CUB, as (goal, type, mode, cache state, starts)."""
+    return [(r.goal, r.element_type, r.timing_mode, r.cache_state, r.starts) for r in rows
+            if r.quantity == "least_speedup" and r.goal in ("sums", "ragged", "narrow") and r.element_type != "all"]
+
+
+def part_line(rows: list[Row], goal: str, *part: str) -> list[str]:
+    """Way of timing, type, points, and what was measured of them."""
+    quantities = {q: of(rows, goal, q, *part) for q in ("speedup", "least_speedup", "slower", "undecided", "ceiling")}
+    told = {"speedup": lambda r: ratio(r.measured), "least_speedup": lambda r: ratio(r.measured) + where(r),
+            "slower": lambda r: f"{r.measured:.0f}", "undecided": lambda r: f"{r.measured * r.points:.0f}",
+            "ceiling": lambda r: percent(r.measured)}
+    element_type, mode, state, starts = part
+    return [WAYS[mode, state] + STARTS[starts], element_type, str(quantities["least_speedup"].points),
+            *("" if r is None else told[q](r) for q, r in quantities.items())]
+
+
+def headline(results: Results) -> str:
+    """The speedup over CUB by type and way of timing, the share of the read ceiling, and how many goals are met."""
+    rows = goals.read(results.folder)
+
+    def by_type(quantity: str, way: tuple[str, str], show) -> str:
+        found = [(t, of(rows, "sums", quantity, t, *way, "aligned")) for t in goals.TYPES]
+        return latex.listing([f"{show(r.measured)} ({t})" for t, r in found if r is not None])
+
+    said = [f"{by_type('speedup', way, ratio)}, {words}" for way, words in WAYS.items()
+            if any(of(rows, "sums", "speedup", t, *way, "aligned") for t in goals.TYPES)]
+    if not said:
+        return ""
+    verdicts = [goals.verdict_of(rows, g) for g in goals.GOALS]
+    least = of(rows, "sums", "least_speedup")
+    ceiling = of(rows, "cold", "ceiling")
+    return (f"Over CUB's sum, in geometric means over 2^10 to 2^30 elements, its speedup is {'; '.join(said)}. "
+            f"The least of {least.points} points is {ratio(least.measured)}{where(least)}. "
+            + (f"Cold it comes to {percent(ceiling.measured)} of the read ceiling. " if ceiling else "")
+            + f"Of {len(verdicts)} goals {verdicts.count(goals.MET)} are met, {verdicts.count(goals.MISSED)} missed and "
+              f"{verdicts.count(goals.ABSENT)} not measured.")
+
+
+def in_short(results: Results) -> str:
+    """The headline for README and paper, a verb first: cold and in a graph alone."""
+    rows = goals.read(results.folder)
+    said = []
+    for way in (goals.WAYS[0], goals.WAYS[3]):
+        found = [(t, of(rows, "sums", "speedup", t, *way, "aligned")) for t in goals.TYPES]
+        if all(r is not None for _, r in found):
+            said.append(f"{latex.listing([f'{ratio(r.measured)} ({t})' for t, r in found])} ({WAYS[way]})")
+    least, ceiling = of(rows, "sums", "least_speedup"), of(rows, "cold", "ceiling")
+    if not said or least is None or ceiling is None:
+        return ""
+    met = [goals.verdict_of(rows, g) for g in goals.GOALS].count(goals.MET)
+    return (f"has a speedup over CUB's sum of {' and '.join(said)}, in geometric means over 2^10 to 2^30 elements, and of at "
+            f"least {ratio(least.measured)}; cold it comes to {percent(ceiling.measured)} of the read ceiling. It meets {met} "
+            f"of {len(goals.GOALS)} goals.")
+
+
+def cards(results: Results) -> str:
+    """On which card the table of launches was made, and on which the goals were judged; "" where that is not recorded."""
+    runs = {run.get("run_id"): run.get("machine_id") for run in results.machine.get("runs", default=[])}
+    on = {}
+    for experiment in ("autotune", "tuned", "narrow"):
+        path = results.folder / f"{experiment}.csv"
+        if path.exists():
+            on[experiment] = sorted({str(runs.get(i) or "") for i in rs.read_points(path)["run_id"]})
+    if not {"autotune", "tuned"} <= set(on) or any("" in ids for ids in on.values()):
+        return ""
+    of_table, *of_goals = [f"`{experiment}` on {latex.listing(ids)}" for experiment, ids in on.items()]
+    return f"The table of launches is from {of_table}; the goals are judged by {latex.listing(of_goals)}."
+
+
+# ------------------------------------------------------------------------------------------------ Markdown
+
+
+def table(head: list[str], align: str, lines) -> list[str]:
+    """A Markdown table; of each column l or r."""
+    rule = [{"l": "---", "r": "--:"}[a] for a in align]
+    return [f"| {' | '.join(fields)} |" for fields in (head, rule, *lines)]
+
+
+def goals_markdown(results: Results) -> str:
+    rows = goals.read(results.folder)
+    if not rows:
+        return ""
+    lines = [[*line[:3], f"**{line[3]}**" if line[3] == goals.MISSED else line[3]]
+             for line in (goal_line(rows, g) for g in goals.GOALS)]
+    return "\n".join(table(["", "demanded", "measured", ""], "llll", lines))
+
+
+def parts_markdown(results: Results) -> str:
+    rows = goals.read(results.folder)
+    if not rows:
+        return ""
+    head = ["", "type", "points", "speedup over CUB", "least", "slower", "undecided", "of the read ceiling"]
+    return "\n".join(table(head, "llrrrrrr", (part_line(rows, *part) for part in parts(rows))))
+
+
+def broken_down(folder: Path) -> list[tuple[int, float, float, float, float]]:
+    """n, launch floor, read ceiling, and the times of tuned and of CUB, in seconds, where all were measured."""
+    if not (folder / "tuned.csv").exists():
+        return []
+    there, way = goals.Folder(folder), goals.WAYS[0]
+    mine, cub = (there.series("tuned", v, BROKEN_DOWN_TYPE, way) for v in (goals.SUM, goals.CUB))
+    calls = rs.harness_calls(there.table("tuned"), device="cuda", operation="sum", element_type=BROKEN_DOWN_TYPE,
+                             mode=way[0], cache_state=way[1]).dropna().set_index("n")
+    if mine is None or cub is None:
+        return []
+    return [(n, *(float(calls[c][n]) for c in ("floor", "read")), *(float(s.at(n)["time"]) for s in (mine, cub)))
+            for n in BROKEN_DOWN if n in calls.index and mine.at(n) is not None and cub.at(n) is not None]
+
+
+def time_markdown(results: Results) -> str:
+    """Where the time goes: launch, reading, and what comes on top."""
+    def us(seconds: float) -> str:
+        return latex.digits(1e6 * seconds)
+
+    lines = [[power(n), us(floor), us(read - floor), us(mine - read), us(cub - read), us(mine), us(cub)]
+             for n, floor, read, mine, cub in broken_down(results.folder)]
+    head = ["n", "launch floor", "reading", "`tuned/sum`: the rest", "`cub/sum`: the rest", "`tuned/sum`", "`cub/sum`"]
+    return "\n".join(table(head, "rrrrrrr", lines)) if lines else ""
+
+
+# --------------------------------------------------------------------------------------------------- LaTeX
+
+
+def in_latex(text: str) -> str:
+    """Plain text as above: 2^10, 2^k +- 1, 5 %, 1.5 us, thrust::reduce."""
+    out = latex.escape(text)
+    out = re.sub(r"2\\textasciicircum\{\}(\w+)", r"$2^{\1}$", out).replace("+- 1", r"$\pm$ 1")
+    out = re.sub(r"(?<=\d) us\b", r"\\,\\textmu{}s", out.replace(r" \%", r"\,\%"))
+    return re.sub(r"\b(thrust::reduce|tuned/sum)\b", r"\\id{\1}", out)
+
+
+def finding(results: Results) -> str:
+    """A paragraph; empty without goals.csv."""
+    said = in_short(results)
+    if not said:
+        return ""
+    return (r"\paragraph{Past CUB.} Our own reduction, \id{tuned/sum}, is one launch: loads of 16 bytes, several under way, and "
+            r"a finish without a second launch. It " + in_latex(said) +
+            r" Figure~\ref{fig:tuned} shows all sizes, Table~\ref{tab:goals} the goals, Table~\ref{tab:tuned} each type.")
+
+
+FIGURE = r"""\begin{figure*}[tp]
+\centering
+\generatedfigure{tuned}
+\caption{Our own sum: its speedup over CUB, and its share of the read ceiling, against problem size by type, state of the
+cache and way of timing (\GpuName, \DataDate).}\label{fig:tuned}
+\end{figure*}
+"""
+GOALS_CAPTION = (r"What was demanded of our own reduction before it was measured, over CUB where nothing else is said. All intervals "
+                 r"of one line hold at once with \confidence{} confidence; a point within 1\,\% of CUB is not slower.")
+PARTS_CAPTION = (r"Our own sum beside CUB by type and way of timing: geometric mean and least of the speedup over CUB, how many points "
+                 r"are slower and undecided, and the geometric mean of the share of the read ceiling.")
+
+
+def goals_body(results: Results) -> list[str]:
+    rows = goals.read(results.folder)
+    return [" & ".join(map(in_latex, goal_line(rows, g))) + r" \\" for g in goals.GOALS] if rows else []
+
+
+def parts_body(results: Results) -> list[str]:
+    rows = goals.read(results.folder)
+    return [" & ".join(in_latex(f) or "---" for f in part_line(rows, *part)) + r" \\" for part in parts(rows)]

@@ -1,0 +1,476 @@
+/// modern: what CUDA and newer GPUs offer beyond the five documents, for learners: one idea in each kernel.
+///
+/// No document has these. Each is a small step from another one, named in its comment ("From ..."), so that
+/// `reductio compare` of the two shows what the idea is worth.
+///
+///   modern/shuffle          the start: a grid-stride loop, warp shuffles, and a second launch for the blocks' sums
+///   modern/warp-reduce      one instruction adds up a warp (i32; compute capability 8.0)
+///   modern/vector-loads     a load takes 16 bytes
+///   modern/loads-in-flight  a thread asks for several vectors before it uses the first
+///   modern/cooperative      all blocks meet at a barrier, in place of the second launch
+///   modern/fan-in           one block waits for the sums of the others, which say themselves that they are there
+///   modern/packed-atomic    one atomic adds a sum and counts its block (i32)
+///
+/// cuda_only/modern_cuda.cu goes on with what the simulated device does not have: clusters and bulk copies.
+///
+///   shuffle --> vector-loads --> loads-in-flight --> cooperative --> fan-in
+///      '--> warp-reduce                 |----------> packed-atomic, cluster
+///                                       '----------> bulk-copy
+///
+/// grid=auto is two blocks for each SM, or one of 1024 threads, but no more than have something to load for each of
+/// their threads. So up to 1024 threads are resident on an SM, and as each may then have 64 registers, all blocks are,
+/// which `cooperative` needs. It is half of what an SM of many GPUs holds: so the loads that each thread has in flight
+/// should tell.
+///
+/// `tuned` (src/tuned/tuned.h) is made of what proved useful.
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.h"
+#include "device/grid_sync.h"
+#include "device/state.h"
+#include "tuned/tuned.h"
+
+namespace reductio {
+namespace {
+using namespace device;
+
+constexpr unsigned warp = 32, full_warp = 0xffffffffu;
+/// Of a block. __launch_bounds__(most_threads, 1) asks that one such block fits on an SM, which has 65536 registers: so
+/// the compiler gives a thread up to 64. Without the 1 it keeps to 32, for two blocks, and so to fewer loads in flight.
+constexpr unsigned most_threads = 1024;
+
+__device__ std::int64_t thread_of_grid() { return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; }
+__device__ std::int64_t threads_of_grid() { return std::int64_t{gridDim.x} * blockDim.x; }
+
+// ------------------------------------------------------------------------------------------- shuffle and warp-reduce
+
+/// What one thread adds up where all threads of the grid take turns. Two blocks of two threads:
+///
+///   in: 0 1 0' 1' 0 1 0' 1' 0 1 0' 1'
+///
+/// Neighbours in a warp load neighbours in memory, so a warp's loads make one access of 128 bytes. The index is signed:
+/// over an unsigned one, which may wrap, nvcc would not unroll this loop, and each load would wait for the one before.
+/// It has 4 loads of floats under way, and 16 of integers, which it may add up in any order.
+template <class T>
+__device__ T sum_of_elements(GlobalPtr<const T> in, std::int64_t n) {
+  T sum = 0;
+  for (std::int64_t i = thread_of_grid(); i < n; i += threads_of_grid()) sum += in[i];
+  return sum;
+}
+
+/// Adds up one value of every lane of a warp; valid in lane 0. A shuffle hands a register from one lane to another: no
+/// shared memory, and no barrier, since the lanes meet in the shuffle itself.
+///
+///   a b c d  ->  a+c b+d . .  ->  a+c+b+d . . .
+struct Shuffles {
+  template <class T>
+  static __device__ T sum(T value) {
+    for (unsigned distance = warp / 2; distance > 0; distance /= 2)
+      value += __shfl_down_sync(full_warp, value, distance);
+    return value;
+  }
+};
+
+/// Adds up one value of every thread; valid in thread 0. Every warp adds up its lanes, then the first warp adds up the
+/// warps, so the block meets once. Blocks are whole warps. Before it is called again the block has to pass a barrier.
+template <class Warp = Shuffles, class T>
+__device__ T sum_of_block(T value) {
+  const SharedPtr<T> sums = shared_array<T, most_threads / warp>();
+  const unsigned lane = threadIdx.x % warp, warps = blockDim.x / warp;
+  value = Warp::template sum<T>(value);
+  if (lane == 0) sums[threadIdx.x / warp] = value;
+  __syncthreads();  // every warp's sum is stored before the first warp reads it
+  if (threadIdx.x < warp) value = Warp::template sum<T>(lane < warps ? T(sums[lane]) : T(0));
+  return value;
+}
+
+/// The start. Every block leaves one partial sum.
+/// Launch: any grid, whole warps. Result: partials[b] of every block b.
+template <class Warp, class T>
+__global__ void __launch_bounds__(most_threads, 1)
+    shuffle(GlobalPtr<const T> in, GlobalPtr<T> partials, std::int64_t n) {
+  const T sum = sum_of_block<Warp>(sum_of_elements(in, n));
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+/// What one thread adds up where a single block adds up the blocks' partial sums.
+template <class T>
+__device__ T sum_of_partials(GlobalPtr<const T> partials, unsigned count) {
+  T sum = 0;
+  for (unsigned i = threadIdx.x; i < count; i += blockDim.x) sum += partials[i];
+  return sum;
+}
+
+/// The end of all kernels that leave partial sums. A launch begins when the one before it has ended, so it is a barrier
+/// for all blocks. What it costs does not depend on n: so it matters at small n.
+/// Launch: 1 block of whole warps. Result: out[0].
+template <class Warp, class T>
+__global__ void __launch_bounds__(most_threads, 1)
+    second_launch(GlobalPtr<const T> partials, GlobalPtr<T> out, unsigned count) {
+  const T total = sum_of_block<Warp>(sum_of_partials(partials, count));
+  if (threadIdx.x == 0) out[0] = total;
+}
+
+/// From shuffle: GPUs of compute capability 8.0 and later add up a warp's integers in one instruction in place of five
+/// shuffles and five additions. A block has two such trees whatever n is, so this can matter at small n alone.
+struct OneInstruction {
+  template <class T>
+  static __device__ T sum(T value) {
+    return __reduce_add_sync(full_warp, value);
+  }
+};
+
+// ---------------------------------------------------------------------------------- vector-loads and loads-in-flight
+
+/// 16 bytes, the most that one load takes. Aligned to 16, as such a load wants its address.
+template <class T>
+struct __align__(16) Vector {
+  static constexpr int lanes = 16 / sizeof(T);
+  T lane[lanes];
+};
+
+template <class T>
+__device__ T sum_of_lanes(const Vector<T>& v) {
+  T sum = 0;
+  for (int k = 0; k < Vector<T>::lanes; ++k) sum += v.lane[k];
+  return sum;
+}
+
+/// An array as vectors: `head` elements lie before the first address that is a multiple of 16, then `whole` vectors,
+/// and what lies from element `tail` on fills no vector.
+///
+///   . . 2 3   4 5 6 7   8 9 . .     n = 8 that begin at address 8: head 2, whole 1, tail 6
+template <class T>
+struct Vectors {
+  GlobalPtr<const Vector<T>> body;
+  std::int64_t head, whole, tail;
+};
+
+template <class T>
+__device__ Vectors<T> as_vectors(GlobalPtr<const T> in, std::int64_t n) {
+  constexpr std::int64_t lanes = Vector<T>::lanes;
+  const std::int64_t to_boundary = static_cast<std::int64_t>(-address_of(in) % 16 / sizeof(T));
+  const std::int64_t head = min(to_boundary, n), whole = (n - head) / lanes;
+  return {pointer_cast<const Vector<T>>(in + head), head, whole, head + whole * lanes};
+}
+
+/// What one thread adds up of head and tail. Each has fewer elements than a vector, so one step takes both.
+template <class T>
+__device__ T sum_of_ends(GlobalPtr<const T> in, std::int64_t n, const Vectors<T>& vectors) {
+  const std::int64_t thread = thread_of_grid();
+  T sum = 0;
+  if (thread < vectors.head) sum += in[thread];
+  if (vectors.tail + thread < n) sum += in[vectors.tail + thread];
+  return sum;
+}
+
+/// From shuffle: a load takes 16 bytes, so there are a quarter as many of them (of doubles half as many), and as many
+/// times more bytes are under way. The compiler unrolls the loop as it sees fit.
+/// Launch: any grid, whole warps. Result: partials[b] of every block b.
+template <class T>
+__global__ void __launch_bounds__(most_threads, 1)
+    vector_loads(GlobalPtr<const T> in, GlobalPtr<T> partials, std::int64_t n) {
+  const Vectors<T> vectors = as_vectors(in, n);
+  T sum = sum_of_ends(in, n, vectors);
+  for (std::int64_t i = thread_of_grid(); i < vectors.whole; i += threads_of_grid()) {
+    const Vector<T> v = vectors.body[i];
+    sum += sum_of_lanes(v);
+  }
+  sum = sum_of_block(sum);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+/// From vector-loads: the thread says itself how many loads are under way. It asks for `Loads` vectors, and only then
+/// waits for the first. Memory answers after several hundred nanoseconds (`reductio probe` tells them), and gives its
+/// full bandwidth only if enough bytes are asked for in that time: bandwidth x latency, shared among the SMs.
+///
+///   loads=1:  ask wait add  ask wait add         loads=2:  ask ask wait add add  ask ask wait add add
+template <int Loads, class T>
+__device__ T sum_of_vectors(GlobalPtr<const T> in, std::int64_t n) {
+  const Vectors<T> vectors = as_vectors(in, n);
+  const std::int64_t threads = threads_of_grid();
+  T sum = sum_of_ends(in, n, vectors);
+#pragma unroll 1  // the compiler would unroll further, and have more loads under way than this says
+  for (std::int64_t i = thread_of_grid(); i < vectors.whole; i += Loads * threads) {
+    Vector<T> loaded[Loads]{};  // zeros where there is no vector left: one loop takes the rest, too
+#pragma unroll
+    for (int k = 0; k < Loads; ++k)
+      if (i + k * threads < vectors.whole) loaded[k] = vectors.body[i + k * threads];
+#pragma unroll
+    for (int k = 0; k < Loads; ++k) sum += sum_of_lanes(loaded[k]);
+  }
+  return sum;
+}
+
+/// Launch: any grid, whole warps. Result: partials[b] of every block b.
+template <int Loads, class T>
+__global__ void __launch_bounds__(most_threads, 1)
+    loads_in_flight(GlobalPtr<const T> in, GlobalPtr<T> partials, std::int64_t n) {
+  const T sum = sum_of_block(sum_of_vectors<Loads>(in, n));
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+/// What the kernels that change the end have, for a thread of theirs to be like one of loads-in-flight by default.
+constexpr int usual_loads = 4;
+
+// --------------------------------------------------------------------------- cooperative, fan-in and packed-atomic
+
+/// From loads-in-flight: one launch, and a barrier of all its blocks in place of the second. A block that waits at the
+/// barrier keeps its place on the GPU, so all blocks have to fit there at once, which a cooperative launch promises or
+/// refuses. All blocks pass the barrier though one alone goes on.
+/// Launch: cooperative, whole warps. Result: out[0].
+template <class T>
+__global__ void __launch_bounds__(most_threads, 1)
+    cooperative(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n, GlobalPtr<T> partials) {
+  const T sum = sum_of_block(sum_of_vectors<usual_loads>(in, n));
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+  // Every block's sum is stored before block 0 reads them; and its first warp has read the shared memory of the first
+  // tree before the second one writes there.
+  grid_sync();
+  if (blockIdx.x != 0) return;
+  const T total = sum_of_block(sum_of_partials<T>(partials, gridDim.x));
+  if (threadIdx.x == 0) out[0] = total;
+}
+
+/// From cooperative: no barrier, since only one block needs the others' sums, and nobody needs to wait for it. Each
+/// other block stores its sum in a slot together with a tag, the number of this call, and is done. The last block looks
+/// at each slot until it has this call's tag. Sum and tag arrive together (tuned/tuned.h says how), so there is no
+/// fence, no atomic update, and nothing to be cleared between calls: the slots hold what the call before stored, under
+/// its number. Every call writes every slot, so the numbers may even come around.
+///
+/// It ends, because nobody but the last block waits, and a block that does not wait gives up its place to one that has
+/// not begun (tuned/tuned.h says more).
+///
+/// Launch: any grid, whole warps; `calls` and slots as the call before left them, zero before the first.
+/// Result: out[0].
+template <class T>
+__global__ void __launch_bounds__(most_threads, 1) fan_in(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n,
+                                                          GlobalPtr<std::uint64_t> calls, tuned::Slots slots) {
+  using Message = tuned::Message<T>;
+  const unsigned last = gridDim.x - 1;
+  const auto tag = static_cast<std::uint32_t>(load_relaxed(calls)) + 1;
+
+  T sum = sum_of_vectors<usual_loads>(in, n);
+  if (blockIdx.x == last)
+    for (unsigned slot = threadIdx.x; slot < last; slot += blockDim.x) {
+      Message message;
+      do message = slots.load<T>(slot);
+      while (!message.has(tag));
+      sum += message.value();
+    }
+  sum = sum_of_block(sum);
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x != last) {
+    slots.store(blockIdx.x, Message::of(sum, tag));
+  } else {
+    out[0] = sum;
+    // All blocks have read the old number: their slots came after.
+    store_relaxed(calls, std::uint64_t{tag});
+  }
+}
+
+/// From loads-in-flight: one launch, one atomic of 64 bits for each block. Its high half adds the block's sum, its low
+/// half counts the block:
+///
+///     sum of the blocks so far | blocks so far       atomicAdd(packed, sum << 32 | 1)
+///
+/// The atomic gives what was there before. Who finds all others counted also holds their sum: value and count come in
+/// one word, so there is no fence and nothing else to read. That block puts the word back to zero for the next call.
+/// What runs over the high half is dropped, as a sum modulo 2^32 drops it; the low half runs over into no sum, because
+/// a grid has fewer than 2^32 blocks. Floats have no such sum: the halves of a 64-bit addition are integers.
+///
+/// Launch: any grid, whole warps, `packed` zero. Result: out[0]; `packed` is zero again.
+__global__ void __launch_bounds__(most_threads, 1)
+    packed_atomic(GlobalPtr<const std::uint32_t> in, GlobalPtr<std::uint32_t> out, std::int64_t n,
+                  GlobalPtr<std::uint64_t> packed) {
+  const std::uint32_t sum = sum_of_block(sum_of_vectors<usual_loads>(in, n));
+  if (threadIdx.x != 0) return;
+  const std::uint64_t before = atomicAdd(packed, std::uint64_t{sum} << 32 | 1);
+  if (static_cast<std::uint32_t>(before) != gridDim.x - 1) return;
+  out[0] = static_cast<std::uint32_t>(before >> 32) + sum;
+  store_relaxed(packed, std::uint64_t{0});
+}
+
+// ---------------------------------------------------------------------------------------------------- on the host
+
+/// The most blocks that are resident at once for certain: of an SM's 65536 registers 64 for each thread, and 16 blocks,
+/// as on the smallest of the GPUs that CUDA 13 knows.
+std::size_t resident_blocks(unsigned block, const DeviceInfo& gpu) {
+  return static_cast<std::size_t>(gpu.sm_count) * std::min(16u, most_threads / block);
+}
+
+/// The launch that the settings ask for, of threads that take `share` elements a load. The longest chain is that of a
+/// thread which takes one after the other, as all here do, and of its block.
+PlanInfo shape(const Problem& p, const Settings& s, const DeviceInfo& gpu, std::size_t share) {
+  const unsigned block = s.count("block");
+  const std::size_t two_per_sm = std::min(2 * static_cast<std::size_t>(gpu.sm_count), resident_blocks(block, gpu));
+  const std::size_t grid =
+      s.text("grid") == "auto" ? std::min(blocks_for(p.n, block * share), two_per_sm) : s.count("grid");
+  // Each vector is added up first, and then to the sum; head and tail are two more.
+  const std::size_t thread = ceil_div(p.n, grid * block * share) + (share > 1 ? share + 2 : 0), trees = 5 + 5;
+  return {.grid_blocks = grid, .block_threads = block, .longest_chain = thread + trees};
+}
+
+/// What adding up the blocks' sums adds to the chain: those of a thread of one block, then that block's trees.
+std::size_t chain_of_partials(const PlanInfo& info) {
+  return ceil_div(info.grid_blocks, info.block_threads) + 1 + 5 + 5;
+}
+
+template <class T>
+constexpr std::size_t lanes = Vector<T>::lanes;
+
+/// The plan of a kernel that leaves partial sums to a second launch.
+template <class Warp, class T>
+std::unique_ptr<Plan> two_launches(void (*kernel)(const Launch&, GlobalPtr<const T>, GlobalPtr<T>, std::int64_t),
+                                   const Problem& p, PlanInfo info) {
+  const std::size_t n = p.n, grid = info.grid_blocks;
+  const unsigned block = info.block_threads;
+  const Buffer<T> partials(grid);
+  info.longest_chain += chain_of_partials(info);
+  info.workspace_bytes = partials.bytes();
+  return plan_of(info, [=](void* in, void* out, Stream stream) {
+    kernel({grid, block, 0, stream}, global<const T>(in, n), partials.ptr(), static_cast<std::int64_t>(n));
+    launch<second_launch<Warp, T>>({1, block, 0, stream}, partials.ptr(), global<T>(out, 1),
+                                   static_cast<unsigned>(grid));
+  });
+}
+
+std::unique_ptr<Plan> prepare_shuffle(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  return dispatch(
+      p, [&]<class T>() { return two_launches<Shuffles, T>(launch<shuffle<Shuffles, T>>, p, shape(p, s, gpu, 1)); });
+}
+
+std::unique_ptr<Plan> prepare_warp_reduce(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  require_capability(gpu, 80);
+  using T = std::uint32_t;
+  return two_launches<OneInstruction, T>(launch<shuffle<OneInstruction, T>>, p, shape(p, s, gpu, 1));
+}
+
+std::unique_ptr<Plan> prepare_vector_loads(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  return dispatch(
+      p, [&]<class T>() { return two_launches<Shuffles, T>(launch<vector_loads<T>>, p, shape(p, s, gpu, lanes<T>)); });
+}
+
+std::unique_ptr<Plan> prepare_loads_in_flight(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  return dispatch(p, [&]<class T>() {
+    return for_block<1, 8>(s.count("loads"), [&]<unsigned Loads>() {
+      return two_launches<Shuffles, T>(launch<loads_in_flight<Loads, T>>, p, shape(p, s, gpu, lanes<T>));
+    });
+  });
+}
+
+std::unique_ptr<Plan> prepare_cooperative(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  return dispatch(p, [&]<class T>() {
+    PlanInfo info = shape(p, s, gpu, lanes<T>);
+    const std::size_t n = p.n, grid = info.grid_blocks, most = resident_blocks(info.block_threads, gpu);
+    const unsigned block = info.block_threads;
+    if (grid > most)
+      throw Refused("a cooperative launch has all blocks resident at once: choose grid=" + std::to_string(most) +
+                    " or less");
+    const Buffer<T> partials(grid);
+    info.longest_chain += chain_of_partials(info);
+    info.workspace_bytes = partials.bytes();
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      launch_cooperative<cooperative<T>>({grid, block, 0, stream}, global<const T>(in, n), global<T>(out, 1),
+                                         static_cast<std::int64_t>(n), partials.ptr());
+    });
+  });
+}
+
+std::unique_ptr<Plan> prepare_fan_in(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  return dispatch(p, [&]<class T>() {
+    PlanInfo info = shape(p, s, gpu, lanes<T>);
+    const std::size_t n = p.n, grid = info.grid_blocks;
+    const unsigned block = info.block_threads;
+    const auto calls = zeroed_buffer<std::uint64_t>(1);
+    const auto words = zeroed_buffer<std::uint64_t>(tuned::Message<T>::words * grid);
+    info.longest_chain += chain_of_partials(info);
+    info.workspace_bytes = calls.bytes() + words.bytes();
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      launch<fan_in<T>>({grid, block, 0, stream}, global<const T>(in, n), global<T>(out, 1),
+                        static_cast<std::int64_t>(n), calls.ptr(),
+                        tuned::Slots{words.ptr(), static_cast<unsigned>(grid)});
+    });
+  });
+}
+
+std::unique_ptr<Plan> prepare_packed_atomic(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  using T = std::uint32_t;
+  PlanInfo info = shape(p, s, gpu, lanes<T>);
+  const std::size_t n = p.n, grid = info.grid_blocks;
+  const unsigned block = info.block_threads;
+  const auto packed = zeroed_buffer<std::uint64_t>(1);
+  info.longest_chain += grid;
+  info.workspace_bytes = packed.bytes();
+  return plan_of(info, [=](void* in, void* out, Stream stream) {
+    launch<packed_atomic>({grid, block, 0, stream}, global<const T>(in, n), global<T>(out, 1),
+                          static_cast<std::int64_t>(n), packed.ptr());
+  });
+}
+
+const std::vector<ElementType> any_type{ElementType::f32, ElementType::f64, ElementType::i32};
+const std::vector<ElementType> integers{ElementType::i32};
+
+/// What all have in common, with what one has of its own. `state`: what a call leaves to the next one.
+Variant modern(const Own& own, const std::vector<ElementType>& types, const std::string& state = "") {
+  return combined({.how = {.thread = "grid stride", .block = "warp shuffles", .grid = "second launch"},
+                   .operations = {Operation::sum},
+                   .types = types,
+                   .tunables = {Tunable::powers_of_two("block", warp, most_threads, 512),
+                                Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto")},
+                   .persistent_state = state},
+                  own);
+}
+
+const char* const by_vectors = "grid stride by 16 bytes";
+const char* const by_four_vectors = "grid stride by 16 bytes, four loads";
+
+const Register registered[] = {
+    {modern({.id = "modern/shuffle", .title = "warp shuffles", .cites = "our own"}, any_type), prepare_shuffle},
+    {modern({.id = "modern/warp-reduce",
+             .title = "warp reduction in one instruction",
+             .cites = "our own, from shuffle",
+             .how = {.block = "warp reduction in one instruction"}},
+            integers),
+     prepare_warp_reduce},
+    {modern({.id = "modern/vector-loads",
+             .title = "16-byte loads",
+             .cites = "our own, from shuffle",
+             .how = {.thread = by_vectors}},
+            any_type),
+     prepare_vector_loads},
+    {modern({.id = "modern/loads-in-flight",
+             .title = "several loads in flight",
+             .cites = "our own, from vector-loads",
+             .how = {.thread = "grid stride by 16 bytes, several loads"},
+             .tunables = {Tunable::powers_of_two("loads", 1, 8, usual_loads)},
+             .compiled_in = "loads"},
+            any_type),
+     prepare_loads_in_flight},
+    {modern({.id = "modern/cooperative",
+             .title = "cooperative grid barrier",
+             .cites = "our own, from loads-in-flight",
+             .how = {.thread = by_four_vectors, .grid = "grid barrier"},
+             .tunables = {Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "5"}, "auto")}},  // resident anywhere
+            any_type),
+     prepare_cooperative},
+    {modern({.id = "modern/fan-in",
+             .title = "fan-in",
+             .cites = "our own, from cooperative",
+             .how = {.thread = by_four_vectors, .grid = "fan-in over tagged slots"}},
+            any_type, "the number of calls and the blocks' slots, zero when prepared"),
+     prepare_fan_in},
+    {modern({.id = "modern/packed-atomic",
+             .title = "packed atomic",
+             .cites = "our own, from loads-in-flight",
+             .how = {.thread = by_four_vectors, .grid = "atomic of sum and count"}},
+            integers, "the word of sum and count, zero when prepared and after each call"),
+     prepare_packed_atomic}};
+
+}  // namespace
+}  // namespace reductio

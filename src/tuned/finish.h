@@ -1,0 +1,199 @@
+#pragma once
+/// How the blocks of tuned/tuned.h make one result of their sums, in the launch that read the input. tuned.h says why
+/// each is right, and why it ends.
+
+#include <cstdint>
+#include <cstring>
+
+#include "device/kernel.h"
+#include "tuned/reading.h"
+
+namespace reductio::tuned {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+
+using device::load_relaxed;
+using device::store_relaxed;
+
+/// The workspace, in words: the packed sum of the blocks that have arrived, alone on its 128 bytes; and from `first_slot`
+/// on the slots: of each block its first word, then of each its second one, and so on. All are zero between calls.
+inline constexpr unsigned first_slot = 16, most_words = 4;
+
+/// Slots: for the most blocks that any launch has.
+inline std::size_t workspace_slots(const Gpu& gpu) { return std::size_t{most_blocks_per_sm} * gpu.sm_count; }
+inline std::size_t workspace_words(const Gpu& gpu) { return first_slot + most_words * workspace_slots(gpu); }
+inline std::size_t workspace_bytes(const Gpu& gpu) { return workspace_words(gpu) * sizeof(std::uint64_t); }
+
+/// Sums as the words of a slot carry them: the low half of each word is a tag that says whose sums they are, the high half
+/// 4 bytes of the sums.
+template <class S>
+struct Message {
+  static_assert(sizeof(S) % 4 == 0 && sizeof(S) / 4 <= most_words, "sums of 4, 8 or 16 bytes");
+  static constexpr unsigned words = sizeof(S) / 4;
+  std::uint64_t word[words];
+
+  static __device__ Message of(const S& value, std::uint32_t tag) {
+    std::uint32_t part[words];
+    memcpy(part, &value, sizeof value);
+    Message m;
+    for (unsigned k = 0; k < words; ++k) m.word[k] = std::uint64_t{part[k]} << 32 | tag;
+    return m;
+  }
+  __device__ bool has(std::uint32_t tag) const {
+    bool all = true;
+    for (unsigned k = 0; k < words; ++k) all &= static_cast<std::uint32_t>(word[k]) == tag;
+    return all;
+  }
+  __device__ S value() const {
+    std::uint32_t part[words];
+    for (unsigned k = 0; k < words; ++k) part[k] = static_cast<std::uint32_t>(word[k] >> 32);
+    S out;
+    memcpy(&out, part, sizeof out);
+    return out;
+  }
+};
+
+/// The slots of a workspace.
+struct Slots {
+  GlobalPtr<std::uint64_t> first;
+  unsigned count;
+
+  template <class S>
+  __device__ void store(unsigned slot, const Message<S>& m) const {
+    for (unsigned k = 0; k < Message<S>::words; ++k) store_relaxed(first + (k * count + slot), m.word[k]);
+  }
+  template <class S>
+  __device__ Message<S> load(unsigned slot) const {
+    Message<S> m;
+    for (unsigned k = 0; k < Message<S>::words; ++k) m.word[k] = load_relaxed(first + (k * count + slot));
+    return m;
+  }
+};
+
+/// What a lane of the last block's first warp adds up of the others' sums: every 32nd, in order. As many as fit into
+/// registers are asked for at once, and looked at only then: a branch between two loads would have the second wait for
+/// the first, one round trip to L2 each. A lane beyond the last slot looks at that one. Who has read a slot empties it.
+template <class S>
+__device__ S sum_of_slots(const Slots& slots, unsigned senders, std::uint32_t tag) {
+  constexpr unsigned at_once = Message<S>::words == 1 ? 9 : Message<S>::words == 2 ? 5 : 3;
+  S sum{};
+  for (unsigned first = 0; first < senders; first += 32 * at_once) {
+    const unsigned mine = first + threadIdx.x, end = senders - 1;
+    Message<S> m[at_once];
+    for (unsigned k = 0; k < at_once; ++k) m[k] = Message<S>::of(S{}, tag);
+    bool all;
+    do {
+      for (unsigned k = 0; k < at_once; ++k)
+        if (first + 32 * k < senders) m[k] = slots.load<S>(min(mine + 32 * k, end));
+      all = true;
+      for (unsigned k = 0; k < at_once; ++k) all &= m[k].has(tag);
+    } while (!all);
+    __syncwarp();  // the last slot has been seen by all who look at it
+    for (unsigned k = 0; k < at_once; ++k)
+      if (mine + 32 * k < senders) {
+        slots.store(mine + 32 * k, Message<S>{});
+        sum += m[k].value();
+      }
+  }
+  return sum;
+}
+
+/// The tag of a slot that is full; an empty one is zero.
+inline constexpr std::uint32_t full = 1;
+
+/// Each block but the last stores its sum in a slot; the last one's first warp polls the slots and adds them up.
+struct FanIn {
+  Slots slots;
+
+  /// By the first warp of each block, with the block's sum.
+  template <class S, class Result>
+  __device__ void end(S sum, const Result& result) const {
+    const unsigned senders = gridDim.x - 1;
+    const bool first_lane = threadIdx.x == 0;
+    if (blockIdx.x != senders) {
+      if (first_lane) slots.store(blockIdx.x, Message<S>::of(sum, full));
+      return;
+    }
+    if (senders != 0) {
+      S total = sum_of_slots<S>(slots, senders, full);
+      if (first_lane) total += sum;
+      sum = sum_of_warp(total);
+    }
+    if (first_lane) result.store(sum);
+  }
+};
+
+/// For sums of 4 bytes of integer, where it does not matter who adds first: one word holds the sum so far in its high
+/// half and how many blocks have added in its low half. Who completes the number has the result.
+struct Packed {
+  GlobalPtr<std::uint64_t> arrived;
+
+  template <class Result>
+  __device__ void end(std::uint32_t sum, const Result& result) const {
+    if (threadIdx.x != 0) return;
+    if (gridDim.x == 1) return result.store(sum);
+    const std::uint64_t mine = std::uint64_t{sum} << 32 | 1;
+    const std::uint64_t before = device::atomicAdd(arrived, mine);
+    if (static_cast<std::uint32_t>(before) != gridDim.x - 1) return;
+    result.store(static_cast<std::uint32_t>((before + mine) >> 32));
+    store_relaxed(arrived, std::uint64_t{0});
+  }
+};
+
+/// Where a call's result goes: to GPU memory, out[0], of a Pair out[0] and out[1].
+template <class Acc>
+struct OnDevice {
+  GlobalPtr<Acc> out;
+
+  template <class W>
+  __device__ void store(W sum) const { out[0] = static_cast<Acc>(sum); }
+  template <class W>
+  __device__ void store(const Pair<W>& sums) const {
+    out[0] = static_cast<Acc>(sums.first);
+    out[1] = static_cast<Acc>(sums.second);
+  }
+};
+
+/// To page-locked memory of the host, where the host polls for it: sums and tag in one word each, as in a slot. The words
+/// are zero before the call.
+struct OnHost {
+  GlobalPtr<std::uint64_t> words;
+  static constexpr std::uint32_t tag = 1;
+
+  template <class S>
+  __device__ void store(const S& sums) const {
+    const Message<S> m = Message<S>::of(sums, tag);
+    for (unsigned k = 0; k < Message<S>::words; ++k) store_relaxed<device::Scope::system>(words + k, m.word[k]);
+  }
+};
+inline constexpr unsigned arrival_words = most_words;
+
+#ifdef __CUDACC__
+/// Waits until the sums of a call have arrived OnHost. Throws device::LaunchError if the stream fails meanwhile.
+template <class S>
+S await_arrival(const std::uint64_t* words, cudaStream_t stream) {
+  std::uint32_t part[Message<S>::words];
+  for (unsigned k = 0; k < Message<S>::words; ++k)
+    for (unsigned polls = 1;; ++polls) {
+      const std::uint64_t word = *static_cast<const volatile std::uint64_t*>(words + k);
+      part[k] = static_cast<std::uint32_t>(word >> 32);
+      if (static_cast<std::uint32_t>(word) == OnHost::tag) break;
+      // Rarely, since it takes longer than a poll. A stream that is done has written everything.
+      if (polls % 4096 == 0) {
+        const cudaError_t status = cudaStreamQuery(stream);
+        if (status == cudaErrorNotReady) {
+          cudaGetLastError();  // which is no error, and must not show up as that of the next launch
+          continue;
+        }
+        device::check_launch(status, "waiting for the result");
+        if (static_cast<std::uint32_t>(*static_cast<const volatile std::uint64_t*>(words + k)) != OnHost::tag)
+          throw device::LaunchError("the stream is done and no result has arrived: is it the stream of the call?");
+      }
+    }
+  S sums;
+  std::memcpy(&sums, part, sizeof sums);
+  return sums;
+}
+#endif
+
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
+}  // namespace reductio::tuned

@@ -1,0 +1,214 @@
+#pragma once
+/// What one thread of tuned/tuned.h adds up, and what a block adds up of its threads.
+
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "device/kernel.h"
+#include "tuned/launch_table.h"
+
+namespace reductio::tuned {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+
+using device::GlobalPtr;
+using device::SharedPtr;
+
+/// The type that is added in. Of integers the unsigned one, because signed overflow is undefined in C++.
+template <class Acc, bool = std::is_integral<Acc>::value>
+struct AddedIn {
+  using type = Acc;
+};
+template <class Acc>
+struct AddedIn<Acc, true> {
+  using type = std::make_unsigned_t<Acc>;
+};
+
+/// Two sums that are made in one read.
+template <class W>
+struct Pair {
+  W first, second;
+  __device__ Pair& operator+=(const Pair& other) {
+    first += other.first;
+    second += other.second;
+    return *this;
+  }
+  friend __device__ Pair operator+(Pair a, const Pair& b) { return a += b; }
+};
+
+/// An operation beside device::Identity and device::Square: the sum and the sum of squares.
+struct Moments {
+  static constexpr unsigned roundings = 1;
+  template <class W>
+  __device__ Pair<W> operator()(W x) const { return {x, x * x}; }
+};
+
+/// What an operation adds up in W: W, or a Pair.
+template <class Operation, class W>
+struct SumsOf {
+  using type = W;
+};
+template <class W>
+struct SumsOf<Moments, W> {
+  using type = Pair<W>;
+};
+
+/// 16 bytes of input.
+template <class In>
+struct Vector {
+  static constexpr int lanes = 16 / sizeof(In);
+  In lane[lanes];
+};
+
+/// The input of a call as threads take it: `vectors` vectors that start at a multiple of 16 bytes, and what lies before
+/// and behind them, less than a vector each.
+template <class In>
+struct Share {
+  GlobalPtr<const uint4> body;
+  GlobalPtr<const In> head, tail;
+  std::int64_t vectors;
+  unsigned head_count, tail_count;
+};
+
+template <class In>
+Share<In> share_of(GlobalPtr<const In> in, std::size_t n) {
+  const std::size_t lanes = Vector<In>::lanes, to_boundary = (16 - device::address_of(in) % 16) % 16 / sizeof(In);
+  const std::size_t head = to_boundary < n ? to_boundary : n, vectors = (n - head) / lanes, body = vectors * lanes;
+  return {device::pointer_cast<const uint4>(in + head), in, in + (head + body), static_cast<std::int64_t>(vectors),
+          static_cast<unsigned>(head), static_cast<unsigned>(n - head - body)};
+}
+
+/// Adds up a vector in a tree, each element as the operation takes it.
+template <class S, class W, class Operation, class In>
+__device__ S sum_of_vector(const uint4& bits) {
+  constexpr int lanes = Vector<In>::lanes;
+  Vector<In> v;
+  memcpy(&v, &bits, sizeof v);
+  S sums[lanes];
+  for (int k = 0; k < lanes; ++k) sums[k] = Operation{}(static_cast<W>(v.lane[k]));
+  for (int half = lanes / 2; half > 0; half /= 2)
+    for (int k = 0; k < half; ++k) sums[k] += sums[k + half];
+  return sums[0];
+}
+
+/// Adds up `count` vectors, a power of two, in a tree.
+template <class S, class W, class Operation, class In, int count>
+__device__ S sum_of_vectors(const uint4 (&v)[count]) {
+  S sums[count];
+  for (int u = 0; u < count; ++u) sums[u] = sum_of_vector<S, W, Operation, In>(v[u]);
+  for (int half = count / 2; half > 0; half /= 2)
+    for (int u = 0; u < half; ++u) sums[u] += sums[u + half];
+  return sums[0];
+}
+
+/// The odd ends, which the first threads of the grid take: asked for before the vectors, added up after them.
+template <class In>
+struct Ends {
+  In first{}, final{};
+
+  __device__ explicit Ends(const Share<In>& in) {
+    if (in.head_count + in.tail_count == 0 || blockIdx.x != 0) return;
+    if (threadIdx.x < in.head_count) first = in.head[threadIdx.x];
+    if (threadIdx.x < in.tail_count) final = in.tail[threadIdx.x];
+  }
+  /// An operation takes 0 to 0.
+  template <class S, class W, class Operation>
+  __device__ S sum() const {
+    return S(Operation{}(static_cast<W>(first))) + S(Operation{}(static_cast<W>(final)));
+  }
+};
+
+/// All threads of the grid take turns: thread t has the vectors t, t + threads, t + 2 threads, ... Four are asked for
+/// before the first is waited for, at the end as well: at middle sizes that is all there is. Indices are signed, so that
+/// nvcc need not allow for one that wraps.
+template <unsigned Block>
+struct Strided {
+  static constexpr unsigned block = Block, blocks_per_sm = 1024 / Block, vectors = 4;
+
+  template <class S, class W, class Operation, class In>
+  static __device__ S sum_of_thread(const Share<In>& in) {
+    const std::int64_t threads = std::int64_t{gridDim.x} * block;
+    std::int64_t i = std::int64_t{blockIdx.x} * block + threadIdx.x;
+    const Ends<In> ends(in);
+    S sum{};
+    for (; i + 3 * threads < in.vectors; i += 4 * threads) {
+      const uint4 v[4] = {__ldg(in.body + i), __ldg(in.body + (i + threads)), __ldg(in.body + (i + 2 * threads)),
+                          __ldg(in.body + (i + 3 * threads))};
+      sum += sum_of_vectors<S, W, Operation, In>(v);
+    }
+    if (i < in.vectors) {
+      uint4 v[4] = {};
+      for (int u = 0; u < 3; ++u)
+        if (i + u * threads < in.vectors) v[u] = __ldg(in.body + (i + u * threads));
+      sum += sum_of_vectors<S, W, Operation, In>(v);
+    }
+    return sum + ends.template sum<S, W, Operation>();
+  }
+};
+
+/// Blocks take turns, with a tile of 8 vectors a thread: neighbouring threads have neighbouring vectors, and what one
+/// block reads at a time lies together, which memory serves best where there is much to read.
+template <bool past_l1>
+struct Tiled {
+  static constexpr unsigned block = 512, blocks_per_sm = 2, vectors = 8;
+
+  static __device__ uint4 load(GlobalPtr<const uint4> p) {
+    if constexpr (past_l1)
+      return device::load_past_l1(p);
+    else
+      return __ldg(p);
+  }
+
+  template <class S, class W, class Operation, class In>
+  static __device__ S sum_of_thread(const Share<In>& in) {
+    constexpr std::int64_t tile = block * vectors;
+    const Ends<In> ends(in);
+    S sum{};
+    std::int64_t i = blockIdx.x * tile + threadIdx.x, end = (blockIdx.x + std::int64_t{1}) * tile;
+    for (; end <= in.vectors; i += gridDim.x * tile, end += gridDim.x * tile) {
+      uint4 v[vectors];
+      for (unsigned u = 0; u < vectors; ++u) v[u] = load(in.body + (i + u * block));
+      sum += sum_of_vectors<S, W, Operation, In>(v);
+    }
+    if (end - tile < in.vectors) {  // the last tile, if it is this block's
+      uint4 v[vectors] = {};
+      for (unsigned u = 0; u < vectors; ++u)
+        if (i + u * block < in.vectors) v[u] = load(in.body + (i + u * block));
+      sum += sum_of_vectors<S, W, Operation, In>(v);
+    }
+    return sum + ends.template sum<S, W, Operation>();
+  }
+};
+
+/// Adds up one value of every lane of a warp; valid in lane 0.
+template <class W>
+__device__ W sum_of_warp(W value) {
+  for (unsigned distance = 16; distance > 0; distance /= 2)
+    value += __shfl_down_sync(0xffffffffu, value, distance);
+  return value;
+}
+template <class W>
+__device__ Pair<W> sum_of_warp(Pair<W> value) {
+  return {sum_of_warp(value.first), sum_of_warp(value.second)};
+}
+
+/// Adds up one value of every thread; valid in all lanes of the first warp. Once in a kernel: its shared memory is not
+/// kept for a second time. The first warp reads the others' sums all at once and adds them up without a shuffle, which
+/// is a round trip of some 25 cycles each.
+template <unsigned block, class S>
+__device__ S sum_of_block(S value) {
+  constexpr unsigned warps = block / 32;
+  const SharedPtr<S> sums = device::shared_array<S, warps>();
+  value = sum_of_warp(value);
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+  __syncthreads();  // every warp's sum is stored before the first warp reads it
+  S part[warps] = {};
+  if (threadIdx.x < 32)
+    for (unsigned w = 0; w < warps; ++w) part[w] = sums[w];
+  for (unsigned half = warps / 2; half > 0; half /= 2)
+    for (unsigned w = 0; w < half; ++w) part[w] += part[w + half];
+  return part[0];
+}
+
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
+}  // namespace reductio::tuned

@@ -1,0 +1,92 @@
+"""experiments/autotune.py: the table that planted times make, and what the committed one loses to it."""
+
+import sys
+
+import pytest
+import synthetic
+from project import SOURCE
+
+sys.path.insert(0, str(SOURCE / "experiments"))
+
+import autotune  # noqa: E402
+
+# Settings, and the time in us of n f32 elements on the device and in a graph.
+STRIDED, TILED, CLUSTER, CHOSEN = (f"reading={r};vectors={v};per-sm={p}" for r, v, p in (
+    ("strided", 4, 2), ("tiled-past-l1", 8, 1), ("cluster", 4, 16), ("auto", 4, 4)))
+
+
+def rows(times: dict, types=("f32",)) -> list[dict]:
+    """times: by settings and n, device and graph in us; bytes are 4 n in every type."""
+    return [synthetic.timed(us * 1e-6, experiment="autotune", variant="tuned/sum", settings=settings, element_type=t,
+                            n=n * 4 // autotune.rs.ELEMENT_BYTES[t], timing_mode=mode,
+                            cache_state="warm" if mode == "graph" else "cold_dirty")
+            for (settings, n), both in times.items() for t in types for mode, us in zip(("device", "graph"), both)]
+
+
+def folder(path, times, types=("f32", "f64", "i32")):
+    synthetic.write_folder(path)
+    synthetic.write_csv(path / "autotune.csv", rows(times, types))
+    return path
+
+
+SMALL, MIDDLE, LARGE = 2**12, 2**16, 2**24  # 16 KiB, 256 KiB, 64 MiB
+TIMES = {(CLUSTER, SMALL): (4, 1), (STRIDED, SMALL): (5, 2), (CHOSEN, SMALL): (4, 1),
+         (CLUSTER, MIDDLE): (5.01, 2), (STRIDED, MIDDLE): (5, 2), (CHOSEN, MIDDLE): (5, 2.42),
+         (STRIDED, LARGE): (40, 30), (TILED, LARGE): (30, 30), (CHOSEN, LARGE): (30, 30)}
+
+
+def test_the_table_has_the_fastest_launch_of_each_size(tmp_path):
+    sizes = autotune.sizes_of(folder(tmp_path / "m", TIMES), ("f32", "f64"))
+    assert [s.bytes for s in sizes] == [2**14, 2**18, 2**26]
+    # 0.1 % slower at 256 KiB is no reason for another row.
+    assert autotune.code(sizes) == ["{256 * KiB, Reading::cluster, 4, 16},", "{SIZE_MAX, Reading::tiled_past_l1, 8, 1},"]
+    assert [fields[1:] for fields in autotune.losses(sizes)] == [
+        ("cluster, vectors=4, per-sm=16", "2.00", "0.0 %"), ("strided, vectors=4, per-sm=2", "3.16", "10.0 %"),
+        ("tiled-past-l1, vectors=8, per-sm=1", "30.00", "0.0 %")]
+
+
+def test_cold_calls_and_graphs_count_alike(tmp_path):
+    times = {(STRIDED, SMALL): (4, 2), (CLUSTER, SMALL): (5, 1), (CHOSEN, SMALL): (4, 2)}
+    assert autotune.sizes_of(folder(tmp_path / "m", times), ("f32",))[0].best.reading == "cluster"
+
+
+def test_a_launch_that_lacks_a_way_of_timing_is_not_chosen(tmp_path):
+    there = folder(tmp_path / "m", TIMES)
+    lacking = [r for r in rows(TIMES) if not (r["settings"] == CLUSTER and r["timing_mode"] == "graph")]
+    synthetic.write_csv(there / "autotune.csv", lacking)
+    assert {s.best.reading for s in autotune.sizes_of(there, ("f32",))} == {"strided", "tiled-past-l1"}
+
+
+def test_types_that_share_a_table_share_its_sizes(tmp_path):
+    """f64 makes the choice that f32 alone would not."""
+    there = folder(tmp_path / "m", TIMES)
+    slow = {key: tuple(10 * t for t in both) if key[0] == CLUSTER else both for key, both in TIMES.items()}
+    synthetic.write_csv(there / "autotune.csv", rows(TIMES) + rows(slow, ("f64",)))
+    assert autotune.sizes_of(there, ("f32",))[0].best.reading == "cluster"
+    assert autotune.sizes_of(there, ("f32", "f64"))[0].best.reading == "strided"
+
+
+def test_it_prints_both_tables_and_docs_have_them(tmp_path, capsys):
+    there = folder(tmp_path / "m", TIMES)
+    assert autotune.main([str(there)]) == 0
+    said = capsys.readouterr().out
+    assert said.count("{SIZE_MAX, Reading::tiled_past_l1, 8, 1},") == 2
+    assert "inline constexpr LaunchRow packed_table[] = {\n    {256 * KiB, Reading::cluster, 4, 16},\n" in said
+    text = autotune.markdown(there)
+    assert "loses at most 10.0 % to the fastest, at 256 KiB." in text
+    assert "| 256 KiB | strided, vectors=4, per-sm=2 | 3.16 | 10.0 % |" in text
+
+
+@pytest.mark.parametrize("write, says", [
+    (lambda path: None, "has no autotune.csv: run `reductio run autotune`"),
+    (lambda path: synthetic.write_csv(path / "autotune.csv", [synthetic.timed(1e-5, variant="cub/sum", n=8)]),
+     "has no times of tuned/sum in i32"),
+    (lambda path: synthetic.write_csv(path / "autotune.csv", [
+        synthetic.timed(1e-5, variant="tuned/sum", n=8, element_type="i32", settings="block=auto")]),
+     "without the setting reading: run the experiment again")])
+def test_errors_are_one_line(tmp_path, capsys, write, says):
+    write(synthetic.write_folder(tmp_path / "m"))
+    assert autotune.main([str(tmp_path / "m")]) == 1
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and says in said
+    assert autotune.markdown(tmp_path) == ""

@@ -1,0 +1,177 @@
+"""The goals of tuned: judged by rows and raw samples, each planted miss is found, and the committed goals.csv is what the
+committed rows give."""
+
+import csv
+import gzip
+import io
+import json
+
+import pytest
+import synthetic
+from project import SOURCE
+
+import goals
+import results as rs
+
+COMMITTED = SOURCE / "experiments" / "results" / "nvidia-h200"
+# What no results folder decides: there is no empty call awaited likewise, and no other GPU here.
+OPEN = {"host-empty", "elsewhere-cold", "elsewhere-graph"}
+
+
+def written(path, tuned=None, narrow=None, **samples):
+    path.mkdir(parents=True, exist_ok=True)
+    (path / "machine.json").write_text(json.dumps(synthetic.MACHINE))
+    return synthetic.write_tuned(path, tuned, narrow, **samples)
+
+
+@pytest.fixture(scope="module")
+def few():
+    """Rows at fewer sizes and of two types, which is quicker."""
+    return (synthetic.tuned_rows((2**12, 2**14, 3000001, 2**28), ("i32", "f64")), synthetic.narrow_rows((2**10, 2**30)))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, few):
+    return written(tmp_path_factory.mktemp("goals") / "synthetic", *few)
+
+
+@pytest.fixture(scope="module")
+def rows(folder):
+    return goals.judged(folder)
+
+
+def of(rows, goal, quantity, element_type="all", mode="all", state="all"):
+    found = [r for r in rows if (r.goal, r.quantity, r.element_type, r.timing_mode, r.cache_state) ==
+             (goal, quantity, element_type, mode, state)]
+    assert len(found) == 1
+    return found[0]
+
+
+def verdicts(rows):
+    return {goal.key: goals.verdict_of(rows, goal) for goal in goals.GOALS}
+
+
+def test_where_everything_is_met_it_says_so(rows):
+    assert verdicts(rows) == {g.key: goals.ABSENT if g.key in OPEN else goals.MET for g in goals.GOALS}
+
+
+def test_means_and_extremes_are_those_of_the_points(rows):
+    gains = synthetic.TUNED_GAINS
+    assert of(rows, "sums", "speedup", "i32", "device", "warm").measured == pytest.approx(1.4)
+    least = of(rows, "sums", "least_speedup")
+    assert least.measured == pytest.approx(0.9 * gains["device", "cold_clean"])
+    assert least.at_part == "f64 device cold_clean" and least.at_n in (2**12, 2**14, 3000001, 2**28)
+    assert of(rows, "graph", "speedup").measured == pytest.approx((1.5 * 1.5 * 0.9) ** 0.5)
+    # 4 sizes, one of them at half a percent over the read ceiling.
+    assert of(rows, "cold", "ceiling").measured == pytest.approx(1 / (1.02**3 * 1.005) ** 0.25)
+    assert of(rows, "large", "least_ceiling").measured == pytest.approx(1 / 1.005)
+    assert of(rows, "ragged", "slower").points == 2 * (3 * 2 + 4)
+    assert of(rows, "moments", "least_speedup").measured == pytest.approx(2)
+    assert of(rows, "narrow-large", "least_ceiling").measured == pytest.approx(1 / 1.02)
+    assert of(rows, "host-thrust", "least_speedup").measured == pytest.approx(3.5)
+    assert of(rows, "host-others", "least_speedup").measured == pytest.approx(1.5)  # CUB is quicker than Thrust
+    assert of(rows, "host-empty", "over_empty_s").measured == pytest.approx(2e-6 + 1.02 * (4e-6 + 2**15 / 4.5e12))
+
+
+def slow(factor, **where):
+    """CUB takes so many times as long in the rows of tuned and in their samples."""
+    def change(row):
+        if row["variant"].startswith("cub/") and all(str(row[k]) == str(v) for k, v in where.items()):
+            old = row["time_median_s"]
+            return {**row, "time_median_s": factor * old, "time_ci_low_s": 0.99 * factor * old,
+                    "time_ci_high_s": 1.01 * factor * old}
+        return row
+    return change
+
+
+# What is planted, in which experiment, and the goals that are missed by it.
+PLANTED = {
+    "one slower point": (slow(0.5, n=2**12, element_type="f64", timing_mode="graph"), 0, {"sums"}),
+    "one near tie": (slow(1 / 1.3 * 0.985, n=2**12, element_type="i32", timing_mode="device", cache_state="cold_dirty",
+                          offset_elements=0), 0, {"sums"}),
+    "a graph no faster": (slow(0.8, timing_mode="graph"), 0, {"graph"}),
+    "off by one": (slow(0.9, offset_elements=1), 0, {"ragged"}),
+    "moments": (slow(0.9, operation="moments"), 1, {"moments"}),
+    "a narrow type": (slow(0.7, element_type="i8", operation="sum"), 1, {"narrow"}),
+    "CUB to the host": (slow(0.9, timing_mode="end_to_end"), 0, {"host-others"}),
+    "far from the ceiling": (lambda r: {**r, "share_of_read_ceiling": 0.9} if r["variant"] == "tuned/sum" and r["n"] >= 2**28 and
+                             r["cache_state"] == "warm" else r, 0, {"large"}),
+    "Thrust": (lambda r: {**r, "time_median_s": 0.8 * r["time_median_s"]} if r["settings"] == "allocator=default" else r, 0,
+               {"host-thrust"}),
+}
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_a_planted_miss_is_found(tmp_path, few, what):
+    change, experiment, missed = PLANTED[what]
+    changed = [list(map(change, table)) if k == experiment else table for k, table in enumerate(few)]
+    # Speedups are then those of the samples.
+    changed = [[{**r, "speedup_reference": "", "speedup": "", "speedup_ci_low": "", "speedup_ci_high": ""} for r in table]
+               for table in changed]
+    found = verdicts(goals.judged(written(tmp_path / "synthetic", *changed)))
+    assert {goal for goal, verdict in found.items() if verdict == goals.MISSED} == missed
+
+
+def test_an_interval_across_the_effect_is_undecided(tmp_path, few):
+    """At one size every other allocation is half as fast."""
+    there = written(tmp_path / "synthetic", *few)
+    path = there / "tuned.samples.csv.gz"
+    with gzip.open(path, "rt", newline="") as file:
+        samples = list(csv.DictReader(file))
+    for s in samples:
+        if s["variant"] == "tuned/sum" and s["n"] == str(2**12):
+            s["time_s"] = float(s["time_s"]) * (1 + int(s["allocation"]) % 2)
+    synthetic.write_csv(path, samples)
+    rows = goals.judged(there)
+    assert of(rows, "sums", "undecided").measured == 0.25 and of(rows, "sums", "slower").measured == 0
+    assert verdicts(rows)["sums"] == goals.MISSED
+
+
+def test_without_raw_samples_no_point_is_called_slower_or_undecided(tmp_path, few):
+    there = written(tmp_path / "synthetic", *few)
+    (there / "tuned.samples.csv.gz").unlink()
+    rows = goals.judged(there)
+    assert of(rows, "sums", "slower").verdict == goals.ABSENT and verdicts(rows)["sums"] == goals.ABSENT
+    assert of(rows, "sums", "speedup").measured > 1 and verdicts(rows)["cold"] == goals.MET
+
+
+def test_another_gpu_is_judged_by_its_own_demands(tmp_path, few):
+    here = written(tmp_path / "synthetic", *few)
+    there = written(tmp_path / "other", *few)
+    assert verdicts(goals.judged(here))["elsewhere-cold"] == goals.ABSENT  # another card of the model
+    (there / "machine.json").write_text(json.dumps(synthetic.OTHER_GPU))
+    found = verdicts(goals.judged(here))
+    assert found["elsewhere-graph"] == goals.MET and found["elsewhere-cold"] == goals.MISSED  # f64: 1.17 and 1.125
+
+
+def test_it_is_written_and_read_back(folder, rows, capsys):
+    assert goals.main([str(folder)]) == 0
+    said = capsys.readouterr().out
+    assert f"{goals.MET:>13}  {goals.GOALS[0].words}" in said and len(said.splitlines()) == len(goals.GOALS)
+    assert goals.text_of(goals.read(folder)) == goals.text_of(rows)
+
+
+@pytest.mark.parametrize("change, says", [
+    (lambda text: text.replace("sums,", "others,"), "goals.csv is of other goals (others, sums): run `python paper/goals.py"),
+    (lambda text: text.replace("at_n", "at"), "goals.csv lacks the column at_n: run `python paper/goals.py")])
+def test_another_goals_csv_is_one_line(folder, rows, tmp_path, change, says):
+    (tmp_path / "tuned.csv").touch()
+    text = io.StringIO()
+    csv.writer(text).writerows(goals.text_of(rows))
+    (tmp_path / "goals.csv").write_text(change(text.getvalue()))
+    with pytest.raises(rs.ResultsError, match=says.replace("(", r"\(").replace(")", r"\)")):
+        goals.read(tmp_path)
+
+
+def test_errors_are_one_line(tmp_path, capsys):
+    assert goals.main([str(tmp_path / "none")]) == 1
+    assert capsys.readouterr().err == f"goals.py: error: {tmp_path / 'none'} is not a folder: name a results folder\n"
+    synthetic.write_folder(tmp_path / "m", [synthetic.timed(1e-5, variant="cub/sum", n=2**20)])
+    assert goals.main([str(tmp_path / "m")]) == 1
+    assert "has no tuned.csv: run `reductio run tuned`" in capsys.readouterr().err
+
+
+def test_the_committed_goals_follow_from_the_committed_rows():
+    for folder in sorted(COMMITTED.parent.iterdir()):
+        if (folder / "tuned.csv").exists():
+            assert goals.text_of(goals.read(folder)) == goals.text_of(goals.judged(folder)), folder.name

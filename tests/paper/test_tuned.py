@@ -1,0 +1,104 @@
+"""What figure and text say of the project's own sum, of planted rows; nothing without them."""
+
+import json
+import re
+import shutil
+
+import matplotlib.pyplot as plt
+import pytest
+import synthetic
+from drawn import axes_of, legible_and_inside, line, texts
+
+import goals
+import results as rs
+from figures import tuned as figure
+from text import tables, tuned
+
+SIZES = (2**12, 3000001, 2**20, 2**28)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("tuned") / "synthetic"
+    synthetic.write_folder(path, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
+    synthetic.write_tuned(path, synthetic.tuned_rows(SIZES), synthetic.narrow_rows((2**20, 2**30)))
+    assert goals.main([str(path)]) == 0
+    return path
+
+
+@pytest.fixture(scope="module")
+def drawn(folder):
+    yield figure.draw(folder)
+    plt.close("all")
+
+
+def test_the_figure_has_each_type_in_each_way(drawn):
+    for (mode, state), gain in synthetic.TUNED_GAINS.items():
+        axes = axes_of(drawn, "speedup:graph" if mode == "graph" else f"speedup:{state}")
+        for element_type, less in (("i32", 1), ("f64", 0.9)):
+            xy, bars = line(axes, element_type)
+            assert [x for x, _ in xy] == sorted(SIZES) and [y for _, y in xy] == pytest.approx([gain * less] * 4)
+            low, high = bars[0].get_segments()[0][:, 1]
+            assert (low, high) == pytest.approx((0.99 * gain * less, 1.01 * gain * less))
+    xy, _ = line(axes_of(drawn, "share:warm"), "f32")
+    assert [y for _, y in xy] == pytest.approx([1 / 1.02] * 3 + [1 / 1.005])
+    assert [y for _, y in line(axes_of(drawn, "speedup:off"), "f64")[0]] == pytest.approx([1.4] * 4)
+
+
+def test_it_is_legible_and_names_the_gpu(drawn):
+    drawn.canvas.draw()
+    legible_and_inside({"tuned": drawn})
+    assert "tuned/sum on one Synthetic GPU" in texts(drawn)
+
+
+def test_what_was_not_measured_is_not_drawn(folder, tmp_path):
+    there = shutil.copytree(folder, tmp_path / "synthetic")
+    synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1], ("f32",)) if r["timing_mode"] == "graph"])
+    assert [a.get_gid() for a in figure.draw(there).axes] == ["speedup:graph", "share:graph"]
+    synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1]) if r["variant"] == "cub/sum"])
+    assert figure.draw(there) is None
+    (there / "tuned.csv").unlink()
+    assert figure.draw(there) is None
+
+
+def test_the_paper_has_a_paragraph_and_tables_of_it(folder):
+    results = rs.read_results(folder)
+    said = tables.macros(results)["FindingTuned"]
+    assert said.startswith(r"\paragraph{Past CUB.}") and r"1.300 (i32), 1.300 (f32) and 1.170 (f64) (L2 cold and dirty)" in said
+    assert f"It meets 9 of {len(goals.GOALS)} goals." in said
+    assert "0 missed and 4 not measured." in tuned.headline(results)
+    made = tables.tuned_tables(results)
+    assert all(made.count(rf"\label{{{label}}}") == 1 for label in ("tab:goals", "tab:tuned", "fig:tuned"))
+    assert set(re.findall(r"\\ref\{([a-z:]+)\}", said)) <= set(re.findall(r"\\label\{([a-z:]+)\}", made))
+    assert r"from $2^{28}$ elements on: at the read ceiling & at least 99\,\% of the read ceiling & least 99.5\,\%" in made
+    assert r"L2 cold and dirty, $2^{k}$ $\pm$ 1 elements & f64 & 6 & 1.400 &" in made
+
+
+def test_without_goals_nothing_is_said(folder, tmp_path, capsys):
+    there = shutil.copytree(folder, tmp_path / "synthetic")
+    (there / "goals.csv").unlink()
+    results = rs.read_results(there)
+    assert tables.macros(results)["FindingTuned"] == tables.tuned_tables(results) == tuned.in_short(results) == ""
+
+
+def test_a_missed_goal_stands_out(folder, tmp_path):
+    there = shutil.copytree(folder, tmp_path / "synthetic")
+    text = (there / "goals.csv").read_text()
+    (there / "goals.csv").write_text(re.sub(r"(moments,least_speedup,all,.*?,)2,(.*),met", r"\g<1>1.5,\2,missed", text))
+    line_ = next(l for l in tuned.goals_markdown(rs.read_results(there)).splitlines() if l.startswith("| moments"))
+    assert "| least 1.500 (" in line_ and line_.endswith("| **missed** |")
+
+
+@pytest.mark.parametrize("n, shown", [(2**12, "2^12"), (2**12 + 1, "2^12 + 1"), (2**12 - 1, "2^12 - 1"), (3000001, "3,000,001")])
+def test_sizes_are_told_by_powers_of_two(n, shown):
+    assert tuned.power(n) == shown
+
+
+def test_the_cards_of_the_table_and_of_the_goals_are_told(folder, tmp_path):
+    assert tuned.cards(rs.read_results(folder)) == ""
+    there = shutil.copytree(folder, tmp_path / "synthetic")
+    synthetic.write_csv(there / "autotune.csv", [synthetic.timed(1e-5, variant="tuned/sum", n=8, experiment="autotune", run_id="a")])
+    runs = [dict(run_id="synthetic", machine_id="GPU-1"), dict(run_id="a", machine_id="GPU-2")]
+    (there / "machine.json").write_text(json.dumps({**synthetic.MACHINE, "runs": runs}))
+    assert tuned.cards(rs.read_results(there)) == (
+        "The table of launches is from `autotune` on GPU-2; the goals are judged by `tuned` on GPU-1 and `narrow` on GPU-1.")
