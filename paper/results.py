@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import csv
 import gzip
+import hashlib
 import json
 import math
+import weakref
 import zlib
+from collections import OrderedDict
 from dataclasses import dataclass, field
+from functools import cached_property, wraps
 from pathlib import Path
 
 import pandas as pd
@@ -128,6 +132,30 @@ def remedy(path: Path) -> str:
     return MADE_BY.get(path.name, AGAIN)
 
 
+READ_AGAIN = 64  # files, the last that were read
+
+
+def read_once(read):
+    """A reader that gives again what it made of a file of the same name and bytes: one results folder is read by figures,
+    tables, verdicts and goals. What it gives is shared, and not to be changed."""
+    made: OrderedDict[tuple, object] = OrderedDict()
+
+    @wraps(read)
+    def again(path: Path):
+        try:
+            key = path.name, hashlib.sha1(path.read_bytes()).digest()
+        except OSError:  # which the reader tells
+            return read(path)
+        if key not in made:
+            made[key] = read(path)
+        made.move_to_end(key)
+        if len(made) > READ_AGAIN:
+            made.popitem(last=False)
+        return made[key]
+
+    return again
+
+
 def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     """Header and rows of one CSV file, each row whole; ResultsError otherwise."""
     try:
@@ -201,6 +229,7 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     return table
 
 
+@read_once
 def read_points(path: Path) -> pd.DataFrame:
     """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty fields are NaN or "".
 
@@ -454,14 +483,32 @@ class Series:
         return (self.experiment, self.operation, self.element_type, self.cache_state, self.offset_elements, self.seed,
                 self.caller, self.context)
 
-    @property
+    # Of one series figures, tables and texts ask the same many times.
+    @cached_property
     def ok(self) -> pd.DataFrame:
         return self.points[self.points["status"] == "ok"]
 
+    @cached_property
+    def rows(self) -> dict[int, tuple]:
+        """The measured points by n, each with the columns of `points` as attributes."""
+        return {int(row.n): row for row in self.ok[::-1].itertuples(index=False)}
+
+    @cached_property
+    def _at(self) -> dict[int, pd.Series]:
+        return {}
+
     def at(self, n: int) -> pd.Series | None:
         """The measured point at n, None if there is none or it is not ok."""
-        rows = self.ok[self.ok["n"] == n]
-        return rows.iloc[0] if len(rows) else None
+        if n not in self.rows:
+            return None
+        if n not in self._at:
+            self._at[n] = self.ok[self.ok["n"] == n].iloc[0]
+        return self._at[n]
+
+    @cached_property
+    def kept(self) -> dict:
+        """What was found of this series, for those who find it (speedup.py)."""
+        return {}
 
 
 def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
@@ -498,6 +545,10 @@ def keys_of(rows: pd.DataFrame) -> list[tuple]:
     return list(zip(*(map(int, rows[c].fillna(0)) if c in numbers else rows[c] for c in SAMPLES_KEY)))
 
 
+# Of each table that is in use, by its identity: its series by what was asked for.
+_series_of: dict[int, dict[tuple, list[Series]]] = {}
+
+
 def series(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
            cache_state: str | None = "cold_dirty", page_locked: bool = False, caller: str = "",
            offset_elements: int = 0) -> list[Series]:
@@ -507,8 +558,19 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
 
     Mode "device_part" takes the device's share of end-to-end rows; "clock" has cycles for times, without intervals.
     Series without any ok point are included: their
-    refusals are to be told.
+    refusals are to be told. A table is not to be changed once its series were asked for, and each is found once.
     """
+    if id(table) not in _series_of:
+        _series_of[id(table)] = {}
+        weakref.finalize(table, _series_of.pop, id(table))
+    which = (device, operation, element_type, mode, cache_state, page_locked, caller, offset_elements)
+    if which not in _series_of[id(table)]:
+        _series_of[id(table)][which] = _find_series(table, *which)
+    return list(_series_of[id(table)][which])
+
+
+def _find_series(table: pd.DataFrame, device: str, operation: str, element_type: str, mode: str, cache_state: str | None,
+                 page_locked: bool, caller: str, offset_elements: int) -> list[Series]:
     rows = table[(table["device"] == device) & (table["operation"] == operation)
                  & (table["element_type"] == element_type) & (table["offset_elements"].fillna(0) == offset_elements)
                  & (table["dataset"].isin(["random", ""]))

@@ -11,14 +11,13 @@ this file with the program.
 from __future__ import annotations
 
 import math
-import zlib
 from functools import lru_cache
-from pathlib import Path
 from statistics import median
 
 import pandas as pd
 
 import results as rs
+import samples
 from results import Results, Series
 
 LEAST_CLUSTERS = 6
@@ -137,32 +136,6 @@ def product_apart(factors: list[tuple[float, tuple[float, float, float]]]) -> tu
     return math.exp(middle), math.exp(middle - below), math.exp(middle + above)
 
 
-@lru_cache(maxsize=8)
-def _samples(path: Path, _changed: int) -> dict[tuple, pd.DataFrame]:
-    wanted = {*rs.SAMPLES_KEY, "round", "allocation", "time_s", "device_part_s", "cycles", "voided"}
-    words = {c: str for c in wanted - set(rs.SAMPLES.numbers)}
-    empty = {c: [""] for c in wanted & set(rs.SAMPLES.numbers)}
-    try:
-        table = pd.read_csv(path, keep_default_na=False, na_values=empty, dtype=words, usecols=lambda c: c in wanted)
-    except (EOFError, OSError, ValueError, zlib.error) as error:
-        raise rs.ResultsError(f"{path} cannot be read as raw samples ({error}): copy the results folder again")
-    missing = sorted(wanted - set(table) - set(rs.SAMPLES.optional))
-    if missing:
-        raise rs.ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: run the "
-                              "experiment again with this revision")
-    table = table.assign(**{c: "" for c in wanted - set(table)}).fillna({c: 0 for c in rs.SAMPLES.key if c in empty})
-    # What is timed by cycles alone has no time.
-    timed = (table["time_s"] > 0) | (table["time_s"].isna() & (table["cycles"] > 0))
-    table = table[(table["voided"] != "yes") & timed].sort_values("round").set_index("round")
-    return dict(iter(table.groupby(rs.SAMPLES_KEY, sort=False)[["allocation", "time_s", "device_part_s", "cycles"]]))
-
-
-def samples_of(results: Results, experiment: str = "comparison") -> dict[tuple, pd.DataFrame]:
-    """An experiment's raw samples by point, by rs.SAMPLES_KEY; empty without the file."""
-    path = (results.cpu_folder if experiment == "cpu" else results.folder) / f"{experiment}.samples.csv.gz"
-    return _samples(path, path.stat().st_mtime_ns) if path.exists() else {}
-
-
 def over(results: Results, series: Series, base: Series, confidence: float = CONFIDENCE) -> pd.DataFrame:
     """n, ratio, low, high, enough: the speedup of a series over the base's at every size where both were sampled in the
     same rounds. Of another confidence than the rows' own it takes the raw samples; without them no interval is enough.
@@ -171,46 +144,42 @@ def over(results: Results, series: Series, base: Series, confidence: float = CON
     different ways, which are different rounds, the ratio of the medians, with their errors combined as independent ones
     (see `apart`).
     """
-    if series.measured_on != base.measured_on:
-        return pd.DataFrame(columns=COLUMNS)
-    both = series.ok.merge(base.ok, on="n", suffixes=("", "_base"))
-    both = both[both["run_id"] == both["run_id_base"]]
-    # The reference's own row has a speedup of 1: which of the base's settings that was.
-    told = ((series.mode == base.mode) & (both["speedup_reference"] == base.variant) & both["speedup"].notna()
-            & (both["speedup_reference_base"] == base.variant) & (both["speedup_base"] == 1) & (confidence == CONFIDENCE))
-    known = both[told]
-    of_rows = pd.DataFrame({"n": known["n"], "ratio": known["speedup"], "low": known["speedup_low"],
-                            "high": known["speedup_high"], "enough": ~known["reason"].str.contains(TOO_FEW, regex=False)})
-    rest = _over_of_samples(results, series, base, both[~told], confidence)
-    return pd.concat([t for t in (of_rows, rest) if len(t)] or [rest]).sort_values("n", ignore_index=True)
-
-
-def _over_of_samples(results: Results, series: Series, base: Series, both: pd.DataFrame,
-                     confidence: float) -> pd.DataFrame:
-    """The same where the rows tell no speedup."""
-    samples = samples_of(results, series.experiment) if len(both) else {}
-    if not samples or series.mode != base.mode:
-        found = [(p.n, *apart((p.time_base, p.low_base, p.high_base), (p.time, p.low, p.high)),
-                  confidence == CONFIDENCE) for p in both.itertuples()]
-        return pd.DataFrame(found, columns=COLUMNS)
-    time = TIME_COLUMNS.get(series.mode, "time_s")
-    found = []
-    for point in both.itertuples():
-        mine, theirs = samples.get(point.key), samples.get(point.key_base)
-        if mine is None or theirs is None or any(point.key[i] != point.key_base[i] for i in _GROUP):
-            continue
-        common = theirs.join(mine, lsuffix="_base", how="inner").dropna(subset=[time, f"{time}_base"])
-        if len(common):
-            found.append((point.n, *paired(common[f"{time}_base"].tolist(), common[time].tolist(),
-                                           common["allocation"].tolist(), point.resolution_base, point.resolution, confidence)))
-    return pd.DataFrame(found, columns=COLUMNS)
+    found = [point for n in series.rows if (point := _at(results, series, base, n, confidence)) is not None]
+    return pd.DataFrame(found, columns=COLUMNS).sort_values("n", ignore_index=True)
 
 
 def at(results: Results, series: Series, base: Series | None, n: int) -> pd.Series | None:
     """The speedup over the base's at one size, as a row of `over`; None where there is none."""
-    found = over(results, series, base) if base is not None else pd.DataFrame(columns=COLUMNS)
-    there = found[found["n"] == n]
-    return there.iloc[0] if len(there) else None
+    found = _at(results, series, base, n, CONFIDENCE) if base is not None else None
+    return None if found is None else pd.Series(dict(zip(COLUMNS, found)))
+
+
+def _at(results: Results, series: Series, base: Series, n: int, confidence: float) -> tuple | None:
+    """The same as a tuple; found once for each pair of series, which several figures and texts show."""
+    point, of_base = series.rows.get(n), base.rows.get(n)
+    if series.measured_on != base.measured_on or point is None or of_base is None or point.run_id != of_base.run_id:
+        return None
+    # The reference's own row has a speedup of 1: which of the base's settings that was.
+    if (series.mode == base.mode and confidence == CONFIDENCE and point.speedup_reference == base.variant
+            and not math.isnan(point.speedup) and of_base.speedup_reference == base.variant and of_base.speedup == 1):
+        return n, point.speedup, point.speedup_low, point.speedup_high, TOO_FEW not in point.reason
+    of_rounds = samples.of(results, series.experiment)
+    key = (base, n, confidence, of_rounds)
+    if key not in series.kept:
+        series.kept[key] = _of_samples(of_rounds, series.mode, base.mode, point, of_base, confidence)
+    return None if series.kept[key] is None else (n, *series.kept[key])
+
+
+def _of_samples(of_rounds: samples.Samples, mode: str, base_mode: str, point, of_base, confidence: float) -> tuple | None:
+    """ratio, low, high, enough where the rows tell no speedup."""
+    if not of_rounds or mode != base_mode:
+        return (*apart((of_base.time, of_base.low, of_base.high), (point.time, point.low, point.high)),
+                confidence == CONFIDENCE)
+    mine, theirs = of_rounds.get(point.key), of_rounds.get(of_base.key)
+    if mine is None or theirs is None or any(point.key[i] != of_base.key[i] for i in _GROUP):
+        return None
+    (base_times, times), (_, allocations) = samples.paired(TIME_COLUMNS.get(mode, "time_s"), [theirs, mine])
+    return paired(base_times, times, allocations, of_base.resolution, point.resolution, confidence) if times else None
 
 
 def product(results: Results, factors: list[tuple[float, Series]], n: int) -> pd.Series | None:
@@ -221,20 +190,17 @@ def product(results: Results, factors: list[tuple[float, Series]], n: int) -> pd
     if any(p is None for *_, p in points) or len({(s.measured_on, s.mode, p["run_id"]) for _, s, p in points}) != 1:
         return None
     first = points[0][1]
-    samples = samples_of(results, first.experiment)
-    if not samples:
+    of_rounds = samples.of(results, first.experiment)
+    if not of_rounds:
         found = (*product_apart([(power, (p["time"], p["low"], p["high"])) for power, _, p in points]), True)
     else:
-        column = TIME_COLUMNS.get(first.mode, "time_s")
-        by_round = [samples.get(p["key"]) for *_, p in points]
-        if any(table is None for table in by_round):
+        by_round = [of_rounds.get(p["key"]) for *_, p in points]
+        if None in by_round:
             return None
-        common = pd.concat([t[column].rename(k) for k, t in enumerate(by_round)] +
-                           [by_round[0]["allocation"].rename("allocation")], axis=1, join="inner").dropna()
-        if not len(common):
+        times, allocations = samples.paired(TIME_COLUMNS.get(first.mode, "time_s"), by_round)
+        if not times[0]:
             return None
-        found = paired_product([(power, common[k].tolist(), p["resolution"]) for k, (power, _, p) in enumerate(points)],
-                               common["allocation"].tolist())
+        found = paired_product([(power, t, p["resolution"]) for (power, _, p), t in zip(points, times)], allocations[0])
     return pd.Series(dict(zip(COLUMNS, (n, *found))))
 
 
@@ -247,7 +213,7 @@ def of_only_reading(base: Series) -> pd.DataFrame:
 def are_paired(results: Results) -> bool:
     """Whether speedups are those of the rounds."""
     table = results.comparison
-    return bool(samples_of(results)) or (table is not None and bool(table["speedup"].notna().any()))
+    return bool(samples.of(results)) or (table is not None and bool(table["speedup"].notna().any()))
 
 
 def fastest(found: list[Series], n: int) -> Series | None:

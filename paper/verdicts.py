@@ -28,6 +28,7 @@ from pathlib import Path
 import pandas as pd
 
 import results as rs
+import samples
 import speedup
 
 CLAIMS_FILE = Path(__file__).resolve().parent / "claims.json"
@@ -190,7 +191,7 @@ class Folder:
                 raise Lacking(f"{name}.csv has too few allocations for an interval: run it again with more samples")
             if not math.isfinite(point["low"]) or not math.isfinite(point["high"]):
                 raise Lacking(f"{name}.samples.csv.gz is missing: without it there is no interval")
-            paired = base_mode == mode and bool(speedup.samples_of(self.results, name))
+            paired = base_mode == mode and bool(samples.of(self.results, name))
             return Calls(name, point["ratio"], point["low"], point["high"], paired)
 
         return self.first_of(test, look)

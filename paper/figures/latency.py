@@ -6,6 +6,7 @@ from __future__ import annotations
 from matplotlib.lines import Line2D
 
 import results as rs
+import samples
 import speedup
 import verdicts as vd
 from figures import clocks, studies, style
@@ -22,11 +23,11 @@ def of_an_element(folder: vd.Folder, s: Series, n: int) -> tuple[float, float, f
     threads, point = studies.count(s, "block"), s.at(n)
     if threads is None or point is None:
         return None
-    samples = speedup.samples_of(folder.results, "latency").get(point["key"])
+    of_rounds = samples.of(folder.results, "latency").get(point["key"])
+    (counted,), (allocations,) = samples.paired("cycles", [of_rounds]) if of_rounds is not None else ([[]], [[]])
     cycles = low = high = float(point["time"])
-    if samples is not None and samples["cycles"].notna().any():
-        known = samples.dropna(subset=["cycles"])
-        ratio, least, most, _ = speedup.paired([1.0] * len(known), known["cycles"].tolist(), known["allocation"].tolist())
+    if counted:
+        ratio, least, most, _ = speedup.paired([1.0] * len(counted), counted, allocations)
         cycles, low, high = 1 / ratio, 1 / most, 1 / least
     return (threads, *(c * threads / n for c in (cycles, low, high)))
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import os
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from synthetic import (MACHINE, REACH, cpu_rows, gpu_rows, limits_rows, model_ro
 
 import make
 import results as rs
+import samples
 import speedup
 
 FEW = dict(types=("f32",), sizes=[2**20, 2**24])
@@ -60,6 +62,52 @@ def test_reads_numbers_and_leaves_missing_ones_empty(folder):
     cub = table[(table["variant"] == "cub/sum") & (table["timing_mode"] == "device") & (table["n"] == 2**20)].iloc[0]
     assert cub["time_median_s"] == pytest.approx(5e-6 + 2**22 / 4e12)
     assert cub["cycles_median"] != cub["cycles_median"]  # NaN
+
+
+def test_a_file_is_read_anew_when_it_has_changed_and_only_then(folder):
+    path = folder / "comparison.csv"
+    first, times = rs.read_points(path), path.stat()
+    shutil.copytree(folder, folder.parent / "copy")
+    assert rs.read_points(path) is first is rs.read_points(folder.parent / "copy" / "comparison.csv")
+    edit(path, lambda text: text.replace(",cub/sum,", ",cub/mus,"))  # as long, and as old
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert path.stat().st_size == times.st_size and path.stat().st_mtime_ns == times.st_mtime_ns
+    assert "cub/mus" in set(rs.read_points(path)["variant"]) and "cub/mus" not in set(first["variant"])
+
+
+def test_samples_are_read_anew_when_their_file_has_changed(folder):
+    results = rs.read_results(write_samples(folder))
+    first = samples.of(results)
+    assert samples.of(results) is first and first
+    write_samples(folder, factor=lambda row: 2)
+    key = next(key for s in rs.series(results.comparison, device="cuda", operation="sum", element_type="f32", mode="device")
+               if s.variant == "cub/sum" for key in s.points["key"])
+    assert samples.of(results).get(key).times("time_s") == pytest.approx(2 * first.get(key).times("time_s"))
+
+
+def test_rounds_in_which_one_point_was_not_sampled_are_no_pair(folder):
+    """Of two points the rounds that both have, by number, whatever the order of the file."""
+    path = write_samples(folder, rounds=6) / "comparison.samples.csv.gz"
+    header, rows = rs.read_rows(path)
+    rows = [dict(zip(header, r)) for r in rows]
+    cub, other = ("cub/sum", "device"), ("multiblock/last-block", "device")
+
+    def kept(r: dict) -> bool:
+        which = r["variant"], r["timing_mode"]
+        return not (which == cub and r["round"] == "1" or which == other and r["round"] == "4")
+
+    write_csv(path, [r | dict(time_s="") if (r["variant"], r["timing_mode"], r["round"]) == (*cub, "2") else r
+                     for r in reversed(rows) if kept(r)])
+    read = samples.read(path)
+    which = dict(device="cuda", operation="sum", element_type="f32", mode="device")
+    points = [read.get(s.at(2**20)["key"]) for v, _ in (cub, other)
+              for s in rs.series(rs.read_points(folder / "comparison.csv"), **which) if s.variant == v]
+    assert [list(p.rounds) for p in points] == [[0, 3, 4, 5], [0, 1, 2, 3, 5]]
+    times, allocations = samples.paired("time_s", points)
+    assert [len(t) for t in times] == [3, 3] and allocations == [[0, 1, 2], [0, 1, 2]]
+    drift = [1, 1 + 3 / 12, 1 + 5 / 12]
+    assert times[0] == pytest.approx([(5e-6 + 2**22 / 4e12) * d for d in drift])
+    assert times[1] == pytest.approx([(4.5e-6 + 2**22 / 3.1e12) * d for d in drift])
 
 
 def test_rows_of_earlier_runs_are_read_as_those_of_today(tmp_path):
@@ -297,6 +345,6 @@ def test_cpu_results_may_lie_in_a_folder_of_their_own(tmp_path):
     assert both.comparison is not None and both.cpu is not None
     assert both.cpu_machine.get("cpu.model") == "Another CPU" and both.machine.get("cpu.model") == "Synthetic CPU"
     write_samples(cpu, experiment="cpu")
-    assert speedup.samples_of(both, "cpu") and not speedup.samples_of(both)
+    assert samples.of(both, "cpu") and not samples.of(both)
     with pytest.raises(rs.ResultsError, match="--cpu-results"):
         rs.read_results(gpu, gpu)
