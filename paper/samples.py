@@ -1,4 +1,7 @@
-"""Raw samples of an experiment, by point and round: <experiment>.samples.csv.gz."""
+"""Raw samples of an experiment, by point and round: <experiment>.samples.csv.gz.
+
+A record holds samples of one point: what the schema calls listed are values separated by spaces, one for each of them.
+"""
 
 from __future__ import annotations
 
@@ -16,38 +19,56 @@ TIMES = ["time_s", "device_part_s", "cycles"]
 
 class Point:
     """The samples of one point in the order of their rounds: of each its round, its allocation and what was timed (NaN
-    where it was not)."""
+    where it was not); without those of voided rounds, and without those of which nothing was timed."""
 
-    def __init__(self, samples: Samples, rows: slice):
-        self.rounds, self.allocation = samples.rounds[rows], samples.allocation[rows]
-        self._samples, self._rows = samples, rows
+    def __init__(self, path: Path, records: list[dict[str, str]]):
+        values = {c: np.concatenate([_numbers(path, r, c) for r in records]) for c in ("round", "allocation", *TIMES)}
+        void = np.concatenate([np.array(_values(path, r, "voided")) == "yes" for r in records])
+        # What is timed by cycles alone has no time.
+        time, cycles = values["time_s"], values["cycles"]
+        kept = np.flatnonzero(~void & ((time > 0) | (np.isnan(time) & (cycles > 0))))
+        kept = kept[np.argsort(values["round"][kept], kind="stable")]
+        self.rounds, self.allocation = (values[c][kept].astype(int) for c in ("round", "allocation"))
+        self._times = {c: values[c][kept] for c in TIMES}
 
     def times(self, column: str) -> np.ndarray:
-        return self._samples.times[column][self._rows]
+        return self._times[column]
+
+
+def _values(path: Path, record: dict[str, str], column: str) -> list[str]:
+    """Of a listed field; where all samples lack it, or the file lacks the column, so many empty ones."""
+    wanted = record["round"].count(" ") + 1
+    values = record[column].split(" ") if record.get(column) else [""] * wanted
+    if len(values) != wanted:
+        raise rs.ResultsError(f"{path} has {len(values)} values for {column} and {wanted} for round in one record: copy the "
+                              "results folder again")
+    return values
+
+
+def _numbers(path: Path, record: dict[str, str], column: str) -> np.ndarray:
+    try:
+        return np.array([float(v) if v else np.nan for v in _values(path, record, column)])
+    except ValueError:
+        raise rs.ResultsError(f"{path} has '{record[column]}' for {column}, which are not numbers: copy the results folder "
+                              "again")
 
 
 class Samples:
-    """Looked up by rs.SAMPLES_KEY; false where there are none."""
+    """Looked up by rs.SAMPLES_KEY; false where there are none. A point's fields are read when it is first asked for."""
 
-    def __init__(self, table: pd.DataFrame | None = None):
-        self._rows: dict[tuple, slice] = {}
+    def __init__(self, path: Path | None = None, records: dict[tuple, list[dict[str, str]]] | None = None):
+        self._path, self._records = path, records or {}
         self._points: dict[tuple, Point] = {}
-        if table is None or not len(table):
-            return
-        point = table.groupby(rs.SAMPLES_KEY, sort=False, observed=True, dropna=False).ngroup().to_numpy()
-        order = np.lexsort((table["round"].to_numpy(), point))
-        self.rounds, self.allocation = (table[c].to_numpy()[order] for c in ("round", "allocation"))
-        self.times = {c: table[c].to_numpy(float)[order] for c in TIMES}
-        starts = np.flatnonzero(np.diff(point[order], prepend=-1))
-        keys = zip(*(table[c].iloc[order[starts]].tolist() for c in rs.SAMPLES_KEY))
-        self._rows = {key: slice(*ends) for key, *ends in zip(keys, starts.tolist(), [*starts[1:].tolist(), len(order)])}
 
     def __bool__(self) -> bool:
-        return bool(self._rows)
+        return bool(self._records)
+
+    def __iter__(self):
+        return iter(self._records)
 
     def get(self, key: tuple) -> Point | None:
-        if key not in self._points and key in self._rows:
-            self._points[key] = Point(self, self._rows[key])
+        if key not in self._points and key in self._records:
+            self._points[key] = Point(self._path, self._records[key])
         return self._points.get(key)
 
 
@@ -86,18 +107,18 @@ def _unchanged(path: Path, *_changed: int) -> Samples:
 @rs.read_once
 def read(path: Path) -> Samples:
     wanted = {*rs.SAMPLES_KEY, "round", "allocation", *TIMES, "voided"}
-    numbers = wanted & set(rs.SAMPLES.numbers)
-    words = dict.fromkeys(wanted - numbers, "category")  # few, which are read and told apart faster so
     try:
-        table = pd.read_csv(path, keep_default_na=False, na_values={c: [""] for c in numbers}, dtype=words,
-                            usecols=lambda c: c in wanted)
+        table = pd.read_csv(path, keep_default_na=False, dtype=str, usecols=lambda c: c in wanted)
+        missing = sorted(wanted - set(table) - set(rs.SAMPLES.optional))
+        if missing:
+            raise rs.ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: run the "
+                                  "experiment again with this revision")
+        table = table.assign(**{c: "" for c in wanted - set(table)})
+        numbers = {c: [int(v or 0) for v in table[c]] for c in rs.SAMPLES_KEY if c in rs.SAMPLES.numbers}
     except (EOFError, OSError, ValueError, zlib.error) as error:
         raise rs.ResultsError(f"{path} cannot be read as raw samples ({error}): copy the results folder again")
-    missing = sorted(wanted - set(table) - set(rs.SAMPLES.optional))
-    if missing:
-        raise rs.ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: run the "
-                              "experiment again with this revision")
-    table = table.assign(**{c: "" for c in wanted - set(table)}).fillna({c: 0 for c in rs.SAMPLES.key if c in numbers})
-    # What is timed by cycles alone has no time.
-    timed = (table["time_s"] > 0) | (table["time_s"].isna() & (table["cycles"] > 0))
-    return Samples(table[(table["voided"] != "yes") & timed])
+    keys = zip(*(numbers.get(c, table[c]) for c in rs.SAMPLES_KEY))
+    records: dict[tuple, list[dict[str, str]]] = {}
+    for key, record in zip(keys, table[["round", "allocation", *TIMES, "voided"]].to_dict("records")):
+        records.setdefault(key, []).append(record)
+    return Samples(path, records)

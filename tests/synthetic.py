@@ -413,17 +413,21 @@ def write_samples(folder: Path, rounds: int = 24, experiment: str = "comparison"
                   without=()) -> Path:
     """Raw samples beside an experiment's rows, without some columns: they drift by half from the first round to the last,
     all calls alike, two rounds an allocation. Where `factor` is not 1 they say something else than the row."""
-    samples = []
+    records = []
     with (folder / f"{experiment}.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
+
+    def drifting(row: dict, column: str) -> str:
+        if not row[column]:
+            return ""
+        return " ".join(repr(float(row[column]) * (1 + k / (2 * rounds)) * factor(row)) for k in range(rounds))
+
     for row in rows:
         if row["time_median_s"] or row["cycles_median"]:
-            for k in range(rounds):
-                drift = (1 + k / (2 * rounds)) * factor(row)
-                part = float(row["device_part_median_s"]) * drift if row["device_part_median_s"] else ""
-                record = {key: row[key] for key in rs.SAMPLES_KEY} | dict(
-                    round=k, allocation=k // 2, time_s=float(row["time_median_s"]) * drift if row["time_median_s"] else "", device_part_s=part, voided="no")
-                record["cycles"] = float(row["cycles_median"]) * drift if row["cycles_median"] else ""
-                samples.append({c: f for c, f in record.items() if c not in without})
-    write_csv(folder / f"{experiment}.samples.csv.gz", samples)
+            record = {key: row[key] for key in rs.SAMPLES_KEY} | dict(
+                round=" ".join(map(str, range(rounds))), allocation=" ".join(str(k // 2) for k in range(rounds)),
+                time_s=drifting(row, "time_median_s"), device_part_s=drifting(row, "device_part_median_s"),
+                cycles=drifting(row, "cycles_median"), voided=" ".join(["no"] * rounds))
+            records.append({c: f for c, f in record.items() if c not in without})
+    write_csv(folder / f"{experiment}.samples.csv.gz", records)
     return folder

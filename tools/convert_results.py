@@ -1,4 +1,4 @@
-"""Converts results folders from schema version 1 to 2, in place.
+"""Converts results folders from schema version 1 to 2, and raw samples of either to one record a point, in place.
 
     python tools/convert_results.py FOLDER...
 
@@ -6,8 +6,12 @@ Columns and keys are renamed, and columns that version 1 did not have are added,
 device part is computed from the raw samples beside the rows by the rule of the rows' own intervals
 (median_interval in src/measure/stats/statistics.cpp of revision 5224654), of which a port stands below. That the port is
 the rule is shown each time: it must give every row's own interval back to the last digit. No number that was there is changed; all are
-compared, field by field, before anything is written. Raw samples stay as they are. What is of version 2 already is left
-alone; a folder's folders are converted, too.
+compared, field by field, before anything is written. What is of version 2 already is left alone; a folder's folders are
+converted, too.
+
+Raw samples had a record each; now a record holds those of a point (csv_records in src/measure/results/schema.h), and takes
+a third to a half of the room. The program and the paper read both. What is written is read back, and must hold the same
+samples in the same order, to the last character.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ COMPARE_NAMES = {"n_blocks": "n_clusters"}
 MACHINE_NAMES = {"memory_peak_bytes_per_s": "theoretical_peak_bytes_per_s", "tick_s": "resolution_s",
                  "memory_rested": "memory_idle_at_start", "memory_resting_s": "memory_wait_s",
                  "restless_visits": "times_memory_stayed_busy", "bounds": "harness_calls"}
+LISTED = "round allocation position time_s device_part_s cycles clock_hz voided".split()  # of raw samples: one value each
 POINT = ("device variant operation element_type n offset_elements dataset seed settings timing_mode cache_state").split()
 
 
@@ -115,7 +120,7 @@ def packed(path: Path, records: list[list[str]]) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(records)
     data = text.getvalue().encode()
-    return gzip.compress(data, mtime=0) if path.suffix == ".gz" else data
+    return gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data
 
 
 def converted_header(header: list[str], names: dict[str, str], added: dict[str, list[str]]) -> list[str]:
@@ -196,6 +201,36 @@ def fill_device_parts(path: Path, runs: dict[str, dict]):
     return fill
 
 
+def one_a_sample(header: list[str], records: list[list[str]]) -> dict[tuple, list[tuple]]:
+    """Of each point, by the fields that are not listed, what its samples hold of the listed ones."""
+    listed = [i for i, c in enumerate(header) if c in LISTED]
+    found = defaultdict(list)
+    for record in records:
+        samples = max(record[i].count(" ") for i in listed) + 1
+        values = [record[i].split(" ") if record[i] else [""] * samples for i in listed]
+        point = tuple(f for i, f in enumerate(record) if i not in listed)
+        found[point] += zip(*values, strict=True)
+    return found
+
+
+def gather_samples(path: Path) -> str:
+    header, *records = read(path)
+    samples = one_a_sample(header, records)
+    if len(samples) == len(records):
+        return "has a record for each point already"
+    gathered = []
+    for point, values in samples.items():
+        rest, lists = iter(point), iter(zip(*values))
+        gathered.append([("" if not any(of := next(lists)) else " ".join(of)) if c in LISTED else next(rest) for c in header])
+    data = packed(path, [header, *gathered])
+    back_header, *back = parse(path, data)
+    if back_header != header or one_a_sample(header, back) != samples:
+        raise Failed(f"{path} would not hold what it held")
+    before = path.stat().st_size
+    path.write_bytes(data)
+    return f"{sum(map(len, samples.values())):,} samples of {len(gathered):,} points, {len(data) / before:.0%} of the bytes"
+
+
 def renamed(node):
     if isinstance(node, dict):
         return {MACHINE_NAMES.get(k, k): renamed(v) for k, v in node.items()}
@@ -215,8 +250,10 @@ def convert_machine(path: Path) -> bool:
 def convert(folder: Path) -> None:
     for path in sorted(folder.rglob("*machine.json")):
         print(f"{path}: {'converted' if convert_machine(path) else 'is of version 2 already'}")
+    samples = []
     for path in sorted([*folder.rglob("*.csv"), *folder.rglob("*.csv.gz")]):
         if path.name.endswith(".samples.csv.gz"):
+            samples.append(path)
             continue
         header = read(path)[0]
         if "schema_version" not in header:
@@ -228,6 +265,8 @@ def convert(folder: Path) -> None:
         elif "n_blocks" in header:
             names = COMPARE_NAMES
         print(f"{path}: {convert_csv(path, names, added, fill)}")
+    for path in samples:  # after the rows, whose conversion reads them as they were
+        print(f"{path}: {gather_samples(path)}")
 
 
 def main(arguments: list[str] | None = None) -> int:

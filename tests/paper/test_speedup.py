@@ -1,7 +1,6 @@
 """Speedups over CUB: the program's own rule, paired by round, and the figure that shows them."""
 
 import csv
-import gzip
 import io
 import math
 import os
@@ -17,6 +16,7 @@ from project import SOURCE
 from synthetic import OTHER_GPU, cpu_rows, gpu_rows, timed, write_folder, write_samples
 
 import results as rs
+import samples
 import speedup
 from figures import speedup as figure
 from figures import style
@@ -74,10 +74,10 @@ def test_the_rule_is_the_programs(tmp_path):
         resolution = {(r["variant"], r["n"]): float(r["timer_resolution_s"] or 0)
                       for r in csv.DictReader(file)}
     rounds = {}
-    with gzip.open(stored.with_name("compare.samples.csv.gz"), "rt", newline="") as file:
-        for r in csv.DictReader(file):
-            if r["voided"] != "yes":
-                rounds.setdefault((r["variant"], r["n"]), {})[int(r["round"])] = (float(r["time_s"]), int(r["allocation"]))
+    kept = samples.read(stored.with_name("compare.samples.csv.gz"))
+    for key in kept:
+        point, of = dict(zip(rs.SAMPLES_KEY, key)), kept.get(key)
+        rounds[point["variant"], str(point["n"])] = dict(zip(of.rounds, zip(of.times("time_s"), of.allocation)))
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert len(rows) == 4
     for row in rows:

@@ -54,7 +54,6 @@ def rows_in(path):
 
 def test_numbers_stay_and_names_change(old):
     before = rows_in(old / "e.csv")
-    samples = (old / "e.samples.csv.gz").read_bytes()
     assert convert.main([str(old)]) == 0
     after = rows_in(old / "e.csv")
     schema = json.loads((SOURCE / "experiments" / "results" / "schema.json").read_text())
@@ -67,11 +66,33 @@ def test_numbers_stay_and_names_change(old):
         assert filled == ({"device_part_ci_low_s", "device_part_ci_high_s"} if was["status"] == "ok" else set())
     assert float(after[0]["device_part_ci_low_s"]) == float(before[0]["time_ci_low_s"]) / 2
     assert float(after[0]["device_part_ci_high_s"]) == float(before[0]["time_ci_high_s"]) / 2
-    assert (old / "e.samples.csv.gz").read_bytes() == samples
     assert rows_in(old / "c.csv") == [dict(schema_version="2", n_rounds="24", n_clusters="12", ratio="1.1")]
     run, = json.loads((old / "machine.json").read_text())["runs"]
     assert run["timing"] == {"device": {"resolution_s": 1e-9}} and run["time_spent"] == {"memory_wait_s": 0.5}
     assert run["memory_idle_at_start"] is True and run["times_memory_stayed_busy"] == 0
+
+
+def test_samples_are_gathered_by_point(old):
+    path = old / "e.samples.csv.gz"
+    other = {c: ROW[c] for c in convert.POINT} | dict(variant="c/d", allocation=0, time_s="", device_part_s="", voided="no")
+    header, *records = convert.read(path)
+    with_others = [r for k, record in enumerate(records)
+                   for r in (record, [str((other | dict(round=k))[c]) for c in header])]
+    path.write_bytes(convert.packed(path, [header, *with_others]))
+    assert convert.main([str(old)]) == 0
+    with gzip.open(path, "rt", newline="") as file:
+        first, second = csv.DictReader(file)
+    assert first["time_s"].split(" ") == list(map(repr, TIMES)) and second["time_s"] == ""
+    assert first["allocation"].split(" ") == [str(k // 2) for k in range(24)]
+    assert (first["variant"], second["variant"], second["round"]) == ("a/b", "c/d", " ".join(map(str, range(24))))
+
+
+def test_samples_that_would_not_be_the_same_are_not_written(old, capsys, monkeypatch):
+    path = old / "e.samples.csv.gz"
+    was, packed = path.read_bytes(), convert.packed
+    monkeypatch.setattr(convert, "packed", lambda p, records: packed(p, [[f.replace("no no", "no yes", 1) for f in r] for r in records]))
+    assert convert.main([str(old)]) == 1
+    assert "e.samples.csv.gz would not hold what it held" in capsys.readouterr().err and path.read_bytes() == was
 
 
 def test_a_second_time_nothing_changes(old):
@@ -107,6 +128,8 @@ def test_quantiles_are_students():
 def test_the_committed_results_are_of_the_new_schema(folder):
     """And what a device part's interval holds there: its median, and not one that is missing."""
     folder = SOURCE / "experiments" / "results" / folder
+    for path in folder.glob("*.samples.csv.gz"):
+        assert "already" in convert.gather_samples(path), path
     for path in folder.glob("*.csv"):
         rows = rows_in(path)
         assert {r["schema_version"] for r in rows if "schema_version" in r} <= {"2"}, path

@@ -12,12 +12,16 @@ namespace reductio {
 namespace {
 
 /// One line a column, so that a change shows as one. All words are plain.
-template <class Columns>
-std::string table(const char* name, const Columns& columns, const std::vector<std::string>& statuses) {
+template <class Column>
+std::string table(const char* name, const std::vector<Column>& columns, const std::vector<std::string>& statuses) {
   std::vector<std::string> lines;
-  for (const auto& c : columns)
-    lines.push_back(fmt::format(R"(      {{"name":"{}","kind":"{}"{}{}}})", c.name, reductio::name(c.kind),
-                                c.key ? R"(,"key":true)" : "", c.optional ? R"(,"optional":true)" : ""));
+  for (const auto& c : columns) {
+    bool listed = false;
+    if constexpr (requires { c.listed; }) listed = c.listed;
+    lines.push_back(fmt::format(R"(      {{"name":"{}","kind":"{}"{}{}{}}})", c.name, reductio::name(c.kind),
+                                c.key ? R"(,"key":true)" : "", c.optional ? R"(,"optional":true)" : "",
+                                listed ? R"(,"listed":true)" : ""));
+  }
   const std::string last = fmt::format(",\n    \"statuses\": [\"{}\"]", fmt::join(statuses, "\",\""));
   return fmt::format("\"{}\": {{\n    \"columns\": [\n{}\n    ]{}\n  }}", name, fmt::join(lines, ",\n"),
                      statuses.empty() ? "" : last);

@@ -46,12 +46,10 @@ SamplesFile read_samples(const std::filesystem::path& path) {
   if (!std::filesystem::exists(path)) return out;  // the rows will miss them, and say how many
   CsvText csv = parse_csv(gunzip(required_content(path, "copy the whole results folder")));
   if (csv.records.empty()) return out;
-  const RecordReader<RawSample> samples(path.string(), std::move(csv.records));
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const RawSample sample = samples.at(i);
+  for (const RawSample& sample : samples_in(path.string(), std::move(csv.records))) {
     if (sample.voided) continue;  // its round was throttled
     if (sample.round < 0 || sample.round > 1'000'000)
-      throw UsageError(fmt::format("{}: record {} is malformed; measure again", path.string(), i + 2));
+      throw UsageError(fmt::format("{} has a sample of round {}; measure again", path.string(), sample.round));
     const auto at = static_cast<std::size_t>(sample.round);
     if (!sample.of_harness()) {
       out.of_row[row_key(sample.point)].add(at, sample.allocation, sample.time_s, sample.device_part_s);

@@ -26,8 +26,6 @@ Fields Row::fields() const { return fields_of(*this); }
 Row Row::parse(const Fields& fields) { return RecordReader<Row>("a row", {columns(), fields}).at(0); }
 std::string Row::at(std::string_view column) const { return text_of(column_named<Row>(column).value(*this)); }
 
-Fields RawSample::fields() const { return fields_of(*this); }
-
 const std::vector<std::string>& columns() {
   static const auto names = names_of<Row>();
   return names;

@@ -77,7 +77,6 @@ struct RawSample {
   bool voided = false;             ///< with its whole round, in which the clock was throttled
 
   bool of_harness() const { return point.variant.starts_with('('); }
-  Fields fields() const;  ///< in the order of sample_columns()
 };
 
 /// The names of the columns of rows and of raw samples, in order.

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <type_traits>
+#include <unordered_map>
 
 #include "core/error.h"
 
@@ -97,6 +99,13 @@ Column<Record> may_be_empty(Column<Record> column) {
 template <class Record>
 Column<Record> optional(Column<Record> column) {
   column.optional = true;
+  return column;
+}
+
+/// Of raw samples: what each sample has by itself.
+template <class Record>
+Column<Record> listed(Column<Record> column) {
+  column.listed = true;
   return column;
 }
 
@@ -218,14 +227,14 @@ const std::vector<Column<RawSample>>& columns_of() {
       of_point<S>("settings"),
       of_point<S>("timing_mode"),
       of_point<S>("cache_state"),
-      column<S, &S::round>("round"),
-      column<S, &S::allocation>("allocation"),
-      column<S, &S::position>("position"),
-      column<S, &S::time_s>("time_s"),
-      column<S, &S::device_part_s>("device_part_s"),
-      column<S, &S::cycles>("cycles"),
-      optional(column<S, &S::clock_hz>("clock_hz")),
-      optional(column<S, &S::voided>("voided")),
+      listed(column<S, &S::round>("round")),
+      listed(column<S, &S::allocation>("allocation")),
+      listed(column<S, &S::position>("position")),
+      listed(column<S, &S::time_s>("time_s")),
+      listed(column<S, &S::device_part_s>("device_part_s")),
+      listed(column<S, &S::cycles>("cycles")),
+      listed(optional(column<S, &S::clock_hz>("clock_hz"))),
+      listed(optional(column<S, &S::voided>("voided"))),
       of_point<S>("caller"),
       of_point<S>("context"),
   };
@@ -233,6 +242,10 @@ const std::vector<Column<RawSample>>& columns_of() {
 }
 
 // -------------------------------------------------------------------------------------------------- writing, reading
+
+namespace {
+constexpr char value_separator = ' ';  ///< in a listed field; no quoting, no second comma
+}
 
 std::string_view name(Kind kind) {
   switch (kind) {
@@ -285,20 +298,79 @@ RecordReader<Record>::RecordReader(std::string file, std::vector<Fields> records
 }
 
 template <class Record>
-Record RecordReader<Record>::at(std::size_t i) const {
+std::vector<Record> RecordReader<Record>::all_at(std::size_t i) const {
   const Fields& all = fields(i);
   if (all.size() != records_[0].size())
     throw UsageError(fmt::format("{} has {} fields in record {} where {} belong; mend or remove it", file_, all.size(),
                                  i + 2, records_[0].size()));
-  Record record;
-  for (const auto& [column, place] : places_)
-    if (!column->read(all[place], record))
-      throw UsageError(fmt::format("{} has '{}' for {} in record {}, not {}", file_, all[place], column->name, i + 2,
-                                   column->kind == Kind::word ? "a word that this program knows" : "a number"));
-  return record;
+  const auto values_in = [&](std::size_t place) {
+    return static_cast<std::size_t>(std::count(all[place].begin(), all[place].end(), value_separator)) + 1;
+  };
+  std::optional<std::size_t> listed;  // the first column that lists values; its number of values is all others'
+  for (std::size_t c = 0; c < places_.size(); ++c) {
+    const auto& [column, place] = places_[c];
+    if (!column->listed || all[place].empty()) continue;
+    if (!listed) listed = c;
+    else if (values_in(place) != values_in(places_[*listed].second))
+      throw UsageError(fmt::format("{} has {} values for {} and {} for {} in record {}; copy the whole results folder again",
+                                   file_, values_in(place), column->name, values_in(places_[*listed].second),
+                                   places_[*listed].first->name, i + 2));
+  }
+
+  std::vector<Record> records(listed ? values_in(places_[*listed].second) : 1);
+  for (const auto& [column, place] : places_) {
+    std::string_view rest = all[place];
+    const bool has_one_each = column->listed && !rest.empty();
+    for (Record& record : records) {
+      const std::size_t end = has_one_each ? std::min(rest.find(value_separator), rest.size()) : rest.size();
+      const std::string_view text = rest.substr(0, end);
+      if (!column->read(text, record))
+        throw UsageError(fmt::format("{} has '{}' for {} in record {}, not {}", file_, text, column->name, i + 2,
+                                     column->kind == Kind::word ? "a word that this program knows" : "a number"));
+      if (has_one_each) rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  return records;
 }
 
 template class RecordReader<Row>;
 template class RecordReader<RawSample>;
+
+std::string csv_records(const std::vector<RawSample>& samples) {
+  std::vector<std::vector<const RawSample*>> of_records;
+  std::unordered_map<std::string, std::size_t> place;
+  for (const RawSample& sample : samples) {
+    const auto [at, is_new] = place.emplace(sample.run_id + '|' + row_key(sample.point), of_records.size());
+    if (is_new) of_records.emplace_back();
+    of_records[at->second].push_back(&sample);
+  }
+  std::string csv;
+  for (const auto& of_record : of_records) {
+    Fields fields;
+    for (const auto& column : columns_of<RawSample>()) {
+      fields.push_back(text_of(column.value(*of_record.front())));
+      if (!column.listed) continue;
+      bool some = !fields.back().empty();
+      for (std::size_t i = 1; i < of_record.size(); ++i) {
+        const std::string text = text_of(column.value(*of_record[i]));
+        some = some || !text.empty();
+        fields.back() += value_separator + text;
+      }
+      if (!some) fields.back().clear();
+    }
+    csv += csv_record(fields);
+  }
+  return csv;
+}
+
+std::vector<RawSample> samples_in(const std::string& file, std::vector<Fields> records) {
+  const RecordReader<RawSample> reader(file, std::move(records));
+  std::vector<RawSample> samples;
+  for (std::size_t i = 0; i < reader.size(); ++i) {
+    auto of_record = reader.all_at(i);
+    samples.insert(samples.end(), std::make_move_iterator(of_record.begin()), std::make_move_iterator(of_record.end()));
+  }
+  return samples;
+}
 
 }  // namespace reductio

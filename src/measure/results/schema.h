@@ -41,6 +41,7 @@ struct Column {
   std::function<bool(std::string_view field, Record&)> read;  ///< false where it is no such value
   bool key = false;       ///< one of the columns that tell points apart
   bool optional = false;  ///< a file without it is read as if it were empty
+  bool listed = false;    ///< a field holds one value for each sample of the record
 };
 
 /// The table, in the order of the file. Of PointKey: the columns that rows and raw samples share, which make their key.
@@ -88,7 +89,9 @@ class RecordReader {
   std::size_t size() const { return records_.size() - 1; }  ///< without the header
   const Fields& fields(std::size_t i) const { return records_[i + 1]; }
   /// Throws UsageError where a field is missing or is no such value.
-  Record at(std::size_t i) const;
+  Record at(std::size_t i) const { return all_at(i).front(); }
+  /// One for each value of the listed fields, which hold equally many or nothing.
+  std::vector<Record> all_at(std::size_t i) const;
 
  private:
   std::string file_;
@@ -96,5 +99,13 @@ class RecordReader {
   std::vector<std::pair<const Column<Record>*, std::size_t>> places_;  ///< where each column stands
 };
 
+/// The records of a file of raw samples, without the header: one for each run and point, in the order in which they first
+/// occur. Its listed fields hold one value for each sample, separated by spaces, or nothing where all lack it: by column,
+/// the samples of a comparison take a third of the room that they take with a record each.
+std::string csv_records(const std::vector<RawSample>&);
+
+/// The samples in such a file's records, header included; `file` names it in messages. Throws UsageError as RecordReader
+/// does, and where the listed fields of one record hold different numbers of values.
+std::vector<RawSample> samples_in(const std::string& file, std::vector<Fields> records);
 
 }  // namespace reductio

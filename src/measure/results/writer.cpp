@@ -129,19 +129,14 @@ void Results::drop_orphaned_samples() {
   // A sample's key is its row's; the harness's own calls belong to their group.
   std::set<std::string> groups;
   for (const Row& row : earlier_) groups.insert(group_key(row.point));
-  std::string kept = csv_record(sample_columns());
-  bool dropped = false;
-  const RecordReader<RawSample> samples(samples_path_.string(), std::move(csv.records));
-  for (std::size_t i = 0; i < samples.size(); ++i) {
-    const RawSample sample = samples.at(i);
-    const bool keep = sample.of_harness() ? groups.contains(group_key(sample.point)) : has(row_key(sample.point));
-    if (keep) kept += csv_record(samples.fields(i));
-    else dropped = true;
-  }
+  std::vector<RawSample> samples = samples_in(samples_path_.string(), std::move(csv.records));
+  const auto dropped = std::erase_if(samples, [&](const RawSample& s) {
+    return s.of_harness() ? !groups.contains(group_key(s.point)) : !has(row_key(s.point));
+  });
   // The stored members may also end in one that was cut, behind which nothing could be read.
-  if (!dropped && gzip_intact(compressed)) return;
+  if (dropped == 0 && gzip_intact(compressed)) return;
   samples_.reset();
-  write_whole_file(samples_path_, gzip_member(kept));
+  write_whole_file(samples_path_, gzip_member(csv_record(sample_columns()) + csv_records(samples)));
   samples_.emplace(AppendFile::open(samples_path_));
 }
 

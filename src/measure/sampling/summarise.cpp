@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "measure/results/csv.h"
+#include "measure/results/schema.h"
 #include "measure/stats/ratio.h"
 
 namespace reductio {
@@ -205,16 +205,16 @@ class Summary {
   }
 
   std::string raw_samples(const std::string& run_id) const {
-    std::string csv;
+    std::vector<RawSample> samples;
     for (const TakenRound& r : g_.rounds)
-      for (const TakenSample& taken : r.samples) csv += raw_sample(run_id, r, taken);
-    return csv;
+      for (const TakenSample& taken : r.samples)
+        if (taken.sample.seconds || taken.sample.cycles)  // the simulated device's have neither
+          samples.push_back(raw_sample(run_id, r, taken));
+    return csv_records(samples);
   }
 
-  /// Nothing for a sample without times, as the simulated device's are.
-  std::string raw_sample(const std::string& run_id, const TakenRound& in, const TakenSample& taken) const {
+  RawSample raw_sample(const std::string& run_id, const TakenRound& in, const TakenSample& taken) const {
     const Sample& s = taken.sample;
-    if (!s.seconds && !s.cycles) return {};
     const bool of_harness = taken.call >= g_.points.size();
     RawSample out{.run_id = run_id,
                   .point = g_.points[of_harness ? 0 : taken.call].row.point,
@@ -230,7 +230,7 @@ class Summary {
       out.point.variant = g_.harness_calls[taken.call - g_.points.size()];
       out.point.settings.clear();
     }
-    return csv_record(out.fields());
+    return out;
   }
 
   const GroupSamples& g_;

@@ -81,7 +81,7 @@ struct GroupOutcome {
   std::vector<Row> rows;         ///< in the order of the points; run_id, timestamp, experiment and machine still empty
   std::vector<ByRound> seconds;  ///< of each row
   std::vector<int> allocations;  ///< the allocation that each round used
-  std::string samples_csv;       ///< one RawSample a record
+  std::string samples_csv;       ///< csv_records() of the raw samples
   Spent spent{};
   std::optional<double> throttled_hz{};  ///< the lowest clock of the rounds that it voided; nothing if it voided none
   int times_memory_stayed_busy = 0;  ///< allocations whose samples were taken though memory stayed slower than it was

@@ -53,8 +53,11 @@ def plant(folder, time_of):
     seen = collections.Counter()
     for r in rows:
         point = r["variant"], int(r["n"])
-        r["time_s"] = repr(time_of(*point, seen[point]))
-        seen[point] += 1
+        planted = []
+        for _ in r["time_s"].split(" "):
+            planted.append(repr(time_of(*point, seen[point])))
+            seen[point] += 1
+        r["time_s"] = " ".join(planted)
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -188,7 +191,8 @@ def test_a_long_comparison_shows_what_differs(reductio, planted):
         for row in rows:
             for i in range(16):
                 slower = slow and row["n"] == "4096" and i >= 6
-                writer.writerow({**row, "n": str(int(row["n"]) + i), "time_s": repr(float(row["time_s"]) * (1.5 if slower else 1))})
+                times = [repr(float(t) * (1.5 if slower else 1)) for t in row["time_s"].split(" ")]
+                writer.writerow({**row, "n": str(int(row["n"]) + i), "time_s": " ".join(times)})
         path.write_bytes(gzip.compress(text.getvalue().encode()))
     lines = reductio("compare", *folders).ok().splitlines()
     shown = [line for line in lines if line.startswith("host/")]

@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "measure/analysis/compare.h"
+#include "measure/results/schema.h"
 #include "measure/sampling/sampler.h"
 #include "measure/analysis/selftest.h"
 #include "tests/error_of.h"
@@ -79,12 +80,12 @@ TEST(MeasureCompare, SamplesHandedOutAreThoseOfTheRows) {
     return static_cast<double>(id) * std::lognormal_distribution(-12.0, 0.1)(random);
   });
   const GroupOutcome out = measure(script, {point(a, 100), point(b, 100)}, rounds_each(3));
-  const CsvText csv = parse_csv(out.samples_csv);
-  ASSERT_EQ(csv.records.size(), 2 * 72u);
-  for (const Fields& sample : csv.records) {
-    const std::size_t who = sample[2] == "a" ? 0 : 1, round = std::stoul(sample[12]);
-    EXPECT_EQ(std::stod(sample[15]), *out.seconds[who][round]);
-    EXPECT_EQ(std::stoi(sample[13]), out.allocations[round]);
+  const auto samples = samples_in("the samples", parse_csv(csv_record(sample_columns()) + out.samples_csv).records);
+  ASSERT_EQ(samples.size(), 2 * 72u);
+  for (const RawSample& sample : samples) {
+    const std::size_t who = sample.point.variant == "a" ? 0 : 1, round = static_cast<std::size_t>(sample.round);
+    EXPECT_EQ(*sample.time_s, *out.seconds[who][round]);
+    EXPECT_EQ(sample.allocation, out.allocations[round]);
   }
 }
 

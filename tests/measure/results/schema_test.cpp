@@ -54,6 +54,11 @@ Row full_row() {
   return r;
 }
 
+RawSample full_sample() {
+  return {.run_id = "run", .point = full_row().point, .round = 7, .allocation = 5, .position = 4,
+          .time_s = 1e-6, .device_part_s = 2e-6, .cycles = 3.5, .clock_hz = 1e9, .voided = true};
+}
+
 TEST(MeasureSchema, EveryColumnOfARowIsWrittenAndReadBack) {
   const Fields fields = full_row().fields();
   std::set<std::string> distinct;
@@ -66,11 +71,75 @@ TEST(MeasureSchema, EveryColumnOfARowIsWrittenAndReadBack) {
 }
 
 TEST(MeasureSchema, EveryColumnOfARawSampleIsWrittenAndReadBack) {
-  const RawSample sample{.run_id = "run", .point = full_row().point, .round = 7, .allocation = 5, .position = 4,
-                         .time_s = 1e-6, .device_part_s = 2e-6, .cycles = 3.5, .clock_hz = 1e9, .voided = true};
-  const Fields fields = sample.fields();
+  const Fields fields = fields_of(full_sample());
   EXPECT_EQ(std::count(fields.begin(), fields.end(), ""), 0);
-  EXPECT_EQ(RecordReader<RawSample>("", {sample_columns(), fields}).at(0).fields(), fields);
+  EXPECT_EQ(fields_of(RecordReader<RawSample>("", {sample_columns(), fields}).at(0)), fields);
+}
+
+/// Samples of two points by turns, as they are taken; what a file holds of them.
+std::vector<RawSample> samples_by_turns() {
+  std::vector<RawSample> samples;
+  for (int i = 0; i < 6; ++i) {
+    RawSample s = full_sample();
+    s.round = i / 2;
+    s.time_s = 1e-6 / (i + 1);
+    s.voided = i == 3;
+    if (i % 2 == 0) {
+      s.point.variant = "other";
+      s.cycles = std::nullopt;  // none of this point's samples has any, of the other one all but one
+    } else if (i == 5) {
+      s.cycles = std::nullopt;
+    }
+    samples.push_back(std::move(s));
+  }
+  return samples;
+}
+
+std::vector<Fields> records_of(const std::vector<RawSample>& samples) {
+  return parse_csv(csv_record(sample_columns()) + csv_records(samples)).records;
+}
+
+TEST(MeasureSchema, RawSamplesAreStoredByColumnAndReadBack) {
+  std::vector<RawSample> samples = samples_by_turns();
+  const auto records = records_of(samples);
+  ASSERT_EQ(records.size(), 3u) << "the header, and a record for each point";
+  const auto field = [&](std::size_t record, const std::string& column) {
+    return records[record][static_cast<std::size_t>(std::find(records[0].begin(), records[0].end(), column) - records[0].begin())];
+  };
+  EXPECT_EQ(field(1, "variant"), "other") << "in the order in which they first occur";
+  EXPECT_EQ(field(1, "round"), "0 1 2");
+  EXPECT_EQ(field(1, "cycles"), "");
+  EXPECT_EQ(field(2, "cycles"), "3.5 3.5 ");
+  EXPECT_EQ(field(2, "voided"), "no yes no");
+
+  std::stable_sort(samples.begin(), samples.end(),
+                   [](const RawSample& a, const RawSample& b) { return a.point.variant > b.point.variant; });
+  const std::vector<RawSample> back = samples_in("f", records);
+  ASSERT_EQ(back.size(), samples.size());
+  for (std::size_t i = 0; i < back.size(); ++i) EXPECT_EQ(fields_of(back[i]), fields_of(samples[i])) << i;
+}
+
+TEST(MeasureSchema, ARecordForEachRawSampleIsReadAsWell) {
+  const std::vector<RawSample> samples = samples_by_turns();
+  std::vector<Fields> records{sample_columns()};
+  for (const RawSample& s : samples) records.push_back(fields_of(s));
+  const std::vector<RawSample> back = samples_in("f", records);
+  ASSERT_EQ(back.size(), samples.size());
+  for (std::size_t i = 0; i < back.size(); ++i) EXPECT_EQ(fields_of(back[i]), fields_of(samples[i])) << i;
+}
+
+TEST(MeasureSchema, ListsThatDoNotFitTogetherAreToldByTheirColumns) {
+  const auto told = [](const std::string& column, const std::string& field) {
+    auto records = records_of(samples_by_turns());
+    records[2][static_cast<std::size_t>(std::find(records[0].begin(), records[0].end(), column) - records[0].begin())] = field;
+    return error_of([&] { samples_in("f", records); });
+  };
+  EXPECT_EQ(told("time_s", "1e-6 2e-6"), "f has 2 values for time_s and 3 for round in record 3; copy the whole results folder again");
+  EXPECT_EQ(told("time_s", "1e-6 2e-6 3e-6 4e-6"), "f has 4 values for time_s and 3 for round in record 3; copy the whole results folder again");
+  EXPECT_EQ(told("time_s", "1e-6 soon 3e-6"), "f has 'soon' for time_s in record 3, not a number");
+  EXPECT_EQ(told("round", "0  2"), "f has '' for round in record 3, not a number");
+  EXPECT_EQ(told("round", ""), "f has '' for round in record 3, not a number");
+  EXPECT_EQ(told("time_s", ""), "") << "what all samples lack needs no separators";
 }
 
 TEST(MeasureSchema, ColumnsMayStandInAnyOrderBesideOthersAndOptionalOnesBeAbsent) {

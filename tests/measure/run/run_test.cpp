@@ -27,6 +27,7 @@
 #include "core/reference.h"
 #include "measure/analysis/selftest.h"
 #include "measure/results/csv.h"
+#include "measure/results/schema.h"
 #include "measure/sampling/sampler.h"
 #include "measure/stats/statistics.h"
 #include "measure/timing/host_clock.h"
@@ -63,6 +64,9 @@ std::vector<std::map<std::string, std::string>> rows_of(const std::filesystem::p
 
 std::filesystem::path csv_in(const Folder& f) { return f.path() / "scripted" / "test.csv"; }
 std::filesystem::path samples_in(const Folder& f) { return f.path() / "scripted" / "test.samples.csv.gz"; }
+std::vector<RawSample> raw_samples(const Folder& f) {
+  return reductio::samples_in("the samples", parse_csv(gunzip(text_of(samples_in(f)))).records);
+}
 
 // ---------------------------------------------------------------------------------------------------- what is measured
 
@@ -137,13 +141,8 @@ TEST(MeasureRun, AThrottledClockVoidsTheWholeRoundForAllVariants) {
     EXPECT_LT(*row.time_p95_s, 1e-4) << "nothing of a voided round is left in the row";
   }
   // They are kept, and marked, among the raw samples.
-  const CsvText csv = parse_csv(gunzip(text_of(samples_in(t.folder))));
-  const auto column = [&](const std::string& name) {
-    return static_cast<std::size_t>(std::find(csv.records[0].begin(), csv.records[0].end(), name) - csv.records[0].begin());
-  };
   std::map<std::string, int> voided, kept;
-  for (std::size_t i = 1; i < csv.records.size(); ++i)
-    ++(csv.records[i].at(column("voided")) == "yes" ? voided : kept)[csv.records[i].at(column("variant"))];
+  for (const RawSample& s : raw_samples(t.folder)) ++(s.voided ? voided : kept)[s.point.variant];
   EXPECT_EQ(voided, (std::map<std::string, int>{{"(launch-floor)", 3}, {"a", 3}, {"b", 3}}));
   EXPECT_EQ(kept, (std::map<std::string, int>{{"(launch-floor)", 45}, {"a", 45}, {"b", 45}}));
   ASSERT_FALSE(t.heard.notices.empty());
@@ -180,10 +179,9 @@ TEST(MeasureRun, AClockThatOnlyLaterShowsItWasThrottledVoidsTheEarlierRounds) {
     EXPECT_EQ(row.n_rejected, 5u);
     EXPECT_LT(*row.time_p95_s, 1e-4);
   }
-  const CsvText csv = parse_csv(gunzip(text_of(samples_in(t.folder))));
-  const auto voided = std::count_if(csv.records.begin(), csv.records.end(), [](auto& r) { return r[19] == "yes"; });
-  EXPECT_EQ(voided, 3 * 5);
-  EXPECT_EQ(csv.records.size(), 1u + 3 * 48);
+  const auto samples = raw_samples(t.folder);
+  EXPECT_EQ(std::count_if(samples.begin(), samples.end(), [](const RawSample& s) { return s.voided; }), 3 * 5);
+  EXPECT_EQ(samples.size(), 3u * 48);
   ASSERT_FALSE(t.heard.notices.empty());
 }
 
@@ -747,29 +745,27 @@ TEST(MeasureRun, RawSamplesAreKeptAndGiveTheSummaryBack) {
   Scripted script([&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 1.0)(random); });
   Heard heard;
   run_session(session(folder, {point(a, 100), point(a, 200)}, std::move(script)), heard);
-  const CsvText csv = parse_csv(gunzip(text_of(samples_in(folder))));
-  ASSERT_EQ(csv.records.at(0), sample_columns());
   struct Samples {
     std::vector<double> seconds;
     std::map<int, double> by_round;
     std::map<int, int> allocations;
   };
-  std::map<std::string, Samples> by_n;
+  std::map<std::uint64_t, Samples> by_n;
   std::size_t floors = 0;
-  for (std::size_t i = 1; i < csv.records.size(); ++i) {
-    const auto& r = csv.records[i];
-    if (r[2] == "a") {
-      Samples& s = by_n[r[5]];
-      s.seconds.push_back(std::stod(r[15]));
-      EXPECT_LE(r[15].size(), 11u) << r[15] << ": no digits below a tenth of a nanosecond";
-      s.by_round[std::stoi(r[12])] = s.seconds.back();
-      s.allocations[std::stoi(r[12])] = std::stoi(r[13]);
+  for (const RawSample& r : raw_samples(folder)) {
+    if (r.point.variant == "a") {
+      Samples& s = by_n[r.point.problem.n];
+      s.seconds.push_back(*r.time_s);
+      const std::string written = reductio::text_of(Value(*r.time_s));
+      EXPECT_LE(written.size(), 11u) << written << ": no digits below a tenth of a nanosecond";
+      s.by_round[r.round] = s.seconds.back();
+      s.allocations[r.round] = r.allocation;
     }
-    floors += r[2] == "(launch-floor)";
+    floors += r.point.variant == "(launch-floor)";
   }
   EXPECT_GT(floors, 0u);
   for (const Row& row : heard.rows) {
-    const Samples& s = by_n.at(std::to_string(row.point.problem.n));
+    const Samples& s = by_n.at(row.point.problem.n);
     EXPECT_EQ(s.seconds.size(), row.n_samples);
     ByRound seconds;
     std::vector<int> allocations;
@@ -1400,11 +1396,8 @@ TEST(MeasureRun, SamplesOfPointsThatAreMeasuredAgainAreDropped) {
   write_text(csv_in(folder), shorter);
   run_session(resumed(session(folder, many_points(all), constant(1e-5))), heard);
   std::map<std::string, int> count;
-  const CsvText samples = parse_csv(gunzip(text_of(samples_in(folder))));
-  for (std::size_t i = 1; i < samples.records.size(); ++i) {
-    const auto& r = samples.records[i];
-    ++count[r[2] + " n=" + r[5] + " " + r[10]];
-  }
+  for (const RawSample& s : raw_samples(folder))
+    ++count[s.point.variant + " n=" + std::to_string(s.point.problem.n) + " " + std::string(name(s.point.timing_mode))];
   EXPECT_EQ(count.size(), 36u);  // two variants and the floor, six sizes, two modes
   for (const auto& [what, n] : count) EXPECT_EQ(n, 48) << what;
 }

@@ -55,7 +55,9 @@ double noise(std::size_t call, int round) {
   return 1 + 0.001 * static_cast<double>((7 * round + 3 * static_cast<int>(call)) % 11 - 5);
 }
 
-std::vector<Fields> records(const GroupOutcome& outcome) { return parse_csv(outcome.samples_csv).records; }
+std::vector<RawSample> raw_samples(const GroupOutcome& outcome) {
+  return samples_in("the samples", parse_csv(csv_record(sample_columns()) + outcome.samples_csv).records);
+}
 
 TEST(MeasureSummarise, RowsHoldWhatTheirSamplesSayAndWhatTheHarnessCallsSay) {
   const auto seconds = [](std::size_t call, int round) {
@@ -87,7 +89,7 @@ TEST(MeasureSummarise, RowsHoldWhatTheirSamplesSayAndWhatTheHarnessCallsSay) {
   EXPECT_FALSE(out.throttled_hz);
   // Each sample once, with the harness calls' own names.
   std::map<std::string, int> count;
-  for (const Fields& r : records(out)) ++count[r.at(2)];
+  for (const RawSample& s : raw_samples(out)) ++count[s.point.variant];
   EXPECT_EQ(count, (std::map<std::string, int>{
                        {"a", 48}, {"b", 48}, {"(launch-floor)", 48}, {"(read/1)", 48}, {"(read/2)", 48}}));
 }
@@ -112,9 +114,9 @@ TEST(MeasureSummarise, VoidIsWhatTheHighestClockOfTheRunShows) {
   EXPECT_LT(*out.rows.at(0).time_p95_s, 1e-4);
   EXPECT_EQ(*out.rows.at(0).launch_floor_s, 1e-5);
   EXPECT_EQ(*out.throttled_hz, 1.2e9);
-  const auto all = records(out);
+  const auto all = raw_samples(out);
   EXPECT_EQ(all.size(), 24u) << "voided samples are kept, and marked";
-  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const Fields& r) { return r.at(19) == "yes"; }), 6);
+  EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const RawSample& s) { return s.voided; }), 6);
 }
 
 TEST(MeasureSummarise, ARoundThatIsVoidInOnePartIsVoidInTheOther) {
@@ -309,7 +311,7 @@ TEST(MeasureSummarise, WhatWasSettledStaysAndItsSamplesCountNothing) {
   EXPECT_EQ(out.rows[0].n_samples, 0u);
   EXPECT_FALSE(out.rows[0].time_median_s);
   EXPECT_EQ(out.rows[1].n_samples, 12u);
-  EXPECT_EQ(records(out).size(), 24u);
+  EXPECT_EQ(raw_samples(out).size(), 24u);
 }
 
 TEST(MeasureSummarise, ADeviceWithoutAClockGivesRowsWithoutTimes) {

@@ -252,30 +252,26 @@ TEST(MeasureStored, RowsComeBackWithTheirSamples) {
   EXPECT_THROW(row.row.at("nothing"), std::out_of_range);
 }
 
-/// Rewrites every record of a folder's raw samples as those that `change` makes of it; the first is the header.
-void edit_samples(const std::filesystem::path& path,
-                  const std::function<std::vector<Fields>(Fields, bool header)>& change) {
-  edit(path / "test.samples.csv.gz", [&](std::string compressed) {
-    const CsvText csv = parse_csv(gunzip(compressed));
-    std::string text;
-    for (const Fields& record : csv.records)
-      for (const Fields& changed : change(record, &record == &csv.records.front())) text += csv_record(changed);
-    return gzip_member(text);
-  });
+/// Rewrites the records of a folder's raw samples, header included, as those that `change` makes of them.
+void edit_samples(const std::filesystem::path& path, const std::function<std::string(std::vector<Fields>)>& change) {
+  edit(path / "test.samples.csv.gz",
+       [&](const std::string& compressed) { return gzip_member(change(parse_csv(gunzip(compressed)).records)); });
 }
 
 TEST(MeasureStored, VoidedRoundsAreLeftOut) {
-  ASSERT_EQ(sample_columns()[15], "time_s");
-  ASSERT_EQ(sample_columns()[19], "voided");
   for (const bool voided : {true, false}) {
     const scripted::Folder folder;
     const auto path = measured(folder);
     const ByRound before = read_results(path).rows.front().seconds;
-    edit_samples(path, [&](Fields record, bool header) {
-      Fields throttled = record;  // the same round once more, in which everything took a second
-      throttled[15] = "1";
-      throttled[19] = voided ? "yes" : "no";
-      return header ? std::vector<Fields>{record} : std::vector<Fields>{record, throttled};
+    edit_samples(path, [&](std::vector<Fields> records) {
+      std::vector<RawSample> samples;
+      for (const RawSample& sample : samples_in("the samples", std::move(records))) {
+        samples.push_back(sample);
+        samples.push_back(sample);  // the same round once more, in which everything took a second
+        samples.back().time_s = 1;
+        samples.back().voided = voided;
+      }
+      return csv_record(sample_columns()) + csv_records(samples);
     });
     EXPECT_EQ(read_results(path).rows.front().seconds == before, voided);
   }
@@ -285,9 +281,13 @@ TEST(MeasureStored, SamplesFromBeforeClocksWereWatchedAreRead) {
   const scripted::Folder folder;
   const auto path = measured(folder);
   const ByRound before = read_results(path).rows.front().seconds;
-  edit_samples(path, [](Fields record, bool) {
-    record.resize(18);  // without clock_hz, voided and what came after them
-    return std::vector<Fields>{record};
+  edit_samples(path, [](std::vector<Fields> records) {
+    std::string text;
+    for (Fields& record : records) {
+      record.resize(18);  // without clock_hz, voided and what came after them
+      text += csv_record(record);
+    }
+    return text;
   });
   EXPECT_EQ(read_results(path).rows.front().seconds, before);
 }
