@@ -11,7 +11,6 @@ row of the table goes on as long as its launch loses no more than SLACK to the f
 
 from __future__ import annotations
 
-import argparse
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ sys.path.insert(0, str(ROOT / "paper"))
 import numpy as np  # noqa: E402
 
 import results as rs  # noqa: E402
+from command_line import Parser  # noqa: E402
 
 VARIANT = "tuned/sum"
 TABLES = {"packed_table": ("i32",), "fan_in_table": ("f32", "f64")}
@@ -140,8 +140,7 @@ def markdown(folder: Path) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="autotune.py", description=__doc__.splitlines()[0])
-    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
+    parser = Parser(prog="autotune.py", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="results folder with autotune.csv")
     options = parser.parse_args(arguments)
     try:

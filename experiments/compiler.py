@@ -26,7 +26,6 @@ constants).
 
 from __future__ import annotations
 
-import argparse
 import csv
 import hashlib
 import re
@@ -36,6 +35,10 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
+
+from command_line import Parser  # noqa: E402
 
 PROJECT = Path(__file__).resolve().parents[1]
 COLUMNS = ["compiler", "version", "target", "level", "kernel", "element_type", "index", "loop", "instructions",
@@ -468,8 +471,7 @@ def write(path: Path, rows: list[dict]) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="compiler.py", description="What the compilers made of the documents' loops")
-    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
+    parser = Parser(prog="compiler.py", description="What the compilers made of the documents' loops")
     parser.add_argument("folder", type=Path, help="the results folder of the machine that the program was measured on")
     parser.add_argument("--reductio", type=Path, default=PROJECT / "build" / "bin" / "reductio")
     parser.add_argument("--keep", type=Path, help="leave what was compiled in this folder")

@@ -10,7 +10,6 @@ lies within EFFECT of 1, as `reductio compare` says it; all intervals of one goa
 
 from __future__ import annotations
 
-import argparse
 import csv
 import math
 import sys
@@ -26,6 +25,7 @@ import pandas as pd  # noqa: E402
 
 import results as rs  # noqa: E402
 import speedup  # noqa: E402
+from command_line import Parser  # noqa: E402
 
 EFFECT = 0.01
 TOGETHER = 0.95
@@ -376,8 +376,7 @@ def text_of(rows) -> list[list[str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="goals.py", description=__doc__.splitlines()[0])
-    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
+    parser = Parser(prog="goals.py", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="results folder to judge by; goals.csv is written into it")
     options = parser.parse_args(arguments)
     try:

@@ -10,11 +10,12 @@ Reads CSV and JSON only. What the folder does not hold is not drawn, and said.
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from functools import partial
 from pathlib import Path
+
+from command_line import Parser
 
 ROOT = Path(__file__).resolve().parents[1]
 DEFAULT_RESULTS = ROOT / "experiments" / "results" / "nvidia-h200"
@@ -101,8 +102,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
+    parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=DEFAULT_RESULTS, metavar="DIR",
                         help=f"results folder to read (default: {shown(DEFAULT_RESULTS)})")
     parser.add_argument("--cpu-results", type=Path, metavar="DIR",

@@ -13,7 +13,6 @@ and the claims that need it are not decidable here.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import io
 import json
@@ -30,6 +29,7 @@ import pandas as pd
 import results as rs
 import samples
 import speedup
+from command_line import Parser
 
 CLAIMS_FILE = Path(__file__).resolve().parent / "claims.json"
 HOLDS, WEAKER, NONE, REVERSED, UNDECIDED = ("holds", "holds but weaker", "no effect", "reversed", "not decidable here")
@@ -590,8 +590,7 @@ def print_differences(here: Path, agreement: pd.DataFrame) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="verdicts.py", description=__doc__.splitlines()[0])
-    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
+    parser = Parser(prog="verdicts.py", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="results folder to judge by; verdicts.csv is written into it")
     either = parser.add_mutually_exclusive_group()
     either.add_argument("--cpu-results", type=Path, metavar="DIR",

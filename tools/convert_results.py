@@ -16,7 +16,6 @@ samples in the same order, to the last character.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import gzip
 import io
@@ -25,6 +24,10 @@ import math
 import sys
 from collections import defaultdict
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "paper"))
+
+from command_line import Parser  # noqa: E402
 
 OLD, NEW = "1", "2"
 
@@ -270,8 +273,7 @@ def convert(folder: Path) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
+    parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", nargs="+", type=Path, metavar="FOLDER", help="a results folder, or one that holds some")
     options = parser.parse_args(arguments)
     try:

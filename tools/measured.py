@@ -8,13 +8,14 @@ Inputs that a GPU's memory does not hold are refused, which is told apart: it de
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "paper"))
+
+from command_line import Parser  # noqa: E402
 
 # As the devices refuse what they have no memory for.
 NO_MEMORY = re.compile(r"needs .* of (?:GPU )?memory, .* free|for which the GPU has no memory|more GPU memory than is free")
@@ -44,8 +45,7 @@ def lines(folder: Path) -> list[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
+    parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+", metavar="FOLDER", help="a results folder")
     folders = parser.parse_args(arguments).folders
     import results as rs

@@ -8,7 +8,6 @@ them is typed by hand.
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import math
 import sys
@@ -17,6 +16,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "paper"), str(ROOT / "experiments")]
+
+from command_line import Parser  # noqa: E402
 
 TYPE = "f32"
 SIZES = (2**20, 2**24, 2**28)
@@ -455,8 +456,7 @@ def figure_source(path: Path) -> str | None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.print_usage = lambda *_: None  # an error is one line; --help has the usage
+    parser = Parser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=ROOT / "experiments" / "results" / "nvidia-h200", metavar="DIR")
     parser.add_argument("--root", type=Path, default=ROOT, metavar="DIR", help="folder with README.md and docs/")
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a page or a figure is out of date")

@@ -1,6 +1,7 @@
 """tools/: the count of tests that ./check ends with, and how packages are set up."""
 
 import os
+import runpy
 import shutil
 import subprocess
 import sys
@@ -25,17 +26,24 @@ PYTEST = """<testsuites><testsuite><testcase name="p"/><testcase name="q"/>
 <testcase name="r"><skipped message="no GPU"/></testcase>{more}</testsuite></testsuites>"""
 
 
-@pytest.mark.parametrize("script", ["paper/make.py", "paper/verdicts.py", "tools/summary.py", "tools/convert_results.py",
-                                    "tools/measured.py", "experiments/ncu.py", "experiments/compiler.py",
-                                    "baselines/nvbench/agree.py"])
-def test_a_script_says_in_one_line_what_it_does_not_know_and_tells_its_usage_when_asked(script):
-    def call(argument: str) -> subprocess.CompletedProcess:
-        return subprocess.run([sys.executable, SOURCE / script, argument], capture_output=True, text=True)
+SCRIPTS = sorted(str(p.relative_to(SOURCE)) for part in ("paper", "tools", "experiments", "baselines/nvbench")
+                 for p in (SOURCE / part).glob("*.py") if "parse_args(" in p.read_text())
 
+
+def test_scripts_are_found():
+    assert {"paper/make.py", "tools/summary.py", "experiments/ncu.py", "baselines/nvbench/agree.py"} <= set(SCRIPTS)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_says_in_one_line_what_it_does_not_know_and_tells_its_usage_when_asked(script, capsys, monkeypatch):
     name = script.split("/")[-1]
-    wrong, told = call("--nonsense"), call("--help")
+    wrong = subprocess.run([sys.executable, SOURCE / script, "--nonsense"], capture_output=True, text=True)
     assert wrong.returncode == 2 and wrong.stderr.startswith(f"{name}: error: ") and wrong.stderr.count("\n") == 1
-    assert told.returncode == 0 and told.stdout.startswith(f"usage: {name} ")
+    monkeypatch.setattr(sys, "argv", [str(SOURCE / script), "--help"])
+    monkeypatch.setattr(sys, "path", [str((SOURCE / script).parent), *sys.path])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(SOURCE / script), run_name="__main__")
+    assert not ended.value.code and capsys.readouterr().out.startswith(f"usage: {name} ")
 
 
 @pytest.mark.parametrize("failed_outside, inside, expected", [
