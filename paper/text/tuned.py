@@ -130,17 +130,22 @@ def in_short(results: Results) -> str:
 
 
 def cards(results: Results) -> str:
-    """On which card the table of launches was made, and on which the goals were judged; "" where that is not recorded."""
+    """Whether the goals were judged on the card that the table of launches was made on; "" where that is not recorded."""
     runs = {run.get("run_id"): run.get("machine_id") for run in results.machine.get("runs", default=[])}
     on = {}
     for experiment in ("autotune", "tuned", "narrow"):
         path = results.folder / f"{experiment}.csv"
         if path.exists():
-            on[experiment] = sorted({str(runs.get(i) or "") for i in rs.read_points(path)["run_id"]})
+            on[experiment] = {str(runs.get(i) or "") for i in rs.read_points(path)["run_id"]}
     if not {"autotune", "tuned"} <= set(on) or any("" in ids for ids in on.values()):
         return ""
-    of_table, *of_goals = [f"`{experiment}` on {latex.listing(ids)}" for experiment, ids in on.items()]
-    return f"The table of launches is from {of_table}; the goals are judged by {latex.listing(of_goals)}."
+    of_table = on.pop("autotune")
+    judged: dict[str, list[str]] = {}
+    for experiment, ids in on.items():
+        card = "the same card" if ids == of_table else "another card" if not ids & of_table else "in part the same cards"
+        judged.setdefault(card, []).append(f"`{experiment}`")
+    of_goals = latex.listing([f"{latex.listing(experiments)} on {card}" for card, experiments in judged.items()])
+    return f"The table of launches is from `autotune`; the goals are judged by {of_goals}. `machine.json` names the cards."
 
 
 # ------------------------------------------------------------------------------------------------ Markdown

@@ -94,11 +94,25 @@ def test_sizes_are_told_by_powers_of_two(n, shown):
     assert tuned.power(n) == shown
 
 
-def test_the_cards_of_the_table_and_of_the_goals_are_told(folder, tmp_path):
+def test_whether_the_table_and_the_goals_are_of_one_card_is_told(folder, tmp_path):
     assert tuned.cards(rs.read_results(folder)) == ""
     there = shutil.copytree(folder, tmp_path / "synthetic")
-    synthetic.write_csv(there / "autotune.csv", [synthetic.timed(1e-5, variant="tuned/sum", n=8, experiment="autotune", run_id="a")])
-    runs = [dict(run_id="synthetic", machine_id="GPU-1"), dict(run_id="a", machine_id="GPU-2")]
-    (there / "machine.json").write_text(json.dumps({**synthetic.MACHINE, "runs": runs}))
-    assert tuned.cards(rs.read_results(there)) == (
-        "The table of launches is from `autotune` on GPU-2; the goals are judged by `tuned` on GPU-1 and `narrow` on GPU-1.")
+
+    def said(of_table: dict[str, str], of_narrow: str | None = None) -> str:
+        synthetic.write_csv(there / "autotune.csv", [
+            synthetic.timed(1e-5, variant="tuned/sum", n=2**k, experiment="autotune", run_id=run)
+            for k, run in enumerate(of_table)])
+        if of_narrow:
+            text = (folder / "narrow.csv").read_text()
+            (there / "narrow.csv").write_text(text.replace(",synthetic,", ",n,"))
+        runs = {"synthetic": "GPU-1", "n": of_narrow, **of_table}
+        (there / "machine.json").write_text(json.dumps({**synthetic.MACHINE, "runs": [
+            dict(run_id=run, machine_id=card) for run, card in runs.items()]}))
+        return tuned.cards(rs.read_results(there))
+
+    begin, end = "The table of launches is from `autotune`; the goals are judged by ", ". `machine.json` names the cards."
+    assert said({"a": "GPU-2"}) == f"{begin}`tuned` and `narrow` on another card{end}"
+    assert said({"a": "GPU-1"}) == f"{begin}`tuned` and `narrow` on the same card{end}"
+    assert said({"a": "GPU-1", "b": "GPU-2"}) == f"{begin}`tuned` and `narrow` on in part the same cards{end}"
+    assert said({"a": ""}) == ""  # not recorded
+    assert said({"a": "GPU-2"}, "GPU-2") == f"{begin}`tuned` on another card and `narrow` on the same card{end}"
