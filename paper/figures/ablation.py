@@ -74,17 +74,12 @@ def draw_effects(figure, by_size, rows, pairs, left: float, base: float, wide: f
         studies.draw_points(axes, points, vertical=False, label=name, **looks[name])
         every += [v for g in of.values() for v in (g.low, g.high)]
     axes.set_xlim(min(0.8, min(every) / 1.1), max(1.25, max(every) * 1.1))
-    style.decade_axis(axes.xaxis)
+    studies.speedup_rows(axes, [choice + (f" ({pairs[k]})" if k in pairs else "") for k, (_, choice) in enumerate(rows)],
+                         "gain over the base's choice")
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
-    axes.axvline(1, **studies.PARITY_LOOK)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_yticks(range(len(rows)), [choice + (f" ({pairs[k]})" if k in pairs else "") for k, (_, choice) in enumerate(rows)])
     for k, (level, _) in enumerate(rows):
         if k and rows[k - 1][0] != level:
             axes.axhline(k - 0.5, color=style.MARK_COLOR, linewidth=0.4)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(False, axis="y")
-    axes.set_xlabel("gain over the base's choice", labelpad=1)
     width, height = figure.get_size_inches()
     figure.legend([Line2D([], [], **look) for look in looks.values()],
                   [f"n = {rs.power_label(n)}" for n, _ in by_size.values()], ncols=len(looks), loc="lower left",

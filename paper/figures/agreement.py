@@ -59,13 +59,7 @@ def draw(folder: vd.Folder):
             axes.axhspan(y - 0.5, y + 0.5, zorder=0.4, **BANDS[kind][1])
     ends = [v for row, others in rows for r in (row, *others) for v in (r["low"], r["high"]) if pd.notna(v)]
     axes.set_xlim(min([*ends, 0.8]) / 1.1, max([*ends, 2]) * 1.1)
-    style.decade_axis(axes.xaxis)
-    axes.axvline(1, **studies.PARITY_LOOK)
-    axes.set_ylim(len(rows) - 0.5, -0.5)
-    axes.set_yticks(range(len(rows)), names)
-    axes.tick_params(axis="y", length=0)
-    axes.grid(False, axis="y")
-    axes.set_xlabel("speedup", labelpad=1)
+    studies.speedup_rows(axes, names)
     claim = None
     for y, (row, _) in enumerate(rows):
         if row["claim"] != claim:

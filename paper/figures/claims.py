@@ -110,13 +110,7 @@ def draw(folder: vd.Folder):
             if first[y] and y:
                 axes.axhline(y - 0.5, color="#DDDDDD", linewidth=0.4, zorder=0.5)
         axes.set_xlim(min([*values, 0.8]) / 1.15, max([*values, 2]) * 1.2)
-        style.decade_axis(axes.xaxis)
-        axes.axvline(1, **studies.PARITY_LOOK)
-        axes.set_ylim(len(part) - 0.5, -0.5)
-        axes.set_yticks(range(len(part)), names)
-        axes.tick_params(axis="y", length=0)
-        axes.grid(False, axis="y")
-        axes.set_xlabel("speedup", labelpad=1)
+        studies.speedup_rows(axes, names)
         for y, word in enumerate(first):
             at = (height - head - ROW * (y + 0.5)) / height
             figure.text((0.06 + k * (width + gap)) / style.TEXT_WIDTH, at, word, va="center", fontweight="bold")

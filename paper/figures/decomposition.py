@@ -58,16 +58,10 @@ def draw(folder: vd.Folder):
                             label=str(n), **looks[n])
     every = [v for of in found.values() for c in of.values() for v in (c.low, c.high)]
     axes.set_xlim(min(0.8, min(every) / 1.1), max(1.5, max(every) * 1.15))
-    style.decade_axis(axes.xaxis)
+    studies.speedup_rows(axes, [f"{level}\n{what}".strip() for level, what, _, _ in ROWS])
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 1.5, 2, 3, 5, 7)))
-    axes.axvline(1, **studies.PARITY_LOOK)
     for y in (len(CHAIN) - 0.5, len(CHAIN) + 0.5):
         axes.axhline(y, color=style.MARK_COLOR, linewidth=0.4)
-    axes.set_ylim(len(ROWS) - 0.5, -0.5)
-    axes.set_yticks(range(len(ROWS)), [f"{level}\n{what}".strip() for level, what, _, _ in ROWS])
-    axes.tick_params(axis="y", length=0)
-    axes.grid(False, axis="y")
-    axes.set_xlabel("speedup", labelpad=1)
     studies.legend_by_size(figure, looks)
     studies.title(figure, f"Gains by level on one {studies.gpu_of(folder)}",
                   f"levels, {document['element_type']}, blocks of 256, device time, {rs.CACHE_LABELS[document['cache_state']]}")

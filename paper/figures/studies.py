@@ -97,6 +97,17 @@ def draw_points(axes, points: Points, vertical: bool = True, **look) -> None:
         axes.errorbar(value, points.x, xerr=errors, elinewidth=0.7, capsize=0, **look)
 
 
+def speedup_rows(axes, names: list[str], label: str = "speedup") -> None:
+    """A row for each name, from the top down, beside a logarithmic axis whose limits are set; a line where it is 1."""
+    style.decade_axis(axes.xaxis)
+    axes.axvline(1, **PARITY_LOOK)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_yticks(range(len(names)), names)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(False, axis="y")
+    axes.set_xlabel(label, labelpad=1)
+
+
 def sizes_of(found: list[Series]) -> list[int]:
     """The sizes that any of them was measured at."""
     return sorted({int(n) for s in found for n in s.ok["n"]})
