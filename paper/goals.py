@@ -156,9 +156,9 @@ class Folder:
         table = self.table(experiment)
         if table is None:
             return None
-        found = [s for s in rs.series(table[table["variant"] == variant], device="cuda", operation=operation,
-                                      element_type=element_type, mode=way[0], cache_state=way[1], offset_elements=offset)
-                 if len(s.ok) and settings.items() <= rs.parse_settings(s.settings).items()]
+        found = [s for s in rs.series(table, device="cuda", operation=operation, element_type=element_type, mode=way[0],
+                                      cache_state=way[1], offset_elements=offset)
+                 if s.variant == variant and len(s.ok) and settings.items() <= rs.parse_settings(s.settings).items()]
         if len(found) > 1:
             raise rs.ResultsError(f"{self.path / experiment}.csv has {len(found)} series of {variant} in {element_type}, timed "
                                   f"{' '.join(way)}, where one is wanted: run {experiment} without other settings")

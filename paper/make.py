@@ -29,8 +29,9 @@ def shown(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> list[Path]:
-    """Everything; returns what was written. Prints one line for each figure, drawn or not."""
+def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=(".pdf", ".png")) -> list[Path]:
+    """Everything, figures as these kinds of file; returns what was written. Prints one line for each figure, drawn or
+    not."""
     import results as rs
     import verdicts as vd
     from figures import (ablation, accuracy, agreement, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid,
@@ -72,7 +73,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
     plan.append(("tuned", partial(tuned.draw, results_folder), [results_folder / "tuned.csv"]))
     written = []
     for name, draw, sources in plan:
-        for suffix in (".pdf", ".png"):
+        for suffix in style.KINDS:
             (out / (name + suffix)).unlink(missing_ok=True)
         absent = [source.name for source in sources if not source.exists()]
         figure = draw() if len(absent) < len(sources) else None
@@ -80,7 +81,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None) -> lis
         if figure is None:
             print(f"  {name}: not drawn, {lacking}")
             continue
-        written += style.save(figure, out, name)
+        written += style.save(figure, out, name, kinds)
         print(f"  {name}: drawn" + (f"; {lacking}" if absent else ""))
     for table, source in ((results.timing, "timing.csv"), (results.index, "index.csv"), (results.models, "models.csv"),
                           (results.agreement, "nvbench-agreement.csv"), (results.repeat, "repeat.csv.gz"),

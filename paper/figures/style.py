@@ -111,10 +111,14 @@ def legend_columns(labels: list[str], width: float) -> int:
     return 1
 
 
-def save(figure, out: Path, name: str) -> list[Path]:
-    """Writes vector PDF and PNG, byte for byte the same for the same data: no dates inside."""
-    paths = [out / f"{name}.pdf", out / f"{name}.png"]
-    figure.savefig(paths[0], metadata={"CreationDate": None, "ModDate": None, "Producer": None, "Creator": None})
-    figure.savefig(paths[1], metadata={"Software": None})
+# Kinds of file that a figure is written to, vectors and pixels, and what would stand inside of when and by what.
+KINDS = {".pdf": ("CreationDate", "ModDate", "Producer", "Creator"), ".png": ("Software",)}
+
+
+def save(figure, out: Path, name: str, kinds=tuple(KINDS)) -> list[Path]:
+    """Writes these kinds of file, byte for byte the same for the same data: no dates inside."""
+    paths = [out / (name + kind) for kind in kinds]
+    for path in paths:
+        figure.savefig(path, metadata=dict.fromkeys(KINDS[path.suffix]))
     plt.close(figure)
     return paths

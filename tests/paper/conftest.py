@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from project import SOURCE
 from synthetic import (MACHINE, cpu_rows, gpu_rows, index_rows, limits_rows, model_rows, timing_rows, write_checks,
                        write_folder)
 
@@ -25,11 +26,15 @@ def cpu_only_folder(tmp_path_factory) -> Path:
                         machine={**MACHINE, "gpu": None, "device": "cpu"})
 
 
-def make_paper(results: Path, out: Path) -> Path:
-    """All figures, tables and macros of a folder, as the paper reads them."""
+def make_paper(results: Path, out: Path, cpu: Path | None = None) -> Path:
+    """All figures, tables and macros of a folder, for LaTeX: without PNGs, and with glyphs where ./reproduce embeds parts of
+    the font, which takes a third of the time."""
     import make
+    import matplotlib.pyplot as plt
+    from figures import style  # noqa: F401  which sets the kind of font
 
-    make.make(results, out)
+    with plt.rc_context({"pdf.fonttype": 3}):
+        make.make(results, out, cpu, kinds=(".pdf",))
     return out
 
 
@@ -41,3 +46,11 @@ def generated(full_folder, tmp_path_factory) -> Path:
 @pytest.fixture(scope="session")
 def generated_cpu_only(cpu_only_folder, tmp_path_factory) -> Path:
     return make_paper(cpu_only_folder, tmp_path_factory.mktemp("paper-cpu") / "generated")
+
+
+@pytest.fixture(scope="session")
+def committed(tmp_path_factory) -> Path:
+    """The paper of the committed results."""
+    results = SOURCE / "experiments" / "results"
+    out = tmp_path_factory.mktemp("committed") / "generated"
+    return make_paper(results / "nvidia-h200", out, results / "cpu-intel-xeon")

@@ -263,17 +263,6 @@ def test_it_builds(which, generated, generated_cpu_only, generated_of_comparison
     assert complaints(typeset(folder[which], tmp_path)) == []
 
 
-@pytest.fixture(scope="module")
-def committed(tmp_path_factory) -> Path:
-    """The paper of the committed results, with all its figures, as ./reproduce makes it."""
-    import make
-
-    out = tmp_path_factory.mktemp("committed") / "generated"
-    results = SOURCE / "experiments" / "results"
-    make.make(results / "nvidia-h200", out, results / "cpu-intel-xeon")
-    return out
-
-
 def test_the_committed_results_have_all_figures_of_the_text(committed):
     named = re.findall(r"^\\generatedfigure\{([^}]*)\}", (PAPER / "main.tex").read_text(), re.M)
     assert len(named) > 10 and [n for n in named if not (committed / f"{n}.pdf").exists()] == []

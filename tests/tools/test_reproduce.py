@@ -67,13 +67,19 @@ class Project:
         program = self.folder / "build" / "bin" / "reductio"
         program.parent.mkdir(parents=True)
         self.command(program, PROGRAM.replace("MEASURED", str(measured)))
-        # The figures, which take long, are played; the rest of the paper is made.
         venv = self.folder / ".venv"
         (venv / "bin").mkdir(parents=True)
         (venv / ".requirements").write_text(hashlib.sha256((self.folder / "requirements.txt").read_bytes()).hexdigest())
-        self.command(venv / "bin" / "python", f"""case $1 in
+        self.play()
+
+    def play(self, *scripts: str) -> None:
+        """The figures, which take long, are played; the rest of the paper is made but by these scripts, which a test does
+        not ask for and each of which takes a second to import its packages."""
+        played = "|".join(("-c", *scripts))  # -c: whether packages are there
+        self.command(self.folder / ".venv" / "bin" / "python", f"""case $1 in
   paper/make.py) mkdir -p "${{@: -1}}" ;;
   experiments/*) echo "${{1##*/}}: no such tool here" >&2; exit 77 ;;
+  {played}) echo played ;;
   *) exec {sys.executable} "$@" ;;
 esac""")
 
@@ -147,6 +153,7 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
 
 
 def test_what_is_done_is_not_done_again_but_by_another_gpu(project):
+    project.play("paper/verdicts.py", "paper/goals.py", "tools/measured.py")
     project.gpu(True)
     assert project.run().returncode == 0
     again = project.run()
@@ -188,6 +195,7 @@ def test_verdicts_follow_from_the_csv_as_it_is_now(project):
 
 
 def test_goals_are_judged_where_tuned_was_measured(project):
+    project.play("paper/verdicts.py")
     assert "left out: no tuned.csv" in project.run("--machine", "other").stdout
     synthetic.write_tuned(project.committed / "other", synthetic.tuned_rows((2**12,)), synthetic.narrow_rows((2**10,)))
     done = project.run("--machine", "other")
@@ -196,6 +204,7 @@ def test_goals_are_judged_where_tuned_was_measured(project):
 
 
 def test_without_a_gpu_the_paper_is_of_committed_results(project):
+    project.play("paper/goals.py", "tools/measured.py")
     done = project.run()
     assert done.returncode == 0, done.stdout + done.stderr
     assert project.calls("reductio run") == ["reductio run cpu --dry-run --json", "reductio run cpu --out out/results"]
@@ -206,6 +215,7 @@ def test_without_a_gpu_the_paper_is_of_committed_results(project):
 
 def test_what_a_smaller_gpu_has_no_memory_for_is_told_at_the_end(project):
     project.gpu(True)
+    project.play("paper/verdicts.py", "paper/goals.py")
     path = project.folder.parent / "measured" / "comparison.csv"
     rows = list(csv.DictReader(path.open(newline="")))
     large = {**synthetic.row(variant="cub/sum", n=2**30, status="refused"),
