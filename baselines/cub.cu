@@ -15,21 +15,16 @@
 #include <algorithm>
 #include <cstdint>
 #include <cub/device/device_reduce.cuh>
-#include <cub/version.cuh>
 #include <cuda/std/functional>
 #include <limits>
 #include <type_traits>
 
-#include "baselines/longest_chain.h"
+#include "baselines/cub_plan.h"
 #include "device/device.h"
 #include "device/wide.h"
 
 namespace reductio {
 namespace {
-
-using device::Buffer;
-using device::check;
-using device::native;
 
 /// An element as the accumulator's type has it, and its square.
 template <class Acc>
@@ -77,27 +72,12 @@ struct Moments {
   }
 };
 
-/// `Count` is the type of num_items.
-template <class In, class Acc, class Count, class Call>
-std::unique_ptr<Plan> plan(const Problem& p, const DeviceInfo& gpu, Call call) {
-  const auto n = static_cast<Count>(p.n);
-  std::size_t bytes = 0;
-  check(call(nullptr, bytes, static_cast<const In*>(nullptr), static_cast<Acc*>(nullptr), n, cudaStream_t{}),
-        "asking CUB for the size of its temporary storage");
-  const Buffer<unsigned char> temporary(bytes);
-  const PlanInfo info{.longest_chain = assumed_longest_chain(p.n, gpu, 256), .workspace_bytes = bytes};
-  return plan_of(info, [=](void* in, void* out, Stream stream) {
-    std::size_t size = bytes;
-    check(call(temporary.ptr(), size, static_cast<const In*>(in), static_cast<Acc*>(out), n, native(stream)), "CUB");
-  });
-}
-
 template <class Call>
 std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
   const std::string& counts = s.text("counts");
   const bool narrow = counts == "32" || (counts == "auto" && p.n <= std::numeric_limits<std::int32_t>::max());
   return device::dispatch_wide(p, [&]<class In, class Acc>() {
-    return narrow ? plan<In, Acc, std::int32_t>(p, gpu, Call()) : plan<In, Acc, std::int64_t>(p, gpu, Call());
+    return narrow ? cub_plan<In, Acc, std::int32_t>(p, gpu, Call()) : cub_plan<In, Acc, std::int64_t>(p, gpu, Call());
   });
 }
 
@@ -107,13 +87,10 @@ std::string declines(const Problem& p, const Settings& s) {
   return "";
 }
 
-const std::string cccl = ", CCCL " + std::to_string(CUB_MAJOR_VERSION) + "." + std::to_string(CUB_MINOR_VERSION) + "." +
-                         std::to_string(CUB_SUBMINOR_VERSION);
-
 Variant describe(std::string id, std::string title, std::string call, Operation operation) {
   return {.id = std::move(id),
           .title = std::move(title),
-          .cites = std::move(call) + cccl,
+          .cites = std::move(call) + cccl_version(),
           .how = {.thread = "even share of tiles", .block = "warp shuffles", .grid = "second launch"},
           .operations = {operation},
           .types = {ElementType::i32, ElementType::f32, ElementType::f64, ElementType::i8, ElementType::i64,

@@ -1,5 +1,6 @@
-/// autotune: every launch that tuned's table could have (src/tuned/launch_table.h), at the powers of two.
-/// experiments/autotune.py says from its CSV which is the fastest for how many bytes, and what the table loses to it.
+/// autotune: every launch that tuned's table could have (src/tuned/launch_table.h), at the powers of two, and as many
+/// policies of CUB's sum, where the program was built with them (baselines/cub_tuned.cu). experiments/autotune.py says from
+/// its CSV which is the fastest for how many bytes, and what the table loses to it.
 
 #include "experiments/launches.h"
 #include "measure/plan/axes.h"
@@ -10,6 +11,7 @@ namespace {
 
 std::vector<Settings> launches(const Variant& v, const Selection& selection) {
   if (v.id == "cub/sum") return {v.settings(selection.settings)};
+  if (v.id == "cub/sum-tuned") return every_launch(v, selection, {{"policy", v.tunables.at(0).values}});
   if (v.id != "tuned/sum") return {};
   if (!selection.settings.empty()) return {v.settings(selection.settings)};
   const auto with = [&](const char* reading, const Choices& choices) {

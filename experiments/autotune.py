@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Says from autotune.csv which launch of tuned is the fastest for how many bytes, as rows of src/tuned/launch_table.h, and
-what the table that is there loses to the fastest.
+what the table that is there loses to the fastest; and which policy of CUB's sum is the fastest of each element type, for
+baselines/cub_tuned.cu.
 
     python experiments/autotune.py experiments/results/nvidia-h200
 
 Cold calls and calls in a graph count alike: a launch's time at so many bytes is the geometric mean of its times in both,
 and of all element types that share a table: i32 has one, since it finishes by a packed atomic, f32 and f64 the other. A
-row of the table goes on as long as its launch loses no more than SLACK to the fastest.
+row of the table goes on as long as its launch loses no more than SLACK to the fastest. CUB has one policy for all n: the
+one with the least geometric mean over all sizes, which all policies have in common.
 """
 
 from __future__ import annotations
@@ -19,11 +21,12 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "paper"))
 
 import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
 
 import results as rs  # noqa: E402
 from command_line import Parser  # noqa: E402
 
-VARIANT = "tuned/sum"
+VARIANT, CUB, CUB_TUNED = "tuned/sum", "cub/sum", "cub/sum-tuned"
 TABLES = {"packed_table": ("i32",), "fan_in_table": ("f32", "f64")}
 AUTO = "auto"    # the reading of the launch that the committed table chooses
 SLACK = 0.005    # about what a time differs by from run to run
@@ -68,13 +71,31 @@ def in_bytes(size: int, times: str = " ") -> str:
     return f"{size // unit}{times}{name}"
 
 
-def sizes_of(folder: Path, types: tuple[str, ...]) -> list[Size]:
-    """By bytes. Launches that were not measured in all ways in which others were are left out."""
+def points_of(folder: Path, types: tuple[str, ...]) -> tuple[Path, pd.DataFrame]:
     path = folder / "autotune.csv"
     if not path.exists():
         raise rs.ResultsError(f"{folder} has no autotune.csv: run `reductio run autotune` and name its folder")
     table = rs.read_points(path)
-    table = table[(table["variant"] == VARIANT) & (table["status"] == "ok") & table["element_type"].isin(types)]
+    return path, table[(table["status"] == "ok") & table["element_type"].isin(types)]
+
+
+def policies(folder: Path, of: str) -> dict[str, float]:
+    """Of an element type CUB's policies, the fastest first, each with the speedup of its call over cub/sum's: geometric
+    means over the sizes and ways that all have in common. Empty in a folder of a program without them."""
+    _, table = points_of(folder, (of,))
+    table = table[table["variant"].isin([CUB, CUB_TUNED])]
+    names = table["settings"].map(lambda s: rs.parse_settings(s).get("policy", "")).where(table["variant"] == CUB_TUNED, CUB)
+    times = table.assign(name=names).pivot_table("time_median_s", ["n", "timing_mode", "cache_state"], "name").dropna()
+    if CUB not in times or not len(times):
+        return {}
+    gains = np.exp(np.log(times).rsub(np.log(times[CUB]), axis=0).mean()).drop(CUB)
+    return gains.sort_values(ascending=False).to_dict()
+
+
+def sizes_of(folder: Path, types: tuple[str, ...]) -> list[Size]:
+    """By bytes. Launches that were not measured in all ways in which others were are left out."""
+    path, table = points_of(folder, types)
+    table = table[table["variant"] == VARIANT]
     settings = table["settings"].map(rs.parse_settings)
     missing = [key for key in KEYS if not settings.map(lambda s: key in s).all()]
     if missing:
@@ -136,6 +157,12 @@ def markdown(folder: Path) -> str:
         lines += [f"`{name}`, by {' and '.join(types)}:{told}", "", "```cpp", *code(sizes), "```", "",
                   "| input | fastest launch | us | the committed table loses |", "|--:|---|--:|--:|",
                   *(f"| {' | '.join(fields)} |" for fields in losses(sizes)), ""]
+    found = {of: policies(folder, of) for types in TABLES.values() for of in types}
+    if any(found.values()):
+        lines += ["CUB's policies, as threads of a block x elements of a thread x elements of a load:", "",
+                  "| elements | fastest | speedup over `cub/sum` | `auto` | of so many |", "|---|---|--:|--:|--:|",
+                  *(f"| {of} | {next(iter(gains))} | {next(iter(gains.values())):.3f} | "
+                    f"{gains[AUTO]:.3f} | {len(gains) - 1} |" for of, gains in found.items() if AUTO in gains), ""]
     return "\n".join(lines).rstrip()
 
 
@@ -152,6 +179,9 @@ def main(arguments: list[str] | None = None) -> int:
             for fields in losses(sizes):
                 print("  {:>9}  {:40} {:>10} us  {:>8}".format(*fields))
             print()
+            for of in types:
+                for policy, gain in policies(options.folder, of).items():
+                    print(f"  {of}: {CUB_TUNED} {policy:10} {gain:.3f} times as fast as {CUB}")
     except rs.ResultsError as error:
         print(f"autotune.py: error: {error}", file=sys.stderr)
         return 1

@@ -66,6 +66,24 @@ def test_types_that_share_a_table_share_its_sizes(tmp_path):
     assert autotune.sizes_of(there, ("f32", "f64"))[0].best.reading == "strided"
 
 
+def test_cubs_policy_is_the_fastest_over_all_sizes(tmp_path, capsys):
+    """One for all n, by sizes that all policies have; the gain is over cub/sum's own."""
+    us = {("cub/sum", "counts=auto"): {SMALL: 4, LARGE: 40}, ("cub/sum-tuned", "policy=auto"): {SMALL: 4, LARGE: 40},
+          ("cub/sum-tuned", "policy=512x16x4"): {SMALL: 5, LARGE: 20},
+          ("cub/sum-tuned", "policy=128x8x2"): {SMALL: 2, LARGE: 64, 2**26: 1}}
+    there = folder(tmp_path / "m", TIMES)
+    synthetic.write_csv(there / "autotune.csv", rows(TIMES, ("f32", "f64", "i32")) + [
+        synthetic.timed(t * 1e-6, experiment="autotune", variant=variant, settings=settings, element_type="f32", n=n)
+        for (variant, settings), times in us.items() for n, t in times.items()])
+    gains = autotune.policies(there, "f32")
+    assert list(gains) == ["512x16x4", "128x8x2", "auto"]
+    assert list(gains.values()) == pytest.approx([1.6**0.5, 1.25**0.5, 1])
+    assert autotune.policies(there, "f64") == {}
+    assert "| f32 | 512x16x4 | 1.265 | 1.000 | 2 |" in autotune.markdown(there)
+    assert autotune.main([str(there)]) == 0
+    assert "f32: cub/sum-tuned 512x16x4   1.265 times as fast as cub/sum" in capsys.readouterr().out
+
+
 def test_it_prints_both_tables_and_docs_have_them(tmp_path, capsys):
     there = folder(tmp_path / "m", TIMES)
     assert autotune.main([str(there)]) == 0
