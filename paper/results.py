@@ -141,13 +141,13 @@ def read_once(read):
     made: OrderedDict[tuple, object] = OrderedDict()
 
     @wraps(read)
-    def again(path: Path):
+    def again(path: Path, *how):
         try:
-            key = path.name, hashlib.sha1(path.read_bytes()).digest()
+            key = path.name, hashlib.sha1(path.read_bytes()).digest(), repr(how)
         except OSError:  # which the reader tells
-            return read(path)
+            return read(path, *how)
         if key not in made:
-            made[key] = read(path)
+            made[key] = read(path, *how)
         made.move_to_end(key)
         if len(made) > READ_AGAIN:
             made.popitem(last=False)
@@ -192,6 +192,7 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
+@read_once
 def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     """A CSV with at least these columns, of this schema version if it has one, numbers as numbers and only these
     statuses if any. Optional columns that the file lacks are empty; others than these are left as they are."""
@@ -238,7 +239,7 @@ def read_points(path: Path) -> pd.DataFrame:
 
     Columns are added: `page_locked` (see twin), and `words`, what tells a row's settings from others (see setting_words).
     """
-    table = read_table(path, ROWS)
+    table = read_table(path, ROWS).copy()
     table["n"] = table["n"].astype("Int64")
     ok = table["status"] == "ok"
     timed = ok & table["timing_mode"].isin(TIMED_MODES) & (table["device"] != "sim")

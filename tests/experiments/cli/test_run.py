@@ -80,7 +80,7 @@ def test_what_cannot_be_printed_is_an_error_and_rows_stand(tmp_path, how):
 COMMANDS = [["list", "--csv"], ["info", "--json"], [*SMALL, "--out", "there", "--csv"], ["--help"], ["run", "--help"],
             ["compare", "host/plain", "host/unroll4", "--sizes", "2^10", "--max-samples", "24"],
             ["verify", "--variants", "^host/plain$", "--sizes", "1000"],
-            ["selftest", "host/plain", "--quick", "--repeats", "1", "--json"]]
+            ["selftest", "host/plain", "--sizes", "1000", "--quick", "--repeats", "1", "--json"]]
 
 
 @pytest.fixture(params=["closed", "full"])
