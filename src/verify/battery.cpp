@@ -3,7 +3,8 @@
 ///   whole product   Every size up to about 2^10 with every setting, type, operation and order: the edges of warps,
 ///                   blocks and tiles are all here. Data and offset are drawn for each.
 ///   covering array  Every two values of all factors (sizes up to 2^14, every tunable, type, operation, offset,
-///                   order, and kind of data or check) meet in some case.
+///                   order, and kind of data or check) meet in some case; but for tier `check` no size beyond 2^12
+///                   meets the random order.
 ///   one by one      Every value of every tunable (in smaller tiers one of each, drawn), the others at their defaults,
 ///                   in the checks that make many calls: nine calls of a plan, and the declared chain of additions
 ///                   against the executed one.
@@ -14,7 +15,9 @@
 ///
 /// Settings with a known fault are in none of them. Each has one case of its own, whose result has to be wrong.
 ///
-/// Tiers and devices differ only in the numbers of scope_of().
+/// Tiers and devices differ only in the numbers of scope_of(). Of variants that are composed of shared parts, tiers
+/// `check` and `sanitizer` run in full those that together have every part; the others, where there is no GPU, get the
+/// quick tier's cases (repeats_parts()).
 
 #include <algorithm>
 #include <array>
@@ -27,6 +30,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "verify/pairwise.h"
@@ -42,6 +46,8 @@ struct Scope {
   /// What the whole product may cost, in the units of cost_of(). A larger one is sampled evenly.
   double whole_budget = 0;
   std::size_t pairs_to = 0;
+  /// In the covering array larger sizes have a cheap order in place of the random one, which costs four times as much.
+  std::size_t random_to = std::numeric_limits<std::size_t>::max();
   bool every_value = false;  ///< one by one: every value of each tunable, not one that is drawn
   std::size_t drawn_to = 0;
   /// Every type, default settings. Of the smallest, first, the first float also in repeated calls.
@@ -72,14 +78,33 @@ Scope scope_of(Tier tier, DeviceKind device) {
     case Tier::check:
       return {.whole_to = 1 << 10,
               .whole_budget = cuda                  ? 12000
-                              : tier == Tier::check ? 2.0e6
+                              : tier == Tier::check ? 1.0e6
                                                     : 30e6,
               .pairs_to = 1 << 14,
+              .random_to = tier == Tier::check ? (1 << 12) + 1 : std::numeric_limits<std::size_t>::max(),
               .every_value = tier != Tier::check,
               .drawn_to = 20000,
               .large = {(1 << 20) + 7}};
   }
   return {};
+}
+
+/// The tier of one variant where all have `tier`.
+Tier tier_for(const Variant& v, DeviceKind device, Tier tier) {
+  const bool in_little_time = device != DeviceKind::cuda && (tier == Tier::check || tier == Tier::sanitizer);
+  return in_little_time && repeats_parts(v) ? Tier::quick : tier;
+}
+
+/// "ablation" and "one-load", "shuffle", "atomic" of "ablation/one-load+shuffle+atomic".
+std::pair<std::string, std::vector<std::string>> parts_of(const std::string& id) {
+  const std::size_t slash = id.find('/');
+  std::vector<std::string> parts;
+  for (std::size_t at = slash; at != std::string::npos;) {
+    const std::size_t end = id.find('+', at + 1);
+    parts.push_back(id.substr(at + 1, end == std::string::npos ? end : end - at - 1));
+    at = end;
+  }
+  return {id.substr(0, slash), parts};
 }
 
 /// Cases that cost more than this (in microseconds on the simulated device) are left to the covering array: a large
@@ -313,7 +338,9 @@ class Builder {
         const Settings settings = settings_of(row);
         const std::size_t n =
             row[0] < fixed.size() ? fixed[row[0]] : tile_size(settings, around_tile[row[0] - fixed.size()]);
-        add({v_.operations[row[3]], types[row[2]], n}, settings, offsets[row[4]], works[row[1]], orders[row[5]]);
+        const char* order = orders[row[5]];
+        if (n > scope_.random_to && order == std::string_view("random")) order = draw(orders_of(device_.kind, true));
+        add({v_.operations[row[3]], types[row[2]], n}, settings, offsets[row[4]], works[row[1]], order);
       }
     }
   }
@@ -462,8 +489,21 @@ class Builder {
 
 }  // namespace
 
+bool repeats_parts(const Variant& v) {
+  auto [document, parts] = parts_of(v.id);
+  if (parts.size() < 2) return false;
+  for (const Variant& other : variants()) {
+    if (other.id >= v.id) break;  // they are sorted
+    const auto [others_document, others_parts] = parts_of(other.id);
+    if (others_document != document || others_parts.size() != parts.size()) continue;
+    for (std::size_t level = 0; level < parts.size(); ++level)
+      if (others_parts[level] == parts[level]) parts[level].clear();
+  }
+  return std::all_of(parts.begin(), parts.end(), [](const std::string& part) { return part.empty(); });
+}
+
 std::vector<Case> battery(const Variant& v, const DeviceInfo& device, Tier tier, std::uint64_t seed) {
-  return Builder(v, device, scope_of(tier, device.kind), seed).build();
+  return Builder(v, device, scope_of(tier_for(v, device.kind, tier), device.kind), seed).build();
 }
 
 }  // namespace reductio

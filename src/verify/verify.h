@@ -19,7 +19,8 @@ namespace reductio {
 enum class Tier {
   quick,      ///< seconds: a smoke test, for `./reproduce` and while writing a variant
   sanitizer,  ///< sizes up to 2^12: for ASan/UBSan on the host and compute-sanitizer on the GPU
-  check,      ///< what ./check runs on the simulated device and the CPU: a smaller sample than standard's
+  check,      ///< what ./check runs on the simulated device and the CPU: a smaller sample than standard's, and of
+              ///< variants that repeat others' parts (repeats_parts()) the quick tier's, as in the tier sanitizer there
   standard,   ///< what `reductio verify` runs there
   gpu,        ///< the larger product, past 2^30 and 2^32 elements
 };
@@ -87,6 +88,10 @@ struct VerifyReport {
   std::vector<VariantResult> by_variant;  ///< in the order of `chosen`
   std::string stopped;                    ///< why the device no longer works and nothing more was run; empty if it does
 };
+
+/// Whether a variant is composed of parts, as its id says ("ablation/one-load+shuffle+atomic"), each of which is at the
+/// same place in an id before it: so those for which this is false have every part of all.
+bool repeats_parts(const Variant&);
 
 /// The cases of one variant on one device. They point at the variant.
 std::vector<Case> battery(const Variant&, const DeviceInfo&, Tier, std::uint64_t seed);

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <bit>
 #include <cctype>
 #include <cmath>
 #include <memory>
 #include <ostream>
+#include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -112,6 +115,51 @@ TEST_P(EveryVariant, leaves_its_result_where_its_settings_say) {
     }
   }
   if (plans == 0) GTEST_SKIP() << "refused with all settings";
+}
+
+std::string described(const Variant& v, DeviceKind device, Tier tier) {
+  const auto backend = open_sim();
+  DeviceInfo info = backend->info();
+  info.kind = device;
+  std::string all;
+  for (const Case& c : battery(v, info, tier, 1)) all += c.describe() + "\n";
+  return all;
+}
+
+TEST(RepeatedParts, AreThoseOfVariantsThatAreVerifiedInFull) {
+  std::array<std::set<std::string>, 3> in_full, repeated;
+  std::size_t sparse = 0;
+  for (const Variant& v : variants()) {
+    if (!v.id.starts_with("ablation/")) {
+      EXPECT_FALSE(repeats_parts(v)) << v.id;
+      continue;
+    }
+    std::istringstream parts(v.id.substr(v.id.find('/') + 1));
+    std::string part;
+    for (std::size_t level = 0; std::getline(parts, part, '+'); ++level)
+      (repeats_parts(v) ? repeated : in_full).at(level).insert(part);
+    sparse += repeats_parts(v);
+  }
+  EXPECT_GT(sparse, 10u);
+  for (std::size_t level = 0; level < 3; ++level) {
+    EXPECT_GT(in_full[level].size(), 3u);
+    for (const std::string& one : repeated[level]) EXPECT_TRUE(in_full[level].contains(one)) << one;
+  }
+}
+
+TEST(RepeatedParts, TakeTheQuickTierWhereTimeIsShortAndThereIsNoGpu) {
+  const Variant& repeats = find_variant("ablation/vectors-4+shuffle+host");
+  const Variant& does_not = find_variant("ablation/grid-stride+interleaved+atomic");
+  ASSERT_TRUE(repeats_parts(repeats));
+  ASSERT_FALSE(repeats_parts(does_not));
+  for (const Tier t : {Tier::check, Tier::sanitizer}) {
+    EXPECT_EQ(described(repeats, DeviceKind::sim, t), described(repeats, DeviceKind::sim, Tier::quick));
+    EXPECT_NE(described(does_not, DeviceKind::sim, t), described(does_not, DeviceKind::sim, Tier::quick));
+    EXPECT_NE(described(repeats, DeviceKind::cuda, t), described(repeats, DeviceKind::cuda, Tier::quick));
+  }
+  for (const DeviceKind device : {DeviceKind::sim, DeviceKind::cuda})
+    for (const Tier t : {Tier::standard, Tier::gpu})
+      EXPECT_NE(described(repeats, device, t), described(repeats, device, Tier::quick));
 }
 
 // How much is lost follows from the block alone: of 3 * 32 threads the tree keeps 2 * 32, of 7 * 32 it keeps 4 * 32.

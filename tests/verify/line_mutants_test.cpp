@@ -1,5 +1,6 @@
 // Every line on which a registered kernel synchronizes, left out: the battery must reject the kernel, or the line
-// stands in the list below with the reason why its kernel is right without it.
+// stands in the list below with the reason why its kernel is right without it. Of variants that are composed of shared
+// parts, those that together have every part (repeats_parts()): a test below holds that they have every line.
 
 #include <gtest/gtest.h>
 
@@ -79,11 +80,36 @@ TEST_P(LineMutants, are_rejected) {
   }
 }
 
-std::vector<std::string> simulated() {
+std::vector<std::string> simulated(bool repeating) {
   std::vector<std::string> out;
   for (const Variant& v : variants())
-    if (v.runs_on(DeviceKind::sim)) out.push_back(v.id);
+    if (v.runs_on(DeviceKind::sim) && repeats_parts(v) == repeating) out.push_back(v.id);
   return out;
+}
+
+/// Those that one call of several blocks passes.
+std::set<sim::SynchronizingLine> lines_of(const std::string& id) {
+  const Variant& v = find_variant(id);
+  const auto backend = open_sim();
+  const sim::LineRecorder recorder;
+  const Case c{&v, {Operation::sum, ElementType::f32, 5000}, v.settings(), 0, "exact", 1, "forward", "exact"};
+  EXPECT_EQ(run_case(c, *backend), "") << c.describe();
+  return recorder.lines();
+}
+
+TEST(LinesOfComposedVariants, AreAllThoseOfTheVariantsThatHaveMutants) {
+  std::set<sim::SynchronizingLine> with_mutants;
+  for (const std::string& id : simulated(false))
+    if (id.starts_with("ablation/")) with_mutants.merge(lines_of(id));
+  const std::vector<std::string> others = simulated(true);
+  ASSERT_GT(others.size(), 10u);
+  for (const std::string& id : others) {
+    EXPECT_TRUE(id.starts_with("ablation/")) << id;
+    const auto lines = lines_of(id);
+    EXPECT_FALSE(lines.empty()) << id;
+    for (const sim::SynchronizingLine& line : lines)
+      EXPECT_TRUE(with_mutants.contains(line)) << id << " alone has the " << line.describe();
+  }
 }
 
 std::string name_of(const testing::TestParamInfo<std::string>& info) {
@@ -92,7 +118,7 @@ std::string name_of(const testing::TestParamInfo<std::string>& info) {
   return text;
 }
 
-INSTANTIATE_TEST_SUITE_P(Registered, LineMutants, testing::ValuesIn(simulated()), name_of);
+INSTANTIATE_TEST_SUITE_P(Registered, LineMutants, testing::ValuesIn(simulated(false)), name_of);
 
 }  // namespace
 }  // namespace reductio

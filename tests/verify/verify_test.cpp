@@ -177,6 +177,20 @@ TEST(BatteryCases, tiers_reach_as_far_as_they_say) {
   EXPECT_NEAR(static_cast<double>(largest(DeviceKind::cpu, Tier::gpu)), 0x1p20, 100);
 }
 
+TEST(BatteryCases, only_the_check_tier_spares_large_sizes_the_random_order) {
+  const Variant v = everywhere();
+  const auto largest_of = [&](Tier tier, const std::string& order) {
+    std::size_t most = 0;
+    for (const Case& c : battery(v, info_of(DeviceKind::sim), tier, 1))
+      if (c.order == order && c.problem.n < 20000) most = std::max(most, c.problem.n);
+    return most;
+  };
+  EXPECT_EQ(largest_of(Tier::check, "random"), 4093u);
+  for (const std::string order : {"forward", "reverse"}) EXPECT_GE(largest_of(Tier::check, order), 16384u);
+  EXPECT_EQ(largest_of(Tier::sanitizer, "random"), 4097u);
+  EXPECT_GE(largest_of(Tier::standard, "random"), 16384u);
+}
+
 TEST(BatteryCases, gpu_tier_meets_every_type_past_2_to_the_30) {
   const Variant v = everywhere();
   std::set<std::pair<ElementType, std::string>> past_30;
