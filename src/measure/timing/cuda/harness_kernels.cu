@@ -25,13 +25,7 @@ struct Cached {
 };
 /// Past L1, which a sum has no use for: better between 2^20 and 2^24 elements on an H200, worse beyond.
 struct PastL1 {
-  static __device__ uint4 load(const uint4* p) {
-    uint4 v;
-    asm volatile("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
-                 : "l"(p));
-    return v;
-  }
+  static __device__ uint4 load(const uint4* p) { return device::load_past_l1(p); }
 };
 
 /// Reads every vector once, Unroll of them in flight per thread, and adds them up, so that the loads are needed. The
