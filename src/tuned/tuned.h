@@ -117,9 +117,6 @@ inline void init(GlobalPtr<std::uint64_t> workspace, const Gpu& gpu, void* strea
   device::launch<set_up<std::uint64_t>>({ceil_div(words, 256), 256, 0, stream}, workspace, words);
 }
 
-/// What a GPU can do of that for which the kernels were compiled: what to put in Gpu::compute_capability.
-inline unsigned usable_capability() { return device::usable_capability<set_up<std::uint64_t>>(); }
-
 /// A plan: the launch for n elements, chosen when it is made. Cheap to make and to copy; it owns nothing.
 template <class In, class Acc = In, class Operation = Identity>
 class Reduction {
@@ -247,7 +244,7 @@ inline Gpu current_gpu() {
   device::check_launch(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, gpu), "asking for its SMs");
   device::check_launch(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, gpu),
                        "asking for its threads");
-  return {static_cast<unsigned>(sms), static_cast<unsigned>(threads), usable_capability()};
+  return {static_cast<unsigned>(sms), static_cast<unsigned>(threads), device::usable_capability<set_up<std::uint64_t>>()};
 }
 #endif
 

@@ -46,7 +46,7 @@ std::string uuid_text(const cudaUUID_t& uuid) {
   return out;
 }
 
-/// Only asked for its attributes: it is there exactly if this program holds code for the GPU, and they tell which.
+/// Never launched: it is there exactly if this program holds code for the GPU, and its attributes tell for which.
 __global__ void probe() {}
 
 /// Sets *found if any of the words at p + step differs from the one a step before it.
@@ -111,7 +111,7 @@ class CudaBackend final : public Backend {
     info_.l2_bytes = static_cast<std::size_t>(gpu.l2CacheSize);
     info_.memory_bytes = gpu.totalGlobalMem;
     info_.max_grid = static_cast<unsigned>(gpu.maxGridSize[0]);
-    info_.capability = attributes.ptxVersion;
+    info_.capability = static_cast<int>(device::usable_capability<probe>());
     open_stream();
   }
   ~CudaBackend() override { close_stream(); }

@@ -180,18 +180,13 @@ struct Launcher<kernel> {
   }
 };
 
-/// The compute capability, 90 for 9.0, that a kernel can count on: the current GPU's, or that of the PTX which it was
-/// compiled from if that is less.
+/// The compute capability, 90 for 9.0, whose instructions a kernel may use: that of the PTX from which CUDA took its code
+/// for the current GPU. It is never more than the GPU's own, which could not run that code.
 template <auto kernel>
 unsigned usable_capability() {
-  int gpu = 0, major = 0, minor = 0;
-  check_launch(cudaGetDevice(&gpu), "asking for the current GPU");
-  check_launch(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu), "asking what it is capable of");
-  check_launch(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu), "asking what it is capable of");
   cudaFuncAttributes of_kernel;
   check_launch(cudaFuncGetAttributes(&of_kernel, kernel), "asking what a kernel was compiled for");
-  const int of_gpu = 10 * major + minor;
-  return static_cast<unsigned>(of_gpu < of_kernel.ptxVersion ? of_gpu : of_kernel.ptxVersion);
+  return static_cast<unsigned>(of_kernel.ptxVersion);
 }
 
 template <auto kernel>

@@ -52,11 +52,6 @@ struct Launcher<kernel> {
 /// Kernels of one stream run one after the other here, whatever Launch::overlaps says.
 inline void wait_for_previous_kernel() {}
 inline void let_next_kernel_begin() {}
-/// Nothing that came with a generation of GPUs is here.
-template <auto kernel>
-unsigned usable_capability() {
-  return 0;
-}
 
 template <auto kernel>
 inline constexpr auto launch = &Launcher<kernel>::run;
