@@ -12,9 +12,8 @@
 #include <memory>
 
 #include "device/device.h"
-#include "device/state.h"
 #include "device/wide.h"
-#include "tuned/tuned.h"
+#include "tuned/prepared.h"
 
 namespace reductio {
 namespace {
@@ -32,14 +31,9 @@ tuned::Choice chosen(const Settings& s) {
 
 template <class In, class Acc, class Operation>
 std::unique_ptr<Plan> plan(const Problem& p, const Settings& s, const DeviceInfo& device) {
-  const tuned::Gpu gpu{static_cast<unsigned>(device.sm_count), static_cast<unsigned>(device.threads_per_sm),
-                       static_cast<unsigned>(device.capability)};
-  const tuned::Reduction<In, Acc, Operation> reduction(p.n, gpu, chosen(s));
-  const Buffer<std::uint64_t> workspace = zeroed_buffer<std::uint64_t>(tuned::workspace_words(gpu));
-  const PlanInfo info{.grid_blocks = reduction.shape().grid, .block_threads = reduction.shape().block,
-                      .longest_chain = reduction.longest_chain(), .workspace_bytes = workspace.bytes()};
-  return plan_of(info, [=, n = p.n](void* in, void* out, Stream stream) {
-    reduction(global<const In>(in, n), global<Acc>(out, reduction.results), workspace.ptr(), stream);
+  const tuned::Prepared<In, Acc, Operation> call(p.n, tuned::gpu_of(device), chosen(s));
+  return plan_of(call.info, [=, n = p.n](void* in, void* out, Stream stream) {
+    call.reduction(global<const In>(in, n), global<Acc>(out, call.reduction.results), call.workspace.ptr(), stream);
   });
 }
 
@@ -66,7 +60,7 @@ const Register tuned_sum(
                   Tunable::choice("vectors", {"1", "2", "4", "8"}, "4"),
                   Tunable::choice("per-sm", {"1", "2", "4", "8", "16"}, "4"),
                   Tunable::choice("overlap", {"yes", "no"}, "yes")},
-     .persistent_state = "the sum of the blocks that have arrived, and their slots: zero between calls"},
+     .persistent_state = tuned::persistent_state},
     prepare_tuned);
 
 }  // namespace

@@ -10,8 +10,7 @@
 #include <memory>
 
 #include "device/device.h"
-#include "device/state.h"
-#include "tuned/tuned.h"
+#include "tuned/prepared.h"
 
 namespace reductio {
 namespace {
@@ -19,21 +18,17 @@ using namespace device;
 
 std::unique_ptr<Plan> prepare_to_host(const Problem& p, const Settings&, const DeviceInfo& device) {
   return dispatch(p, [&]<class T, class Load>() {
-    const tuned::Gpu gpu{static_cast<unsigned>(device.sm_count), static_cast<unsigned>(device.threads_per_sm),
-                         static_cast<unsigned>(device.capability)};
-    const tuned::Reduction<T, T, Load> reduction(p.n, gpu);
-    const Buffer<std::uint64_t> workspace = zeroed_buffer<std::uint64_t>(tuned::workspace_words(gpu));
+    tuned::Prepared<T, T, Load> call(p.n, tuned::gpu_of(device));
+    call.info.result = ResultLocation::host_part;
     const auto arrival = std::make_shared<HostBuffer<std::uint64_t>>(tuned::arrival_words, true);
-    const PlanInfo info{.grid_blocks = reduction.shape().grid, .block_threads = reduction.shape().block,
-                        .longest_chain = reduction.longest_chain(), .workspace_bytes = workspace.bytes(),
-                        .result = ResultLocation::host_part};
     return plan_of(
-        info,
+        call.info,
         [=](void* in, void*, Stream stream) {
-          reduction.begin_to_host(static_cast<const T*>(in), arrival->data(), workspace.ptr(), native(stream));
+          call.reduction.begin_to_host(static_cast<const T*>(in), arrival->data(), call.workspace.ptr(),
+                                       native(stream));
         },
         [=](void* result, Stream stream) {
-          const T sum = reduction.end_to_host(arrival->data(), native(stream));
+          const T sum = call.reduction.end_to_host(arrival->data(), native(stream));
           std::memcpy(result, &sum, sizeof sum);
         });
   });
@@ -45,8 +40,7 @@ const Register to_host({.id = "tuned/sum-to-host", .title = "tuned, to the host"
                         .operations = {Operation::sum, Operation::sum_of_squares},
                         .types = {ElementType::f32, ElementType::f64, ElementType::i32},
                         .result = ResultLocation::host_part,
-                        .persistent_state = "the sum of the blocks that have arrived, and their slots: zero between "
-                                            "calls",
+                        .persistent_state = tuned::persistent_state,
                         .cuda_only = "the host polls memory that the kernel writes"},
                        prepare_to_host);
 

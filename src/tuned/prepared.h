@@ -1,0 +1,37 @@
+#pragma once
+/// tuned/tuned.h as the harness prepares it: what its variants have in common. A user of tuned has no need of it, and it
+/// is not installed.
+
+#include <cstdint>
+
+#include "device/device.h"
+#include "device/state.h"
+#include "tuned/tuned.h"
+
+namespace reductio::tuned {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+
+inline Gpu gpu_of(const DeviceInfo& device) {
+  return {static_cast<unsigned>(device.sm_count), static_cast<unsigned>(device.threads_per_sm),
+          static_cast<unsigned>(device.capability)};
+}
+
+/// What Variant::persistent_state says of every variant.
+inline constexpr const char* persistent_state =
+    "the sum of the blocks that have arrived, and their slots: zero between calls";
+
+/// A reduction, its workspace, and what the harness is told of both. Copies share the workspace.
+template <class In, class Acc, class Operation>
+struct Prepared {
+  Reduction<In, Acc, Operation> reduction;
+  device::Buffer<std::uint64_t> workspace;
+  PlanInfo info;
+
+  Prepared(std::size_t n, const Gpu& gpu, const Choice& choice = {})
+      : reduction(n, gpu, choice), workspace(device::zeroed_buffer<std::uint64_t>(workspace_words(gpu))),
+        info{.grid_blocks = reduction.shape().grid, .block_threads = reduction.shape().block,
+             .longest_chain = reduction.longest_chain(), .workspace_bytes = workspace.bytes()} {}
+};
+
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
+}  // namespace reductio::tuned
