@@ -52,7 +52,7 @@ Words words_of(End end) {
     case End::last_block:
       return {"last-block", "last block, count wraps", "the count of blocks that arrived, zero when prepared"};
     case End::fan_in:
-      return {"fan-in", "fan-in over tagged slots", "the blocks' slots, empty between calls"};
+      return {"fan-in", "fan-in over marked slots", "the blocks' slots, empty between calls"};
   }
   return {};
 }

@@ -238,40 +238,37 @@ __global__ void __launch_bounds__(most_threads, 1)
 }
 
 /// From cooperative: no barrier, since only one block needs the others' sums, and nobody needs to wait for it. Each
-/// other block stores its sum in a slot together with a tag, the number of this call, and is done. The last block looks
-/// at each slot until it has this call's tag. Sum and tag arrive together (tuned/tuned.h says how), so there is no
-/// fence, no atomic update, and nothing to be cleared between calls: the slots hold what the call before stored, under
-/// its number. Every call writes every slot, so the numbers may even come around.
+/// other block stores its sum in a slot together with a mark that the slot is full, and is done. The last block looks at
+/// each slot until it is full, takes the sum, and leaves the slot empty for the next call. Sum and mark arrive together
+/// (tuned/tuned.h says how), so there is no fence and no atomic update.
+///
+///   slot:  empty -- a block stores (sum, full) --> full -- the last block has read it --> empty
 ///
 /// It ends, because nobody but the last block waits, and a block that does not wait gives up its place to one that has
 /// not begun (tuned/tuned.h says more).
 ///
-/// Launch: any grid, whole warps; `calls` and slots as the call before left them, zero before the first.
-/// Result: out[0].
+/// Launch: any grid, whole warps, empty slots. Result: out[0]; the slots are empty again.
 template <class T>
-__global__ void __launch_bounds__(most_threads, 1) fan_in(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n,
-                                                          GlobalPtr<std::uint64_t> calls, tuned::Slots slots) {
+__global__ void __launch_bounds__(most_threads, 1)
+    fan_in(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n, tuned::Slots slots) {
   using Message = tuned::Message<T>;
   const unsigned last = gridDim.x - 1;
-  const auto tag = static_cast<std::uint32_t>(load_relaxed(calls)) + 1;
 
   T sum = sum_of_vectors<usual_loads>(in, n);
   if (blockIdx.x == last)
     for (unsigned slot = threadIdx.x; slot < last; slot += blockDim.x) {
       Message message;
       do message = slots.load<T>(slot);
-      while (!message.has(tag));
+      while (!message.is_full());
+      slots.store(slot, Message{});
       sum += message.value();
     }
   sum = sum_of_block(sum);
   if (threadIdx.x != 0) return;
-  if (blockIdx.x != last) {
-    slots.store(blockIdx.x, Message::of(sum, tag));
-  } else {
+  if (blockIdx.x != last)
+    slots.store(blockIdx.x, Message::of(sum));
+  else
     out[0] = sum;
-    // All blocks have read the old number: their slots came after.
-    store_relaxed(calls, std::uint64_t{tag});
-  }
 }
 
 /// From loads-in-flight: one launch, one atomic of 64 bits for each block. Its high half adds the block's sum, its low
@@ -387,14 +384,12 @@ std::unique_ptr<Plan> prepare_fan_in(const Problem& p, const Settings& s, const 
     PlanInfo info = shape(p, s, gpu, lanes<T>);
     const std::size_t n = p.n, grid = info.grid_blocks;
     const unsigned block = info.block_threads;
-    const auto calls = zeroed_buffer<std::uint64_t>(1);
     const auto words = zeroed_buffer<std::uint64_t>(tuned::Message<T>::words * grid);
     info.longest_chain += chain_of_partials(info);
-    info.workspace_bytes = calls.bytes() + words.bytes();
+    info.workspace_bytes = words.bytes();
     return plan_of(info, [=](void* in, void* out, Stream stream) {
       launch<fan_in<T>>({grid, block, 0, stream}, global<const T>(in, n), global<T>(out, 1),
-                        static_cast<std::int64_t>(n), calls.ptr(),
-                        tuned::Slots{words.ptr(), static_cast<unsigned>(grid)});
+                        static_cast<std::int64_t>(n), tuned::Slots{words.ptr(), static_cast<unsigned>(grid)});
     });
   });
 }
@@ -462,8 +457,8 @@ const Register registered[] = {
     {modern({.id = "modern/fan-in",
              .title = "fan-in",
              .cites = "our own, from cooperative",
-             .how = {.thread = by_four_vectors, .grid = "fan-in over tagged slots"}},
-            any_type, "the number of calls and the blocks' slots, zero when prepared"),
+             .how = {.thread = by_four_vectors, .grid = "fan-in over marked slots"}},
+            any_type, "the blocks' slots, empty between calls"),
      prepare_fan_in},
     {modern({.id = "modern/packed-atomic",
              .title = "packed atomic",

@@ -2,7 +2,7 @@
 /// the documents' kernels. No document has it.
 ///
 ///   tuned/sum  one launch: loads of 16 bytes, and a finish by what is added up and how much: one block alone, a thread
-///              block cluster, a packed atomic, or a fan-in over tagged slots
+///              block cluster, a packed atomic, or a fan-in over marked slots
 ///
 /// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a thread's
 /// share, of 16 bytes each) and `per-sm` (the most blocks for each SM, of a cluster in all), are there to make that table

@@ -92,7 +92,7 @@ struct FanIn {
       for (unsigned slot = threadIdx.x; slot < senders; slot += blockDim.x) {
         Message message;
         do message = slots.load<T>(slot);
-        while (!message.has(tuned::full));
+        while (!message.is_full());
         slots.store(slot, Message{});
         sum += message.value();
       }
@@ -101,7 +101,7 @@ struct FanIn {
     if (last)
       out[0] = sum;
     else
-      slots.store(blockIdx.x, Message::of(sum, tuned::full));
+      slots.store(blockIdx.x, Message::of(sum));
   }
 };
 

@@ -23,24 +23,25 @@ inline std::size_t workspace_slots(const Gpu& gpu) { return std::size_t{most_blo
 inline std::size_t workspace_words(const Gpu& gpu) { return first_slot + most_words * workspace_slots(gpu); }
 inline std::size_t workspace_bytes(const Gpu& gpu) { return workspace_words(gpu) * sizeof(std::uint64_t); }
 
-/// Sums as the words of a slot carry them: the low half of each word is a tag that says whose sums they are, the high half
-/// 4 bytes of the sums.
+/// Sums as the words of a slot carry them: the high half of each word is 4 bytes of the sums, the low half the mark that
+/// it is full. Words of zero are an empty slot.
 template <class S>
 struct Message {
   static_assert(sizeof(S) % 4 == 0 && sizeof(S) / 4 <= most_words, "sums of 4, 8 or 16 bytes");
   static constexpr unsigned words = sizeof(S) / 4;
+  static constexpr std::uint32_t full = 1;
   std::uint64_t word[words];
 
-  static __device__ Message of(const S& value, std::uint32_t tag) {
+  static __device__ Message of(const S& value) {
     std::uint32_t part[words];
     memcpy(part, &value, sizeof value);
     Message m;
-    for (unsigned k = 0; k < words; ++k) m.word[k] = std::uint64_t{part[k]} << 32 | tag;
+    for (unsigned k = 0; k < words; ++k) m.word[k] = std::uint64_t{part[k]} << 32 | full;
     return m;
   }
-  __device__ bool has(std::uint32_t tag) const {
+  __device__ bool is_full() const {
     bool all = true;
-    for (unsigned k = 0; k < words; ++k) all &= static_cast<std::uint32_t>(word[k]) == tag;
+    for (unsigned k = 0; k < words; ++k) all &= static_cast<std::uint32_t>(word[k]) == full;
     return all;
   }
   __device__ S value() const {
@@ -73,19 +74,19 @@ struct Slots {
 /// registers are asked for at once, and looked at only then: a branch between two loads would have the second wait for
 /// the first, one round trip to L2 each. A lane beyond the last slot looks at that one. Who has read a slot empties it.
 template <class S>
-__device__ S sum_of_slots(const Slots& slots, unsigned senders, std::uint32_t tag) {
+__device__ S sum_of_slots(const Slots& slots, unsigned senders) {
   constexpr unsigned at_once = Message<S>::words == 1 ? 9 : Message<S>::words == 2 ? 5 : 3;
   S sum{};
   for (unsigned first = 0; first < senders; first += 32 * at_once) {
     const unsigned mine = first + threadIdx.x, end = senders - 1;
     Message<S> m[at_once];
-    for (unsigned k = 0; k < at_once; ++k) m[k] = Message<S>::of(S{}, tag);
+    for (unsigned k = 0; k < at_once; ++k) m[k] = Message<S>::of(S{});
     bool all;
     do {
       for (unsigned k = 0; k < at_once; ++k)
         if (first + 32 * k < senders) m[k] = slots.load<S>(min(mine + 32 * k, end));
       all = true;
-      for (unsigned k = 0; k < at_once; ++k) all &= m[k].has(tag);
+      for (unsigned k = 0; k < at_once; ++k) all &= m[k].is_full();
     } while (!all);
     __syncwarp();  // the last slot has been seen by all who look at it
     for (unsigned k = 0; k < at_once; ++k)
@@ -97,9 +98,6 @@ __device__ S sum_of_slots(const Slots& slots, unsigned senders, std::uint32_t ta
   return sum;
 }
 
-/// The tag of a slot that is full; an empty one is zero.
-inline constexpr std::uint32_t full = 1;
-
 /// Each block but the last stores its sum in a slot; the last one's first warp polls the slots and adds them up.
 struct FanIn {
   Slots slots;
@@ -110,11 +108,11 @@ struct FanIn {
     const unsigned senders = gridDim.x - 1;
     const bool first_lane = threadIdx.x == 0;
     if (blockIdx.x != senders) {
-      if (first_lane) slots.store(blockIdx.x, Message<S>::of(sum, full));
+      if (first_lane) slots.store(blockIdx.x, Message<S>::of(sum));
       return;
     }
     if (senders != 0) {
-      S total = sum_of_slots<S>(slots, senders, full);
+      S total = sum_of_slots<S>(slots, senders);
       if (first_lane) total += sum;
       sum = sum_of_warp(total);
     }
@@ -153,15 +151,13 @@ struct OnDevice {
   }
 };
 
-/// To page-locked memory of the host, where the host polls for it: sums and tag in one word each, as in a slot. The words
-/// are zero before the call.
+/// To page-locked memory of the host, where the host polls for it: as in a slot, which is empty before the call.
 struct OnHost {
   GlobalPtr<std::uint64_t> words;
-  static constexpr std::uint32_t tag = 1;
 
   template <class S>
   __device__ void store(const S& sums) const {
-    const Message<S> m = Message<S>::of(sums, tag);
+    const Message<S> m = Message<S>::of(sums);
     for (unsigned k = 0; k < Message<S>::words; ++k) store_relaxed<device::Scope::system>(words + k, m.word[k]);
   }
 };
@@ -176,7 +172,7 @@ S await_arrival(const std::uint64_t* words, cudaStream_t stream) {
     for (unsigned polls = 1;; ++polls) {
       const std::uint64_t word = *static_cast<const volatile std::uint64_t*>(words + k);
       part[k] = static_cast<std::uint32_t>(word >> 32);
-      if (static_cast<std::uint32_t>(word) == OnHost::tag) break;
+      if (static_cast<std::uint32_t>(word) == Message<S>::full) break;
       // Rarely, since it takes longer than a poll. A stream that is done has written everything.
       if (polls % 4096 == 0) {
         const cudaError_t status = cudaStreamQuery(stream);
@@ -185,7 +181,7 @@ S await_arrival(const std::uint64_t* words, cudaStream_t stream) {
           continue;
         }
         device::check_launch(status, "waiting for the result");
-        if (static_cast<std::uint32_t>(*static_cast<const volatile std::uint64_t*>(words + k)) != OnHost::tag)
+        if (static_cast<std::uint32_t>(*static_cast<const volatile std::uint64_t*>(words + k)) != Message<S>::full)
           throw device::LaunchError("the stream is done and no result has arrived: is it the stream of the call?");
       }
     }

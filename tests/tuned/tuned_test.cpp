@@ -1,5 +1,5 @@
-// tuned/tuned.h by itself, as its user has it: every type, any n and start, one workspace for many calls, the calls'
-// number coming around. What the battery does with the variant tuned/sum is not repeated here.
+// tuned/tuned.h by itself, as its user has it: every type, any n and start, one workspace for many calls. What the battery
+// does with the variant tuned/sum is not repeated here.
 
 #include "tuned/tuned.h"
 
