@@ -1,8 +1,9 @@
 /// tuned: the project's own reduction beside CUB's call, by its own policy and by one that was searched for
-/// (baselines/cub_tuned.cu), each sum that a user may ask for. At the powers of two and at sizes drawn at random in between
-/// (the seed is below, so anybody draws the same); off alignment; in every state of the cache and in a graph; and to the
-/// host, beside what users call there, Thrust's. What is claimed of tuned is judged by a run of this experiment that took
-/// no part in making its table of launches (experiment `autotune`).
+/// (baselines/cub_tuned.cu), each sum that a user may ask for. At the powers of two and at sizes drawn at random in
+/// between (the seed is below, so anybody draws the same); one element more and one less than a power of two, and
+/// starts one element behind an aligned one; in every state of the cache and in a graph; and to the host, beside what
+/// users call there, Thrust's. What is claimed of tuned is judged by a run of this experiment that took no part in
+/// making its table of launches (experiment `autotune`).
 
 #include <cmath>
 #include <random>
@@ -38,48 +39,53 @@ std::vector<Settings> to_the_host(const Variant& v, const Selection& selection) 
   return {};
 }
 
+/// Points that share their axes, `offset` elements behind an aligned start.
+struct Part {
+  Axes axes;
+  std::size_t offset = 0;
+};
+
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   const bool all = selection.full || device == DeviceKind::sim;
   const std::vector<ElementType> types = {ElementType::i32, ElementType::f32, ElementType::f64};
   const auto two = [&](const Variant& v) { return of_tuned_and_cub(v, selection); };
-  std::vector<std::size_t> sizes = sizes_on(device, powers_of_two(10, 30));
+  const std::vector<std::size_t> powers = sizes_on(device, powers_of_two(10, 30));
+  std::vector<std::size_t> sizes = powers, ragged;
   if (device != DeviceKind::sim)
     for (const std::size_t n : drawn_sizes(all ? 60 : 20)) sizes.push_back(n);
-  std::vector<Point> out = product_of(
-      {.types = types,
-       .sizes = sizes,
-       .modes = {TimingMode::device, TimingMode::graph},
-       .cache_states = {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm},
-       .settings = two,
-       .has = [](const Point& p) { return p.timing_mode != TimingMode::graph || p.cache_state == CacheState::warm; }},
-      selection, device);
+  for (const std::size_t n : powers)
+    for (const std::size_t m : {n - 1, n + 1}) ragged.push_back(m);
 
-  // One element more and one less than a power of two, and starts one element behind an aligned one.
+  std::vector<Part> parts;
+  parts.push_back({.axes = {
+      .types = types,
+      .sizes = sizes,
+      .modes = {TimingMode::device, TimingMode::graph},
+      .cache_states = {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm},
+      .settings = two,
+      .has = [](const Point& p) { return p.timing_mode != TimingMode::graph || p.cache_state == CacheState::warm; }}});
   if (selection.sizes.empty()) {
-    std::vector<std::size_t> ragged;
-    for (const std::size_t n : sizes_on(device, powers_of_two(10, 30)))
-      for (const std::size_t m : {n - 1, n + 1}) ragged.push_back(m);
-    const Axes of_ragged{.types = types, .sizes = ragged, .modes = {TimingMode::device}, .settings = two};
-    for (Point& p : product_of(of_ragged, selection, device)) out.push_back(std::move(p));
-    const Axes of_shifted{
-        .types = types, .sizes = sizes_on(device, powers_of_two(10, 30)), .modes = {TimingMode::device}, .settings = two};
-    for (Point& p : product_of(of_shifted, selection, device)) {
-      p.offset_elements = 1;
+    parts.push_back({.axes = {.types = types, .sizes = ragged, .modes = {TimingMode::device}, .settings = two}});
+    parts.push_back(
+        {.axes = {.types = types, .sizes = powers, .modes = {TimingMode::device}, .settings = two}, .offset = 1});
+  }
+  parts.push_back({.axes = {.types = types,
+                            .sizes = sizes_on(device, powers_of_two(10, 20)),
+                            .modes = {TimingMode::end_to_end},
+                            .settings = [&](const Variant& v) { return to_the_host(v, selection); }}});
+
+  std::vector<Point> out;
+  for (const Part& part : parts)
+    for (Point& p : product_of(part.axes, selection, device)) {
+      p.offset_elements = part.offset;
       out.push_back(std::move(p));
     }
-  }
-
-  const Axes of_host{.types = types,
-                     .sizes = sizes_on(device, powers_of_two(10, 20)),
-                     .modes = {TimingMode::end_to_end},
-                     .settings = [&](const Variant& v) { return to_the_host(v, selection); }};
-  for (Point& p : product_of(of_host, selection, device)) out.push_back(std::move(p));
   return out;
 }
 
 const RegisterExperiment tuned({.name = "tuned",
-                                .summary = "the project's own sum beside CUB's and Thrust's: all sizes, starts, states of "
-                                           "the cache, graphs, and to the host",
+                                .summary = "the project's own sum beside CUB's and Thrust's: all sizes, starts, states "
+                                           "of the cache, graphs, and to the host",
                                 .points = points,
                                 .rules = {.max_samples = 48, .time_budget_s = 0.05, .slow_samples = 12}});
 
