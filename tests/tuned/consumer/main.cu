@@ -1,6 +1,6 @@
-// Uses the installed reductio::tuned as its header says: one call, plans, moments, results straight to the host, calls that
-// overlap, a graph that is replayed, two streams at once.
-// Exit code 0: every result was right; 77: there is no GPU; else the first wrong result is printed.
+// Uses the installed reductio::tuned as its header says: one call, plans, moments, integers, results straight to the
+// host, calls that overlap, a graph that is replayed, two streams at once. Exit code 0: every result was right; 77:
+// there is no GPU; else the first wrong result is printed.
 
 #include <cstdint>
 #include <cstdio>
@@ -39,16 +39,46 @@ double value(const T* p) {
   return static_cast<double>(v);
 }
 
+template <class T>
+T* on_gpu(const std::vector<T>& values) {
+  T* const p = allocate<T>(values.size());
+  check(cudaMemcpy(p, values.data(), values.size() * sizeof(T), cudaMemcpyHostToDevice), "copying the input");
+  return p;
+}
+
 /// A stream with what a user of tuned keeps for it.
 struct Lane {
   cudaStream_t stream;
   std::uint64_t* workspace;
   double* out;
-  explicit Lane(const tuned::Gpu& gpu) : workspace(allocate<std::uint64_t>(tuned::workspace_words(gpu))), out(allocate<double>(3)) {
+  explicit Lane(const tuned::Gpu& gpu)
+      : workspace(allocate<std::uint64_t>(tuned::workspace_words(gpu))), out(allocate<double>(3)) {
     check(cudaStreamCreate(&stream), "creating a stream");
     tuned::init(workspace, gpu, stream);
   }
 };
+
+/// Pairs of calls of which the second reads what the first has written, and the first overwrites what the second before
+/// it has read, though each may begin before the end of the one before. The first ones take turns between all `n`
+/// elements, whose sum is `sum`, and half of them, whose sum is `half`, so that each result is another than the one
+/// before.
+template <class Acc, class In>
+void calls_on_results(const In* in, std::size_t n, double sum, double half, const tuned::Gpu& gpu, const Lane& lane) {
+  constexpr int pairs = 500;
+  const tuned::Reduction<In, Acc> of_all(n, gpu), of_half(n / 2, gpu);
+  const tuned::Reduction<Acc> of_one(1, gpu);
+  Acc* const out = allocate<Acc>(1);
+  Acc* const results = allocate<Acc>(pairs);
+  check(cudaMemset(results, 0xFF, pairs * sizeof(Acc)), "poisoning the results");
+  check(cudaDeviceSynchronize(), "poisoning the results");
+  for (int pair = 0; pair < pairs; ++pair) {
+    (pair % 2 ? of_half : of_all)(in, out, lane.workspace, lane.stream);
+    of_one(out, results + pair, lane.workspace, lane.stream);
+  }
+  check(cudaStreamSynchronize(lane.stream), "calls on the results of others");
+  for (int pair = 0; pair < pairs; ++pair)
+    expect(value(results + pair), pair % 2 ? half : sum, "a call on the result of another");
+}
 
 }  // namespace
 
@@ -67,8 +97,7 @@ int main() {
     sum += values[i];
     squares += values[i] * values[i];
   }
-  float* const in = allocate<float>(n);
-  check(cudaMemcpy(in, values.data(), n * sizeof(float), cudaMemcpyHostToDevice), "copying the input");
+  const float* const in = on_gpu(values);
   Lane lanes[] = {Lane(gpu), Lane(gpu)};
   Lane& lane = lanes[0];
 
@@ -85,7 +114,32 @@ int main() {
   std::uint64_t* arrival;
   check(cudaMallocHost(&arrival, tuned::arrival_words * sizeof(std::uint64_t)), "allocating page-locked memory");
 
-  // Every way to finish that the table knows: one block, a cluster where the GPU has them, fan-in by few and many blocks.
+  // Integers, whose sums wrap, and meet in one word that the next call finds as this one did.
+  std::vector<int> integers(n);
+  std::uint32_t wrapped = 0, wrapped_half = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    integers[i] = static_cast<int>(static_cast<std::uint32_t>(i) * 2654435761u);
+    wrapped += static_cast<std::uint32_t>(integers[i]);
+    if (i < n / 2) wrapped_half = wrapped;
+  }
+  const double of_integers = static_cast<int>(wrapped), of_half_the_integers = static_cast<int>(wrapped_half);
+  const int* const integers_in = on_gpu(integers);
+  int* const integer_out = allocate<int>(1);
+  for (const std::size_t part : {std::size_t{0}, std::size_t{1000}, std::size_t{20000}, std::size_t{100000}, n - 1}) {
+    std::uint32_t of_part = 0;
+    for (std::size_t i = 1; i <= part; ++i) of_part += static_cast<std::uint32_t>(integers[i]);
+    const tuned::Reduction<int> total(part, gpu);
+    for (int call = 0; call < 50; ++call) {
+      tuned::sum(integers_in + 1, part, integer_out, lane.workspace, gpu, lane.stream);
+      check(cudaStreamSynchronize(lane.stream), "integers");
+      expect(value(integer_out), static_cast<int>(of_part), "integers");
+      expect(total.to_host(integers_in + 1, arrival, lane.workspace, lane.stream), static_cast<int>(of_part),
+             "integers to the host");
+    }
+  }
+
+  // Every way to finish that the table knows for floats: one block, a cluster where the GPU has them, fan-in by few and
+  // many blocks.
   for (const std::size_t part : {std::size_t{0}, std::size_t{1000}, std::size_t{20000}, std::size_t{100000}, n - 1}) {
     double of_part = 0, squares_of_part = 0;
     for (std::size_t i = 1; i <= part; ++i) {
@@ -105,9 +159,11 @@ int main() {
 
   const tuned::Reduction<float, double> plan(n, gpu);
   const tuned::Reduction<float, double> small(20000, gpu), smaller(1000, gpu);
-  double of_small = 0, of_smaller = 0;
+  const tuned::Reduction<int> of_all_integers(n, gpu);
+  double of_small = 0, of_smaller = 0, of_half = 0;
   for (std::size_t i = 0; i < 20000; ++i) of_small += values[i];
   for (std::size_t i = 0; i < 1000; ++i) of_smaller += values[i];
+  for (std::size_t i = 0; i < n / 2; ++i) of_half += values[i];
   // Calls one after another, which may overlap in their launches; all on one workspace.
   cudaGraph_t graph;
   cudaGraphExec_t replayed;
@@ -116,29 +172,24 @@ int main() {
     plan(in, lane.out, lane.workspace, lane.stream);
     small(in, lane.out + 1, lane.workspace, lane.stream);
     smaller(in, lane.out + 2, lane.workspace, lane.stream);
+    of_all_integers(integers_in, integer_out, lane.workspace, lane.stream);
   }
   check(cudaStreamEndCapture(lane.stream, &graph), "capturing");
   check(cudaGraphInstantiate(&replayed, graph, 0), "instantiating the graph");
   for (int replay = 0; replay < 1000; ++replay) {
     check(cudaMemsetAsync(lane.out, 0xFF, 3 * sizeof(double), lane.stream), "poisoning the results");
+    check(cudaMemsetAsync(integer_out, 0xFF, sizeof(int), lane.stream), "poisoning the results");
     check(cudaGraphLaunch(replayed, lane.stream), "replaying");
     if (replay % 50 != 49) continue;
     check(cudaStreamSynchronize(lane.stream), "replaying");
     expect(value(lane.out), sum, "a replay");
     expect(value(lane.out + 1), of_small, "a replay of a small call");
     expect(value(lane.out + 2), of_smaller, "a replay of a smaller call");
+    expect(value(integer_out), of_integers, "a replay of a call on integers");
   }
 
-  // A call reads what the kernel before it has written, whether or not it began before that one's end.
-  const tuned::Reduction<double> again(3, gpu);
-  double* const sum_of_sums = allocate<double>(1);
-  for (int call = 0; call < 500; ++call) {
-    plan(in, lane.out, lane.workspace, lane.stream);
-    again(lane.out, sum_of_sums, lane.workspace, lane.stream);
-    check(cudaMemsetAsync(lane.out, 0, sizeof(double), lane.stream), "zeroing");
-  }
-  check(cudaStreamSynchronize(lane.stream), "calls that depend on each other");
-  expect(value(sum_of_sums), sum + of_small + of_smaller, "a call on another's result");
+  calls_on_results<double>(in, n, sum, of_half, gpu, lane);
+  calls_on_results<int>(integers_in, n, of_integers, of_half_the_integers, gpu, lane);
 
   for (int call = 0; call < 500; ++call)
     for (Lane& l : lanes) plan(in, l.out, l.workspace, l.stream);
