@@ -61,8 +61,8 @@ struct GridStride {
   }
 };
 
-/// Elements one block apart: each block reads a contiguous chunk of its own, whole steps of it. How many these are takes
-/// a division, which the other levels do not have.
+/// Elements one block apart: each block reads a contiguous chunk of its own, whole steps of it. How many these are
+/// takes a division, which the other levels do not have.
 ///
 ///   in: 0 1 0 1 0 1 0' 1' 0' 1' 0' 1'
 struct LocalStride {

@@ -6,10 +6,10 @@
 /// racecheck and synccheck.
 ///
 /// Why it is right. The first block sets up its barrier and says how many bytes it waits for, then all blocks meet
-/// (arrive before the input is read, wait after it, so that it costs nothing): nobody sends before the barrier is there,
-/// nor to a block that has not begun. A transfer (st.async) writes the sum and counts its bytes on the barrier in one
-/// go, and who has seen the barrier's phase complete sees all sums. The first block outlives all transfers, because it
-/// waits for them; the others may end once theirs are sent.
+/// (arrive before the input is read, wait after it, so that it costs nothing): nobody sends before the barrier is
+/// there, nor to a block that has not begun. A transfer (st.async) writes the sum and counts its bytes on the barrier
+/// in one go, and who has seen the barrier's phase complete sees all sums. The first block outlives all transfers,
+/// because it waits for them; the others may end once theirs are sent.
 
 #include <cstdint>
 #include <cstring>

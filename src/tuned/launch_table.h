@@ -82,7 +82,9 @@ constexpr LaunchShape launch_shape(std::size_t bytes, bool packed, const Gpu& gp
   LaunchRow r = choice.chosen ? LaunchRow{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks} : *row;
   const std::size_t vectors = bytes / 16 + (bytes % 16 != 0);
   if (r.reading == Reading::cluster) {
-    // All GPUs from 9.0 on promise clusters of 8; those of 9.0 have 16.
+    // All GPUs from 9.0 on promise clusters of 8; those of 9.0 have 16. Later ones may have 16, too, but no table was
+    // measured on one. CUDA would say (cudaOccupancyMaxPotentialClusterSize), of each kernel by itself; the table wants
+    // one answer for all, which does not depend on who asks, and the launch is refused where it is wrong.
     if (gpu.compute_capability == 90 || (gpu.compute_capability > 90 && r.most_blocks <= 8)) {
       unsigned blocks = 2;  // a power of two; there is no cluster of one
       while (blocks < r.most_blocks && std::size_t{blocks} * block_of(r.reading) < vectors) blocks *= 2;

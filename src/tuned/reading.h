@@ -119,8 +119,8 @@ struct Ends {
 };
 
 /// All threads of the grid take turns: thread t has the vectors t, t + threads, t + 2 threads, ... Four are asked for
-/// before the first is waited for, at the end as well: at middle sizes that is all there is. Indices are signed, so that
-/// nvcc need not allow for one that wraps.
+/// before the first is waited for, at the end as well: at middle sizes that is all there is. Indices are signed, so
+/// that nvcc need not allow for one that wraps.
 template <unsigned Block>
 struct Strided {
   static constexpr unsigned block = Block, blocks_per_sm = 1024 / Block, vectors = 4;

@@ -5,7 +5,8 @@
 ///
 /// Each is a small step from modern/loads-in-flight. The launch is that of modern.cu: grid=auto is two blocks for each
 /// SM, but no more than have something to do. The start and the end, head and tail, shuffles and the second launch, are
-/// those of modern.cu, and written there at leisure.
+/// those of modern.cu, and written there at leisure. They stand here again, in short: a header for both files would
+/// take out of modern.cu what its first lessons are about, and there each stands in the order in which it is learned.
 
 #include <cooperative_groups.h>
 
