@@ -238,9 +238,9 @@ __global__ void __launch_bounds__(most_threads, 1)
 }
 
 /// From cooperative: no barrier, since only one block needs the others' sums, and nobody needs to wait for it. Each
-/// other block stores its sum in a slot together with a mark that the slot is full, and is done. The last block looks at
-/// each slot until it is full, takes the sum, and leaves the slot empty for the next call. Sum and mark arrive together
-/// (tuned/tuned.h says how), so there is no fence and no atomic update.
+/// other block stores its sum in a slot together with a mark that the slot is full, and is done. The last block looks
+/// at each slot until it is full, takes the sum, and leaves the slot empty for the next call. Sum and mark arrive
+/// together (tuned/tuned.h says how), so there is no fence and no atomic update.
 ///
 ///   slot:  empty -- a block stores (sum, full) --> full -- the last block has read it --> empty
 ///

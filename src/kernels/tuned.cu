@@ -4,10 +4,10 @@
 ///   tuned/sum  one launch: loads of 16 bytes, and a finish by what is added up and how much: one block alone, a thread
 ///              block cluster, a packed atomic, or a fan-in over marked slots
 ///
-/// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a thread's
-/// share, of 16 bytes each) and `per-sm` (the most blocks for each SM, of a cluster in all), are there to make that table
-/// by measurement. Where there are no clusters, reading=cluster is strided. overlap=no keeps a call from beginning while
-/// the kernel before it runs.
+/// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a
+/// thread's share, of 16 bytes each) and `per-sm` (the most blocks for each SM, of a cluster in all), are there to make
+/// that table by measurement. Where there are no clusters, reading=cluster is strided. overlap=no keeps a call from
+/// beginning while the kernel before it runs.
 
 #include <memory>
 
@@ -54,8 +54,8 @@ const Register tuned_sum(
      .how = {.thread = "16-byte loads, four or eight", .block = "warp shuffles",
              .grid = "cluster, packed atomic or fan-in"},
      .operations = {Operation::sum, Operation::sum_of_squares, Operation::moments},
-     .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i8, ElementType::i64, ElementType::f16,
-               ElementType::bf16},
+     .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i8, ElementType::i64,
+               ElementType::f16, ElementType::bf16},
      .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "tiled-past-l1", "cluster"}, "auto"),
                   Tunable::choice("vectors", {"1", "2", "4", "8"}, "4"),
                   Tunable::choice("per-sm", {"1", "2", "4", "8", "16"}, "4"),

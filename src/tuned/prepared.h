@@ -1,6 +1,6 @@
 #pragma once
-/// tuned/tuned.h as the harness prepares it: what its variants have in common. A user of tuned has no need of it, and it
-/// is not installed.
+/// tuned/tuned.h as the harness prepares it: what its variants have in common. A user of tuned has no need of it, and
+/// it is not installed.
 
 #include <cstdint>
 

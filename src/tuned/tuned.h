@@ -13,7 +13,7 @@
 ///   tuned::sum_of_squares(in, n, out, workspace, gpu, stream);
 ///   tuned::moments(in, n, out, workspace, gpu, stream);      // out[0] the sum, out[1] the sum of squares, in one read
 ///
-///   const tuned::Reduction<float, double> total(n, gpu);     // a plan: the launch is chosen once. Adds floats in double
+///   const tuned::Reduction<float, double> total(n, gpu);     // a plan, whose launch is chosen; adds floats in double
 ///   total(in, out, workspace, stream);
 ///   const double value = total.to_host(in, arrival, workspace, stream);   // waits, by polling memory of the host
 ///
@@ -26,23 +26,23 @@
 ///
 /// How it works
 ///
-///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). What lies before the first
-///             multiple of 16 bytes and behind the last whole vector is less than a vector each, and one step of single
-///             loads takes both.
+///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). What lies before the
+///             first multiple of 16 bytes and behind the last whole vector is less than a vector each, and one step of
+///             single loads takes both.
 ///   Blocks    add up by warp shuffles, and once over their warps.
-///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster, for
-///             little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else (finish.h).
+///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster,
+///             for little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else (finish.h).
 ///
 /// Fan-in. Each block but the last has a slot in the workspace, into which it stores its sum. The last block polls the
-/// slots and adds them to its own, in fixed order. There is no atomic update, no fence, no second launch, and nothing is
-/// cleared before a call: a slot holds the sum together with a mark that it is full, and the last block, which has read
-/// it, leaves it empty. Nothing but its own input is read by a block before its sum is there: a call's number, by which a
-/// slot could be told from the call's before, would have to be waited for (docs/tuning.md).
+/// slots and adds them to its own, in fixed order. There is no atomic update, no fence, no second launch, and nothing
+/// is cleared before a call: a slot holds the sum together with a mark that it is full, and the last block, which has
+/// read it, leaves it empty. Nothing but its own input is read by a block before its sum is there: a call's number, by
+/// which a slot could be told from the call's before, would have to be waited for (docs/tuning.md).
 ///
 /// Sum and mark must arrive together. PTX keeps a scalar store of 8 bytes whole, but no vector store: so a slot is one
-/// word of 8 bytes for a sum of 4, two words for one of 8, each of one half of the sum and the mark, and four for the two
-/// sums of 8 bytes of moments. Each word says by itself whether it is there, so the order in which they arrive does not
-/// matter, and relaxed accesses are enough.
+/// word of 8 bytes for a sum of 4, two words for one of 8, each of one half of the sum and the mark, and four for the
+/// two sums of 8 bytes of moments. Each word says by itself whether it is there, so the order in which they arrive does
+/// not matter, and relaxed accesses are enough.
 ///
 /// Why it ends. Only the last block waits, and only for blocks of its own launch, none of which waits for anybody: each
 /// that gets a place on the GPU runs to its end and gives the place up. So the last block's wait ends unless the others
@@ -54,19 +54,19 @@
 /// workspace begins after it has ended. A call that uses other slots, or more, finds those empty, too, because no call
 /// leaves any full.
 ///
-/// Packed atomic. One word holds the sum so far and how many blocks have added to it. The block that completes the number
-/// has the sum from that very update, so nothing else has to be seen by anybody and the update is relaxed; it sets the
-/// word back to 0, which the next call sees because it begins after this one has ended. Integers commute, so the result
-/// is the same bits in any order. Nobody waits.
+/// Packed atomic. One word holds the sum so far and how many blocks have added to it. The block that completes the
+/// number has the sum from that very update, so nothing else has to be seen by anybody and the update is relaxed; it
+/// sets the word back to 0, which the next call sees because it begins after this one has ended. Integers commute, so
+/// the result is the same bits in any order. Nobody waits.
 ///
-/// Calls one after another. From compute capability 9.0 a call's blocks may take their places while the kernel before it
-/// in the stream, another call of tuned say, still runs (programmatic dependent launch). Before they touch global memory
-/// they wait until that kernel has ended and what it stored can be seen, so nothing changes but the time: the launch is
-/// hidden behind the work before it. A call allows the same to the kernel after it once each of its own blocks has a
-/// place, so blocks that wait so take none from a block that the last one waits for. A kernel of the user's that is
-/// launched so behind a call has to wait, too, before it ends: the call after it relies on that. Input is read past the
-/// coherent path (ld.global.nc) after that wait, which PTX promises for what nobody writes while the kernel runs; the
-/// kernel before has ended by then, and the machine code has no such load before the wait.
+/// Calls one after another. From compute capability 9.0 a call's blocks may take their places while the kernel before
+/// it in the stream, another call of tuned say, still runs (programmatic dependent launch). Before they touch global
+/// memory they wait until that kernel has ended and what it stored can be seen, so nothing changes but the time: the
+/// launch is hidden behind the work before it. A call allows the same to the kernel after it once each of its own
+/// blocks has a place, so blocks that wait so take none from a block that the last one waits for. A kernel of the
+/// user's that is launched so behind a call has to wait, too, before it ends: the call after it relies on that. Input
+/// is read past the coherent path (ld.global.nc) after that wait, which PTX promises for what nobody writes while the
+/// kernel runs; the kernel before has ended by then, and the machine code has no such load before the wait.
 
 #include <algorithm>
 #include <cstddef>
@@ -110,8 +110,8 @@ __global__ void set_up(GlobalPtr<Word> workspace, std::size_t words) {
   if (i < words) workspace[i] = 0;
 }
 
-/// Makes raw memory a workspace; once, before the first call on it. Words of zero are a workspace: whoever has a memset at
-/// hand needs no init().
+/// Makes raw memory a workspace; once, before the first call on it. Words of zero are a workspace: whoever has a memset
+/// at hand needs no init().
 inline void init(GlobalPtr<std::uint64_t> workspace, const Gpu& gpu, void* stream) {
   const std::size_t words = workspace_words(gpu);
   device::launch<set_up<std::uint64_t>>({ceil_div(words, 256), 256, 0, stream}, workspace, words);
@@ -139,10 +139,11 @@ class Reduction {
   }
 
 #ifdef __CUDACC__
-  /// One call, awaited. Its result comes straight to the host, without a copy: the kernel writes to `arrival`, page-locked
-  /// memory (cudaMallocHost) of arrival_words words for one call at a time, and this thread polls it. Throws
-  /// device::LaunchError if the stream fails. Of Moments the result is a Pair<Acc>. The value is there when it returns; the
-  /// call ends in stream order like any other, so another stream needs an event before it uses the workspace.
+  /// One call, awaited. Its result comes straight to the host, without a copy: the kernel writes to `arrival`,
+  /// page-locked memory (cudaMallocHost) of arrival_words words for one call at a time, and this thread polls it.
+  /// Throws device::LaunchError if the stream fails. Of Moments the result is a Pair<Acc>. The value is there when it
+  /// returns; the call ends in stream order like any other, so another stream needs an event before it uses the
+  /// workspace.
   auto to_host(const In* in, std::uint64_t* arrival, std::uint64_t* workspace, cudaStream_t stream) const {
     begin_to_host(in, arrival, workspace, stream);
     return end_to_host(arrival, stream);
@@ -244,7 +245,8 @@ inline Gpu current_gpu() {
   device::check_launch(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, gpu), "asking for its SMs");
   device::check_launch(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, gpu),
                        "asking for its threads");
-  return {static_cast<unsigned>(sms), static_cast<unsigned>(threads), device::usable_capability<set_up<std::uint64_t>>()};
+  return {static_cast<unsigned>(sms), static_cast<unsigned>(threads),
+          device::usable_capability<set_up<std::uint64_t>>()};
 }
 #endif
 

@@ -180,8 +180,8 @@ struct Launcher<kernel> {
   }
 };
 
-/// The compute capability, 90 for 9.0, whose instructions a kernel may use: that of the PTX from which CUDA took its code
-/// for the current GPU. It is never more than the GPU's own, which could not run that code.
+/// The compute capability, 90 for 9.0, whose instructions a kernel may use: that of the PTX from which CUDA took its
+/// code for the current GPU. It is never more than the GPU's own, which could not run that code.
 template <auto kernel>
 unsigned usable_capability() {
   cudaFuncAttributes of_kernel;
