@@ -34,6 +34,13 @@ void SelectionOptions::add_device(CLI::App& app) {
       ->type_name("INDEX|UUID");
 }
 
+void SelectionOptions::add_points(CLI::App& app) {
+  add_types(app);
+  add_sizes(app);
+  add_settings(app);
+  add_device(app);
+}
+
 void add_sampling(CLI::App& app, RunOptions& options) {
   app.add_option("--min-samples", options.min_samples, "Samples of each point, at least")->type_name("N");
   app.add_option("--max-samples", options.max_samples, "Samples of each point, at most")->type_name("N");

@@ -245,12 +245,8 @@ Command add_run(CLI::App& app, std::vector<std::string> command_line) {
   CLI::App* sub = app.add_subcommand("run", "Run experiments and write their results");
   sub->add_option("experiment", options->experiments, "Experiments, as 'reductio list experiments' shows them")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  SelectionOptions& s = options->selection;
-  s.add_variants(*sub);
-  s.add_types(*sub);
-  s.add_sizes(*sub);
-  s.add_settings(*sub);
-  s.add_device(*sub);
+  options->selection.add_variants(*sub);
+  options->selection.add_points(*sub);
   RunOptions& r = options->run;
   sub->add_option("--out", options->out, "Results go to DIR/<machine>/<experiment>.csv")
       ->type_name("DIR")

@@ -25,6 +25,7 @@ struct SelectionOptions {
   void add_sizes(CLI::App&);     ///< --sizes
   void add_settings(CLI::App&);  ///< --set, --seed
   void add_device(CLI::App&);    ///< --device, --gpu
+  void add_points(CLI::App&);    ///< what makes points of a variant: types, sizes, settings and device
 
   /// The options parsed and checked against each other and against what is registered. Throws UsageError.
   Selection parse() const;

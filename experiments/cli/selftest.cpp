@@ -275,11 +275,7 @@ Command add_selftest(CLI::App& app) {
   auto options = std::make_shared<SelftestOptions>();
   CLI::App* sub = app.add_subcommand("selftest", "Whether what compare says can be trusted on this machine");
   sub->add_option("variant", options->variant, "Which variant (default: cub/sum on a GPU, host/plain on a CPU)");
-  SelectionOptions& s = options->selection;
-  s.add_types(*sub);
-  s.add_sizes(*sub);
-  s.add_settings(*sub);
-  s.add_device(*sub);
+  options->selection.add_points(*sub);
   sub->add_option("--repeats", options->repeats, "Comparisons of the variant with itself, for each size (default: 320 in all)")
       ->type_name("N");
   sub->add_flag("--quick", options->quick, "Few comparisons, to see that it works");

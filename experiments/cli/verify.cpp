@@ -340,12 +340,8 @@ int run(const VerifyOptions& options) {
 Command add_verify(CLI::App& app) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* sub = app.add_subcommand("verify", "Check variants against exact references, on every device that is here");
-  SelectionOptions& s = options->selection;
-  s.add_variants(*sub);
-  s.add_types(*sub);
-  s.add_sizes(*sub);
-  s.add_settings(*sub);
-  s.add_device(*sub);
+  options->selection.add_variants(*sub);
+  options->selection.add_points(*sub);
   sub->add_option("--tier", options->tier,
                   "How much: quick, sanitizer, check, standard or gpu (default: gpu on a GPU, standard elsewhere)")
       ->type_name("TIER");

@@ -79,11 +79,7 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
                   "results folders")
       ->type_name("VARIANT[:NAME=VALUE,...]")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  SelectionOptions& s = options->selection;
-  s.add_types(*sub);
-  s.add_sizes(*sub);
-  s.add_settings(*sub);
-  s.add_device(*sub);
+  options->selection.add_points(*sub);
   sub->add_option("--modes", options->modes,
                   "What is timed: device, graph, launch_to_idle, end_to_end (default: device where all have it, else "
                   "end_to_end)")
