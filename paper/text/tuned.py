@@ -52,6 +52,7 @@ MEASURED = {"speedup": lambda r: f"geometric mean {ratio(r.measured)}",
             "slower": lambda r: f"{r.measured:.0f} of {r.points} slower",
             "least_speedup": lambda r: f"least {ratio(r.measured)}{where(r)}",
             "undecided": lambda r: f"{percent(r.measured)} undecided",
+            "may_be_slower": lambda r: f"{percent(r.measured)} may be slower",
             "ceiling": lambda r: f"geometric mean {percent(r.measured)}",
             "least_ceiling": lambda r: f"least {percent(r.measured)}{where(r)}",
             "over_empty_s": lambda r: f"{1e6 * r.measured:.2f} us above it{where(r)}"}
@@ -67,6 +68,7 @@ def of(rows: list[Row], goal: str, quantity: str, *part: str) -> Row | None:
 def goal_line(rows: list[Row], goal: Goal) -> tuple[str, str, str, str]:
     """What the goal is of, what it demands, what was measured, and the verdict."""
     found = [of(rows, goal.key, q) for q in goal.demands]
+    found += [of(rows, goal.key, q) for q in goal.reported if q == "may_be_slower"]  # what of the undecided matters
     measured = "; ".join(MEASURED[r.quantity](r) for r in found if r is not None)
     verdict = goals.verdict_of(rows, goal)
     return (goal.words, "; ".join(DEMANDED[q](d) for q, d in goal.demands.items()), measured,
@@ -103,13 +105,27 @@ def headline(results: Results) -> str:
     if not said:
         return ""
     verdicts = [goals.verdict_of(rows, g) for g in goals.GOALS]
-    least = of(rows, "sums", "least_speedup")
+    least, unsure, undecided = (of(rows, "sums", q) for q in ("least_speedup", "may_be_slower", "undecided"))
     ceiling = of(rows, "cold", "ceiling")
     return (f"Over CUB's sum, in geometric means over 2^10 to 2^30 elements, its speedup is {'; '.join(said)}. "
             f"The least of {least.points} points is {ratio(least.measured)}{where(least)}. "
+            + (f"{percent(undecided.measured)} are undecided, most of them between as fast and 1 % faster: at "
+               f"{percent(unsure.measured)} the call may be slower. " if unsure and undecided.measured > 2 * unsure.measured
+               else "")
+            + over_searched(rows)
             + (f"Cold it comes to {percent(ceiling.measured)} of the read ceiling. " if ceiling else "")
             + f"Of {len(verdicts)} goals {verdicts.count(goals.MET)} are met, {verdicts.count(goals.MISSED)} missed and "
               f"{verdicts.count(goals.ABSENT)} not measured.")
+
+
+def over_searched(rows: list[Row]) -> str:
+    """The same headline over CUB by a policy that was searched for; empty where that was not measured."""
+    said = []
+    for way, words in WAYS.items():
+        found = [(t, of(rows, goals.OVER_SEARCHED.key, "speedup", t, *way, "aligned")) for t in goals.TYPES]
+        if all(r is not None for _, r in found):
+            said.append(f"{latex.listing([f'{ratio(r.measured)} ({t})' for t, r in found])}, {words}")
+    return f"Over CUB's sum by a policy that was searched for it is {'; '.join(said)}. " if said else ""
 
 
 def in_short(results: Results) -> str:

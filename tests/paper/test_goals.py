@@ -2,6 +2,7 @@
 committed rows give."""
 
 import csv
+import dataclasses
 import gzip
 import io
 import json
@@ -12,6 +13,7 @@ from project import SOURCE
 
 import goals
 import results as rs
+from text import tuned
 
 COMMITTED = SOURCE / "experiments" / "results" / "nvidia-h200"
 # What no results folder decides: there is no empty call awaited likewise, and no other GPU here.
@@ -115,17 +117,58 @@ def test_a_planted_miss_is_found(tmp_path, few, what):
 def test_an_interval_across_the_effect_is_undecided(tmp_path, few):
     """At one size every other allocation is half as fast."""
     there = written(tmp_path / "synthetic", *few)
-    path = there / "tuned.samples.csv.gz"
-    with gzip.open(path, "rt", newline="") as file:
-        samples = list(csv.DictReader(file))
-    for s in samples:
-        if s["variant"] == "tuned/sum" and s["n"] == str(2**12):
-            s["time_s"] = " ".join(repr(float(t) * (1 + int(a) % 2))
-                                   for t, a in zip(s["time_s"].split(" "), s["allocation"].split(" ")))
-    synthetic.write_csv(path, samples)
+    tuned_varies(there / "tuned.samples.csv.gz", lambda n, time, cub, allocation: time * (1 + allocation % 2 * (n == 2**12)))
     rows = goals.judged(there)
     assert of(rows, "sums", "undecided").measured == 0.25 and of(rows, "sums", "slower").measured == 0
+    assert of(rows, "sums", "may_be_slower").measured == 0.25
     assert verdicts(rows)["sums"] == goals.MISSED
+
+
+def test_undecided_between_as_fast_and_faster_is_not_slower(tmp_path, few):
+    """At one size tuned is faster by the effect, and half the allocations say a little more and half a little less."""
+    there = written(tmp_path / "synthetic", *few)
+    tuned_varies(there / "tuned.samples.csv.gz", lambda n, time, cub, allocation:
+                 cub / (1 + goals.EFFECT) * (1.001 if allocation % 2 else 0.999) if n == 2**12 else time)
+    rows = goals.judged(there)
+    assert of(rows, "sums", "undecided").measured == 0.25 and of(rows, "sums", "may_be_slower").measured == 0
+    assert "25.0 % are undecided, most of them between as fast and 1 % faster: at 0.0 % the call may be slower" in said_of(there, rows)
+
+
+def tuned_varies(path, change):
+    """Gives each sample of tuned on the device or in a graph another time, by n, its time, CUB's beside it and allocation."""
+    with gzip.open(path, "rt", newline="") as file:
+        samples = list(csv.DictReader(file))
+    point = lambda s: tuple(s[c] for c in rs.SAMPLES_KEY if c not in ("variant", "settings"))  # noqa: E731
+    listed = lambda s, column: s[column].split(" ")  # noqa: E731
+    cub = {point(s): listed(s, "time_s") for s in samples if s["variant"] == "cub/sum"}
+    for s in samples:
+        if s["variant"] == "tuned/sum":
+            s["time_s"] = " ".join(repr(change(int(s["n"]), float(t), float(c), int(a))) for t, c, a in
+                                   zip(listed(s, "time_s"), cub[point(s)], listed(s, "allocation")))
+    synthetic.write_csv(path, samples)
+
+
+def said_of(folder, rows) -> str:
+    """The headline of goals.csv."""
+    with (folder / "goals.csv").open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(goals.text_of(rows))
+    return tuned.headline(goals.Folder(folder).results)
+
+
+def test_a_policy_that_was_searched_for_has_a_headline_of_its_own(tmp_path, few):
+    """CUB by it is a tenth faster than by its own, wherever the two are timed; without it nothing is said."""
+    searched = [r | dict(variant="cub/sum-tuned", settings="policy=auto", time_median_s=float(r["time_median_s"]) / 1.1)
+                | synthetic.speedup_of(1 / 1.1, 1) for r in few[0] if r["variant"] == "cub/sum" and r["timing_mode"] != "end_to_end"]
+    there = written(tmp_path / "synthetic", few[0] + searched, few[1])
+    rows = goals.judged(there)
+    for key in ("speedup", "least_speedup"):
+        assert of(rows, "searched", key).measured == pytest.approx(of(rows, "sums", key).measured / 1.1)
+        assert of(rows, "searched", key).verdict == ""
+    assert verdicts(rows) == verdicts(goals.judged(written(tmp_path / "without", *few)))
+    assert not [r for r in goals.judged(tmp_path / "without") if r.goal == "searched"]
+    three = [dataclasses.replace(r, element_type="f32") for r in rows if (r.goal, r.element_type) == ("searched", "i32")]
+    assert "Over CUB's sum by a policy that was searched for it is 1.182 (i32), 1.182 (f32) and 1.064 (f64), L2 cold and dirty; " \
+        in tuned.over_searched(rows + three)
 
 
 def test_without_raw_samples_no_point_is_called_slower_or_undecided(tmp_path, few):
