@@ -34,6 +34,7 @@ OLD, NEW = "1", "2"
 ROW_NAMES = {"timer_tick_s": "timer_resolution_s"}
 ROW_ADDED = {"cache_state": ["caller", "context"],
              "device_part_median_s": ["device_part_ci_low_s", "device_part_ci_high_s"],
+             "launch_floor_s": ["polled_launch_floor_s"],
              "share_of_read_ceiling": ["speedup_reference", "speedup", "speedup_ci_low", "speedup_ci_high"],
              "error_bound": ["exact_result", "sum_of_magnitudes", "distinct_results"]}
 COMPARE_NAMES = {"n_blocks": "n_clusters"}

@@ -70,9 +70,8 @@ def goal_line(rows: list[Row], goal: Goal) -> tuple[str, str, str, str]:
     found = [of(rows, goal.key, q) for q in goal.demands]
     found += [of(rows, goal.key, q) for q in goal.reported if q == "may_be_slower"]  # what of the undecided matters
     measured = "; ".join(MEASURED[r.quantity](r) for r in found if r is not None)
-    verdict = goals.verdict_of(rows, goal)
     return (goal.words, "; ".join(DEMANDED[q](d) for q, d in goal.demands.items()), measured,
-            f"{verdict}: {goal.unjudged}" if goal.unjudged and measured else verdict)
+            goals.verdict_of(rows, goal))
 
 
 def parts(rows: list[Row]) -> list[tuple[str, ...]]:

@@ -23,7 +23,7 @@
 namespace reductio::scripted {
 
 /// What a call of these variants tells the clock about itself, in PlanInfo::grid_blocks: which variant it is.
-inline constexpr std::size_t floor_id = 1000, reader_id = 2000;
+inline constexpr std::size_t floor_id = 1000, polled_floor_id = 1001, reader_id = 2000;
 
 class NamedPlan final : public Plan {
  public:
@@ -106,6 +106,9 @@ class Calls final : public HarnessCalls {
     return std::make_unique<SpinningPlan>(std::move(plan), seconds);
   }
   std::unique_ptr<Plan> empty() override { return std::make_unique<NamedPlan>(floor_id); }
+  std::unique_ptr<Plan> polled_empty() override {
+    return polls ? std::make_unique<NamedPlan>(polled_floor_id) : nullptr;
+  }
   std::vector<HarnessPlan> readers(std::size_t, TimingMode mode) override {
     std::vector<HarnessPlan> out;
     for (int i = 0; i < kernels_that_read && mode == TimingMode::device; ++i)
@@ -114,6 +117,7 @@ class Calls final : public HarnessCalls {
   }
 
   int kernels_that_read = 0;
+  bool polls = false;  ///< has an empty call that the host polls for
 };
 
 class Monitor final : public DeviceMonitor {

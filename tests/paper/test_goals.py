@@ -16,8 +16,8 @@ import results as rs
 from text import tuned
 
 COMMITTED = SOURCE / "experiments" / "results" / "nvidia-h200"
-# What no results folder decides: there is no empty call awaited likewise, and no other GPU here.
-OPEN = {"host-empty", "elsewhere-cold", "elsewhere-graph"}
+# What one results folder does not decide: there is no other GPU beside it.
+OPEN = {"elsewhere-cold", "elsewhere-graph"}
 
 
 def written(path, tuned=None, narrow=None, **samples):
@@ -72,7 +72,8 @@ def test_means_and_extremes_are_those_of_the_points(rows):
     assert of(rows, "narrow-large", "least_ceiling").measured == pytest.approx(1 / 1.02)
     assert of(rows, "host-thrust", "least_speedup").measured == pytest.approx(3.5)
     assert of(rows, "host-others", "least_speedup").measured == pytest.approx(1.5)  # CUB is quicker than Thrust
-    assert of(rows, "host-empty", "over_empty_s").measured == pytest.approx(2e-6 + 1.02 * (4e-6 + 2**15 / 4.5e12))
+    assert of(rows, "host-empty", "over_empty_s").measured == pytest.approx(
+        4e-6 + 1.02 * (4e-6 + 2**15 / 4.5e12) - synthetic.POLLED_FLOOR)
 
 
 def slow(factor, **where):
@@ -98,6 +99,8 @@ PLANTED = {
     "CUB to the host": (slow(0.9, timing_mode="end_to_end"), 0, {"host-others"}),
     "far from the ceiling": (lambda r: {**r, "share_of_read_ceiling": 0.9} if r["variant"] == "tuned/sum" and r["n"] >= 2**28 and
                              r["cache_state"] == "warm" else r, 0, {"large"}),
+    "far from an empty call": (lambda r: {**r, "polled_launch_floor_s": 6e-6} if r["timing_mode"] == "end_to_end" else r, 0,
+                               {"host-empty"}),
     "Thrust": (lambda r: {**r, "time_median_s": 0.8 * r["time_median_s"]} if r["settings"] == "allocator=default" else r, 0,
                {"host-thrust"}),
 }
@@ -169,6 +172,13 @@ def test_a_policy_that_was_searched_for_has_a_headline_of_its_own(tmp_path, few)
     three = [dataclasses.replace(r, element_type="f32") for r in rows if (r.goal, r.element_type) == ("searched", "i32")]
     assert "Over CUB's sum by a policy that was searched for it is 1.182 (i32), 1.182 (f32) and 1.064 (f64), L2 cold and dirty; " \
         in tuned.over_searched(rows + three)
+
+
+def test_without_an_empty_call_that_is_polled_for_that_goal_is_not_measured(tmp_path, few):
+    lacking = [{k: v for k, v in r.items() if k != "polled_launch_floor_s"} for r in few[0]]
+    rows = goals.judged(written(tmp_path / "synthetic", lacking, few[1]))
+    assert verdicts(rows)["host-empty"] == goals.ABSENT and of(rows, "host-empty", "over_empty_s").points == 0
+    assert verdicts(rows)["host-others"] == goals.MET
 
 
 def test_without_raw_samples_no_point_is_called_slower_or_undecided(tmp_path, few):

@@ -44,6 +44,7 @@ struct Row {
   std::optional<double> cycles_median;         ///< the kernel's own clock readings
   std::optional<double> read_time_s;           ///< the read ceiling: best read-only kernel, same n and cache state
   std::optional<double> launch_floor_s;        ///< an empty kernel, timed in the same rounds
+  std::optional<double> polled_launch_floor_s;  ///< end to end: one that the host awaits by polling for a word of its
   std::optional<double> share_of_read_ceiling;  ///< median over rounds of t_read / t
   std::string speedup_reference;               ///< the variant that `speedup` is over, timed in the same rounds
   std::optional<double> speedup, speedup_ci_low, speedup_ci_high;
@@ -68,8 +69,8 @@ struct Row {
 /// One timed call, as the raw samples beside the rows tell of it.
 struct RawSample {
   std::string run_id;
-  /// Of its row; of the harness's own calls that of the group, with "(launch-floor)" or the name of a read-only kernel,
-  /// "(read/...)", as variant and no settings.
+  /// Of its row; of the harness's own calls that of the group, with "(launch-floor)", "(polled-launch-floor)" or the name of a
+  /// read-only kernel, "(read/...)", as variant and no settings.
   PointKey point;
   int round = 0, allocation = 0, position = 0;  ///< position: within the round
   std::optional<double> time_s, device_part_s, cycles;

@@ -191,6 +191,7 @@ const std::vector<Column<Row>>& columns_of() {
       column<Row, &Row::cycles_median>("cycles_median"),
       column<Row, &Row::read_time_s>("read_time_s"),
       column<Row, &Row::launch_floor_s>("launch_floor_s"),
+      optional(column<Row, &Row::polled_launch_floor_s>("polled_launch_floor_s")),
       derived<Row>("bytes", Kind::count, [](const Row& r) { return r.point.problem.bytes(); }),
       derived<Row>("bandwidth_bytes_per_s", Kind::number, [](const Row& r) { return r.bandwidth_bytes_per_s(); }),
       column<Row, &Row::share_of_read_ceiling>("share_of_read_ceiling"),

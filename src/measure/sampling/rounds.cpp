@@ -118,6 +118,9 @@ void Rounds::make_harness_calls() {
   HarnessCalls& calls = *s_.instruments.harness_calls;
   if (auto plan = calls.empty())
     group_.harness_calls.push_back({.name = std::string(launch_floor_name), .plan = std::move(plan)});
+  if (group_.first().timing_mode == TimingMode::end_to_end)
+    if (auto plan = calls.polled_empty())
+      group_.harness_calls.push_back({.name = std::string(polled_floor_name), .plan = std::move(plan)});
   for (auto& [name, plan] : calls.readers(group_.input_bytes(), group_.first().timing_mode))
     group_.harness_calls.push_back({.name = "(" + name + ")", .plan = std::move(plan)});
 }

@@ -39,7 +39,7 @@ std::vector<Times> times_of(const GroupSamples& g, const std::set<int>& void_rou
 
 /// What the harness calls tell all points of the group.
 struct Limits {
-  std::optional<double> launch_floor_s;
+  std::optional<double> launch_floor_s, polled_launch_floor_s;
   std::optional<ReadCeiling> read_ceiling;
 };
 
@@ -52,6 +52,8 @@ Limits limits_of(const GroupSamples& g, const std::vector<Times>& times, double 
     if (known.empty()) continue;
     if (g.harness_calls[i] == launch_floor_name)
       out.launch_floor_s = median(known);
+    else if (g.harness_calls[i] == polled_floor_name)
+      out.polled_launch_floor_s = median(known);
     else
       readers.push_back(seconds);
   }
@@ -152,6 +154,7 @@ class Summary {
     row.time_min_s = *std::min_element(seconds.begin(), seconds.end());
     row.time_p95_s = quantile(seconds, 0.95);
     row.launch_floor_s = limits_.launch_floor_s;
+    row.polled_launch_floor_s = limits_.polled_launch_floor_s;
     if (limits_.read_ceiling) {
       row.read_time_s = limits_.read_ceiling->time_s;
       row.share_of_read_ceiling = share_of(limits_.read_ceiling->seconds, times.seconds);

@@ -43,8 +43,8 @@ struct SampledPoint {
   bool settled() const { return row.status != Status::ok; }
 };
 
-/// The harness call whose time is the launch floor; all others make the read ceiling.
-inline constexpr std::string_view launch_floor_name = "(launch-floor)";
+/// The harness calls whose times are the launch floor and the polled one; all others make the read ceiling.
+inline constexpr std::string_view launch_floor_name = "(launch-floor)", polled_floor_name = "(polled-launch-floor)";
 
 /// The variant that speedups of this operation are over, where it was sampled beside them with its default settings; ""
 /// if there is none.
@@ -52,7 +52,7 @@ std::string_view speedup_reference(Operation);
 
 struct GroupSamples {
   std::vector<SampledPoint> points;
-  std::vector<std::string> harness_calls;                 ///< "(launch-floor)", and the kernels of the read ceiling
+  std::vector<std::string> harness_calls;                 ///< the launch floors, and the kernels of the read ceiling
   std::vector<int> allocations;                           ///< of each round
   std::vector<TakenRound> rounds;                         ///< in the order of time
   double highest_clock_hz = 0;                            ///< of the kernels' clock, in all of the run

@@ -25,6 +25,10 @@ class HarnessCalls {
   /// An empty call, whose time is the launch floor; nothing where there is no such thing.
   virtual std::unique_ptr<Plan> empty() { return nullptr; }
 
+  /// An empty call that is awaited as tuned/sum-to-host is: its kernel writes one word to memory of the host, which the
+  /// host polls. Its time end to end is the polled launch floor; nothing where there is no such thing.
+  virtual std::unique_ptr<Plan> polled_empty() { return nullptr; }
+
   /// Kernels that read `bytes` bytes and do nothing else, for the read ceiling in this mode; none where it has none.
   virtual std::vector<HarnessPlan> readers(std::size_t /*bytes*/, TimingMode) { return {}; }
 

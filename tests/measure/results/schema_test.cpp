@@ -42,8 +42,8 @@ Row full_row() {
   double value = 1.0 / 3;
   for (auto* d : {&r.timer_resolution_s, &r.time_median_s, &r.time_ci_low_s, &r.time_ci_high_s, &r.time_min_s,
                   &r.time_p95_s, &r.device_part_median_s, &r.device_part_ci_low_s, &r.device_part_ci_high_s,
-                  &r.cycles_median, &r.read_time_s, &r.launch_floor_s, &r.share_of_read_ceiling, &r.speedup,
-                  &r.speedup_ci_low, &r.speedup_ci_high, &r.abs_error, &r.error_bound, &r.exact_result, &r.sum_of_magnitudes})
+                  &r.cycles_median, &r.read_time_s, &r.launch_floor_s, &r.polled_launch_floor_s, &r.share_of_read_ceiling,
+                  &r.speedup, &r.speedup_ci_low, &r.speedup_ci_high, &r.abs_error, &r.error_bound, &r.exact_result, &r.sum_of_magnitudes})
     *d = value /= 7;
   r.distinct_results = 17;
   r.speedup_reference = "c/d";
@@ -162,7 +162,7 @@ TEST(MeasureSchema, ColumnsMayStandInAnyOrderBesideOthersAndOptionalOnesBeAbsent
       EXPECT_EQ(error_of([&] { RecordReader<Row>("f", {fewer_names, fewer}); }),
                 "f lacks the column '" + column.name + "'; measure again with this program");
   }
-  EXPECT_EQ(optional, 9u) << "caller, context, the speedup's four, and three of errors and results";
+  EXPECT_EQ(optional, 10u) << "caller, context, the polled floor, the speedup's four, and three of errors and results";
 }
 
 TEST(MeasureSchema, WhatIsNoSuchValueIsToldByItsColumn) {

@@ -70,6 +70,30 @@ std::vector<RawSample> raw_samples(const Folder& f) {
 
 // ---------------------------------------------------------------------------------------------------- what is measured
 
+TEST(MeasureRun, EndToEndAnEmptyCallIsAwaitedByPollingToo) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Scripted script([](std::size_t id, std::size_t) {
+    return id == floor_id ? 5e-6 : id == polled_floor_id ? 3e-6 : id >= reader_id ? 1e-6 : 8e-6;
+  });
+  script.calls().polls = true;
+  script.calls().kernels_that_read = 1;
+  Heard heard;
+  run_session(session(folder, {point(a, 1000, TimingMode::end_to_end, CacheState::warm), point(a, 1000, TimingMode::device)},
+                      std::move(script)),
+              heard);
+  ASSERT_EQ(heard.rows.size(), 2u);
+  for (const Row& row : heard.rows) {
+    const bool end_to_end = row.point.timing_mode == TimingMode::end_to_end;
+    EXPECT_EQ(*row.launch_floor_s, 5e-6);
+    EXPECT_EQ(row.polled_launch_floor_s, end_to_end ? std::optional(3e-6) : std::nullopt);
+    EXPECT_EQ(row.read_time_s, end_to_end ? std::nullopt : std::optional(1e-6)) << "it is no kernel that reads";
+  }
+  int samples = 0;
+  for (const RawSample& s : raw_samples(folder)) samples += s.point.variant == "(polled-launch-floor)";
+  EXPECT_EQ(samples, 48);
+}
+
 TEST(MeasureRun, RowsHoldWhatTheClockSaid) {
   const Folder folder;
   const Variant a = variant("a", 1), b = variant("b", 2);

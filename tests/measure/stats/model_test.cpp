@@ -312,7 +312,7 @@ TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {
            {"a cut row", "test.csv", [](std::string t) { return t.substr(0, t.size() - 20); }, "a row that was cut"},
            {"other columns", "test.csv", replaced("variant", "kernel"), "lacks the column 'variant'"},
            {"another schema", "test.csv", replaced("\n2,", "\n1,"), "rows of schema version 1, this program reads 2"},
-           {"a lost field", "test.csv", replaced(",random,", ","), "50 fields in record 2 where 51 belong"},
+           {"a lost field", "test.csv", replaced(",random,", ","), "51 fields in record 2 where 52 belong"},
            {"no number", "test.csv", replaced(",64,", ",many,"), "'many' for n in record 2, not a number"},
            {"no samples", "test.samples.csv.gz", {}, "lacks the raw samples of 9 of the 9 timed rows of test.csv"},
            {"samples cut", "test.samples.csv.gz", [](std::string t) { return t.substr(0, t.size() - 9); },

@@ -92,6 +92,28 @@ TEST_F(MeasureCuda, EveryModeBringsTheResultOfItsOwnCall) {
   timer().forget(plan.get());
 }
 
+TEST_F(MeasureCuda, AnEmptyCallIsAwaitedByPollingInEachContext) {
+  const auto plan = calls().polled_empty();  // the sampler keeps it, too, from context to context
+  for (int i = 0; i < 2; ++i) {
+    Call c = call(*plan, MiB);
+    for (const CacheState cache : {CacheState::cold_dirty, CacheState::warm}) {
+      value_.fill(std::byte{0x77});
+      const Sample s = timer().sample(c, TimingMode::end_to_end, cache);
+      EXPECT_GT(*s.seconds, 0) << i;
+      EXPECT_EQ(value_, (std::array<std::byte, 4>{})) << "the word that arrived, " << i;
+    }
+    timer().forget(plan.get());
+    if (i == 1) break;
+    input_.reset();
+    out_.reset();
+    backend_->destroy_stream(stream_);
+    instruments_.renew_context();
+    stream_ = backend_->create_stream();
+    input_ = std::make_unique<DeviceMemory>(*backend_, 256 * MiB);
+    out_ = std::make_unique<DeviceMemory>(*backend_, 16);
+  }
+}
+
 TEST_F(MeasureCuda, AGraphReadsTheInputOfTheCallAndNotTheOneItWasFirstCapturedWith) {
   const auto plan = copying();
   const DeviceMemory other(*backend_, MiB);

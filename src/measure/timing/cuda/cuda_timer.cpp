@@ -175,13 +175,17 @@ class CudaTimer final : public Timer {
 
 class CudaCalls final : public HarnessCalls {
  public:
-  explicit CudaCalls(int sm_count) : sm_count_(sm_count) {}
+  explicit CudaCalls(std::shared_ptr<InContext> device) : device_(std::move(device)) {}
 
   std::unique_ptr<Plan> empty() override { return empty_kernel(); }
 
+  std::unique_ptr<Plan> polled_empty() override {
+    return polled_empty_kernel([device = device_] { return device->stream().arrival(); });
+  }
+
   std::vector<HarnessPlan> readers(std::size_t bytes, TimingMode mode) override {
     if ((mode != TimingMode::device && mode != TimingMode::graph) || bytes == 0) return {};
-    return reading_kernels(bytes, sm_count_);
+    return reading_kernels(bytes, device_->stream().gpu().sm_count);
   }
 
   std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
@@ -190,7 +194,7 @@ class CudaCalls final : public HarnessCalls {
   }
 
  private:
-  int sm_count_;
+  std::shared_ptr<InContext> device_;
 };
 
 class CudaMonitor final : public DeviceMonitor {
@@ -263,7 +267,7 @@ Instruments make_cuda_instruments(Backend& backend) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   return {.timer = std::make_unique<cuda::CudaTimer>(device),
-          .harness_calls = std::make_unique<cuda::CudaCalls>(backend.info().sm_count),
+          .harness_calls = std::make_unique<cuda::CudaCalls>(device),
           .monitor = std::move(monitor),
           .renew_context = [device] { device->renew(); }};
 }

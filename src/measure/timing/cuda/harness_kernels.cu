@@ -1,11 +1,13 @@
 #include "measure/timing/cuda/harness_kernels.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 
 #include "device/kernel.h"
 #include "measure/timing/cuda/runtime.h"
+#include "tuned/finish.h"
 
 namespace reductio::cuda {
 namespace {
@@ -13,6 +15,12 @@ namespace {
 using device::globaltimer;
 
 __global__ void empty() {}
+
+/// The result is zero, in one word with its mark.
+__global__ void empty_to_host(tuned::OnHost result) {
+  if (threadIdx.x == 0) result.store(std::uint32_t{0});
+}
+static_assert(polled_words == tuned::arrival_words);
 
 __global__ void spin(std::uint64_t ns) {
   const std::uint64_t start = globaltimer();
@@ -60,6 +68,27 @@ class EmptyPlan final : public Plan {
     empty<<<1, 32, 0, native(s)>>>();
     check(cudaGetLastError(), "launching an empty kernel");
   }
+};
+
+class PolledEmptyPlan final : public Plan {
+ public:
+  explicit PolledEmptyPlan(std::function<std::uint64_t*()> arrival) : arrival_(std::move(arrival)) {}
+  PlanInfo info() const override {
+    return {.grid_blocks = 1, .block_threads = 32, .result = ResultLocation::host_part};
+  }
+  void enqueue(void*, void*, Stream s) override {
+    std::uint64_t* words = arrival_();
+    std::fill_n(words, polled_words, 0);
+    empty_to_host<<<1, 32, 0, native(s)>>>({words});
+    check(cudaGetLastError(), "launching an empty kernel that is polled for");
+  }
+  void finish(void* result, Stream s) override {
+    const auto value = tuned::await_arrival<std::uint32_t>(arrival_(), native(s));
+    if (result) std::memcpy(result, &value, sizeof value);
+  }
+
+ private:
+  std::function<std::uint64_t*()> arrival_;
 };
 
 class SpinPlan final : public Plan {
@@ -124,6 +153,10 @@ class ReadPlan final : public Plan {
 }  // namespace
 
 std::unique_ptr<Plan> empty_kernel() { return std::make_unique<EmptyPlan>(); }
+
+std::unique_ptr<Plan> polled_empty_kernel(std::function<std::uint64_t*()> arrival) {
+  return std::make_unique<PolledEmptyPlan>(std::move(arrival));
+}
 
 std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns) { return std::make_unique<SpinPlan>(ns); }
 

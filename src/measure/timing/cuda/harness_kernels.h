@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -11,6 +12,12 @@
 namespace reductio::cuda {
 
 std::unique_ptr<Plan> empty_kernel();
+
+/// An empty kernel but for the word by which its end is seen, and the host's polling of that word: both are those of
+/// tuned::Reduction::to_host. `arrival`: asked at each call for page-locked memory of polled_words words, which a fresh
+/// context has anew.
+std::unique_ptr<Plan> polled_empty_kernel(std::function<std::uint64_t*()> arrival);
+inline constexpr std::size_t polled_words = 4;
 
 /// Runs for about `ns`.
 std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns);

@@ -4,12 +4,14 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "measure/timing/cuda/gpu_clocks.h"
+#include "measure/timing/cuda/harness_kernels.h"
 #include "measure/timing/cuda/hold.h"
 #include "measure/timing/cuda/l2_flush.h"
 #include "measure/timing/cuda/stream_turns.h"
@@ -71,6 +73,9 @@ class TimedStream {
   /// Called before the plan goes.
   void forget(const Plan* plan) { turns_.forget(plan); }
 
+  /// Page-locked memory for a call that the host polls for.
+  std::uint64_t* arrival() { return arrival_->data(); }
+
   L2Flush& l2() { return l2_; }
   GpuClocks& clocks() { return clocks_; }
 
@@ -107,6 +112,7 @@ class TimedStream {
   GpuClocks clocks_;
   std::unique_ptr<Plan> empty_;
   Pinned<std::array<std::byte, 16>> result_;
+  Pinned<std::array<std::uint64_t, polled_words>> arrival_;
   Event begin_, ready_;  ///< about preparing
   Event start_, stop_;   ///< about the call
   double prepared_s_ = 0;
