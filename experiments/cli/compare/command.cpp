@@ -16,8 +16,7 @@
 
 namespace reductio::cli {
 
-double parse_effect(std::string text) {
-  const std::string whole = text;
+std::optional<double> parse_share(std::string text) {
   const bool percent = text.ends_with('%');
   if (percent) text.pop_back();
   while (text.ends_with(' ')) text.pop_back();
@@ -28,9 +27,15 @@ double parse_effect(std::string text) {
   } catch (const std::exception&) {
     read = 0;
   }
-  if (read == 0 || read != text.size() || !(value > 0) || !std::isfinite(value))
-    throw UsageError("--effect takes a share above 0, as 1% or 0.01, not '" + whole + "'");
+  if (read == 0 || read != text.size() || !std::isfinite(value)) return std::nullopt;
   return percent ? value / 100 : value;
+}
+
+double parse_effect(const std::string& text) {
+  const auto share = parse_share(text);
+  if (!share || !(*share > 0))
+    throw UsageError("--effect takes a share above 0, as 1% or 0.01, not '" + text + "'");
+  return *share;
 }
 
 SamplingRules chosen_rules(const CompareOptions& options, std::size_t intervals) {
@@ -97,6 +102,10 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_flag("--force", options->force, "Replace a baseline of that name");
   sub->add_option("--baseline", options->baseline, "Compare each variant with itself in that baseline, unpaired")
       ->type_name("NAME");
+  sub->add_option("--plant", options->plant,
+                  "Slow this variant by a share of its time, to see whether that is found: each call is followed by a "
+                  "spin, that of this one by a longer one; 0% plants nothing beside the spins")
+      ->type_name("VARIANT=SHARE");
   sub->add_option("--out", options->out, "Where baselines are kept")->type_name("DIR")->capture_default_str();
   sub->add_flag("--common", options->common, "Results folders: only the rows that both have");
   sub->add_option("--relative-to", options->relative_to,
@@ -113,7 +122,8 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   return {sub, [options, sub] {
             for (const char* name :
                  {"--types", "--operations", "--sizes", "--set", "--seed", "--device", "--gpu", "--modes", "--cache",
-                  "--min-samples", "--max-samples", "--timeout", "--save-baseline", "--force", "--baseline", "--out"})
+                  "--min-samples", "--max-samples", "--timeout", "--save-baseline", "--force", "--baseline", "--plant",
+                  "--out"})
               if (sub->count(name)) options->live_only.emplace_back(name);
             return run(*options);
           }};

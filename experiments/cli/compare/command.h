@@ -2,6 +2,7 @@
 /// reductio compare: what was asked for, and the two ways to answer it.
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,15 +16,18 @@ struct CompareOptions {
   std::vector<std::string> what;
   SelectionOptions selection;
   RunOptions run;
-  std::string modes, cache, effect = "1%", out = "results", save, baseline;
+  std::string modes, cache, effect = "1%", out = "results", save, baseline, plant;
   bool csv = false, json = false, quiet = false, fail_if_slower = false, common = false, separately = false,
        force = false;
   std::vector<std::string> relative_to;  ///< variants
   std::vector<std::string> live_only;    ///< options given that mean nothing for stored results
 };
 
-/// "1%", "1 %" or "0.01" as 0.01; throws UsageError for what is no share above 0.
-double parse_effect(std::string text);
+/// "1%", "1 %" or "0.01" as 0.01; nothing for what is no finite number.
+std::optional<double> parse_share(std::string text);
+
+/// The same of --effect; throws UsageError for what is no share above 0.
+double parse_effect(const std::string& text);
 
 /// The rules of sampling for so many intervals, which hold at once unless `separately`: the more there are, the more
 /// allocations. Throws UsageError for what is asked wrongly.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,6 +13,7 @@
 #include "experiments/cli/compare/candidates.h"
 #include "experiments/cli/compare/command.h"
 #include "experiments/cli/compare/origins.h"
+#include "experiments/cli/compare/plant.h"
 #include "experiments/cli/compare/report.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
@@ -39,11 +41,17 @@ class Collector final : public RunObserver {
   }
   void group(const GroupOutcome& outcome) override {
     std::vector<Measured> measured = measured_in(outcome);
-    for (std::size_t i = 0; i < measured.size() && i < candidates_.size(); ++i)
+    for (std::size_t i = 0; i < measured.size() && i < candidates_.size(); ++i) {
       measured[i].label = candidates_[i].label;
+      if (!plant) continue;
+      const auto planted = planted_s.find(group_key(measured[i].row.point));
+      measured[i].planted_s = i == plant->candidate && planted != planted_s.end() ? planted->second : 0;
+    }
     groups.push_back(std::move(measured));
   }
   std::vector<std::vector<Measured>> groups;  ///< each in the candidates' order
+  std::optional<Plant> plant;
+  PlantedSeconds planted_s;
 
  private:
   const std::vector<Candidate>& candidates_;
@@ -110,6 +118,7 @@ int compare_live(CompareOptions& options) {
   const auto types = shared_types(candidates, selection.types);
   const DeviceKind device = choose_device(candidates, selection);
   options.selection.check_gpu(device, candidates.front().label);
+  const std::optional<Plant> plant = parse_plant(options, candidates, device);
   const bool consumes =
       std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.variant->consumes_input; });
   const CacheState cache = !options.cache.empty()                   ? parse_cache_state(options.cache)
@@ -118,7 +127,8 @@ int compare_live(CompareOptions& options) {
   if (!options.modes.empty()) parse_list(options.modes, parse_timing_mode);  // wrong words before a GPU is looked for
 
   const auto before = gpus_in_use();
-  Session session{.experiment = "compare",
+  std::deque<Variant> spinning;  // before the session, whose points are of them
+  Session session{.experiment = plant ? compare_with_spins : "compare",
                   .points = {},
                   .rules = {},
                   .options = options.run,
@@ -134,6 +144,7 @@ int compare_live(CompareOptions& options) {
   Json origins = Json::array();
   if (against_stored) {
     const StoredResults results = read_baseline(baselines, options.baseline);
+    check_spins(results, options.baseline, plant);
     origins.push_back(origin_of(results));
     then = measured_in(results);
   }
@@ -171,6 +182,8 @@ int compare_live(CompareOptions& options) {
   const std::string machine = session.machine.name;
   origins.push_back(origin_of(session.machine, session.options, session.seed));
   Collector collector(candidates, options.quiet);
+  collector.plant = plant;
+  if (plant) collector.planted_s = plant_into(session, candidates.size(), *plant, spinning);
   if (draft) draft->discard();  // of a run that was cut off
   const RunReport report = run_session(std::move(session), collector);
   if (report.interrupted) {
@@ -200,10 +213,12 @@ int compare_live(CompareOptions& options) {
           {.base = against_stored ? "baseline '" + options.baseline + "'" : candidates.front().label,
            .who = [&](const Compared& c) { return c.variant.label; },
            .how = how + confidence_in_words(comparison),
-           .origins = origins},
+           .origins = origins,
+           .plant = plant ? &*plant : nullptr},
           options);
     exit = report.count(Status::wrong) || report.count(Status::failed) ? exit_ok : verdict(comparison, options);
   }
+  if (plant && pairs.empty()) print_message("note: " + in_words(*plant));
   if (draft && !options.quiet && !options.csv && !options.json)
     fmt::print("saved as baseline '{}' in {}\n", options.save, draft->saved_as().string());
   push_output();

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "experiments/cli/compare/command.h"
+#include "experiments/cli/compare/plant.h"
 #include "measure/analysis/compare.h"
 
 namespace reductio::cli {
@@ -16,6 +17,7 @@ struct Wording {
   std::function<std::string(const Compared&)> who;  ///< what the other one is called
   std::string how;                                  ///< how it was measured
   const nlohmann::ordered_json& origins;            ///< of each side, for --json: compare/origins.h
+  const Plant* plant;                               ///< what was planted, if anything was
 };
 
 void print(const Comparison&, const Wording&, const CompareOptions&);

@@ -49,7 +49,8 @@ int compare_stored(const CompareOptions& options, double confidence) {
                            ", by whose time in the same round all were divided, did not drift with it. ") +
                 elsewhere(comparison, origins) + confidence_in_words(comparison) +
                 fmt::format(" {} of {} cover 1.", covering, comparison.intervals()),
-         .origins = origins},
+         .origins = origins,
+         .plant = nullptr},
         options);
   return verdict(comparison, options);
 }

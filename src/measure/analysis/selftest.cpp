@@ -9,21 +9,12 @@
 #include <utility>
 
 #include "measure/analysis/compare.h"
+#include "measure/analysis/planted.h"
 #include "measure/sampling/rounds.h"
 #include "measure/sampling/sampler.h"
 
 namespace reductio {
 namespace {
-
-/// `v` on this device, each call followed by a spin.
-Variant with_spin(const Variant& v, DeviceKind device, Instruments& instruments, double seconds) {
-  Variant out = v;
-  Prepare& prepare = out.prepare[static_cast<std::size_t>(device)];
-  prepare = [inner = prepare, &instruments, seconds](const Problem& p, const Settings& s, const DeviceInfo& info) {
-    return instruments.harness_calls->followed_by_spin(inner(p, s, info), seconds);
-  };
-  return out;
-}
 
 class Comparing {
  public:
@@ -159,7 +150,7 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
   std::vector<Comparing::Group> alone;
   bases.reserve(plan.sizes.size());
   for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
-    bases.push_back(with_spin(variant, plan.point.device, instruments, 0.1 * bare_s[i]));
+    bases.push_back(with_spin(variant, plan.point.device, *instruments.harness_calls, 0.1 * bare_s[i]));
     alone.push_back({comparing.point(bases.back(), plan.sizes[i])});
   }
   SamplingRules pilot = plan.planted_rules;
@@ -178,7 +169,7 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
       const TimingMode spins_by =
           plan.point.device == DeviceKind::cuda ? TimingMode::globaltimer : TimingMode::end_to_end;
       p.unknown = instruments.timer->resolution_s(spins_by) / pilot_s;
-      slowed.push_back(with_spin(variant, plan.point.device, instruments, 0.1 * bare_s[i] + p.planted_s));
+      slowed.push_back(with_spin(variant, plan.point.device, *instruments.harness_calls, 0.1 * bare_s[i] + p.planted_s));
       planted.push_back({comparing.point(bases[i], p.n), comparing.point(slowed.back(), p.n)});
       if (plan.other) planted.back().push_back(comparing.point(*plan.other, p.n));
       out.planted.push_back(p);

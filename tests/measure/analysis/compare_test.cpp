@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "measure/analysis/compare.h"
+#include "measure/analysis/planted.h"
 #include "measure/results/schema.h"
 #include "measure/sampling/sampler.h"
 #include "measure/analysis/selftest.h"
@@ -270,6 +271,35 @@ TEST(MeasureCompare, ARunThatKeepsNoRowsWritesNothing) {
   EXPECT_EQ(report.count(Status::ok), 2u);
   EXPECT_TRUE(report.csv.empty());
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+}
+
+TEST(MeasurePlanted, IsAShareOfTheTimeWithTheSpinThatAllCallsHave) {
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  Scripted script([](std::size_t id, std::size_t bytes) { return id == 1 ? 8e-6 : bytes == 400 ? 18e-6 : 38e-6; });
+  const auto backend = open_cpu();
+  const std::vector<Point> points{point(a, 100), point(b, 100), point(b, 200)};
+  const auto seconds = planted_seconds(*backend, script, points, 0.05, 1);
+  ASSERT_EQ(seconds.size(), 3u);
+  EXPECT_NEAR(seconds[0], 0.5e-6, 1e-9);
+  EXPECT_NEAR(seconds[1], 1e-6, 1e-9);
+  EXPECT_NEAR(seconds[2], 2e-6, 1e-9);
+  // What is planted then is the difference that comparing sees.
+  const Variant base = with_spin(a, DeviceKind::cpu, *script.harness_calls, spin_behind_all_s),
+                slowed = with_spin(a, DeviceKind::cpu, *script.harness_calls, spin_behind_all_s + seconds[0]);
+  const auto measured = measured_in(measure(script, {point(base, 100), point(slowed, 100)}, rounds_each(4)));
+  const Comparison comparison = compare_all(measured);
+  EXPECT_NEAR(comparison.rows.at(0).ratio->value, 1 / 1.05, 1e-6);
+  EXPECT_EQ(comparison.rows.at(0).verdict, Verdict::slower);
+}
+
+TEST(MeasurePlanted, WhereNothingCanBeTimedSaysWhy) {
+  Variant a = variant("a", 1);
+  a.declines = [](const Problem&, const Settings&) { return std::string("out of spirits"); };
+  Scripted script = constant(1e-5);
+  const auto backend = open_cpu();
+  const std::vector<Point> points{point(a, 100)};
+  EXPECT_EQ(error_of([&] { planted_seconds(*backend, script, points, 0.05, 1); }),
+            "nothing can be planted in a, " + describe_group(points[0]) + ": refused, out of spirits");
 }
 
 // -------------------------------------------------------------------------------------------------------------

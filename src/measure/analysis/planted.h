@@ -1,0 +1,26 @@
+#pragma once
+/// Slowdowns of known size, planted by a spin behind each call: what comparing must find.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/variant.h"
+#include "measure/plan/point.h"
+#include "measure/timing/instruments.h"
+
+namespace reductio {
+
+/// `v` on this device, each call followed, inside what is timed, by a spin of so many seconds.
+Variant with_spin(const Variant& v, DeviceKind, HarnessCalls&, double seconds);
+
+/// The spin behind each call of a comparison into which a slowdown is planted, also of calls that are not slowed, so
+/// that what a spin costs beyond its length is in all of them. The same in every process: a baseline must have it, too.
+inline constexpr double spin_behind_all_s = 2e-6;
+
+/// `share` of the time that a call of each point takes with that spin behind it, in seconds, by a pilot. Throws
+/// UsageError where a point cannot be timed; what becomes of a device that is lost is the caller's: DeviceError, and
+/// CallTimeout where a call still runs.
+std::vector<double> planted_seconds(Backend&, Instruments&, std::span<const Point>, double share, std::uint64_t seed);
+
+}  // namespace reductio

@@ -1,0 +1,140 @@
+"""experiments/planted.py: what the program says becomes rows, and of the rows it is told how many slowdowns were found."""
+
+import csv
+import importlib.util
+import sys
+
+import pytest
+from project import SOURCE
+
+SCRIPT = SOURCE / "experiments" / "planted.py"
+spec = importlib.util.spec_from_file_location("planted", SCRIPT)
+planted = importlib.util.module_from_spec(spec)
+sys.modules["planted"] = planted
+spec.loader.exec_module(planted)
+
+# Plays the program: two kernels of which the second takes 1/0.98 of the base's time and what is planted; a comparison with
+# a baseline needs that baseline. It keeps its command lines beside itself.
+FAKE = """#!/usr/bin/env python3
+import json, pathlib, sys
+arguments = sys.argv[1:]
+here = pathlib.Path(__file__).parent
+with (here / "asked").open("a") as file:
+    print(" ".join(arguments), file=file)
+asked = (here / "asked").read_text().count("\\n")
+def of(option):
+    return arguments[arguments.index(option) + 1] if option in arguments else ""
+if (here / "broken").exists() and asked >= int((here / "broken").read_text()):
+    sys.exit("reductio: something is wrong")
+if of("--save-baseline"):
+    (pathlib.Path(of("--out")) / of("--save-baseline")).touch()
+    sys.exit(0)
+native = 0.98
+if of("--baseline"):
+    assert (pathlib.Path(of("--out")) / of("--baseline")).exists()
+    native = 1
+share = float(of("--plant").split("=")[1].rstrip("%")) / 100
+width = float((here / "width").read_text()) if (here / "width").exists() else 0.001
+rows = []
+for n in map(int, of("--sizes").split(",")):
+    ratio = native / (1 + share)
+    low, high, effect = ratio - width, ratio + width, float(of("--effect"))
+    verdict = "SLOWER" if high < 1 / (1 + effect) else "SAME" if low > 1 / (1 + effect) and high < 1 + effect else "UNDECIDED"
+    rows.append({"n": n, "verdict": verdict, "ratio": ratio, "ratio_low": low, "ratio_high": high, "planted_s": share * 1e-5,
+                 "reason": ""})
+run = {"run_id": f"run-{asked}", "machine_id": "GPU-1", "git_revision": "abc"}
+print(json.dumps({"origins": [{"runs": [{}]}, {"runs": [run]}], "rows": rows}))
+"""
+
+
+@pytest.fixture
+def fake(tmp_path):
+    path = tmp_path / "bin" / "reductio"
+    path.parent.mkdir()
+    path.write_text(FAKE)
+    path.chmod(0o755)
+    return path
+
+
+def run(fake, *arguments):
+    return planted.main([str(fake.parent.parent / "out"), "--reductio", str(fake), *arguments])
+
+
+def rows(fake):
+    return list(csv.DictReader((fake.parent.parent / "out" / "planted.csv").open(newline="")))
+
+
+def asked(fake):
+    return (fake.parent / "asked").read_text().splitlines()
+
+
+def test_two_kernels_are_compared_with_and_without_a_planted_slowdown(fake, capsys):
+    assert run(fake, "--cases", "live-2^16", "--controls", "2") == 0
+    found = rows(fake)
+    assert list(found[0]) == planted.COLUMNS
+    assert [float(r["planted"]) for r in found] == [0.01, 0, 0.01, 0] + 8 * [0.01]
+    assert [r["process"] for r in found] == [str(k + 1) for k in range(12)] and {r["n"] for r in found} == {"65536"}
+    assert found[0]["verdict"] == "SLOWER" and float(found[0]["planted_s"]) == pytest.approx(1e-7) and found[0]["exit_code"] == "0"
+    assert [r["run_id"] for r in found] == [f"run-{k + 1}" for k in range(12)]
+    assert {(r["machine_id"], r["git_revision"]) for r in found} == {("GPU-1", "abc")}
+    assert asked(fake)[0] == ("compare cub/sum multiblock/last-block-warp --effect 0.003 --sizes 65536 --types f32 --device cuda "
+                              "--timeout 6 --max-samples 20000 --plant multiblock/last-block-warp=1% --json")
+    assert "--plant multiblock/last-block-warp=0% --json" in asked(fake)[1]
+    said = capsys.readouterr().out
+    assert said.startswith("   met  live-2^16 n=2^16, 1 % planted: 10 of 10 SLOWER, 2 of 2 without a planted slowdown (ratio "
+                           "0.9800); 10 of 10 told from those; a process took at most ")
+    assert said.endswith(" s of 30 s\n") and said.count("\n") == 1
+
+
+def test_what_is_slower_anyhow_is_not_told_by_that(fake, capsys):
+    """The intervals lie below 1, but not below what two kernels take without a planted slowdown."""
+    (fake.parent / "width").write_text("0.008")
+    assert run(fake, "--cases", "live-2^24", "--controls", "1") == 0
+    said = capsys.readouterr().out
+    assert "10 of 10 SLOWER" in said and "0 of 10 told from those" in said and said.startswith("missed")
+
+
+def test_a_baseline_is_saved_once_and_compared_with_by_each_process(fake, capsys):
+    assert run(fake, "--cases", "baseline", "--controls", "1", "--gpu", "0") == 0
+    lines = asked(fake)
+    assert len(lines) == 22
+    assert "--plant multiblock/last-block-warp=0% --save-baseline planted" in lines[0] and "cub/sum" not in "".join(lines)
+    assert all("--baseline planted" in line and "--gpu 0" in line for line in lines[1:])
+    assert len(rows(fake)) == 21 * 4
+    said = capsys.readouterr().out.splitlines()
+    assert len(said) == 4 and all("20 of 20 SLOWER, 0 of 1 without" in line and line.startswith("   met") for line in said)
+
+
+def test_what_is_not_found_is_not_met(fake, capsys):
+    (fake.parent / "width").write_text("0.2")
+    run(fake, "--cases", "baseline", "--controls", "0")
+    assert all(line.startswith("missed") and "0 of 20 SLOWER" in line for line in capsys.readouterr().out.splitlines())
+
+
+def test_a_process_that_fails_is_a_row_with_the_reason(fake, capsys):
+    (fake.parent / "broken").write_text("3")
+    assert run(fake, "--cases", "live-2^16", "--processes", "3", "--controls", "0") == 1
+    found = rows(fake)
+    assert [(r["verdict"], r["exit_code"], r["reason"]) for r in found] == [
+        ("SLOWER", "0", ""), ("SLOWER", "0", ""), ("", "1", "reductio: something is wrong")]
+    said = capsys.readouterr()
+    assert said.err == "planted.py: 1 processes gave no verdict: column reason of planted.csv\n" and said.out.startswith("  open")
+
+
+@pytest.mark.parametrize("arguments, says", [
+    (["--device", "sim"], "the simulated device keeps no time"),
+    (["--cases", "alive"], "there is no case 'alive': live-2^16"),
+    (["--processes", "0"], "--processes takes a number from 1 on"),
+    (["--reductio", "/nowhere"], "/nowhere cannot be run: No such file or directory")])
+def test_what_cannot_be_measured_is_one_line(fake, capsys, arguments, says):
+    assert run(fake, *arguments) == 1
+    said = capsys.readouterr().err
+    assert said.startswith(f"planted.py: error: {says}") and said.count("\n") == 1
+
+
+@pytest.mark.parametrize("case", ["live-2^16", "baseline"])
+def test_a_program_that_measures_nothing_ends_it_with_its_own_words(fake, capsys, case):
+    (fake.parent / "broken").write_text("1")
+    assert run(fake, "--cases", case) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("planted.py: error: ") and said.endswith("reductio: something is wrong\n") and said.count("\n") == 1
