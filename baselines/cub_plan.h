@@ -23,12 +23,14 @@ std::unique_ptr<Plan> cub_plan(const Problem& p, const DeviceInfo& gpu, Call cal
   const auto n = static_cast<Count>(p.n);
   std::size_t bytes = 0;
   device::check(call(nullptr, bytes, static_cast<const In*>(nullptr), static_cast<Acc*>(nullptr), n, cudaStream_t{}),
-        "asking CUB for the size of its temporary storage");
+                "asking CUB for the size of its temporary storage");
   const device::Buffer<unsigned char> temporary(bytes);
   const PlanInfo info{.longest_chain = assumed_longest_chain(p.n, gpu, 256), .workspace_bytes = bytes};
   return plan_of(info, [=](void* in, void* out, Stream stream) {
     std::size_t size = bytes;
-    device::check(call(temporary.ptr(), size, static_cast<const In*>(in), static_cast<Acc*>(out), n, device::native(stream)), "CUB");
+    device::check(
+        call(temporary.ptr(), size, static_cast<const In*>(in), static_cast<Acc*>(out), n, device::native(stream)),
+        "CUB");
   });
 }
 

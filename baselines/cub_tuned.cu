@@ -3,12 +3,13 @@
 ///
 ///   cub/sum-tuned  sum
 ///
-/// CUB's own policy for compute capability 9.0 is one of 2016 (6.0), so beside it stands one that is searched for as long
-/// as ours is: experiment `autotune`, in a program that is built with REDUCTIO_CUB_POLICIES=ON, times as many policies as
-/// it does launches of tuned/sum, and experiments/autotune.py says which is the fastest of each element type. CUB takes a
-/// policy for each type and architecture, not for each n, so one row of `chosen` is what a caller of CUB can have.
+/// CUB's own policy for compute capability 9.0 is that of 6.0, made on a P100. A fair rival of tuned/sum is tuned with
+/// the same effort: experiment `autotune`, in a program that is built with REDUCTIO_CUB_POLICIES=ON, times as many
+/// policies as it does launches of tuned/sum, and experiments/autotune.py says which is the fastest of each element
+/// type. CUB takes a policy for each type and architecture, not for each n, so one row of `chosen` is what a caller of
+/// CUB can have.
 ///
-/// Policies go through cub::DispatchReduce, which takes one in CCCL 2 and 3, and which CCCL 3.5 deprecates.
+/// Policies go through cub::DispatchReduce, which takes one in CCCL 3, and which CCCL 3.5 deprecates.
 
 #define CCCL_IGNORE_DEPRECATED_API
 
@@ -38,8 +39,8 @@ struct Policy {
   }
 };
 
-// What `auto` takes. Not searched for yet: of floats what CUB itself has for compute capability 10.0, for whose integers
-// its makers found nothing better than the policy of 6.0.
+// What `auto` takes. No run of `autotune` has had all policies yet. Until one has: of floats what CUB itself has for
+// compute capability 10.0, for whose integers its makers found nothing better than the policy of 6.0.
 template <class T>
 constexpr Policy chosen = {256, 16, 4};
 template <>
@@ -48,16 +49,17 @@ template <>
 constexpr Policy chosen<double> = {640, 16, 1};
 
 #ifdef REDUCTIO_CUB_POLICIES
-constexpr std::array searched = {
-    Policy{128, 8, 2}, Policy{128, 8, 4}, Policy{128, 16, 2}, Policy{128, 16, 4}, Policy{128, 32, 2}, Policy{128, 32, 4},
-    Policy{256, 8, 2}, Policy{256, 8, 4}, Policy{256, 16, 2}, Policy{256, 16, 4}, Policy{256, 32, 2}, Policy{256, 32, 4},
-    Policy{512, 8, 2}, Policy{512, 8, 4}, Policy{512, 16, 2}, Policy{512, 16, 4}, Policy{512, 32, 2}, Policy{512, 32, 4}};
+constexpr std::array searched = {Policy{128, 8, 2},  Policy{128, 8, 4},  Policy{128, 16, 2}, Policy{128, 16, 4},
+                                 Policy{128, 32, 2}, Policy{128, 32, 4}, Policy{256, 8, 2},  Policy{256, 8, 4},
+                                 Policy{256, 16, 2}, Policy{256, 16, 4}, Policy{256, 32, 2}, Policy{256, 32, 4},
+                                 Policy{512, 8, 2},  Policy{512, 8, 4},  Policy{512, 16, 2}, Policy{512, 16, 4},
+                                 Policy{512, 32, 2}, Policy{512, 32, 4}};
 #else
 constexpr std::array<Policy, 0> searched = {};
 #endif
 
-/// What CUB wants a policy in: by architecture, the same from the oldest on. Numbers, since nvcc cannot name a kernel by an
-/// element of an array.
+/// What CUB wants a policy in: by architecture, the same from the oldest on. Numbers, since nvcc cannot name a kernel
+/// by an element of an array.
 template <class Acc, int Threads, int Items, int AtOnce>
 struct Hub {
   struct MaxPolicy : cub::ChainedPolicy<500, MaxPolicy, MaxPolicy> {
@@ -73,7 +75,8 @@ struct Hub {
 template <int Threads, int Items, int AtOnce>
 struct SumBy {
   template <class T>
-  cudaError_t operator()(void* temporary, std::size_t& bytes, const T* in, T* out, std::uint32_t n, cudaStream_t s) const {
+  cudaError_t operator()(void* temporary, std::size_t& bytes, const T* in, T* out, std::uint32_t n,
+                         cudaStream_t s) const {
     using Plus = ::cuda::std::plus<>;
     return cub::DispatchReduce<const T*, T*, std::uint32_t, Plus, T, T, ::cuda::std::identity,
                                Hub<T, Threads, Items, AtOnce>>::Dispatch(temporary, bytes, in, out, n, Plus{}, T{}, s);
@@ -111,19 +114,22 @@ std::vector<std::string> policies() {
 }
 
 std::string declines(const Problem& p, const Settings&) {
-  return p.n > std::numeric_limits<std::int32_t>::max() ? "counts have 32 bits, as in cub/sum up to 2^31 - 1; use cub/sum" : "";
+  return p.n > std::numeric_limits<std::int32_t>::max()
+             ? "counts have 32 bits, as in cub/sum up to 2^31 - 1; use cub/sum"
+             : "";
 }
 
-const device::Register register_sum({.id = "cub/sum-tuned",
-                                     .title = "CUB Sum, another policy",
-                                     .cites = "cub::DispatchReduce" + cccl_version(),
-                                     .how = {.thread = "even share of tiles", .block = "warp shuffles", .grid = "second launch"},
-                                     .operations = {Operation::sum},
-                                     .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-                                     .tunables = {Tunable::choice("policy", policies(), "auto")},
-                                     .determinism = Determinism::per_launch_shape,
-                                     .declines = declines},
-                                    prepare);
+const device::Register register_sum(
+    {.id = "cub/sum-tuned",
+     .title = "CUB Sum, another policy",
+     .cites = "cub::DispatchReduce" + cccl_version(),
+     .how = {.thread = "even share of tiles", .block = "warp shuffles", .grid = "second launch"},
+     .operations = {Operation::sum},
+     .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+     .tunables = {Tunable::choice("policy", policies(), "auto")},
+     .determinism = Determinism::per_launch_shape,
+     .declines = declines},
+    prepare);
 
 }  // namespace
 }  // namespace reductio

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Says from autotune.csv which launch of tuned is the fastest for how many bytes, as rows of src/tuned/launch_table.h, and
-what the table that is there loses to the fastest; and which policy of CUB's sum is the fastest of each element type, for
+what the table of the measured program loses to the fastest; and which policy of CUB's sum is the fastest of each element type, for
 baselines/cub_tuned.cu.
 
     python experiments/autotune.py experiments/results/nvidia-h200
@@ -8,7 +8,7 @@ baselines/cub_tuned.cu.
 Cold calls and calls in a graph count alike: a launch's time at so many bytes is the geometric mean of its times in both,
 and of all element types that share a table: i32 has one, since it finishes by a packed atomic, f32 and f64 the other. A
 row of the table goes on as long as its launch loses no more than SLACK to the fastest. CUB has one policy for all n: the
-one with the least geometric mean over all sizes, which all policies have in common.
+one with the least geometric mean of times, over the sizes and ways that all policies were measured at.
 """
 
 from __future__ import annotations
@@ -81,12 +81,13 @@ def points_of(folder: Path, types: tuple[str, ...]) -> tuple[Path, pd.DataFrame]
 
 def policies(folder: Path, of: str) -> dict[str, float]:
     """Of an element type CUB's policies, the fastest first, each with the speedup of its call over cub/sum's: geometric
-    means over the sizes and ways that all have in common. Empty in a folder of a program without them."""
+    means over the sizes and ways that all were measured at. Empty where there is nothing to choose from, since the
+    program was built without them."""
     _, table = points_of(folder, (of,))
     table = table[table["variant"].isin([CUB, CUB_TUNED])]
     names = table["settings"].map(lambda s: rs.parse_settings(s).get("policy", "")).where(table["variant"] == CUB_TUNED, CUB)
     times = table.assign(name=names).pivot_table("time_median_s", ["n", "timing_mode", "cache_state"], "name").dropna()
-    if CUB not in times or not len(times):
+    if CUB not in times or not len(times) or not set(times) - {CUB, AUTO}:
         return {}
     gains = np.exp(np.log(times).rsub(np.log(times[CUB]), axis=0).mean()).drop(CUB)
     return gains.sort_values(ascending=False).to_dict()
@@ -139,23 +140,23 @@ def code(sizes: list[Size]) -> list[str]:
 
 
 def losses(sizes: list[Size]) -> list[tuple[str, str, str, str]]:
-    """Of each size: the fastest launch, its time in us, and what the committed table loses to it."""
+    """Of each size: the fastest launch, its time in us, and what the table of the measured program loses to it."""
     return [(in_bytes(s.bytes), s.best.words(), f"{1e6 * s.times[s.best]:.2f}",
              "" if s.auto is None else f"{100 * s.loss(s.auto):.1f} %") for s in sizes]
 
 
 def markdown(folder: Path) -> str:
-    """Both tables, and what the committed ones lose; empty without autotune.csv."""
+    """Both tables, and what those of the measured program lose; empty without autotune.csv."""
     if not (folder / "autotune.csv").exists():
         return ""
     lines = []
     for name, types in TABLES.items():
         sizes = sizes_of(folder, types)
         worst = max((s for s in sizes if s.auto is not None), key=lambda s: s.loss(s.auto), default=None)
-        told = ("" if worst is None else f" The committed table loses at most {100 * worst.loss(worst.auto):.1f} % to the "
+        told = ("" if worst is None else f" The table that was built in loses at most {100 * worst.loss(worst.auto):.1f} % to the "
                 f"fastest, at {in_bytes(worst.bytes)}.")
         lines += [f"`{name}`, by {' and '.join(types)}:{told}", "", "```cpp", *code(sizes), "```", "",
-                  "| input | fastest launch | us | the committed table loses |", "|--:|---|--:|--:|",
+                  "| input | fastest launch | us | the table that was built in loses |", "|--:|---|--:|--:|",
                   *(f"| {' | '.join(fields)} |" for fields in losses(sizes)), ""]
     found = {of: policies(folder, of) for types in TABLES.values() for of in types}
     if any(found.values()):

@@ -8,7 +8,7 @@
 namespace reductio {
 
 bool left_to_its_experiment(const Variant& v, const Selection& selection) {
-  const bool has_its_own = v.id.starts_with("ablation/") || v.id.starts_with("modern/");
+  const bool has_its_own = v.id.starts_with("ablation/") || v.id.starts_with("modern/") || v.id == "cub/sum-tuned";
   return has_its_own && selection.variants_regex.empty();
 }
 

@@ -1,9 +1,9 @@
-/// tuned: the project's own reduction beside CUB's call, by its own policy and by one that was searched for
-/// (baselines/cub_tuned.cu), each sum that a user may ask for. At the powers of two and at sizes drawn at random in
-/// between (the seed is below, so anybody draws the same); one element more and one less than a power of two, and
-/// starts one element behind an aligned one; in every state of the cache and in a graph; and to the host, beside what
-/// users call there, Thrust's. What is claimed of tuned is judged by a run of this experiment that took no part in
-/// making its table of launches (experiment `autotune`).
+/// tuned: the project's own reduction beside CUB's call, by its own policy and by the one of cub/sum-tuned, each sum
+/// that a user may ask for. At the powers of two and at sizes drawn at random in between (the seed is below, so anybody
+/// draws the same); one element more and one less than a power of two, and starts one element behind an aligned one; in
+/// every state of the cache and in a graph; and to the host, beside what users call there, Thrust's. What is claimed of
+/// tuned is judged by a run of this experiment that took no part in making its table of launches (experiment
+/// `autotune`).
 
 #include <cmath>
 #include <random>
@@ -48,7 +48,8 @@ struct Part {
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   const bool all = selection.full || device == DeviceKind::sim;
   const std::vector<ElementType> types = {ElementType::i32, ElementType::f32, ElementType::f64};
-  const auto two = [&](const Variant& v) { return of_tuned_and_cub(v, selection); };
+  const auto three = [&](const Variant& v) { return of_tuned_and_cub(v, selection); };
+  const auto two = [&](const Variant& v) { return v.id == "cub/sum-tuned" ? std::vector<Settings>() : three(v); };
   const std::vector<std::size_t> powers = sizes_on(device, powers_of_two(10, 30));
   std::vector<std::size_t> sizes = powers, ragged;
   if (device != DeviceKind::sim)
@@ -62,7 +63,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
       .sizes = sizes,
       .modes = {TimingMode::device, TimingMode::graph},
       .cache_states = {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm},
-      .settings = two,
+      .settings = three,
       .has = [](const Point& p) { return p.timing_mode != TimingMode::graph || p.cache_state == CacheState::warm; }}});
   if (selection.sizes.empty()) {
     parts.push_back({.axes = {.types = types, .sizes = ragged, .modes = {TimingMode::device}, .settings = two}});

@@ -5,6 +5,7 @@ A record holds samples of one point: what the schema calls listed are values sep
 
 from __future__ import annotations
 
+import math
 import zlib
 from functools import lru_cache
 from pathlib import Path
@@ -40,17 +41,20 @@ def _values(path: Path, record: dict[str, str], column: str) -> list[str]:
     wanted = record["round"].count(" ") + 1
     values = record[column].split(" ") if record.get(column) else [""] * wanted
     if len(values) != wanted:
-        raise rs.ResultsError(f"{path} has {len(values)} values for {column} and {wanted} for round in one record: copy the "
+        raise rs.ResultsError(f"{path.name} has {len(values)} values for {column} and {wanted} for round in one record: copy the "
                               "results folder again")
     return values
 
 
 def _numbers(path: Path, record: dict[str, str], column: str) -> np.ndarray:
-    try:
-        return np.array([float(v) if v else np.nan for v in _values(path, record, column)])
-    except ValueError:
-        raise rs.ResultsError(f"{path} has '{record[column]}' for {column}, which are not numbers: copy the results folder "
-                              "again")
+    def number(value: str) -> float:
+        try:
+            return float(value or math.nan) if column in TIMES else int(value)
+        except ValueError:
+            raise rs.ResultsError(f"{path.name} has '{value}' for {column} in one record, which is no number: copy the "
+                                  "results folder again")
+
+    return np.array([number(v) for v in _values(path, record, column)])
 
 
 class Samples:

@@ -10,7 +10,7 @@ compared, field by field, before anything is written. What is of version 2 alrea
 converted, too.
 
 Raw samples had a record each; now a record holds those of a point (csv_records in src/measure/results/schema.h), and takes
-a third to a half of the room. The program and the paper read both. What is written is read back, and must hold the same
+about half the room. The program and the paper read both. What is written is read back, and must hold the same
 samples in the same order, to the last character.
 """
 
@@ -41,7 +41,8 @@ COMPARE_NAMES = {"n_blocks": "n_clusters"}
 MACHINE_NAMES = {"memory_peak_bytes_per_s": "theoretical_peak_bytes_per_s", "tick_s": "resolution_s",
                  "memory_rested": "memory_idle_at_start", "memory_resting_s": "memory_wait_s",
                  "restless_visits": "times_memory_stayed_busy", "bounds": "harness_calls"}
-LISTED = "round allocation position time_s device_part_s cycles clock_hz voided".split()  # of raw samples: one value each
+SCHEMA = json.loads((Path(__file__).resolve().parents[1] / "experiments" / "results" / "schema.json").read_text())
+LISTED = [c["name"] for c in SCHEMA["samples"]["columns"] if c.get("listed")]
 POINT = ("device variant operation element_type n offset_elements dataset seed settings timing_mode cache_state").split()
 
 
@@ -217,11 +218,16 @@ def one_a_sample(header: list[str], records: list[list[str]]) -> dict[tuple, lis
     return found
 
 
+def is_gathered(path: Path) -> bool:
+    header, *records = read(path)
+    return len(one_a_sample(header, records)) == len(records)
+
+
 def gather_samples(path: Path) -> str:
+    if is_gathered(path):
+        return "has a record for each point already"
     header, *records = read(path)
     samples = one_a_sample(header, records)
-    if len(samples) == len(records):
-        return "has a record for each point already"
     gathered = []
     for point, values in samples.items():
         rest, lists = iter(point), iter(zip(*values))
@@ -231,7 +237,9 @@ def gather_samples(path: Path) -> str:
     if back_header != header or one_a_sample(header, back) != samples:
         raise Failed(f"{path} would not hold what it held")
     before = path.stat().st_size
-    path.write_bytes(data)
+    written = path.with_name(path.name + ".new")
+    written.write_bytes(data)
+    written.replace(path)
     return f"{sum(map(len, samples.values())):,} samples of {len(gathered):,} points, {len(data) / before:.0%} of the bytes"
 
 

@@ -108,23 +108,23 @@ def headline(results: Results) -> str:
     ceiling = of(rows, "cold", "ceiling")
     return (f"Over CUB's sum, in geometric means over 2^10 to 2^30 elements, its speedup is {'; '.join(said)}. "
             f"The least of {least.points} points is {ratio(least.measured)}{where(least)}. "
-            + (f"{percent(undecided.measured)} are undecided, most of them between as fast and 1 % faster: at "
-               f"{percent(unsure.measured)} the call may be slower. " if unsure and undecided.measured > 2 * unsure.measured
+            + (f"{percent(undecided.measured)} are undecided, most of them between as fast and faster: at "
+               f"{percent(unsure.measured)} the call may be slower by more than 1 %. " if unsure and undecided.measured > 2 * unsure.measured
                else "")
-            + over_searched(rows)
+            + over_cub_tuned(rows)
             + (f"Cold it comes to {percent(ceiling.measured)} of the read ceiling. " if ceiling else "")
             + f"Of {len(verdicts)} goals {verdicts.count(goals.MET)} are met, {verdicts.count(goals.MISSED)} missed and "
               f"{verdicts.count(goals.ABSENT)} not measured.")
 
 
-def over_searched(rows: list[Row]) -> str:
-    """The same headline over CUB by a policy that was searched for; empty where that was not measured."""
+def over_cub_tuned(rows: list[Row]) -> str:
+    """The same headline over cub/sum-tuned; empty where that was not measured."""
     said = []
     for way, words in WAYS.items():
-        found = [(t, of(rows, goals.OVER_SEARCHED.key, "speedup", t, *way, "aligned")) for t in goals.TYPES]
+        found = [(t, of(rows, goals.OVER_CUB_TUNED.key, "speedup", t, *way, "aligned")) for t in goals.TYPES]
         if all(r is not None for _, r in found):
             said.append(f"{latex.listing([f'{ratio(r.measured)} ({t})' for t, r in found])}, {words}")
-    return f"Over CUB's sum by a policy that was searched for it is {'; '.join(said)}. " if said else ""
+    return f"Over `{goals.CUB_TUNED}`, the same by another policy than CUB's own, it is {'; '.join(said)}. " if said else ""
 
 
 def in_short(results: Results) -> str:

@@ -16,7 +16,7 @@ inline Gpu gpu_of(const DeviceInfo& device) {
           static_cast<unsigned>(device.capability)};
 }
 
-/// What Variant::persistent_state says of every variant.
+/// What Variant::persistent_state says of tuned's variants.
 inline constexpr const char* persistent_state =
     "the sum of the blocks that have arrived, and their slots: zero between calls";
 

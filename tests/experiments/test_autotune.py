@@ -1,5 +1,6 @@
 """experiments/autotune.py: the table that planted times make, and what the committed one loses to it."""
 
+import re
 import sys
 
 import pytest
@@ -79,9 +80,27 @@ def test_cubs_policy_is_the_fastest_over_all_sizes(tmp_path, capsys):
     assert list(gains) == ["512x16x4", "128x8x2", "auto"]
     assert list(gains.values()) == pytest.approx([1.6**0.5, 1.25**0.5, 1])
     assert autotune.policies(there, "f64") == {}
+    # A program that was built without them has CUB's own and `auto` alone.
+    few = {key: times for key, times in us.items() if "x" not in key[1]}
+    without = folder(tmp_path / "without", TIMES)
+    synthetic.write_csv(without / "autotune.csv", rows(TIMES, ("f32", "f64", "i32")) + [
+        synthetic.timed(t * 1e-6, experiment="autotune", variant=variant, settings=settings, element_type="f32", n=n)
+        for (variant, settings), times in few.items() for n, t in times.items()])
+    assert autotune.policies(without, "f32") == {} and "policies" not in autotune.markdown(without)
     assert "| f32 | 512x16x4 | 1.265 | 1.000 | 2 |" in autotune.markdown(there)
     assert autotune.main([str(there)]) == 0
     assert "f32: cub/sum-tuned 512x16x4   1.265 times as fast as cub/sum" in capsys.readouterr().out
+
+
+def test_the_policy_of_cubs_sum_is_the_fastest_of_the_committed_run():
+    """Where that run had all policies."""
+    source = (SOURCE / "baselines" / "cub_tuned.cu").read_text()
+    chosen = {of: re.search(rf"chosen{name} = {{(\d+), (\d+), (\d+)}}", source) for of, name in
+              (("i32", ""), ("f32", "<float>"), ("f64", "<double>"))}
+    assert all(chosen.values())
+    for of, found in chosen.items():
+        gains = autotune.policies(SOURCE / "experiments" / "results" / "nvidia-h200", of)
+        assert not gains or "x".join(found.groups()) == next(iter(gains)), f"{of}: write the fastest into cub_tuned.cu"
 
 
 def test_it_prints_both_tables_and_docs_have_them(tmp_path, capsys):

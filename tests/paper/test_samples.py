@@ -54,7 +54,9 @@ def test_a_record_for_each_sample_is_read_as_well(tmp_path):
 
 @pytest.mark.parametrize("damage, said", [
     (dict(time_s="1e-6 2e-6"), "has 2 values for time_s and 3 for round in one record"),
-    (dict(time_s="1e-6 soon 3e-6"), "has '1e-6 soon 3e-6' for time_s, which are not numbers"),
+    (dict(time_s="1e-6 soon 3e-6"), "s.csv.gz has 'soon' for time_s in one record, which is no number"),
+    (dict(round="0  1"), "has '' for round in one record"), (dict(allocation=""), "has '' for allocation in one record"),
+    (dict(round="0 1 1.5"), "has '1.5' for round in one record"),
 ])
 def test_lists_that_are_damaged_are_one_line(tmp_path, damage, said):
     read = samples.read(written(tmp_path / "s.csv.gz", [listed(**damage)]))

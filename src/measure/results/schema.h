@@ -99,9 +99,9 @@ class RecordReader {
   std::vector<std::pair<const Column<Record>*, std::size_t>> places_;  ///< where each column stands
 };
 
-/// The records of a file of raw samples, without the header: one for each run and point, in the order in which they first
-/// occur. Its listed fields hold one value for each sample, separated by spaces, or nothing where all lack it: by column,
-/// the samples of a comparison take a third of the room that they take with a record each.
+/// The records of a file of raw samples, without the header: one for each run and point, in the order in which they
+/// first occur. Its listed fields hold one value for each sample, separated by spaces, or nothing where all lack it: by
+/// column they take about half the room, compressed, that they take with a record each.
 std::string csv_records(const std::vector<RawSample>&);
 
 /// The samples in such a file's records, header included; `file` names it in messages. Throws UsageError as RecordReader

@@ -114,7 +114,7 @@ int main() {
   std::uint64_t* arrival;
   check(cudaMallocHost(&arrival, tuned::arrival_words * sizeof(std::uint64_t)), "allocating page-locked memory");
 
-  // Integers, whose sums wrap, and meet in one word that the next call finds as this one did.
+  // Integers: their sums wrap, and they finish by a packed atomic on one word, which each call leaves at zero.
   std::vector<int> integers(n);
   std::uint32_t wrapped = 0, wrapped_half = 0;
   for (std::size_t i = 0; i < n; ++i) {
