@@ -1,6 +1,7 @@
 """experiments/on_gpu_machine with a program, a driver and a sanitizer that are played by shell scripts."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -147,6 +148,31 @@ def test_nvbench_runs_where_it_lies_beside_the_program(machine):
         machine.command(name, "exit 1")
         assert machine.run("--only", "nvbench").returncode == 1
         machine.command(name, 'echo "{}" >"${2:-/dev/null}"')
+
+
+def test_planted_slowdowns_are_looked_for_where_that_is_asked_for(machine):
+    machine.command("reductio", 'if [[ $1 == run ]]; then mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" '
+                                '"$4/synthetic/machine.json"; fi\n'
+                                'if [[ $1 == compare ]]; then echo "error: planted by this test" >&2; exit 1; fi')
+    assert machine.run("--only", "limits,planted", "--gpu", "1").returncode == 1
+    first = next(c for c in machine.calls if c.startswith("reductio compare"))
+    assert "--plant" in first and "--gpu 1" in first
+    assert "planted by this test" in machine.table["planted"]
+    (machine.bin / "python3").unlink()
+    done = subprocess.run(["bash", SCRIPT, "--reductio", machine.bin / "reductio", "--out", machine.folder / "out", "--work",
+                           machine.folder / "work", "--only", "planted"], capture_output=True, text=True,
+                          env={**os.environ, "PATH": f"{machine.bin}:{without_python(machine.folder)}"})
+    assert done.returncode == 0 and "skipped: no python3" in machine.table["planted"], done.stderr
+
+
+def without_python(folder: Path) -> Path:
+    """A folder with the commands of the machine's own that the script calls."""
+    there = folder / "commands"
+    there.mkdir()
+    for name in ("bash", "env", "mkdir", "dirname", "basename", "grep", "tail", "tee", "tar", "stat", "cut", "paste", "cat",
+                 "timeout", "rm", "gzip", "ls", "date", "sort", "awk"):
+        (there / name).symlink_to(shutil.which(name))
+    return there
 
 
 def test_only_ncu_may_be_skipped(machine):
