@@ -247,7 +247,7 @@ def above_empty(folder: Folder, _confidence: float) -> list[Part]:
         points = pd.DataFrame(columns=["n", "over_empty_s"])
         if mine is not None:
             rows = table[(table["variant"] == TO_HOST) & (table["element_type"] == t) & (table["timing_mode"] == way[0])
-                         & (table["cache_state"] == way[1])]
+                         & (table["cache_state"] == way[1]) & (table["offset_elements"] == 0) & (table["status"] == "ok")]
             both = mine.ok.merge(rows[["n", "polled_launch_floor_s"]].dropna(), on="n")
             both = both[both["n"] < 2**14].reset_index(drop=True)
             points = pd.DataFrame({"n": both["n"], "over_empty_s": both["time"] - both["polled_launch_floor_s"]})

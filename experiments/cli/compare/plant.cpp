@@ -12,7 +12,7 @@ namespace reductio::cli {
 namespace {
 
 /// So much of its time a call may be slowed by.
-constexpr double most = 10;
+constexpr double largest_share = 10;
 
 }  // namespace
 
@@ -22,9 +22,9 @@ std::optional<Plant> parse_plant(const CompareOptions& options, const std::vecto
   if (text.empty()) return std::nullopt;
   const std::size_t equals = text.rfind('=');  // settings before it may have their own
   const auto share = equals == std::string::npos ? std::nullopt : parse_share(text.substr(equals + 1));
-  if (!share || !(*share >= 0 && *share <= most))
+  if (!share || !(*share >= 0 && *share <= largest_share))
     throw UsageError(fmt::format("--plant takes VARIANT=SHARE, a share from 0 to {:g} %, as {}=5%, not '{}'",
-                                 100 * most, candidates.back().label, text));
+                                 100 * largest_share, candidates.back().label, text));
   const std::string label = text.substr(0, equals);
   const auto named =
       std::find_if(candidates.begin(), candidates.end(), [&](const Candidate& c) { return c.label == label; });
@@ -36,7 +36,9 @@ std::optional<Plant> parse_plant(const CompareOptions& options, const std::vecto
   for (const Candidate& c : candidates)
     if (device == DeviceKind::cuda && c.variant->result_of(c.settings) != ResultLocation::on_device)
       throw UsageError(
-          fmt::format("--plant: {} finishes on the host, which does not wait for a spin on the GPU", c.label));
+          fmt::format("--plant: {} ends on the host, and a spin on the GPU would not delay that: name variants whose "
+                      "result stays on the GPU",
+                      c.label));
   if (*share > 0 && !options.save.empty())
     throw UsageError(
         fmt::format("--save-baseline keeps no times of a planted slowdown; --plant {}=0% keeps those that one "
@@ -88,13 +90,11 @@ PlantedSeconds plant_into(Session& session, std::size_t candidates, const Plant&
 }
 
 std::string in_words(const Plant& plant) {
-  const std::string all = fmt::format("a spin of {} follows each call", show_seconds(spin_behind_all_s));
-  if (plant.share == 0)
-    return fmt::format("PLANTED nothing in {}, but {}, and is in all of these times", plant.label, all);
-  return fmt::format(
-      "PLANTED in {}: its times hold a slowdown of {:g} %; {}, and is in all of these times, a longer one "
-      "in those of {}",
-      plant.label, 100 * plant.share, all, plant.label);
+  const std::string all =
+      fmt::format("a spin of {} follows each call and is in all of these times", show_seconds(spin_behind_all_s));
+  if (plant.share == 0) return fmt::format("Nothing is PLANTED in {}: {}", plant.label, all);
+  return fmt::format("PLANTED in {}: {}, and in its own a longer one, by {:g} % of the call with its spin", plant.label,
+                     all, 100 * plant.share);
 }
 
 }  // namespace reductio::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 #include <memory>
 
@@ -18,6 +19,10 @@ Variant with_spin(const Variant& v, DeviceKind device, HarnessCalls& calls, doub
     return calls.followed_by_spin(inner(p, s, info), seconds);
   };
   return out;
+}
+
+double whole_steps(double seconds, double step_s) {
+  return step_s > 0 ? std::round(seconds / step_s) * step_s : seconds;
 }
 
 std::vector<double> planted_seconds(Backend& backend, Instruments& instruments, std::span<const Point> points,
@@ -36,13 +41,21 @@ std::vector<double> planted_seconds(Backend& backend, Instruments& instruments, 
   const Measurement measured = sampler->measure(groups, {.abandon = [] { return false; }});
   if (measured.device_busy) keep_for_ever(sampler.release());  // freeing would wait for the call that does not end
   if (measured.device_lost) std::rethrow_exception(measured.device_lost);
+  const bool on_gpu = !points.empty() && points.front().device == DeviceKind::cuda;
+  const double step_s = on_gpu ? instruments.timer->resolution_s(TimingMode::globaltimer) : 0;
   std::vector<double> out;
   for (const GroupOutcome& outcome : measured.groups) {
     const Row& row = outcome.rows.front();
     if (!row.time_median_s)
       throw UsageError(fmt::format("nothing can be planted in {}, {}: {}, {}", row.point.variant,
                                    describe_group(row.point), name(row.status), row.reason));
-    out.push_back(share * *row.time_median_s);
+    const double planted_s = share * *row.time_median_s;
+    out.push_back(whole_steps(planted_s, step_s));
+    if (share > 0 && out.back() <= 0)
+      throw UsageError(fmt::format("{:g} % of {}, {} is {:.2g} ns, and a spin on this GPU ends by steps of {:.2g} ns: "
+                                   "plant more",
+                                   100 * share, row.point.variant, describe_group(row.point), 1e9 * planted_s,
+                                   1e9 * step_s));
   }
   return out;
 }

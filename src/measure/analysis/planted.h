@@ -16,10 +16,15 @@ Variant with_spin(const Variant& v, DeviceKind, HarnessCalls&, double seconds);
 
 /// The spin behind each call of a comparison into which a slowdown is planted, also of calls that are not slowed, so
 /// that what a spin costs beyond its length is in all of them. The same in every process: a baseline must have it, too.
-inline constexpr double spin_behind_all_s = 2e-6;
+/// A whole number of steps of an H200's %globaltimer, 32 ns, by which a spin on a GPU ends.
+inline constexpr double spin_behind_all_s = 2.048e-6;
 
-/// `share` of the time that a call of each point takes with that spin behind it, in seconds, by a pilot. Throws
-/// UsageError where a point cannot be timed; what becomes of a device that is lost is the caller's: DeviceError, and
+/// The nearest whole number of steps; the same seconds where a clock has none, 0.
+double whole_steps(double seconds, double step_s);
+
+/// `share` of the time that a call of each point takes with that spin behind it, in seconds, by a pilot; on a GPU the
+/// nearest whole number of steps of %globaltimer, by which spins end. Throws UsageError where a point cannot be timed, or
+/// where that would be less than one step; what becomes of a device that is lost is the caller's: DeviceError, and
 /// CallTimeout where a call still runs.
 std::vector<double> planted_seconds(Backend&, Instruments&, std::span<const Point>, double share, std::uint64_t seed);
 

@@ -44,7 +44,7 @@ struct Row {
   std::optional<double> cycles_median;         ///< the kernel's own clock readings
   std::optional<double> read_time_s;           ///< the read ceiling: best read-only kernel, same n and cache state
   std::optional<double> launch_floor_s;        ///< an empty kernel, timed in the same rounds
-  std::optional<double> polled_launch_floor_s;  ///< end to end: one that the host awaits by polling for a word of its
+  std::optional<double> polled_launch_floor_s;  ///< end to end: one that the host polls for
   std::optional<double> share_of_read_ceiling;  ///< median over rounds of t_read / t
   std::string speedup_reference;               ///< the variant that `speedup` is over, timed in the same rounds
   std::optional<double> speedup, speedup_ci_low, speedup_ci_high;

@@ -228,19 +228,25 @@ def test_a_planted_slowdown_is_told_with_the_times_that_hold_it(reductio, tmp_pa
     plant = ["host/plain", "host/unroll4", "--sizes", "2^12,2^14", "--max-samples", "24", "--min-samples", "24"]
     done = reductio("compare", *plant, "--plant", "host/unroll4=5%")
     first = done.ok().splitlines()[0]
-    assert first.startswith("PLANTED in host/unroll4: its times hold a slowdown of 5 %; a spin of 2 us follows each call")
+    assert first == ("PLANTED in host/unroll4: a spin of 2.05 us follows each call and is in all of these times, and in its own "
+                     "a longer one, by 5 % of the call with its spin")
     assert reductio("compare", *plant, "--plant", "host/unroll4=5%", "--quiet").ok().splitlines()[0] == first
     done = reductio("compare", *plant, "--plant", "host/unroll4=5 %", "--csv")
     for r in done.rows():
         # any machine: what is planted is a share of a time that holds the spin
-        assert float(r["base_planted_s"]) == 0 and float(r["planted_s"]) > 0.05 * 2e-6
-        # any machine: a spin is in each
-        assert float(r["time_s"]) > 2e-6 and float(r["base_time_s"]) > 2e-6
+        assert float(r["base_planted_s"]) == 0 and float(r["planted_s"]) > 0.05 * 2.048e-6
     assert f"reductio: note: {first}\n" in done.err
     told = json.loads(reductio("compare", *plant, "--plant", "host/unroll4=0%", "--json").ok())
     assert told["planted"]["variant"] == "host/unroll4" and told["planted"]["share"] == 0
-    assert told["planted"]["says"].startswith("PLANTED nothing in host/unroll4, but a spin of 2 us follows each call")
+    assert told["planted"]["says"].startswith("Nothing is PLANTED in host/unroll4: a spin of 2.05 us follows")
     assert {r["planted_s"] for r in told["rows"]} == {0}  # any machine: nothing was planted
+    # Ten times as long, and only what was named: calls of four elements, which are next to nothing but their spins.
+    for slowed, other in (("host/unroll4", "host/plain"), ("host/plain", "host/unroll4")):
+        few = ["eigen/sum", "host/plain", "host/unroll4", "--sizes", "2^2", "--max-samples", "24", "--min-samples", "24"]
+        by_name = {r["variant"]: r for r in reductio("compare", *few, "--plant", f"{slowed}=900%", "--csv").rows()}
+        # any machine: a spin nine times as long as the rest is above half of the whole
+        assert float(by_name[slowed]["ratio"]) < 0.5 < float(by_name[other]["ratio"])
+        assert float(by_name[slowed]["planted_s"]) > 9 * 2.048e-6 and float(by_name[other]["planted_s"]) == 0
     told = json.loads(reductio("compare", *plant, "--json").ok())
     assert told["planted"] is None and {r["planted_s"] for r in told["rows"]} == {None}  # any machine: nor here
 
@@ -250,7 +256,7 @@ def test_a_baseline_never_holds_a_planted_slowdown_and_is_beside_its_like_alone(
     message = reductio("compare", *one, "--plant", "host/plain=5%", "--save-baseline", "x").error(1)
     assert "--plant host/plain=0%" in message and not snapshot(tmp_path)
     done = reductio("compare", *one, "--plant", "host/plain=0%", "--save-baseline", "spins")
-    assert "saved as baseline 'spins'" in done.ok() and "PLANTED nothing in host/plain" in done.err
+    assert "saved as baseline 'spins'" in done.ok() and "Nothing is PLANTED in host/plain" in done.err
     reductio("compare", *one, "--save-baseline", "bare").ok()
     kept = snapshot(tmp_path)
     assert "no spin follows the calls of baseline 'bare'" in reductio("compare", *one, "--plant", "host/plain=5%",

@@ -280,9 +280,9 @@ TEST(MeasurePlanted, IsAShareOfTheTimeWithTheSpinThatAllCallsHave) {
   const std::vector<Point> points{point(a, 100), point(b, 100), point(b, 200)};
   const auto seconds = planted_seconds(*backend, script, points, 0.05, 1);
   ASSERT_EQ(seconds.size(), 3u);
-  EXPECT_NEAR(seconds[0], 0.5e-6, 1e-9);
-  EXPECT_NEAR(seconds[1], 1e-6, 1e-9);
-  EXPECT_NEAR(seconds[2], 2e-6, 1e-9);
+  EXPECT_NEAR(seconds[0], 0.05 * (8e-6 + spin_behind_all_s), 1e-9);
+  EXPECT_NEAR(seconds[1], 0.05 * (18e-6 + spin_behind_all_s), 1e-9);
+  EXPECT_NEAR(seconds[2], 0.05 * (38e-6 + spin_behind_all_s), 1e-9);
   // What is planted then is the difference that comparing sees.
   const Variant base = with_spin(a, DeviceKind::cpu, *script.harness_calls, spin_behind_all_s),
                 slowed = with_spin(a, DeviceKind::cpu, *script.harness_calls, spin_behind_all_s + seconds[0]);
@@ -290,6 +290,14 @@ TEST(MeasurePlanted, IsAShareOfTheTimeWithTheSpinThatAllCallsHave) {
   const Comparison comparison = compare_all(measured);
   EXPECT_NEAR(comparison.rows.at(0).ratio->value, 1 / 1.05, 1e-6);
   EXPECT_EQ(comparison.rows.at(0).verdict, Verdict::slower);
+}
+
+TEST(MeasurePlanted, SpinsEndByStepsOfTheirClock) {
+  EXPECT_DOUBLE_EQ(whole_steps(98e-9, 32e-9), 96e-9);
+  EXPECT_DOUBLE_EQ(whole_steps(115e-9, 32e-9), 128e-9);
+  EXPECT_DOUBLE_EQ(whole_steps(spin_behind_all_s, 32e-9), spin_behind_all_s);
+  EXPECT_EQ(whole_steps(15e-9, 32e-9), 0) << "too little to be planted";
+  EXPECT_EQ(whole_steps(98e-9, 0), 98e-9) << "by a clock without steps";
 }
 
 TEST(MeasurePlanted, WhereNothingCanBeTimedSaysWhy) {
