@@ -246,6 +246,7 @@ def test_a_planted_slowdown_is_told_with_the_times_that_hold_it(reductio, tmp_pa
         by_name = {r["variant"]: r for r in reductio("compare", *few, "--plant", f"{slowed}=900%", "--csv").rows()}
         # any machine: a spin nine times as long as the rest is above half of the whole
         assert float(by_name[slowed]["ratio"]) < 0.5 < float(by_name[other]["ratio"])
+        # any machine: a share of a time that holds the spin
         assert float(by_name[slowed]["planted_s"]) > 9 * 2.048e-6 and float(by_name[other]["planted_s"]) == 0
     told = json.loads(reductio("compare", *plant, "--json").ok())
     assert told["planted"] is None and {r["planted_s"] for r in told["rows"]} == {None}  # any machine: nor here
