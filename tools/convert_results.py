@@ -224,10 +224,10 @@ def is_gathered(path: Path) -> bool:
 
 
 def gather_samples(path: Path) -> str:
-    if is_gathered(path):
-        return "has a record for each point already"
     header, *records = read(path)
     samples = one_a_sample(header, records)
+    if len(samples) == len(records):
+        return "has a record for each point already"
     gathered = []
     for point, values in samples.items():
         rest, lists = iter(point), iter(zip(*values))

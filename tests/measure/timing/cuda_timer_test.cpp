@@ -35,17 +35,29 @@ class MeasureCuda : public testing::Test {
       GTEST_SKIP() << e.what();
     }
     instruments_ = make_cuda_instruments(*backend_);
-    stream_ = backend_->create_stream();
-    input_ = std::make_unique<DeviceMemory>(*backend_, 256 * MiB);
-    out_ = std::make_unique<DeviceMemory>(*backend_, 16);
-    backend_->fill(input_->get(), 0x11, input_->size(), stream_);
-    backend_->synchronize(stream_);
+    allocate();
   }
   void TearDown() override {
     input_.reset();
     out_.reset();
     instruments_ = {};
     if (backend_) backend_->destroy_stream(stream_);
+  }
+
+  void allocate() {
+    stream_ = backend_->create_stream();
+    input_ = std::make_unique<DeviceMemory>(*backend_, 256 * MiB);
+    out_ = std::make_unique<DeviceMemory>(*backend_, 16);
+    backend_->fill(input_->get(), 0x11, input_->size(), stream_);
+    backend_->synchronize(stream_);
+  }
+  /// With what lies on the device, which is freed before and made again after.
+  void renew_context() {
+    input_.reset();
+    out_.reset();
+    backend_->destroy_stream(stream_);
+    instruments_.renew_context();
+    allocate();
   }
 
   Timer& timer() const { return *instruments_.timer; }
@@ -103,14 +115,7 @@ TEST_F(MeasureCuda, AnEmptyCallIsAwaitedByPollingInEachContext) {
       EXPECT_EQ(value_, (std::array<std::byte, 4>{})) << "the word that arrived, " << i;
     }
     timer().forget(plan.get());
-    if (i == 1) break;
-    input_.reset();
-    out_.reset();
-    backend_->destroy_stream(stream_);
-    instruments_.renew_context();
-    stream_ = backend_->create_stream();
-    input_ = std::make_unique<DeviceMemory>(*backend_, 256 * MiB);
-    out_ = std::make_unique<DeviceMemory>(*backend_, 16);
+    if (i == 0) renew_context();
   }
 }
 
@@ -161,15 +166,7 @@ TEST_F(MeasureCuda, GoesOnInAFreshContext) {
     }
     EXPECT_GT(monitor().clock_hz().value(), 0);
     monitor().wait_until_memory_idle();
-    input_.reset();
-    out_.reset();
-    backend_->destroy_stream(stream_);
-    instruments_.renew_context();
-    stream_ = backend_->create_stream();
-    input_ = std::make_unique<DeviceMemory>(*backend_, 256 * MiB);
-    out_ = std::make_unique<DeviceMemory>(*backend_, 16);
-    backend_->fill(input_->get(), 0x11, input_->size(), stream_);
-    backend_->synchronize(stream_);
+    renew_context();
   }
   EXPECT_EQ(timer().resolution_s(TimingMode::device), event_s);  // any machine: of the clock, not of the context
 }
