@@ -42,11 +42,20 @@ void reject_leftovers(const CLI::App& app, const std::string& help) {
   throw UsageError("unknown subcommand '" + word + "'" + hint(word, subcommands, help));
 }
 
+std::string empty_value(const std::string& option) { return option + " has an empty value; name one, or leave it out"; }
+
 /// An empty value is a script's variable that was not set, and no wish for everything.
 void reject_empty_values(const CLI::App& app) {
   for (const CLI::Option* option : app.get_options())
     for (const auto& value : option->results())
-      if (value.empty()) throw UsageError(option->get_name() + " has an empty value; name one, or leave it out");
+      if (value.empty()) throw UsageError(empty_value(option->get_name()));
+}
+
+/// The same of `--name=`, for which CLI11 takes the next word of the command line, another option even.
+void reject_empty_values(const std::vector<std::string>& command_line) {
+  for (const std::string& word : command_line)
+    if (word.starts_with("--") && word.find('=') == word.size() - 1)
+      throw UsageError(empty_value(word.substr(0, word.size() - 1)));
 }
 
 /// The command line for the record: the program by its name alone, because where it lies is nobody's business.
@@ -91,6 +100,7 @@ int run_command(int argc, char** argv) {
       add_list(app),     add_info(app),   add_verify(app), add_run(app, command_line), add_compare(app, command_line),
       add_selftest(app), add_models(app), add_claims(app), add_probe(app), add_new(app)};
   for (Command& command : commands) command.app->allow_extras();
+  reject_empty_values(command_line);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help and --version

@@ -45,6 +45,8 @@ WRONG = [
     (["run", "cpu", "--sizes", ""], ["--sizes", "empty"]),
     (["run", "cpu", "--types", ""], ["--types", "empty"]),
     (["verify", "--variants", ""], ["--variants", "empty"]),
+    (["run", "cpu", "--types=", "--sizes", "1000"], ["--types has an empty value"]),
+    (["run", "cpu", "--types="], ["--types has an empty value"]),
     (["run", ""], ["experiment", "empty"]),
     (["run", "cpu", "--types", "f8"], ["'f8'", "i8, i32, i64, f16, bf16, f32, f64"]),
     (["run", "cpu", "--types", "i32,,f32"], ["''", "i8, i32, i64, f16, bf16, f32, f64"]),
