@@ -183,7 +183,7 @@ int compare_live(CompareOptions& options) {
   origins.push_back(origin_of(session.machine, session.options, session.seed));
   Collector collector(candidates, options.quiet);
   collector.plant = plant;
-  if (plant) collector.planted_s = plant_into(session, candidates.size(), *plant, spinning);
+  if (plant) collector.planted_s = plant_into(session, candidates.size(), *plant, spinning, options.quiet);
   if (draft) draft->discard();  // of a run that was cut off
   const RunReport report = run_session(std::move(session), collector);
   if (report.interrupted) {

@@ -33,6 +33,12 @@ std::optional<Plant> parse_plant(const CompareOptions& options, const std::vecto
     for (const Candidate& c : candidates) labels.push_back(c.label);
     throw UsageError(fmt::format("--plant: '{}' is none of those that are compared: {}", label, join(labels, ", ")));
   }
+  // Whoever slows A in 'compare A A' hardly means the base.
+  const auto same = [&](const Candidate& c) { return c.variant == named->variant && c.settings == named->settings; };
+  const auto again = std::find_if(named + 1, candidates.end(), same);
+  if (*share > 0 && again != candidates.end() && std::none_of(candidates.begin(), named, same))
+    throw UsageError(fmt::format("--plant: {} is named more than once; '{}={}' slows the second alone", label,
+                                 again->label, text.substr(equals + 1)));
   for (const Candidate& c : candidates)
     if (device == DeviceKind::cuda && c.variant->result_of(c.settings) != ResultLocation::on_device)
       throw UsageError(
@@ -47,9 +53,14 @@ std::optional<Plant> parse_plant(const CompareOptions& options, const std::vecto
   return Plant{static_cast<std::size_t>(named - candidates.begin()), label, *share};
 }
 
+bool has_spins(const StoredResults& results) {
+  return !results.rows.empty() && std::all_of(results.rows.begin(), results.rows.end(), [](const StoredRow& r) {
+    return r.row.experiment == compare_with_spins;
+  });
+}
+
 void check_spins(const StoredResults& baseline, const std::string& name, const std::optional<Plant>& plant) {
-  const bool spins = std::any_of(baseline.rows.begin(), baseline.rows.end(),
-                                 [](const StoredRow& r) { return r.row.experiment == compare_with_spins; });
+  const bool spins = has_spins(baseline);
   if (spins && !plant)
     throw UsageError(
         fmt::format("baseline '{}' was saved with --plant: a spin follows each of its calls; compare with "
@@ -62,14 +73,20 @@ void check_spins(const StoredResults& baseline, const std::string& name, const s
                     name, plant->label));
 }
 
-PlantedSeconds plant_into(Session& session, std::size_t candidates, const Plant& plant, std::deque<Variant>& spinning) {
+PlantedSeconds plant_into(Session& session, std::size_t candidates, const Plant& plant, std::deque<Variant>& spinning,
+                          bool quiet) {
   HarnessCalls& calls = *session.instruments.harness_calls;
   std::vector<Point> slowed;
   for (std::size_t i = plant.candidate; i < session.points.size(); i += candidates) slowed.push_back(session.points[i]);
   std::vector<double> seconds(slowed.size(), 0);
   if (plant.share > 0) {
+    Progress shown(quiet);
+    const auto progress = [&](const Point& p, double done) {
+      shown.show(static_cast<std::size_t>(100 * done), 100,
+                 fmt::format("how long {} takes, for --plant: {}", plant.label, describe_group(p)));
+    };
     try {
-      seconds = planted_seconds(*session.backend, session.instruments, slowed, plant.share, session.seed);
+      seconds = planted_seconds(*session.backend, session.instruments, slowed, plant.share, session.seed, progress);
     } catch (const CallTimeout&) {
       keep_for_ever(std::move(session.instruments));  // freeing would wait for the call that does not end
       keep_for_ever(session.backend.release());

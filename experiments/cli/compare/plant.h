@@ -28,6 +28,9 @@ std::optional<Plant> parse_plant(const CompareOptions&, const std::vector<Candid
 /// What the rows of a comparison with spins are called in place of "compare": they are never matched with others.
 inline constexpr const char* compare_with_spins = "compare-with-spins";
 
+/// A spin followed each call of these rows, so that they are compared with their like alone.
+bool has_spins(const StoredResults&);
+
 /// Throws UsageError where a baseline's rows have spins and those of now have not, or the other way round.
 void check_spins(const StoredResults& baseline, const std::string& name, const std::optional<Plant>&);
 
@@ -35,8 +38,9 @@ void check_spins(const StoredResults& baseline, const std::string& name, const s
 using PlantedSeconds = std::map<std::string, double>;
 
 /// Lets a spin follow every call of the session's points, whose candidates stand in turn, and a longer one those of the
-/// slowed one. The points' variants are kept in `spinning`, which must outlive the run.
-PlantedSeconds plant_into(Session&, std::size_t candidates, const Plant&, std::deque<Variant>& spinning);
+/// slowed one. The points' variants are kept in `spinning`, which must outlive the run. How far the pilots are is shown
+/// unless `quiet`.
+PlantedSeconds plant_into(Session&, std::size_t candidates, const Plant&, std::deque<Variant>& spinning, bool quiet);
 
 /// One sentence that says so.
 std::string in_words(const Plant&);

@@ -26,7 +26,8 @@ double whole_steps(double seconds, double step_s) {
 }
 
 std::vector<double> planted_seconds(Backend& backend, Instruments& instruments, std::span<const Point> points,
-                                    double share, std::uint64_t seed) {
+                                    double share, std::uint64_t seed,
+                                    const std::function<void(const Point&, double share)>& progress) {
   SamplingRules rules = compare_rules();
   rules.allocations = 3;
   rules.max_samples = std::max(rules.min_samples, 30);
@@ -38,7 +39,9 @@ std::vector<double> planted_seconds(Backend& backend, Instruments& instruments, 
     groups.push_back({&p});
   }
   auto sampler = std::make_unique<Sampler>(Sampling{backend, instruments, rules, seed});
-  const Measurement measured = sampler->measure(groups, {.abandon = [] { return false; }});
+  const Measurement measured =
+      sampler->measure(groups, {.abandon = [] { return false; },
+                                .progress = [&](const Point& point, bool, double done) { progress(point, done); }});
   if (measured.device_busy) keep_for_ever(sampler.release());  // freeing would wait for the call that does not end
   if (measured.device_lost) std::rethrow_exception(measured.device_lost);
   const bool on_gpu = !points.empty() && points.front().device == DeviceKind::cuda;
@@ -52,10 +55,10 @@ std::vector<double> planted_seconds(Backend& backend, Instruments& instruments, 
     const double planted_s = share * *row.time_median_s;
     out.push_back(whole_steps(planted_s, step_s));
     if (share > 0 && out.back() <= 0)
-      throw UsageError(fmt::format("{:g} % of {}, {} is {:.2g} ns, and a spin on this GPU ends by steps of {:.2g} ns: "
-                                   "plant more",
-                                   100 * share, row.point.variant, describe_group(row.point), 1e9 * planted_s,
-                                   1e9 * step_s));
+      throw UsageError(
+          fmt::format("{:g} % of {}, {} is {:.2g} ns, and a spin on this GPU ends by steps of {:.2g} ns: "
+                      "plant more",
+                      100 * share, row.point.variant, describe_group(row.point), 1e9 * planted_s, 1e9 * step_s));
   }
   return out;
 }

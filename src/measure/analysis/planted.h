@@ -2,6 +2,7 @@
 /// Slowdowns of known size, planted by a spin behind each call: what comparing must find.
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -23,9 +24,11 @@ inline constexpr double spin_behind_all_s = 2.048e-6;
 double whole_steps(double seconds, double step_s);
 
 /// `share` of the time that a call of each point takes with that spin behind it, in seconds, by a pilot; on a GPU the
-/// nearest whole number of steps of %globaltimer, by which spins end. Throws UsageError where a point cannot be timed, or
-/// where that would be less than one step; what becomes of a device that is lost is the caller's: DeviceError, and
-/// CallTimeout where a call still runs.
-std::vector<double> planted_seconds(Backend&, Instruments&, std::span<const Point>, double share, std::uint64_t seed);
+/// nearest whole number of steps of %globaltimer, by which spins end. Throws UsageError where a point cannot be timed,
+/// or where that would be less than one step; what becomes of a device that is lost is the caller's: DeviceError, and
+/// CallTimeout where a call still runs. `progress` is told each point before its pilot, and before its calls on each
+/// allocation, with the share of all that is done.
+std::vector<double> planted_seconds(Backend&, Instruments&, std::span<const Point>, double share, std::uint64_t seed,
+                                    const std::function<void(const Point&, double share)>& progress);
 
 }  // namespace reductio

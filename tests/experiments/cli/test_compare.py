@@ -248,6 +248,12 @@ def test_a_planted_slowdown_is_told_with_the_times_that_hold_it(reductio, tmp_pa
         assert float(by_name[slowed]["ratio"]) < 0.5 < float(by_name[other]["ratio"])
         # any machine: a share of a time that holds the spin
         assert float(by_name[slowed]["planted_s"]) > 9 * 2.048e-6 and float(by_name[other]["planted_s"]) == 0
+    # Of a variant beside itself, too, the one that is no base; without a slowdown the two are not told apart.
+    twice = ["host/plain", "host/plain", *few[3:]]
+    (row,) = reductio("compare", *twice, "--plant", "host/plain (again)=900%", "--csv").rows()
+    # any machine: as above
+    assert float(row["planted_s"]) > 9 * 2.048e-6 and float(row["base_planted_s"]) == 0 and float(row["ratio"]) < 0.5
+    reductio("compare", *twice, "--plant", "host/plain=0%", "--quiet").ok()
     told = json.loads(reductio("compare", *plant, "--json").ok())
     assert told["planted"] is None and {r["planted_s"] for r in told["rows"]} == {None}  # any machine: nor here
 
@@ -267,6 +273,13 @@ def test_a_baseline_never_holds_a_planted_slowdown_and_is_beside_its_like_alone(
     # any machine: a share of a time that is above zero
     assert row["verdict"] in VERDICTS and float(row["planted_s"]) > 0 and row["base_planted_s"] == ""
     assert snapshot(tmp_path) == kept
+    # As two folders, too.
+    spins, bare = (next(tmp_path.glob(f"results/*/baselines/{name}")) for name in ("spins", "bare"))
+    for folders in ((spins, bare), (bare, spins)):
+        assert reductio("compare", *folders).error(1) == (
+            f"reductio: a spin follows each call of {spins}, which was saved with --plant, and none those of {bare}: "
+            "give two of a kind")
+    assert "1 of 1 cover 1" in reductio("compare", spins, spins).ok()
 
 
 def test_a_baseline_is_not_overwritten_by_chance(reductio, tmp_path):
@@ -498,6 +511,12 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     ([*PAIR, "--plant", "host/plain=much"], ["--plant takes VARIANT=SHARE", "'host/plain=much'"]),
     ([*PAIR, "--plant", "host/plain=-1%"], ["from 0 to 1000 %"]),
     ([*PAIR, "--plant", "host/plain=nan"], ["from 0 to 1000 %"]),
+    ([*PAIR, "--plant", ""], ["--plant has an empty value"]),
+    ([*PAIR, "--plant", "=5%"], ["--plant: '' is none of those that are compared: host/plain, host/unroll4"]),
+    (["compare", "host/plain", "host/plain", "--plant", "host/plain=5%"],
+     ["--plant: host/plain is named more than once; 'host/plain (again)=5%' slows the second alone"]),
+    (["compare", "host/plain", "host/plain:opt=O2", "--plant", "host/plain=5%"],
+     ["'host/plain:opt=O2 (again)=5%' slows the second alone"]),
     ([*PAIR, "--plant", "cub/sum=1%"], ["--plant: 'cub/sum' is none of those that are compared: host/plain"]),
     ([*PAIR, "--sises", "10"], ["'--sises'", "'--sizes'"]),
     (["selftest", "host/plane"], ["'host/plain'"]),

@@ -278,8 +278,18 @@ TEST(MeasurePlanted, IsAShareOfTheTimeWithTheSpinThatAllCallsHave) {
   Scripted script([](std::size_t id, std::size_t bytes) { return id == 1 ? 8e-6 : bytes == 400 ? 18e-6 : 38e-6; });
   const auto backend = open_cpu();
   const std::vector<Point> points{point(a, 100), point(b, 100), point(b, 200)};
-  const auto seconds = planted_seconds(*backend, script, points, 0.05, 1);
+  std::vector<std::string> told;
+  std::vector<double> shares;
+  const auto seconds = planted_seconds(*backend, script, points, 0.05, 1, [&](const Point& p, double share) {
+    told.push_back(describe_group(p));
+    shares.push_back(share);
+  });
   ASSERT_EQ(seconds.size(), 3u);
+  EXPECT_EQ(std::set<std::string>(told.begin(), told.end()),
+            (std::set<std::string>{describe_group(points[0]), describe_group(points[2])}));
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+  EXPECT_EQ(shares.front(), 0);
+  EXPECT_GT(shares.back(), 0.5);
   EXPECT_NEAR(seconds[0], 0.05 * (8e-6 + spin_behind_all_s), 1e-9);
   EXPECT_NEAR(seconds[1], 0.05 * (18e-6 + spin_behind_all_s), 1e-9);
   EXPECT_NEAR(seconds[2], 0.05 * (38e-6 + spin_behind_all_s), 1e-9);
@@ -306,7 +316,7 @@ TEST(MeasurePlanted, WhereNothingCanBeTimedSaysWhy) {
   Scripted script = constant(1e-5);
   const auto backend = open_cpu();
   const std::vector<Point> points{point(a, 100)};
-  EXPECT_EQ(error_of([&] { planted_seconds(*backend, script, points, 0.05, 1); }),
+  EXPECT_EQ(error_of([&] { planted_seconds(*backend, script, points, 0.05, 1, [](auto&&...) {}); }),
             "nothing can be planted in a, " + describe_group(points[0]) + ": refused, out of spirits");
 }
 
