@@ -49,6 +49,15 @@ std::vector<Probe> exchange_probes(std::span<const Exchanges> exchanges, int rep
   return out;
 }
 
+std::vector<Probe> message_probes(std::span<const Exchanges> exchanges, int repeat) {
+  std::vector<Probe> out;
+  for (const Exchanges& e : exchanges)
+    if (e.count)
+      out.push_back({"message_round_trip", e.sm, repeat,
+                     static_cast<double>(e.round_trip_ns) / static_cast<double>(e.count), "ns"});
+  return out;
+}
+
 std::string probes_csv(std::span<const Probe> probes) {
   std::string text = "quantity,sm,repeat,value,unit\n";
   for (const Probe& p : probes)

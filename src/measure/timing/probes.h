@@ -1,6 +1,6 @@
 #pragma once
-/// Figures of a GPU that belong to no variant, and that the documents presume: how far the SMs' clocks are apart, and
-/// how many cycles a load takes.
+/// Figures of a GPU that belong to no variant: how far the SMs' clocks are apart, how many cycles a load and an atomic
+/// update take, and how long a word is under way from SM to SM.
 
 #include <cstdint>
 #include <optional>
@@ -43,6 +43,9 @@ struct Exchanges {
 /// globaltimer_offset, from the SM with the lowest number, and exchange_round_trip, which the asking SM, with a count
 /// of zero, has none of.
 std::vector<Probe> exchange_probes(std::span<const Exchanges>, int repeat);
+
+/// message_round_trip: a word to another SM and one back, of exchanges without clocks.
+std::vector<Probe> message_probes(std::span<const Exchanges>, int repeat);
 
 /// Every probe of the GPU that is open. Throws NoGpu in a build without CUDA.
 std::vector<Probe> probe_gpu(Backend&);

@@ -38,6 +38,11 @@ TEST(MeasureProbes, OffsetsOfTheOneClockComeFromTheMiddleOfQuestionAndAnswer) {
   EXPECT_EQ(of(probes, "exchange_round_trip"), (std::map<unsigned, double>{{1, 1000}, {7, 1200}}));
 }
 
+TEST(MeasureProbes, AMessagesTimeIsThatOfARoundTrip) {
+  const std::vector<Exchanges> exchanges = {{4, 0, 0, 0}, {1, 10, 0, 5000}, {7, 10, 0, 6000}};
+  EXPECT_EQ(of(message_probes(exchanges, 2), "message_round_trip"), (std::map<unsigned, double>{{1, 500}, {7, 600}}));
+}
+
 TEST(MeasureProbes, RecordsOfTheWholeGpuNameNoSm) {
   const std::vector<Probe> probes = {{"sm_clock_offset", 7, 2, -1.5, "cycles"}, {"load_latency_l2", {}, 0, 270.25, "ns"}};
   EXPECT_EQ(probes_csv(probes),
@@ -55,12 +60,14 @@ TEST(MeasureProbes, OnAGpuEverySmAndEveryMemoryIsProbed) {
   const auto sms = static_cast<std::size_t>(gpu->info().sm_count);
   for (const char* quantity : {"sm_clock_rate", "sm_clock_offset", "globaltimer_offset"})
     EXPECT_EQ(of(probes, quantity).size(), sms) << quantity;
+  EXPECT_EQ(of(probes, "message_round_trip").size(), sms - 1) << "the asking SM has none";
   std::map<std::string, double> cycles;  // each of the last repeat
   for (const Probe& p : probes)
     if (p.unit == "cycles" && !p.sm) cycles[p.quantity] = p.value;
   // any machine: a memory farther away takes more cycles, by factors
   EXPECT_LT(cycles.at("load_latency_l1"), cycles.at("load_latency_l2"));
   EXPECT_LT(cycles.at("load_latency_l2"), cycles.at("load_latency_memory"));  // any machine: likewise
+  EXPECT_GT(cycles.at("atomic_latency_l2"), cycles.at("load_latency_l1"));    // any machine: L1 does no atomics
 }
 
 }  // namespace

@@ -15,6 +15,8 @@ namespace {
 
 using device::globaltimer;
 using device::load_acquire;
+using device::load_relaxed;
+using device::store_relaxed;
 using device::store_release;
 
 constexpr int repeats = 15;
@@ -96,10 +98,67 @@ __global__ void exchange_clocks(Mailbox* boxes, Exchanges* out, unsigned count) 
   }
 }
 
+/// Block 0 sends every other block in turn `count` words, each of which that block sends back: by relaxed accesses, as
+/// tuned/finish.h does, and with no reading of a clock in between.
+/// Launch: as exchange_clocks.
+__global__ void pass_words(Mailbox* boxes, Exchanges* out, unsigned count) {
+  const auto arrives = [](unsigned* p, unsigned wanted) {
+    for (unsigned i = 0; i < 1u << 22; ++i)
+      if (load_relaxed(p) == wanted) return true;
+    return false;
+  };
+  Exchanges& own = out[blockIdx.x];
+  own.sm = this_sm();
+  if (blockIdx.x > 0) {
+    Mailbox& box = boxes[blockIdx.x];
+    for (unsigned i = 1; i <= count; ++i) {
+      if (!arrives(&box.asked, i)) return;
+      store_relaxed(&box.answered, i);
+    }
+    return;
+  }
+  own.count = own.twice_offset_ns = own.round_trip_ns = 0;
+  for (unsigned b = 1; b < gridDim.x; ++b) {
+    Mailbox& box = boxes[b];
+    unsigned i = 1;
+    const std::uint64_t first = next_step();
+    for (; i <= count; ++i) {
+      store_relaxed(&box.asked, i);
+      if (!arrives(&box.answered, i)) break;
+    }
+    out[b].round_trip_ns = static_cast<std::int64_t>(globaltimer() - first);
+    out[b].count = i - 1;
+    out[b].twice_offset_ns = 0;
+  }
+}
+
 /// A chain: each line begins with the address of the next.
 struct Link {
   const Link* next;
 };
+
+struct Chase {
+  const Link* at;  ///< where the chain is gone on with
+  std::uint64_t cycles, ns;
+};
+
+/// `timed` atomic updates of words in `lines` lines in turn, of which each waits for the one before.
+__global__ void update_in_turn(Chase* chase, unsigned long long* words, std::uint32_t lines, std::uint32_t timed) {
+  constexpr std::uint32_t words_per_line = line_bytes / sizeof(unsigned long long);
+  unsigned long long before = 0;
+  std::uint64_t ns = 0;
+  long long cycles = 0;
+  for (std::uint32_t i = 0; i < 2 * timed; ++i) {  // the first half warms
+    if (i == timed) {
+      ns = next_step();
+      cycles = clock64();
+    }
+    before = atomicAdd(words + i % lines * words_per_line, (before >> 63) + 1);
+  }
+  chase->cycles = static_cast<std::uint64_t>(clock64() - cycles) + (before >> 63);
+  chase->ns = globaltimer() - ns;
+}
+
 
 /// Joins `lines` lines from `chain` on in this order, the last with the first.
 __global__ void join_lines(std::byte* chain, const std::uint32_t* order, std::uint32_t lines) {
@@ -122,11 +181,6 @@ struct ByL2 {
     asm volatile("ld.global.cg.u64 %0, [%1];" : "=l"(next) : "l"(p) : "memory");
     return next;
   }
-};
-
-struct Chase {
-  const Link* at;  ///< where the chain is gone on with
-  std::uint64_t cycles, ns;
 };
 
 /// Follows the chain for `warm` loads, and then for `timed`, a multiple of 16, of which each waits for the one before;
@@ -159,7 +213,9 @@ class Probing {
     for (int r = 0; r < repeats; ++r)
       add({"globaltimer_resolution", std::nullopt, r, 1e9 * stream_.clocks().globaltimer_resolution_s(), "ns"});
     clocks();
-    exchanges();
+    exchanges<exchange_clocks>(exchange_probes);
+    exchanges<pass_words>(message_probes);
+    updates();
     const std::size_t l2 = std::max<std::size_t>(backend_.info().l2_bytes, 1u << 20);
     // Of what L1 holds, a part; of L2, an eighth, which either half of a divided L2 could hold; and more than L2 holds,
     // or a part of it that was flushed, which few pages of memory hold.
@@ -209,20 +265,36 @@ class Probing {
     }
   }
 
-  void exchanges() {
+  template <void (*kernel)(Mailbox*, Exchanges*, unsigned)>
+  void exchanges(std::vector<Probe> (*probes_of)(std::span<const Exchanges>, int)) {
     const DeviceMemory boxes(backend_, sms() * sizeof(Mailbox)), memory(backend_, sms() * sizeof(Exchanges));
-    take_whole_sms(exchange_clocks);
+    take_whole_sms(kernel);
     for (int r = -1; r < repeats; ++r) {
       backend_.fill(boxes.get(), 0, boxes.size(), stream_.get());
-      device::launch_cooperative<exchange_clocks>({sms(), 1, shared_bytes_, stream_.get().handle},
-                                                  static_cast<Mailbox*>(boxes.get()),
-                                                  static_cast<Exchanges*>(memory.get()), asked_);
+      device::launch_cooperative<kernel>({sms(), 1, shared_bytes_, stream_.get().handle},
+                                         static_cast<Mailbox*>(boxes.get()), static_cast<Exchanges*>(memory.get()),
+                                         asked_);
       const auto counted = copied<Exchanges>(memory, sms());
       must_cover_all_sms(counted);
       for (std::size_t b = 1; b < counted.size(); ++b)
         if (counted[b].count != asked_)
           throw DeviceError("an SM did not answer in time; is something else running on this GPU?");
-      if (r >= 0) add(exchange_probes(counted, r));
+      if (r >= 0) add(probes_of(counted, r));
+    }
+  }
+
+  /// Of one dependent atomic update, in cycles and in ns, as two records.
+  void updates() {
+    constexpr std::uint32_t lines = 64, timed = 4096;
+    const DeviceMemory words(backend_, lines * line_bytes), chase(backend_, sizeof(Chase));
+    backend_.fill(words.get(), 0, words.size(), stream_.get());
+    for (int r = 0; r < repeats; ++r) {
+      update_in_turn<<<1, 1, 0, native_stream()>>>(static_cast<Chase*>(chase.get()),
+                                                   static_cast<unsigned long long*>(words.get()), lines, timed);
+      check(cudaGetLastError(), "timing atomic updates");
+      const Chase took = copied<Chase>(chase, 1).front();
+      add({"atomic_latency_l2", std::nullopt, r, static_cast<double>(took.cycles) / timed, "cycles"});
+      add({"atomic_latency_l2", std::nullopt, r, static_cast<double>(took.ns) / timed, "ns"});
     }
   }
 
