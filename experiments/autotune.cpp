@@ -1,6 +1,6 @@
-/// autotune: every launch that tuned's table could have (src/tuned/launch_table.h), at the powers of two, and as many
-/// policies of CUB's sum, where the program was built with them (baselines/cub_tuned.cu). experiments/autotune.py says from
-/// its CSV which is the fastest for how many bytes, and what the table loses to it.
+/// autotune: every launch that tuned's table could have (src/tuned/launch_table.h), at the powers of two and where L2 ends,
+/// and as many policies of CUB's sum, where the program was built with them (baselines/cub_tuned.cu).
+/// experiments/autotune.py says from its CSV which is the fastest for how many bytes, and what the table loses to it.
 
 #include "experiments/launches.h"
 #include "measure/plan/axes.h"
@@ -22,7 +22,7 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection) {
   std::vector<Settings> out{v.settings()};
   for (const auto& some : {with("strided", {{"vectors", {"1", "2", "4"}}, {"per-sm", {"1", "2", "4"}}}),
                            with("tiled", {{"vectors", {"2", "8"}}, {"per-sm", {"1", "2"}}}),
-                           with("tiled-past-l1", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}}),
+                           with("tiled", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}, {"kept", {"0", "16", "32"}}}),
                            with("cluster", {{"per-sm", {"4", "8", "16"}}})})
     out.insert(out.end(), some.begin(), some.end());
   return out;
@@ -35,13 +35,17 @@ bool makes_sense(const Point& p) {
   const std::size_t bytes = p.problem.bytes();
   if (reading == "auto") return true;
   if (reading == "cluster") return bytes <= std::size_t{2} << 20;
-  if (reading.starts_with("tiled")) return bytes >= std::size_t{1} << 20;
+  if (reading == "tiled") return bytes >= std::size_t{1} << 20;
   return bytes <= std::size_t{64} << 20;
 }
 
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
+  std::vector<std::size_t> sizes = sizes_on(device, powers_of_two(11, 29));
+  // Where L2 ends, on GPUs that have 50 MB of it.
+  if (device != DeviceKind::sim)
+    for (const std::size_t n : {5u << 20, 6u << 20, 10u << 20, 12u << 20}) sizes.push_back(n);
   return product_of({.types = {ElementType::i32, ElementType::f32, ElementType::f64},
-                     .sizes = sizes_on(device, powers_of_two(11, 29)),
+                     .sizes = sizes,
                      .modes = {TimingMode::device, TimingMode::graph},
                      .cache_states = {CacheState::cold_dirty, CacheState::warm},
                      .settings = [&](const Variant& v) { return launches(v, selection); },

@@ -30,7 +30,8 @@ VARIANT, CUB, CUB_TUNED = "tuned/sum", "cub/sum", "cub/sum-tuned"
 TABLES = {"packed_table": ("i32",), "fan_in_table": ("f32", "f64")}
 AUTO = "auto"    # the reading of the launch that the committed table chooses
 SLACK = 0.005    # about what a time differs by from run to run
-KEYS = ("reading", "vectors", "per-sm")  # in the order of a table's row
+KEYS = ("reading", "vectors", "per-sm", "kept")  # in the order of a table's row
+ALL = "all"      # of the input is to stay in L2
 
 
 @dataclass(frozen=True)
@@ -38,14 +39,17 @@ class Launch:
     reading: str
     vectors: int
     per_sm: int
+    kept: str = ALL  # or MiB
 
     def row(self, up_to: int | None) -> str:
         """As src/tuned/launch_table.h has it; without a size the last one."""
         size = "SIZE_MAX" if up_to is None else in_bytes(up_to, " * ")
-        return f"{{{size}, Reading::{self.reading.replace('-', '_')}, {self.vectors}, {self.per_sm}}},"
+        kept = "" if self.kept == ALL else ", 0" if self.kept == "0" else f", {self.kept} * MiB"
+        return f"{{{size}, Reading::{self.reading}, {self.vectors}, {self.per_sm}{kept}}},"
 
     def words(self) -> str:
-        return f"{self.reading}, vectors={self.vectors}, per-sm={self.per_sm}"
+        kept = "" if self.kept == ALL else f", kept={self.kept} MiB"
+        return f"{self.reading}, vectors={self.vectors}, per-sm={self.per_sm}{kept}"
 
 
 @dataclass(frozen=True)
@@ -107,7 +111,7 @@ def sizes_of(folder: Path, types: tuple[str, ...]) -> list[Size]:
         ways = at.groupby(["element_type", "timing_mode", "cache_state"]).ngroups
         means = {tuple(choice): float(np.exp(np.log(rows["time_median_s"]).mean()))
                  for choice, rows in at.groupby(list(KEYS)) if len(rows) == ways}
-        times = {Launch(r, int(v), int(p)): t for (r, v, p), t in means.items() if r != AUTO}
+        times = {Launch(r, int(v), int(p), k): t for (r, v, p, k), t in means.items() if r != AUTO}
         if times:
             found.append(Size(int(size), times, next((t for (r, *_), t in means.items() if r == AUTO), None)))
     if not found:

@@ -65,11 +65,10 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
       .cache_states = {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm},
       .settings = three,
       .has = [](const Point& p) { return p.timing_mode != TimingMode::graph || p.cache_state == CacheState::warm; }}});
-  if (selection.sizes.empty()) {
+  if (selection.sizes.empty())
     parts.push_back({.axes = {.types = types, .sizes = ragged, .modes = {TimingMode::device}, .settings = two}});
-    parts.push_back(
-        {.axes = {.types = types, .sizes = powers, .modes = {TimingMode::device}, .settings = two}, .offset = 1});
-  }
+  parts.push_back(
+      {.axes = {.types = types, .sizes = powers, .modes = {TimingMode::device}, .settings = two}, .offset = 1});
   parts.push_back({.axes = {.types = types,
                             .sizes = sizes_on(device, powers_of_two(10, 20)),
                             .modes = {TimingMode::end_to_end},

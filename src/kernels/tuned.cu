@@ -5,8 +5,8 @@
 ///              block cluster, a packed atomic, or a fan-in over marked slots
 ///
 /// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a
-/// thread's share, of 16 bytes each) and `per-sm` (the most blocks for each SM, of a cluster in all), are there to make
-/// that table by measurement. Where there are no clusters, reading=cluster is strided. overlap=no keeps a call from
+/// thread's share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all) and, of
+/// reading=tiled, `kept` (the MiB of input that stay in L2), are there to make that table by measurement. Where there are no clusters, reading=cluster is strided. overlap=no keeps a call from
 /// beginning while the kernel before it runs.
 
 #include <memory>
@@ -19,13 +19,17 @@ namespace reductio {
 namespace {
 using namespace device;
 
+/// "all", or MiB.
+std::size_t kept_bytes(const std::string& text) {
+  return text == "all" ? SIZE_MAX : std::stoull(text) * tuned::MiB;
+}
+
 tuned::Choice chosen(const Settings& s) {
   const std::string& reading = s.text("reading");
   tuned::Choice choice{reading != "auto", tuned::Reading::strided, s.count("vectors"), s.count("per-sm"),
-                       s.text("overlap") == "yes"};
+                       kept_bytes(s.text("kept")), s.text("overlap") == "yes"};
   if (reading == "cluster") choice.reading = tuned::Reading::cluster;
   if (reading == "tiled") choice.reading = tuned::Reading::tiled;
-  if (reading == "tiled-past-l1") choice.reading = tuned::Reading::tiled_past_l1;
   return choice;
 }
 
@@ -56,9 +60,10 @@ const Register tuned_sum(
      .operations = {Operation::sum, Operation::sum_of_squares, Operation::moments},
      .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i8, ElementType::i64,
                ElementType::f16, ElementType::bf16},
-     .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "tiled-past-l1", "cluster"}, "auto"),
+     .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "cluster"}, "auto"),
                   Tunable::choice("vectors", {"1", "2", "4", "8"}, "4"),
                   Tunable::choice("per-sm", {"1", "2", "4", "8", "16"}, "4"),
+                  Tunable::choice("kept", {"all", "0", "16", "32"}, "all"),
                   Tunable::choice("overlap", {"yes", "no"}, "yes")},
      .persistent_state = tuned::persistent_state},
     prepare_tuned);

@@ -17,10 +17,9 @@ struct Gpu {
 
 /// How the input is shared out, and read (tuned/reading.h and tuned/cluster.cuh).
 enum class Reading {
-  strided,        ///< blocks of 256, all threads of the grid taking turns
-  tiled,          ///< blocks of 512, each with a tile of 64 KiB at a time
-  tiled_past_l1,  ///< the same, by loads that leave nothing in L1
-  cluster,        ///< blocks of 512 in one cluster: from compute capability 9.0
+  strided,  ///< blocks of 256, all threads of the grid taking turns
+  tiled,    ///< blocks of 512, each with a tile of 64 KiB at a time
+  cluster,  ///< blocks of 512 in one cluster: from compute capability 9.0
 };
 constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 512; }
 /// Vectors of 16 bytes that a thread asks for before it waits for the first.
@@ -33,6 +32,7 @@ struct LaunchRow {
   Reading reading;
   unsigned vectors_per_thread;  ///< there is another block only if each thread has so many vectors of 16 bytes
   unsigned most_blocks;         ///< for each SM; of a cluster: in all, 8 or 16; 0: one block does it all
+  std::size_t kept_bytes = SIZE_MAX;  ///< tiled: of the input, so much stays in L2; what is behind it gives way first
 };
 
 inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
@@ -43,8 +43,8 @@ inline constexpr LaunchRow packed_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {512 * KiB, Reading::strided, 2, 4},
     {12 * MiB, Reading::strided, 4, 4},
-    {48 * MiB, Reading::tiled_past_l1, 8, 1},
-    {256 * MiB, Reading::tiled_past_l1, 8, 2},
+    {36 * MiB, Reading::tiled, 8, 1, 0},
+    {256 * MiB, Reading::tiled, 8, 1, 32 * MiB},
     {SIZE_MAX, Reading::tiled, 8, 2},
 };
 
@@ -55,7 +55,8 @@ inline constexpr LaunchRow fan_in_table[] = {
     {768 * KiB, Reading::cluster, 4, 16},
     {3 * MiB, Reading::strided, 4, 4},
     {12 * MiB, Reading::tiled, 8, 1},
-    {256 * MiB, Reading::tiled_past_l1, 8, 1},
+    {36 * MiB, Reading::tiled, 8, 1, 0},
+    {256 * MiB, Reading::tiled, 8, 1, 32 * MiB},
     {SIZE_MAX, Reading::tiled, 8, 2},
 };
 
@@ -64,12 +65,14 @@ struct Choice {
   bool chosen = false;  ///< false: as the table says
   Reading reading = Reading::strided;
   unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
+  std::size_t kept_bytes = SIZE_MAX;
   bool overlaps = true;  ///< also if not `chosen`: with the kernel before, where the hardware can
 };
 
 struct LaunchShape {
   Reading reading;
   unsigned grid, block;
+  std::size_t kept_bytes = SIZE_MAX;
 };
 
 /// The most blocks that a launch has for each SM: so many slots the workspace keeps.
@@ -79,7 +82,8 @@ inline constexpr unsigned most_blocks_per_sm = 8;
 constexpr LaunchShape launch_shape(std::size_t bytes, bool packed, const Gpu& gpu, const Choice& choice = {}) {
   const LaunchRow* row = packed ? packed_table : fan_in_table;
   while (bytes > row->up_to_bytes) ++row;
-  LaunchRow r = choice.chosen ? LaunchRow{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks} : *row;
+  LaunchRow r = choice.chosen ? LaunchRow{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks,
+                                       choice.kept_bytes} : *row;
   const std::size_t vectors = bytes / 16 + (bytes % 16 != 0);
   if (r.reading == Reading::cluster) {
     // All GPUs from 9.0 on promise clusters of 8; those of 9.0 have 16. Later ones may have 16, too, but no table was
@@ -98,7 +102,8 @@ constexpr LaunchShape launch_shape(std::size_t bytes, bool packed, const Gpu& gp
   const unsigned per_sm = r.most_blocks < held ? r.most_blocks : held;
   const std::size_t most = std::size_t{per_sm} * gpu.sm_count, share = std::size_t{block} * r.vectors_per_thread;
   const std::size_t wanted = vectors / share + (vectors % share != 0);
-  return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block};
+  return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block,
+          r.kept_bytes};
 }
 
 }  // namespace reductio::tuned

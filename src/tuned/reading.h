@@ -60,22 +60,26 @@ struct Vector {
   In lane[lanes];
 };
 
-/// The input of a call as threads take it: `vectors` vectors that start at a multiple of 16 bytes, and what lies before
-/// and behind them, less than a vector each.
+/// Vectors start at a multiple of so many bytes, a line of the caches: what a warp asks for at a time is whole lines then.
+inline constexpr unsigned line_bytes = 128;
+
+/// The input of a call as threads take it: `vectors` vectors from the first line on; what lies before them, less than a
+/// line; and what lies behind them, less than a vector.
 template <class In>
 struct Share {
   GlobalPtr<const uint4> body;
   GlobalPtr<const In> head, tail;
-  std::int64_t vectors;
+  std::int64_t vectors, kept;  ///< kept: so many vectors, from the first, are read so that they stay in L2 (Tiled)
   unsigned head_count, tail_count;
 };
 
 template <class In>
-Share<In> share_of(GlobalPtr<const In> in, std::size_t n) {
-  const std::size_t lanes = Vector<In>::lanes, to_boundary = (16 - device::address_of(in) % 16) % 16 / sizeof(In);
-  const std::size_t head = to_boundary < n ? to_boundary : n, vectors = (n - head) / lanes, body = vectors * lanes;
+Share<In> share_of(GlobalPtr<const In> in, std::size_t n, std::size_t kept_bytes) {
+  const std::size_t lanes = Vector<In>::lanes, behind_line = device::address_of(in) % line_bytes;
+  const std::size_t to_line = (line_bytes - behind_line) % line_bytes / sizeof(In);
+  const std::size_t head = to_line < n ? to_line : n, vectors = (n - head) / lanes, body = vectors * lanes;
   return {device::pointer_cast<const uint4>(in + head), in, in + (head + body), static_cast<std::int64_t>(vectors),
-          static_cast<unsigned>(head), static_cast<unsigned>(n - head - body)};
+          static_cast<std::int64_t>(kept_bytes / 16), static_cast<unsigned>(head), static_cast<unsigned>(n - head - body)};
 }
 
 /// Adds up a vector in a tree, each element as the operation takes it.
@@ -147,17 +151,11 @@ struct Strided {
 };
 
 /// Blocks take turns, with a tile of 8 vectors a thread: neighbouring threads have neighbouring vectors, and what one
-/// block reads at a time lies together, which memory serves best where there is much to read.
-template <bool past_l1>
+/// block reads at a time lies together, which memory serves best where there is much to read. Of more input than L2
+/// holds a part is kept there: tiles behind that part are read by loads whose lines are the first that L2 gives up, and
+/// displace each other and not the part.
 struct Tiled {
   static constexpr unsigned block = 512, blocks_per_sm = 2, vectors = 8;
-
-  static __device__ uint4 load(GlobalPtr<const uint4> p) {
-    if constexpr (past_l1)
-      return device::load_past_l1(p);
-    else
-      return __ldg(p);
-  }
 
   template <class S, class W, class Operation, class In>
   static __device__ S sum_of_thread(const Share<In>& in) {
@@ -167,13 +165,17 @@ struct Tiled {
     std::int64_t i = blockIdx.x * tile + threadIdx.x, end = (blockIdx.x + std::int64_t{1}) * tile;
     for (; end <= in.vectors; i += gridDim.x * tile, end += gridDim.x * tile) {
       uint4 v[vectors];
-      for (unsigned u = 0; u < vectors; ++u) v[u] = load(in.body + (i + u * block));
+      if (end <= in.kept) {
+        for (unsigned u = 0; u < vectors; ++u) v[u] = __ldg(in.body + (i + u * block));
+      } else {
+        for (unsigned u = 0; u < vectors; ++u) v[u] = device::load_past_l1(in.body + (i + u * block));
+      }
       sum += sum_of_vectors<S, W, Operation, In>(v);
     }
     if (end - tile < in.vectors) {  // the last tile, if it is this block's
       uint4 v[vectors] = {};
       for (unsigned u = 0; u < vectors; ++u)
-        if (i + u * block < in.vectors) v[u] = load(in.body + (i + u * block));
+        if (i + u * block < in.vectors) v[u] = __ldg(in.body + (i + u * block));
       sum += sum_of_vectors<S, W, Operation, In>(v);
     }
     return sum + ends.template sum<S, W, Operation>();

@@ -21,14 +21,14 @@
 /// allocates nothing, waits for nothing and can be captured in a graph and replayed. A workspace serves one call at a
 /// time: calls of one stream, or calls that events order. A launch that CUDA refuses throws device::LaunchError.
 ///
-/// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 16 bytes and one Gpu, the
+/// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 128 bytes and one Gpu, the
 /// result is the same bits at every call: who adds what, and in which order, is fixed.
 ///
 /// How it works
 ///
 ///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). What lies before the
-///             first multiple of 16 bytes and behind the last whole vector is less than a vector each, and one step of
-///             single loads takes both.
+///             first multiple of 128 bytes is less than a line of the caches, what lies behind the last whole vector
+///             less than that, and one step of single loads takes both.
 ///   Blocks    add up by warp shuffles, and once over their warps.
 ///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster,
 ///             for little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else (finish.h).
@@ -190,11 +190,10 @@ class Reduction {
   void enqueue(GlobalPtr<const In> in, const Result& result, GlobalPtr<std::uint64_t> workspace, void* stream) const {
     Launch shape{shape_.grid, shape_.block, 0, stream};
     shape.overlaps = overlaps_;
-    const Share<In> share = share_of(in, n_);
+    const Share<In> share = share_of(in, n_, shape_.kept_bytes);
     switch (shape_.reading) {
       case tuned::Reading::strided: return launch<Strided<256>>(shape, share, result, workspace);
-      case tuned::Reading::tiled: return launch<Tiled<false>>(shape, share, result, workspace);
-      case tuned::Reading::tiled_past_l1: return launch<Tiled<true>>(shape, share, result, workspace);
+      case tuned::Reading::tiled: return launch<Tiled>(shape, share, result, workspace);
       case tuned::Reading::cluster:
 #ifdef __CUDACC__
         shape.cluster = shape_.grid;

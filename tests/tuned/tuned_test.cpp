@@ -18,7 +18,7 @@ constexpr tuned::Gpu small_gpu{6, 2048};
 /// Several blocks at few elements, so that a test can make many calls.
 constexpr tuned::Choice small_blocks{true, tuned::Reading::strided, 1, 1};
 /// A tile is 64 KiB, so that a few of them are many elements for a test.
-constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1}, tiles_past_l1{true, tuned::Reading::tiled_past_l1, 1, 1};
+constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1}, one_tile_kept{true, tuned::Reading::tiled, 1, 1, 1 << 16};
 
 /// A workspace that was poisoned before, as raw memory is.
 Buffer<std::uint64_t> new_workspace(const tuned::Gpu& gpu = small_gpu) {
@@ -97,7 +97,7 @@ TEST_P(SimTuned, AddsUpTilesOfAnyNumber) {
   const std::vector<float> values = whole_numbers<float>(3 * 16384 + 1000);
   const auto in = on_device(values);
   for (const tuned::Gpu& gpu : {one_sm, small_gpu})
-    for (const tuned::Choice& choice : {tiles, tiles_past_l1})
+    for (const tuned::Choice& choice : {tiles, one_tile_kept})
       for (const std::size_t n : {std::size_t{1}, std::size_t{16384}, std::size_t{2 * 16384}, values.size() - 1})
         for (const std::size_t start : {0, 1}) {
           tuned::Reduction<float>(n, gpu, choice)(in.ptr() + start, out.ptr(), workspace.ptr(), nullptr);
@@ -105,6 +105,26 @@ TEST_P(SimTuned, AddsUpTilesOfAnyNumber) {
                                   values.begin() + static_cast<std::ptrdiff_t>(start + n));
           EXPECT_EQ(on_host(out)[0], expected<float>(part, 0)) << n << " from " << start;
         }
+}
+
+/// A warp's loads are whole lines of the caches, whatever the start; else each of its loads of 512 bytes takes a fifth.
+template <class In>
+void vectors_start_at_a_line() {
+  const auto in = on_device(whole_numbers<In>(600));
+  for (std::size_t start = 0; start < 300; ++start)
+    for (const std::size_t n : {std::size_t{0}, std::size_t{5}, 600 - start}) {
+      const GlobalPtr<const In> from = in.ptr() + start;
+      const auto share = tuned::share_of(from, n, 0);
+      EXPECT_EQ(share.head_count + static_cast<std::size_t>(share.vectors) * (16 / sizeof(In)) + share.tail_count, n);
+      EXPECT_LT(share.head_count * sizeof(In), 128u) << start;
+      EXPECT_LT(share.tail_count * sizeof(In), 16u) << start;
+      EXPECT_TRUE(share.vectors == 0 || device::address_of(share.body) % 128 == 0) << start << ", " << n;
+    }
+}
+TEST(SimTunedShare, VectorsStartAtALine) {
+  vectors_start_at_a_line<int>();
+  vectors_start_at_a_line<float>();
+  vectors_start_at_a_line<double>();
 }
 
 /// Sums of 4 bytes of integer meet in one word, which is as before when the call has ended.
