@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -160,6 +161,14 @@ def sentence(rows: list[dict], case: Case, n: int) -> str:
             + ("" if ratio is None else f" (ratio {ratio:.4f})") + f"; a process took at most {longest:.1f} s{limit}")
 
 
+def tell(text: str) -> None:
+    """A line of output at once, as long as somebody reads it: whoever stops, as `| head` does, stops no measuring."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def measure(cases: list[Case], options: argparse.Namespace) -> int:
     """Writes the rows as they come, beside planted.csv until all are there. How many processes gave no verdict."""
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -183,7 +192,7 @@ def measure(cases: list[Case], options: argparse.Namespace) -> int:
                 file.flush()
                 all_rows += rows
             for n in case.sizes:
-                print(sentence(all_rows, case, n), flush=True)
+                tell(sentence(all_rows, case, n))
     written.replace(path)
     return failed
 

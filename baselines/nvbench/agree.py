@@ -22,6 +22,7 @@ sides have. Exit code 1 if one differs by more than it may.
 import argparse
 import gzip
 import json
+import signal
 import sys
 
 import pandas as pd
@@ -114,15 +115,16 @@ def main(arguments):
     if table.empty:
         sys.exit("agree.py: these files have no point in common")
     shown = table[[*POINT, "reductio_s", "outside_s", "outside_spread", "difference", "allowed"]]
+    if options.out:  # before anything is printed, of which whoever reads it may have enough
+        table.to_csv(options.out, index=False)
     print(shown.to_string(index=False, formatters={
         "reductio_s": "{:.4g}".format, "outside_s": "{:.4g}".format, "outside_spread": "{:.1%}".format,
         "difference": "{:+.2%}".format, "allowed": "{:.0%}".format}))
-    if options.out:
-        table.to_csv(options.out, index=False)
     for mode in table["mode"].unique():
         print(verdict(table[table["mode"] == mode]))
     return 1 if (table.difference.abs() > table.allowed).any() else 0
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` ends it without a traceback
     sys.exit(main(sys.argv[1:]))

@@ -5,6 +5,7 @@ import importlib.util
 import sys
 
 import pytest
+import unread
 from project import SOURCE
 
 SCRIPT = SOURCE / "experiments" / "planted.py"
@@ -68,6 +69,12 @@ def rows(fake):
 
 def asked(fake):
     return (fake.parent / "asked").read_text().splitlines()
+
+
+def test_measuring_goes_on_where_nobody_reads_what_is_printed(fake):
+    done = unread.run(SCRIPT, fake.parent.parent / "out", "--reductio", fake, "--cases", "live-2^16,live-2^20")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {r["case"] for r in rows(fake)} == {"live-2^16", "live-2^20"}
 
 
 def test_two_kernels_are_compared_with_and_without_a_planted_slowdown(fake, capsys):

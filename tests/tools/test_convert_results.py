@@ -3,10 +3,12 @@
 import csv
 import gzip
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
+import unread
 from project import SOURCE
 
 sys.path.insert(0, str(SOURCE / "tools"))
@@ -70,6 +72,16 @@ def test_numbers_stay_and_names_change(old):
     run, = json.loads((old / "machine.json").read_text())["runs"]
     assert run["timing"] == {"device": {"resolution_s": 1e-9}} and run["time_spent"] == {"memory_wait_s": 0.5}
     assert run["memory_idle_at_start"] is True and run["times_memory_stayed_busy"] == 0
+
+
+def test_what_is_printed_need_not_be_read(old, tmp_path_factory):
+    read = tmp_path_factory.mktemp("read")
+    shutil.copytree(old, read, dirs_exist_ok=True)
+    assert convert.main([str(read)]) == 0
+    done = unread.run(SOURCE / "tools" / "convert_results.py", old)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (old / "e.csv").read_text() == (read / "e.csv").read_text()
+    assert convert.read(old / "e.samples.csv.gz") == convert.read(read / "e.samples.csv.gz")
 
 
 def test_samples_are_gathered_by_point(old):

@@ -12,6 +12,7 @@ from project import SOURCE
 
 import run_gtests
 import tally
+import unread
 
 TOOLS = SOURCE / "tools"
 
@@ -27,7 +28,8 @@ PYTEST = """<testsuites><testsuite><testcase name="p"/><testcase name="q"/>
 
 
 SCRIPTS = sorted(str(p.relative_to(SOURCE)) for part in ("paper", "tools", "experiments", "baselines/nvbench")
-                 for p in (SOURCE / part).glob("*.py") if "parse_args(" in p.read_text())
+                 for p in (SOURCE / part).glob("*.py")
+                 if ".parse_args(" in p.read_text() and p.name != "command_line.py")
 
 
 def test_scripts_are_found():
@@ -44,6 +46,19 @@ def test_a_script_says_in_one_line_what_it_does_not_know_and_tells_its_usage_whe
     with pytest.raises(SystemExit) as ended:
         runpy.run_path(str(SOURCE / script), run_name="__main__")
     assert not ended.value.code and capsys.readouterr().out.startswith(f"usage: {name} ")
+
+
+@pytest.mark.parametrize("script", [s for s in SCRIPTS if "import Parser" in (SOURCE / s).read_text()])
+def test_whoever_reads_no_further_has_seen_enough(script):
+    done = unread.run(SOURCE / script, "--help", at_once=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_full_disk_is_no_closed_pipe(tmp_path):
+    with open("/dev/full", "w") as full:
+        done = subprocess.run([sys.executable, TOOLS / "measured.py", tmp_path], stdout=full, stderr=subprocess.PIPE,
+                              text=True)
+    assert done.returncode != 0 and "No space left on device" in done.stderr
 
 
 @pytest.mark.parametrize("failed_outside, inside, expected", [
