@@ -177,7 +177,7 @@ class Folder:
         """n, ratio, low, high, enough and share: of the points that both have."""
         if mine is None or base is None:
             return pd.DataFrame(columns=[*speedup.COLUMNS, "share"])
-        key = (id(mine), id(base), confidence)  # each is held by self._series
+        key = (mine, base, confidence)
         if key not in self._over:
             self._over[key] = speedup.over(self.results, mine, base, confidence).merge(mine.ok[["n", "share"]], on="n")
         return self._over[key]

@@ -12,7 +12,6 @@ import gzip
 import hashlib
 import json
 import math
-import weakref
 import zlib
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -546,10 +545,6 @@ def keys_of(rows: pd.DataFrame) -> list[tuple]:
     return list(zip(*(map(int, rows[c].fillna(0)) if c in numbers else rows[c] for c in SAMPLES_KEY)))
 
 
-# Of each table that is in use, by its identity: its series by what was asked for.
-_series_of: dict[int, dict[tuple, list[Series]]] = {}
-
-
 def series(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
            cache_state: str | None = "cold_dirty", page_locked: bool = False, caller: str = "",
            offset_elements: int = 0) -> list[Series]:
@@ -559,15 +554,13 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
 
     Mode "device_part" takes the device's share of end-to-end rows; "clock" has cycles for times, without intervals.
     Series without any ok point are included: their
-    refusals are to be told. A table is not to be changed once its series were asked for, and each is found once.
+    refusals are to be told. A table is not to be changed once its series were asked for: each is found once.
     """
-    if id(table) not in _series_of:
-        _series_of[id(table)] = {}
-        weakref.finalize(table, _series_of.pop, id(table))
+    found = vars(table).setdefault("_series", {})  # goes with the table, into no copy or part of it
     which = (device, operation, element_type, mode, cache_state, page_locked, caller, offset_elements)
-    if which not in _series_of[id(table)]:
-        _series_of[id(table)][which] = _find_series(table, *which)
-    return list(_series_of[id(table)][which])
+    if which not in found:
+        found[which] = _find_series(table, *which)
+    return list(found[which])
 
 
 def _find_series(table: pd.DataFrame, device: str, operation: str, element_type: str, mode: str, cache_state: str | None,

@@ -114,7 +114,6 @@ class Folder:
         self.results = rs.Results(folder, machine, pd.DataFrame(), None, None, machine, self.cpu_path)
         self.absent: set[str] = set()
         self._tables: dict[str, pd.DataFrame | None] = {}
-        self._series: dict[tuple, list[rs.Series]] = {}
         if not any((folder / f"{e}.csv").exists() for e in experiments(read_claims())):
             raise rs.ResultsError(f"{folder} holds no experiment that any claim asks for: name a results folder that "
                                   f"`reductio run` wrote")
@@ -128,11 +127,8 @@ class Folder:
         return self._tables[name]
 
     def series(self, name: str, test: dict, mode: str) -> list[rs.Series]:
-        key = (name, test["device"], test["operation"], test["element_type"], mode, test["cache_state"])
-        if key not in self._series:
-            self._series[key] = rs.series(self.experiment(name), device=test["device"], operation=test["operation"],
-                                          element_type=test["element_type"], mode=mode, cache_state=test["cache_state"])
-        return self._series[key]
+        return rs.series(self.experiment(name), device=test["device"], operation=test["operation"],
+                         element_type=test["element_type"], mode=mode, cache_state=test["cache_state"])
 
     def at(self, name: str, test: dict, call: str, n: int, mode: str) -> rs.Series:
         """The one series of an experiment that is this call and has an ok point at n."""

@@ -159,21 +159,14 @@ class Measured:
 
     def __init__(self, results: Results):
         self._results, self._table = results, results.comparison
-        self._series: dict[tuple, list[Series]] = {}
-
-    def _of(self, step: Step, mode: str) -> list[Series]:
-        key = (step.operation, step.element_type, mode)
-        if key not in self._series:
-            self._series[key] = rs.series(self._table, device="cuda", operation=step.operation,
-                                          element_type=step.element_type, mode=mode)
-        return self._series[key]
 
     def gain(self, step: Step, n: int, reach: float = 1.5) -> Gain | None:
         """At the measured size nearest to n, if it is within a factor of `reach`."""
         if self._table is None:
             return None
         for mode in ("end_to_end",) if step.end_to_end else ("device", "device_part", "end_to_end"):
-            found = self._of(step, mode)
+            found = rs.series(self._table, device="cuda", operation=step.operation, element_type=step.element_type,
+                              mode=mode)
             before = pick(found, step.before, step.settings_before)
             after = pick(found, step.after, step.settings_after)
             if before is None or after is None or before is after:

@@ -113,6 +113,19 @@ def test_rounds_in_which_one_point_was_not_sampled_are_no_pair(folder):
     assert times[1] == pytest.approx([(4.5e-6 + 2**22 / 3.1e12) * d for d in drift])
 
 
+def test_series_are_found_once_in_a_table_and_anew_in_a_part_of_it(tmp_path):
+    write_folder(tmp_path / "m", [timed(1e-5, variant=v, n=2**20) for v in ("cub/sum", "mine/x")])
+    table = rs.read_points(tmp_path / "m" / "comparison.csv")
+    which = dict(device="cuda", operation="sum", element_type="f32", mode="device")
+    found = rs.series(table, **which)
+    assert [s.variant for s in found] == ["cub/sum", "mine/x"]
+    assert all(a is b for a, b in zip(found, rs.series(table, **which), strict=True))
+    found.clear()
+    assert len(rs.series(table, **which)) == 2, "what a caller does with its list is no other's"
+    for part in (table[table["variant"] == "mine/x"], table.copy().query("variant == 'mine/x'")):
+        assert [s.variant for s in rs.series(part, **which)] == ["mine/x"]
+
+
 def test_rows_of_earlier_runs_are_read_as_those_of_today(tmp_path):
     ways = (SOURCE / "src" / "measure" / "plan" / "ways.cpp").read_text()
     assert all(reason in ways for reason in rs.NO_SUCH_POINT), "the reasons are the program's own"
