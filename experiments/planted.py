@@ -4,14 +4,15 @@
     experiments/planted.py FOLDER [--reductio PATH] [--gpu INDEX|UUID] [--cases NAME,...] [--processes N] [--controls N]
 
 Each process is one `reductio compare ... --plant VARIANT=SHARE`. The cases `live` compare two different kernels, one
-slowed by 1 % of the call with its spin, at one size each; the case `baseline` compares a kernel that is slowed by 5 % with itself in a
-baseline that another process saved. Beside them are processes that plant nothing, the controls: a planted slowdown of
-two kernels is found where the whole interval lies below the controls' ratio by more than the effect, whatever the two
-take without it. A control in which a slowdown is found is a false alarm; a case with more than one in 20 is missed. Needs a GPU, nothing but Python, and with all cases a quarter of an hour.
+slowed by 1 % of the call with its spin, at one size each; the case `baseline` compares a kernel that is slowed by 5 %
+with itself in a baseline that another process saved. Beside them are processes that plant nothing, the controls: a
+planted slowdown of two kernels is found where the whole interval lies below the controls' ratio by more than the
+effect, whatever the two take without it. A control in which a slowdown is found is a false alarm; a case with more than
+one in 20 is missed. Needs a GPU, nothing but Python, and with all cases a quarter of an hour.
 
 Columns: case, process, n, effect (that counts), planted (share of the time), planted_s, verdict, ratio (of the base's
-time to the other's), ci_low, ci_high, seconds (of the whole process), exit_code, run_id, machine_id, git_revision, reason
-(of an empty verdict). Exit code: 0 all processes gave a verdict, 1 some did not.
+time to the other's), ci_low, ci_high, seconds (of the whole process), exit_code, run_id, machine_id, git_revision,
+reason (of an empty verdict). Exit code: 0 all processes gave a verdict, 1 some did not.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 COLUMNS = ["case", "process", "n", "effect", "planted", "planted_s", "verdict", "ratio", "ci_low", "ci_high", "seconds",
            "exit_code", "run_id", "machine_id", "git_revision", "reason"]
-IN_JSON = {"planted_s": "planted_s", "verdict": "verdict", "ratio": "ratio", "ci_low": "ratio_low", "ci_high": "ratio_high",
-           "reason": "reason"}
+IN_JSON = {"planted_s": "planted_s", "verdict": "verdict", "ratio": "ratio", "ci_low": "ratio_low",
+           "ci_high": "ratio_high", "reason": "reason"}
 HANGS_S = 600  # so long takes only what hangs
 FALSE_ALARMS = 0.05  # of the controls, at most
 
@@ -83,8 +84,8 @@ def compare(reductio: str, arguments: list[str]) -> tuple[int, float, str, str]:
 def rows_of(case: Case, process: int, planted: float, outcome: tuple[int, float, str, str]) -> list[dict[str, object]]:
     """A row for each size."""
     code, seconds, out, err = outcome
-    common = {"case": case.name, "process": process, "effect": case.effect, "planted": planted, "seconds": f"{seconds:.2f}",
-              "exit_code": code}
+    common = {"case": case.name, "process": process, "effect": case.effect, "planted": planted,
+              "seconds": f"{seconds:.2f}", "exit_code": code}
     try:
         told = json.loads(out) if code == 0 else None
         run = told["origins"][-1]["runs"][0] if told else {}
@@ -115,7 +116,8 @@ def processes(case: Case, reductio: str, options: argparse.Namespace) -> Iterato
         named = [options.base, options.variant]
         if case.baseline:
             named = [options.variant]
-            saved = compare(reductio, [*named, *common, *plant(0), "--save-baseline", "planted", "--out", out, "--quiet"])
+            saved = compare(reductio, [*named, *common, *plant(0), "--save-baseline", "planted", "--out", out,
+                                       "--quiet"])
             if saved[0] != 0:
                 raise Refused(f"no baseline was saved: {last_line(saved[3])}")
             common += ["--baseline", "planted", "--out", out]
@@ -129,9 +131,9 @@ def processes(case: Case, reductio: str, options: argparse.Namespace) -> Iterato
 
 
 def found(rows: list[dict], case: Case) -> tuple[list[dict], float | None]:
-    """Of the rows of one size those in which a slowdown is found, and the controls' ratio. Beside a baseline it is found
-    in those that are called slower, else in those whose interval lies below the ratio of the controls (of the others,
-    where it is one itself) by more than the effect; with fewer than two controls there is no such ratio."""
+    """Of the rows of one size those in which a slowdown is found, and the controls' ratio. Beside a baseline it is
+    found in those that are called slower, else in those whose interval lies below the ratio of the controls (of the
+    others, where it is one itself) by more than the effect; with fewer than two controls there is no such ratio."""
     controls = [r for r in rows if float(r["planted"]) == 0 and r["ratio"] != ""]
     ratio = statistics.median(float(r["ratio"]) for r in controls) if controls else None
     if case.baseline:
@@ -139,7 +141,8 @@ def found(rows: list[dict], case: Case) -> tuple[list[dict], float | None]:
 
     def below_controls(row: dict) -> bool:
         others = [float(r["ratio"]) for r in controls if r is not row]
-        return bool(others) and row["ci_high"] != "" and float(row["ci_high"]) < statistics.median(others) / (1 + case.effect)
+        return (bool(others) and row["ci_high"] != ""
+                and float(row["ci_high"]) < statistics.median(others) / (1 + case.effect))
 
     return [r for r in rows if below_controls(r)], ratio
 
@@ -156,8 +159,8 @@ def sentence(rows: list[dict], case: Case, n: int) -> str:
     enough = len(slowed) >= case.processes and len(controls) >= 2 and ratio is not None
     verdict = "open" if not enough else "met" if met else "missed"
     limit = "" if case.limit_s is None else f" of {case.limit_s:g} s"
-    return (f"{verdict:>6}  {case.name} n=2^{n.bit_length() - 1}, {100 * case.planted:g} % planted: found in {count} of "
-            f"{len(slowed)} processes, and in {alarms} of {len(controls)} without a planted slowdown"
+    return (f"{verdict:>6}  {case.name} n=2^{n.bit_length() - 1}, {100 * case.planted:g} % planted: found in {count} "
+            f"of {len(slowed)} processes, and in {alarms} of {len(controls)} without a planted slowdown"
             + ("" if ratio is None else f" (ratio {ratio:.4f})") + f"; a process took at most {longest:.1f} s{limit}")
 
 
@@ -206,9 +209,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--gpu", help="which GPU, by index or UUID")
     parser.add_argument("--cases", default=",".join(c.name for c in CASES), help="of these: %(default)s")
     parser.add_argument("--processes", type=int, help="that plant a slowdown, in each case (default: 10, baseline 20)")
-    parser.add_argument("--controls", type=int, default=5, help="that plant nothing, in each case (default: %(default)s)")
+    parser.add_argument("--controls", type=int, default=5,
+                        help="that plant nothing, in each case (default: %(default)s)")
     parser.add_argument("--base", default="cub/sum", help="the base of the cases `live` (default: %(default)s)")
-    parser.add_argument("--variant", default="multiblock/last-block-warp", help="which is slowed (default: %(default)s)")
+    parser.add_argument("--variant", default="multiblock/last-block-warp",
+                        help="which is slowed (default: %(default)s)")
     options = parser.parse_args(arguments)
     names = options.cases.split(",")
     unknown = [name for name in names if name not in {c.name for c in CASES}]
@@ -218,7 +223,8 @@ def main(arguments: list[str] | None = None) -> int:
         if options.processes is not None and options.processes < 1 or options.controls < 0:
             raise Refused("--processes takes a number from 1 on, --controls one from 0 on")
         if options.device == "sim":
-            raise Refused("the simulated device keeps no time, so nothing planted can be found on it; run this on a GPU")
+            raise Refused("the simulated device keeps no time, so nothing planted can be found on it; run this on a "
+                          "GPU")
         failed = measure([c for c in CASES if c.name in names], options)
     except Refused as error:
         print(f"planted.py: error: {error}", file=sys.stderr)
@@ -227,7 +233,8 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"planted.py: error: {options.folder}/planted.csv cannot be written: {error.strerror}", file=sys.stderr)
         return 1
     if failed:
-        print(f"planted.py: {failed} process{'es' if failed > 1 else ''} gave no verdict: column reason of planted.csv", file=sys.stderr)
+        print(f"planted.py: {failed} process{'es' if failed > 1 else ''} gave no verdict: column reason of planted.csv",
+              file=sys.stderr)
     return int(failed > 0)
 
 

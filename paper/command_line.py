@@ -19,8 +19,8 @@ class WhileRead(io.FileIO):
 
 
 class Parser(argparse.ArgumentParser):
-    """An error is one line, as everywhere in the project; --help has the usage. From the parsing on, what is printed into
-    a closed pipe is no error."""
+    """An error is one line, as everywhere in the project; --help has the usage. From the parsing on, what is printed
+    into a closed pipe is no error."""
 
     def print_usage(self, file=None) -> None:
         pass

@@ -52,7 +52,8 @@ READ_CEILING = "(read-ceiling)"
 AGREEMENT_NUMBERS = "n reductio_s outside_s outside_mean_s outside_spread outside_processes difference allowed".split()
 AGREEMENT = Columns(["mode", "variant", "element_type", *AGREEMENT_NUMBERS], AGREEMENT_NUMBERS)
 REPEAT_NUMBERS = "n ratio ratio_low ratio_high confidence".split()
-REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simultaneous", *REPEAT_NUMBERS], REPEAT_NUMBERS)
+REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simultaneous", *REPEAT_NUMBERS],
+                 REPEAT_NUMBERS)
 
 # Ways of timing whose rows hold times: `clock` gives cycles, and `globaltimer` what kernels read of themselves.
 TIMED_MODES = tuple(mode for mode in SCHEMA["timing_modes"] if mode not in ("clock", "globaltimer"))
@@ -135,8 +136,8 @@ READ_AGAIN = 64  # files, the last that were read
 
 
 def read_once(read):
-    """A reader that gives again what it made of a file of the same name and bytes: one results folder is read by figures,
-    tables, verdicts and goals. What it gives is shared, and not to be changed."""
+    """A reader that gives again what it made of a file of the same name and bytes: one results folder is read by
+    figures, tables, verdicts and goals. What it gives is shared, and not to be changed."""
     made: OrderedDict[tuple, object] = OrderedDict()
 
     @wraps(read)
@@ -169,8 +170,8 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     if not text.strip():
         raise ResultsError(f"{path} is empty: {remedy(path)}")
 
-    resume = ("it was cut while being written" + (
-        f": {remedy(path)}" if path.name in MADE_BY else "; finish it with `reductio run ... --resume`, or delete that row"))
+    resume = "it was cut while being written" + (f": {remedy(path)}" if path.name in MADE_BY else
+                                                 "; finish it with `reductio run ... --resume`, or delete that row")
     reader = csv.reader(text.splitlines(keepends=True), strict=True)
     rows = []
     try:
@@ -236,7 +237,8 @@ def read_points(path: Path) -> pd.DataFrame:
     Rows of earlier runs are read as those of today: points that cannot exist are left out, and those over the
     experiment's limit have the status that says so.
 
-    Columns are added: `page_locked` (see twin), and `words`, what tells a row's settings from others (see setting_words).
+    Columns are added: `page_locked` (see twin), and `words`, what tells a row's settings from others (see
+    setting_words).
     """
     table = read_table(path, ROWS).copy()
     table["n"] = table["n"].astype("Int64")
@@ -268,7 +270,8 @@ def read_points(path: Path) -> pd.DataFrame:
 
 def experiments_in(folder: Path) -> list[Path]:
     """The CSV of a folder that hold an experiment's rows, by name; others are models, probes and the like."""
-    return [p for p in sorted(folder.glob("*.csv")) if {"experiment", "status", "time_median_s"} <= set(read_rows(p)[0])]
+    has = {"experiment", "status", "time_median_s"}
+    return [p for p in sorted(folder.glob("*.csv")) if has <= set(read_rows(p)[0])]
 
 
 def twin(settings: str) -> str:
@@ -394,8 +397,8 @@ class Results:
 
 
 def read_beside(folder: Path, machine: Machine) -> list[Results]:
-    """The comparisons in the folders beside this one that are of another GPU. What cannot be read there is left out, and
-    said: it is no fault of this folder."""
+    """The comparisons in the folders beside this one that are of another GPU. What cannot be read there is left out,
+    and said: it is no fault of this folder."""
     found = []
     for other in sorted(folder.resolve().parent.iterdir()):
         if not (other / "comparison.csv").exists() or other == folder.resolve():
@@ -463,8 +466,8 @@ class Series:
     mode: str          # "device_part", or a timing mode; "time" of "clock" is in cycles, of all others in s
     cache_state: str   # "cold_dirty", "cold_clean", "warm"; "" where any was asked for
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
-    # By n: n, time, low, high, share, bytes, status, reason, run_id, resolution, speedup and the like as in the CSV, key
-    # (see keys_of); NaN times where status is not ok.
+    # By n: n, time, low, high, share, bytes, status, reason, run_id, resolution, speedup and the like as in the CSV,
+    # key (see keys_of); NaN times where status is not ok.
     points: pd.DataFrame
     seed: int = 1      # of the data
     caller: str = ""   # how calls follow each other
@@ -549,12 +552,12 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
            cache_state: str | None = "cold_dirty", page_locked: bool = False, caller: str = "",
            offset_elements: int = 0) -> list[Series]:
     """All series of one device, operation, type and timing mode, sorted by variant, on random data that start so many
-    elements behind an aligned one; those of page-locked memory (see twin) only, and all but those, as asked; of calls in
-    a loop, or, caller "first", of calls that are each the first in a while.
+    elements behind an aligned one; those of page-locked memory (see twin) only, and all but those, as asked; of calls
+    in a loop, or, caller "first", of calls that are each the first in a while.
 
     Mode "device_part" takes the device's share of end-to-end rows; "clock" has cycles for times, without intervals.
-    Series without any ok point are included: their
-    refusals are to be told. A table is not to be changed once its series were asked for: each is found once.
+    Series without any ok point are included: their refusals are to be told. A table is not to be changed once its
+    series were asked for: each is found once.
     """
     found = vars(table).setdefault("_series", {})  # goes with the table, into no copy or part of it
     which = (device, operation, element_type, mode, cache_state, page_locked, caller, offset_elements)
@@ -563,8 +566,8 @@ def series(table: pd.DataFrame, *, device: str, operation: str, element_type: st
     return list(found[which])
 
 
-def _find_series(table: pd.DataFrame, device: str, operation: str, element_type: str, mode: str, cache_state: str | None,
-                 page_locked: bool, caller: str, offset_elements: int) -> list[Series]:
+def _find_series(table: pd.DataFrame, device: str, operation: str, element_type: str, mode: str,
+                 cache_state: str | None, page_locked: bool, caller: str, offset_elements: int) -> list[Series]:
     rows = table[(table["device"] == device) & (table["operation"] == operation)
                  & (table["element_type"] == element_type) & (table["offset_elements"].fillna(0) == offset_elements)
                  & (table["dataset"].isin(["random", ""]))
@@ -610,7 +613,8 @@ def _find_series(table: pd.DataFrame, device: str, operation: str, element_type:
     return [Series(str(variant), str(settings), operation, element_type, mode, cache_state or "",
                    of_series["words"].iloc[0], of_series.reset_index(drop=True), int(seed), caller, str(context),
                    str(of_series["experiment"].iloc[0]), offset_elements)
-            for (variant, settings, seed, context), of_series in points.groupby(["variant", "settings", *APART], sort=False)]
+            for (variant, settings, seed, context), of_series
+            in points.groupby(["variant", "settings", *APART], sort=False)]
 
 
 def device_series(table: pd.DataFrame, **which) -> list[Series]:

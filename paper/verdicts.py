@@ -4,8 +4,8 @@
     python paper/verdicts.py experiments/results/nvidia-h200 --cpu-results experiments/results/cpu-intel-xeon
     python paper/verdicts.py experiments/results/nvidia-h100-80gb-hbm3 --beside experiments/results/nvidia-h200
 
-The second prints in which verdicts two folders differ that have been judged, and writes agreement.csv into the first, from
-which the paper tells what carries over from one machine to the other.
+The second prints in which verdicts two folders differ that have been judged, and writes agreement.csv into the first,
+from which the paper tells what carries over from one machine to the other.
 
 A claim's verdict is holds, holds but weaker, no effect, reversed or not decidable here. What the folder lacks is said,
 and the claims that need it are not decidable here.
@@ -47,11 +47,12 @@ NUMBERS = ["n", "ratio", "ci_low", "ci_high"]
 OF_A_ROW = ("operation", "element_type", "timing_mode", "cache_state")
 VERDICTS_FILE = rs.Columns(COLUMNS, NUMBERS)
 
-# agreement.csv: rows of verdicts.csv, and what another folder's have in their place; the columns of both have their names
-# with `_beside` there.
+# agreement.csv: rows of verdicts.csv, and what another folder's have in their place; the columns of both have their
+# names with `_beside` there.
 OF_BOTH = "base variant verdict ratio ci_low ci_high".split()
 AGREEMENT_COLUMNS = ["beside", "gpu", "claim", "role", "n", *OF_BOTH, *(f"{c}_beside" for c in OF_BOTH), "agree"]
-AGREEMENT_FILE = rs.Columns(AGREEMENT_COLUMNS, ["n", *(c + s for c in ("ratio", "ci_low", "ci_high") for s in ("", "_beside"))])
+AGREEMENT_FILE = rs.Columns(AGREEMENT_COLUMNS, ["n", *(c + s for c in ("ratio", "ci_low", "ci_high")
+                                                       for s in ("", "_beside"))])
 SAME, OTHERWISE, ONE_ALONE = "yes", "no", "decidable on one alone"
 
 
@@ -384,8 +385,8 @@ def judge_hidden(folder: Folder, test: dict, n: int) -> Found:
     cycles = float(folder.first_of(test, lambda name: folder.at(name, test, test["variant"], n, "clock").at(n)["time"]))
     taken = cycles * threads / n
     each = (latency - taken) / threads
-    why = (f"of a load's {latency:.4g} cycles {latency - taken:.4g} are hidden, {each:.3g} for each of {threads} threads "
-           f"(probes.csv)")
+    why = (f"of a load's {latency:.4g} cycles {latency - taken:.4g} are hidden, {each:.3g} for each of {threads} "
+           f"threads (probes.csv)")
     found = limited(test, each, why)
     found.variant = test["variant"]
     return found
@@ -533,7 +534,8 @@ def set_beside(here: Path, there: Path) -> pd.DataFrame:
 
 
 def read_agreement(folder: Path) -> dict[str, pd.DataFrame]:
-    """agreement.csv by the other folders' names; {} if there is none, or if it is of other verdicts than the folder's."""
+    """agreement.csv by the other folders' names; {} if there is none, or if it is of other verdicts than the
+    folder's."""
     path = folder / "agreement.csv"
     if not path.exists() or not (folder / "verdicts.csv").exists():
         return {}
@@ -544,7 +546,8 @@ def read_agreement(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def sides(agreement: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The two folders' verdicts that rows of agreement.csv hold, this one's and the other's, named as in verdicts.csv."""
+    """The two folders' verdicts that rows of agreement.csv hold, this one's and the other's, named as in
+    verdicts.csv."""
     of_both = [f"{c}_beside" for c in OF_BOTH]
     return agreement.drop(columns=of_both), agreement.drop(columns=OF_BOTH).rename(columns=dict(zip(of_both, OF_BOTH)))
 
@@ -592,8 +595,8 @@ def main(arguments: list[str] | None = None) -> int:
     either.add_argument("--cpu-results", type=Path, metavar="DIR",
                         help="folder to read cpu.csv from (default: the same)")
     either.add_argument("--beside", type=Path, metavar="DIR", nargs="+",
-                        help="judge nothing: print in which verdicts FOLDER differs from these other results folders, and "
-                             "write its agreement.csv")
+                        help="judge nothing: print in which verdicts FOLDER differs from these other results folders, "
+                             "and write its agreement.csv")
     options = parser.parse_args(arguments)
     try:
         if options.beside is not None:

@@ -1,4 +1,5 @@
-"""experiments/planted.py: what the program says becomes rows, and of the rows it is told how many slowdowns were found."""
+"""experiments/planted.py: what the program says becomes rows, and of the rows it is told how many slowdowns were
+found."""
 
 import csv
 import importlib.util
@@ -14,8 +15,8 @@ planted = importlib.util.module_from_spec(spec)
 sys.modules["planted"] = planted
 spec.loader.exec_module(planted)
 
-# Plays the program: two kernels of which the second takes 1/0.98 of the base's time and what is planted; a comparison with
-# a baseline needs that baseline. It keeps its command lines beside itself.
+# Plays the program: two kernels of which the second takes 1/0.98 of the base's time and what is planted; a comparison
+# with a baseline needs that baseline. It keeps its command lines beside itself.
 FAKE = """#!/usr/bin/env python3
 import json, pathlib, sys
 arguments = sys.argv[1:]
@@ -40,9 +41,10 @@ rows = []
 for n in map(int, of("--sizes").split(",")):
     ratio = native / (1 + share)
     low, high, effect = ratio - width, ratio + width, float(of("--effect"))
-    verdict = "SLOWER" if high < 1 / (1 + effect) else "SAME" if low > 1 / (1 + effect) and high < 1 + effect else "UNDECIDED"
-    rows.append({"n": n, "verdict": verdict, "ratio": ratio, "ratio_low": low, "ratio_high": high, "planted_s": share * 1e-5,
-                 "reason": ""})
+    verdict = ("SLOWER" if high < 1 / (1 + effect) else
+               "SAME" if low > 1 / (1 + effect) and high < 1 + effect else "UNDECIDED")
+    rows.append({"n": n, "verdict": verdict, "ratio": ratio, "ratio_low": low, "ratio_high": high,
+                 "planted_s": share * 1e-5, "reason": ""})
     if (here / "refused").exists() and n == 2**28:
         rows[-1] |= {"verdict": "", "ratio": None, "ratio_low": None, "ratio_high": None, "reason": "needs 1 GiB"}
 run = {"run_id": f"run-{asked}", "machine_id": "GPU-1", "git_revision": "abc"}
@@ -83,15 +85,17 @@ def test_two_kernels_are_compared_with_and_without_a_planted_slowdown(fake, caps
     assert list(found[0]) == planted.COLUMNS
     assert [float(r["planted"]) for r in found] == 2 * (5 * [0.01] + [0])
     assert [r["process"] for r in found] == [str(k + 1) for k in range(12)] and {r["n"] for r in found} == {"65536"}
-    assert found[0]["verdict"] == "SLOWER" and float(found[0]["planted_s"]) == pytest.approx(1e-7) and found[0]["exit_code"] == "0"
+    assert found[0]["verdict"] == "SLOWER" and float(found[0]["planted_s"]) == pytest.approx(1e-7)
+    assert found[0]["exit_code"] == "0"
     assert [r["run_id"] for r in found] == [f"run-{k + 1}" for k in range(12)]
     assert {(r["machine_id"], r["git_revision"]) for r in found} == {("GPU-1", "abc")}
-    assert asked(fake)[0] == ("compare cub/sum multiblock/last-block-warp --effect 0.003 --sizes 65536 --types f32 --device cuda "
-                              "--timeout 6 --max-samples 20000 --plant multiblock/last-block-warp=1% --json")
+    assert asked(fake)[0] == ("compare cub/sum multiblock/last-block-warp --effect 0.003 --sizes 65536 --types f32 "
+                              "--device cuda --timeout 6 --max-samples 20000 "
+                              "--plant multiblock/last-block-warp=1% --json")
     assert "--plant multiblock/last-block-warp=0% --json" in asked(fake)[5]
     said = capsys.readouterr().out
-    assert said.startswith("   met  live-2^16 n=2^16, 1 % planted: found in 10 of 10 processes, and in 0 of 2 without a planted "
-                           "slowdown (ratio 0.9800); a process took at most ")
+    assert said.startswith("   met  live-2^16 n=2^16, 1 % planted: found in 10 of 10 processes, and in 0 of 2 without "
+                           "a planted slowdown (ratio 0.9800); a process took at most ")
     assert said.endswith(" s of 30 s\n") and said.count("\n") == 1
 
 
@@ -100,22 +104,26 @@ def test_what_is_slower_anyhow_is_not_told_by_that(fake, capsys):
     (fake.parent / "width").write_text("0.008")
     assert run(fake, "--cases", "live-2^24", "--controls", "2") == 0
     said = capsys.readouterr().out
-    assert {r["verdict"] for r in rows(fake)} == {"SLOWER"} and "found in 0 of 10 processes" in said and said.startswith("missed")
+    assert {r["verdict"] for r in rows(fake)} == {"SLOWER"}
+    assert "found in 0 of 10 processes" in said and said.startswith("missed")
 
 
 def test_a_baseline_is_saved_once_and_compared_with_by_each_process(fake, capsys):
     assert run(fake, "--cases", "baseline", "--controls", "2", "--gpu", "0") == 0
     lines = asked(fake)
     assert len(lines) == 23
-    assert "--plant multiblock/last-block-warp=0% --save-baseline planted" in lines[0] and "cub/sum" not in "".join(lines)
+    assert "--plant multiblock/last-block-warp=0% --save-baseline planted" in lines[0]
+    assert "cub/sum" not in "".join(lines)
     assert all("--baseline planted" in line and "--gpu 0" in line for line in lines[1:])
     assert len(rows(fake)) == 22 * 4
     said = capsys.readouterr().out.splitlines()
-    assert len(said) == 4 and all("found in 20 of 20 processes, and in 0 of 2 without" in line and line.startswith("   met") for line in said)
+    assert len(said) == 4 and all(line.startswith("   met") for line in said)
+    assert all("found in 20 of 20 processes, and in 0 of 2 without" in line for line in said)
 
 
 def rows_of(case: str, slowed: int, controls: list[float], verdict: str = "") -> list[dict]:
-    """Of one size, with a tenth of a percent of noise: slowed processes, which take 1 % longer than without, and controls."""
+    """Of one size, with a tenth of a percent of noise: slowed processes, which take 1 % longer than without, and
+    controls."""
     row = {"case": case, "n": 2**16, "seconds": 1}
     return ([row | {"planted": 0.01, "ratio": 0.97, "ci_high": 0.971, "verdict": "SLOWER"}] * slowed +
             [row | {"planted": 0, "ratio": r, "ci_high": r + 0.001, "verdict": verdict} for r in controls])
@@ -159,7 +167,8 @@ def test_an_earlier_runs_rows_stay(fake, capsys):
 def test_what_is_not_found_is_not_met(fake, capsys):
     (fake.parent / "width").write_text("0.2")
     run(fake, "--cases", "baseline", "--controls", "2")
-    assert all(line.startswith("missed") and "found in 0 of 20" in line for line in capsys.readouterr().out.splitlines())
+    said = capsys.readouterr().out.splitlines()
+    assert said and all(line.startswith("missed") and "found in 0 of 20" in line for line in said)
 
 
 def test_a_process_that_fails_is_a_row_with_the_reason(fake, capsys):
@@ -169,7 +178,8 @@ def test_a_process_that_fails_is_a_row_with_the_reason(fake, capsys):
     assert [(r["verdict"], r["exit_code"], r["reason"]) for r in found] == [
         ("SLOWER", "0", ""), ("SLOWER", "0", ""), ("", "1", "reductio: something is wrong")]
     said = capsys.readouterr()
-    assert said.err == "planted.py: 1 process gave no verdict: column reason of planted.csv\n" and said.out.startswith("  open")
+    assert said.err == "planted.py: 1 process gave no verdict: column reason of planted.csv\n"
+    assert said.out.startswith("  open")
 
 
 @pytest.mark.parametrize("arguments, says", [
@@ -188,4 +198,5 @@ def test_a_program_that_measures_nothing_ends_it_with_its_own_words(fake, capsys
     (fake.parent / "broken").write_text("1")
     assert run(fake, "--cases", case) == 1
     said = capsys.readouterr().err
-    assert said.startswith("planted.py: error: ") and said.endswith("reductio: something is wrong\n") and said.count("\n") == 1
+    assert said.startswith("planted.py: error: ") and said.endswith("reductio: something is wrong\n")
+    assert said.count("\n") == 1

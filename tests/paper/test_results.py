@@ -80,8 +80,8 @@ def test_samples_are_read_anew_when_their_file_has_changed(folder):
     first = samples.of(results)
     assert samples.of(results) is first and first
     write_samples(folder, factor=lambda row: 2)
-    key = next(key for s in rs.series(results.comparison, device="cuda", operation="sum", element_type="f32", mode="device")
-               if s.variant == "cub/sum" for key in s.points["key"])
+    which = dict(device="cuda", operation="sum", element_type="f32", mode="device")
+    key = next(key for s in rs.series(results.comparison, **which) if s.variant == "cub/sum" for key in s.points["key"])
     assert samples.of(results).get(key).times("time_s") == pytest.approx(2 * first.get(key).times("time_s"))
 
 
@@ -133,7 +133,8 @@ def test_rows_of_earlier_runs_are_read_as_those_of_today(tmp_path):
     rows += [row(variant="mine/x", n=2**20, status="refused", reason="element type i32 is not supported"),
              row(variant="mine/x", n=2**30, status="refused",
                  reason="predicted 0.41 s a call exceeds this experiment's limit of 0.2 s; --full runs it"),
-             row(variant="mine/x", n=2**29, status="over_limit", reason="a call takes 1 s"), timed(1e-5, variant="cub/sum", n=2**20)]
+             row(variant="mine/x", n=2**29, status="over_limit", reason="a call takes 1 s"),
+             timed(1e-5, variant="cub/sum", n=2**20)]
     write_folder(tmp_path / "m", rows)
     table = rs.read_points(tmp_path / "m" / "comparison.csv")
     assert list(table["status"]) == ["refused", "over_limit", "over_limit", "ok"]
@@ -241,12 +242,14 @@ def test_the_largest_seeds_are_told_apart(folder):
                                         ("verdicts.csv", "run `python paper/verdicts.py FOLDER` again")])
 def test_a_file_that_was_cut_is_mended_by_what_made_it(tmp_path, name, told):
     (tmp_path / name).write_text("a,b\n1,2\n3")
-    with pytest.raises(rs.ResultsError, match=f"{name}:3: row has 1 of 2 fields: it was cut while being written.*") as why:
+    cut = f"{name}:3: row has 1 of 2 fields: it was cut while being written.*"
+    with pytest.raises(rs.ResultsError, match=cut) as why:
         rs.read_rows(tmp_path / name)
     assert told in str(why.value) and ("--resume" in told) == ("--resume" in str(why.value))
 
 
-@pytest.mark.parametrize("name, table, lost", [("comparison.csv", rs.ROWS, "n_samples"), ("models.csv", rs.MODELS, "n_sizes")])
+@pytest.mark.parametrize("name, table, lost", [("comparison.csv", rs.ROWS, "n_samples"),
+                                               ("models.csv", rs.MODELS, "n_sizes")])
 def test_columns_of_other_programs_of_this_schema(folder, name, table, lost):
     """Those that were added later may be absent and are empty; unknown ones are passed over; a lost one is an error."""
     path = folder / name
@@ -343,7 +346,8 @@ def test_device_parts_have_the_intervals_that_their_rows_hold(tmp_path):
 
 
 @pytest.mark.parametrize("damage, said", [
-    (lambda packed: packed[:40], "cannot be read as raw samples"), (lambda packed: b"no gzip", "cannot be read as raw samples"),
+    (lambda packed: packed[:40], "cannot be read as raw samples"),
+    (lambda packed: b"no gzip", "cannot be read as raw samples"),
     (lambda packed: gzip.compress(b"a,b\n1,2\n"), "lacks the columns allocation, cache_state"),
     (lambda packed: gzip.compress(gzip.decompress(packed).replace(b",seed,", b",sed,", 1)), "lacks the column seed: "),
 ], ids=["cut", "no gzip", "other columns", "a lost column"])

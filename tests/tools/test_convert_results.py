@@ -20,8 +20,9 @@ ROW = {"schema_version": "1", "run_id": "r", "timestamp_utc": "t", "experiment":
        "settings": "finish=host", "timing_mode": "end_to_end", "cache_state": "cold_dirty", "n_samples": "24",
        "n_rejected": "0", "timer_tick_s": "1e-09", "time_median_s": "", "time_ci_low_s": "", "time_ci_high_s": "",
        "time_min_s": "", "time_p95_s": "", "device_part_median_s": "", "cycles_median": "", "read_time_s": "",
-       "launch_floor_s": "", "bytes": "4096", "bandwidth_bytes_per_s": "", "share_of_read_ceiling": "", "result": "1.50",
-       "result2": "", "abs_error": "0", "error_bound": "0", "status": "ok", "reason": 'a "quoted", reason'}
+       "launch_floor_s": "", "bytes": "4096", "bandwidth_bytes_per_s": "", "share_of_read_ceiling": "",
+       "result": "1.50", "result2": "", "abs_error": "0", "error_bound": "0", "status": "ok",
+       "reason": 'a "quoted", reason'}
 TIMES = [1e-6 * (10 + (7 * k) % 24) for k in range(24)]  # two rounds an allocation
 
 
@@ -86,7 +87,8 @@ def test_what_is_printed_need_not_be_read(old, tmp_path_factory):
 
 def test_samples_are_gathered_by_point(old):
     path = old / "e.samples.csv.gz"
-    other = {c: ROW[c] for c in convert.POINT} | dict(variant="c/d", allocation=0, time_s="", device_part_s="", voided="no")
+    other = {c: ROW[c] for c in convert.POINT} | dict(variant="c/d", allocation=0, time_s="", device_part_s="",
+                                                      voided="no")
     header, *records = convert.read(path)
     with_others = [r for k, record in enumerate(records)
                    for r in (record, [str((other | dict(round=k))[c]) for c in header])]
@@ -102,7 +104,8 @@ def test_samples_are_gathered_by_point(old):
 def test_samples_that_would_not_be_the_same_are_not_written(old, capsys, monkeypatch):
     path = old / "e.samples.csv.gz"
     was, packed = path.read_bytes(), convert.packed
-    monkeypatch.setattr(convert, "packed", lambda p, records: packed(p, [[f.replace("no no", "no yes", 1) for f in r] for r in records]))
+    monkeypatch.setattr(convert, "packed", lambda p, records: packed(p, [[f.replace("no no", "no yes", 1) for f in r]
+                                                                         for r in records]))
     assert convert.main([str(old)]) == 1
     assert "e.samples.csv.gz would not hold what it held" in capsys.readouterr().err and path.read_bytes() == was
 

@@ -85,7 +85,8 @@ def test_tally(tmp_path, failed_outside, inside, expected):
 GTESTS = r"""#!/usr/bin/env bash
 all=(S.passes S.fails S.skips P/Q.crashes/0 S.hangs S.passes_too S.exits)
 if [[ $1 == --gtest_list_tests ]]; then
-  printf '%s\n' 'S.' '  passes' '  fails' '  skips' 'P/Q.' '  crashes/0  # GetParam() = 1' 'S.' '  hangs' '  passes_too' '  exits'
+  printf '%s\n' 'S.' '  passes' '  fails' '  skips' 'P/Q.' '  crashes/0  # GetParam() = 1'
+  printf '%s\n' 'S.' '  hangs' '  passes_too' '  exits'
   exit
 fi
 echo "process" >>processes
@@ -146,7 +147,8 @@ def test_a_gtest_program_that_fails_behind_its_tests_fails(gtests, monkeypatch):
 
 
 def test_shares_are_all_tests_and_none_twice(gtests, tmp_path):
-    (tmp_path / "program").write_text(GTESTS.replace("kill -SEGV $$", ":").replace("exec sleep 1000", ":").replace("exit 3", ":"))
+    text = GTESTS.replace("kill -SEGV $$", ":").replace("exec sleep 1000", ":").replace("exit 3", ":")
+    (tmp_path / "program").write_text(text)
     report = tmp_path / "Testing" / "unit.xml"
     seen = []
     for share in range(3):
@@ -183,8 +185,9 @@ def packages(tmp_path):
         if sudo:
             play("sudo", '[[ $1 != -n ]] || shift\n"$@"')
         words = " ".join(f"'{entry}'" for entry in entries)
-        done = subprocess.run(["bash", "-c", f'source tools/steps.sh && packages {words}; echo "$? $did"'], cwd=tmp_path,
-                              env={**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"}, capture_output=True, text=True)
+        done = subprocess.run(["bash", "-c", f'source tools/steps.sh && packages {words}; echo "$? $did"'],
+                              env={**os.environ, "PATH": f"{commands}:{os.environ['PATH']}"}, cwd=tmp_path,
+                              capture_output=True, text=True)
         calls = tmp_path / "apt-calls"
         return done, calls.read_text().splitlines() if calls.exists() else []
 
@@ -219,9 +222,10 @@ def test_the_commands_explain_themselves_and_reject_what_they_do_not_know(script
 def test_shell_scripts_pass_shellcheck():
     if not shutil.which("shellcheck"):
         pytest.skip("no shellcheck here")
-    scripts = [p for p in subprocess.run(["grep", "-rlI", "--exclude-dir=.git", "--exclude-dir=build", "--exclude-dir=out",
-                                          "--exclude-dir=.venv", "^#!.*bash\\|^# shellcheck shell=bash", "."], text=True,
-                                         cwd=SOURCE, capture_output=True).stdout.split()
+    scripts = [p for p in subprocess.run(["grep", "-rlI", "--exclude-dir=.git", "--exclude-dir=build",
+                                          "--exclude-dir=out", "--exclude-dir=.venv",
+                                          "^#!.*bash\\|^# shellcheck shell=bash", "."],
+                                         text=True, cwd=SOURCE, capture_output=True).stdout.split()
                if not p.endswith((".py", ".md", ".cpp"))]
     assert len(scripts) >= 5
     done = subprocess.run(["shellcheck", "-x", *scripts], cwd=SOURCE, capture_output=True, text=True)

@@ -13,8 +13,8 @@ import pytest
 
 from conftest import call, snapshot
 
-# Live comparisons say what this machine measured, whatever that was: of them the tests read how it is said. What is to be
-# said of which times is tested on folders whose times a test has planted.
+# Live comparisons say what this machine measured, whatever that was: of them the tests read how it is said. What is to
+# be said of which times is tested on folders whose times a test has planted.
 FAST, SLOW = "host/plain", "host/plain:opt=O0"
 SMALL = ["--sizes", "2^12,2^14", "--max-samples", "96"]
 RATIO = r"\d+\.\d+ times \[\d+\.\d+, (?:\d+\.\d+|inf)\]"
@@ -73,8 +73,8 @@ def plant(folder, time_of):
 
 @pytest.fixture
 def planted(stored):
-    """Plants times in both folders: those of the second are `factor(variant, n)` times as long as the first's, which vary
-    by less than a thousandth."""
+    """Plants times in both folders: those of the second are `factor(variant, n)` times as long as the first's, which
+    vary by less than a thousandth."""
     def run(factor):
         def steady(i):
             return 1e-5 * (1 + 1e-5 * (i * 7 % 25))
@@ -108,7 +108,8 @@ def test_csv_and_json_say_the_same(reductio):
         assert r["timing_mode"] == "end_to_end" and r["cache_state"] == "warm"
         assert r["machine"] == r["base_machine"] and r["run_id"] == r["base_run_id"] == rows[0]["run_id"] != ""
         assert r["n_rejected"] == r["base_n_rejected"] == "0"
-        assert float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])  # any machine: an interval and what lies in it
+        # any machine: an interval and what lies in it
+        assert float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])
         assert r["n_intervals"] == "4" and int(r["n_rounds"]) >= 24 and int(r["n_clusters"]) == 24
         assert r["verdict"] in VERDICTS and float(r["base_time_s"]) > 0 and float(r["time_s"]) > 0
     told = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json").ok())
@@ -143,8 +144,8 @@ def test_exit_codes_of_live_comparisons(reductio):
     verdicts = {r["verdict"] for r in json.loads(done.out)["rows"]}
     # any machine: whatever the verdicts, the exit code is theirs
     assert done.code == (3 if "SLOWER" in verdicts else 4 if "UNDECIDED" in verdicts else 0)
-    # Five rounds give no interval of 95 %.
-    assert reductio("compare", SLOW, FAST, *small, "--quiet", "--max-samples", "5").code == 4  # any machine: too few for an interval
+    # any machine: five rounds give no interval of 95 %
+    assert reductio("compare", SLOW, FAST, *small, "--quiet", "--max-samples", "5").code == 4
     # An effect that nobody can have: all that is known well enough is the same.
     assert reductio("compare", FAST, SLOW, *small, "--quiet", "--effect", "1000000000%").code == 0
     undecided = reductio("compare", FAST, SLOW, *small[:-1], "--max-samples", "5").ok()
@@ -228,8 +229,8 @@ def test_a_planted_slowdown_is_told_with_the_times_that_hold_it(reductio, tmp_pa
     plant = ["host/plain", "host/unroll4", "--sizes", "2^12,2^14", "--max-samples", "24", "--min-samples", "24"]
     done = reductio("compare", *plant, "--plant", "host/unroll4=5%")
     first = done.ok().splitlines()[0]
-    assert first == ("PLANTED in host/unroll4: a spin of 2.05 us follows each call and is in all of these times, and in its own "
-                     "a longer one, by 5 % of the call with its spin")
+    assert first == ("PLANTED in host/unroll4: a spin of 2.05 us follows each call and is in all of these times, and "
+                     "in its own a longer one, by 5 % of the call with its spin")
     assert reductio("compare", *plant, "--plant", "host/unroll4=5%", "--quiet").ok().splitlines()[0] == first
     done = reductio("compare", *plant, "--plant", "host/unroll4=5 %", "--csv")
     for r in done.rows():
@@ -242,7 +243,8 @@ def test_a_planted_slowdown_is_told_with_the_times_that_hold_it(reductio, tmp_pa
     assert {r["planted_s"] for r in told["rows"]} == {0}  # any machine: nothing was planted
     # Ten times as long, and only what was named: calls of four elements, which are next to nothing but their spins.
     for slowed, other in (("host/unroll4", "host/plain"), ("host/plain", "host/unroll4")):
-        few = ["eigen/sum", "host/plain", "host/unroll4", "--sizes", "2^2", "--max-samples", "24", "--min-samples", "24"]
+        few = ["eigen/sum", "host/plain", "host/unroll4", "--sizes", "2^2", "--max-samples", "24", "--min-samples",
+               "24"]
         by_name = {r["variant"]: r for r in reductio("compare", *few, "--plant", f"{slowed}=900%", "--csv").rows()}
         # any machine: a spin nine times as long as the rest is above half of the whole
         assert float(by_name[slowed]["ratio"]) < 0.5 < float(by_name[other]["ratio"])
@@ -319,7 +321,8 @@ def test_two_folders_are_compared_unpaired(reductio, tmp_path, stored):
     for r in rows:
         assert r["paired"] == "no" and r["base_source"] == str(stored[0]) and r["source"] == str(stored[1])
         assert r["base"] == r["variant"]
-        assert float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])  # any machine: an interval and what lies in it
+        # any machine: an interval and what lies in it
+        assert float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])
     assert snapshot(tmp_path) == before
 
 
