@@ -25,6 +25,10 @@ constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 51
 /// Vectors of 16 bytes that a thread asks for before it waits for the first.
 constexpr unsigned vectors_at_once(Reading r) { return r == Reading::strided || r == Reading::cluster ? 4 : 8; }
 
+/// Where vectors start: at a multiple of so many bytes. At a line of the caches where there is much to read, because a warp
+/// then asks for whole lines; at a vector where there is little, because what lies before takes a step of its own.
+constexpr unsigned aligned_to(Reading r) { return r == Reading::tiled ? 128 : 16; }
+
 /// Up to so many bytes of input, such a launch. Bytes, because the time to read them is what the launch has to hide: so
 /// one row serves every element type.
 struct LaunchRow {

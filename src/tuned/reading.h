@@ -60,11 +60,8 @@ struct Vector {
   In lane[lanes];
 };
 
-/// Vectors start at a multiple of so many bytes, a line of the caches: what a warp asks for at a time is whole lines then.
-inline constexpr unsigned line_bytes = 128;
-
-/// The input of a call as threads take it: `vectors` vectors from the first line on; what lies before them, less than a
-/// line; and what lies behind them, less than a vector.
+/// The input of a call as threads take it: `vectors` vectors from the first boundary on (aligned_to), and what lies before
+/// and behind them.
 template <class In>
 struct Share {
   GlobalPtr<const uint4> body;
@@ -74,10 +71,10 @@ struct Share {
 };
 
 template <class In>
-Share<In> share_of(GlobalPtr<const In> in, std::size_t n, std::size_t kept_bytes) {
-  const std::size_t lanes = Vector<In>::lanes, behind_line = device::address_of(in) % line_bytes;
-  const std::size_t to_line = (line_bytes - behind_line) % line_bytes / sizeof(In);
-  const std::size_t head = to_line < n ? to_line : n, vectors = (n - head) / lanes, body = vectors * lanes;
+Share<In> share_of(GlobalPtr<const In> in, std::size_t n, unsigned boundary, std::size_t kept_bytes) {
+  const std::size_t lanes = Vector<In>::lanes;
+  const std::size_t to_boundary = (boundary - device::address_of(in) % boundary) % boundary / sizeof(In);
+  const std::size_t head = to_boundary < n ? to_boundary : n, vectors = (n - head) / lanes, body = vectors * lanes;
   return {device::pointer_cast<const uint4>(in + head), in, in + (head + body), static_cast<std::int64_t>(vectors),
           static_cast<std::int64_t>(kept_bytes / 16), static_cast<unsigned>(head), static_cast<unsigned>(n - head - body)};
 }

@@ -27,8 +27,8 @@
 /// How it works
 ///
 ///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). What lies before the
-///             first multiple of 128 bytes is less than a line of the caches, what lies behind the last whole vector
-///             less than that, and one step of single loads takes both.
+///             first multiple of 16 bytes (of 128, a line of the caches, where there is much to read) and behind the
+///             last whole vector is taken by one step of single loads.
 ///   Blocks    add up by warp shuffles, and once over their warps.
 ///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster,
 ///             for little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else (finish.h).
@@ -190,7 +190,7 @@ class Reduction {
   void enqueue(GlobalPtr<const In> in, const Result& result, GlobalPtr<std::uint64_t> workspace, void* stream) const {
     Launch shape{shape_.grid, shape_.block, 0, stream};
     shape.overlaps = overlaps_;
-    const Share<In> share = share_of(in, n_, shape_.kept_bytes);
+    const Share<In> share = share_of(in, n_, aligned_to(shape_.reading), shape_.kept_bytes);
     switch (shape_.reading) {
       case tuned::Reading::strided: return launch<Strided<256>>(shape, share, result, workspace);
       case tuned::Reading::tiled: return launch<Tiled>(shape, share, result, workspace);

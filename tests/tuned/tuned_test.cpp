@@ -107,24 +107,26 @@ TEST_P(SimTuned, AddsUpTilesOfAnyNumber) {
         }
 }
 
-/// A warp's loads are whole lines of the caches, whatever the start; else each of its loads of 512 bytes takes a fifth.
+/// Where a tile starts off a line, each warp's load of 512 bytes takes a line and a sector more.
 template <class In>
-void vectors_start_at_a_line() {
+void vectors_start_at(unsigned boundary) {
   const auto in = on_device(whole_numbers<In>(600));
   for (std::size_t start = 0; start < 300; ++start)
     for (const std::size_t n : {std::size_t{0}, std::size_t{5}, 600 - start}) {
       const GlobalPtr<const In> from = in.ptr() + start;
-      const auto share = tuned::share_of(from, n, 0);
+      const auto share = tuned::share_of(from, n, boundary, 0);
       EXPECT_EQ(share.head_count + static_cast<std::size_t>(share.vectors) * (16 / sizeof(In)) + share.tail_count, n);
-      EXPECT_LT(share.head_count * sizeof(In), 128u) << start;
+      EXPECT_LT(share.head_count * sizeof(In), boundary) << start;
       EXPECT_LT(share.tail_count * sizeof(In), 16u) << start;
-      EXPECT_TRUE(share.vectors == 0 || device::address_of(share.body) % 128 == 0) << start << ", " << n;
+      EXPECT_TRUE(share.vectors == 0 || device::address_of(share.body) % boundary == 0) << start << ", " << n;
     }
 }
-TEST(SimTunedShare, VectorsStartAtALine) {
-  vectors_start_at_a_line<int>();
-  vectors_start_at_a_line<float>();
-  vectors_start_at_a_line<double>();
+TEST(SimTunedShare, VectorsStartAtABoundary) {
+  EXPECT_EQ(tuned::aligned_to(tuned::Reading::tiled), 128u);
+  for (const unsigned boundary : {16u, 128u}) {
+    vectors_start_at<int>(boundary);
+    vectors_start_at<double>(boundary);
+  }
 }
 
 /// Sums of 4 bytes of integer meet in one word, which is as before when the call has ended.
