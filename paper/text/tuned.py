@@ -7,6 +7,9 @@ import math
 import re
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
+
 import goals
 import results as rs
 from goals import Goal, Row
@@ -212,6 +215,46 @@ def time_markdown(results: Results) -> str:
              for n, floor, read, mine, cub in broken_down(results.folder)]
     head = ["n", "launch floor", "reading", "`tuned/sum`: the rest", "`cub/sum`: the rest", "`tuned/sum`", "`cub/sum`"]
     return "\n".join(table(head, "rrrrrrr", lines)) if lines else ""
+
+
+def probed_s(folder: Path, quantity: str) -> float | None:
+    """The median of a latency that `reductio probe` measured."""
+    if not (folder / "probes.csv").exists():
+        return None
+    table = pd.read_csv(folder / "probes.csv")
+    values = table.loc[(table["quantity"] == quantity) & (table["unit"] == "ns"), "value"]
+    return 1e-9 * float(values.median()) if len(values) else None
+
+
+def ceiling_with(folder: Path, finish_s: float) -> float | None:
+    """The geometric mean share of the read ceiling that cold sums would come to, if launches of several blocks took that
+    long beyond reading. Launches of one block, which hand nothing on, as measured."""
+    table = goals.Folder(folder).table("tuned")
+    if table is None:
+        return None
+    ways = table[["timing_mode", "cache_state"]].apply(tuple, axis=1)
+    rows = table[(table["variant"] == goals.SUM) & (table["offset_elements"] == 0) & (table["status"] == "ok") &
+                 ways.isin(goals.COLD) & table["n"].map(goals.not_ragged)].dropna(subset=["share_of_read_ceiling"])
+    share = rows["share_of_read_ceiling"]
+    reading = share * rows["time_median_s"]
+    reached = share.where(rows["grid_blocks"] == 1, reading / (reading + finish_s))
+    return float(np.exp(np.log(reached).mean())) if len(reached) else None
+
+
+def reach(results: Results) -> str:
+    """What a finish is made of, and what that leaves of the read ceiling; empty where it was not measured."""
+    rows = goals.read(results.folder)
+    there_and_back, atomic, load = (probed_s(results.folder, q) for q in
+                                    ("message_round_trip", "atomic_latency_l2", "load_latency_l2"))
+    ceiling = of(rows, "cold", "ceiling")
+    if None in (there_and_back, atomic, load, ceiling):
+        return ""
+    word = there_and_back / 2
+    one, two = (ceiling_with(results.folder, words * word) for words in (1, 2))
+    return (f"A word from one SM to another is under way for {1e9 * word:.0f} ns (`reductio probe`: half of what a word and one "
+            f"back take), an atomic update takes {1e9 * atomic:.0f} ns and a load from L2 {1e9 * load:.0f} ns. Were one such "
+            f"word all that a launch of several blocks takes beyond reading, cold sums would come to {percent(one)} of the read "
+            f"ceiling; were it two, to {percent(two)}. They come to {percent(ceiling.measured)}.")
 
 
 # --------------------------------------------------------------------------------------------------- LaTeX
