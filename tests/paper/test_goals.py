@@ -6,6 +6,7 @@ import dataclasses
 import gzip
 import io
 import json
+import math
 
 import pytest
 import synthetic
@@ -172,6 +173,27 @@ def test_cub_by_another_policy_has_a_headline_of_its_own(tmp_path, few):
     three = [dataclasses.replace(r, element_type="f32") for r in rows if (r.goal, r.element_type) == ("cub-tuned", "i32")]
     assert "Over `cub/sum-tuned`, the same by another policy than CUB's own, it is 1.182 (i32), 1.182 (f32) and 1.064 (f64), L2 cold and dirty; " \
         in tuned.over_cub_tuned(rows + three)
+
+
+def test_a_finishs_latency_says_what_is_left_of_the_read_ceiling(tmp_path, few):
+    """One block hands nothing on: 2^12 is as it was measured, 2 % above the ceiling, while the others reach it."""
+    rows = [{**r, "grid_blocks": 1 if r["n"] == 2**12 else 132} for r in few[0]]
+    there = written(tmp_path / "m", rows, few[1])
+    cold = {(r["n"], r["element_type"]) for r in rows if r["n"] in (2**12, 2**14, 3000001, 2**28)}
+    one_block = sum(n == 2**12 for n, _ in cold) / len(cold)
+    assert tuned.ceiling_with(there, 0) == pytest.approx(1.02**-one_block)
+    reading = {(n, t): 4e-6 + n * rs.ELEMENT_BYTES[t] / 4.5e12 for n, t in cold}
+    shares = [1 / 1.02 if n == 2**12 else c / (c + 1e-6) for (n, _), c in reading.items()]
+    assert tuned.ceiling_with(there, 1e-6) == pytest.approx(math.prod(shares) ** (1 / len(shares)))
+    results = goals.Folder(there).results
+    assert goals.main([str(there)]) == 0
+    assert tuned.reach(results) == ""
+    synthetic.write_csv(there / "probes.csv", [
+        dict(quantity=quantity, sm="", repeat=0, value=value, unit="ns") for quantity, value in
+        (("message_round_trip", 580), ("atomic_latency_l2", 300), ("load_latency_l2", 140))])
+    said = tuned.reach(results)
+    assert "under way for 290 ns" in said and "an atomic update takes 300 ns and a load from L2 140 ns" in said
+    assert f"to {tuned.percent(tuned.ceiling_with(there, 290e-9))} of the read ceiling" in said
 
 
 def test_without_an_empty_call_that_is_polled_for_that_goal_is_not_measured(tmp_path, few):
