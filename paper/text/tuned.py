@@ -285,8 +285,8 @@ FIGURE = r"""\begin{figure*}[tp]
 \centering
 \generatedfigure{tuned}
 \caption{Our own sum: its speedup over CUB, and its share of the read ceiling, against problem size by type, state of the
-cache and way of timing (\GpuName, \DataDate). Warm, the share may pass 1: it keeps a part of the input in L2, the kernels
-of the ceiling do not.}\label{fig:tuned}
+cache and way of timing (\GpuName, \DataDate). Warm, the share may pass 1 where our sum keeps a part of the input
+in L2 and no kernel of the ceiling does.}\label{fig:tuned}
 \end{figure*}
 """
 GOALS_CAPTION = (r"What was demanded of our own reduction before it was measured, over CUB where nothing else is said. All intervals "

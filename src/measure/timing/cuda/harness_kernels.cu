@@ -28,13 +28,19 @@ __global__ void spin(std::uint64_t ns) {
   }
 }
 
+/// How a vector is loaded; `stays`: it is of the part of the input that shall stay in L2.
 struct Cached {
-  static __device__ uint4 load(const uint4* p) { return __ldg(p); }
+  static __device__ uint4 load(const uint4* p, bool) { return __ldg(p); }
 };
 /// Past L1, which a sum has no use for: better between 2^20 and 2^24 elements on an H200, worse beyond.
 struct PastL1 {
-  static __device__ uint4 load(const uint4* p) { return device::load_past_l1(p); }
+  static __device__ uint4 load(const uint4* p, bool) { return device::load_past_l1(p); }
 };
+/// Where L2 is warm and holds a part of the input: lines loaded past L1 are the first that L2 gives up.
+struct KeptInPart {
+  static __device__ uint4 load(const uint4* p, bool stays) { return stays ? __ldg(p) : device::load_past_l1(p); }
+};
+constexpr std::size_t kept_bytes = std::size_t{32} << 20;  ///< as tuned/launch_table.h has it
 
 /// Reads every vector once, Unroll of them in flight per thread, and adds them up, so that the loads are needed. The
 /// sum is stored only where it equals `never`, which the compiler cannot rule out.
@@ -45,14 +51,15 @@ __global__ void __launch_bounds__(Block)
   unsigned sum = 0;
   for (std::size_t first = blockIdx.x * tile; first < vectors; first += gridDim.x * tile) {
     uint4 v[Unroll];
+    const bool stays = first + tile <= kept_bytes / sizeof(uint4);
     if (first + tile <= vectors) {
 #pragma unroll
-      for (int u = 0; u < Unroll; ++u) v[u] = Load::load(in + first + u * Block + threadIdx.x);
+      for (int u = 0; u < Unroll; ++u) v[u] = Load::load(in + first + u * Block + threadIdx.x, stays);
     } else {
 #pragma unroll
       for (int u = 0; u < Unroll; ++u) {
         const std::size_t i = first + u * Block + threadIdx.x;
-        v[u] = i < vectors ? Load::load(in + i) : uint4{0, 0, 0, 0};
+        v[u] = i < vectors ? Load::load(in + i, stays) : uint4{0, 0, 0, 0};
       }
     }
 #pragma unroll
@@ -119,11 +126,12 @@ ReadShape read_shape(std::string name, int blocks_per_sm) {
 }
 
 /// One for each end of what is fast: one or many loads in flight, a grid that stays or a block for every tile, small
-/// blocks for inputs of few vectors.
+/// blocks for inputs of few vectors, a part of the input that stays in L2.
 std::vector<ReadShape> read_shapes() {
   return {read_shape<512, 4, Cached>("read/512x4", 4),       read_shape<512, 4, PastL1>("read/512x4/past-l1", 4),
           read_shape<256, 8, Cached>("read/256x8/tiles", 0), read_shape<256, 8, PastL1>("read/256x8/tiles/past-l1", 0),
-          read_shape<1024, 1, Cached>("read/1024x1", 2),     read_shape<128, 1, Cached>("read/128x1", 16)};
+          read_shape<1024, 1, Cached>("read/1024x1", 2),     read_shape<128, 1, Cached>("read/128x1", 16),
+          read_shape<512, 8, KeptInPart>("read/512x8/kept-in-part", 1)};
 }
 
 class ReadPlan final : public Plan {
