@@ -83,7 +83,11 @@ void Group::make_plan_for(Member& m) {
 
 Call Group::call(Member& m) { return call_of(*m.plan, m.point->variant->consumes_input, *input_, *out_, m.result); }
 
-Call Group::call(HarnessCall& c) { return call_of(*c.plan, false, *input_, *out_, c.result); }
+Call Group::call(HarnessCall& c) {
+  Call call = call_of(*c.plan, false, *input_, *out_, c.result);
+  call.device_part = false;  // no row has it
+  return call;
+}
 
 bool Group::verify(Member& m) {
   if (m.any_verified && m.result == m.verified) return true;

@@ -78,11 +78,15 @@ TEST(MeasureRun, EndToEndAnEmptyCallIsAwaitedByPollingToo) {
   });
   script.calls().polls = true;
   script.calls().kernels_that_read = 1;
+  std::map<std::size_t, int> with_device_part;  // samples, by the call
+  script.clock().before_sample = [&](const Call& c) { with_device_part[c.info.grid_blocks] += c.device_part; };
   Heard heard;
   run_session(session(folder, {point(a, 1000, TimingMode::end_to_end, CacheState::warm), point(a, 1000, TimingMode::device)},
                       std::move(script)),
               heard);
   ASSERT_EQ(heard.rows.size(), 2u);
+  EXPECT_GT(with_device_part[1], 0);
+  EXPECT_EQ(with_device_part[polled_floor_id], 0) << "another call for a time that no row has";
   for (const Row& row : heard.rows) {
     const bool end_to_end = row.point.timing_mode == TimingMode::end_to_end;
     EXPECT_EQ(*row.launch_floor_s, 5e-6);

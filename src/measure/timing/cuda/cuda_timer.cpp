@@ -118,7 +118,8 @@ class CudaTimer final : public Timer {
       s.cycles = reading->cycles;
       if (mode == TimingMode::globaltimer) s.seconds = reading->seconds;
     }
-    if (mode == TimingMode::end_to_end && c.info.result == ResultLocation::host_part) add_device_part(c, cache, s);
+    if (mode == TimingMode::end_to_end && c.info.result == ResultLocation::host_part && c.device_part)
+      add_device_part(c, cache, s);
     s.prepared_s = stream().take_prepared_s();
     s.cost_s = host_now() - begin;
     return s;
