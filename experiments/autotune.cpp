@@ -1,5 +1,5 @@
-/// autotune: every launch that tuned's table could have (src/tuned/launch_table.h), at the powers of two and where L2 ends,
-/// and as many policies of CUB's sum, where the program was built with them (baselines/cub_tuned.cu).
+/// autotune: every launch that tuned's table could have (src/tuned/launch_table.h), at the powers of two and around the
+/// size of L2, and about as many policies of CUB's sum, where the program was built with them (baselines/cub_tuned.cu).
 /// experiments/autotune.py says from its CSV which is the fastest for how many bytes, and what the table loses to it.
 
 #include "experiments/launches.h"
@@ -28,20 +28,23 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection) {
   return out;
 }
 
-/// A cluster reads no more than its few SMs can, and little input has one tile.
+/// A cluster reads no more than its few SMs can, little input has one tile, and what is kept in whole is kept `all`.
 bool makes_sense(const Point& p) {
   if (p.variant->id != "tuned/sum") return true;
   const std::string& reading = p.settings.text("reading");
   const std::size_t bytes = p.problem.bytes();
   if (reading == "auto") return true;
   if (reading == "cluster") return bytes <= std::size_t{2} << 20;
-  if (reading == "tiled") return bytes >= std::size_t{1} << 20;
+  if (reading == "tiled") {
+    const std::string& kept = p.settings.text("kept");
+    return bytes >= std::size_t{1} << 20 && (kept == "all" || std::stoull(kept) << 20 < bytes);
+  }
   return bytes <= std::size_t{64} << 20;
 }
 
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   std::vector<std::size_t> sizes = sizes_on(device, powers_of_two(11, 29));
-  // Where L2 ends, on GPUs that have 50 MB of it.
+  // Around the size of L2: of an H200's 60 MiB a second read finds up to about 40 MiB.
   if (device != DeviceKind::sim)
     for (const std::size_t n : {5u << 20, 6u << 20, 10u << 20, 12u << 20}) sizes.push_back(n);
   return product_of({.types = {ElementType::i32, ElementType::f32, ElementType::f64},

@@ -1,4 +1,5 @@
-/// reductio probe: the clocks of a GPU's SMs and the latency of its loads, into a results folder.
+/// reductio probe: the clocks of a GPU's SMs and the latency of its loads, atomic updates and messages, into a results
+/// folder.
 
 #include <fmt/format.h>
 

@@ -22,7 +22,8 @@
 ///   vectors      int2, int4, uint2, uint4, float2, float4, double2, longlong2, ulonglong2 with make_float2 ...; dim3
 ///   pointers     GlobalPtr<T>, SharedPtr<T>: on CUDA exactly T*; on the simulated device checked at every access.
 ///                Write the type of what you read (`T x = p[i];`, never `auto`). `volatile` promises nothing more.
-///                load_past_l1(p): 16 bytes that nobody writes in this launch, leaving nothing in L1;
+///                load_past_l1(p): 16 bytes that nobody writes in this launch, leaving nothing in L1; on an
+///                H200 L2 gives up what was loaded so before other lines (docs/tuning.md, 21);
 ///                __ldg, __ldca, __ldcg, __ldcs, __ldlu, __ldcv, __stwb, __stcg, __stcs, __stwt;
 ///                pointer_cast<U>(p): reinterpret_cast; address_of(p): its number, to tell an alignment by
 ///   shared       shared_memory<T>(): the block's dynamic shared memory, whose bytes the launch states;

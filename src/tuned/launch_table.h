@@ -25,8 +25,8 @@ constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 51
 /// Vectors of 16 bytes that a thread asks for before it waits for the first.
 constexpr unsigned vectors_at_once(Reading r) { return r == Reading::strided || r == Reading::cluster ? 4 : 8; }
 
-/// Where vectors start: at a multiple of so many bytes. At a line of the caches where there is much to read, because a warp
-/// then asks for whole lines; at a vector where there is little, because what lies before takes a step of its own.
+/// Where vectors start: at a multiple of so many bytes. At a line of the caches where there is much to read, because a
+/// warp then asks for whole lines; at a vector where there is little, because what lies before takes a step of its own.
 constexpr unsigned aligned_to(Reading r) { return r == Reading::tiled ? 128 : 16; }
 
 /// Up to so many bytes of input, such a launch. Bytes, because the time to read them is what the launch has to hide: so
@@ -36,7 +36,9 @@ struct LaunchRow {
   Reading reading;
   unsigned vectors_per_thread;  ///< there is another block only if each thread has so many vectors of 16 bytes
   unsigned most_blocks;         ///< for each SM; of a cluster: in all, 8 or 16; 0: one block does it all
-  std::size_t kept_bytes = SIZE_MAX;  ///< tiled: of the input, so much stays in L2; what is behind it gives way first
+  /// Tiled: so much of the input, from its start, is read by plain loads, so that it may stay in L2 for the next call.
+  /// What is behind it is read so that L2 gives it up first. Sizes for an H200.
+  std::size_t kept_bytes = SIZE_MAX;
 };
 
 inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;

@@ -60,13 +60,13 @@ struct Vector {
   In lane[lanes];
 };
 
-/// The input of a call as threads take it: `vectors` vectors from the first boundary on (aligned_to), and what lies before
-/// and behind them.
+/// The input of a call as threads take it: `vectors` vectors from the first boundary on (aligned_to), and what lies
+/// before and behind them.
 template <class In>
 struct Share {
   GlobalPtr<const uint4> body;
   GlobalPtr<const In> head, tail;
-  std::int64_t vectors, kept;  ///< kept: so many vectors, from the first, are read so that they stay in L2 (Tiled)
+  std::int64_t vectors, kept;  ///< kept: so many vectors, from the first, may stay in L2 (Tiled)
   unsigned head_count, tail_count;
 };
 
@@ -76,7 +76,8 @@ Share<In> share_of(GlobalPtr<const In> in, std::size_t n, unsigned boundary, std
   const std::size_t to_boundary = (boundary - device::address_of(in) % boundary) % boundary / sizeof(In);
   const std::size_t head = to_boundary < n ? to_boundary : n, vectors = (n - head) / lanes, body = vectors * lanes;
   return {device::pointer_cast<const uint4>(in + head), in, in + (head + body), static_cast<std::int64_t>(vectors),
-          static_cast<std::int64_t>(kept_bytes / 16), static_cast<unsigned>(head), static_cast<unsigned>(n - head - body)};
+          static_cast<std::int64_t>(kept_bytes / 16), static_cast<unsigned>(head),
+          static_cast<unsigned>(n - head - body)};
 }
 
 /// Adds up a vector in a tree, each element as the operation takes it.
@@ -148,9 +149,9 @@ struct Strided {
 };
 
 /// Blocks take turns, with a tile of 8 vectors a thread: neighbouring threads have neighbouring vectors, and what one
-/// block reads at a time lies together, which memory serves best where there is much to read. Of more input than L2
-/// holds a part is kept there: tiles behind that part are read by loads whose lines are the first that L2 gives up, and
-/// displace each other and not the part.
+/// block reads at a time lies together, which memory serves best where there is much to read. Tiles behind the part that
+/// is to stay in L2 are read by loads whose lines L2 gives up first: they displace each other, neither that part nor
+/// what somebody else has written.
 struct Tiled {
   static constexpr unsigned block = 512, blocks_per_sm = 2, vectors = 8;
 

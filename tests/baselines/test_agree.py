@@ -163,7 +163,8 @@ def test_both_sides_are_needed(files, capsys):
 def test_where_nobody_reads_the_table_it_is_written_and_no_error_told(files, tmp_path):
     files.reductio(ours(1024, 1e-5)).nvbench(("F32", 1024, 1e-5))
     done = unread.run(SCRIPT, *files.arguments, "--nvbench", *files.nvbenches, "--out", tmp_path / "out.csv")
-    assert done.stderr == "" and len((tmp_path / "out.csv").read_text().splitlines()) == 2
+    assert done.returncode == 0 and done.stderr == ""
+    assert len((tmp_path / "out.csv").read_text().splitlines()) == 2
 
 
 def test_what_is_committed_comes_from_what_lies_beside_it(tmp_path):

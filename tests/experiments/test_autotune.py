@@ -46,6 +46,15 @@ def test_the_table_has_the_fastest_launch_of_each_size(tmp_path):
         ("tiled, vectors=8, per-sm=1, kept=32 MiB", "30.00", "0.0 %")]
 
 
+def test_a_row_says_how_much_stays_in_l2():
+    def row(kept):
+        return autotune.Launch("tiled", 8, 1, kept).row(32 * 2**20)
+
+    assert row("all") == "{32 * MiB, Reading::tiled, 8, 1},"
+    assert row("0") == "{32 * MiB, Reading::tiled, 8, 1, 0},"
+    assert row("16") == "{32 * MiB, Reading::tiled, 8, 1, 16 * MiB},"
+
+
 def test_cold_calls_and_graphs_count_alike(tmp_path):
     times = {(STRIDED, SMALL): (4, 2), (CLUSTER, SMALL): (5, 1), (CHOSEN, SMALL): (4, 2)}
     assert autotune.sizes_of(folder(tmp_path / "m", times), ("f32",))[0].best.reading == "cluster"

@@ -254,7 +254,7 @@ def test_each_part_of_racecheck_has_the_time_limit(machine):
     done = machine.run("--only", "racecheck", "--time-limit", "1")
     assert done.returncode == 1
     assert set((machine.bin / "timeout.limits").read_text().split()) == {"1"}
-    assert "stopped at its limit" in machine.table["racecheck levels"]
+    assert "stopped after 1 s" in machine.table["racecheck levels"]
     assert "passed" in machine.table["racecheck squares"]
 
 
@@ -267,7 +267,7 @@ def test_racecheck_of_nothing_fails(machine):
 def test_a_step_over_its_limit_is_stopped(machine):
     machine.command("reductio", "[[ $1 != verify ]] || exec sleep 600")
     done = machine.run("--only", "verify", "--time-limit", "1")
-    assert done.returncode == 2 and "stopped at its limit" in done.stdout
+    assert done.returncode == 2 and "stopped after 1 s" in done.stdout
 
 
 def test_what_was_measured_is_packed_before_the_machine_is_taken_away(machine):
@@ -277,10 +277,19 @@ def test_what_was_measured_is_packed_before_the_machine_is_taken_away(machine):
                                 '"$4/synthetic/machine.json"; [[ $2 != limits ]] || sleep 600; fi')
     done = machine.run("--only", "comparison,limits,timing", "--total-limit", "25")
     assert done.returncode == 1
-    assert "passed" in machine.table["comparison"] and "stopped at its limit" in machine.table["limits"]
+    assert "passed" in machine.table["comparison"] and "stopped: --total-limit" in machine.table["limits"]
     assert "not begun: the time is used up" in machine.table["timing"]
     assert {"results/synthetic/comparison.csv", "results/synthetic/limits.csv"} <= machine.packed()
     assert not any("timing" in call for call in machine.calls)
+
+
+def test_of_a_steps_commands_none_begins_after_the_time_is_used_up(machine):
+    """A limit of 0 would be none at all."""
+    machine.command("reductio", '[[ $1 != run ]] || { mkdir -p "$4/a" "$4/b"; touch "$4/a/machine.json" "$4/b/machine.json"; }\n'
+                                '[[ $1 != models ]] || sleep 600')
+    done = machine.run("--only", "comparison,models", "--total-limit", "24")
+    assert done.returncode == 1 and "stopped: --total-limit" in machine.table["models"]
+    assert len([call for call in machine.calls if call.startswith("reductio models")]) == 1
 
 
 def test_without_a_sanitizer_its_steps_are_skipped(machine):
@@ -301,7 +310,7 @@ def test_passes_selection_on(machine):
 
 @pytest.mark.parametrize("arguments, said", [
     (["--only", "verfy"], "unknown step 'verfy'"), (["--time-limit", "ten"], "whole seconds"),
-    (["--total-limit", "0"], "whole seconds"),
+    (["--total-limit", "0"], "whole seconds"), (["--total-limit", "20"], "more than the 20"),
     (["--frobnicate"], "unknown argument"), (["--out"], "needs a value"), (["--reductio", "/none"], "no program at"),
 ])
 def test_bad_arguments(machine, arguments, said):

@@ -40,9 +40,14 @@ def test_the_figure_has_each_type_in_each_way(drawn):
             assert [x for x, _ in xy] == sorted(SIZES) and [y for _, y in xy] == pytest.approx([gain * less] * 4)
             low, high = bars[0].get_segments()[0][:, 1]
             assert (low, high) == pytest.approx((0.99 * gain * less, 1.01 * gain * less))
-    xy, _ = line(axes_of(drawn, "share:warm"), "f32")
+    xy, _ = line(axes_of(drawn, "share:cold_clean"), "f32")
     assert [y for _, y in xy] == pytest.approx([1 / 1.02] * 3 + [1 / 1.005])
     assert [y for _, y in line(axes_of(drawn, "speedup:off"), "f64")[0]] == pytest.approx([1.4] * 4)
+
+
+def test_shares_of_the_ceiling_are_drawn_where_it_is_a_bound(drawn):
+    assert {a.get_gid() for a in drawn.axes if a.get_gid().startswith("share:")} == {
+        "share:cold_dirty", "share:cold_clean", "share:off"}
 
 
 def test_it_is_legible_and_names_the_gpu(drawn):
@@ -54,7 +59,7 @@ def test_it_is_legible_and_names_the_gpu(drawn):
 def test_what_was_not_measured_is_not_drawn(folder, tmp_path):
     there = shutil.copytree(folder, tmp_path / "synthetic")
     synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1], ("f32",)) if r["timing_mode"] == "graph"])
-    assert [a.get_gid() for a in figure.draw(there).axes] == ["speedup:graph", "share:graph"]
+    assert [a.get_gid() for a in figure.draw(there).axes] == ["speedup:graph"]
     synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1]) if r["variant"] == "cub/sum"])
     assert figure.draw(there) is None
     (there / "tuned.csv").unlink()

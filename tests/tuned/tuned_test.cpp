@@ -18,7 +18,8 @@ constexpr tuned::Gpu small_gpu{6, 2048};
 /// Several blocks at few elements, so that a test can make many calls.
 constexpr tuned::Choice small_blocks{true, tuned::Reading::strided, 1, 1};
 /// A tile is 64 KiB, so that a few of them are many elements for a test.
-constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1}, one_tile_kept{true, tuned::Reading::tiled, 1, 1, 1 << 16};
+constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1},
+    one_tile_kept{true, tuned::Reading::tiled, 1, 1, 1 << 16};
 
 /// A workspace that was poisoned before, as raw memory is.
 Buffer<std::uint64_t> new_workspace(const tuned::Gpu& gpu = small_gpu) {
@@ -107,13 +108,14 @@ TEST_P(SimTuned, AddsUpTilesOfAnyNumber) {
         }
 }
 
-/// Where a tile starts off a line, each warp's load of 512 bytes takes a line and a sector more.
+/// Where a tile starts off a line, each warp's load of 512 bytes takes a part of a fifth line.
 template <class In>
 void vectors_start_at(unsigned boundary) {
-  const auto in = on_device(whole_numbers<In>(600));
-  for (std::size_t start = 0; start < 300; ++start)
-    for (const std::size_t n : {std::size_t{0}, std::size_t{5}, 600 - start}) {
-      const GlobalPtr<const In> from = in.ptr() + start;
+  const auto words = on_device(whole_numbers<int>(600));
+  const std::size_t count = 600 * sizeof(int) / sizeof(In);
+  for (std::size_t start = 0; start < count / 2; ++start)
+    for (const std::size_t n : {std::size_t{0}, std::size_t{5}, count - start}) {
+      const GlobalPtr<const In> from = device::pointer_cast<const In>(GlobalPtr<const int>(words.ptr())) + start;
       const auto share = tuned::share_of(from, n, boundary, 0);
       EXPECT_EQ(share.head_count + static_cast<std::size_t>(share.vectors) * (16 / sizeof(In)) + share.tail_count, n);
       EXPECT_LT(share.head_count * sizeof(In), boundary) << start;
@@ -122,11 +124,35 @@ void vectors_start_at(unsigned boundary) {
     }
 }
 TEST(SimTunedShare, VectorsStartAtABoundary) {
-  EXPECT_EQ(tuned::aligned_to(tuned::Reading::tiled), 128u);
   for (const unsigned boundary : {16u, 128u}) {
+    vectors_start_at<std::int8_t>(boundary);
     vectors_start_at<int>(boundary);
     vectors_start_at<double>(boundary);
   }
+}
+
+/// A line where there is much to read. Where there is little, what lies before it would take a step of its own.
+TEST(SimTunedShare, TilesAloneStartAtALine) {
+  EXPECT_EQ(tuned::aligned_to(tuned::Reading::tiled), 128u);
+  EXPECT_EQ(tuned::aligned_to(tuned::Reading::strided), 16u);
+  EXPECT_EQ(tuned::aligned_to(tuned::Reading::cluster), 16u);
+}
+
+/// Of an input that L2 holds all stays whatever the loads, of one that it nearly holds a part, and of more nothing.
+TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
+  using tuned::MiB;
+  const tuned::Gpu h200{132, 2048, 90};
+  for (const bool packed : {false, true}) {
+    const auto kept = [&](std::size_t bytes) { return tuned::launch_shape(bytes, packed, h200).kept_bytes; };
+    EXPECT_EQ(kept(12 * MiB), SIZE_MAX);
+    EXPECT_EQ(kept(12 * MiB + 1), 0u);
+    EXPECT_EQ(kept(36 * MiB), 0u);
+    EXPECT_EQ(kept(36 * MiB + 1), 32 * MiB);
+    EXPECT_EQ(kept(256 * MiB), 32 * MiB);
+    EXPECT_EQ(kept(256 * MiB + 1), SIZE_MAX);
+  }
+  EXPECT_EQ(tuned::launch_shape(MiB, false, h200, one_tile_kept).kept_bytes, 1u << 16) << "as chosen";
+  EXPECT_EQ(tuned::share_of(GlobalPtr<const float>(), 0, 128, 32 * MiB).kept, static_cast<std::int64_t>(2 * MiB));
 }
 
 /// Sums of 4 bytes of integer meet in one word, which is as before when the call has ended.

@@ -67,7 +67,7 @@ TEST(MeasureProbes, OnAGpuEverySmAndEveryMemoryIsProbed) {
   // any machine: a memory farther away takes more cycles, by factors
   EXPECT_LT(cycles.at("load_latency_l1"), cycles.at("load_latency_l2"));
   EXPECT_LT(cycles.at("load_latency_l2"), cycles.at("load_latency_memory"));  // any machine: likewise
-  EXPECT_GT(cycles.at("atomic_latency_l2"), cycles.at("load_latency_l1"));    // any machine: L1 does no atomics
+  EXPECT_GT(cycles.at("atomic_latency_l2"), cycles.at("load_latency_l2") / 2);  // any machine: it goes there and back
 }
 
 }  // namespace

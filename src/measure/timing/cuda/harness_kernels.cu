@@ -32,11 +32,12 @@ __global__ void spin(std::uint64_t ns) {
 struct Cached {
   static __device__ uint4 load(const uint4* p, bool) { return __ldg(p); }
 };
-/// Past L1, which a sum has no use for: better between 2^20 and 2^24 elements on an H200, worse beyond.
+/// Past L1; and on an H200 L2 gives up such lines first, so that they displace each other and not what is dirty: better
+/// between 2^20 and 2^24 elements, worse beyond.
 struct PastL1 {
   static __device__ uint4 load(const uint4* p, bool) { return device::load_past_l1(p); }
 };
-/// Where L2 is warm and holds a part of the input: lines loaded past L1 are the first that L2 gives up.
+/// For a warm L2 that holds a part of the input.
 struct KeptInPart {
   static __device__ uint4 load(const uint4* p, bool stays) { return stays ? __ldg(p) : device::load_past_l1(p); }
 };

@@ -55,10 +55,12 @@ struct alignas(128) Mailbox {
   std::uint64_t at_ns;
 };
 
-/// Whether *p became `wanted`; false once it took seconds, so that no fault makes the GPU hang.
+/// Whether *p became `wanted`; false once it took seconds, so that no fault makes the GPU hang. Acquires, so that what was
+/// stored before is seen, or is relaxed.
+template <bool acquire = true>
 __device__ bool becomes(unsigned* p, unsigned wanted) {
   for (unsigned i = 0; i < 1u << 22; ++i)
-    if (load_acquire(p) == wanted) return true;
+    if ((acquire ? load_acquire(p) : load_relaxed(p)) == wanted) return true;
   return false;
 }
 
@@ -102,17 +104,12 @@ __global__ void exchange_clocks(Mailbox* boxes, Exchanges* out, unsigned count) 
 /// tuned/finish.h does, and with no reading of a clock in between.
 /// Launch: as exchange_clocks.
 __global__ void pass_words(Mailbox* boxes, Exchanges* out, unsigned count) {
-  const auto arrives = [](unsigned* p, unsigned wanted) {
-    for (unsigned i = 0; i < 1u << 22; ++i)
-      if (load_relaxed(p) == wanted) return true;
-    return false;
-  };
   Exchanges& own = out[blockIdx.x];
   own.sm = this_sm();
   if (blockIdx.x > 0) {
     Mailbox& box = boxes[blockIdx.x];
     for (unsigned i = 1; i <= count; ++i) {
-      if (!arrives(&box.asked, i)) return;
+      if (!becomes<false>(&box.asked, i)) return;
       store_relaxed(&box.answered, i);
     }
     return;
@@ -124,7 +121,7 @@ __global__ void pass_words(Mailbox* boxes, Exchanges* out, unsigned count) {
     const std::uint64_t first = next_step();
     for (; i <= count; ++i) {
       store_relaxed(&box.asked, i);
-      if (!arrives(&box.answered, i)) break;
+      if (!becomes<false>(&box.answered, i)) break;
     }
     out[b].round_trip_ns = static_cast<std::int64_t>(globaltimer() - first);
     out[b].count = i - 1;
@@ -158,7 +155,6 @@ __global__ void update_in_turn(Chase* chase, unsigned long long* words, std::uin
   chase->cycles = static_cast<std::uint64_t>(clock64() - cycles) + (before >> 63);
   chase->ns = globaltimer() - ns;
 }
-
 
 /// Joins `lines` lines from `chain` on in this order, the last with the first.
 __global__ void join_lines(std::byte* chain, const std::uint32_t* order, std::uint32_t lines) {
