@@ -1,13 +1,14 @@
 /// CUB's device-wide reductions: the yardstick that every other variant is compared with.
 ///
-///   cub/sum               sum
+///   cub/sum               sum, wide sum
 ///   cub/transform-reduce  sum of squares
 ///   cub/moments           both, by two calls one after the other: CUB has none that does it in one read
 ///
 /// Temporary storage is asked for and allocated while preparing, as CUB's two-phase interface has it. The type of the
 /// element count decides how wide the kernels' indices are: `counts`.
 ///
-/// Elements that are narrower than what they are added up in (i8, f16, bf16) are widened by TransformReduce's transform.
+/// Elements that are narrower than what they are added up in (i8, f16, bf16, those of a wide sum) are widened by
+/// TransformReduce's transform.
 /// CUB applies that to what it has loaded, so `in` stays a pointer, of which alone its kernels load several elements at
 /// once; an iterator that widens would be loaded element by element. DeviceReduce::Sum adds up in the output's type, so
 /// for i8 it is the same kernel; of f32 + f16, which it would write, it does not compile.
@@ -18,6 +19,8 @@
 #include <cuda/std/functional>
 #include <limits>
 #include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "baselines/cub_plan.h"
 #include "device/device.h"
@@ -76,9 +79,12 @@ template <class Call>
 std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
   const std::string& counts = s.text("counts");
   const bool narrow = counts == "32" || (counts == "auto" && p.n <= std::numeric_limits<std::int32_t>::max());
-  return device::dispatch_wide(p, [&]<class In, class Acc>() {
+  const auto plan = [&]<class In, class Acc>() {
     return narrow ? cub_plan<In, Acc, std::int32_t>(p, gpu, Call()) : cub_plan<In, Acc, std::int64_t>(p, gpu, Call());
-  });
+  };
+  if constexpr (std::is_same_v<Call, Sum>)
+    if (p.operation == Operation::wide_sum) return device::dispatch_wide_sum(p, plan);
+  return device::dispatch_wide(p, plan);
 }
 
 std::string declines(const Problem& p, const Settings& s) {
@@ -87,12 +93,12 @@ std::string declines(const Problem& p, const Settings& s) {
   return "";
 }
 
-Variant describe(std::string id, std::string title, std::string call, Operation operation) {
+Variant describe(std::string id, std::string title, std::string call, std::vector<Operation> operations) {
   return {.id = std::move(id),
           .title = std::move(title),
           .cites = std::move(call) + cccl_version(),
           .how = {.thread = "even share of tiles", .block = "warp shuffles", .grid = "second launch"},
-          .operations = {operation},
+          .operations = std::move(operations),
           .types = {ElementType::i32, ElementType::f32, ElementType::f64, ElementType::i8, ElementType::i64,
                     ElementType::f16, ElementType::bf16},
           .tunables = {Tunable::choice("counts", {"auto", "32", "64"}, "auto")},
@@ -100,15 +106,16 @@ Variant describe(std::string id, std::string title, std::string call, Operation 
           .declines = declines};
 }
 
-const device::Register register_sum(describe("cub/sum", "CUB Sum", "cub::DeviceReduce::Sum", Operation::sum),
+const device::Register register_sum(describe("cub/sum", "CUB Sum", "cub::DeviceReduce::Sum",
+                                             {Operation::sum, Operation::wide_sum}),
                                     prepare<Sum>);
 const device::Register register_transform_reduce(describe("cub/transform-reduce", "CUB TransformReduce",
                                                           "cub::DeviceReduce::TransformReduce",
-                                                          Operation::sum_of_squares),
+                                                          {Operation::sum_of_squares}),
                                                  prepare<SumOfSquares>);
 const device::Register register_moments(describe("cub/moments", "CUB Sum and TransformReduce",
                                                  "cub::DeviceReduce::Sum, cub::DeviceReduce::TransformReduce",
-                                                 Operation::moments),
+                                                 {Operation::moments}),
                                         prepare<Moments>);
 
 }  // namespace

@@ -13,7 +13,8 @@ void SelectionOptions::add_variants(CLI::App& app) {
 
 void SelectionOptions::add_types(CLI::App& app) {
   app.add_option("--types", types, "Element types: i8,i32,i64,f16,bf16,f32,f64")->type_name("LIST");
-  app.add_option("--operations", operations, "Operations: sum,sum_of_squares,moments,vector_add")->type_name("LIST");
+  app.add_option("--operations", operations, "Operations: sum,sum_of_squares,moments,wide_sum,vector_add")
+      ->type_name("LIST");
 }
 
 void SelectionOptions::add_sizes(CLI::App& app) {

@@ -63,6 +63,11 @@ Variant narrowed(Variant v, const Selection& asked, bool compares_settings) {
   const std::vector<Operation> operations = v.operations;
   keep(v.types, asked.types);
   keep(v.operations, asked.operations);
+  const auto has_operation = [&](ElementType type) {
+    return std::any_of(v.operations.begin(), v.operations.end(), [&](Operation o) { return is_defined(o, type); });
+  };
+  if (std::any_of(v.types.begin(), v.types.end(), has_operation))  // else each case is refused, which tells why
+    std::erase_if(v.types, [&](ElementType type) { return !has_operation(type); });
   if (v.types.empty())
     throw Refused("element type " + names(asked.types, ", ") + " is not supported (supported: " + names(types, ", ") +
                   ")");

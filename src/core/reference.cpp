@@ -179,14 +179,19 @@ Check check_float(double got, const Reference& want, std::size_t longest_chain, 
 /// Of one value: `op` is no moments.
 Reference reference_of_value(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
   const std::size_t period = tile.size() / size_of(type);
-  Reference out{.type = accumulator_of(type)};
+  Reference out{.type = accumulator_of(op, type)};
   switch (type) {
     case ElementType::i8: integer_reference<std::int8_t>(op, tile, period, n, out); break;
     case ElementType::i32: integer_reference<std::int32_t>(op, tile, period, n, out); break;
     case ElementType::i64: integer_reference<std::int64_t>(op, tile, period, n, out); break;
     case ElementType::f16: float_reference<float, F16>(op, tile, period, n, out); break;
     case ElementType::bf16: float_reference<float, BF16>(op, tile, period, n, out); break;
-    case ElementType::f32: float_reference<float>(op, tile, period, n, out); break;
+    case ElementType::f32:
+      if (out.type == ElementType::f64)
+        float_reference<double, float>(op, tile, period, n, out);
+      else
+        float_reference<float>(op, tile, period, n, out);
+      break;
     case ElementType::f64: float_reference<double>(op, tile, period, n, out); break;
   }
   return out;

@@ -82,6 +82,13 @@ std::string refusal(const Variant& v, DeviceKind device, const Problem& p, const
     return "operation " + std::string(name(p.operation)) + " is not supported (supported: " + names(v.operations) + ")";
   if (!contains(v.types, p.type))
     return "element type " + std::string(name(p.type)) + " is not supported (supported: " + names(v.types) + ")";
+  if (!is_defined(p.operation, p.type)) {
+    std::vector<ElementType> defined;
+    for (const ElementType t : all_types())
+      if (is_defined(p.operation, t)) defined.push_back(t);
+    return "operation " + std::string(name(p.operation)) + " is not defined for element type " +
+           std::string(name(p.type)) + " (for " + names(defined) + ")";
+  }
   for (const auto& t : v.tunables)
     if (!t.allows(s.text(t.name)))
       return "setting " + t.name + "=" + s.text(t.name) + " is not allowed (allowed: " + t.describe() + ")";

@@ -9,7 +9,8 @@ namespace reductio {
 namespace {
 
 constexpr std::array devices{DeviceKind::cuda, DeviceKind::sim, DeviceKind::cpu};
-constexpr std::array operations{Operation::sum, Operation::sum_of_squares, Operation::moments, Operation::vector_add};
+constexpr std::array operations{Operation::sum, Operation::sum_of_squares, Operation::moments, Operation::wide_sum,
+                                Operation::vector_add};
 constexpr std::array types{ElementType::i8,   ElementType::i32, ElementType::i64, ElementType::f16,
                            ElementType::bf16, ElementType::f32, ElementType::f64};
 
@@ -39,6 +40,7 @@ std::string_view name(Operation o) {
     case Operation::sum: return "sum";
     case Operation::sum_of_squares: return "sum_of_squares";
     case Operation::moments: return "moments";
+    case Operation::wide_sum: return "wide_sum";
     case Operation::vector_add: return "vector_add";
   }
   return "?";
@@ -84,9 +86,16 @@ std::size_t size_of(ElementType t) {
 
 bool is_floating(ElementType t) { return t != ElementType::i8 && t != ElementType::i32 && t != ElementType::i64; }
 
-ElementType accumulator_of(ElementType t) {
+bool is_defined(Operation o, ElementType t) {
+  return o != Operation::wide_sum || accumulator_of(o, t) != accumulator_of(Operation::sum, t);
+}
+
+ElementType accumulator_of(Operation o, ElementType t) {
+  const bool wide = o == Operation::wide_sum;
   switch (t) {
-    case ElementType::i8: return ElementType::i32;
+    case ElementType::i8: return wide ? ElementType::i64 : ElementType::i32;
+    case ElementType::i32: return wide ? ElementType::i64 : t;
+    case ElementType::f32: return wide ? ElementType::f64 : t;
     case ElementType::f16:
     case ElementType::bf16: return ElementType::f32;
     default: return t;

@@ -14,6 +14,7 @@ enum class Operation {
   sum,
   sum_of_squares,
   moments,     ///< the sum and the sum of squares, by one call: a result of two values
+  wide_sum,    ///< the sum in an accumulator of 64 bits, of types whose own is narrower: i8, i32 and f32
   vector_add,  ///< no reduction: stores a[i] = b[i] + c[i], b and c the input's two halves (core/vector_add.h)
 };
 enum class ElementType {
@@ -46,6 +47,8 @@ std::span<const ElementType> all_types();
 bool is_reduction(Operation);
 /// Whether elements are squared before they are added.
 bool has_squares(Operation);
+/// Whether elements of that type are reduced so. All are, but for the wide sum.
+bool is_defined(Operation, ElementType);
 /// Accumulators that a result consists of: 2 of moments, the sum before the sum of squares; else 1.
 std::size_t values_of(Operation);
 
@@ -54,8 +57,9 @@ std::size_t size_of(ElementType);
 bool is_floating(ElementType);
 
 /// The type in which elements are added up, and which the result has: i32 for i8, f32 for f16 and bf16, else the
-/// element's own. Integers wrap: arithmetic modulo 2^width of the accumulator.
-ElementType accumulator_of(ElementType);
+/// element's own; of a wide sum i64 for i8 and i32, f64 for f32. Integers wrap: arithmetic modulo 2^width of the
+/// accumulator.
+ElementType accumulator_of(Operation, ElementType);
 
 /// One reduction to be done: n elements of one type, one operation.
 struct Problem {
@@ -63,7 +67,7 @@ struct Problem {
   ElementType type = ElementType::i32;
   std::size_t n = 0;
 
-  ElementType accumulator() const { return accumulator_of(type); }
+  ElementType accumulator() const { return accumulator_of(operation, type); }
   /// Bytes of the input, counted once; what every bandwidth is derived from.
   std::size_t bytes() const { return n * size_of(type); }
   /// Bytes of the result, which lies in memory as accumulators one after the other; at most 16.

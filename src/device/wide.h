@@ -42,5 +42,16 @@ auto dispatch_wide(const Problem& p, F&& f) {
   throw Refused("element type is not supported");
 }
 
+/// The same of a wide sum. Integers are signed here: static_cast<Acc>(In) extends their sign.
+template <class F>
+auto dispatch_wide_sum(const Problem& p, F&& f) {
+  switch (p.type) {
+    case ElementType::i8: return f.template operator()<std::int8_t, std::uint64_t>();
+    case ElementType::i32: return f.template operator()<std::int32_t, std::uint64_t>();
+    case ElementType::f32: return f.template operator()<float, double>();
+    default: throw Refused("element type has no wide sum");
+  }
+}
+
 }  // namespace REDUCTIO_DEVICE_NAMESPACE
 }  // namespace reductio::device

@@ -42,11 +42,14 @@ std::unique_ptr<Plan> plan(const Problem& p, const Settings& s, const DeviceInfo
 }
 
 std::unique_ptr<Plan> prepare_tuned(const Problem& p, const Settings& s, const DeviceInfo& device) {
+  if (p.operation == Operation::wide_sum)
+    return dispatch_wide_sum(p, [&]<class In, class Acc>() { return plan<In, Acc, Identity>(p, s, device); });
   return dispatch_wide(p, [&]<class In, class Acc>() {
     switch (p.operation) {
       case Operation::sum: return plan<In, Acc, Identity>(p, s, device);
       case Operation::sum_of_squares: return plan<In, Acc, Square>(p, s, device);
       case Operation::moments: return plan<In, Acc, tuned::Moments>(p, s, device);
+      case Operation::wide_sum:
       case Operation::vector_add: break;
     }
     throw Refused("operation is not supported");
@@ -57,7 +60,7 @@ const Register tuned_sum(
     {.id = "tuned/sum", .title = "tuned", .cites = "src/tuned/tuned.h",
      .how = {.thread = "16-byte loads, four or eight", .block = "warp shuffles",
              .grid = "cluster, packed atomic or fan-in"},
-     .operations = {Operation::sum, Operation::sum_of_squares, Operation::moments},
+     .operations = {Operation::sum, Operation::wide_sum, Operation::sum_of_squares, Operation::moments},
      .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i8, ElementType::i64,
                ElementType::f16, ElementType::bf16},
      .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "cluster"}, "auto"),

@@ -11,7 +11,7 @@
 ///   drawn sizes     Multiples of tiles, the plan's own and those of other kernels, and a little more: the tails that
 ///                   no power of two has.
 ///   large sizes     Default settings around 2^20 and, on a GPU, past 2^30 and 2^32; past 2^30 every value of every
-///                   tunable too.
+///                   tunable too, and past 2^32 wide sums.
 ///
 /// Settings with a known fault are in none of them. Each has one case of its own, whose result has to be wrong.
 ///
@@ -287,11 +287,13 @@ class Builder {
       for (const std::size_t n : sizes) {
         if (cost_of(device_.kind, shape, n, orders.back(), "") > most_cost_in_whole) continue;
         for (const ElementType type : v_.types)
-          for (const Operation operation : v_.operations)
+          for (const Operation operation : v_.operations) {
+            if (!is_defined(operation, type)) continue;
             for (const char* order : orders) {
               candidates.push_back({&s, {operation, type, n}, order, cost_of(device_.kind, shape, n, order, "")});
               total += candidates.back().cost;
             }
+          }
       }
     }
     const double share = scope_.whole_budget / total;
@@ -302,46 +304,54 @@ class Builder {
       }
   }
 
-  /// One array for integers and one for floats, whose data differ. The size "its own tile" depends on the settings.
+  /// One array for integers and one for floats, whose data differ; of the wide sum, which not all types have, arrays of
+  /// its own.
   void add_covering_array() {
-    for (const bool floats : {false, true}) {
-      std::vector<ElementType> types;
-      for (const ElementType t : v_.types)
-        if (is_floating(t) == floats) types.push_back(t);
-      if (types.empty()) continue;
-
-      const std::vector<std::size_t> fixed = spread_sizes_to(scope_.pairs_to);
-      constexpr std::array<int, 4> around_tile{-1, 0, 1, 2};  // the last: beyond two tiles
-      const std::vector<Work> works = works_of(types.front(), true);
-      const auto orders = orders_of(device_.kind);
-      const bool has_tiles = device_.kind != DeviceKind::cpu;
-      std::vector<std::size_t> levels{fixed.size() + (has_tiles ? around_tile.size() : 0),
-                                      works.size(),
-                                      types.size(),
-                                      v_.operations.size(),
-                                      offsets.size(),
-                                      orders.size()};
-      const std::size_t first_tunable = levels.size();
-      for (const Tunable& t : tunables_) levels.push_back(t.values.size());
-
-      const auto settings_of = [&](const std::vector<std::size_t>& row) {
-        Settings settings(tunables_);
-        for (std::size_t t = 0; t < tunables_.size(); ++t)
-          settings.set(tunables_[t].name, tunables_[t].values[row[first_tunable + t]]);
-        return settings;
-      };
-      const auto cost = [&](const std::vector<std::size_t>& row) {
-        const std::size_t n = row[0] < fixed.size() ? fixed[row[0]] : scope_.pairs_to;
-        return cost_of(device_.kind, shape_of(settings_of(row)), n, orders[row[5]], works[row[1]].check);
-      };
-      for (const auto& row : pairwise(levels, seed_, cost)) {
-        const Settings settings = settings_of(row);
-        const std::size_t n =
-            row[0] < fixed.size() ? fixed[row[0]] : tile_size(settings, around_tile[row[0] - fixed.size()]);
-        const char* order = orders[row[5]];
-        if (n > scope_.random_to && order == std::string_view("random")) order = draw(orders_of(device_.kind, true));
-        add({v_.operations[row[3]], types[row[2]], n}, settings, offsets[row[4]], works[row[1]], order);
+    for (const bool wide : {false, true})
+      for (const bool floats : {false, true}) {
+        std::vector<Operation> operations;
+        for (const Operation o : v_.operations)
+          if ((o == Operation::wide_sum) == wide) operations.push_back(o);
+        std::vector<ElementType> types;
+        for (const ElementType t : v_.types)
+          if (is_floating(t) == floats && (!wide || is_defined(Operation::wide_sum, t))) types.push_back(t);
+        if (!operations.empty() && !types.empty()) add_covering_array_of(operations, types);
       }
+  }
+
+  /// Of types whose data are alike. The size "its own tile" depends on the settings.
+  void add_covering_array_of(const std::vector<Operation>& operations, const std::vector<ElementType>& types) {
+    const std::vector<std::size_t> fixed = spread_sizes_to(scope_.pairs_to);
+    constexpr std::array<int, 4> around_tile{-1, 0, 1, 2};  // the last: beyond two tiles
+    const std::vector<Work> works = works_of(types.front(), true);
+    const auto orders = orders_of(device_.kind);
+    const bool has_tiles = device_.kind != DeviceKind::cpu;
+    std::vector<std::size_t> levels{fixed.size() + (has_tiles ? around_tile.size() : 0),
+                                    works.size(),
+                                    types.size(),
+                                    operations.size(),
+                                    offsets.size(),
+                                    orders.size()};
+    const std::size_t first_tunable = levels.size();
+    for (const Tunable& t : tunables_) levels.push_back(t.values.size());
+
+    const auto settings_of = [&](const std::vector<std::size_t>& row) {
+      Settings settings(tunables_);
+      for (std::size_t t = 0; t < tunables_.size(); ++t)
+        settings.set(tunables_[t].name, tunables_[t].values[row[first_tunable + t]]);
+      return settings;
+    };
+    const auto cost = [&](const std::vector<std::size_t>& row) {
+      const std::size_t n = row[0] < fixed.size() ? fixed[row[0]] : scope_.pairs_to;
+      return cost_of(device_.kind, shape_of(settings_of(row)), n, orders[row[5]], works[row[1]].check);
+    };
+    for (const auto& row : pairwise(levels, seed_, cost)) {
+      const Settings settings = settings_of(row);
+      const std::size_t n =
+          row[0] < fixed.size() ? fixed[row[0]] : tile_size(settings, around_tile[row[0] - fixed.size()]);
+      const char* order = orders[row[5]];
+      if (n > scope_.random_to && order == std::string_view("random")) order = draw(orders_of(device_.kind, true));
+      add({operations[row[3]], types[row[2]], n}, settings, offsets[row[4]], works[row[1]], order);
     }
   }
 
@@ -427,6 +437,17 @@ class Builder {
         add_exact_large({v_.operations.front(), v_.types.front(), n}, s, most_loads_per_thread_of_settings);
     for (const std::size_t n : scope_.huge)
       for (const ElementType type : v_.types) add_large_pair(n, type, standard());
+    add_large_wide_sums();
+  }
+
+  /// Only from about 2^33 random elements on does the sum of i8, whose mean is -1/2, leave 32 bits for sure.
+  void add_large_wide_sums() {
+    if (std::find(v_.operations.begin(), v_.operations.end(), Operation::wide_sum) == v_.operations.end()) return;
+    for (const std::size_t n : scope_.huge)
+      for (const ElementType type : v_.types)
+        if (is_defined(Operation::wide_sum, type))
+          add_exact_large({Operation::wide_sum, type, type == ElementType::i8 ? 2 * n : n}, standard(),
+                          most_loads_per_thread);
   }
 
   /// The order in which many blocks are done shows in the bits of a float's sum, for which one type will do.
@@ -457,10 +478,12 @@ class Builder {
     add(problem, settings, 0, work, draw(orders_of(device_.kind, true)), most_loads);
   }
 
-  /// On a GPU, where a thread would load more than `most_loads` elements, the case is left out, and it is told.
-  void add(const Problem& problem, const Settings& settings, std::size_t offset, const Work& work, const char* order,
+  /// On a GPU, where a thread would load more than `most_loads` elements, the case is left out, and it is told. Where
+  /// an operation and a type that were drawn do not go together, the document's operation takes its place.
+  void add(Problem problem, const Settings& settings, std::size_t offset, const Work& work, const char* order,
            std::size_t most_loads = std::numeric_limits<std::size_t>::max()) {
     if (work.check != std::string_view("fault") && v_.fault_of(settings)) return;  // one of several values together
+    if (!is_defined(problem.operation, problem.type)) problem.operation = v_.operations.front();
     Case c{&v_, problem, settings, offset, work.dataset, 2 * seed_ + work.seed, order, work.check};
     const Shape& shape = shape_of(settings);
     if (device_.kind == DeviceKind::cuda && shape.known && problem.n / shape.most_threads > most_loads)

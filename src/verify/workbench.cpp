@@ -471,7 +471,10 @@ template <class In, class Acc>
 struct CountedData {
   static constexpr bool few_binades = std::is_same_v<In, F16>;  // from 2^-24 to 2^15
   static constexpr double large = few_binades ? 0x1p15 : 1;
-  static constexpr double small = few_binades ? 0x1p-24 : std::is_same_v<Acc, float> ? 0x1p-60 : 0x1p-200;
+  static constexpr double small = few_binades                  ? 0x1p-24
+                                  : std::is_same_v<Acc, float> ? 0x1p-60
+                                  : std::is_same_v<In, float>  ? 0x1p-120
+                                                               : 0x1p-200;
   static constexpr std::size_t most_elements = few_binades ? std::size_t{1} << 16 : std::size_t{1} << 36;
 
   static std::vector<std::byte> with_large_at(std::size_t at, std::size_t n) {
@@ -491,13 +494,14 @@ struct CountedData {
   }
 };
 
-/// f(CountedData<In, Acc>()) of a floating type.
+/// f(CountedData<In, Acc>()) of a problem of floats.
 template <class F>
-auto with_counted_data(ElementType type, F f) {
-  switch (type) {
+auto with_counted_data(const Problem& p, F f) {
+  switch (p.type) {
     case ElementType::f16: return f(CountedData<F16, float>());
     case ElementType::bf16: return f(CountedData<BF16, float>());
-    case ElementType::f32: return f(CountedData<float, float>());
+    case ElementType::f32:
+      return p.accumulator() == ElementType::f64 ? f(CountedData<float, double>()) : f(CountedData<float, float>());
     case ElementType::f64: return f(CountedData<double, double>());
     default: throw Refused("the additions of a chain are counted in floats");
   }
@@ -525,7 +529,7 @@ std::string Workbench::chain(const Case& c) {
   constexpr std::size_t least_judged = 1000, most_times = 4, at_random = 3;
   if (backend_->info().kind != DeviceKind::sim)
     throw Refused("the additions of a chain are counted on the simulated device alone");
-  const std::size_t most_elements = with_counted_data(c.problem.type, [](auto data) { return data.most_elements; });
+  const std::size_t most_elements = with_counted_data(c.problem, [](auto data) { return data.most_elements; });
   if (c.problem.n > most_elements)
     throw Refused("the additions of a chain are counted in at most " + std::to_string(most_elements) + " elements of " +
                   std::string(name(c.problem.type)));
@@ -542,7 +546,7 @@ std::string Workbench::chain(const Case& c) {
 
   std::size_t most = 0;
   for (const std::size_t at : places) {
-    const auto data = with_counted_data(c.problem.type, [&](auto d) { return d.with_large_at(at, n); });
+    const auto data = with_counted_data(c.problem, [&](auto d) { return d.with_large_at(at, n); });
     backend_->copy_in(in.bytes_at(begin), data.data(), data.size(), stream);
     output.poison(stream);
     Result result{};
@@ -556,8 +560,7 @@ std::string Workbench::chain(const Case& c) {
         plan->finish(result.data(), stream);
     }
     if (!why.empty()) return why;
-    const auto counted =
-        with_counted_data(c.problem.type, [&](auto d) { return d.additions(result, c.problem.operation); });
+    const auto counted = with_counted_data(c.problem, [&](auto d) { return d.additions(result, c.problem.operation); });
     if (!counted) return "the sum of one large number and of numbers near zero is not about the large one";
     most = std::max(most, *counted);
     if (most > plan->info().longest_chain)

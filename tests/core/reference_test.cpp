@@ -411,6 +411,47 @@ TEST(CheckResult, subnormals_may_be_flushed_only_where_the_plan_says_so) {
   EXPECT_FALSE(check_result(&off, whole, 1000, Operation::sum, true).ok);
 }
 
+TEST(CheckResult, a_wide_sum_does_not_wrap_where_the_sum_does) {
+  constexpr std::int32_t most_i32 = std::numeric_limits<std::int32_t>::max();
+  const std::vector<std::int32_t> values{most_i32, 2};
+  const Reference wide = reference_of(Operation::wide_sum, values, 5), own = reference_of(Operation::sum, values, 5);
+  EXPECT_EQ(wide.type, ElementType::i64);
+  const std::int64_t exact = 3 * std::int64_t{most_i32} + 4;
+  EXPECT_TRUE(check_of(exact, wide, 5, Operation::wide_sum).ok);
+  const auto wrapped = static_cast<std::int32_t>(exact);
+  EXPECT_TRUE(check_of(wrapped, own, 5).ok);
+  const Check narrow = check_of(std::int64_t{wrapped}, wide, 5, Operation::wide_sum);
+  EXPECT_FALSE(narrow.ok);
+  EXPECT_EQ(narrow.why, "got -2147483647, want 6442450945");
+  // Past 2^32 elements of i8, and below zero.
+  const std::size_t n = (std::size_t{1} << 33) + 1;
+  const Reference bytes = reference_of(Operation::wide_sum, std::vector<std::int8_t>{-128}, n);
+  EXPECT_TRUE(check_of(-128 * static_cast<std::int64_t>(n), bytes, n, Operation::wide_sum).ok);
+}
+
+TEST(CheckResult, a_wide_sum_of_floats_is_held_to_the_bound_of_its_accumulator) {
+  const std::size_t n = 100000;
+  const auto tile = make_tile("ill-conditioned", ElementType::f32, n, 1);
+  const Reference wide = reference(Operation::wide_sum, ElementType::f32, tile, n);
+  EXPECT_EQ(wide.type, ElementType::f64);
+  ASSERT_FALSE(wide.exact_in_any_order);
+  double sum = 0;
+  float narrow = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    float x;
+    std::memcpy(&x, tile.data() + i * sizeof x, sizeof x);
+    sum += x;
+    narrow += x;
+  }
+  const Check right = check_of(sum, wide, n, Operation::wide_sum);
+  EXPECT_TRUE(right.ok) << right.why;
+  const Reference own = reference(Operation::sum, ElementType::f32, tile, n);
+  const Check of_own = check_of(narrow, own, n);
+  EXPECT_TRUE(of_own.ok) << of_own.why;
+  EXPECT_NEAR(of_own.error_bound / right.error_bound, 0x1p29, 0x1p23) << "24 bits and 53";
+  EXPECT_FALSE(check_of(double{narrow}, wide, n, Operation::wide_sum).ok);
+}
+
 TEST(CheckResult, chains_too_long_for_a_worst_case_bound_pass_nothing_idle) {
   // A sequential f32 sum of 2^28 elements: gamma_h is infinite.
   const std::size_t n = std::size_t{1} << 28;

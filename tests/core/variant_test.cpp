@@ -84,6 +84,24 @@ TEST(Variant, SettingsWithAKnownFaultAreRefusedWithTheReason) {
   EXPECT_NE(refusal(v, DeviceKind::cpu, p, v.settings({{"block", "many"}})).find("is not allowed"), std::string::npos);
 }
 
+TEST(Variant, AWideSumOfATypeWithoutAWiderAccumulatorIsRefusedInOneLine) {
+  Variant v{.id = "a/b",
+            .operations = {Operation::sum, Operation::wide_sum},
+            .types = {all_types().begin(), all_types().end()}};
+  v.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem&, const Settings&, const DeviceInfo&) {
+    return plan_of({}, [](void*, void*, Stream) {});
+  };
+  const auto why = [&](Operation o, ElementType t) { return refusal(v, DeviceKind::cpu, {o, t, 5}, {}); };
+  for (const ElementType t : all_types()) {
+    EXPECT_EQ(why(Operation::sum, t), "") << name(t);
+    const bool is_wider = accumulator_of(Operation::wide_sum, t) != accumulator_of(Operation::sum, t);
+    EXPECT_EQ(is_wider, t == ElementType::i8 || t == ElementType::i32 || t == ElementType::f32) << name(t);
+    EXPECT_EQ(why(Operation::wide_sum, t), is_wider ? ""
+                                                    : "operation wide_sum is not defined for element type " +
+                                                          std::string(name(t)) + " (for i8, i32, f32)");
+  }
+}
+
 TEST(Variant, SettingsSayWhereTheResultLiesAndAPlanThatDiffersIsAnError) {
   Variant v{.id = "a/b", .operations = {Operation::sum}, .types = {ElementType::f32}};
   v.tunables = {Tunable::choice("finish", {"atomic", "host", "host-pinned"}, "atomic")};

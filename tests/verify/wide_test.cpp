@@ -13,7 +13,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/dataset.h"
+#include "core/error.h"
 #include "core/narrow_float.h"
+#include "core/reference.h"
 #include "device/backend.h"
 #include "verify/verify.h"
 
@@ -28,6 +31,8 @@ enum class WideFlaw {
   flushes_f16_subnormals,
   f16_has_no_infinity,  // as if its largest exponent were one more binade
   adds_i64_in_32_bits,
+  adds_a_wide_sum_in_the_own_accumulator,  // that of a sum
+  takes_i32_for_unsigned,
   forgets_the_second,  // of moments
   swaps_them,
   squares_neither,
@@ -46,6 +51,8 @@ Acc widened_by(WideFlaw flaw, In x) {
   }
   if constexpr (sizeof(In) == 1)
     if (flaw == WideFlaw::takes_i8_for_unsigned) return static_cast<std::uint8_t>(x);
+  if constexpr (std::is_same_v<In, std::int32_t>)
+    if (flaw == WideFlaw::takes_i32_for_unsigned) return static_cast<std::uint32_t>(x);
   return static_cast<Acc>(x);
 }
 
@@ -55,6 +62,10 @@ Acc kept_by(WideFlaw flaw, Acc sum) {
   if (flaw == WideFlaw::wraps_in_the_element) return static_cast<Acc>(static_cast<In>(sum));
   if constexpr (std::is_same_v<Acc, std::uint64_t>)
     if (flaw == WideFlaw::adds_i64_in_32_bits) return static_cast<std::uint32_t>(sum);
+  if (flaw == WideFlaw::adds_a_wide_sum_in_the_own_accumulator) {
+    using Own = std::conditional_t<std::is_floating_point_v<Acc>, float, std::int32_t>;
+    return static_cast<Acc>(static_cast<Own>(sum));
+  }
   return sum;
 }
 
@@ -86,6 +97,12 @@ Variant stand_in(WideFlaw flaw, std::vector<ElementType> types, std::vector<Oper
             .types = std::move(types)};
   v.prepare[static_cast<int>(DeviceKind::cpu)] = [flaw](const Problem& p, const Settings&, const DeviceInfo&) {
     return plan_of({.longest_chain = p.n}, [=](void* in, void* out, Stream) {
+      if (p.operation == Operation::wide_sum) switch (p.type) {
+          case ElementType::i8: return sums<std::int8_t, std::uint64_t>(in, out, p, flaw);
+          case ElementType::i32: return sums<std::int32_t, std::uint64_t>(in, out, p, flaw);
+          case ElementType::f32: return sums<float, double>(in, out, p, flaw);
+          default: throw Refused("no wide sum");
+        }
       switch (p.type) {
         case ElementType::i8: return sums<std::int8_t, std::uint32_t>(in, out, p, flaw);
         case ElementType::i32: return sums<std::uint32_t, std::uint32_t>(in, out, p, flaw);
@@ -121,6 +138,15 @@ TEST(Wide, the_unflawed_twin_passes_with_every_type_and_reduction) {
   EXPECT_GT(report.passed, 150u);
 }
 
+TEST(Wide, the_unflawed_twin_passes_with_wide_sums_of_the_types_that_have_them) {
+  std::vector<Operation> operations = reductions;
+  operations.push_back(Operation::wide_sum);
+  const Variant v = stand_in(WideFlaw::none, every_type(), operations);
+  const VerifyReport report = report_on(v);
+  EXPECT_EQ(report.failed, 0u) << text_of(report);
+  EXPECT_EQ(report.refused, 0u) << "no case of a type without a wide sum";
+}
+
 /// Of each operation by itself, with each of three seeds.
 void expect_rejected(WideFlaw flaw, ElementType type, const std::vector<Operation>& operations = reductions) {
   for (const Operation operation : operations)
@@ -141,6 +167,15 @@ TEST(Wide, elements_taken_for_another_type_are_rejected) {
   expect_rejected(WideFlaw::f16_has_no_infinity, ElementType::f16);
 }
 TEST(Wide, a_sum_of_i64_in_32_bits_is_rejected) { expect_rejected(WideFlaw::adds_i64_in_32_bits, ElementType::i64); }
+
+TEST(Wide, a_wide_sum_in_the_accumulator_of_a_sum_is_rejected) {
+  for (const ElementType type : {ElementType::i32, ElementType::f32})
+    expect_rejected(WideFlaw::adds_a_wide_sum_in_the_own_accumulator, type, {Operation::wide_sum});
+}
+TEST(Wide, a_wide_sum_of_integers_taken_for_unsigned_is_rejected) {
+  expect_rejected(WideFlaw::takes_i8_for_unsigned, ElementType::i8, {Operation::wide_sum});
+  expect_rejected(WideFlaw::takes_i32_for_unsigned, ElementType::i32, {Operation::wide_sum});
+}
 
 TEST(Wide, moments_of_which_one_value_is_wrong_are_rejected) {
   for (const ElementType type : {ElementType::i8, ElementType::f16, ElementType::f32, ElementType::f64})
@@ -183,6 +218,38 @@ TEST(Wide, additions_are_counted_in_narrow_floats_too) {
   const Case large{
       &tuned, {Operation::sum, ElementType::f16, (1 << 16) + 1}, tuned.settings(), 0, "random", 1, "forward", "chain"};
   EXPECT_THROW(run_case(large, *sim), Refused) << "all small numbers together would be seen beside the large one";
+}
+
+// Elements of f32 have other binades than the f64 that a wide sum of them is made in.
+TEST(Wide, additions_are_counted_in_wide_sums_too) {
+  const auto sim = open_backend(DeviceKind::sim);
+  const Variant& tuned = find_variant("tuned/sum");
+  const auto verdict = [&](const Variant& v) {
+    return run_case(
+        {&v, {Operation::wide_sum, ElementType::f32, 40000}, v.settings(), 1, "random", 1, "forward", "chain"}, *sim);
+  };
+  EXPECT_EQ(verdict(tuned), "");
+  const std::string little = verdict(with_chain(tuned, 2)), much = verdict(with_chain(tuned, 40000));
+  EXPECT_NE(little.find("declares a longest chain of 2 additions"), std::string::npos) << little;
+  EXPECT_NE(much.find("more than four times the longest found"), std::string::npos) << much;
+}
+
+// Random i8 have a mean of -1/2, so that no size which other types get would show that their wide sum has 64 bits.
+TEST(Wide, on_a_gpu_wide_sums_of_i8_leave_32_bits) {
+  const Variant v = stand_in(WideFlaw::none, every_type(), {Operation::sum, Operation::wide_sum});
+  DeviceInfo gpu;
+  gpu.kind = DeviceKind::cuda;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    std::size_t beyond = 0;
+    for (const Case& c : battery(v, gpu, Tier::gpu, seed)) {
+      const Problem& p = c.problem;
+      if (p.operation != Operation::wide_sum || p.type != ElementType::i8 || p.n < std::size_t{1} << 32) continue;
+      const auto tile = make_tile(c.dataset, p.type, p.n, c.seed);
+      const auto sum = static_cast<std::int64_t>(reference(p.operation, p.type, tile, p.n).integer);
+      beyond += sum != static_cast<std::int32_t>(sum);
+    }
+    EXPECT_GT(beyond, 0u) << "seed " << seed;
+  }
 }
 
 }  // namespace

@@ -253,7 +253,8 @@ GroupOutcome summarise(const GroupSamples& g, const SamplingRules& rules, const 
 
 std::string_view speedup_reference(Operation operation) {
   switch (operation) {
-    case Operation::sum: return "cub/sum";
+    case Operation::sum:
+    case Operation::wide_sum: return "cub/sum";
     case Operation::sum_of_squares: return "cub/transform-reduce";
     case Operation::moments: return "cub/moments";
     case Operation::vector_add: return "";

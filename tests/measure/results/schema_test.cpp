@@ -70,6 +70,20 @@ TEST(MeasureSchema, EveryColumnOfARowIsWrittenAndReadBack) {
   EXPECT_EQ(Row::parse(Row().fields()).fields(), Row().fields()) << "and where next to nothing is known";
 }
 
+TEST(MeasureSchema, TheAccumulatorOfARowIsThatOfItsOperation) {
+  const auto fields_of_f32 = [](Operation operation) {
+    Row r = full_row();
+    r.point.problem = {operation, ElementType::f32, 1000};
+    return r.fields();
+  };
+  const auto place = std::find(columns().begin(), columns().end(), "accumulator_type") - columns().begin();
+  const auto at = static_cast<std::size_t>(place);
+  EXPECT_EQ(fields_of_f32(Operation::sum)[at], "f32");
+  EXPECT_EQ(fields_of_f32(Operation::wide_sum)[at], "f64");
+  EXPECT_NE(row_key(Row::parse(fields_of_f32(Operation::wide_sum)).point),
+            row_key(Row::parse(fields_of_f32(Operation::sum)).point));
+}
+
 TEST(MeasureSchema, EveryColumnOfARawSampleIsWrittenAndReadBack) {
   const Fields fields = fields_of(full_sample());
   EXPECT_EQ(std::count(fields.begin(), fields.end(), ""), 0);
