@@ -490,8 +490,8 @@ TEST(Experiments, NarrowHasTunedBesideCubsCallOfTheSameOperationAndType) {
     types.insert(std::string(name(p.problem.operation)) + " " + std::string(name(p.problem.type)));
     EXPECT_TRUE(p.problem.operation == Operation::moments || p.problem.type != p.problem.accumulator());
   }
-  for (const char* wanted : {"sum i8", "sum f16", "sum bf16", "moments f32", "moments f16"})
-    EXPECT_TRUE(types.contains(wanted)) << wanted;
+  EXPECT_EQ(types, (std::set<std::string>{"sum i8", "sum f16", "sum bf16", "wide_sum i8", "wide_sum i32",
+                                          "wide_sum f32", "moments i8", "moments f16", "moments bf16", "moments f32"}));
   const bool tuned_has_moments = [] {
     const auto& operations = find_variant("tuned/sum").operations;
     return std::find(operations.begin(), operations.end(), Operation::moments) != operations.end();
@@ -508,6 +508,17 @@ TEST(Experiments, NarrowHasTunedBesideCubsCallOfTheSameOperationAndType) {
   selection.types = {ElementType::i8};
   for (const Point& p : find_experiment("narrow").points(selection, DeviceKind::cuda))
     EXPECT_TRUE(p.problem.operation == Operation::sum && p.problem.type == ElementType::i8);
+  // Wide sums of f64, which has none, are there to be refused only where they are asked for.
+  const auto wide_sums = [&] {
+    const auto points = find_experiment("narrow").points(selection, DeviceKind::cuda);
+    return std::count_if(points.begin(), points.end(),
+                         [](const Point& p) { return p.problem.operation == Operation::wide_sum; });
+  };
+  selection.types = {ElementType::f64};
+  selection.operations = {};
+  EXPECT_EQ(wide_sums(), 0);
+  selection.operations = {Operation::wide_sum};
+  EXPECT_GT(wide_sums(), 0);
 }
 
 // In an experiment of every variant two calls would stand alone in groups of their own.

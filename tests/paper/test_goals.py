@@ -77,6 +77,13 @@ def test_means_and_extremes_are_those_of_the_points(rows):
         4e-6 + 1.02 * (4e-6 + 2**15 / 4.5e12) - synthetic.POLLED_FLOOR)
 
 
+def test_no_goal_is_judged_by_wide_sums(tmp_path, few, rows):
+    """Which are of i8, too, and beside the same call of CUB."""
+    without = [r for r in few[1] if r["operation"] != "wide_sum"]
+    assert {(r["element_type"], r["accumulator_type"]) for r in few[1] if r not in without} >= {("i8", "i64"), ("f32", "f64")}
+    assert goals.text_of(goals.judged(written(tmp_path / "synthetic", few[0], without))) == goals.text_of(rows)
+
+
 def slow(factor, **where):
     """CUB takes so many times as long in the rows of tuned and in their samples."""
     def change(row):
