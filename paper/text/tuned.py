@@ -128,7 +128,11 @@ def over_cub_tuned(rows: list[Row]) -> str:
         found = [(t, of(rows, goals.OVER_CUB_TUNED.key, "speedup", t, *way, "aligned")) for t in goals.TYPES]
         if all(r is not None for _, r in found):
             said.append(f"{latex.listing([f'{ratio(r.measured)} ({t})' for t, r in found])}, {words}")
-    return f"Over `{goals.CUB_TUNED}`, the same by another policy than CUB's own, it is {'; '.join(said)}. " if said else ""
+    if not said:
+        return ""
+    least = of(rows, goals.OVER_CUB_TUNED.key, "least_speedup")
+    return (f"Over `{goals.CUB_TUNED}`, the same by another policy than CUB's own, it is {'; '.join(said)}"
+            + (f", the least {ratio(least.measured)}{where(least)}" if least else "") + ". ")
 
 
 def in_short(results: Results) -> str:
