@@ -469,7 +469,11 @@ class Builder {
     add_exact_large({v_.operations.front(), type, n}, settings, most_loads);
     if (device_.kind == DeviceKind::sim) return;
     const Work random = is_floating(type) ? Work{"random", "bounded", 0} : Work{"alternating", "exact", 0};
-    add({v_.operations.back(), type, n}, settings, 1, random, orders_of(device_.kind, true).front(), most_loads);
+    // Wide sums have large cases of their own.
+    const auto other = std::find_if(v_.operations.rbegin(), v_.operations.rend(),
+                                    [](Operation o) { return o != Operation::wide_sum; });
+    const Operation operation = other == v_.operations.rend() ? v_.operations.back() : *other;
+    add({operation, type, n}, settings, 1, random, orders_of(device_.kind, true).front(), most_loads);
   }
 
   /// Large inputs have one offset for each kind of data, so that all variants share them.

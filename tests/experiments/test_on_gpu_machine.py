@@ -283,6 +283,14 @@ def test_what_was_measured_is_packed_before_the_machine_is_taken_away(machine):
     assert not any("timing" in call for call in machine.calls)
 
 
+def test_a_verification_that_is_cut_has_not_failed(machine):
+    machine.command("reductio", "[[ $1 != verify ]] || exec sleep 600")
+    done = machine.run("--only", "verify", "--total-limit", "22")
+    assert done.returncode == 1 and "stopped: --total-limit" in machine.table["verify"]
+    machine.command("reductio", "")
+    assert machine.run("--only", "limits").returncode == 0 and "passed" in machine.table["limits"]
+
+
 def test_of_a_steps_commands_none_begins_after_the_time_is_used_up(machine):
     """A limit of 0 would be none at all."""
     machine.command("reductio", '[[ $1 != run ]] || { mkdir -p "$4/a" "$4/b"; touch "$4/a/machine.json" "$4/b/machine.json"; }\n'

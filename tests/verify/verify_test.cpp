@@ -208,6 +208,22 @@ TEST(BatteryCases, gpu_tier_meets_every_type_past_2_to_the_30) {
   EXPECT_EQ(colours.size(), 3u);
 }
 
+// Sums are what variants with wide sums are measured by.
+TEST(BatteryCases, wide_sums_take_no_large_case_from_sums) {
+  Variant v = everywhere();
+  v.operations = {Operation::sum};
+  const auto large_sums = [&] {
+    std::set<std::tuple<ElementType, std::size_t, std::size_t, std::string>> out;
+    for (const Case& c : battery(v, info_of(DeviceKind::cuda), Tier::gpu, 1))
+      if (c.problem.n > std::size_t{1} << 30 && c.problem.operation == Operation::sum)
+        out.insert({c.problem.type, c.problem.n, c.offset_elements, c.check});
+    return out;
+  };
+  const auto alone = large_sums();
+  v.operations.push_back(Operation::wide_sum);
+  EXPECT_EQ(large_sums(), alone);
+}
+
 TEST(BatteryCases, sizes_leave_every_remainder_of_common_tiles) {
   const Variant v = everywhere();
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
