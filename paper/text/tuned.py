@@ -8,7 +8,6 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 import goals
 import results as rs
@@ -228,19 +227,18 @@ def time_markdown(results: Results) -> str:
     return "\n".join(table(head, "rrrrrrr", lines)) if lines else ""
 
 
-def probed_s(folder: Path, quantity: str) -> float | None:
-    """The median of a latency that `reductio probe` measured."""
+def probed_s(folder: Path) -> dict[str, float]:
+    """The median of each time that `reductio probe` measured; empty where it was not run."""
     if not (folder / "probes.csv").exists():
-        return None
-    table = pd.read_csv(folder / "probes.csv")
-    values = table.loc[(table["quantity"] == quantity) & (table["unit"] == "ns"), "value"]
-    return 1e-9 * float(values.median()) if len(values) else None
+        return {}
+    table = rs.read_table(folder / "probes.csv", rs.Columns(["quantity", "unit", "value"], ["value"]))
+    return (1e-9 * table[table["unit"] == "ns"].groupby("quantity")["value"].median()).to_dict()
 
 
-def ceiling_with(folder: Path, finish_s: float) -> float | None:
+def ceiling_with(folder: goals.Folder, finish_s: float) -> float | None:
     """The geometric mean share of the read ceiling that cold sums would come to, if launches of several blocks took that
     long beyond reading. Launches of one block, which hand nothing on, as measured."""
-    table = goals.Folder(folder).table("tuned")
+    table = folder.table("tuned")
     if table is None:
         return None
     ways = table[["timing_mode", "cache_state"]].apply(tuple, axis=1)
@@ -254,14 +252,16 @@ def ceiling_with(folder: Path, finish_s: float) -> float | None:
 
 def reach(results: Results, in_short: bool = False) -> str:
     """What a finish is made of, and what that leaves of the read ceiling; empty where it was not measured."""
-    rows = goals.read(results.folder)
-    there_and_back, atomic, load = (probed_s(results.folder, q) for q in
+    ceiling = of(goals.read(results.folder), "cold", "ceiling")
+    probed = probed_s(results.folder)
+    there_and_back, atomic, load = (probed.get(q) for q in
                                     ("message_round_trip", "atomic_latency_l2", "load_latency_l2"))
-    ceiling = of(rows, "cold", "ceiling")
-    if None in (there_and_back, atomic, load, ceiling):
+    if None in (there_and_back, atomic, load):
         return ""
-    word = there_and_back / 2
-    one, two = (ceiling_with(results.folder, words * word) for words in (1, 2))
+    word, folder = there_and_back / 2, goals.Folder(results.folder)
+    one, two = (ceiling_with(folder, words * word) for words in (1, 2))
+    if None in (ceiling, one, two):
+        return ""
     if in_short:
         return (f"If a launch of several blocks took nothing beyond reading but a word's way from SM to SM, {1e9 * word:.0f} ns, "
                 f"cold sums would come to {percent(one)} of the read ceiling.")

@@ -43,6 +43,9 @@ struct LaunchRow {
 
 inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
 
+/// Of an input that is larger than what L2 keeps from call to call.
+inline constexpr std::size_t kept_of_more = 32 * MiB;
+
 /// For sums that finish by one packed atomic: those of 4 bytes of integer. Another block costs little, because no block
 /// polls for it.
 inline constexpr LaunchRow packed_table[] = {
@@ -50,7 +53,7 @@ inline constexpr LaunchRow packed_table[] = {
     {512 * KiB, Reading::strided, 2, 4},
     {12 * MiB, Reading::strided, 4, 4},
     {36 * MiB, Reading::tiled, 8, 1, 0},
-    {256 * MiB, Reading::tiled, 8, 1, 32 * MiB},
+    {256 * MiB, Reading::tiled, 8, 1, kept_of_more},
     {SIZE_MAX, Reading::tiled, 8, 2},
 };
 
@@ -62,7 +65,7 @@ inline constexpr LaunchRow fan_in_table[] = {
     {3 * MiB, Reading::strided, 4, 4},
     {12 * MiB, Reading::tiled, 8, 1},
     {36 * MiB, Reading::tiled, 8, 1, 0},
-    {256 * MiB, Reading::tiled, 8, 1, 32 * MiB},
+    {256 * MiB, Reading::tiled, 8, 1, kept_of_more},
     {SIZE_MAX, Reading::tiled, 8, 2},
 };
 

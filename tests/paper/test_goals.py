@@ -188,11 +188,12 @@ def test_a_finishs_latency_says_what_is_left_of_the_read_ceiling(tmp_path, few):
     there = written(tmp_path / "m", rows, few[1])
     cold = {(r["n"], r["element_type"]) for r in rows if r["n"] in (2**12, 2**14, 3000001, 2**28)}
     one_block = sum(n == 2**12 for n, _ in cold) / len(cold)
-    assert tuned.ceiling_with(there, 0) == pytest.approx(1.02**-one_block)
+    folder = goals.Folder(there)
+    assert tuned.ceiling_with(folder, 0) == pytest.approx(1.02**-one_block)
     reading = {(n, t): 4e-6 + n * rs.ELEMENT_BYTES[t] / 4.5e12 for n, t in cold}
     shares = [1 / 1.02 if n == 2**12 else c / (c + 1e-6) for (n, _), c in reading.items()]
-    assert tuned.ceiling_with(there, 1e-6) == pytest.approx(math.prod(shares) ** (1 / len(shares)))
-    results = goals.Folder(there).results
+    assert tuned.ceiling_with(folder, 1e-6) == pytest.approx(math.prod(shares) ** (1 / len(shares)))
+    results = folder.results
     assert goals.main([str(there)]) == 0
     assert tuned.reach(results) == ""
     synthetic.write_csv(there / "probes.csv", [
@@ -200,7 +201,9 @@ def test_a_finishs_latency_says_what_is_left_of_the_read_ceiling(tmp_path, few):
         (("message_round_trip", 580), ("atomic_latency_l2", 300), ("load_latency_l2", 140))])
     said = tuned.reach(results)
     assert "under way for 290 ns" in said and "an atomic update takes 300 ns and a load from L2 140 ns" in said
-    assert f"to {tuned.percent(tuned.ceiling_with(there, 290e-9))} of the read ceiling" in said
+    assert f"to {tuned.percent(tuned.ceiling_with(folder, 290e-9))} of the read ceiling" in said
+    (there / "tuned.csv").unlink()
+    assert tuned.reach(results) == ""
 
 
 def test_without_an_empty_call_that_is_polled_for_that_goal_is_not_measured(tmp_path, few):

@@ -20,6 +20,12 @@ double mean_offset_ns(const Exchanges& e) {
   return e.count ? static_cast<double>(e.twice_offset_ns) / 2 / static_cast<double>(e.count) : 0;
 }
 
+/// Nothing of the SM that asks.
+void add_round_trip(const char* quantity, const Exchanges& e, int repeat, std::vector<Probe>& out) {
+  if (e.count)
+    out.push_back({quantity, e.sm, repeat, static_cast<double>(e.round_trip_ns) / static_cast<double>(e.count), "ns"});
+}
+
 }  // namespace
 
 std::vector<Probe> clock_probes(std::span<const SmClocks> readings, int repeat) {
@@ -42,19 +48,14 @@ std::vector<Probe> exchange_probes(std::span<const Exchanges> exchanges, int rep
   const double base = mean_offset_ns(of_lowest_sm(exchanges));
   for (const Exchanges& e : exchanges) {
     out.push_back({"globaltimer_offset", e.sm, repeat, mean_offset_ns(e) - base, "ns"});
-    if (e.count)
-      out.push_back({"exchange_round_trip", e.sm, repeat,
-                     static_cast<double>(e.round_trip_ns) / static_cast<double>(e.count), "ns"});
+    add_round_trip("exchange_round_trip", e, repeat, out);
   }
   return out;
 }
 
 std::vector<Probe> message_probes(std::span<const Exchanges> exchanges, int repeat) {
   std::vector<Probe> out;
-  for (const Exchanges& e : exchanges)
-    if (e.count)
-      out.push_back({"message_round_trip", e.sm, repeat,
-                     static_cast<double>(e.round_trip_ns) / static_cast<double>(e.count), "ns"});
+  for (const Exchanges& e : exchanges) add_round_trip("message_round_trip", e, repeat, out);
   return out;
 }
 

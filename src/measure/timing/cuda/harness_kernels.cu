@@ -8,6 +8,7 @@
 #include "device/kernel.h"
 #include "measure/timing/cuda/runtime.h"
 #include "tuned/finish.h"
+#include "tuned/launch_table.h"
 
 namespace reductio::cuda {
 namespace {
@@ -41,7 +42,6 @@ struct PastL1 {
 struct KeptInPart {
   static __device__ uint4 load(const uint4* p, bool stays) { return stays ? __ldg(p) : device::load_past_l1(p); }
 };
-constexpr std::size_t kept_bytes = std::size_t{32} << 20;  ///< as tuned/launch_table.h has it
 
 /// Reads every vector once, Unroll of them in flight per thread, and adds them up, so that the loads are needed. The
 /// sum is stored only where it equals `never`, which the compiler cannot rule out.
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(Block)
   unsigned sum = 0;
   for (std::size_t first = blockIdx.x * tile; first < vectors; first += gridDim.x * tile) {
     uint4 v[Unroll];
-    const bool stays = first + tile <= kept_bytes / sizeof(uint4);
+    const bool stays = first + tile <= tuned::kept_of_more / sizeof(uint4);
     if (first + tile <= vectors) {
 #pragma unroll
       for (int u = 0; u < Unroll; ++u) v[u] = Load::load(in + first + u * Block + threadIdx.x, stays);
