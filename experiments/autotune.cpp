@@ -20,7 +20,9 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection) {
     return every_launch(v, chosen, choices);
   };
   std::vector<Settings> out{v.settings()};
-  for (const auto& some : {with("strided", {{"vectors", {"1", "2", "4"}}, {"per-sm", {"1", "2", "4"}}}),
+  for (const auto& some : {with("strided", {{"vectors", {"4"}}, {"per-sm", {"0"}}}),
+                           with("tiled", {{"vectors", {"8"}}, {"per-sm", {"0"}}}),
+                           with("strided", {{"vectors", {"1", "2", "4"}}, {"per-sm", {"1", "2", "4"}}}),
                            with("tiled", {{"vectors", {"2", "8"}}, {"per-sm", {"1", "2"}}}),
                            with("tiled", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}, {"kept", {"0", "16", "32"}}}),
                            with("cluster", {{"per-sm", {"4", "8", "16"}}})})
@@ -28,12 +30,14 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection) {
   return out;
 }
 
-/// A cluster reads no more than its few SMs can, little input has one tile, and what is kept in whole is kept `all`.
+/// A block and a cluster read no more than their few SMs can, little input has one tile, and what is kept in whole is
+/// kept `all`.
 bool makes_sense(const Point& p) {
   if (p.variant->id != "tuned/sum") return true;
   const std::string& reading = p.settings.text("reading");
   const std::size_t bytes = p.problem.bytes();
   if (reading == "auto") return true;
+  if (p.settings.count("per-sm") == 0) return bytes <= std::size_t{64} << 10;  // one block
   if (reading == "cluster") return bytes <= std::size_t{2} << 20;
   if (reading == "tiled") {
     const std::string& kept = p.settings.text("kept");
@@ -46,7 +50,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   std::vector<std::size_t> sizes = sizes_on(device, powers_of_two(11, 29));
   // Around the size of L2: of an H200's 60 MiB a second read finds up to about 40 MiB.
   if (device != DeviceKind::sim)
-    for (const std::size_t n : {5u << 20, 6u << 20, 10u << 20, 12u << 20}) sizes.push_back(n);
+    for (const std::size_t n : {5u << 20, 6u << 20, 17u << 19, 10u << 20, 12u << 20}) sizes.push_back(n);
   return product_of({.types = {ElementType::i32, ElementType::f32, ElementType::f64},
                      .sizes = sizes,
                      .modes = {TimingMode::device, TimingMode::graph},

@@ -5,7 +5,7 @@
 ///              block cluster, a packed atomic, or a fan-in over marked slots
 ///
 /// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a
-/// thread's share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all) and, of
+/// thread's share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all; 0: one block) and, of
 /// reading=tiled, `kept` (the MiB of input that may stay in L2), are there to make that table by measurement. Where there
 /// are no clusters, reading=cluster is strided. overlap=no keeps a call from beginning while the kernel before it runs.
 
@@ -65,7 +65,7 @@ const Register tuned_sum(
                ElementType::f16, ElementType::bf16},
      .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "cluster"}, "auto"),
                   Tunable::choice("vectors", {"1", "2", "4", "8"}, "4"),
-                  Tunable::choice("per-sm", {"1", "2", "4", "8", "16"}, "4"),
+                  Tunable::choice("per-sm", {"0", "1", "2", "4", "8", "16"}, "4"),
                   Tunable::choice("kept", {"all", "0", "16", "32"}, "all"),
                   Tunable::choice("overlap", {"yes", "no"}, "yes")},
      .persistent_state = tuned::persistent_state},

@@ -26,7 +26,7 @@ constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 51
 constexpr unsigned vectors_at_once(Reading r) { return r == Reading::strided || r == Reading::cluster ? 4 : 8; }
 
 /// Where vectors start: at a multiple of so many bytes. At a line of the caches where there is much to read, because a
-/// warp then asks for whole lines; at a vector where there is little, because what lies before takes a step of its own.
+/// warp then asks for whole lines. Where there is little, at a vector: few elements are then left to single loads.
 constexpr unsigned aligned_to(Reading r) { return r == Reading::tiled ? 128 : 16; }
 
 /// Up to so many bytes of input, such a launch. Bytes, because the time to read them is what the launch has to hide: so

@@ -68,6 +68,8 @@ struct Share {
   GlobalPtr<const In> head, tail;
   std::int64_t vectors, kept;  ///< kept: so many vectors, from the first, may stay in L2 (Tiled)
   unsigned head_count, tail_count;
+
+  __device__ bool has_ends() const { return head_count + tail_count > 0; }
 };
 
 template <class In>
@@ -103,80 +105,81 @@ __device__ S sum_of_vectors(const uint4 (&v)[count]) {
   return sums[0];
 }
 
-/// The odd ends, which the first threads of the grid take: asked for before the vectors, added up after them.
-template <class In>
-struct Ends {
-  In first{}, final{};
-
-  __device__ explicit Ends(const Share<In>& in) {
-    if (in.head_count + in.tail_count == 0 || blockIdx.x != 0) return;
-    if (threadIdx.x < in.head_count) first = in.head[threadIdx.x];
-    if (threadIdx.x < in.tail_count) final = in.tail[threadIdx.x];
-  }
-  /// An operation takes 0 to 0.
-  template <class S, class W, class Operation>
-  __device__ S sum() const {
-    return S(Operation{}(static_cast<W>(first))) + S(Operation{}(static_cast<W>(final)));
-  }
-};
+/// The last step of a thread: what is left from vector `first` on, fewer than `count` vectors for each thread, spread
+/// over all threads of the grid, so that no block has more to read than another; and the odd ends, which the first block
+/// takes. Each load has a condition of its own and no branch, so that all are under way before the first is waited for:
+/// with branches a warp of whose threads some have a vector more takes a round trip to memory more.
+template <class S, class W, class Operation, unsigned block, int count, class In, class Load>
+__device__ S sum_of_rest(const Share<In>& in, std::int64_t first, Load load) {
+  const int threads = static_cast<int>(gridDim.x * block), t = static_cast<int>(blockIdx.x * block + threadIdx.x);
+  int left = static_cast<int>(in.vectors - first) - t;  // of this thread's, every `threads`-th
+  auto from = in.body + (first + t);
+  uint4 v[count] = {};
+  for (int u = 0; u < count; ++u, left -= threads, from += threads)
+    if (left > 0) v[u] = load(from);
+  In before{}, behind{};  // an operation takes 0 to 0
+  if (blockIdx.x == 0 && threadIdx.x < in.head_count) before = in.head[threadIdx.x];
+  if (blockIdx.x == 0 && threadIdx.x < in.tail_count) behind = in.tail[threadIdx.x];
+  return sum_of_vectors<S, W, Operation, In>(v) +
+         (S(Operation{}(static_cast<W>(before))) + S(Operation{}(static_cast<W>(behind))));
+}
 
 /// All threads of the grid take turns: thread t has the vectors t, t + threads, t + 2 threads, ... Four are asked for
-/// before the first is waited for, at the end as well: at middle sizes that is all there is. Indices are signed, so
-/// that nvcc need not allow for one that wraps.
+/// before the first is waited for. Indices are signed, so that nvcc need not allow for one that wraps.
 template <unsigned Block>
 struct Strided {
-  static constexpr unsigned block = Block, blocks_per_sm = 1024 / Block, vectors = 4;
+  static constexpr unsigned block = Block, blocks_per_sm = 1024 / Block;
+  static constexpr int vectors = 4;
 
   template <class S, class W, class Operation, class In>
   static __device__ S sum_of_thread(const Share<In>& in) {
-    const std::int64_t threads = std::int64_t{gridDim.x} * block;
-    std::int64_t i = std::int64_t{blockIdx.x} * block + threadIdx.x;
-    const Ends<In> ends(in);
+    const std::int64_t threads = std::int64_t{gridDim.x} * block, round = vectors * threads;
+    std::int64_t first = 0;
     S sum{};
-    for (; i + 3 * threads < in.vectors; i += 4 * threads) {
-      const uint4 v[4] = {__ldg(in.body + i), __ldg(in.body + (i + threads)), __ldg(in.body + (i + 2 * threads)),
-                          __ldg(in.body + (i + 3 * threads))};
+    for (; first + round <= in.vectors; first += round) {
+      const auto from = in.body + (first + std::int64_t{blockIdx.x} * block + threadIdx.x);
+      const uint4 v[vectors] = {__ldg(from), __ldg(from + threads), __ldg(from + 2 * threads),
+                                __ldg(from + 3 * threads)};
       sum += sum_of_vectors<S, W, Operation, In>(v);
     }
-    if (i < in.vectors) {
-      uint4 v[4] = {};
-      for (int u = 0; u < 3; ++u)
-        if (i + u * threads < in.vectors) v[u] = __ldg(in.body + (i + u * threads));
-      sum += sum_of_vectors<S, W, Operation, In>(v);
-    }
-    return sum + ends.template sum<S, W, Operation>();
+    if (first < in.vectors || in.has_ends())
+      sum += sum_of_rest<S, W, Operation, block, vectors>(in, first, [](auto p) { return __ldg(p); });
+    return sum;
   }
 };
 
 /// Blocks take turns, with a tile of 8 vectors a thread: neighbouring threads have neighbouring vectors, and what one
 /// block reads at a time lies together, which memory serves best where there is much to read. Tiles behind the part that
 /// is to stay in L2 are read by loads whose lines L2 gives up first: they displace each other, neither that part nor
-/// what somebody else has written.
+/// what somebody else has written. Once there are fewer tiles than blocks, what is left is spread over all threads.
 struct Tiled {
-  static constexpr unsigned block = 512, blocks_per_sm = 2, vectors = 8;
+  static constexpr unsigned block = 512, blocks_per_sm = 2;
+  static constexpr int vectors = 8;
 
   template <class S, class W, class Operation, class In>
   static __device__ S sum_of_thread(const Share<In>& in) {
     constexpr std::int64_t tile = block * vectors;
-    const Ends<In> ends(in);
+    const std::int64_t round = gridDim.x * tile;
+    std::int64_t first = 0;
     S sum{};
-    std::int64_t i = blockIdx.x * tile + threadIdx.x, end = (blockIdx.x + std::int64_t{1}) * tile;
-    for (; end <= in.vectors; i += gridDim.x * tile, end += gridDim.x * tile) {
+    for (; first + round <= in.vectors; first += round) {
+      const std::int64_t begin = first + blockIdx.x * tile;
+      const auto from = in.body + (begin + threadIdx.x);
       uint4 v[vectors];
-      if (end <= in.kept) {
-        for (unsigned u = 0; u < vectors; ++u) v[u] = __ldg(in.body + (i + u * block));
+      if (begin + tile <= in.kept) {
+        for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + u * block);
       } else {
-        for (unsigned u = 0; u < vectors; ++u) v[u] = device::load_past_l1(in.body + (i + u * block));
+        for (int u = 0; u < vectors; ++u) v[u] = device::load_past_l1(from + u * block);
       }
       sum += sum_of_vectors<S, W, Operation, In>(v);
     }
-    if (end - tile < in.vectors) {  // the last tile, if it is this block's
-      uint4 v[vectors] = {};
-      for (unsigned u = 0; u < vectors; ++u)
-        if (i + u * block < in.vectors) v[u] = __ldg(in.body + (i + u * block));
-      sum += sum_of_vectors<S, W, Operation, In>(v);
+    if (first < in.vectors || in.has_ends()) {
+      if (in.vectors <= in.kept)
+        sum += sum_of_rest<S, W, Operation, block, vectors>(in, first, [](auto p) { return __ldg(p); });
+      else
+        sum += sum_of_rest<S, W, Operation, block, vectors>(in, first, [](auto p) { return device::load_past_l1(p); });
     }
-    return sum + ends.template sum<S, W, Operation>();
+    return sum;
   }
 };
 

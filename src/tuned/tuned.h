@@ -26,9 +26,10 @@
 ///
 /// How it works
 ///
-///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). What lies before the
-///             first multiple of 16 bytes (of 128, a line of the caches, where there is much to read) and behind the
-///             last whole vector is taken by one step of single loads.
+///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). All threads have the same
+///             number of such rounds, and what is left is spread over all of them in one last step. What lies before
+///             the first multiple of 16 bytes (of 128, a line of the caches, where there is much to read) and behind
+///             the last whole vector is part of that step.
 ///   Blocks    add up by warp shuffles, and once over their warps.
 ///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster,
 ///             for little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else (finish.h).

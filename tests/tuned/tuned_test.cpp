@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "tests/device/sim/support.h"
@@ -136,6 +138,36 @@ TEST(SimTunedShare, TilesAloneStartAtALine) {
   EXPECT_EQ(tuned::aligned_to(tuned::Reading::tiled), 128u);
   EXPECT_EQ(tuned::aligned_to(tuned::Reading::strided), 16u);
   EXPECT_EQ(tuned::aligned_to(tuned::Reading::cluster), 16u);
+}
+
+template <class How>
+__global__ void count_of_threads(const tuned::Share<int> ones, GlobalPtr<unsigned> counts) {
+  counts[blockIdx.x * blockDim.x + threadIdx.x] =
+      How::template sum_of_thread<unsigned, unsigned, Identity>(ones);
+}
+/// The fewest and the most vectors that a thread of 3 blocks has of so many.
+template <class How>
+std::pair<unsigned, unsigned> fewest_and_most(std::size_t vectors, std::size_t kept_bytes = SIZE_MAX) {
+  const auto ones = on_device(std::vector<int>(4 * vectors, 1));
+  const Buffer<unsigned> counts(3 * How::block);
+  const auto share = tuned::share_of(GlobalPtr<const int>(ones.ptr()), 4 * vectors, 16, kept_bytes);
+  run<count_of_threads<How>>(3, How::block, 0, share, counts.ptr());
+  const std::vector<unsigned> of = on_host(counts);
+  EXPECT_EQ(std::accumulate(of.begin(), of.end(), std::size_t{0}), 4 * vectors);
+  const auto [fewest, most] = std::minmax_element(of.begin(), of.end());
+  return {*fewest / 4, *most / 4};
+}
+/// A block with a tile more than the others would be waited for by all of them.
+TEST(SimTunedShare, NoThreadHasMoreThanOneVectorMoreThanAnother) {
+  for (const std::size_t vectors : {100, 3000, 3072, 12288, 12289, 16384, 20000, 24576}) {
+    const auto even = [&](unsigned threads) {
+      const auto each = static_cast<unsigned>(vectors / threads);
+      return std::pair(each, each + (vectors % threads != 0));
+    };
+    EXPECT_EQ(fewest_and_most<tuned::Strided<256>>(vectors), even(3 * 256)) << vectors;
+    EXPECT_EQ(fewest_and_most<tuned::Tiled>(vectors), even(3 * 512)) << vectors;
+    EXPECT_EQ(fewest_and_most<tuned::Tiled>(vectors, 1 << 16), even(3 * 512)) << vectors;
+  }
 }
 
 /// Of an input that L2 holds all stays whatever the loads, of one that it nearly holds a part, and of more nothing.

@@ -186,7 +186,7 @@ class CudaCalls final : public HarnessCalls {
 
   std::vector<HarnessPlan> readers(std::size_t bytes, TimingMode mode) override {
     if ((mode != TimingMode::device && mode != TimingMode::graph) || bytes == 0) return {};
-    return reading_kernels(bytes, device_->stream().gpu().sm_count);
+    return reading_kernels(bytes, device_->stream().gpu());
   }
 
   std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {

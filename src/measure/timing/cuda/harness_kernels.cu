@@ -9,6 +9,8 @@
 #include "measure/timing/cuda/runtime.h"
 #include "tuned/finish.h"
 #include "tuned/launch_table.h"
+#include "tuned/prepared.h"
+#include "tuned/reading.h"
 
 namespace reductio::cuda {
 namespace {
@@ -29,43 +31,50 @@ __global__ void spin(std::uint64_t ns) {
   }
 }
 
-/// How a vector is loaded; `stays`: it is of the part of the input that shall stay in L2.
+/// How a vector is loaded.
 struct Cached {
-  static __device__ uint4 load(const uint4* p, bool) { return __ldg(p); }
+  static __device__ uint4 load(const uint4* p) { return __ldg(p); }
 };
 /// Past L1; and on an H200 L2 gives up such lines first, so that they displace each other and not what is dirty: better
 /// between 2^20 and 2^24 elements, worse beyond.
 struct PastL1 {
-  static __device__ uint4 load(const uint4* p, bool) { return device::load_past_l1(p); }
-};
-/// For a warm L2 that holds a part of the input.
-struct KeptInPart {
-  static __device__ uint4 load(const uint4* p, bool stays) { return stays ? __ldg(p) : device::load_past_l1(p); }
+  static __device__ uint4 load(const uint4* p) { return device::load_past_l1(p); }
 };
 
+/// A sum that the compiler cannot rule out.
+constexpr unsigned never = 0x9e3779b9u;
+
 /// Reads every vector once, Unroll of them in flight per thread, and adds them up, so that the loads are needed. The
-/// sum is stored only where it equals `never`, which the compiler cannot rule out.
+/// sum is stored only where it equals `never`.
 template <int Block, int Unroll, class Load>
 __global__ void __launch_bounds__(Block)
-    read_only(const uint4* in, std::size_t vectors, unsigned* out, unsigned never) {
+    read_only(const uint4* in, std::size_t vectors, unsigned* out) {
   constexpr std::size_t tile = std::size_t{Block} * Unroll;
   unsigned sum = 0;
   for (std::size_t first = blockIdx.x * tile; first < vectors; first += gridDim.x * tile) {
     uint4 v[Unroll];
-    const bool stays = first + tile <= tuned::kept_of_more / sizeof(uint4);
     if (first + tile <= vectors) {
 #pragma unroll
-      for (int u = 0; u < Unroll; ++u) v[u] = Load::load(in + first + u * Block + threadIdx.x, stays);
+      for (int u = 0; u < Unroll; ++u) v[u] = Load::load(in + first + u * Block + threadIdx.x);
     } else {
 #pragma unroll
       for (int u = 0; u < Unroll; ++u) {
         const std::size_t i = first + u * Block + threadIdx.x;
-        v[u] = i < vectors ? Load::load(in + i, stays) : uint4{0, 0, 0, 0};
+        v[u] = i < vectors ? Load::load(in + i) : uint4{0, 0, 0, 0};
       }
     }
 #pragma unroll
     for (int u = 0; u < Unroll; ++u) sum += v[u].x + v[u].y + v[u].z + v[u].w;
   }
+  if (sum == never) *out = sum;
+}
+/// The same by the code of `tuned`.
+template <class Reading>
+__global__ void __launch_bounds__(Reading::block, Reading::blocks_per_sm)
+    read_as_tuned(const tuned::Share<unsigned> in, unsigned* out) {
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_begin();
+  const unsigned sum = Reading::template sum_of_thread<unsigned, unsigned, device::Identity>(in);
   if (sum == never) *out = sum;
 }
 
@@ -112,11 +121,22 @@ class SpinPlan final : public Plan {
   std::uint64_t ns_;
 };
 
-/// A shape of read_only. Any alignment: the vectors that hold the first and the last byte are read whole, which stays
-/// inside the allocation because allocations are aligned to, and padded to, more than one vector.
+/// The vectors of `bytes` bytes at `in`, at any alignment, from a boundary before them on: those that hold the first and
+/// the last byte are read whole, which stays inside the allocation because allocations are aligned to, and padded to,
+/// more than that.
+struct Vectors {
+  const uint4* first;
+  std::size_t count;
+};
+Vectors vectors_of(const void* in, std::size_t bytes, std::size_t boundary) {
+  const auto address = reinterpret_cast<std::uintptr_t>(in), first = address / boundary * boundary;
+  return {reinterpret_cast<const uint4*>(first), (address + bytes - first + sizeof(uint4) - 1) / sizeof(uint4)};
+}
+
+/// A shape of read_only.
 struct ReadShape {
   std::string name;
-  void (*kernel)(const uint4*, std::size_t, unsigned*, unsigned);
+  void (*kernel)(const uint4*, std::size_t, unsigned*);
   int block, unroll;
   int blocks_per_sm;  ///< most blocks of the grid for each SM; 0: a block for every tile
 };
@@ -127,12 +147,11 @@ ReadShape read_shape(std::string name, int blocks_per_sm) {
 }
 
 /// One for each end of what is fast: one or many loads in flight, a grid that stays or a block for every tile, small
-/// blocks for inputs of few vectors, a part of the input that stays in L2.
+/// blocks for inputs of few vectors.
 std::vector<ReadShape> read_shapes() {
   return {read_shape<512, 4, Cached>("read/512x4", 4),       read_shape<512, 4, PastL1>("read/512x4/past-l1", 4),
           read_shape<256, 8, Cached>("read/256x8/tiles", 0), read_shape<256, 8, PastL1>("read/256x8/tiles/past-l1", 0),
-          read_shape<1024, 1, Cached>("read/1024x1", 2),     read_shape<128, 1, Cached>("read/128x1", 16),
-          read_shape<512, 8, KeptInPart>("read/512x8/kept-in-part", 1)};
+          read_shape<1024, 1, Cached>("read/1024x1", 2),     read_shape<128, 1, Cached>("read/128x1", 16)};
 }
 
 class ReadPlan final : public Plan {
@@ -147,16 +166,42 @@ class ReadPlan final : public Plan {
     return {.grid_blocks = grid_, .block_threads = static_cast<unsigned>(shape_.block)};
   }
   void enqueue(void* in, void* out, Stream s) override {
-    const auto address = reinterpret_cast<std::uintptr_t>(in), first = address / sizeof(uint4) * sizeof(uint4);
-    const std::size_t vectors = (address + bytes_ - first + sizeof(uint4) - 1) / sizeof(uint4);
-    shape_.kernel<<<static_cast<unsigned>(grid_), shape_.block, 0, native(s)>>>(
-        reinterpret_cast<const uint4*>(first), vectors, static_cast<unsigned*>(out), 0x9e3779b9u);
+    const Vectors v = vectors_of(in, bytes_, sizeof(uint4));
+    shape_.kernel<<<static_cast<unsigned>(grid_), shape_.block, 0, native(s)>>>(v.first, v.count,
+                                                                               static_cast<unsigned*>(out));
     check(cudaGetLastError(), "launching a read-only kernel");
   }
 
  private:
   ReadShape shape_;
   std::size_t bytes_, grid_ = 1;
+};
+
+/// The launch of tuned/sum for so many bytes of i32, without its finish: in every state of L2 it keeps there what tuned
+/// keeps, and in a graph its launches overlap as tuned's do.
+class ReadAsTunedPlan final : public Plan {
+ public:
+  ReadAsTunedPlan(std::size_t bytes, const DeviceInfo& info)
+      : bytes_(bytes), overlaps_(info.capability >= 90),
+        shape_(tuned::launch_shape(bytes, true, tuned::gpu_of(info))) {}
+  PlanInfo info() const override { return {.grid_blocks = shape_.grid, .block_threads = shape_.block}; }
+  void enqueue(void* in, void* out, Stream s) override {
+    const Vectors v = vectors_of(in, bytes_, tuned::aligned_to(shape_.reading));
+    const tuned::Share<unsigned> share{v.first, nullptr, nullptr, static_cast<std::int64_t>(v.count),
+                                       static_cast<std::int64_t>(shape_.kept_bytes / sizeof(uint4)), 0, 0};
+    device::Launch launch{shape_.grid, shape_.block, 0, s};
+    launch.overlaps = overlaps_;
+    auto* const sum = static_cast<unsigned*>(out);
+    if (shape_.reading == tuned::Reading::tiled)
+      device::launch<read_as_tuned<tuned::Tiled>>(launch, share, sum);
+    else
+      device::launch<read_as_tuned<tuned::Strided<256>>>(launch, share, sum);
+  }
+
+ private:
+  std::size_t bytes_;
+  bool overlaps_;
+  tuned::LaunchShape shape_;
 };
 
 }  // namespace
@@ -169,9 +214,11 @@ std::unique_ptr<Plan> polled_empty_kernel(std::function<std::uint64_t*()> arriva
 
 std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns) { return std::make_unique<SpinPlan>(ns); }
 
-std::vector<HarnessPlan> reading_kernels(std::size_t bytes, int sm_count) {
+std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu) {
   std::vector<HarnessPlan> out;
-  for (auto& shape : read_shapes()) out.push_back({shape.name, std::make_unique<ReadPlan>(shape, bytes, sm_count)});
+  for (auto& shape : read_shapes())
+    out.push_back({shape.name, std::make_unique<ReadPlan>(shape, bytes, gpu.sm_count)});
+  out.push_back({"read/as-tuned", std::make_unique<ReadAsTunedPlan>(bytes, gpu)});
   return out;
 }
 

@@ -22,10 +22,10 @@ inline constexpr std::size_t polled_words = 4;
 /// Runs for about `ns`.
 std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns);
 
-/// Kernels that read `bytes` bytes, at any alignment, and do nothing else: one for each end of what is fast, so that
-/// the fastest of them tells the read ceiling. `out`: four bytes, written where the sum of what was read is one in
+/// Kernels that read `bytes` bytes, at any alignment, and do nothing else: one for each end of what is fast, and
+/// tuned's own reading, so that the fastest of them tells the read ceiling. `out`: four bytes, written where the sum of what was read is one in
 /// 2^32.
-std::vector<HarnessPlan> reading_kernels(std::size_t bytes, int sm_count);
+std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu);
 /// The first of them.
 std::unique_ptr<Plan> reading_kernel(std::size_t bytes, int sm_count);
 
