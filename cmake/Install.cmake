@@ -7,11 +7,11 @@ include(CMakePackageConfigHelpers)
 
 add_library(reductio_tuned INTERFACE)
 set_target_properties(reductio_tuned PROPERTIES EXPORT_NAME tuned)
-# Users write <reductio/tuned/tuned.h>; headers name each other from the folder below.
+# Users write <reductio/tuned/tuned.h>; headers name each other from where they lie, so that no folder of a user's is
+# searched for them.
 target_include_directories(reductio_tuned INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>
-  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
-  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/reductio>)
+  $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 
 set(_package ${CMAKE_INSTALL_DATADIR}/cmake/reductio)  # headers alone: no matter what machine
 install(TARGETS reductio_tuned EXPORT reductio_targets COMPONENT tuned)

@@ -87,6 +87,7 @@ struct DeviceInfo {
   /// Ten times the compute capability whose instructions the kernels may use: 90 for 9.0. That of the GPU, or an older
   /// one that the program's code for it was compiled for. 0 on a CPU.
   int capability = 0;
+  int cluster_blocks = 0;  ///< most blocks of a thread block cluster; 0 where there are none
 };
 
 /// A queue of a device's work. The handle is the device's own (cudaStream_t); null is its default stream.

@@ -8,10 +8,10 @@
 #include <cooperative_groups.h>
 
 namespace reductio::device {
-inline namespace on_cuda {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 __device__ inline void grid_sync() { cooperative_groups::this_grid().sync(); }
 
-}  // namespace on_cuda
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
 }  // namespace reductio::device
 #endif

@@ -31,7 +31,7 @@
 ///                shared_array<T, N, 1>()
 ///   input        Input<T, Load>: in[i] is element i as the operation takes it, x (Load = Identity) or x * x (Square)
 ///   Subscript    what in[i] takes: std::size_t on CUDA, on the simulated device an index that knows its line
-///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), the only place with <<<>>>;
+///   launching    launch<kernel>(Launch{grid, block, shared_bytes, stream}, args...), in place of <<<>>>;
 ///                launch_cooperative<kernel>(...): the same, all blocks resident at once. Both are plain function
 ///                pointers, `void (*)(const Launch&, the kernel's parameters...)`
 ///   on the host  ceil_div(a, b), blocks_for(n, share);
@@ -86,9 +86,11 @@ auto for_block(unsigned block, F f) {
 }  // namespace reductio::device
 
 #ifdef __CUDACC__
-#include "device/cuda/kernel.cuh"
+#include "cuda/kernel.cuh"
+#elif __has_include("sim/sim.h")
+#include "sim/sim.h"
 #else
-#include "device/sim/sim.h"
+#error "reductio: compile this file as CUDA (a .cu file, by nvcc); of its installed headers tuned/launch_table.h alone is plain C++"
 #endif
 
 namespace reductio::device {

@@ -5,24 +5,14 @@
 #include <cstdint>
 #include <cstring>
 
-#include "device/kernel.h"
-#include "tuned/reading.h"
+#include "../device/kernel.h"
+#include "reading.h"
 
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 using device::load_relaxed;
 using device::store_relaxed;
-
-/// The workspace, in words: the packed sum of the blocks that have arrived, alone on its 128 bytes; and from
-/// `first_slot` on the slots: of each block its first word, then of each its second one, and so on. All are zero
-/// between calls.
-inline constexpr unsigned first_slot = 16, most_words = 4;
-
-/// Slots: for the most blocks that any launch has.
-inline std::size_t workspace_slots(const Gpu& gpu) { return std::size_t{most_blocks_per_sm} * gpu.sm_count; }
-inline std::size_t workspace_words(const Gpu& gpu) { return first_slot + most_words * workspace_slots(gpu); }
-inline std::size_t workspace_bytes(const Gpu& gpu) { return workspace_words(gpu) * sizeof(std::uint64_t); }
 
 /// Sums as the words of a slot carry them: the high half of each word is 4 bytes of the sums, the low half the mark
 /// that it is full. Words of zero are an empty slot.

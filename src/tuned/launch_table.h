@@ -1,19 +1,27 @@
 #pragma once
-/// Which launch tuned/tuned.h takes for how much input: the one place to change when it is tuned.
+/// Which launch tuned/tuned.h takes for how much input: the one place to change when it is tuned. Plain C++, so that a
+/// file which is not compiled as CUDA can hold a Gpu and know how large a workspace is.
 
 #include <cstddef>
 #include <cstdint>
 
 namespace reductio::tuned {
 
-/// What of a GPU the launch depends on.
+inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
+
+/// What of a GPU the launch depends on; tuned::current_gpu() asks for it.
 struct Gpu {
   unsigned sm_count;
   unsigned threads_per_sm;  ///< most resident threads of a multiprocessor
   /// 90 for 9.0: of the GPU, or of what the kernels were compiled for if that is less. 0: nothing that needs newer
   /// hardware is used.
   unsigned compute_capability = 0;
+  unsigned most_cluster_blocks = 0;  ///< of a thread block cluster; 0: no clusters. It differs by GPU, not by capability
+  std::size_t l2_bytes = 60 * MiB;   ///< as CUDA names it; of an H200
 };
+
+/// The GPU whose measurements the tables are made from.
+inline constexpr Gpu h200{132, 2048, 90, 16, 60 * MiB};
 
 /// How the input is shared out, and read (tuned/reading.h and tuned/cluster.cuh).
 enum class Reading {
@@ -30,18 +38,17 @@ constexpr unsigned vectors_at_once(Reading r) { return r == Reading::strided || 
 constexpr unsigned aligned_to(Reading r) { return r == Reading::tiled ? 128 : 16; }
 
 /// Up to so many bytes of input, such a launch. Bytes, because the time to read them is what the launch has to hide: so
-/// one row serves every element type.
+/// one row serves every element type. The bytes are an H200's. Another GPU's are more or fewer as it has SMs, in rows
+/// that keep a part in L2 as it has L2, and the same where one block or one cluster reads.
 struct LaunchRow {
   std::size_t up_to_bytes;
   Reading reading;
   unsigned vectors_per_thread;  ///< there is another block only if each thread has so many vectors of 16 bytes
   unsigned most_blocks;         ///< for each SM; of a cluster: in all, 8 or 16; 0: one block does it all
   /// Tiled: so much of the input, from its start, is read by plain loads, so that it may stay in L2 for the next call.
-  /// What is behind it is read so that L2 gives it up first. Sizes for an H200.
+  /// What is behind it is read so that L2 gives it up first.
   std::size_t kept_bytes = SIZE_MAX;
 };
-
-inline constexpr std::size_t KiB = 1024, MiB = 1024 * KiB;
 
 /// Of an input that is larger than what L2 keeps from call to call.
 inline constexpr std::size_t kept_of_more = 32 * MiB;
@@ -69,7 +76,8 @@ inline constexpr LaunchRow fan_in_table[] = {
     {SIZE_MAX, Reading::tiled, 8, 2},
 };
 
-/// What the caller chooses in place of the table, as an experiment that makes the table does.
+/// What the caller chooses in place of the table, as an experiment that makes the table does. Counts that no launch can
+/// have are taken as the nearest that one can.
 struct Choice {
   bool chosen = false;  ///< false: as the table says
   Reading reading = Reading::strided;
@@ -86,30 +94,59 @@ struct LaunchShape {
 
 /// The most blocks that a launch has for each SM: so many slots the workspace keeps.
 inline constexpr unsigned most_blocks_per_sm = 8;
+/// The most blocks of a cluster that there are sums for.
+inline constexpr unsigned most_blocks_of_cluster = 16;
+
+/// The workspace, in words: the packed sum of the blocks that have arrived, alone on its 128 bytes; and from
+/// `first_slot` on the slots: of each block its first word, then of each its second one, and so on. All are zero
+/// between calls.
+inline constexpr unsigned first_slot = 16, most_words = 4;
+constexpr std::size_t workspace_slots(const Gpu& gpu) { return std::size_t{most_blocks_per_sm} * gpu.sm_count; }
+constexpr std::size_t workspace_words(const Gpu& gpu) { return first_slot + most_words * workspace_slots(gpu); }
+constexpr std::size_t workspace_bytes(const Gpu& gpu) { return workspace_words(gpu) * sizeof(std::uint64_t); }
+
+/// A row of a table for this GPU.
+constexpr LaunchRow row_for(LaunchRow row, const Gpu& gpu) {
+  const auto scaled = [](std::size_t bytes, std::size_t by, std::size_t of) {
+    return bytes == SIZE_MAX ? bytes : bytes / of * by + bytes % of * by / of;
+  };
+  if (row.reading == Reading::cluster || row.most_blocks == 0) return row;
+  if (row.kept_bytes == SIZE_MAX) {
+    row.up_to_bytes = scaled(row.up_to_bytes, gpu.sm_count, h200.sm_count);
+  } else {
+    row.up_to_bytes = scaled(row.up_to_bytes, gpu.l2_bytes, h200.l2_bytes);
+    row.kept_bytes = scaled(row.kept_bytes, gpu.l2_bytes, h200.l2_bytes);
+  }
+  return row;
+}
 
 /// The launch for so many bytes of input.
 constexpr LaunchShape launch_shape(std::size_t bytes, bool packed, const Gpu& gpu, const Choice& choice = {}) {
-  const LaunchRow* row = packed ? packed_table : fan_in_table;
-  while (bytes > row->up_to_bytes) ++row;
-  LaunchRow r = choice.chosen ? LaunchRow{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks,
-                                       choice.kept_bytes} : *row;
+  LaunchRow r{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks, choice.kept_bytes};
+  if (!choice.chosen) {
+    const LaunchRow* row = packed ? packed_table : fan_in_table;
+    while (bytes > row_for(*row, gpu).up_to_bytes) ++row;
+    r = row_for(*row, gpu);
+  }
   const std::size_t vectors = bytes / 16 + (bytes % 16 != 0);
   if (r.reading == Reading::cluster) {
-    // All GPUs from 9.0 on promise clusters of 8; those of 9.0 have 16. Later ones may have 16, too, but no table was
-    // measured on one. CUDA would say (cudaOccupancyMaxPotentialClusterSize), of each kernel by itself; the table wants
-    // one answer for all, which does not depend on who asks, and the launch is refused where it is wrong.
-    if (gpu.compute_capability == 90 || (gpu.compute_capability > 90 && r.most_blocks <= 8)) {
-      unsigned blocks = 2;  // a power of two; there is no cluster of one
-      while (blocks < r.most_blocks && std::size_t{blocks} * block_of(r.reading) < vectors) blocks *= 2;
+    if (r.most_blocks > most_blocks_of_cluster) r.most_blocks = most_blocks_of_cluster;
+    if (r.most_blocks < 2) r.most_blocks = 2;  // there is no cluster of one
+    if (r.most_blocks <= gpu.most_cluster_blocks) {
+      unsigned blocks = 2;  // a power of two
+      while (2 * blocks <= r.most_blocks && std::size_t{blocks} * block_of(r.reading) < vectors) blocks *= 2;
       return {r.reading, blocks, block_of(r.reading)};
     }
     r = {bytes, Reading::strided, 4, 2};
   }
   const unsigned block = block_of(r.reading);
-  if (r.most_blocks == 0) return {r.reading, 1, block};
-  const unsigned held = gpu.threads_per_sm / block ? gpu.threads_per_sm / block : 1;  // at once by an SM
-  const unsigned per_sm = r.most_blocks < held ? r.most_blocks : held;
-  const std::size_t most = std::size_t{per_sm} * gpu.sm_count, share = std::size_t{block} * r.vectors_per_thread;
+  if (r.most_blocks == 0) return {r.reading, 1, block, r.kept_bytes};
+  unsigned per_sm = gpu.threads_per_sm / block;  // held at once by an SM
+  if (per_sm == 0) per_sm = 1;
+  if (per_sm > r.most_blocks) per_sm = r.most_blocks;
+  if (per_sm > most_blocks_per_sm) per_sm = most_blocks_per_sm;
+  const std::size_t most = std::size_t{per_sm} * gpu.sm_count;
+  const std::size_t share = std::size_t{block} * (r.vectors_per_thread ? r.vectors_per_thread : 1);
   const std::size_t wanted = vectors / share + (vectors % share != 0);
   return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block,
           r.kept_bytes};

@@ -13,7 +13,7 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 inline Gpu gpu_of(const DeviceInfo& device) {
   return {static_cast<unsigned>(device.sm_count), static_cast<unsigned>(device.threads_per_sm),
-          static_cast<unsigned>(device.capability)};
+          static_cast<unsigned>(device.capability), static_cast<unsigned>(device.cluster_blocks), device.l2_bytes};
 }
 
 /// What Variant::persistent_state says of tuned's variants.

@@ -5,8 +5,13 @@
 #include <cstring>
 #include <type_traits>
 
-#include "device/kernel.h"
-#include "tuned/launch_table.h"
+#include "../device/kernel.h"
+#include "launch_table.h"
+
+#ifdef __CUDACC__
+struct __half;  // not included: whoever has such elements has included what they are
+struct __nv_bfloat16;
+#endif
 
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
@@ -23,6 +28,18 @@ template <class Acc>
 struct AddedIn<Acc, true> {
   using type = std::make_unsigned_t<Acc>;
 };
+
+/// An element in the type that it is added in. Not by a cast of halves: who compiles with their conversions switched off
+/// (__CUDA_NO_HALF_CONVERSIONS__, as PyTorch's extensions are) has none.
+template <class W, class In>
+__device__ W widened(In x) {
+#ifdef __CUDACC__
+  if constexpr (std::is_same<In, __half>::value) return static_cast<W>(__half2float(x));
+  else if constexpr (std::is_same<In, __nv_bfloat16>::value) return static_cast<W>(__bfloat162float(x));
+  else
+#endif
+  return static_cast<W>(x);
+}
 
 /// Two sums that are made in one read.
 template <class W>
@@ -89,7 +106,7 @@ __device__ S sum_of_vector(const uint4& bits) {
   Vector<In> v;
   memcpy(&v, &bits, sizeof v);
   S sums[lanes];
-  for (int k = 0; k < lanes; ++k) sums[k] = Operation{}(static_cast<W>(v.lane[k]));
+  for (int k = 0; k < lanes; ++k) sums[k] = Operation{}(widened<W>(v.lane[k]));
   for (int half = lanes / 2; half > 0; half /= 2)
     for (int k = 0; k < half; ++k) sums[k] += sums[k + half];
   return sums[0];
@@ -121,7 +138,7 @@ __device__ S sum_of_rest(const Share<In>& in, std::int64_t first, Load load) {
   if (blockIdx.x == 0 && threadIdx.x < in.head_count) before = in.head[threadIdx.x];
   if (blockIdx.x == 0 && threadIdx.x < in.tail_count) behind = in.tail[threadIdx.x];
   return sum_of_vectors<S, W, Operation, In>(v) +
-         (S(Operation{}(static_cast<W>(before))) + S(Operation{}(static_cast<W>(behind))));
+         (S(Operation{}(widened<W>(before))) + S(Operation{}(widened<W>(behind))));
 }
 
 /// All threads of the grid take turns: thread t has the vectors t, t + threads, t + 2 threads, ... Four are asked for

@@ -17,9 +17,13 @@
 ///   total(in, out, workspace, stream);
 ///   const double value = total.to_host(in, arrival, workspace, stream);   // waits, by polling memory of the host
 ///
-/// `in` and `out` are pointers to GPU memory, aligned to their element. Each call puts one kernel onto the stream: it
-/// allocates nothing, waits for nothing and can be captured in a graph and replayed. A workspace serves one call at a
-/// time: calls of one stream, or calls that events order. A launch that CUDA refuses throws device::LaunchError.
+/// `in` and `out` are pointers to GPU memory, aligned to their element; `out` is no element of the input. Each call puts
+/// one kernel onto the stream: it allocates nothing, waits for nothing and can be captured in a graph and replayed.
+/// (to_host waits, and its words are cleared by the host, so it is not for graphs.) A workspace serves one call at a
+/// time: calls of one stream, or calls that events order. One that two calls had at once, or that was never
+/// initialised, may hold slots that look full for good, and then results are wrong without a word: init() mends it. A
+/// Gpu and a workspace belong to one GPU. A plan keeps no state: host threads may share it. A launch that CUDA refuses
+/// throws device::LaunchError, and nothing else is thrown.
 ///
 /// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 128 bytes and one Gpu, the
 /// result is the same bits at every call: who adds what, and in which order, is fixed.
@@ -64,10 +68,15 @@
 /// it in the stream, another call of tuned say, still runs (programmatic dependent launch). Before they touch global
 /// memory they wait until that kernel has ended and what it stored can be seen, so nothing changes but the time: the
 /// launch is hidden behind the work before it. A call allows the same to the kernel after it once each of its own
-/// blocks has a place, so blocks that wait so take none from a block that the last one waits for. A kernel of the
-/// user's that is launched so behind a call has to wait, too, before it ends: the call after it relies on that. Input
-/// is read past the coherent path (ld.global.nc) after that wait, which PTX promises for what nobody writes while the
-/// kernel runs; the kernel before has ended by then, and the machine code has no such load before the wait.
+/// blocks has a place, so blocks that wait so take none from a block that the last one waits for.
+///
+/// The wait is for the kernel before, not for those before that. So each kernel of the user's in the stream that is
+/// itself launched so has to wait (griddepcontrol.wait, cudaGridDependencySynchronize()) before it ends, be it before or
+/// behind a call: else a call after it may begin while one further back still writes its input or uses its workspace.
+/// Kernels launched in the ordinary way need nothing. Choice::overlaps = false makes a call wait for all before it.
+///
+/// Input is read past the coherent path (ld.global.nc) after that wait, which PTX promises for what nobody writes while
+/// the kernel runs; the kernel before has ended by then, and the machine code has no such load before the wait.
 
 #include <algorithm>
 #include <cstddef>
@@ -75,13 +84,13 @@
 #include <cstring>
 #include <type_traits>
 
-#include "device/kernel.h"
-#include "tuned/finish.h"
-#include "tuned/launch_table.h"
-#include "tuned/reading.h"
+#include "../device/kernel.h"
+#include "finish.h"
+#include "launch_table.h"
+#include "reading.h"
 
 #ifdef __CUDACC__
-#include "tuned/cluster.cuh"
+#include "cluster.cuh"
 #endif
 
 namespace reductio::tuned {
@@ -240,13 +249,15 @@ void moments(GlobalPtr<const In> in, std::size_t n, GlobalPtr<Acc> out, GlobalPt
 #ifdef __CUDACC__
 /// The current GPU of the calling thread.
 inline Gpu current_gpu() {
-  int gpu = 0, sms = 0, threads = 0;
+  int gpu = 0, sms = 0, threads = 0, l2 = 0;
   device::check_launch(cudaGetDevice(&gpu), "asking for the current GPU");
   device::check_launch(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, gpu), "asking for its SMs");
   device::check_launch(cudaDeviceGetAttribute(&threads, cudaDevAttrMaxThreadsPerMultiProcessor, gpu),
                        "asking for its threads");
+  device::check_launch(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, gpu), "asking for its L2 cache");
   return {static_cast<unsigned>(sms), static_cast<unsigned>(threads),
-          device::usable_capability<set_up<std::uint64_t>>()};
+          device::usable_capability<set_up<std::uint64_t>>(),
+          device::most_cluster_blocks<set_up<std::uint64_t>>(block_of(Reading::cluster)), static_cast<std::size_t>(l2)};
 }
 #endif
 

@@ -55,6 +55,14 @@ TEST_P(EveryBackend, DescribesItself) {
     EXPECT_GE(info.threads_per_sm, 1024);
     EXPECT_GE(info.shared_bytes_per_block, std::size_t{48} << 10);
     EXPECT_GT(info.max_grid, 0u);
+    EXPECT_GT(info.l2_bytes, 0u);
+    if (info.capability < 90) {
+      EXPECT_EQ(info.cluster_blocks, 0);
+    }
+    // A whole one; an instance of a divided GPU may have fewer.
+    if ((info.name == "NVIDIA H200" || info.name == "NVIDIA H100 80GB HBM3") && info.sm_count == 132) {
+      EXPECT_EQ(info.cluster_blocks, 16);
+    }
   }
 }
 

@@ -44,7 +44,7 @@ def readable(mangled: list[str]) -> list[str]:
     told = subprocess.run(["c++filt"], input="\n".join(mangled), capture_output=True, text=True, check=True).stdout
     names = []
     for name in told.splitlines():
-        name = re.sub(r"\(anonymous namespace\)::|reductio::|device::|on_cuda::|^void ", "", name)
+        name = re.sub(r"\(anonymous namespace\)::|reductio::|device::|on_cuda\w*::|^void ", "", name)
         names.append(name[:name.index("(", name.index(">") if "<" in name else 0)])
     return names
 

@@ -2,6 +2,7 @@
 every architecture that it promises. On a GPU the project's program checks graphs that are replayed and two streams at once."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -84,7 +85,67 @@ def test_on_cuda_it_includes_no_library(installed, tmp_path):
     if not Path(NVCC).is_file():
         pytest.skip("nvcc is not there, and g++ knows no CUDA")
     (tmp_path / "alone.cu").write_text("#include <reductio/tuned/tuned.h>\n")
-    done = run(NVCC, "-std=c++17", "-M", f"-I{installed}/include", f"-I{installed}/include/reductio", tmp_path / "alone.cu")
+    done = run(NVCC, "-std=c++17", "-M", f"-I{installed}/include", tmp_path / "alone.cu")
     assert done.returncode == 0, done.stderr
     assert "tuned/launch_table.h" in done.stdout
     assert [name for name in ("cub/", "thrust/", "cooperative_groups") if name in done.stdout] == []
+
+
+def test_headers_of_a_users_own_are_not_taken_for_it(installed, tmp_path):
+    if not Path(NVCC).is_file():
+        pytest.skip("nvcc is not there, and g++ knows no CUDA")
+    for header in HEADERS:
+        of_the_user = tmp_path / "include" / header
+        of_the_user.parent.mkdir(parents=True, exist_ok=True)
+        of_the_user.write_text("#error of the user\n")
+    (tmp_path / "alone.cu").write_text("#include <reductio/tuned/tuned.h>\n")
+    done = run(NVCC, "-std=c++17", "-M", f"-I{tmp_path}/include", f"-I{installed}/include", tmp_path / "alone.cu")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_file_that_is_no_cuda_has_the_workspaces_size_and_is_told_of_the_rest(installed, tmp_path):
+    """A class that .cpp files see may hold a Gpu and allocate a workspace."""
+    (tmp_path / "size.cpp").write_text("#include <reductio/tuned/launch_table.h>\n"
+                                       "static_assert(reductio::tuned::workspace_bytes(reductio::tuned::h200) > 0);\n")
+    compiler = ["g++", "-std=c++17", "-fsyntax-only", f"-I{installed}/include"]
+    done = run(*compiler, tmp_path / "size.cpp")
+    assert done.returncode == 0, done.stderr
+    (tmp_path / "call.cpp").write_text("#include <reductio/tuned/tuned.h>\n")
+    done = run(*compiler, tmp_path / "call.cpp")
+    assert done.returncode != 0 and "compile this file as CUDA" in done.stderr
+
+
+def test_files_for_different_gpus_share_no_function_that_launches(installed, tmp_path):
+    """The linker would take one of two functions of one name, and with it the other file's kernels and capability."""
+    if not (Path(NVCC).is_file() and shutil.which("nm")):
+        pytest.skip("nvcc or nm is not there")
+    (tmp_path / "call.cu").write_text(
+        "#include <reductio/tuned/tuned.h>\nnamespace tuned = reductio::tuned;\n"
+        "void FUNCTION(const float* in, float* out, std::uint64_t* workspace) {\n"
+        "  tuned::sum(in, 100, out, workspace, tuned::current_gpu(), nullptr);\n}\n")
+    symbols = []
+    for name, archs in (("older", ["80"]), ("newer", ["80", "90"])):
+        codes = [f"-gencode=arch=compute_{a},code=sm_{a}" for a in archs]
+        done = run(NVCC, "-std=c++17", "-c", f"-I{installed}/include", f"-DFUNCTION={name}", *codes,
+                   tmp_path / "call.cu", "-o", tmp_path / f"{name}.o")
+        assert done.returncode == 0, done.stderr
+        listed = run("nm", "-C", tmp_path / f"{name}.o").stdout.splitlines()
+        symbols.append({line.split(" ", 2)[2] for line in listed if " W " in line and "reductio" in line})
+    assert any("current_gpu" in s for s in symbols[0]), symbols
+    shared = symbols[0] & symbols[1]
+    assert not [s for s in shared if re.search("current_gpu|Reduction|sum", s)], shared
+
+
+def test_halves_are_added_up_where_their_conversions_are_switched_off(installed, tmp_path):
+    """As PyTorch compiles its extensions."""
+    if not Path(NVCC).is_file():
+        pytest.skip("nvcc is not there, and g++ knows no CUDA")
+    (tmp_path / "halves.cu").write_text(
+        "#include <reductio/tuned/tuned.h>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n"
+        "template class reductio::tuned::Reduction<__half, float>;\n"
+        "template class reductio::tuned::Reduction<__nv_bfloat16, float>;\n")
+    off = [f"-D__CUDA_NO_{what}__" for what in (
+        "HALF_OPERATORS", "HALF_CONVERSIONS", "HALF2_OPERATORS", "BFLOAT16_CONVERSIONS", "BFLOAT16_OPERATORS")]
+    done = run(NVCC, "-std=c++17", "-c", "-arch=sm_90", f"-I{installed}/include", *off, tmp_path / "halves.cu", "-o",
+               tmp_path / "halves.o")
+    assert done.returncode == 0, done.stderr

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -173,7 +174,7 @@ TEST(SimTunedShare, NoThreadHasMoreThanOneVectorMoreThanAnother) {
 /// Of an input that L2 holds all stays whatever the loads, of one that it nearly holds a part, and of more nothing.
 TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
   using tuned::MiB;
-  const tuned::Gpu h200{132, 2048, 90};
+  using tuned::h200;
   for (const bool packed : {false, true}) {
     const auto kept = [&](std::size_t bytes) { return tuned::launch_shape(bytes, packed, h200).kept_bytes; };
     EXPECT_EQ(kept(12 * MiB), SIZE_MAX);
@@ -349,12 +350,16 @@ TEST(SimTunedCall, GivesTheSameBitsInEveryOrder) {
 }
 
 /// Turing holds 1024 threads an SM, Ampere's small chips 1536, Hopper 2048; and one that holds less than a block.
-constexpr tuned::Gpu gpus[] = {{40, 1024, 75}, {84, 1536, 86}, {132, 2048, 90}, {1, 64}};
+constexpr tuned::Gpu gpus[] = {{40, 1024, 75, 0, 4 * tuned::MiB}, {84, 1536, 86, 0, 6 * tuned::MiB}, tuned::h200,
+                               {148, 2048, 100, 16, 126 * tuned::MiB}, {1, 64}};
+constexpr tuned::Choice small_blocks_everywhere{true, tuned::Reading::strided, 1, 64},
+    of_nothing{true, tuned::Reading::tiled, 0, 1}, huge_cluster{true, tuned::Reading::cluster, 1, 64};
 
 TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
   for (const tuned::Gpu& gpu : gpus)
     for (const bool packed : {false, true})
-      for (const tuned::Choice& choice : {tuned::Choice{}, small_blocks, tiles, tuned::Choice{true, tuned::Reading::strided, 1, 64}})
+      for (const tuned::Choice& choice :
+           {tuned::Choice{}, small_blocks, tiles, small_blocks_everywhere, of_nothing, huge_cluster})
         for (std::size_t bytes = 0; bytes < std::size_t{1} << 36; bytes = 3 * bytes + 1) {
           const tuned::LaunchShape shape = tuned::launch_shape(bytes, packed, gpu, choice);
           ASSERT_GE(shape.grid, 1u);
@@ -367,8 +372,7 @@ TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
 }
 
 TEST(TunedLaunch, IsOneBlockForLittleAndAGridForMuch) {
-  const tuned::Gpu h200{132, 2048, 90};
-  const auto of = [&](std::size_t bytes, bool packed) { return tuned::launch_shape(bytes, packed, h200); };
+  const auto of = [](std::size_t bytes, bool packed) { return tuned::launch_shape(bytes, packed, tuned::h200); };
   for (const bool packed : {false, true}) {
     EXPECT_EQ(of(0, packed).grid, 1u);
     EXPECT_EQ(of(16 << 10, packed).grid, 1u);
@@ -379,19 +383,52 @@ TEST(TunedLaunch, IsOneBlockForLittleAndAGridForMuch) {
 }
 
 TEST(TunedLaunch, HasAClusterWhereTheGpuHasThem) {
-  EXPECT_EQ(tuned::launch_shape(64 << 10, false, {132, 2048, 90}).reading, tuned::Reading::cluster);
-  EXPECT_EQ(tuned::launch_shape(64 << 10, false, {132, 2048, 90}).grid, 8u) << "a power of two";
-  EXPECT_EQ(tuned::launch_shape(64 << 10, true, {132, 2048, 90}).reading, tuned::Reading::strided) << "an atomic is quicker";
+  using tuned::h200;
+  const auto reading = [](std::size_t bytes, bool packed, unsigned most_cluster_blocks) {
+    return tuned::launch_shape(bytes, packed, {132, 2048, 90, most_cluster_blocks}).reading;
+  };
+  EXPECT_EQ(reading(64 << 10, false, 16), tuned::Reading::cluster);
+  EXPECT_EQ(tuned::launch_shape(64 << 10, false, h200).grid, 8u) << "a power of two";
+  EXPECT_EQ(reading(64 << 10, true, 16), tuned::Reading::strided) << "an atomic is quicker";
   // A launch of one block is in no cluster, and what a cluster's blocks do is an illegal instruction there.
-  EXPECT_EQ(tuned::launch_shape(0, false, {132, 2048, 90}, {true, tuned::Reading::cluster, 1, 16}).grid, 2u);
-  // More than 8 blocks are promised by nobody, and only those of 9.0 are known to have them.
-  EXPECT_EQ(tuned::launch_shape(64 << 10, false, {132, 2048, 120}).reading, tuned::Reading::cluster);
-  EXPECT_EQ(tuned::launch_shape(512 << 10, false, {132, 2048, 90}).reading, tuned::Reading::cluster);
-  EXPECT_EQ(tuned::launch_shape(512 << 10, false, {132, 2048, 120}).reading, tuned::Reading::strided);
-  for (const unsigned older : {0u, 75u, 80u, 89u}) {
-    EXPECT_EQ(tuned::launch_shape(64 << 10, false, {132, 2048, older}).reading, tuned::Reading::strided);
-    EXPECT_GT(tuned::launch_shape(64 << 10, false, {132, 2048, older}).grid, 1u);
+  EXPECT_EQ(tuned::launch_shape(0, false, h200, {true, tuned::Reading::cluster, 1, 16}).grid, 2u);
+  EXPECT_EQ(tuned::launch_shape(0, false, h200, {true, tuned::Reading::cluster, 1, 0}).grid, 2u);
+  EXPECT_EQ(tuned::launch_shape(1 << 20, false, h200, {true, tuned::Reading::cluster, 1, 12}).grid, 8u);
+  EXPECT_EQ(tuned::launch_shape(1 << 20, false, h200, huge_cluster).grid, 16u) << "there are sums for no more";
+  // 9.0 is not enough: a GPU whose clusters have 8 blocks, or 4, refuses a launch with more.
+  EXPECT_EQ(reading(64 << 10, false, 8), tuned::Reading::cluster);
+  EXPECT_EQ(reading(512 << 10, false, 16), tuned::Reading::cluster);
+  EXPECT_EQ(reading(512 << 10, false, 8), tuned::Reading::strided);
+  for (const unsigned few : {0u, 1u, 4u}) {
+    EXPECT_EQ(reading(64 << 10, false, few), tuned::Reading::strided);
+    EXPECT_GT(tuned::launch_shape(64 << 10, false, {132, 2048, 90, few}).grid, 1u);
   }
+}
+
+/// What one SM or one cluster does takes as long everywhere; a grid does more where there are more SMs, and more stays
+/// where L2 is larger.
+TEST(TunedLaunch, GoesBySmsAndByL2) {
+  using tuned::KiB;
+  using tuned::MiB;
+  using tuned::Reading;
+  for (const auto& table : {std::span<const tuned::LaunchRow>(tuned::packed_table),
+                            std::span<const tuned::LaunchRow>(tuned::fan_in_table)})
+    for (const tuned::LaunchRow& row : table) {
+      const tuned::LaunchRow of_h200 = tuned::row_for(row, tuned::h200);
+      EXPECT_EQ(of_h200.up_to_bytes, row.up_to_bytes);
+      EXPECT_EQ(of_h200.kept_bytes, row.kept_bytes);
+    }
+  const tuned::Gpu twice_the_sms{264, 2048, 90, 16, 60 * MiB}, a_third_of_l2{132, 2048, 90, 16, 20 * MiB};
+  const auto up_to = [](const tuned::LaunchRow& row, const tuned::Gpu& gpu) { return tuned::row_for(row, gpu).up_to_bytes; };
+  EXPECT_EQ(up_to({16 * KiB, Reading::strided, 4, 0}, twice_the_sms), 16 * KiB);
+  EXPECT_EQ(up_to({256 * KiB, Reading::cluster, 4, 8}, twice_the_sms), 256 * KiB);
+  EXPECT_EQ(up_to({3 * MiB, Reading::strided, 4, 4}, twice_the_sms), 6 * MiB);
+  EXPECT_EQ(up_to({3 * MiB, Reading::strided, 4, 4}, a_third_of_l2), 3 * MiB);
+  EXPECT_EQ(up_to({36 * MiB, Reading::tiled, 8, 1, 0}, twice_the_sms), 36 * MiB);
+  EXPECT_EQ(up_to({36 * MiB, Reading::tiled, 8, 1, 0}, a_third_of_l2), 12 * MiB);
+  EXPECT_EQ(up_to({SIZE_MAX, Reading::tiled, 8, 2}, twice_the_sms), SIZE_MAX);
+  EXPECT_EQ(tuned::launch_shape(64 * MiB, false, a_third_of_l2).kept_bytes, tuned::kept_of_more / 3);
+  EXPECT_EQ(tuned::launch_shape(100 * MiB, false, a_third_of_l2).kept_bytes, SIZE_MAX);
 }
 
 }  // namespace

@@ -112,6 +112,7 @@ class CudaBackend final : public Backend {
     info_.memory_bytes = gpu.totalGlobalMem;
     info_.max_grid = static_cast<unsigned>(gpu.maxGridSize[0]);
     info_.capability = static_cast<int>(device::usable_capability<probe>());
+    info_.cluster_blocks = static_cast<int>(device::most_cluster_blocks<probe>(512));
     open_stream();
   }
   ~CudaBackend() override { close_stream(); }

@@ -18,7 +18,7 @@ __device__ inline unsigned __reduce_add_sync(unsigned, unsigned) { return __trap
 #endif
 
 namespace reductio::device {
-inline namespace on_cuda {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 inline constexpr DeviceKind device_kind = DeviceKind::cuda;
 
@@ -94,5 +94,5 @@ void copy_to_host(T* dst, GlobalPtr<const T> src, std::size_t count, Stream s) {
   check(cudaStreamSynchronize(native(s)), "waiting for the stream");
 }
 
-}  // namespace on_cuda
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
 }  // namespace reductio::device

@@ -11,10 +11,14 @@
 #include <string>
 #include <type_traits>
 
-#define REDUCTIO_DEVICE_NAMESPACE on_cuda
+// Where a library and a program both use an installed header and are compiled for different GPUs, each must launch its
+// own kernels: functions of one name would be merged by the linker. So the name has the architectures in it, up to eight.
+#define REDUCTIO_NAMESPACE_OF(a, b, c, d, e, f, g, h, ...) on_cuda_##a##_##b##_##c##_##d##_##e##_##f##_##g##_##h
+#define REDUCTIO_NAMESPACE_FOR(...) REDUCTIO_NAMESPACE_OF(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0)
+#define REDUCTIO_DEVICE_NAMESPACE REDUCTIO_NAMESPACE_FOR(__CUDA_ARCH_LIST__)
 
 namespace reductio::device {
-inline namespace on_cuda {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 template <class T>
 using GlobalPtr = T*;
@@ -145,11 +149,15 @@ template <class... Parameters, void (*kernel)(Parameters...)>
 struct Launcher<kernel> {
   static void run(const Launch& l, Parameters... args) {
     if (l.overlaps || l.cluster > 1) return run_with_attributes(l, args...);
-    kernel<<<static_cast<unsigned>(l.grid), l.block, l.shared_bytes, static_cast<cudaStream_t>(l.stream)>>>(args...);
-    check_launch(cudaGetLastError(), "kernel launch");
+    // What <<<>>> does, but for its errors, which cudaGetLastError() alone would tell, together with any that the caller
+    // has had before and knows of.
+    void* pointers[] = {static_cast<void*>(&args)..., nullptr};
+    check_launch(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), static_cast<unsigned>(l.grid), l.block,
+                                  pointers, l.shared_bytes, static_cast<cudaStream_t>(l.stream)),
+                 "kernel launch");
   }
   static void run_cooperative(const Launch& l, Parameters... args) {
-    void* pointers[] = {static_cast<void*>(&args)...};
+    void* pointers[] = {static_cast<void*>(&args)..., nullptr};
     check_launch(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), static_cast<unsigned>(l.grid),
                                              l.block, pointers, l.shared_bytes, static_cast<cudaStream_t>(l.stream)),
                  "cooperative launch");
@@ -189,10 +197,26 @@ unsigned usable_capability() {
   return static_cast<unsigned>(of_kernel.ptxVersion);
 }
 
+/// The most blocks of `block` threads that a cluster of this kernel can have on the current GPU: 8 or 16 on most, fewer
+/// where multiprocessors are few or shared out; 0 where there are no clusters, or CUDA does not say.
+template <auto kernel>
+unsigned most_cluster_blocks(unsigned block) {
+  if (usable_capability<kernel>() < 90) return 0;
+  cudaLaunchConfig_t config = {};
+  config.gridDim = 16;
+  config.blockDim = block;
+  int blocks = 0;
+  cudaError_t status = cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+  if (status == cudaSuccess) status = cudaOccupancyMaxPotentialClusterSize(&blocks, kernel, &config);
+  if (status == cudaSuccess) return static_cast<unsigned>(blocks);
+  cudaGetLastError();  // of this question alone, and no failure of a later call
+  return 0;
+}
+
 template <auto kernel>
 inline constexpr auto launch = &Launcher<kernel>::run;
 template <auto kernel>
 inline constexpr auto launch_cooperative = &Launcher<kernel>::run_cooperative;
 
-}  // namespace on_cuda
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
 }  // namespace reductio::device

@@ -61,19 +61,22 @@ struct Lane {
 /// Pairs of calls of which the second reads what the first has written, and the first overwrites what the second before
 /// it has read, though each may begin before the end of the one before. The first ones take turns between all `n`
 /// elements, whose sum is `sum`, and half of them, whose sum is `half`, so that each result is another than the one
-/// before.
+/// before. The second ones read a vector of 16 bytes, which is loaded past the coherent path, and only its first
+/// element is not zero.
 template <class Acc, class In>
 void calls_on_results(const In* in, std::size_t n, double sum, double half, const tuned::Gpu& gpu, const Lane& lane) {
   constexpr int pairs = 500;
   const tuned::Reduction<In, Acc> of_all(n, gpu), of_half(n / 2, gpu);
-  const tuned::Reduction<Acc> of_one(1, gpu);
-  Acc* const out = allocate<Acc>(1);
+  const std::size_t lanes = 16 / sizeof(Acc);
+  const tuned::Reduction<Acc> of_vector(lanes, gpu);
+  Acc* const out = allocate<Acc>(lanes);
   Acc* const results = allocate<Acc>(pairs);
+  check(cudaMemset(out, 0, lanes * sizeof(Acc)), "setting elements to zero");
   check(cudaMemset(results, 0xFF, pairs * sizeof(Acc)), "poisoning the results");
   check(cudaDeviceSynchronize(), "poisoning the results");
   for (int pair = 0; pair < pairs; ++pair) {
     (pair % 2 ? of_half : of_all)(in, out, lane.workspace, lane.stream);
-    of_one(out, results + pair, lane.workspace, lane.stream);
+    of_vector(out, results + pair, lane.workspace, lane.stream);
   }
   check(cudaStreamSynchronize(lane.stream), "calls on the results of others");
   for (int pair = 0; pair < pairs; ++pair)
@@ -190,6 +193,19 @@ int main() {
 
   calls_on_results<double>(in, n, sum, of_half, gpu, lane);
   calls_on_results<int>(integers_in, n, of_integers, of_half_the_integers, gpu, lane);
+
+  // An error that the user has had is not a call's, and is still there after it.
+  void* too_much = nullptr;
+  const cudaError_t refused = cudaMalloc(&too_much, std::size_t{1} << 60);
+  for (const bool overlaps : {true, false}) {
+    tuned::Choice choice;
+    choice.overlaps = overlaps;
+    tuned::init(lane.workspace, gpu, lane.stream);
+    tuned::Reduction<float, double>(n, gpu, choice)(in, lane.out, lane.workspace, lane.stream);
+  }
+  expect(cudaGetLastError(), refused, "the error of an allocation before a call");
+  check(cudaStreamSynchronize(lane.stream), "a call after an error");
+  expect(value(lane.out), sum, "a call after an error");
 
   for (int call = 0; call < 500; ++call)
     for (Lane& l : lanes) plan(in, l.out, l.workspace, l.stream);
