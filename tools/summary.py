@@ -137,7 +137,8 @@ def trust_block(results) -> str:
         a = agreements["device"]
         said.append(f"nvbench as its makers ship it, timing the same calls of `cub/sum`, agrees within 3 % from 2^22 "
                     f"elements on and 6 % below at {agree_at(a)}; from 2^23 on none differs by more than "
-                    f"{100 * a.largest_from:.2g} %. That is by the median over {a.processes} processes of nvbench of "
+                    f"{100 * a.largest_from:.2g} %. reductio's time is the lower at {a.lower} of all {a.points}; at the median it differs by "
+                    f"{100 * a.median_small:+.2g} % below 2^22 and {100 * a.median_large:+.2g} % from there on. That is by the median over {a.processes} processes of nvbench of "
                     f"their medians ([why so many](measuring.md#when-they-are-taken)); by their means {a.by_mean} "
                     "points agree.")
     loops = [f"within {bound} at {agree_at(agreements[mode])} of {what}" for mode, bound, what in
@@ -145,6 +146,7 @@ def trust_block(results) -> str:
               ("end_to_end", "5 %", "`cub/sum` and `thrust/reduce` end to end")) if mode in agreements]
     if loops:
         said.append(f"Plain loops that share no code with reductio agree {'; and '.join(loops)}.")
+    said += [trust.outside_ratios_markdown(results)] if trust.ratios(results) else []
     absolute, relative = trust.repeats(results.repeat), trust.repeats(results.repeat_relative)
 
     def by_mode(found, say) -> str:
@@ -332,6 +334,38 @@ def costs_block(results) -> str:
     return artifact.markdown(results.folder)
 
 
+STATES_TYPE, LAUNCH_BOUND = "f32", 2**20
+
+
+def states_block(results) -> str:
+    """What a warm and a clean cache save of CUB's call, from limits.csv; empty without it."""
+    import results as rs
+
+    if results.limits is None:
+        return ""
+    times = {}
+    for state in rs.CACHE_LABELS:
+        there = rs.series(results.limits, device="cuda", operation="sum", element_type=STATES_TYPE, mode="device",
+                          cache_state=state)
+        cub = rs.base_series(there, "sum")
+        if cub is None:
+            return ""
+        times[state] = cub.ok.set_index("n")["time"]
+    small = [n for n in times["warm"].index if n <= LAUNCH_BOUND]
+
+    def less(than: str) -> str:
+        shares = 100 * (1 - times["warm"] / times[than])[small]
+        return f"{shares.min():.0f} to {shares.max():.0f} %"
+
+    more = 100 * (times["cold_dirty"] / times["cold_clean"] - 1).dropna()
+    gpu, at = results.machine.get("gpu.name", default=results.machine.name), f"2^{LAUNCH_BOUND.bit_length() - 1}"
+    return "\n".join(wrapped(
+        f"On one {gpu} a warm call of `cub/sum` ({STATES_TYPE}) takes {less('cold_clean')} less time than a cold, clean one up to "
+        f"{at} elements, where the launch is most of it, and {less('cold_dirty')} less than a cold, dirty one. What is dirty "
+        f"makes a cold call at most {more[small].max():.0f} % longer there, and at most {more.max():.0f} % "
+        f"(2^{int(more.idxmax()).bit_length() - 1}) at any size."))
+
+
 def modern_block(results) -> str:
     """What the ideas of the variants for learners are worth; empty where the results hold no modern.csv."""
     from text import modern
@@ -401,6 +435,7 @@ BLOCKS = (
     ("docs/results.md", "index", index_block),
     ("docs/results.md", "machine-code", machine_code_block),
     ("docs/results.md", "trust", trust_block),
+    ("docs/measuring.md", "states", states_block),
     ("docs/reproducing.md", "costs", costs_block),
     ("docs/modern.md", "modern", modern_block),
     ("docs/tuned.md", "tuned", tuned_block),

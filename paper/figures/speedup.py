@@ -95,7 +95,8 @@ def draw(results: Results, element_type: str, n: int = 2**28):
     upper.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
     upper.set_ylim(0, 1.15 * leads)
     if len(reading):
-        upper.text(min(sizes), 1.13 * leads, "faster than only reading the input", va="top", color=style.MARK_COLOR)
+        upper.text(min(sizes), 1.13 * leads, "faster than only reading the input\n(on the device: bounds solid lines)", va="top",
+                   color=style.MARK_COLOR)
     upper.set_ylabel("speedup over CUB, t(CUB) / t")
     upper.tick_params(labelbottom=False)
     label_ends(upper, [*ends, (sizes[-1], 1.0, "CUB", "black")], upper_h)

@@ -70,8 +70,9 @@ CAPTION = ("What carries over: the claims that these results and others decide, 
 FIGURE = r"""\begin{figure*}[tp]
 \centering
 \generatedfigure{agreement}
-\caption{What carries over: the speedups that the claims speak of, here (\GpuName, \DataDate) and by other results, with
-their \confidence{} intervals; on the diagonal they are the same.}\label{fig:agreement}
+\caption{What carries over: the speedups that the claims speak of, here (\GpuName, \DateAgreement) and by other results, with
+their \confidence{} intervals. Where marks of one row lie above each other the speedup is the same. Behind a row: both
+results decide it and the verdicts differ, or one of them alone decides it.}\label{fig:agreement}
 \end{figure*}
 """
 

@@ -7,12 +7,13 @@ import math
 import pandas as pd
 
 import results as rs
+import samples
 import speedup
 from results import Results, Series
 from text import latex
-from text.steps import STEPS, Measured
 
 TYPE = "f32"
+REPRODUCED = 2**22  # from here on ratios of calls end to end are what loops outside of the harness give, too
 SIZES = {"Small": 2**20, "Medium": 2**24, "Large": 2**28}
 ABSENT = r"\emph{(not measured in these results)}"
 
@@ -95,7 +96,8 @@ class Findings:
         if not measured:
             return ABSENT
         ahead = [n for n in measured if self.standing(n)[0]]
-        over = f"Over the {len(measured)} sizes from {latex.power(measured[0])} to {latex.power(measured[-1])}, "
+        over = (f"Timed on the device, over the {len(measured)} sizes from {latex.power(measured[0])} to "
+                f"{latex.power(measured[-1])}, ")
         if not ahead:
             return over + "no hand-written kernel is ahead of CUB by the interval of its speedup."
         said = (over + f"some hand-written kernel is ahead of CUB by the interval of its speedup at {len(ahead)}: "
@@ -108,6 +110,29 @@ class Findings:
         return (said + f" The largest speedup over CUB of the fastest at each size is that of {named(best)} at "
                 f"{latex.power(n)}: {latex.time(best.at(n)['time'])} against {latex.time(self.cub.at(n)['time'])}, "
                 f"{latex.interval(point)}.")
+
+    def sizes_end_to_end(self) -> str:
+        """The same end to end, where other kernels are ahead, at other sizes: which sizes, and by how much from REPRODUCED
+        elements on, since below that ratios end to end are not what others measure (trust.ratios)."""
+        cub = rs.base_series(self.end_to_end, "sum")
+        found = {}
+        for s in self.end_to_end if cub is not None else ():
+            if rs.is_handwritten(s.variant):
+                for point in speedup.over(self.results, s, cub).itertuples():
+                    found.setdefault(int(point.n), []).append((point, s))
+        if not found:
+            return ABSENT
+        ahead = [n for n, of in found.items() if any(p.enough and p.low > 1 for p, _ in of)]
+        said = "End to end, some hand-written kernel is ahead"
+        if not ahead:
+            return f"{said} at none of {len(found)} sizes."
+        said += f" at {len(ahead)} of {len(found)}: {latex.runs_of_sizes(ahead, sorted(found))}"
+        large = [(p, s) for n in ahead if n >= REPRODUCED for p, s in found[n] if p.enough and p.low > 1]
+        if not large:
+            return f"{said}, all of them below {latex.power(REPRODUCED)}."
+        point, best = max(large, key=lambda f: f[0].ratio)
+        return (f"{said}; from {latex.power(REPRODUCED)} on at most by {latex.interval(point._asdict())}, "
+                f"{named(best)} at {latex.power(point.n)}.")
 
     def peak(self) -> str:
         if self.cub is None:
@@ -178,6 +203,9 @@ class Findings:
             return f"{a} against {b} at {latex.power(point['n'])}, a speedup over CUB of {latex.interval(point)}"
 
         words = f" ({latex.escape(thrust_default.words)} allocator)" if thrust_default.words else ""
+        found = found[found["n"] >= REPRODUCED]
+        if not len(found):
+            return ABSENT
         return (f"End to end, {latex.code('thrust/reduce')}{words} takes {told(found.iloc[0])}" +
                 (f"; {told(found.iloc[-1])}" if len(found) > 1 else "") +
                 f", where the second time is that of {latex.code(cub.variant)} with the copy of its result.")
@@ -194,20 +222,6 @@ class Findings:
         return (f"End to end at {latex.power(n)}, the hand-written sums span a factor of {latex.digits(factor)}: from "
                 f"{named(fast)}, {latex.time(fast.at(n)['time'])}, to {named(slow)}, "
                 f"{latex.time(slow.at(n)['time'])}.")
-
-    # -------------------------------------------------------------------------------------------------- steps
-
-    def steps(self) -> str:
-        measured = Measured(self.results)
-        gains = [g for step in STEPS if (g := measured.gain(step, step.n)) is not None]
-        if not gains:
-            return ABSENT
-        faster = [g for g in gains if g.ratio > 1]
-        return (f"Of the {len(STEPS)} steps in the table, {len(gains)} were measured at or near the document's own "
-                f"size. In {len(faster)} of them the gain is above 1, in "
-                f"{sum(1 for g in faster if g.certain)} with all of its interval; in "
-                f"{sum(1 for g in gains if g.ratio < 1 and g.certain)} it is below 1 with all of its interval." + (" Device parts carry no interval here and are in neither of the last two counts."
-                                 if any(math.isnan(g.low) for g in gains) else ""))
 
     # ------------------------------------------------------------------------------------------------- status
 
@@ -243,17 +257,25 @@ class Findings:
         def rate(time: str) -> str:
             return latex.bandwidth(best.at(n)["bytes"] / best.at(n)[time])
 
-        def with_interval(loop) -> str:
-            return f"{latex.time(loop['time'])} [{latex.time(loop['low'])}, {latex.time(loop['high'])}]"
-
         level = cpu.optimisation_of(best.settings)
         how = f" at {latex.escape(level[1])}" if level else f" ({latex.escape(best.words)})" if best.words else ""
         model = latex.escape(str(self.results.cpu_machine.get("cpu.model", default="model unknown")))
-        out = (f"On the CPU ({model}, {rs.CPU_CACHE_LABELS[state]}) the fastest sum at {latex.power(n)} is "
+        out = (f"On the CPU ({model}, {rs.CPU_CACHE_LABELS[state]}) the sum of the least time at {latex.power(n)} is "
                f"{latex.code(best.variant)}{how}, "
                f"{rate('time')} [{rate('high')}, {rate('low')}].")
+        def level_with(s) -> bool:
+            """By the speedup's interval; by the times' own where the two were not sampled together."""
+            point = speedup.at(self.results, best, s, n)
+            return s.at(n)["low"] <= best.at(n)["high"] if point is None else bool(point["low"] <= 1)
+
+        level = [s for s in series if s is not best and level_with(s)]
+        if level:
+            out += f" It cannot be told apart from {latex.listing([named(s) for s in level])}."
+        if samples.by_medians(self.results, "cpu", [best.at(n)]):
+            out += (" These rows are of the earlier method: a time is the median of all samples, of "
+                    f"{latex.number_of(samples.passes(self.results, 'cpu', best.at(n)), 'pass', 'passes')}.")
         loops = {(s.variant, lv[1]): s for s in series if (lv := cpu.optimisation_of(s.settings))}
-        told = [f"{latex.interval(point)} at {lv} ({with_interval(loop.at(n))})"
+        told = [f"{latex.interval(point)} at {lv} ({latex.time(loop.at(n)['time'])})"
                 for (v, lv), loop in sorted(loops.items()) if v == "host/plain" and ("host/unroll8", lv) in loops
                 and (point := speedup.at(self.results, loops["host/unroll8", lv], loop, n)) is not None]
         if told:

@@ -32,6 +32,11 @@ def digits(value: float, significant: int = 3) -> str:
     return f"{rounded:.{decimals}f}"
 
 
+def signed(value: float) -> str:
+    """Two digits with their sign: "+0.65", "$-$5.7"."""
+    return ("$-$" if value < 0 else "+") + digits(abs(value), 2)
+
+
 def _scaled(value: float, units: list[tuple[float, str]]) -> str:
     for scale, unit in units:
         # The unit is chosen for the number as it is shown: 999.7 us is 1.00 ms.

@@ -12,7 +12,7 @@ import speedup
 from results import Results, Series
 from text import latex
 from text.findings import ABSENT
-from text.steps import LADDERS, STEPS, Ladder, Rung, pick
+from text.steps import LADDERS, Ladder, Rung, pick, told
 from text.trust import MANY_BLOCKS
 
 COMPARED = ("globaltimer", "device_part")  # what stands beside a document's own clock
@@ -74,8 +74,7 @@ def steps(results: Results) -> str:
     ends = [unroll.gain(mode, 0, last) for mode in (unroll.ladder.clock, "device_part")]
     if any(e is None for e in ends):
         return ABSENT
-    document = next(s.told for s in STEPS if s.claim == "U9")
     return (f"Of {latex.listing(asked)}, the document's clock and the device part agree in {latex.listing(agreed)} on "
             f"which kernel is faster, or that neither surely is. From {latex.code('neighbored')} to {latex.code('unroll8-complete')}, launch to idle gains "
-            f"{latex.interval(ends[0])} and the device part {latex.interval(ends[1])}, where the document found nearly "
-            rf"\documentfigure{{{document}}} (U9).")
+            f"{latex.interval(ends[0])} and the device part {latex.interval(ends[1])}, where the document found "
+            rf"\documentfigure{{{told('U9')[0]}}} (U9).")

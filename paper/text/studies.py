@@ -16,9 +16,9 @@ import results as rs
 import speedup
 import verdicts as vd
 from results import Results, Series
-from text import latex, machine_code
+from text import latex, machine_code, steps
 from text.findings import ABSENT
-from text.steps import LARGE, STEPS
+from text.steps import LARGE
 
 SMALL, MEDIUM = 2**20, 2**24
 NEAR = 1.02  # settings within this factor of the fastest are as good
@@ -31,8 +31,8 @@ GROUPS = (1, 64)  # loads a thread at which the ways to finish are compared: man
 
 
 def told(claim: str) -> list[str]:
-    """The document's own gains of a claim's steps."""
-    return [rf"\documentfigure{{{s.told}}}" for s in STEPS if s.claim == claim and s.told]
+    """The document's own gains of a claim's steps, as LaTeX."""
+    return [rf"\documentfigure{{{gain}}}" for gain in steps.told(claim)]
 
 
 def ids(names) -> str:
@@ -85,11 +85,15 @@ class Study:
         return min(self.all(n, mode, variant), key=lambda s: s.at(n)["time"])
 
     def beside_cub(self, n: int, mode: str, keys: tuple[str, ...]) -> str:
-        """The study's fastest call at n against CUB's, timed alike, in the study's own rounds."""
+        """The study's fastest call at n against CUB's, timed alike, in the study's own rounds. Only of a whole reduction:
+        other modes leave out what the host does afterwards."""
+        if mode not in speedup.WHOLE:
+            raise ValueError(f"{mode} times no whole reduction")
         best = self.fastest(n, mode)
         over = speedup.at(self.folder.results, best, self.found(self.cub, n, mode), n)
         how = f" ({settings_of(best, keys)})" if keys else ""
-        return (f"The study's fastest call at {latex.power(n)} is {latex.code(best.variant)}{how}, in "
+        timed = "end to end" if mode == "end_to_end" else "on the device"
+        return (f"The study's fastest call at {latex.power(n)}, timed {timed}, is {latex.code(best.variant)}{how}, in "
                 f"{latex.time(best.at(n)['time'])}, against {latex.time(self.time(self.cub, n, mode))} of CUB"
                 + (f": a speedup over CUB of {latex.interval(over)}" if over is not None else "") + ".")
 
@@ -118,11 +122,11 @@ def values_of(s: Study, variant: str, key: str, n: int, mode: str | None = None)
 
 def squares(f: vd.Folder) -> str:
     s = Study(f, "squares")
-    steps = (("S1", "chunked:block=256", "strided:block=256", "strided access, of 256 threads, gains {} over a chunk for each"),
+    rungs = (("S1", "chunked:block=256", "strided:block=256", "strided access, of 256 threads, gains {} over a chunk for each"),
              ("S2", "strided:block=256", "strided:block=512", "512 threads gain {} over 256"),
              ("S3", "strided:block=512", "multi-block:block=256,grid=32", "32 blocks gain {} over one"))
     said = [words.format(latex.interval(s.gain(f"squares/{a}", f"squares/{b}", s.n))) +
-            f" ({claim}; the document: {told(claim)[0]})" for claim, a, b, words in steps]
+            f" ({claim}; the document: {told(claim)[0]})" for claim, a, b, words in rungs]
     tree = s.gain("squares/multi-block:block=256,grid=32", "squares/multi-block-tree:block=256,grid=32", s.n, "end_to_end")
     return (f"At {latex.power(s.n)}, {'; '.join(said)}. Where each block adds up its own threads' results, 32 blocks gain "
             f"{latex.interval(tree)} end to end (S4). {s.beside_cub(s.n, 'end_to_end', ('block', 'grid'))}")
@@ -141,7 +145,25 @@ def clocks(f: vd.Folder) -> str:
             f"({latex.time(spread / rate / 1e9)}) apart, where the run of 32 blocks takes {latex.time(run)}: latest stop "
             f"less earliest start is a difference of counters (S5, Figure~\\ref{{fig:clocks}}). By \\id{{globaltimer}} no "
             f"SM differs from the first by more than {latex.time(float(timer) / 1e9)}, which is less than the "
-            f"{latex.time(trip / 1e9)} that asking it takes.")
+            f"{latex.time(trip / 1e9)} that asking it takes.{other_clocks(f)}")
+
+
+def other_clocks(f: vd.Folder) -> str:
+    """What the same difference comes to in experiments that ran on other cards; "" with fewer than two."""
+    found = []
+    for experiment in ("squares", "timing"):
+        try:
+            s = Study(f, "squares", experiments=[experiment])
+            call = "squares/multi-block:block=256" + (",grid=32" if experiment == "squares" else "")
+            found.append((experiment, s.time(call, s.n, "clock")))
+        except vd.Lacking:
+            continue
+    if len(found) < 2:
+        return ""
+    cards = {r.get("machine_id") for r in runs_shown(f.results, f) if r["experiment"] in dict(found)} - {None}
+    said = latex.listing([rf"{latex.count(round(c))} cycles in \id{{{e}}}" for e, c in found])
+    return (f" By \\id{{clock()}} that run comes to {said}: how far the counters are apart differs from "
+            f"{'card to card' if len(cards) == len(found) else 'run to run'} (Table~\\ref{{tab:provenance}}).")
 
 
 def latency(f: vd.Folder) -> str:
@@ -203,10 +225,10 @@ def unrolling(f: vd.Folder) -> str:
     best = [f"{settings_of(s.fastest(s.n, variant=f'unroll/{v}'), ('block',)).removeprefix('block=')} for {latex.code(v)}"
             for v in ("neighbored", "interleaved", "unroll8", "unroll8-complete")]
     return (f"From one kernel to the next at {latex.power(s.n)}, the steps gain {latex.listing(gains)}: "
-            f"{latex.interval(whole)} from the first to \\id{{unroll8-complete}}, where the document has nearly "
+            f"{latex.interval(whole)} from the first to \\id{{unroll8-complete}}, where the document has "
             f"{told('U9')[0]} (U9). Eight independent loads in place of eight additions in place, all else alike, gain "
             f"{latex.interval(loads)} (U10). The block of 1024 threads that the document runs is not always the best: the "
-            f"fastest is {latex.listing(best)}. {s.beside_cub(s.n, 'launch_to_idle', ('block', 'load'))}")
+            f"fastest is {latex.listing(best)}. {s.beside_cub(s.n, 'end_to_end', ('block', 'load'))}")
 
 
 def counters(f: vd.Folder) -> str:

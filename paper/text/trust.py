@@ -15,7 +15,7 @@ import results as rs
 import speedup
 from results import Results, Series
 from text import latex
-from text.findings import ABSENT, SIZES, TYPE
+from text.findings import ABSENT, REPRODUCED, SIZES, TYPE
 
 STATES = {"cold_clean": "clean", "cold_dirty": "dirty", "warm": "warm"}
 # The call of the timing table, and two kernels that read the clock themselves: on one multiprocessor, and on many.
@@ -148,6 +148,9 @@ class Agreement:
     processes: str          # from outside, as "6" or, where points differ in it, "5 to 6"
     by_mean: int | None     # with nvbench's means for its medians: how many are inside; None of loops, which have none
     spread: float           # of the processes, largest over smallest less 1: the median below SMALL; NaN without any
+    lower: int              # of how many points the published time is the lower
+    median_small: float     # the difference at the median point below SMALL, signed; NaN without any
+    median_large: float     # from there on
 
     LARGE_FROM = 2**23
     SMALL = 2**22
@@ -167,7 +170,8 @@ def agreements(results: Results) -> dict[str, Agreement]:
                          float(difference[n >= Agreement.LARGE_FROM].max()),
                          " to ".join(dict.fromkeys(str(int(end)) for end in (processes.min(), processes.max()))),
                          int(by_mean.sum()) if len(means) else None,
-                         float(table["outside_spread"][n < Agreement.SMALL].median()))
+                         float(table["outside_spread"][n < Agreement.SMALL].median()), int((table["difference"] < 0).sum()),
+                         *(float(table["difference"][which].median()) for which in (n < Agreement.SMALL, n >= Agreement.SMALL)))
 
     return {str(mode): of(table) for mode, table in results.agreement.groupby("mode")}
 
@@ -190,6 +194,7 @@ def nvbench(results: Results) -> str:
         a = found["device"]
         one = counted(a, "types times sizes", r"3\,\% from $2^{22}$ elements on and 6\,\% below", "nvbench's time")
         said.append(one[0].upper() + one[1:])
+        said.append(bias(a, latex.power(a.SMALL)))
         if a.largest_from == a.largest_from:
             said.append(f"From {latex.power(a.LARGE_FROM)} on none differs by more than "
                         rf"{latex.digits(100 * a.largest_from, 2)}\,\%")
@@ -204,6 +209,90 @@ def nvbench(results: Results) -> str:
         if mode in found:
             said.append(f"{words}, " + counted(found[mode], which, bound, "the loops' time"))
     return ". ".join(said) + "." if said else ABSENT
+
+
+def bias(a: Agreement, small: str) -> str:
+    """In which direction the published times differ, and by how much at the median."""
+    medians = [rf"{latex.signed(100 * m)}\,\% {where}" for m, where in
+               ((a.median_small, f"below {small}"), (a.median_large, f"from {small} on")) if not math.isnan(m)]
+    return (f"The harness's time is the lower at {a.lower} of {a.points}"
+            + (", so the differences are a bias" if a.lower > 0.9 * a.points else "")
+            + f": at the median it differs by {latex.listing(medians)}")
+
+
+@dataclass
+class Ratio:
+    """t(CUB) / t(thrust::reduce) end to end: the published one with its interval, and that of the plain loops."""
+
+    element_type: str
+    n: int
+    published: pd.Series  # a row of speedup.over
+    outside: float
+
+    @property
+    def inside(self) -> bool:
+        return self.published["low"] <= self.outside <= self.published["high"]
+
+
+def ratios(results: Results) -> list[Ratio]:
+    """Where the loops timed both calls; by type and size."""
+    if results.agreement is None or results.comparison is None:
+        return []
+    table = results.agreement[results.agreement["mode"] == "end_to_end"]
+    times = {key: float(of["outside_s"].iloc[0]) for key, of in table.groupby(["variant", "element_type", "n"])}
+    found = []
+    for (variant, element_type, n), time in times.items():
+        cub = times.get(("cub/sum", element_type, n))
+        if variant != "thrust/reduce" or cub is None:
+            continue
+        there = rs.series(results.comparison, device="cuda", operation="sum", element_type=element_type, mode="end_to_end")
+        mine = next((s for s in there if s.variant == variant and s.settings != speedup.NOT_BY_DEFAULT), None)
+        base = rs.base_series(there, "sum", mine)
+        point = speedup.at(results, mine, base, int(n)) if mine is not None and base is not None else None
+        if point is not None:
+            found.append(Ratio(str(element_type), int(n), point, cub / time))
+    return found
+
+
+def outside_ratios(results: Results) -> str:
+    """How often the loops' ratio of two calls end to end lies within the published ratio's interval."""
+    found = ratios(results)
+    if not found:
+        return ABSENT
+    off = [r for r in found if not r.inside]
+    said = (rf"The loops' speedup of \id{{thrust/reduce}} over \id{{cub/sum}} end to end lies outside the harness's interval at "
+            f"{len(off)} of {len(found)} points")
+    small = [r for r in off if r.n < REPRODUCED]
+    if not small:
+        return said + "."
+    worst = max(small, key=lambda r: abs(math.log(r.outside / r.published["ratio"])))
+    return (said + f", {len(small)} of them below {latex.power(REPRODUCED)}: at most {latex.digits(worst.outside)} where the harness "
+            f"has {latex.interval(worst.published)} ({worst.element_type}, {latex.power(worst.n)}). From there on they differ "
+            rf"by at most {latex.digits(100 * furthest(found), 2)}\,\%. So a ratio of times end to end below "
+            f"{latex.power(REPRODUCED)} holds for the harness's way of calling alone.")
+
+
+def outside_ratios_markdown(results: Results) -> str:
+    """The same for docs/."""
+    found = ratios(results)
+    off = [r for r in found if not r.inside]
+    small = [r for r in off if r.n < REPRODUCED]
+    return (f"Their speedup of `thrust/reduce` over `cub/sum` end to end lies outside reductio's interval at {len(off)} of "
+            f"{len(found)} points, {len(small)} of them below 2^22; from there on the two differ by at most "
+            f"{100 * furthest(found):.2g} %. So a ratio of times end to end below 2^22 holds for reductio's way of calling alone.")
+
+
+def furthest(found: list[Ratio]) -> float:
+    """The largest difference of the two ratios from REPRODUCED elements on; 0 without such."""
+    return max((abs(r.published["ratio"] / r.outside - 1) for r in found if r.n >= REPRODUCED), default=0.0)
+
+
+def caveat(results: Results) -> str:
+    """For captions: "" where the loops give the same ratios."""
+    if all(r.inside for r in ratios(results) if r.n < REPRODUCED):
+        return ""
+    return (f"End to end below {latex.power(REPRODUCED)}, plain loops give other ratios than the harness "
+            r"(Section~\ref{sec:trust}).")
 
 
 # -------------------------------------------------------------------------------------------- run twice

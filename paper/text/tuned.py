@@ -296,7 +296,7 @@ FIGURE = r"""\begin{figure*}[tp]
 \centering
 \generatedfigure{tuned}
 \caption{Our own sum: its speedup over CUB, and its share of the read ceiling, against problem size by type, state of the
-cache and way of timing (\GpuName, \DataDate). Warm, the ceiling is no bound: no kernel of it keeps a part of the input
+cache and way of timing (\GpuName, \DateTuned). Warm, the ceiling is no bound: no kernel of it keeps a part of the input
 in L2.}\label{fig:tuned}
 \end{figure*}
 """

@@ -20,7 +20,7 @@ import samples
 import speedup
 from figures import speedup as figure
 from figures import style
-from text import findings, latex, steps, tables, trust
+from text import findings, latex, tables, trust
 
 BIN = Path(os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio"))
 SIZES = [2**20, 2**24, 2**28]
@@ -410,22 +410,10 @@ def test_the_sentences_pair_by_round(apart):
 
     assert over_cub(said.at_size(2**28)) == pytest.approx([2 * medians_ratio(apart, best.variant)], rel=2e-3)
     assert over_cub(said.thrust()) == pytest.approx(
-        [2 * medians_ratio(apart, "thrust/reduce", "end_to_end", n) for n in (2**20, 2**28)], rel=2e-3)
+        [2 * medians_ratio(apart, "thrust/reduce", "end_to_end", n) for n in (2**24, 2**28)], rel=5e-3)
     told = re.findall(r"([\d.]+) \[[\d.]+, [\d.]+\] at -O(\d) \(([\d.]+)", said.cpu())
     plain, unrolled = ([50e-9 + 2**22 / ((1 + k) * (1 + 2 * j) * 1e9) for j in (0, 1, 2)] for k in (0, 3))
     assert [float(r) for r, _, _ in told] == pytest.approx([2 * p / u for p, u in zip(plain, unrolled)], rel=2e-3)
-
-
-def test_a_gain_pairs_by_round(apart, tmp_path):
-    folder = write_folder(tmp_path / "m", gpu_rows(types=("i32", "f32"), sizes=[2**20, 2**24, 2**27, 2**28]))
-    plain = rs.read_results(folder)
-    before = {s.before for s in steps.STEPS} - {s.after for s in steps.STEPS}
-    measured = [(s, steps.Measured(plain).gain(s, s.n)) for s in steps.STEPS if s.before in before]
-    write_samples(folder, factor=lambda row: 2 if row["variant"] in before else 1)
-    paired = steps.Measured(rs.read_results(folder))
-    assert len(measured) > 5 and {"device", "device_part"} <= {gain.mode for _, gain in measured}
-    for step, gain in measured:
-        assert paired.gain(step, step.n).ratio == pytest.approx(2 * gain.ratio), step
 
 
 def test_what_page_locked_memory_gains_pairs_by_round(tmp_path):

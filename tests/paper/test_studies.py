@@ -205,6 +205,19 @@ def test_cards_are_told_apart(folder):
     assert told("") == studies.ABSENT
 
 
+def test_only_whole_reductions_stand_beside_cubs(folder):
+    study = studies.Study(vd.Folder(folder, CPU), "unroll")
+    with pytest.raises(ValueError, match="launch_to_idle times no whole reduction"):
+        study.beside_cub(study.n, "launch_to_idle", ("block",))
+    said = studies.unrolling(vd.Folder(folder, CPU))
+    assert "timed end to end, is" in said and re.search(r"speedup over CUB of 0\.\d", said)
+
+
+def test_the_sm_clocks_of_other_cards_are_told(folder):
+    said = studies.clocks(vd.Folder(folder, CPU))
+    assert re.search(r"comes to [\d{},]+ cycles in \\id\{squares\} and [\d{},]+ cycles in \\id\{timing\}: .* card to card", said)
+
+
 def test_the_second_machine_says_what_it_lacks():
     told = studies.second_machine(rs.read_results(COMMITTED, CPU))
     lacking = told.split("Not measured there: ")[1]

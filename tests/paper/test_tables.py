@@ -2,13 +2,18 @@
 
 import re
 
+import pandas as pd
 import pytest
 import synthetic
+from project import SOURCE
 from synthetic import GPU, MACHINE, REACH, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_folder
 
 import results as rs
+import samples
+import verdicts as vd
 from text import findings, latex, steps, studies, tables
 
+COMMITTED = SOURCE / "experiments" / "results" / "nvidia-h200"
 SIZES = [2**20, 2**24, 2**28]
 CUB = "cub/sum"
 
@@ -93,6 +98,45 @@ def test_sizes_at_which_something_is_ahead(tmp_path):
     assert "no hand-written kernel is ahead of CUB" in findings.Findings(read(tmp_path / "m2", rows)).sizes()
 
 
+def test_sizes_at_which_something_is_ahead_end_to_end(tmp_path):
+    sizes = [2**12, 2**20, 2**24]
+    rows = [timed(t, variant=v, n=n, timing_mode=mode) for n in sizes for v, mode, t in
+            ((CUB, "device", 10e-6), (CUB, "end_to_end", 20e-6), ("mine/x", "device", 20e-6), ("mine/y", "end_to_end", 30e-6))]
+    rows += [timed(t, variant="mine/x", n=n, timing_mode="end_to_end") for n, t in zip(sizes, (10e-6, 10e-6, 16e-6))]
+    found = findings.Findings(read(tmp_path / "m", rows))
+    assert found.sizes().startswith("Timed on the device, over the 3 sizes") and "no hand-written kernel" in found.sizes()
+    assert found.sizes_end_to_end() == (
+        "End to end, some hand-written kernel is ahead at 3 of 3: $2^{12}$ to $2^{24}$; from $2^{22}$ on at most by "
+        r"1.25 [1.23, 1.27], \texttt{mine/\allowbreak{}x} at $2^{24}$.")
+    rows[-1] = timed(40e-6, variant="mine/x", n=sizes[-1], timing_mode="end_to_end")
+    assert findings.Findings(read(tmp_path / "n", rows)).sizes_end_to_end().endswith(
+        "at 2 of 3: $2^{12}$ to $2^{20}$, all of them below $2^{22}$.")
+    assert findings.Findings(read(tmp_path / "o", rows[:1])).sizes_end_to_end() == findings.ABSENT
+
+
+def test_what_the_cpus_fastest_sum_cannot_be_told_from_is_told(tmp_path):
+    which = dict(device="cpu", cache_state="warm", timing_mode="end_to_end", n=2**24, experiment="cpu")
+    rows = [timed(t, variant=v, width=w, **which) for v, t, w in
+            (("openmp/sum", 1e-3, 0.5), ("thrust/cpu", 1.2e-3, 0.5), ("host/plain", 5e-3, 0.01))]
+    said = findings.Findings(read(tmp_path / "m", None, cpu=rows, machine={**MACHINE, "gpu": None})).cpu()
+    assert r"It cannot be told apart from \texttt{thrust/\allowbreak{}cpu}." in said and "earlier method" not in said
+    said = findings.Findings(read(tmp_path / "n", None, cpu=[rows[0], rows[2]], machine={**MACHINE, "gpu": None})).cpu()
+    assert "told apart" not in said
+
+
+def test_rows_of_the_earlier_method_are_told(tmp_path):
+    which = dict(device="cpu", cache_state="warm", timing_mode="end_to_end", n=2**24, experiment="cpu")
+    folder = write_folder(tmp_path / "m", None, cpu=[timed(1e-3, variant="host/plain", **which)])
+    synthetic.write_samples(folder, rounds=25, experiment="cpu")
+    results = rs.read_results(folder)
+    point = next(s for s in rs.series(results.cpu, device="cpu", operation="sum", element_type="f32", mode="end_to_end",
+                                      cache_state="warm")).at(2**24)
+    middle = float(pd.Series(samples.of(results, "cpu").get(point["key"]).times("time_s")).median())
+    assert not samples.by_medians(results, "cpu", [point])
+    assert samples.by_medians(results, "cpu", [{**point, "time": middle}])
+    assert samples.passes(results, "cpu", point) == 13
+
+
 def test_device_parts_are_never_compared_as_whole_reductions(tmp_path):
     rows = [timed(100e-6, variant=CUB, n=2**28),
             timed(500e-6, variant="unroll/unroll8", n=2**28, timing_mode="end_to_end", device_part_median_s=1e-6)]
@@ -133,32 +177,42 @@ def test_fits_are_counted(tmp_path):
 # ------------------------------------------------------------------------------------------------ steps
 
 
-def test_a_step_is_measured_at_the_documents_size_and_type(tmp_path):
-    results = read(tmp_path / "m", gpu_rows(types=("i32", "f32"), sizes=[2**20, 2**24, 2**27, 2**28]))
-    measured = steps.Measured(results)
-    by_claim = {}
-    for step in steps.STEPS:
-        by_claim.setdefault(step.claim, []).append((step, measured.gain(step, step.n)))
-    assert all(gain is not None for found in by_claim.values() for _, gain in found)
-    step, gain = by_claim["M2"][0]
-    assert gain.n == 2**27 and gain.mode == "device"  # the nearest to 10^8
-    before, after = 6e-6 + 2**29 / 3.0e12, 4.5e-6 + 2**29 / 3.1e12
-    assert gain.ratio == pytest.approx(before / after)
-    assert gain.low == pytest.approx(before / after / REACH)
-    assert by_claim["U1"][0][1].mode == "device_part"  # what the document timed
-    assert by_claim["T3"][0][1].mode == "end_to_end"   # how it finishes is the question
-    assert by_claim["T3"][0][1].ratio < 1              # by the synthetic times, the host's finish is slower
+CLAIMED = {"variant": "levels/divergence-free", "settings": "block=256;finish=atomic", "element_type": "f32"}
+
+
+def test_a_step_is_what_its_claim_is_judged_by(tmp_path):
+    """The calls that claims.json names, and not the variants' default settings."""
+    rows = [timed(12e-6, n=2**20, **CLAIMED)]
+    rows += [timed(t, n=2**20, variant="levels/global-stride", settings=f"block=256;finish=atomic;granularity={g};index=document")
+             for g, t in ((32, 18e-6), (4, 8e-6))]
+    results = read(tmp_path / "m", rows)
+    l1 = next(s for s in steps.steps() if s.claim == "L1")
+    found = steps.gain(vd.Folder(results.folder), l1)
+    assert found.before == 12e-6 and found.ratio == pytest.approx(12 / 8) and steps.gain(vd.Folder(results.folder), l1, True) is None
+    line = next(l for l in tables.steps_table(results).splitlines() if l.startswith("L1 & "))
+    assert line.startswith(r"L1 & \texttt{divergence-free} & \texttt{global-stride} (granularity=4) & device & --- & ")
+    assert " & 12.0 & 1.50 [" in line
+
+
+def test_the_committed_steps_are_the_committed_verdicts():
+    results = rs.read_results(COMMITTED, COMMITTED.parent / "cpu-intel-xeon")
+    judged, folder = vd.read(COMMITTED / "verdicts.csv"), vd.Folder(COMMITTED, results.cpu_folder)
+    compared = 0
+    for step in steps.steps():
+        found = steps.gain(folder, step)
+        if found is not None:
+            rows = judged[(judged["claim"] == step.claim) & (judged["base"] == step.test["base"]) & (judged["n"] == found.n)
+                          & (judged["variant"] == step.test["variant"]) & (judged["timing_mode"] == step.modes[-1])]
+            assert rows["ratio"].iloc[0] == pytest.approx(found.ratio, rel=1e-4), step
+            compared += 1
+    assert compared > 20
 
 
 def test_a_step_that_was_not_measured_is_missing(tmp_path):
     results = read(tmp_path / "m", [timed(1e-5, variant=CUB, n=2**24)])
-    assert all(steps.Measured(results).gain(s, s.n) is None for s in steps.STEPS)
-    assert tables.steps_table(results).count(tables.MISSING) > len(steps.STEPS)
-    assert findings.Findings(results).steps() == findings.ABSENT
-
-
-def test_every_step_is_between_variants_that_exist():
-    assert {s.before for s in steps.STEPS} | {s.after for s in steps.STEPS} <= set(GPU)
+    folder = vd.Folder(results.folder)
+    assert all(steps.gain(folder, s) is None for s in steps.steps())
+    assert tables.steps_table(results).count(tables.MISSING) > len(list(steps.steps()))
 
 
 # ----------------------------------------------------------------------------------------------- tables
@@ -218,7 +272,7 @@ def test_macros_hold_the_numbers(tmp_path):
     assert made["BestHandwrittenLargeSpeedup"] == "0.500 [0.493, 0.507]"
     assert made["BestHandwrittenLargeName"] == r"\texttt{levels/\allowbreak{}naive}"
     assert made["CubSmallTime"] == findings.ABSENT  # not measured at that size
-    assert made["GpuPeak"] == r"5.00\,TB/s" and made["DataRevision"] == "0123456789ab"
+    assert made["GpuPeak"] == r"5.00\,TB/s"
     assert made["HandwrittenCount"] == "1" and made["LibraryCount"] == "1" and made["PointCount"] == "2"
 
 
@@ -239,4 +293,4 @@ def test_macros_are_the_same_names_whatever_is_there(tmp_path):
     lacking = {k for k, v in full.items() if v == findings.ABSENT} - set(studies.SENTENCES)
     assert lacking == {"FindingCards", "FindingSelftest"}
     assert "FindingFirst" in full and few["FindingFirst"] == findings.ABSENT
-    assert none["GpuName"] == findings.ABSENT and "fastest sum" in none["FindingCpu"]
+    assert none["GpuName"] == findings.ABSENT and "the sum of the least time" in none["FindingCpu"]

@@ -9,7 +9,7 @@ from synthetic import TIMING, agreement_rows, gpu_rows, repeat_rows, timed, timi
 
 import make
 import results as rs
-from text import tables, trust
+from text import latex, tables, trust
 from text.findings import ABSENT
 
 SIZES = [2**20, 2**24, 2**28]
@@ -124,6 +124,37 @@ def test_agreement_is_counted_and_what_lies_outside_is_told(results):
     assert r"In a graph, all 2 points (types times sizes) lie within 3\,\% of the loops' time" in said
     assert (r"End to end, of 3 points (calls times types times sizes), 2 lie within 5\,\% of the loops' time, the "
             r"median over 6 processes; one differs by 8.0\,\%, at $2^{20}$ elements or fewer.") in said
+
+
+def test_the_direction_of_the_differences_is_told(folder, results, tmp_path):
+    assert (r"The harness's time is the lower at 2 of 5: at the median it differs by +5.0\,\% below $2^{22}$ and $-$0.25\,\% "
+            r"from $2^{22}$ on") in trust.nvbench(results)
+    copy = shutil.copytree(folder, tmp_path / "m")
+    rows = [dict(r, difference=-abs(r["difference"])) for r in agreement_rows()]
+    write_csv(copy / "nvbench-agreement.csv", rows)
+    said = trust.nvbench(rs.read_results(copy))
+    assert r"the lower at 5 of 5, so the differences are a bias: at the median it differs by $-$7.0\,\% below" in said
+
+
+def test_ratios_that_loops_do_not_give_are_told(folder, tmp_path):
+    copy = shutil.copytree(folder, tmp_path / "m")
+
+    def told(cub: float, thrust: float, n: int = 2**20) -> tuple[str, str]:
+        """By what the loops took, in place of the synthetic rows."""
+        rows = [dict(r, n=n, outside_s=s) for r, s in zip(agreement_rows()[-3:-1], (cub, thrust))]
+        write_csv(copy / "nvbench-agreement.csv", rows)
+        results = rs.read_results(copy)
+        return trust.outside_ratios(results), trust.caveat(results)
+
+    published = trust.ratios(rs.read_results(folder))[0].published["ratio"]
+    said, caveat = told(published * 1e-5, 1e-5)
+    assert "outside the harness's interval at 0 of 1 points." in said and caveat == ""
+    said, caveat = told(published * 0.7e-5, 1e-5)
+    assert "at 1 of 1 points, 1 of them below $2^{22}$: at most" in said and r"\ref{sec:trust}" in caveat
+    assert f"at most {latex.digits(0.7 * published)} where the harness has" in said
+    said, caveat = told(published * 0.9e-5, 1e-5, 2**28)
+    assert "at 1 of 1 points" in said or "at 0 of 1 points" in said
+    assert caveat == ""
 
 
 def test_full_agreement_names_none_outside(folder, tmp_path):

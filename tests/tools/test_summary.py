@@ -167,18 +167,31 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     shutil.copytree(folder, tmp_path / "m")
     synthetic.write_checks(tmp_path / "m")
     bullets = [line for line in block(tmp_path / "m", "trust").splitlines() if line.startswith("- ")]
-    assert ("at 3 of 5 points (the largest difference is 9 %); from 2^23 on none differs by more than 1 %. That is by "
+    assert ("at 3 of 5 points (the largest difference is 9 %); from 2^23 on none differs by more than 1 %. reductio's "
+            "time is the lower at 2 of all 5; at the median it differs by +5 % below 2^22 and -0.25 % from there on. That is by "
             "the median over 6 processes") in bullets[0]
     assert bullets[0].endswith("; by their means 2 points agree.")
     assert bullets[1].endswith("agree within 3 % at all 2 points of `cub/sum` in a graph; and within 5 % at 2 of 3 "
                                "points (the largest difference is 8 %) of `cub/sum` and `thrust/reduce` end to end.")
-    assert "holds 1 at 75 % of points timed on the device and 50 % of points timed end to end" in bullets[2]
-    assert "relative to CUB in the same rounds, at 100 % of points timed on the device and 100 % of" in bullets[2]
-    assert "wide: 10 % on the device and 10 % end to end of the ratio at the median point, relative" in bullets[2]
-    assert bullets[2].endswith("only what was measured together compares.")
+    assert "lies outside reductio's interval at " in bullets[2] and " of 1 points, " in bullets[2]
+    assert "holds 1 at 75 % of points timed on the device and 50 % of points timed end to end" in bullets[3]
+    assert "relative to CUB in the same rounds, at 100 % of points timed on the device and 100 % of" in bullets[3]
+    assert "wide: 10 % on the device and 10 % end to end of the ratio at the median point, relative" in bullets[3]
+    assert bullets[3].endswith("only what was measured together compares.")
     rows = [r for r in synthetic.agreement_rows() if abs(r["difference"]) < r["allowed"]]
     synthetic.write_csv(tmp_path / "m" / "nvbench-agreement.csv", rows)
     assert "6 % below at all 3 points; from 2^23 on none differs by more than 1 %." in block(tmp_path / "m", "trust")
+
+
+def test_what_the_states_of_the_cache_change_is_of_limits(folder, tmp_path):
+    there = shutil.copytree(folder, tmp_path / "m")
+    times = {"warm": 3e-6, "cold_clean": 4e-6, "cold_dirty": 5e-6}
+    synthetic.write_csv(there / "limits.csv", [synthetic.timed(t, variant="cub/sum", n=n, cache_state=state, experiment="limits")
+                                               for n in (2**20, 2**24) for state, t in times.items()])
+    assert "takes 25 to 25 % less time than a cold, clean one" in (said := block(there, "states").replace("\n", " "))
+    assert "40 to 40 % less than a cold, dirty one" in said and "at most 25 % longer there" in said
+    (there / "limits.csv").unlink()
+    assert block(there, "states") == ""
 
 
 def test_verdicts_are_counted_in_the_readme_and_told_one_by_one(folder, tmp_path):
