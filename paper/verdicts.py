@@ -54,6 +54,8 @@ AGREEMENT_COLUMNS = ["beside", "gpu", "claim", "role", "n", *OF_BOTH, *(f"{c}_be
 AGREEMENT_FILE = rs.Columns(AGREEMENT_COLUMNS, ["n", *(c + s for c in ("ratio", "ci_low", "ci_high")
                                                        for s in ("", "_beside"))])
 SAME, OTHERWISE, ONE_ALONE = "yes", "no", "decidable on one alone"
+NEITHER, NOT_OF_GPUS = "decidable on neither", "not of the GPUs"
+NO_MEASUREMENT = ("shown", "measured")  # kinds of tests that say the same on every GPU: only that something is right
 
 
 class Lacking(Exception):
@@ -514,9 +516,32 @@ def read_judged(folder: Path) -> pd.DataFrame:
     return read(path)
 
 
-def agree(here: str, there: str) -> str:
-    """Whether two verdicts on one claim are the same; what one folder alone decides is no disagreement."""
-    return SAME if here == there else ONE_ALONE if UNDECIDED in (here, there) else OTHERWISE
+def agree(here: str, there: str, of_gpus: bool = True) -> str:
+    """Whether two verdicts on one claim are the same. What one folder alone decides is no disagreement; and where neither
+    does, or where it is no measurement of the two GPUs that decides, it is no agreement."""
+    if here == there and not of_gpus:
+        return NOT_OF_GPUS
+    undecided = (here, there).count(UNDECIDED)
+    return NEITHER if undecided == 2 else ONE_ALONE if undecided else SAME if here == there else OTHERWISE
+
+
+def are_of_gpus(table: pd.DataFrame) -> list[bool]:
+    """Of each row of verdicts.csv whether a measurement of the GPU gives it: of a claim with several tests, whether one of
+    those does whose verdict is the claim's."""
+    claims, found = read_claims(), []
+    of = {c["id"]: [test_of(claims, c, t) for t in c["tests"]] for c in claims["claims"]}
+    rows = table[["claim", "role", "verdict"]].to_dict("records")
+    for k, row in enumerate(rows):
+        if row["role"] == STEP:
+            continue  # its claim's row has told it
+        tests = of[row["claim"]]
+        if row["role"] == AT_LARGE:
+            tests = [t for t in tests if t["kind"] in OF_NO_SIZE or len(t["n"]) > 1]
+        each = [t["kind"] not in NO_MEASUREMENT and t["device"] != "cpu" for t in tests]
+        steps = [r["verdict"] for r in rows[k + 1:k + 1 + len(tests)]] if len(tests) > 1 else [row["verdict"]]
+        found.append(any(gpu for gpu, v in zip(each, steps) if v == row["verdict"]))
+        found += each if len(tests) > 1 else []
+    return found
 
 
 def set_beside(here: Path, there: Path) -> pd.DataFrame:
@@ -529,7 +554,8 @@ def set_beside(here: Path, there: Path) -> pd.DataFrame:
     name = there.resolve().name
     gpu = rs.read_machine(there / "machine.json", name).get("gpu.name", default=name)
     table = mine[[*which, *OF_BOTH]].astype({"n": "Int64"}).join(theirs[OF_BOTH].add_suffix("_beside"))
-    table = table.assign(beside=name, gpu=gpu, agree=list(map(agree, mine["verdict"], theirs["verdict"])))
+    of_gpus = map(any, zip(are_of_gpus(mine), are_of_gpus(theirs)))
+    table = table.assign(beside=name, gpu=gpu, agree=list(map(agree, mine["verdict"], theirs["verdict"], of_gpus)))
     return table[AGREEMENT_COLUMNS]
 
 
@@ -552,34 +578,34 @@ def sides(agreement: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return agreement.drop(columns=of_both), agreement.drop(columns=OF_BOTH).rename(columns=dict(zip(of_both, OF_BOTH)))
 
 
-def differences(there: pd.DataFrame, here: pd.DataFrame, role: str) -> tuple[list[list[str]], str]:
+def differences(agreement: pd.DataFrame, role: str) -> tuple[list[list[str]], str]:
     """Of each claim whose verdicts differ, at its own size or at 2^28 as the role says: claim, n, both verdicts, both
-    ratios. And how many do."""
+    ratios. And how many do, of those that measurements of both GPUs decide, and how many others there are."""
     from text import claims, latex
 
     def ratio(verdict: pd.Series, tests: pd.DataFrame) -> str:
         return claims.ratios(tests) or ("" if pd.isna(verdict["ratio"]) else latex.digits(verdict["ratio"]))
 
-    rows, same, gaps = [], 0, 0
+    here, there = sides(agreement)
+    rows, kinds = [], Counter()
     for claim in (c["id"] for c in read_claims()["claims"]):
         (theirs, their_tests), (mine, my_tests) = (claims.with_tests(table, claim, role) for table in (there, here))
         if theirs is None or mine is None:  # a claim that has no verdict at 2^28
             continue
-        if theirs["verdict"] == mine["verdict"]:
-            same += 1
-            continue
-        gaps += agree(mine["verdict"], theirs["verdict"]) == ONE_ALONE
-        rows.append([claim, "" if pd.isna(mine["n"]) else f"{int(mine['n']):,}", theirs["verdict"], mine["verdict"],
-                     ratio(theirs, their_tests), ratio(mine, my_tests)])
-    return rows, (f"of {same + len(rows)} verdicts {same} are the same, {len(rows) - gaps} differ, and {gaps} are "
-                  f"decidable on one of the two alone")
+        kinds[mine["agree"]] += 1
+        if theirs["verdict"] != mine["verdict"]:
+            rows.append([claim, "" if pd.isna(mine["n"]) else f"{int(mine['n']):,}", theirs["verdict"], mine["verdict"],
+                         ratio(theirs, their_tests), ratio(mine, my_tests)])
+    both = kinds[SAME] + kinds[OTHERWISE]
+    return rows, (f"of {sum(kinds.values())} verdicts measurements of both GPUs decide {both}, {kinds[SAME]} alike and "
+                  f"{kinds[OTHERWISE]} otherwise; {kinds[ONE_ALONE]} are decidable on one alone and {kinds[NEITHER]} on neither; "
+                  f"{kinds[NOT_OF_GPUS]} are of the CPU or of what is right on any GPU")
 
 
 def print_differences(here: Path, agreement: pd.DataFrame) -> None:
     """In which verdicts a folder differs from another: a table, and the counts."""
-    mine, theirs = sides(agreement)
     names = [agreement["beside"].iloc[0], here.resolve().name]
-    found = [differences(theirs, mine, role) for role in (CLAIM, AT_LARGE)]
+    found = [differences(agreement, role) for role in (CLAIM, AT_LARGE)]
     table = [["claim", "n", *names, *(f"ratio, {name}" for name in names)], *found[0][0], *found[1][0]]
     widths = [max(map(len, column)) for column in zip(*table)]
     if len(table) > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+import results as rs
 import verdicts as vd
 from results import Results
 from text import claims, latex
@@ -14,16 +15,27 @@ CLAIMS = [c["id"] for c in vd.read_claims()["claims"] if any(t.get("device") != 
 
 
 def sentences(results: Results) -> list[str]:
-    """For each other folder how many verdicts are the same, and which claims are decided otherwise; plain text."""
+    """For each other folder how many verdicts are the same, which claims are decided otherwise, and which single steps of
+    others; plain text."""
     said = []
     for name, table in vd.read_agreement(results.folder).items():
-        here, there = vd.sides(table)
-        rows, counted = vd.differences(there, here, vd.CLAIM)
-        otherwise = [f"{claim} ({theirs} there, here {mine})" for claim, _, theirs, mine, *_ in rows
-                     if vd.agree(mine, theirs) == vd.OTHERWISE]
-        said.append(f"Beside the results {name} of an {table['gpu'].iloc[0]}, {counted}"
-                    + (f": {latex.listing(otherwise)}." if otherwise else "."))
+        otherwise = table[table["agree"] == vd.OTHERWISE]
+        counted = vd.differences(table, vd.CLAIM)[1]
+        said.append(f"Beside the results {name} of an {table['gpu'].iloc[0]}, {counted}.")
+        for which, those in (("Otherwise decided are", otherwise[otherwise["role"] != vd.STEP]),
+                             ("Of claims with several steps, single ones are decided otherwise:",
+                              otherwise[otherwise["role"] == vd.STEP])):
+            if len(those):
+                said[-1] += f" {which} {latex.listing([told(row) for row in those.to_dict('records')])}."
     return said
+
+
+def told(row: dict) -> str:
+    """A row of agreement.csv that is decided otherwise: "U1 unroll2 to unroll4 (holds there, here reversed)"."""
+    at_large = row["n"] == vd.LARGE and row["role"] != vd.CLAIM
+    calls = [rs.short_name(row[side].partition(":")[0]) for side in ("base", "variant") if row[side]]
+    step = f" {' to '.join(calls)}" if row["role"] == vd.STEP and calls else ""
+    return (f"{row['claim']}{step}{' at 2^28' if at_large else ''} ({row['verdict_beside']} there, here {row['verdict']})")
 
 
 def finding(results: Results) -> str:
@@ -33,16 +45,18 @@ def finding(results: Results) -> str:
 
 
 def compared(results: Results) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Each claim that this folder and another decide, with ratio and verdict in this one and in each other."""
+    """Each claim that measurements of this folder's GPU and of another's decide, with ratio and verdict in this one and in
+    each other."""
     others = vd.read_agreement(results.folder)
     if not others:
         return []
+    measured = {c for t in others.values() for c in t[(t["role"] == vd.CLAIM) & t["agree"].isin([vd.SAME, vd.OTHERWISE])]["claim"]}
     tables = [vd.sides(next(iter(others.values())))[0], *(vd.sides(t)[1] for t in others.values())]
     rows = []
     for claim in CLAIMS:
         found = [(own["verdict"], claims.ratios(tests)) for own, tests in
                  (claims.with_tests(t, claim, vd.CLAIM) for t in tables)]
-        if found[0][0] != vd.UNDECIDED and any(v != vd.UNDECIDED for v, _ in found[1:]):
+        if claim in measured:
             rows.append((claim, [(ratio, verdict) for verdict, ratio in found]))
     return rows
 
