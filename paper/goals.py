@@ -6,6 +6,10 @@
 By the rows and raw samples of the experiments `tuned` and `narrow`. The speedup over CUB is that of paper/speedup.py. A
 point is slower where its interval lies below 1 / (1 + EFFECT), undecided where the interval reaches across an end of what
 lies within EFFECT of 1, as `reductio compare` says it; all intervals of one goal hold at once with 95 % (Bonferroni).
+
+All other demands are judged by estimates, as the goals were set. An extreme has beside it the interval of the point that it
+is of: where the goal is about slower points that by which they are judged, else 95 %, of a share or an excess that of the
+call's own time. It says nothing of which point would be the extreme in another run.
 """
 
 from __future__ import annotations
@@ -46,6 +50,7 @@ class Quantity:
     words: str
     of: Callable[[pd.DataFrame], tuple[float, int | None]]  # of points; also which of them it is of, where it is of one
     at_least: bool = True                                   # what is demanded of it; False: at most
+    ends: tuple[str, str] | None = None                     # the points' columns that hold its interval, where it is of one
 
 
 def geometric(column: str):
@@ -85,14 +90,14 @@ def may_be_slower(points: pd.DataFrame):
 
 QUANTITIES = {
     "speedup": Quantity("speedup, geometric mean", geometric("ratio")),
-    "least_speedup": Quantity("least speedup", extreme("ratio")),
+    "least_speedup": Quantity("least speedup", extreme("ratio"), ends=("low", "high")),
     "slower": Quantity("points slower", with_verdict("slower", share=False), at_least=False),
     "undecided": Quantity("share of points undecided", with_verdict("undecided", share=True), at_least=False),
     "may_be_slower": Quantity("share of points that may be slower", may_be_slower, at_least=False),
     "ceiling": Quantity("share of the read ceiling, geometric mean", geometric("share")),
-    "least_ceiling": Quantity("least share of the read ceiling", extreme("share")),
+    "least_ceiling": Quantity("least share of the read ceiling", extreme("share"), ends=("share_low", "share_high")),
     "over_empty_s": Quantity("most seconds above an empty call that is polled for", extreme("over_empty_s", greatest=True),
-                             at_least=False),
+                             at_least=False, ends=("over_low_s", "over_high_s")),
 }
 
 
@@ -104,7 +109,7 @@ class Part:
     timing_mode: str
     cache_state: str
     starts: str           # "aligned", "off by one", of a number of elements near a power of two "2^k +- 1"
-    points: pd.DataFrame  # n, ratio, low, high, enough, share; verdict once a goal has them
+    points: pd.DataFrame  # n, ratio, low, high, enough, share with its ends; verdict once a goal has them
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,13 @@ class Row:
     at_part: str = ""
     at_n: int | None = None
     verdict: str = ""  # empty where nothing is demanded
+    low: float = math.nan  # the interval of the point that an extreme is of
+    high: float = math.nan
+
+    @property
+    def reaches_across(self) -> bool:
+        """Whether what is demanded lies inside that interval, so that the estimate alone decides."""
+        return self.demanded is not None and self.low < self.demanded < self.high
 
 
 class Folder:
@@ -174,12 +186,15 @@ class Folder:
         return found[0] if found else None
 
     def over(self, mine: rs.Series | None, base: rs.Series | None, confidence: float) -> pd.DataFrame:
-        """n, ratio, low, high, enough and share: of the points that both have."""
+        """n, ratio, low, high, enough, share and its ends: of the points that both have."""
         if mine is None or base is None:
-            return pd.DataFrame(columns=[*speedup.COLUMNS, "share"])
+            return pd.DataFrame(columns=[*speedup.COLUMNS, "share", "share_low", "share_high"])
         key = (mine, base, confidence)
         if key not in self._over:
-            self._over[key] = speedup.over(self.results, mine, base, confidence).merge(mine.ok[["n", "share"]], on="n")
+            shares = pd.DataFrame({"n": mine.ok["n"], "share": mine.ok["share"],
+                                   "share_low": mine.ok["share"] * mine.ok["time"] / mine.ok["high"],
+                                   "share_high": mine.ok["share"] * mine.ok["time"] / mine.ok["low"]})
+            self._over[key] = speedup.over(self.results, mine, base, confidence).merge(shares, on="n")
         return self._over[key]
 
     def beside(self) -> list[Folder]:
@@ -250,7 +265,8 @@ def above_empty(folder: Folder, _confidence: float) -> list[Part]:
                          & (table["cache_state"] == way[1]) & (table["offset_elements"] == 0) & (table["status"] == "ok")]
             both = mine.ok.merge(rows[["n", "polled_launch_floor_s"]].dropna(), on="n")
             both = both[both["n"] < 2**14].reset_index(drop=True)
-            points = pd.DataFrame({"n": both["n"], "over_empty_s": both["time"] - both["polled_launch_floor_s"]})
+            points = pd.DataFrame({"n": both["n"], **{column: both[of] - both["polled_launch_floor_s"] for column, of in (
+                ("over_empty_s", "time"), ("over_low_s", "low"), ("over_high_s", "high"))}})
         found.append(Part(t, *way, "aligned", points))
     return found
 
@@ -337,6 +353,7 @@ def rows_of(folder: Folder, goal: Goal) -> list[Row]:
         row = Row(goal.key, key, "all", "all", "all", "all", len(whole), demanded, value)
         if where is not None:
             row.at_part, row.at_n = whole["part"][where], int(whole["n"][where])
+            row.low, row.high = ends_of(quantity, whole, where)
         if demanded is not None:
             row.verdict = (ABSENT if math.isnan(value) else
                            MET if (value >= demanded if quantity.at_least else value <= demanded) else MISSED)
@@ -345,9 +362,18 @@ def rows_of(folder: Folder, goal: Goal) -> list[Row]:
         for p in parts:
             for key in (*goal.demands, *goal.reported):
                 value, where = QUANTITIES[key].of(p.points)
+                ends = (math.nan, math.nan) if where is None else ends_of(QUANTITIES[key], p.points, where)
                 rows.append(Row(goal.key, key, p.element_type, p.timing_mode, p.cache_state, p.starts, len(p.points), None,
-                                value, "", None if where is None else int(p.points["n"][where])))
+                                value, "", None if where is None else int(p.points["n"][where]), "", *ends))
     return rows
+
+
+def ends_of(quantity: Quantity, points: pd.DataFrame, where: int) -> tuple[float, float]:
+    """The interval of the point that an extreme is of; NaN where it has none."""
+    if quantity.ends is None or not points.get("enough", pd.Series(True, points.index))[where]:
+        return math.nan, math.nan
+    low, high = (float(points[column][where]) for column in quantity.ends)
+    return low, high
 
 
 def judged(path: Path) -> list[Row]:
@@ -364,7 +390,7 @@ def read(folder: Path) -> list[Row]:
     path = folder / "goals.csv"
     if not path.exists() or not (folder / "tuned.csv").exists():
         return []
-    table = rs.read_table(path, rs.Columns(list(Row.__dataclass_fields__), ["points", "demanded", "measured", "at_n"]))
+    table = rs.read_table(path, rs.Columns(list(Row.__dataclass_fields__), ["points", "demanded", "measured", "at_n", "low", "high"]))
     strange = (set(table["goal"]) - {OVER_CUB_TUNED.key}) ^ {goal.key for goal in GOALS} | set(table["quantity"]) - set(QUANTITIES)
     if strange:
         raise rs.ResultsError(f"{path} is of other goals ({', '.join(sorted(strange))}): {rs.remedy(path)}")
@@ -377,6 +403,14 @@ def verdict_of(rows, goal: Goal) -> str:
     """Met if all that the goal demands is."""
     found = [r.verdict for r in rows if r.goal == goal.key and r.verdict]
     return MISSED if MISSED in found else MET if found and set(found) == {MET} else ABSENT
+
+
+def reach_of(rows, goal: Goal) -> bool:
+    """Whether an interval reaches across what the goal demands and so leaves its verdict to the estimate: where it is met,
+    that of some extreme; where it is missed, those of all that miss it."""
+    found = [r for r in rows if r.goal == goal.key and r.verdict]
+    missed = [r for r in found if r.verdict == MISSED]
+    return all(r.reaches_across for r in missed) if missed else any(r.reaches_across for r in found)
 
 
 def text_of(rows) -> list[list[str]]:

@@ -77,6 +77,17 @@ def test_means_and_extremes_are_those_of_the_points(rows):
         4e-6 + 1.02 * (4e-6 + 2**15 / 4.5e12) - synthetic.POLLED_FLOOR)
 
 
+def test_an_extreme_has_the_interval_of_its_own_point(folder, rows):
+    least = of(rows, "host-thrust", "least_speedup")
+    assert least.low == pytest.approx(7 - least.high, rel=1e-3) and 3.4 < least.low < 3.5 < least.high < 3.6
+    floor = of(rows, "host-empty", "over_empty_s")
+    time = floor.measured + synthetic.POLLED_FLOOR
+    assert (floor.low, floor.high) == pytest.approx((0.99 * time - synthetic.POLLED_FLOOR, 1.01 * time - synthetic.POLLED_FLOOR))
+    share = of(rows, "large", "least_ceiling")
+    assert (share.low, share.high) == pytest.approx((share.measured / 1.01, share.measured / 0.99))
+    assert all(math.isnan(r.low) and math.isnan(r.high) for r in rows if r.quantity in ("speedup", "ceiling", "slower"))
+
+
 def test_no_goal_is_judged_by_wide_sums(tmp_path, few, rows):
     """Which are of i8, too, and beside the same call of CUB."""
     without = [r for r in few[1] if r["operation"] != "wide_sum"]

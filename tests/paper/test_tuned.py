@@ -70,12 +70,12 @@ def test_the_paper_has_a_paragraph_and_tables_of_it(folder):
     results = rs.read_results(folder)
     said = tables.macros(results)["FindingTuned"]
     assert said.startswith(r"\paragraph{Past CUB.}") and r"1.300 (i32), 1.300 (f32) and 1.170 (f64) (L2 cold and dirty)" in said
-    assert f"It meets 10 of {len(goals.GOALS)} goals." in said
+    assert f"By estimates it meets 10 of {len(goals.GOALS)} goals." in said
     assert "0 missed and 3 not measured." in tuned.headline(results)
     made = tables.tuned_tables(results)
     assert all(made.count(rf"\label{{{label}}}") == 1 for label in ("tab:goals", "tab:tuned", "fig:tuned"))
     assert set(re.findall(r"\\ref\{([a-z:]+)\}", said)) <= set(re.findall(r"\\label\{([a-z:]+)\}", made))
-    assert r"from $2^{28}$ elements on: at the read ceiling & at least 99\,\% of the read ceiling & least 99.5\,\%" in made
+    assert r"from $2^{28}$ elements on: at the read ceiling & at least 99\,\% of the read ceiling & least 99.5\,\% [" in made
     assert r"L2 cold and dirty, $2^{k}$ $\pm$ 1 elements & f64 & 6 & 1.400 &" in made
 
 
@@ -91,7 +91,26 @@ def test_a_missed_goal_stands_out(folder, tmp_path):
     text = (there / "goals.csv").read_text()
     (there / "goals.csv").write_text(re.sub(r"(moments,least_speedup,all,.*?,)2,(.*),met", r"\g<1>1.5,\2,missed", text))
     line_ = next(l for l in tuned.goals_markdown(rs.read_results(there)).splitlines() if l.startswith("| moments"))
-    assert "| least 1.500 (" in line_ and line_.endswith("| **missed** |")
+    assert "| least 1.500 [" in line_ and line_.endswith("| **missed** |")
+
+
+def test_an_estimate_whose_interval_reaches_across_what_is_demanded_says_so(folder, tmp_path):
+    there = shutil.copytree(folder, tmp_path / "synthetic")
+    rows = goals.read(there)
+    moments = next(r for r in rows if (r.goal, r.quantity, r.element_type) == ("moments", "least_speedup", "all"))
+
+    def said(measured: float, low: float, high: float) -> str:
+        moments.measured, moments.low, moments.high = measured, low, high
+        moments.verdict = goals.MET if measured >= moments.demanded else goals.MISSED
+        (there / "goals.csv").write_text("\n".join(",".join(f'"{f}"' for f in fields) for fields in goals.text_of(rows)) + "\n")
+        return next(l for l in tuned.goals_markdown(rs.read_results(there)).splitlines() if l.startswith("| moments"))
+
+    across = "but an interval reaches across what is demanded"
+    assert "least 2.000 [1.950, 2.050] (" in (met := said(2, 1.95, 2.05)) and met.endswith("| met |")
+    assert said(2, 1.85, 2.05).endswith(f"| met, {across} |")
+    assert said(1.8, 1.7, 1.95).endswith(f"| **missed**, {across} |") and said(1.8, 1.7, 1.85).endswith("| **missed** |")
+    moments.low = moments.high = float("nan")
+    assert "least 2.000 (" in said(2, float("nan"), float("nan"))
 
 
 @pytest.mark.parametrize("n, shown", [(2**12, "2^12"), (2**12 + 1, "2^12 + 1"), (2**12 - 1, "2^12 - 1"), (3000001, "3,000,001")])
