@@ -85,8 +85,8 @@ FIGURE = r"""\begin{figure*}[tp]
 \centering
 \generatedfigure{agreement}
 \caption{What carries over: the speedups that the claims speak of, here (\GpuName, \DateAgreement) and by other results, with
-their \confidence{} intervals. Where marks of one row lie above each other the speedup is the same. Behind a row: both
-results decide it and the verdicts differ, or one of them alone decides it.}\label{fig:agreement}
+their \confidence{} intervals. Where marks of one row lie above each other the speedup is the same. An
+orange band behind a row: two results decide it, and otherwise than each other; a grey one: one of two alone decides it.}\label{fig:agreement}
 \end{figure*}
 """
 
