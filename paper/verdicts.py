@@ -38,14 +38,17 @@ WORST_FIRST = (REVERSED, UNDECIDED, NONE, WEAKER, HOLDS)   # a claim's verdict i
 LARGE = 2**28
 
 COLUMNS = ("claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio "
-           "ci_low ci_high threshold verdict reason role").split()
+           "ci_low ci_high threshold verdict reason role verdicts_before").split()
 # What a row of verdicts.csv is: a claim's verdict, the one that counts; the same at 2^28; one of several tests behind
-# either.
-CLAIM, AT_LARGE, STEP = "claim", "large", "step"
-ROLES = (CLAIM, AT_LARGE, STEP)
+# either; what is told beside and decides nothing.
+CLAIM, AT_LARGE, STEP, BESIDE = "claim", "large", "step", "beside"
+ROLES = (CLAIM, AT_LARGE, STEP, BESIDE)
+# Of a claim whose tests were changed: its verdicts by the tests as they stood before each change, in their order, so
+# that the first is by the tests as first set.
+BEFORE, THEN = "verdicts_before", "; "
 NUMBERS = ["n", "ratio", "ci_low", "ci_high"]
 OF_A_ROW = ("operation", "element_type", "timing_mode", "cache_state")
-VERDICTS_FILE = rs.Columns(COLUMNS, NUMBERS)
+VERDICTS_FILE = rs.Columns(COLUMNS, NUMBERS, [BEFORE])
 
 # agreement.csv: rows of verdicts.csv, and what another folder's have in their place; the columns of both have their
 # names with `_beside` there.
@@ -74,6 +77,12 @@ def test_of(claims: dict, claim: dict, test: dict) -> dict:
     """A test with what it takes from its document: the sizes, the operation and so on."""
     whole = {"kind": "ratio", "device": "cuda", **claims["documents"][claim["document"]], **test}
     return {"effect": claims["effects"][whole["timing_mode"]], **whole}
+
+
+def changes(claims: dict) -> list[dict]:
+    """What was changed of the claims' tests after there were data that they read, each with its claim's id, by date."""
+    made = [{"claim": c["id"], **change} for c in claims["claims"] for change in c.get("changes", [])]
+    return sorted(made, key=lambda change: change["date"])
 
 
 # ----------------------------------------------------------------------------------------- what is measured
@@ -431,43 +440,69 @@ def number(value: float) -> str:
 
 
 def verdicts(folder: Folder) -> list[dict[str, str]]:
-    """All rows of verdicts.csv: of each claim its verdict, that at 2^28 where its tests reach so far, and its tests
-    where they are several."""
+    """All rows of verdicts.csv: of each claim its verdict, that at 2^28 where its tests reach so far, its tests where
+    they are several, and what is told beside."""
     claims, rows = read_claims(), []
     for claim in claims["claims"]:
         tests = [test_of(claims, claim, t) for t in claim["tests"]]
+        deciding, beside = ([t for t in tests if bool(t.get("beside")) == is_beside] for is_beside in (False, True))
 
-        def row(role: str, found: Found, test: dict | None, n: int | None) -> dict[str, str]:
+        def row(role: str, found: Found, test: dict | None, n: int | None, before: str = "") -> dict[str, str]:
             sized = test is not None and test["kind"] not in OF_NO_SIZE
             return dict(claim=claim["id"], document=claim["document"], statement=claim["statement"],
                         text_figure=claim["text_figure"], n=str(n or ""),
                         **{c: test[c] if sized else "" for c in OF_A_ROW}, base=found.base, variant=found.variant,
                         ratio=number(found.ratio), ci_low=number(found.low),
                         ci_high=number(found.high), threshold=found.threshold, verdict=found.verdict,
-                        reason=found.reason, role=role)
+                        reason=found.reason, role=role, verdicts_before=before)
 
         for role, which in ((CLAIM, 0), (AT_LARGE, 1)):
-            # What is of no size says the same at each, but alone has no verdict at 2^28.
-            there = [t for t in tests if which == 0 or t["kind"] in OF_NO_SIZE or len(t["n"]) > which]
-            if which and all(t["kind"] in OF_NO_SIZE for t in there):
+            there = at_size(deciding, which)
+            if not there:
                 continue
-            sizes = [None if t["kind"] in OF_NO_SIZE else t["n"][which] for t in there]
             found = [judge(folder, t, t["n"][which]) for t in there]
+            sizes = [None if t["kind"] in OF_NO_SIZE else t["n"][which] for t in there]
+            before = THEN.join(verdict_by(folder, claims, claim, change["before"], which)
+                               for change in claim.get("changes", []))
             if len(found) == 1:
-                rows.append(row(role, found[0], there[0], sizes[0]))
+                rows.append(row(role, found[0], there[0], sizes[0], before))
             else:
                 least = worst(found)
                 n = next((n for n in sizes if n), None)
                 reason = f"the worst of {len(found)} tests: {least.reason}"
-                rows.append(row(role, Found(least.verdict, reason), None, n))
+                rows.append(row(role, Found(least.verdict, reason), None, n, before))
                 rows += [row(STEP, f, t, n) for f, t, n in zip(found, there, sizes)]
+            rows += [row(BESIDE, judge(folder, t, t["n"][which]), t, t["n"][which]) for t in beside if len(t["n"]) > which]
     return rows
+
+
+def at_size(tests: list[dict], which: int) -> list[dict]:
+    """Those that are judged at the document's own size or at 2^28. What is of no size says the same at each, but alone
+    has no verdict at 2^28."""
+    there = [t for t in tests if which == 0 or t["kind"] in OF_NO_SIZE or len(t["n"]) > which]
+    return [] if which and all(t["kind"] in OF_NO_SIZE for t in there) else there
+
+
+def verdict_by(folder: Folder, claims: dict, claim: dict, tests: list[dict], which: int) -> str:
+    """A claim's verdict by other tests than its own."""
+    there = at_size([test_of(claims, claim, t) for t in tests], which)
+    return worst([judge(folder, t, t["n"][which]) for t in there]).verdict if there else ""
 
 
 def counts(rows: list[dict[str, str]]) -> dict[str, int]:
     """How many claims have each verdict."""
     of = Counter(r["verdict"] for r in rows if r["role"] == CLAIM)
     return {v: of[v] for v in VERDICTS}
+
+
+def as_first_set(row) -> str:
+    """The verdict of a claim's row by its tests as they were first set."""
+    return row[BEFORE].partition(THEN)[0] or row["verdict"]
+
+
+def counts_as_first_set(rows: list[dict[str, str]]) -> dict[str, int]:
+    """How many claims have each verdict by their tests as first set."""
+    return counts([{**r, "verdict": as_first_set(r)} for r in rows])
 
 
 def in_words(of: dict[str, int]) -> str:
@@ -640,6 +675,7 @@ def main(arguments: list[str] | None = None) -> int:
         return 1
     for name in sorted(folder.absent):
         print(f"  no {name}: claims that need it are not decidable here")
+    print(f"  by the tests as first set: {in_words(counts_as_first_set(rows))}")
     print(f"{options.folder / 'verdicts.csv'}: {in_words(counts(rows))}")
     return 0
 

@@ -27,6 +27,9 @@ constexpr std::array<std::string_view, 5> verdict_words = {"holds", "holds but w
 constexpr std::array<const char*, 12> verdict_columns = {"claim",     "statement", "n",      "base",
                                                          "variant",   "ratio",     "ci_low", "ci_high",
                                                          "threshold", "verdict",   "reason", "role"};
+/// Of a claim whose tests were changed, its verdicts by the tests as they stood before each change, separated by "; ".
+/// Files of earlier revisions lack it.
+constexpr const char* before_column = "verdicts_before";
 
 /// verdicts.csv, checked.
 class Verdicts {
@@ -47,6 +50,8 @@ class Verdicts {
       if (found == header.end()) throw UsageError(path_.string() + " lacks the column " + column + ": " + again);
       at_[column] = static_cast<std::size_t>(found - header.begin());
     }
+    const auto before = std::find(header.begin(), header.end(), before_column);
+    if (before != header.end()) at_[before_column] = static_cast<std::size_t>(before - header.begin());
     records_.assign(csv.records.begin() + 1, csv.records.end());
     for (std::size_t i = 0; i < records_.size(); ++i) {
       const std::string where = fmt::format("{}: record {}", path_.string(), i + 2);
@@ -55,11 +60,30 @@ class Verdicts {
       const std::string& verdict = field(records_[i], "verdict");
       if (std::find(verdict_words.begin(), verdict_words.end(), verdict) == verdict_words.end())
         throw UsageError(where + ": there is no verdict '" + verdict + "': " + again);
+      for (const std::string& earlier : verdicts_before(records_[i]))
+        if (std::find(verdict_words.begin(), verdict_words.end(), earlier) == verdict_words.end())
+          throw UsageError(where + ": " + before_column + " has '" + earlier + "', no verdict: " + again);
       for (const char* column : {"n", "ratio", "ci_low", "ci_high"}) require_number(records_[i], column, where, again);
     }
   }
 
   const std::vector<Fields>& records() const { return records_; }
+  std::vector<std::string> verdicts_before(const Fields& record) const {
+    std::vector<std::string> found;
+    if (!at_.contains(before_column)) return found;
+    std::string_view rest = field(record, before_column);
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find("; "), rest.size());
+      found.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 2, rest.size()));
+    }
+    return found;
+  }
+  /// By the claim's tests as first set.
+  std::string first_verdict(const Fields& record) const {
+    const auto before = verdicts_before(record);
+    return before.empty() ? field(record, "verdict") : before.front();
+  }
   const std::string& field(const Fields& record, const char* column) const { return record[at_.at(column)]; }
   bool has(const Fields& record, const char* column, const char* value) const { return field(record, column) == value; }
 
@@ -95,24 +119,35 @@ std::string verdict_in_colour(std::string_view verdict) {
   return ink(good ? Ink::green : verdict == "reversed" ? Ink::red : Ink::yellow, verdict);
 }
 
-/// "7 holds, 1 holds but weaker, ...", of the verdicts that count.
-std::string claim_counts(const Verdicts& v) {
-  std::map<std::string_view, int> of;
-  int all = 0;
+/// "7 holds, 1 holds but weaker, ...", of the verdicts that count; by the claims' tests, or by those as first set.
+std::string claim_counts(const Verdicts& v, bool as_first_set) {
+  std::map<std::string, int, std::less<>> of;
   for (const Fields& r : v.records())
-    if (v.has(r, "role", "claim")) ++of[v.field(r, "verdict")], ++all;
+    if (v.has(r, "role", "claim")) ++of[as_first_set ? v.first_verdict(r) : v.field(r, "verdict")];
   std::vector<std::string> words;
-  for (const std::string_view verdict : verdict_words) words.push_back(fmt::format("{} {}", of[verdict], verdict));
-  return fmt::format("{} claims: {}", all, join(words, ", "));
+  for (const std::string_view verdict : verdict_words)
+    words.push_back(fmt::format("{} {}", of[std::string(verdict)], verdict));
+  return join(words, ", ");
+}
+
+/// "holds (as first set: reversed)" where the claim's tests as first set gave another verdict.
+std::string verdict_of(const Verdicts& v, const Fields& record) {
+  const std::string& now = v.field(record, "verdict");
+  const std::string first = v.first_verdict(record);
+  return first == now ? now : fmt::format("{} (as first set: {})", now, first);
 }
 
 void print_claims(const Verdicts& v) {
+  const auto& all = v.records();
+  const auto is_claim = [&](const Fields& r) { return v.has(r, "role", "claim"); };
   Table table({"claim", "verdict", "n", "ratio", "what is claimed"});
   for (const Fields& r : v.records())
     if (v.has(r, "role", "claim"))
-      table.add({v.field(r, "claim"), v.field(r, "verdict"), size_of(v, r), ratio_of(v, r), v.field(r, "statement")});
+      table.add({v.field(r, "claim"), verdict_of(v, r), size_of(v, r), ratio_of(v, r), v.field(r, "statement")});
   table.print();
-  fmt::print("\n{}\n", claim_counts(v));
+  fmt::print("\n{} claims: {}\n", std::count_if(all.begin(), all.end(), is_claim), claim_counts(v, false));
+  if (claim_counts(v, true) != claim_counts(v, false))
+    fmt::print("by their tests as first set: {}\n", claim_counts(v, true));
 }
 
 bool has_claim(const Verdicts& v, const std::string& claim) {
@@ -127,10 +162,13 @@ void print_claim(const Verdicts& v, const std::string& claim) {
     if (v.field(r, "claim") != claim) continue;
     if (!told) fmt::print("{}\n", ink(Ink::bold, claim + ": " + v.field(r, "statement")));
     told = true;
-    const bool step = v.has(r, "role", "step");
+    const bool beside = v.has(r, "role", "beside"), step = v.has(r, "role", "step") || beside;
     const std::string n = size_of(v, r), found = ratio_of(v, r), pad = step ? "    " : "  ";
-    fmt::print("{}{}{}{}: {}\n", pad, verdict_in_colour(v.field(r, "verdict")), n.empty() ? "" : " at " + n,
+    fmt::print("{}{}{}{}{}: {}\n", pad, beside ? "beside, deciding nothing: " : "", verdict_in_colour(v.field(r, "verdict")), n.empty() ? "" : " at " + n,
                found.empty() ? "" : ", " + found, v.field(r, "reason"));
+    if (const auto before = v.verdicts_before(r); !before.empty())
+      fmt::print("{}  as first set: {}{}\n", pad, before.front(),
+                 before.size() > 1 ? ", then " + join({before.begin() + 1, before.end()}, ", then ") : "");
     const std::string &base = v.field(r, "base"), &variant = v.field(r, "variant");
     const std::string calls = base.empty() ? variant : variant + " over " + base;
     const std::string& threshold = v.field(r, "threshold");

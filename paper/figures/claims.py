@@ -58,7 +58,7 @@ def rows_of(table: pd.DataFrame) -> tuple[list[dict], list[str]]:
     claims, rows, others = vd.read_claims(), [], []
     for claim in claims["claims"]:
         own, found = with_tests(table, claim["id"], vd.CLAIM)
-        tests = [vd.test_of(claims, claim, t) for t in claim["tests"]]
+        tests = [vd.test_of(claims, claim, t) for t in claim["tests"] if not t.get("beside")]
         drawn = [(t, f) for t, (_, f) in zip(tests, found.iterrows()) if t["kind"] in GAINS]
         if not drawn:
             others.append(claim["id"])

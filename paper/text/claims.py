@@ -15,6 +15,7 @@ from text import latex
 CLAIMS = {document: [c["id"] for c in vd.read_claims()["claims"] if c["document"] == document]
           for document in rs.DOCUMENTS}
 MISSING = "---"
+FIRST_OTHERWISE = r"$^{\dagger}$"
 
 
 def judged(results: Results) -> pd.DataFrame | None:
@@ -26,6 +27,17 @@ def judged(results: Results) -> pd.DataFrame | None:
 def counted(table: pd.DataFrame) -> dict[str, int]:
     """How many claims have each verdict, in the order of vd.VERDICTS."""
     return vd.counts(table.to_dict("records"))
+
+
+def as_first_set(table: pd.DataFrame) -> dict[str, str]:
+    """Of each claim whose verdict is another by its tests as first set: that verdict."""
+    own = table[table["role"] == vd.CLAIM]
+    return {r["claim"]: vd.as_first_set(r) for r in own.to_dict("records") if vd.as_first_set(r) != r["verdict"]}
+
+
+def counted_as_first_set(table: pd.DataFrame) -> str:
+    """"12 hold, 3 hold but more weakly, ..." by the tests as first set; "" where no verdict was another."""
+    return sentence(vd.counts_as_first_set(table.to_dict("records"))) if as_first_set(table) else ""
 
 
 def sentence(of: dict[str, int]) -> str:
@@ -63,6 +75,13 @@ def ratios(tests: pd.DataFrame) -> str:
     return ", ".join(MISSING if pd.isna(r) else latex.digits(r) for r in shown["ratio"])
 
 
+def known(row: dict) -> str:
+    """A row's speedup with its interval, or why there is none."""
+    if pd.isna(row["ratio"]):
+        return row["reason"]
+    return latex.interval({"ratio": row["ratio"], "low": row["ci_low"], "high": row["ci_high"]})
+
+
 def verdict(table: pd.DataFrame, claim: str) -> tuple[str, str]:
     """The verdict that counts, and that at 2^28 where it is another one."""
     at_own, _ = with_tests(table, claim, vd.CLAIM)
@@ -96,7 +115,8 @@ def body(results: Results, documents: tuple[str, ...] = rs.DOCUMENTS) -> list[st
                 own, other = verdict(table, claim["id"])
                 at = [with_tests(table, claim["id"], role) for role in (vd.CLAIM, vd.AT_LARGE)]
                 ratio = [ratios(tests) for _, tests in at]
-                found = [ratio[0] or MISSING, ": ".join(filter(None, [ratio[1], other])) if ratio[1] else MISSING, own,
+                mark = FIRST_OTHERWISE if claim["id"] in as_first_set(table) else ""
+                found = [ratio[0] or MISSING, ": ".join(filter(None, [ratio[1], other])) if ratio[1] else MISSING, own + mark,
                          why(at[0][0]["reason"])]
             lines.append(" & ".join([claim["id"], as_latex(claim["statement"]), figure, *found]) + r" \\")
     return lines
@@ -117,18 +137,42 @@ def caption(results: Results) -> str:
                  rf"another at {latex.power(vd.LARGE)} stands by the ratio there. ``Not decidable here'' is what these "
                  rf"results lack data for, or whose interval reaches across the effect that counts, {100 * effects['device']:g}\,\% by the "
                  rf"GPU's clock and {100 * effects['end_to_end']:g}\,\% by the host's. "
+                 rf"{FIRST_OTHERWISE}: another verdict by the tests as first set. "
                  rf"T5 and U7 are of the CPU, at other sizes. ")
     return ("What the documents claim, and what becomes of it. Figures of the documents are theirs, on their hardware. "
             + judged_by + r"Appendix~\ref{sec:mended} lists what was changed of a test after there were data.")
 
 
-def changes() -> str:
-    """What was changed of the claims' tests after there were data that they read."""
-    made = vd.read_claims()["changes"]
+def before_and_after(table: pd.DataFrame | None) -> list[tuple[dict, str, str]]:
+    """Each change of a claim's tests after there were data that they read, with the claim's verdicts before it and after
+    it, "" where they are not known."""
+    made, found, seen = vd.changes(vd.read_claims()), {}, {}
+    if table is not None:
+        found = {r["claim"]: [*filter(None, r[vd.BEFORE].split(vd.THEN)), r["verdict"]]
+                 for r in table[table["role"] == vd.CLAIM].to_dict("records")}
+    told = []
+    for change in made:
+        k = seen[change["claim"]] = seen.get(change["claim"], -1) + 1
+        of = found.get(change["claim"], [])
+        # What was judged before claims.json had this change has fewer.
+        told.append((change, *of[k:k + 2]) if len(of) == 1 + sum(c["claim"] == change["claim"] for c in made) else
+                    (change, "", ""))
+    return told
+
+
+def turned(before: str, after: str) -> str:
+    """"reversed before, holds after" of a change."""
+    return "" if not before else f"{before} before and after" if before == after else f"{before} before, {after} after"
+
+
+def changes(results: Results) -> str:
+    """What was changed of the claims' tests after there were data that they read, with the verdicts."""
+    made = before_and_after(judged(results))
     if not made:
         return "Sizes, ways of timing and thresholds are as they were committed before the claims' own experiments were run."
-    return "Changed after there were data that the test reads: " + "; ".join(
-        rf"{c['claim']} ({latex.escape(c['date'])}): {as_latex(c['what'])}, because {as_latex(c['why'])}" for c in made) + "."
+    return "Changed after there were data that the test reads, with the verdict on these data: " + "; ".join(
+        rf"{c['claim']} ({latex.escape(c['date'])}): {as_latex(c['what'])}, because {as_latex(c['why'])}"
+        + (rf" (\emph{{{turned(before, after)}}})" if before else "") for c, before, after in made) + "."
 
 
 def finding(results: Results) -> str:
@@ -154,9 +198,12 @@ def by_verdict(results: Results) -> str:
         those = [c for c, (own, _) in found.items() if own == v]
         if those:
             said.append(f"{latex.listing(those)} {words[v][len(those) > 1]}")
-    turned = [f"{c} {words[other][0]}" for c, (_, other) in found.items() if other not in ("", vd.UNDECIDED)]
-    at_large = f" At {latex.power(vd.LARGE)} another verdict is found: {latex.listing(turned)}." if turned else ""
-    return f"At the documents' own sizes {'; '.join(said)}.{at_large}"
+    others = [f"{c} {words[other][0]}" for c, (_, other) in found.items() if other not in ("", vd.UNDECIDED)]
+    at_large = f" At {latex.power(vd.LARGE)} another verdict is found: {latex.listing(others)}." if others else ""
+    first = [f"{c} {words[v][0]}" for c, v in as_first_set(table).items()]
+    before = (f" Tests were changed after there were data, which Appendix~\\ref{{sec:mended}} lists with the verdicts before and "
+              f"after: by the tests as first set {counted_as_first_set(table)}; {latex.listing(first)}." if first else "")
+    return f"At the documents' own sizes {'; '.join(said)}.{at_large}{before}"
 
 
 # ------------------------------------------------------------------------------------------------ Markdown
@@ -172,19 +219,31 @@ def markdown(results: Results) -> str:
     def cell(text: str) -> str:
         return text.replace("|", r"\|")
 
-    lines = [f"On one {gpu}, {sentence(counted(table))}.", "",
+    first = as_first_set(table)
+    by_first = f" By the tests as first set, {counted_as_first_set(table)}." if first else ""
+    lines = [f"On one {gpu}, {sentence(counted(table))}.{by_first}", "",
              "| | claim | the document's figure | ratio | at 2^28 | verdict | why |", "|---|---|---|--:|--:|---|---|"]
     for claim in claims["claims"]:
         own, other = verdict(table, claim["id"])
         figure = "; ".join(filter(None, [claim["text_figure"], claim.get("note", "")]))
         at = [with_tests(table, claim["id"], role) for role in (vd.CLAIM, vd.AT_LARGE)]
         lines.append("| " + " | ".join(map(cell, [claim["id"], claim["statement"], figure, *(ratios(t) for _, t in at),
-                                                  f"**{own}**" + (f"; at 2^28: {other}" if other else ""),
+                                                  f"**{own}**" + (f"; at 2^28: {other}" if other else "")
+                                                  + (f"; as first set: {first[claim['id']]}" if claim["id"] in first else ""),
                                                   at[0][0]["reason"]])) + " |")
-    lines += ["", "How a claim is judged:", "", *claims["reading"], "", "Changed after there were data that the test reads: "
-              + ("nothing." if not claims["changes"] else "")]
-    lines += [""] if claims["changes"] else []
-    lines += [f"- {c['date']}, {c['claim']}: {c['what']}, because {c['why']}" for c in claims["changes"]]
+    beside = table[(table["role"] == vd.BESIDE)]
+    if len(beside):
+        lines += ["", "Told beside, and deciding nothing:", ""]
+        lines += [f"- {r['claim']}, n = {int(r['n']):,}: `{r['variant']}` over `{r['base']}`: {known(r)}"
+                  for r in beside.to_dict("records")]
+    lines += ["", "How a claim is judged:", "", *claims["reading"], ""]
+    made = before_and_after(table)
+    if made:
+        lines += ["Changed after there were data that the test reads, with the verdict on these data:", ""]
+        lines += [f"- {c['date']}, {c['claim']}: {c['what']}, because {c['why']}" + (f": {turned(before, after)}" if before else "")
+                  for c, before, after in made]
+    else:
+        lines += ["Changed after there were data that the test reads: nothing."]
     return "\n".join(line.rstrip() for line in lines)
 
 
@@ -193,5 +252,6 @@ def line(results: Results) -> str:
     table = judged(results)
     if table is None:
         return ""
-    of = counted(table)
-    return f"Of the documents' {sum(of.values())} claims, {sentence(of)} ([why](docs/claims.md))."
+    of, first = counted(table), counted_as_first_set(table)
+    return (f"Of the documents' {sum(of.values())} claims, {sentence(of)} ([why](docs/claims.md))"
+            + (f"; by their tests as first set, {first}." if first else "."))

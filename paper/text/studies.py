@@ -27,6 +27,8 @@ EXPERIMENTS = ("squares", "latency", "twopass", "unrolling", "levels", "multiblo
 TREES = ("neighbored", "neighbored-less", "interleaved")
 UNROLLED = ("unroll2", "unroll4", "unroll8", "unroll8-warp", "unroll8-complete", "unroll8-template")
 PLACES = {"thread": "inside a thread", "block": "inside a block", "between": "between blocks"}
+JUDGED_LOADS = 4  # a thread, by which the claims of levels are judged
+FEW_BLOCKS = 64  # the most loads with which the claims of levels were ever judged
 GROUPS = (1, 64)  # loads a thread at which the ways to finish are compared: many groups and few
 
 
@@ -272,9 +274,20 @@ def granularity(f: vd.Folder) -> str:
         span = f" ({near[0]} to {near[-1]} are within {latex.percent(NEAR - 1)})" if len(near) > 1 else ""
         said.append(f"{best} loads a thread at {latex.power(n)}{span}, which gain "
                     f"{latex.interval(s.gain(stride(1, 'atomic'), stride(best, 'atomic'), n))} over one")
-    local = [latex.interval(s.gain(stride(32, "atomic", "local"), stride(32, "atomic"), n)) for n in (SMALL, LARGE)]
-    return (f"With atomics the best granularity is {latex.listing(said)} (Figure~\\ref{{fig:levels}}). Of 32 loads, a global stride gains "
-            f"{local[0]} over a local one at {latex.power(SMALL)} and {local[1]} at {latex.power(LARGE)} (L2).")
+    local = [latex.listing([f"{latex.interval(s.gain(stride(g, 'atomic', 'local'), stride(g, 'atomic'), n))} of {g} loads"
+                            for g in (JUDGED_LOADS, 32)]) for n in (SMALL, LARGE)]
+    return (f"With atomics the best granularity is {latex.listing(said)} (Figure~\\ref{{fig:levels}}). A global stride gains "
+            f"over a local one {local[0]} at {latex.power(SMALL)}, and {local[1]} at {latex.power(LARGE)} (L2).")
+
+
+def loads(f: vd.Folder) -> str:
+    """How the claims of levels depend on the number of loads a thread, which the text leaves open."""
+    s = Study(f, "levels")
+    over_tree = [(g, s.gain("levels/divergence-free:block=256,finish=atomic", stride(g, "atomic"), s.n)["ratio"])
+                 for g in values_of(s, "levels/global-stride", "granularity", s.n) if 1 < g <= FEW_BLOCKS]
+    return (f"What L1, L5, L8 and L9 say depends on the number of loads a thread, which the text leaves open: at {latex.power(s.n)} a "
+            f"global stride gains over the divergence-free tree, both with atomics, "
+            f"{latex.listing([f'{latex.digits(ratio)} by {g} loads' for g, ratio in over_tree])}.")
 
 
 def finish(f: vd.Folder) -> str:
@@ -580,7 +593,7 @@ def artifact(results: Results, folder: vd.Folder) -> str:
 
 
 SENTENCES = {"FindingSquares": squares, "FindingSmClocks": clocks, "FindingLatency": latency, "FindingTwopass": twopass,
-             "FindingUnrolling": unrolling, "FindingCounters": counters, "FindingGranularity": granularity,
+             "FindingUnrolling": unrolling, "FindingCounters": counters, "FindingGranularity": granularity, "FindingLoads": loads,
              "FindingFinish": finish, "FindingDecomposition": decomposition, "FindingMultiblock": multiblock,
              "FindingAccuracy": accuracy, "FindingIdentity": identity, "FindingCompiler": compiler,
              "FindingHalving": halving, "FindingHostLoops": host_loops, "FindingHostCode": host_code}

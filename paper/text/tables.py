@@ -107,7 +107,7 @@ def macros(results: Results) -> dict[str, str]:
              "FindingIndex": index_types.index(results), "FindingIndexBlocks": index_types.blocks(results),
              "FindingPorting": index_types.porting(results), "FindingOwnClocks": own_clocks.steps(results),
              "FindingVerdicts": claims.finding(results), "FindingVerdictsBy": claims.by_verdict(results),
-             "FindingChanges": claims.changes(), "FindingAgreement": agreement.finding(results),
+             "FindingChanges": claims.changes(results), "FindingAgreement": agreement.finding(results),
              "FindingTuned": tuned.finding(results), **studies.macros(results)}
 
     names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest",

@@ -21,6 +21,7 @@ CPU = SOURCE / "experiments" / "results" / "cpu-intel-xeon"
 READS = {"FindingSquares": ["squares.csv"], "FindingSmClocks": ["squares.csv", "probes.csv"],
          "FindingLatency": ["latency.csv", "probes.csv"], "FindingTwopass": ["twopass.csv"],
          "FindingUnrolling": ["unrolling.csv"], "FindingCounters": ["ncu.csv"], "FindingGranularity": ["levels.csv"],
+         "FindingLoads": ["levels.csv"],
          "FindingFinish": ["levels.csv"], "FindingDecomposition": ["levels.csv"], "FindingMultiblock": ["multiblock.csv"],
          "FindingAccuracy": ["accuracy.csv"], "FindingIdentity": ["accuracy.csv"], "FindingCompiler": ["compiler.csv"],
          "FindingHalving": ["compiler.csv"], "FindingHostLoops": [], "FindingHostCode": ["compiler.csv"]}
@@ -92,6 +93,13 @@ def test_the_best_granularity_is_the_fastest(folder):
     plant(folder, "levels.csv", "levels/global-stride", {"finish": "atomic", "granularity": "8"}, "time_median_s", "1e-6",
           n=str(2**20), timing_mode="device")
     assert "best granularity is 8 loads a thread at $2^{20}$, which gain 12.1" in said(folder, "FindingGranularity")
+
+
+def test_what_a_claim_gains_is_told_by_its_loads(folder):
+    plant(folder, "levels.csv", "levels/global-stride", {"finish": "atomic", "granularity": "16"}, "time_median_s", "1e-6",
+          n=str(2**20), timing_mode="device")
+    assert re.search(r"1\.34 by 2 loads, .* by 8 loads, 12\.\d by 16 loads, 0\.66\d by 32 loads and .* by 64 loads\.$",
+                     said(folder, "FindingLoads"))
 
 
 def test_a_step_of_squares_is_of_its_times(folder):

@@ -19,11 +19,13 @@ from text import tables
 CLAIMS = vd.read_claims()
 BY_ID = {c["id"]: c for c in CLAIMS["claims"]}
 TESTS = [(c["id"], vd.test_of(CLAIMS, c, t)) for c in CLAIMS["claims"] for t in c["tests"]]
+FORMER = [(c["claim"], vd.test_of(CLAIMS, BY_ID[c["claim"]], t)) for c in vd.changes(CLAIMS) for t in c["before"]]
 RESULTS = SOURCE / "experiments" / "results"
 
 
 def of_claim(claim: str) -> list[dict]:
-    return [t for c, t in TESTS if c == claim]
+    """The tests that decide it."""
+    return [t for c, t in TESTS if c == claim and not t.get("beside")]
 
 
 def ratios_in(test: dict) -> list[dict]:
@@ -47,7 +49,8 @@ def test_every_claim_is_there_once_with_tests_that_can_be_judged():
     for claim in CLAIMS["claims"]:
         assert claim["id"] in ids.CLAIMS[claim["document"]] and claim["statement"] and claim["tests"]
         assert {"id", "document", "statement", "text_figure", "tests"} <= set(claim) <= {
-            "id", "document", "statement", "text_figure", "note", "tests"}, claim["id"]
+            "id", "document", "statement", "text_figure", "note", "tests", "changes"}, claim["id"]
+        assert not all(t.get("beside") for t in claim["tests"]), claim["id"]
     assert {t["kind"] for _, t in TESTS} == set(vd.JUDGES)
     for claim, test in TESTS:
         assert test["effect"] >= 0 and test["n"][0] > 0 and test["experiments"], claim
@@ -69,7 +72,7 @@ def test_tests_name_experiments_that_exist():
 
 def test_tests_name_variants_that_exist_with_all_of_their_settings():
     known = tunables("cpu-intel-xeon") | tunables("nvidia-h200")
-    for claim, test in TESTS:
+    for claim, test in TESTS + FORMER:
         for call in calls_in(test):
             variant, _, settings = call.partition(":")
             assert set(rs.parse_settings(settings.replace(",", ";"))) == set(known[variant]), (claim, call)
@@ -116,7 +119,7 @@ def test_a_name_alone_is_no_test():
 
 def test_counters_and_probes_are_those_that_are_made():
     counted = (SOURCE / "experiments" / "ncu.py").read_text()
-    for claim, test in TESTS:
+    for claim, test in TESTS + FORMER:
         for metric in [test.get("metric")] + [test[s]["metric"] for s in ("of", "over") if "call" in str(test.get(s))]:
             assert metric is None or f'"{metric}"' in counted, (claim, metric)
     timing = SOURCE / "src" / "measure" / "timing"
@@ -469,6 +472,7 @@ def test_verdicts_are_written_counted_and_read_back(tmp_path, capsys):
     table = vd.read(folder / "verdicts.csv")
     assert list(table) == vd.COLUMNS
     said = capsys.readouterr().out
+    assert said.splitlines()[-2].startswith("  by the tests as first set: ")
     of = table.loc[table["role"] == vd.CLAIM, "verdict"].value_counts()
     assert of.sum() == 36 and of[vd.HOLDS] == 1 and of[vd.WEAKER] == 1 and of[vd.REVERSED] == 2
     assert said.splitlines()[-1].endswith("1 holds, 1 holds but weaker, 0 no effect, 2 reversed, 32 not decidable here")
@@ -564,15 +568,78 @@ def test_without_verdicts_the_table_has_the_claims_alone(tmp_path):
     assert ids.markdown(results) == ids.line(results) == ""
 
 
-def test_changes_of_a_claim_are_printed(monkeypatch, tmp_path):
-    for change in CLAIMS["changes"]:
-        assert change["claim"] in ids.changes()
-        assert {"date", "claim", "what", "why"} == set(change) and change["claim"] in BY_ID
-    changed = {**CLAIMS, "changes": [dict(date="2026-12-01", claim="S1", what="n is 2^21", why="it fits")]}
-    monkeypatch.setattr(vd, "read_claims", lambda: changed)
-    assert "S1 (2026-12-01): n is 2" in ids.changes() and "because it fits" in ids.changes()
-    monkeypatch.setattr(vd, "read_claims", lambda: {**CLAIMS, "changes": []})
-    assert "as they were committed before" in ids.changes()
+def changed_claims(*changes: dict) -> dict:
+    """The claims of claims.json, of which S1 alone was changed, in this way."""
+    return {**CLAIMS, "claims": [{k: v for k, v in c.items() if k != "changes"} | ({"changes": list(changes)} if
+                                 c["id"] == "S1" and changes else {}) for c in CLAIMS["claims"]]}
+
+
+def test_changes_name_what_was_changed():
+    for change in vd.changes(CLAIMS):
+        assert {"date", "claim", "what", "why", "before"} == set(change)
+        assert change["before"] and change["before"] != BY_ID[change["claim"]]["tests"], change["claim"]
+    for claim in CLAIMS["claims"]:
+        dates = [c["date"] for c in claim.get("changes", [])]
+        assert dates == sorted(dates), claim["id"]
+
+
+def test_a_changed_claim_has_its_verdict_by_the_tests_as_first_set(monkeypatch, tmp_path):
+    """By a test of which one chose the settings after the data a claim may hold that was reversed before."""
+    folder = tmp_path / "synthetic"
+    synthetic.write_folder(folder, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
+    write(folder, rows_of("S1", [3]))
+    of_s1 = BY_ID["S1"]["tests"][0]
+    first, second = [{**of_s1, "base": of_s1["variant"], "variant": of_s1["base"]}], [{**of_s1, "expects": "no less"}]
+    monkeypatch.setattr(vd, "read_claims", lambda: changed_claims(
+        dict(date="2026-12-01", what="n is 2^21", why="it fits", before=first),
+        dict(date="2026-12-02", what="it `expects` more", why="the text does", before=second)))
+    assert run(folder) == 0
+    table = vd.read(folder / "verdicts.csv")
+    s1 = table[(table["claim"] == "S1") & (table["role"] == vd.CLAIM)].iloc[0]
+    assert (s1["verdict"], s1[vd.BEFORE]) == (vd.HOLDS, "reversed; holds")
+    assert (table.loc[table["claim"] != "S1", vd.BEFORE] == "").all()
+    rows = table.to_dict("records")
+    now, then = vd.counts(rows), vd.counts_as_first_set(rows)
+    assert then[vd.REVERSED] == now[vd.REVERSED] + 1 and then[vd.HOLDS] == now[vd.HOLDS] - 1
+
+    results = rs.read_results(folder)
+    told = ids.changes(results)
+    assert r"S1 (2026-12-01): n is 2\textasciicircum{}21, because it fits (\emph{reversed before, holds after}); " in told
+    assert told.endswith(r"it \id{expects} more, because the text does (\emph{holds before and after}).")
+    assert f"by the tests as first set {ids.sentence(then)}; S1 is reversed." in ids.by_verdict(results)
+    assert "| **holds**; as first set: reversed |" in ids.markdown(results)
+    assert f"By the tests as first set, {ids.sentence(then)}." in ids.markdown(results)
+    assert "\n- 2026-12-01, S1: n is 2^21, because it fits: reversed before, holds after\n" in ids.markdown(results)
+    assert ids.line(results).endswith(f"; by their tests as first set, {ids.sentence(then)}.")
+    assert line_of(tables.claims_table(results), "S1")[5] == r"holds$^{\dagger}$"
+
+
+def test_without_verdicts_or_changes_nothing_is_said_of_either(monkeypatch, tmp_path):
+    folder = tmp_path / "synthetic"
+    results = rs.read_results(synthetic.write_folder(folder, synthetic.gpu_rows(types=("f32",), sizes=[2**20])))
+    assert "L1 (2026-11-23): 4 loads a thread" in ids.changes(results) and "before" not in ids.changes(results).split(": ", 1)[1]
+    monkeypatch.setattr(vd, "read_claims", changed_claims)
+    assert "as they were committed before" in ids.changes(results)
+    write(folder, rows_of("S1", [3]))
+    run(folder)
+    results = rs.read_results(folder)
+    assert "as first set" not in ids.markdown(results) + ids.by_verdict(results) + ids.line(results)
+
+
+def test_what_is_told_beside_decides_nothing(monkeypatch, tmp_path):
+    of_s1 = BY_ID["S1"]["tests"][0]
+    other = {**of_s1, "base": of_s1["variant"], "variant": of_s1["base"], "beside": True}
+    told = {**CLAIMS, "claims": [{**c, "tests": [*c["tests"], other]} if c["id"] == "S1" else c for c in CLAIMS["claims"]]}
+    monkeypatch.setattr(vd, "read_claims", lambda: told)
+    folder = tmp_path / "synthetic"
+    synthetic.write_folder(folder, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
+    write(folder, rows_of("S1", [3]))
+    assert run(folder) == 0
+    of = vd.read(folder / "verdicts.csv").query("claim == 'S1'")
+    assert list(of["role"]) == [vd.CLAIM, vd.BESIDE, vd.AT_LARGE, vd.BESIDE] and of["verdict"].iloc[0] == vd.HOLDS
+    results = rs.read_results(folder)
+    assert line_of(tables.claims_table(results), "S1")[3] == "3.000 [2.996, 3.004]"
+    assert "- S1, n = 1,048,576: `squares/chunked:block=256,finish=host,index=document` over `squares/" in ids.markdown(results)
 
 
 def test_a_verdicts_csv_that_was_edited_is_refused(tmp_path):

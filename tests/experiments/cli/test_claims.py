@@ -62,6 +62,35 @@ def test_what_the_script_makes_of_rows_is_read(reductio, tmp_path):
     assert "34 not decidable here" in reductio("claims", there).ok().splitlines()[-1]
 
 
+def test_verdicts_by_the_tests_as_first_set(reductio, folder):
+    edited(folder, ",why S1 holds,claim,\n", ",why S1 holds,claim,reversed; no effect\n")
+    lines = reductio("claims", folder).ok().splitlines()
+    assert lines[1].split()[:7] == "S1 holds (as first set: reversed)".split() + ["2^20"]
+    assert lines[-2].startswith("36 claims: 3 holds")
+    assert lines[-1] == ("by their tests as first set: 2 holds, 1 holds but weaker, 2 no effect, 5 reversed, 26 not decidable "
+                         "here")
+    said = reductio("claims", folder, "S1").ok().splitlines()
+    assert said[2] == "    as first set: reversed, then no effect"
+    edited(folder, "reversed; no effect", "reversed; stays")
+    assert "verdicts_before has 'stays', no verdict" in reductio("claims", folder).error()
+
+
+def test_a_file_of_an_earlier_revision_lacks_them(reductio, folder):
+    now = reductio("claims", folder).ok()
+    path = folder / "verdicts.csv"
+    lines = path.read_text().splitlines()
+    assert lines[0].endswith(",role,verdicts_before") and all(line.endswith(",") for line in lines[1:])
+    path.write_text("\n".join([lines[0].removesuffix(",verdicts_before"), *(line[:-1] for line in lines[1:])]) + "\n")
+    assert reductio("claims", folder).ok() == now
+    assert vd.read(path)[vd.BEFORE].eq("").all()
+
+
+def test_what_decides_nothing_says_so(reductio, folder):
+    edited(folder, ",step,\nS3,", f",step,\nS2,{',' * 10}1.5,1.4,1.6,,holds,by the way,beside,\nS3,")
+    said = reductio("claims", folder, "S2").ok()
+    assert "\n    beside, deciding nothing: holds, 1.5 [1.4, 1.6]: by the way" in said
+
+
 def edited(folder, old: str, new: str) -> None:
     path = folder / "verdicts.csv"
     text = path.read_text()
@@ -76,7 +105,7 @@ def test_what_is_no_verdicts_csv_is_one_line(reductio, folder, tmp_path):
     assert "there is no" in said and f"run `python paper/verdicts.py {tmp_path}`" in said
     whole = (folder / "verdicts.csv").read_bytes()
     for old, new, told in (("threshold", "limit", "lacks the column threshold"), (",holds,", ",sticks,", "no verdict 'sticks'"),
-                           ("3.80438", "3.8x", "ratio is '3.8x', no number"), (",holds,", ",holds", "of 18 fields")):
+                           ("3.80438", "3.8x", "ratio is '3.8x', no number"), (",holds,", ",holds", "of 19 fields")):
         edited(folder, old, new)
         said = reductio("claims", folder).error()
         assert told in said and "verdicts.py" in said, said
