@@ -143,26 +143,29 @@ def caption(results: Results) -> str:
             + judged_by + r"Appendix~\ref{sec:mended} lists what was changed of a test after there were data.")
 
 
-def before_and_after(table: pd.DataFrame | None) -> list[tuple[dict, str, str]]:
-    """Each change of a claim's tests after there were data that they read, with the claim's verdicts before it and after
-    it, "" where they are not known."""
+def before_and_after(table: pd.DataFrame | None) -> list[tuple[dict, list[str], str]]:
+    """Each change of claims' tests after there were data that they read: what it was, the claims, and of each the verdicts
+    before it and after it, "" where they are not known."""
     made, found, seen = vd.changes(vd.read_claims()), {}, {}
     if table is not None:
         found = {r["claim"]: [*filter(None, r[vd.BEFORE].split(vd.THEN)), r["verdict"]]
                  for r in table[table["role"] == vd.CLAIM].to_dict("records")}
-    told = []
+    told: dict[tuple, tuple[dict, list[str], list[str]]] = {}
     for change in made:
-        k = seen[change["claim"]] = seen.get(change["claim"], -1) + 1
-        of = found.get(change["claim"], [])
+        claim = change["claim"]
+        k = seen[claim] = seen.get(claim, -1) + 1
+        of = found.get(claim, [])
+        change_of = told.setdefault(tuple(change[key] for key in ("date", "what", "why")), (change, [], []))
+        change_of[1].append(claim)
         # What was judged before claims.json had this change has fewer.
-        told.append((change, *of[k:k + 2]) if len(of) == 1 + sum(c["claim"] == change["claim"] for c in made) else
-                    (change, "", ""))
-    return told
+        if len(of) == 1 + sum(c["claim"] == claim for c in made):
+            change_of[2].append(f"{claim} {turned(*of[k:k + 2])}")
+    return [(change, of, "; ".join(verdicts)) for change, of, verdicts in told.values()]
 
 
 def turned(before: str, after: str) -> str:
     """"reversed before, holds after" of a change."""
-    return "" if not before else f"{before} before and after" if before == after else f"{before} before, {after} after"
+    return f"{before} before and after" if before == after else f"{before} before, {after} after"
 
 
 def changes(results: Results) -> str:
@@ -171,8 +174,8 @@ def changes(results: Results) -> str:
     if not made:
         return "Sizes, ways of timing and thresholds are as they were committed before the claims' own experiments were run."
     return "Changed after there were data that the test reads, with the verdict on these data: " + "; ".join(
-        rf"{c['claim']} ({latex.escape(c['date'])}): {as_latex(c['what'])}, because {as_latex(c['why'])}"
-        + (rf" (\emph{{{turned(before, after)}}})" if before else "") for c, before, after in made) + "."
+        rf"{latex.listing(of)} ({latex.escape(c['date'])}): {as_latex(c['what'])}, because {as_latex(c['why'])}"
+        + (rf" (\emph{{{verdicts}}})" if verdicts else "") for c, of, verdicts in made) + "."
 
 
 def finding(results: Results) -> str:
@@ -240,8 +243,8 @@ def markdown(results: Results) -> str:
     made = before_and_after(table)
     if made:
         lines += ["Changed after there were data that the test reads, with the verdict on these data:", ""]
-        lines += [f"- {c['date']}, {c['claim']}: {c['what']}, because {c['why']}" + (f": {turned(before, after)}" if before else "")
-                  for c, before, after in made]
+        lines += [f"- {c['date']}, {latex.listing(of)}: {c['what']}, because {c['why']}"
+                  + (f" (**{verdicts}**)" if verdicts else "") for c, of, verdicts in made]
     else:
         lines += ["Changed after there were data that the test reads: nothing."]
     return "\n".join(line.rstrip() for line in lines)
@@ -252,6 +255,8 @@ def line(results: Results) -> str:
     table = judged(results)
     if table is None:
         return ""
-    of, first = counted(table), counted_as_first_set(table)
+    of = counted(table)
+    first = (latex.listing([str(n) for n in vd.counts_as_first_set(table.to_dict("records")).values()]) if as_first_set(table)
+             else "")
     return (f"Of the documents' {sum(of.values())} claims, {sentence(of)} ([why](docs/claims.md))"
-            + (f"; by their tests as first set, {first}." if first else "."))
+            + (f"; by their tests as first set {first}." if first else "."))

@@ -324,7 +324,7 @@ def steps_table(results: Results) -> str:
                r"\confidence{} interval; above 1 the later kernel is faster. In parentheses are the settings in which the two "
                r"differ; what they have in common is in \id{claims.json}, the type in Table~\ref{tab:documents}. $^{\ast}$: the kernel before by its device part. ``Its figure'' is the document's own, on its own hardware. "
                r"\CaveatEndToEnd")
-    return floats(lines, head, "@{}lllllrrrr@{}", caption, "tab:steps")
+    return floats(lines, head, r"@{}l@{\ }llllrrrr@{}", caption, "tab:steps")
 
 
 def index_table(results: Results) -> str:

@@ -604,20 +604,21 @@ def test_a_changed_claim_has_its_verdict_by_the_tests_as_first_set(monkeypatch, 
 
     results = rs.read_results(folder)
     told = ids.changes(results)
-    assert r"S1 (2026-12-01): n is 2\textasciicircum{}21, because it fits (\emph{reversed before, holds after}); " in told
-    assert told.endswith(r"it \id{expects} more, because the text does (\emph{holds before and after}).")
+    assert r"S1 (2026-12-01): n is 2\textasciicircum{}21, because it fits (\emph{S1 reversed before, holds after}); " in told
+    assert told.endswith(r"it \id{expects} more, because the text does (\emph{S1 holds before and after}).")
     assert f"by the tests as first set {ids.sentence(then)}; S1 is reversed." in ids.by_verdict(results)
     assert "| **holds**; as first set: reversed |" in ids.markdown(results)
     assert f"By the tests as first set, {ids.sentence(then)}." in ids.markdown(results)
-    assert "\n- 2026-12-01, S1: n is 2^21, because it fits: reversed before, holds after\n" in ids.markdown(results)
-    assert ids.line(results).endswith(f"; by their tests as first set, {ids.sentence(then)}.")
+    assert "\n- 2026-12-01, S1: n is 2^21, because it fits (**S1 reversed before, holds after**)\n" in ids.markdown(results)
+    assert ids.line(results).endswith(f"; by their tests as first set {', '.join(map(str, list(then.values())[:-1]))} and "
+                                      f"{then[vd.UNDECIDED]}.")
     assert line_of(tables.claims_table(results), "S1")[5] == r"holds$^{\dagger}$"
 
 
 def test_without_verdicts_or_changes_nothing_is_said_of_either(monkeypatch, tmp_path):
     folder = tmp_path / "synthetic"
     results = rs.read_results(synthetic.write_folder(folder, synthetic.gpu_rows(types=("f32",), sizes=[2**20])))
-    assert "L1 (2026-11-23): 4 loads a thread" in ids.changes(results) and "before" not in ids.changes(results).split(": ", 1)[1]
+    assert "L1, L2 and L5 (2026-11-23): 4 loads a thread" in ids.changes(results) and "before" not in ids.changes(results).split(": ", 1)[1]
     monkeypatch.setattr(vd, "read_claims", changed_claims)
     assert "as they were committed before" in ids.changes(results)
     write(folder, rows_of("S1", [3]))
