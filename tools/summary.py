@@ -400,7 +400,7 @@ def tuned_block(results) -> str:
     if not said:
         return ""
     gpu = results.machine.get("gpu.name", default=results.machine.name)
-    return "\n".join([*wrapped(f"On one {gpu}. {said} {tuned.cards(results)}"), "",
+    return "\n".join([*wrapped(" ".join(filter(None, [f"On one {gpu}.", said, tuned.in_graphs(results), tuned.cards(results)]))), "",
                       f"![Speedup of tuned/sum over CUB against n on one {gpu}](tuned.png)",
                       "", tuned.goals_markdown(results), "", tuned.parts_markdown(results)])
 

@@ -108,7 +108,8 @@ def macros(results: Results) -> dict[str, str]:
              "FindingPorting": index_types.porting(results), "FindingOwnClocks": own_clocks.steps(results),
              "FindingVerdicts": claims.finding(results), "FindingVerdictsBy": claims.by_verdict(results),
              "FindingChanges": claims.changes(results), "FindingAgreement": agreement.finding(results),
-             "FindingTuned": tuned.finding(results), **studies.macros(results)}
+             "FindingTuned": tuned.finding(results), "TunedInGraphs": tuned.in_latex(tuned.in_graphs(results)),
+             **studies.macros(results)}
 
     names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest",
              "SamplesMost", "SmallestN", "LargestN", "TimerResolution", "LaunchFloor"]

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 import goals
 import results as rs
+import samples
 from goals import Goal, Row
 from results import Results
 from text import latex
@@ -124,6 +126,55 @@ def headline(results: Results) -> str:
             + (f"Cold it comes to {percent(ceiling.measured)} of the read ceiling. " if ceiling else "")
             + f"By point estimates, as they were set, of {len(verdicts)} goals {verdicts.count(goals.MET)} are met, "
               f"{verdicts.count(goals.MISSED)} missed and {verdicts.count(goals.ABSENT)} not measured.")
+
+
+SLOW = 1.25  # times the median pass: a pass that is told apart
+
+
+@dataclass
+class Divided:
+    """A point in a graph of which some passes, each in a context of its own, take far longer than the others."""
+
+    size: int       # bytes
+    slow: int       # passes
+    passes: int
+    factor: float   # the slowest over the median pass
+    behind: bool    # whether the slowest takes longer than CUB's time
+
+
+def divided(results: Results) -> tuple[list[Divided], int]:
+    """Those points, and of how many."""
+    if not (results.folder / "tuned.csv").exists():
+        return [], 0
+    folder, of_rounds = goals.Folder(results.folder), samples.of(results, "tuned")
+    found, every = [], 0
+    for t in goals.TYPES:
+        mine, cub = (folder.series("tuned", v, t, goals.WAYS[3], **s) for v, s in ((goals.SUM, {"reading": "auto"}), (goals.CUB, {})))
+        for n in mine.rows if mine is not None else ():
+            point = of_rounds.get(mine.at(n)["key"])
+            if point is None or not goals.not_ragged(n):
+                continue
+            every += 1
+            times, passes = point.times("time_s"), point.allocation
+            medians = np.array([np.nanmedian(times[passes == k]) for k in dict.fromkeys(passes.tolist())])
+            slow = int((medians > SLOW * np.median(medians)).sum())
+            base = cub.at(n) if cub is not None else None
+            if slow:
+                found.append(Divided(n * rs.ELEMENT_BYTES[t], slow, len(medians), float(medians.max() / np.median(medians)),
+                                     base is not None and bool(medians.max() > base["time"])))
+    return found, every
+
+
+def in_graphs(results: Results) -> str:
+    """At which sizes a graph's call takes far longer in some contexts; plain text, "" where none does."""
+    found, every = divided(results)
+    if not found:
+        return ""
+    low, high = (f"{pick(d.size for d in found) / 2**20:.3g} MiB" for pick in (min, max))
+    most = max(found, key=lambda d: d.slow)
+    return (f"In a graph, {goals.SUM} takes more than {SLOW:g} times its median in some contexts at {len(found)} of {every} points, all "
+            f"between {low} and {high}: in up to {most.slow} of {most.passes}, and up to {max(d.factor for d in found):.2f} times. At "
+            f"{sum(d.behind for d in found)} of these points such a context is behind CUB.")
 
 
 def over_cub_tuned(rows: list[Row]) -> str:
@@ -302,7 +353,8 @@ FIGURE = r"""\begin{figure*}[tp]
 \centering
 \generatedfigure{tuned}
 \caption{Our own sum: its speedup over CUB, and its share of the read ceiling, against problem size by type, state of the
-cache and way of timing (\GpuName, \DateTuned). Warm, the ceiling is no bound: no kernel of it keeps a part of the input
+cache and way of timing (\GpuName, \DateTuned). Powers of two are joined; the sizes between were drawn at random.
+\TunedInGraphs{} Warm, the ceiling is no bound: no kernel of it keeps a part of the input
 in L2.}\label{fig:tuned}
 \end{figure*}
 """

@@ -1,5 +1,7 @@
 """What figure and text say of the project's own sum, of planted rows; nothing without them."""
 
+import csv
+import gzip
 import json
 import re
 import shutil
@@ -33,16 +35,50 @@ def drawn(folder):
 
 
 def test_the_figure_has_each_type_in_each_way(drawn):
+    powers, others = [n for n in sorted(SIZES) if figure.is_power(n)], [3000001]
     for (mode, state), gain in synthetic.TUNED_GAINS.items():
-        axes = axes_of(drawn, "speedup:graph" if mode == "graph" else f"speedup:{state}")
         for element_type, less in (("i32", 1), ("f64", 0.9)):
-            xy, bars = line(axes, element_type)
-            assert [x for x, _ in xy] == sorted(SIZES) and [y for _, y in xy] == pytest.approx([gain * less] * 4)
-            low, high = bars[0].get_segments()[0][:, 1]
-            assert (low, high) == pytest.approx((0.99 * gain * less, 1.01 * gain * less))
+            axes = axes_of(drawn, f"speedup:{'graph' if mode == 'graph' else state}:{element_type}")
+            for label, sizes in ((element_type, powers), (f"{element_type}, {figure.DRAWN}", others)):
+                xy, bars = line(axes, label)
+                assert [x for x, _ in xy] == sizes and [y for _, y in xy] == pytest.approx([gain * less] * len(sizes))
+                low, high = bars[0].get_segments()[0][:, 1]
+                assert (low, high) == pytest.approx((0.99 * gain * less, 1.01 * gain * less))
     xy, _ = line(axes_of(drawn, "share:cold_clean"), "f32")
-    assert [y for _, y in xy] == pytest.approx([1 / 1.02] * 3 + [1 / 1.005])
-    assert [y for _, y in line(axes_of(drawn, "speedup:off"), "f64")[0]] == pytest.approx([1.4] * 4)
+    assert [y for _, y in xy] == pytest.approx([1 / 1.02] * 2 + [1 / 1.005])
+    assert [y for _, y in line(axes_of(drawn, "speedup:off:f64"), "f64")[0]] == pytest.approx([1.4] * 3)
+
+
+def test_sizes_that_were_drawn_are_not_joined(drawn):
+    axes = axes_of(drawn, "speedup:warm:i32")
+    joined = {c.get_label(): c[0].get_linestyle() for c in axes.containers}
+    assert joined["i32"] == "-" and joined[f"i32, {figure.DRAWN}"] == "None"
+
+
+def test_intervals_that_reach_below_1_are_counted(drawn, folder, tmp_path):
+    assert "None of " in texts(drawn) and " intervals reaches below 1." in texts(drawn)
+    there = shutil.copytree(folder, tmp_path / "synthetic")
+    rows = synthetic.tuned_rows(SIZES[:1], ("f32",))
+    rows = [r | dict(speedup=0.5, speedup_ci_low=0.4, speedup_ci_high=1.1) if r["timing_mode"] == "graph" and r["variant"] == "tuned/sum"
+            else r for r in rows]
+    synthetic.write_csv(there / "tuned.csv", rows)
+    drawn = figure.draw(there)
+    assert "1 of 5 intervals reach below 1, the farthest to 0.40 (f32, in a graph, warm, n = $2^{12}$); 0 lie below it." in texts(drawn)
+    plt.close(drawn)
+
+
+def test_contexts_in_which_a_graphs_call_is_slow_are_told(folder, tmp_path):
+    assert tuned.in_graphs(rs.read_results(folder)) == tables.macros(rs.read_results(folder))["TunedInGraphs"] == ""
+    there = shutil.copytree(folder, tmp_path / "synthetic")
+    with gzip.open(there / "tuned.samples.csv.gz", "rt", newline="") as file:
+        samples = list(csv.DictReader(file))
+    for s in samples:
+        if (s["variant"], s["timing_mode"], s["element_type"], s["n"]) == ("tuned/sum", "graph", "f64", str(2**20)):
+            s["time_s"] = " ".join("3e-3" if a in ("1", "2") else "1e-3" for a in s["allocation"].split(" "))
+    synthetic.write_csv(there / "tuned.samples.csv.gz", samples)
+    assert tuned.in_graphs(rs.read_results(there)) == (
+        "In a graph, tuned/sum takes more than 1.25 times its median in some contexts at 1 of 12 points, all between 8 MiB and 8 "
+        "MiB: in up to 2 of 12, and up to 3.00 times. At 1 of these points such a context is behind CUB.")
 
 
 def test_shares_of_the_ceiling_are_drawn_where_it_is_a_bound(drawn):
@@ -59,7 +95,7 @@ def test_it_is_legible_and_names_the_gpu(drawn):
 def test_what_was_not_measured_is_not_drawn(folder, tmp_path):
     there = shutil.copytree(folder, tmp_path / "synthetic")
     synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1], ("f32",)) if r["timing_mode"] == "graph"])
-    assert [a.get_gid() for a in figure.draw(there).axes] == ["speedup:graph"]
+    assert [a.get_gid() for a in figure.draw(there).axes] == ["speedup:graph:f32"]
     synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1]) if r["variant"] == "cub/sum"])
     assert figure.draw(there) is None
     (there / "tuned.csv").unlink()
