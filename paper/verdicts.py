@@ -564,18 +564,21 @@ def are_of_gpus(table: pd.DataFrame) -> list[bool]:
     """Of each row of verdicts.csv whether a measurement of the GPU gives it: of a claim with several tests, whether one of
     those does whose verdict is the claim's."""
     claims, found = read_claims(), []
-    of = {c["id"]: [test_of(claims, c, t) for t in c["tests"]] for c in claims["claims"]}
+    of = {c["id"]: [test_of(claims, c, t) for t in c["tests"] if not t.get("beside")] for c in claims["claims"]}
     rows = table[["claim", "role", "verdict"]].to_dict("records")
     for k, row in enumerate(rows):
         if row["role"] == STEP:
             continue  # its claim's row has told it
-        tests = of[row["claim"]]
-        if row["role"] == AT_LARGE:
-            tests = [t for t in tests if t["kind"] in OF_NO_SIZE or len(t["n"]) > 1]
+        if row["role"] == BESIDE:
+            found.append(True)
+            continue
+        tests = at_size(of[row["claim"]], 1 if row["role"] == AT_LARGE else 0)
         each = [t["kind"] not in NO_MEASUREMENT and t["device"] != "cpu" for t in tests]
         steps = [r["verdict"] for r in rows[k + 1:k + 1 + len(tests)]] if len(tests) > 1 else [row["verdict"]]
-        found.append(any(gpu for gpu, v in zip(each, steps) if v == row["verdict"]))
+        found.append(any(gpu for gpu, v in zip(each, steps, strict=True) if v == row["verdict"]))
         found += each if len(tests) > 1 else []
+    if len(found) != len(rows):
+        raise rs.ResultsError(f"verdicts.csv is of other tests than claims.json: {rs.remedy(Path('verdicts.csv'))}")
     return found
 
 

@@ -243,7 +243,7 @@ def finish_table(results: Results) -> str:
     caption = (rf"What page-locked host memory changes in kernels that finish on the host, end to end for {TYPE}, in "
                r"\textmu{}s: of each document the kernel that is fastest at "
                rf"{latex.power(SIZES['Large'])}. The gain is the speedup over ordinary memory, {how_taken(results)}. "
-               r"Everything else in this paper uses ordinary memory, as the documents do.")
+               r"Everything else in this paper uses ordinary memory, as the documents do. \CaveatEndToEnd")
     table, lines = results.comparison, []
     for group in rs.DOCUMENTS if table is not None else ():
         which = dict(device="cuda", operation=rs.own_operation(table, group, results.catalog, TYPE), element_type=TYPE,
@@ -272,7 +272,7 @@ def machines_table(results: Results) -> str:
     caption = (rf"What carries over to another GPU: the speedup over CUB of each document's fastest kernel, for "
                rf"{TYPE} at three sizes, and which kernel that is at the largest. Each GPU's speedups are within its own "
                r"run" + (", paired by round." if all(map(speedup.are_paired, [results, *results.beside])) else
-                         ", of the medians where no raw samples lie beside them."))
+                         ", of the medians where no raw samples lie beside them.") + r" \CaveatEndToEnd")
     label, sizes = "tab:machines", list(SIZES.values())
     if results.comparison is None or not results.beside:
         return note(ABSENT, caption, label)
