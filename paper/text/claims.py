@@ -138,7 +138,7 @@ def caption(results: Results) -> str:
                  rf"results lack data for, or whose interval reaches across the effect that counts, {100 * effects['device']:g}\,\% by the "
                  rf"GPU's clock and {100 * effects['end_to_end']:g}\,\% by the host's. "
                  rf"{FIRST_OTHERWISE}: another verdict by the tests as first set. "
-                 rf"T5 and U7 are of the CPU, at other sizes. \CaveatEndToEnd{{}} ")
+                 rf"T5 and U7 are of the CPU, at other sizes. ")
     return ("What the documents claim, and what becomes of it. Figures of the documents are theirs, on their hardware. "
             + judged_by + r"Appendix~\ref{sec:mended} lists what was changed of a test after there were data.")
 

@@ -494,7 +494,7 @@ def claims_table(results: Results) -> str:
     columns = "@{}l" + "".join(wide % w for w in ("0.205", "0.115", "0.12", "0.12", "0.075", "0.235")) + "@{}"
     return "".join(floats(claims.body(results, documents), head, columns,
                           claims.caption(results) if k == 0 else r"What the documents claim (continued from "
-                          r"Table~\ref{tab:claims}).", "tab:claims" if k == 0 else "tab:claims-more")
+                          r"Table~\ref{tab:claims}). \CaveatEndToEnd", "tab:claims" if k == 0 else "tab:claims-more")
                    for k, documents in enumerate(CLAIMS_OF_A_PAGE))
 
 

@@ -152,3 +152,13 @@ def test_a_committed_agreement_follows_from_the_committed_verdicts(folder):
     assert found, f"run python paper/verdicts.py {RESULTS / folder} --beside, with the folders that it is of"
     for name, table in found.items():
         pd.testing.assert_frame_equal(vd.set_beside(RESULTS / folder, RESULTS / name), table, check_dtype=False)
+
+
+def test_what_is_told_beside_a_claim_shifts_no_row(tmp_path):
+    """Each row of a folder's verdicts is asked for once, whatever is told beside a claim."""
+    table = vd.read(RESULTS / "nvidia-h200" / "verdicts.csv")
+    found = vd.are_of_gpus(table)
+    assert len(found) == len(table)
+    told = {(c, r): of for c, r, of in zip(table["claim"], table["role"], found) if r in (vd.CLAIM, vd.BESIDE)}
+    assert [c for (c, r), of in told.items() if r == vd.CLAIM and not of] == ["T1", "T4", "T5", "T7", "U7"]
+    assert all(of for (_, r), of in told.items() if r == vd.BESIDE)
