@@ -41,7 +41,7 @@ def told(row: dict) -> str:
 def finding(results: Results) -> str:
     said = sentences(results)
     where = r" Table~\ref{tab:agreement} and Figure~\ref{fig:agreement} have them with their ratios." if said else ""
-    return " ".join(map(latex.escape, said)) + where
+    return latex.powers(" ".join(map(latex.escape, said))) + where
 
 
 def compared(results: Results) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 _ESCAPES = {"\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{",
             "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}",
@@ -14,6 +15,11 @@ def escape(text: str) -> str:
     """Text as LaTeX shows it; characters that its fonts lack become "?". Two hyphens stay two, as in "--full"."""
     shown = "".join(_ESCAPES.get(c, c if ord(c) < 128 else "?") for c in text.replace("--", "-\0-"))
     return shown.replace("\0", "{}")
+
+
+def powers(escaped: str) -> str:
+    """Escaped text with its powers of two, as 2^28, raised."""
+    return re.sub(r"2\\textasciicircum\{\}(\w+)", r"$2^{\1}$", escaped)
 
 
 def code(text: str) -> str:

@@ -266,7 +266,7 @@ def outside_ratios(results: Results) -> str:
     if not small:
         return said + "."
     worst = max(small, key=lambda r: abs(math.log(r.outside / r.published["ratio"])))
-    return (said + f", {len(small)} of them below {latex.power(REPRODUCED)}: at most {latex.digits(worst.outside)} where the harness "
+    return (said + f", {len(small)} of them below {latex.power(REPRODUCED)}, the farthest {latex.digits(worst.outside)} where the harness "
             f"has {latex.interval(worst.published)} ({worst.element_type}, {latex.power(worst.n)}). From there on they differ "
             rf"by at most {latex.digits(100 * furthest(found), 2)}\,\%. So a ratio of times end to end below "
             f"{latex.power(REPRODUCED)} holds for the harness's way of calling alone.")

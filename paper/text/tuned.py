@@ -333,8 +333,7 @@ def reach(results: Results, in_short: bool = False) -> str:
 
 def in_latex(text: str) -> str:
     """Plain text as above: 2^10, 2^k +- 1, 5 %, 1.5 us, thrust::reduce."""
-    out = latex.escape(text)
-    out = re.sub(r"2\\textasciicircum\{\}(\w+)", r"$2^{\1}$", out).replace("+- 1", r"$\pm$ 1")
+    out = latex.powers(latex.escape(text)).replace("+- 1", r"$\pm$ 1")
     out = re.sub(r"(?<=\d) us\b", r"\\,\\textmu{}s", out.replace(r" \%", r"\,\%"))
     return re.sub(r"\b(thrust::reduce|tuned/sum)\b", r"\\id{\1}", out)
 

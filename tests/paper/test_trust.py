@@ -150,8 +150,8 @@ def test_ratios_that_loops_do_not_give_are_told(folder, tmp_path):
     said, caveat = told(published * 1e-5, 1e-5)
     assert "outside the harness's interval at 0 of 1 points." in said and caveat == ""
     said, caveat = told(published * 0.7e-5, 1e-5)
-    assert "at 1 of 1 points, 1 of them below $2^{22}$: at most" in said and r"\ref{sec:trust}" in caveat
-    assert f"at most {latex.digits(0.7 * published)} where the harness has" in said
+    assert "at 1 of 1 points, 1 of them below $2^{22}$, the farthest" in said and r"\ref{sec:trust}" in caveat
+    assert f"the farthest {latex.digits(0.7 * published)} where the harness has" in said
     said, caveat = told(published * 0.9e-5, 1e-5, 2**28)
     assert "at 1 of 1 points" in said or "at 0 of 1 points" in said
     assert caveat == ""
