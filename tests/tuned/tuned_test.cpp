@@ -171,16 +171,16 @@ TEST(SimTunedShare, NoThreadHasMoreThanOneVectorMoreThanAnother) {
   }
 }
 
-/// Of an input that L2 holds all stays whatever the loads, of one that it nearly holds a part, and of more nothing.
+/// Of what L2 can hold nothing is read to be given up first, of more a part, and of much more nothing stays anyway.
 TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
   using tuned::MiB;
   using tuned::h200;
   for (const bool packed : {false, true}) {
     const auto kept = [&](std::size_t bytes) { return tuned::launch_shape(bytes, packed, h200).kept_bytes; };
-    EXPECT_EQ(kept(12 * MiB), SIZE_MAX);
-    EXPECT_EQ(kept(12 * MiB + 1), 0u);
-    EXPECT_EQ(kept(36 * MiB), 0u);
-    EXPECT_EQ(kept(36 * MiB + 1), 32 * MiB);
+    EXPECT_EQ(kept(3 * MiB), SIZE_MAX);
+    EXPECT_EQ(kept(12 * MiB + 1), 32 * MiB);
+    for (std::size_t bytes = 0; bytes <= 32 * MiB; bytes += 64 << 10) ASSERT_GE(kept(bytes), bytes);
+    EXPECT_EQ(kept(36 * MiB), 32 * MiB);
     EXPECT_EQ(kept(256 * MiB), 32 * MiB);
     EXPECT_EQ(kept(256 * MiB + 1), SIZE_MAX);
   }
@@ -427,7 +427,7 @@ TEST(TunedLaunch, GoesBySmsAndByL2) {
   EXPECT_EQ(up_to({36 * MiB, Reading::tiled, 8, 1, 0}, twice_the_sms), 36 * MiB);
   EXPECT_EQ(up_to({36 * MiB, Reading::tiled, 8, 1, 0}, a_third_of_l2), 12 * MiB);
   EXPECT_EQ(up_to({SIZE_MAX, Reading::tiled, 8, 2}, twice_the_sms), SIZE_MAX);
-  EXPECT_EQ(tuned::launch_shape(64 * MiB, false, a_third_of_l2).kept_bytes, tuned::kept_of_more / 3);
+  EXPECT_EQ(tuned::launch_shape(64 * MiB, false, a_third_of_l2).kept_bytes, tuned::kept_in_l2 / 3);
   EXPECT_EQ(tuned::launch_shape(100 * MiB, false, a_third_of_l2).kept_bytes, SIZE_MAX);
 }
 
