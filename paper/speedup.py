@@ -182,6 +182,36 @@ def _of_samples(of_rounds: samples.Samples, mode: str, base_mode: str, point, of
     return paired(base_times, times, allocations, of_base.resolution, point.resolution, confidence) if times else None
 
 
+def of_the_rest(results: Results, of: list[Series], base: list[Series], n: int) -> pd.Series | None:
+    """The speedup over the base's of what is left of a call end to end without its device part, each given as both series:
+    a row of `over`, paired by round where the folder holds raw samples, else with the errors of all four times combined as
+    independent ones."""
+    points = [s.rows.get(n) for s in (*base, *of)]
+    if None in points or len({p.run_id for p in points}) != 1 or len({s.measured_on for s in (*base, *of)}) != 1:
+        return None
+    of_rounds = samples.of(results, of[0].experiment)
+    if not of_rounds:
+        found = (*apart(*(_difference(*points[k:k + 2]) for k in (0, 2))), True)
+    else:
+        both = [of_rounds.get(points[k].key) for k in (0, 2)]
+        if None in both or any(points[0].key[i] != points[2].key[i] for i in _GROUP):
+            return None
+        whole, allocations = samples.paired("time_s", both)
+        parts, _ = samples.paired("device_part_s", both)
+        if not whole[0] or len(parts[0]) != len(whole[0]):
+            return None
+        rests = [[t - part for t, part in zip(*times)] for times in zip(whole, parts)]
+        found = paired(*rests, allocations[0], points[0].resolution, points[2].resolution)
+    return pd.Series(dict(zip(COLUMNS, (n, *found))))
+
+
+def _difference(whole, part) -> tuple[float, float, float]:
+    """What is left of a time without a part of it, with its interval."""
+    rest = whole.time - part.time
+    return (rest, rest - math.hypot(whole.time - whole.low, part.high - part.time),
+            rest + math.hypot(whole.high - whole.time, part.time - part.low))
+
+
 def product(results: Results, factors: list[tuple[float, Series]], n: int) -> pd.Series | None:
     """ratio, low, high, enough: a product of powers of these series' times at n, as a speedup is one: paired by round
     where the folder holds raw samples, else with the times' errors combined as independent ones. None where they were not

@@ -36,6 +36,8 @@ HOLDS, WEAKER, NONE, REVERSED, UNDECIDED = ("holds", "holds but weaker", "no eff
 VERDICTS = (HOLDS, WEAKER, NONE, REVERSED, UNDECIDED)      # in the order in which they are counted
 WORST_FIRST = (REVERSED, UNDECIDED, NONE, WEAKER, HOLDS)   # a claim's verdict is the worst of its tests'
 LARGE = 2**28
+BESIDES = "; "  # what a reason says after it the paper's table leaves out
+LATENCY_BOUND = 1.25  # a load's latency times so much is no more than the wait for one load
 
 COLUMNS = ("claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio "
            "ci_low ci_high threshold verdict reason role verdicts_before").split()
@@ -192,17 +194,28 @@ class Folder:
             base, mine = self.at(name, test, test["base"], n, base_mode), self.at(name, test, test["variant"], n, mode)
             if base is mine:
                 raise Lacking(f"{name}.csv does not tell {test['base']} and {test['variant']} apart")
-            point = speedup.at(self.results, mine, base, n)
-            if point is None:
-                raise Lacking(f"{name}.csv has {test['base']} and {test['variant']} from different runs")
-            if not point["enough"]:
-                raise Lacking(f"{name}.csv has too few allocations for an interval: run it again with more samples")
-            if not math.isfinite(point["low"]) or not math.isfinite(point["high"]):
-                raise Lacking(f"{name}.samples.csv.gz is missing: without it there is no interval")
-            paired = base_mode == mode and bool(samples.of(self.results, name))
-            return Calls(name, point["ratio"], point["low"], point["high"], paired)
+            return self.calls(name, test, speedup.at(self.results, mine, base, n), base_mode == mode)
 
         return self.first_of(test, look)
+
+    def speedup_of_rest(self, test: dict, n: int) -> Calls:
+        """The same of what is left of both calls end to end without their device parts."""
+        def look(name: str) -> Calls:
+            mine, base = ([self.at(name, test, test[side], n, mode) for mode in ("end_to_end", "device_part")]
+                          for side in ("variant", "base"))
+            return self.calls(name, test, speedup.of_the_rest(self.results, mine, base, n), True)
+
+        return self.first_of(test, look)
+
+    def calls(self, name: str, test: dict, point: pd.Series | None, alike: bool) -> Calls:
+        """A speedup that was found, `alike` where both are timed in one way."""
+        if point is None:
+            raise Lacking(f"{name}.csv has {test['base']} and {test['variant']} from different runs")
+        if not point["enough"]:
+            raise Lacking(f"{name}.csv has too few allocations for an interval: run it again with more samples")
+        if not math.isfinite(point["low"]) or not math.isfinite(point["high"]):
+            raise Lacking(f"{name}.samples.csv.gz is missing: without it there is no interval")
+        return Calls(name, point["ratio"], point["low"], point["high"], alike and bool(samples.of(self.results, name)))
 
     def values(self, file: str, value: str, where: dict[str, str]) -> pd.DataFrame:
         """Rows of another CSV, with the column `value` as numbers."""
@@ -341,20 +354,35 @@ def judge_order(folder: Folder, test: dict, n: int) -> Found:
         return [float(folder.at(name, test, call, n, test["timing_mode"]).at(n)["time"]) for call in test["variants"]]
 
     counted = [folder.counter(test["file"], call, test["metric"], n) for call in test["variants"]]
+    if "of" in test:
+        # A rate of what is the same in all kernels is the time again, and goes with speed whatever they do.
+        amounts = [folder.counter(test["file"], call, test["of"], n) for call in test["variants"]]
+        if max(amounts) <= (1 + test["effect"]) * min(amounts):
+            raise Lacking(f"{len(amounts)} kernels have the same {test['of']}, to within "
+                          f"{100 * (max(amounts) / min(amounts) - 1):.2g} %, so its rate is the time again ({test['file']})")
     times = folder.first_of(test, look)
-    tau = kendall([1 / t for t in times], counted)
+    speeds, tied = [1 / t for t in times], test.get("tied", 0.0)
+    tau = kendall(speeds, counted, tied)
     verdict = (HOLDS if tau >= test["holds"] else WEAKER if tau >= test["weaker"] else
                NONE if tau > -test["weaker"] else REVERSED)
-    return Found(verdict, f"rank correlation {tau:.3g} of speed and {test['metric']}, {len(times)} kernels", tau,
-                 threshold=f">= {test['holds']:g}; weaker >= {test['weaker']:g}")
+    why = f"rank correlation {tau:.3g} of speed and {test['metric']}, {len(times)} kernels"
+    if tied:
+        alike = max(max(a, b) / min(a, b) for i, (a, c) in enumerate(zip(speeds, counted))
+                    for b, d in zip(speeds[:i + 1], counted[:i + 1]) if not compared(c, d, tied))
+        why += (f"{BESIDES}up to {100 * tied:g} % apart is a tie ({kendall(speeds, counted):.3g} without ties), and kernels whose "
+                f"counts tie are up to {alike:.3g} times apart")
+    return Found(verdict, why, tau, threshold=f">= {test['holds']:g}; weaker >= {test['weaker']:g}")
 
 
-def kendall(one: list[float], other: list[float]) -> float:
+def compared(one: float, other: float, tied: float) -> int:
+    """1 where one is the greater of two, -1 where the other is, 0 where they differ by no more than this share."""
+    return 0 if abs(one - other) <= tied * min(abs(one), abs(other)) else 1 if one > other else -1
+
+
+def kendall(one: list[float], other: list[float], tied: float = 0.0) -> float:
     """Kendall's tau-b; 0 where either is the same throughout."""
-    def sign(x: float) -> int:
-        return (x > 0) - (x < 0)
-
-    pairs = [(sign(a - b), sign(c - d)) for i, (a, c) in enumerate(zip(one, other)) for b, d in zip(one[:i], other[:i])]
+    pairs = [(compared(a, b, tied), compared(c, d, tied)) for i, (a, c) in enumerate(zip(one, other))
+             for b, d in zip(one[:i], other[:i])]
     untied = [sum(p[k] != 0 for p in pairs) for k in (0, 1)]
     return sum(a * b for a, b in pairs) / math.sqrt(untied[0] * untied[1]) if all(untied) else 0.0
 
@@ -403,6 +431,37 @@ def judge_hidden(folder: Folder, test: dict, n: int) -> Found:
     return found
 
 
+def judge_filled(folder: Folder, test: dict, n: int) -> Found:
+    """How many cycles of a load's latency other threads fill with their work: one thread's work for an element takes no
+    more of a multiprocessor than all of its threads take for one each, and that is measured where each has one load under
+    way."""
+    latency = float(folder.values("probes.csv", "value",
+                                  {"quantity": "load_latency_memory", "unit": "cycles"})["value"].median())
+    threads = int(folder.call_of(test["variant"], n)[1]["block"])
+    each = float(folder.first_of(test, lambda name: folder.at(name, test, test["variant"], n, "clock").at(n)["time"])) / n
+    taken = each * threads
+    if taken < latency:
+        raise Lacking(f"{test['variant']} takes {taken:.4g} cycles for each element, of a load's {latency:.4g}: a thread has "
+                      f"several loads under way (probes.csv)")
+    why = (f"{threads} threads with one load each take {taken:.3g} cycles, {each:.3g} each: {test['threads']} fill at most "
+           f"{test['threads'] * each:.3g} of a load's {latency:.3g} (probes.csv)")
+    found = limited(test, each, why)
+    found.variant = test["variant"]
+    if found.verdict == REVERSED and taken <= LATENCY_BOUND * latency:
+        # Most of that may be the wait for the load, and no work.
+        found.verdict = UNDECIDED
+    return found
+
+
+def judge_rest(folder: Folder, test: dict, n: int) -> Found:
+    """The speedup of what is no kernel, end to end less the device part: copying, and the host's additions."""
+    calls = folder.speedup_of_rest(test, n)
+    found = judged(test, calls.ratio, calls.low, calls.high, f"end to end less the device part, {calls.experiment}.csv"
+                   + ("" if calls.paired else ", not paired"))
+    found.base, found.variant = test["base"], test["variant"]
+    return found
+
+
 def judge_measured(folder: Folder, test: dict, n: int) -> Found:
     """A variant whose result was checked against the exact sum does what the claim says cannot be done."""
     name = folder.first_of(test, lambda name: folder.at(name, test, test["variant"], n, test["timing_mode"]) and name)
@@ -415,8 +474,8 @@ def judge_shown(_folder: Folder, test: dict, _n: int | None) -> Found:
 
 
 JUDGES = {"ratio": judge_ratio, "gains": judge_gains, "quotient": judge_quotient, "order": judge_order,
-          "rate": judge_rate, "apart": judge_apart, "hidden": judge_hidden, "measured": judge_measured,
-          "shown": judge_shown}
+          "rate": judge_rate, "apart": judge_apart, "hidden": judge_hidden, "filled": judge_filled, "rest": judge_rest,
+          "measured": judge_measured, "shown": judge_shown}
 OF_NO_SIZE = ("quotient", "shown")  # what they say is of no row of an experiment
 
 

@@ -11,7 +11,7 @@ from figures import studies, style
 from figures.studies import Points
 from text.claims import with_tests
 
-GAINS = ("ratio", "gains")  # kinds of tests that are speedups
+GAINS = ("ratio", "gains", "rest")  # kinds of tests that are speedups
 COLORS = {vd.HOLDS: "#0072B2", vd.WEAKER: "#56B4E9", vd.NONE: "#7F7F7F", vd.REVERSED: "#D55E00", vd.UNDECIDED: "#E69F00"}
 MARKS = {vd.HOLDS: "o", vd.WEAKER: "v", vd.NONE: "s", vd.REVERSED: "X", vd.UNDECIDED: "P"}
 THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0.8, color="black", zorder=1.9)

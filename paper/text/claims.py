@@ -125,7 +125,8 @@ def body(results: Results, documents: tuple[str, ...] = rs.DOCUMENTS) -> list[st
 def why(reason: str) -> str:
     """A verdict's reason, in short; it may hold long names of metrics and files, which may be broken after "_", "." and
     "/"."""
-    short = re.sub(r"^the worst of (\d+) tests: ", r"worst of \1: ", reason)
+    least = reason.partition(vd.BESIDES)[0] if "rank correlation" in reason else reason
+    short = re.sub(r"^the worst of (\d+) tests: ", r"worst of \1: ", least)
     return re.sub(r"(\\_|(?<=[A-Za-z_])[./](?=[a-z]))", r"\1\\allowbreak{}", as_latex(short))
 
 
@@ -203,9 +204,12 @@ def by_verdict(results: Results) -> str:
             said.append(f"{latex.listing(those)} {words[v][len(those) > 1]}")
     others = [f"{c} {words[other][0]}" for c, (_, other) in found.items() if other not in ("", vd.UNDECIDED)]
     at_large = f" At {latex.power(vd.LARGE)} another verdict is found: {latex.listing(others)}." if others else ""
-    first = [f"{c} {words[v][0]}" for c, v in as_first_set(table).items()]
-    before = (f" Tests were changed after there were data, which Appendix~\\ref{{sec:mended}} lists with the verdicts before and "
-              f"after: by the tests as first set {counted_as_first_set(table)}; {latex.listing(first)}." if first else "")
+    first = as_first_set(table)
+    by_first = [([c for c, verdict in first.items() if verdict == v], words[v]) for v in vd.VERDICTS]
+    before = (f" By the tests as first set (changed after there were data as Appendix~\\ref{{sec:mended}} lists) "
+              f"{counted_as_first_set(table)}: "
+              + "; ".join(f"{latex.listing(those)} {word[len(those) > 1]}" for those, word in by_first if those) + "."
+              if first else "")
     return f"At the documents' own sizes {'; '.join(said)}.{at_large}{before}"
 
 

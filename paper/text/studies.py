@@ -29,7 +29,7 @@ UNROLLED = ("unroll2", "unroll4", "unroll8", "unroll8-warp", "unroll8-complete",
 PLACES = {"thread": "inside a thread", "block": "inside a block", "between": "between blocks"}
 JUDGED_LOADS = 4  # a thread, by which the claims of levels are judged
 FEW_BLOCKS = 64  # the most loads with which the claims of levels were ever judged
-GROUPS = (1, 64)  # loads a thread at which the ways to finish are compared: many groups and few
+GROUPS = (1, 64)  # loads a thread at which the ways to finish are compared: many blocks and few
 
 
 def told(claim: str) -> list[str]:
@@ -181,14 +181,15 @@ def latency(f: vd.Folder) -> str:
 
     own, compiled_in = each(256, "i32"), each(256, "u64")
     others = [each(b, "u64") for b in blocks if b not in COMPILED_IN]
-    at_once = (", about what a load takes: one is under way at a time" if others and
-               all(0.8 < o / cycles[2] < 1.25 for o in others) else "")
+    most = max(b for b in blocks if b not in COMPILED_IN)
+    share = each(most, "u64") / most
+    at_once = (f", about what a load takes: one is under way at a time. {most} such threads work at most {latex.digits(share)} cycles "
+               f"each for an element, so 256 fill at most {latex.digits(256 * share)} of the latency (S6)" if others and
+               all(1 / vd.LATENCY_BOUND < o / cycles[2] < vd.LATENCY_BOUND for o in others) else "")
     return (f"A load takes {latex.digits(cycles[0])} cycles from L1, {latex.digits(cycles[1])} from L2 and "
             f"{latex.digits(cycles[2])} ({latex.digits(ns[2])}\\,ns) from memory. In one block of 256 threads, a number that "
             f"the document compiles in, a thread takes {latex.digits(own)} cycles for each element if it counts by \\id{{int}}, as there, "
-            f"and {latex.digits(compiled_in)} if it counts by \\id{{size\\_t}}; so it hides "
-            f"{latex.digits((cycles[2] - own) / 256)} and {latex.digits((cycles[2] - compiled_in) / 256)} cycles of a load for "
-            f"each thread, where the document has one (S6). By \\id{{size\\_t}} and with numbers of threads that are not compiled in it takes "
+            f"and {latex.digits(compiled_in)} if it counts by \\id{{size\\_t}}, with several loads under way. With other numbers of threads, by \\id{{size\\_t}}, it takes "
             f"{latex.digits(min(others))} to {latex.digits(max(others))} cycles{at_once}.")
 
 
@@ -214,6 +215,7 @@ def twopass(f: vd.Folder) -> str:
 # ---------------------------------------------------------------------------------------------- unrolling
 
 CHAINED = ("unroll4", "unroll8")
+INDEPENDENT = "unroll/unroll8:block=1024,load=independent"
 
 
 def unroll_call(name: str, block: int = 1024) -> str:
@@ -225,19 +227,21 @@ def unrolling(f: vd.Folder) -> str:
     ladder = [*TREES, *UNROLLED]
     gains = [latex.digits(s.gain(unroll_call(a), unroll_call(b), s.n)["ratio"]) for a, b in zip(ladder, ladder[1:])]
     whole = s.gain(unroll_call("neighbored"), unroll_call("unroll8-complete"), s.n)
-    loads = s.gain("unroll/unroll8:block=1024,load=chained", "unroll/unroll8:block=1024,load=independent", s.n)
+    loads = s.gain("unroll/unroll8:block=1024,load=chained", INDEPENDENT, s.n)
+    warp = s.gain(INDEPENDENT, unroll_call("unroll8-warp"), s.n)
     best = [f"{settings_of(s.fastest(s.n, variant=f'unroll/{v}'), ('block',)).removeprefix('block=')} for {latex.code(v)}"
             for v in ("neighbored", "interleaved", "unroll8", "unroll8-complete")]
     return (f"From one kernel to the next at {latex.power(s.n)}, the steps gain {latex.listing(gains)}: "
             f"{latex.interval(whole)} from the first to \\id{{unroll8-complete}}, where the document has "
-            f"{told('U9')[0]} (U9). Eight independent loads in place of eight additions in place, all else alike, gain "
-            f"{latex.interval(loads)} (U10). The block of 1024 threads that the document runs is not always the best: the "
+            f"{told('U9')[0]} (U9). Eight independent loads in place of eight additions in place gain "
+            f"{latex.interval(loads)} (U10); they come with the last warp's step, to which they leave {latex.interval(warp)} (U2). The block of 1024 threads that the document runs is not always the best: the "
             f"fastest is {latex.listing(best)}. {s.beside_cub(s.n, 'end_to_end', ('block', 'load'))}")
 
 
 def counters(f: vd.Folder) -> str:
     """What Nsight Compute counted in unroll's kernels. In a sentence and not in a figure: the efficiency of loads has one step, after the
     two neighbored trees, and U5 compares two kernels' stalls alone; of all nine kernels the CSV has them."""
+    s = Study(f, "unroll")
     n = Study(f, "unroll").n
 
     def of(metric: str, name: str) -> float:
@@ -246,16 +250,18 @@ def counters(f: vd.Folder) -> str:
     efficiency = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct"
     barrier = "smsp__warp_issue_stalled_barrier_per_warp_active.pct"
     each = "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio"
-    dram = "dram__bytes_read.sum.per_second"
     trees = [f"{latex.digits(of(efficiency, v))}\\,\\% in {latex.code(v)}" for v in TREES]
-    rates = sorted(((of(dram, v), v) for v in (*TREES, *UNROLLED)))
     shares = [latex.digits(of(barrier, v), 2) for v in UNROLLED]
-    stalls = [latex.digits(of(each, v), 2) for v in ("unroll8", "unroll8-warp")]
-    return (f"Nsight Compute finds {latex.listing(trees)} of the loaded bytes used (U4), and a DRAM throughput from "
-            f"{latex.bandwidth(rates[0][0])} ({latex.code(rates[0][1])}) to {latex.bandwidth(rates[-1][0])} "
-            f"({latex.code(rates[-1][1])}; U8). Barriers are {latex.listing(shares)}\\,\\% of a warp's stalls from "
+    stalls = [latex.digits(f.counter("ncu.csv", call, each, n), 3)
+              for call in (unroll_call("unroll8"), INDEPENDENT, unroll_call("unroll8-warp"))]
+    later = min(of(efficiency, v) for v in UNROLLED)
+    rest = s.gain(unroll_call("interleaved"), unroll_call("unroll8-complete"), n)["ratio"]
+    return (f"Nsight Compute finds {latex.listing(trees)} of the loaded bytes used, and at least {latex.digits(later)}\\,\\% in all "
+            f"later kernels, though the last are {latex.digits(rest)} times as fast (U4). As all read the same bytes, their DRAM "
+            f"throughput is the time again (U8). Barriers are {latex.listing(shares)}\\,\\% of a warp's stalls from "
             rf"\id{{unroll2}} to the template, where the document has \documentfigure{{51, 44, 26, 33, 24 and 24\,\%}}; for each "
-            f"instruction there are {stalls[0]} such stalls before the last warp is unrolled and {stalls[1]} after (U5).")
+            f"instruction there are {stalls[0]} such stalls in \\id{{unroll8}}, {stalls[1]} with independent loads, and {stalls[2]} with "
+            f"the last warp unrolled as well (U5).")
 
 
 # ----------------------------------------------------------------------------------------------- levels
@@ -276,10 +282,9 @@ def granularity(f: vd.Folder) -> str:
         span = f" ({near[0]} to {near[-1]} are within {latex.percent(NEAR - 1)})" if len(near) > 1 else ""
         said.append(f"{best} loads a thread at {latex.power(n)}{span}, which gain "
                     f"{latex.interval(s.gain(stride(1, 'atomic'), stride(best, 'atomic'), n))} over one")
-    local = [latex.listing([f"{latex.interval(s.gain(stride(g, 'atomic', 'local'), stride(g, 'atomic'), n))} of {g} loads"
-                            for g in (JUDGED_LOADS, 32)]) for n in (SMALL, LARGE)]
-    return (f"With atomics the best granularity is {latex.listing(said)} (Figure~\\ref{{fig:levels}}). A global stride gains "
-            f"over a local one {local[0]} at {latex.power(SMALL)}, and {local[1]} at {latex.power(LARGE)} (L2).")
+    local = [latex.interval(s.gain(stride(JUDGED_LOADS, "atomic", "local"), stride(JUDGED_LOADS, "atomic"), n)) for n in (SMALL, LARGE)]
+    return (f"With atomics the best granularity is {latex.listing(said)} (Figure~\\ref{{fig:levels}}). Of {JUDGED_LOADS} loads, a "
+            f"global stride gains {local[0]} over a local one at {latex.power(SMALL)} and {local[1]} at {latex.power(LARGE)} (L2).")
 
 
 def loads(f: vd.Folder) -> str:
@@ -293,20 +298,29 @@ def loads(f: vd.Folder) -> str:
 
 
 def finish(f: vd.Folder) -> str:
-    """The three ways to finish, end to end, with many groups and with few."""
+    """The three ways to finish, end to end, with many blocks and with few; and what the atomics cost."""
     s, said = Study(f, "levels"), []
     for n in (SMALL, LARGE):
         for loads in GROUPS:
             times = [latex.time(s.time(stride(loads, how), n, "end_to_end")) for how in ("atomic", "relaunch", "host")]
-            groups = -(-n // (256 * loads))
-            said.append(f"{latex.listing(times)} with {latex.count(groups)} groups")
+            blocks = -(-n // (256 * loads))
+            said.append(f"{latex.listing(times)} with {latex.count(blocks)} blocks")
         said[-1] += f" at {latex.power(n)}"
-    alone = [latex.interval(speedup.at(f.results, s.found("levels/divergence-free:block=256,finish=atomic", n),
-                                       s.found("levels/divergence-free:block=256,finish=host", n, "device_part"), n))
-             for n in (SMALL, LARGE)]
-    return (f"End to end an atomic, a relaunch and the CPU take {'; '.join(said)} (L5, L8, L9). With one element a thread, the atomics alone "
-            f"leave {alone[0]} of the speed of a kernel that only stores its partial sums at {latex.power(SMALL)}, and "
-            f"{alone[1]} at {latex.power(LARGE)} (L7).")
+    def left(atomic: str, host: str, n: int) -> pd.Series:
+        return speedup.at(f.results, s.found(atomic, n), s.found(host, n, "device_part"), n)
+
+    tree = "levels/divergence-free:block=256,finish={}"
+    alone = [latex.interval(left(tree.format("atomic"), tree.format("host"), n)) for n in (SMALL, LARGE)]
+    by_loads = [latex.digits(left(stride(JUDGED_LOADS, "atomic"), stride(JUDGED_LOADS, "host"), n)["ratio"])
+                for n in (SMALL, LARGE)]
+    longer = s.time(tree.format("atomic"), SMALL) - s.time(tree.format("host"), SMALL, "device_part")
+    # Where hardly a block is left to add, what atomics cost is the zeroing of the result.
+    few = max(values_of(s, "levels/global-stride", "granularity", SMALL))
+    zeroing = s.time(stride(few, "atomic"), SMALL) - s.time(stride(few, "host"), SMALL, "device_part")
+    return (f"End to end an atomic, a relaunch and the CPU take {'; '.join(said)} (L5, L8, L9). With one element a thread, finishing by "
+            f"atomics leaves {alone[0]} of the speed of a kernel that only stores its partial sums at {latex.power(SMALL)}, and "
+            f"{alone[1]} at {latex.power(LARGE)} (L7); with {JUDGED_LOADS} loads, {by_loads[0]} and {by_loads[1]}. Of the {latex.time(longer)} "
+            f"that they take longer at {latex.power(SMALL)}, zeroing the result is about {latex.time(zeroing)}.")
 
 
 def decomposition(f: vd.Folder) -> str:
@@ -320,10 +334,11 @@ def decomposition(f: vd.Folder) -> str:
         between = s.gain(naive, naive.replace("relaunch", "atomic"), n)
         whole = s.gain(naive, stride(loads, "atomic"), n)
         said.append(f"at {latex.power(n)} work in a thread ({loads} loads) gains {latex.interval(thread)}, the tree in a block "
-                    f"{latex.interval(block)}, atomics between blocks {latex.interval(between)}, and a granularity with "
-                    f"atomics {latex.interval(whole)}")
-    return (f"One level at a time, from the naive tree with relaunches: {'; '.join(said)} "
-            f"(L1, L3, L4). {s.beside_cub(LARGE, 'device', ('finish', 'granularity'))}")
+                    f"{latex.interval(block)}, atomics between blocks {latex.interval(between)}, and all three, with the "
+                    f"divergence-free tree, {latex.interval(whole)}")
+    return (f"One level at a time, with relaunches, over the naive tree (work in a thread: over a global stride of one load): "
+            f"{'; '.join(said)} (L1, L3, L4). "
+            f"{s.beside_cub(LARGE, 'device', ('finish', 'granularity'))}")
 
 
 def composed(f: vd.Folder) -> str:

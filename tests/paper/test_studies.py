@@ -124,10 +124,28 @@ def test_counters_are_those_counted(folder):
     assert r"finds 12.3\,\% in \texttt{neighbored}" in said(folder, "FindingCounters")
 
 
-def test_finishes_stand_with_their_groups(folder):
+def test_what_the_last_warp_gains_is_not_what_independent_loads_do(folder):
+    plant(folder, "unrolling.csv", "unroll/unroll8", {"block": "1024", "load": "independent"}, "device_part_median_s", "1e-3",
+          n=str(2**24), timing_mode="end_to_end")
+    assert re.search(r"which they leave 35\.\d+ .*? \(U2\)", said(folder, "FindingUnrolling"))
+    plant(folder, "ncu.csv", "unroll/unroll8", {"load": "independent"}, "value", "9.87",
+          metric="smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio")
+    assert r"9.87 with independent loads, and 7.19 with the last warp" in said(folder, "FindingCounters")
+
+
+def test_zeroing_is_told_of_what_atomics_cost(folder):
+    most = max(studies.values_of(studies.Study(vd.Folder(folder), "levels"), "levels/global-stride", "granularity", 2**20))
+    for finish, column, mode, time in (("atomic", "time_median_s", "device", 7e-6), ("host", "device_part_median_s", "end_to_end", 5e-6)):
+        plant(folder, "levels.csv", "levels/global-stride", {"finish": finish, "granularity": str(most)}, column, str(time),
+              n=str(2**20), timing_mode=mode)
+    assert r"zeroing the result is about 2.00\,\textmu{}s." in said(
+        folder, "FindingFinish")
+
+
+def test_finishes_stand_with_their_blocks(folder):
     plant(folder, "levels.csv", "levels/global-stride", {"finish": "relaunch", "granularity": "64"}, "time_median_s", "7e-6",
           n=str(2**20), timing_mode="end_to_end")
-    assert re.search(r"7\.00\\,\\textmu\{\}s and [\d.]+\\,\\textmu\{\}s with 64 groups at \$2\^\{20\}\$",
+    assert re.search(r"7\.00\\,\\textmu\{\}s and [\d.]+\\,\\textmu\{\}s with 64 blocks at \$2\^\{20\}\$",
                      said(folder, "FindingFinish"))
 
 
@@ -153,8 +171,13 @@ def test_latency_by_what_is_compiled_in(folder):
     plant(folder, "latency.csv", "squares/strided", {"block": "32", "index": "u64"}, "cycles_median", str(2**20 / 32 * 100),
           timing_mode="clock")
     one = said(folder, "FindingLatency")
-    assert "takes 100 to" in one and "one is under way" not in one
+    assert "takes 100 to" in one and "one is under way" not in one and "S6" not in one
     assert "one is under way" in said(COMMITTED, "FindingLatency")
+    plant(folder, "latency.csv", "squares/strided", {"block": "32", "index": "u64"}, "cycles_median", str(2**20 / 32 * 700),
+          timing_mode="clock")
+    plant(folder, "latency.csv", "squares/strided", {"block": "1024", "index": "u64"}, "cycles_median", str(2**20 * 0.75),
+          timing_mode="clock")
+    assert ("1024 such threads work at most 0.750 cycles each for an element, so 256 fill at most 192 of the latency (S6)") in said(folder, "FindingLatency")
 
 
 def test_errors_and_identity_are_counted(folder):
