@@ -82,9 +82,13 @@ def test_of(claims: dict, claim: dict, test: dict) -> dict:
 
 
 def changes(claims: dict) -> list[dict]:
-    """What was changed of the claims' tests after there were data that they read, each with its claim's id, by date."""
-    made = [{"claim": c["id"], **change} for c in claims["claims"] for change in c.get("changes", [])]
-    return sorted(made, key=lambda change: change["date"])
+    """What was changed of the claims' tests after there were data that they read, each with its claim's id, by date,
+    and of one date what a claim had first comes first."""
+    made = [(k, {"claim": c["id"], **change}) for c in claims["claims"] for k, change in enumerate(c.get("changes", []))]
+    last = {}  # of a change that several claims had
+    for k, change in made:
+        last[change["what"]] = max(k, last.get(change["what"], 0))
+    return sorted((change for _, change in made), key=lambda change: (change["date"], last[change["what"]]))
 
 
 # ----------------------------------------------------------------------------------------- what is measured

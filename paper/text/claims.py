@@ -241,7 +241,8 @@ def markdown(results: Results) -> str:
     beside = table[(table["role"] == vd.BESIDE)]
     if len(beside):
         lines += ["", "Told beside, and deciding nothing:", ""]
-        lines += [f"- {r['claim']}, n = {int(r['n']):,}: `{r['variant']}` over `{r['base']}`: {known(r)}"
+        lines += [f"- {r['claim']}, n = {int(r['n']):,}: `{r['variant']}` over `{r['base']}`, "
+                  f"{rs.MODE_LABELS.get(r['timing_mode'], r['timing_mode'])}: {known(r)}"
                   for r in beside.to_dict("records")]
     lines += ["", "How a claim is judged:", "", *claims["reading"], ""]
     made = before_and_after(table)

@@ -625,7 +625,10 @@ def test_changes_name_what_was_changed():
     for change in vd.changes(CLAIMS):
         assert {"date", "claim", "what", "why", "before"} == set(change)
         assert change["before"] and change["before"] != BY_ID[change["claim"]]["tests"], change["claim"]
+    in_order = [c["what"] for c in vd.changes(CLAIMS)]
     for claim in CLAIMS["claims"]:
+        own = [in_order.index(c["what"]) for c in claim.get("changes", [])]
+        assert own == sorted(own), claim["id"]
         dates = [c["date"] for c in claim.get("changes", [])]
         assert dates == sorted(dates), claim["id"]
 
@@ -672,6 +675,22 @@ def test_without_verdicts_or_changes_nothing_is_said_of_either(monkeypatch, tmp_
     run(folder)
     results = rs.read_results(folder)
     assert "as first set" not in ids.markdown(results) + ids.by_verdict(results) + ids.line(results)
+
+
+@pytest.mark.parametrize("by_round", [False, True])
+def test_what_copying_costs_is_judged_without_the_kernel(tmp_path, by_round):
+    """A kernel three times as fast, and all that comes after it as long as before: end to end that gains much, of copying
+    nothing."""
+    test, = (t for t in of_claim("L9") if t["kind"] == "rest")
+    folder = write(tmp_path / "m", [timed(test, test[side], n, part, "device_part", 0.001, "levels")
+                                    for side, part in (("base", 30e-6), ("variant", 10e-6)) for n in test["n"]])
+    if by_round:
+        synthetic.write_samples(folder, experiment="levels")
+    rows = [r for r in vd.verdicts(vd.Folder(folder)) if r["claim"] == "L9"]
+    of = {(r["role"], r["timing_mode"]): r for r in rows if r["n"] == str(2**20)}
+    assert of[vd.CLAIM, "end_to_end"]["verdict"] == vd.NONE and float(of[vd.CLAIM, "end_to_end"]["ratio"]) == pytest.approx(1, abs=0.01)
+    assert of[vd.BESIDE, "end_to_end"]["verdict"] == of[vd.BESIDE, "device_part"]["verdict"] == vd.HOLDS
+    assert ("not paired" not in of[vd.CLAIM, "end_to_end"]["reason"]) == by_round
 
 
 def test_what_is_told_beside_decides_nothing(monkeypatch, tmp_path):
