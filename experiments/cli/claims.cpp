@@ -164,8 +164,9 @@ void print_claim(const Verdicts& v, const std::string& claim) {
     told = true;
     const bool beside = v.has(r, "role", "beside"), step = v.has(r, "role", "step") || beside;
     const std::string n = size_of(v, r), found = ratio_of(v, r), pad = step ? "    " : "  ";
-    fmt::print("{}{}{}{}{}: {}\n", pad, beside ? "beside, deciding nothing: " : "", verdict_in_colour(v.field(r, "verdict")), n.empty() ? "" : " at " + n,
-               found.empty() ? "" : ", " + found, v.field(r, "reason"));
+    fmt::print("{}{}{}{}{}: {}\n", pad, beside ? "beside, deciding nothing: " : "",
+               verdict_in_colour(v.field(r, "verdict")), n.empty() ? "" : " at " + n, found.empty() ? "" : ", " + found,
+               v.field(r, "reason"));
     if (const auto before = v.verdicts_before(r); !before.empty())
       fmt::print("{}  as first set: {}{}\n", pad, before.front(),
                  before.size() > 1 ? ", then " + join({before.begin() + 1, before.end()}, ", then ") : "");
@@ -179,7 +180,8 @@ void print_claim(const Verdicts& v, const std::string& claim) {
 int run(const ClaimsOptions& options) {
   const Verdicts v(options.folder);
   for (const std::string& claim : options.claims)
-    if (!has_claim(v, claim)) throw UsageError("there is no claim '" + claim + "'; without a claim's name all are listed");
+    if (!has_claim(v, claim))
+      throw UsageError("there is no claim '" + claim + "'; without a claim's name all are listed");
   if (options.claims.empty()) print_claims(v);
   for (const std::string& claim : options.claims) print_claim(v, claim);
   return exit_ok;
