@@ -174,8 +174,8 @@ class Workbench::Call {
                       " (PlanInfo), and launches " + shape_text(launch.grid_blocks, launch.block_threads);
   }
 
-  /// Waits for the result and judges it. Empty if all is well.
-  std::string settle() {
+  /// Waits for the result and judges it. Empty if all is well. `is_first`: no call of this plan came before.
+  std::string settle(bool is_first = true) {
     if (!wrong_launch_.empty()) return wrong_launch_;
     Result in_output{};
     if (plan_->info().result == ResultLocation::on_device) {
@@ -194,7 +194,8 @@ class Workbench::Call {
         check_result(result_.data(), want, plan_->info().longest_chain, p.operation, plan_->info().flushes_subnormals);
     const std::string why = case_->check == "fault" ? not_as_declared(check) : check.why;
     if (why.empty()) return input_unchanged();
-    return untouched(in_output) ? "the output was not written, or with what stood there before the call: " + why : why;
+    return (untouched(in_output) ? "the output was not written, or with what stood there before the call: " : "") +
+           why + (is_first ? "" : "; does a call leave a counter or other state behind?");
   }
 
   const Result& result() const { return result_; }
@@ -347,13 +348,13 @@ std::string Workbench::repeat(const Case& c) {
   if (at_once) second.enqueue();
   if (std::string why = first.settle(); !why.empty()) return "first call: " + why;
   if (!at_once) second.enqueue();
-  if (std::string why = second.settle(); !why.empty()) return "second call of the same plan: " + why;
+  if (std::string why = second.settle(false); !why.empty()) return "second call of the same plan: " + why;
 
   // A result that is the same each time is so in the opposite order, too.
   set_order(opposite(c), c.seed + 1);
   first_output.poison(stream);
   third.enqueue();
-  if (std::string why = third.settle(); !why.empty()) return "third call of the same plan: " + why;
+  if (std::string why = third.settle(false); !why.empty()) return "third call of the same plan: " + why;
   if (c.variant->determinism != Determinism::none && first.result() != third.result())
     return "two calls on the same input differ in bits, though the variant declares that they do not";
   return {};
@@ -375,8 +376,8 @@ std::string Workbench::two_plans(const Case& c) {
   Call call_4(*this, c, *plan_2, a, output_4, stream_2, room_for(a));
   const Drain drain(*backend_, {stream_1, stream_2});
 
-  const auto settle = [](Call& call, const char* which) {
-    std::string why = call.settle();
+  const auto settle = [](Call& call, const char* which, bool is_first = true) {
+    std::string why = call.settle(is_first);
     return why.empty() ? why : std::string("two plans at once, ") + which + ": " + why;
   };
   const bool at_once = plan_1->info().result == ResultLocation::on_device;
@@ -392,8 +393,8 @@ std::string Workbench::two_plans(const Case& c) {
   }
   call_3.enqueue();
   call_4.enqueue();
-  if (why = settle(call_4, "second plan, second call"); !why.empty()) return why;
-  if (why = settle(call_3, "first plan, second call"); !why.empty()) return why;
+  if (why = settle(call_4, "second plan, second call", false); !why.empty()) return why;
+  if (why = settle(call_3, "first plan, second call", false); !why.empty()) return why;
   if (at_once) {
     if (why = settle(call_2, "second plan"); !why.empty()) return why;
     if (why = settle(call_1, "first plan"); !why.empty()) return why;
@@ -419,7 +420,7 @@ std::string Workbench::calls(const Case& c) {
     if (plan->info().result != ResultLocation::on_host) hold_back(on);
     Call call(*this, c, *plan, i % 2 == 0 ? a : b, output, on, room);
     call.enqueue(i == calls / 2);
-    if (std::string why = call.settle(); !why.empty())
+    if (std::string why = call.settle(i == 0); !why.empty())
       return "call " + std::to_string(i + 1) + " of one plan" + (i % 3 == 1 ? ", on another stream" : "") + ": " + why;
   }
   return {};

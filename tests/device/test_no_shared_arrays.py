@@ -36,3 +36,17 @@ def test_shared_is_an_error_that_says_what_to_write(compiler, tmp_path):
     for number, line in zip((6, 7, 8), lines):
         assert f"kernels.cpp:{number}:" in line, line
         assert "write SharedPtr<T> x = shared_array<T, N>(), or shared_memory<T>() for dynamic memory" in line
+
+
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+@pytest.mark.parametrize("small", ["bool", "char", "short"])
+def test_a_shared_element_that_is_too_small_says_what_to_write(compiler, small, tmp_path):
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler} here")
+    (tmp_path / "kernel.cpp").write_text(
+        '#include "device/kernel.h"\nusing namespace reductio::device;\n'
+        f"__global__ void last() {{ shared_array<{small}, 1>()[0] = 1; }}\n")
+    done = subprocess.run([compiler, "-std=c++20", "-fsyntax-only", "-I", SOURCE / "src", tmp_path / "kernel.cpp"],
+                          capture_output=True, text=True)
+    assert done.returncode != 0
+    assert "shared elements are of 4 bytes or a multiple: write unsigned for bool or char" in done.stderr

@@ -688,12 +688,15 @@ TEST(Mutation, fences) {
   expect_race("no_writers_fence", Flaw::no_writers_fence, writer);
   expect_race("no_readers_fence", Flaw::no_readers_fence,
               "this block has passed no __threadfence() since it learnt of that");
+  expect_race("no_readers_fence", Flaw::no_readers_fence, "needs a fence of its own after the atomic that told of it");
   expect_race("adds_plainly", Flaw::adds_plainly, "has published nothing since");
   expect_race("adds_plainly_between_fences", Flaw::adds_plainly_between_fences, "has published nothing since");
 }
 TEST(Mutation, leaves_the_counter) {
   expect_rejected(variant("leaves_the_counter", prepare_last_block, Flaw::leaves_the_counter),
                   "second call of the same plan");
+  expect_rejected(variant("leaves_the_counter", prepare_last_block, Flaw::leaves_the_counter),
+                  "; does a call leave a counter or other state behind?");
 }
 
 }  // namespace

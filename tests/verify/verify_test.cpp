@@ -607,6 +607,7 @@ TEST(BatteryVerify, an_output_that_was_not_written_is_told_as_such) {
   for (const ElementType type : {ElementType::i32, ElementType::f32, ElementType::f64}) {
     const Case c{&silent, {Operation::sum, type, 3}, silent.settings(), 0, "exact", 1, "", "exact"};
     EXPECT_EQ(run_case(c, *open_cpu()).rfind("the output was not written", 0), 0u) << run_case(c, *open_cpu());
+    EXPECT_EQ(run_case(c, *open_cpu()).find("state behind"), std::string::npos) << "no call came before";
   }
   const Variant wrong = cpu_variant("stand-in/wrong", [](const Problem& p, const Settings&, const DeviceInfo&) {
     return plan_of({.longest_chain = p.n}, [](void*, void* out, Stream) { std::memset(out, 0, 4); });

@@ -14,6 +14,7 @@
 #include "device/sim/fault.h"
 #include "device/sim/limits.h"
 #include "device/sim/scheduler.h"
+#include "device/sim/streams.h"
 
 namespace reductio::sim {
 
@@ -135,8 +136,13 @@ void fail_shared(const SharedRange& array, const Touch& t) {
 
 void fail_unwritten(const Touch& t) {
   if (t.view)
-    stop_here(FaultKind::unwritten, site_of(t.site),
-              "reads " + element(t) + " of a view in global memory, which nobody has written since its allocation");
+    stop_here(
+        FaultKind::unwritten, site_of(t.site),
+        "reads " + element(t) + " of a view in global memory, which nobody has written since its allocation" +
+            (default_stream_holds_work() ? "; what waits in the default stream, Stream{}, is not done before a call: "
+                                         : "; ") +
+            "a call zeroes what it needs on its own stream, and what calls leave to each other is a zeroed_buffer "
+            "(device/state.h)");
   stop_here(FaultKind::unwritten, site_of(t.site),
             "reads byte " + std::to_string(t.where) + " (" + element(t) +
                 ") of shared memory, which nobody in this block has written");

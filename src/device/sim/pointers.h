@@ -199,7 +199,8 @@ class GlobalPtr : public PointerArithmetic<GlobalPtr<T>, T> {
  public:
   using typename PointerArithmetic<GlobalPtr<T>, T>::value_type;
   // Each word has one last writer; two threads that write two bytes of it would look like a race.
-  static_assert(std::is_const_v<T> || sizeof(T) % sim::word_bytes == 0, "written elements are words");
+  static_assert(std::is_const_v<T> || sizeof(T) % sim::word_bytes == 0,
+                "written elements are of 4 bytes or a multiple");
 
   GlobalPtr() : GlobalPtr(0, {}) {}
   GlobalPtr(std::nullptr_t) : GlobalPtr() {}
@@ -248,7 +249,8 @@ template <class T>
 class SharedPtr : public PointerArithmetic<SharedPtr<T>, T> {
  public:
   using typename PointerArithmetic<SharedPtr<T>, T>::value_type;
-  static_assert(sizeof(T) % sim::word_bytes == 0, "shared elements are words");
+  static_assert(sizeof(T) % sim::word_bytes == 0,
+                "shared elements are of 4 bytes or a multiple: write unsigned for bool or char");
   static_assert(alignof(T) <= 16, "shared memory is aligned to 16 bytes");
 
   SharedPtr() : SharedPtr(0, {}) {}

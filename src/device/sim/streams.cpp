@@ -108,6 +108,11 @@ std::size_t abandon_default_stream() {
   return std::exchange(work, {}).size();
 }
 
+bool default_stream_holds_work() {
+  const DeviceLock lock;
+  return !streams().standard.work.empty();
+}
+
 void enqueue_kernel(Stream s, const Shape& shape, std::function<void()> thread, const std::type_info& type) {
   std::string kernel;
   try {

@@ -23,6 +23,8 @@ Stream create_stream();
 void destroy_stream(Stream);
 /// Forgets what the default stream holds; how many operations these were.
 std::size_t abandon_default_stream();
+/// Whether anything waits there, for a message's sake.
+bool default_stream_holds_work();
 
 /// Puts a kernel onto a stream: `thread` runs it for one thread. Throws Fault where CUDA refuses the launch. `name` is
 /// the type whose template argument is the kernel; faults make the kernel's readable name of it.

@@ -1,6 +1,7 @@
 // Accesses outside what a kernel was given, reads of what nobody wrote, and memory that was released.
 
 #include "tests/device/sim/support.h"
+#include "tests/error_of.h"
 
 namespace reductio::sim_tests {
 namespace {
@@ -40,6 +41,8 @@ __global__ void copy_one(GlobalPtr<const unsigned> in, GlobalPtr<unsigned> out, 
   }
 }
 
+__global__ void adds_to_unwritten(GlobalPtr<unsigned> out) { atomicAdd(out, 1u); }
+
 TEST_P(SimMemory, ReadOfUnwrittenWorkspace) {
   const Buffer<unsigned> fresh(8), out(8);
   const Fault f =
@@ -48,9 +51,21 @@ TEST_P(SimMemory, ReadOfUnwrittenWorkspace) {
   EXPECT_EQ(f.block, 1u);
   EXPECT_EQ(f.threads, Threads{9});
   EXPECT_TRUE(says(f, "reads element 3 of a view in global memory, which nobody has written")) << f.what();
+  EXPECT_TRUE(says(f, "is a zeroed_buffer (device/state.h)")) << f.what();
+  EXPECT_FALSE(says(f, "default stream")) << f.what();
 }
 
-__global__ void adds_to_unwritten(GlobalPtr<unsigned> out) { atomicAdd(out, 1u); }
+TEST_P(SimMemory, WhatWasToBeZeroedInTheDefaultStreamIsToldOf) {
+  const Buffer<unsigned> fresh(1);
+  zero(fresh.ptr(), 1, Stream{});  // as who prepares a plan might; no call waits for that stream
+  const Stream call = sim::create_stream();
+  launch<adds_to_unwritten>({1, 1, 0, call}, fresh.ptr());
+  const std::string why = error_of([&] { sim::synchronize(call); });
+  EXPECT_NE(why.find("what waits in the default stream, Stream{}, is not done before a call"), std::string::npos)
+      << why;
+  sim::synchronize({});
+  sim::destroy_stream(call);
+}
 
 TEST_P(SimMemory, AtomicOnUnwrittenWorkspace) {
   const Buffer<unsigned> fresh(1);
