@@ -6,10 +6,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <deque>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <regex>
 
 #include "core/dataset.h"
 #include "core/reference.h"
@@ -28,8 +30,7 @@ using Json = nlohmann::ordered_json;
 struct VerifyOptions {
   SelectionOptions selection;
   std::string tier, junit;
-  std::optional<std::size_t> offset;
-  std::string dataset, order, check;
+  std::string offset, dataset, order, check;
   bool quiet = false, json = false, csv = false;
 };
 
@@ -142,6 +143,34 @@ void print_csv(const std::vector<VariantResult>& results) {
   }
 }
 
+/// What failures have in common that a person need read only once: the kind of fault and its source line; where there
+/// is no line the text, whatever its numbers.
+std::string kind_of(const Failure& f) {
+  static const std::regex fault("(simulated device: .*?) in kernel [^\n]*?, ([^ ,]+:[0-9]+): [^\n]*"),
+      number("[-+]?[0-9][-+0-9.e]*|nan|[-+]?inf");
+  std::smatch found;
+  if (std::regex_search(f.why, found, fault)) return found.str(1) + found.str(2);
+  return std::regex_replace(f.why, number, "#");
+}
+
+void print_failures(const VariantResult& r) {
+  std::vector<std::pair<std::string, std::vector<const Failure*>>> kinds;  // in the order in which they were first met
+  for (const Failure& f : r.failures) {
+    const std::string kind = kind_of(f);
+    auto known = std::find_if(kinds.begin(), kinds.end(), [&](const auto& k) { return k.first == kind; });
+    if (known == kinds.end()) known = kinds.insert(kinds.end(), {kind, {}});
+    known->second.push_back(&f);
+  }
+  for (const auto& [kind, alike] : kinds) {
+    const Failure& f = *alike.front();
+    fmt::print("         {}\n           {}\n           {}\n", f.what.describe(), f.why,
+               ink(Ink::dim, "again: " + f.what.command(r.device)));
+    if (alike.size() > 1)
+      fmt::print("           ... and {} more case{} alike (--json has each)\n", alike.size() - 1,
+                 alike.size() > 2 ? "s" : "");
+  }
+}
+
 void print_result(const VariantResult& r) {
   const auto colour = status(r) == "ok" ? Ink::green : status(r) == "failed" ? Ink::red : Ink::yellow;
   fmt::print("{}  {:<4}  {:<28}  {:>7} passed", ink(colour, fmt::format("{:<7}", status(r))), name(r.device), r.id,
@@ -154,9 +183,7 @@ void print_result(const VariantResult& r) {
   if (r.not_run && r.failed >= most_failures)
     fmt::print("         given up after {} failures: {} of {} cases were run\n", r.failed, r.cases() - r.not_run,
                r.cases());
-  for (const Failure& f : r.failures)
-    fmt::print("         {}\n           {}\n           {}\n", f.what.describe(), f.why,
-               ink(Ink::dim, "again: " + f.what.command(r.device)));
+  print_failures(r);
   if (r.failed > r.failures.size()) fmt::print("         ... and {} more\n", r.failed - r.failures.size());
   for (const auto& why : r.faults) fmt::print("         {}\n", ink(Ink::dim, "wrong as declared: " + why));
   for (const auto& why : r.reasons_left_out) fmt::print("         {}\n", ink(Ink::dim, "left out: " + why));
@@ -178,12 +205,25 @@ void check_case(const Case& c) {
                                  name(p.operation), c.dataset, name(p.type)));
 }
 
+/// The --offset. Throws UsageError where it is no number: CLI11 would take "-1" for the largest one.
+std::size_t offset_of(const VerifyOptions& options) {
+  const std::string& text = options.offset;
+  std::size_t offset = 0;
+  if (text.empty()) return offset;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), offset);
+  // As of sizes (parse_size()), there are no more elements than whose bytes can be counted.
+  if (error != std::errc{} || end != text.data() + text.size() || offset > std::size_t{1} << 60)
+    throw UsageError("malformed --offset '" + text + "'; give a whole number of elements from 0 to 2^60");
+  return offset;
+}
+
 /// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults; or just the
 /// one kind of case that --dataset and --check describe. Throws UsageError where there is no such case.
 std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked, const Variant& v, DeviceKind device) {
   std::vector<std::pair<std::string, std::string>> works{{"exact", "exact"}, {"random", "bounded"}};
   if (!options.dataset.empty() || !options.check.empty())
     works = {{options.dataset.empty() ? "exact" : options.dataset, options.check.empty() ? "bounded" : options.check}};
+  const std::size_t offset = offset_of(options);
   std::vector<Case> out;
   for (Operation operation : v.operations)
     for (ElementType type : v.types)
@@ -195,7 +235,7 @@ std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked,
           out.push_back({&v,
                          {operation, type, n},
                          v.settings(),
-                         options.offset.value_or(0),
+                         offset,
                          dataset,
                          asked.seed,
                          device != DeviceKind::sim ? "" : options.order.empty() ? "random" : options.order,
@@ -214,7 +254,12 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
   known("--order", options.order, case_orders);
   known("--check", options.check, case_checks);
   known("--dataset", options.dataset, dataset_names(ElementType::f64));
-  const bool has_any = options.offset || !options.dataset.empty() || !options.order.empty() || !options.check.empty();
+  const std::size_t offset = offset_of(options);
+  for (const std::size_t n : asked.sizes)
+    if (offset + n > std::size_t{1} << 60)
+      throw UsageError(fmt::format("--offset {} and {} elements behind it are more than 2^60", offset, n));
+  const bool has_any =
+      !options.offset.empty() || !options.dataset.empty() || !options.order.empty() || !options.check.empty();
   if (asked.sizes.empty() && has_any)
     throw UsageError("--offset, --dataset, --order and --check describe cases of named sizes; give --sizes, too");
 }
