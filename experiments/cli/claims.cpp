@@ -178,6 +178,8 @@ void print_claim(const Verdicts& v, const std::string& claim) {
 }
 
 int run(const ClaimsOptions& options) {
+  if (options.folder.empty())
+    throw UsageError("name a results folder, as experiments/results/nvidia-h200; see 'reductio claims --help'");
   const Verdicts v(options.folder);
   for (const std::string& claim : options.claims)
     if (!has_claim(v, claim))
@@ -192,8 +194,7 @@ int run(const ClaimsOptions& options) {
 Command add_claims(CLI::App& app) {
   auto options = std::make_shared<ClaimsOptions>();
   CLI::App* sub = app.add_subcommand("claims", "Print what the documents claim, and what a results folder says of it");
-  sub->add_option("folder", options->folder, "The results folder; paper/verdicts.py writes its verdicts.csv")
-      ->required();
+  sub->add_option("folder", options->folder, "The results folder; paper/verdicts.py writes its verdicts.csv");
   sub->add_option("claims", options->claims, "Claims to tell in full, as S1 or U0: each test, its thresholds and why")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   return {sub, [options] { return run(*options); }, true};

@@ -44,6 +44,8 @@ void print(const std::vector<Fields>& records) {
 }
 
 int run(const ModelsOptions& options) {
+  if (options.folder.empty())
+    throw UsageError("name a results folder, as experiments/results/nvidia-h200; see 'reductio models --help'");
   require_confidence(options.confidence);  // before anything is read
   const StoredResults results = read_results(options.folder);
   const std::vector<Fields> records = model_table(results, options.confidence);
@@ -69,8 +71,7 @@ int run(const ModelsOptions& options) {
 Command add_models(CLI::App& app) {
   auto options = std::make_shared<ModelsOptions>();
   CLI::App* sub = app.add_subcommand("models", "Fit latency + bytes / bandwidth to a results folder's times");
-  sub->add_option("folder", options->folder, "The results folder; models.csv is written beside its experiments")
-      ->required();
+  sub->add_option("folder", options->folder, "The results folder; models.csv is written beside its experiments");
   sub->add_option("--confidence", options->confidence, "Of the intervals")->capture_default_str();
   sub->add_flag("--csv", options->csv, "Print the table as it is written to models.csv");
   sub->add_flag("--quiet", options->quiet, "Print nothing");

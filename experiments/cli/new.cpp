@@ -137,6 +137,7 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
 }
 
 int run(const NewOptions& options) {
+  if (options.name.empty()) throw UsageError("name the new variant, as mine/first-idea; see 'reductio new --help'");
   const std::string id = make_id(options.name);
   for (const Variant& v : variants())
     if (v.id == id) throw UsageError("there is a variant '" + id + "' already; choose another name");
@@ -163,7 +164,7 @@ int run(const NewOptions& options) {
 Command add_new(CLI::App& app) {
   auto options = std::make_shared<NewOptions>();
   CLI::App* sub = app.add_subcommand("new", "Write the file of a new variant, which works and waits to be changed");
-  sub->add_option("name", options->name, "Its id, as mine/first-idea")->required();
+  sub->add_option("name", options->name, "Its id, as mine/first-idea");
   sub->add_option("--source", options->source, "The project's source folder (default: the current one or one above)")
       ->type_name("DIR");
   return {sub, [options] { return run(*options); }};

@@ -17,6 +17,7 @@
 #include "measure/results/csv.h"
 #include "measure/results/machine.h"
 #include "measure/results/schema.h"
+#include "measure/run/interrupts.h"
 #include "measure/run/session.h"
 
 namespace reductio::cli {
@@ -233,6 +234,11 @@ int run(RunCommandOptions& options) {
     observer.summarise(experiment->name, report);
     exit = std::max(exit, verdict(experiment->name, report, observer));
     if (report.interrupted) break;
+    if (Interrupts::count() && experiment != chosen.back()) {
+      print_message("interrupted after " + experiment->name +
+                    ", which is complete; run it again with --resume to go on");
+      return std::max<int>(exit, exit_error);
+    }
   }
   return exit;
 }

@@ -20,7 +20,8 @@ std::string cause(int error) { return std::generic_category().message(error); }
 
 [[noreturn]] void write_failed(const std::filesystem::path& path, int error) {
   std::string hint;
-  if (error == ENOSPC || error == EDQUOT) hint = "; rows so far are intact: free some space and go on with --resume";
+  if (error == ENOSPC || error == EDQUOT)
+    hint = "; rows so far are intact: free some space; 'reductio run' then goes on with --resume";
   throw OutputError("cannot write " + path.string() + ": " + cause(error) + hint);
 }
 

@@ -50,7 +50,7 @@ struct RunReport {
   std::filesystem::path csv;              ///< empty for dry and profile runs
   std::size_t points = 0, skipped = 0;    ///< skipped: already in the file that was resumed
   std::array<std::size_t, statuses> by_status{};  ///< rows written by this run, by Status; of a dry run, known to be refused
-  bool interrupted = false;               ///< SIGINT or SIGTERM ended it early; --resume goes on
+  bool interrupted = false;                       ///< SIGINT or SIGTERM left points over; --resume goes on
   double estimated_s = 0;                 ///< dry run: what measuring would take, roughly
   double measured_s = 0;                  ///< wall-clock time of the run
   Spent spent;                            ///< where that of its samples went

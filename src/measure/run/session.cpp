@@ -126,7 +126,7 @@ class SessionRun {
     const double batch_s = session_.instruments.timer->keeps_time() ? session_.rules.batch_s : 0;
     for (const auto& [first, last] : batches_of(groups.costs_s, batch_s))
       if (Interrupts::count() || !measure_batch(groups, first, last)) break;
-    report_.interrupted = Interrupts::count() > 0;
+    report_.interrupted = Interrupts::count() > 0 && done_ < report_.points;
     observer_.progress(done_, report_.points, host_now() - measuring_since_, report_.interrupted ? -1 : 0, "");
     report_.measured_s = host_now() - begin_;
     if (report_.times_memory_stayed_busy)
