@@ -95,6 +95,25 @@ def test_a_cluster_gives_its_mean_without_a_tenth_at_either_end():
     assert speedup.trimmed_mean([100, 3, 1, 2]) == pytest.approx((0.6 + 2 + 3 + 60) / 3.2)
 
 
+def test_the_example_of_the_results_recomputes_a_rows_speedup(monkeypatch, capsys):
+    folder = SOURCE / "experiments" / "results"
+    (example,) = re.findall(r"^```python\n(.*?)^```", (folder / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(folder)
+    exec(example, {})
+    found = [float(word) for word in capsys.readouterr().out.split()]
+    of = "timing_mode == 'device' and cache_state == 'cold_dirty' and element_type == 'f32' and n == 2**24"
+    row, = pd.read_csv(folder / "nvidia-h200" / "modern.csv").query(f"{of} and variant == 'modern/fan-in'").to_dict("records")
+    assert found == pytest.approx([row["speedup"], row["speedup_ci_low"], row["speedup_ci_high"]], rel=1e-12)
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize("clusters, rank", [(12, 14), (24, 82)])
+def test_the_ranks_that_the_documentation_names_are_the_rules(clusters, rank):
+    assert speedup.rank_of(clusters) == (rank, True)
+    text = (SOURCE / "docs" / "measuring.md").read_text()
+    assert re.search(rf"of {clusters} (clusters k|it) is {rank}\b", text)
+
+
 def test_no_interval_is_narrower_than_the_resolution():
     ratio, low, high, _ = speedup.paired([2.0] * 24, [1.0] * 24, list(range(24)), 0.02, 0.01)
     assert ratio == pytest.approx(2)

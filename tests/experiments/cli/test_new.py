@@ -58,7 +58,14 @@ def write_ported(project):
             hurried = path.with_name("mine_ported_hurried.cu")
             hurried.write_text(re.sub(r"if \(t < 32\) __syncwarp\(\);.*", "", listing).replace("unrolled", "hurried"))
             both.append(hurried)
-    assert (len(both), len(cuda_only)) == (4, 1)
+        if name == "last-block":
+            assert listing.count("__threadfence();  // the sums are read") == 1
+            bare = path.with_name("mine_ported_unfenced.cu")
+            bare.write_text(re.sub(r"__threadfence\(\);  // the sums are read.*", "", listing).replace("last-block", "unfenced")
+                            .replace("last_block", "unfenced").replace("block_total", "unfenced_total")
+                            .replace("width", "unfenced_width"))
+            both.append(bare)
+    assert (len(both), len(cuda_only)) == (6, 1)
     return both, cuda_only
 
 
@@ -155,7 +162,7 @@ def test_writes_one_file_and_never_overwrites(project, built):
     assert "'mine/first'" in call("new", "mine/first", "--source", project, binary=built).error(1)
     assert snapshot(project / "src") == before
     new = set(before) - set(snapshot(SOURCE / "src"))
-    shown = {"unrolled", "hurried", "shuffles", "vectors"}
+    shown = {"unrolled", "hurried", "shuffles", "vectors", "last-block", "unfenced"}
     assert new == {"kernels/mine_first.cu", "kernels/mine_drops_the_last.cu", "kernels/mine.cu",
                    "kernels/cuda_only/mine_ported_streamed.cu", *(f"kernels/mine_ported_{name}.cu" for name in shown)}
 
@@ -176,7 +183,8 @@ def test_is_listed(built):
     assert "mine/drops-the-last" in listed
 
 
-@pytest.mark.parametrize("variant", ["mine/first", "mine/atomic", "ported/unrolled", "ported/shuffles", "ported/vectors"])
+@pytest.mark.parametrize("variant", ["mine/first", "mine/atomic", "ported/unrolled", "ported/shuffles", "ported/vectors",
+                                     "ported/last-block"])
 def test_passes_the_battery(built, tmp_path, variant):
     rows = call("verify", "--variants", f"^{variant}$", "--device", "sim", "--csv", "--junit", "junit.xml", binary=built,
                 cwd=tmp_path).rows()
@@ -189,6 +197,20 @@ def test_the_race_that_porting_tells_of_is_found(built, tmp_path):
     done = call("verify", "--variants", "^ported/hurried$", "--device", "sim", "--tier", "quick", binary=built, cwd=tmp_path)
     assert "ported/hurried" in done.error(2)
     assert "race" in done.out and "hurried<" in done.out
+    # What is alike is told once: a race at one line, whichever case found it.
+    (told,) = json.loads(call("verify", "--variants", "^ported/hurried$", "--device", "sim", "--tier", "quick", "--json",
+                              binary=built, cwd=tmp_path).out)["verified"]
+    lines = {re.search(r"(race|unwritten memory) in kernel .*?, (\S+\.cu:\d+): ", f["why"]).groups() for f in told["failures"]}
+    assert len(told["failures"]) == 20 > len(lines)
+    assert done.out.count("again: ") == len(lines)
+    alike = [int(n) for n in re.findall(r"\.\.\. and (\d+) more cases? alike", done.out)]
+    assert sum(alike) + len(lines) == 20
+
+
+def test_the_fence_that_porting_tells_of_is_missed(built, tmp_path):
+    done = call("verify", "--variants", "^ported/unfenced$", "--device", "sim", "--tier", "quick", binary=built, cwd=tmp_path)
+    assert "ported/unfenced" in done.error(2)
+    assert "needs a fence of its own after the atomic that told of it" in done.out
 
 
 def test_what_is_cuda_only_is_refused_simulated_and_says_why(built, tmp_path):
@@ -214,6 +236,7 @@ def test_the_battery_rejects_the_wrong_one_with_exit_code_2(built, tmp_path):
     done = call("verify", "--variants", "^mine/", "--tier", "quick", "--junit", "junit.xml", binary=built, cwd=tmp_path)
     assert "mine/drops-the-last" in done.error(2)
     assert "mine/drops-the-last" in done.out and "want" in done.out
+    assert done.out.count("again: ") < 15 and "more cases alike" in done.out  # 20 failures, of which most say the same
     cases = {c.get("name"): c for c in xml.parse(tmp_path / "junit.xml").getroot().iter("testcase")}
     assert cases["mine/drops-the-last"].find("failure") is not None
     assert cases["mine/first"].find("failure") is None
