@@ -5,10 +5,12 @@
 
 Each process is one `reductio compare ... --plant VARIANT=SHARE`. The cases `live` compare two different kernels, one
 slowed by 1 % of the call with its spin, at one size each; the case `baseline` compares a kernel that is slowed by 5 %
-with itself in a baseline that another process saved. Beside them are processes that plant nothing, the controls: a
-planted slowdown of two kernels is found where the whole interval lies below the controls' ratio by more than the
-effect, whatever the two take without it. A control in which a slowdown is found is a false alarm; a case with more than
-one in 20 is missed. Needs a GPU, nothing but Python, and with all cases a quarter of an hour.
+with itself in a baseline that another process saved. That one baseline is shared by all processes of its case, controls
+too: they are not independent, and say nothing of how often another baseline would do so. Beside them are processes that
+plant nothing, the controls: a planted slowdown of two kernels is found where the whole interval lies below the
+controls' ratio by more than the effect, whatever the two take without it. A control in which a slowdown is found is a
+false alarm; a case with more than one in 20 is missed. Needs a GPU, nothing but Python, and with all cases a quarter of
+an hour.
 
 Columns: case, process, n, effect (that counts), planted (share of the time), planted_s, verdict, ratio (of the base's
 time to the other's), ci_low, ci_high, seconds (of the whole process), exit_code, run_id, machine_id, git_revision,
@@ -161,7 +163,8 @@ def sentence(rows: list[dict], case: Case, n: int) -> str:
     limit = "" if case.limit_s is None else f" of {case.limit_s:g} s"
     return (f"{verdict:>6}  {case.name} n=2^{n.bit_length() - 1}, {100 * case.planted:g} % planted: found in {count} "
             f"of {len(slowed)} processes, and in {alarms} of {len(controls)} without a planted slowdown"
-            + ("" if ratio is None else f" (ratio {ratio:.4f})") + f"; a process took at most {longest:.1f} s{limit}")
+            + ("" if ratio is None else f" (ratio {ratio:.4f})") + f"; a process took at most {longest:.1f} s{limit}"
+            + ("; all beside one baseline, so not independent" if case.baseline else ""))
 
 
 def tell(text: str) -> None:

@@ -137,6 +137,8 @@ def test_false_alarms_are_counted():
     assert said.startswith("missed") and "and in 1 of 4 without" in said
     assert planted.sentence(rows_of("baseline", 20, [1, 1.001]), baseline, 2**16).startswith("   met")
     said = planted.sentence(rows_of("baseline", 20, [0.9, 0.9], "SLOWER"), baseline, 2**16)
+    assert said.endswith("; all beside one baseline, so not independent")
+    assert "independent" not in planted.sentence(rows_of("live-2^16", 10, [0.98, 0.981, 0.979]), live, 2**16)
     assert said.startswith("missed") and "and in 2 of 2 without" in said
 
 
