@@ -1,6 +1,7 @@
 #include "measure/results/csv.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -93,9 +94,12 @@ CsvText parse_csv(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (quoted) {
-      if (c != '"') field += c;
-      else if (i + 1 < text.size() && text[i + 1] == '"') field += text[++i];
-      else quoted = false;
+      if (c != '"')
+        field += c;
+      else if (i + 1 < text.size() && text[i + 1] == '"')
+        field += text[++i];
+      else
+        quoted = false;
     } else if (c == '"') {
       quoted = true;
     } else if (c == ',') {
@@ -200,7 +204,8 @@ std::optional<std::string> content_of(const std::filesystem::path& path) {
 }
 
 void write_whole_file(const std::filesystem::path& path, std::string_view content) {
-  const std::filesystem::path draft = path.string() + ".new";
+  // Two programs may write one folder at once, each its own draft.
+  const std::filesystem::path draft = fmt::format("{}.{}.new", path.string(), ::getpid());
   const int fd = ::open(draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd < 0) throw OutputError("cannot write " + draft.string() + ": " + cause(errno));
   const int error = write_all(fd, content);
@@ -213,5 +218,15 @@ void write_whole_file(const std::filesystem::path& path, std::string_view conten
   std::filesystem::rename(draft, path, renamed);
   if (renamed) throw OutputError("cannot write " + path.string() + ": " + renamed.message());
 }
+
+FolderLock::FolderLock(const std::filesystem::path& folder)
+    : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+  if (fd_ < 0) throw OutputError("cannot open the folder " + folder.string() + ": " + cause(errno));
+  // A file system without locks refuses: what is written there is written all the same.
+  while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
+  }
+}
+
+FolderLock::~FolderLock() { ::close(fd_); }
 
 }  // namespace reductio

@@ -23,8 +23,8 @@ using Fields = std::vector<std::string>;
 std::string csv_record(const Fields&);
 
 struct CsvText {
-  std::vector<Fields> records;     ///< whole records only
-  std::size_t whole_bytes = 0;    ///< where the last whole record ends; the text beyond it is a cut record
+  std::vector<Fields> records;  ///< whole records only
+  std::size_t whole_bytes = 0;  ///< where the last whole record ends; the text beyond it is a cut record
 };
 /// Reads what csv_record() writes, and what other programs make of RFC 4180 (CR LF). A record without its line end,
 /// or inside an unfinished quoted field, is cut.
@@ -65,5 +65,17 @@ std::optional<std::string> content_of(const std::filesystem::path&);
 
 /// Replaces a file's content in one step: readers see the old or the new, never half.
 void write_whole_file(const std::filesystem::path&, std::string_view content);
+
+/// While it lives, other processes, and others in this one, wait to lock the same folder: to read a file, change it and
+/// write it back.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::filesystem::path& folder);
+  FolderLock(const FolderLock&) = delete;
+  ~FolderLock();
+
+ private:
+  int fd_;
+};
 
 }  // namespace reductio

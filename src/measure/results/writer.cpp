@@ -22,24 +22,53 @@ Json runs_in(const std::filesystem::path& path) {
     throw UsageError(path.string() + " is damaged; move it away, or choose another --out");
   const int version = json.value("schema_version", 0);
   if (version != schema_version)
-    throw UsageError(fmt::format("{} was written with schema version {}, this program writes {}; {}choose another --out",
-                                 path.string(), version, schema_version,
-                                 version == 1 ? "convert the folder by tools/convert_results.py, or " : ""));
+    throw UsageError(fmt::format(
+        "{} was written with schema version {}, this program writes {}; {}choose another --out", path.string(), version,
+        schema_version, version == 1 ? "convert the folder by tools/convert_results.py, or " : ""));
   return json.value("runs", Json::array());
+}
+
+Json describe(const SamplingRules& r) {
+  return {{"min_samples", r.min_samples},
+          {"max_samples", r.max_samples},
+          {"point_budget_s", r.time_budget_s},
+          {"slow_s", r.slow_s},
+          {"slow_samples", r.slow_samples},
+          {"limit_s", r.limit_s},
+          {"full", r.full},
+          {"allocations", r.allocations},
+          {"batch_s", r.batch_s},
+          {"confidence", r.confidence},
+          {"clock_floor", r.clock_floor},
+          {"paired", r.paired},
+          {"harness_calls", r.harness_calls}};
+}
+
+/// Those in which two runs differ: "confidence 0.5, this is 0.95".
+std::string changed_rules(const Json& then, const Json& now) {
+  std::string out;
+  for (const auto& [key, value] : now.items()) {
+    const Json before = then.is_object() ? then.value(key, Json()) : Json();
+    if (before != value)
+      out += fmt::format("{}{} {}, this is {}", out.empty() ? "" : "; ", key, before.dump(), value.dump());
+  }
+  return out;
 }
 
 }  // namespace
 
 nlohmann::ordered_json to_json(const RunRecord& run, const Machine& machine) {
-  return {{"run_id", run.run_id},
-          {"experiment", run.experiment},
-          {"started_utc", run.started_utc},
-          {"arguments", run.arguments},
-          {"seed", run.seed},
-          {"machine_id", machine.id()},
-          {"binary", binary_hash()},
-          {"git_revision", build_description().git_revision},
-          {"git_dirty", build_description().git_dirty}};
+  Json json = {{"run_id", run.run_id},
+               {"experiment", run.experiment},
+               {"started_utc", run.started_utc},
+               {"arguments", run.arguments},
+               {"seed", run.seed},
+               {"machine_id", machine.id()},
+               {"binary", binary_hash()},
+               {"git_revision", build_description().git_revision},
+               {"git_dirty", build_description().git_dirty}};
+  if (run.rules) json["rules"] = describe(*run.rules);
+  return json;
 }
 
 Results::Results(const std::filesystem::path& folder, const Machine& machine, RunRecord record, bool resume)
@@ -115,6 +144,12 @@ void Results::check_same_origin(const std::string& run_id) const {
   }
   if (at->value("seed", std::uint64_t{0}) != record_.seed)
     refuse("seed", std::to_string(at->value("seed", std::uint64_t{0})), std::to_string(record_.seed));
+  // One entry tells the rules of all rows. What was written is compared with what would be.
+  if (!record_.rules) return;
+  const std::string differ = changed_rules(at->value("rules", Json()), Json::parse(describe(*record_.rules).dump()));
+  if (!differ.empty())
+    throw UsageError("cannot resume " + csv_path_.string() + ": it was measured by other rules (" + differ +
+                     "); give the same options, or choose another --out");
 }
 
 /// Samples go to disk before their rows. A run killed in between left samples whose points will be measured again.
@@ -154,10 +189,14 @@ void Results::write_machine() {
   Json json = to_json(machine_);
   Json runs = Json::array();
   bool placed = false;
-  for (const Json& run : *earlier_runs_) {
+  const FolderLock lock(folder_);
+  // Read anew: other experiments may be writing this folder at the same time.
+  for (const Json& run : runs_in(folder_ / "machine.json")) {
     // A new run of the same experiment replaces the old one, whose rows are gone; a resumed one replaces itself.
-    if (run.value("experiment", "") != record_.experiment) runs.push_back(run);
-    else if (!placed) runs.push_back(*entry_), placed = true;
+    if (run.value("experiment", "") != record_.experiment)
+      runs.push_back(run);
+    else if (!placed)
+      runs.push_back(*entry_), placed = true;
   }
   if (!placed) runs.push_back(*entry_);
   json["runs"] = std::move(runs);

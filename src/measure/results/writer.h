@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "measure/plan/budget.h"
 #include "measure/results/csv.h"
 #include "measure/results/machine.h"
 #include "measure/results/row.h"
@@ -21,6 +22,7 @@ struct RunRecord {
   std::string run_id, experiment, started_utc;
   std::vector<std::string> arguments;
   std::uint64_t seed = 1;
+  std::optional<SamplingRules> rules{};  ///< a resumed run must have the same
 };
 
 /// What an entry of machine.json's runs begins with: which run it was, of which machine and program.
@@ -31,8 +33,8 @@ nlohmann::ordered_json to_json(const RunRecord&, const Machine&);
 class Results {
  public:
   /// Opens the files: new ones, or with `resume` those that are there. Throws UsageError where results exist and
-  /// `resume` is off, where they were written with another schema version, and where they come from another machine or
-  /// program than this one; OutputError where the folder cannot be written.
+  /// `resume` is off, where they were written with another schema version, and where they come from another machine,
+  /// program, seed or rules than this one; OutputError where the folder cannot be written.
   Results(const std::filesystem::path& folder, const Machine&, RunRecord, bool resume);
 
   /// Of the run that is being written: the resumed one's, or the new one.
@@ -46,7 +48,7 @@ class Results {
 
   void append(const std::vector<Row>&, const std::string& samples_csv);
 
-  /// This run's entry in machine.json; written at once, beside the entries of other experiments.
+  /// This run's entry in machine.json; written at once, beside the entries of other experiments, which may be running.
   nlohmann::ordered_json& entry() { return *entry_; }
   void write_machine();
 

@@ -28,22 +28,6 @@ Json describe(const std::optional<GpuState>& s) {
 
 std::optional<GpuState> state_of(const Machine& m) { return m.gpu ? gpu_state(m.gpu->uuid) : std::nullopt; }
 
-Json describe(const SamplingRules& r) {
-  return {{"min_samples", r.min_samples},
-          {"max_samples", r.max_samples},
-          {"point_budget_s", r.time_budget_s},
-          {"slow_s", r.slow_s},
-          {"slow_samples", r.slow_samples},
-          {"limit_s", r.limit_s},
-          {"full", r.full},
-          {"allocations", r.allocations},
-          {"batch_s", r.batch_s},
-          {"confidence", r.confidence},
-          {"clock_floor", r.clock_floor},
-          {"paired", r.paired},
-          {"harness_calls", r.harness_calls}};
-}
-
 /// Resolution and launch floor of a mode, in the state of the first point of that mode, else of the first of all, or
 /// warm where that cannot be; null where the timer has no such mode.
 Json measure_clock(const Instruments& instruments, Backend& backend, TimingMode mode,
@@ -115,7 +99,6 @@ void record_start(Json& entry, const Session& session, RunObserver& observer) {
     record(entry, path, *session.backend, observer, measure);
   };
   DeviceMonitor& monitor = *session.instruments.monitor;
-  entry["rules"] = describe(session.rules);
   // What an experiment before this one freed shall not be in what is measured next.
   note("memory_idle_at_start", [&] { return Json(monitor.wait_until_memory_idle()); });
   entry["timing"] = Json::object();

@@ -1,6 +1,5 @@
 #pragma once
-/// What machine.json tells of a run beside its rows: the rules, the clocks, whether flushing works, where the time
-/// went.
+/// What machine.json tells of a run beside its rows: the clocks, whether flushing works, where the time went.
 
 #include <nlohmann/json_fwd.hpp>
 

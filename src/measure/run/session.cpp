@@ -102,9 +102,10 @@ class SessionRun {
     run_id_ = new_run_id();  // also where no row is kept: what is printed can be told from another run's
     if (session_.keeps_rows) {
       const auto folder = session_.folder.empty() ? session_.options.out / session_.machine.name : session_.folder;
-      results_.emplace(folder, session_.machine,
-                       RunRecord{run_id_, session_.experiment, utc_now(), session_.options.arguments, session_.seed},
-                       session_.options.resume);
+      results_.emplace(
+          folder, session_.machine,
+          RunRecord{run_id_, session_.experiment, utc_now(), session_.options.arguments, session_.seed, session_.rules},
+          session_.options.resume);
       run_id_ = results_->run_id();
       report_.csv = results_->csv_path();
       for (const std::string& text : results_->notices()) observer_.notice(text);

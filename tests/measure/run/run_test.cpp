@@ -28,6 +28,7 @@
 #include "measure/analysis/selftest.h"
 #include "measure/results/csv.h"
 #include "measure/results/schema.h"
+#include "measure/results/writer.h"
 #include "measure/sampling/sampler.h"
 #include "measure/stats/statistics.h"
 #include "measure/timing/host_clock.h"
@@ -1318,6 +1319,23 @@ TEST(MeasureRun, OtherExperimentsEntriesStay) {
   EXPECT_EQ(json.at("runs").at(1).at("experiment"), "second");
 }
 
+TEST(MeasureRun, ExperimentsThatRunAtOnceKeepEachOthersEntries) {
+  const Folder folder;
+  const auto path = folder.path() / "machine.json";
+  write_text(path.string() + ".new", "another program's draft");
+  Results first(folder.path(), machine(), {.run_id = "1", .experiment = "first", .started_utc = "", .arguments = {}},
+                false);
+  Results second(folder.path(), machine(), {.run_id = "2", .experiment = "second", .started_utc = "", .arguments = {}},
+                 false);
+  first.entry()["ended_utc"] = "later";
+  first.write_machine();
+  const auto runs = nlohmann::json::parse(text_of(path)).at("runs");
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_EQ(runs.at(0).at("ended_utc"), "later");
+  EXPECT_EQ(runs.at(1).at("run_id"), "2");
+  EXPECT_EQ(text_of(path.string() + ".new"), "another program's draft");
+}
+
 TEST(MeasureRun, AFolderOfAnotherSchemaVersionIsRefusedAndAnOldOnesConverterIsNamed) {
   const Variant a = variant("a", 1);
   for (const auto& [version, advice] : std::map<int, std::string>{
@@ -1473,6 +1491,26 @@ TEST(MeasureRun, AResumeElsewhereIsRefused) {
   EXPECT_EQ(rows_of(csv_in(folder)).size(), 2u);
 }
 
+TEST(MeasureRun, AResumeByOtherRulesIsRefused) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  SamplingRules rules;
+  rules.confidence = 0.5;
+  rules.max_samples = 7;
+  Heard heard;
+  run_session(session(folder, {point(a, 100)}, constant(1e-5), rules), heard);
+  const auto json_path = folder.path() / "scripted" / "machine.json";
+  const std::string json = text_of(json_path), csv = text_of(csv_in(folder));
+  const std::vector<Point> more{point(a, 100), point(a, 200)};
+  EXPECT_EQ(error_of([&] { run_session(resumed(session(folder, more, constant(1e-5))), heard); }),
+            "cannot resume " + csv_in(folder).string() +
+                ": it was measured by other rules (max_samples 7, this is 48; confidence 0.5, this is 0.95); give the "
+                "same options, or choose another --out");
+  EXPECT_EQ(text_of(json_path), json);
+  EXPECT_EQ(text_of(csv_in(folder)), csv);
+  EXPECT_EQ(run_session(resumed(session(folder, more, constant(1e-5), rules)), heard).skipped, 1u);
+}
+
 TEST(MeasureRun, KilledFiftyTimesItLeavesWholeRowsAndResumesToTheSamePoints) {
   const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
   std::set<std::string> keys;
@@ -1522,7 +1560,7 @@ TEST(MeasureRun, KilledFiftyTimesItLeavesWholeRowsAndResumesToTheSamePoints) {
       amid_rows += csv.records.size() > 1 && csv.records.size() < 1 + keys.size();
     }
     Heard heard;
-    run_session(resumed(session(folder, many_points(all), constant(1e-5))), heard);
+    run_session(resumed(session(folder, many_points(all), constant(1e-5), {.batch_s = 0})), heard);
     std::set<std::string> found;
     const CsvText csv = parse_csv(text_of(csv_in(folder)));
     for (std::size_t i = 1; i < csv.records.size(); ++i) EXPECT_TRUE(found.insert(row_key(Row::parse(csv.records[i]).point)).second);
@@ -1548,7 +1586,7 @@ TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
     EXPECT_TRUE(report.interrupted);
     EXPECT_EQ(heard.rows.size(), signals == 1 ? 4u : 2u);
     EXPECT_EQ(rows_of(csv_in(folder)).size(), heard.rows.size());
-    const auto rest = run_session(resumed(session(folder, many_points(all), constant(1e-5))), heard);
+    const auto rest = run_session(resumed(session(folder, many_points(all), constant(1e-5), {.batch_s = 0})), heard);
     EXPECT_FALSE(rest.interrupted);
     EXPECT_EQ(rows_of(csv_in(folder)).size(), 24u);
   }
