@@ -2,14 +2,22 @@
 /// and how numbers are shown.
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 
 #include "core/parse.h"
+#include "experiments/cli/compare/baseline.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
+#include "measure/results/csv.h"
+#include "tests/error_of.h"
+#include "tests/measure/scripted_timer.h"
 
 namespace reductio::cli {
 namespace {
@@ -27,6 +35,54 @@ GpuUse gpu(std::string uuid, unsigned processes, unsigned utilization, bool mig)
 long count(const std::vector<std::string>& warnings, const std::string& word) {
   return std::count_if(warnings.begin(), warnings.end(),
                        [&](const std::string& w) { return w.find(word) != std::string::npos; });
+}
+
+TEST(CliBaseline, WhoSavesSecondReplacesNothingUnlessForced) {
+  const scripted::Folder folder;
+  const auto write = [](const BaselineDraft& draft, const std::string& text) {
+    std::filesystem::create_directories(draft.folder());
+    std::ofstream(draft.folder() / "rows") << text;
+  };
+  const auto saved = [&] { return content_of(folder.path() / "mine" / "rows"); };
+  BaselineDraft draft(folder.path(), "mine", false), forced(folder.path(), "mine", true);
+  // Another process measures and saves one of the same name.
+  const pid_t other = ::fork();
+  ASSERT_GE(other, 0);
+  if (other == 0) {
+    try {
+      BaselineDraft theirs(folder.path(), "mine", false);
+      write(theirs, "theirs");
+      theirs.keep();
+      ::_exit(0);
+    } catch (const std::exception&) {
+      ::_exit(1);
+    }
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(other, &status, 0), other);
+  ASSERT_EQ(status, 0);
+  write(draft, "ours");
+  EXPECT_EQ(error_of([&] { draft.keep(); }),
+            "baseline 'mine' exists in " + folder.path().string() + "; --force replaces it");
+  EXPECT_EQ(saved(), "theirs");
+  EXPECT_FALSE(std::filesystem::exists(draft.folder()));
+  write(forced, "ours");
+  forced.keep();
+  EXPECT_EQ(saved(), "ours");
+}
+
+TEST(CliBaseline, EachProcessHasADraftOfItsOwn) {
+  const scripted::Folder folder;
+  BaselineDraft draft(folder.path(), "mine", false);
+  std::filesystem::create_directories(draft.folder());
+  const pid_t other = ::fork();
+  ASSERT_GE(other, 0);
+  if (other == 0) {
+    BaselineDraft(folder.path(), "mine", false).discard();
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(other, nullptr, 0), other);
+  EXPECT_TRUE(std::filesystem::exists(draft.folder()));
 }
 
 TEST(CliWarnings, AQuietGpuGivesNone) {

@@ -1,11 +1,13 @@
 #include "experiments/cli/compare/baseline.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 
 #include "core/error.h"
+#include "measure/results/csv.h"
 
 namespace reductio::cli {
 
@@ -36,14 +38,24 @@ std::vector<Pair> match_baseline(const MeasuredSet& then, const MeasuredSet& now
 }
 
 BaselineDraft::BaselineDraft(const std::filesystem::path& baselines, const std::string& name, bool replace)
-    : saved_(baselines / name), draft_(baselines / ("." + name + ".new")) {
-  if (std::filesystem::exists(saved_) && !replace)
-    throw UsageError(fmt::format("baseline '{}' exists in {}; --force replaces it", name, baselines.string()));
+    : saved_(baselines / name), draft_(baselines / fmt::format(".{}.{}.new", name, ::getpid())), replace_(replace) {
+  if (std::filesystem::exists(saved_) && !replace_) refuse();
+}
+
+void BaselineDraft::refuse() const {
+  throw UsageError(fmt::format("baseline '{}' exists in {}; --force replaces it", saved_.filename().string(),
+                               saved_.parent_path().string()));
 }
 
 void BaselineDraft::discard() { std::filesystem::remove_all(draft_); }
 
 void BaselineDraft::keep() {
+  // Another program may have saved one of this name in the meantime.
+  const FolderLock lock(saved_.parent_path());
+  if (std::filesystem::exists(saved_) && !replace_) {
+    discard();
+    refuse();
+  }
   std::filesystem::remove_all(saved_);
   std::filesystem::rename(draft_, saved_);
 }

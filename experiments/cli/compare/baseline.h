@@ -20,18 +20,21 @@ StoredResults read_baseline(const std::filesystem::path& baselines, const std::s
 std::vector<Pair> match_baseline(const MeasuredSet& then, const MeasuredSet& now, const std::string& name);
 
 /// A baseline that is being saved. It lies under another name until it is whole: what it replaces stays until then,
-/// whatever happens.
+/// whatever happens, and two processes that save one of the same name have each their own.
 class BaselineDraft {
  public:
   /// Throws UsageError where `name` is there already, unless `replace`.
   BaselineDraft(const std::filesystem::path& baselines, const std::string& name, bool replace);
   const std::filesystem::path& folder() const { return draft_; }    ///< where to write
   const std::filesystem::path& saved_as() const { return saved_; }  ///< where it lies once it is kept
-  void discard();                                                   ///< of this run, or of one that was cut off
-  void keep();
+  void discard();  ///< of this process, or of one of its number that was cut off
+  void keep();     ///< throws UsageError where another has saved `name` since, unless `replace`
 
  private:
+  [[noreturn]] void refuse() const;
+
   std::filesystem::path saved_, draft_;
+  bool replace_;
 };
 
 }  // namespace reductio::cli
