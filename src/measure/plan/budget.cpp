@@ -5,6 +5,26 @@
 #include <algorithm>
 
 namespace reductio {
+namespace {
+
+/// 0 to count - 1 as their bits in reverse have it, 0 4 2 6 1 5 3 7: the first few lie far apart, however many they are.
+std::vector<int> bit_reversed(int count) {
+  int size = 1;
+  while (size < count) size *= 2;
+  std::vector<int> out;
+  std::vector<bool> taken(static_cast<std::size_t>(count));
+  for (int i = 0; i < size && count > 0; ++i) {
+    int reversed = 0;
+    for (int bit = 1, mirror = size / 2; bit < size; bit *= 2, mirror /= 2)
+      if (i & bit) reversed += mirror;
+    const auto scaled = static_cast<int>(static_cast<long long>(reversed) * count / size);
+    if (!taken[static_cast<std::size_t>(scaled)]) out.push_back(scaled);
+    taken[static_cast<std::size_t>(scaled)] = true;
+  }
+  return out;
+}
+
+}  // namespace
 
 int samples_for(const SamplingRules& rules, double call_s, double cost_s) {
   if (call_s > rules.slow_s) return rules.slow_samples;
@@ -16,9 +36,23 @@ int samples_for(const Point& p, const SamplingRules& rules, double call_s, doubl
   return p.samples > 0 ? p.samples : samples_for(rules, call_s, cost_s);
 }
 
-std::vector<int> rounds_of(int samples, int rounds) {
+std::vector<int> rounds_of(int samples, int rounds, int allocations) {
+  std::vector<std::vector<int>> of_allocation(static_cast<std::size_t>(allocations));
+  for (const int round : bit_reversed(rounds))
+    of_allocation[static_cast<std::size_t>(allocation_of(round, rounds, allocations))].push_back(round);
+  const std::vector<int> turns = bit_reversed(allocations);
   std::vector<int> out;
-  for (int k = 0; k < samples; ++k) out.push_back((2 * k + 1) * rounds / (2 * samples));
+  for (std::size_t k = 0; out.size() < static_cast<std::size_t>(samples) && k < static_cast<std::size_t>(rounds); ++k)
+    for (const int a : turns)
+      if (const auto& its = of_allocation[static_cast<std::size_t>(a)]; k < its.size()) out.push_back(its[k]);
+  out.resize(std::min(out.size(), static_cast<std::size_t>(samples)));
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+std::vector<int> spread_evenly(int fewer, int allocations) {
+  std::vector<int> out;
+  for (int k = 0; k < fewer; ++k) out.push_back((2 * k + 1) * allocations / (2 * fewer));
   return out;
 }
 

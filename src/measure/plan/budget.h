@@ -32,9 +32,14 @@ int samples_for(const SamplingRules&, double call_s, double cost_s);
 /// Those that the point itself demands come first.
 int samples_for(const Point&, const SamplingRules&, double call_s, double cost_s);
 
-/// The rounds, of `rounds`, in which a point of `samples` samples takes part: spread evenly, so that it meets every
-/// allocation and whatever drifts. Likewise the allocations of a batch in which a group of fewer takes part.
-std::vector<int> rounds_of(int samples, int rounds);
+/// The rounds, of `rounds`, in which a point of `samples` samples takes part: the first so many of one fixed
+/// order, so that whoever has fewer samples shares all its rounds with whoever has more: speedups are over rounds that
+/// both are in. The order takes a round of each allocation in turn, and neither rounds nor allocations in the order of
+/// time, so that a point meets every allocation and whatever drifts.
+std::vector<int> rounds_of(int samples, int rounds, int allocations);
+
+/// The allocations of a batch, of `allocations`, in which a group of `fewer` takes part: spread evenly.
+std::vector<int> spread_evenly(int fewer, int allocations);
 
 /// The allocation that a round uses: rounds in equal runs, one run after the other.
 int allocation_of(int round, int rounds, int allocations);

@@ -58,6 +58,10 @@ class Pilot {
     } else {
       sample = s_.timer().sample(c, point_.timing_mode, point_.cache_state);
     }
+    double cost_s = sample.cost_s;
+    // A graph is captured, instantiated and uploaded for its first sample, which no later one pays for.
+    if (point_.timing_mode == TimingMode::graph && m_.call_s <= rules_.slow_s)
+      cost_s = s_.timer().sample(c, point_.timing_mode, point_.cache_state).cost_s;
     if (!group_.verify(m_)) return;
     m_.call_s = std::max(sample.seconds.value_or(m_.call_s), sample.device_part_s.value_or(0));
     s_.history.note(point_, std::min(first_s, m_.call_s));  // one that was disturbed predicts nothing
@@ -66,7 +70,7 @@ class Pilot {
       return m_.settle(Status::over_limit, fmt::format("a call takes {:.3g} s, over this experiment's limit of {:g} s; "
                                                        "--full runs it",
                                                        m_.call_s, rules_.limit_s));
-    m_.samples = samples_for(point_, rules_, m_.call_s, sample.cost_s);
+    m_.samples = samples_for(point_, rules_, m_.call_s, cost_s);
   }
 
   /// The predicted time of a call, where it is over the limit. Predicted from the largest smaller size that was

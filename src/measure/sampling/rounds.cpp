@@ -77,7 +77,7 @@ void Rounds::choose_rounds() {
   for (const Member& m : group_.members)
     if (!m.settled()) rounds_ = std::max(rounds_, m.samples);
   allocations_ = std::min(s_.timer().keeps_time() ? s_.rules.allocations : 1, rounds_);
-  for (Member& m : group_.members) m.rounds = rounds_of(m.samples, rounds_);
+  for (Member& m : group_.members) m.rounds = rounds_of(m.samples, rounds_, allocations_);
   taken_in_.assign(static_cast<std::size_t>(rounds_), 0);
   for (int round = 0; round < rounds_; ++round) allocation_of_.push_back(allocation_of(round, rounds_, allocations_));
 }

@@ -71,7 +71,7 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
     for (std::size_t i = 0; i < groups.size(); ++i) {
       tell(groups[i], true);
       // A group of fewer allocations takes part in some of these, spread over them.
-      const std::vector<int> its = rounds_of(rounds[i].allocations(), allocations);
+      const std::vector<int> its = spread_evenly(rounds[i].allocations(), allocations);
       const auto at = std::find(its.begin(), its.end(), allocation);
       if (at == its.end()) continue;
       const End end = rounds[i].sample(static_cast<int>(at - its.begin()), watch.abandon);

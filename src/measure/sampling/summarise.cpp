@@ -16,6 +16,7 @@ namespace {
 struct Times {
   ByRound seconds, device_part_s, cycles;
   std::size_t counted = 0, voided = 0;  ///< samples
+  std::optional<int> fewest_calls{};    ///< in the timed interval of a sample
 };
 
 std::vector<Times> times_of(const GroupSamples& g, const std::set<int>& void_rounds) {
@@ -33,6 +34,7 @@ std::vector<Times> times_of(const GroupSamples& g, const std::set<int>& void_rou
       times.device_part_s[round] = taken.sample.device_part_s;
       times.cycles[round] = taken.sample.cycles;
       ++times.counted;
+      times.fewest_calls = std::min(times.fewest_calls.value_or(taken.sample.calls), taken.sample.calls);
     }
   return out;
 }
@@ -146,9 +148,9 @@ class Summary {
     Row& row = point.row;
     const auto seconds = values(times.seconds);
     const CentralTime time = central_time(times.seconds, g_.allocations, rules_.confidence);
-    row.timer_resolution_s = g_.resolution_s;
+    row.timer_resolution_s = resolution_s(times);
     row.time_median_s = time.seconds;
-    const Interval shown = no_narrower_than(time.interval, time.seconds, g_.resolution_s);
+    const Interval shown = no_narrower_than(time.interval, time.seconds, resolution_s(times));
     row.time_ci_low_s = shown.low;
     row.time_ci_high_s = shown.high;
     row.time_min_s = *std::min_element(seconds.begin(), seconds.end());
@@ -185,7 +187,11 @@ class Summary {
     if (base == g_.points.size()) return;
     for (std::size_t i = 0; i < out.rows.size(); ++i) {
       Row& row = out.rows[i];
-      if (!can_have_speedup(row) || !meet(times_[base].seconds, times_[i].seconds)) continue;
+      if (!can_have_speedup(row)) continue;
+      if (!meet(times_[base].seconds, times_[i].seconds)) {
+        add_sentence(row.reason, "no speedup: no round has both this and " + out.rows[base].point.variant);
+        continue;
+      }
       const Ratio r = i == base ? Ratio{.enough = true} : paired_ratio(timed_rounds(base), timed_rounds(i), rules_.confidence);
       row.speedup_reference = out.rows[base].point.variant;
       row.speedup = r.value;
@@ -198,7 +204,12 @@ class Summary {
 
   static bool can_have_speedup(const Row& row) { return row.status == Status::ok && row.time_median_s > 0.0; }
 
-  TimedRounds timed_rounds(std::size_t i) const { return {times_[i].seconds, g_.allocations, g_.resolution_s}; }
+  /// Of the time of one call: that of an interval is shared by its calls.
+  double resolution_s(const Times& times) const { return g_.resolution_s / times.fewest_calls.value_or(1); }
+
+  TimedRounds timed_rounds(std::size_t i) const {
+    return {times_[i].seconds, g_.allocations, resolution_s(times_[i])};
+  }
 
   /// On a GPU, with nothing of the input in the cache and none of the host's time inside.
   static bool is_limited_by_memory(const Row& row) {

@@ -56,7 +56,7 @@ struct GroupSamples {
   std::vector<int> allocations;                           ///< of each round
   std::vector<TakenRound> rounds;                         ///< in the order of time
   double highest_clock_hz = 0;                            ///< of the kernels' clock, in all of the run
-  double resolution_s = 0, device_part_resolution_s = 0;  ///< of the clocks behind times and device parts
+  double resolution_s = 0, device_part_resolution_s = 0;  ///< of intervals: the clocks' behind times and device parts
   std::optional<double> theoretical_peak_bytes_per_s{};   ///< of the memory, for impossible times
 };
 

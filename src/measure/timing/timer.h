@@ -38,6 +38,7 @@ struct Sample {
   double cost_s = 0;                    ///< wall-clock time that taking this sample cost, everything included
   double timed_s = 0;                   ///< of that, the timed intervals themselves; of a graph, all its calls
   double prepared_s = 0;                ///< of that, restoring the input and bringing the cache into its state
+  int calls = 1;                        ///< of the timed interval; `seconds` is the time of one
 };
 
 /// No result within the timer's patience: the device is still busy, so nothing after it can be measured.
@@ -63,7 +64,7 @@ class Timer {
   /// the timed interval where the mode is not end to end. The caller has asked both refusals before.
   virtual Sample sample(const Call&, TimingMode, CacheState) = 0;
 
-  /// The least difference of two readings of the clock behind this mode.
+  /// The least difference of two readings of the clock behind this mode: of an interval, so of all calls of a graph.
   virtual double resolution_s(TimingMode) const = 0;
 
   /// Forgets what it kept for a plan (a captured graph). Called before the plan goes.

@@ -81,7 +81,7 @@ TEST(MeasurePlan, EstimatesKnowThatAColdCacheCostsACpuMoreThanTheCall) {
 TEST(MeasurePlan, RoundsOfAPointAreDistinctSpreadAndMeetEveryAllocation) {
   for (const int rounds : {1, 3, 7, 25, 100})
     for (int samples = 1; samples <= rounds; ++samples) {
-      const auto r = rounds_of(samples, rounds);
+      const auto r = rounds_of(samples, rounds, 3 <= rounds ? 3 : 1);
       EXPECT_EQ(std::set<int>(r.begin(), r.end()).size(), static_cast<std::size_t>(samples));
       EXPECT_GE(r.front(), 0);
       EXPECT_LT(r.back(), rounds);
@@ -90,6 +90,34 @@ TEST(MeasurePlan, RoundsOfAPointAreDistinctSpreadAndMeetEveryAllocation) {
       for (const int one : r) allocations.insert(allocation_of(one, rounds, 3));
       EXPECT_EQ(allocations.size(), 3u) << samples << " of " << rounds;
     }
+}
+
+TEST(MeasurePlan, WhoHasFewerSamplesSharesAllItsRoundsWithWhoHasMore) {
+  for (const auto& [rounds, allocations] : {std::pair{96, 24}, {96, 1}, {44, 24}, {25, 24}, {7, 7}, {100, 12}}) {
+    std::vector<int> fewer;
+    for (int samples = 1; samples <= rounds; ++samples) {
+      const auto r = rounds_of(samples, rounds, allocations);
+      EXPECT_TRUE(std::includes(r.begin(), r.end(), fewer.begin(), fewer.end())) << samples << " of " << rounds;
+      fewer = r;
+      std::vector<int> share(static_cast<std::size_t>(allocations));
+      for (const int one : r) ++share[static_cast<std::size_t>(allocation_of(one, rounds, allocations))];
+      const auto least = std::min(samples / allocations, rounds / allocations);
+      EXPECT_GE(*std::min_element(share.begin(), share.end()), least) << samples << " of " << rounds;
+      EXPECT_LE(*std::max_element(share.begin(), share.end()), samples / allocations + 1) << samples;
+    }
+    EXPECT_EQ(fewer.size(), static_cast<std::size_t>(rounds));
+  }
+  EXPECT_TRUE(rounds_of(0, 0, 0).empty());
+  EXPECT_TRUE(rounds_of(48, 0, 0).empty()) << "nothing of the group is sampled";
+  // The few lie in all of the time: a quarter of it holds no more than half of them.
+  for (const int samples : {4, 7, 12}) {
+    const auto r = rounds_of(samples, 96, 24);
+    for (int quarter = 0; quarter < 4; ++quarter) {
+      const auto in = std::count_if(r.begin(), r.end(), [&](int one) { return one / 24 == quarter; });
+      EXPECT_GE(in, 1);
+      EXPECT_LE(2 * in, samples);
+    }
+  }
 }
 
 TEST(MeasurePlan, TimesArePredictedFromTheNextSmallerSizeOfTheSameVariant) {

@@ -1733,6 +1733,21 @@ TEST(MeasureRun, TheTimeoutDecidesHowManySamplesFitAndTheMinimumHowManyAreTakenA
   EXPECT_EQ(samples(0.05, [](auto& o) { o.max_samples = 2; }), 2u);
 }
 
+TEST(MeasureRun, CapturingAGraphIsNotChargedToEverySample) {
+  const Variant a = variant("a", 1);
+  RunOptions o;
+  o.time_budget_s = 0.0255;
+  const Folder folder;
+  Scripted script = constant(1e-5);
+  script.clock().overhead_s = 1e-3 - 1e-5;  // a sample costs 1 ms in all
+  script.clock().capture_s = 0.02;
+  Heard heard;
+  run_session(session(folder, {point(a, 100, TimingMode::graph, CacheState::warm)}, std::move(script),
+                      choose_rules({.name = "x", .summary = "", .points = {}}, o)),
+              heard);
+  EXPECT_EQ(heard.rows.at(0).n_samples, 25u) << heard.rows.at(0).reason;
+}
+
 TEST(MeasureRun, SamplesThatAPointDemandsAreTakenWhateverTheyCostUnlessTheUserSaysOtherwise) {
   static const Variant a = variant("a", 1);
   Point demanding = point(a, 100);

@@ -59,6 +59,31 @@ std::vector<RawSample> raw_samples(const GroupOutcome& outcome) {
   return samples_in("the samples", parse_csv(csv_record(sample_columns()) + outcome.samples_csv).records);
 }
 
+TEST(MeasureSummarise, TheCallsOfAGraphShareTheResolutionOfItsTime) {
+  const auto constant = [](std::size_t call, int) { return call == 0 ? 4e-6 : 8e-6; };
+  GroupSamples g = sampled({"cub/sum", "b"}, {}, 48, 12, constant);
+  for (SampledPoint& p : g.points) p.has_default_settings = true;
+  g.resolution_s = 32e-9;
+  for (TakenRound& r : g.rounds)
+    for (TakenSample& s : r.samples) s.sample.calls = r.round == 3 ? 64 : 100;  // the fewest count
+  const GroupOutcome out = summarise(g, {}, "run");
+  for (const Row& row : out.rows) {
+    EXPECT_DOUBLE_EQ(*row.timer_resolution_s, 0.5e-9);
+    EXPECT_NEAR(*row.time_ci_high_s - *row.time_ci_low_s, 0.5e-9, 1e-15);
+  }
+  EXPECT_LT(*out.rows[1].speedup_ci_high / *out.rows[1].speedup_ci_low, 1.0003);
+}
+
+TEST(MeasureSummarise, ARowWithoutASpeedupForWantOfCommonRoundsSaysSo) {
+  GroupSamples g = sampled({"cub/sum", "b"}, {}, 48, 12, [](std::size_t, int) { return 4e-6; });
+  for (SampledPoint& p : g.points) p.has_default_settings = true;
+  for (TakenRound& r : g.rounds) r.samples.erase(r.samples.begin() + r.round % 2);
+  const GroupOutcome out = summarise(g, {}, "run");
+  EXPECT_EQ(out.rows[1].status, Status::ok);
+  EXPECT_FALSE(out.rows[1].speedup);
+  EXPECT_EQ(out.rows[1].reason, "no speedup: no round has both this and cub/sum");
+}
+
 TEST(MeasureSummarise, RowsHoldWhatTheirSamplesSayAndWhatTheHarnessCallsSay) {
   const auto seconds = [](std::size_t call, int round) {
     constexpr double of[] = {4e-6, 8e-6, 1e-6, 2e-6, 3e-6};  // two points, the floor, two kernels that read

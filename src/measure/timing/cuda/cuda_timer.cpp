@@ -98,7 +98,8 @@ class CudaTimer final : public Timer {
       case TimingMode::graph: {
         const Graphs::Graph& graph = device_->graphs().of(c, cache);
         s.timed_s = device_->graphs().interval(c, graph, cache);
-        s.seconds = s.timed_s / graph.calls;
+        s.calls = graph.calls;
+        s.seconds = s.timed_s / s.calls;
         stream().collect(c);
         break;
       }
@@ -128,7 +129,7 @@ class CudaTimer final : public Timer {
   double resolution_s(TimingMode mode) const override {
     switch (mode) {
       case TimingMode::device: return event_resolution_s_;
-      case TimingMode::graph: return event_resolution_s_;  // of the whole graph; a call's share is finer
+      case TimingMode::graph: return event_resolution_s_;  // of the whole graph; Sample::calls share it
       case TimingMode::launch_to_idle:
       case TimingMode::end_to_end: return host_resolution_s_;
       case TimingMode::globaltimer: return globaltimer_resolution_s_;

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "measure/timing/cold_copies.h"
+
 namespace reductio::cuda {
 namespace {
 
@@ -40,15 +42,14 @@ const Graphs::Graph& Graphs::of(const Call& c, CacheState cache) {
   return graphs_.emplace(key, capture(c, cache)).first->second;
 }
 
-/// Copies of an input, aligned as it is, that together are more than twice L2: who reads one after the other finds none
-/// of them there. An input larger than that evicts itself and is its own only copy.
+/// Copies of an input, aligned as it is, so many that none is in L2 when it is read again; or the input alone.
 std::vector<void*> Graphs::copies_of(const Call& c) {
-  const std::size_t twice_l2 = stream_.l2().bytes();
-  if (c.input_bytes == 0 || c.input_bytes >= twice_l2) return {c.in};
+  const std::size_t l2 = stream_.l2().bytes();
+  const std::size_t count = cold_copies(c.input_bytes, l2);
+  if (count == 1) return {c.in};
   constexpr std::size_t alignment = 256, vector = 16, most = 1024;
   const std::size_t offset = reinterpret_cast<std::uintptr_t>(c.in) % alignment;
   const std::size_t stride = (offset + c.input_bytes + vector + alignment - 1) / alignment * alignment;
-  const std::size_t count = twice_l2 / c.input_bytes + 2;
   if (count > most)
     throw Refused("a cold graph would need " + std::to_string(count) +
                   " copies of this input to pass through twice L2, "
@@ -57,7 +58,7 @@ std::vector<void*> Graphs::copies_of(const Call& c) {
   // As large as it can ever be needed, so that graphs which are captured already keep their copies.
   if (!copies_)
     copies_.emplace(memory_for("the copies of the input that a cold graph reads", stream_.backend(),
-                               4 * twice_l2 + (std::size_t{1} << 20)));
+                               cold_copies_bytes(l2)));
   std::vector<void*> out;
   for (std::size_t i = 0; i < count; ++i) {
     out.push_back(copies_->bytes_at(i * stride + offset));

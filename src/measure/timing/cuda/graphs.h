@@ -1,7 +1,7 @@
 #pragma once
-/// Captured graphs of many calls, each of which waits for the one before. Warm, all read the same input; cold_clean,
-/// each reads another copy of it, twice L2 in all, so that what one call leaves in L2 is evicted before a call wants it
-/// again.
+/// Captured graphs of many calls in one stream: each waits for the one before, unless its launches overlap on purpose.
+/// Warm, all read the same input; cold_clean, they read copies of it in turn, so many that what one call leaves in L2
+/// is evicted before a call wants it again.
 
 #include <map>
 #include <optional>
