@@ -44,7 +44,7 @@ const Graphs::Graph& Graphs::of(const Call& c, CacheState cache) {
 
 /// Copies of an input, aligned as it is, so many that none is in L2 when it is read again; or the input alone.
 std::vector<void*> Graphs::copies_of(const Call& c) {
-  const std::size_t l2 = stream_.l2().bytes();
+  const std::size_t l2 = stream_.l2().bytes() / 2;  // which are twice L2
   const std::size_t count = cold_copies(c.input_bytes, l2);
   if (count == 1) return {c.in};
   constexpr std::size_t alignment = 256, vector = 16, most = 1024;
