@@ -85,8 +85,8 @@ def points_of(folder: Path, types: tuple[str, ...]) -> tuple[Path, pd.DataFrame]
 
 def policies(folder: Path, of: str) -> dict[str, float]:
     """Of an element type CUB's policies, the fastest first, each with the speedup of its call over cub/sum's: geometric
-    means over the sizes and ways that all were measured at. Empty where there is nothing to choose from, since the
-    program was built without them."""
+    means over the sizes and ways that all were measured at. Last `auto`, which is one of the others again: what the
+    measured program passed. Empty where there is nothing to choose from, since the program was built without them."""
     _, table = points_of(folder, (of,))
     table = table[table["variant"].isin([CUB, CUB_TUNED])]
     names = table["settings"].map(lambda s: rs.parse_settings(s).get("policy", "")).where(table["variant"] == CUB_TUNED, CUB)
@@ -94,7 +94,7 @@ def policies(folder: Path, of: str) -> dict[str, float]:
     if CUB not in times or not len(times) or not set(times) - {CUB, AUTO}:
         return {}
     gains = np.exp(np.log(times).rsub(np.log(times[CUB]), axis=0).mean()).drop(CUB)
-    return gains.sort_values(ascending=False).to_dict()
+    return gains.sort_values(ascending=False).sort_index(key=lambda names: names == AUTO, kind="stable").to_dict()
 
 
 def sizes_of(folder: Path, types: tuple[str, ...]) -> list[Size]:

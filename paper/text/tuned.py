@@ -353,8 +353,7 @@ FIGURE = r"""\begin{figure*}[tp]
 \generatedfigure{tuned}
 \caption{Our own sum: its speedup over CUB, and its share of the read ceiling, against problem size by type, state of the
 cache and way of timing (\GpuName, \DateTuned). Powers of two are joined; the sizes between were drawn at random.
-\TunedInGraphs{} Warm, the ceiling is no bound: no kernel of it keeps a part of the input
-in L2.}\label{fig:tuned}
+\TunedInGraphs{} Shares of the ceiling are shown where L2 is cold.}\label{fig:tuned}
 \end{figure*}
 """
 GOALS_CAPTION = (r"What was demanded of our own reduction before it was measured, over CUB where nothing else is said. Whether it "
