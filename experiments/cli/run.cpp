@@ -257,7 +257,7 @@ Command add_run(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_option("--out", options->out, "Results go to DIR/<machine>/<experiment>.csv")
       ->type_name("DIR")
       ->capture_default_str();
-  sub->add_flag("--resume", r.resume, "Go on with results that are there, keeping every finished row");
+  sub->add_flag("--resume", r.resume, "Go on with results that are there, keeping every finished group");
   sub->add_flag("--quick", r.quick, "A smoke test: fewer and smaller sizes, fewer samples");
   sub->add_flag("--full", r.full, "Also what the experiment leaves out for its time, and calls over its limit");
   auto* dry = sub->add_flag("--dry-run", r.dry_run, "Only count the points and estimate the time");

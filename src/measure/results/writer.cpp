@@ -44,6 +44,9 @@ Json describe(const SamplingRules& r) {
           {"harness_calls", r.harness_calls}};
 }
 
+/// To the end; also by a device that keeps no time.
+bool was_sampled(const Row& row) { return row.status == Status::ok || row.status == Status::impossible; }
+
 /// Those in which two runs differ: "confidence 0.5, this is 0.95".
 std::string changed_rules(const Json& then, const Json& now) {
   std::string out;
@@ -71,7 +74,8 @@ nlohmann::ordered_json to_json(const RunRecord& run, const Machine& machine) {
   return json;
 }
 
-Results::Results(const std::filesystem::path& folder, const Machine& machine, RunRecord record, bool resume)
+Results::Results(const std::filesystem::path& folder, const Machine& machine, RunRecord record, bool resume,
+                 std::span<const Point> points)
     : folder_(folder),
       csv_path_(folder / (record.experiment + ".csv")),
       samples_path_(folder / (record.experiment + ".samples.csv.gz")),
@@ -85,7 +89,7 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
   earlier_runs_ = std::make_shared<Json>(runs_in(folder / "machine.json"));
   const bool going_on = resume && std::filesystem::exists(csv_path_);
   csv_.emplace(going_on ? AppendFile::open(csv_path_) : AppendFile::create(csv_path_));
-  if (going_on) read_earlier();
+  if (going_on) read_earlier(points);
   if (earlier_.empty() && csv_->read().empty()) csv_->append(csv_record(columns()));
 
   // An earlier run's samples without its rows have lost their meaning.
@@ -99,7 +103,7 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
   write_whole_file(folder / "catalog.csv", catalog_csv());
 }
 
-void Results::read_earlier() {
+void Results::read_earlier(std::span<const Point> points) {
   const std::string text = csv_->read();
   CsvText csv = parse_csv(text);
   if (csv.records.empty()) {
@@ -116,11 +120,44 @@ void Results::read_earlier() {
     record_.run_id = earlier_.back().run_id;
     check_same_origin(record_.run_id);
   }
+  const std::size_t taken_out = take_out_rows_of_incomplete_groups(points);
   if (csv.whole_bytes < text.size()) {
     csv_->truncate(csv.whole_bytes);
     notices_.push_back("the last row of " + csv_path_.string() + " was cut; it is measured again");
   }
+  if (!taken_out) return;
+  // Rows before their samples: a run killed in between leaves samples without rows, which the next one drops.
+  std::string kept = csv_record(columns());
+  for (const Row& row : earlier_) kept += csv_record(row.fields());
+  write_whole_file(csv_path_, kept);
+  auto replaced = AppendFile::open(csv_path_);  // locked before the old one is let go
+  csv_.emplace(std::move(replaced));
+  notices_.push_back(
+      fmt::format("{} row{} of {} {} measured again: other points of their groups are missing, and the points of a "
+                  "group are measured together",
+                  taken_out, taken_out == 1 ? "" : "s", csv_path_.string(), taken_out == 1 ? "is" : "are"));
+}
+
+/// Of earlier_, and not yet of the file, which stays as it is where this throws. Returns how many.
+std::size_t Results::take_out_rows_of_incomplete_groups(std::span<const Point> points) {
   for (const Row& row : earlier_) done_.insert(row_key(row.point));
+  const auto named = [](const PointKey& p) { return p.variant + (p.settings.empty() ? "" : " " + p.settings); };
+  std::set<std::string> selected;
+  for (const Point& p : points) {
+    selected.insert(row_key(p));
+    if (!has(row_key(p))) incomplete_.emplace(group_key(p), named(p));
+  }
+  const auto goes = [&](const Row& row) { return was_sampled(row) && incomplete_.contains(group_key(row.point)); };
+  for (const Row& row : earlier_) {
+    if (!goes(row)) continue;
+    if (!selected.contains(row_key(row.point)))
+      throw UsageError(fmt::format(
+          "cannot resume {}: it lacks {} of {}, which has to be measured together with {}, which is there but not in "
+          "this selection; select both, or choose another --out",
+          csv_path_.string(), incomplete_.at(group_key(row.point)), describe_group(row.point), named(row.point)));
+    done_.erase(row_key(row.point));
+  }
+  return std::erase_if(earlier_, goes);
 }
 
 void Results::check_same_origin(const std::string& run_id) const {
@@ -161,12 +198,14 @@ void Results::drop_orphaned_samples() {
     if (!earlier_.empty()) notices_.push_back("the raw samples in " + samples_path_.string() + " were not readable");
     return;
   }
-  // A sample's key is its row's; the harness's own calls belong to their group.
+  // A sample's key is its row's; the harness's own calls belong to their group. What is measured together from now on
+  // has no samples yet.
   std::set<std::string> groups;
   for (const Row& row : earlier_) groups.insert(group_key(row.point));
+  for (const auto& [group, lacks] : incomplete_) groups.erase(group);
   std::vector<RawSample> samples = samples_in(samples_path_.string(), std::move(csv.records));
   const auto dropped = std::erase_if(samples, [&](const RawSample& s) {
-    return s.of_harness() ? !groups.contains(group_key(s.point)) : !has(row_key(s.point));
+    return !groups.contains(group_key(s.point)) || (!s.of_harness() && !has(row_key(s.point)));
   });
   // The stored members may also end in one that was cut, behind which nothing could be read.
   if (dropped == 0 && gzip_intact(compressed)) return;

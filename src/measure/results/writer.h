@@ -4,13 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "measure/plan/budget.h"
+#include "measure/plan/point.h"
 #include "measure/results/csv.h"
 #include "measure/results/machine.h"
 #include "measure/results/row.h"
@@ -29,18 +32,24 @@ struct RunRecord {
 nlohmann::ordered_json to_json(const RunRecord&, const Machine&);
 
 /// <folder>/<experiment>.csv, .samples.csv.gz, machine.json and catalog.csv. A group's rows go out in one write, so a
-/// run killed at any instant leaves whole groups and at most one cut row.
+/// run killed at any instant leaves whole groups, but for that of a cut row.
 class Results {
  public:
   /// Opens the files: new ones, or with `resume` those that are there. Throws UsageError where results exist and
   /// `resume` is off, where they were written with another schema version, and where they come from another machine,
   /// program, seed or rules than this one; OutputError where the folder cannot be written.
-  Results(const std::filesystem::path& folder, const Machine&, RunRecord, bool resume);
+  ///
+  /// `points`: that are to be in the files at the end. A group's times are of the same rounds, so where a group lacks
+  /// one of them, the rows and samples that it has are taken out, to be measured again with the missing ones. Rows
+  /// that have no time, because the point was refused or failed, stay. UsageError where a row that would be taken out
+  /// is of none of `points`, for then nothing would replace it.
+  Results(const std::filesystem::path& folder, const Machine&, RunRecord, bool resume,
+          std::span<const Point> points = {});
 
   /// Of the run that is being written: the resumed one's, or the new one.
   const std::string& run_id() const { return record_.run_id; }
   const std::filesystem::path& csv_path() const { return csv_path_; }
-  /// The rows that are there already, whole ones only.
+  /// The rows that are there already and stay, whole ones only.
   const std::vector<Row>& earlier_rows() const { return earlier_; }
   bool has(const std::string& row_key) const { return done_.contains(row_key); }
   /// What the user should know about the resumed files: "the last row was cut ...". Empty if nothing.
@@ -53,8 +62,9 @@ class Results {
   void write_machine();
 
  private:
-  void read_earlier();
+  void read_earlier(std::span<const Point>);
   void check_same_origin(const std::string& run_id) const;
+  std::size_t take_out_rows_of_incomplete_groups(std::span<const Point>);
   void drop_orphaned_samples();
 
   std::filesystem::path folder_, csv_path_, samples_path_;
@@ -62,6 +72,7 @@ class Results {
   RunRecord record_;
   std::vector<Row> earlier_;
   std::set<std::string> done_;
+  std::map<std::string, std::string> incomplete_;  ///< groups that lack points, and one of these
   std::vector<std::string> notices_;
   std::shared_ptr<nlohmann::ordered_json> earlier_runs_, entry_;
   std::optional<AppendFile> csv_, samples_;

@@ -105,7 +105,7 @@ class SessionRun {
       results_.emplace(
           folder, session_.machine,
           RunRecord{run_id_, session_.experiment, utc_now(), session_.options.arguments, session_.seed, session_.rules},
-          session_.options.resume);
+          session_.options.resume, session_.points);
       run_id_ = results_->run_id();
       report_.csv = results_->csv_path();
       for (const std::string& text : results_->notices()) observer_.notice(text);

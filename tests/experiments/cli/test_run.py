@@ -213,9 +213,11 @@ def test_resume_goes_on_after_a_cut(reductio, tmp_path, keep):
     path = results(tmp_path)
     whole = path.read_bytes()
     lines = whole.splitlines(keepends=True)
-    cut = {"half a row": b"".join(lines[:4]) + lines[4][: len(lines[4]) // 2],
-           "no line end": b"".join(lines[:5])[:-1],
-           "inside a quoted field": b"".join(lines[:4]) + b'1,"x,y\n',
+    group = 10  # two variants with five settings each
+    assert len(lines) == 1 + 4 * group
+    cut = {"half a row": b"".join(lines[:14]) + lines[14][: len(lines[14]) // 2],
+           "no line end": b"".join(lines[:15])[:-1],
+           "inside a quoted field": b"".join(lines[:14]) + b'1,"x,y\n',
            "header only": lines[0],
            "half a header": lines[0][:40]}[keep]
     path.write_bytes(cut)
@@ -223,8 +225,9 @@ def test_resume_goes_on_after_a_cut(reductio, tmp_path, keep):
     done.ok()
     after = path.read_bytes()
     rows = read(path)
-    whole_before = 1 if "header" in keep else 4
-    assert after.startswith(b"".join(lines[:whole_before]))  # finished rows stand, byte by byte
+    whole_before = 1 if "header" in keep else 1 + group
+    assert after.startswith(b"".join(lines[:whole_before]))  # finished groups stand, byte by byte
+    assert not set(lines[whole_before:]) & set(after.splitlines(keepends=True)), "of a cut group all is measured again"
     assert sorted(map(key, rows)) == sorted(map(key, csv.DictReader(whole.decode().splitlines())))
     assert all(r["status"] == "ok" for r in rows)
 

@@ -1448,6 +1448,159 @@ TEST(MeasureRun, SamplesOfPointsThatAreMeasuredAgainAreDropped) {
   for (const auto& [what, n] : count) EXPECT_EQ(n, 48) << what;
 }
 
+/// The times of a file's rows in nanoseconds: "a n=100" -> 10000.
+std::map<std::string, long> times_in(const Folder& folder) {
+  std::map<std::string, long> out;
+  for (const auto& row : rows_of(csv_in(folder)))
+    EXPECT_TRUE(out.emplace(row.at("variant") + " n=" + row.at("n"), std::lround(1e9 * std::stod(row.at("time_median_s"))))
+                    .second);
+  return out;
+}
+
+/// Of each row and harness call the times of its samples, which must all be the same, and how many there are.
+std::map<std::string, std::pair<long, int>> sampled_in(const Folder& folder) {
+  std::map<std::string, std::pair<long, int>> out;
+  for (const RawSample& s : raw_samples(folder)) {
+    const long ns = std::lround(1e9 * s.time_s.value());
+    auto& [time, count] =
+        out.try_emplace(s.point.variant + " n=" + std::to_string(s.point.problem.n), ns, 0).first->second;
+    EXPECT_EQ(time, ns) << s.point.variant << " has samples of two runs";
+    ++count;
+  }
+  return out;
+}
+
+TEST(MeasureRun, WhatAWiderSelectionAddsIsMeasuredWithTheWholeGroup) {
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  const Folder folder;
+  Heard first, second;
+  run_session(session(folder, {point(a, 100), point(a, 200), point(b, 300)}, constant(1e-5)), first);
+  EXPECT_TRUE(first.notices.empty());
+  const auto report = run_session(
+      resumed(session(folder, {point(a, 100), point(b, 100), point(a, 200), point(b, 400)}, constant(2e-5))), second);
+  EXPECT_EQ(report.skipped, 1u) << "a group that lacks nothing";
+  EXPECT_EQ(second.rows.size(), 3u);
+  EXPECT_EQ(times_in(folder), (std::map<std::string, long>{{"a n=200", 10000},
+                                                           {"b n=300", 10000},
+                                                           {"a n=100", 20000},
+                                                           {"b n=100", 20000},
+                                                           {"b n=400", 20000}}));
+  std::map<std::string, std::pair<long, int>> samples;
+  for (const auto& [row, ns] : times_in(folder))
+    samples[row] = samples["(launch-floor)" + row.substr(row.find(' '))] = {ns, 48};
+  EXPECT_EQ(sampled_in(folder), samples);
+  EXPECT_EQ(second.notices, std::vector<std::string>{"1 row of " + csv_in(folder).string() +
+                                                     " is measured again: other points of their groups are missing, "
+                                                     "and the points of a group are measured together"});
+}
+
+TEST(MeasureRun, AGroupOfWhichARowWasCutIsMeasuredAgainAsAWhole) {
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  const std::vector<Point> points{point(a, 100), point(b, 100), point(a, 200)};
+  const Folder folder;
+  Heard heard;
+  run_session(session(folder, points, constant(1e-5)), heard);
+  const CsvText csv = parse_csv(text_of(csv_in(folder)));
+  ASSERT_EQ(csv.records.size(), 4u);
+  ASSERT_EQ(Row::parse(csv.records[3]).point.problem.n, 200u) << "the last";
+  write_text(csv_in(folder), csv_record(csv.records[0]) + csv_record(csv.records[3]) + csv_record(csv.records[1]) +
+                                 csv_record(csv.records[2]).substr(0, 100));
+  run_session(resumed(session(folder, points, constant(2e-5))), heard);
+  EXPECT_EQ(times_in(folder),
+            (std::map<std::string, long>{{"a n=100", 20000}, {"b n=100", 20000}, {"a n=200", 10000}}));
+  for (const auto& [what, of] : sampled_in(folder)) EXPECT_EQ(of.second, 48) << what;
+}
+
+TEST(MeasureRun, AResumeThatWouldTakeOutRowsForGoodIsRefused) {
+  const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);
+  const Folder folder;
+  Heard heard;
+  run_session(session(folder, {point(a, 100), point(b, 100), point(b, 200)}, constant(1e-5)), heard);
+  const auto files = [&] {
+    return text_of(csv_in(folder)) + text_of(samples_in(folder)) +
+           text_of(folder.path() / "scripted" / "machine.json");
+  };
+  const std::string before = files();
+  EXPECT_EQ(error_of([&] {
+              run_session(resumed(session(folder, {point(a, 100), point(c, 100), point(c, 200)}, constant(1e-5))), heard);
+            }),
+            "cannot resume " + csv_in(folder).string() + ": it lacks c of " + describe_group(point(c, 100)) +
+                ", which has to be measured together with b, which is there but not in this selection; select both, or "
+                "choose another --out");
+  EXPECT_EQ(files(), before) << "refused means untouched";
+  // A narrower selection lacks nothing, and rows of groups that it does not touch stay.
+  EXPECT_EQ(run_session(resumed(session(folder, {point(a, 100)}, constant(2e-5))), heard).skipped, 1u);
+  run_session(resumed(session(folder, {point(c, 300)}, constant(2e-5))), heard);
+  EXPECT_EQ(times_in(folder), (std::map<std::string, long>{
+                                  {"a n=100", 10000}, {"b n=100", 10000}, {"b n=200", 10000}, {"c n=300", 20000}}));
+}
+
+TEST(MeasureRun, ARowWithoutATimeStaysWhereItsGroupIsMeasuredAgain) {
+  int calls = 0;
+  const Variant a = variant("a", 1), b = variant("b", 2), fails = variant("fails", 3, [&](auto, auto, auto) {
+    ++calls;
+    throw CallTimeout("no result within 60 s");
+  });
+  const Folder folder;
+  Heard heard;
+  EXPECT_NE(error_of([&] { run_session(session(folder, {point(a, 100), point(fails, 100)}, constant(1e-5)), heard); }),
+            "");
+  EXPECT_EQ(calls, 1);
+  run_session(resumed(session(folder, {point(a, 100), point(fails, 100)}, constant(1e-5))), heard);
+  run_session(resumed(session(folder, {point(a, 100), point(fails, 100), point(b, 100)}, constant(2e-5))), heard);
+  EXPECT_EQ(calls, 1) << "it would stop the device each time, and the run never end";
+  std::map<std::string, std::string> times;
+  for (const auto& row : rows_of(csv_in(folder))) times[row.at("variant")] = row.at("status") + row.at("time_median_s");
+  EXPECT_EQ(times, (std::map<std::string, std::string>{{"a", "ok2e-05"}, {"b", "ok2e-05"}, {"fails", "timeout"}}));
+}
+
+TEST(MeasureRun, KilledWhileGroupsAreMeasuredAgainItResumesToTheSamePoints) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2), variant("c", 3)};
+  const Folder begun;
+  Heard heard;
+  run_session(session(begun, many_points({all[0], all[1]}), constant(1e-5), {.batch_s = 0}), heard);
+  std::mt19937_64 random(7);
+  for (int trial = 0; trial < (sanitized ? 4 : 20); ++trial) {
+    const Folder folder;
+    std::filesystem::copy(begun.path(), folder.path(), std::filesystem::copy_options::recursive);
+    // From the first call for the record, when the rows are out, to amid the last group's rounds.
+    int left = trial == 0 ? 1 : 1 + static_cast<int>(random() % (2 * 101 + 12 * 4 * 48));
+    const pid_t child = fork();
+    if (child == 0) {
+      Scripted script = constant(2e-5);
+      script.clock().before_sample = [&](const Call&) {
+        if (--left == 0) std::raise(SIGKILL);
+      };
+      const std::string why = error_of(
+          [&] { run_session(resumed(session(folder, many_points(all), std::move(script), {.batch_s = 0})), heard); });
+      _exit(why.empty() ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << "trial " << trial << " came to its end";
+    run_session(resumed(session(folder, many_points(all), constant(3e-5), {.batch_s = 0})), heard);
+    std::map<std::string, std::set<double>> times;
+    std::set<std::string> found;
+    const CsvText csv = parse_csv(text_of(csv_in(folder)));
+    for (std::size_t i = 1; i < csv.records.size(); ++i) {
+      const Row row = Row::parse(csv.records[i]);
+      EXPECT_TRUE(found.insert(row_key(row.point)).second);
+      times[group_key(row.point)].insert(row.time_median_s.value());
+    }
+    EXPECT_EQ(found.size(), 36u) << trial;
+    std::map<std::string, std::set<double>> sampled;
+    std::map<std::string, int> count;
+    for (const RawSample& s : raw_samples(folder)) {
+      sampled[group_key(s.point)].insert(s.time_s.value());
+      ++count[row_key(s.point)];
+    }
+    for (const auto& [group, of_group] : times) EXPECT_EQ(of_group.size(), 1u) << trial << ' ' << group;
+    EXPECT_EQ(sampled, times) << trial;
+    EXPECT_EQ(count.size(), 48u);
+    for (const auto& [what, n] : count) EXPECT_EQ(n, 48) << trial << ' ' << what;
+  }
+}
+
 TEST(MeasureRun, AResumeElsewhereIsRefused) {
   const Folder folder;
   const Variant a = variant("a", 1);
