@@ -26,7 +26,15 @@ void SelectionOptions::add_sizes(CLI::App& app) {
 void SelectionOptions::add_settings(CLI::App& app) {
   app.add_option("--set", settings, "Settings of the variants that have them: block=256,granularity=16")
       ->type_name("NAME=VALUE,...");
-  app.add_option("--seed", seed, "Seed of the data and of every random order")->type_name("N")->capture_default_str();
+  app.add_option("--seed", seed, "Seed of the data, and in verify of the order of threads")
+      ->type_name("N")
+      ->capture_default_str();
+}
+
+void SelectionOptions::add_order(CLI::App& app) {
+  app.add_option("--order-seed", order_seed,
+                 "Seed of the order in which points are sampled, to repeat a run (default: drawn, and recorded)")
+      ->type_name("N");
 }
 
 void SelectionOptions::add_device(CLI::App& app) {

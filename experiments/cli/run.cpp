@@ -263,6 +263,7 @@ Command add_run(CLI::App& app, std::vector<std::string> command_line) {
   auto* dry = sub->add_flag("--dry-run", r.dry_run, "Only count the points and estimate the time");
   sub->add_flag("--profile", r.profile, "One bare call of each point inside an NVTX range, for ncu; writes nothing")
       ->excludes(dry);
+  options->selection.add_order(*sub);
   add_sampling(*sub, r);
   auto* json = sub->add_flag("--json", options->json, "Also print each row as a line of JSON");
   sub->add_flag("--csv", options->csv, "Also print the rows as CSV")->excludes(json);

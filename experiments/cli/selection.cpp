@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <set>
 #include <sstream>
 
@@ -24,6 +25,15 @@ std::string allowed(const std::vector<const Variant*>& chosen, const std::string
   return join(out, "; ");
 }
 
+std::uint64_t parse_seed(const char* option, const std::string& text) {
+  std::uint64_t out = 0;
+  // CLI11 would take "-1" for the largest number.
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc{} || end != text.data() + text.size())
+    throw UsageError(std::string("malformed ") + option + " '" + text + "'; give a whole number from 0 to 2^64-1");
+  return out;
+}
+
 }  // namespace
 
 std::vector<const Variant*> SelectionOptions::chosen() const { return select_variants(variants); }
@@ -36,10 +46,8 @@ Selection SelectionOptions::parse() const {
   if (!sizes.empty()) out.sizes = parse_sizes(sizes);
   if (!settings.empty()) out.settings = parse_assignments(settings);
   if (!device.empty()) out.device = parse_device(device);
-  // CLI11 would take "-1" for the largest number.
-  const auto [end, error] = std::from_chars(seed.data(), seed.data() + seed.size(), out.seed);
-  if (error != std::errc{} || end != seed.data() + seed.size())
-    throw UsageError("malformed --seed '" + seed + "'; give a whole number from 0 to 2^64-1");
+  out.seed = parse_seed("--seed", seed);
+  if (!order_seed.empty()) out.order_seed = parse_seed("--order-seed", order_seed);
   if (!gpu.empty() && out.device && *out.device != DeviceKind::cuda)
     throw UsageError("--gpu picks a GPU, but --device is " + device + "; leave one of them out");
   check_settings(chosen(), out.settings);

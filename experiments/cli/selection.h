@@ -18,12 +18,13 @@ class App;
 namespace reductio::cli {
 
 struct SelectionOptions {
-  std::string variants, types, operations, sizes, settings, device, gpu, seed = "1";
+  std::string variants, types, operations, sizes, settings, device, gpu, seed = "1", order_seed;
 
   void add_variants(CLI::App&);  ///< --variants
   void add_types(CLI::App&);     ///< --types, --operations
   void add_sizes(CLI::App&);     ///< --sizes
   void add_settings(CLI::App&);  ///< --set, --seed
+  void add_order(CLI::App&);     ///< --order-seed
   void add_device(CLI::App&);    ///< --device, --gpu
   void add_points(CLI::App&);    ///< what makes points of a variant: types, sizes, settings and device
 

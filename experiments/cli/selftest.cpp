@@ -65,6 +65,7 @@ Json to_json(const SelftestReport& report, const SelftestPlan& plan, const std::
               {"cache_state", name(plan.point.cache_state)},
               {"confidence", plan.confidence},
               {"effect", plan.effect},
+              {"order_seed", plan.order_seed},
               {"other", plan.other ? Json(plan.other->id) : Json()}};
   for (const auto& [which, name, words] : kinds) {
     const SelfComparisons::Kind all = report.all(which);
@@ -99,8 +100,8 @@ Json to_json(const SelftestReport& report, const SelftestPlan& plan, const std::
 
 void print(const SelftestReport& report, const SelftestPlan& plan, const std::vector<Figure>& figures,
            const std::string& machine) {
-  fmt::print("{} beside itself on {}: two plans, a workspace each; {}, {}\n", plan.point.variant->id, machine,
-             name(plan.point.timing_mode), name(plan.point.cache_state));
+  fmt::print("{} beside itself on {}: two plans, a workspace each; {}, {}; order seed {}\n", plan.point.variant->id,
+             machine, name(plan.point.timing_mode), name(plan.point.cache_state), plan.order_seed);
   for (const auto& [which, unused, words] : kinds) {
     Table itself({"n", "a call", "comparisons", "intervals without 1", "FASTER or SLOWER",
                   "smallest effect seen in 9 of 10"});
@@ -167,6 +168,7 @@ int run(const SelftestOptions& options) {
   plan.point.problem.type = chosen(selection.types, {usual_type(variant->types)}).front();
   plan.point.settings = variant->settings(selection.settings);
   plan.point.seed = selection.seed;
+  plan.order_seed = selection.order_seed ? *selection.order_seed : draw_order_seed();
   const bool end_to_end = device == DeviceKind::cpu || variant->result != ResultLocation::on_device;
   plan.point.timing_mode = end_to_end ? TimingMode::end_to_end : TimingMode::device;
   plan.point.cache_state =
@@ -276,6 +278,7 @@ Command add_selftest(CLI::App& app) {
   CLI::App* sub = app.add_subcommand("selftest", "Whether what compare says can be trusted on this machine");
   sub->add_option("variant", options->variant, "Which variant (default: cub/sum on a GPU, host/plain on a CPU)");
   options->selection.add_points(*sub);
+  options->selection.add_order(*sub);
   sub->add_option("--repeats", options->repeats, "Comparisons of the variant with itself, for each size (default: 320 in all)")
       ->type_name("N");
   sub->add_flag("--quick", options->quick, "Few comparisons, to see that it works");

@@ -193,6 +193,7 @@ inline Session session(const Folder& folder, std::vector<Point> points, Instrume
   s.experiment = "test";
   s.points = std::move(points);
   s.rules = rules;
+  s.order_seed = 1;  // tests repeat
   s.options.out = folder.path();
   s.machine = machine();
   s.backend = open_cpu();

@@ -92,6 +92,7 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_option("--cache", options->cache,
                   "What the cache holds: cold_dirty, cold_clean or warm (default: cold_dirty; on a CPU warm)")
       ->type_name("STATE");
+  options->selection.add_order(*sub);
   add_sampling(*sub, options->run);
   sub->add_option("--effect", options->effect, "The smallest effect that matters, as 1% or 0.01")
       ->type_name("D")
@@ -120,10 +121,9 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_flag("--csv", options->csv, "The comparison as CSV")->excludes(json);
   sub->add_flag("--quiet", options->quiet, "Only the last lines, which say it in words");
   return {sub, [options, sub] {
-            for (const char* name :
-                 {"--types", "--operations", "--sizes", "--set", "--seed", "--device", "--gpu", "--modes", "--cache",
-                  "--min-samples", "--max-samples", "--timeout", "--save-baseline", "--force", "--baseline", "--plant",
-                  "--out"})
+            for (const char* name : {"--types", "--operations", "--sizes", "--set", "--seed", "--order-seed",
+                                     "--device", "--gpu", "--modes", "--cache", "--min-samples", "--max-samples",
+                                     "--timeout", "--save-baseline", "--force", "--baseline", "--plant", "--out"})
               if (sub->count(name)) options->live_only.emplace_back(name);
             return run(*options);
           }};

@@ -133,6 +133,7 @@ int compare_live(CompareOptions& options) {
                   .rules = {},
                   .options = options.run,
                   .seed = selection.seed,
+                  .order_seed = selection.order_seed ? *selection.order_seed : draw_order_seed(),
                   .machine = {},
                   .backend = open_or_advise(device, options.selection.gpu),
                   .instruments = {}};
@@ -180,7 +181,7 @@ int compare_live(CompareOptions& options) {
     for (const auto& text : misleading(device, session.machine.gpu ? session.machine.gpu->uuid : "", before))
       print_warning(text);
   const std::string machine = session.machine.name;
-  origins.push_back(origin_of(session.machine, session.options, session.seed));
+  origins.push_back(origin_of(session));
   Collector collector(candidates, options.quiet);
   collector.plant = plant;
   if (plant) collector.planted_s = plant_into(session, candidates.size(), *plant, spinning, options.quiet);

@@ -34,9 +34,14 @@ Json origin_of(const StoredResults& stored) {
   return out;
 }
 
-Json origin_of(const Machine& machine, const RunOptions& options, std::uint64_t seed) {
-  const RunRecord run{
-      .run_id = "", .experiment = "compare", .started_utc = utc_now(), .arguments = options.arguments, .seed = seed};
+Json origin_of(const Session& session) {
+  const RunRecord run{.run_id = "",
+                      .experiment = "compare",
+                      .started_utc = utc_now(),
+                      .arguments = session.options.arguments,
+                      .seed = session.seed,
+                      .order_seed = session.order_seed};
+  const Machine& machine = session.machine;
   return {{"source", "now"}, {"machine", to_json(machine)}, {"runs", Json::array({to_json(run, machine)})}};
 }
 

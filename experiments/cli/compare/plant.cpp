@@ -86,7 +86,8 @@ PlantedSeconds plant_into(Session& session, std::size_t candidates, const Plant&
                  fmt::format("how long {} takes, for --plant: {}", plant.label, describe_group(p)));
     };
     try {
-      seconds = planted_seconds(*session.backend, session.instruments, slowed, plant.share, session.seed, progress);
+      seconds =
+          planted_seconds(*session.backend, session.instruments, slowed, plant.share, *session.order_seed, progress);
     } catch (const CallTimeout&) {
       keep_for_ever(std::move(session.instruments));  // freeing would wait for the call that does not end
       keep_for_ever(session.backend.release());

@@ -26,7 +26,7 @@ double whole_steps(double seconds, double step_s) {
 }
 
 std::vector<double> planted_seconds(Backend& backend, Instruments& instruments, std::span<const Point> points,
-                                    double share, std::uint64_t seed,
+                                    double share, std::uint64_t order_seed,
                                     const std::function<void(const Point&, double share)>& progress) {
   SamplingRules rules = compare_rules();
   rules.allocations = 3;
@@ -38,7 +38,7 @@ std::vector<double> planted_seconds(Backend& backend, Instruments& instruments, 
     p.variant = &variants.emplace_back(with_spin(*p.variant, p.device, *instruments.harness_calls, spin_behind_all_s));
     groups.push_back({&p});
   }
-  auto sampler = std::make_unique<Sampler>(Sampling{backend, instruments, rules, seed});
+  auto sampler = std::make_unique<Sampler>(Sampling{backend, instruments, rules, order_seed});
   const Measurement measured =
       sampler->measure(groups, {.abandon = [] { return false; },
                                 .progress = [&](const Point& point, bool, double done) { progress(point, done); }});

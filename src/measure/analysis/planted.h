@@ -28,7 +28,8 @@ double whole_steps(double seconds, double step_s);
 /// or where that would be less than one step; what becomes of a device that is lost is the caller's: DeviceError, and
 /// CallTimeout where a call still runs. `progress` is told each point before its pilot, and before its calls on each
 /// allocation, with the share of all that is done.
-std::vector<double> planted_seconds(Backend&, Instruments&, std::span<const Point>, double share, std::uint64_t seed,
+std::vector<double> planted_seconds(Backend&, Instruments&, std::span<const Point>, double share,
+                                    std::uint64_t order_seed,
                                     const std::function<void(const Point&, double share)>& progress);
 
 }  // namespace reductio

@@ -31,7 +31,7 @@ class Comparing {
       points.emplace_back();
       for (const Point& p : group) points.back().push_back(&p);
     }
-    auto sampler = std::make_unique<Sampler>(Sampling{backend_, instruments_, rules, plan_.point.seed + ++measured_});
+    auto sampler = std::make_unique<Sampler>(Sampling{backend_, instruments_, rules, plan_.order_seed + ++measured_});
     const auto progress = [&](const Point& p, bool, double share) {
       watch_.progress(share, fmt::format("{}, n={}", what, p.problem.n));
     };
@@ -114,7 +114,7 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
                         const SelftestWatch& watch) {
   const Variant& variant = *plan.point.variant;
   Comparing comparing(backend, instruments, plan, watch);
-  std::mt19937_64 random(plan.point.seed);
+  std::mt19937_64 random(plan.order_seed);
   SelftestReport out;
 
   std::vector<Comparing::Group> pairs;

@@ -3,6 +3,7 @@
 /// same contexts nor in others, as another process would have; and a variant that was slowed by a known time must.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -20,6 +21,7 @@ struct SelftestPlan {
   Point point;  ///< what is compared with itself; its n is set by `sizes`
   const Variant* other = nullptr;  ///< another kernel, beside which it is slowed, too; with its default settings
   std::vector<std::size_t> sizes;
+  std::uint64_t order_seed = 1;  ///< of the order of sampling, and of the halves that are drawn
   int repeats = 64;  ///< comparisons with itself, for each size
   std::vector<double> planted{0, 0.05, 0.10};  ///< 0: a difference where there is none is a false positive
   double effect = 0.01;                ///< of the verdicts

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <random>
 
 #include "core/error.h"
 
@@ -48,6 +49,8 @@ std::vector<Settings> expand_settings(const Variant& v, const Selection& selecti
   }
   return out;
 }
+
+std::uint64_t draw_order_seed() { return std::random_device{}(); }
 
 std::vector<std::size_t> powers_of_two(unsigned first, unsigned last) {
   std::vector<std::size_t> out;

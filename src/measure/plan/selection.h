@@ -20,7 +20,8 @@ struct Selection {
   std::vector<std::size_t> sizes;
   Assignments settings;
   std::optional<DeviceKind> device;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;                   ///< of the data
+  std::optional<std::uint64_t> order_seed;  ///< of the order in which points are sampled; nothing: drawn by each run
   bool full = false;  ///< also what an experiment leaves out for its time
   /// Multiprocessors of the device to be measured, for grids that fill it. Where only an estimate is asked for, which
   /// needs no device, those of an H100 or H200.
@@ -45,6 +46,10 @@ std::vector<T> chosen(const std::vector<T>& selected, const std::vector<T>& othe
 /// numbers above `largest` left out.
 std::vector<Settings> expand_settings(const Variant&, const Selection&, const std::vector<std::string>& expanded,
                                       std::int64_t largest = 0x7fffffff);
+
+/// Another one each time. Processes that sample in one order give every call the same company, and may agree for that
+/// alone.
+std::uint64_t draw_order_seed();
 
 /// 2^first, ..., 2^last.
 std::vector<std::size_t> powers_of_two(unsigned first, unsigned last);

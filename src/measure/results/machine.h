@@ -7,13 +7,15 @@
 ///     "cpu": { "model", "cores", "memory_bytes", "last_level_cache_bytes" }, "os", "hostname",
 ///     "build": { "version", "git_revision", "git_dirty", "build_type", "cxx_compiler", "cxx_flags", "cuda_compiler",
 ///                "cuda_flags", "cuda_architectures", "cccl", "binary" },
-///     "runs": [ { "run_id", "experiment", "started_utc", "arguments", "seed", "machine_id", "binary", "git_revision",
-///                 "git_dirty", "rules", "memory_idle_at_start", "timing": { "device": { "resolution_s",
-///                 "launch_floor_s", "launch_floor_cache_state" }, ... }, "cache_probe", "gpu_state_at_start",
-///                 "gpu_state_at_end", "ended_utc", "time_spent", "times_memory_stayed_busy" } ] }
+///     "runs": [ { "run_id", "experiment", "started_utc", "arguments", "seed", "order_seed", "machine_id", "binary",
+///                 "git_revision", "git_dirty", "rules", "memory_idle_at_start", "timing": { "device": {
+///                 "resolution_s", "launch_floor_s", "launch_floor_cache_state" }, ... }, "cache_probe",
+///                 "gpu_state_at_start", "gpu_state_at_end", "ended_utc", "time_spent",
+///                 "times_memory_stayed_busy" } ] }
 ///
 /// Everything outside `runs` describes the latest run; each run carries what identifies its machine and program. A key
-/// is null where the value is not known or does not apply: `gpu` without one.
+/// is null where the value is not known or does not apply: `gpu` without one. `seed` is the data's, `order_seed` that
+/// of the order of sampling. Runs before 2026-11-23 lack the latter: the data's decided the order, too.
 
 #include <cstddef>
 #include <cstdint>

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "measure/plan/selection.h"
 #include "measure/results/schema.h"
 
 namespace reductio {
@@ -66,6 +67,7 @@ nlohmann::ordered_json to_json(const RunRecord& run, const Machine& machine) {
                {"started_utc", run.started_utc},
                {"arguments", run.arguments},
                {"seed", run.seed},
+               {"order_seed", run.order_seed ? Json(*run.order_seed) : Json()},
                {"machine_id", machine.id()},
                {"binary", binary_hash()},
                {"git_revision", build_description().git_revision},
@@ -90,6 +92,7 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
   const bool going_on = resume && std::filesystem::exists(csv_path_);
   csv_.emplace(going_on ? AppendFile::open(csv_path_) : AppendFile::create(csv_path_));
   if (going_on) read_earlier(points);
+  if (!record_.order_seed) record_.order_seed = draw_order_seed();
   if (earlier_.empty() && csv_->read().empty()) csv_->append(csv_record(columns()));
 
   // An earlier run's samples without its rows have lost their meaning.
@@ -160,7 +163,8 @@ std::size_t Results::take_out_rows_of_incomplete_groups(std::span<const Point> p
   return std::erase_if(earlier_, goes);
 }
 
-void Results::check_same_origin(const std::string& run_id) const {
+/// And takes its order seed, unless the user gave one, so that one entry tells that of all rows.
+void Results::check_same_origin(const std::string& run_id) {
   const auto same = [&](const Json& run) {
     return run.value("run_id", "") == run_id && run.value("experiment", "") == record_.experiment;
   };
@@ -181,6 +185,13 @@ void Results::check_same_origin(const std::string& run_id) const {
   }
   if (at->value("seed", std::uint64_t{0}) != record_.seed)
     refuse("seed", std::to_string(at->value("seed", std::uint64_t{0})), std::to_string(record_.seed));
+  const std::uint64_t then = at->value("order_seed", std::uint64_t{0});
+  if (record_.order_seed.value_or(then) != then)
+    throw UsageError(
+        fmt::format("cannot resume {}: its order seed is {}, this is {}; leave --order-seed out, or choose "
+                    "another --out",
+                    csv_path_.string(), then, *record_.order_seed));
+  record_.order_seed = then;
   // One entry tells the rules of all rows. What was written is compared with what would be.
   if (!record_.rules) return;
   const std::string differ = changed_rules(at->value("rules", Json()), Json::parse(describe(*record_.rules).dump()));

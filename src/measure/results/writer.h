@@ -24,8 +24,9 @@ namespace reductio {
 struct RunRecord {
   std::string run_id, experiment, started_utc;
   std::vector<std::string> arguments;
-  std::uint64_t seed = 1;
-  std::optional<SamplingRules> rules{};  ///< a resumed run must have the same
+  std::uint64_t seed = 1;                     ///< of the data
+  std::optional<SamplingRules> rules{};       ///< a resumed run must have the same
+  std::optional<std::uint64_t> order_seed{};  ///< nothing: the resumed run's, else one is drawn
 };
 
 /// What an entry of machine.json's runs begins with: which run it was, of which machine and program.
@@ -37,7 +38,7 @@ class Results {
  public:
   /// Opens the files: new ones, or with `resume` those that are there. Throws UsageError where results exist and
   /// `resume` is off, where they were written with another schema version, and where they come from another machine,
-  /// program, seed or rules than this one; OutputError where the folder cannot be written.
+  /// program, seed, order seed or rules than this one; OutputError where the folder cannot be written.
   ///
   /// `points`: that are to be in the files at the end. A group's times are of the same rounds, so where a group lacks
   /// one of them, the rows and samples that it has are taken out, to be measured again with the missing ones. Rows
@@ -48,6 +49,7 @@ class Results {
 
   /// Of the run that is being written: the resumed one's, or the new one.
   const std::string& run_id() const { return record_.run_id; }
+  std::uint64_t order_seed() const { return *record_.order_seed; }
   const std::filesystem::path& csv_path() const { return csv_path_; }
   /// The rows that are there already and stay, whole ones only.
   const std::vector<Row>& earlier_rows() const { return earlier_; }
@@ -63,7 +65,7 @@ class Results {
 
  private:
   void read_earlier(std::span<const Point>);
-  void check_same_origin(const std::string& run_id) const;
+  void check_same_origin(const std::string& run_id);
   std::size_t take_out_rows_of_incomplete_groups(std::span<const Point>);
   void drop_orphaned_samples();
 

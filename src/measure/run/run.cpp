@@ -89,6 +89,7 @@ RunReport run_experiment(const Experiment& e, const Selection& selection, const 
                   .rules = rules,
                   .options = options,
                   .seed = selection.seed,
+                  .order_seed = selection.order_seed,
                   .machine = {},
                   .backend = std::move(backend),
                   .instruments = {}};

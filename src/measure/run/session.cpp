@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -13,6 +14,7 @@
 
 #include "core/error.h"
 #include "measure/plan/grouping.h"
+#include "measure/plan/selection.h"
 #include "measure/results/writer.h"
 #include "measure/run/interrupts.h"
 #include "measure/run/record.h"
@@ -100,13 +102,15 @@ class SessionRun {
   /// Where rows go, and which of the points have theirs already.
   void open_results() {
     run_id_ = new_run_id();  // also where no row is kept: what is printed can be told from another run's
+    order_seed_ = session_.order_seed ? *session_.order_seed : draw_order_seed();
     if (session_.keeps_rows) {
       const auto folder = session_.folder.empty() ? session_.options.out / session_.machine.name : session_.folder;
-      results_.emplace(
-          folder, session_.machine,
-          RunRecord{run_id_, session_.experiment, utc_now(), session_.options.arguments, session_.seed, session_.rules},
-          session_.options.resume, session_.points);
+      results_.emplace(folder, session_.machine,
+                       RunRecord{run_id_, session_.experiment, utc_now(), session_.options.arguments, session_.seed,
+                                 session_.rules, session_.order_seed},
+                       session_.options.resume, session_.points);
       run_id_ = results_->run_id();
+      order_seed_ = results_->order_seed();
       report_.csv = results_->csv_path();
       for (const std::string& text : results_->notices()) observer_.notice(text);
       report_.skipped = std::erase_if(session_.points, [&](const Point& p) { return results_->has(row_key(p)); });
@@ -146,7 +150,7 @@ class SessionRun {
     if (const auto& gpu = session_.machine.gpu; gpu && gpu->theoretical_peak_bytes_per_s() > 0)
       peak = gpu->theoretical_peak_bytes_per_s();
     sampler_ = std::make_unique<Sampler>(
-        Sampling{*session_.backend, session_.instruments, session_.rules, session_.seed, run_id_, peak});
+        Sampling{*session_.backend, session_.instruments, session_.rules, order_seed_, run_id_, peak});
     if (results_) remember(sampler_->history(), results_->earlier_rows(), session_.points);
   }
 
@@ -226,6 +230,7 @@ class SessionRun {
   RunObserver& observer_;
   RunReport report_;
   std::string run_id_;
+  std::uint64_t order_seed_ = 0;
   std::optional<Results> results_;
   std::unique_ptr<Sampler> sampler_;
   std::size_t done_ = 0;  ///< points

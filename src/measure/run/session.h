@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,8 @@ struct Session {
   std::vector<Point> points;
   SamplingRules rules;
   RunOptions options;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;                     ///< of the data
+  std::optional<std::uint64_t> order_seed{};  ///< nothing: that of the run that is resumed, else one is drawn
   Machine machine;
   std::unique_ptr<Backend> backend;  ///< owned, because after a call that never ends it must not be freed
   Instruments instruments;

@@ -61,7 +61,7 @@ void keep_settled(const std::vector<bool>& settled, GroupOutcome& out) {
 }  // namespace
 
 Rounds::Rounds(Group& group, std::size_t index)
-    : group_(group), s_(group.state), random_(s_.seed ^ hash(row_key(group.first()) + std::to_string(index))) {
+    : group_(group), s_(group.state), random_(s_.order_seed ^ hash(row_key(group.first()) + std::to_string(index))) {
   choose_rounds();
 }
 

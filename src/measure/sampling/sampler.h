@@ -43,7 +43,7 @@ struct Sampling {
   Backend& backend;
   Instruments& instruments;
   SamplingRules rules;
-  std::uint64_t seed;  ///< decides the order within rounds
+  std::uint64_t order_seed;  ///< decides the order within rounds
   std::string run_id{};
   std::optional<double> theoretical_peak_bytes_per_s{};  ///< of the memory, for impossible times
 };

@@ -123,6 +123,8 @@ def test_csv_and_json_say_the_same(reductio):
     assert origin["machine"]["build"]["git_revision"] and origin["machine"]["cpu"]["model"]
     assert origin["runs"][0]["run_id"] == told["rows"][0]["run_id"] != rows[0]["run_id"]
     assert origin["runs"][0]["machine_id"] and origin["runs"][0]["binary"] and origin["runs"][0]["git_revision"]
+    again = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json", "--order-seed", 7).ok())["origins"][0]["runs"][0]
+    assert again["order_seed"] == 7 != origin["runs"][0]["order_seed"] and again["seed"] == 1
     assert origin["runs"][0]["seed"] == 1 and "--json" in origin["runs"][0]["arguments"]
 
 

@@ -94,12 +94,12 @@ def test_help_exits_0_and_goes_to_stdout(reductio, sub):
     done = reductio(*sub, "--help")
     assert "Usage: reductio" in done.ok() and not done.err
     for option in {"run": ["--variants", "--types", "--operations", "--sizes", "--set", "--device", "--gpu", "--out",
-                           "--resume", "--csv", "--json", "--quiet", "--seed", "--profile", "--dry-run", "--quick",
-                           "--full", "--min-samples", "--max-samples", "--timeout", "--confidence"],
+                           "--resume", "--csv", "--json", "--quiet", "--seed", "--order-seed", "--profile", "--dry-run",
+                           "--quick", "--full", "--min-samples", "--max-samples", "--timeout", "--confidence"],
                    "compare": ["--types", "--operations", "--sizes", "--modes", "--cache", "--device", "--gpu", "--seed",
-                               "--min-samples", "--max-samples", "--timeout", "--confidence", "--effect", "--csv",
+                               "--order-seed", "--min-samples", "--max-samples", "--timeout", "--confidence", "--effect", "--csv",
                                "--json", "--quiet", "--fail-if-slower", "--save-baseline", "--baseline", "--out"],
-                   "selftest": ["--device", "--repeats", "--quick", "--json"],
+                   "selftest": ["--device", "--order-seed", "--repeats", "--quick", "--json"],
                    "verify": ["--junit", "--tier", "--device", "--variants", "--seed"],
                    "list": ["--json", "--csv", "--variants"]}.get(sub[0] if sub else "", []):
         assert option in done.out, option

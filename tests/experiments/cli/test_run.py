@@ -134,6 +134,19 @@ def test_a_seed_gives_the_same_data(reductio, tmp_path):
     assert values[0] == values[1] != values[2]
 
 
+def test_the_order_has_a_seed_of_its_own(reductio, tmp_path):
+    def recorded(name, *arguments):
+        reductio(*SMALL, "--out", name, "--max-samples", 1, *arguments).ok()
+        (run,) = json.loads((results(tmp_path / name).parent / "machine.json").read_text())["runs"]
+        assert run["seed"] == 1
+        return run["order_seed"]
+
+    assert recorded("a") != recorded("b")
+    assert recorded("c", "--order-seed", 2**64 - 1) == 2**64 - 1
+    selftest = reductio("selftest", "host/plain", "--quick", "--repeats", 1, "--sizes", 4096, "--json", "--order-seed", 9)
+    assert json.loads(selftest.out)["order_seed"] == 9  # whether it passes depends on how busy the machine is
+
+
 def test_dry_run_counts_and_writes_nothing(reductio, tmp_path):
     out = reductio(*SMALL, "--dry-run").ok()
     points = int(re.match(r"cpu: (\d+) points.*nothing was run\n$", out).group(1))

@@ -73,6 +73,7 @@ WRONG = [
     (["verify", "--variants", "^levels/naive$", "--set", "policy=par"], ["'policy'", "block"]),
     (["run", "cpu", "--seed", "many"], ["--seed", "many"]),
     (["run", "cpu", "--seed", "-1"], ["--seed"]),
+    (["run", "cpu", "--order-seed", "-1"], ["--order-seed", "-1"]),
     (["run", "cpu", "--min-samples", "0"], ["--min-samples"]),
     (["run", "cpu", "--min-samples", "9", "--max-samples", "3"], ["--max-samples", "--min-samples"]),
     (["run", "cpu", "--max-samples", "0"], ["--max-samples"]),

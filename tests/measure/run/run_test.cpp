@@ -1133,6 +1133,35 @@ TEST(MeasureRun, AFlushThatDoesNotFlushIsToldWhereSomethingShallBeCold) {
   EXPECT_TRUE(told[0].ends_with("cold rows may not be cold")) << told[0];
 }
 
+/// The calls that were sampled, in their order, and the seed that the record tells.
+std::pair<std::vector<std::size_t>, std::uint64_t> order_of(std::uint64_t seed,
+                                                            std::optional<std::uint64_t> order_seed) {
+  const Folder folder;
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2), variant("c", 3)};
+  std::vector<std::size_t> order;
+  Scripted script = constant(1e-5);
+  script.clock().before_sample = [&](const Call& c) { order.push_back(c.info.grid_blocks); };
+  std::vector<Point> points{point(all[0], 100), point(all[1], 100), point(all[2], 100)};
+  for (Point& p : points) p.seed = seed;
+  Heard heard;
+  Session s = session(folder, points, std::move(script));
+  s.seed = seed;
+  s.order_seed = order_seed;
+  run_session(std::move(s), heard);
+  const auto run = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json")).at("runs").at(0);
+  EXPECT_EQ(run.at("seed"), seed);
+  return {order, run.at("order_seed").get<std::uint64_t>()};
+}
+
+TEST(MeasureRun, EveryRunSamplesInAnOrderOfItsOwnThatItsSeedRepeats) {
+  const auto [first, first_seed] = order_of(1, {});
+  const auto [second, second_seed] = order_of(1, {});
+  EXPECT_NE(first_seed, second_seed);
+  EXPECT_NE(first, second) << "the same company in the same order";
+  EXPECT_EQ(order_of(1, first_seed), std::pair(first, first_seed));
+  EXPECT_EQ(order_of(1, 18446744073709551615u).second, 18446744073709551615u);
+}
+
 // ---------------------------------------------------------------------------------------------------------- provenance
 
 TEST(MeasureRun, TheMachineIsWrittenBesideTheResults) {
@@ -1642,6 +1671,33 @@ TEST(MeasureRun, AResumeElsewhereIsRefused) {
   const auto report = run_session(resumed(session(folder, more, constant(1e-5))), heard);
   EXPECT_EQ(report.skipped, 1u);
   EXPECT_EQ(rows_of(csv_in(folder)).size(), 2u);
+}
+
+TEST(MeasureRun, AResumedRunKeepsTheSeedOfItsOrder) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  const std::vector<Point> more{point(a, 100), point(a, 200)};
+  const auto recorded = [&] {
+    return nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"))
+        .at("runs")
+        .at(0)
+        .at("order_seed");
+  };
+  const auto with = [&](Session s, std::optional<std::uint64_t> order_seed) {
+    s.order_seed = order_seed;
+    return s;
+  };
+  Heard heard;
+  run_session(with(session(folder, {point(a, 100)}, constant(1e-5)), {}), heard);
+  const std::uint64_t seed = recorded();
+  const std::string csv = text_of(csv_in(folder));
+  EXPECT_EQ(error_of([&] { run_session(resumed(with(session(folder, more, constant(1e-5)), seed + 1)), heard); }),
+            "cannot resume " + csv_in(folder).string() + ": its order seed is " + std::to_string(seed) + ", this is " +
+                std::to_string(seed + 1) + "; leave --order-seed out, or choose another --out");
+  EXPECT_EQ(text_of(csv_in(folder)), csv);
+  run_session(resumed(with(session(folder, more, constant(1e-5)), {})), heard);
+  EXPECT_EQ(recorded(), seed) << "one entry tells that of all rows";
+  EXPECT_EQ(run_session(resumed(with(session(folder, more, constant(1e-5)), seed)), heard).skipped, 2u);
 }
 
 TEST(MeasureRun, AResumeByOtherRulesIsRefused) {
