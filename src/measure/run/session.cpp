@@ -113,7 +113,11 @@ class SessionRun {
       order_seed_ = results_->order_seed();
       report_.csv = results_->csv_path();
       for (const std::string& text : results_->notices()) observer_.notice(text);
-      report_.skipped = std::erase_if(session_.points, [&](const Point& p) { return results_->has(row_key(p)); });
+      const auto finished = std::stable_partition(session_.points.begin(), session_.points.end(),
+                                                  [&](const Point& p) { return !results_->has(row_key(p)); });
+      finished_.assign(finished, session_.points.end());
+      session_.points.erase(finished, session_.points.end());
+      report_.skipped = finished_.size();
     }
     observer_.started(report_.csv, report_.points, report_.skipped);
     done_ = report_.skipped;
@@ -151,7 +155,7 @@ class SessionRun {
       peak = gpu->theoretical_peak_bytes_per_s();
     sampler_ = std::make_unique<Sampler>(
         Sampling{*session_.backend, session_.instruments, session_.rules, order_seed_, run_id_, peak});
-    if (results_) remember(sampler_->history(), results_->earlier_rows(), session_.points);
+    if (results_) remember(sampler_->history(), results_->earlier_rows(), finished_);
   }
 
   /// False where the user did not want to wait. Throws where the device no longer answers.
@@ -232,6 +236,7 @@ class SessionRun {
   std::string run_id_;
   std::uint64_t order_seed_ = 0;
   std::optional<Results> results_;
+  std::vector<Point> finished_;  ///< whose rows were there
   std::unique_ptr<Sampler> sampler_;
   std::size_t done_ = 0;  ///< points
   double measuring_since_ = 0;

@@ -1673,6 +1673,17 @@ TEST(MeasureRun, AResumeElsewhereIsRefused) {
   EXPECT_EQ(rows_of(csv_in(folder)).size(), 2u);
 }
 
+TEST(MeasureRun, AResumedRunPredictsFromTheTimesThatAreThere) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  const auto linear = [](std::size_t, std::size_t bytes) { return 1e-6 * static_cast<double>(bytes); };
+  Heard heard;
+  run_session(session(folder, {point(a, 40000)}, Scripted(linear)), heard);
+  run_session(resumed(session(folder, {point(a, 40000), point(a, 80000)}, Scripted(linear))), heard);
+  ASSERT_EQ(heard.rows.size(), 2u);
+  EXPECT_EQ(heard.rows[1].reason, "predicted 0.32 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
+}
+
 TEST(MeasureRun, AResumedRunKeepsTheSeedOfItsOrder) {
   const Folder folder;
   const Variant a = variant("a", 1);
