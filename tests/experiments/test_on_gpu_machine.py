@@ -46,6 +46,7 @@ class Machine:
         path = self.bin / name
         if name == "reductio":
             body = LIST + body
+        path.unlink(missing_ok=True)  # python3 is a link, and what it points to must not be written
         path.write_text(f'#!/usr/bin/env bash\necho "{name} $*" >>"{self.calls_file}"\n{body}\n')
         path.chmod(0o755)
 
