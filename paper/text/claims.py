@@ -94,8 +94,8 @@ def verdict(table: pd.DataFrame, claim: str) -> tuple[str, str]:
 
 
 def as_latex(text: str) -> str:
-    """Text of claims.json: `code`, and "quoted"."""
-    parts = [rf"\id{{{latex.escape(p)}}}" if k % 2 else latex.escape(p) for k, p in enumerate(text.split("`"))]
+    """Text of claims.json and of verdicts: `code`, "quoted", and numbers."""
+    parts = [rf"\id{{{latex.escape(p)}}}" if k % 2 else latex.numbers(latex.escape(p)) for k, p in enumerate(text.split("`"))]
     return re.sub(r'"([^"]*)"', r"``\1''", "".join(parts))
 
 
@@ -144,39 +144,58 @@ def caption(results: Results) -> str:
             + judged_by + r"Appendix~\ref{sec:mended} lists what was changed of a test after there were data.")
 
 
-def before_and_after(table: pd.DataFrame | None) -> list[tuple[dict, list[str], str]]:
-    """Each change of claims' tests after there were data that they read: what it was, the claims, and of each the verdicts
-    before it and after it, "" where they are not known."""
+def before_and_after(table: pd.DataFrame | None) -> list[tuple[dict, list[tuple[str, str, str]]]]:
+    """Each change of claims' tests after there were data that they read, and of each claim that had it the id and the
+    verdicts before it and after it, "" where they are not known."""
     made, found, seen = vd.changes(vd.read_claims()), {}, {}
     if table is not None:
         found = {r["claim"]: [*filter(None, r[vd.BEFORE].split(vd.THEN)), r["verdict"]]
                  for r in table[table["role"] == vd.CLAIM].to_dict("records")}
-    told: dict[tuple, tuple[dict, list[str], list[str]]] = {}
+    told: dict[tuple, tuple[dict, list[tuple[str, str, str]]]] = {}
     for change in made:
         claim = change["claim"]
         k = seen[claim] = seen.get(claim, -1) + 1
         of = found.get(claim, [])
-        change_of = told.setdefault(tuple(change[key] for key in ("date", "what", "why")), (change, [], []))
-        change_of[1].append(claim)
         # What was judged before claims.json had this change has fewer.
-        if len(of) == 1 + sum(c["claim"] == claim for c in made):
-            change_of[2].append(f"{claim} {turned(*of[k:k + 2])}")
-    return [(change, of, "; ".join(verdicts)) for change, of, verdicts in told.values()]
+        verdicts = of[k:k + 2] if len(of) == 1 + sum(c["claim"] == claim for c in made) else ("", "")
+        told.setdefault(tuple(change[key] for key in ("date", "what", "why")), (change, []))[1].append((claim, *verdicts))
+    return list(told.values())
 
 
-def turned(before: str, after: str) -> str:
-    """"reversed before, holds after" of a change."""
-    return f"{before} before and after" if before == after else f"{before} before, {after} after"
+def changed_rows(table: pd.DataFrame | None) -> list[list[str]]:
+    """For a table: claim, date, the verdicts before and after, what was changed of its test, and why. What several claims
+    had is told of the first of them."""
+    out = []
+    for change, of in before_and_after(table):
+        for claim, *verdicts in of:
+            first = of[0][0]
+            told = [change["what"], change["why"]] if claim == first else [f"as {first}", ""]
+            out.append([claim, change["date"], *(v or MISSING for v in verdicts), *told])
+    return out
+
+
+CHANGED_HEAD = ["claim", "changed on", "before", "after", "what was changed", "because"]
+UNCHANGED = "Sizes, ways of timing and thresholds are as they were committed before the claims' own experiments were run."
+CHANGED_CAPTION = ("What was changed of a claim's tests after there were data that they read, in the order of the changes, with "
+                   "the claim's verdicts on these data by the tests before the change and after it.")
 
 
 def changes(results: Results) -> str:
-    """What was changed of the claims' tests after there were data that they read, with the verdicts."""
-    made = before_and_after(judged(results))
+    """How many claims' tests were changed after there were data that they read."""
+    table = judged(results)
+    made = before_and_after(table)
     if not made:
-        return "Sizes, ways of timing and thresholds are as they were committed before the claims' own experiments were run."
-    return "Changed after there were data that the test reads, with the verdict on these data: " + "; ".join(
-        rf"{latex.listing(of)} ({latex.escape(c['date'])}): {as_latex(c['what'])}, because {as_latex(c['why'])}"
-        + (rf" (\emph{{{verdicts}}})" if verdicts else "") for c, of, verdicts in made) + "."
+        return UNCHANGED
+    of = [claim for _, claims in made for claim in claims]
+    turned = {claim for claim, before, after in of if before != after}
+    said = (rf"Table~\ref{{tab:changes}} has what was changed of the tests of "
+            f"{latex.number_of(len({claim for claim, *_ in of}), 'claim', 'claims')} after there were data that they read")
+    return said + (f"; it turned the verdict of {len(turned) or 'none'} of them." if table is not None else ".")
+
+
+def changes_body(results: Results) -> list[str]:
+    """The lines of the paper's table of changes."""
+    return [" & ".join([*fields[:4], *map(as_latex, fields[4:])]) + r" \\" for fields in changed_rows(judged(results))]
 
 
 def finding(results: Results) -> str:
@@ -245,13 +264,12 @@ def markdown(results: Results) -> str:
                   f"{rs.MODE_LABELS.get(r['timing_mode'], r['timing_mode'])}: {known(r)}"
                   for r in beside.to_dict("records")]
     lines += ["", "How a claim is judged:", "", *claims["reading"], ""]
-    made = before_and_after(table)
-    if made:
-        lines += ["Changed after there were data that the test reads, with the verdict on these data:", ""]
-        lines += [f"- {c['date']}, {latex.listing(of)}: {c['what']}, because {c['why']}"
-                  + (f" (**{verdicts}**)" if verdicts else "") for c, of, verdicts in made]
+    changed = changed_rows(table)
+    if changed:
+        lines += [CHANGED_CAPTION, "", f"| {' | '.join(CHANGED_HEAD)} |", "|---|---|---|---|---|---|"]
+        lines += ["| " + " | ".join(map(cell, fields)) + " |" for fields in changed]
     else:
-        lines += ["Changed after there were data that the test reads: nothing."]
+        lines += [UNCHANGED]
     return "\n".join(line.rstrip() for line in lines)
 
 

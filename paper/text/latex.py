@@ -22,6 +22,13 @@ def powers(escaped: str) -> str:
     return re.sub(r"2\\textasciicircum\{\}(\w+)", r"$2^{\1}$", escaped)
 
 
+def numbers(escaped: str) -> str:
+    """Escaped text with its powers of two and of ten raised, as 2^28 and 8.06e+05, and percent signs kept at their
+    numbers."""
+    tens = re.sub(r"\b(\d(?:\.\d+)?)e([+-]\d+)\b", lambda m: rf"${m[1]}\cdot10^{{{int(m[2])}}}$", escaped)
+    return re.sub(r"(?<=\d) \\%", r"\\,\\%", powers(tens))
+
+
 def code(text: str) -> str:
     """An identifier in typewriter, breakable after "/" and "-"."""
     return r"\texttt{" + escape(text).replace("/", r"/\allowbreak{}").replace("-", r"-\allowbreak{}") + "}"

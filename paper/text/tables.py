@@ -498,6 +498,17 @@ def claims_table(results: Results) -> str:
                    for k, documents in enumerate(CLAIMS_OF_A_PAGE))
 
 
+def changes_table(results: Results) -> str:
+    """What was changed of the claims' tests; empty where nothing was."""
+    lines = claims.changes_body(results)
+    if not lines:
+        return ""
+    wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
+    return floats(lines, " & ".join(claims.CHANGED_HEAD) + r" \\",
+                  "@{}llll" + "".join(wide % w for w in ("0.27", "0.33")) + "@{}",
+                  claims.CHANGED_CAPTION + r" Table~\ref{tab:claims} has the claims.", "tab:changes")
+
+
 def agreement_table(results: Results) -> str:
     """What carries over to other results, with the figure; empty where there are none."""
     lines = agreement.body(results)
@@ -554,6 +565,7 @@ def write(results: Results, out: Path) -> list[Path]:
     source = GENERATED.format(results.machine.name)
     lines = [rf"\newcommand{{\{name}}}{{{value}}}" for name, value in sorted(macros(results).items())]
     files = {"macros.tex": "\n".join(lines) + "\n", "table-claims.tex": claims_table(results),
+             "table-changes.tex": changes_table(results),
              "table-times.tex": times_table(results),
              "table-steps.tex": steps_table(results), "table-models.tex": models_table(results),
              "table-timing.tex": timing_table(results), "table-index.tex": index_table(results),

@@ -653,13 +653,14 @@ def test_a_changed_claim_has_its_verdict_by_the_tests_as_first_set(monkeypatch, 
     assert then[vd.REVERSED] == now[vd.REVERSED] + 1 and then[vd.HOLDS] == now[vd.HOLDS] - 1
 
     results = rs.read_results(folder)
-    told = ids.changes(results)
-    assert r"S1 (2026-12-01): n is 2\textasciicircum{}21, because it fits (\emph{S1 reversed before, holds after}); " in told
-    assert told.endswith(r"it \id{expects} more, because the text does (\emph{S1 holds before and after}).")
+    assert ids.changes(results) == (r"Table~\ref{tab:changes} has what was changed of the tests of 1 claim after there were data "
+                                    "that they read; it turned the verdict of 1 of them.")
+    assert line_of(tables.changes_table(results), "S1") == ["S1", "2026-12-01", "reversed", "holds", "n is $2^{21}$", "it fits"]
+    assert r"S1 & 2026-12-02 & holds & holds & it \id{expects} more & the text does \\" in tables.changes_table(results)
     assert f" By the tests as first set (changed after there were data as Appendix~\\ref{{sec:mended}} lists) {ids.sentence(then)}: S1 is reversed." in ids.by_verdict(results)
     assert "| **holds**; as first set: reversed |" in ids.markdown(results)
     assert f"By the tests as first set, {ids.sentence(then)}." in ids.markdown(results)
-    assert "\n- 2026-12-01, S1: n is 2^21, because it fits (**S1 reversed before, holds after**)\n" in ids.markdown(results)
+    assert "\n| S1 | 2026-12-01 | reversed | holds | n is 2^21 | it fits |\n" in ids.markdown(results)
     assert ids.line(results).endswith(f"; by their tests as first set {', '.join(map(str, list(then.values())[:-1]))} and "
                                       f"{then[vd.UNDECIDED]}.")
     assert line_of(tables.claims_table(results), "S1")[5] == r"holds$^{\dagger}$"
@@ -668,9 +669,11 @@ def test_a_changed_claim_has_its_verdict_by_the_tests_as_first_set(monkeypatch, 
 def test_without_verdicts_or_changes_nothing_is_said_of_either(monkeypatch, tmp_path):
     folder = tmp_path / "synthetic"
     results = rs.read_results(synthetic.write_folder(folder, synthetic.gpu_rows(types=("f32",), sizes=[2**20])))
-    assert "L1, L2 and L5 (2026-11-23): 4 loads a thread" in ids.changes(results) and "before" not in ids.changes(results).split(": ", 1)[1]
+    assert ids.changes(results).endswith(" claims after there were data that they read.")
+    assert line_of(tables.changes_table(results), "L1")[:5] == ["L1", "2026-11-23", "---", "---", "4 loads a thread in place of 32"]
+    assert line_of(tables.changes_table(results), "L5")[2:] == ["---", "---", "as L1", ""]
     monkeypatch.setattr(vd, "read_claims", changed_claims)
-    assert "as they were committed before" in ids.changes(results)
+    assert "as they were committed before" in ids.changes(results) and tables.changes_table(results) == ""
     write(folder, rows_of("S1", [3]))
     run(folder)
     results = rs.read_results(folder)
