@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "finish.h"
 #include "reading.h"
 
 namespace reductio::tuned {
@@ -50,8 +51,8 @@ __device__ void send_sums(std::uint32_t place, const S& sums, std::uint32_t barr
 #endif
 
 /// Launch: one cluster of 2 to 16 blocks. No workspace.
-template <class In, class Acc, class Operation, class Result>
-__global__ void __launch_bounds__(512, 1) reduce_in_cluster(const Share<In> in, const Result result) {
+template <class In, class Acc, class Operation>
+__global__ void __launch_bounds__(512, 1) reduce_in_cluster(const Share<In> in, const OnDevice<Acc> result) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   using W = typename AddedIn<Acc>::type;
   using S = typename SumsOf<Operation, W>::type;

@@ -89,42 +89,52 @@ __device__ S sum_of_slots(const Slots& slots, unsigned senders) {
   return sum;
 }
 
-/// Each block but the last stores its sum in a slot; the last one's first warp polls the slots and adds them up.
+/// Each block stores its sum as a result of its own: where there is one block, or the host adds them up. (As all others,
+/// it is called by the first warp of each block, with the block's sum, and is true in the one that has the result, whose
+/// first lane knows that all blocks have ended their reading.)
+struct StoreEach {
+  template <class S, class Result>
+  __device__ bool end(const S& sum, const Result& result) const {
+    if (threadIdx.x == 0) result.store(sum);
+    return true;
+  }
+};
+
+/// Each block but the last stores its sum in a slot; the last one's first warp polls the slots and adds them up. For two
+/// blocks or more.
 struct FanIn {
   Slots slots;
 
-  /// By the first warp of each block, with the block's sum.
   template <class S, class Result>
-  __device__ void end(S sum, const Result& result) const {
+  __device__ bool end(S sum, const Result& result) const {
     const unsigned senders = gridDim.x - 1;
     const bool first_lane = threadIdx.x == 0;
     if (blockIdx.x != senders) {
       if (first_lane) slots.store(blockIdx.x, Message<S>::of(sum));
-      return;
+      return false;
     }
-    if (senders != 0) {
-      S total = sum_of_slots<S>(slots, senders);
-      if (first_lane) total += sum;
-      sum = sum_of_warp(total);
-    }
-    if (first_lane) result.store(sum);
+    S total = sum_of_slots<S>(slots, senders);
+    if (first_lane) total += sum;
+    total = sum_of_warp(total);
+    if (first_lane) result.store(total);
+    return true;
   }
 };
 
 /// For sums of 4 bytes of integer, where it does not matter who adds first: one word holds the sum so far in its high
-/// half and how many blocks have added in its low half. Who completes the number has the result.
+/// half and how many blocks have added in its low half. Who completes the number has the result. For two blocks or more.
 struct Packed {
   GlobalPtr<std::uint64_t> arrived;
 
   template <class Result>
-  __device__ void end(std::uint32_t sum, const Result& result) const {
-    if (threadIdx.x != 0) return;
-    if (gridDim.x == 1) return result.store(sum);
+  __device__ bool end(std::uint32_t sum, const Result& result) const {
+    if (threadIdx.x != 0) return false;
     const std::uint64_t mine = std::uint64_t{sum} << 32 | 1;
     const std::uint64_t before = device::atomicAdd(arrived, mine);
-    if (static_cast<std::uint32_t>(before) != gridDim.x - 1) return;
+    if (static_cast<std::uint32_t>(before) != gridDim.x - 1) return false;
     result.store(static_cast<std::uint32_t>((before + mine) >> 32));
     store_relaxed(arrived, std::uint64_t{0});
+    return true;
   }
 };
 
@@ -142,28 +152,49 @@ struct OnDevice {
   }
 };
 
-/// To page-locked memory of the host, where the host polls for it: as in a slot, which is empty before the call.
+/// To page-locked memory of the host, where the host polls for it: as in slots, one of each block, which are empty
+/// before the call. A slot's words lie together here, as the host reads them.
 struct OnHost {
   GlobalPtr<std::uint64_t> words;
 
   template <class S>
   __device__ void store(const S& sums) const {
     const Message<S> m = Message<S>::of(sums);
-    for (unsigned k = 0; k < Message<S>::words; ++k) store_relaxed<device::Scope::system>(words + k, m.word[k]);
+    for (unsigned k = 0; k < Message<S>::words; ++k)
+      store_relaxed<device::Scope::system>(words + (blockIdx.x * Message<S>::words + k), m.word[k]);
   }
 };
-inline constexpr unsigned arrival_words = most_words;
+
+/// By the host: adds up the sums of `blocks` blocks, OnHost, in the order in which a warp's lanes and then the warp
+/// would. `wait_for(i)` gives word i once it is marked.
+template <class S, class WaitFor>
+S sum_of_arrivals(unsigned blocks, const WaitFor& wait_for) {
+  constexpr unsigned lanes = 32;
+  S sums[lanes] = {};
+  for (unsigned block = 0; block < blocks; ++block) {
+    std::uint32_t part[Message<S>::words];
+    for (unsigned k = 0; k < Message<S>::words; ++k)
+      part[k] = static_cast<std::uint32_t>(wait_for(block * Message<S>::words + k) >> 32);
+    S sum;
+    std::memcpy(&sum, part, sizeof sum);
+    sums[block % lanes] += sum;
+  }
+  for (unsigned half = lanes / 2; half > 0; half /= 2)
+    for (unsigned lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
+  return sums[0];
+}
 
 #ifdef __CUDACC__
-/// Waits until the sums of a call have arrived OnHost. Throws device::LaunchError if the stream fails meanwhile.
+/// Waits until the sums of all `blocks` blocks of a call have arrived OnHost, and adds them up. Throws
+/// device::LaunchError if the stream fails meanwhile.
 template <class S>
-S await_arrival(const std::uint64_t* words, cudaStream_t stream) {
-  std::uint32_t part[Message<S>::words];
-  for (unsigned k = 0; k < Message<S>::words; ++k)
+S await_arrivals(const std::uint64_t* words, unsigned blocks, cudaStream_t stream) {
+  return sum_of_arrivals<S>(blocks, [=](unsigned i) {
+    const auto load = [&] { return *static_cast<const volatile std::uint64_t*>(words + i); };
+    const auto marked = [](std::uint64_t word) { return static_cast<std::uint32_t>(word) == Message<S>::full; };
     for (unsigned polls = 1;; ++polls) {
-      const std::uint64_t word = *static_cast<const volatile std::uint64_t*>(words + k);
-      part[k] = static_cast<std::uint32_t>(word >> 32);
-      if (static_cast<std::uint32_t>(word) == Message<S>::full) break;
+      const std::uint64_t word = load();
+      if (marked(word)) return word;
       // Rarely, since it takes longer than a poll. A stream that is done has written everything.
       if (polls % 4096 == 0) {
         const cudaError_t status = cudaStreamQuery(stream);
@@ -172,13 +203,11 @@ S await_arrival(const std::uint64_t* words, cudaStream_t stream) {
           continue;
         }
         device::check_launch(status, "waiting for the result");
-        if (static_cast<std::uint32_t>(*static_cast<const volatile std::uint64_t*>(words + k)) != Message<S>::full)
+        if (!marked(load()))
           throw device::LaunchError("the stream is done and no result has arrived: is it the stream of the call?");
       }
     }
-  S sums;
-  std::memcpy(&sums, part, sizeof sums);
-  return sums;
+  });
 }
 #endif
 

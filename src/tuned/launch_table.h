@@ -27,6 +27,7 @@ inline constexpr Gpu h200{132, 2048, 90, 16, 60 * MiB};
 enum class Reading {
   strided,  ///< blocks of 256, all threads of the grid taking turns
   tiled,    ///< blocks of 512, each with a tile of 64 KiB at a time
+  claimed,  ///< the same, but who reads which tiles is settled as they go: for sums whose order may vary
   cluster,  ///< blocks of 512 in one cluster: from compute capability 9.0
 };
 constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 512; }
@@ -35,7 +36,7 @@ constexpr unsigned vectors_at_once(Reading r) { return r == Reading::strided || 
 
 /// Where vectors start: at a multiple of so many bytes. At a line of the caches where there is much to read, because a
 /// warp then asks for whole lines. Where there is little, at a vector: few elements are then left to single loads.
-constexpr unsigned aligned_to(Reading r) { return r == Reading::tiled ? 128 : 16; }
+constexpr unsigned aligned_to(Reading r) { return r == Reading::tiled || r == Reading::claimed ? 128 : 16; }
 
 /// Up to so many bytes of input, such a launch. Bytes, because the time to read them is what the launch has to hide: so
 /// one row serves every element type. The bytes are an H200's. Another GPU's are more or fewer as it has SMs, in rows
@@ -61,18 +62,33 @@ inline constexpr LaunchRow packed_table[] = {
     {512 * KiB, Reading::strided, 2, 4},
     {12 * MiB, Reading::strided, 4, 4},
     {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
-    {SIZE_MAX, Reading::tiled, 8, 2},
+    {SIZE_MAX, Reading::claimed, 8, 2},
 };
 
-/// For all others, which finish by fan-in: few blocks, so that one warp polls all slots at once.
+/// For all others, which finish by fan-in: few blocks, so that one warp polls all slots at once. It can poll 160 for
+/// sums of 8 bytes, and 2.5 MiB are strided over one block more than that.
 inline constexpr LaunchRow fan_in_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {256 * KiB, Reading::cluster, 4, 8},
     {768 * KiB, Reading::cluster, 4, 16},
-    {3 * MiB, Reading::strided, 4, 4},
+    {2560 * KiB, Reading::strided, 4, 4},
+    {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
+    {SIZE_MAX, Reading::claimed, 8, 2},
+};
+
+/// For sums that each block sends to the host, which adds them up: no block waits for another, so nothing is gained by
+/// a cluster or a single block.
+inline constexpr LaunchRow to_host_table[] = {
+    {512 * KiB, Reading::strided, 4, 4},
     {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
     {SIZE_MAX, Reading::tiled, 8, 2},
 };
+
+/// Who makes one result of the blocks' sums (tuned/finish.h).
+enum class FinishedBy { packed_atomic, fan_in, host };
+constexpr const LaunchRow* table_of(FinishedBy who) {
+  return who == FinishedBy::packed_atomic ? packed_table : who == FinishedBy::fan_in ? fan_in_table : to_host_table;
+}
 
 /// What the caller chooses in place of the table, as an experiment that makes the table does. Counts that no launch can
 /// have are taken as the nearest that one can.
@@ -82,6 +98,9 @@ struct Choice {
   unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
   std::size_t kept_bytes = SIZE_MAX;
   bool overlaps = true;  ///< also if not `chosen`: with the kernel before, where the hardware can
+  /// Also if not `chosen`: floats may be added up in another order at each call, where that is faster, so that results
+  /// differ in their last bits. Integers may at any rate, since their sums are the same.
+  bool any_order = false;
 };
 
 struct LaunchShape {
@@ -95,13 +114,16 @@ inline constexpr unsigned most_blocks_per_sm = 8;
 /// The most blocks of a cluster that there are sums for.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
-/// The workspace, in words: the packed sum of the blocks that have arrived, alone on its 128 bytes; and from
-/// `first_slot` on the slots: of each block its first word, then of each its second one, and so on. All are zero
-/// between calls.
-inline constexpr unsigned first_slot = 16, most_words = 4;
+/// The workspace, in words: the packed sum of the blocks that have arrived, and how many tiles have been claimed, each
+/// alone on its 128 bytes; and from `first_slot` on the slots: of each block its first word, then of each its second
+/// one, and so on. All are zero between calls.
+inline constexpr unsigned claims_word = 16, first_slot = 32, most_words = 4;
 constexpr std::size_t workspace_slots(const Gpu& gpu) { return std::size_t{most_blocks_per_sm} * gpu.sm_count; }
 constexpr std::size_t workspace_words(const Gpu& gpu) { return first_slot + most_words * workspace_slots(gpu); }
 constexpr std::size_t workspace_bytes(const Gpu& gpu) { return workspace_words(gpu) * sizeof(std::uint64_t); }
+/// Where the sums of one call arrive that the host adds up: of each block all words, one behind the other.
+constexpr std::size_t arrival_words(const Gpu& gpu) { return most_words * workspace_slots(gpu); }
+constexpr std::size_t arrival_bytes(const Gpu& gpu) { return arrival_words(gpu) * sizeof(std::uint64_t); }
 
 /// A row of a table for this GPU.
 constexpr LaunchRow row_for(LaunchRow row, const Gpu& gpu) {
@@ -119,18 +141,20 @@ constexpr LaunchRow row_for(LaunchRow row, const Gpu& gpu) {
 }
 
 /// The launch for so many bytes of input.
-constexpr LaunchShape launch_shape(std::size_t bytes, bool packed, const Gpu& gpu, const Choice& choice = {}) {
+constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu& gpu, const Choice& choice = {}) {
   LaunchRow r{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks, choice.kept_bytes};
   if (!choice.chosen) {
-    const LaunchRow* row = packed ? packed_table : fan_in_table;
+    const LaunchRow* row = table_of(who);
     while (bytes > row_for(*row, gpu).up_to_bytes) ++row;
     r = row_for(*row, gpu);
   }
+  // To the host there is no workspace, where claims are counted.
+  if (r.reading == Reading::claimed && (!choice.any_order || who == FinishedBy::host)) r.reading = Reading::tiled;
   const std::size_t vectors = bytes / 16 + (bytes % 16 != 0);
   if (r.reading == Reading::cluster) {
     if (r.most_blocks > most_blocks_of_cluster) r.most_blocks = most_blocks_of_cluster;
     if (r.most_blocks < 2) r.most_blocks = 2;  // there is no cluster of one
-    if (r.most_blocks <= gpu.most_cluster_blocks) {
+    if (r.most_blocks <= gpu.most_cluster_blocks && who != FinishedBy::host) {
       unsigned blocks = 2;  // a power of two
       while (2 * blocks <= r.most_blocks && std::size_t{blocks} * block_of(r.reading) < vectors) blocks *= 2;
       return {r.reading, blocks, block_of(r.reading)};
@@ -146,8 +170,8 @@ constexpr LaunchShape launch_shape(std::size_t bytes, bool packed, const Gpu& gp
   const std::size_t most = std::size_t{per_sm} * gpu.sm_count;
   const std::size_t share = std::size_t{block} * (r.vectors_per_thread ? r.vectors_per_thread : 1);
   const std::size_t wanted = vectors / share + (vectors % share != 0);
-  return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block,
-          r.kept_bytes};
+  if (wanted <= 1) return {Reading::strided, 1, block_of(Reading::strided)};  // what is less than a tile is no tile
+  return {r.reading, static_cast<unsigned>(wanted < most ? wanted : most), block, r.kept_bytes};
 }
 
 }  // namespace reductio::tuned

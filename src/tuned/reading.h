@@ -45,12 +45,12 @@ __device__ W widened(In x) {
 template <class W>
 struct Pair {
   W first, second;
-  __device__ Pair& operator+=(const Pair& other) {
+  __host__ __device__ Pair& operator+=(const Pair& other) {
     first += other.first;
     second += other.second;
     return *this;
   }
-  friend __device__ Pair operator+(Pair a, const Pair& b) { return a += b; }
+  friend __host__ __device__ Pair operator+(Pair a, const Pair& b) { return a += b; }
 };
 
 /// An operation beside device::Identity and device::Square: the sum and the sum of squares.
@@ -85,6 +85,7 @@ struct Share {
   GlobalPtr<const In> head, tail;
   std::int64_t vectors, kept;  ///< kept: so many vectors, from the first, may stay in L2 (Tiled)
   unsigned head_count, tail_count;
+  GlobalPtr<std::uint64_t> claims{};  ///< how many pieces have been claimed (Claimed)
 
   __device__ bool has_ends() const { return head_count + tail_count > 0; }
 };
@@ -145,6 +146,7 @@ __device__ S sum_of_rest(const Share<In>& in, std::int64_t first, Load load) {
 /// before the first is waited for. Indices are signed, so that nvcc need not allow for one that wraps.
 template <unsigned Block>
 struct Strided {
+  static constexpr bool claims = false;
   static constexpr unsigned block = Block, blocks_per_sm = 1024 / Block;
   static constexpr int vectors = 4;
 
@@ -170,6 +172,7 @@ struct Strided {
 /// is to stay in L2 are read by loads whose lines L2 gives up first: they displace each other, neither that part nor
 /// what somebody else has written. Once there are fewer tiles than blocks, what is left is spread over all threads.
 struct Tiled {
+  static constexpr bool claims = false;
   static constexpr unsigned block = 512, blocks_per_sm = 2;
   static constexpr int vectors = 8;
 
@@ -196,6 +199,41 @@ struct Tiled {
       else
         sum += sum_of_rest<S, W, Operation, block, vectors>(in, first, [](auto p) { return device::load_past_l1(p); });
     }
+    return sum;
+  }
+};
+
+/// Blocks claim the next piece of the input, four tiles of Tiled, when they are done with one, so that at each time all
+/// of them read near each other, and all end together: fixed rounds drift apart, because some SMs read more slowly than
+/// others. The next claim is under way while a piece is read. Who adds what is another thing at each call.
+struct Claimed {
+  static constexpr bool claims = true;
+  static constexpr unsigned block = Tiled::block, blocks_per_sm = Tiled::blocks_per_sm;
+  static constexpr int vectors = Tiled::vectors;
+  static constexpr std::int64_t tile = block * vectors, piece = 4 * tile;
+
+  template <class S, class W, class Operation, class In>
+  static __device__ S sum_of_thread(const Share<In>& in) {
+    const SharedPtr<std::int64_t> next = device::shared_array<std::int64_t, 2>();
+    const std::int64_t whole = in.vectors / tile * tile;
+    S sum{};
+    std::int64_t first = blockIdx.x * piece;
+    for (unsigned turn = 0; first < whole; turn ^= 1) {
+      std::uint64_t claim = 0;
+      if (threadIdx.x == 0) claim = device::atomicAdd(in.claims, 1);
+      const std::int64_t end = first + piece < whole ? first + piece : whole;
+      for (; first < end; first += tile) {
+        const auto from = in.body + (first + threadIdx.x);
+        uint4 v[vectors];
+        for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + u * block);
+        sum += sum_of_vectors<S, W, Operation, In>(v);
+      }
+      if (threadIdx.x == 0) next[turn] = (gridDim.x + static_cast<std::int64_t>(claim)) * piece;
+      __syncthreads();  // the claim is there; the one before has been read by all, so its place is free
+      first = next[turn];
+    }
+    if (whole < in.vectors || in.has_ends())
+      sum += sum_of_rest<S, W, Operation, block, vectors>(in, whole, [](auto p) { return __ldg(p); });
     return sum;
   }
 };

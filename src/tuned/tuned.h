@@ -15,7 +15,7 @@
 ///
 ///   const tuned::Reduction<float, double> total(n, gpu);     // a plan, whose launch is chosen; adds floats in double
 ///   total(in, out, workspace, stream);
-///   const double value = total.to_host(in, arrival, workspace, stream);   // waits, by polling memory of the host
+///   const double value = total.to_host(in, arrival, stream); // waits, by polling memory of the host; no workspace
 ///
 /// `in` and `out` are pointers to GPU memory, aligned to their element; `out` is no element of the input. Each call puts
 /// one kernel onto the stream: it allocates nothing, waits for nothing and can be captured in a graph and replayed.
@@ -26,7 +26,8 @@
 /// throws device::LaunchError, and nothing else is thrown.
 ///
 /// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 128 bytes and one Gpu, the
-/// result is the same bits at every call: who adds what, and in which order, is fixed.
+/// result is the same bits at every call: who adds what, and in which order, is fixed; of integers, and of floats with
+/// Choice::any_order, it is not where that is faster, which is so from some hundred MiB on.
 ///
 /// How it works
 ///
@@ -36,7 +37,8 @@
 ///             the last whole vector is part of that step.
 ///   Blocks    add up by warp shuffles, and once over their warps.
 ///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster,
-///             for little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else (finish.h).
+///             for little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else (finish.h). To
+///             the host: each block sends its sum there, and the calling thread adds them up in fixed order.
 ///
 /// Fan-in. Each block but the last has a slot in the workspace, into which it stores its sum. The last block polls the
 /// slots and adds them to its own, in fixed order. There is no atomic update, no fence, no second launch, and nothing
@@ -58,6 +60,11 @@
 /// Why a slot is empty when a call begins. The last block has emptied it: it ends no earlier, and the next call on this
 /// workspace begins after it has ended. A call that uses other slots, or more, finds those empty, too, because no call
 /// leaves any full.
+///
+/// Claims. Of much input that may be added up in any order, a block claims the next piece when it is done with one, by
+/// counting up a word of the workspace. A block has the answer to each of its claims before it stores its sum, so that
+/// whoever has seen all sums, the one with the result, sets the word back to 0 behind the last of them. Nobody waits but
+/// for an answer.
 ///
 /// Packed atomic. One word holds the sum so far and how many blocks have added to it. The block that completes the
 /// number has the sum from that very update, so nothing else has to be seen by anybody and the update is relaxed; it
@@ -110,7 +117,9 @@ reduce(const Share<In> in, const Finish finish, const Result result) {
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   const S sum = sum_of_block<Reading::block>(Reading::template sum_of_thread<S, W, Operation>(in));
-  if (threadIdx.x < 32) finish.end(sum, result);
+  if (threadIdx.x < 32 && finish.end(sum, result))
+    if constexpr (Reading::claims)
+      if (threadIdx.x == 0) store_relaxed(in.claims, std::uint64_t{0});
 }
 
 /// A template, so that every file which includes this may have it.
@@ -138,33 +147,63 @@ class Reduction {
   /// Results of a call: 2 for Moments.
   static constexpr unsigned results = sizeof(S) / sizeof(W);
   static constexpr bool packed = std::is_same<S, std::uint32_t>::value;
+  static constexpr FinishedBy finished_by = packed ? FinishedBy::packed_atomic : FinishedBy::fan_in;
 
   Reduction(std::size_t n, const Gpu& gpu, const Choice& choice = {})
       : n_(n), slots_(workspace_slots(gpu)), overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
-        shape_(launch_shape(n * sizeof(In), packed, gpu, choice)) {}
+        shape_(launch_shape(n * sizeof(In), finished_by, gpu, in_its_order(choice))),
+        to_host_shape_(launch_shape(n * sizeof(In), FinishedBy::host, gpu, choice)) {}
 
   /// Puts one call onto the stream. `out`: `results` elements.
   void operator()(GlobalPtr<const In> in, GlobalPtr<Acc> out, GlobalPtr<std::uint64_t> workspace, void* stream) const {
-    enqueue(in, OnDevice<Acc>{out}, workspace, stream);
+    const OnDevice<Acc> result{out};
+    const Share<In> share = share_of(in, shape_);
+    switch (shape_.reading) {
+      case tuned::Reading::strided:
+        if (shape_.grid == 1)
+          return device::launch<reduce<In, Acc, Operation, Strided<256>, StoreEach, OnDevice<Acc>>>(
+              launch_of(shape_, stream), share, StoreEach{}, result);
+        return launch<Strided<256>>(share, result, workspace, stream);
+      case tuned::Reading::tiled: return launch<Tiled>(share, result, workspace, stream);
+      case tuned::Reading::claimed: return launch<Claimed>(share, result, workspace, stream);
+      case tuned::Reading::cluster:
+#ifdef __CUDACC__
+        Launch shape = launch_of(shape_, stream);
+        shape.cluster = shape_.grid;
+        return device::launch<reduce_in_cluster<In, Acc, Operation>>(shape, share, result);
+#else
+        return;  // launch_shape() chooses it from compute capability 9.0 only, which no simulated device has
+#endif
+    }
+  }
+
+  /// Puts a call onto the stream whose blocks, to_host_shape().grid of them, each send their sum to `arrival`: empty
+  /// memory, arrival_words() of it, that the host may read while the kernel runs. sum_of_arrivals() adds them up.
+  void send_to_host(GlobalPtr<const In> in, GlobalPtr<std::uint64_t> arrival, void* stream) const {
+    const Launch shape = launch_of(to_host_shape_, stream);
+    const Share<In> share = share_of(in, to_host_shape_);
+    if (to_host_shape_.reading == tuned::Reading::tiled)
+      device::launch<reduce<In, Acc, Operation, Tiled, StoreEach, OnHost>>(shape, share, StoreEach{}, OnHost{arrival});
+    else
+      device::launch<reduce<In, Acc, Operation, Strided<256>, StoreEach, OnHost>>(shape, share, StoreEach{},
+                                                                                 OnHost{arrival});
   }
 
 #ifdef __CUDACC__
-  /// One call, awaited. Its result comes straight to the host, without a copy: the kernel writes to `arrival`,
-  /// page-locked memory (cudaMallocHost) of arrival_words words for one call at a time, and this thread polls it.
-  /// Throws device::LaunchError if the stream fails. Of Moments the result is a Pair<Acc>. The value is there when it
-  /// returns; the call ends in stream order like any other, so another stream needs an event before it uses the
-  /// workspace.
-  auto to_host(const In* in, std::uint64_t* arrival, std::uint64_t* workspace, cudaStream_t stream) const {
-    begin_to_host(in, arrival, workspace, stream);
+  /// One call, awaited. Nothing is copied, and no block waits for another: each sends its sum to `arrival`, page-locked
+  /// memory (cudaMallocHost) of arrival_words() words for one call at a time, and this thread polls them and adds them
+  /// up. Throws device::LaunchError if the stream fails. Of Moments the result is a Pair<Acc>.
+  auto to_host(const In* in, std::uint64_t* arrival, cudaStream_t stream) const {
+    begin_to_host(in, arrival, stream);
     return end_to_host(arrival, stream);
   }
   /// Its two halves: putting the call onto the stream, and waiting for it.
-  void begin_to_host(const In* in, std::uint64_t* arrival, std::uint64_t* workspace, cudaStream_t stream) const {
-    std::fill_n(arrival, arrival_words, 0);
-    enqueue(in, OnHost{arrival}, workspace, stream);
+  void begin_to_host(const In* in, std::uint64_t* arrival, cudaStream_t stream) const {
+    std::fill_n(arrival, to_host_shape_.grid * Message<S>::words, 0);
+    send_to_host(in, arrival, stream);
   }
   auto end_to_host(const std::uint64_t* arrival, cudaStream_t stream) const {
-    const S sums = await_arrival<S>(arrival, stream);
+    const S sums = await_arrivals<S>(arrival, to_host_shape_.grid, stream);
     if constexpr (results == 1)
       return static_cast<Acc>(sums);
     else
@@ -173,60 +212,67 @@ class Reduction {
 #endif
 
   LaunchShape shape() const { return shape_; }
+  LaunchShape to_host_shape() const { return to_host_shape_; }
 
   /// The most additions that an element passes through, each of which may round.
   std::size_t longest_chain() const {
-    const std::size_t threads = std::size_t{shape_.grid} * shape_.block, at_once = vectors_at_once(shape_.reading);
-    const std::size_t vectors = n_ * sizeof(In) / 16 + 1;
-    // A vector's own tree, that of the vectors at once, the sum that takes these one by one, and the odd ends.
-    const std::size_t thread = depth(Vector<In>::lanes) + depth(at_once) + ceil_div(vectors, at_once * threads) + 3;
-    const std::size_t warps = shape_.block / 32, block = 5 + depth(warps);
     std::size_t finish = 0;
     if (shape_.reading == tuned::Reading::cluster)
-      finish = ceil_div(shape_.grid * warps, 32) + 5;
+      finish = ceil_div(shape_.grid * shape_.block / 32, 32) + 5;
     else if (shape_.grid > 1)
       finish = ceil_div(shape_.grid - 1, 32) + 1 + 5;
-    return Operation::roundings + thread + block + finish;
+    return chain_of_block(shape_) + finish;
+  }
+  /// The same of a call to the host.
+  std::size_t longest_chain_to_host() const {
+    return chain_of_block(to_host_shape_) + ceil_div(to_host_shape_.grid, 32) + 5;
   }
 
  private:
+  static Choice in_its_order(Choice choice) {
+    choice.any_order |= std::is_integral<Acc>::value;
+    return choice;
+  }
+
+  std::size_t chain_of_block(const LaunchShape& shape) const {
+    // One block may have claimed all there is.
+    const std::size_t blocks = shape.reading == tuned::Reading::claimed ? 1 : shape.grid;
+    const std::size_t threads = blocks * shape.block, at_once = vectors_at_once(shape.reading);
+    const std::size_t vectors = n_ * sizeof(In) / 16 + 1;
+    // A vector's own tree, that of the vectors at once, the sum that takes these one by one, and the odd ends.
+    const std::size_t thread = depth(Vector<In>::lanes) + depth(at_once) + ceil_div(vectors, at_once * threads) + 3;
+    return Operation::roundings + thread + 5 + depth(shape.block / 32);
+  }
   static std::size_t depth(std::size_t leaves) {
     std::size_t levels = 0;
     while (leaves >> (levels + 1)) ++levels;
     return levels;
   }
 
-  template <class Result>
-  void enqueue(GlobalPtr<const In> in, const Result& result, GlobalPtr<std::uint64_t> workspace, void* stream) const {
-    Launch shape{shape_.grid, shape_.block, 0, stream};
+  Launch launch_of(const LaunchShape& chosen, void* stream) const {
+    Launch shape{chosen.grid, chosen.block, 0, stream};
     shape.overlaps = overlaps_;
-    const Share<In> share = share_of(in, n_, aligned_to(shape_.reading), shape_.kept_bytes);
-    switch (shape_.reading) {
-      case tuned::Reading::strided: return launch<Strided<256>>(shape, share, result, workspace);
-      case tuned::Reading::tiled: return launch<Tiled>(shape, share, result, workspace);
-      case tuned::Reading::cluster:
-#ifdef __CUDACC__
-        shape.cluster = shape_.grid;
-        return device::launch<reduce_in_cluster<In, Acc, Operation, Result>>(shape, share, result);
-#else
-        return;  // launch_shape() chooses it from compute capability 9.0 only, which no simulated device has
-#endif
-    }
+    return shape;
+  }
+  Share<In> share_of(GlobalPtr<const In> in, const LaunchShape& chosen) const {
+    return tuned::share_of(in, n_, aligned_to(chosen.reading), chosen.kept_bytes);
   }
 
-  template <class How, class Result>
-  void launch(const Launch& shape, const Share<In>& share, const Result& result,
-              GlobalPtr<std::uint64_t> workspace) const {
+  template <class How>
+  void launch(Share<In> share, const OnDevice<Acc>& result, GlobalPtr<std::uint64_t> workspace,
+              void* stream) const {
+    const Launch shape = launch_of(shape_, stream);
+    if constexpr (How::claims) share.claims = workspace + claims_word;
     if constexpr (packed)
-      device::launch<reduce<In, Acc, Operation, How, Packed, Result>>(shape, share, Packed{workspace}, result);
+      device::launch<reduce<In, Acc, Operation, How, Packed, OnDevice<Acc>>>(shape, share, Packed{workspace}, result);
     else
-      device::launch<reduce<In, Acc, Operation, How, FanIn, Result>>(
+      device::launch<reduce<In, Acc, Operation, How, FanIn, OnDevice<Acc>>>(
           shape, share, FanIn{{workspace + first_slot, static_cast<unsigned>(slots_)}}, result);
   }
 
   std::size_t n_, slots_;
   bool overlaps_;
-  LaunchShape shape_;
+  LaunchShape shape_, to_host_shape_;
 };
 
 /// The sum in one call.

@@ -17,12 +17,15 @@
 namespace reductio::sim_tests {
 namespace {
 
+using tuned::FinishedBy;
+
 constexpr tuned::Gpu small_gpu{6, 2048};
 /// Several blocks at few elements, so that a test can make many calls.
 constexpr tuned::Choice small_blocks{true, tuned::Reading::strided, 1, 1};
 /// A tile is 64 KiB, so that a few of them are many elements for a test.
 constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1},
-    one_tile_kept{true, tuned::Reading::tiled, 1, 1, 1 << 16};
+    one_tile_kept{true, tuned::Reading::tiled, 1, 1, 1 << 16},
+    claims{true, tuned::Reading::claimed, 1, 1, SIZE_MAX, true, true};
 
 /// A workspace that was poisoned before, as raw memory is.
 Buffer<std::uint64_t> new_workspace(const tuned::Gpu& gpu = small_gpu) {
@@ -74,7 +77,7 @@ void adds_up() {
     tuned::sum_of_squares<In, Acc>(GlobalPtr<const In>(in.ptr()), n + 3, out.ptr(), workspace.ptr(), small_gpu, nullptr);
     EXPECT_EQ(on_host(out)[0], (expected<Acc>(values, 0, true))) << n << ", squares";
     const Buffer<Acc> both(2);
-    for (const tuned::Choice& choice : {tuned::Choice{}, small_blocks, tiles}) {
+    for (const tuned::Choice& choice : {tuned::Choice{}, small_blocks, tiles, claims}) {
       tuned::Reduction<In, Acc, tuned::Moments>(n + 2, small_gpu, choice)(in.ptr() + 1, both.ptr(), workspace.ptr(), nullptr);
       const std::vector<Acc> moments{expected<Acc>(values, 1), expected<Acc>(values, 1, true)};
       EXPECT_EQ(on_host(both), moments) << n << ", moments";
@@ -109,6 +112,34 @@ TEST_P(SimTuned, AddsUpTilesOfAnyNumber) {
                                   values.begin() + static_cast<std::ptrdiff_t>(start + n));
           EXPECT_EQ(on_host(out)[0], expected<float>(part, 0)) << n << " from " << start;
         }
+}
+
+/// More pieces of four tiles than blocks, so that blocks claim some; and what is left behind whole tiles. Every call
+/// leaves the count of claims at zero for the next.
+template <class T>
+void adds_up_what_blocks_claim() {
+  const tuned::Gpu two_sms{2, 512};
+  const auto workspace = new_workspace(two_sms);
+  const Buffer<T> out(1);
+  constexpr std::size_t tile = 65536 / sizeof(T);
+  const std::vector<T> values = whole_numbers<T>(11 * tile + 1001);
+  const auto in = on_device(values);
+  for (const std::size_t n : {std::size_t{5}, 3 * tile, 8 * tile, 9 * tile + 1, values.size() - 1})
+    for (const std::size_t start : {0, 1}) {
+      const tuned::Reduction<T> call(n, two_sms, claims);
+      call(in.ptr() + start, out.ptr(), workspace.ptr(), nullptr);
+      const auto from = values.begin() + static_cast<std::ptrdiff_t>(start);
+      const std::vector<T> part(from, from + static_cast<std::ptrdiff_t>(n));
+      EXPECT_EQ(on_host(out)[0], expected<T>(part, 0)) << n << " from " << start;
+      EXPECT_EQ(call.shape().reading, n > tile ? tuned::Reading::claimed : tuned::Reading::strided);
+      const std::vector<std::uint64_t> words = on_host(workspace);
+      EXPECT_EQ(std::count(words.begin(), words.end(), 0u), std::ssize(words)) << n << ": zero between calls";
+    }
+}
+TEST_P(SimTuned, AddsUpWhatBlocksClaim) {
+  adds_up_what_blocks_claim<float>();
+  adds_up_what_blocks_claim<double>();
+  adds_up_what_blocks_claim<std::int32_t>();
 }
 
 /// Where a tile starts off a line, each warp's load of 512 bytes takes a part of a fifth line.
@@ -175,17 +206,79 @@ TEST(SimTunedShare, NoThreadHasMoreThanOneVectorMoreThanAnother) {
 TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
   using tuned::MiB;
   using tuned::h200;
-  for (const bool packed : {false, true}) {
-    const auto kept = [&](std::size_t bytes) { return tuned::launch_shape(bytes, packed, h200).kept_bytes; };
-    EXPECT_EQ(kept(3 * MiB), SIZE_MAX);
+  for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic}) {
+    const auto kept = [&](std::size_t bytes) { return tuned::launch_shape(bytes, who, h200).kept_bytes; };
+    EXPECT_EQ(kept(2 * MiB), SIZE_MAX);
     EXPECT_EQ(kept(12 * MiB + 1), 32 * MiB);
     for (std::size_t bytes = 0; bytes <= 32 * MiB; bytes += 64 << 10) ASSERT_GE(kept(bytes), bytes);
     EXPECT_EQ(kept(36 * MiB), 32 * MiB);
     EXPECT_EQ(kept(256 * MiB), 32 * MiB);
     EXPECT_EQ(kept(256 * MiB + 1), SIZE_MAX);
   }
-  EXPECT_EQ(tuned::launch_shape(MiB, false, h200, one_tile_kept).kept_bytes, 1u << 16) << "as chosen";
+  EXPECT_EQ(tuned::launch_shape(MiB, FinishedBy::fan_in, h200, one_tile_kept).kept_bytes, 1u << 16) << "as chosen";
   EXPECT_EQ(tuned::share_of(GlobalPtr<const float>(), 0, 128, 32 * MiB).kept, static_cast<std::int64_t>(2 * MiB));
+}
+
+/// Integers may be added up in any order, floats where the caller says so, and to the host there is nothing to count
+/// claims in.
+TEST(TunedLaunch, ClaimsWhereTheOrderMayVary) {
+  using tuned::MiB;
+  const auto reading = [](const auto& call) { return call.shape().reading; };
+  const tuned::Choice any_order{false, {}, 4, 4, SIZE_MAX, true, true};
+  for (const std::size_t n : {std::size_t{1} << 27, std::size_t{1} << 33}) {
+    EXPECT_EQ(reading(tuned::Reduction<int>(n, tuned::h200)), tuned::Reading::claimed);
+    EXPECT_EQ(reading(tuned::Reduction<std::int64_t>(n, tuned::h200)), tuned::Reading::claimed);
+    EXPECT_EQ(reading(tuned::Reduction<float>(n, tuned::h200)), tuned::Reading::tiled);
+    EXPECT_EQ(reading(tuned::Reduction<double>(n, tuned::h200)), tuned::Reading::tiled);
+    EXPECT_EQ(reading(tuned::Reduction<float>(n, tuned::h200, any_order)), tuned::Reading::claimed);
+    EXPECT_EQ(tuned::Reduction<int>(n, tuned::h200, any_order).to_host_shape().reading, tuned::Reading::tiled);
+  }
+  EXPECT_EQ(reading(tuned::Reduction<int>(64 * MiB, tuned::h200)), tuned::Reading::tiled) << "256 MiB";
+  EXPECT_EQ(reading(tuned::Reduction<float>(1000, tuned::h200, any_order)), tuned::Reading::strided);
+}
+
+/// What is less than a tile is no tile: one block is strided, and stores its sum as the result.
+TEST(TunedLaunch, OneBlockIsStrided) {
+  for (const tuned::Choice& choice : {tuned::Choice{}, tiles, small_blocks})
+    for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic, FinishedBy::host}) {
+      const tuned::LaunchShape shape = tuned::launch_shape(100, who, tuned::h200, choice);
+      EXPECT_EQ(shape.grid, 1u);
+      EXPECT_EQ(shape.reading, tuned::Reading::strided);
+    }
+}
+
+/// The host finds each block's sum marked, in every order of the blocks, and adds up the same bits in each.
+template <class In, class Acc, class Operation = Identity>
+void adds_up_on_the_host() {
+  for (const tuned::Choice& choice : {tuned::Choice{}, small_blocks, tiles})
+    for (const std::size_t n : {0, 1, 1000, 4099, 40000}) {
+      const std::vector<In> values = whole_numbers<In>(n + 1);
+      const auto in = on_device(values);
+      const tuned::Reduction<In, Acc, Operation> call(n, small_gpu, choice);
+      const auto arrival = on_device(std::vector<std::uint64_t>(tuned::arrival_words(small_gpu)));
+      call.send_to_host(in.ptr() + 1, arrival.ptr(), nullptr);
+      const std::vector<std::uint64_t> words = on_host(arrival);
+      using W = typename tuned::AddedIn<Acc>::type;
+      using S = typename tuned::SumsOf<Operation, W>::type;
+      const auto sums = tuned::sum_of_arrivals<S>(call.to_host_shape().grid, [&](unsigned i) {
+        EXPECT_EQ(static_cast<std::uint32_t>(words[i]), tuned::Message<S>::full) << i;
+        return words[i];
+      });
+      if constexpr (std::is_same_v<Operation, tuned::Moments>) {
+        EXPECT_EQ(static_cast<Acc>(sums.first), (expected<Acc>(values, 1))) << n;
+        EXPECT_EQ(static_cast<Acc>(sums.second), (expected<Acc>(values, 1, true))) << n;
+      } else {
+        EXPECT_EQ(static_cast<Acc>(sums), (expected<Acc>(values, 1))) << n;
+      }
+      const auto used = static_cast<std::ptrdiff_t>(call.to_host_shape().grid * tuned::Message<S>::words);
+      EXPECT_EQ(std::count(words.begin() + used, words.end(), 0u), std::distance(words.begin() + used, words.end()));
+    }
+}
+TEST_P(SimTuned, SendsEachBlocksSumToTheHost) {
+  adds_up_on_the_host<std::int32_t, std::int32_t>();
+  adds_up_on_the_host<float, float>();
+  adds_up_on_the_host<double, double>();
+  adds_up_on_the_host<float, double, tuned::Moments>();
 }
 
 /// Sums of 4 bytes of integer meet in one word, which is as before when the call has ended.
@@ -357,11 +450,11 @@ constexpr tuned::Choice small_blocks_everywhere{true, tuned::Reading::strided, 1
 
 TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
   for (const tuned::Gpu& gpu : gpus)
-    for (const bool packed : {false, true})
+    for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic, FinishedBy::host})
       for (const tuned::Choice& choice :
-           {tuned::Choice{}, small_blocks, tiles, small_blocks_everywhere, of_nothing, huge_cluster})
+           {tuned::Choice{}, small_blocks, tiles, claims, small_blocks_everywhere, of_nothing, huge_cluster})
         for (std::size_t bytes = 0; bytes < std::size_t{1} << 36; bytes = 3 * bytes + 1) {
-          const tuned::LaunchShape shape = tuned::launch_shape(bytes, packed, gpu, choice);
+          const tuned::LaunchShape shape = tuned::launch_shape(bytes, who, gpu, choice);
           ASSERT_GE(shape.grid, 1u);
           ASSERT_EQ(shape.block, tuned::block_of(shape.reading));
           ASSERT_LE(shape.grid - 1, tuned::workspace_slots(gpu));
@@ -372,36 +465,37 @@ TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
 }
 
 TEST(TunedLaunch, IsOneBlockForLittleAndAGridForMuch) {
-  const auto of = [](std::size_t bytes, bool packed) { return tuned::launch_shape(bytes, packed, tuned::h200); };
-  for (const bool packed : {false, true}) {
-    EXPECT_EQ(of(0, packed).grid, 1u);
-    EXPECT_EQ(of(16 << 10, packed).grid, 1u);
-    EXPECT_GT(of((16 << 10) + 1, packed).grid, 1u);
-    EXPECT_EQ(of(std::size_t{1} << 32, packed).grid, 2u * 132);
-    EXPECT_EQ(of(std::size_t{1} << 40, packed).block, 512u);
+  const auto of = [](std::size_t bytes, FinishedBy who) { return tuned::launch_shape(bytes, who, tuned::h200); };
+  for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic}) {
+    EXPECT_EQ(of(0, who).grid, 1u);
+    EXPECT_EQ(of(16 << 10, who).grid, 1u);
+    EXPECT_GT(of((16 << 10) + 1, who).grid, 1u);
+    EXPECT_EQ(of(std::size_t{1} << 32, who).grid, 2u * 132);
+    EXPECT_EQ(of(std::size_t{1} << 40, who).block, 512u);
   }
 }
 
 TEST(TunedLaunch, HasAClusterWhereTheGpuHasThem) {
   using tuned::h200;
-  const auto reading = [](std::size_t bytes, bool packed, unsigned most_cluster_blocks) {
-    return tuned::launch_shape(bytes, packed, {132, 2048, 90, most_cluster_blocks}).reading;
+  const auto reading = [](std::size_t bytes, FinishedBy who, unsigned most_cluster_blocks) {
+    return tuned::launch_shape(bytes, who, {132, 2048, 90, most_cluster_blocks}).reading;
   };
-  EXPECT_EQ(reading(64 << 10, false, 16), tuned::Reading::cluster);
-  EXPECT_EQ(tuned::launch_shape(64 << 10, false, h200).grid, 8u) << "a power of two";
-  EXPECT_EQ(reading(64 << 10, true, 16), tuned::Reading::strided) << "an atomic is quicker";
+  EXPECT_EQ(reading(64 << 10, FinishedBy::fan_in, 16), tuned::Reading::cluster);
+  EXPECT_EQ(tuned::launch_shape(64 << 10, FinishedBy::fan_in, h200).grid, 8u) << "a power of two";
+  EXPECT_EQ(reading(64 << 10, FinishedBy::packed_atomic, 16), tuned::Reading::strided) << "an atomic is quicker";
+  EXPECT_EQ(reading(64 << 10, FinishedBy::host, 16), tuned::Reading::strided) << "nobody waits";
   // A launch of one block is in no cluster, and what a cluster's blocks do is an illegal instruction there.
-  EXPECT_EQ(tuned::launch_shape(0, false, h200, {true, tuned::Reading::cluster, 1, 16}).grid, 2u);
-  EXPECT_EQ(tuned::launch_shape(0, false, h200, {true, tuned::Reading::cluster, 1, 0}).grid, 2u);
-  EXPECT_EQ(tuned::launch_shape(1 << 20, false, h200, {true, tuned::Reading::cluster, 1, 12}).grid, 8u);
-  EXPECT_EQ(tuned::launch_shape(1 << 20, false, h200, huge_cluster).grid, 16u) << "there are sums for no more";
+  EXPECT_EQ(tuned::launch_shape(0, FinishedBy::fan_in, h200, {true, tuned::Reading::cluster, 1, 16}).grid, 2u);
+  EXPECT_EQ(tuned::launch_shape(0, FinishedBy::fan_in, h200, {true, tuned::Reading::cluster, 1, 0}).grid, 2u);
+  EXPECT_EQ(tuned::launch_shape(1 << 20, FinishedBy::fan_in, h200, {true, tuned::Reading::cluster, 1, 12}).grid, 8u);
+  EXPECT_EQ(tuned::launch_shape(1 << 20, FinishedBy::fan_in, h200, huge_cluster).grid, 16u) << "there are sums for no more";
   // 9.0 is not enough: a GPU whose clusters have 8 blocks, or 4, refuses a launch with more.
-  EXPECT_EQ(reading(64 << 10, false, 8), tuned::Reading::cluster);
-  EXPECT_EQ(reading(512 << 10, false, 16), tuned::Reading::cluster);
-  EXPECT_EQ(reading(512 << 10, false, 8), tuned::Reading::strided);
+  EXPECT_EQ(reading(64 << 10, FinishedBy::fan_in, 8), tuned::Reading::cluster);
+  EXPECT_EQ(reading(512 << 10, FinishedBy::fan_in, 16), tuned::Reading::cluster);
+  EXPECT_EQ(reading(512 << 10, FinishedBy::fan_in, 8), tuned::Reading::strided);
   for (const unsigned few : {0u, 1u, 4u}) {
-    EXPECT_EQ(reading(64 << 10, false, few), tuned::Reading::strided);
-    EXPECT_GT(tuned::launch_shape(64 << 10, false, {132, 2048, 90, few}).grid, 1u);
+    EXPECT_EQ(reading(64 << 10, FinishedBy::fan_in, few), tuned::Reading::strided);
+    EXPECT_GT(tuned::launch_shape(64 << 10, FinishedBy::fan_in, {132, 2048, 90, few}).grid, 1u);
   }
 }
 
@@ -412,7 +506,8 @@ TEST(TunedLaunch, GoesBySmsAndByL2) {
   using tuned::MiB;
   using tuned::Reading;
   for (const auto& table : {std::span<const tuned::LaunchRow>(tuned::packed_table),
-                            std::span<const tuned::LaunchRow>(tuned::fan_in_table)})
+                            std::span<const tuned::LaunchRow>(tuned::fan_in_table),
+                            std::span<const tuned::LaunchRow>(tuned::to_host_table)})
     for (const tuned::LaunchRow& row : table) {
       const tuned::LaunchRow of_h200 = tuned::row_for(row, tuned::h200);
       EXPECT_EQ(of_h200.up_to_bytes, row.up_to_bytes);
@@ -427,8 +522,8 @@ TEST(TunedLaunch, GoesBySmsAndByL2) {
   EXPECT_EQ(up_to({36 * MiB, Reading::tiled, 8, 1, 0}, twice_the_sms), 36 * MiB);
   EXPECT_EQ(up_to({36 * MiB, Reading::tiled, 8, 1, 0}, a_third_of_l2), 12 * MiB);
   EXPECT_EQ(up_to({SIZE_MAX, Reading::tiled, 8, 2}, twice_the_sms), SIZE_MAX);
-  EXPECT_EQ(tuned::launch_shape(64 * MiB, false, a_third_of_l2).kept_bytes, tuned::kept_in_l2 / 3);
-  EXPECT_EQ(tuned::launch_shape(100 * MiB, false, a_third_of_l2).kept_bytes, SIZE_MAX);
+  EXPECT_EQ(tuned::launch_shape(64 * MiB, FinishedBy::fan_in, a_third_of_l2).kept_bytes, tuned::kept_in_l2 / 3);
+  EXPECT_EQ(tuned::launch_shape(100 * MiB, FinishedBy::fan_in, a_third_of_l2).kept_bytes, SIZE_MAX);
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ int main() {
   expect(value(lane.out), sum - values[0], "from the second element");
 
   std::uint64_t* arrival;
-  check(cudaMallocHost(&arrival, tuned::arrival_words * sizeof(std::uint64_t)), "allocating page-locked memory");
+  check(cudaMallocHost(&arrival, tuned::arrival_bytes(gpu)), "allocating page-locked memory");
 
   // Integers: their sums wrap, and they finish by a packed atomic on one word, which each call leaves at zero.
   std::vector<int> integers(n);
@@ -136,7 +136,7 @@ int main() {
       tuned::sum(integers_in + 1, part, integer_out, lane.workspace, gpu, lane.stream);
       check(cudaStreamSynchronize(lane.stream), "integers");
       expect(value(integer_out), static_cast<int>(of_part), "integers");
-      expect(total.to_host(integers_in + 1, arrival, lane.workspace, lane.stream), static_cast<int>(of_part),
+      expect(total.to_host(integers_in + 1, arrival, lane.stream), static_cast<int>(of_part),
              "integers to the host");
     }
   }
@@ -156,7 +156,10 @@ int main() {
       check(cudaStreamSynchronize(lane.stream), "moments");
       expect(value(lane.out), of_part, "the sum of moments");
       expect(value(lane.out + 1), squares_of_part, "the squares of moments");
-      expect(total.to_host(in + 1, arrival, lane.workspace, lane.stream), of_part, "to the host");
+      const auto both = moments.to_host(in + 1, arrival, lane.stream);
+      expect(both.first, of_part, "the sum of moments to the host");
+      expect(both.second, squares_of_part, "the squares of moments to the host");
+      expect(total.to_host(in + 1, arrival, lane.stream), of_part, "to the host");
     }
   }
 

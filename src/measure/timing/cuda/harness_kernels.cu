@@ -23,7 +23,7 @@ __global__ void empty() {}
 __global__ void empty_to_host(tuned::OnHost result) {
   if (threadIdx.x == 0) result.store(std::uint32_t{0});
 }
-static_assert(polled_words == tuned::arrival_words);
+static_assert(polled_words == tuned::Message<std::uint32_t>::words);
 
 __global__ void spin(std::uint64_t ns) {
   const std::uint64_t start = globaltimer();
@@ -100,7 +100,7 @@ class PolledEmptyPlan final : public Plan {
     check(cudaGetLastError(), "launching an empty kernel that is polled for");
   }
   void finish(void* result, Stream s) override {
-    const auto value = tuned::await_arrival<std::uint32_t>(arrival_(), native(s));
+    const auto value = tuned::await_arrivals<std::uint32_t>(arrival_(), 1, native(s));
     if (result) std::memcpy(result, &value, sizeof value);
   }
 
@@ -183,12 +183,12 @@ class ReadAsTunedPlan final : public Plan {
  public:
   ReadAsTunedPlan(std::size_t bytes, const DeviceInfo& info)
       : bytes_(bytes), overlaps_(info.capability >= 90),
-        shape_(tuned::launch_shape(bytes, true, tuned::gpu_of(info))) {}
+        shape_(tuned::launch_shape(bytes, tuned::FinishedBy::packed_atomic, tuned::gpu_of(info))) {}
   PlanInfo info() const override { return {.grid_blocks = shape_.grid, .block_threads = shape_.block}; }
   void enqueue(void* in, void* out, Stream s) override {
     const Vectors v = vectors_of(in, bytes_, tuned::aligned_to(shape_.reading));
     const tuned::Share<unsigned> share{v.first, nullptr, nullptr, static_cast<std::int64_t>(v.count),
-                                       static_cast<std::int64_t>(shape_.kept_bytes / sizeof(uint4)), 0, 0};
+                                       static_cast<std::int64_t>(shape_.kept_bytes / sizeof(uint4)), 0, 0, nullptr};
     device::Launch launch{shape_.grid, shape_.block, 0, s};
     launch.overlaps = overlaps_;
     auto* const sum = static_cast<unsigned*>(out);

@@ -17,7 +17,7 @@ std::unique_ptr<Plan> empty_kernel();
 /// tuned::Reduction::to_host. `arrival`: asked at each call for page-locked memory of polled_words words, which a fresh
 /// context has anew.
 std::unique_ptr<Plan> polled_empty_kernel(std::function<std::uint64_t*()> arrival);
-inline constexpr std::size_t polled_words = 4;
+inline constexpr std::size_t polled_words = 1;
 
 /// Runs for about `ns`.
 std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns);
