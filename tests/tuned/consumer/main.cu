@@ -52,7 +52,7 @@ struct Lane {
   std::uint64_t* workspace;
   double* out;
   explicit Lane(const tuned::Gpu& gpu)
-      : workspace(allocate<std::uint64_t>(tuned::workspace_words(gpu))), out(allocate<double>(3)) {
+      : workspace(allocate<std::uint64_t>(tuned::workspace_words(gpu))), out(allocate<double>(4)) {
     check(cudaStreamCreate(&stream), "creating a stream");
     tuned::init(workspace, gpu, stream);
   }
@@ -127,7 +127,7 @@ int main() {
   }
   const double of_integers = static_cast<int>(wrapped), of_half_the_integers = static_cast<int>(wrapped_half);
   const int* const integers_in = on_gpu(integers);
-  int* const integer_out = allocate<int>(1);
+  int* const integer_out = allocate<int>(2);
   for (const std::size_t part : {std::size_t{0}, std::size_t{1000}, std::size_t{20000}, std::size_t{100000}, n - 1}) {
     std::uint32_t of_part = 0;
     for (std::size_t i = 1; i <= part; ++i) of_part += static_cast<std::uint32_t>(integers[i]);
@@ -166,6 +166,10 @@ int main() {
   const tuned::Reduction<float, double> plan(n, gpu);
   const tuned::Reduction<float, double> small(20000, gpu), smaller(1000, gpu);
   const tuned::Reduction<int> of_all_integers(n, gpu);
+  // As of much input: few blocks, which claim pieces. Whole numbers have one sum in any order.
+  const tuned::Choice claimed{true, tuned::Reading::claimed, 64, 1, SIZE_MAX, true, true};
+  const tuned::Reduction<float, double> in_any_order(n, gpu, claimed);
+  const tuned::Reduction<int> integers_in_any_order(n, gpu, claimed);
   double of_small = 0, of_smaller = 0, of_half = 0;
   for (std::size_t i = 0; i < 20000; ++i) of_small += values[i];
   for (std::size_t i = 0; i < 1000; ++i) of_smaller += values[i];
@@ -179,12 +183,14 @@ int main() {
     small(in, lane.out + 1, lane.workspace, lane.stream);
     smaller(in, lane.out + 2, lane.workspace, lane.stream);
     of_all_integers(integers_in, integer_out, lane.workspace, lane.stream);
+    in_any_order(in, lane.out + 3, lane.workspace, lane.stream);
+    integers_in_any_order(integers_in, integer_out + 1, lane.workspace, lane.stream);
   }
   check(cudaStreamEndCapture(lane.stream, &graph), "capturing");
   check(cudaGraphInstantiate(&replayed, graph, 0), "instantiating the graph");
   for (int replay = 0; replay < 1000; ++replay) {
-    check(cudaMemsetAsync(lane.out, 0xFF, 3 * sizeof(double), lane.stream), "poisoning the results");
-    check(cudaMemsetAsync(integer_out, 0xFF, sizeof(int), lane.stream), "poisoning the results");
+    check(cudaMemsetAsync(lane.out, 0xFF, 4 * sizeof(double), lane.stream), "poisoning the results");
+    check(cudaMemsetAsync(integer_out, 0xFF, 2 * sizeof(int), lane.stream), "poisoning the results");
     check(cudaGraphLaunch(replayed, lane.stream), "replaying");
     if (replay % 50 != 49) continue;
     check(cudaStreamSynchronize(lane.stream), "replaying");
@@ -192,6 +198,8 @@ int main() {
     expect(value(lane.out + 1), of_small, "a replay of a small call");
     expect(value(lane.out + 2), of_smaller, "a replay of a smaller call");
     expect(value(integer_out), of_integers, "a replay of a call on integers");
+    expect(value(lane.out + 3), sum, "a replay of a call in any order");
+    expect(value(integer_out + 1), of_integers, "a replay of a call on integers in any order");
   }
 
   calls_on_results<double>(in, n, sum, of_half, gpu, lane);
@@ -211,8 +219,14 @@ int main() {
   expect(value(lane.out), sum, "a call after an error");
 
   for (int call = 0; call < 500; ++call)
-    for (Lane& l : lanes) plan(in, l.out, l.workspace, l.stream);
+    for (Lane& l : lanes) {
+      plan(in, l.out, l.workspace, l.stream);
+      in_any_order(in, l.out + 3, l.workspace, l.stream);
+    }
   check(cudaDeviceSynchronize(), "two streams at once");
-  for (Lane& l : lanes) expect(value(l.out), sum, "two streams at once");
+  for (Lane& l : lanes) {
+    expect(value(l.out), sum, "two streams at once");
+    expect(value(l.out + 3), sum, "two streams at once, in any order");
+  }
   std::printf("all right\n");
 }
