@@ -25,14 +25,14 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection) {
                            with("strided", {{"vectors", {"1", "2", "4"}}, {"per-sm", {"1", "2", "4"}}}),
                            with("tiled", {{"vectors", {"2", "8"}}, {"per-sm", {"1", "2"}}}),
                            with("tiled", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}, {"kept", {"0", "16", "32"}}}),
-                           with("claimed", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}}),
+                           with("pieces", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}}),
                            with("cluster", {{"per-sm", {"4", "8", "16"}}})})
     out.insert(out.end(), some.begin(), some.end());
   return out;
 }
 
 /// A block and a cluster read no more than their few SMs can, little input has one tile, and what is kept in whole is
-/// kept `all`. Floats are added up in a fixed order, so nothing of theirs is claimed.
+/// kept `all`.
 bool makes_sense(const Point& p) {
   if (p.variant->id != "tuned/sum") return true;
   const std::string& reading = p.settings.text("reading");
@@ -40,7 +40,7 @@ bool makes_sense(const Point& p) {
   if (reading == "auto") return true;
   if (p.settings.count("per-sm") == 0) return bytes <= std::size_t{64} << 10;  // one block
   if (reading == "cluster") return bytes <= std::size_t{2} << 20;
-  if (reading == "claimed") return bytes >= std::size_t{64} << 20 && p.problem.type == ElementType::i32;
+  if (reading == "pieces") return bytes >= std::size_t{128} << 20;
   if (reading == "tiled") {
     const std::string& kept = p.settings.text("kept");
     return bytes >= std::size_t{1} << 20 && (kept == "all" || std::stoull(kept) << 20 < bytes);

@@ -1,9 +1,9 @@
 /// tuned: the project's own reduction beside CUB's call, by its own policy and by the one of cub/sum-tuned, each sum
 /// that a user may ask for. At the powers of two and at sizes drawn at random in between (the seed is below, so anybody
 /// draws the same); one element more and one less than a power of two, and starts one element behind an aligned one; in
-/// every state of the cache and in a graph; where it makes a difference, in any order, too; and to the host, beside what
-/// users call there, Thrust's. What is claimed of tuned is judged by a run of this experiment that took no part in making
-/// its table of launches (experiment `autotune`).
+/// every state of the cache and in a graph; and to the host, beside what users call there, Thrust's. What is claimed of
+/// tuned is judged by a run of this experiment that took no part in making its table of launches (experiment
+/// `autotune`).
 
 #include <cmath>
 #include <random>
@@ -28,8 +28,7 @@ std::vector<std::size_t> drawn_sizes(int count) {
 }
 
 std::vector<Settings> of_tuned_and_cub(const Variant& v, const Selection& selection) {
-  if (v.id == "tuned/sum" || v.id == "tuned/sum-any-order" || v.id == "cub/sum" || v.id == "cub/sum-tuned")
-    return {v.settings(selection.settings)};
+  if (v.id == "tuned/sum" || v.id == "cub/sum" || v.id == "cub/sum-tuned") return {v.settings(selection.settings)};
   return {};
 }
 
@@ -50,9 +49,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   const bool all = selection.full || device == DeviceKind::sim;
   const std::vector<ElementType> types = {ElementType::i32, ElementType::f32, ElementType::f64};
   const auto three = [&](const Variant& v) { return of_tuned_and_cub(v, selection); };
-  const auto two = [&](const Variant& v) {
-    return v.id == "cub/sum-tuned" || v.id == "tuned/sum-any-order" ? std::vector<Settings>() : three(v);
-  };
+  const auto two = [&](const Variant& v) { return v.id == "cub/sum-tuned" ? std::vector<Settings>() : three(v); };
   const std::vector<std::size_t> powers = sizes_on(device, powers_of_two(10, 30));
   std::vector<std::size_t> sizes = powers, ragged;
   if (device != DeviceKind::sim)
@@ -67,11 +64,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
       .modes = {TimingMode::device, TimingMode::graph},
       .cache_states = {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm},
       .settings = three,
-      .has = [](const Point& p) {
-        // Up to 256 MiB the order is fixed at any rate (src/tuned/launch_table.h).
-        if (p.variant->id == "tuned/sum-any-order" && p.problem.bytes() <= std::size_t{256} << 20) return false;
-        return p.timing_mode != TimingMode::graph || p.cache_state == CacheState::warm;
-      }}});
+      .has = [](const Point& p) { return p.timing_mode != TimingMode::graph || p.cache_state == CacheState::warm; }}});
   if (selection.sizes.empty())
     parts.push_back({.axes = {.types = types, .sizes = ragged, .modes = {TimingMode::device}, .settings = two}});
   parts.push_back(

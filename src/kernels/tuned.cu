@@ -3,14 +3,11 @@
 ///
 ///   tuned/sum  one launch: loads of 16 bytes, and a finish by what is added up and how much: one block alone, a thread
 ///              block cluster, a packed atomic, or a fan-in over marked slots
-///   tuned/sum-any-order
-///              the same where floats may be added up in another order at each call (Choice::any_order); of integers
-///              tuned/sum does so by itself
 ///
 /// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a
 /// thread's share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all; 0: one block) and, of
 /// reading=tiled, `kept` (the MiB of input that may stay in L2), are there to make that table by measurement. Where there
-/// are no clusters, reading=cluster is strided, and where the order is fixed, reading=claimed is tiled. overlap=no keeps a call from beginning while the kernel before it runs.
+/// are no clusters, reading=cluster is strided. overlap=no keeps a call from beginning while the kernel before it runs.
 
 #include <memory>
 
@@ -33,50 +30,32 @@ tuned::Choice chosen(const Settings& s) {
                        kept_bytes(s.text("kept")), s.text("overlap") == "yes"};
   if (reading == "cluster") choice.reading = tuned::Reading::cluster;
   if (reading == "tiled") choice.reading = tuned::Reading::tiled;
-  if (reading == "claimed") choice.reading = tuned::Reading::claimed;
+  if (reading == "pieces") choice.reading = tuned::Reading::pieces;
   return choice;
 }
 
 template <class In, class Acc, class Operation>
-std::unique_ptr<Plan> plan(const Problem& p, const tuned::Choice& choice, const DeviceInfo& device) {
-  const tuned::Prepared<In, Acc, Operation> call(p.n, tuned::gpu_of(device), choice);
+std::unique_ptr<Plan> plan(const Problem& p, const Settings& s, const DeviceInfo& device) {
+  const tuned::Prepared<In, Acc, Operation> call(p.n, tuned::gpu_of(device), chosen(s));
   return plan_of(call.info, [=, n = p.n](void* in, void* out, Stream stream) {
     call.reduction(global<const In>(in, n), global<Acc>(out, call.reduction.results), call.workspace.ptr(), stream);
   });
 }
 
 std::unique_ptr<Plan> prepare_tuned(const Problem& p, const Settings& s, const DeviceInfo& device) {
-  const tuned::Choice choice = chosen(s);
   if (p.operation == Operation::wide_sum)
-    return dispatch_wide_sum(p, [&]<class In, class Acc>() { return plan<In, Acc, Identity>(p, choice, device); });
+    return dispatch_wide_sum(p, [&]<class In, class Acc>() { return plan<In, Acc, Identity>(p, s, device); });
   return dispatch_wide(p, [&]<class In, class Acc>() {
     switch (p.operation) {
-      case Operation::sum: return plan<In, Acc, Identity>(p, choice, device);
-      case Operation::sum_of_squares: return plan<In, Acc, Square>(p, choice, device);
-      case Operation::moments: return plan<In, Acc, tuned::Moments>(p, choice, device);
+      case Operation::sum: return plan<In, Acc, Identity>(p, s, device);
+      case Operation::sum_of_squares: return plan<In, Acc, Square>(p, s, device);
+      case Operation::moments: return plan<In, Acc, tuned::Moments>(p, s, device);
       case Operation::wide_sum:
       case Operation::vector_add: break;
     }
     throw Refused("operation is not supported");
   });
 }
-
-std::unique_ptr<Plan> prepare_any_order(const Problem& p, const Settings& s, const DeviceInfo& device) {
-  tuned::Choice choice = chosen(s);
-  choice.any_order = true;
-  const auto of = [&]<class T>() {
-    return p.operation == Operation::sum ? plan<T, T, Identity>(p, choice, device)
-                                         : plan<T, T, Square>(p, choice, device);
-  };
-  return p.type == ElementType::f64 ? of.template operator()<double>() : of.template operator()<float>();
-}
-
-const std::vector<Tunable> tunables = {
-    Tunable::choice("reading", {"auto", "strided", "tiled", "claimed", "cluster"}, "auto"),
-    Tunable::choice("vectors", {"1", "2", "4", "8"}, "4"),
-    Tunable::choice("per-sm", {"0", "1", "2", "4", "8", "16"}, "4"),
-    Tunable::choice("kept", {"all", "0", "16", "32"}, "all"),
-    Tunable::choice("overlap", {"yes", "no"}, "yes")};
 
 const Register tuned_sum(
     {.id = "tuned/sum", .title = "tuned", .cites = "src/tuned/tuned.h",
@@ -85,19 +64,13 @@ const Register tuned_sum(
      .operations = {Operation::sum, Operation::wide_sum, Operation::sum_of_squares, Operation::moments},
      .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i8, ElementType::i64,
                ElementType::f16, ElementType::bf16},
-     .tunables = tunables,
+     .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "pieces", "cluster"}, "auto"),
+                  Tunable::choice("vectors", {"1", "2", "4", "8"}, "4"),
+                  Tunable::choice("per-sm", {"0", "1", "2", "4", "8", "16"}, "4"),
+                  Tunable::choice("kept", {"all", "0", "16", "32"}, "all"),
+                  Tunable::choice("overlap", {"yes", "no"}, "yes")},
      .persistent_state = tuned::persistent_state},
     prepare_tuned);
-
-const Register any_order(
-    {.id = "tuned/sum-any-order", .title = "tuned, in any order", .cites = "src/tuned/tuned.h",
-     .how = {.thread = "16-byte loads, four or eight", .block = "warp shuffles", .grid = "cluster or fan-in"},
-     .operations = {Operation::sum, Operation::sum_of_squares},
-     .types = {ElementType::f32, ElementType::f64},
-     .tunables = tunables,
-     .persistent_state = tuned::persistent_state,
-     .determinism = Determinism::none},
-    prepare_any_order);
 
 }  // namespace
 }  // namespace reductio

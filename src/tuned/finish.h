@@ -61,42 +61,42 @@ struct Slots {
   }
 };
 
-/// What a lane of the last block's first warp adds up of the others' sums: every 32nd, in order. As many as fit into
-/// registers are asked for at once, and looked at only then: a branch between two loads would have the second wait for
-/// the first, one round trip to L2 each. A lane beyond the last slot looks at that one. Who has read a slot empties it.
-template <class S>
+/// What a thread of the last block's first `threads` adds up of the others' sums, or of the pieces': every `threads`-th,
+/// in order. As many as fit into registers are asked for at once, and looked at only then: a branch between two loads
+/// would have the second wait for the first, one round trip to L2 each. A thread beyond the last slot looks at that one.
+/// Who has read a slot empties it.
+template <class S, unsigned threads>
 __device__ S sum_of_slots(const Slots& slots, unsigned senders) {
   constexpr unsigned at_once = Message<S>::words == 1 ? 9 : Message<S>::words == 2 ? 5 : 3;
   S sum{};
-  for (unsigned first = 0; first < senders; first += 32 * at_once) {
+  for (unsigned first = 0; first < senders; first += threads * at_once) {
     const unsigned mine = first + threadIdx.x, end = senders - 1;
     Message<S> m[at_once];
     for (unsigned k = 0; k < at_once; ++k) m[k] = Message<S>::of(S{});
     bool all;
     do {
       for (unsigned k = 0; k < at_once; ++k)
-        if (first + 32 * k < senders) m[k] = slots.load<S>(min(mine + 32 * k, end));
+        if (first + threads * k < senders) m[k] = slots.load<S>(min(mine + threads * k, end));
       all = true;
       for (unsigned k = 0; k < at_once; ++k) all &= m[k].is_full();
     } while (!all);
-    __syncwarp();  // the last slot has been seen by all who look at it
+    if constexpr (threads == 32) __syncwarp();
+    else __syncthreads();  // the last slot has been seen by all who look at it
     for (unsigned k = 0; k < at_once; ++k)
-      if (mine + 32 * k < senders) {
-        slots.store(mine + 32 * k, Message<S>{});
+      if (mine + threads * k < senders) {
+        slots.store(mine + threads * k, Message<S>{});
         sum += m[k].value();
       }
   }
   return sum;
 }
 
-/// Each block stores its sum as a result of its own: where there is one block, or the host adds them up. (As all others,
-/// it is called by the first warp of each block, with the block's sum, and is true in the one that has the result, whose
-/// first lane knows that all blocks have ended their reading.)
+/// Each block stores its sum as a result of its own: where there is one block, or the host adds them up. (As all
+/// others, it is called by the first warp of each block, with the block's sum.)
 struct StoreEach {
   template <class S, class Result>
-  __device__ bool end(const S& sum, const Result& result) const {
+  __device__ void end(const S& sum, const Result& result) const {
     if (threadIdx.x == 0) result.store(sum);
-    return true;
   }
 };
 
@@ -106,18 +106,17 @@ struct FanIn {
   Slots slots;
 
   template <class S, class Result>
-  __device__ bool end(S sum, const Result& result) const {
+  __device__ void end(S sum, const Result& result) const {
     const unsigned senders = gridDim.x - 1;
     const bool first_lane = threadIdx.x == 0;
     if (blockIdx.x != senders) {
       if (first_lane) slots.store(blockIdx.x, Message<S>::of(sum));
-      return false;
+      return;
     }
-    S total = sum_of_slots<S>(slots, senders);
+    S total = sum_of_slots<S, 32>(slots, senders);
     if (first_lane) total += sum;
     total = sum_of_warp(total);
     if (first_lane) result.store(total);
-    return true;
   }
 };
 
@@ -127,14 +126,13 @@ struct Packed {
   GlobalPtr<std::uint64_t> arrived;
 
   template <class Result>
-  __device__ bool end(std::uint32_t sum, const Result& result) const {
-    if (threadIdx.x != 0) return false;
+  __device__ void end(std::uint32_t sum, const Result& result) const {
+    if (threadIdx.x != 0) return;
     const std::uint64_t mine = std::uint64_t{sum} << 32 | 1;
     const std::uint64_t before = device::atomicAdd(arrived, mine);
-    if (static_cast<std::uint32_t>(before) != gridDim.x - 1) return false;
+    if (static_cast<std::uint32_t>(before) != gridDim.x - 1) return;
     result.store(static_cast<std::uint32_t>((before + mine) >> 32));
     store_relaxed(arrived, std::uint64_t{0});
-    return true;
   }
 };
 

@@ -27,7 +27,7 @@ inline constexpr Gpu h200{132, 2048, 90, 16, 60 * MiB};
 enum class Reading {
   strided,  ///< blocks of 256, all threads of the grid taking turns
   tiled,    ///< blocks of 512, each with a tile of 64 KiB at a time
-  claimed,  ///< the same, but who reads which tiles is settled as they go: for sums whose order may vary
+  pieces,   ///< the same, but blocks claim pieces of several tiles as they go, each of which has a slot of its own
   cluster,  ///< blocks of 512 in one cluster: from compute capability 9.0
 };
 constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 512; }
@@ -36,7 +36,7 @@ constexpr unsigned vectors_at_once(Reading r) { return r == Reading::strided || 
 
 /// Where vectors start: at a multiple of so many bytes. At a line of the caches where there is much to read, because a
 /// warp then asks for whole lines. Where there is little, at a vector: few elements are then left to single loads.
-constexpr unsigned aligned_to(Reading r) { return r == Reading::tiled || r == Reading::claimed ? 128 : 16; }
+constexpr unsigned aligned_to(Reading r) { return r == Reading::tiled || r == Reading::pieces ? 128 : 16; }
 
 /// Up to so many bytes of input, such a launch. Bytes, because the time to read them is what the launch has to hide: so
 /// one row serves every element type. The bytes are an H200's. Another GPU's are more or fewer as it has SMs, in rows
@@ -62,7 +62,8 @@ inline constexpr LaunchRow packed_table[] = {
     {512 * KiB, Reading::strided, 2, 4},
     {12 * MiB, Reading::strided, 4, 4},
     {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
-    {SIZE_MAX, Reading::claimed, 8, 2},
+    {512 * MiB, Reading::tiled, 8, 2},
+    {SIZE_MAX, Reading::pieces, 8, 2},
 };
 
 /// For all others, which finish by fan-in: few blocks, so that one warp polls all slots at once. It can poll 160 for
@@ -73,7 +74,8 @@ inline constexpr LaunchRow fan_in_table[] = {
     {768 * KiB, Reading::cluster, 4, 16},
     {2560 * KiB, Reading::strided, 4, 4},
     {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
-    {SIZE_MAX, Reading::claimed, 8, 2},
+    {512 * MiB, Reading::tiled, 8, 2},
+    {SIZE_MAX, Reading::pieces, 8, 2},
 };
 
 /// For sums that each block sends to the host, which adds them up: no block waits for another, so nothing is gained by
@@ -98,9 +100,6 @@ struct Choice {
   unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
   std::size_t kept_bytes = SIZE_MAX;
   bool overlaps = true;  ///< also if not `chosen`: with the kernel before, where the hardware can
-  /// Also if not `chosen`: floats may be added up in another order at each call, where that is faster, so that results
-  /// differ in their last bits. Integers may at any rate, since their sums are the same.
-  bool any_order = false;
 };
 
 struct LaunchShape {
@@ -109,20 +108,24 @@ struct LaunchShape {
   std::size_t kept_bytes = SIZE_MAX;
 };
 
-/// The most blocks that a launch has for each SM: so many slots the workspace keeps.
-inline constexpr unsigned most_blocks_per_sm = 8;
+/// The most blocks that a launch has for each SM, and the most pieces of an input (Reading::pieces): so many slots the
+/// workspace keeps. The input's last pieces are waited for: the more there are, the shorter that takes.
+inline constexpr unsigned most_blocks_per_sm = 8, most_pieces = 4096;
 /// The most blocks of a cluster that there are sums for.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
-/// The workspace, in words: the packed sum of the blocks that have arrived, and how many tiles have been claimed, each
+/// The workspace, in words: the packed sum of the blocks that have arrived, and how many pieces have been claimed, each
 /// alone on its 128 bytes; and from `first_slot` on the slots: of each block its first word, then of each its second
 /// one, and so on. All are zero between calls.
 inline constexpr unsigned claims_word = 16, first_slot = 32, most_words = 4;
-constexpr std::size_t workspace_slots(const Gpu& gpu) { return std::size_t{most_blocks_per_sm} * gpu.sm_count; }
+constexpr std::size_t most_blocks(const Gpu& gpu) { return std::size_t{most_blocks_per_sm} * gpu.sm_count; }
+constexpr std::size_t workspace_slots(const Gpu& gpu) {
+  return most_blocks(gpu) > most_pieces ? most_blocks(gpu) : most_pieces;
+}
 constexpr std::size_t workspace_words(const Gpu& gpu) { return first_slot + most_words * workspace_slots(gpu); }
 constexpr std::size_t workspace_bytes(const Gpu& gpu) { return workspace_words(gpu) * sizeof(std::uint64_t); }
 /// Where the sums of one call arrive that the host adds up: of each block all words, one behind the other.
-constexpr std::size_t arrival_words(const Gpu& gpu) { return most_words * workspace_slots(gpu); }
+constexpr std::size_t arrival_words(const Gpu& gpu) { return most_words * most_blocks(gpu); }
 constexpr std::size_t arrival_bytes(const Gpu& gpu) { return arrival_words(gpu) * sizeof(std::uint64_t); }
 
 /// A row of a table for this GPU.
@@ -149,7 +152,7 @@ constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu&
     r = row_for(*row, gpu);
   }
   // To the host there is no workspace, where claims are counted.
-  if (r.reading == Reading::claimed && (!choice.any_order || who == FinishedBy::host)) r.reading = Reading::tiled;
+  if (r.reading == Reading::pieces && who == FinishedBy::host) r.reading = Reading::tiled;
   const std::size_t vectors = bytes / 16 + (bytes % 16 != 0);
   if (r.reading == Reading::cluster) {
     if (r.most_blocks > most_blocks_of_cluster) r.most_blocks = most_blocks_of_cluster;

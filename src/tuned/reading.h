@@ -1,6 +1,7 @@
 #pragma once
 /// What one thread of tuned/tuned.h adds up, and what a block adds up of its threads.
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -85,7 +86,6 @@ struct Share {
   GlobalPtr<const In> head, tail;
   std::int64_t vectors, kept;  ///< kept: so many vectors, from the first, may stay in L2 (Tiled)
   unsigned head_count, tail_count;
-  GlobalPtr<std::uint64_t> claims{};  ///< how many pieces have been claimed (Claimed)
 
   __device__ bool has_ends() const { return head_count + tail_count > 0; }
 };
@@ -123,21 +123,19 @@ __device__ S sum_of_vectors(const uint4 (&v)[count]) {
   return sums[0];
 }
 
-/// The last step of a thread: what is left from vector `first` on, fewer than `count` vectors for each thread, spread
-/// over all threads of the grid, so that no block has more to read than another; and the odd ends, which the first block
-/// takes. Each load has a condition of its own and no branch, so that all are under way before the first is waited for:
+/// The last step of thread t of so many: what is left from vector `first` on, fewer than `count` vectors for each, spread
+/// over all of them, so that none has more to read than another; and the odd ends, which the first ones take. Each load has a condition of its own and no branch, so that all are under way before the first is waited for:
 /// with branches a warp of whose threads some have a vector more takes a round trip to memory more.
-template <class S, class W, class Operation, unsigned block, int count, class In, class Load>
-__device__ S sum_of_rest(const Share<In>& in, std::int64_t first, Load load) {
-  const int threads = static_cast<int>(gridDim.x * block), t = static_cast<int>(blockIdx.x * block + threadIdx.x);
-  int left = static_cast<int>(in.vectors - first) - t;  // of this thread's, every `threads`-th
+template <class S, class W, class Operation, int count, class In, class Load>
+__device__ S sum_of_rest(const Share<In>& in, std::int64_t first, unsigned t, unsigned threads, Load load) {
+  int left = static_cast<int>(in.vectors - first) - static_cast<int>(t);  // of this thread's, every `threads`-th
   auto from = in.body + (first + t);
   uint4 v[count] = {};
-  for (int u = 0; u < count; ++u, left -= threads, from += threads)
+  for (int u = 0; u < count; ++u, left -= static_cast<int>(threads), from += threads)
     if (left > 0) v[u] = load(from);
   In before{}, behind{};  // an operation takes 0 to 0
-  if (blockIdx.x == 0 && threadIdx.x < in.head_count) before = in.head[threadIdx.x];
-  if (blockIdx.x == 0 && threadIdx.x < in.tail_count) behind = in.tail[threadIdx.x];
+  if (t < in.head_count) before = in.head[t];
+  if (t < in.tail_count) behind = in.tail[t];
   return sum_of_vectors<S, W, Operation, In>(v) +
          (S(Operation{}(widened<W>(before))) + S(Operation{}(widened<W>(behind))));
 }
@@ -146,7 +144,6 @@ __device__ S sum_of_rest(const Share<In>& in, std::int64_t first, Load load) {
 /// before the first is waited for. Indices are signed, so that nvcc need not allow for one that wraps.
 template <unsigned Block>
 struct Strided {
-  static constexpr bool claims = false;
   static constexpr unsigned block = Block, blocks_per_sm = 1024 / Block;
   static constexpr int vectors = 4;
 
@@ -162,7 +159,8 @@ struct Strided {
       sum += sum_of_vectors<S, W, Operation, In>(v);
     }
     if (first < in.vectors || in.has_ends())
-      sum += sum_of_rest<S, W, Operation, block, vectors>(in, first, [](auto p) { return __ldg(p); });
+      sum += sum_of_rest<S, W, Operation, vectors>(in, first, blockIdx.x * block + threadIdx.x, gridDim.x * block,
+                                                   [](auto p) { return __ldg(p); });
     return sum;
   }
 };
@@ -172,7 +170,6 @@ struct Strided {
 /// is to stay in L2 are read by loads whose lines L2 gives up first: they displace each other, neither that part nor
 /// what somebody else has written. Once there are fewer tiles than blocks, what is left is spread over all threads.
 struct Tiled {
-  static constexpr bool claims = false;
   static constexpr unsigned block = 512, blocks_per_sm = 2;
   static constexpr int vectors = 8;
 
@@ -194,46 +191,48 @@ struct Tiled {
       sum += sum_of_vectors<S, W, Operation, In>(v);
     }
     if (first < in.vectors || in.has_ends()) {
+      const unsigned t = blockIdx.x * block + threadIdx.x, threads = gridDim.x * block;
       if (in.vectors <= in.kept)
-        sum += sum_of_rest<S, W, Operation, block, vectors>(in, first, [](auto p) { return __ldg(p); });
+        sum += sum_of_rest<S, W, Operation, vectors>(in, first, t, threads, [](auto p) { return __ldg(p); });
       else
-        sum += sum_of_rest<S, W, Operation, block, vectors>(in, first, [](auto p) { return device::load_past_l1(p); });
+        sum += sum_of_rest<S, W, Operation, vectors>(in, first, t, threads,
+                                                     [](auto p) { return device::load_past_l1(p); });
     }
     return sum;
   }
 };
 
-/// Blocks claim the next piece of the input, four tiles of Tiled, when they are done with one, so that at each time all
-/// of them read near each other, and all end together: fixed rounds drift apart, because some SMs read more slowly than
-/// others. The next claim is under way while a piece is read. Who adds what is another thing at each call.
-struct Claimed {
-  static constexpr bool claims = true;
-  static constexpr unsigned block = Tiled::block, blocks_per_sm = Tiled::blocks_per_sm;
-  static constexpr int vectors = Tiled::vectors;
-  static constexpr std::int64_t tile = block * vectors, piece = 4 * tile;
+/// The input in pieces of `tiles` tiles of Tiled, the last of which may have fewer, and has what is no whole tile. Blocks
+/// claim the next one when they are done with one, so that at each time all of them read near each other, and all end
+/// together: fixed rounds drift apart, because some SMs read more slowly than others.
+struct Pieces {
+  static constexpr unsigned block = Tiled::block;
+  static constexpr std::int64_t tile = std::int64_t{block} * Tiled::vectors, fewest_tiles = 4;
+  unsigned count;
+  std::int64_t tiles;
+
+  static Pieces of(std::int64_t vectors) {
+    const std::int64_t all = vectors / tile;
+    const std::int64_t each = std::max(fewest_tiles, (all + most_pieces - 1) / most_pieces);
+    return {static_cast<unsigned>(std::max<std::int64_t>(1, (all + each - 1) / each)), each};
+  }
 
   template <class S, class W, class Operation, class In>
-  static __device__ S sum_of_thread(const Share<In>& in) {
-    const SharedPtr<std::int64_t> next = device::shared_array<std::int64_t, 2>();
+  __device__ S sum_of_thread(const Share<In>& in, unsigned piece) const {
+    const bool last = piece == count - 1;
     const std::int64_t whole = in.vectors / tile * tile;
+    std::int64_t first = piece * tiles * tile;
+    const std::int64_t end = last ? whole : first + tiles * tile;
     S sum{};
-    std::int64_t first = blockIdx.x * piece;
-    for (unsigned turn = 0; first < whole; turn ^= 1) {
-      std::uint64_t claim = 0;
-      if (threadIdx.x == 0) claim = device::atomicAdd(in.claims, 1);
-      const std::int64_t end = first + piece < whole ? first + piece : whole;
-      for (; first < end; first += tile) {
-        const auto from = in.body + (first + threadIdx.x);
-        uint4 v[vectors];
-        for (int u = 0; u < vectors; ++u) v[u] = __ldg(from + u * block);
-        sum += sum_of_vectors<S, W, Operation, In>(v);
-      }
-      if (threadIdx.x == 0) next[turn] = (gridDim.x + static_cast<std::int64_t>(claim)) * piece;
-      __syncthreads();  // the claim is there; the one before has been read by all, so its place is free
-      first = next[turn];
+    for (; first < end; first += tile) {
+      const auto from = in.body + (first + threadIdx.x);
+      uint4 v[Tiled::vectors];
+      for (int u = 0; u < Tiled::vectors; ++u) v[u] = __ldg(from + u * block);
+      sum += sum_of_vectors<S, W, Operation, In>(v);
     }
-    if (whole < in.vectors || in.has_ends())
-      sum += sum_of_rest<S, W, Operation, block, vectors>(in, whole, [](auto p) { return __ldg(p); });
+    if (last)
+      sum += sum_of_rest<S, W, Operation, Tiled::vectors>(in, whole, threadIdx.x, block,
+                                                          [](auto p) { return __ldg(p); });
     return sum;
   }
 };
@@ -250,22 +249,25 @@ __device__ Pair<W> sum_of_warp(Pair<W> value) {
   return {sum_of_warp(value.first), sum_of_warp(value.second)};
 }
 
-/// Adds up one value of every thread; valid in all lanes of the first warp. Once in a kernel: its shared memory is not
-/// kept for a second time. The first warp reads the others' sums all at once and adds them up without a shuffle, which
-/// is a round trip of some 25 cycles each.
-template <unsigned block, class S>
-__device__ S sum_of_block(S value) {
-  constexpr unsigned warps = block / 32;
-  const SharedPtr<S> sums = device::shared_array<S, warps>();
-  value = sum_of_warp(value);
-  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
-  __syncthreads();  // every warp's sum is stored before the first warp reads it
+/// Adds up the sums of a block's warps, without a shuffle, which is a round trip of some 25 cycles each: all lanes of a
+/// warp read them all at once.
+template <unsigned warps, class S>
+__device__ S sum_of_warps(SharedPtr<const S> sums) {
   S part[warps] = {};
-  if (threadIdx.x < 32)
-    for (unsigned w = 0; w < warps; ++w) part[w] = sums[w];
+  for (unsigned w = 0; w < warps; ++w) part[w] = sums[w];
   for (unsigned half = warps / 2; half > 0; half /= 2)
     for (unsigned w = 0; w < half; ++w) part[w] += part[w + half];
   return part[0];
+}
+
+/// Adds up one value of every thread; valid in all lanes of the first warp. `sums`: a place of each warp, whose old values
+/// nobody reads any more.
+template <unsigned block, class S>
+__device__ S sum_of_block(S value, SharedPtr<S> sums) {
+  value = sum_of_warp(value);
+  if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
+  __syncthreads();  // every warp's sum is stored before the first warp reads it
+  return threadIdx.x < 32 ? sum_of_warps<block / 32, S>(sums) : S{};
 }
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE

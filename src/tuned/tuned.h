@@ -26,8 +26,7 @@
 /// throws device::LaunchError, and nothing else is thrown.
 ///
 /// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 128 bytes and one Gpu, the
-/// result is the same bits at every call: who adds what, and in which order, is fixed; of integers, and of floats with
-/// Choice::any_order, it is not where that is faster, which is so from some hundred MiB on.
+/// result is the same bits at every call: what is added to what, and in which order, is fixed.
 ///
 /// How it works
 ///
@@ -61,10 +60,11 @@
 /// workspace begins after it has ended. A call that uses other slots, or more, finds those empty, too, because no call
 /// leaves any full.
 ///
-/// Claims. Of much input that may be added up in any order, a block claims the next piece when it is done with one, by
-/// counting up a word of the workspace. A block has the answer to each of its claims before it stores its sum, so that
-/// whoever has seen all sums, the one with the result, sets the word back to 0 behind the last of them. Nobody waits but
-/// for an answer.
+/// Pieces. Of much input a block claims the next piece when it is done with one, by counting up a word of the workspace,
+/// and stores the sum of each in the piece's slot. The last block claims until there is no more, so each piece that it
+/// then waits for has been claimed by a block that runs and waits for nobody. A block has the answer to a claim before
+/// it stores the sum of the piece that it read meanwhile, so when the last block has seen all sums no claim is under way,
+/// and it sets the word back to 0.
 ///
 /// Packed atomic. One word holds the sum so far and how many blocks have added to it. The block that completes the
 /// number has the sum from that very update, so nothing else has to be seen by anybody and the update is relaxed; it
@@ -116,10 +116,44 @@ reduce(const Share<In> in, const Finish finish, const Result result) {
   using S = typename SumsOf<Operation, W>::type;
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  const S sum = sum_of_block<Reading::block>(Reading::template sum_of_thread<S, W, Operation>(in));
-  if (threadIdx.x < 32 && finish.end(sum, result))
-    if constexpr (Reading::claims)
-      if (threadIdx.x == 0) store_relaxed(in.claims, std::uint64_t{0});
+  const SharedPtr<S> sums = device::shared_array<S, Reading::block / 32>();
+  const S sum = sum_of_block<Reading::block>(Reading::template sum_of_thread<S, W, Operation>(in), sums);
+  if (threadIdx.x < 32) finish.end(sum, result);
+}
+
+/// The same of much input, in pieces. `claims`: how many have been claimed, 0. Each piece's sum goes to a slot of its own,
+/// so it does not matter to the result whose it was; and the last block, when there is no more to claim, adds them up.
+template <class In, class Acc, class Operation>
+__global__ void __launch_bounds__(Pieces::block, Tiled::blocks_per_sm)
+reduce_pieces(const Share<In> in, const Pieces pieces, const Slots slots, const GlobalPtr<std::uint64_t> claims,
+              const OnDevice<Acc> result) {
+  using W = typename AddedIn<Acc>::type;
+  using S = typename SumsOf<Operation, W>::type;
+  constexpr unsigned warps = Pieces::block / 32;
+  const SharedPtr<S> sums = device::shared_array<S, 2 * warps>();
+  const SharedPtr<unsigned> next = device::shared_array<unsigned, 2>();
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_begin();
+  unsigned turn = 0;  // what the first warp still reads of one piece lies elsewhere than what is written of the next
+  for (unsigned piece = blockIdx.x; piece < pieces.count; turn ^= 1) {
+    std::uint64_t claim = 0;  // under way while the piece is read
+    if (threadIdx.x == 0) claim = device::atomicAdd(claims, 1);
+    const S sum = sum_of_warp(pieces.sum_of_thread<S, W, Operation>(in, piece));
+    if (threadIdx.x % 32 == 0) sums[turn * warps + threadIdx.x / 32] = sum;
+    if (threadIdx.x == 0) next[turn] = gridDim.x + static_cast<unsigned>(claim);
+    __syncthreads();  // the claim is there, and every warp's sum
+    if (threadIdx.x < 32) {
+      const S total = sum_of_warps<warps, S>(sums + turn * warps);
+      if (threadIdx.x == 0) slots.store(piece, Message<S>::of(total));
+    }
+    piece = next[turn];
+  }
+  if (blockIdx.x != gridDim.x - 1) return;
+  const S total = sum_of_block<Pieces::block>(sum_of_slots<S, Pieces::block>(slots, pieces.count), sums + turn * warps);
+  if (threadIdx.x == 0) {
+    result.store(total);
+    store_relaxed(claims, std::uint64_t{0});
+  }
 }
 
 /// A template, so that every file which includes this may have it.
@@ -151,7 +185,7 @@ class Reduction {
 
   Reduction(std::size_t n, const Gpu& gpu, const Choice& choice = {})
       : n_(n), slots_(workspace_slots(gpu)), overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
-        shape_(launch_shape(n * sizeof(In), finished_by, gpu, in_its_order(choice))),
+        shape_(launch_shape(n * sizeof(In), finished_by, gpu, choice)),
         to_host_shape_(launch_shape(n * sizeof(In), FinishedBy::host, gpu, choice)) {}
 
   /// Puts one call onto the stream. `out`: `results` elements.
@@ -165,7 +199,10 @@ class Reduction {
               launch_of(shape_, stream), share, StoreEach{}, result);
         return launch<Strided<256>>(share, result, workspace, stream);
       case tuned::Reading::tiled: return launch<Tiled>(share, result, workspace, stream);
-      case tuned::Reading::claimed: return launch<Claimed>(share, result, workspace, stream);
+      case tuned::Reading::pieces:
+        return device::launch<reduce_pieces<In, Acc, Operation>>(launch_of(shape_, stream), share,
+                                                                 Pieces::of(share.vectors), slots_in(workspace),
+                                                                 workspace + claims_word, result);
       case tuned::Reading::cluster:
 #ifdef __CUDACC__
         Launch shape = launch_of(shape_, stream);
@@ -219,6 +256,8 @@ class Reduction {
     std::size_t finish = 0;
     if (shape_.reading == tuned::Reading::cluster)
       finish = ceil_div(shape_.grid * shape_.block / 32, 32) + 5;
+    else if (shape_.reading == tuned::Reading::pieces)
+      finish = ceil_div(std::size_t{most_pieces}, Pieces::block) + 5 + depth(Pieces::block / 32);
     else if (shape_.grid > 1)
       finish = ceil_div(shape_.grid - 1, 32) + 1 + 5;
     return chain_of_block(shape_) + finish;
@@ -229,16 +268,12 @@ class Reduction {
   }
 
  private:
-  static Choice in_its_order(Choice choice) {
-    choice.any_order |= std::is_integral<Acc>::value;
-    return choice;
-  }
-
   std::size_t chain_of_block(const LaunchShape& shape) const {
-    // One block may have claimed all there is.
-    const std::size_t blocks = shape.reading == tuned::Reading::claimed ? 1 : shape.grid;
-    const std::size_t threads = blocks * shape.block, at_once = vectors_at_once(shape.reading);
-    const std::size_t vectors = n_ * sizeof(In) / 16 + 1;
+    const std::size_t all = n_ * sizeof(In) / 16 + 1, at_once = vectors_at_once(shape.reading);
+    // In pieces a block by itself reads one, with what is no whole tile.
+    const bool in_pieces = shape.reading == tuned::Reading::pieces;
+    const std::size_t threads = (in_pieces ? 1 : std::size_t{shape.grid}) * shape.block;
+    const std::size_t vectors = in_pieces ? static_cast<std::size_t>((Pieces::of(all).tiles + 1) * Pieces::tile) : all;
     // A vector's own tree, that of the vectors at once, the sum that takes these one by one, and the odd ends.
     const std::size_t thread = depth(Vector<In>::lanes) + depth(at_once) + ceil_div(vectors, at_once * threads) + 3;
     return Operation::roundings + thread + 5 + depth(shape.block / 32);
@@ -259,15 +294,17 @@ class Reduction {
   }
 
   template <class How>
-  void launch(Share<In> share, const OnDevice<Acc>& result, GlobalPtr<std::uint64_t> workspace,
+  void launch(const Share<In>& share, const OnDevice<Acc>& result, GlobalPtr<std::uint64_t> workspace,
               void* stream) const {
     const Launch shape = launch_of(shape_, stream);
-    if constexpr (How::claims) share.claims = workspace + claims_word;
     if constexpr (packed)
       device::launch<reduce<In, Acc, Operation, How, Packed, OnDevice<Acc>>>(shape, share, Packed{workspace}, result);
     else
       device::launch<reduce<In, Acc, Operation, How, FanIn, OnDevice<Acc>>>(
-          shape, share, FanIn{{workspace + first_slot, static_cast<unsigned>(slots_)}}, result);
+          shape, share, FanIn{slots_in(workspace)}, result);
+  }
+  Slots slots_in(GlobalPtr<std::uint64_t> workspace) const {
+    return {workspace + first_slot, static_cast<unsigned>(slots_)};
   }
 
   std::size_t n_, slots_;

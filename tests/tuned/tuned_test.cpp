@@ -25,7 +25,7 @@ constexpr tuned::Choice small_blocks{true, tuned::Reading::strided, 1, 1};
 /// A tile is 64 KiB, so that a few of them are many elements for a test.
 constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1},
     one_tile_kept{true, tuned::Reading::tiled, 1, 1, 1 << 16},
-    claims{true, tuned::Reading::claimed, 1, 1, SIZE_MAX, true, true};
+    pieces{true, tuned::Reading::pieces, 1, 1};
 
 /// A workspace that was poisoned before, as raw memory is.
 Buffer<std::uint64_t> new_workspace(const tuned::Gpu& gpu = small_gpu) {
@@ -77,7 +77,7 @@ void adds_up() {
     tuned::sum_of_squares<In, Acc>(GlobalPtr<const In>(in.ptr()), n + 3, out.ptr(), workspace.ptr(), small_gpu, nullptr);
     EXPECT_EQ(on_host(out)[0], (expected<Acc>(values, 0, true))) << n << ", squares";
     const Buffer<Acc> both(2);
-    for (const tuned::Choice& choice : {tuned::Choice{}, small_blocks, tiles, claims}) {
+    for (const tuned::Choice& choice : {tuned::Choice{}, small_blocks, tiles, pieces}) {
       tuned::Reduction<In, Acc, tuned::Moments>(n + 2, small_gpu, choice)(in.ptr() + 1, both.ptr(), workspace.ptr(), nullptr);
       const std::vector<Acc> moments{expected<Acc>(values, 1), expected<Acc>(values, 1, true)};
       EXPECT_EQ(on_host(both), moments) << n << ", moments";
@@ -114,10 +114,10 @@ TEST_P(SimTuned, AddsUpTilesOfAnyNumber) {
         }
 }
 
-/// More pieces of four tiles than blocks, so that blocks claim some; and what is left behind whole tiles. Every call
-/// leaves the count of claims at zero for the next.
+/// More pieces of four tiles than blocks, so that blocks claim some; a last one that has fewer, and what is no whole tile.
+/// Every call leaves the count of claims and all slots at zero for the next.
 template <class T>
-void adds_up_what_blocks_claim() {
+void adds_up_pieces() {
   const tuned::Gpu two_sms{2, 512};
   const auto workspace = new_workspace(two_sms);
   const Buffer<T> out(1);
@@ -126,20 +126,20 @@ void adds_up_what_blocks_claim() {
   const auto in = on_device(values);
   for (const std::size_t n : {std::size_t{5}, 3 * tile, 8 * tile, 9 * tile + 1, values.size() - 1})
     for (const std::size_t start : {0, 1}) {
-      const tuned::Reduction<T> call(n, two_sms, claims);
+      const tuned::Reduction<T> call(n, two_sms, pieces);
       call(in.ptr() + start, out.ptr(), workspace.ptr(), nullptr);
       const auto from = values.begin() + static_cast<std::ptrdiff_t>(start);
       const std::vector<T> part(from, from + static_cast<std::ptrdiff_t>(n));
       EXPECT_EQ(on_host(out)[0], expected<T>(part, 0)) << n << " from " << start;
-      EXPECT_EQ(call.shape().reading, n > tile ? tuned::Reading::claimed : tuned::Reading::strided);
+      EXPECT_EQ(call.shape().reading, n > tile ? tuned::Reading::pieces : tuned::Reading::strided);
       const std::vector<std::uint64_t> words = on_host(workspace);
       EXPECT_EQ(std::count(words.begin(), words.end(), 0u), std::ssize(words)) << n << ": zero between calls";
     }
 }
-TEST_P(SimTuned, AddsUpWhatBlocksClaim) {
-  adds_up_what_blocks_claim<float>();
-  adds_up_what_blocks_claim<double>();
-  adds_up_what_blocks_claim<std::int32_t>();
+TEST_P(SimTuned, AddsUpPiecesThatBlocksClaim) {
+  adds_up_pieces<float>();
+  adds_up_pieces<double>();
+  adds_up_pieces<std::int32_t>();
 }
 
 /// Where a tile starts off a line, each warp's load of 512 bytes takes a part of a fifth line.
@@ -219,22 +219,25 @@ TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
   EXPECT_EQ(tuned::share_of(GlobalPtr<const float>(), 0, 128, 32 * MiB).kept, static_cast<std::int64_t>(2 * MiB));
 }
 
-/// Integers may be added up in any order, floats where the caller says so, and to the host there is nothing to count
-/// claims in.
-TEST(TunedLaunch, ClaimsWhereTheOrderMayVary) {
+/// Much input is read in pieces, as many as there are slots at most; but for the host, who has no slots.
+TEST(TunedLaunch, ReadsMuchInPieces) {
   using tuned::MiB;
-  const auto reading = [](const auto& call) { return call.shape().reading; };
-  const tuned::Choice any_order{false, {}, 4, 4, SIZE_MAX, true, true};
-  for (const std::size_t n : {std::size_t{1} << 27, std::size_t{1} << 33}) {
-    EXPECT_EQ(reading(tuned::Reduction<int>(n, tuned::h200)), tuned::Reading::claimed);
-    EXPECT_EQ(reading(tuned::Reduction<std::int64_t>(n, tuned::h200)), tuned::Reading::claimed);
-    EXPECT_EQ(reading(tuned::Reduction<float>(n, tuned::h200)), tuned::Reading::tiled);
-    EXPECT_EQ(reading(tuned::Reduction<double>(n, tuned::h200)), tuned::Reading::tiled);
-    EXPECT_EQ(reading(tuned::Reduction<float>(n, tuned::h200, any_order)), tuned::Reading::claimed);
-    EXPECT_EQ(tuned::Reduction<int>(n, tuned::h200, any_order).to_host_shape().reading, tuned::Reading::tiled);
+  using tuned::Pieces;
+  for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic, FinishedBy::host}) {
+    const bool to_host = who == FinishedBy::host;
+    EXPECT_EQ(tuned::launch_shape(512 * MiB, who, tuned::h200).reading, tuned::Reading::tiled);
+    const tuned::LaunchShape much = tuned::launch_shape(513 * MiB, who, tuned::h200);
+    EXPECT_EQ(much.reading, to_host ? tuned::Reading::tiled : tuned::Reading::pieces);
+    EXPECT_EQ(much.grid, 2u * 132);
   }
-  EXPECT_EQ(reading(tuned::Reduction<int>(64 * MiB, tuned::h200)), tuned::Reading::tiled) << "256 MiB";
-  EXPECT_EQ(reading(tuned::Reduction<float>(1000, tuned::h200, any_order)), tuned::Reading::strided);
+  for (std::int64_t tiles = 0; tiles < std::int64_t{1} << 40; tiles = 3 * tiles + 1)
+    for (const std::int64_t rest : {0, 1, 4095}) {
+      const Pieces of = Pieces::of(tiles * Pieces::tile + rest);
+      ASSERT_GE(of.count, 1u);
+      ASSERT_LE(of.count, tuned::most_pieces);
+      ASSERT_GE(of.tiles * of.count, tiles) << "all tiles are in a piece";
+      ASSERT_TRUE(of.count == 1 || of.tiles * (of.count - 1) < tiles) << "no piece is empty";
+    }
 }
 
 /// What is less than a tile is no tile: one block is strided, and stores its sum as the result.
@@ -452,7 +455,7 @@ TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
   for (const tuned::Gpu& gpu : gpus)
     for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic, FinishedBy::host})
       for (const tuned::Choice& choice :
-           {tuned::Choice{}, small_blocks, tiles, claims, small_blocks_everywhere, of_nothing, huge_cluster})
+           {tuned::Choice{}, small_blocks, tiles, pieces, small_blocks_everywhere, of_nothing, huge_cluster})
         for (std::size_t bytes = 0; bytes < std::size_t{1} << 36; bytes = 3 * bytes + 1) {
           const tuned::LaunchShape shape = tuned::launch_shape(bytes, who, gpu, choice);
           ASSERT_GE(shape.grid, 1u);

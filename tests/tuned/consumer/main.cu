@@ -166,10 +166,10 @@ int main() {
   const tuned::Reduction<float, double> plan(n, gpu);
   const tuned::Reduction<float, double> small(20000, gpu), smaller(1000, gpu);
   const tuned::Reduction<int> of_all_integers(n, gpu);
-  // As of much input: few blocks, which claim pieces. Whole numbers have one sum in any order.
-  const tuned::Choice claimed{true, tuned::Reading::claimed, 64, 1, SIZE_MAX, true, true};
-  const tuned::Reduction<float, double> in_any_order(n, gpu, claimed);
-  const tuned::Reduction<int> integers_in_any_order(n, gpu, claimed);
+  // As of much input: few blocks, which claim pieces.
+  const tuned::Choice pieces{true, tuned::Reading::pieces, 64, 1};
+  const tuned::Reduction<float, double> in_pieces(n, gpu, pieces);
+  const tuned::Reduction<int> integers_in_pieces(n, gpu, pieces);
   double of_small = 0, of_smaller = 0, of_half = 0;
   for (std::size_t i = 0; i < 20000; ++i) of_small += values[i];
   for (std::size_t i = 0; i < 1000; ++i) of_smaller += values[i];
@@ -183,8 +183,8 @@ int main() {
     small(in, lane.out + 1, lane.workspace, lane.stream);
     smaller(in, lane.out + 2, lane.workspace, lane.stream);
     of_all_integers(integers_in, integer_out, lane.workspace, lane.stream);
-    in_any_order(in, lane.out + 3, lane.workspace, lane.stream);
-    integers_in_any_order(integers_in, integer_out + 1, lane.workspace, lane.stream);
+    in_pieces(in, lane.out + 3, lane.workspace, lane.stream);
+    integers_in_pieces(integers_in, integer_out + 1, lane.workspace, lane.stream);
   }
   check(cudaStreamEndCapture(lane.stream, &graph), "capturing");
   check(cudaGraphInstantiate(&replayed, graph, 0), "instantiating the graph");
@@ -198,8 +198,8 @@ int main() {
     expect(value(lane.out + 1), of_small, "a replay of a small call");
     expect(value(lane.out + 2), of_smaller, "a replay of a smaller call");
     expect(value(integer_out), of_integers, "a replay of a call on integers");
-    expect(value(lane.out + 3), sum, "a replay of a call in any order");
-    expect(value(integer_out + 1), of_integers, "a replay of a call on integers in any order");
+    expect(value(lane.out + 3), sum, "a replay of a call in pieces");
+    expect(value(integer_out + 1), of_integers, "a replay of a call on integers in pieces");
   }
 
   calls_on_results<double>(in, n, sum, of_half, gpu, lane);
@@ -221,12 +221,12 @@ int main() {
   for (int call = 0; call < 500; ++call)
     for (Lane& l : lanes) {
       plan(in, l.out, l.workspace, l.stream);
-      in_any_order(in, l.out + 3, l.workspace, l.stream);
+      in_pieces(in, l.out + 3, l.workspace, l.stream);
     }
   check(cudaDeviceSynchronize(), "two streams at once");
   for (Lane& l : lanes) {
     expect(value(l.out), sum, "two streams at once");
-    expect(value(l.out + 3), sum, "two streams at once, in any order");
+    expect(value(l.out + 3), sum, "two streams at once, in pieces");
   }
   std::printf("all right\n");
 }

@@ -188,7 +188,7 @@ class ReadAsTunedPlan final : public Plan {
   void enqueue(void* in, void* out, Stream s) override {
     const Vectors v = vectors_of(in, bytes_, tuned::aligned_to(shape_.reading));
     const tuned::Share<unsigned> share{v.first, nullptr, nullptr, static_cast<std::int64_t>(v.count),
-                                       static_cast<std::int64_t>(shape_.kept_bytes / sizeof(uint4)), 0, 0, nullptr};
+                                       static_cast<std::int64_t>(shape_.kept_bytes / sizeof(uint4)), 0, 0};
     device::Launch launch{shape_.grid, shape_.block, 0, s};
     launch.overlaps = overlaps_;
     auto* const sum = static_cast<unsigned*>(out);
