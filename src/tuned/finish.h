@@ -80,8 +80,10 @@ __device__ S sum_of_slots(const Slots& slots, unsigned senders) {
       all = true;
       for (unsigned k = 0; k < at_once; ++k) all &= m[k].is_full();
     } while (!all);
-    if constexpr (threads == 32) __syncwarp();
-    else __syncthreads();  // the last slot has been seen by all who look at it
+    if constexpr (threads == 32)
+      __syncwarp();  // the last slot has been seen by all who look at it
+    else
+      __syncthreads();
     for (unsigned k = 0; k < at_once; ++k)
       if (mine + threads * k < senders) {
         slots.store(mine + threads * k, Message<S>{});

@@ -66,8 +66,8 @@ inline constexpr LaunchRow packed_table[] = {
     {SIZE_MAX, Reading::pieces, 8, 2},
 };
 
-/// For all others, which finish by fan-in: few blocks, so that one warp polls all slots at once. It can poll 160 for
-/// sums of 8 bytes, and 2.5 MiB are strided over one block more than that.
+/// For all others, which finish by fan-in: few blocks, so that one warp polls all slots at once. For sums of 8 bytes it
+/// can poll 160 slots, and 2.5 MiB are strided over 160 blocks.
 inline constexpr LaunchRow fan_in_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {256 * KiB, Reading::cluster, 4, 8},
@@ -78,8 +78,8 @@ inline constexpr LaunchRow fan_in_table[] = {
     {SIZE_MAX, Reading::pieces, 8, 2},
 };
 
-/// For sums that each block sends to the host, which adds them up: no block waits for another, so nothing is gained by
-/// a cluster or a single block.
+/// For sums that each block sends to the host, which adds them up (docs/tuning.md, 39): no block waits for another, so a
+/// cluster gains nothing, and the fewer blocks the sooner the host has read them all. By hand, not by autotune.
 inline constexpr LaunchRow to_host_table[] = {
     {512 * KiB, Reading::strided, 4, 4},
     {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
@@ -143,7 +143,7 @@ constexpr LaunchRow row_for(LaunchRow row, const Gpu& gpu) {
   return row;
 }
 
-/// The launch for so many bytes of input.
+/// The launch for so many bytes of input. To the host neither a cluster nor pieces, whatever is chosen.
 constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu& gpu, const Choice& choice = {}) {
   LaunchRow r{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks, choice.kept_bytes};
   if (!choice.chosen) {
@@ -173,8 +173,7 @@ constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu&
   const std::size_t most = std::size_t{per_sm} * gpu.sm_count;
   const std::size_t share = std::size_t{block} * (r.vectors_per_thread ? r.vectors_per_thread : 1);
   const std::size_t wanted = vectors / share + (vectors % share != 0);
-  if (wanted <= 1) return {Reading::strided, 1, block_of(Reading::strided)};  // what is less than a tile is no tile
-  return {r.reading, static_cast<unsigned>(wanted < most ? wanted : most), block, r.kept_bytes};
+  return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block, r.kept_bytes};
 }
 
 }  // namespace reductio::tuned

@@ -202,9 +202,9 @@ struct Tiled {
   }
 };
 
-/// The input in pieces of `tiles` tiles of Tiled, the last of which may have fewer, and has what is no whole tile. Blocks
-/// claim the next one when they are done with one, so that at each time all of them read near each other, and all end
-/// together: fixed rounds drift apart, because some SMs read more slowly than others.
+/// The input in pieces of `tiles` tiles of Tiled, the last of which may have fewer, and has what is no whole tile, the odd
+/// ends too. Blocks claim them as they go, so that at each time all of them read near each other, and all end together:
+/// in rounds that are fixed beforehand blocks get further and further apart, because some SMs read more slowly.
 struct Pieces {
   static constexpr unsigned block = Tiled::block;
   static constexpr std::int64_t tile = std::int64_t{block} * Tiled::vectors, fewest_tiles = 4;
@@ -217,6 +217,7 @@ struct Pieces {
     return {static_cast<unsigned>(std::max<std::int64_t>(1, (all + each - 1) / each)), each};
   }
 
+  /// What a thread of the block that reads this piece adds up.
   template <class S, class W, class Operation, class In>
   __device__ S sum_of_thread(const Share<In>& in, unsigned piece) const {
     const bool last = piece == count - 1;
@@ -235,6 +236,24 @@ struct Pieces {
                                                           [](auto p) { return __ldg(p); });
     return sum;
   }
+};
+
+/// A block's claim to a further piece, by its first thread. It is under way from here on, while the block reads.
+class Claim {
+ public:
+  explicit __device__ Claim(GlobalPtr<std::uint64_t> claims) : claims_(claims) {
+    if (threadIdx.x == 0) number_ = device::atomicAdd(claims, 1);
+  }
+  /// The piece that is the block's now: none if it is `pieces` or more. There are as many claims as pieces, since each
+  /// block makes one while it reads one; so the last leaves 0 behind.
+  __device__ unsigned answer(unsigned pieces) const {
+    if (number_ == pieces - 1) device::store_relaxed(claims_, std::uint64_t{0});
+    return gridDim.x + static_cast<unsigned>(number_);
+  }
+
+ private:
+  GlobalPtr<std::uint64_t> claims_;
+  std::uint64_t number_ = 0;
 };
 
 /// Adds up one value of every lane of a warp; valid in lane 0.

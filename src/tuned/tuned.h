@@ -60,11 +60,11 @@
 /// workspace begins after it has ended. A call that uses other slots, or more, finds those empty, too, because no call
 /// leaves any full.
 ///
-/// Pieces. Of much input a block claims the next piece when it is done with one, by counting up a word of the workspace,
-/// and stores the sum of each in the piece's slot. The last block claims until there is no more, so each piece that it
-/// then waits for has been claimed by a block that runs and waits for nobody. A block has the answer to a claim before
-/// it stores the sum of the piece that it read meanwhile, so when the last block has seen all sums no claim is under way,
-/// and it sets the word back to 0.
+/// Pieces. Of much input each block reads the piece of its own number first, and then claims another whenever it is done
+/// with one, by counting up a word of the workspace: dynamic scheduling. It stores the sum of each in the piece's slot.
+/// The last block polls the slots once there is nothing left to claim: what it then waits for is first pieces of blocks,
+/// which is fan-in's wait, and pieces that a block which runs has claimed. For each piece there is one claim, so whoever
+/// has the last number knows that no other follows, and sets the word back to 0.
 ///
 /// Packed atomic. One word holds the sum so far and how many blocks have added to it. The block that completes the
 /// number has the sum from that very update, so nothing else has to be seen by anybody and the update is relaxed; it
@@ -121,8 +121,8 @@ reduce(const Share<In> in, const Finish finish, const Result result) {
   if (threadIdx.x < 32) finish.end(sum, result);
 }
 
-/// The same of much input, in pieces. `claims`: how many have been claimed, 0. Each piece's sum goes to a slot of its own,
-/// so it does not matter to the result whose it was; and the last block, when there is no more to claim, adds them up.
+/// The same of much input, in pieces (reading.h). Each piece's sum goes to a slot of its own, so it does not matter to the
+/// result who read it; and the last block, when there is no more to claim, adds them up. `claims`: 0 between calls.
 template <class In, class Acc, class Operation>
 __global__ void __launch_bounds__(Pieces::block, Tiled::blocks_per_sm)
 reduce_pieces(const Share<In> in, const Pieces pieces, const Slots slots, const GlobalPtr<std::uint64_t> claims,
@@ -136,11 +136,10 @@ reduce_pieces(const Share<In> in, const Pieces pieces, const Slots slots, const 
   device::let_next_kernel_begin();
   unsigned turn = 0;  // what the first warp still reads of one piece lies elsewhere than what is written of the next
   for (unsigned piece = blockIdx.x; piece < pieces.count; turn ^= 1) {
-    std::uint64_t claim = 0;  // under way while the piece is read
-    if (threadIdx.x == 0) claim = device::atomicAdd(claims, 1);
+    Claim claim(claims);
     const S sum = sum_of_warp(pieces.sum_of_thread<S, W, Operation>(in, piece));
     if (threadIdx.x % 32 == 0) sums[turn * warps + threadIdx.x / 32] = sum;
-    if (threadIdx.x == 0) next[turn] = gridDim.x + static_cast<unsigned>(claim);
+    if (threadIdx.x == 0) next[turn] = claim.answer(pieces.count);
     __syncthreads();  // the claim is there, and every warp's sum
     if (threadIdx.x < 32) {
       const S total = sum_of_warps<warps, S>(sums + turn * warps);
@@ -150,10 +149,7 @@ reduce_pieces(const Share<In> in, const Pieces pieces, const Slots slots, const 
   }
   if (blockIdx.x != gridDim.x - 1) return;
   const S total = sum_of_block<Pieces::block>(sum_of_slots<S, Pieces::block>(slots, pieces.count), sums + turn * warps);
-  if (threadIdx.x == 0) {
-    result.store(total);
-    store_relaxed(claims, std::uint64_t{0});
-  }
+  if (threadIdx.x == 0) result.store(total);
 }
 
 /// A template, so that every file which includes this may have it.
@@ -193,11 +189,7 @@ class Reduction {
     const OnDevice<Acc> result{out};
     const Share<In> share = share_of(in, shape_);
     switch (shape_.reading) {
-      case tuned::Reading::strided:
-        if (shape_.grid == 1)
-          return device::launch<reduce<In, Acc, Operation, Strided<256>, StoreEach, OnDevice<Acc>>>(
-              launch_of(shape_, stream), share, StoreEach{}, result);
-        return launch<Strided<256>>(share, result, workspace, stream);
+      case tuned::Reading::strided: return launch<Strided<256>>(share, result, workspace, stream);
       case tuned::Reading::tiled: return launch<Tiled>(share, result, workspace, stream);
       case tuned::Reading::pieces:
         return device::launch<reduce_pieces<In, Acc, Operation>>(launch_of(shape_, stream), share,
@@ -297,7 +289,9 @@ class Reduction {
   void launch(const Share<In>& share, const OnDevice<Acc>& result, GlobalPtr<std::uint64_t> workspace,
               void* stream) const {
     const Launch shape = launch_of(shape_, stream);
-    if constexpr (packed)
+    if (shape_.grid == 1)
+      device::launch<reduce<In, Acc, Operation, How, StoreEach, OnDevice<Acc>>>(shape, share, StoreEach{}, result);
+    else if constexpr (packed)
       device::launch<reduce<In, Acc, Operation, How, Packed, OnDevice<Acc>>>(shape, share, Packed{workspace}, result);
     else
       device::launch<reduce<In, Acc, Operation, How, FanIn, OnDevice<Acc>>>(

@@ -131,7 +131,6 @@ void adds_up_pieces() {
       const auto from = values.begin() + static_cast<std::ptrdiff_t>(start);
       const std::vector<T> part(from, from + static_cast<std::ptrdiff_t>(n));
       EXPECT_EQ(on_host(out)[0], expected<T>(part, 0)) << n << " from " << start;
-      EXPECT_EQ(call.shape().reading, n > tile ? tuned::Reading::pieces : tuned::Reading::strided);
       const std::vector<std::uint64_t> words = on_host(workspace);
       EXPECT_EQ(std::count(words.begin(), words.end(), 0u), std::ssize(words)) << n << ": zero between calls";
     }
@@ -219,6 +218,46 @@ TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
   EXPECT_EQ(tuned::share_of(GlobalPtr<const float>(), 0, 128, 32 * MiB).kept, static_cast<std::int64_t>(2 * MiB));
 }
 
+template <class S>
+__global__ void fill_slots(const tuned::Slots slots, unsigned count) {
+  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
+  S sum{};
+  if constexpr (std::is_same_v<S, float>)
+    sum = static_cast<float>(i + 1);
+  else
+    sum.first = i + 1;
+  if (i < count) slots.store(i, tuned::Message<S>::of(sum));
+}
+template <class S>
+__global__ void add_up_slots(const tuned::Slots slots, unsigned count, GlobalPtr<S> out) {
+  out[threadIdx.x] = tuned::sum_of_slots<S, 512>(slots, count);
+}
+/// By 512 threads, which take several rounds where a thread cannot ask for all of its slots at once.
+template <class S>
+void adds_up_slots() {
+  const auto workspace = new_workspace();
+  const tuned::Slots slots{workspace.ptr() + tuned::first_slot, static_cast<unsigned>(tuned::workspace_slots(small_gpu))};
+  for (const unsigned count : {1u, 511u, 513u, 1600u, tuned::most_pieces}) {
+    const Buffer<S> out(512);
+    launch<fill_slots<S>>({16, 256, 0, nullptr}, slots, count);
+    launch<add_up_slots<S>>({1, 512, 0, nullptr}, slots, count, out.ptr());
+    double sum = 0;
+    for (const S& of_thread : on_host(out)) {
+      if constexpr (std::is_same_v<S, float>)
+        sum += of_thread;
+      else
+        sum += of_thread.first;
+    }
+    EXPECT_EQ(sum, count * (count + 1.0) / 2) << count;
+    const std::vector<std::uint64_t> words = on_host(workspace);
+    EXPECT_EQ(std::count(words.begin(), words.end(), 0u), std::ssize(words)) << count << ": emptied";
+  }
+}
+TEST_P(SimTuned, AddsUpMoreSlotsThanItCanAskForAtOnce) {
+  adds_up_slots<float>();
+  adds_up_slots<tuned::Pair<double>>();
+}
+
 /// Much input is read in pieces, as many as there are slots at most; but for the host, who has no slots.
 TEST(TunedLaunch, ReadsMuchInPieces) {
   using tuned::MiB;
@@ -237,16 +276,6 @@ TEST(TunedLaunch, ReadsMuchInPieces) {
       ASSERT_LE(of.count, tuned::most_pieces);
       ASSERT_GE(of.tiles * of.count, tiles) << "all tiles are in a piece";
       ASSERT_TRUE(of.count == 1 || of.tiles * (of.count - 1) < tiles) << "no piece is empty";
-    }
-}
-
-/// What is less than a tile is no tile: one block is strided, and stores its sum as the result.
-TEST(TunedLaunch, OneBlockIsStrided) {
-  for (const tuned::Choice& choice : {tuned::Choice{}, tiles, small_blocks})
-    for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic, FinishedBy::host}) {
-      const tuned::LaunchShape shape = tuned::launch_shape(100, who, tuned::h200, choice);
-      EXPECT_EQ(shape.grid, 1u);
-      EXPECT_EQ(shape.reading, tuned::Reading::strided);
     }
 }
 
@@ -460,7 +489,12 @@ TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
           const tuned::LaunchShape shape = tuned::launch_shape(bytes, who, gpu, choice);
           ASSERT_GE(shape.grid, 1u);
           ASSERT_EQ(shape.block, tuned::block_of(shape.reading));
-          ASSERT_LE(shape.grid - 1, tuned::workspace_slots(gpu));
+          if (who == FinishedBy::host) {
+            ASSERT_LE(shape.grid * std::size_t{tuned::most_words}, tuned::arrival_words(gpu));
+            ASSERT_TRUE(shape.reading == tuned::Reading::strided || shape.reading == tuned::Reading::tiled);
+          } else {
+            ASSERT_LE(shape.grid - 1, tuned::workspace_slots(gpu));
+          }
           if (gpu.threads_per_sm >= 512 && shape.reading != tuned::Reading::cluster) {
             ASSERT_LE(std::size_t{shape.grid} * shape.block, std::size_t{gpu.sm_count} * gpu.threads_per_sm);
           }
@@ -486,7 +520,6 @@ TEST(TunedLaunch, HasAClusterWhereTheGpuHasThem) {
   EXPECT_EQ(reading(64 << 10, FinishedBy::fan_in, 16), tuned::Reading::cluster);
   EXPECT_EQ(tuned::launch_shape(64 << 10, FinishedBy::fan_in, h200).grid, 8u) << "a power of two";
   EXPECT_EQ(reading(64 << 10, FinishedBy::packed_atomic, 16), tuned::Reading::strided) << "an atomic is quicker";
-  EXPECT_EQ(reading(64 << 10, FinishedBy::host, 16), tuned::Reading::strided) << "nobody waits";
   // A launch of one block is in no cluster, and what a cluster's blocks do is an illegal instruction there.
   EXPECT_EQ(tuned::launch_shape(0, FinishedBy::fan_in, h200, {true, tuned::Reading::cluster, 1, 16}).grid, 2u);
   EXPECT_EQ(tuned::launch_shape(0, FinishedBy::fan_in, h200, {true, tuned::Reading::cluster, 1, 0}).grid, 2u);

@@ -78,6 +78,24 @@ __global__ void __launch_bounds__(Reading::block, Reading::blocks_per_sm)
   if (sum == never) *out = sum;
 }
 
+/// The same in pieces.
+__global__ void __launch_bounds__(tuned::Pieces::block, tuned::Tiled::blocks_per_sm)
+    read_pieces_as_tuned(const tuned::Share<unsigned> in, const tuned::Pieces pieces, std::uint64_t* claims,
+                         unsigned* out) {
+  __shared__ unsigned next[2];
+  device::wait_for_previous_kernel();
+  device::let_next_kernel_begin();
+  unsigned sum = 0, turn = 0;
+  for (unsigned piece = blockIdx.x; piece < pieces.count; turn ^= 1) {
+    const tuned::Claim claim(claims);
+    sum += pieces.sum_of_thread<unsigned, unsigned, device::Identity>(in, piece);
+    if (threadIdx.x == 0) next[turn] = claim.answer(pieces.count);
+    __syncthreads();
+    piece = next[turn];
+  }
+  if (sum == never) *out = sum;
+}
+
 class EmptyPlan final : public Plan {
  public:
   PlanInfo info() const override { return {.grid_blocks = 1, .block_threads = 32}; }
@@ -192,7 +210,9 @@ class ReadAsTunedPlan final : public Plan {
     device::Launch launch{shape_.grid, shape_.block, 0, s};
     launch.overlaps = overlaps_;
     auto* const sum = static_cast<unsigned*>(out);
-    if (shape_.reading == tuned::Reading::tiled)
+    if (shape_.reading == tuned::Reading::pieces)
+      device::launch<read_pieces_as_tuned>(launch, share, tuned::Pieces::of(share.vectors), claims_.ptr(), sum);
+    else if (shape_.reading == tuned::Reading::tiled)
       device::launch<read_as_tuned<tuned::Tiled>>(launch, share, sum);
     else
       device::launch<read_as_tuned<tuned::Strided<256>>>(launch, share, sum);
@@ -202,6 +222,7 @@ class ReadAsTunedPlan final : public Plan {
   std::size_t bytes_;
   bool overlaps_;
   tuned::LaunchShape shape_;
+  device::Buffer<std::uint64_t> claims_ = device::zeroed_buffer<std::uint64_t>(1);
 };
 
 }  // namespace
