@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <functional>
@@ -332,6 +333,33 @@ TEST_F(MeasureCuda, ReadersTakeAnyAlignmentAndSize) {
       }
   EXPECT_TRUE(calls().readers(0, TimingMode::device).empty());
   EXPECT_TRUE(calls().readers(4096, TimingMode::end_to_end).empty());
+}
+
+/// They outlive contexts, so they must hold nothing on the GPU: what a kernel that reads in pieces counts by would be
+/// another's memory in the next one, and a count that does not begin at 0 skips pieces.
+TEST_F(MeasureCuda, ReadersReadAllInAFreshContext) {
+  const std::size_t bytes = (std::size_t{512} << 20) + 4096;
+  auto readers = calls().readers(bytes, TimingMode::device);
+  ASSERT_FALSE(readers.empty());
+  EXPECT_EQ(readers.back().name, "read/as-tuned");
+  double first_s = 0;
+  for (int context = 0; context < 3; ++context) {
+    if (context > 0) renew_context();
+    DeviceMemory input(*backend_, bytes), others(*backend_, 4 * MiB);
+    backend_->fill(input.get(), 1, bytes, stream_);
+    backend_->fill(others.get(), 0x5A, others.size(), stream_);
+    backend_->synchronize(stream_);
+    Call c = call(*readers.back().plan, bytes);
+    c.in = input.get();
+    double least_s = 1;
+    for (int i = 0; i < 5; ++i)
+      least_s = std::min(least_s, *timer().sample(c, TimingMode::device, CacheState::warm).seconds);
+    if (context == 0) first_s = least_s;
+    EXPECT_GT(least_s, first_s / 2) << "any machine: a part was skipped in context " << context;
+    std::vector<unsigned char> back(others.size());
+    backend_->copy_out(back.data(), others.get(), back.size(), stream_);
+    EXPECT_EQ(std::count(back.begin(), back.end(), 0x5A), std::ssize(back)) << "context " << context;
+  }
 }
 
 TEST_F(MeasureCuda, ConsumedInputIsRestoredBeforeEachCall) {

@@ -187,7 +187,7 @@ class CudaCalls final : public HarnessCalls {
 
   std::vector<HarnessPlan> readers(std::size_t bytes, TimingMode mode) override {
     if ((mode != TimingMode::device && mode != TimingMode::graph) || bytes == 0) return {};
-    return reading_kernels(bytes, device_->stream().gpu());
+    return reading_kernels(bytes, device_->stream().gpu(), [device = device_] { return device->stream().claims(); });
   }
 
   std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {

@@ -199,9 +199,10 @@ class ReadPlan final : public Plan {
 /// keeps, and in a graph its launches overlap as tuned's do.
 class ReadAsTunedPlan final : public Plan {
  public:
-  ReadAsTunedPlan(std::size_t bytes, const DeviceInfo& info)
+  ReadAsTunedPlan(std::size_t bytes, const DeviceInfo& info, WordOfContext claims, const tuned::Choice& choice = {})
       : bytes_(bytes), overlaps_(info.capability >= 90),
-        shape_(tuned::launch_shape(bytes, tuned::FinishedBy::packed_atomic, tuned::gpu_of(info))) {}
+        shape_(tuned::launch_shape(bytes, tuned::FinishedBy::packed_atomic, tuned::gpu_of(info), choice)),
+        claims_(std::move(claims)) {}
   PlanInfo info() const override { return {.grid_blocks = shape_.grid, .block_threads = shape_.block}; }
   void enqueue(void* in, void* out, Stream s) override {
     const Vectors v = vectors_of(in, bytes_, tuned::aligned_to(shape_.reading));
@@ -211,7 +212,7 @@ class ReadAsTunedPlan final : public Plan {
     launch.overlaps = overlaps_;
     auto* const sum = static_cast<unsigned*>(out);
     if (shape_.reading == tuned::Reading::pieces)
-      device::launch<read_pieces_as_tuned>(launch, share, tuned::Pieces::of(share.vectors), claims_.ptr(), sum);
+      device::launch<read_pieces_as_tuned>(launch, share, tuned::Pieces::of(share.vectors), claims_(), sum);
     else if (shape_.reading == tuned::Reading::tiled)
       device::launch<read_as_tuned<tuned::Tiled>>(launch, share, sum);
     else
@@ -222,7 +223,7 @@ class ReadAsTunedPlan final : public Plan {
   std::size_t bytes_;
   bool overlaps_;
   tuned::LaunchShape shape_;
-  device::Buffer<std::uint64_t> claims_ = device::zeroed_buffer<std::uint64_t>(1);
+  WordOfContext claims_;
 };
 
 }  // namespace
@@ -235,12 +236,16 @@ std::unique_ptr<Plan> polled_empty_kernel(std::function<std::uint64_t*()> arriva
 
 std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns) { return std::make_unique<SpinPlan>(ns); }
 
-std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu) {
+std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims) {
   std::vector<HarnessPlan> out;
   for (auto& shape : read_shapes())
     out.push_back({shape.name, std::make_unique<ReadPlan>(shape, bytes, gpu.sm_count)});
-  out.push_back({"read/as-tuned", std::make_unique<ReadAsTunedPlan>(bytes, gpu)});
+  out.push_back({"read/as-tuned", std::make_unique<ReadAsTunedPlan>(bytes, gpu, claims)});
   return out;
+}
+
+std::unique_ptr<Plan> reading_in_pieces(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims) {
+  return std::make_unique<ReadAsTunedPlan>(bytes, gpu, claims, tuned::Choice{true, tuned::Reading::pieces, 8, 2});
 }
 
 std::unique_ptr<Plan> reading_kernel(std::size_t bytes, int sm_count) {

@@ -23,7 +23,9 @@ TimedStream::TimedStream(Backend& backend, double awake_s)
       clocks_(stream_, turns_),
       empty_(empty_kernel()),
       result_(pinned<std::array<std::byte, 16>>()),
-      arrival_(pinned<std::array<std::uint64_t, polled_words>>()) {
+      arrival_(pinned<std::array<std::uint64_t, polled_words>>()),
+      claims_(backend, sizeof(std::uint64_t)) {
+  check(cudaMemsetAsync(claims_.get(), 0, claims_.size(), native(stream_)), "clearing GPU memory");
   // Lines that an earlier program pinned would survive every flush. This touches this process's own context only.
   if (cudaCtxResetPersistingL2Cache() != cudaSuccess) cudaGetLastError();  // GPUs without such lines
   l2_.fill();
@@ -42,7 +44,9 @@ void TimedStream::load_kernels() {
   polled_empty_kernel([this] { return arrival(); })->enqueue(nullptr, nullptr, stream_);
   spinning_kernel(0)->enqueue(nullptr, nullptr, stream_);
   for (const std::size_t bytes : {std::size_t{4096}, l2_.bytes()})  // little is read by another kernel of tuned's
-    for (auto& reader : reading_kernels(bytes, gpu())) reader.plan->enqueue(l2_.memory(), l2_.sum(), stream_);
+    for (auto& reader : reading_kernels(bytes, gpu(), [this] { return claims(); }))
+      reader.plan->enqueue(l2_.memory(), l2_.sum(), stream_);
+  reading_in_pieces(l2_.bytes(), gpu(), [this] { return claims(); })->enqueue(l2_.memory(), l2_.sum(), stream_);
   clocks_.load();
   holds_.load();
   l2_.overwrite();

@@ -76,6 +76,9 @@ class TimedStream {
   /// Page-locked memory for a call that the host polls for.
   std::uint64_t* arrival() { return arrival_->data(); }
 
+  /// Where tuned's reading counts claims.
+  std::uint64_t* claims() { return static_cast<std::uint64_t*>(claims_.get()); }
+
   L2Flush& l2() { return l2_; }
   GpuClocks& clocks() { return clocks_; }
 
@@ -113,6 +116,7 @@ class TimedStream {
   std::unique_ptr<Plan> empty_;
   Pinned<std::array<std::byte, 16>> result_;
   Pinned<std::array<std::uint64_t, polled_words>> arrival_;
+  DeviceMemory claims_;
   Event begin_, ready_;  ///< about preparing
   Event start_, stop_;   ///< about the call
   double prepared_s_ = 0;
