@@ -716,6 +716,8 @@ def own_operation(table: pd.DataFrame, group: str, catalog: pd.DataFrame, elemen
 
 
 def power_label(n: float) -> str:
-    """2^24 for a power of two, else the number."""
-    exponent = math.log2(n)
-    return f"$2^{{{round(exponent)}}}$" if abs(exponent - round(exponent)) < 1e-9 else f"{n:,.0f}"
+    """2^24 for a power of two, 10^8 for one of ten, else the number."""
+    for base, exponent in ((2, math.log2(n)), (10, math.log10(n))):
+        if abs(exponent - round(exponent)) < 1e-9:
+            return f"${base}^{{{round(exponent)}}}$"
+    return f"{n:,.0f}"

@@ -32,6 +32,11 @@ def apart(table: pd.DataFrame, quantity: str) -> float:
     return float((rows.max() - rows.min()).median())
 
 
+def shown(value: float) -> str:
+    """Three digits, and no exponent: "70.5", "5,457"."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def draw(folder: vd.Folder):
     """None without probes.csv or its offsets."""
     table = read(folder)
@@ -52,8 +57,9 @@ def draw(folder: vd.Folder):
         studies.draw_points(axes, points, label=quantity, linestyle="", marker=style.MARKERS[k], markersize=2,
                             color=style.LINE_COLORS[k])
         most = apart(table, quantity)
-        said = (f"{most / 1e6:.3g} million cycles apart" + (f", {most / rate / 1e6:.3g} ms" if rate > 0 else "")
-                if cycles else f"{most:.3g} ns apart")
+        said = (f"{shown(most / 1e6)} million cycles apart" + (f", {shown(most / rate / 1e6)} ms" if 0 < most / rate < 1e9 else
+                                                                       f", {shown(most / rate / 1e9)} s" if rate > 0 else "")
+                if cycles else f"{shown(most)} ns apart")
         axes.set_title(f"{QUANTITIES[quantity]}: {said}", loc="left", pad=3)
         axes.set_ylabel("offset (million cycles)" if cycles else "offset (ns)", labelpad=2)
         axes.margins(x=0.02, y=0.1)

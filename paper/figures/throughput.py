@@ -165,7 +165,7 @@ def draw(results: Results, element_type: str, mode: str):
         parts = all(s.mode == "device_part" for s in series if len(s.ok))
         if parts and base is not None:  # of a part of a call there is no speedup
             lower.text(0.98, 0.96, "t(CUB) / t(device part)", transform=lower.transAxes, va="top", ha="right",
-                       color=style.MARK_COLOR)
+                       color=style.MARK_COLOR, bbox=dict(facecolor="white", edgecolor="none", alpha=0.8, pad=0.5))
         if column == 0:
             upper.set_ylabel("throughput (GB/s)")
             lower.set_ylabel("ratio to CUB" if parts else "speedup over CUB")

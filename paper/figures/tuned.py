@@ -115,5 +115,7 @@ def below_parity(columns, found) -> str:
     low, where, n = min(below)
     size = rs.power_label(n)
     slower = sum(int((p.points["high"] < 1).sum()) for parts in found.values() for p in parts)
-    return (f"{len(below)} of {every} intervals reach below 1, the farthest to {low:.2f} ({where}, n = {size}); {slower} lie below "
-            "it.")
+    reach = "reaches" if len(below) == 1 else "reach"
+    lie = "none lies" if not slower else "1 lies" if slower == 1 else f"{slower} lie"
+    return (f"{len(below)} of {every} intervals {reach} below 1, the farthest to {low:.4f} ({where}, n = {size}); {lie} below it "
+            "as a whole.")
