@@ -698,9 +698,10 @@ def differences(agreement: pd.DataFrame, role: str) -> tuple[list[list[str]], st
             rows.append([claim, "" if pd.isna(mine["n"]) else f"{int(mine['n']):,}", theirs["verdict"], mine["verdict"],
                          ratio(theirs, their_tests), ratio(mine, my_tests)])
     both = kinds[SAME] + kinds[OTHERWISE]
-    return rows, (f"of {sum(kinds.values())} verdicts measurements of both GPUs decide {both}, {kinds[SAME]} alike and "
-                  f"{kinds[OTHERWISE]} otherwise; {kinds[ONE_ALONE]} are decidable on one alone and {kinds[NEITHER]} on neither; "
-                  f"{kinds[NOT_OF_GPUS]} are of the CPU or of what is right on any GPU")
+    alike = f"{kinds[SAME]} alike and {kinds[OTHERWISE]} otherwise" if kinds[OTHERWISE] else "all alike"
+    return rows, (f"measurements of both GPUs decide {both} of {sum(kinds.values())} verdicts, {alike}; {kinds[ONE_ALONE]} are "
+                  f"decidable on one alone and {kinds[NEITHER]} on neither; {kinds[NOT_OF_GPUS]} are of the CPU or of "
+                  f"what is right on any GPU")
 
 
 def print_differences(here: Path, agreement: pd.DataFrame) -> None:

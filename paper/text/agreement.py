@@ -21,9 +21,9 @@ def sentences(results: Results) -> list[str]:
     for name, table in vd.read_agreement(results.folder).items():
         otherwise = table[table["agree"] == vd.OTHERWISE]
         counted = vd.differences(table, vd.CLAIM)[1]
-        said.append(f"Beside the results {name} of an {table['gpu'].iloc[0]}, {counted}.")
+        said.append(f"Beside {name}, results of an {table['gpu'].iloc[0]}: {counted}.")
         for which, those in (("Otherwise decided are", otherwise[otherwise["role"] != vd.STEP]),
-                             ("Of claims with several steps, single ones are decided otherwise:",
+                             ("Of claims with several steps, single steps are decided otherwise:",
                               otherwise[otherwise["role"] == vd.STEP])):
             if len(those):
                 said[-1] += f" {which} {latex.listing([told(row) for row in those.to_dict('records')])}."
@@ -31,11 +31,11 @@ def sentences(results: Results) -> list[str]:
 
 
 def told(row: dict) -> str:
-    """A row of agreement.csv that is decided otherwise: "U1 unroll2 to unroll4 (holds there, here reversed)"."""
+    """A row of agreement.csv that is decided otherwise: "U1 unroll2 to unroll4 (holds there, reversed here)"."""
     at_large = row["n"] == vd.LARGE and row["role"] != vd.CLAIM
     calls = [rs.short_name(row[side].partition(":")[0]) for side in ("base", "variant") if row[side]]
     step = f" {' to '.join(calls)}" if row["role"] == vd.STEP and calls else ""
-    return (f"{row['claim']}{step}{' at 2^28' if at_large else ''} ({row['verdict_beside']} there, here {row['verdict']})")
+    return (f"{row['claim']}{step}{' at 2^28' if at_large else ''} ({row['verdict_beside']} there, {row['verdict']} here)")
 
 
 def finding(results: Results) -> str:

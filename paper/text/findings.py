@@ -87,7 +87,7 @@ class Findings:
 
     @staticmethod
     def _are(number: int) -> str:
-        return "none is" if number == 0 else "1 is" if number == 1 else f"{number} are"
+        return "none is" if number == 0 else "1 is" if number == 1 else f"{latex.count(number)} are"
 
     def sizes(self) -> str:
         if self.cub is None:
@@ -188,8 +188,8 @@ class Findings:
                 told.append(f"{int((there['status'] == 'ok').sum())} of {len(there)} {where}")
         if not told:
             return ABSENT
-        return (rf"Of the device-timed choices of variant and settings for {TYPE} it fits {latex.listing(told)}, within "
-                r"5\,\% at every size.")
+        return (rf"Of the device-timed choices of variant and settings for {TYPE} the model fits {latex.listing(told)}, to "
+                r"within 5\,\% at every size.")
 
     # --------------------------------------------------------------------------------------------- end to end
 
@@ -239,9 +239,9 @@ class Findings:
                  "timeout": "gave no result in time"}
         bad = [f"{latex.count(int(counts[s]))} {w}" for s, w in words.items() if counts.get(s, 0)]
         faults = latex.listing(bad) if bad else "none failed, was wrong or came out faster than the memory"
-        return (f"The run has {latex.number_of(len(table), 'point', 'points')}: {latex.count(int(counts.get('ok', 0)))} "
-                f"measured, {latex.count(int(counts.get('over_limit', 0)))} are over the experiment's limit on a call's "
-                f"time, {latex.count(int(counts.get('refused', 0)))} a variant or its library refuses; {faults}.")
+        return (f"Of the run's {latex.number_of(len(table), 'point', 'points')}, {self._are(int(counts.get('ok', 0)))} "
+                f"measured, {self._are(int(counts.get('over_limit', 0)))} over the experiment's limit on a call's time, and "
+                f"{self._are(int(counts.get('refused', 0)))} refused by a variant or its library; {faults}.")
 
     # ---------------------------------------------------------------------------------------------------- CPU
 

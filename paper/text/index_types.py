@@ -105,8 +105,8 @@ def blocks(results: Results) -> str:
     names = ("last-block", "two-launch", "last-block-warp")
     if not set(names) <= set(of):
         return ABSENT
-    said = [f"{latex.digits(of[n].gain['ratio'])} in {latex.code(n)}" for n in names]
-    return f"At {latex.power(of[names[0]].n)} it is {latex.listing(said)}."
+    said = latex.grouped([(latex.code(n), latex.digits(of[n].gain["ratio"])) for n in names], "in")
+    return f"At {latex.power(of[names[0]].n)} it is {said}."
 
 
 def over_cub(results: Results) -> tuple[Counted, pd.Series, pd.Series] | None:

@@ -114,6 +114,14 @@ def listing(words: list[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "none"
 
 
+def grouped(pairs: list[tuple[str, str]], word: str) -> str:
+    """Names by their values, equal ones together: "128 for a and b, and 256 for c", where the word is "for"."""
+    of: dict[str, list[str]] = {}
+    for name, value in pairs:
+        of.setdefault(value, []).append(name)
+    return ", and ".join(f"{value} {word} {listing(names)}" for value, names in of.items())
+
+
 def runs_of_sizes(sizes: list[int], among: list[int]) -> str:
     """Sizes as ranges of neighbours among those measured: "2^10 to 2^14 and 2^20"."""
     order = sorted(among)

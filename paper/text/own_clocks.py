@@ -59,7 +59,7 @@ class Climbed:
 def steps(results: Results) -> str:
     """Whether the documents' own clocks and the device part agree on the steps, and on unroll's in all."""
     climbed = [Climbed(results, ladder) for ladder in LADDERS]
-    asked, agreed = [], []
+    agreed = []
     for c in climbed:
         pairs = [(c.gain(c.ladder.clock, k - 1, k), c.gain("device_part", k - 1, k))
                  for k in range(1, len(c.ladder.rungs))]
@@ -67,14 +67,13 @@ def steps(results: Results) -> str:
                  for pair in pairs if all(g is not None for g in pair)]
         if not pairs:
             return ABSENT
-        asked.append(rf"{len(pairs)} steps of \id{{{c.ladder.document}}}")
-        agreed.append(str(sum(a == b for a, b in pairs)))
+        agreed.append(rf"{sum(a == b for a, b in pairs)} of {len(pairs)} steps of \id{{{c.ladder.document}}}")
     unroll = climbed[-1]
     last = next(k for k, r in enumerate(unroll.ladder.rungs) if r.variant.endswith("complete"))
     ends = [unroll.gain(mode, 0, last) for mode in (unroll.ladder.clock, "device_part")]
     if any(e is None for e in ends):
         return ABSENT
-    return (f"Of {latex.listing(asked)}, the document's clock and the device part agree in {latex.listing(agreed)} on "
+    return (f"The document's clock and the device part agree in {latex.listing(agreed)} on "
             f"which kernel is faster, or that neither surely is. From {latex.code('neighbored')} to {latex.code('unroll8-complete')}, launch to idle gains "
             f"{latex.interval(ends[0])} and the device part {latex.interval(ends[1])}, where the document found "
             rf"\documentfigure{{{told('U9')[0]}}} (U9).")

@@ -184,7 +184,7 @@ def latency(f: vd.Folder) -> str:
     most = max(b for b in blocks if b not in COMPILED_IN)
     share = each(most, "u64") / most
     at_once = (f", about what a load takes: one is under way at a time. {most} such threads work at most {latex.digits(share)} cycles "
-               f"each for an element, so 256 fill at most {latex.digits(256 * share)} of the latency (S6)" if others and
+               f"each for an element, so 256 fill at most {latex.digits(256 * share)} cycles of the latency (S6)" if others and
                all(1 / vd.LATENCY_BOUND < o / cycles[2] < vd.LATENCY_BOUND for o in others) else "")
     return (f"A load takes {latex.digits(cycles[0])} cycles from L1, {latex.digits(cycles[1])} from L2 and "
             f"{latex.digits(cycles[2])} ({latex.digits(ns[2])}\\,ns) from memory. In one block of 256 threads, a number that "
@@ -206,7 +206,7 @@ def twopass(f: vd.Folder) -> str:
 
     both = ("second-launch", "second-launch")
     return (f"Over blocks of {blocks[0]} to {blocks[-1]} threads at {latex.power(s.n)}, unrolling the last warp gains "
-            f"{gains('rolled', 'warp-unrolled', both)} (T1), unrolling every level by a template another "
+            f"{gains('rolled', 'warp-unrolled', both)} (T1), and unrolling every level by a template another "
             f"{gains('warp-unrolled', 'template-unrolled', both)} (T2). End to end, finishing on the CPU in place of a second launch "
             f"gains {gains('template-unrolled', 'template-unrolled', ('second-launch', 'host'), 'end_to_end')} (T3). "
             f"{s.beside_cub(s.n, 'device', ('block',))}")
@@ -229,13 +229,13 @@ def unrolling(f: vd.Folder) -> str:
     whole = s.gain(unroll_call("neighbored"), unroll_call("unroll8-complete"), s.n)
     loads = s.gain("unroll/unroll8:block=1024,load=chained", INDEPENDENT, s.n)
     warp = s.gain(INDEPENDENT, unroll_call("unroll8-warp"), s.n)
-    best = [f"{settings_of(s.fastest(s.n, variant=f'unroll/{v}'), ('block',)).removeprefix('block=')} for {latex.code(v)}"
+    best = [(latex.code(v), settings_of(s.fastest(s.n, variant=f"unroll/{v}"), ("block",)).removeprefix("block="))
             for v in ("neighbored", "interleaved", "unroll8", "unroll8-complete")]
     return (f"From one kernel to the next at {latex.power(s.n)}, the steps gain {latex.listing(gains)}: "
             f"{latex.interval(whole)} from the first to \\id{{unroll8-complete}}, where the document has "
             f"{told('U9')[0]} (U9). Eight independent loads in place of eight additions in place gain "
             f"{latex.interval(loads)} (U10); they come with the last warp's step, to which they leave {latex.interval(warp)} (U2). The block of 1024 threads that the document runs is not always the best: the "
-            f"fastest is {latex.listing(best)}. {s.beside_cub(s.n, 'end_to_end', ('block', 'load'))}")
+            f"fastest has {latex.grouped(best, 'in')}. {s.beside_cub(s.n, 'end_to_end', ('block', 'load'))}")
 
 
 def counters(f: vd.Folder) -> str:
@@ -281,9 +281,9 @@ def granularity(f: vd.Folder) -> str:
         near = [g for g in loads if times[g] <= NEAR * times[best]]
         span = f" ({near[0]} to {near[-1]} are within {latex.percent(NEAR - 1)})" if len(near) > 1 else ""
         said.append(f"{best} loads a thread at {latex.power(n)}{span}, which gain "
-                    f"{latex.interval(s.gain(stride(1, 'atomic'), stride(best, 'atomic'), n))} over one")
+                    f"{latex.interval(s.gain(stride(1, 'atomic'), stride(best, 'atomic'), n))} over one load")
     local = [latex.interval(s.gain(stride(JUDGED_LOADS, "atomic", "local"), stride(JUDGED_LOADS, "atomic"), n)) for n in (SMALL, LARGE)]
-    return (f"With atomics the best granularity is {latex.listing(said)} (Figure~\\ref{{fig:levels}}). Of {JUDGED_LOADS} loads, a "
+    return (f"With atomics the best granularity is {'; '.join(said)} (Figure~\\ref{{fig:levels}}). With {JUDGED_LOADS} loads, a "
             f"global stride gains {local[0]} over a local one at {latex.power(SMALL)} and {local[1]} at {latex.power(LARGE)} (L2).")
 
 
@@ -301,11 +301,12 @@ def finish(f: vd.Folder) -> str:
     """The three ways to finish, end to end, with many blocks and with few; and what the atomics cost."""
     s, said = Study(f, "levels"), []
     for n in (SMALL, LARGE):
+        by_blocks = []
         for loads in GROUPS:
             times = [latex.time(s.time(stride(loads, how), n, "end_to_end")) for how in ("atomic", "relaunch", "host")]
-            blocks = -(-n // (256 * loads))
-            said.append(f"{latex.listing(times)} with {latex.count(blocks)} blocks")
-        said[-1] += f" at {latex.power(n)}"
+            by_blocks.append(f"{latex.listing(times)} with {latex.count(-(-n // (256 * loads)))} blocks")
+        said.append(f"at {latex.power(n)}, {', and '.join(by_blocks)}")
+
     def left(atomic: str, host: str, n: int) -> pd.Series:
         return speedup.at(f.results, s.found(atomic, n), s.found(host, n, "device_part"), n)
 
@@ -317,7 +318,7 @@ def finish(f: vd.Folder) -> str:
     # Where hardly a block is left to add, what atomics cost is the zeroing of the result.
     few = max(values_of(s, "levels/global-stride", "granularity", SMALL))
     zeroing = s.time(stride(few, "atomic"), SMALL) - s.time(stride(few, "host"), SMALL, "device_part")
-    return (f"End to end an atomic, a relaunch and the CPU take {'; '.join(said)} (L5, L8, L9). With one element a thread, finishing by "
+    return (f"End to end an atomic, a relaunch and the CPU take, in this order, {'; '.join(said)} (L5, L8, L9). With one element a thread, finishing by "
             f"atomics leaves {alone[0]} of the speed of a kernel that only stores its partial sums at {latex.power(SMALL)}, and "
             f"{alone[1]} at {latex.power(LARGE)} (L7); with {JUDGED_LOADS} loads, {by_loads[0]} and {by_loads[1]}. Of the {latex.time(longer)} "
             f"that they take longer at {latex.power(SMALL)}, zeroing the result is about {latex.time(zeroing)}.")
@@ -373,12 +374,12 @@ def as_documents(found: ablation.Ablation) -> str:
     if not pairs:
         return ""
     near = [p for p in pairs if 1 / NEAR <= p[3].ratio <= NEAR]
-    others = [f"{latex.code(call.partition(':')[0])} {latex.interval(vars(gain))}"
+    others = [f"{latex.interval(vars(gain))} over {latex.code(call.partition(':')[0])}"
               + (f" ({latex.escape(differs)})" if differs else "")
               for _, call, differs, gain in pairs if not 1 / NEAR <= gain.ratio <= NEAR]
     return (f"Of {latex.number_of(len(pairs), 'call', 'calls')} of the documents that make the same choices, "
             f"{latex.number_of(len(near), 'takes', 'take')} as long at {latex.power(n)}, to within "
-            f"{latex.percent(NEAR - 1)}" + (f"; the speedup over {latex.listing(others)}" if others else "") + ".")
+            f"{latex.percent(NEAR - 1)}" + (f"; the speedup is {latex.listing(others)}" if others else "") + ".")
 
 
 # -------------------------------------------------------------------------------------------- multiblock
@@ -395,8 +396,9 @@ def multiblock(f: vd.Folder) -> str:
     single = s.gain(f"{two}:grid=1", f"{two}:grid=auto", s.n)
     last, warp = (s.gain(f"multiblock/{a}:grid=auto", f"multiblock/{b}:grid=auto", s.n)
                   for a, b in (("two-launch", "last-block"), ("last-block", "last-block-warp")))
-    return (f"At {latex.power(s.n)} two launches are fastest with {best} blocks, and within {latex.percent(NEAR - 1)} of that "
-            f"from {near[0]} to {near[-1]} of the grids that were tried. As many blocks as the GPU holds, the document's rule, gain {latex.interval(each)} over a "
+    like_it = f"those of {near[0]} to {near[-1]} blocks are" if len(near) > 1 else "no other is"
+    return (f"At {latex.power(s.n)} two launches are fastest with {latex.number_of(best, 'block', 'blocks')}; of the grids that were "
+            f"tried, {like_it} within {latex.percent(NEAR - 1)} of that. As many blocks as the GPU holds, the document's rule, gain {latex.interval(each)} over a "
             f"thread for each element and {latex.interval(single)} over one block (M1). A last-block guard in place of the second "
             f"launch gains {latex.interval(last)} (M2), and reduction by warps {latex.interval(warp)} (M3). "
             f"{s.beside_cub(s.n, 'device', ('grid',))}")
@@ -551,7 +553,7 @@ def cards(results: Results, folder: vd.Folder) -> str:
         return ABSENT
     if len(by_card) == 1:
         return "All experiments ran on one card."
-    words = ["one", "a second", "a third", "a fourth"]
+    words = ["one", *(f"a {ordinal}" for ordinal in "second third fourth fifth sixth seventh eighth ninth tenth".split())]
     groups = sorted(by_card.values(), key=lambda g: "comparison" not in g)
     said = [f"{ids(g)} on {words[k] if k < len(words) else 'another'}" for k, g in enumerate(groups)]
     return (f"The experiments ran on {len(by_card)} cards of this model: {'; '.join(said)}. So no speedup is "
@@ -584,12 +586,12 @@ def selftest(results: Results) -> str:
         return ABSENT
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        said = [f"{record[k]['false_positives']} of {record[k]['comparisons']} comparisons of a call with itself {words}"
-                for k, words in (("together", "in the same rounds"), ("apart", "between two runs"))]
+        said = [f"in {record[k]['false_positives']} of {record[k]['comparisons']} {words}" for k, words in
+                (("together", "comparisons of a call with itself in the same rounds"), ("apart", "between two runs"))]
         level = record["confidence"]
     except (KeyError, TypeError, ValueError) as error:
         raise rs.ResultsError(f"{path} is not what `reductio selftest --json` writes ({error}): run it again")
-    return (f"Its self-test finds a difference where there is none in {latex.listing(said)}, with intervals of "
+    return (f"Its self-test finds a difference where there is none {latex.listing(said)}, with intervals of "
             f"{latex.percent(level)}.")
 
 

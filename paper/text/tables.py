@@ -325,7 +325,7 @@ def steps_table(results: Results) -> str:
                r"\confidence{} interval; above 1 the later kernel is faster. In parentheses are the settings in which the two "
                r"differ; what they have in common is in \id{claims.json}, the type in Table~\ref{tab:documents}. $^{\ast}$: the kernel before by its device part. The document's own step of U2 takes independent loads as well. ``Its figure'' is the document's own, on its own hardware. "
                r"\CaveatEndToEnd")
-    return floats(lines, head, r"@{}l@{\ }llllrrrr@{}", caption, "tab:steps")
+    return floats(lines, head, r"@{}l@{\ \ }llllrrrr@{}", caption, "tab:steps")
 
 
 def index_table(results: Results) -> str:

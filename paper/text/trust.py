@@ -106,13 +106,13 @@ def first_calls(results: Results) -> str:
             ratios.append({"ratio": ratio, "low": low, "high": high, "enough": True, "n": n})
         if ratios:
             least, most = (of(ratios, key=lambda r: r["ratio"]) for of in (min, max))
-            said.append(f"{latex.code(variant)} {'end to end' if mode == 'end_to_end' else 'on the device'} takes "
-                        f"{latex.interval(least)} ({latex.power(least['n'])}) to {latex.interval(most)} "
-                        f"({latex.power(most['n'])}) times as long")
+            said.append(f"{latex.interval(least)} ({latex.power(least['n'])}) to {latex.interval(most)} "
+                        f"({latex.power(most['n'])}) for {latex.code(variant)} "
+                        f"{'end to end' if mode == 'end_to_end' else 'on the device'}")
     if not said:
         return ABSENT
     return ("All times of this paper are of calls in a loop: each comes after an untimed one of its own. The first call in "
-            f"a while comes after those of all other variants: {latex.listing(said)}.")
+            f"a while comes after those of all other variants, and takes so many times as long: {latex.listing(said)}.")
 
 
 def clocks(results: Results) -> str:
@@ -186,13 +186,14 @@ def nvbench(results: Results) -> str:
         if a.outside:
             ends = " to ".join(dict.fromkeys(latex.digits(100 * d, 2) for d in (a.outside[0], a.outside[-1])))
             differ = "one differs" if len(a.outside) == 1 else f"{len(a.outside)} differ"
-            said += rf"; {differ} by {ends}\,\%, at {latex.power(a.largest_outside_n)} elements or fewer"
+            fewer = " or fewer" if len(a.outside) > 1 else ""
+            said += rf"; {differ} by {ends}\,\%, at {latex.power(a.largest_outside_n)} elements{fewer}"
         return said
 
     found, said = agreements(results), []
     if "device" in found:
         a = found["device"]
-        one = counted(a, "types times sizes", r"3\,\% from $2^{22}$ elements on and 6\,\% below", "nvbench's time")
+        one = counted(a, "types times sizes", r"3\,\% (below $2^{22}$ elements 6\,\%)", "nvbench's time")
         said.append(one[0].upper() + one[1:])
         said.append(bias(a, latex.power(a.SMALL)))
         if a.largest_from == a.largest_from:
@@ -421,8 +422,9 @@ def machines(results: Results) -> str:
         here, there = (max((s.best[n][1] for s in standings(r) if s.mode == "device" and n in s.best), default=None)
                        for r in (results, other))
         if pairs:
+            alike = "all" if same == pairs else latex.count(same)
             told.append(f"Of {latex.count(pairs)} pairs of device-timed sums whose order at {latex.power(n)} is certain "
-                        f"on both this GPU and an {name}, {latex.count(same)} stand in the same order on both.")
+                        f"on both this GPU and an {name}, {alike} stand in the same order on both.")
         if here and there:
             told.append(f"The speedups differ more: at that size the largest speedup over CUB of the documents' "
                         f"kernels is {latex.digits(here)} on this GPU and {latex.digits(there)} on the {name}.")

@@ -50,8 +50,7 @@ def test_gains_are_of_the_rounds_and_cycles_too(tmp_path):
         # Drift moves all calls alike, so only the clock's resolution is between the ends: of clock() one cycle.
         assert gain["high"] / gain["low"] < 1.001, mode
     # The last step, between kernels that are equally fast, is no step by either clock.
-    assert "Of 2 steps of \\id{squares} and 8 steps of \\id{unroll}, " in own_clocks.steps(results)
-    assert "agree in 2 and 8 on" in own_clocks.steps(results)
+    assert "agree in 2 of 2 steps of \\id{squares} and 8 of 8 steps of \\id{unroll} on" in own_clocks.steps(results)
 
 
 def test_where_the_clocks_disagree_is_counted(tmp_path):
@@ -63,7 +62,7 @@ def test_where_the_clocks_disagree_is_counted(tmp_path):
     folder = write(tmp_path, rows)
     write_samples(folder)
     write_samples(folder, experiment="timing")
-    assert "agree in 2 and 7 on" in own_clocks.steps(rs.read_results(folder))
+    assert "agree in 2 of 2 steps of \\id{squares} and 7 of 8 steps" in own_clocks.steps(rs.read_results(folder))
 
 
 def test_what_was_not_measured_is_said(tmp_path):

@@ -38,6 +38,17 @@ def test_three_digits(value, shown):
     assert latex.digits(value) == shown
 
 
+@pytest.mark.parametrize("text, shown", [("2^28 of 2^k", "$2^{28}$ of $2^{k}$"), ("8.06e+05 cycles", r"$8.06\cdot10^{5}$ cycles"),
+                                         ("1e-12", r"$1\cdot10^{-12}$"), ("2 % of a unit", r"2\,\% of a unit"),
+                                         ("page-locked, U10 and e+5", "page-locked, U10 and e+5")])
+def test_numbers_inside_of_text(text, shown):
+    assert latex.numbers(latex.escape(text)) == shown
+
+
+def test_equal_values_are_told_together():
+    assert latex.grouped([("a", "128"), ("b", "256"), ("c", "128")], "in") == "128 in a and c, and 256 in b"
+
+
 @pytest.mark.parametrize("seconds, shown", [(3.74e-6, r"3.74\,\textmu{}s"), (999.7e-6, r"1.00\,ms"), (0.25, r"250\,ms"),
                                             (2, r"2.00\,s"), (32e-9, r"32.0\,ns")])
 def test_times_choose_their_unit(seconds, shown):
@@ -148,8 +159,8 @@ def test_faults_are_told(tmp_path):
     rows = [timed(1e-4, variant=CUB, n=2**28), row(variant="mine/x", n=2**28, status="wrong", reason="got 1"),
             row(variant="mine/y", n=2**28, status="refused", reason="no")]
     said = findings.Findings(read(tmp_path / "m", rows)).status()
-    assert "The run has 3 points: 1 measured, 0 are over the experiment's limit on a call's time, 1 a variant or its library " \
-           "refuses; " in said and "1 gave a wrong result" in said
+    assert "Of the run's 3 points, 1 is measured, none is over the experiment's limit on a call's time, and 1 is refused by a " \
+           "variant or its library; " in said and "1 gave a wrong result" in said
 
 
 def test_thrust_is_compared_end_to_end(tmp_path):
@@ -171,7 +182,7 @@ def test_ceiling_and_floor_are_told_by_state(tmp_path):
 def test_fits_are_counted(tmp_path):
     rows = [*model_rows(), synthetic.model_row(variant="mine/x", range="inside")]
     said = findings.Findings(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), models=rows)).models()
-    assert "it fits 2 of 3 inside L2 and 2 of 2 beyond it" in said  # neither the read ceiling nor what has too few sizes
+    assert "the model fits 2 of 3 inside L2 and 2 of 2 beyond it" in said  # neither the read ceiling nor what has too few sizes
 
 
 # ------------------------------------------------------------------------------------------------ steps

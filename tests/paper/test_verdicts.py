@@ -474,10 +474,10 @@ def test_two_folders_verdicts_are_set_beside_each_other(tmp_path, capsys):
     assert lines[0] == ["S1", "1,048,576", "holds", "reversed", "3.000 [2.996, 3.004]", "0.500 [0.499, 0.501]"]
     assert lines[1] == ["T2", "16,777,216", "reversed", "not decidable here", "0.500 [0.499, 0.501]"]
     assert [line[0:2] for line in lines[2:4]] == [["S1", "268,435,456"], ["T2", "268,435,456"]]
-    assert lines[4] == ["at the documents' own sizes: of 36 verdicts measurements of both GPUs decide 2, 1 alike and 1 "
+    assert lines[4] == ["at the documents' own sizes: measurements of both GPUs decide 2 of 36 verdicts, 1 alike and 1 "
                         "otherwise; 1 are decidable on one alone and 28 on neither; 5 are of the CPU or of what is right on any "
                         "GPU"]
-    assert lines[5][0].startswith("at 2^28: of ") and len(lines) == 6
+    assert lines[5][0].startswith("at 2^28: measurements of ") and len(lines) == 6
 
 
 def test_a_folder_differs_from_itself_in_nothing(tmp_path, capsys):
@@ -486,7 +486,7 @@ def test_a_folder_differs_from_itself_in_nothing(tmp_path, capsys):
     capsys.readouterr()
     assert run(folder, "--beside", folder) == 0
     first, second = capsys.readouterr().out.splitlines()
-    assert "decide 1, 1 alike and 0 otherwise; 0 are decidable on one alone" in first and second.startswith("at 2^28: ")
+    assert "decide 1 of 36 verdicts, all alike; 0 are decidable on one alone" in first and second.startswith("at 2^28: ")
 
 
 def test_what_judges_nothing_takes_no_cpu_results(tmp_path, capsys):

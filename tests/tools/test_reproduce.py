@@ -183,7 +183,7 @@ def test_two_committed_machines_are_compared(project):
     text = (project.folder / "out" / "compare-nvidia-h200.txt").read_text()
     assert text.split()[:4] == ["claim", "n", "nvidia-h200", "other"]
     assert re.search("^T2 +16,777,216 +holds +reversed ", text, re.M)
-    assert done.stdout.endswith(text) and "at 2^28: of " in text
+    assert done.stdout.endswith(text) and "at 2^28: measurements of " in text
 
 
 def test_verdicts_follow_from_the_csv_as_it_is_now(project):
