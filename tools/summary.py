@@ -39,8 +39,11 @@ def source_of(results: Path, names: tuple[str, ...]) -> str | None:
 
 
 def microseconds(seconds: float) -> str:
+    """Three digits, trailing zeros kept: 8.40, 10.0, 255, 1,225."""
+    from text import latex
+
     us = seconds * 1e6
-    return f"{us:,.0f}" if us >= 1000 else f"{us:.3g}" if us < 100 else f"{us:.0f}"
+    return f"{us:,.0f}" if us >= 1000 else latex.digits(us)
 
 
 def timed(series, rs) -> str:
@@ -99,13 +102,15 @@ def read_ceiling_row(harness, base, peak: float | None) -> list[str]:
 
 def fit_text(fit) -> str:
     """One fit of models.csv: "6.52 us + bytes / 1.83 TB/s", or that there is none."""
+    from text import latex
+
     if fit is None:
         return ""
     if fit["status"] != "ok":
         off = fit["largest_residual"]
-        return f"does not fit: {100 * off:.2g} % off" if fit["status"] == "does_not_fit" else "too few sizes"
+        return f"does not fit: {latex.digits(100 * off, 2)} % off" if fit["status"] == "does_not_fit" else "too few sizes"
     rate = fit["bandwidth_bytes_per_s"]
-    return f"{1e6 * fit['latency_s']:.3g} us" + (f" + bytes / {rate / 1e12:.3g} TB/s" if rate == rate else "")
+    return f"{microseconds(fit['latency_s'])} us" + (f" + bytes / {latex.digits(rate / 1e12)} TB/s" if rate == rate else "")
 
 
 def models_block(results) -> str:
@@ -135,9 +140,9 @@ def trust_block(results) -> str:
 
     if "device" in agreements:
         a = agreements["device"]
-        said.append(f"nvbench as its makers ship it, timing the same calls of `cub/sum`, agrees within 3 % from 2^22 "
-                    f"elements on and 6 % below at {agree_at(a)}; from 2^23 on none differs by more than "
-                    f"{100 * a.largest_from:.2g} %. reductio's time is the lower at {a.lower} of all {a.points}; at the median it differs by "
+        said.append(f"nvbench as its makers ship it, timing the same calls of `cub/sum`, agrees within 3 % (below "
+                    f"2^22 elements 6 %) at {agree_at(a)}; from 2^23 on none differs by more than "
+                    f"{100 * a.largest_from:.2g} %. reductio's time is the lower at {a.lower} of {a.points}; at the median it differs by "
                     f"{100 * a.median_small:+.2g} % below 2^22 and {100 * a.median_large:+.2g} % from there on. That is by the median over {a.processes} processes of nvbench of "
                     f"their medians ([why so many](measuring.md#when-they-are-taken)); by their means {a.by_mean} "
                     "points agree.")
@@ -291,7 +296,7 @@ def compare_example(results: Path) -> str:
     gpu = machine.get("gpu.name", default=machine.name)
     names = " ".join([first.base, *dict.fromkeys(rows.variant)])
     lines = [f"On one {gpu}, `reductio compare {names}` found "
-             f"({first.element_type}, {first.timing_mode}, {first.cache_state}, the base's own time in the third column)", "",
+             f"({first.element_type}, {rs.MODE_LABELS[first.timing_mode]}, {rs.CACHE_LABELS[first.cache_state]}; the base's own time stands in the third column):", "",
              f"| | n | t({first.base}) | speedup over {first.base} | |", "|---|--:|--:|--:|---|"]
     for r in rows.itertuples():
         digits = decimals(r.ratio_low, r.ratio_high)

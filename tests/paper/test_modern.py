@@ -59,7 +59,7 @@ def test_every_step_is_from_another_that_is_there():
 
 def test_the_table_tells_times_and_gains_and_nothing_without_the_experiment(folder, tmp_path):
     lines = summary.modern_block(rs.read_results(folder)).splitlines()
-    assert any(line.startswith("| `modern/shuffle` | 0.156 | 40 | 10,240 |  |") for line in lines)
+    assert any(line.startswith("| `modern/shuffle` | 0.156 | 40.0 | 10,240 |  |") for line in lines)
     cooperative = next(line for line in lines if line.startswith("| `modern/cooperative` |"))
     assert "| loads-in-flight, loads=4 | 1.33" in cooperative and "[" in cooperative
     there = synthetic.write_folder(tmp_path / "synthetic", synthetic.gpu_rows(("f32",), [2**20]))

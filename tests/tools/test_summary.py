@@ -129,7 +129,7 @@ def test_the_read_ceiling_stands_under_the_kernels_where_they_were_measured(fold
     read, cub = 4e-6 + 2**30 / 4.5e12, 5e-6 + 2**30 / 4e12  # of the synthetic rows
     line = next(line for line in block(folder).splitlines() if "only reading" in line)
     assert [field.strip() for field in line.split("|")][1:-1] == [
-        "*only reading* (an empty call: 2 us)", "none", "device", "4.93", "18.9", f"{read * 1e6:.0f}",
+        "*only reading* (an empty call: 2.00 us)", "none", "device", "4.93", "18.9", f"{read * 1e6:.0f}",
         f"{2**30 / read / 1e12:.2f}", f"{100 * 2**30 / read / 5e12:.0f} %", f"{cub * 1e6:.0f}", f"{cub / read:.2f}"]
     # The program paired the share by round; the two medians beside each other are something else.
     rows = [r | (dict(share_of_read_ceiling=0.8) if r["variant"] == "cub/sum" and r["status"] == "ok" else {})
@@ -145,9 +145,9 @@ def test_fits_are_told_where_they_fit_and_not_where_they_do_not(folder, tmp_path
     shutil.copytree(folder, tmp_path / "m")
     synthetic.write_csv(tmp_path / "m" / "models.csv", synthetic.model_rows())
     lines = block(tmp_path / "m", "models").splitlines()
-    assert "| *only reading* | device | 4 us + bytes / 4 TB/s | 6 us + bytes / 4 TB/s |" in lines
-    assert "| `multiblock/last-block-warp` | device | -1.5 us + bytes / 4 TB/s | 6 us + bytes / 4 TB/s |" in lines
-    assert "| `cub/sum` | device | does not fit: 42 % off | 6 us + bytes / 4 TB/s |" in lines
+    assert "| *only reading* | device | 4.00 us + bytes / 4.00 TB/s | 6.00 us + bytes / 4.00 TB/s |" in lines
+    assert "| `multiblock/last-block-warp` | device | -1.50 us + bytes / 4.00 TB/s | 6.00 us + bytes / 4.00 TB/s |" in lines
+    assert "| `cub/sum` | device | does not fit: 42 % off | 6.00 us + bytes / 4.00 TB/s |" in lines
     assert "| `thrust/reduce` [default] | end to end |  | too few sizes |" in lines
 
 
@@ -168,7 +168,7 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     synthetic.write_checks(tmp_path / "m")
     bullets = [line for line in block(tmp_path / "m", "trust").splitlines() if line.startswith("- ")]
     assert ("at 3 of 5 points (the largest difference is 9 %); from 2^23 on none differs by more than 1 %. reductio's "
-            "time is the lower at 2 of all 5; at the median it differs by +5 % below 2^22 and -0.25 % from there on. That is by "
+            "time is the lower at 2 of 5; at the median it differs by +5 % below 2^22 and -0.25 % from there on. That is by "
             "the median over 6 processes") in bullets[0]
     assert bullets[0].endswith("; by their means 2 points agree.")
     assert bullets[1].endswith("agree within 3 % at all 2 points of `cub/sum` in a graph; and within 5 % at 2 of 3 "
@@ -180,7 +180,7 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     assert bullets[3].endswith("only what was measured together compares.")
     rows = [r for r in synthetic.agreement_rows() if abs(r["difference"]) < r["allowed"]]
     synthetic.write_csv(tmp_path / "m" / "nvbench-agreement.csv", rows)
-    assert "6 % below at all 3 points; from 2^23 on none differs by more than 1 %." in block(tmp_path / "m", "trust")
+    assert "6 %) at all 3 points; from 2^23 on none differs by more than 1 %." in block(tmp_path / "m", "trust")
 
 
 def test_what_the_states_of_the_cache_change_is_of_limits(folder, tmp_path):
@@ -258,7 +258,7 @@ def test_the_example_of_compare_comes_from_its_csv(tmp_path, folder):
         "cub/sum,a/b,f32,1048576,device,cold_dirty,9.1e-06,0.99497,0.9793,1.0104,0.95,UNDECIDED,1234\n")
     text = summary.compare_example(copied)
     assert "`reductio compare cub/sum a/b`" in text
-    assert "| `a/b` | 2^16 | 6.8 us | 1.072 [1.050, 1.098] | FASTER |" in text
+    assert "| `a/b` | 2^16 | 6.80 us | 1.072 [1.050, 1.098] | FASTER |" in text
     assert "UNDECIDED, some 2,000 samples or more would decide" in text and "All 2 intervals" in text
     assert "a/b ran 0.995 times [0.979, 1.010] as fast as cub/sum" in text
 
