@@ -123,9 +123,10 @@ __device__ S sum_of_vectors(const uint4 (&v)[count]) {
   return sums[0];
 }
 
-/// The last step of thread t of so many: what is left from vector `first` on, fewer than `count` vectors for each, spread
-/// over all of them, so that none has more to read than another; and the odd ends, which the first ones take. Each load has a condition of its own and no branch, so that all are under way before the first is waited for:
-/// with branches a warp of whose threads some have a vector more takes a round trip to memory more.
+/// The last step of thread t of so many: what is left from vector `first` on, fewer than `count` vectors for each,
+/// spread over all of them, so that none has more to read than another; and the odd ends, which the first ones take. Each
+/// load has a condition of its own and no branch, so that all are under way before the first is waited for: with branches
+/// a warp of whose threads some have a vector more takes a round trip to memory more.
 template <class S, class W, class Operation, int count, class In, class Load>
 __device__ S sum_of_rest(const Share<In>& in, std::int64_t first, unsigned t, unsigned threads, Load load) {
   int left = static_cast<int>(in.vectors - first) - static_cast<int>(t);  // of this thread's, every `threads`-th

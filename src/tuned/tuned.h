@@ -21,19 +21,20 @@
 /// one kernel onto the stream: it allocates nothing, waits for nothing and can be captured in a graph and replayed.
 /// (to_host waits, and its words are cleared by the host, so it is not for graphs.) A workspace serves one call at a
 /// time: calls of one stream, or calls that events order. One that two calls had at once, or that was never
-/// initialised, may hold slots that look full for good, and then results are wrong without a word: init() mends it. A
-/// Gpu and a workspace belong to one GPU. A plan keeps no state: host threads may share it. A launch that CUDA refuses
-/// throws device::LaunchError, and nothing else is thrown.
+/// initialised, may hold slots that look full for good, or a count of claims that skips pieces: then results are wrong
+/// without a word, or a call never ends. init() mends it. A Gpu and a workspace belong to one GPU. A plan keeps no state:
+/// host threads may share it. A launch that CUDA refuses throws device::LaunchError, and nothing else is thrown.
 ///
 /// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 128 bytes and one Gpu, the
-/// result is the same bits at every call: what is added to what, and in which order, is fixed.
+/// result is the same bits at every call: what is added to what, and in which order, is fixed. So is that of to_host, but
+/// it may differ in its last bits from the one on the GPU, and the calling thread's rounding mode counts.
 ///
 /// How it works
 ///
 ///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). All threads have the same
 ///             number of such rounds, and what is left is spread over all of them in one last step. What lies before
 ///             the first multiple of 16 bytes (of 128, a line of the caches, where there is much to read) and behind
-///             the last whole vector is part of that step.
+///             the last whole vector is part of that step. Much input is read in pieces, which blocks claim as they go.
 ///   Blocks    add up by warp shuffles, and once over their warps.
 ///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster,
 ///             for little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else (finish.h). To

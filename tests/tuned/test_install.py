@@ -106,7 +106,8 @@ def test_headers_of_a_users_own_are_not_taken_for_it(installed, tmp_path):
 def test_a_file_that_is_no_cuda_has_the_workspaces_size_and_is_told_of_the_rest(installed, tmp_path):
     """A class that .cpp files see may hold a Gpu and allocate a workspace."""
     (tmp_path / "size.cpp").write_text("#include <reductio/tuned/launch_table.h>\n"
-                                       "static_assert(reductio::tuned::workspace_bytes(reductio::tuned::h200) > 0);\n")
+                                       "using namespace reductio::tuned;\n"
+                                       "static_assert(workspace_bytes(h200) > 0 && arrival_bytes(h200) > 0);\n")
     compiler = ["g++", "-std=c++17", "-fsyntax-only", f"-I{installed}/include"]
     done = run(*compiler, tmp_path / "size.cpp")
     assert done.returncode == 0, done.stderr

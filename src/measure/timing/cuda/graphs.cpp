@@ -44,17 +44,15 @@ const Graphs::Graph& Graphs::of(const Call& c, CacheState cache) {
 
 /// Copies of an input, aligned as it is, so many that none is in L2 when it is read again; or the input alone.
 std::vector<void*> Graphs::copies_of(const Call& c) {
-  const std::size_t l2 = stream_.l2().bytes() / 2;  // which are twice L2
+  const std::size_t l2 = stream_.l2().bytes() / 2;  // the flush has twice as much
   const std::size_t count = cold_copies(c.input_bytes, l2);
   if (count == 1) return {c.in};
   constexpr std::size_t alignment = 256, vector = 16, most = 1024;
   const std::size_t offset = reinterpret_cast<std::uintptr_t>(c.in) % alignment;
   const std::size_t stride = (offset + c.input_bytes + vector + alignment - 1) / alignment * alignment;
   if (count > most)
-    throw Refused("a cold graph would need " + std::to_string(count) +
-                  " copies of this input to pass through twice L2, "
-                  "more than " +
-                  std::to_string(most) + " calls");
+    throw Refused("a cold graph reads copies of its input in turn, so many that none is in L2 when it is read again: of "
+                  "this one " + std::to_string(count) + ", more than the " + std::to_string(most) + " that it may have");
   // As large as it can ever be needed, so that graphs which are captured already keep their copies.
   if (!copies_)
     copies_.emplace(memory_for("the copies of the input that a cold graph reads", stream_.backend(),
