@@ -553,7 +553,7 @@ def cards(results: Results, folder: vd.Folder) -> str:
         return ABSENT
     if len(by_card) == 1:
         return "All experiments ran on one card."
-    words = ["one", *(f"a {ordinal}" for ordinal in "second third fourth fifth sixth seventh eighth ninth tenth".split())]
+    words = ["one", *"a second,a third,a fourth,a fifth,a sixth,a seventh,an eighth,a ninth,a tenth".split(",")]
     groups = sorted(by_card.values(), key=lambda g: "comparison" not in g)
     said = [f"{ids(g)} on {words[k] if k < len(words) else 'another'}" for k, g in enumerate(groups)]
     return (f"The experiments ran on {len(by_card)} cards of this model: {'; '.join(said)}. So no speedup is "

@@ -236,6 +236,7 @@ def test_cards_are_told_apart(folder):
     three = told("one", "two", "three")
     assert "3 cards of this model" in three and three.count(r"\id{comparison}") == 1
     assert " on one; " in three and " on a second; " in three and " on a third." in three
+    assert " on an eighth" in told(*"abcdefgh")
     assert told("") == studies.ABSENT
 
 
