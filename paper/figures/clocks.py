@@ -57,9 +57,10 @@ def draw(folder: vd.Folder):
         studies.draw_points(axes, points, label=quantity, linestyle="", marker=style.MARKERS[k], markersize=2,
                             color=style.LINE_COLORS[k])
         most = apart(table, quantity)
-        said = (f"{shown(most / 1e6)} million cycles apart" + (f", {shown(most / rate / 1e6)} ms" if 0 < most / rate < 1e9 else
-                                                                       f", {shown(most / rate / 1e9)} s" if rate > 0 else "")
-                if cycles else f"{shown(most)} ns apart")
+        said = f"{shown(most / 1e6)} million cycles apart" if cycles else f"{shown(most)} ns apart"
+        if cycles and rate > 0:
+            ms = most / rate / 1e6
+            said += f", {shown(ms)} ms" if ms < 1e3 else f", {shown(ms / 1e3)} s"
         axes.set_title(f"{QUANTITIES[quantity]}: {said}", loc="left", pad=3)
         axes.set_ylabel("offset (million cycles)" if cycles else "offset (ns)", labelpad=2)
         axes.margins(x=0.02, y=0.1)

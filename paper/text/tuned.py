@@ -230,7 +230,11 @@ def cards(results: Results) -> str:
         card = "the same card" if ids == of_table else "another card" if not ids & of_table else "in part the same cards"
         judged.setdefault(card, []).append(f"`{experiment}`")
     of_goals = latex.listing([f"{latex.listing(experiments)} on {card}" for card, experiments in judged.items()])
-    return f"The table of launches is from `autotune`; the goals are judged by {of_goals}. `machine.json` names the cards."
+    program = {run.get("experiment"): run.get("git_revision") for run in results.machine.get("runs", default=[])}
+    earlier = [f"`{e}`" for e in on if program.get(e) and program.get(e) != program.get("tuned")]
+    by_others = f", of which {latex.listing(earlier)} by an earlier program" if earlier else ""
+    return (f"The table of launches is from `autotune`, but for what was changed since (tuning.md); the goals are judged by "
+            f"{of_goals}{by_others}. `machine.json` names cards and programs.")
 
 
 # ------------------------------------------------------------------------------------------------ Markdown

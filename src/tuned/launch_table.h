@@ -55,14 +55,14 @@ struct LaunchRow {
 /// cannot be said (docs/tuning.md, 37).
 inline constexpr std::size_t kept_in_l2 = 32 * MiB;
 
-/// For sums that finish by one packed atomic: those of 4 bytes of integer. Another block costs little, because no block
-/// polls for it.
+/// For sums that finish by one packed atomic, but for what is read in pieces: those of 4 bytes of integer. Another block
+/// costs little, because no block polls for it.
 inline constexpr LaunchRow packed_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {512 * KiB, Reading::strided, 2, 4},
     {12 * MiB, Reading::strided, 4, 4},
     {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
-    {512 * MiB, Reading::tiled, 8, 2},
+    {1024 * MiB, Reading::tiled, 8, 2},
     {SIZE_MAX, Reading::pieces, 8, 2},
 };
 
@@ -74,7 +74,7 @@ inline constexpr LaunchRow fan_in_table[] = {
     {768 * KiB, Reading::cluster, 4, 16},
     {2560 * KiB, Reading::strided, 4, 4},
     {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
-    {512 * MiB, Reading::tiled, 8, 2},
+    {1024 * MiB, Reading::tiled, 8, 2},
     {SIZE_MAX, Reading::pieces, 8, 2},
 };
 
@@ -171,7 +171,8 @@ constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu&
   if (per_sm > r.most_blocks) per_sm = r.most_blocks;
   if (per_sm > most_blocks_per_sm) per_sm = most_blocks_per_sm;
   const std::size_t most = std::size_t{per_sm} * gpu.sm_count;
-  const std::size_t share = std::size_t{block} * (r.vectors_per_thread ? r.vectors_per_thread : 1);
+  std::size_t share = std::size_t{block} * (r.vectors_per_thread ? r.vectors_per_thread : 1);
+  if (r.reading == Reading::pieces) share *= 2;  // who claims nothing needs no pieces
   const std::size_t wanted = vectors / share + (vectors % share != 0);
   return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block, r.kept_bytes};
 }

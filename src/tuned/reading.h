@@ -208,13 +208,14 @@ struct Tiled {
 /// in rounds that are fixed beforehand blocks get further and further apart, because some SMs read more slowly.
 struct Pieces {
   static constexpr unsigned block = Tiled::block;
-  static constexpr std::int64_t tile = std::int64_t{block} * Tiled::vectors, fewest_tiles = 4;
+  static constexpr std::int64_t tile = std::int64_t{block} * Tiled::vectors;
   unsigned count;
   std::int64_t tiles;
 
   static Pieces of(std::int64_t vectors) {
     const std::int64_t all = vectors / tile;
-    const std::int64_t each = std::max(fewest_tiles, (all + most_pieces - 1) / most_pieces);
+    std::int64_t each = std::max<std::int64_t>(1, (all + most_pieces - 1) / most_pieces);
+    if (each % 6 == 0) ++each;  // pieces of 6 and 12 tiles are read more slowly on an H200 (docs/tuning.md, 41)
     return {static_cast<unsigned>(std::max<std::int64_t>(1, (all + each - 1) / each)), each};
   }
 

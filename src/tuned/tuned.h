@@ -37,8 +37,8 @@
 ///             the last whole vector is part of that step. Much input is read in pieces, which blocks claim as they go.
 ///   Blocks    add up by warp shuffles, and once over their warps.
 ///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster,
-///             for little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else (finish.h). To
-///             the host: each block sends its sum there, and the calling thread adds them up in fixed order.
+///             for little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else, and for pieces
+///             (finish.h). To the host: each block sends its sum there, and the calling thread adds them up in fixed order.
 ///
 /// Fan-in. Each block but the last has a slot in the workspace, into which it stores its sum. The last block polls the
 /// slots and adds them to its own, in fixed order. There is no atomic update, no fence, no second launch, and nothing
@@ -109,7 +109,7 @@ using device::Identity;
 using device::Launch;
 using device::Square;
 
-/// Launch: at most as many blocks as there are slots, and one; with one it needs no workspace.
+/// Launch: at most as many blocks as there are slots, and one; one block takes StoreEach.
 template <class In, class Acc, class Operation, class Reading, class Finish, class Result>
 __global__ void __launch_bounds__(Reading::block, Reading::blocks_per_sm)
 reduce(const Share<In> in, const Finish finish, const Result result) {

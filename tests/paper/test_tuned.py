@@ -158,6 +158,8 @@ def test_whether_the_table_and_the_goals_are_of_one_card_is_told(folder, tmp_pat
     assert tuned.cards(rs.read_results(folder)) == ""
     there = shutil.copytree(folder, tmp_path / "synthetic")
 
+    program_of: dict[str, str] = {}
+
     def said(of_table: dict[str, str], of_narrow: str | None = None) -> str:
         synthetic.write_csv(there / "autotune.csv", [
             synthetic.timed(1e-5, variant="tuned/sum", n=2**k, experiment="autotune", run_id=run)
@@ -167,12 +169,16 @@ def test_whether_the_table_and_the_goals_are_of_one_card_is_told(folder, tmp_pat
             (there / "narrow.csv").write_text(text.replace(",synthetic,", ",n,"))
         runs = {"synthetic": "GPU-1", "n": of_narrow, **of_table}
         (there / "machine.json").write_text(json.dumps({**synthetic.MACHINE, "runs": [
-            dict(run_id=run, machine_id=card) for run, card in runs.items()]}))
+            dict(run_id=run, machine_id=card, experiment={"n": "narrow", "synthetic": "tuned"}.get(run, "autotune"),
+                 git_revision=program_of.get(run, "p")) for run, card in runs.items()]}))
         return tuned.cards(rs.read_results(there))
 
-    begin, end = "The table of launches is from `autotune`; the goals are judged by ", ". `machine.json` names the cards."
+    begin = "The table of launches is from `autotune`, but for what was changed since (tuning.md); the goals are judged by "
+    end = ". `machine.json` names cards and programs."
     assert said({"a": "GPU-2"}) == f"{begin}`tuned` and `narrow` on another card{end}"
     assert said({"a": "GPU-1"}) == f"{begin}`tuned` and `narrow` on the same card{end}"
     assert said({"a": "GPU-1", "b": "GPU-2"}) == f"{begin}`tuned` and `narrow` on in part the same cards{end}"
     assert said({"a": ""}) == ""  # not recorded
     assert said({"a": "GPU-2"}, "GPU-2") == f"{begin}`tuned` on another card and `narrow` on the same card{end}"
+    program_of["n"] = "q"
+    assert said({"a": "GPU-2"}, "GPU-2").endswith(f"the same card, of which `narrow` by an earlier program{end}")

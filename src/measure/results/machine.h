@@ -15,7 +15,7 @@
 ///
 /// Everything outside `runs` describes the latest run; each run carries what identifies its machine and program. A key
 /// is null where the value is not known or does not apply: `gpu` without one. `seed` is the data's, `order_seed` that
-/// of the order of sampling. Runs before 2026-11-23 lack the latter: the data's decided the order, too.
+/// of the order of sampling. Runs of earlier programs lack the latter: the data's decided the order, too.
 
 #include <cstddef>
 #include <cstdint>

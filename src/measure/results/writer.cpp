@@ -185,7 +185,9 @@ void Results::check_same_origin(const std::string& run_id) {
   }
   if (at->value("seed", std::uint64_t{0}) != record_.seed)
     refuse("seed", std::to_string(at->value("seed", std::uint64_t{0})), std::to_string(record_.seed));
-  const std::uint64_t then = at->value("order_seed", std::uint64_t{0});
+  const auto of_order = at->find("order_seed");
+  if (of_order == at->end() || !of_order->is_number_unsigned()) refuse("order seed", "unknown", "a drawn one");
+  const auto then = of_order->get<std::uint64_t>();
   if (record_.order_seed.value_or(then) != then)
     throw UsageError(
         fmt::format("cannot resume {}: its order seed is {}, this is {}; leave --order-seed out, or choose "

@@ -33,7 +33,7 @@ struct RunRecord {
 nlohmann::ordered_json to_json(const RunRecord&, const Machine&);
 
 /// <folder>/<experiment>.csv, .samples.csv.gz, machine.json and catalog.csv. A group's rows go out in one write, so a
-/// run killed at any instant leaves whole groups, but for that of a cut row.
+/// run killed at any instant leaves only whole groups, except the one whose last row was cut.
 class Results {
  public:
   /// Opens the files: new ones, or with `resume` those that are there. Throws UsageError where results exist and
