@@ -1,7 +1,6 @@
 #include "experiments/cli/selection.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <set>
 #include <sstream>
@@ -25,13 +24,8 @@ std::string allowed(const std::vector<const Variant*>& chosen, const std::string
   return join(out, "; ");
 }
 
-std::uint64_t parse_seed(const char* option, const std::string& text) {
-  std::uint64_t out = 0;
-  // CLI11 would take "-1" for the largest number.
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc{} || end != text.data() + text.size())
-    throw UsageError(std::string("malformed ") + option + " '" + text + "'; give a whole number from 0 to 2^64-1");
-  return out;
+std::uint64_t parse_seed(std::string_view option, const std::string& text) {
+  return parse_whole(option, text, "a whole number from 0 to 2^64-1");
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <deque>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include <regex>
 
 #include "core/dataset.h"
+#include "core/parse.h"
 #include "core/reference.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/describe.h"
@@ -205,16 +205,10 @@ void check_case(const Case& c) {
                                  name(p.operation), c.dataset, name(p.type)));
 }
 
-/// The --offset. Throws UsageError where it is no number: CLI11 would take "-1" for the largest one.
+/// The --offset; 0 without it.
 std::size_t offset_of(const VerifyOptions& options) {
-  const std::string& text = options.offset;
-  std::size_t offset = 0;
-  if (text.empty()) return offset;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), offset);
-  // As of sizes (parse_size()), there are no more elements than whose bytes can be counted.
-  if (error != std::errc{} || end != text.data() + text.size() || offset > std::size_t{1} << 60)
-    throw UsageError("malformed --offset '" + text + "'; give a whole number of elements from 0 to 2^60");
-  return offset;
+  if (options.offset.empty()) return 0;
+  return parse_whole("--offset", options.offset, "a whole number of elements from 0 to 2^60", most_elements);
 }
 
 /// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults; or just the
@@ -256,7 +250,7 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
   known("--dataset", options.dataset, dataset_names(ElementType::f64));
   const std::size_t offset = offset_of(options);
   for (const std::size_t n : asked.sizes)
-    if (offset + n > std::size_t{1} << 60)
+    if (offset + n > most_elements)
       throw UsageError(fmt::format("--offset {} and {} elements behind it are more than 2^60", offset, n));
   const bool has_any =
       !options.offset.empty() || !options.dataset.empty() || !options.order.empty() || !options.check.empty();

@@ -10,8 +10,6 @@
 namespace reductio {
 namespace {
 
-/// More elements than any memory holds, and few enough that no count of their bytes wraps around to look small.
-constexpr std::size_t largest = std::size_t{1} << 60;
 constexpr std::size_t most_sizes = 100000;
 
 [[noreturn]] void malformed(std::string_view text) {
@@ -25,7 +23,7 @@ constexpr std::size_t most_sizes = 100000;
 
 /// a * b, or nothing where that is more than the largest.
 std::optional<std::size_t> product(std::size_t a, std::size_t b) {
-  if (a != 0 && b > largest / a) return std::nullopt;
+  if (a != 0 && b > most_elements / a) return std::nullopt;
   return a * b;
 }
 
@@ -35,7 +33,7 @@ std::size_t parse_digits(std::string_view digits, std::string_view whole) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc::result_out_of_range) too_large(whole);
   if (error != std::errc{} || end != digits.data() + digits.size()) malformed(whole);
-  if (value > largest) too_large(whole);
+  if (value > most_elements) too_large(whole);
   return value;
 }
 
@@ -109,7 +107,7 @@ std::size_t parse_size(std::string_view text) {
   if (sign == std::string_view::npos) return value;
   const std::size_t change = parse_term(text.substr(sign + 1), text);
   if (text[sign] == '+') {
-    if (change > largest - value) too_large(text);
+    if (change > most_elements - value) too_large(text);
     return value + change;
   }
   if (change > value) throw UsageError("size '" + std::string(text) + "' is below zero");
@@ -127,6 +125,14 @@ std::vector<std::size_t> parse_sizes(std::string_view text) {
   }
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::uint64_t parse_whole(std::string_view option, std::string_view text, std::string_view wanted, std::uint64_t most) {
+  std::uint64_t out = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+  if (error != std::errc{} || end != text.data() + text.size() || out > most)
+    throw UsageError("malformed " + std::string(option) + " '" + std::string(text) + "'; give " + std::string(wanted));
   return out;
 }
 

@@ -1,14 +1,19 @@
 #pragma once
-/// How numbers of elements are written on a command line.
+/// How numbers are written on a command line.
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <string_view>
 #include <vector>
 
 namespace reductio {
 
+/// More elements than any memory holds, and few enough that no count of their bytes wraps around to look small.
+inline constexpr std::size_t most_elements = std::size_t{1} << 60;
+
 /// One number of elements: "1000", "2^20", "1e6", "2.5e6", or such a number plus or minus another: "2^20-1".
-/// Throws UsageError for anything else, for fractions and for more than 2^60, whose bytes nothing can count.
+/// Throws UsageError for anything else, for fractions and for more than most_elements.
 std::size_t parse_size(std::string_view);
 
 /// A list of numbers and ranges, separated by commas:
@@ -18,5 +23,10 @@ std::size_t parse_size(std::string_view);
 /// Ascending, each size once. Throws UsageError, naming the part that is wrong, for malformed parts, empty ranges and
 /// lists of more than 100000 sizes.
 std::vector<std::size_t> parse_sizes(std::string_view);
+
+/// What `option` was given: a whole number, of digits alone, up to `most`. (CLI11 would take "-1" for the largest
+/// number.) Throws UsageError, which says that `wanted` is.
+std::uint64_t parse_whole(std::string_view option, std::string_view text, std::string_view wanted,
+                          std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 
 }  // namespace reductio

@@ -41,11 +41,8 @@ struct PastL1 {
   static __device__ uint4 load(const uint4* p) { return device::load_past_l1(p); }
 };
 
-/// A sum that the compiler cannot rule out.
-constexpr unsigned never = 0x9e3779b9u;
-
 /// Reads every vector once, Unroll of them in flight per thread, and adds them up, so that the loads are needed. The
-/// sum is stored only where it equals `never`.
+/// sum is stored only where it equals `sum_that_is_stored`.
 template <int Block, int Unroll, class Load>
 __global__ void __launch_bounds__(Block)
     read_only(const uint4* in, std::size_t vectors, unsigned* out) {
@@ -66,7 +63,7 @@ __global__ void __launch_bounds__(Block)
 #pragma unroll
     for (int u = 0; u < Unroll; ++u) sum += v[u].x + v[u].y + v[u].z + v[u].w;
   }
-  if (sum == never) *out = sum;
+  if (sum == sum_that_is_stored) *out = sum;
 }
 /// The same by the code of `tuned`.
 template <class Reading>
@@ -75,7 +72,7 @@ __global__ void __launch_bounds__(Reading::block, Reading::blocks_per_sm)
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   const unsigned sum = Reading::template sum_of_thread<unsigned, unsigned, device::Identity>(in);
-  if (sum == never) *out = sum;
+  if (sum == sum_that_is_stored) *out = sum;
 }
 
 /// The same in pieces.
@@ -93,7 +90,7 @@ __global__ void __launch_bounds__(tuned::Pieces::block, tuned::Tiled::blocks_per
     __syncthreads();
     piece = next[turn];
   }
-  if (sum == never) *out = sum;
+  if (sum == sum_that_is_stored) *out = sum;
 }
 
 class EmptyPlan final : public Plan {
