@@ -27,7 +27,7 @@ inline constexpr Gpu h200{132, 2048, 90, 16, 60 * MiB};
 enum class Reading {
   strided,  ///< blocks of 256, all threads of the grid taking turns
   tiled,    ///< blocks of 512, each with a tile of 64 KiB at a time
-  pieces,   ///< the same, but blocks claim pieces of several tiles as they go, each of which has a slot of its own
+  pieces,   ///< the same, but after a few rounds blocks claim the next ones as they go, each with a slot of its own
   cluster,  ///< blocks of 512 in one cluster: from compute capability 9.0
 };
 constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 512; }
@@ -62,7 +62,6 @@ inline constexpr LaunchRow packed_table[] = {
     {512 * KiB, Reading::strided, 2, 4},
     {12 * MiB, Reading::strided, 4, 4},
     {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
-    {1024 * MiB, Reading::tiled, 8, 2},
     {SIZE_MAX, Reading::pieces, 8, 2},
 };
 
@@ -74,7 +73,6 @@ inline constexpr LaunchRow fan_in_table[] = {
     {768 * KiB, Reading::cluster, 4, 16},
     {2560 * KiB, Reading::strided, 4, 4},
     {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
-    {1024 * MiB, Reading::tiled, 8, 2},
     {SIZE_MAX, Reading::pieces, 8, 2},
 };
 
@@ -108,9 +106,9 @@ struct LaunchShape {
   std::size_t kept_bytes = SIZE_MAX;
 };
 
-/// The most blocks that a launch has for each SM, and the most pieces of an input (Reading::pieces): so many slots the
-/// workspace keeps. The input's last pieces are waited for: the more there are, the shorter that takes.
-inline constexpr unsigned most_blocks_per_sm = 8, most_pieces = 4096;
+/// The most blocks that a launch has for each SM, and the slots of the workspace for each: of blocks, and of the pieces
+/// of an input (Reading::pieces), 16 for each of two blocks.
+inline constexpr unsigned most_blocks_per_sm = 8, slots_per_sm = 32;
 /// The most blocks of a cluster that there are sums for.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
@@ -119,9 +117,7 @@ inline constexpr unsigned most_blocks_of_cluster = 16;
 /// one, and so on. All are zero between calls.
 inline constexpr unsigned claims_word = 16, first_slot = 32, most_words = 4;
 constexpr std::size_t most_blocks(const Gpu& gpu) { return std::size_t{most_blocks_per_sm} * gpu.sm_count; }
-constexpr std::size_t workspace_slots(const Gpu& gpu) {
-  return most_blocks(gpu) > most_pieces ? most_blocks(gpu) : most_pieces;
-}
+constexpr std::size_t workspace_slots(const Gpu& gpu) { return std::size_t{slots_per_sm} * gpu.sm_count; }
 constexpr std::size_t workspace_words(const Gpu& gpu) { return first_slot + most_words * workspace_slots(gpu); }
 constexpr std::size_t workspace_bytes(const Gpu& gpu) { return workspace_words(gpu) * sizeof(std::uint64_t); }
 /// Where the sums of one call arrive that the host adds up: of each block all words, one behind the other.

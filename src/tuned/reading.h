@@ -203,39 +203,51 @@ struct Tiled {
   }
 };
 
-/// The input in pieces of `tiles` tiles of Tiled, the last of which may have fewer, and has what is no whole tile, the odd
-/// ends too. Blocks claim them as they go, so that at each time all of them read near each other, and all end together:
-/// in rounds that are fixed beforehand blocks get further and further apart, because some SMs read more slowly.
+/// The input in pieces, which blocks claim as they go: in rounds that are fixed beforehand blocks get further and further
+/// apart, because some SMs read more slowly. A piece is a column of a few rounds: with `columns` tiles in a round, piece p
+/// has tile p % columns of each round of group p / columns. So blocks that take pieces in order read side by side, as in
+/// fixed rounds, and are at most about a group apart. Behind the groups single tiles are pieces, fewer than a round has;
+/// the last piece has what is no whole tile, and the odd ends.
 struct Pieces {
   static constexpr unsigned block = Tiled::block;
   static constexpr std::int64_t tile = std::int64_t{block} * Tiled::vectors;
-  unsigned count;
-  std::int64_t tiles;
+  /// Fewer rounds would have more slots to fill and to poll.
+  static constexpr std::int64_t fewest_rounds = 8;
+  unsigned count, columns, groups;
+  unsigned rounds, longer;  ///< of a group; the first `longer` groups have one more
 
-  static Pieces of(std::int64_t vectors) {
-    const std::int64_t all = vectors / tile;
-    std::int64_t each = std::max<std::int64_t>(1, (all + most_pieces - 1) / most_pieces);
-    if (each % 6 == 0) ++each;  // pieces of 6 and 12 tiles are read more slowly on an H200 (docs/tuning.md, 41)
-    return {static_cast<unsigned>(std::max<std::int64_t>(1, (all + each - 1) / each)), each};
+  /// For a grid of so many blocks, with so many slots: as many pieces at most.
+  static Pieces of(std::int64_t vectors, unsigned grid, std::size_t slots) {
+    const std::int64_t tiles = vectors / tile, rounds = tiles / grid, most_groups = static_cast<std::int64_t>(slots / grid) - 1;
+    const std::int64_t groups = rounds == 0 ? 0 : std::clamp<std::int64_t>(rounds / fewest_rounds, 1, most_groups);
+    const std::int64_t each = std::max<std::int64_t>(groups, 1);
+    return {static_cast<unsigned>(groups * grid + tiles % grid) + 1, grid, static_cast<unsigned>(groups),
+            static_cast<unsigned>(rounds / each), static_cast<unsigned>(rounds % each)};
+  }
+
+  /// A piece's first tile and how many it has, each `columns` tiles behind the one before; not of the last piece.
+  __host__ __device__ std::int64_t first_tile(unsigned piece) const {
+    const unsigned group = piece / columns;
+    return (std::int64_t{group} * rounds + (group < longer ? group : longer)) * columns + piece % columns;
+  }
+  __host__ __device__ unsigned tiles_of(unsigned piece) const {
+    const unsigned group = piece / columns;
+    return group == groups ? 1 : rounds + (group < longer);
   }
 
   /// What a thread of the block that reads this piece adds up.
   template <class S, class W, class Operation, class In>
   __device__ S sum_of_thread(const Share<In>& in, unsigned piece) const {
-    const bool last = piece == count - 1;
-    const std::int64_t whole = in.vectors / tile * tile;
-    std::int64_t first = piece * tiles * tile;
-    const std::int64_t end = last ? whole : first + tiles * tile;
+    if (piece == count - 1)
+      return sum_of_rest<S, W, Operation, Tiled::vectors>(in, in.vectors / tile * tile, threadIdx.x, block,
+                                                          [](auto p) { return __ldg(p); });
+    auto from = in.body + (first_tile(piece) * tile + threadIdx.x);
     S sum{};
-    for (; first < end; first += tile) {
-      const auto from = in.body + (first + threadIdx.x);
+    for (unsigned left = tiles_of(piece); left > 0; --left, from += tile * columns) {
       uint4 v[Tiled::vectors];
       for (int u = 0; u < Tiled::vectors; ++u) v[u] = __ldg(from + u * block);
       sum += sum_of_vectors<S, W, Operation, In>(v);
     }
-    if (last)
-      sum += sum_of_rest<S, W, Operation, Tiled::vectors>(in, whole, threadIdx.x, block,
-                                                          [](auto p) { return __ldg(p); });
     return sum;
   }
 };

@@ -194,7 +194,7 @@ class Reduction {
       case tuned::Reading::tiled: return launch<Tiled>(share, result, workspace, stream);
       case tuned::Reading::pieces:
         return device::launch<reduce_pieces<In, Acc, Operation>>(launch_of(shape_, stream), share,
-                                                                 Pieces::of(share.vectors), slots_in(workspace),
+                                                                 pieces_of(share.vectors), slots_in(workspace),
                                                                  workspace + claims_word, result);
       case tuned::Reading::cluster:
 #ifdef __CUDACC__
@@ -250,7 +250,7 @@ class Reduction {
     if (shape_.reading == tuned::Reading::cluster)
       finish = ceil_div(shape_.grid * shape_.block / 32, 32) + 5;
     else if (shape_.reading == tuned::Reading::pieces)
-      finish = ceil_div(std::size_t{most_pieces}, Pieces::block) + 5 + depth(Pieces::block / 32);
+      finish = ceil_div(slots_, Pieces::block) + 5 + depth(Pieces::block / 32);
     else if (shape_.grid > 1)
       finish = ceil_div(shape_.grid - 1, 32) + 1 + 5;
     return chain_of_block(shape_) + finish;
@@ -263,12 +263,11 @@ class Reduction {
  private:
   std::size_t chain_of_block(const LaunchShape& shape) const {
     const std::size_t all = n_ * sizeof(In) / 16 + 1, at_once = vectors_at_once(shape.reading);
-    // In pieces a block by itself reads one, with what is no whole tile.
-    const bool in_pieces = shape.reading == tuned::Reading::pieces;
-    const std::size_t threads = (in_pieces ? 1 : std::size_t{shape.grid}) * shape.block;
-    const std::size_t vectors = in_pieces ? static_cast<std::size_t>((Pieces::of(all).tiles + 1) * Pieces::tile) : all;
+    std::size_t rounds = ceil_div(all, at_once * shape.grid * shape.block);
+    if (shape.reading == tuned::Reading::pieces)  // of one group, which has few unless there are as many as slots allow
+      rounds = std::max<std::size_t>(2 * Pieces::fewest_rounds, pieces_of(static_cast<std::int64_t>(all)).rounds + 1);
     // A vector's own tree, that of the vectors at once, the sum that takes these one by one, and the odd ends.
-    const std::size_t thread = depth(Vector<In>::lanes) + depth(at_once) + ceil_div(vectors, at_once * threads) + 3;
+    const std::size_t thread = depth(Vector<In>::lanes) + depth(at_once) + rounds + 3;
     return Operation::roundings + thread + 5 + depth(shape.block / 32);
   }
   static std::size_t depth(std::size_t leaves) {
@@ -298,6 +297,7 @@ class Reduction {
       device::launch<reduce<In, Acc, Operation, How, FanIn, OnDevice<Acc>>>(
           shape, share, FanIn{slots_in(workspace)}, result);
   }
+  Pieces pieces_of(std::int64_t vectors) const { return Pieces::of(vectors, shape_.grid, slots_); }
   Slots slots_in(GlobalPtr<std::uint64_t> workspace) const {
     return {workspace + first_slot, static_cast<unsigned>(slots_)};
   }

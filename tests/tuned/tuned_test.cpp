@@ -115,14 +115,15 @@ TEST_P(SimTuned, AddsUpTilesOfAnyNumber) {
         }
 }
 
-/// More pieces than blocks, so that blocks claim some; and what is no whole tile. Every call leaves the count of claims and all slots at zero for the next.
+/// More pieces than blocks, so that blocks claim some: a group of rounds and two, single tiles, and what is no whole tile.
+/// Every call leaves the count of claims and all slots at zero for the next.
 template <class T>
 void adds_up_pieces() {
   const tuned::Gpu two_sms{2, 512};
   const auto workspace = new_workspace(two_sms);
   const Buffer<T> out(1);
   constexpr std::size_t tile = 65536 / sizeof(T);
-  const std::vector<T> values = whole_numbers<T>(11 * tile + 1001);
+  const std::vector<T> values = whole_numbers<T>(35 * tile + 1001);
   const auto in = on_device(values);
   for (const std::size_t n : {std::size_t{5}, 3 * tile, 8 * tile, 9 * tile + 1, values.size() - 1})
     for (const std::size_t start : {0, 1}) {
@@ -262,11 +263,12 @@ __global__ void add_up_slots(const tuned::Slots slots, unsigned count, GlobalPtr
 /// By 512 threads, which take several rounds where a thread cannot ask for all of its slots at once.
 template <class S>
 void adds_up_slots() {
-  const auto workspace = new_workspace();
-  const tuned::Slots slots{workspace.ptr() + tuned::first_slot, static_cast<unsigned>(tuned::workspace_slots(small_gpu))};
-  for (const unsigned count : {1u, 511u, 513u, 1600u, tuned::most_pieces}) {
+  const auto workspace = new_workspace(tuned::h200);
+  const auto all = static_cast<unsigned>(tuned::workspace_slots(tuned::h200));
+  const tuned::Slots slots{workspace.ptr() + tuned::first_slot, all};
+  for (const unsigned count : {1u, 511u, 513u, 1600u, all}) {
     const Buffer<S> out(512);
-    launch<fill_slots<S>>({16, 256, 0, nullptr}, slots, count);
+    launch<fill_slots<S>>({17, 256, 0, nullptr}, slots, count);
     launch<add_up_slots<S>>({1, 512, 0, nullptr}, slots, count, out.ptr());
     double sum = 0;
     for (const S& of_thread : on_host(out)) {
@@ -285,26 +287,42 @@ TEST_P(SimTuned, AddsUpMoreSlotsThanItCanAskForAtOnce) {
   adds_up_slots<tuned::Pair<double>>();
 }
 
-/// Much input is read in pieces, as many as there are slots at most; but for the host, who has no slots.
+/// Much input is read in pieces; but for the host, who has no slots.
 TEST(TunedLaunch, ReadsMuchInPieces) {
   using tuned::MiB;
-  using tuned::Pieces;
   for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic, FinishedBy::host}) {
     const bool to_host = who == FinishedBy::host;
-    EXPECT_EQ(tuned::launch_shape(1024 * MiB, who, tuned::h200).reading, tuned::Reading::tiled);
-    const tuned::LaunchShape much = tuned::launch_shape(1025 * MiB, who, tuned::h200);
+    EXPECT_EQ(tuned::launch_shape(256 * MiB, who, tuned::h200).reading, tuned::Reading::tiled);
+    const tuned::LaunchShape much = tuned::launch_shape(257 * MiB, who, tuned::h200);
     EXPECT_EQ(much.reading, to_host ? tuned::Reading::tiled : tuned::Reading::pieces);
     EXPECT_EQ(much.grid, 2u * 132);
   }
-  for (std::int64_t tiles = 0; tiles < std::int64_t{1} << 40; tiles = 3 * tiles + 1)
-    for (const std::int64_t rest : {0, 1, 4095}) {
-      const Pieces of = Pieces::of(tiles * Pieces::tile + rest);
-      ASSERT_GE(of.count, 1u);
-      ASSERT_LE(of.count, tuned::most_pieces);
-      ASSERT_GE(of.tiles * of.count, tiles) << "all tiles are in a piece";
-      ASSERT_TRUE(of.count == 1 || of.tiles * (of.count - 1) < tiles) << "no piece is empty";
-      ASSERT_NE(of.tiles % 6, 0);
-    }
+}
+
+/// Whatever the grid, each tile is in one piece, there are no more pieces than slots, and pieces of many tiles lie side by
+/// side.
+TEST(TunedPieces, HaveEachTileOnce) {
+  using tuned::Pieces;
+  for (const unsigned grid : {1u, 2u, 7u, 264u})
+    for (const std::size_t slots : {std::size_t{2} * grid, std::size_t{16} * grid})
+      for (std::int64_t tiles = 0; tiles < 70000; tiles = tiles * 5 / 3 + 1)
+        for (const std::int64_t rest : {0, 1, 4095}) {
+          const Pieces of = Pieces::of(tiles * Pieces::tile + rest, grid, slots);
+          ASSERT_GE(of.count, 1u);
+          ASSERT_LE(of.count, slots);
+          std::vector<int> times(static_cast<std::size_t>(tiles));
+          for (unsigned piece = 0; piece + 1 < of.count; ++piece)
+            for (unsigned k = 0; k < of.tiles_of(piece); ++k)
+              ++times.at(static_cast<std::size_t>(of.first_tile(piece) + std::int64_t{k} * grid));
+          ASSERT_EQ(std::count(times.begin(), times.end(), 1), tiles) << grid << " " << slots;
+        }
+  // 8 GiB of an H200: 496 rounds in 15 groups.
+  const Pieces of = Pieces::of(std::int64_t{1} << 29, 264, tuned::workspace_slots(tuned::h200));
+  EXPECT_EQ(of.groups, 15u);
+  EXPECT_EQ(of.first_tile(1), 1);
+  EXPECT_EQ(of.tiles_of(0), 34u);
+  EXPECT_EQ(of.tiles_of(15 * 264 - 1), 33u);
+  EXPECT_EQ(of.tiles_of(15 * 264), 1u);
 }
 
 /// The host finds each block's sum marked, in every order of the blocks.

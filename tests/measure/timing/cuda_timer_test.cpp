@@ -340,7 +340,7 @@ TEST_F(MeasureCuda, ReadersTakeAnyAlignmentAndSize) {
 /// another's memory in the next one, and a count that does not begin at 0 skips pieces. The one word of the input that is
 /// not 0 lies in the last piece; a sum of it is stored.
 TEST_F(MeasureCuda, ReadersReadAllInAFreshContext) {
-  const std::size_t bytes = (std::size_t{1} << 30) + 4096;  // tuned reads more than 1 GiB in pieces
+  const std::size_t bytes = (std::size_t{1} << 30) + 4096;  // tuned reads more than 256 MiB in pieces
   auto readers = calls().readers(bytes, TimingMode::device);
   ASSERT_FALSE(readers.empty());
   EXPECT_EQ(readers.back().name, "read/as-tuned");

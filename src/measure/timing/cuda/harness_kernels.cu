@@ -199,7 +199,7 @@ class ReadAsTunedPlan final : public Plan {
   ReadAsTunedPlan(std::size_t bytes, const DeviceInfo& info, WordOfContext claims, const tuned::Choice& choice = {})
       : bytes_(bytes), overlaps_(info.capability >= 90),
         shape_(tuned::launch_shape(bytes, tuned::FinishedBy::packed_atomic, tuned::gpu_of(info), choice)),
-        claims_(std::move(claims)) {}
+        slots_(tuned::workspace_slots(tuned::gpu_of(info))), claims_(std::move(claims)) {}
   PlanInfo info() const override { return {.grid_blocks = shape_.grid, .block_threads = shape_.block}; }
   void enqueue(void* in, void* out, Stream s) override {
     const Vectors v = vectors_of(in, bytes_, tuned::aligned_to(shape_.reading));
@@ -209,7 +209,8 @@ class ReadAsTunedPlan final : public Plan {
     launch.overlaps = overlaps_;
     auto* const sum = static_cast<unsigned*>(out);
     if (shape_.reading == tuned::Reading::pieces)
-      device::launch<read_pieces_as_tuned>(launch, share, tuned::Pieces::of(share.vectors), claims_(), sum);
+      device::launch<read_pieces_as_tuned>(launch, share, tuned::Pieces::of(share.vectors, shape_.grid, slots_), claims_(),
+                                           sum);
     else if (shape_.reading == tuned::Reading::tiled)
       device::launch<read_as_tuned<tuned::Tiled>>(launch, share, sum);
     else
@@ -220,6 +221,7 @@ class ReadAsTunedPlan final : public Plan {
   std::size_t bytes_;
   bool overlaps_;
   tuned::LaunchShape shape_;
+  std::size_t slots_;
   WordOfContext claims_;
 };
 
