@@ -8,7 +8,8 @@
 namespace reductio {
 
 bool left_to_its_experiment(const Variant& v, const Selection& selection) {
-  const bool has_its_own = v.id.starts_with("ablation/") || v.id.starts_with("modern/") || v.id == "cub/sum-tuned";
+  const bool has_its_own = v.id.starts_with("ablation/") || v.id.starts_with("modern/") ||
+                           v.id == "cub/sum-tuned" || v.id == "tuned/sum-any-order";
   return has_its_own && selection.variants_regex.empty();
 }
 

@@ -27,7 +27,11 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
          // Wide sums and moments of 2^31 would be of 8 GiB; of wide sums little time is left for small sizes.
          .sizes = sizes_on(device, powers_of_two(wide ? 13 : 10, moments || wide ? 30 : 31)),
          .modes = {TimingMode::device},
-         .settings = of_document("tuned", one, [&](const Variant& v) { return every_launch(v, one, {}); }),
+         .settings = of_document("tuned", one,
+                                 [&](const Variant& v) {
+                                   return left_to_its_experiment(v, one) ? std::vector<Settings>()
+                                                                         : every_launch(v, one, {});
+                                 }),
          .has =
              [&](const Point& p) {
                const auto& operations = p.variant->operations;

@@ -1,9 +1,9 @@
 /// tuned: the project's own reduction beside CUB's call, by its own policy and by the one of cub/sum-tuned, each sum
 /// that a user may ask for. At the powers of two and at sizes drawn at random in between (the seed is below, so anybody
 /// draws the same); one element more and one less than a power of two, and starts one element behind an aligned one; in
-/// every state of the cache and in a graph; and to the host, beside what users call there, Thrust's. What is claimed of
-/// tuned is judged by a run of this experiment that took no part in making its table of launches (experiment
-/// `autotune`).
+/// every state of the cache and in a graph; where the order of adding may vary, for so much input that it makes a
+/// difference; and to the host, beside what users call there, Thrust's. What is claimed of tuned is judged by a run of
+/// this experiment that took no part in making its table of launches (experiment `autotune`).
 
 #include <cmath>
 #include <random>
@@ -29,6 +29,11 @@ std::vector<std::size_t> drawn_sizes(int count) {
 
 std::vector<Settings> of_tuned_and_cub(const Variant& v, const Selection& selection) {
   if (v.id == "tuned/sum" || v.id == "cub/sum" || v.id == "cub/sum-tuned") return {v.settings(selection.settings)};
+  return {};
+}
+
+std::vector<Settings> in_any_order(const Variant& v, const Selection& selection) {
+  if (v.id == "tuned/sum-any-order") return {v.settings(selection.settings)};
   return {};
 }
 
@@ -69,6 +74,14 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
     parts.push_back({.axes = {.types = types, .sizes = ragged, .modes = {TimingMode::device}, .settings = two}});
   parts.push_back(
       {.axes = {.types = types, .sizes = powers, .modes = {TimingMode::device}, .settings = two}, .offset = 1});
+  const auto matters = [](const Point& p) {
+    return p.problem.n >= std::size_t{1} << 26 && p.problem.type != ElementType::i32;
+  };
+  parts.push_back({.axes = {.types = types,
+                            .sizes = sizes,
+                            .modes = {TimingMode::device},
+                            .settings = [&](const Variant& v) { return in_any_order(v, selection); },
+                            .has = matters}});
   parts.push_back({.axes = {.types = types,
                             .sizes = sizes_on(device, powers_of_two(10, 20)),
                             .modes = {TimingMode::end_to_end},

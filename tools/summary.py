@@ -417,6 +417,13 @@ def tuned_time_block(results) -> str:
     return tuned.time_markdown(results)
 
 
+def tuned_any_order_block(results) -> str:
+    """What a caller gains who allows any order of adding; empty where it was not measured."""
+    from text import tuned
+
+    return "\n".join(wrapped(tuned.in_any_order(results)))
+
+
 def tuned_reach_block(results) -> str:
     """What a finish is made of, and what that leaves of the read ceiling; empty where the results hold no probes.csv."""
     from text import tuned
@@ -445,6 +452,7 @@ BLOCKS = (
     ("docs/modern.md", "modern", modern_block),
     ("docs/tuned.md", "tuned", tuned_block),
     ("docs/tuned.md", "tuned-time", tuned_time_block),
+    ("docs/tuned.md", "tuned-any-order", tuned_any_order_block),
     ("docs/tuned.md", "tuned-reach", tuned_reach_block),
     ("docs/tuning.md", "autotune", autotune_block),
     ("docs/comparing.md", "compare", lambda results: compare_example(results.folder)),

@@ -332,6 +332,25 @@ def reach(results: Results, in_short: bool = False) -> str:
             f"ceiling; were it two, to {percent(two)}. They come to {percent(ceiling.measured)}.")
 
 
+ANY_ORDER = "tuned/sum-any-order"
+
+
+def in_any_order(results: Results) -> str:
+    """What a caller gains who allows any order, beside the fixed one; empty where it was not measured."""
+    folder, said = goals.Folder(results.folder), []
+    for element_type in ("f32", "f64"):
+        mine, base = (folder.series("tuned", variant, element_type, goals.COLD[0]) for variant in (ANY_ORDER, goals.SUM))
+        over = folder.over(mine, base, goals.TOGETHER)
+        over = over[over["n"] * rs.ELEMENT_BYTES[element_type] > 256 * 2**20]
+        if len(over):
+            gain = 1 - 1 / over["ratio"]
+            mean = 1 - float(np.exp(-np.log(over["ratio"]).mean()))
+            said.append(f"{element_type} takes {percent(mean)} less in the geometric mean of {len(over)} sizes above 256 MiB (from "
+                        f"{percent(gain.min())} to {percent(gain.max())}), and reads at {percent(over['share'].min())} of the read "
+                        "ceiling at least")
+    return f"Where the order may vary, L2 cold and dirty, {'; '.join(said)}." if said else ""
+
+
 # --------------------------------------------------------------------------------------------------- LaTeX
 
 

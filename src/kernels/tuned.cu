@@ -1,8 +1,10 @@
-/// tuned: the project's own reduction, tuned/tuned.h, as a variant, so that it is verified, measured and compared like
+/// tuned: the project's own reduction, tuned/tuned.h, as variants, so that it is verified, measured and compared like
 /// the documents' kernels. No document has it.
 ///
-///   tuned/sum  one launch: loads of 16 bytes, and a finish by what is added up and how much: one block alone, a thread
-///              block cluster, a packed atomic, or a fan-in over marked slots
+///   tuned/sum            one launch: loads of 16 bytes, and a finish by what is added up and how much: one block alone,
+///                        a thread block cluster, a packed atomic, or a fan-in over marked slots
+///   tuned/sum-any-order  the same for a caller who allows that floating-point sums are added up in another order at each
+///                        call: of much input blocks claim tiles as they go, as tuned/sum's do of integers
 ///
 /// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a
 /// thread's share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all; 0: one block) and, of
@@ -35,21 +37,21 @@ tuned::Choice chosen(const Settings& s) {
 }
 
 template <class In, class Acc, class Operation>
-std::unique_ptr<Plan> plan(const Problem& p, const Settings& s, const DeviceInfo& device) {
-  const tuned::Prepared<In, Acc, Operation> call(p.n, tuned::gpu_of(device), chosen(s));
+std::unique_ptr<Plan> plan(const Problem& p, const tuned::Choice& choice, const DeviceInfo& device) {
+  const tuned::Prepared<In, Acc, Operation> call(p.n, tuned::gpu_of(device), choice);
   return plan_of(call.info, [=, n = p.n](void* in, void* out, Stream stream) {
     call.reduction(global<const In>(in, n), global<Acc>(out, call.reduction.results), call.workspace.ptr(), stream);
   });
 }
 
-std::unique_ptr<Plan> prepare_tuned(const Problem& p, const Settings& s, const DeviceInfo& device) {
+std::unique_ptr<Plan> prepare(const Problem& p, const tuned::Choice& choice, const DeviceInfo& device) {
   if (p.operation == Operation::wide_sum)
-    return dispatch_wide_sum(p, [&]<class In, class Acc>() { return plan<In, Acc, Identity>(p, s, device); });
+    return dispatch_wide_sum(p, [&]<class In, class Acc>() { return plan<In, Acc, Identity>(p, choice, device); });
   return dispatch_wide(p, [&]<class In, class Acc>() {
     switch (p.operation) {
-      case Operation::sum: return plan<In, Acc, Identity>(p, s, device);
-      case Operation::sum_of_squares: return plan<In, Acc, Square>(p, s, device);
-      case Operation::moments: return plan<In, Acc, tuned::Moments>(p, s, device);
+      case Operation::sum: return plan<In, Acc, Identity>(p, choice, device);
+      case Operation::sum_of_squares: return plan<In, Acc, Square>(p, choice, device);
+      case Operation::moments: return plan<In, Acc, tuned::Moments>(p, choice, device);
       case Operation::wide_sum:
       case Operation::vector_add: break;
     }
@@ -57,20 +59,33 @@ std::unique_ptr<Plan> prepare_tuned(const Problem& p, const Settings& s, const D
   });
 }
 
+const Variant both{
+    .how = {.thread = "16-byte loads, four or eight", .block = "warp shuffles",
+            .grid = "cluster, packed atomic or fan-in"},
+    .operations = {Operation::sum, Operation::wide_sum, Operation::sum_of_squares, Operation::moments},
+    .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i8, ElementType::i64, ElementType::f16,
+              ElementType::bf16},
+    .persistent_state = tuned::persistent_state};
+
 const Register tuned_sum(
-    {.id = "tuned/sum", .title = "tuned", .cites = "src/tuned/tuned.h",
-     .how = {.thread = "16-byte loads, four or eight", .block = "warp shuffles",
-             .grid = "cluster, packed atomic or fan-in"},
-     .operations = {Operation::sum, Operation::wide_sum, Operation::sum_of_squares, Operation::moments},
-     .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i8, ElementType::i64,
-               ElementType::f16, ElementType::bf16},
-     .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "pieces", "cluster"}, "auto"),
-                  Tunable::choice("vectors", {"1", "2", "4", "8"}, "4"),
-                  Tunable::choice("per-sm", {"0", "1", "2", "4", "8", "16"}, "4"),
-                  Tunable::choice("kept", {"all", "0", "16", "32"}, "all"),
-                  Tunable::choice("overlap", {"yes", "no"}, "yes")},
-     .persistent_state = tuned::persistent_state},
-    prepare_tuned);
+    combined(both, {.id = "tuned/sum", .title = "tuned", .cites = "src/tuned/tuned.h",
+                    .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "pieces", "cluster"}, "auto"),
+                                 Tunable::choice("vectors", {"1", "2", "4", "8"}, "4"),
+                                 Tunable::choice("per-sm", {"0", "1", "2", "4", "8", "16"}, "4"),
+                                 Tunable::choice("kept", {"all", "0", "16", "32"}, "all"),
+                                 Tunable::choice("overlap", {"yes", "no"}, "yes")}}),
+    [](const Problem& p, const Settings& s, const DeviceInfo& device) { return prepare(p, chosen(s), device); });
+
+const Register any_order(
+    combined(both, {.id = "tuned/sum-any-order", .title = "tuned, in any order", .cites = "src/tuned/tuned.h",
+                    .tunables = {Tunable::choice("reading", {"auto", "pieces"}, "auto"),
+                                 Tunable::choice("per-sm", {"1", "2"}, "2")},
+                    .determinism = Determinism::none}),
+    [](const Problem& p, const Settings& s, const DeviceInfo& device) {
+      tuned::Choice choice{s.text("reading") != "auto", tuned::Reading::pieces, 8, s.count("per-sm")};
+      choice.any_order = true;
+      return prepare(p, choice, device);
+    });
 
 }  // namespace
 }  // namespace reductio

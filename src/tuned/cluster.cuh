@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(512, 1) reduce_in_cluster(const Share<In> in, 
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  const S sum = sum_of_warp(Strided<block>::template sum_of_thread<S, W, Operation>(in));
+  const S sum = sum_of_warp(Strided<block>().template sum_of_thread<S, W, Operation>(in));
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
   if (threadIdx.x % 32 == 0)
     send_sums(in_first_block(place + sender * static_cast<unsigned>(sizeof(S))), sum, in_first_block(barrier));

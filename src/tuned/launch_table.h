@@ -27,7 +27,8 @@ inline constexpr Gpu h200{132, 2048, 90, 16, 60 * MiB};
 enum class Reading {
   strided,  ///< blocks of 256, all threads of the grid taking turns
   tiled,    ///< blocks of 512, each with a tile of 64 KiB at a time
-  pieces,   ///< the same, but after a few rounds blocks claim the next ones as they go, each with a slot of its own
+  pieces,   ///< the same, but blocks claim what they read as they go: pieces of several tiles, each with a slot of its own,
+            ///< or where the order may vary single tiles
   cluster,  ///< blocks of 512 in one cluster: from compute capability 9.0
 };
 constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 512; }
@@ -55,24 +56,28 @@ struct LaunchRow {
 /// cannot be said (docs/tuning.md, 37).
 inline constexpr std::size_t kept_in_l2 = 32 * MiB;
 
-/// For sums that finish by one packed atomic, but for what is read in pieces: those of 4 bytes of integer. Another block
-/// costs little, because no block polls for it.
+/// For sums that finish by one packed atomic: those of 4 bytes of integer. Another block costs little, because no block
+/// polls for it.
 inline constexpr LaunchRow packed_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {512 * KiB, Reading::strided, 2, 4},
     {12 * MiB, Reading::strided, 4, 4},
-    {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
+    {128 * MiB, Reading::tiled, 8, 1, kept_in_l2},
+    {256 * MiB, Reading::tiled, 8, 2, kept_in_l2},
     {SIZE_MAX, Reading::pieces, 8, 2},
 };
 
 /// For all others, which finish by fan-in: few blocks, so that one warp polls all slots at once. For sums of 8 bytes it
-/// can poll 160 slots, and 2.5 MiB are strided over 160 blocks.
+/// can poll 160 slots, and 2.5 MiB are strided over 160 blocks. Where the order may vary, pieces begin where they do
+/// above, because they need no slots.
 inline constexpr LaunchRow fan_in_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {256 * KiB, Reading::cluster, 4, 8},
     {768 * KiB, Reading::cluster, 4, 16},
     {2560 * KiB, Reading::strided, 4, 4},
-    {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
+    {128 * MiB, Reading::tiled, 8, 1, kept_in_l2},
+    {256 * MiB, Reading::tiled, 8, 2, kept_in_l2},
+    {1024 * MiB, Reading::tiled, 8, 2},
     {SIZE_MAX, Reading::pieces, 8, 2},
 };
 
@@ -98,6 +103,9 @@ struct Choice {
   unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
   std::size_t kept_bytes = SIZE_MAX;
   bool overlaps = true;  ///< also if not `chosen`: with the kernel before, where the hardware can
+  /// Also if not `chosen`: floating-point sums may be added up in another order at each call, so their last bits may
+  /// differ, where that is faster: much input. Of integers the order makes no difference, so it always may.
+  bool any_order = false;
 };
 
 struct LaunchShape {
@@ -143,9 +151,12 @@ constexpr LaunchRow row_for(LaunchRow row, const Gpu& gpu) {
 constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu& gpu, const Choice& choice = {}) {
   LaunchRow r{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks, choice.kept_bytes};
   if (!choice.chosen) {
-    const LaunchRow* row = table_of(who);
-    while (bytes > row_for(*row, gpu).up_to_bytes) ++row;
-    r = row_for(*row, gpu);
+    const auto row_of = [&](const LaunchRow* row) {
+      while (bytes > row_for(*row, gpu).up_to_bytes) ++row;
+      return row_for(*row, gpu);
+    };
+    r = row_of(table_of(who));
+    if (choice.any_order && row_of(packed_table).reading == Reading::pieces) r = row_of(packed_table);
   }
   // To the host there is no workspace, where claims are counted.
   if (r.reading == Reading::pieces && who == FinishedBy::host) r.reading = Reading::tiled;

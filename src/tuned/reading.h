@@ -149,7 +149,7 @@ struct Strided {
   static constexpr int vectors = 4;
 
   template <class S, class W, class Operation, class In>
-  static __device__ S sum_of_thread(const Share<In>& in) {
+  __device__ S sum_of_thread(const Share<In>& in) const {
     const std::int64_t threads = std::int64_t{gridDim.x} * block, round = vectors * threads;
     std::int64_t first = 0;
     S sum{};
@@ -173,10 +173,10 @@ struct Strided {
 struct Tiled {
   static constexpr unsigned block = 512, blocks_per_sm = 2;
   static constexpr int vectors = 8;
+  static constexpr std::int64_t tile = std::int64_t{block} * vectors;
 
   template <class S, class W, class Operation, class In>
-  static __device__ S sum_of_thread(const Share<In>& in) {
-    constexpr std::int64_t tile = block * vectors;
+  __device__ S sum_of_thread(const Share<In>& in) const {
     const std::int64_t round = gridDim.x * tile;
     std::int64_t first = 0;
     S sum{};
@@ -203,14 +203,68 @@ struct Tiled {
   }
 };
 
-/// The input in pieces, which blocks claim as they go: in rounds that are fixed beforehand blocks get further and further
-/// apart, because some SMs read more slowly. A piece is a column of a few rounds: with `columns` tiles in a round, piece p
-/// has tile p % columns of each round of group p / columns. So blocks that take pieces in order read side by side, as in
-/// fixed rounds, and are at most about a group apart. Behind the groups single tiles are pieces, fewer than a round has;
-/// the last piece has what is no whole tile, and the odd ends.
+/// A block's claim to a further piece, of many, by its first thread. It is under way from here on, while the block reads.
+/// Each block begins with the piece of its own number.
+class Claim {
+ public:
+  explicit __device__ Claim(GlobalPtr<std::uint64_t> claims) : claims_(claims) {
+    if (threadIdx.x == 0) number_ = device::atomicAdd(claims, 1);
+  }
+  /// The piece that is the block's now: none if it is `pieces` or more. There are as many claims as pieces, since each
+  /// block makes one while it reads one; so the last leaves 0 behind.
+  __device__ unsigned answer(unsigned pieces) const {
+    if (number_ == pieces - 1) device::store_relaxed(claims_, std::uint64_t{0});
+    return gridDim.x + static_cast<unsigned>(number_);
+  }
+
+ private:
+  GlobalPtr<std::uint64_t> claims_;
+  std::uint64_t number_ = 0;
+};
+
+/// A tile of which nothing is to stay in L2.
+template <class S, class W, class Operation, class In>
+__device__ S sum_of_tile(const Share<In>& in, std::int64_t tile) {
+  const auto from = in.body + (tile * Tiled::tile + threadIdx.x);
+  uint4 v[Tiled::vectors];
+  for (int u = 0; u < Tiled::vectors; ++u) v[u] = __ldg(from + u * Tiled::block);
+  return sum_of_vectors<S, W, Operation, In>(v);
+}
+
+/// Blocks claim tiles one by one: in rounds that are fixed beforehand they get further and further apart, because some SMs
+/// read more slowly, and memory serves them best while they read side by side. Who adds what, and in which order,
+/// differs from call to call. What is no whole tile is spread over all threads.
+struct Claimed {
+  static constexpr unsigned block = Tiled::block, blocks_per_sm = Tiled::blocks_per_sm;
+  GlobalPtr<std::uint64_t> claims;
+
+  template <class S, class W, class Operation, class In>
+  __device__ S sum_of_thread(const Share<In>& in) const {
+    const SharedPtr<unsigned> next = device::shared_array<unsigned, 2>();
+    const unsigned tiles = static_cast<unsigned>(in.vectors / Tiled::tile);
+    S sum{};
+    unsigned turn = 0;  // who still looks at one answer does so elsewhere than the next is written
+    for (unsigned tile = blockIdx.x; tile < tiles; turn ^= 1) {
+      const Claim claim(claims);
+      sum += sum_of_tile<S, W, Operation>(in, tile);
+      if (threadIdx.x == 0) next[turn] = claim.answer(tiles);
+      __syncthreads();
+      tile = next[turn];
+    }
+    const std::int64_t whole = tiles * Tiled::tile;
+    if (whole < in.vectors || in.has_ends())
+      sum += sum_of_rest<S, W, Operation, Tiled::vectors>(in, whole, blockIdx.x * block + threadIdx.x, gridDim.x * block,
+                                                          [](auto p) { return __ldg(p); });
+    return sum;
+  }
+};
+
+/// Where the order must not vary, blocks claim pieces, each with a slot for its sum. A piece is a column of a few rounds:
+/// with `columns` tiles in a round, piece p has tile p % columns of each round of group p / columns. So blocks that take
+/// pieces in order read side by side, as in fixed rounds, and are at most about a group apart. Behind the groups single
+/// tiles are pieces, fewer than a round has; the last piece has what is no whole tile, and the odd ends.
 struct Pieces {
   static constexpr unsigned block = Tiled::block;
-  static constexpr std::int64_t tile = std::int64_t{block} * Tiled::vectors;
   /// Fewer rounds would have more slots to fill and to poll.
   static constexpr std::int64_t fewest_rounds = 8;
   unsigned count, columns, groups;
@@ -218,7 +272,7 @@ struct Pieces {
 
   /// For a grid of so many blocks, with so many slots: as many pieces at most.
   static Pieces of(std::int64_t vectors, unsigned grid, std::size_t slots) {
-    const std::int64_t tiles = vectors / tile, rounds = tiles / grid, most_groups = static_cast<std::int64_t>(slots / grid) - 1;
+    const std::int64_t tiles = vectors / Tiled::tile, rounds = tiles / grid, most_groups = static_cast<std::int64_t>(slots / grid) - 1;
     const std::int64_t groups = rounds == 0 ? 0 : std::clamp<std::int64_t>(rounds / fewest_rounds, 1, most_groups);
     const std::int64_t each = std::max<std::int64_t>(groups, 1);
     return {static_cast<unsigned>(groups * grid + tiles % grid) + 1, grid, static_cast<unsigned>(groups),
@@ -239,35 +293,14 @@ struct Pieces {
   template <class S, class W, class Operation, class In>
   __device__ S sum_of_thread(const Share<In>& in, unsigned piece) const {
     if (piece == count - 1)
-      return sum_of_rest<S, W, Operation, Tiled::vectors>(in, in.vectors / tile * tile, threadIdx.x, block,
+      return sum_of_rest<S, W, Operation, Tiled::vectors>(in, in.vectors / Tiled::tile * Tiled::tile, threadIdx.x, block,
                                                           [](auto p) { return __ldg(p); });
-    auto from = in.body + (first_tile(piece) * tile + threadIdx.x);
+    std::int64_t tile = first_tile(piece);
     S sum{};
-    for (unsigned left = tiles_of(piece); left > 0; --left, from += tile * columns) {
-      uint4 v[Tiled::vectors];
-      for (int u = 0; u < Tiled::vectors; ++u) v[u] = __ldg(from + u * block);
-      sum += sum_of_vectors<S, W, Operation, In>(v);
-    }
+    for (unsigned left = tiles_of(piece); left > 0; --left, tile += columns)
+      sum += sum_of_tile<S, W, Operation>(in, tile);
     return sum;
   }
-};
-
-/// A block's claim to a further piece, by its first thread. It is under way from here on, while the block reads.
-class Claim {
- public:
-  explicit __device__ Claim(GlobalPtr<std::uint64_t> claims) : claims_(claims) {
-    if (threadIdx.x == 0) number_ = device::atomicAdd(claims, 1);
-  }
-  /// The piece that is the block's now: none if it is `pieces` or more. There are as many claims as pieces, since each
-  /// block makes one while it reads one; so the last leaves 0 behind.
-  __device__ unsigned answer(unsigned pieces) const {
-    if (number_ == pieces - 1) device::store_relaxed(claims_, std::uint64_t{0});
-    return gridDim.x + static_cast<unsigned>(number_);
-  }
-
- private:
-  GlobalPtr<std::uint64_t> claims_;
-  std::uint64_t number_ = 0;
 };
 
 /// Adds up one value of every lane of a warp; valid in lane 0.

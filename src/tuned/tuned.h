@@ -26,15 +26,16 @@
 /// host threads may share it. A launch that CUDA refuses throws device::LaunchError, and nothing else is thrown.
 ///
 /// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 128 bytes and one Gpu, the
-/// result is the same bits at every call: what is added to what, and in which order, is fixed. So is that of to_host, but
-/// it may differ in its last bits from the one on the GPU, and the calling thread's rounding mode counts.
+/// result is the same bits at every call: what is added to what, and in which order, is fixed unless Choice::any_order
+/// says otherwise. So is that of to_host, but it may differ in its last bits from the one on the GPU, and the calling
+/// thread's rounding mode counts.
 ///
 /// How it works
 ///
 ///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). All threads have the same
 ///             number of such rounds, and what is left is spread over all of them in one last step. What lies before
 ///             the first multiple of 16 bytes (of 128, a line of the caches, where there is much to read) and behind
-///             the last whole vector is part of that step. Much input is read in pieces, which blocks claim as they go.
+///             the last whole vector is part of that step. Of much input blocks claim what they read as they go.
 ///   Blocks    add up by warp shuffles, and once over their warps.
 ///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster,
 ///             for little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else, and for pieces
@@ -61,11 +62,12 @@
 /// workspace begins after it has ended. A call that uses other slots, or more, finds those empty, too, because no call
 /// leaves any full.
 ///
-/// Pieces. Of much input each block reads the piece of its own number first, and then claims another whenever it is done
-/// with one, by counting up a word of the workspace: dynamic scheduling. It stores the sum of each in the piece's slot.
-/// The last block polls the slots once there is nothing left to claim: what it then waits for is first pieces of blocks,
-/// which is fan-in's wait, and pieces that a block which runs has claimed. For each piece there is one claim, so whoever
-/// has the last number knows that no other follows, and sets the word back to 0.
+/// Claims. Of much input each block reads the tile or the piece of its own number first, and then claims another whenever
+/// it is done with one, by counting up a word of the workspace: dynamic scheduling. For each there is one claim, so
+/// whoever has the last number knows that no other follows, and sets the word back to 0. Where the order may vary, for
+/// integers always, a block adds up what it got, and then the blocks finish as ever. Else each piece has a slot, in
+/// which its block stores the sum. The last block polls the slots once there is nothing left to claim: what it then
+/// waits for is first pieces of blocks, which is fan-in's wait, and pieces that a block which runs has claimed.
 ///
 /// Packed atomic. One word holds the sum so far and how many blocks have added to it. The block that completes the
 /// number has the sum from that very update, so nothing else has to be seen by anybody and the update is relaxed; it
@@ -112,18 +114,18 @@ using device::Square;
 /// Launch: at most as many blocks as there are slots, and one; one block takes StoreEach.
 template <class In, class Acc, class Operation, class Reading, class Finish, class Result>
 __global__ void __launch_bounds__(Reading::block, Reading::blocks_per_sm)
-reduce(const Share<In> in, const Finish finish, const Result result) {
+reduce(const Share<In> in, const Reading reading, const Finish finish, const Result result) {
   using W = typename AddedIn<Acc>::type;
   using S = typename SumsOf<Operation, W>::type;
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   const SharedPtr<S> sums = device::shared_array<S, Reading::block / 32>();
-  const S sum = sum_of_block<Reading::block>(Reading::template sum_of_thread<S, W, Operation>(in), sums);
+  const S sum = sum_of_block<Reading::block>(reading.template sum_of_thread<S, W, Operation>(in), sums);
   if (threadIdx.x < 32) finish.end(sum, result);
 }
 
-/// The same of much input, in pieces (reading.h). Each piece's sum goes to a slot of its own, so it does not matter to the
-/// result who read it; and the last block, when there is no more to claim, adds them up. `claims`: 0 between calls.
+/// The same in pieces (reading.h). Each piece's sum goes to a slot of its own, so it does not matter to the result who
+/// read it; and the last block, when there is no more to claim, adds them up. `claims`: 0 between calls.
 template <class In, class Acc, class Operation>
 __global__ void __launch_bounds__(Pieces::block, Tiled::blocks_per_sm)
 reduce_pieces(const Share<In> in, const Pieces pieces, const Slots slots, const GlobalPtr<std::uint64_t> claims,
@@ -182,7 +184,8 @@ class Reduction {
 
   Reduction(std::size_t n, const Gpu& gpu, const Choice& choice = {})
       : n_(n), slots_(workspace_slots(gpu)), overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
-        shape_(launch_shape(n * sizeof(In), finished_by, gpu, choice)),
+        any_order_(std::is_integral<Acc>::value || choice.any_order),
+        shape_(launch_shape(n * sizeof(In), finished_by, gpu, with_order(choice))),
         to_host_shape_(launch_shape(n * sizeof(In), FinishedBy::host, gpu, choice)) {}
 
   /// Puts one call onto the stream. `out`: `results` elements.
@@ -190,12 +193,15 @@ class Reduction {
     const OnDevice<Acc> result{out};
     const Share<In> share = share_of(in, shape_);
     switch (shape_.reading) {
-      case tuned::Reading::strided: return launch<Strided<256>>(share, result, workspace, stream);
-      case tuned::Reading::tiled: return launch<Tiled>(share, result, workspace, stream);
+      case tuned::Reading::strided: return launch(Strided<256>(), share, result, workspace, stream);
+      case tuned::Reading::tiled: return launch(Tiled(), share, result, workspace, stream);
       case tuned::Reading::pieces:
-        return device::launch<reduce_pieces<In, Acc, Operation>>(launch_of(shape_, stream), share,
-                                                                 pieces_of(share.vectors), slots_in(workspace),
-                                                                 workspace + claims_word, result);
+        if (any_order_) return launch(Claimed{workspace + claims_word}, share, result, workspace, stream);
+        if constexpr (!std::is_integral<Acc>::value)
+          return device::launch<reduce_pieces<In, Acc, Operation>>(launch_of(shape_, stream), share,
+                                                                   pieces_of(share.vectors), slots_in(workspace),
+                                                                   workspace + claims_word, result);
+        return;
       case tuned::Reading::cluster:
 #ifdef __CUDACC__
         Launch shape = launch_of(shape_, stream);
@@ -213,9 +219,10 @@ class Reduction {
     const Launch shape = launch_of(to_host_shape_, stream);
     const Share<In> share = share_of(in, to_host_shape_);
     if (to_host_shape_.reading == tuned::Reading::tiled)
-      device::launch<reduce<In, Acc, Operation, Tiled, StoreEach, OnHost>>(shape, share, StoreEach{}, OnHost{arrival});
+      device::launch<reduce<In, Acc, Operation, Tiled, StoreEach, OnHost>>(shape, share, Tiled(), StoreEach{},
+                                                                          OnHost{arrival});
     else
-      device::launch<reduce<In, Acc, Operation, Strided<256>, StoreEach, OnHost>>(shape, share, StoreEach{},
+      device::launch<reduce<In, Acc, Operation, Strided<256>, StoreEach, OnHost>>(shape, share, Strided<256>(), StoreEach{},
                                                                                  OnHost{arrival});
   }
 
@@ -249,7 +256,7 @@ class Reduction {
     std::size_t finish = 0;
     if (shape_.reading == tuned::Reading::cluster)
       finish = ceil_div(shape_.grid * shape_.block / 32, 32) + 5;
-    else if (shape_.reading == tuned::Reading::pieces)
+    else if (shape_.reading == tuned::Reading::pieces && !any_order_)
       finish = ceil_div(slots_, Pieces::block) + 5 + depth(Pieces::block / 32);
     else if (shape_.grid > 1)
       finish = ceil_div(shape_.grid - 1, 32) + 1 + 5;
@@ -264,7 +271,9 @@ class Reduction {
   std::size_t chain_of_block(const LaunchShape& shape) const {
     const std::size_t all = n_ * sizeof(In) / 16 + 1, at_once = vectors_at_once(shape.reading);
     std::size_t rounds = ceil_div(all, at_once * shape.grid * shape.block);
-    if (shape.reading == tuned::Reading::pieces)  // of one group, which has few unless there are as many as slots allow
+    if (shape.reading == tuned::Reading::pieces && any_order_)  // one block may have claimed all
+      rounds *= shape.grid;
+    else if (shape.reading == tuned::Reading::pieces)  // of one group, which has few unless there are as many as slots allow
       rounds = std::max<std::size_t>(2 * Pieces::fewest_rounds, pieces_of(static_cast<std::int64_t>(all)).rounds + 1);
     // A vector's own tree, that of the vectors at once, the sum that takes these one by one, and the odd ends.
     const std::size_t thread = depth(Vector<In>::lanes) + depth(at_once) + rounds + 3;
@@ -286,24 +295,30 @@ class Reduction {
   }
 
   template <class How>
-  void launch(const Share<In>& share, const OnDevice<Acc>& result, GlobalPtr<std::uint64_t> workspace,
+  void launch(const How& how, const Share<In>& share, const OnDevice<Acc>& result, GlobalPtr<std::uint64_t> workspace,
               void* stream) const {
     const Launch shape = launch_of(shape_, stream);
     if (shape_.grid == 1)
-      device::launch<reduce<In, Acc, Operation, How, StoreEach, OnDevice<Acc>>>(shape, share, StoreEach{}, result);
+      device::launch<reduce<In, Acc, Operation, How, StoreEach, OnDevice<Acc>>>(shape, share, how, StoreEach{}, result);
     else if constexpr (packed)
-      device::launch<reduce<In, Acc, Operation, How, Packed, OnDevice<Acc>>>(shape, share, Packed{workspace}, result);
+      device::launch<reduce<In, Acc, Operation, How, Packed, OnDevice<Acc>>>(shape, share, how, Packed{workspace},
+                                                                               result);
     else
       device::launch<reduce<In, Acc, Operation, How, FanIn, OnDevice<Acc>>>(
-          shape, share, FanIn{slots_in(workspace)}, result);
+          shape, share, how, FanIn{slots_in(workspace)}, result);
   }
   Pieces pieces_of(std::int64_t vectors) const { return Pieces::of(vectors, shape_.grid, slots_); }
   Slots slots_in(GlobalPtr<std::uint64_t> workspace) const {
     return {workspace + first_slot, static_cast<unsigned>(slots_)};
   }
 
+  static constexpr Choice with_order(Choice choice) {
+    choice.any_order = choice.any_order || std::is_integral<Acc>::value;
+    return choice;
+  }
+
   std::size_t n_, slots_;
-  bool overlaps_;
+  bool overlaps_, any_order_;
   LaunchShape shape_, to_host_shape_;
 };
 

@@ -439,14 +439,16 @@ TEST(Experiments, ModernHasItsVariantsAndTheNumbersOfLoadsBesideOurSum) {
 TEST(Experiments, WhatHasAnExperimentOfItsOwnIsNotInThoseOfAllVariantsUnlessItIsNamed) {
   const auto holds = [](const char* experiment, const Selection& selection) {
     for (const Point& p : find_experiment(experiment).points(selection, gpu()))
-      if (p.variant->id.starts_with("modern/")) return true;
+      if (p.variant->id.starts_with("modern/") || p.variant->id == "tuned/sum-any-order") return true;
     return false;
   };
   Selection named;
-  named.variants_regex = "^modern/shuffle$";
-  for (const char* experiment : {"comparison", "timing", "accuracy"}) {
-    EXPECT_FALSE(holds(experiment, {})) << experiment;
-    EXPECT_TRUE(holds(experiment, named)) << experiment;
+  for (const char* regex : {"^modern/shuffle$", "^tuned/sum-any-order$"}) {
+    named.variants_regex = regex;
+    for (const char* experiment : {"comparison", "timing", "accuracy"}) {
+      EXPECT_FALSE(holds(experiment, {})) << experiment;
+      EXPECT_TRUE(holds(experiment, named)) << experiment;
+    }
   }
 }
 
@@ -477,6 +479,20 @@ TEST(Experiments, AccuracyAddsUpFourDataSetsAndRepeatsOneSizeAThousandTimes) {
   integers.types = {ElementType::i32};
   for (const Point& p : find_experiment("accuracy").points(integers, gpu()))
     EXPECT_TRUE(p.dataset == "random" || p.dataset == "alternating") << p.dataset << " is of floats alone";
+}
+
+TEST(Experiments, TunedHasAnyOrderWhereItMakesADifference) {
+  if (gpu() == DeviceKind::sim) GTEST_SKIP() << "of much input";
+  std::set<std::string> types;
+  for (const Point& p : find_experiment("tuned").points({}, gpu())) {
+    if (p.variant->id != "tuned/sum-any-order") continue;
+    types.insert(std::string(name(p.problem.type)));
+    EXPECT_GE(p.problem.n, std::size_t{1} << 26);
+    EXPECT_EQ(p.cache_state, CacheState::cold_dirty);
+    EXPECT_EQ(p.timing_mode, TimingMode::device);
+    EXPECT_EQ(p.settings, p.variant->settings());
+  }
+  EXPECT_EQ(types, (std::set<std::string>{"f32", "f64"})) << "integers are added up in any order anyway";
 }
 
 TEST(Experiments, NarrowHasTunedBesideCubsCallOfTheSameOperationAndType) {

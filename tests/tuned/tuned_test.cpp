@@ -26,7 +26,7 @@ constexpr tuned::Choice small_blocks{true, tuned::Reading::strided, 1, 1};
 /// A tile is 64 KiB, so that a few of them are many elements for a test.
 constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1},
     one_tile_kept{true, tuned::Reading::tiled, 1, 1, 1 << 16},
-    pieces{true, tuned::Reading::pieces, 1, 1};
+    pieces{true, tuned::Reading::pieces, 1, 1}, pieces_in_any_order{true, tuned::Reading::pieces, 1, 1, SIZE_MAX, true, true};
 
 /// A workspace that was poisoned before, as raw memory is.
 Buffer<std::uint64_t> new_workspace(const tuned::Gpu& gpu = small_gpu) {
@@ -116,9 +116,9 @@ TEST_P(SimTuned, AddsUpTilesOfAnyNumber) {
 }
 
 /// More pieces than blocks, so that blocks claim some: a group of rounds and two, single tiles, and what is no whole tile.
-/// Every call leaves the count of claims and all slots at zero for the next.
+/// Where the order may vary, tiles. Every call leaves the count of claims and all slots at zero for the next.
 template <class T>
-void adds_up_pieces() {
+void adds_up_pieces(const tuned::Choice& choice = pieces) {
   const tuned::Gpu two_sms{2, 512};
   const auto workspace = new_workspace(two_sms);
   const Buffer<T> out(1);
@@ -127,7 +127,7 @@ void adds_up_pieces() {
   const auto in = on_device(values);
   for (const std::size_t n : {std::size_t{5}, 3 * tile, 8 * tile, 9 * tile + 1, values.size() - 1})
     for (const std::size_t start : {0, 1}) {
-      const tuned::Reduction<T> call(n, two_sms, pieces);
+      const tuned::Reduction<T> call(n, two_sms, choice);
       call(in.ptr() + start, out.ptr(), workspace.ptr(), nullptr);
       const auto from = values.begin() + static_cast<std::ptrdiff_t>(start);
       const std::vector<T> part(from, from + static_cast<std::ptrdiff_t>(n));
@@ -140,6 +140,8 @@ TEST_P(SimTuned, AddsUpPiecesThatBlocksClaim) {
   adds_up_pieces<float>();
   adds_up_pieces<double>();
   adds_up_pieces<std::int32_t>();
+  adds_up_pieces<std::int64_t>();
+  adds_up_pieces<float>(pieces_in_any_order);
 }
 
 /// Where a tile starts off a line, each warp's load of 512 bytes takes a part of a fifth line.
@@ -175,7 +177,7 @@ TEST(SimTunedShare, TilesAloneStartAtALine) {
 template <class How>
 __global__ void count_of_threads(const tuned::Share<int> ones, GlobalPtr<unsigned> counts) {
   counts[blockIdx.x * blockDim.x + threadIdx.x] =
-      How::template sum_of_thread<unsigned, unsigned, Identity>(ones);
+      How().template sum_of_thread<unsigned, unsigned, Identity>(ones);
 }
 /// The fewest and the most vectors that a thread of 3 blocks has of so many.
 template <class How>
@@ -287,16 +289,38 @@ TEST_P(SimTuned, AddsUpMoreSlotsThanItCanAskForAtOnce) {
   adds_up_slots<tuned::Pair<double>>();
 }
 
-/// Much input is read in pieces; but for the host, who has no slots.
+/// Much input is read in pieces; where the order may vary, less is. But not for the host, who has no workspace.
 TEST(TunedLaunch, ReadsMuchInPieces) {
   using tuned::MiB;
-  for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic, FinishedBy::host}) {
-    const bool to_host = who == FinishedBy::host;
-    EXPECT_EQ(tuned::launch_shape(256 * MiB, who, tuned::h200).reading, tuned::Reading::tiled);
-    const tuned::LaunchShape much = tuned::launch_shape(257 * MiB, who, tuned::h200);
-    EXPECT_EQ(much.reading, to_host ? tuned::Reading::tiled : tuned::Reading::pieces);
-    EXPECT_EQ(much.grid, 2u * 132);
+  constexpr tuned::Choice any_order{.any_order = true};
+  const auto first_in_pieces = [](FinishedBy who, const tuned::Choice& choice) {
+    std::size_t mib = 1;
+    while (mib < 4096 && tuned::launch_shape(mib * MiB, who, tuned::h200, choice).reading != tuned::Reading::pieces) ++mib;
+    return mib;
+  };
+  EXPECT_EQ(first_in_pieces(FinishedBy::packed_atomic, any_order), 257u);
+  EXPECT_EQ(first_in_pieces(FinishedBy::fan_in, {}), 1025u);
+  EXPECT_EQ(first_in_pieces(FinishedBy::fan_in, any_order), 257u);
+  EXPECT_EQ(first_in_pieces(FinishedBy::host, any_order), 4096u) << "none";
+  EXPECT_EQ(tuned::launch_shape(2048 * MiB, FinishedBy::fan_in, tuned::h200).grid, 2u * 132);
+  for (std::size_t bytes = 1; bytes <= 256 * MiB; bytes = bytes * 3 / 2 + 1) {
+    const tuned::LaunchShape any = tuned::launch_shape(bytes, FinishedBy::fan_in, tuned::h200, any_order),
+                             fixed = tuned::launch_shape(bytes, FinishedBy::fan_in, tuned::h200);
+    EXPECT_EQ(any.reading, fixed.reading) << bytes;
+    EXPECT_EQ(any.grid, fixed.grid) << bytes;
   }
+  EXPECT_EQ(tuned::Reduction<std::int64_t>(100 * MiB, tuned::h200).shape().reading, tuned::Reading::pieces)
+      << "of integers the order may vary";
+  EXPECT_EQ(tuned::Reduction<double>(100 * MiB, tuned::h200).shape().reading, tuned::Reading::tiled);
+}
+
+/// A block may have claimed all tiles, where the order varies.
+TEST(TunedLaunch, KnowsTheLongestChainOfAdditions) {
+  const auto chain = [](const tuned::Choice& choice) {
+    return tuned::Reduction<float>(std::size_t{1} << 30, tuned::h200, choice).longest_chain();
+  };
+  EXPECT_GE(chain({.any_order = true}), std::size_t{65536}) << "tiles";
+  EXPECT_LE(chain({}), 100u);
 }
 
 /// Whatever the grid, each tile is in one piece, there are no more pieces than slots, and pieces of many tiles lie side by
@@ -307,7 +331,7 @@ TEST(TunedPieces, HaveEachTileOnce) {
     for (const std::size_t slots : {std::size_t{2} * grid, std::size_t{16} * grid})
       for (std::int64_t tiles = 0; tiles < 70000; tiles = tiles * 5 / 3 + 1)
         for (const std::int64_t rest : {0, 1, 4095}) {
-          const Pieces of = Pieces::of(tiles * Pieces::tile + rest, grid, slots);
+          const Pieces of = Pieces::of(tiles * tuned::Tiled::tile + rest, grid, slots);
           ASSERT_GE(of.count, 1u);
           ASSERT_LE(of.count, slots);
           std::vector<int> times(static_cast<std::size_t>(tiles));

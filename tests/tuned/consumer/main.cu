@@ -52,7 +52,7 @@ struct Lane {
   std::uint64_t* workspace;
   double* out;
   explicit Lane(const tuned::Gpu& gpu)
-      : workspace(allocate<std::uint64_t>(tuned::workspace_words(gpu))), out(allocate<double>(4)) {
+      : workspace(allocate<std::uint64_t>(tuned::workspace_words(gpu))), out(allocate<double>(5)) {
     check(cudaStreamCreate(&stream), "creating a stream");
     tuned::init(workspace, gpu, stream);
   }
@@ -169,6 +169,9 @@ int main() {
   // As of much input: few blocks, which claim pieces.
   const tuned::Choice pieces{true, tuned::Reading::pieces, 64, 1};
   const tuned::Reduction<float, double> in_pieces(n, gpu, pieces);
+  tuned::Choice tiles = pieces;
+  tiles.any_order = true;
+  const tuned::Reduction<float, double> in_any_order(n, gpu, tiles);
   const tuned::Reduction<int> integers_in_pieces(n, gpu, pieces);
   double of_small = 0, of_smaller = 0, of_half = 0;
   for (std::size_t i = 0; i < 20000; ++i) of_small += values[i];
@@ -184,12 +187,13 @@ int main() {
     smaller(in, lane.out + 2, lane.workspace, lane.stream);
     of_all_integers(integers_in, integer_out, lane.workspace, lane.stream);
     in_pieces(in, lane.out + 3, lane.workspace, lane.stream);
+    in_any_order(in, lane.out + 4, lane.workspace, lane.stream);
     integers_in_pieces(integers_in, integer_out + 1, lane.workspace, lane.stream);
   }
   check(cudaStreamEndCapture(lane.stream, &graph), "capturing");
   check(cudaGraphInstantiate(&replayed, graph, 0), "instantiating the graph");
   for (int replay = 0; replay < 1000; ++replay) {
-    check(cudaMemsetAsync(lane.out, 0xFF, 4 * sizeof(double), lane.stream), "poisoning the results");
+    check(cudaMemsetAsync(lane.out, 0xFF, 5 * sizeof(double), lane.stream), "poisoning the results");
     check(cudaMemsetAsync(integer_out, 0xFF, 2 * sizeof(int), lane.stream), "poisoning the results");
     check(cudaGraphLaunch(replayed, lane.stream), "replaying");
     if (replay % 50 != 49) continue;
@@ -199,6 +203,7 @@ int main() {
     expect(value(lane.out + 2), of_smaller, "a replay of a smaller call");
     expect(value(integer_out), of_integers, "a replay of a call on integers");
     expect(value(lane.out + 3), sum, "a replay of a call in pieces");
+    expect(value(lane.out + 4), sum, "a replay of a call in any order");
     expect(value(integer_out + 1), of_integers, "a replay of a call on integers in pieces");
   }
 
@@ -222,11 +227,13 @@ int main() {
     for (Lane& l : lanes) {
       plan(in, l.out, l.workspace, l.stream);
       in_pieces(in, l.out + 3, l.workspace, l.stream);
+      in_any_order(in, l.out + 4, l.workspace, l.stream);
     }
   check(cudaDeviceSynchronize(), "two streams at once");
   for (Lane& l : lanes) {
     expect(value(l.out), sum, "two streams at once");
     expect(value(l.out + 3), sum, "two streams at once, in pieces");
+    expect(value(l.out + 4), sum, "two streams at once, in any order");
   }
   std::printf("all right\n");
 }

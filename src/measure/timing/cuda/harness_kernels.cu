@@ -68,28 +68,10 @@ __global__ void __launch_bounds__(Block)
 /// The same by the code of `tuned`.
 template <class Reading>
 __global__ void __launch_bounds__(Reading::block, Reading::blocks_per_sm)
-    read_as_tuned(const tuned::Share<unsigned> in, unsigned* out) {
+    read_as_tuned(const tuned::Share<unsigned> in, const Reading reading, unsigned* out) {
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  const unsigned sum = Reading::template sum_of_thread<unsigned, unsigned, device::Identity>(in);
-  if (sum == sum_that_is_stored) *out = sum;
-}
-
-/// The same in pieces.
-__global__ void __launch_bounds__(tuned::Pieces::block, tuned::Tiled::blocks_per_sm)
-    read_pieces_as_tuned(const tuned::Share<unsigned> in, const tuned::Pieces pieces, std::uint64_t* claims,
-                         unsigned* out) {
-  __shared__ unsigned next[2];
-  device::wait_for_previous_kernel();
-  device::let_next_kernel_begin();
-  unsigned sum = 0, turn = 0;
-  for (unsigned piece = blockIdx.x; piece < pieces.count; turn ^= 1) {
-    const tuned::Claim claim(claims);
-    sum += pieces.sum_of_thread<unsigned, unsigned, device::Identity>(in, piece);
-    if (threadIdx.x == 0) next[turn] = claim.answer(pieces.count);
-    __syncthreads();
-    piece = next[turn];
-  }
+  const unsigned sum = reading.template sum_of_thread<unsigned, unsigned, device::Identity>(in);
   if (sum == sum_that_is_stored) *out = sum;
 }
 
@@ -199,7 +181,7 @@ class ReadAsTunedPlan final : public Plan {
   ReadAsTunedPlan(std::size_t bytes, const DeviceInfo& info, WordOfContext claims, const tuned::Choice& choice = {})
       : bytes_(bytes), overlaps_(info.capability >= 90),
         shape_(tuned::launch_shape(bytes, tuned::FinishedBy::packed_atomic, tuned::gpu_of(info), choice)),
-        slots_(tuned::workspace_slots(tuned::gpu_of(info))), claims_(std::move(claims)) {}
+        claims_(std::move(claims)) {}
   PlanInfo info() const override { return {.grid_blocks = shape_.grid, .block_threads = shape_.block}; }
   void enqueue(void* in, void* out, Stream s) override {
     const Vectors v = vectors_of(in, bytes_, tuned::aligned_to(shape_.reading));
@@ -209,19 +191,17 @@ class ReadAsTunedPlan final : public Plan {
     launch.overlaps = overlaps_;
     auto* const sum = static_cast<unsigned*>(out);
     if (shape_.reading == tuned::Reading::pieces)
-      device::launch<read_pieces_as_tuned>(launch, share, tuned::Pieces::of(share.vectors, shape_.grid, slots_), claims_(),
-                                           sum);
+      device::launch<read_as_tuned<tuned::Claimed>>(launch, share, tuned::Claimed{claims_()}, sum);
     else if (shape_.reading == tuned::Reading::tiled)
-      device::launch<read_as_tuned<tuned::Tiled>>(launch, share, sum);
+      device::launch<read_as_tuned<tuned::Tiled>>(launch, share, tuned::Tiled(), sum);
     else
-      device::launch<read_as_tuned<tuned::Strided<256>>>(launch, share, sum);
+      device::launch<read_as_tuned<tuned::Strided<256>>>(launch, share, tuned::Strided<256>(), sum);
   }
 
  private:
   std::size_t bytes_;
   bool overlaps_;
   tuned::LaunchShape shape_;
-  std::size_t slots_;
   WordOfContext claims_;
 };
 
