@@ -69,9 +69,10 @@ NO_SUCH_POINT = ("finishes on the host; timed end to end",
 OVER_LIMIT = "--full runs it"
 STATUS_WORDS = {"over_limit": "over the limit"}  # of others the status itself
 
-# Ids are "group/name". The documents' groups, in the order of the paper; what is drawn as reference in every panel;
-# what runs on the CPU. Any other group is its user's own.
+# Ids are "group/name". The documents' groups, in the order of the paper; the project's own reduction; what is drawn as
+# reference in every panel; what runs on the CPU. Any other group is its user's own.
 DOCUMENTS = ("squares", "twopass", "unroll", "levels", "multiblock")
+OURS = "tuned"
 LIBRARIES = ("cub", "thrust", "cublas")
 CPU_GROUPS = ("host", "eigen", "std", "openmp")
 YOURS = "your variants"
@@ -93,13 +94,14 @@ class ResultsError(Exception):
 def group_of(variant: str) -> str:
     """The figure panel that a variant belongs to."""
     prefix = variant.split("/", 1)[0]
-    if prefix in DOCUMENTS or prefix in LIBRARIES or prefix in CPU_GROUPS:
+    if prefix == OURS or prefix in DOCUMENTS or prefix in LIBRARIES or prefix in CPU_GROUPS:
         return prefix
     return YOURS
 
 
 def is_handwritten(variant: str) -> bool:
-    """True for the documents' kernels and the user's own, false for library calls and CPU loops."""
+    """True for the documents' kernels and the user's own, false for the project's own reduction, library calls and CPU
+    loops."""
     group = group_of(variant)
     return group in DOCUMENTS or group == YOURS
 

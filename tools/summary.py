@@ -226,12 +226,12 @@ def comparison_block(results) -> str:
     lines = headline(results, compared, rs, gpu, peak) + our_own(results)
     of = results.comparison["status"].value_counts()
     lines += [f"![Speedup over CUB against n on one {gpu}](docs/comparison.png)", "",
-              *wrapped(f"Of each document the kernel that is fastest at 2^28 {TYPE}, and the libraries. Times in "
+              *wrapped(f"Of each document the kernel that is fastest at 2^28 {TYPE}, our own, and the libraries. Times in "
               "microseconds, one call at a time on a cold, dirty L2; what finishes on the host is timed end to end. The "
-              "speedup at 2^28 is over CUB's call of the same operation, timed alike, whose time stands beside it; in "
+              "speedup at 2^28 is over CUB's call of the same operation, timed alike; in "
               f"brackets its 95 % interval{', paired by round' if speedup.are_paired(results) else ''}. Of "
-              f"{len(results.comparison):,} points {of.get('ok', 0):,} were measured; they lie in "
-              "[results](experiments/results); [how far to trust them](docs/results.md). " + claims.line(results)), "",
+              f"{len(results.comparison):,} points {of.get('ok', 0):,} were measured "
+              "([how far to trust them](docs/results.md)). " + claims.line(results)), "",
               "| | operation | timed | 2^20 | 2^24 | 2^28 | TB/s | of peak | CUB, 2^28 | speedup over CUB |",
               "|---|---|---|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [row(results, s, b, rs, peak) for _, s, b in compared]

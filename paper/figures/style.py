@@ -29,7 +29,7 @@ DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1
 
 # Groups, where one figure holds all: Okabe and Ito's scheme.
 GROUP_COLORS = {"squares": "#E69F00", "twopass": "#56B4E9", "unroll": "#009E73", "levels": "#0072B2",
-                "multiblock": "#D55E00", "your variants": "#CC79A7",
+                "multiblock": "#D55E00", "your variants": "#CC79A7", "tuned": "#6A3D9A",
                 "host": "#E69F00", "eigen": "#009E73", "openmp": "#0072B2", "std": "#D55E00"}
 LIBRARY_COLORS = {"cub": "#000000", "thrust": "#7F7F7F", "cublas": "#B0B0B0"}
 LIBRARY_DASHES = {"cub": "-", "thrust": (0, (4, 1.5)), "cublas": (0, (1, 1))}

@@ -70,7 +70,7 @@ def macros(results: Results) -> dict[str, str]:
         made |= {
             "VariantCount": str(len(ids)),
             "HandwrittenCount": str(sum(map(rs.is_handwritten, ids))),
-            "LibraryCount": str(sum(not rs.is_handwritten(v) for v in ids)),
+            "LibraryCount": str(sum(not rs.is_handwritten(v) and rs.group_of(v) != rs.OURS for v in ids)),
             "PointCount": latex.count(len(gpu_rows)),
             "OkCount": latex.count(len(ok)),
             "SamplesFewest": f"{samples.min():.0f}" if len(samples) else ABSENT,
@@ -144,8 +144,8 @@ def note(says: str, caption: str, label: str) -> str:
 
 
 def in_order(variants) -> list[str]:
-    """Documents in the paper's order, then the user's own, then libraries."""
-    groups = [*rs.DOCUMENTS, rs.YOURS, *rs.LIBRARIES, *rs.CPU_GROUPS]
+    """Documents in the paper's order, then the user's own, ours, and libraries."""
+    groups = [*rs.DOCUMENTS, rs.YOURS, rs.OURS, *rs.LIBRARIES, *rs.CPU_GROUPS]
     return sorted(variants, key=lambda v: (groups.index(rs.group_of(v)), v))
 
 
@@ -161,7 +161,7 @@ def times_table(results: Results) -> str:
     if table is None:
         return note(ABSENT, "Times of all variants.", "tab:times")
     rows: dict[tuple, dict] = {}
-    operations = {g: rs.own_operation(table, g, results.catalog, TYPE) for g in [*rs.DOCUMENTS, rs.YOURS]}
+    operations = {g: rs.own_operation(table, g, results.catalog, TYPE) for g in [*rs.DOCUMENTS, rs.YOURS, rs.OURS]}
     for operation in ("sum", "sum_of_squares"):
         which = dict(device="cuda", operation=operation, element_type=TYPE)
         for column, found in (("device", rs.device_series(table, **which)),
@@ -466,7 +466,8 @@ def catalog_table(results: Results) -> str:
     """The hand-written variants and how each works at the three levels of a reduction."""
     catalog = results.catalog
     # The composed ones say in their names what they do at each level.
-    ids = in_order([str(v) for v in catalog.index if rs.is_handwritten(str(v)) and not str(v).startswith("ablation/")])
+    ids = in_order([str(v) for v in catalog.index if rs.group_of(str(v)) in (*rs.DOCUMENTS, rs.YOURS, rs.OURS)
+                    and not str(v).startswith("ablation/")])
     lines, last = [], None
     for variant in ids:
         group = rs.group_of(variant)
