@@ -101,15 +101,16 @@ def test_cubs_policy_is_the_fastest_over_all_sizes(tmp_path, capsys):
     assert "f32: cub/sum-tuned 512x16x4   1.265 times as fast as cub/sum" in capsys.readouterr().out
 
 
-def test_the_policy_of_cubs_sum_is_the_fastest_of_the_committed_run():
-    """Where that run had all policies."""
+def test_the_policy_of_cubs_sum_loses_nothing_to_the_fastest_of_the_committed_run():
+    """Where that run had all policies; nothing beyond what differs from run to run."""
     source = (SOURCE / "baselines" / "cub_tuned.cu").read_text()
     chosen = {of: re.search(rf"chosen{name} = {{(\d+), (\d+), (\d+)}}", source) for of, name in
               (("i32", ""), ("f32", "<float>"), ("f64", "<double>"))}
     assert all(chosen.values())
     for of, found in chosen.items():
         gains = autotune.policies(SOURCE / "experiments" / "results" / "nvidia-h200", of)
-        assert not gains or "x".join(found.groups()) == next(iter(gains)), f"{of}: write the fastest into cub_tuned.cu"
+        lost = max(gains.values()) / gains["x".join(found.groups())] - 1 if gains else 0
+        assert lost <= autotune.SLACK, f"{of}: {lost:.3f}: write the fastest into cub_tuned.cu"
 
 
 def test_it_prints_both_tables_and_docs_have_them(tmp_path, capsys):
