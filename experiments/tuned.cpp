@@ -11,6 +11,7 @@
 #include "experiments/launches.h"
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
+#include "tuned/launch_table.h"
 
 namespace reductio {
 namespace {
@@ -75,7 +76,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   parts.push_back(
       {.axes = {.types = types, .sizes = powers, .modes = {TimingMode::device}, .settings = two}, .offset = 1});
   const auto matters = [](const Point& p) {
-    return p.problem.n >= std::size_t{1} << 26 && p.problem.type != ElementType::i32;
+    return p.problem.bytes() > 256 * tuned::MiB && p.problem.type != ElementType::i32;
   };
   parts.push_back({.axes = {.types = types,
                             .sizes = sizes,

@@ -9,7 +9,7 @@
 /// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a
 /// thread's share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all; 0: one block) and, of
 /// reading=tiled, `kept` (the MiB of input that may stay in L2), are there to make that table by measurement. Where there
-/// are no clusters, reading=cluster is strided. overlap=no keeps a call from beginning while the kernel before it runs.
+/// are no clusters, reading=cluster is strided, and of integers reading=pieces claims tiles. overlap=no keeps a call from beginning while the kernel before it runs.
 
 #include <memory>
 
@@ -78,11 +78,11 @@ const Register tuned_sum(
 
 const Register any_order(
     combined(both, {.id = "tuned/sum-any-order", .title = "tuned, in any order", .cites = "src/tuned/tuned.h",
-                    .tunables = {Tunable::choice("reading", {"auto", "pieces"}, "auto"),
+                    .tunables = {Tunable::choice("reading", {"auto", "claimed"}, "auto"),
                                  Tunable::choice("per-sm", {"1", "2"}, "2")},
                     .determinism = Determinism::none}),
     [](const Problem& p, const Settings& s, const DeviceInfo& device) {
-      tuned::Choice choice{s.text("reading") != "auto", tuned::Reading::pieces, 8, s.count("per-sm")};
+      tuned::Choice choice{s.text("reading") != "auto", tuned::Reading::claimed, 8, s.count("per-sm")};
       choice.any_order = true;
       return prepare(p, choice, device);
     });

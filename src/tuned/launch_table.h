@@ -27,8 +27,8 @@ inline constexpr Gpu h200{132, 2048, 90, 16, 60 * MiB};
 enum class Reading {
   strided,  ///< blocks of 256, all threads of the grid taking turns
   tiled,    ///< blocks of 512, each with a tile of 64 KiB at a time
-  pieces,   ///< the same, but blocks claim what they read as they go: pieces of several tiles, each with a slot of its own,
-            ///< or where the order may vary single tiles
+  claimed,  ///< the same tiles, but blocks claim them one by one as they go: where the order of adding may vary
+  pieces,   ///< where it may not: blocks claim pieces of several tiles, each with a slot of its own
   cluster,  ///< blocks of 512 in one cluster: from compute capability 9.0
 };
 constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 512; }
@@ -37,7 +37,7 @@ constexpr unsigned vectors_at_once(Reading r) { return r == Reading::strided || 
 
 /// Where vectors start: at a multiple of so many bytes. At a line of the caches where there is much to read, because a
 /// warp then asks for whole lines. Where there is little, at a vector: few elements are then left to single loads.
-constexpr unsigned aligned_to(Reading r) { return r == Reading::tiled || r == Reading::pieces ? 128 : 16; }
+constexpr unsigned aligned_to(Reading r) { return vectors_at_once(r) == 8 ? 128 : 16; }
 
 /// Up to so many bytes of input, such a launch. Bytes, because the time to read them is what the launch has to hide: so
 /// one row serves every element type. The bytes are an H200's. Another GPU's are more or fewer as it has SMs, in rows
@@ -57,19 +57,19 @@ struct LaunchRow {
 inline constexpr std::size_t kept_in_l2 = 32 * MiB;
 
 /// For sums that finish by one packed atomic: those of 4 bytes of integer. Another block costs little, because no block
-/// polls for it.
+/// polls for it. Tiles are claimed from where nothing is kept any more.
 inline constexpr LaunchRow packed_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {512 * KiB, Reading::strided, 2, 4},
     {12 * MiB, Reading::strided, 4, 4},
     {128 * MiB, Reading::tiled, 8, 1, kept_in_l2},
     {256 * MiB, Reading::tiled, 8, 2, kept_in_l2},
-    {SIZE_MAX, Reading::pieces, 8, 2},
+    {SIZE_MAX, Reading::claimed, 8, 2},
 };
 
 /// For all others, which finish by fan-in: few blocks, so that one warp polls all slots at once. For sums of 8 bytes it
-/// can poll 160 slots, and 2.5 MiB are strided over 160 blocks. Where the order may vary, pieces begin where they do
-/// above, because they need no slots.
+/// can poll 160 slots, and 2.5 MiB are strided over 160 blocks. Where the order may vary, tiles are claimed from where
+/// they are above.
 inline constexpr LaunchRow fan_in_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {256 * KiB, Reading::cluster, 4, 8},
@@ -117,6 +117,7 @@ struct LaunchShape {
 /// The most blocks that a launch has for each SM, and the slots of the workspace for each: of blocks, and of the pieces
 /// of an input (Reading::pieces), 16 for each of two blocks.
 inline constexpr unsigned most_blocks_per_sm = 8, slots_per_sm = 32;
+static_assert(slots_per_sm >= 2 * most_blocks_per_sm, "Pieces::of wants two for each block");
 /// The most blocks of a cluster that there are sums for.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
@@ -147,8 +148,9 @@ constexpr LaunchRow row_for(LaunchRow row, const Gpu& gpu) {
   return row;
 }
 
-/// The launch for so many bytes of input. To the host neither a cluster nor pieces, whatever is chosen.
+/// The launch for so many bytes of input. To the host neither a cluster nor claims, whatever is chosen.
 constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu& gpu, const Choice& choice = {}) {
+  const bool any_order = choice.any_order || who == FinishedBy::packed_atomic;
   LaunchRow r{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks, choice.kept_bytes};
   if (!choice.chosen) {
     const auto row_of = [&](const LaunchRow* row) {
@@ -156,10 +158,13 @@ constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu&
       return row_for(*row, gpu);
     };
     r = row_of(table_of(who));
-    if (choice.any_order && row_of(packed_table).reading == Reading::pieces) r = row_of(packed_table);
+    if (any_order && row_of(packed_table).reading == Reading::claimed) r = row_of(packed_table);
   }
-  // To the host there is no workspace, where claims are counted.
-  if (r.reading == Reading::pieces && who == FinishedBy::host) r.reading = Reading::tiled;
+  if (r.reading == Reading::claimed || r.reading == Reading::pieces) {
+    r.reading = any_order ? Reading::claimed : Reading::pieces;
+    // To the host there is no workspace, where claims are counted; and tiles are counted in 32 bits.
+    if (who == FinishedBy::host || bytes >> 47) r.reading = Reading::tiled;
+  }
   const std::size_t vectors = bytes / 16 + (bytes % 16 != 0);
   if (r.reading == Reading::cluster) {
     if (r.most_blocks > most_blocks_of_cluster) r.most_blocks = most_blocks_of_cluster;
@@ -179,7 +184,7 @@ constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu&
   if (per_sm > most_blocks_per_sm) per_sm = most_blocks_per_sm;
   const std::size_t most = std::size_t{per_sm} * gpu.sm_count;
   std::size_t share = std::size_t{block} * (r.vectors_per_thread ? r.vectors_per_thread : 1);
-  if (r.reading == Reading::pieces) share *= 2;  // who claims nothing needs no pieces
+  if (r.reading == Reading::claimed || r.reading == Reading::pieces) share *= 2;  // else there is nothing to claim
   const std::size_t wanted = vectors / share + (vectors % share != 0);
   return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block, r.kept_bytes};
 }

@@ -222,7 +222,7 @@ class Claim {
   std::uint64_t number_ = 0;
 };
 
-/// A tile of which nothing is to stay in L2.
+/// A tile by plain loads: of so much input nothing stays in L2 anyway.
 template <class S, class W, class Operation, class In>
 __device__ S sum_of_tile(const Share<In>& in, std::int64_t tile) {
   const auto from = in.body + (tile * Tiled::tile + threadIdx.x);
@@ -270,7 +270,7 @@ struct Pieces {
   unsigned count, columns, groups;
   unsigned rounds, longer;  ///< of a group; the first `longer` groups have one more
 
-  /// For a grid of so many blocks, with so many slots: as many pieces at most.
+  /// For a grid of so many blocks, each with two slots or more: never more pieces than slots.
   static Pieces of(std::int64_t vectors, unsigned grid, std::size_t slots) {
     const std::int64_t tiles = vectors / Tiled::tile, rounds = tiles / grid, most_groups = static_cast<std::int64_t>(slots / grid) - 1;
     const std::int64_t groups = rounds == 0 ? 0 : std::clamp<std::int64_t>(rounds / fewest_rounds, 1, most_groups);

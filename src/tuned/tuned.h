@@ -26,9 +26,9 @@
 /// host threads may share it. A launch that CUDA refuses throws device::LaunchError, and nothing else is thrown.
 ///
 /// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 128 bytes and one Gpu, the
-/// result is the same bits at every call: what is added to what, and in which order, is fixed unless Choice::any_order
-/// says otherwise. So is that of to_host, but it may differ in its last bits from the one on the GPU, and the calling
-/// thread's rounding mode counts.
+/// result is the same bits at every call, unless Choice::any_order says otherwise: of floating-point numbers it is fixed
+/// what is added to what, and in which order. So is that of to_host, but it may differ in its last bits from the one on
+/// the GPU, and the calling thread's rounding mode counts.
 ///
 /// How it works
 ///
@@ -62,9 +62,9 @@
 /// workspace begins after it has ended. A call that uses other slots, or more, finds those empty, too, because no call
 /// leaves any full.
 ///
-/// Claims. Of much input each block reads the tile or the piece of its own number first, and then claims another whenever
-/// it is done with one, by counting up a word of the workspace: dynamic scheduling. For each there is one claim, so
-/// whoever has the last number knows that no other follows, and sets the word back to 0. Where the order may vary, for
+/// Claims. Of much input each block reads the tile or the piece of its own number first. Before it reads one it claims the
+/// next, by counting up a word of the workspace: dynamic scheduling. So there is one claim for each, and whoever has the
+/// last number knows that no other follows, and sets the word back to 0. Where the order may vary, for
 /// integers always, a block adds up what it got, and then the blocks finish as ever. Else each piece has a slot, in
 /// which its block stores the sum. The last block polls the slots once there is nothing left to claim: what it then
 /// waits for is first pieces of blocks, which is fan-in's wait, and pieces that a block which runs has claimed.
@@ -139,7 +139,7 @@ reduce_pieces(const Share<In> in, const Pieces pieces, const Slots slots, const 
   device::let_next_kernel_begin();
   unsigned turn = 0;  // what the first warp still reads of one piece lies elsewhere than what is written of the next
   for (unsigned piece = blockIdx.x; piece < pieces.count; turn ^= 1) {
-    Claim claim(claims);
+    const Claim claim(claims);
     const S sum = sum_of_warp(pieces.sum_of_thread<S, W, Operation>(in, piece));
     if (threadIdx.x % 32 == 0) sums[turn * warps + threadIdx.x / 32] = sum;
     if (threadIdx.x == 0) next[turn] = claim.answer(pieces.count);
@@ -184,7 +184,6 @@ class Reduction {
 
   Reduction(std::size_t n, const Gpu& gpu, const Choice& choice = {})
       : n_(n), slots_(workspace_slots(gpu)), overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
-        any_order_(std::is_integral<Acc>::value || choice.any_order),
         shape_(launch_shape(n * sizeof(In), finished_by, gpu, with_order(choice))),
         to_host_shape_(launch_shape(n * sizeof(In), FinishedBy::host, gpu, choice)) {}
 
@@ -195,8 +194,8 @@ class Reduction {
     switch (shape_.reading) {
       case tuned::Reading::strided: return launch(Strided<256>(), share, result, workspace, stream);
       case tuned::Reading::tiled: return launch(Tiled(), share, result, workspace, stream);
+      case tuned::Reading::claimed: return launch(Claimed{workspace + claims_word}, share, result, workspace, stream);
       case tuned::Reading::pieces:
-        if (any_order_) return launch(Claimed{workspace + claims_word}, share, result, workspace, stream);
         if constexpr (!std::is_integral<Acc>::value)
           return device::launch<reduce_pieces<In, Acc, Operation>>(launch_of(shape_, stream), share,
                                                                    pieces_of(share.vectors), slots_in(workspace),
@@ -256,7 +255,7 @@ class Reduction {
     std::size_t finish = 0;
     if (shape_.reading == tuned::Reading::cluster)
       finish = ceil_div(shape_.grid * shape_.block / 32, 32) + 5;
-    else if (shape_.reading == tuned::Reading::pieces && !any_order_)
+    else if (shape_.reading == tuned::Reading::pieces)
       finish = ceil_div(slots_, Pieces::block) + 5 + depth(Pieces::block / 32);
     else if (shape_.grid > 1)
       finish = ceil_div(shape_.grid - 1, 32) + 1 + 5;
@@ -271,7 +270,7 @@ class Reduction {
   std::size_t chain_of_block(const LaunchShape& shape) const {
     const std::size_t all = n_ * sizeof(In) / 16 + 1, at_once = vectors_at_once(shape.reading);
     std::size_t rounds = ceil_div(all, at_once * shape.grid * shape.block);
-    if (shape.reading == tuned::Reading::pieces && any_order_)  // one block may have claimed all
+    if (shape.reading == tuned::Reading::claimed)  // one block may have claimed all
       rounds *= shape.grid;
     else if (shape.reading == tuned::Reading::pieces)  // of one group, which has few unless there are as many as slots allow
       rounds = std::max<std::size_t>(2 * Pieces::fewest_rounds, pieces_of(static_cast<std::int64_t>(all)).rounds + 1);
@@ -318,7 +317,7 @@ class Reduction {
   }
 
   std::size_t n_, slots_;
-  bool overlaps_, any_order_;
+  bool overlaps_;
   LaunchShape shape_, to_host_shape_;
 };
 

@@ -487,7 +487,7 @@ TEST(Experiments, TunedHasAnyOrderWhereItMakesADifference) {
   for (const Point& p : find_experiment("tuned").points({}, gpu())) {
     if (p.variant->id != "tuned/sum-any-order") continue;
     types.insert(std::string(name(p.problem.type)));
-    EXPECT_GE(p.problem.n, std::size_t{1} << 26);
+    EXPECT_GT(p.problem.bytes(), std::size_t{1} << 28) << "up to there it is tuned/sum";
     EXPECT_EQ(p.cache_state, CacheState::cold_dirty);
     EXPECT_EQ(p.timing_mode, TimingMode::device);
     EXPECT_EQ(p.settings, p.variant->settings());

@@ -182,3 +182,23 @@ def test_whether_the_table_and_the_goals_are_of_one_card_is_told(folder, tmp_pat
     assert said({"a": "GPU-2"}, "GPU-2") == f"{begin}`tuned` on another card and `narrow` on the same card{end}"
     program_of["n"] = "q"
     assert said({"a": "GPU-2"}, "GPU-2").endswith(f"the same card, of which `narrow` by an earlier program{end}")
+
+
+def test_what_any_order_saves_is_told_above_256_mib(folder, tmp_path):
+    assert tuned.in_any_order(rs.read_results(folder)) == ""
+    rows = synthetic.tuned_rows((2**26, 2**28), types=("f32",))
+    sums = [r for r in rows if r["variant"] == "tuned/sum" and r["cache_state"] == "cold_dirty" and r["timing_mode"] == "device"
+            and r["n"] in (2**26, 2**28) and not r.get("offset_elements")]
+    assert len(sums) == 2
+    key = dict(experiment="tuned", element_type="f32", accumulator_type="f32", variant="tuned/sum-any-order",
+               settings="reading=auto;per-sm=2")
+    # Where nothing differs, up to 256 MiB, half the time would be noticed.
+    any_order = [synthetic.timed(r["time_median_s"] * (0.5 if r["n"] == 2**26 else 0.98), n=r["n"], **key)
+                 | synthetic.speedup_of(r["time_median_s"] * 0.98, 1.3 * r["time_median_s"]) for r in sums]
+    there = tmp_path / "synthetic"
+    synthetic.write_folder(there, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
+    synthetic.write_tuned(there, rows + any_order, synthetic.narrow_rows((2**20, 2**30)))
+    share = 100 / 1.005 / 0.98
+    assert tuned.in_any_order(rs.read_results(there)) == (
+        "The time that any order saves, L2 cold and dirty: of f32 2.0 %, in the geometric mean of 1 size above 256 MiB (from 2.0 % "
+        f"to 2.0 %), and it reads at {share:.1f} % of the read ceiling at least.")

@@ -22,6 +22,7 @@
 #include "measure/timing/instruments.h"
 #include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
+#include "tuned/launch_table.h"
 
 namespace reductio {
 namespace {
@@ -336,11 +337,12 @@ TEST_F(MeasureCuda, ReadersTakeAnyAlignmentAndSize) {
   EXPECT_TRUE(calls().readers(4096, TimingMode::end_to_end).empty());
 }
 
-/// They outlive contexts, so they must hold nothing on the GPU: what a kernel that reads in pieces counts by would be
-/// another's memory in the next one, and a count that does not begin at 0 skips pieces. The one word of the input that is
-/// not 0 lies in the last piece; a sum of it is stored.
+/// They outlive contexts, so they must hold nothing on the GPU: what a kernel counts claims by would be another's memory
+/// in the next one, and a count that does not begin at 0 skips tiles. The one word of the input that is not 0 lies in the
+/// last tile; a sum of it is stored.
 TEST_F(MeasureCuda, ReadersReadAllInAFreshContext) {
-  const std::size_t bytes = (std::size_t{1} << 30) + 4096;  // tuned reads more than 256 MiB in pieces
+  constexpr std::size_t bytes = 5000 * 65536;  // whole tiles, as many as an H200's blocks claim
+  static_assert(tuned::launch_shape(bytes, tuned::FinishedBy::packed_atomic, tuned::h200).reading == tuned::Reading::claimed);
   auto readers = calls().readers(bytes, TimingMode::device);
   ASSERT_FALSE(readers.empty());
   EXPECT_EQ(readers.back().name, "read/as-tuned");

@@ -190,7 +190,7 @@ class ReadAsTunedPlan final : public Plan {
     device::Launch launch{shape_.grid, shape_.block, 0, s};
     launch.overlaps = overlaps_;
     auto* const sum = static_cast<unsigned*>(out);
-    if (shape_.reading == tuned::Reading::pieces)
+    if (shape_.reading == tuned::Reading::claimed)
       device::launch<read_as_tuned<tuned::Claimed>>(launch, share, tuned::Claimed{claims_()}, sum);
     else if (shape_.reading == tuned::Reading::tiled)
       device::launch<read_as_tuned<tuned::Tiled>>(launch, share, tuned::Tiled(), sum);
@@ -223,8 +223,8 @@ std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gp
   return out;
 }
 
-std::unique_ptr<Plan> reading_in_pieces(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims) {
-  return std::make_unique<ReadAsTunedPlan>(bytes, gpu, claims, tuned::Choice{true, tuned::Reading::pieces, 8, 2});
+std::unique_ptr<Plan> reading_by_claims(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims) {
+  return std::make_unique<ReadAsTunedPlan>(bytes, gpu, claims, tuned::Choice{true, tuned::Reading::claimed, 8, 2});
 }
 
 std::unique_ptr<Plan> reading_kernel(std::size_t bytes, int sm_count) {

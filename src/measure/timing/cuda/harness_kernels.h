@@ -33,8 +33,8 @@ using WordOfContext = std::function<std::uint64_t*()>;
 /// tuned's own reading, so that the fastest of them tells the read ceiling. `claims`: where it counts claims. `out`: four
 /// bytes, written where a thread's sum of the words that it read is `sum_that_is_stored`.
 std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims);
-/// tuned's reading in pieces, whatever it would choose for so many bytes.
-std::unique_ptr<Plan> reading_in_pieces(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims);
+/// tuned's reading of tiles that blocks claim, whatever it would choose for so many bytes.
+std::unique_ptr<Plan> reading_by_claims(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims);
 /// The first of them.
 std::unique_ptr<Plan> reading_kernel(std::size_t bytes, int sm_count);
 

@@ -46,7 +46,7 @@ void TimedStream::load_kernels() {
   for (const std::size_t bytes : {std::size_t{4096}, l2_.bytes()})  // little is read by another kernel of tuned's
     for (auto& reader : reading_kernels(bytes, gpu(), [this] { return claims(); }))
       reader.plan->enqueue(l2_.memory(), l2_.sum(), stream_);
-  reading_in_pieces(l2_.bytes(), gpu(), [this] { return claims(); })->enqueue(l2_.memory(), l2_.sum(), stream_);
+  reading_by_claims(l2_.bytes(), gpu(), [this] { return claims(); })->enqueue(l2_.memory(), l2_.sum(), stream_);
   clocks_.load();
   holds_.load();
   l2_.overwrite();
