@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <random>
 #include <utility>
@@ -96,7 +97,52 @@ void count(SelfComparisons::Kind& kind, const Ratio& r, double effect, std::vect
 
 double median_of(const Measured& m) { return median(values(m.rounds.seconds)); }
 
+/// Told as often as PlantedEffect::too_small_beside_other() says.
+bool nearly_always_told(const PlantedEffect& p, const Ratio& r) {
+  return std::log1p(p.effect) - std::log1p(p.smallest_that_matters) >= log_width(r);  // twice the half width
+}
+
 }  // namespace
+
+double log_width(const Ratio& r) { return std::log(r.interval.high) - std::log(r.interval.low); }
+
+bool PlantedEffect::too_small_beside_other() const {
+  return effect > 0 && !largest && covered() && is_right(verdict) && beside_other && beside_other->enough &&
+         verdict_beside_other == Verdict::undecided && holds_one(rest_beside_other.interval) &&
+         !nearly_always_told(*this, *beside_other);
+}
+
+bool PlantedEffect::missed_by_resolution() const {
+  if (!missed() || !covered()) return false;
+  if (!is_right(verdict)) return verdict == Verdict::undecided && ratio.enough && ratio.at_resolution;
+  return verdict_beside_other == Verdict::undecided && beside_other->enough && beside_other->at_resolution &&
+         holds_one(rest_beside_other.interval);
+}
+
+std::string PlantedEffect::why_missed(const std::string& other) const {
+  if (!covered()) return "not as much as was planted";
+  const bool alone = !is_right(verdict);
+  const Ratio& r = alone ? ratio : *beside_other;
+  const Verdict said = alone ? verdict : verdict_beside_other;
+  const std::string what = alone ? std::string(name(said)) : fmt::format("{} beside {}", name(said), other);
+  if (said != Verdict::undecided) return what;
+  if (!r.enough) return what + ", of too few contexts for an interval";
+  const std::string width = fmt::format("{}, the interval is {:.2g} % wide", what, 100 * log_width(r));
+  if (!alone && !holds_one(rest_beside_other.interval)) return width + " and leaves out what was planted";
+  if (missed_by_resolution()) return width + " by the clock's resolution";
+  return nearly_always_told(*this, r) ? width : width + ", too wide to tell it";
+}
+
+std::size_t SelftestReport::count(bool (PlantedEffect::*so)() const) const {
+  return static_cast<std::size_t>(std::count_if(planted.begin(), planted.end(), std::mem_fn(so)));
+}
+
+std::string SelftestReport::told() const {
+  const std::size_t small = count(&PlantedEffect::too_small_beside_other);
+  return fmt::format("{} of {} planted effects, none among them, were told as they are{}",
+                     count(&PlantedEffect::found), planted.size(),
+                     small ? fmt::format(", {} too small to be told beside another kernel", small) : "");
+}
 
 SelfComparisons::Kind SelftestReport::all(SelfComparisons::Kind SelfComparisons::*kind) const {
   SelfComparisons::Kind sum;
@@ -164,6 +210,8 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
       PlantedEffect p;
       p.n = plan.sizes[i];
       p.effect = effect;
+      p.largest = effect == *std::max_element(plan.planted.begin(), plan.planted.end());
+      p.smallest_that_matters = plan.effect;
       const double pilot_s = median_of(piloted[i].front());
       p.planted_s = effect * pilot_s;
       const TimingMode spins_by =
@@ -191,8 +239,10 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
     const auto contexts = static_cast<std::size_t>(base.allocations.back()) + 1;
     if (contexts < 2 * least_clusters) continue;
     const std::vector<bool> first = any_half(contexts, random);
-    p.beside_other = unpaired_ratio(half_of(relative_to(base, other), first, true),
-                                    half_of(relative_to(measured[i][1].rounds, other), first, false), confidence);
+    const TimedRounds base_half = half_of(relative_to(base, other), first, true);
+    p.beside_other =
+        unpaired_ratio(base_half, half_of(relative_to(measured[i][1].rounds, other), first, false), confidence);
+    p.rest_beside_other = unpaired_ratio(base_half, half_of(relative_to(rest, other), first, false), confidence);
     p.verdict_beside_other = verdict_on(*p.beside_other, plan.effect);
   }
   return out;

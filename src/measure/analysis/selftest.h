@@ -24,7 +24,7 @@ struct SelftestPlan {
   std::uint64_t order_seed = 1;  ///< of the order of sampling, and of the halves that are drawn
   int repeats = 64;  ///< comparisons with itself, for each size
   std::vector<double> planted{0, 0.05, 0.10};  ///< 0: a difference where there is none is a false positive
-  double effect = 0.01;                ///< of the verdicts
+  double effect = 0.01;                ///< of the verdicts, and less than what is planted
   double confidence = 0.95;            ///< of each comparison with itself, and of all planted ones at once
   SamplingRules rules, planted_rules;  ///< of both kinds of comparison
 };
@@ -57,6 +57,8 @@ struct SelfComparisons {
 struct PlantedEffect {
   std::size_t n = 0;
   double effect = 0;     ///< the longer spin less the shorter one, as a share of the base's time in a pilot
+  bool largest = false;  ///< of those planted at this n
+  double smallest_that_matters = 0.01;  ///< to the verdicts: SelftestPlan::effect
   double planted_s = 0;  ///< the same in seconds
   Ratio ratio;           ///< base and slowed one
   Ratio rest;            ///< the same with `planted_s` taken off the slowed one's samples: should be 1
@@ -64,18 +66,35 @@ struct PlantedEffect {
   /// Beside another kernel, as two runs would find it: the time as a multiple of the other's, without the effect in one
   /// half of the contexts and with it in the other half.
   std::optional<Ratio> beside_other;
+  Ratio rest_beside_other;  ///< the same with `planted_s` taken off as in `rest`: should be 1
   Verdict verdict_beside_other = Verdict::undecided;
   /// What of a call's time nobody knows about the spins: each ends with the first reading of its clock that is late
   /// enough, so their difference is known to one resolution of that clock.
   double unknown = 0;
   /// The timer saw as much as was planted.
-  bool covered() const { return rest.interval.low * (1 - unknown) <= 1 && 1 <= rest.interval.high * (1 + unknown); }
+  bool covered() const { return holds_one(rest.interval); }
   /// A spin of zero is found if nothing is.
   bool found() const { return covered() && is_right(verdict) && (!beside_other || is_right(verdict_beside_other)); }
+  /// Beside the other kernel the interval is so wide that not telling the effect says nothing: found in the same rounds
+  /// and UNDECIDED there, by an interval that holds what was planted and whose half width is more than half of what the
+  /// effect lies beyond the smallest that matters, on the log scale. An effect at twice the half width is told in 97 of
+  /// 100 runs by intervals of 95 %, and in more by the wider ones of several at once. The largest effect of a size is
+  /// never too small, or a machine would pass on which nothing can be told.
+  bool too_small_beside_other() const;
+  /// Neither found nor too small: the self-test fails.
+  bool missed() const { return !found() && !too_small_beside_other(); }
+  /// Missed, because the clock's resolution alone makes the interval that wide.
+  bool missed_by_resolution() const;
+  /// Of a missed one: why, in words; `other`: the id of the other kernel.
+  std::string why_missed(const std::string& other) const;
   bool is_right(Verdict v) const {
     return effect > 0 ? v == Verdict::slower : v != Verdict::slower && v != Verdict::faster;
   }
+  bool holds_one(Interval i) const { return i.low * (1 - unknown) <= 1 && 1 <= i.high * (1 + unknown); }
 };
+
+/// The width of a ratio's interval on the log scale, 0.05 for about 5 %.
+double log_width(const Ratio&);
 
 struct SelftestReport {
   std::vector<SelfComparisons> with_itself;
@@ -83,6 +102,10 @@ struct SelftestReport {
 
   /// Of all sizes, `smallest` left out.
   SelfComparisons::Kind all(SelfComparisons::Kind SelfComparisons::*kind) const;
+  /// How many planted effects are so: `&PlantedEffect::found`.
+  std::size_t count(bool (PlantedEffect::*so)() const) const;
+  /// How many planted effects were told, in words.
+  std::string told() const;
 };
 
 /// The variant's result is not right, so its times say nothing.
