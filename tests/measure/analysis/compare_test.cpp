@@ -488,7 +488,8 @@ TEST(MeasureSelftest, HoweverWideTheIntervalsBesideAnotherKernelAreItSeldomFails
   }
 }
 
-/// 5 % at 2^12 on an H200, in a run in which it was not told beside the other kernel.
+/// 5 % at 2^12 on an H200, in a run in which it was not told beside the other kernel. That run kept no
+/// `rest_beside_other`: it is made of the other ratios.
 PlantedEffect not_told_beside_another() {
   PlantedEffect p;
   p.n = 4096;
