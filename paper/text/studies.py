@@ -580,7 +580,7 @@ def second_machine(results: Results) -> str:
 
 
 def selftest(results: Results) -> str:
-    """How often the harness calls a call different from itself."""
+    """How often the harness calls a call different from itself, and how many planted effects it tells."""
     path = results.folder / "selftest.json"
     if not path.exists():
         return ABSENT
@@ -589,10 +589,13 @@ def selftest(results: Results) -> str:
         said = [f"in {record[k]['false_positives']} of {record[k]['comparisons']} {words}" for k, words in
                 (("together", "comparisons of a call with itself in the same rounds"), ("apart", "between two runs"))]
         level = record["confidence"]
+        planted = record["planted"]
+        told = sum(bool(p["found"]) for p in planted)
     except (KeyError, TypeError, ValueError) as error:
         raise rs.ResultsError(f"{path} is not what `reductio selftest --json` writes ({error}): run it again")
     return (f"Its self-test finds a difference where there is none {latex.listing(said)}, with intervals of "
-            f"{latex.percent(level)}.")
+            f"{latex.percent(level)}; of {len(planted)} planted effects, none among them, it tells "
+            f"{'all' if told == len(planted) else told} as they are.")
 
 
 def artifact(results: Results, folder: vd.Folder) -> str:

@@ -266,6 +266,14 @@ def test_the_second_machine_says_what_it_lacks():
         assert (rf"\id{{{experiment}}}" in lacking) == (not (h100 / f"{experiment}.csv").exists())
 
 
+@pytest.mark.parametrize("found, told", [((True, True), "all"), ((True, False), "1")])
+def test_a_selftest_says_how_many_planted_effects_it_told(folder, found, told):
+    kinds = {k: {"false_positives": 3, "comparisons": 320} for k in ("together", "apart")}
+    (folder / "selftest.json").write_text(json.dumps(kinds | {"confidence": 0.95, "planted": [{"found": f} for f in found]}))
+    said = studies.selftest(rs.read_results(folder, CPU))
+    assert said.endswith(f"; of 2 planted effects, none among them, it tells {told} as they are.")
+
+
 def test_a_broken_selftest_is_one_line(folder):
     (folder / "selftest.json").write_text('{"together": {}}')
     with pytest.raises(rs.ResultsError, match="selftest.json is not what `reductio selftest --json` writes"):
