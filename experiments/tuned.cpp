@@ -11,7 +11,6 @@
 #include "experiments/launches.h"
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
-#include "tuned/launch_table.h"
 
 namespace reductio {
 namespace {
@@ -76,7 +75,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   parts.push_back(
       {.axes = {.types = types, .sizes = powers, .modes = {TimingMode::device}, .settings = two}, .offset = 1});
   const auto matters = [](const Point& p) {
-    return p.problem.bytes() > 256 * tuned::MiB && p.problem.type != ElementType::i32;
+    return p.problem.bytes() > std::size_t{256} << 20 && p.problem.type != ElementType::i32;
   };
   parts.push_back({.axes = {.types = types,
                             .sizes = sizes,

@@ -405,7 +405,8 @@ def tuned_block(results) -> str:
     if not said:
         return ""
     gpu = results.machine.get("gpu.name", default=results.machine.name)
-    return "\n".join([*wrapped(" ".join(filter(None, [f"On one {gpu}.", said, tuned.in_graphs(results), tuned.cards(results)]))), "",
+    return "\n".join([*wrapped(" ".join(filter(None, [f"On one {gpu}.", said, tuned.in_graphs(results), tuned.cards(results),
+                                                tuned.in_comparison(results)]))), "",
                       f"![Speedup of tuned/sum over CUB against n on one {gpu}](tuned.png)",
                       "", tuned.goals_markdown(results), "", tuned.parts_markdown(results)])
 

@@ -41,7 +41,7 @@ def draw(folder: vd.Folder):
     alike = len(of["cub"]) > 0 and of["cub"].equals(of["thrust"])
     groups = [g for g in groups if g != "thrust"] if alike else groups
     names = {"cub": "CUB and Thrust" if alike else "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
-    looks = {g: dict(color=style.GROUP_COLORS.get(g) or style.LIBRARY_COLORS[g], marker=MARKERS.get(g, "*"), markersize=3)
+    looks = {g: dict(color=style.GROUP_COLORS.get(g) or style.LIBRARY_COLORS[g], marker=MARKERS[g], markersize=3)
              for g in groups}
     left, right, head, tall, gap, base = 0.55, 0.08, 0.62, 2.0, 0.16, 0.78
     height = head + tall + base
@@ -77,7 +77,7 @@ def draw(folder: vd.Folder):
                   [*(names.get(g, g) for g in groups), "rounding once, at most"], ncols=len(groups) + 1, loc="lower left",
                   bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.24 / height))
     studies.title(figure, f"Errors of float32 sums on one {studies.gpu_of(folder)}",
-                  "Pale: each kernel with each finish. With marks: the worst of a document's, or the library's. An error is the "
+                  "Pale: each kernel with each finish. With marks: the worst of a document's, ours, or the library's. An error is the "
                   "largest of a row's calls.")
     studies.foot(figure, (f"Exact at every n and in every order: {', '.join(exact)}. " if exact else "")
                  + "What is exact, or below the axis, is not drawn.")

@@ -22,11 +22,11 @@ LINE = 0.135  # inches: the height of one line of text or legend
 
 
 def panels_of(results: Results, element_type: str, mode: str) -> list[tuple[str, str, list[Series]]]:
-    """(group, operation, series) of each panel that has something to draw, documents first, the user's own last."""
+    """(group, operation, series) of each panel that has something to draw: documents, the user's own, ours."""
     table = results.comparison
     assert table is not None
     panels = []
-    for group in [*rs.DOCUMENTS, rs.YOURS]:
+    for group in [*rs.DOCUMENTS, rs.YOURS, rs.OURS]:
         operation = rs.own_operation(table, group, results.catalog, element_type)
         which = dict(device="cuda", operation=operation, element_type=element_type)
         found = rs.device_series(table, **which) if mode == "device" else rs.series(table, mode=mode, **which)

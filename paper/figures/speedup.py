@@ -1,4 +1,4 @@
-"""The first figure: how many times as fast as CUB each document's fastest kernel is, ours, and the other libraries, against n;
+"""The first figure: how many times as fast as CUB each document's fastest kernel, ours and the other libraries are;
 below it the times that the speedups are over."""
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from figures.panels import FLOOR_LOOK, shade_above
 from results import Results
 
 # Each line's marker, so that it can be told without colour.
-MARKERS = {**dict(zip([*rs.DOCUMENTS, rs.YOURS, rs.OURS], ("o", "s", "^", "D", "v", "P", "*"))), "thrust": "X", "cublas": "<"}
+MARKERS = {**dict(zip([*rs.DOCUMENTS, rs.YOURS, rs.OURS], ("o", "s", "^", "D", "v", "P", "*"))),
+           "cub": "p", "thrust": "X", "cublas": "<"}
 LABEL_GAP = 0.145  # inches between two labels' middles
 LABEL_LEFT = 0.24  # inches between an axis' end and its labels
 

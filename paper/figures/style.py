@@ -27,7 +27,7 @@ LINE_COLORS = ("#332288", "#CC6677", "#117733", "#AA4499", "#88CCEE", "#882255",
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">")
 DASHES = ("-", (0, (4, 1.5)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 1, 1, 1, 1, 1)))
 
-# Groups, where one figure holds all: Okabe and Ito's scheme.
+# Groups, where one figure holds all: Okabe and Ito's scheme, and a dark violet for our own.
 GROUP_COLORS = {"squares": "#E69F00", "twopass": "#56B4E9", "unroll": "#009E73", "levels": "#0072B2",
                 "multiblock": "#D55E00", "your variants": "#CC79A7", "tuned": "#6A3D9A",
                 "host": "#E69F00", "eigen": "#009E73", "openmp": "#0072B2", "std": "#D55E00"}

@@ -71,6 +71,7 @@ def macros(results: Results) -> dict[str, str]:
             "VariantCount": str(len(ids)),
             "HandwrittenCount": str(sum(map(rs.is_handwritten, ids))),
             "LibraryCount": str(sum(not rs.is_handwritten(v) and rs.group_of(v) != rs.OURS for v in ids)),
+            "OursCount": str(sum(rs.group_of(v) == rs.OURS for v in ids)),
             "PointCount": latex.count(len(gpu_rows)),
             "OkCount": latex.count(len(ok)),
             "SamplesFewest": f"{samples.min():.0f}" if len(samples) else ABSENT,
@@ -111,7 +112,7 @@ def macros(results: Results) -> dict[str, str]:
              "FindingTuned": tuned.finding(results), "TunedInGraphs": tuned.in_latex(tuned.in_graphs(results)),
              **studies.macros(results)}
 
-    names = ["VariantCount", "HandwrittenCount", "LibraryCount", "PointCount", "OkCount", "SamplesFewest",
+    names = ["VariantCount", "HandwrittenCount", "LibraryCount", "OursCount", "PointCount", "OkCount", "SamplesFewest",
              "SamplesMost", "SmallestN", "LargestN", "TimerResolution", "LaunchFloor"]
     names += [f"Cub{s}{q}" for s in SIZES for q in ("Time", "Bandwidth")]
     names += [f"BestHandwritten{s}{q}" for s in SIZES for q in ("Name", "Time", "Bandwidth", "Speedup")]
@@ -463,7 +464,7 @@ def refused_table(results: Results) -> str:
 
 
 def catalog_table(results: Results) -> str:
-    """The hand-written variants and how each works at the three levels of a reduction."""
+    """The hand-written variants and ours, and how each works at the three levels of a reduction."""
     catalog = results.catalog
     # The composed ones say in their names what they do at each level.
     ids = in_order([str(v) for v in catalog.index if rs.group_of(str(v)) in (*rs.DOCUMENTS, rs.YOURS, rs.OURS)
@@ -481,7 +482,7 @@ def catalog_table(results: Results) -> str:
     wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
     return floats(lines, r"variant & inside a thread & inside a block & between blocks & $n$ \\",
                   "l" + wide % "0.22" + wide % "0.28" + wide % "0.16" + "r",
-                  "The hand-written variants, by what they do at the three levels of a reduction; $n$ is the "
+                  "The hand-written variants and our own, by what they do at the three levels of a reduction; $n$ is the "
                   "document's own size. Those composed of strategies, whose names say it, are left out.", "tab:catalog")
 
 

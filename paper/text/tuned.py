@@ -41,6 +41,15 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
+def percent_of(row: Row) -> str:
+    """With as many digits as tell it from what is demanded."""
+    digits = 1
+    while digits < 4 and row.demanded is not None and row.measured != row.demanded \
+            and round(100 * row.measured, digits) == round(100 * row.demanded, digits):
+        digits += 1
+    return f"{100 * row.measured:.{digits}f} %"
+
+
 def where(row: Row) -> str:
     """Which point an extreme is of."""
     return "" if row.at_n is None else f" ({', '.join(filter(None, [row.at_part, power(row.at_n)]))})"
@@ -60,10 +69,10 @@ DEMANDED = {"speedup": lambda d: f"geometric mean of the speedup at least {d:g}"
 MEASURED = {"speedup": lambda r: f"geometric mean {ratio(r.measured)}",
             "slower": lambda r: f"{r.measured:.0f} of {r.points} slower",
             "least_speedup": lambda r: f"least {ratio(r.measured)}{between(r)}{where(r)}",
-            "undecided": lambda r: f"{percent(r.measured)} undecided",
+            "undecided": lambda r: f"{percent_of(r)} undecided",
             "may_be_slower": lambda r: f"{percent(r.measured)} may be slower",
-            "ceiling": lambda r: f"geometric mean {percent(r.measured)}",
-            "least_ceiling": lambda r: f"least {percent(r.measured)}{between(r, 100, 1)}{where(r)}",
+            "ceiling": lambda r: f"geometric mean {percent_of(r)}",
+            "least_ceiling": lambda r: f"least {percent_of(r)}{between(r, 100, 1)}{where(r)}",
             "over_empty_s": lambda r: f"{1e6 * r.measured:.2f} us{between(r, 1e6, 2)} above it{where(r)}"}
 ACROSS = ", but an interval reaches across what is demanded"  # of a verdict
 
@@ -330,6 +339,19 @@ def reach(results: Results, in_short: bool = False) -> str:
             f"back take), an atomic update takes {1e9 * atomic:.0f} ns and a load from L2 {1e9 * load:.0f} ns. Were one such "
             f"word all that a launch of several blocks takes beyond reading, cold sums would come to {percent(one)} of the read "
             f"ceiling; were it two, to {percent(two)}. They come to {percent(ceiling.measured)}.")
+
+
+def in_comparison(results: Results) -> str:
+    """The least share of the read ceiling of large sums in the comparison, another run; empty where it has none."""
+    least = []
+    for element_type in goals.TYPES if results.comparison is not None else ():
+        for s in rs.series(results.comparison, device="cuda", operation="sum", element_type=element_type, mode="device"):
+            ok = s.ok[s.ok["n"] >= 2**28] if s.variant == goals.SUM else s.ok[:0]
+            least += [(row.share, element_type, int(row.n)) for row in ok.itertuples() if row.share == row.share]
+    if not least:
+        return ""
+    share, element_type, n = min(least)
+    return f"In `comparison`, another run, large sums come to {percent(share)} of the read ceiling at least ({element_type}, {power(n)})."
 
 
 ANY_ORDER = "tuned/sum-any-order"

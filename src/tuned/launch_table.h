@@ -67,6 +67,9 @@ inline constexpr LaunchRow packed_table[] = {
     {SIZE_MAX, Reading::claimed, 8, 2},
 };
 
+static_assert(packed_table[sizeof packed_table / sizeof *packed_table - 1].reading == Reading::claimed,
+              "launch_shape() looks there for where tiles are claimed");
+
 /// For all others, which finish by fan-in: few blocks, so that one warp polls all slots at once. For sums of 8 bytes it
 /// can poll 160 slots, and 2.5 MiB are strided over 160 blocks. Where the order may vary, tiles are claimed from where
 /// they are above.
@@ -99,6 +102,7 @@ constexpr const LaunchRow* table_of(FinishedBy who) {
 /// have are taken as the nearest that one can.
 struct Choice {
   bool chosen = false;  ///< false: as the table says
+  /// Of claimed and pieces the one that the order allows; tiled to the host, and from 2^47 bytes on.
   Reading reading = Reading::strided;
   unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
   std::size_t kept_bytes = SIZE_MAX;
@@ -121,7 +125,7 @@ static_assert(slots_per_sm >= 2 * most_blocks_per_sm, "Pieces::of wants two for 
 /// The most blocks of a cluster that there are sums for.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
-/// The workspace, in words: the packed sum of the blocks that have arrived, and how many pieces have been claimed, each
+/// The workspace, in words: the packed sum of the blocks that have arrived, and how many tiles or pieces have been claimed, each
 /// alone on its 128 bytes; and from `first_slot` on the slots: of each block its first word, then of each its second
 /// one, and so on. All are zero between calls.
 inline constexpr unsigned claims_word = 16, first_slot = 32, most_words = 4;

@@ -203,17 +203,17 @@ struct Tiled {
   }
 };
 
-/// A block's claim to a further piece, of many, by its first thread. It is under way from here on, while the block reads.
-/// Each block begins with the piece of its own number.
+/// A block's claim to a further tile or piece, by its first thread. It is under way from here on, while the block reads.
+/// Each block begins with that of its own number.
 class Claim {
  public:
   explicit __device__ Claim(GlobalPtr<std::uint64_t> claims) : claims_(claims) {
     if (threadIdx.x == 0) number_ = device::atomicAdd(claims, 1);
   }
-  /// The piece that is the block's now: none if it is `pieces` or more. There are as many claims as pieces, since each
-  /// block makes one while it reads one; so the last leaves 0 behind.
-  __device__ unsigned answer(unsigned pieces) const {
-    if (number_ == pieces - 1) device::store_relaxed(claims_, std::uint64_t{0});
+  /// What is the block's now, of `count`: nothing if it is `count` or more. There are as many claims, since each block
+  /// makes one while it reads one; so the last leaves 0 behind.
+  __device__ unsigned answer(unsigned count) const {
+    if (number_ == count - 1) device::store_relaxed(claims_, std::uint64_t{0});
     return gridDim.x + static_cast<unsigned>(number_);
   }
 

@@ -21,7 +21,7 @@
 /// one kernel onto the stream: it allocates nothing, waits for nothing and can be captured in a graph and replayed.
 /// (to_host waits, and its words are cleared by the host, so it is not for graphs.) A workspace serves one call at a
 /// time: calls of one stream, or calls that events order. One that two calls had at once, or that was never
-/// initialised, may hold slots that look full for good, or a count of claims that skips pieces: then results are wrong
+/// initialised, may hold slots that look full for good, or a count of claims that skips tiles: then results are wrong
 /// without a word, or a call never ends. init() mends it. A Gpu and a workspace belong to one GPU. A plan keeps no state:
 /// host threads may share it. A launch that CUDA refuses throws device::LaunchError, and nothing else is thrown.
 ///
@@ -200,7 +200,7 @@ class Reduction {
           return device::launch<reduce_pieces<In, Acc, Operation>>(launch_of(shape_, stream), share,
                                                                    pieces_of(share.vectors), slots_in(workspace),
                                                                    workspace + claims_word, result);
-        return;
+        return;  // launch_shape() has integers claim tiles
       case tuned::Reading::cluster:
 #ifdef __CUDACC__
         Launch shape = launch_of(shape_, stream);

@@ -360,6 +360,17 @@ TEST(TunedVariants, AnyOrderIsAnother) {
   EXPECT_GT(chain("tuned/sum-any-order", std::size_t{1} << 34), 2 * chain("tuned/sum", std::size_t{1} << 34));
 }
 
+/// A row of the harness shall be of the launch that it names.
+TEST(TunedVariants, RefuseAReadingThatTheOrderDoesNotAllow) {
+  const Variant& v = find_variant("tuned/sum");
+  const auto why = [&](ElementType type, const char* reading) {
+    return refusal(v, DeviceKind::sim, {Operation::sum, type, 1 << 20}, v.settings({{"reading", reading}}));
+  };
+  EXPECT_EQ(why(ElementType::f32, "pieces") + why(ElementType::i32, "claimed") + why(ElementType::f32, "auto"), "");
+  EXPECT_NE(why(ElementType::f32, "claimed").find("tuned/sum-any-order"), std::string::npos);
+  EXPECT_NE(why(ElementType::i32, "pieces").find("reading=claimed"), std::string::npos);
+}
+
 /// Whatever the grid, each tile is in one piece, there are no more pieces than slots, and pieces of many tiles lie side by
 /// side.
 TEST(TunedPieces, HaveEachTileOnce) {
