@@ -202,3 +202,20 @@ def test_what_any_order_saves_is_told_above_256_mib(folder, tmp_path):
     assert tuned.in_any_order(rs.read_results(there)) == (
         "The time that any order saves, L2 cold and dirty: of f32 2.0 %, in the geometric mean of 1 size above 256 MiB (from 2.0 % "
         f"to 2.0 %), and it reads at {share:.1f} % of the read ceiling at least.")
+
+
+@pytest.mark.parametrize("measured, shown", [(0.989971, "98.997 %"), (0.981, "98.1 %"), (0.99, "99.0 %"), (0.99004, "99.004 %")])
+def test_a_share_has_the_digits_that_tell_it_from_what_is_demanded(measured, shown):
+    row = goals.Row("large", "least_ceiling", "all", "all", "all", "all", 72, 0.99, measured)
+    assert tuned.percent_of(row) == shown
+
+
+def test_the_comparisons_least_share_of_large_sums_stands_beside(folder, tmp_path):
+    assert tuned.in_comparison(rs.read_results(folder)) == ""
+    there = tmp_path / "synthetic"
+    key = dict(variant="tuned/sum", settings=synthetic.TUNED, element_type="f32", accumulator_type="f32")
+    rows = [synthetic.timed(1e-3, n=n, **key) | dict(share_of_read_ceiling=share)
+            for n, share in ((2**20, 0.5), (2**28, 0.97), (2**29, 0.98))]
+    synthetic.write_folder(there, synthetic.gpu_rows(types=("f32",), sizes=[2**20]) + rows)
+    assert tuned.in_comparison(rs.read_results(there)) == (
+        "In `comparison`, another run, large sums come to 97.0 % of the read ceiling at least (f32, 2^28).")
