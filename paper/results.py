@@ -76,6 +76,7 @@ OURS = "tuned"
 LIBRARIES = ("cub", "thrust", "cublas")
 CPU_GROUPS = ("host", "eigen", "std", "openmp")
 YOURS = "your variants"
+KERNEL_GROUPS = (*DOCUMENTS, YOURS, OURS)  # of all kernels that no library has
 
 # The library call that a ratio is taken to, by operation: of every reduction. Adding vectors is none.
 BASE = {"sum": "cub/sum", "sum_of_squares": "cub/transform-reduce"}

@@ -258,7 +258,7 @@ def fastest_of_each(results: Results, element_type: str, n: int) -> list[tuple[s
     """(group, series, base): of each document, of the user's own, of ours and of each other library the one that is
     fastest at n, timed on the device, or end to end where none of the group's calls ends there; over CUB's call, timed alike."""
     table, lines = results.comparison, []
-    for group in [*rs.DOCUMENTS, rs.YOURS, rs.OURS, "thrust", "cublas"]:
+    for group in (*rs.KERNEL_GROUPS, "thrust", "cublas"):
         own = rs.own_operation(table, group, results.catalog, element_type)
         for mode in WHOLE:
             found = rs.series(table, device="cuda", operation=own, element_type=element_type, mode=mode)

@@ -35,7 +35,7 @@ def draw(folder: vd.Folder):
     sets = [d for d in [*SETS, *sorted(set(errors["dataset"]) - set(SETS))] if d in set(errors["dataset"])]
     exact = [d for d in sets if not (errors.loc[errors["dataset"] == d, "error"] > 0).any()]
     drawn = [d for d in sets if d not in exact]
-    groups = [g for g in (*rs.DOCUMENTS, rs.YOURS, rs.OURS, *rs.LIBRARIES) if g in set(errors["group"])]
+    groups = [g for g in (*rs.KERNEL_GROUPS, *rs.LIBRARIES) if g in set(errors["group"])]
     # Thrust's call is CUB's kernel.
     of = {g: errors[errors["group"] == g].set_index(["dataset", "n"])["error"].sort_index() for g in ("cub", "thrust")}
     alike = len(of["cub"]) > 0 and of["cub"].equals(of["thrust"])

@@ -26,7 +26,7 @@ def panels_of(results: Results, element_type: str, mode: str) -> list[tuple[str,
     table = results.comparison
     assert table is not None
     panels = []
-    for group in [*rs.DOCUMENTS, rs.YOURS, rs.OURS]:
+    for group in rs.KERNEL_GROUPS:
         operation = rs.own_operation(table, group, results.catalog, element_type)
         which = dict(device="cuda", operation=operation, element_type=element_type)
         found = rs.device_series(table, **which) if mode == "device" else rs.series(table, mode=mode, **which)

@@ -13,7 +13,7 @@ from figures.panels import FLOOR_LOOK, shade_above
 from results import Results
 
 # Each line's marker, so that it can be told without colour.
-MARKERS = {**dict(zip([*rs.DOCUMENTS, rs.YOURS, rs.OURS], ("o", "s", "^", "D", "v", "P", "*"))),
+MARKERS = {**dict(zip(rs.KERNEL_GROUPS, ("o", "s", "^", "D", "v", "P", "*"))),
            "cub": "p", "thrust": "X", "cublas": "<"}
 LABEL_GAP = 0.145  # inches between two labels' middles
 LABEL_LEFT = 0.24  # inches between an axis' end and its labels

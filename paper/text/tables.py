@@ -70,7 +70,7 @@ def macros(results: Results) -> dict[str, str]:
         made |= {
             "VariantCount": str(len(ids)),
             "HandwrittenCount": str(sum(map(rs.is_handwritten, ids))),
-            "LibraryCount": str(sum(not rs.is_handwritten(v) and rs.group_of(v) != rs.OURS for v in ids)),
+            "LibraryCount": str(sum(rs.group_of(v) not in rs.KERNEL_GROUPS for v in ids)),
             "OursCount": str(sum(rs.group_of(v) == rs.OURS for v in ids)),
             "PointCount": latex.count(len(gpu_rows)),
             "OkCount": latex.count(len(ok)),
@@ -146,7 +146,7 @@ def note(says: str, caption: str, label: str) -> str:
 
 def in_order(variants) -> list[str]:
     """Documents in the paper's order, then the user's own, ours, and libraries."""
-    groups = [*rs.DOCUMENTS, rs.YOURS, rs.OURS, *rs.LIBRARIES, *rs.CPU_GROUPS]
+    groups = [*rs.KERNEL_GROUPS, *rs.LIBRARIES, *rs.CPU_GROUPS]
     return sorted(variants, key=lambda v: (groups.index(rs.group_of(v)), v))
 
 
@@ -162,7 +162,7 @@ def times_table(results: Results) -> str:
     if table is None:
         return note(ABSENT, "Times of all variants.", "tab:times")
     rows: dict[tuple, dict] = {}
-    operations = {g: rs.own_operation(table, g, results.catalog, TYPE) for g in [*rs.DOCUMENTS, rs.YOURS, rs.OURS]}
+    operations = {g: rs.own_operation(table, g, results.catalog, TYPE) for g in rs.KERNEL_GROUPS}
     for operation in ("sum", "sum_of_squares"):
         which = dict(device="cuda", operation=operation, element_type=TYPE)
         for column, found in (("device", rs.device_series(table, **which)),
@@ -467,7 +467,7 @@ def catalog_table(results: Results) -> str:
     """The hand-written variants and ours, and how each works at the three levels of a reduction."""
     catalog = results.catalog
     # The composed ones say in their names what they do at each level.
-    ids = in_order([str(v) for v in catalog.index if rs.group_of(str(v)) in (*rs.DOCUMENTS, rs.YOURS, rs.OURS)
+    ids = in_order([str(v) for v in catalog.index if rs.group_of(str(v)) in rs.KERNEL_GROUPS
                     and not str(v).startswith("ablation/")])
     lines, last = [], None
     for variant in ids:

@@ -31,6 +31,8 @@ enum class Reading {
   pieces,   ///< where it may not: blocks claim pieces of several tiles, each with a slot of its own
   cluster,  ///< blocks of 512 in one cluster: from compute capability 9.0
 };
+/// Whether blocks claim what they read, by a word of the workspace.
+constexpr bool claims(Reading r) { return r == Reading::claimed || r == Reading::pieces; }
 constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 512; }
 /// Vectors of 16 bytes that a thread asks for before it waits for the first.
 constexpr unsigned vectors_at_once(Reading r) { return r == Reading::strided || r == Reading::cluster ? 4 : 8; }
@@ -125,9 +127,9 @@ static_assert(slots_per_sm >= 2 * most_blocks_per_sm, "Pieces::of wants two for 
 /// The most blocks of a cluster that there are sums for.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
-/// The workspace, in words: the packed sum of the blocks that have arrived, and how many tiles or pieces have been claimed, each
-/// alone on its 128 bytes; and from `first_slot` on the slots: of each block its first word, then of each its second
-/// one, and so on. All are zero between calls.
+/// The workspace, in words: the packed sum of the blocks that have arrived, and how many tiles or pieces have been
+/// claimed, each alone on its 128 bytes; and from `first_slot` on the slots: of each block its first word, then of each
+/// its second one, and so on. All are zero between calls.
 inline constexpr unsigned claims_word = 16, first_slot = 32, most_words = 4;
 constexpr std::size_t most_blocks(const Gpu& gpu) { return std::size_t{most_blocks_per_sm} * gpu.sm_count; }
 constexpr std::size_t workspace_slots(const Gpu& gpu) { return std::size_t{slots_per_sm} * gpu.sm_count; }
@@ -162,9 +164,10 @@ constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu&
       return row_for(*row, gpu);
     };
     r = row_of(table_of(who));
-    if (any_order && row_of(packed_table).reading == Reading::claimed) r = row_of(packed_table);
+    const LaunchRow in_any_order = row_of(packed_table);
+    if (any_order && in_any_order.reading == Reading::claimed) r = in_any_order;
   }
-  if (r.reading == Reading::claimed || r.reading == Reading::pieces) {
+  if (claims(r.reading)) {
     r.reading = any_order ? Reading::claimed : Reading::pieces;
     // To the host there is no workspace, where claims are counted; and tiles are counted in 32 bits.
     if (who == FinishedBy::host || bytes >> 47) r.reading = Reading::tiled;
@@ -188,7 +191,7 @@ constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu&
   if (per_sm > most_blocks_per_sm) per_sm = most_blocks_per_sm;
   const std::size_t most = std::size_t{per_sm} * gpu.sm_count;
   std::size_t share = std::size_t{block} * (r.vectors_per_thread ? r.vectors_per_thread : 1);
-  if (r.reading == Reading::claimed || r.reading == Reading::pieces) share *= 2;  // else there is nothing to claim
+  if (claims(r.reading)) share *= 2;  // else there is nothing to claim
   const std::size_t wanted = vectors / share + (vectors % share != 0);
   return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block, r.kept_bytes};
 }

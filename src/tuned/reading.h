@@ -272,7 +272,8 @@ struct Pieces {
 
   /// For a grid of so many blocks, each with two slots or more: never more pieces than slots.
   static Pieces of(std::int64_t vectors, unsigned grid, std::size_t slots) {
-    const std::int64_t tiles = vectors / Tiled::tile, rounds = tiles / grid, most_groups = static_cast<std::int64_t>(slots / grid) - 1;
+    const std::int64_t tiles = vectors / Tiled::tile, rounds = tiles / grid;
+    const std::int64_t most_groups = static_cast<std::int64_t>(slots / grid) - 1;
     const std::int64_t groups = rounds == 0 ? 0 : std::clamp<std::int64_t>(rounds / fewest_rounds, 1, most_groups);
     const std::int64_t each = std::max<std::int64_t>(groups, 1);
     return {static_cast<unsigned>(groups * grid + tiles % grid) + 1, grid, static_cast<unsigned>(groups),

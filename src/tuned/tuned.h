@@ -64,10 +64,10 @@
 ///
 /// Claims. Of much input each block reads the tile or the piece of its own number first. Before it reads one it claims the
 /// next, by counting up a word of the workspace: dynamic scheduling. So there is one claim for each, and whoever has the
-/// last number knows that no other follows, and sets the word back to 0. Where the order may vary, for
-/// integers always, a block adds up what it got, and then the blocks finish as ever. Else each piece has a slot, in
-/// which its block stores the sum. The last block polls the slots once there is nothing left to claim: what it then
-/// waits for is first pieces of blocks, which is fan-in's wait, and pieces that a block which runs has claimed.
+/// last number knows that no other follows, and sets the word back to 0. Where the order may vary, for integers always, a
+/// block adds up what it got, and then the blocks finish as ever. Else each piece has a slot, in which its block stores
+/// the sum. The last block polls the slots once there is nothing left to claim: what it then waits for is first pieces of
+/// blocks, which is fan-in's wait, and pieces that a block which runs has claimed.
 ///
 /// Packed atomic. One word holds the sum so far and how many blocks have added to it. The block that completes the
 /// number has the sum from that very update, so nothing else has to be seen by anybody and the update is relaxed; it

@@ -301,8 +301,7 @@ TEST(TunedLaunch, ReadsMuchInPieces) {
   constexpr tuned::Choice any_order{.any_order = true};
   const auto first_in_pieces = [](FinishedBy who, const tuned::Choice& choice) {
     std::size_t mib = 1;
-    const auto claims = [](tuned::Reading r) { return r == tuned::Reading::pieces || r == tuned::Reading::claimed; };
-    while (mib < 4096 && !claims(tuned::launch_shape(mib * MiB, who, tuned::h200, choice).reading)) ++mib;
+    while (mib < 4096 && !tuned::claims(tuned::launch_shape(mib * MiB, who, tuned::h200, choice).reading)) ++mib;
     return mib;
   };
   EXPECT_EQ(first_in_pieces(FinishedBy::packed_atomic, {}), 257u);
