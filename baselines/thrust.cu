@@ -36,8 +36,8 @@ class CachingAllocator {
   CachingAllocator() { deallocate(make(reserved), reserved); }
   CachingAllocator(const CachingAllocator&) = delete;
   ~CachingAllocator() {
-    for (const auto& [size, block] : free_) cudaFree(block);
-    for (const auto& [block, size] : used_) cudaFree(block);
+    for (const auto& [size, block] : free_) device::free_block(block);
+    for (const auto& [block, size] : used_) device::free_block(block);
   }
 
   char* allocate(std::ptrdiff_t bytes) {
@@ -58,7 +58,7 @@ class CachingAllocator {
  private:
   char* make(std::size_t bytes) {
     void* p = nullptr;
-    check(cudaMalloc(&p, bytes ? bytes : 1), "allocating Thrust's temporary storage");
+    check(device::allocate_block(&p, bytes), "allocating Thrust's temporary storage");
     char* const block = static_cast<char*>(p);
     used_.emplace(block, bytes);
     return block;

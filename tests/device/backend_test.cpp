@@ -162,6 +162,20 @@ TEST_P(EveryBackend, GoesOnInAFreshContext) {
   }
 }
 
+TEST_P(EveryBackend, LeavesNoContextThatStillHoldsMemory) {
+  if (GetParam() != DeviceKind::cuda) GTEST_SKIP() << "only a GPU has contexts";
+  {
+    const DeviceMemory one(*backend, 4096);
+    EXPECT_NE(error_of<DeviceError>([&] { backend->renew_context(); }).find("holds 1 block of memory"), std::string::npos);
+    const DeviceMemory another(*backend, 4096);
+    EXPECT_NE(error_of<DeviceError>([&] { backend->renew_context(); }).find("holds 2 blocks of memory"), std::string::npos);
+    EXPECT_EQ(read(one.get(), one.size()), std::vector<unsigned char>(one.size(), 0xFF)) << "the context is as it was";
+  }
+  backend->destroy_stream(stream);
+  backend->renew_context();
+  stream = backend->create_stream();
+}
+
 TEST_P(EveryBackend, NothingIsAFineSize) {
   const DeviceMemory nothing(*backend, 0);
   backend->copy_in(nothing.get(), nullptr, 0, stream);

@@ -121,7 +121,7 @@ class CudaBackend final : public Backend {
 
   void* allocate(std::size_t bytes) override {
     void* p = nullptr;
-    const cudaError_t status = cudaMalloc(&p, bytes ? bytes : 1);
+    const cudaError_t status = device::allocate_block(&p, bytes);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
       throw Refused("needs " + gib(bytes) + " of GPU memory, " + gib(memory_free()) + " free");
@@ -130,11 +130,11 @@ class CudaBackend final : public Backend {
     // Other streams do not wait for this one, so the poison must have landed before anyone writes.
     cudaError_t poisoned = cudaMemsetAsync(p, 0xFF, bytes, native(stream_));
     if (poisoned == cudaSuccess) poisoned = cudaStreamSynchronize(native(stream_));
-    if (poisoned != cudaSuccess) cudaFree(p);
+    if (poisoned != cudaSuccess) device::free_block(p);
     check(poisoned, "poisoning GPU memory");
     return p;
   }
-  void release(void* p) noexcept override { cudaFree(p); }
+  void release(void* p) noexcept override { device::free_block(p); }
 
   std::size_t memory_free() const override {
     std::size_t free = 0, total = 0;
@@ -186,6 +186,10 @@ class CudaBackend final : public Backend {
   void synchronize(Stream s) override { check(cudaStreamSynchronize(native(s)), "waiting for the GPU"); }
 
   void renew_context() override {
+    // What is kept would be read or written in a context that it is not of: wrong data and times, often without an error.
+    if (const int held = device::blocks_held(); held != 0)
+      throw DeviceError("the GPU's context cannot be left while the program holds " + std::to_string(held) +
+                        (held == 1 ? " block" : " blocks") + " of memory of it: free each before renew_context()");
     close_stream();
     check(cudaDeviceReset(), "ending the context");
     check(cudaSetDevice(index_), "making a context");

@@ -3,6 +3,7 @@
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -37,16 +38,33 @@ inline Stream& workspace_stream() {
   return stream;
 }
 
+/// How many blocks of memory of the GPU, and page-locked ones, this program holds. None may outlive its context
+/// (Backend::renew_context()).
+inline std::atomic<int>& blocks_held() {
+  static std::atomic<int> count{0};
+  return count;
+}
+/// cudaMalloc() of at least one byte, and cudaFree(), which must follow in the same context.
+inline cudaError_t allocate_block(void** p, std::size_t bytes) {
+  const cudaError_t status = cudaMalloc(p, bytes ? bytes : 1);
+  if (status == cudaSuccess) ++blocks_held();
+  return status;
+}
+inline void free_block(void* p) noexcept {
+  cudaFree(p);
+  --blocks_held();
+}
+
 /// The memory of a Buffer.
 inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
   void* p = nullptr;
-  const cudaError_t status = cudaMalloc(&p, bytes);
+  const cudaError_t status = allocate_block(&p, bytes);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     throw Refused("needs a workspace of " + std::to_string(bytes) + " bytes, for which the GPU has no memory");
   }
   check(status, "workspace allocation");
-  std::shared_ptr<void> memory(p, [](void* q) { cudaFree(q); });
+  std::shared_ptr<void> memory(p, free_block);
   check(cudaMemsetAsync(p, 0xFF, bytes, native(workspace_stream())), "workspace poisoning");
   check(cudaStreamSynchronize(native(workspace_stream())), "workspace poisoning");
   return memory;
@@ -58,8 +76,12 @@ class HostBuffer {
   HostBuffer(std::size_t count, bool pinned) : count_(count) {
     const std::size_t bytes = (count ? count : 1) * sizeof(T);
     void* p = nullptr;
-    if (pinned) check(cudaMallocHost(&p, bytes), "allocating page-locked memory");
-    else p = ::operator new(bytes);
+    if (pinned) {
+      check(cudaMallocHost(&p, bytes), "allocating page-locked memory");
+      ++blocks_held();
+    } else {
+      p = ::operator new(bytes);
+    }
     std::memset(p, 0xFF, bytes);  // mapped now, and not inside the first timed call
     memory_ = {static_cast<T*>(p), Free{pinned}};
   }
@@ -70,8 +92,9 @@ class HostBuffer {
   struct Free {
     bool pinned = false;
     void operator()(T* p) const {
-      if (pinned) cudaFreeHost(p);
-      else ::operator delete(p);
+      if (!pinned) return ::operator delete(p);
+      cudaFreeHost(p);
+      --blocks_held();
     }
   };
   std::size_t count_;
