@@ -43,7 +43,7 @@ void check_settings(const std::vector<const Variant*>& chosen,
 /// f32 if it is there, else the first: what is timed where no type is asked for.
 ElementType usual_type(const std::vector<ElementType>&);
 
-/// --min-samples, --max-samples, --timeout, --confidence.
+/// --min-samples, --max-samples, --allocations, --timeout, --confidence.
 void add_sampling(CLI::App&, RunOptions&);
 
 /// open_backend(), whose NoGpu here also says what works on a machine without one.

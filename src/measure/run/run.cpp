@@ -44,6 +44,13 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   if (o.max_samples) rules.max_samples = *o.max_samples;
   if (o.min_samples && !o.max_samples) rules.max_samples = std::max(rules.max_samples, rules.min_samples);
   if (o.max_samples && !o.min_samples) rules.min_samples = std::min(rules.max_samples, rules.min_samples);
+  if (o.allocations) {
+    rules.allocations = *o.allocations;
+    // One sample on each at least, unless fewer samples were asked for.
+    if (!o.min_samples) rules.min_samples = std::max(rules.min_samples, rules.allocations);
+    if (!o.max_samples) rules.max_samples = std::max(rules.max_samples, rules.min_samples);
+    rules.min_samples = std::min(rules.min_samples, rules.max_samples);
+  }
   if (o.confidence) rules.confidence = *o.confidence;
   if (o.time_budget_s) rules.time_budget_s = *o.time_budget_s;
   rules.full = rules.full || o.full;
@@ -52,6 +59,7 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   if (rules.max_samples < rules.min_samples)
     throw UsageError(
         fmt::format("--max-samples {} is less than --min-samples {}", rules.max_samples, rules.min_samples));
+  if (rules.allocations < 1) throw UsageError(fmt::format("--allocations {} is none; give 1 or more", rules.allocations));
   require_confidence(rules.confidence);
   if (!(rules.time_budget_s > 0 && std::isfinite(rules.time_budget_s)))
     throw UsageError(fmt::format("--timeout {:g} is no time for sampling a point; give seconds, more than 0",

@@ -25,6 +25,7 @@ struct RunOptions {
   bool profile = false;  ///< one bare call of each point inside an NVTX range, for ncu; nothing is written
   std::vector<std::string> arguments;  ///< the command line, for the record
   std::optional<int> min_samples, max_samples;
+  std::optional<int> allocations;
   std::optional<double> confidence;
   std::optional<double> time_budget_s;  ///< in place of SamplingRules::time_budget_s
 };

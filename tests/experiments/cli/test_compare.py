@@ -112,6 +112,8 @@ def test_csv_and_json_say_the_same(reductio):
         assert float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])
         assert r["n_intervals"] == "4" and int(r["n_rounds"]) >= 24 and int(r["n_clusters"]) == 24
         assert r["verdict"] in VERDICTS and float(r["base_time_s"]) > 0 and float(r["time_s"]) > 0
+    (row,) = reductio("compare", FAST, SLOW, "--sizes", "2^10", "--allocations", "30", "--csv").rows()
+    assert row["n_clusters"] == "30"
     told = json.loads(reductio("compare", FAST, SLOW, *SMALL, "--json").ok())
     assert told["paired"] and told["confidence"] == 0.95 and told["effect"] == 0.01
     assert len(told["rows"]) == 2 and all(r["verdict"] in VERDICTS for r in told["rows"])
@@ -494,6 +496,7 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     ([*PAIR, "--max-samples", "0"], ["--max-samples"]),
     ([*PAIR, "--min-samples", "0"], ["--min-samples"]),
     ([*PAIR, "--min-samples", "9", "--max-samples", "3"], ["--min-samples", "--max-samples"]),
+    ([*PAIR, "--allocations", "0"], ["--allocations"]),
     ([*PAIR, "--timeout", "0"], ["--timeout"]),
     ([*PAIR, "--effect", "0"], ["--effect"]),
     ([*PAIR, "--effect", "-1%"], ["--effect"]),

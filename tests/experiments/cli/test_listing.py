@@ -95,9 +95,11 @@ def test_help_exits_0_and_goes_to_stdout(reductio, sub):
     assert "Usage: reductio" in done.ok() and not done.err
     for option in {"run": ["--variants", "--types", "--operations", "--sizes", "--set", "--device", "--gpu", "--out",
                            "--resume", "--csv", "--json", "--quiet", "--seed", "--order-seed", "--profile", "--dry-run",
-                           "--quick", "--full", "--min-samples", "--max-samples", "--timeout", "--confidence"],
+                           "--quick", "--full", "--min-samples", "--max-samples", "--allocations", "--timeout",
+                           "--confidence"],
                    "compare": ["--types", "--operations", "--sizes", "--modes", "--cache", "--device", "--gpu", "--seed",
-                               "--order-seed", "--min-samples", "--max-samples", "--timeout", "--confidence", "--effect", "--csv",
+                               "--order-seed", "--min-samples", "--max-samples", "--allocations", "--timeout",
+                               "--confidence", "--effect", "--csv",
                                "--json", "--quiet", "--fail-if-slower", "--save-baseline", "--baseline", "--out"],
                    "selftest": ["--device", "--order-seed", "--repeats", "--quick", "--json"],
                    "verify": ["--junit", "--tier", "--device", "--variants", "--seed"],

@@ -77,6 +77,7 @@ WRONG = [
     (["run", "cpu", "--min-samples", "0"], ["--min-samples"]),
     (["run", "cpu", "--min-samples", "9", "--max-samples", "3"], ["--max-samples", "--min-samples"]),
     (["run", "cpu", "--max-samples", "0"], ["--max-samples"]),
+    (["run", "cpu", "--allocations", "0"], ["--allocations 0", "1 or more"]),
     (["run", "cpu", "--timeout", "0"], ["--timeout 0", "more than 0"]),
     (["run", "cpu", "--timeout", "-2.5"], ["--timeout -2.5", "more than 0"]),
     (["run", "cpu", "--timeout", "nan"], ["--timeout nan", "more than 0"]),

@@ -1916,6 +1916,8 @@ TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_NE(why([](auto& o) { o.min_samples = 0; }), "");
   EXPECT_NE(why([](auto& o) { o.max_samples = 0; }), "");
   EXPECT_NE(why([](auto& o) { o.min_samples = 9, o.max_samples = 8; }), "");
+  for (const int none : {0, -1})
+    EXPECT_NE(why([&](auto& o) { o.allocations = none; }).find("--allocations"), std::string::npos) << none;
   for (const double bad : {0.0, 1.0, -0.5, 95.0, std::nan("")})
     EXPECT_EQ(why([&](auto& o) { o.confidence = bad; }), error_of([&] { require_confidence(bad); })) << bad;
   EXPECT_EQ(error_of([] { require_confidence(95); }),
@@ -1951,6 +1953,29 @@ TEST(MeasureRun, TheTimeoutDecidesHowManySamplesFitAndTheMinimumHowManyAreTakenA
   EXPECT_EQ(samples(0.05, [](auto& o) { o.time_budget_s = 1000; }), 3u);
   EXPECT_EQ(samples(0.05, [](auto& o) { o.min_samples = 8; }), 8u);
   EXPECT_EQ(samples(0.05, [](auto& o) { o.max_samples = 2; }), 2u);
+}
+
+TEST(MeasureRun, SamplesAreSpreadOverAsManyAllocationsAsAreAskedFor) {
+  const Variant a = variant("a", 1);
+  const auto contexts_and_samples = [&](auto change) {
+    RunOptions o;
+    change(o);
+    const Folder folder;
+    Scripted script = constant(1e-5);
+    int contexts = 0;
+    script.renew_context = [&] { ++contexts; };
+    Heard heard;
+    run_session(session(folder, {point(a, 100)}, std::move(script),
+                        choose_rules({.name = "x", .summary = "", .points = {}}, o)),
+                heard);
+    return std::pair(contexts, heard.rows.at(0).n_samples);
+  };
+  using Both = std::pair<int, std::size_t>;
+  EXPECT_EQ(contexts_and_samples([](auto&) {}), Both(12, 48));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 30; }), Both(30, 48));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 80; }), Both(80, 80)) << "one sample on each";
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 80, o.max_samples = 20; }), Both(20, 20));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 3, o.quick = true; }), Both(3, 7));
 }
 
 TEST(MeasureRun, CapturingAGraphIsNotChargedToEverySample) {
