@@ -171,7 +171,7 @@ def trust_block(results) -> str:
                     + f". These intervals are wide: {wide(absolute)} of the ratio at the median point"
                     + (f", relative to CUB {wide(relative)}" if relative else "") + ".")
         if any(r.share < trust.REPEATS for r in absolute.values()):
-            said[-1] += " So times end to end drift from run to run, and only what was measured together compares."
+            said[-1] += " So times drift from run to run, and only what was measured together compares."
     spent = trust.spending(results)
     if spent is not None:
         said.append(f"The comparison took {spent.wall_s:.0f} s, {100 * spent.calls:.0f} % of them in the timed calls "
@@ -339,6 +339,33 @@ def costs_block(results) -> str:
     return artifact.markdown(results.folder)
 
 
+def planted_block(results) -> str:
+    """In how many processes a planted slowdown was found, and in how many without one; empty without planted.csv."""
+    import csv
+
+    import planted
+
+    path = results.folder / "planted.csv"
+    if not path.exists():
+        return ""
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    gpu = results.machine.get("gpu.name", default=results.machine.name)
+    lines = [f"| on one {gpu} | n | planted | found in | without it | a process took at most |", "|---|--:|--:|--:|--:|--:|"]
+    for case in planted.CASES:
+        for n in case.sizes:
+            here = [r for r in rows if r["case"] == case.name and int(r["n"]) == n]
+            if not here:
+                continue
+            where, _ = planted.found(here, case)
+            slowed, controls = ([r for r in here if (float(r["planted"]) > 0) == which] for which in (True, False))
+            told = [f"{sum(r in where for r in of)} of {len(of)}" for of in (slowed, controls)]
+            what = "beside its own baseline" if case.baseline else "two kernels"
+            lines.append(f"| {what} | 2^{n.bit_length() - 1} | {100 * case.planted:g} % | {told[0]} | {told[1]} | "
+                         f"{max(float(r['seconds']) for r in here):.0f} s |")
+    return "\n".join(lines)
+
+
 STATES_TYPE, LAUNCH_BOUND = "f32", 2**20
 
 
@@ -457,6 +484,7 @@ BLOCKS = (
     ("docs/tuned.md", "tuned-reach", tuned_reach_block),
     ("docs/tuning.md", "autotune", autotune_block),
     ("docs/comparing.md", "compare", lambda results: compare_example(results.folder)),
+    ("docs/comparing.md", "planted", planted_block),
 )
 
 
