@@ -1,5 +1,5 @@
 """Reading a results folder: the experiments' CSV, models.csv, catalog.csv, machine.json, and what was checked by
-other means: nvbench-agreement.csv, repeat.csv.gz and repeat-relative.csv.gz.
+other means: nvbench-agreement.csv, repeat.csv.gz, repeat-relative.csv.gz and alone.csv.gz.
 
 Everything that figures and tables know comes through here, checked. A file that is missing, empty, cut short, of
 another schema version or lacking columns raises ResultsError with one line that says what is wrong and what to do.
@@ -54,6 +54,8 @@ AGREEMENT = Columns(["mode", "variant", "element_type", *AGREEMENT_NUMBERS], AGR
 REPEAT_NUMBERS = "n ratio ratio_low ratio_high confidence".split()
 REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simultaneous", *REPEAT_NUMBERS],
                  REPEAT_NUMBERS)
+
+ALONE = Columns([*REPEAT.names, "base_run_id"], REPEAT.numbers)
 
 # Ways of timing whose rows hold times: `clock` gives cycles, and `globaltimer` what kernels read of themselves.
 TIMED_MODES = tuple(mode for mode in SCHEMA["timing_modes"] if mode not in ("clock", "globaltimer"))
@@ -127,7 +129,7 @@ MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Comp
            "verdicts.csv": "run `python paper/verdicts.py FOLDER` again",
            "goals.csv": "run `python paper/goals.py FOLDER` again",
            "agreement.csv": "run `python paper/verdicts.py FOLDER --beside OTHER` again",
-           **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz"), "run `reductio compare --csv` again")}
+           **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "alone.csv.gz"), "run `reductio compare --csv` again")}
 
 
 def remedy(path: Path) -> str:
@@ -396,6 +398,7 @@ class Results:
     agreement: pd.DataFrame | None = None        # with nvbench and plain loops, by timing mode, variant, type and n
     repeat: pd.DataFrame | None = None           # two runs of the comparison beside each other
     repeat_relative: pd.DataFrame | None = None  # the same, each by CUB's time in its own round
+    alone: pd.DataFrame | None = None            # runs of a few variants alone, each beside the comparison
     beside: list[Results] = field(default_factory=list)  # other GPUs' comparisons
 
 
@@ -451,6 +454,7 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
         agreement=read_agreement(folder / "nvbench-agreement.csv"),
         repeat=checked("repeat.csv.gz", REPEAT),
         repeat_relative=checked("repeat-relative.csv.gz", REPEAT),
+        alone=checked("alone.csv.gz", ALONE),
         beside=read_beside(folder, machine) if "comparison" in points else [],
     )
 

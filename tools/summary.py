@@ -172,6 +172,7 @@ def trust_block(results) -> str:
                     + (f", relative to CUB {wide(relative)}" if relative else "") + ".")
         if any(r.share < trust.REPEATS for r in absolute.values()):
             said[-1] += " So times drift from run to run, and only what was measured together compares."
+    said += [trust.alone_markdown(results)] if results.alone is not None else []
     spent = trust.spending(results)
     if spent is not None:
         said.append(f"The comparison took {spent.wall_s:.0f} s, {100 * spent.calls:.0f} % of them in the timed calls "

@@ -365,6 +365,49 @@ def repeat(results: Results) -> str:
     return said + ". So compare within one run."
 
 
+@dataclass
+class Near:
+    """Of the points of two tables of times: how many are alike to 3 %, and the largest difference."""
+
+    points: int
+    inside: int
+    largest: float
+
+    def __str__(self) -> str:
+        return (f"{'all' if self.inside == self.points else f'{self.inside} of'} {self.points} points (the largest "
+                f"difference is {100 * self.largest:.2g} %)")
+
+
+def near(table: pd.DataFrame, variants: list[str], mode: str) -> Near | None:
+    """By the ratios of a table; None where it has no such points."""
+    rows = table[(table["timing_mode"] == mode) & table["variant"].isin(variants) & table["ratio"].notna()]
+    off = np.log(rows["ratio"]).abs()
+    return Near(len(off), int((off <= math.log(1.03)).sum()), math.expm1(off.max())) if len(off) else None
+
+
+def alone_markdown(results: Results) -> str:
+    """How far calls that are measured alone lie from the same in the whole comparison, and from that two whole
+    comparisons lie from each other; empty without the file."""
+    if results.alone is None:
+        return ""
+    variants = sorted(set(results.alone["variant"]))
+    modes = [m for m in ("device", "end_to_end") if near(results.alone, variants, m)]
+
+    def told(of: dict[str, Near]) -> str:
+        return " and ".join(f"{here} {rs.MODE_LABELS[m].replace('device time', 'on the device')}" for m, here in of.items())
+
+    here = {m: near(results.alone, variants, m) for m in modes}
+    runs = results.alone["base_run_id"].nunique()
+    said = (f"Measured alone, in {runs} run{'s' if runs > 1 else ''} of their own on that card, "
+            f"{', '.join(f'`{v}`' for v in variants)} are within 3 % of what they take in the whole comparison at {told(here)}.")
+    again = {} if results.repeat is None else {m: near(results.repeat, variants, m) for m in modes}
+    if again and all(again.values()):
+        said += f" Two whole comparisons are so near to each other, of these, at {told(again)}"
+        company = any(here[m].inside / here[m].points < again[m].inside / again[m].points - 0.02 for m in modes)
+        said += "." if company else ": what shifts these times is the run, and not the company."
+    return said
+
+
 # ------------------------------------------------------------------------------------------ another GPU
 
 

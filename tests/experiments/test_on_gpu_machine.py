@@ -97,19 +97,24 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     folder = f"{machine.folder}/work/results/synthetic"
-    assert machine.calls[-8 - len(EXPERIMENTS):] == ["reductio selftest --json",
+    assert machine.calls[-14 - len(EXPERIMENTS):] == ["reductio selftest --json",
                                    *(f"reductio run {e} --out results" for e in EXPERIMENTS),
                                    "reductio probe --out results",
                                    f"reductio models {folder}",
                                    "reductio run comparison --out again",
                                    *(f"reductio compare results/synthetic again/synthetic --common --separately --csv{more}"
                                      for more in ("", " --relative-to cub/sum,cub/transform-reduce")),
+                                   *(call for i in (1, 2, 3) for call in (
+                                       f"reductio run comparison --out alone/{i} --types f32 --variants "
+                                       "^(cub/sum|thrust/reduce|twopass/rolled)$",
+                                       f"reductio compare alone/{i}/synthetic results/synthetic --common --separately --csv")),
                                    "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled "
                                    "levels/local-stride --csv --save-baseline compare-example --force --out results",
                                    "reductio run cpu --out cpu"]
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv", "results/synthetic/repeat.csv.gz",
             "results/synthetic/repeat-relative.csv.gz", "results/synthetic/repeat.machine.json",
+            "results/synthetic/alone.csv.gz",
             "results/synthetic/compare-example.csv", "results/synthetic/ncu.csv",
             "selftest.json",
             "results/synthetic/comparison.samples.csv.gz", "again/synthetic/comparison.csv",
@@ -117,7 +122,8 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert "again/synthetic/comparison.samples.csv.gz" not in machine.packed()
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
                                    "racecheck squares", "initcheck", "synccheck", "selftest", *EXPERIMENTS, "probe",
-                                   "ncu", "models", "nvbench", "again", "repeat", "repeat-relative", "compare",
+                                   "ncu", "models", "nvbench", "again", "repeat", "repeat-relative",
+                                   *(f"alone-{i}{what}" for i in (1, 2, 3) for what in ("", "-compare")), "compare",
                                    "cpu", "altogether"]
     assert "no cub_sum and loops beside the program" in machine.table["nvbench"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one

@@ -183,6 +183,25 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     assert "6 %) at all 3 points; from 2^23 on none differs by more than 1 %." in block(tmp_path / "m", "trust")
 
 
+@pytest.mark.parametrize(("alone", "said"), [
+    ((1.02, 1.02, 1.02, 0.9), "at 3 of 4 points (the largest difference is 11 %) on the device and 1 of 2 points (the largest "
+                              "difference is 20 %) end to end. Two whole comparisons are so near to each other, of these, at "
+                              "3 of 4 points (the largest difference is 10 %) on the device and 1 of 2 points (the largest "
+                              "difference is 20 %) end to end: what shifts these times is the run, and not the company."),
+    ((1.02, 1.05, 1.02, 0.9), "end to end. Two whole comparisons are so near to each other, of these, at 3 of 4 points (the "
+                              "largest difference is 10 %) on the device and 1 of 2 points (the largest difference is 20 %) "
+                              "end to end.")])
+def test_what_is_measured_alone_is_set_beside_the_whole_comparison(folder, tmp_path, alone, said):
+    copied = shutil.copytree(folder, tmp_path / "m")
+    synthetic.write_checks(copied)
+    before = block(copied, "trust")
+    assert "Measured alone" not in before
+    synthetic.write_csv(copied / "alone.csv.gz", [r | {"base_run_id": "run"} for r in synthetic.repeat_rows(alone)])
+    (line,) = set(block(copied, "trust").splitlines()) - set(before.splitlines())
+    assert line.startswith("- Measured alone, in 1 run of their own on that card, `x/y` are within 3 % of what they take in ")
+    assert line.endswith(said)
+
+
 def test_what_the_states_of_the_cache_change_is_of_limits(folder, tmp_path):
     there = shutil.copytree(folder, tmp_path / "m")
     times = {"warm": 3e-6, "cold_clean": 4e-6, "cold_dirty": 5e-6}
