@@ -21,10 +21,8 @@ const RegisterExperiment comparison(
     {.name = "comparison",
      .summary = "every variant beside Thrust, CUB and cuBLAS, 2^10 to 2^30 elements, cold cache",
      .points = points,
-     // Eight in each context, so that a call of several launches meets every turn of its stream in each. One batch where
-     // all takes five minutes, as on an H200: what a minute's times end to end differ by from the next minute's, some
-     // 5 %, lies in intervals only where a point's contexts are spread over minutes.
-     .rules = {.max_samples = 96, .time_budget_s = 0.1, .batch_s = 400}});
+     // Eight in each context, so that a call of several launches meets every turn of its stream in each.
+     .rules = {.max_samples = 96, .time_budget_s = 0.1}});
 
 }  // namespace
 }  // namespace reductio

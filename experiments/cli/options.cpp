@@ -54,8 +54,8 @@ void add_sampling(CLI::App& app, RunOptions& options) {
   app.add_option("--min-samples", options.min_samples, "Samples of each point, at least")->type_name("N");
   app.add_option("--max-samples", options.max_samples, "Samples of each point, at most")->type_name("N");
   app.add_option("--allocations", options.allocations,
-                 "Spread the samples over so many fresh contexts of a GPU, or allocations of memory on a CPU: the more, the "
-                 "narrower the intervals of calls whose times differ from one to the next")
+                 "Spread the samples over so many fresh contexts of a GPU (of a CPU: allocations of memory), with one on "
+                 "each at least, whatever --timeout says: for narrower intervals where contexts differ")
       ->type_name("N");
   app.add_option("--timeout", options.time_budget_s,
                  "Time budget of each point, in seconds: once it is spent, a point that has --min-samples gets no more")

@@ -404,8 +404,31 @@ def alone_markdown(results: Results) -> str:
     if again and all(again.values()):
         said += f" Two whole comparisons are so near to each other, of these, at {told(again)}"
         company = any(here[m].inside / here[m].points < again[m].inside / again[m].points - 0.02 for m in modes)
-        said += "." if company else ": what shifts these times is the run, and not the company."
-    return said
+        said += "." if company else ": what shifts these times is the process, and not the company."
+    return said + shifts(results, variants)
+
+
+def shifts(results: Results, variants: list[str]) -> str:
+    """By how much each variant's times end to end are longer in each process than in the comparison, on average over the
+    sizes below 2^22 elements: of the runs alone, and of the second comparison, where there are such."""
+    tables = [(table, 1) for _, table in results.alone.groupby("base_run_id")]  # of the alone's time to the comparison's
+    if results.repeat is not None:
+        tables.append((results.repeat, -1))
+    told = []
+    for variant in variants:
+        means = []
+        for table, sign in tables:
+            rows = table[(table["variant"] == variant) & (table["timing_mode"] == "end_to_end")
+                         & (table["n"] < Agreement.SMALL) & table["ratio"].notna()]
+            if len(rows):
+                means.append(f"{100 * math.expm1(sign * float(np.log(rows['ratio']).mean())):+.2g}")
+        if means:
+            told.append(f"`{variant}` {', '.join(means)} %")
+    if not told:
+        return ""
+    return (" On average over the sizes below 2^22 elements, these processes" +
+            (" and, last, that of the second whole comparison" if results.repeat is not None else "") +
+            f" took so much longer end to end than the comparison: {'; '.join(told)}.")
 
 
 # ------------------------------------------------------------------------------------------ another GPU

@@ -48,8 +48,8 @@ class Backend {
   virtual void synchronize(Stream) = 0;
 
   /// Ends this program's context on the device and makes a new one, as a new process would find it. Nothing of the
-  /// device may be left: memory, streams, events, graphs; of memory a GPU notices it and throws DeviceError. Only a GPU has
-  /// contexts; the others do nothing.
+  /// device may be left: memory, streams, events, graphs; of memory a GPU notices it and throws DeviceError. Only a GPU
+  /// has contexts; the others do nothing.
   virtual void renew_context() {}
 
   /// Runs `enqueue`, which puts one call onto `stream`, and watches that it does nothing else: as Plan::enqueue() it

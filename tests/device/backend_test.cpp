@@ -166,9 +166,10 @@ TEST_P(EveryBackend, LeavesNoContextThatStillHoldsMemory) {
   if (GetParam() != DeviceKind::cuda) GTEST_SKIP() << "only a GPU has contexts";
   {
     const DeviceMemory one(*backend, 4096);
-    EXPECT_NE(error_of<DeviceError>([&] { backend->renew_context(); }).find("holds 1 block of memory"), std::string::npos);
+    const auto why_not = [&] { return error_of<DeviceError>([&] { backend->renew_context(); }); };
+    EXPECT_NE(why_not().find("holds 1 block of memory"), std::string::npos) << why_not();
     const DeviceMemory another(*backend, 4096);
-    EXPECT_NE(error_of<DeviceError>([&] { backend->renew_context(); }).find("holds 2 blocks of memory"), std::string::npos);
+    EXPECT_NE(why_not().find("holds 2 blocks of memory"), std::string::npos) << why_not();
     EXPECT_EQ(read(one.get(), one.size()), std::vector<unsigned char>(one.size(), 0xFF)) << "the context is as it was";
   }
   backend->destroy_stream(stream);

@@ -120,14 +120,6 @@ TEST(Experiments, TheComparisonDoublesFrom2To10To2To30) {
   EXPECT_EQ(*sizes.rbegin(), std::size_t{1} << 30);
 }
 
-TEST(Experiments, TheComparisonIsOneBatchOnAnH200) {
-  const Experiment& e = find_experiment("comparison");
-  double cost_s = 0;
-  for (const Point& p : e.points({}, DeviceKind::cuda))
-    if (refusal(*p.variant, p.device, p.problem, p.settings).empty()) cost_s += rough_cost_s(p, e.rules);
-  EXPECT_LT(cost_s, e.rules.batch_s);
-}
-
 TEST(Experiments, SettingsWithAKnownFaultAreLeftOutUnlessTheyAreAskedFor) {
   const auto faults_in = [](const char* experiment, const std::string& variants, const std::string& block,
                             const std::string& finish = "") {

@@ -90,7 +90,7 @@ def test_two_kernels_are_compared_with_and_without_a_planted_slowdown(fake, caps
     assert [r["run_id"] for r in found] == [f"run-{k + 1}" for k in range(12)]
     assert {(r["machine_id"], r["git_revision"]) for r in found} == {("GPU-1", "abc")}
     assert asked(fake)[0] == ("compare cub/sum multiblock/last-block-warp --effect 0.003 --sizes 65536 --types f32 "
-                              "--device cuda --timeout 2 --max-samples 4000 --allocations 96 "
+                              "--device cuda --timeout 3 --max-samples 16000 --allocations 96 "
                               "--plant multiblock/last-block-warp=1% --json")
     assert "--plant multiblock/last-block-warp=0% --json" in asked(fake)[5]
     said = capsys.readouterr().out

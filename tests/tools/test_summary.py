@@ -187,10 +187,10 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     ((1.02, 1.02, 1.02, 0.9), "at 3 of 4 points (the largest difference is 11 %) on the device and 1 of 2 points (the largest "
                               "difference is 20 %) end to end. Two whole comparisons are so near to each other, of these, at "
                               "3 of 4 points (the largest difference is 10 %) on the device and 1 of 2 points (the largest "
-                              "difference is 20 %) end to end: what shifts these times is the run, and not the company."),
+                              "difference is 20 %) end to end: what shifts these times is the process, and not the company. On "),
     ((1.02, 1.05, 1.02, 0.9), "end to end. Two whole comparisons are so near to each other, of these, at 3 of 4 points (the "
                               "largest difference is 10 %) on the device and 1 of 2 points (the largest difference is 20 %) "
-                              "end to end.")])
+                              "end to end. On ")])
 def test_what_is_measured_alone_is_set_beside_the_whole_comparison(folder, tmp_path, alone, said):
     copied = shutil.copytree(folder, tmp_path / "m")
     synthetic.write_checks(copied)
@@ -199,7 +199,9 @@ def test_what_is_measured_alone_is_set_beside_the_whole_comparison(folder, tmp_p
     synthetic.write_csv(copied / "alone.csv.gz", [r | {"base_run_id": "run"} for r in synthetic.repeat_rows(alone)])
     (line,) = set(block(copied, "trust").splitlines()) - set(before.splitlines())
     assert line.startswith("- Measured alone, in 1 run of their own on that card, `x/y` are within 3 % of what they take in ")
-    assert line.endswith(said)
+    assert said in line
+    assert line.endswith("On average over the sizes below 2^22 elements, these processes and, last, that of the second whole "
+                         "comparison took so much longer end to end than the comparison: `x/y` +9.5, -8.7 %.")
 
 
 def test_what_the_states_of_the_cache_change_is_of_limits(folder, tmp_path):

@@ -123,7 +123,8 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   return {sub, [options, sub] {
             for (const char* name : {"--types", "--operations", "--sizes", "--set", "--seed", "--order-seed",
                                      "--device", "--gpu", "--modes", "--cache", "--min-samples", "--max-samples",
-                                     "--allocations", "--timeout", "--save-baseline", "--force", "--baseline", "--plant", "--out"})
+                                     "--allocations", "--timeout", "--save-baseline", "--force", "--baseline", "--plant",
+                                     "--out"})
               if (sub->count(name)) options->live_only.emplace_back(name);
             return run(*options);
           }};

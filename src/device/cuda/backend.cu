@@ -186,10 +186,12 @@ class CudaBackend final : public Backend {
   void synchronize(Stream s) override { check(cudaStreamSynchronize(native(s)), "waiting for the GPU"); }
 
   void renew_context() override {
-    // What is kept would be read or written in a context that it is not of: wrong data and times, often without an error.
+    // What is kept would be read or written in a context that it is not of: wrong data and times, often without an
+    // error.
     if (const int held = device::blocks_held(); held != 0)
       throw DeviceError("the GPU's context cannot be left while the program holds " + std::to_string(held) +
-                        (held == 1 ? " block" : " blocks") + " of memory of it: free each before renew_context()");
+                        (held == 1 ? " block" : " blocks") +
+                        " of memory of it: a plan, or whoever made one, keeps it for too long");
     close_stream();
     check(cudaDeviceReset(), "ending the context");
     check(cudaSetDevice(index_), "making a context");

@@ -38,8 +38,8 @@ inline Stream& workspace_stream() {
   return stream;
 }
 
-/// How many blocks of memory of the GPU, and page-locked ones, this program holds. None may outlive its context
-/// (Backend::renew_context()).
+/// How many blocks of memory are held that a backend, a Buffer, a HostBuffer or a caching allocator took of the GPU, or
+/// page-locked. None may outlive its context (Backend::renew_context()).
 inline std::atomic<int>& blocks_held() {
   static std::atomic<int> count{0};
   return count;

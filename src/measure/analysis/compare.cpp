@@ -193,7 +193,7 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
         else if (c.ratio->at_resolution)
           c.reason = "the clock's resolution is too coarse for this effect";
         else if (!c.rounds_to_decide)
-          c.reason = "no number of samples within reach would decide";
+          c.reason = "no number of samples within reach would decide; more --allocations might";
       }
     }
     out.rows.push_back(std::move(c));

@@ -10,8 +10,14 @@
 
 #include "core/error.h"
 #include "measure/run/session.h"
+#include "measure/stats/statistics.h"
 
 namespace reductio {
+namespace {
+
+constexpr int most_allocations = 10'000;  ///< contexts of a GPU are made in half an hour
+
+}  // namespace
 
 std::vector<Point> choose_points(const Experiment& e, const Selection& selection, DeviceKind device, bool quick) {
   std::vector<Point> points = e.points(selection, device);
@@ -45,11 +51,17 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   if (o.min_samples && !o.max_samples) rules.max_samples = std::max(rules.max_samples, rules.min_samples);
   if (o.max_samples && !o.min_samples) rules.min_samples = std::min(rules.max_samples, rules.min_samples);
   if (o.allocations) {
+    if (*o.allocations < static_cast<int>(least_clusters) || *o.allocations > most_allocations)
+      throw UsageError(fmt::format("--allocations takes a number from {} on, which an interval needs, to {}, not {}",
+                                   least_clusters, most_allocations, *o.allocations));
+    if (o.max_samples && *o.max_samples < *o.allocations)
+      throw UsageError(fmt::format("--max-samples {} is less than --allocations {}: each takes one sample at least",
+                                   *o.max_samples, *o.allocations));
+    // As many samples on each as before where the time allows it, and at least one.
+    if (!o.max_samples && !o.min_samples) rules.max_samples = rules.max_samples * *o.allocations / rules.allocations + 1;
     rules.allocations = *o.allocations;
-    // One sample on each at least, unless fewer samples were asked for.
-    if (!o.min_samples) rules.min_samples = std::max(rules.min_samples, rules.allocations);
-    if (!o.max_samples) rules.max_samples = std::max(rules.max_samples, rules.min_samples);
-    rules.min_samples = std::min(rules.min_samples, rules.max_samples);
+    rules.min_samples = std::max(rules.min_samples, rules.allocations);
+    rules.max_samples = std::max(rules.max_samples, rules.min_samples);
   }
   if (o.confidence) rules.confidence = *o.confidence;
   if (o.time_budget_s) rules.time_budget_s = *o.time_budget_s;
@@ -59,13 +71,13 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   if (rules.max_samples < rules.min_samples)
     throw UsageError(
         fmt::format("--max-samples {} is less than --min-samples {}", rules.max_samples, rules.min_samples));
-  if (rules.allocations < 1) throw UsageError(fmt::format("--allocations {} is none; give 1 or more", rules.allocations));
   require_confidence(rules.confidence);
   if (!(rules.time_budget_s > 0 && std::isfinite(rules.time_budget_s)))
     throw UsageError(fmt::format("--timeout {:g} is no time for sampling a point; give seconds, more than 0",
                                  rules.time_budget_s));
   // Samples that the user demands are demanded of slow calls, too.
-  rules.slow_samples = std::clamp(rules.slow_samples, o.min_samples.value_or(1), rules.max_samples);
+  rules.slow_samples = std::clamp(rules.slow_samples, std::max(o.min_samples.value_or(1), o.allocations.value_or(1)),
+                                  rules.max_samples);
   return rules;
 }
 

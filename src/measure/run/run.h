@@ -25,7 +25,7 @@ struct RunOptions {
   bool profile = false;  ///< one bare call of each point inside an NVTX range, for ncu; nothing is written
   std::vector<std::string> arguments;  ///< the command line, for the record
   std::optional<int> min_samples, max_samples;
-  std::optional<int> allocations;
+  std::optional<int> allocations;       ///< in place of SamplingRules::allocations
   std::optional<double> confidence;
   std::optional<double> time_budget_s;  ///< in place of SamplingRules::time_budget_s
 };
@@ -70,8 +70,8 @@ RunReport run_experiment(const Experiment&, const Selection&, const RunOptions&,
 /// The experiment's points for this selection: thinned for --quick, each key once. UsageError if there are none.
 std::vector<Point> choose_points(const Experiment&, const Selection&, DeviceKind, bool quick);
 
-/// The experiment's rules under the user's options. UsageError for counts below 1, a minimum above the maximum, a
-/// confidence outside (0, 1), or a timeout that is no time.
+/// The experiment's rules under the user's options. UsageError for counts below 1, a minimum above the maximum, fewer
+/// allocations than an interval needs or more than samples, a confidence outside (0, 1), or a timeout that is no time.
 SamplingRules choose_rules(const Experiment&, const RunOptions&);
 
 }  // namespace reductio

@@ -1916,8 +1916,11 @@ TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_NE(why([](auto& o) { o.min_samples = 0; }), "");
   EXPECT_NE(why([](auto& o) { o.max_samples = 0; }), "");
   EXPECT_NE(why([](auto& o) { o.min_samples = 9, o.max_samples = 8; }), "");
-  for (const int none : {0, -1})
-    EXPECT_NE(why([&](auto& o) { o.allocations = none; }).find("--allocations"), std::string::npos) << none;
+  for (const int bad : {-1, 0, 1, 5, 10'001})
+    EXPECT_EQ(why([&](auto& o) { o.allocations = bad; }).find("--allocations takes a number from 6 on"), 0u) << bad;
+  EXPECT_EQ(why([](auto& o) { o.allocations = 200, o.max_samples = 50; }),
+            "--max-samples 50 is less than --allocations 200: each takes one sample at least");
+  EXPECT_EQ(why([](auto& o) { o.allocations = 6; }), "");
   for (const double bad : {0.0, 1.0, -0.5, 95.0, std::nan("")})
     EXPECT_EQ(why([&](auto& o) { o.confidence = bad; }), error_of([&] { require_confidence(bad); })) << bad;
   EXPECT_EQ(error_of([] { require_confidence(95); }),
@@ -1957,11 +1960,11 @@ TEST(MeasureRun, TheTimeoutDecidesHowManySamplesFitAndTheMinimumHowManyAreTakenA
 
 TEST(MeasureRun, SamplesAreSpreadOverAsManyAllocationsAsAreAskedFor) {
   const Variant a = variant("a", 1);
-  const auto contexts_and_samples = [&](auto change) {
+  const auto contexts_and_samples = [&](auto change, double call_s = 1e-5) {
     RunOptions o;
     change(o);
     const Folder folder;
-    Scripted script = constant(1e-5);
+    Scripted script = constant(call_s);
     int contexts = 0;
     script.renew_context = [&] { ++contexts; };
     Heard heard;
@@ -1972,10 +1975,13 @@ TEST(MeasureRun, SamplesAreSpreadOverAsManyAllocationsAsAreAskedFor) {
   };
   using Both = std::pair<int, std::size_t>;
   EXPECT_EQ(contexts_and_samples([](auto&) {}), Both(12, 48));
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 30; }), Both(30, 48));
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 80; }), Both(80, 80)) << "one sample on each";
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 80, o.max_samples = 20; }), Both(20, 20));
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 3, o.quick = true; }), Both(3, 7));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 30; }), Both(30, 121)) << "four on each, as before";
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 80, o.time_budget_s = 1e-6; }), Both(80, 80));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 80, o.min_samples = 9, o.time_budget_s = 1e-6; }),
+            Both(80, 80));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 20, o.max_samples = 20; }), Both(20, 20));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 9, o.quick = true; }), Both(9, 22));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 9; }, 0.05), Both(9, 9)) << "of a slow call, too";
 }
 
 TEST(MeasureRun, CapturingAGraphIsNotChargedToEverySample) {
