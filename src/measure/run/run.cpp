@@ -58,7 +58,8 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
       throw UsageError(fmt::format("--max-samples {} is less than --allocations {}: each takes one sample at least",
                                    *o.max_samples, *o.allocations));
     // As many samples on each as before where the time allows it, and at least one.
-    if (!o.max_samples && !o.min_samples) rules.max_samples = rules.max_samples * *o.allocations / rules.allocations + 1;
+    if (!o.max_samples && !o.min_samples)
+      rules.max_samples = (rules.max_samples * *o.allocations + rules.allocations - 1) / rules.allocations;
     rules.allocations = *o.allocations;
     rules.min_samples = std::max(rules.min_samples, rules.allocations);
     rules.max_samples = std::max(rules.max_samples, rules.min_samples);
