@@ -404,12 +404,12 @@ def alone_markdown(results: Results) -> str:
     if again and all(again.values()):
         said += f" Two whole comparisons are so near to each other, of these, at {told(again)}"
         company = any(here[m].inside / here[m].points < again[m].inside / again[m].points - 0.02 for m in modes)
-        said += "." if company else ": what shifts these times is the process, and not the company."
+        said += "." if company else ": what shifts these times is the run, and not the company."
     return said + shifts(results, variants)
 
 
 def shifts(results: Results, variants: list[str]) -> str:
-    """By how much each variant's times end to end are longer in each process than in the comparison, on average over the
+    """By how much each variant's times end to end are longer in each run than in the comparison, on average over the
     sizes below 2^22 elements: of the runs alone, and of the second comparison, where there are such."""
     tables = [(table, 1) for _, table in results.alone.groupby("base_run_id")]  # of the alone's time to the comparison's
     if results.repeat is not None:
@@ -426,8 +426,8 @@ def shifts(results: Results, variants: list[str]) -> str:
             told.append(f"`{variant}` {', '.join(means)} %")
     if not told:
         return ""
-    return (" On average over the sizes below 2^22 elements, these processes" +
-            (" and, last, that of the second whole comparison" if results.repeat is not None else "") +
+    return (" On average over the sizes below 2^22 elements, these runs" +
+            (" and, last, the second whole comparison" if results.repeat is not None else "") +
             f" took so much longer end to end than the comparison: {'; '.join(told)}.")
 
 

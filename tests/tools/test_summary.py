@@ -187,7 +187,7 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     ((1.02, 1.02, 1.02, 0.9), "at 3 of 4 points (the largest difference is 11 %) on the device and 1 of 2 points (the largest "
                               "difference is 20 %) end to end. Two whole comparisons are so near to each other, of these, at "
                               "3 of 4 points (the largest difference is 10 %) on the device and 1 of 2 points (the largest "
-                              "difference is 20 %) end to end: what shifts these times is the process, and not the company. On "),
+                              "difference is 20 %) end to end: what shifts these times is the run, and not the company. On "),
     ((1.02, 1.05, 1.02, 0.9), "end to end. Two whole comparisons are so near to each other, of these, at 3 of 4 points (the "
                               "largest difference is 10 %) on the device and 1 of 2 points (the largest difference is 20 %) "
                               "end to end. On ")])
@@ -200,8 +200,8 @@ def test_what_is_measured_alone_is_set_beside_the_whole_comparison(folder, tmp_p
     (line,) = set(block(copied, "trust").splitlines()) - set(before.splitlines())
     assert line.startswith("- Measured alone, in 1 run of their own on that card, `x/y` are within 3 % of what they take in ")
     assert said in line
-    assert line.endswith("On average over the sizes below 2^22 elements, these processes and, last, that of the second whole "
-                         "comparison took so much longer end to end than the comparison: `x/y` +9.5, -8.7 %.")
+    assert line.endswith("On average over the sizes below 2^22 elements, these runs and, last, the second whole comparison "
+                         "took so much longer end to end than the comparison: `x/y` +9.5, -8.7 %.")
 
 
 def test_what_the_states_of_the_cache_change_is_of_limits(folder, tmp_path):

@@ -243,15 +243,14 @@ std::string confidence_in_words(const Comparison& c) {
   const std::string what = count == 1     ? "The interval holds"
                            : c.separately ? fmt::format("Each of {} intervals holds by itself", count)
                                           : fmt::format("All {} intervals hold at once", count);
-  const bool of_processes = std::any_of(c.rows.begin(), c.rows.end(), [](const Compared& row) {
+  const bool to_the_host = std::any_of(c.rows.begin(), c.rows.end(), [](const Compared& row) {
     const PointKey& point = row.variant.row.point;
     return row.ratio && point.device == DeviceKind::cuda && point.timing_mode == TimingMode::end_to_end;
   });
   return fmt::format("{} with {:g} % confidence; an effect counts from {:g} % on.{}", what, 100 * c.confidence,
                      100 * c.effect,
-                     of_processes ? " Times end to end are this process's: another one's lie some percent off, which no "
-                                    "interval holds."
-                                  : "");
+                     to_the_host ? " Of times end to end, intervals hold another run's less often (docs/measuring.md)."
+                                 : "");
 }
 
 int verdict(const Comparison& comparison, const CompareOptions& options) {
