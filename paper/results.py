@@ -53,9 +53,9 @@ AGREEMENT_NUMBERS = "n reductio_s outside_s outside_mean_s outside_spread outsid
 AGREEMENT = Columns(["mode", "variant", "element_type", *AGREEMENT_NUMBERS], AGREEMENT_NUMBERS)
 REPEAT_NUMBERS = "n ratio ratio_low ratio_high confidence".split()
 REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simultaneous", *REPEAT_NUMBERS],
-                 REPEAT_NUMBERS)
+                 REPEAT_NUMBERS, optional=["settings", "operation", "element_type"])
 
-ALONE = Columns([*REPEAT.names, "base_run_id"], REPEAT.numbers)
+ALONE = Columns([*REPEAT.names, "base_run_id"], REPEAT.numbers, optional=REPEAT.optional)
 
 # Ways of timing whose rows hold times: `clock` gives cycles, and `globaltimer` what kernels read of themselves.
 TIMED_MODES = tuple(mode for mode in SCHEMA["timing_modes"] if mode not in ("clock", "globaltimer"))

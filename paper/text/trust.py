@@ -391,6 +391,10 @@ def alone_markdown(results: Results) -> str:
     if results.alone is None:
         return ""
     variants = sorted(set(results.alone["variant"]))
+    key = ["variant", "settings", "operation", "element_type", "n", "timing_mode"]
+    points = set(results.alone[key].fillna("").itertuples(index=False, name=None))
+    both = None if results.repeat is None else results.repeat[
+        [point in points for point in results.repeat[key].fillna("").itertuples(index=False, name=None)]]
     modes = [m for m in ("device", "end_to_end") if near(results.alone, variants, m)]
 
     def told(of: dict[str, Near]) -> str:
@@ -400,20 +404,20 @@ def alone_markdown(results: Results) -> str:
     runs = results.alone["base_run_id"].nunique()
     said = (f"Measured alone, in {runs} run{'s' if runs > 1 else ''} of their own on that card, "
             f"{', '.join(f'`{v}`' for v in variants)} are within 3 % of what they take in the whole comparison at {told(here)}.")
-    again = {} if results.repeat is None else {m: near(results.repeat, variants, m) for m in modes}
+    again = {} if both is None else {m: near(both, variants, m) for m in modes}
     if again and all(again.values()):
-        said += f" Two whole comparisons are so near to each other, of these, at {told(again)}"
+        said += f" Two whole comparisons are so near to each other, of the same points, at {told(again)}"
         company = any(here[m].inside / here[m].points < again[m].inside / again[m].points - 0.02 for m in modes)
-        said += "." if company else ": what shifts these times is the run, and not the company."
-    return said + shifts(results, variants)
+        said += "." if company else ": company makes no difference beyond that of two runs."
+    return said + shifts(results.alone, both, variants)
 
 
-def shifts(results: Results, variants: list[str]) -> str:
-    """By how much each variant's times end to end are longer in each run than in the comparison, on average over the
+def shifts(alone: pd.DataFrame, again: pd.DataFrame | None, variants: list[str]) -> str:
+    """By how much each variant's times end to end differ in each run from those of the comparison, on average over the
     sizes below 2^22 elements: of the runs alone, and of the second comparison, where there are such."""
-    tables = [(table, 1) for _, table in results.alone.groupby("base_run_id")]  # of the alone's time to the comparison's
-    if results.repeat is not None:
-        tables.append((results.repeat, -1))
+    tables = [(table, 1) for _, table in alone.groupby("base_run_id")]  # of the alone's time to the comparison's
+    if again is not None:
+        tables.append((again, -1))
     told = []
     for variant in variants:
         means = []
@@ -426,9 +430,9 @@ def shifts(results: Results, variants: list[str]) -> str:
             told.append(f"`{variant}` {', '.join(means)} %")
     if not told:
         return ""
-    return (" On average over the sizes below 2^22 elements, these runs" +
-            (" and, last, the second whole comparison" if results.repeat is not None else "") +
-            f" took so much longer end to end than the comparison: {'; '.join(told)}.")
+    return (" On average over the sizes below 2^22 elements, times end to end of these runs" +
+            (" and, last, of the second whole comparison" if again is not None else "") +
+            f" differ from the comparison's by (+: longer) {'; '.join(told)}.")
 
 
 # ------------------------------------------------------------------------------------------ another GPU

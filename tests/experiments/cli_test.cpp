@@ -126,7 +126,7 @@ TEST(CliCompare, IntervalsOfTimesEndToEndOnAGpuAreSaidToHoldLess) {
     c.rows.push_back(row);
     return confidence_in_words(c);
   };
-  const std::string warning = "Of times end to end, intervals hold another run's less often";
+  const std::string warning = "Timed end to end, an interval holds what another run measures less often";
   EXPECT_NE(said(DeviceKind::cuda, TimingMode::end_to_end).find(warning), std::string::npos);
   EXPECT_EQ(said(DeviceKind::cuda, TimingMode::device).find(warning), std::string::npos);
   EXPECT_EQ(said(DeviceKind::cpu, TimingMode::end_to_end).find(warning), std::string::npos);

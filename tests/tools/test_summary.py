@@ -185,10 +185,10 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
 
 @pytest.mark.parametrize(("alone", "said"), [
     ((1.02, 1.02, 1.02, 0.9), "at 3 of 4 points (the largest difference is 11 %) on the device and 1 of 2 points (the largest "
-                              "difference is 20 %) end to end. Two whole comparisons are so near to each other, of these, at "
-                              "3 of 4 points (the largest difference is 10 %) on the device and 1 of 2 points (the largest "
-                              "difference is 20 %) end to end: what shifts these times is the run, and not the company. On "),
-    ((1.02, 1.05, 1.02, 0.9), "end to end. Two whole comparisons are so near to each other, of these, at 3 of 4 points (the "
+                              "difference is 20 %) end to end. Two whole comparisons are so near to each other, of the same "
+                              "points, at 3 of 4 points (the largest difference is 10 %) on the device and 1 of 2 points (the largest "
+                              "difference is 20 %) end to end: company makes no difference beyond that of two runs. On "),
+    ((1.02, 1.05, 1.02, 0.9), "end to end. Two whole comparisons are so near to each other, of the same points, at 3 of 4 points (the "
                               "largest difference is 10 %) on the device and 1 of 2 points (the largest difference is 20 %) "
                               "end to end. On ")])
 def test_what_is_measured_alone_is_set_beside_the_whole_comparison(folder, tmp_path, alone, said):
@@ -200,8 +200,15 @@ def test_what_is_measured_alone_is_set_beside_the_whole_comparison(folder, tmp_p
     (line,) = set(block(copied, "trust").splitlines()) - set(before.splitlines())
     assert line.startswith("- Measured alone, in 1 run of their own on that card, `x/y` are within 3 % of what they take in ")
     assert said in line
-    assert line.endswith("On average over the sizes below 2^22 elements, these runs and, last, the second whole comparison "
-                         "took so much longer end to end than the comparison: `x/y` +9.5, -8.7 %.")
+    assert line.endswith("On average over the sizes below 2^22 elements, times end to end of these runs and, last, of the second "
+                         "whole comparison differ from the comparison's by (+: longer) `x/y` +9.5, -8.7 %.")
+    # Of the second comparison only points that were measured alone.
+    others = [r | {"element_type": "f64", "ratio": 2.0} for r in synthetic.repeat_rows()]
+    synthetic.write_csv(copied / "repeat.csv.gz", [r | {"element_type": ""} for r in synthetic.repeat_rows()] + others)
+    assert line in block(copied, "trust").splitlines()
+    (copied / "repeat.csv.gz").unlink()
+    (line,) = [of for of in block(copied, "trust").splitlines() if "Measured alone" in of]
+    assert line.endswith("times end to end of these runs differ from the comparison's by (+: longer) `x/y` +9.5 %.")
 
 
 def test_what_the_states_of_the_cache_change_is_of_limits(folder, tmp_path):

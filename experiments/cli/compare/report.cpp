@@ -249,7 +249,8 @@ std::string confidence_in_words(const Comparison& c) {
   });
   return fmt::format("{} with {:g} % confidence; an effect counts from {:g} % on.{}", what, 100 * c.confidence,
                      100 * c.effect,
-                     to_the_host ? " Of times end to end, intervals hold another run's less often (docs/measuring.md)."
+                     to_the_host ? " Timed end to end, an interval holds what another run measures less often than "
+                                   "it states (docs/measuring.md)."
                                  : "");
 }
 

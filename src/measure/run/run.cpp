@@ -46,24 +46,11 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
     rules.time_budget_s = 0.02;
     rules.allocations = std::min(rules.allocations, 3);
   }
+  const int per_allocation = (rules.max_samples + rules.allocations - 1) / rules.allocations;
   if (o.min_samples) rules.min_samples = *o.min_samples;
   if (o.max_samples) rules.max_samples = *o.max_samples;
   if (o.min_samples && !o.max_samples) rules.max_samples = std::max(rules.max_samples, rules.min_samples);
   if (o.max_samples && !o.min_samples) rules.min_samples = std::min(rules.max_samples, rules.min_samples);
-  if (o.allocations) {
-    if (*o.allocations < static_cast<int>(least_clusters) || *o.allocations > most_allocations)
-      throw UsageError(fmt::format("--allocations takes a number from {} on, which an interval needs, to {}, not {}",
-                                   least_clusters, most_allocations, *o.allocations));
-    if (o.max_samples && *o.max_samples < *o.allocations)
-      throw UsageError(fmt::format("--max-samples {} is less than --allocations {}: each takes one sample at least",
-                                   *o.max_samples, *o.allocations));
-    // As many samples on each as before where the time allows it, and at least one.
-    if (!o.max_samples && !o.min_samples)
-      rules.max_samples = (rules.max_samples * *o.allocations + rules.allocations - 1) / rules.allocations;
-    rules.allocations = *o.allocations;
-    rules.min_samples = std::max(rules.min_samples, rules.allocations);
-    rules.max_samples = std::max(rules.max_samples, rules.min_samples);
-  }
   if (o.confidence) rules.confidence = *o.confidence;
   if (o.time_budget_s) rules.time_budget_s = *o.time_budget_s;
   rules.full = rules.full || o.full;
@@ -72,6 +59,19 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   if (rules.max_samples < rules.min_samples)
     throw UsageError(
         fmt::format("--max-samples {} is less than --min-samples {}", rules.max_samples, rules.min_samples));
+  if (o.allocations) {
+    if (*o.allocations < static_cast<int>(least_clusters) || *o.allocations > most_allocations)
+      throw UsageError(fmt::format("--allocations takes a number from {} on, which an interval needs, to {}, not {}",
+                                   least_clusters, most_allocations, *o.allocations));
+    if (o.max_samples && *o.max_samples < *o.allocations)
+      throw UsageError(fmt::format("--max-samples {} is less than --allocations {}: each takes one sample at least",
+                                   *o.max_samples, *o.allocations));
+    // As many samples on each as before where the time allows it, and at least one.
+    if (!o.max_samples)
+      rules.max_samples = std::max(per_allocation * *o.allocations, std::max(rules.min_samples, *o.allocations));
+    rules.allocations = *o.allocations;
+    rules.min_samples = std::max(rules.min_samples, rules.allocations);
+  }
   require_confidence(rules.confidence);
   if (!(rules.time_budget_s > 0 && std::isfinite(rules.time_budget_s)))
     throw UsageError(fmt::format("--timeout {:g} is no time for sampling a point; give seconds, more than 0",

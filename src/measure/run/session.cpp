@@ -166,9 +166,9 @@ class SessionRun {
     const auto abandon = [&] {
       if (Interrupts::count() == 1 && worth_finishing && !told) {
         told = true;
-        observer_.notice(
-            "stopping when the rows under way are done, which may take a minute; interrupt again to drop "
-            "them");
+        observer_.notice(fmt::format(
+            "stopping when the rows under way are done, which may take {}; interrupt again to drop them",
+            batch > 90 ? "some minutes" : "a minute"));
       }
       return Interrupts::count() > (worth_finishing ? 1 : 0);
     };

@@ -1921,6 +1921,12 @@ TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
   EXPECT_EQ(why([](auto& o) { o.allocations = 200, o.max_samples = 50; }),
             "--max-samples 50 is less than --allocations 200: each takes one sample at least");
   EXPECT_EQ(why([](auto& o) { o.allocations = 6; }), "");
+  for (const int none : {0, -4}) {
+    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.min_samples = none; }), why([&](auto& o) { o.min_samples = none; }));
+    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.max_samples = none; }), why([&](auto& o) { o.max_samples = none; }));
+  }
+  EXPECT_EQ(why([](auto& o) { o.allocations = 60, o.min_samples = 70, o.max_samples = 65; }),
+            "--max-samples 65 is less than --min-samples 70");
   for (const double bad : {0.0, 1.0, -0.5, 95.0, std::nan("")})
     EXPECT_EQ(why([&](auto& o) { o.confidence = bad; }), error_of([&] { require_confidence(bad); })) << bad;
   EXPECT_EQ(error_of([] { require_confidence(95); }),
@@ -1979,8 +1985,10 @@ TEST(MeasureRun, SamplesAreSpreadOverAsManyAllocationsAsAreAskedFor) {
   EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 80, o.time_budget_s = 1e-6; }), Both(80, 80));
   EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 80, o.min_samples = 9, o.time_budget_s = 1e-6; }),
             Both(80, 80));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 30, o.min_samples = 7; }), Both(30, 120));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 30, o.min_samples = 200; }), Both(30, 200));
   EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 20, o.max_samples = 20; }), Both(20, 20));
-  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 9, o.quick = true; }), Both(9, 21));
+  EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 9, o.quick = true; }), Both(9, 27));
   EXPECT_EQ(contexts_and_samples([](auto& o) { o.allocations = 9; }, 0.05), Both(9, 9)) << "of a slow call, too";
 }
 
