@@ -12,7 +12,6 @@
 
 #include "core/parse.h"
 #include "experiments/cli/compare/baseline.h"
-#include "experiments/cli/compare/report.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
@@ -114,23 +113,6 @@ TEST(CliWarnings, TellsOfAProfiler) {
   EXPECT_EQ(count(attached, "CUDA_INJECTION64_PATH"), 1);
   EXPECT_TRUE(simulated.empty()) << "the simulated device reports no times";
   EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-a", {}), "profiler"), 0);
-}
-
-TEST(CliCompare, IntervalsOfTimesEndToEndOnAGpuAreSaidToHoldLess) {
-  const auto said = [](DeviceKind device, TimingMode mode, bool timed = true) {
-    Compared row{.base = {}, .variant = {}, .ratio = {}, .verdict = {}, .rounds_to_decide = {}, .reason = {}};
-    row.variant.row.point.device = device;
-    row.variant.row.point.timing_mode = mode;
-    if (timed) row.ratio.emplace();
-    Comparison c;
-    c.rows.push_back(row);
-    return confidence_in_words(c);
-  };
-  const std::string warning = "Timed end to end, an interval holds what another run measures less often";
-  EXPECT_NE(said(DeviceKind::cuda, TimingMode::end_to_end).find(warning), std::string::npos);
-  EXPECT_EQ(said(DeviceKind::cuda, TimingMode::device).find(warning), std::string::npos);
-  EXPECT_EQ(said(DeviceKind::cpu, TimingMode::end_to_end).find(warning), std::string::npos);
-  EXPECT_EQ(said(DeviceKind::cuda, TimingMode::end_to_end, false).find(warning), std::string::npos);
 }
 
 TEST(CliShow, SizesReadBack) {

@@ -238,22 +238,6 @@ void print(const Comparison& comparison, const Wording& wording, const CompareOp
   for (const std::string& line : conclusions(comparison, wording)) fmt::print("{}\n", ink(Ink::bold, line));
 }
 
-std::string confidence_in_words(const Comparison& c) {
-  const std::size_t count = c.intervals();
-  const std::string what = count == 1     ? "The interval holds"
-                           : c.separately ? fmt::format("Each of {} intervals holds by itself", count)
-                                          : fmt::format("All {} intervals hold at once", count);
-  const bool to_the_host = std::any_of(c.rows.begin(), c.rows.end(), [](const Compared& row) {
-    const PointKey& point = row.variant.row.point;
-    return row.ratio && point.device == DeviceKind::cuda && point.timing_mode == TimingMode::end_to_end;
-  });
-  return fmt::format("{} with {:g} % confidence; an effect counts from {:g} % on.{}", what, 100 * c.confidence,
-                     100 * c.effect,
-                     to_the_host ? " Timed end to end, an interval holds what another run measures less often than "
-                                   "it states (docs/measuring.md)."
-                                 : "");
-}
-
 int verdict(const Comparison& comparison, const CompareOptions& options) {
   if (!comparison.rows.empty() && !comparison.intervals())
     throw UsageError("nothing could be compared: " + comparison.rows.front().reason);

@@ -22,10 +22,6 @@ struct Wording {
 
 void print(const Comparison&, const Wording&, const CompareOptions&);
 
-/// "All 12 intervals hold at once with 95 % confidence; an effect counts from 1 % on." And of a GPU's times end to end,
-/// that such intervals hold less than they state (docs/measuring.md).
-std::string confidence_in_words(const Comparison&);
-
 /// The exit code that the verdicts call for. A row that could not be compared is not decided; where none could, more
 /// samples would not help, so that is an error even to --fail-if-slower.
 int verdict(const Comparison&, const CompareOptions&);

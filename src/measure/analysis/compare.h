@@ -81,4 +81,8 @@ struct Comparison {
 /// UsageError for a confidence outside (0, 1) and an effect that is not above 0.
 Comparison compare(std::span<const Pair>, bool paired, double confidence, double effect, bool separately = false);
 
+/// "All 12 intervals hold at once with 95 % confidence; an effect counts from 1 % on." And of a GPU's times end to end,
+/// that such intervals hold less than they state (docs/measuring.md).
+std::string confidence_in_words(const Comparison&);
+
 }  // namespace reductio

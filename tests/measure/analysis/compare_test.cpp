@@ -99,6 +99,23 @@ TEST(MeasureCompare, WhatContextsDifferByHidesAnEffectThatMoreOfThemTell) {
   EXPECT_GE(told(96), 45);
 }
 
+TEST(MeasureCompare, IntervalsOfTimesEndToEndOnAGpuAreSaidToHoldLess) {
+  const auto said = [](DeviceKind device, TimingMode mode, bool timed = true) {
+    Compared row{.base = {}, .variant = {}, .ratio = {}, .verdict = {}, .rounds_to_decide = {}, .reason = {}};
+    row.variant.row.point.device = device;
+    row.variant.row.point.timing_mode = mode;
+    if (timed) row.ratio.emplace();
+    Comparison c;
+    c.rows.push_back(row);
+    return confidence_in_words(c);
+  };
+  const std::string warning = "Timed end to end, an interval holds what another run measures less often";
+  EXPECT_NE(said(DeviceKind::cuda, TimingMode::end_to_end).find(warning), std::string::npos);
+  EXPECT_EQ(said(DeviceKind::cuda, TimingMode::device).find(warning), std::string::npos);
+  EXPECT_EQ(said(DeviceKind::cpu, TimingMode::end_to_end).find(warning), std::string::npos);
+  EXPECT_EQ(said(DeviceKind::cuda, TimingMode::end_to_end, false).find(warning), std::string::npos);
+}
+
 TEST(MeasureCompare, SamplesHandedOutAreThoseOfTheRows) {
   const Variant a = variant("a", 1), b = variant("b", 2);
   std::mt19937_64 random(1);
