@@ -378,9 +378,9 @@ class Near:
                 f"difference is {100 * self.largest:.2g} %)")
 
 
-def near(table: pd.DataFrame, variants: list[str], mode: str) -> Near | None:
+def near(table: pd.DataFrame, mode: str) -> Near | None:
     """By the ratios of a table; None where it has no such points."""
-    rows = table[(table["timing_mode"] == mode) & table["variant"].isin(variants) & table["ratio"].notna()]
+    rows = table[(table["timing_mode"] == mode) & table["ratio"].notna()]
     off = np.log(rows["ratio"]).abs()
     return Near(len(off), int((off <= math.log(1.03)).sum()), math.expm1(off.max())) if len(off) else None
 
@@ -395,16 +395,16 @@ def alone_markdown(results: Results) -> str:
     points = set(results.alone[key].fillna("").itertuples(index=False, name=None))
     both = None if results.repeat is None else results.repeat[
         [point in points for point in results.repeat[key].fillna("").itertuples(index=False, name=None)]]
-    modes = [m for m in ("device", "end_to_end") if near(results.alone, variants, m)]
+    modes = [m for m in ("device", "end_to_end") if near(results.alone, m)]
 
     def told(of: dict[str, Near]) -> str:
         return " and ".join(f"{here} {rs.MODE_LABELS[m].replace('device time', 'on the device')}" for m, here in of.items())
 
-    here = {m: near(results.alone, variants, m) for m in modes}
+    here = {m: near(results.alone, m) for m in modes}
     runs = results.alone["base_run_id"].nunique()
     said = (f"Measured alone, in {runs} run{'s' if runs > 1 else ''} of their own on that card, "
             f"{', '.join(f'`{v}`' for v in variants)} are within 3 % of what they take in the whole comparison at {told(here)}.")
-    again = {} if both is None else {m: near(both, variants, m) for m in modes}
+    again = {} if both is None else {m: near(both, m) for m in modes}
     if again and all(again.values()):
         said += f" Two whole comparisons are so near to each other, of the same points, at {told(again)}"
         company = any(here[m].inside / here[m].points < again[m].inside / again[m].points - 0.02 for m in modes)
