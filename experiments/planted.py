@@ -63,7 +63,7 @@ CASES = (Case("live-2^16", (2**16,), 0.01, 0.003, 10, 9, limit_s=30, timeout_s=3
          Case("live-2^20", (2**20,), 0.01, 0.003, 10, 9, limit_s=30, timeout_s=3, samples=16000,
               allocations=96),
          Case("live-2^24", (2**24,), 0.01, 0.003, 10, 9, limit_s=10, timeout_s=1),
-         Case("baseline", (2**16, 2**20, 2**24, 2**28), 0.05, 0.01, 20, 18, baseline=True))
+         Case("baseline", (2**12, 2**16, 2**20, 2**24, 2**28), 0.05, 0.01, 20, 18, baseline=True))
 
 
 class Refused(Exception):

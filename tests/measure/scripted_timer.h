@@ -134,6 +134,9 @@ class Monitor final : public DeviceMonitor {
   std::optional<double> clock_hz() override { return hz ? std::optional(hz()) : std::nullopt; }
   bool wait_until_memory_idle() override { return !memory_idle || memory_idle(); }
 
+  std::optional<HostCpuCounts> take_host_cpu_counts() override { return host_cpu; }
+
+  std::optional<HostCpuCounts> host_cpu;  ///< where calls are made from a CPU that is chosen
   std::function<double()> hz;         ///< the kernels' clock, where there is one
   std::function<bool()> memory_idle;  ///< before the samples on each allocation
   std::function<CacheProbe()> probe;  ///< of the cache, where there is one

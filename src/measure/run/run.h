@@ -12,6 +12,7 @@
 #include "measure/plan/experiment.h"
 #include "measure/results/row.h"
 #include "measure/sampling/sampler.h"
+#include "measure/timing/device_monitor.h"
 
 namespace reductio {
 
@@ -56,6 +57,7 @@ struct RunReport {
   double measured_s = 0;                  ///< wall-clock time of the run
   Spent spent;                            ///< where that of its samples went
   int times_memory_stayed_busy = 0;       ///< of all groups
+  std::optional<HostCpuCounts> host_cpu;  ///< nothing where no CPU is chosen
 
   std::size_t count(Status s) const { return by_status[static_cast<std::size_t>(s)]; }
 };

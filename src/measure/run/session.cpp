@@ -143,6 +143,12 @@ class SessionRun {
           fmt::format("on {} allocations the memory stayed slower than it had been: something else uses it, "
                       "and these samples may be slow",
                       report_.times_memory_stayed_busy));
+    report_.host_cpu = session_.instruments.monitor->take_host_cpu_counts();
+    if (const auto& cpu = report_.host_cpu; cpu && 20 * cpu->on_busy_cpu > cpu->samples)
+      observer_.notice(
+          fmt::format("of {} samples by the host's clock {} were taken while no CPU was quiet: something else uses this "
+                      "host, and times end to end may be long",
+                      cpu->samples, cpu->on_busy_cpu));
     if (results_) {
       record_end(results_->entry(), session_.machine, report_);
       results_->write_machine();

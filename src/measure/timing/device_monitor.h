@@ -20,6 +20,13 @@ struct CacheProbe {
 /// Medians of so many intervals in each state.
 CacheProbe probe_of(std::size_t bytes, int intervals, const std::function<double(CacheState)>& interval_s);
 
+/// What became of the CPU that calls are made from, of samples that the host's clock times (QuietCpu).
+struct HostCpuCounts {
+  std::size_t samples = 0;
+  std::size_t moved = 0;        ///< of them, from another CPU than the one before, which had become busy
+  std::size_t on_busy_cpu = 0;  ///< of them, from a busy CPU, because there was no quiet one
+};
+
 /// A device of which nothing can be seen, unless a function is overridden.
 class DeviceMonitor {
  public:
@@ -31,6 +38,9 @@ class DeviceMonitor {
   /// The frequency that the kernels' clock runs at now, seen by a kernel that reads cycles and time; nothing where
   /// there is no such clock.
   virtual std::optional<double> clock_hz() { return std::nullopt; }
+
+  /// Of the samples since this was asked last. Nothing where no CPU is chosen.
+  virtual std::optional<HostCpuCounts> take_host_cpu_counts() { return std::nullopt; }
 
   /// Waits until the device's memory is as fast as it has ever been seen here, for something else may use it: NVIDIA's
   /// driver, which overwrites what was freed. False where it stayed slower for about a second.

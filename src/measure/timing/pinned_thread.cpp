@@ -2,6 +2,9 @@
 
 #include <sched.h>
 
+#include <algorithm>
+#include <sstream>
+
 namespace reductio {
 namespace {
 
@@ -21,6 +24,21 @@ std::vector<int> allowed_cpus() {
   if (sched_getaffinity(0, sizeof set, &set) != 0) return out;
   for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
     if (CPU_ISSET(static_cast<std::size_t>(cpu), &set)) out.push_back(cpu);
+  return out;
+}
+
+std::vector<int> cpus_of(const std::string& list) {
+  std::vector<int> out;
+  std::istringstream parts(list);
+  for (std::string part; std::getline(parts, part, ',');) {
+    std::istringstream range(part);
+    int first = 0, last = 0;
+    char dash = 0;
+    if (!(range >> first)) return {};
+    if (!(range >> dash >> last)) last = first;
+    if ((dash != 0 && dash != '-') || first < 0 || last < first || last >= CPU_SETSIZE) return {};
+    for (int cpu = first; cpu <= last; ++cpu) out.push_back(cpu);
+  }
   return out;
 }
 

@@ -2,12 +2,16 @@
 /// The CPUs that the measuring thread may run on, and staying on one of them: cores of one machine launch at paces that
 /// differ by a tenth and more, so a thread that wanders between them measures both.
 
+#include <string>
 #include <vector>
 
 namespace reductio {
 
 /// CPUs that this thread may run on; empty where the system does not tell.
 std::vector<int> allowed_cpus();
+
+/// The CPUs of a list as the system writes it, "0-3,8"; empty for what is no such list.
+std::vector<int> cpus_of(const std::string& list);
 
 /// This thread, and those that it starts meanwhile, on one CPU for as long as the object lives; afterwards on those of
 /// before. Where the system does not allow it nothing happens.

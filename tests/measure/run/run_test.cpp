@@ -442,6 +442,25 @@ TEST(MeasureRun, MemoryIsIdleBeforeTheSamplesOnEachAllocationAndAfterAllThatItAl
   EXPECT_EQ(heard.notices.back().substr(0, 46), "on 3 allocations the memory stayed slower than");
 }
 
+TEST(MeasureRun, WhatBecameOfTheHostsCpuIsRecordedAndToldWhereItWasBusy) {
+  const auto run_of = [](std::optional<HostCpuCounts> counts, Heard& heard) {
+    const Folder folder;
+    const Variant a = variant("a", 1);
+    Scripted script = constant(1e-5);
+    script.device().host_cpu = counts;
+    run_session(session(folder, {point(a, 1000)}, std::move(script)), heard);
+    return nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json")).at("runs").at(0).at("host_cpu");
+  };
+  Heard unknown, calm, busy;
+  EXPECT_TRUE(run_of(std::nullopt, unknown).is_null());
+  const auto counts = run_of(HostCpuCounts{.samples = 100, .moved = 30, .on_busy_cpu = 5}, calm);
+  EXPECT_EQ(counts, (nlohmann::json{{"samples", 100}, {"moved", 30}, {"on_busy_cpu", 5}}));
+  run_of(HostCpuCounts{.samples = 100, .moved = 30, .on_busy_cpu = 6}, busy);
+  EXPECT_TRUE(calm.notices.empty());
+  ASSERT_EQ(busy.notices.size(), 1u);
+  EXPECT_EQ(busy.notices[0].substr(0, 59), "of 100 samples by the host's clock 6 were taken while no CP");
+}
+
 TEST(MeasureRun, MemoryThatCannotBeWaitedForLosesNoRows) {
   const Folder folder;
   const Variant a = variant("a", 1);

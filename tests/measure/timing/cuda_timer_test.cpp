@@ -446,6 +446,22 @@ TEST_F(MeasureCuda, FromTheLaunchUntilIdleTheDevicesWorkIsTimedAndTheHostsPartIs
   EXPECT_TRUE(arrived());
 }
 
+TEST_F(MeasureCuda, WhatTheHostsClockTimesIsCalledFromACpuThatWasLookedAtAndNothingElseIs) {
+  const auto plan = copying();
+  const Call c = call(*plan, MiB);
+  monitor().take_host_cpu_counts();
+  for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end, TimingMode::graph, TimingMode::launch_to_idle}) {
+    SCOPED_TRACE(name(mode));
+    timer().sample(c, mode, mode == TimingMode::graph ? CacheState::warm : CacheState::cold_dirty);
+    const std::size_t samples = mode == TimingMode::end_to_end || mode == TimingMode::launch_to_idle;
+    const auto counts = monitor().take_host_cpu_counts();
+    ASSERT_TRUE(counts);
+    EXPECT_EQ(counts->samples, samples);
+    EXPECT_LE(counts->moved + counts->on_busy_cpu, samples);
+  }
+  timer().forget(plan.get());
+}
+
 TEST_F(MeasureCuda, ResolutionsAndFloorsAreThere) {
   const auto empty = calls().empty();
   for (const TimingMode mode : {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end}) {

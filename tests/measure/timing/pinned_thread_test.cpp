@@ -22,5 +22,13 @@ TEST(PinnedThread, IsOnOneCpuWhileItLivesAndOnAllOfThoseBeforeAfterwards) {
   EXPECT_EQ(allowed_cpus(), before);
 }
 
+TEST(PinnedThread, CpusAreReadAsTheSystemListsThem) {
+  EXPECT_EQ(cpus_of("0-3,8"), (std::vector<int>{0, 1, 2, 3, 8}));
+  EXPECT_EQ(cpus_of("5\n"), std::vector<int>{5});
+  EXPECT_EQ(cpus_of("0-0,2"), (std::vector<int>{0, 2}));
+  for (const char* no_list : {"", "\n", "none", "3-1", "-2", "0-99999999", "1+2"})
+    EXPECT_EQ(cpus_of(no_list), std::vector<int>{}) << no_list;
+}
+
 }  // namespace
 }  // namespace reductio

@@ -11,10 +11,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <chrono>
 #include <cstring>
-#include <thread>
+#include <fstream>
 #include <optional>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -24,51 +27,69 @@
 #include "measure/timing/host_clock.h"
 #include "measure/timing/instruments.h"
 #include "measure/timing/pinned_thread.h"
+#include "measure/timing/quiet_cpu.h"
 
 namespace reductio {
 namespace cuda {
 namespace {
 
-/// The CPU, of at most 32 that this thread may run on, that launches at the quickest pace; -1 where nobody knows.
-int quickest_cpu(TimedStream& stream) {
-  const std::vector<int> all = allowed_cpus();
-  const std::size_t asked = std::min<std::size_t>(all.size(), 32);
-  int quickest = -1;
-  double least_s = 0;
-  for (std::size_t i = 0; i < asked; ++i) {
-    const int cpu = all[i * all.size() / asked];
-    const PinnedThread here(cpu);
-    stream.host_pace_s();  // the first calls bring the driver's data to this CPU
-    const double s = stream.host_pace_s();
-    if (quickest < 0 || s < least_s) quickest = cpu, least_s = s;
+/// Of those that this thread may run on, the CPUs that are near the GPU, on a host with several sockets; else all.
+std::vector<int> cpus_near_gpu() {
+  const std::vector<int> allowed = allowed_cpus();
+  int device = 0;
+  std::array<char, 32> address{};
+  std::string list;
+  if (cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetPCIBusId(address.data(), static_cast<int>(address.size()), device) == cudaSuccess) {
+    std::string name = address.data();
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    std::getline(std::ifstream("/sys/bus/pci/devices/" + name + "/local_cpulist"), list);
   }
-  return quickest;
+  const std::vector<int> near = cpus_of(list);
+  std::vector<int> both;
+  for (const int cpu : allowed)
+    if (std::find(near.begin(), near.end(), cpu) != near.end()) both.push_back(cpu);
+  return both.empty() ? allowed : both;
 }
 
 /// All that the instruments have on the device, which ends with its context; and the CPU that calls are made from.
 class InContext {
  public:
-  explicit InContext(Backend& backend) : backend_(backend) { open(0.3); }
+  explicit InContext(Backend& backend) : backend_(backend), cpu_(cpus_near_gpu()) { open(0.3); }
   TimedStream& stream() { return held_->stream; }
   Graphs& graphs() { return held_->graphs; }
   void renew() {
-    held_.reset();  // first of all its hold on the CPU: a new context starts threads
+    held_.reset();
+    cpu_.release();  // a new context starts threads
     backend_.renew_context();
     open(0.02);  // it was hardly idle
   }
+  /// Before what the host's clock times.
+  void go_to_quiet_cpu() {
+    ++cpu_counts_.samples;
+    count(cpu_.settle());
+  }
+  HostCpuCounts take_cpu_counts() { return std::exchange(cpu_counts_, {}); }
 
  private:
   struct Held {
-    Held(Backend& backend, double awake_s) : stream(backend, awake_s), graphs(stream) {
-      if (const int cpu = quickest_cpu(stream); cpu >= 0) on_cpu.emplace(cpu);
-    }
+    Held(Backend& backend, double awake_s) : stream(backend, awake_s), graphs(stream) {}
     TimedStream stream;
     Graphs graphs;
-    std::optional<PinnedThread> on_cpu;
   };
-  void open(double awake_s) { held_ = std::make_unique<Held>(backend_, awake_s); }
+  void open(double awake_s) {
+    held_ = std::make_unique<Held>(backend_, awake_s);
+    if (cpu_.survey() != QuietCpu::Found::here) stream().warm_up_host();
+  }
+  void count(QuietCpu::Found found) {
+    if (found == QuietCpu::Found::here) return;
+    stream().warm_up_host();
+    (found == QuietCpu::Found::elsewhere ? cpu_counts_.moved : cpu_counts_.on_busy_cpu) += 1;
+  }
 
   Backend& backend_;
+  QuietCpu cpu_;
+  HostCpuCounts cpu_counts_;
   std::unique_ptr<Held> held_;
 };
 
@@ -90,6 +111,7 @@ class CudaTimer final : public Timer {
     const double begin = host_now();
     Sample s;
     stream().take_prepared_s();
+    if (mode == TimingMode::end_to_end || mode == TimingMode::launch_to_idle) device_->go_to_quiet_cpu();
     switch (mode) {
       case TimingMode::device:
         s.seconds = s.timed_s = stream().device_interval(c, cache);
@@ -216,6 +238,8 @@ class CudaMonitor final : public DeviceMonitor {
   }
 
   std::optional<double> clock_hz() override { return stream().clocks().hz(); }
+
+  std::optional<HostCpuCounts> take_host_cpu_counts() override { return device_->take_cpu_counts(); }
 
   /// After cudaFree the driver's scrubber overwrites what was given back, for milliseconds a gigabyte, while kernels
   /// run already: they miss the bandwidth.

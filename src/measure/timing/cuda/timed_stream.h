@@ -63,9 +63,8 @@ class TimedStream {
   /// Leaves the call's value in c.result and the stream idle.
   void collect(const Call& c);
 
-  /// Seconds of the host's clock from an empty call to a result in host memory, on the CPU that this thread is on: the
-  /// median of a few.
-  double host_pace_s();
+  /// Some empty calls to a result in host memory: they bring the driver's data to the CPU that this thread is on.
+  void warm_up_host();
 
   /// Seconds that preparing took since this was asked last.
   double take_prepared_s() { return std::exchange(prepared_s_, 0); }

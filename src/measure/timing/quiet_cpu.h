@@ -1,0 +1,61 @@
+#pragma once
+/// The CPU that calls are made from, kept clear of other work. Two hardware threads share a core's instruction slots and
+/// its L1 and L2 caches, so while the other one is at work a call to the GPU takes longer to make: in a virtual machine
+/// on an H200's host `thrust::reduce` of 2^16 took 33 us and not 28, in stretches of 0.01 to 1 s that came and went on each
+/// CPU for itself, half of the time, with nothing else running in that machine.
+
+#include <functional>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "measure/timing/pinned_thread.h"
+
+namespace reductio {
+
+/// Times of work that needs what hardware threads share, over that of work that needs none of it, a chain of
+/// multiplications that wait for each other. The clock's pace cancels out.
+struct CpuContention {
+  double instruction_slots = 1;  ///< of independent additions
+  double cache = 1;              ///< of reading half of L2
+};
+
+/// Of the CPU that this thread is on, now. Takes some 40 us.
+CpuContention read_cpu_contention();
+
+class QuietCpu {
+ public:
+  /// What it does to the machine, for tests to put theirs in its place.
+  struct Actions {
+    std::function<void(int cpu)> go_to;         ///< this thread to a CPU
+    std::function<CpuContention()> contention;  ///< of the CPU that it is on
+  };
+  enum class Found { here, elsewhere, nowhere };
+
+  /// On these CPUs; none of them: it never moves.
+  explicit QuietCpu(std::vector<int> cpus);
+  QuietCpu(std::vector<int> cpus, Actions, unsigned seed);
+  QuietCpu(const QuietCpu&) = delete;
+
+  /// Looks at up to 32 of the CPUs, which tells more of how they are when quiet; then goes to one that is.
+  Found survey();
+  /// Stays where it is quiet: both ratios at most 8 % over a twentieth of all that surveys saw, of any CPU (a machine
+  /// that is busy for more of the time has no quiet CPU to be told by). Else goes to the first quiet one in an order
+  /// drawn at random, and where there is none to the one of least contention.
+  Found settle();
+  /// This thread may run anywhere again, until the next survey().
+  void release() { here_.reset(); }
+
+ private:
+  double disturbance(const CpuContention&) const;
+  Found search();
+
+  std::vector<int> cpus_;
+  Actions actions_;
+  std::mt19937 order_;
+  std::vector<double> slots_seen_, cache_seen_;
+  CpuContention quiet_;  ///< what a quiet CPU shows
+  std::optional<PinnedThread> here_;
+};
+
+}  // namespace reductio

@@ -1,0 +1,124 @@
+/// What is quiet is scripted: how busy this machine is when the tests run decides nothing.
+
+#include "measure/timing/quiet_cpu.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+#include <vector>
+
+namespace reductio {
+namespace {
+
+constexpr CpuContention quiet{.instruction_slots = 0.34, .cache = 2.0};
+constexpr CpuContention slots_taken{.instruction_slots = 0.45, .cache = 2.0};
+constexpr CpuContention cache_taken{.instruction_slots = 0.34, .cache = 3.1};
+
+struct ScriptedCpus {
+  std::map<int, CpuContention> of;  ///< those that are not quiet
+  int at = -1;
+  int moves = 0, looks = 0;
+
+  QuietCpu::Actions actions() {
+    return {.go_to = [this](int cpu) { at = cpu, ++moves; },
+            .contention =
+                [this] {
+                  ++looks;
+                  const auto found = of.find(at);
+                  return found == of.end() ? quiet : found->second;
+                }};
+  }
+};
+
+std::vector<int> cpus(int count) {
+  std::vector<int> out(static_cast<std::size_t>(count));
+  std::iota(out.begin(), out.end(), 0);
+  return out;
+}
+
+using CpuFound = QuietCpu::Found;
+
+TEST(QuietCpu, StaysWhileItIsQuietAndLeavesAsSoonAsItIsNot) {
+  ScriptedCpus script;
+  QuietCpu cpu(cpus(4), script.actions(), 1);
+  EXPECT_EQ(cpu.survey(), CpuFound::elsewhere);
+  const int first = script.at, moves = script.moves;
+  EXPECT_EQ(cpu.settle(), CpuFound::here);
+  EXPECT_EQ(script.moves, moves);
+  for (const CpuContention& busy : {slots_taken, cache_taken}) {
+    const int before = script.at;
+    script.of = {{before, busy}};
+    EXPECT_EQ(cpu.settle(), CpuFound::elsewhere);
+    EXPECT_NE(script.at, before);
+  }
+  script.of = {{first, slots_taken}};
+  script.of[script.at] = {.instruction_slots = 0.36, .cache = 2.1};  // 6 and 5 % more
+  EXPECT_EQ(cpu.settle(), CpuFound::here) << "so much two quiet readings differ by";
+}
+
+TEST(QuietCpu, AReadingThatIsTooGoodToBeTrueMisleadsNoSurvey) {
+  ScriptedCpus script;
+  int readings = 0;
+  auto actions = script.actions();
+  actions.contention = [&] {  // an interrupt in the chain made one in 40 look better than can be
+    return ++readings % 40 == 0 ? CpuContention{.instruction_slots = 0.2, .cache = 1.0} : quiet;
+  };
+  QuietCpu misled(cpus(8), actions, 1);
+  EXPECT_NE(misled.survey(), CpuFound::nowhere);
+  EXPECT_EQ(misled.settle(), CpuFound::here);
+}
+
+TEST(QuietCpu, OfBusyOnesTheCalmestIsTakenAndItIsSaid) {
+  ScriptedCpus script;
+  QuietCpu cpu(cpus(3), script.actions(), 7);
+  cpu.survey();
+  script.of = {{0, cache_taken}, {1, {.instruction_slots = 0.40, .cache = 2.0}}, {2, slots_taken}};
+  EXPECT_EQ(cpu.settle(), CpuFound::nowhere);
+  EXPECT_EQ(script.at, 1);
+  script.of.erase(2);
+  EXPECT_EQ(cpu.settle(), CpuFound::elsewhere);
+  EXPECT_EQ(script.at, 2);
+}
+
+TEST(QuietCpu, WhatOneSurveySawHoldsForTheNextContext) {
+  ScriptedCpus script;
+  QuietCpu cpu(cpus(2), script.actions(), 3);
+  cpu.survey();
+  cpu.release();
+  script.of = {{0, slots_taken}, {1, slots_taken}};
+  EXPECT_EQ(cpu.survey(), CpuFound::nowhere) << "all are busy now, and it knows from before what quiet is";
+}
+
+TEST(QuietCpu, NeverMovesWhereTheSystemNamesNoCpusAndLooksAtNoMoreThan32) {
+  ScriptedCpus script;
+  QuietCpu none({}, script.actions(), 1);
+  EXPECT_EQ(none.survey(), CpuFound::here);
+  EXPECT_EQ(none.settle(), CpuFound::here);
+  EXPECT_EQ(script.moves + script.looks, 0);
+  QuietCpu many(cpus(256), script.actions(), 1);
+  many.survey();
+  EXPECT_LE(script.moves, 33);
+}
+
+TEST(QuietCpu, OfThisMachine) {
+  const std::vector<int> before = allowed_cpus();
+  if (before.empty()) GTEST_SKIP() << "the system does not tell which CPUs there are";
+  {
+    const CpuContention c = read_cpu_contention();
+    EXPECT_GT(c.instruction_slots, 0);
+    EXPECT_GT(c.cache, 0);
+    QuietCpu cpu(before);
+    cpu.survey();
+    EXPECT_EQ(allowed_cpus().size(), 1u);
+    cpu.settle();
+    EXPECT_EQ(allowed_cpus().size(), 1u);
+    cpu.release();
+    EXPECT_EQ(allowed_cpus(), before);
+    cpu.survey();
+  }
+  EXPECT_EQ(allowed_cpus(), before);
+}
+
+}  // namespace
+}  // namespace reductio
