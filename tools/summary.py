@@ -352,7 +352,8 @@ def planted_block(results) -> str:
     with path.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     gpu = results.machine.get("gpu.name", default=results.machine.name)
-    lines = [f"| on one {gpu} | n | planted | found in | without it | a process took at most |", "|---|--:|--:|--:|--:|--:|"]
+    each = "each case on one" if len({r.get("machine_id") for r in rows}) > 1 else "on one"
+    lines = [f"| {each} {gpu} | n | planted | found in | without it | a process took at most |", "|---|--:|--:|--:|--:|--:|"]
     for case in planted.CASES:
         for n in case.sizes:
             here = [r for r in rows if r["case"] == case.name and int(r["n"]) == n]
@@ -364,6 +365,45 @@ def planted_block(results) -> str:
             what = "beside its own baseline" if case.baseline else "two kernels"
             lines.append(f"| {what} | 2^{n.bit_length() - 1} | {100 * case.planted:g} % | {told[0]} | {told[1]} | "
                          f"{max(float(r['seconds']) for r in here):.0f} s |")
+    return "\n".join(lines)
+
+
+def host_cpu_block(results) -> str:
+    """How near pairs of runs that keep to quiet CPUs are to each other, from host-cpu.csv.gz; empty without it."""
+    import json
+
+    import numpy as np
+    import pandas as pd
+    from text import trust
+
+    path = results.folder / "host-cpu.csv.gz"
+    if not path.exists():
+        return ""
+    table = pd.read_csv(path)
+    runs = {r["run_id"]: r for r in json.loads((results.folder / "host-cpu.machine.json").read_text())["runs"]}
+    cards = {}  # numbered as they come
+
+    def busy(run_id: str) -> str:
+        cpu = runs.get(run_id, {}).get("host_cpu")
+        return f"{100 * cpu['on_busy_cpu'] / cpu['samples']:.1f} %" if cpu and cpu["samples"] else "not kept"
+
+    lines = ["| two runs | host | on the device within 3 % | end to end within 3 % | at most apart | interval holds 1 | "
+             "the later longer by, below 2^22 | samples from a busy CPU |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
+    for (base, other), pair in table.groupby(["base_run_id", "run_id"], sort=False):
+        device, host = (trust.near(pair, mode) for mode in ("device", "end_to_end"))
+        rows = pair[(pair["timing_mode"] == "end_to_end") & pair["ratio"].notna()]
+        held = (rows["ratio_low"] <= 1) & (rows["ratio_high"] >= 1)
+        small = np.log(rows.loc[rows["n"] < trust.Agreement.SMALL, "ratio"]).mean()
+        whole = not {"--types", "--variants", "--sizes"} & set(runs[other]["arguments"])
+        of = ", ".join(f"{k} {what}{'s' if k > 1 else ''}" for k, what in
+                       ((pair["variant"].nunique(), "variant"), (pair["n"].nunique(), "size"))) + ", "
+        of += "and again" if not whole else "then the comparison" if base < other else "after the comparison"
+        earlier, later = sorted((base, other))  # they begin with the time
+        longer = np.expm1(small if later == base else -small)
+        card = cards.setdefault(runs[other]["machine_id"], len(cards) + 1)
+        lines.append(f"| {of} | {card} | {device.inside} of {device.points} | {host.inside} of {host.points} | "
+                     f"{100 * host.largest:.2g} % | {100 * held.mean():.0f} % | {100 * longer:+.1f} % | "
+                     f"{busy(earlier)}, {busy(later)} |")
     return "\n".join(lines)
 
 
@@ -477,6 +517,7 @@ BLOCKS = (
     ("docs/results.md", "machine-code", machine_code_block),
     ("docs/results.md", "trust", trust_block),
     ("docs/measuring.md", "states", states_block),
+    ("docs/measuring.md", "host-cpu", host_cpu_block),
     ("docs/reproducing.md", "costs", costs_block),
     ("docs/modern.md", "modern", modern_block),
     ("docs/tuned.md", "tuned", tuned_block),

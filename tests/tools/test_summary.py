@@ -5,6 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import synthetic
 from project import SOURCE
@@ -303,6 +304,27 @@ def test_in_how_many_processes_a_planted_slowdown_was_found_is_told(folder, tmp_
     assert block(copied, "planted").splitlines()[2:] == [
         "| two kernels | 2^16 | 1 % | 1 of 2 | 0 of 2 | 12 s |",
         "| beside its own baseline | 2^20 | 5 % | 1 of 1 | 0 of 1 | 8 s |"]
+
+
+def test_pairs_of_runs_that_keep_to_quiet_cpus_are_set_side_by_side(folder, tmp_path):
+    copied = shutil.copytree(folder, tmp_path / "m")
+    assert block(copied, "host-cpu") == ""
+    whole, few = ["reductio", "run", "comparison"], ["reductio", "run", "comparison", "--variants", "a"]
+
+    def run(run_id, arguments, busy):
+        return {"run_id": run_id, "machine_id": "GPU-1" if run_id < "3" else "GPU-2", "arguments": arguments,
+                "host_cpu": {"samples": 200, "moved": 9, "on_busy_cpu": busy}}
+
+    (copied / "host-cpu.machine.json").write_text(json.dumps(
+        {"runs": [run("1", few, 1), run("2", few, 3), run("3", whole, 20)]}))
+    columns = ("base_run_id", "run_id", "variant", "n", "timing_mode", "ratio", "ratio_low", "ratio_high")
+    rows = [("1", "2", "a", 2**10, "device", 1.01, 0.99, 1.03), ("1", "2", "a", 2**10, "end_to_end", 0.98, 0.97, 0.99),
+            ("1", "2", "a", 2**28, "end_to_end", 1.2, 0.9, 1.5), ("4", "3", "a", 2**10, "device", 1, 0.9, 1.1),
+            ("4", "3", "a", 2**10, "end_to_end", 1.02, 0.9, 1.1)]
+    pd.DataFrame(rows, columns=columns).to_csv(copied / "host-cpu.csv.gz", index=False)
+    assert block(copied, "host-cpu").splitlines()[2:] == [
+        "| 1 variant, 2 sizes, and again | 1 | 1 of 1 | 1 of 2 | 20 % | 50 % | +2.0 % | 0.5 %, 1.5 % |",
+        "| 1 variant, 1 size, after the comparison | 2 | 1 of 1 | 1 of 1 | 2 % | 100 % | +2.0 % | 10.0 %, not kept |"]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@
 ///                 "git_revision", "git_dirty", "rules", "memory_idle_at_start", "timing": { "device": {
 ///                 "resolution_s", "launch_floor_s", "launch_floor_cache_state" }, ... }, "cache_probe",
 ///                 "gpu_state_at_start", "gpu_state_at_end", "ended_utc", "time_spent",
-///                 "times_memory_stayed_busy", "host_cpu": { "samples", "moved", "on_busy_cpu" } } ] }
+///                 "times_memory_stayed_busy", "host_cpu": { "samples", "moved", "on_busy_cpu",
+///                 "mean_chain_s" } } ] }
 ///
 /// Everything outside `runs` describes the latest run; each run carries what identifies its machine and program. A key
 /// is null where the value is not known or does not apply: `gpu` without one. `seed` is the data's, `order_seed` that

@@ -131,7 +131,8 @@ void record_end(Json& entry, const Machine& machine, const RunReport& report) {
   entry["times_memory_stayed_busy"] = report.times_memory_stayed_busy;
   entry["host_cpu"] = nullptr;
   if (const auto& cpu = report.host_cpu)
-    entry["host_cpu"] = {{"samples", cpu->samples}, {"moved", cpu->moved}, {"on_busy_cpu", cpu->on_busy_cpu}};
+    entry["host_cpu"] = {{"samples", cpu->samples}, {"moved", cpu->moved}, {"on_busy_cpu", cpu->on_busy_cpu},
+                         {"mean_chain_s", cpu->samples ? Json(cpu->chain_s / static_cast<double>(cpu->samples)) : Json()}};
   if (rusage usage{}; getrusage(RUSAGE_SELF, &usage) == 0)  // of the process so far, in KiB on Linux
     entry["peak_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
 }

@@ -90,7 +90,9 @@ double a_twentieth(std::vector<double>& seen) {
 
 CpuContention read_cpu_contention() {
   const double alone = std::max(least_of(2, dependent_s), 1e-9);
-  return {.instruction_slots = least_of(4, independent_s) / alone, .cache = least_of(2, reading_s) / alone};
+  return {.chain_s = alone,
+          .instruction_slots = least_of(4, independent_s) / alone,
+          .cache = least_of(2, reading_s) / alone};
 }
 
 QuietCpu::QuietCpu(std::vector<int> cpus)
@@ -111,7 +113,7 @@ double QuietCpu::disturbance(const CpuContention& c) const {
 }
 
 QuietCpu::Found QuietCpu::survey() {
-  if (cpus_.empty()) return Found::here;
+  if (cpus_.empty()) return {};
   std::shuffle(cpus_.begin(), cpus_.end(), order_);
   for (std::size_t i = 0; i < std::min(cpus_.size(), most_surveyed); ++i) {
     actions_.go_to(cpus_[i]);
@@ -121,27 +123,36 @@ QuietCpu::Found QuietCpu::survey() {
       cache_seen_.push_back(c.cache);
     }
   }
-  quiet_ = {.instruction_slots = a_twentieth(slots_seen_), .cache = a_twentieth(cache_seen_)};
+  quiet_.instruction_slots = a_twentieth(slots_seen_);
+  quiet_.cache = a_twentieth(cache_seen_);
   return search();
 }
 
 QuietCpu::Found QuietCpu::settle() {
-  if (slots_seen_.empty()) return Found::here;
-  return disturbance(actions_.contention()) <= tolerance ? Found::here : search();
+  if (slots_seen_.empty()) return {};
+  const CpuContention c = actions_.contention();
+  if (disturbance(c) <= tolerance) return {.chain_s = c.chain_s};
+  if (no_search_ == 0) return search();
+  --no_search_;
+  return {.quiet = false, .chain_s = c.chain_s};
 }
 
 QuietCpu::Found QuietCpu::search() {
   std::shuffle(cpus_.begin(), cpus_.end(), order_);
-  int calmest = cpus_.front();
+  Found calmest{.quiet = false, .moved = true};
+  int calmest_cpu = cpus_.front();
   double least = std::numeric_limits<double>::infinity();
+  no_search_ = 0;
   for (std::size_t i = 0; i < std::min(cpus_.size(), most_surveyed); ++i) {
     actions_.go_to(cpus_[i]);
-    const double here = disturbance(actions_.contention());
-    if (here <= tolerance) return Found::elsewhere;
-    if (here < least) least = here, calmest = cpus_[i];
+    const CpuContention c = actions_.contention();
+    const double here = disturbance(c);
+    if (here <= tolerance) return {.moved = true, .chain_s = c.chain_s};
+    if (here < least) least = here, calmest_cpu = cpus_[i], calmest.chain_s = c.chain_s;
   }
-  actions_.go_to(calmest);
-  return Found::nowhere;
+  actions_.go_to(calmest_cpu);
+  no_search_ = 15;
+  return calmest;
 }
 
 }  // namespace reductio

@@ -14,8 +14,9 @@
 namespace reductio {
 
 /// Times of work that needs what hardware threads share, over that of work that needs none of it, a chain of
-/// multiplications that wait for each other. The clock's pace cancels out.
+/// multiplications that wait for each other. So the clock's pace is in neither.
 struct CpuContention {
+  double chain_s = 1;            ///< of that chain: the CPU's pace, which no choice of a CPU mends
   double instruction_slots = 1;  ///< of independent additions
   double cache = 1;              ///< of reading half of L2
 };
@@ -30,7 +31,10 @@ class QuietCpu {
     std::function<void(int cpu)> go_to;         ///< this thread to a CPU
     std::function<CpuContention()> contention;  ///< of the CPU that it is on
   };
-  enum class Found { here, elsewhere, nowhere };
+  struct Found {
+    bool quiet = true, moved = false;
+    double chain_s = 0;  ///< of the CPU that it is on now; 0 where nobody looked
+  };
 
   /// On these CPUs; none of them: it never moves.
   explicit QuietCpu(std::vector<int> cpus);
@@ -41,7 +45,8 @@ class QuietCpu {
   Found survey();
   /// Stays where it is quiet: both ratios at most 8 % over a twentieth of all that surveys saw, of any CPU (a machine
   /// that is busy for more of the time has no quiet CPU to be told by). Else goes to the first quiet one in an order
-  /// drawn at random, and where there is none to the one of least contention.
+  /// drawn at random, and where there is none to the one of least contention. The 15 times that follow such a search it
+  /// only looks whether that one has become quiet: where all are busy, searching would take longer than what is timed.
   Found settle();
   /// This thread may run anywhere again, until the next survey().
   void release() { here_.reset(); }
@@ -55,6 +60,7 @@ class QuietCpu {
   std::mt19937 order_;
   std::vector<double> slots_seen_, cache_seen_;
   CpuContention quiet_;  ///< what a quiet CPU shows
+  int no_search_ = 0;    ///< so many times yet
   std::optional<PinnedThread> here_;
 };
 

@@ -453,8 +453,8 @@ TEST(MeasureRun, WhatBecameOfTheHostsCpuIsRecordedAndToldWhereItWasBusy) {
   };
   Heard unknown, calm, busy;
   EXPECT_TRUE(run_of(std::nullopt, unknown).is_null());
-  const auto counts = run_of(HostCpuCounts{.samples = 100, .moved = 30, .on_busy_cpu = 5}, calm);
-  EXPECT_EQ(counts, (nlohmann::json{{"samples", 100}, {"moved", 30}, {"on_busy_cpu", 5}}));
+  const auto counts = run_of(HostCpuCounts{.samples = 100, .moved = 30, .on_busy_cpu = 5, .chain_s = 4e-4}, calm);
+  EXPECT_EQ(counts, (nlohmann::json{{"samples", 100}, {"moved", 30}, {"on_busy_cpu", 5}, {"mean_chain_s", 4e-6}}));
   run_of(HostCpuCounts{.samples = 100, .moved = 30, .on_busy_cpu = 6}, busy);
   EXPECT_TRUE(calm.notices.empty());
   ASSERT_EQ(busy.notices.size(), 1u);

@@ -66,8 +66,12 @@ class InContext {
   }
   /// Before what the host's clock times.
   void go_to_quiet_cpu() {
+    const QuietCpu::Found found = cpu_.settle();
+    if (found.moved) stream().warm_up_host();
     ++cpu_counts_.samples;
-    count(cpu_.settle());
+    cpu_counts_.moved += found.moved;
+    cpu_counts_.on_busy_cpu += !found.quiet;
+    cpu_counts_.chain_s += found.chain_s;
   }
   HostCpuCounts take_cpu_counts() { return std::exchange(cpu_counts_, {}); }
 
@@ -79,12 +83,7 @@ class InContext {
   };
   void open(double awake_s) {
     held_ = std::make_unique<Held>(backend_, awake_s);
-    if (cpu_.survey() != QuietCpu::Found::here) stream().warm_up_host();
-  }
-  void count(QuietCpu::Found found) {
-    if (found == QuietCpu::Found::here) return;
-    stream().warm_up_host();
-    (found == QuietCpu::Found::elsewhere ? cpu_counts_.moved : cpu_counts_.on_busy_cpu) += 1;
+    if (cpu_.survey().moved) stream().warm_up_host();
   }
 
   Backend& backend_;
