@@ -379,7 +379,7 @@ def host_cpu_block(results) -> str:
     path = results.folder / "host-cpu.csv.gz"
     if not path.exists():
         return ""
-    table = pd.read_csv(path)
+    table = pd.read_csv(path, dtype={"base_run_id": str, "run_id": str})
     runs = {r["run_id"]: r for r in json.loads((results.folder / "host-cpu.machine.json").read_text())["runs"]}
     cards = {}  # numbered as they come
 
