@@ -387,7 +387,7 @@ def host_cpu_block(results) -> str:
         cpu = runs.get(run_id, {}).get("host_cpu")
         return f"{100 * cpu['on_busy_cpu'] / cpu['samples']:.1f} %" if cpu and cpu["samples"] else "not kept"
 
-    lines = ["| two runs | host | on the device within 3 % | end to end within 3 % | at most apart | interval holds 1 | "
+    lines = ["| two runs | card | on the device within 3 % | end to end within 3 % | at most apart | interval holds 1 | "
              "the later longer by, below 2^22 | samples from a busy CPU |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
     for (base, other), pair in table.groupby(["base_run_id", "run_id"], sort=False):
         device, host = (trust.near(pair, mode) for mode in ("device", "end_to_end"))

@@ -1,6 +1,5 @@
 #pragma once
-/// The CPUs that the measuring thread may run on, and staying on one of them: cores of one machine launch at paces that
-/// differ by a tenth and more, so a thread that wanders between them measures both.
+/// The CPUs that the measuring thread may run on, and staying on one of them.
 
 #include <string>
 #include <vector>

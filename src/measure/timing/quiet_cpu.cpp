@@ -80,10 +80,8 @@ double least_of(int times, double (*seconds)()) {
   return least;
 }
 
-double a_twentieth(std::vector<double>& seen) {
-  const auto at = seen.begin() + static_cast<std::ptrdiff_t>(seen.size() / 20);
-  std::nth_element(seen.begin(), at, seen.end());
-  return *at;
+bool calmer(const CpuContention& a, const CpuContention& b) {
+  return a.instruction_slots * a.cache < b.instruction_slots * b.cache;
 }
 
 }  // namespace
@@ -112,24 +110,28 @@ double QuietCpu::disturbance(const CpuContention& c) const {
   return std::max(c.instruction_slots / quiet_.instruction_slots, c.cache / quiet_.cache);
 }
 
+void QuietCpu::go_to(int cpu) {
+  if (cpu != at_) actions_.go_to(cpu);
+  at_ = cpu;
+}
+
 QuietCpu::Found QuietCpu::survey() {
   if (cpus_.empty()) return {};
   std::shuffle(cpus_.begin(), cpus_.end(), order_);
   for (std::size_t i = 0; i < std::min(cpus_.size(), most_surveyed); ++i) {
-    actions_.go_to(cpus_[i]);
-    for (std::size_t look = 0; look < looks_each; ++look) {
-      const CpuContention c = actions_.contention();
-      slots_seen_.push_back(c.instruction_slots);
-      cache_seen_.push_back(c.cache);
-    }
+    go_to(cpus_[i]);
+    for (std::size_t look = 0; look < looks_each; ++look) seen_.push_back(actions_.contention());
   }
-  quiet_.instruction_slots = a_twentieth(slots_seen_);
-  quiet_.cache = a_twentieth(cache_seen_);
-  return search();
+  const auto at = seen_.begin() + static_cast<std::ptrdiff_t>(seen_.size() / 20);
+  std::nth_element(seen_.begin(), at, seen_.end(), calmer);
+  quiet_ = *at;
+  Found found = search();
+  found.moved = true;  // from wherever the system had put this thread
+  return found;
 }
 
 QuietCpu::Found QuietCpu::settle() {
-  if (slots_seen_.empty()) return {};
+  if (seen_.empty()) return {};
   const CpuContention c = actions_.contention();
   if (disturbance(c) <= tolerance) return {.chain_s = c.chain_s};
   if (no_search_ == 0) return search();
@@ -139,20 +141,20 @@ QuietCpu::Found QuietCpu::settle() {
 
 QuietCpu::Found QuietCpu::search() {
   std::shuffle(cpus_.begin(), cpus_.end(), order_);
-  Found calmest{.quiet = false, .moved = true};
-  int calmest_cpu = cpus_.front();
-  double least = std::numeric_limits<double>::infinity();
+  const int from = at_;
+  int calmest = cpus_.front();
+  double least = std::numeric_limits<double>::infinity(), chain_s = 0;
   no_search_ = 0;
   for (std::size_t i = 0; i < std::min(cpus_.size(), most_surveyed); ++i) {
-    actions_.go_to(cpus_[i]);
+    go_to(cpus_[i]);
     const CpuContention c = actions_.contention();
     const double here = disturbance(c);
-    if (here <= tolerance) return {.moved = true, .chain_s = c.chain_s};
-    if (here < least) least = here, calmest_cpu = cpus_[i], calmest.chain_s = c.chain_s;
+    if (here <= tolerance) return {.moved = at_ != from, .chain_s = c.chain_s};
+    if (here < least) least = here, calmest = cpus_[i], chain_s = c.chain_s;
   }
-  actions_.go_to(calmest_cpu);
+  go_to(calmest);
   no_search_ = 15;
-  return calmest;
+  return {.quiet = false, .moved = at_ != from, .chain_s = chain_s};
 }
 
 }  // namespace reductio

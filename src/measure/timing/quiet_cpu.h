@@ -1,8 +1,9 @@
 #pragma once
 /// The CPU that calls are made from, kept clear of other work. Two hardware threads share a core's instruction slots and
 /// its L1 and L2 caches, so while the other one is at work a call to the GPU takes longer to make: in a virtual machine
-/// on an H200's host `thrust::reduce` of 2^16 took 33 us and not 28, in stretches of 0.01 to 1 s that came and went on each
-/// CPU for itself, half of the time, with nothing else running in that machine.
+/// on an H200's host `thrust::reduce` of 2^16 took 33 us and not 28, for milliseconds to half a second at a time, on each
+/// CPU at times of its own, with nothing else running in that machine. Another thread on the same CPU is not seen: what
+/// interrupts a look is taken out of it.
 
 #include <functional>
 #include <optional>
@@ -21,7 +22,7 @@ struct CpuContention {
   double cache = 1;              ///< of reading half of L2
 };
 
-/// Of the CPU that this thread is on, now. Takes some 40 us.
+/// Of the CPU that this thread is on, now. Takes some 40 us on a quiet one, and leaves little of what was in its caches.
 CpuContention read_cpu_contention();
 
 class QuietCpu {
@@ -37,29 +38,37 @@ class QuietCpu {
   };
 
   /// On these CPUs; none of them: it never moves.
+  /// Only one such object at a time, or one that ends before the other goes anywhere: each gives back what was allowed
+  /// when it went to its first CPU.
   explicit QuietCpu(std::vector<int> cpus);
   QuietCpu(std::vector<int> cpus, Actions, unsigned seed);
   QuietCpu(const QuietCpu&) = delete;
 
   /// Looks at up to 32 of the CPUs, which tells more of how they are when quiet; then goes to one that is.
   Found survey();
-  /// Stays where it is quiet: both ratios at most 8 % over a twentieth of all that surveys saw, of any CPU (a machine
-  /// that is busy for more of the time has no quiet CPU to be told by). Else goes to the first quiet one in an order
+  /// Stays where it is quiet: both ratios at most 8 % over those of the reading that, by their product, a twentieth of
+  /// all that surveys took are below, of any CPU (a machine that is busy for more of the time has none to be told by). Else goes to the first quiet one in an order
   /// drawn at random, and where there is none to the one of least contention. The 15 times that follow such a search it
   /// only looks whether that one has become quiet: where all are busy, searching would take longer than what is timed.
   Found settle();
   /// This thread may run anywhere again, until the next survey().
-  void release() { here_.reset(); }
+  void release() { here_.reset(), at_ = nowhere; }
+  /// Whether it has a CPU to choose.
+  bool chooses() const { return !cpus_.empty(); }
 
  private:
+  static constexpr int nowhere = -1;
+
   double disturbance(const CpuContention&) const;
+  void go_to(int cpu);
   Found search();
 
   std::vector<int> cpus_;
   Actions actions_;
   std::mt19937 order_;
-  std::vector<double> slots_seen_, cache_seen_;
+  std::vector<CpuContention> seen_;  ///< by surveys
   CpuContention quiet_;  ///< what a quiet CPU shows
+  int at_ = nowhere;
   int no_search_ = 0;    ///< so many times yet
   std::optional<PinnedThread> here_;
 };

@@ -20,6 +20,7 @@
 #include "measure/timing/cuda/harness_kernels.h"
 #include "measure/timing/host_clock.h"
 #include "measure/timing/instruments.h"
+#include "measure/timing/pinned_thread.h"
 #include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
 #include "tuned/launch_table.h"
@@ -150,8 +151,11 @@ TEST_F(MeasureCuda, ACallInALoopComesAfterAnUntimedOneAndTheFirstInAWhileDoesNot
     for (const bool in_loop : {true, false}) {
       calls = 0;
       c.in_loop = in_loop;
+      monitor().take_host_cpu_counts();
       timer().sample(c, mode, CacheState::cold_dirty);
-      EXPECT_EQ(calls, in_loop ? 2 : 1) << name(mode);
+      const auto cpu = monitor().take_host_cpu_counts();
+      const int on_another_cpu = cpu && cpu->moved;
+      EXPECT_EQ(calls, in_loop ? 2 + on_another_cpu : 1) << name(mode);
     }
 }
 
@@ -455,9 +459,12 @@ TEST_F(MeasureCuda, WhatTheHostsClockTimesIsCalledFromACpuThatWasLookedAtAndNoth
     timer().sample(c, mode, mode == TimingMode::graph ? CacheState::warm : CacheState::cold_dirty);
     const std::size_t samples = mode == TimingMode::end_to_end || mode == TimingMode::launch_to_idle;
     const auto counts = monitor().take_host_cpu_counts();
-    ASSERT_TRUE(counts);
+    if (!counts) GTEST_SKIP() << "the system does not tell which CPUs there are";
     EXPECT_EQ(counts->samples, samples);
-    EXPECT_LE(counts->moved + counts->on_busy_cpu, samples);
+    EXPECT_LE(counts->moved, samples);
+    EXPECT_LE(counts->on_busy_cpu, samples);
+    EXPECT_EQ(counts->chain_s > 0, samples == 1) << "nobody looked";
+    EXPECT_EQ(allowed_cpus().size(), 1u);
   }
   timer().forget(plan.get());
 }

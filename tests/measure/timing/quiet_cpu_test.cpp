@@ -102,6 +102,24 @@ TEST(QuietCpu, WhereAllAreBusyItSearchesSeldomAndStaysOnOneThatBecameQuiet) {
   EXPECT_EQ(found.chain_s, quiet.chain_s);
 }
 
+TEST(QuietCpu, OnAMachineOfOneCpuItMovesNowhereAndNothingIsWarmedUpForThat) {
+  ScriptedCpus script;
+  QuietCpu cpu(cpus(1), script.actions(), 1);
+  EXPECT_TRUE(cpu.survey().moved) << "the thread was nowhere";
+  script.of = {{0, slots_taken}};
+  const QuietCpu::Found found = cpu.settle();
+  EXPECT_FALSE(found.quiet || found.moved);
+  EXPECT_EQ(script.moves, 1);
+}
+
+TEST(QuietCpu, CoresOfTwoKindsAreToldByOneReadingAndNotByTheBestOfBoth) {
+  ScriptedCpus script;
+  for (const int small_core : {4, 5, 6, 7}) script.of[small_core] = {.instruction_slots = 0.6, .cache = 1.5};
+  QuietCpu cpu(cpus(8), script.actions(), 1);
+  EXPECT_TRUE(cpu.survey().quiet);
+  EXPECT_LT(script.at, 4);
+}
+
 TEST(QuietCpu, WhatOneSurveySawHoldsForTheNextContext) {
   ScriptedCpus script;
   QuietCpu cpu(cpus(2), script.actions(), 3);
@@ -119,6 +137,10 @@ TEST(QuietCpu, NeverMovesWhereTheSystemNamesNoCpusAndLooksAtNoMoreThan32) {
   EXPECT_EQ(script.moves + script.looks, 0);
   QuietCpu many(cpus(256), script.actions(), 1);
   many.survey();
+  EXPECT_LE(script.moves, 33);
+  for (const int each : cpus(256)) script.of[each] = slots_taken;
+  script.moves = 0;
+  EXPECT_FALSE(many.settle().quiet);
   EXPECT_LE(script.moves, 33);
 }
 

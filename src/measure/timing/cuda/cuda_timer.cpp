@@ -1,8 +1,8 @@
 /// The instruments of an NVIDIA GPU. A sample, in its stream:
 ///
 ///   device          restore, poison, set the cache state, hold | start event, call, stop event | release the hold, wait
-///   end_to_end      restore, poison, set the cache state, wait until idle | call, copy 16 bytes to pinned memory, wait
-///   launch_to_idle  restore, poison, set the cache state, wait until idle | call, wait until idle | the host's part
+///   end_to_end      go to a quiet CPU, restore, poison, set the cache state, wait until idle | call, copy 16 bytes to pinned memory, wait
+///   launch_to_idle  go to a quiet CPU, restore, poison, set the cache state, wait until idle | call, wait until idle | the host's part
 ///   graph           as device, with a graph of many calls as the call
 ///   globaltimer     the kernels' own readings of the GPU's one clock; clock: of their SMs' cycles
 
@@ -64,16 +64,24 @@ class InContext {
     backend_.renew_context();
     open(0.02);  // it was hardly idle
   }
-  /// Before what the host's clock times.
-  void go_to_quiet_cpu() {
+  /// Before what the host's clock times. Another CPU has nothing of the call's in its caches, so a call of a loop is made
+  /// there once more than it is before each sample.
+  void go_to_quiet_cpu(const Call& c) {
+    if (!cpu_.chooses()) return;
     const QuietCpu::Found found = cpu_.settle();
-    if (found.moved) stream().warm_up_host();
+    if (found.moved) {
+      stream().warm_up_host();
+      if (c.in_loop) stream().run(c);
+    }
     ++cpu_counts_.samples;
     cpu_counts_.moved += found.moved;
     cpu_counts_.on_busy_cpu += !found.quiet;
     cpu_counts_.chain_s += found.chain_s;
   }
-  HostCpuCounts take_cpu_counts() { return std::exchange(cpu_counts_, {}); }
+  std::optional<HostCpuCounts> take_cpu_counts() {
+    if (!cpu_.chooses()) return std::nullopt;
+    return std::exchange(cpu_counts_, {});
+  }
 
  private:
   struct Held {
@@ -110,7 +118,7 @@ class CudaTimer final : public Timer {
     const double begin = host_now();
     Sample s;
     stream().take_prepared_s();
-    if (mode == TimingMode::end_to_end || mode == TimingMode::launch_to_idle) device_->go_to_quiet_cpu();
+    if (mode == TimingMode::end_to_end || mode == TimingMode::launch_to_idle) device_->go_to_quiet_cpu(c);
     switch (mode) {
       case TimingMode::device:
         s.seconds = s.timed_s = stream().device_interval(c, cache);
