@@ -224,7 +224,7 @@ def test_resume_of_a_finished_run_adds_nothing(reductio, tmp_path):
 def test_resume_goes_on_after_a_cut(reductio, tmp_path, keep):
     reductio(*SMALL).ok()
     path = results(tmp_path)
-    # Of long ago: what takes as many ticks of the clock again, in the same second, would else be the same row.
+    # Of long ago: what takes exactly as long again, within the same second, would else be the same row.
     whole = re.sub(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", b"2001-01-01T00:00:00Z", path.read_bytes())
     lines = whole.splitlines(keepends=True)
     group = 10  # two variants with five settings each
