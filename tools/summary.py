@@ -371,8 +371,8 @@ def planted_block(results) -> str:
 def host_cpu_block(results) -> str:
     """How near pairs of runs that keep to quiet CPUs are to each other, from host-cpu.csv.gz; empty without it."""
     import json
+    import math
 
-    import numpy as np
     import pandas as pd
     from text import trust
 
@@ -391,18 +391,16 @@ def host_cpu_block(results) -> str:
              "the later longer by, below 2^22 | samples from a busy CPU |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
     for (base, other), pair in table.groupby(["base_run_id", "run_id"], sort=False):
         device, host = (trust.near(pair, mode) for mode in ("device", "end_to_end"))
-        rows = pair[(pair["timing_mode"] == "end_to_end") & pair["ratio"].notna()]
-        held = (rows["ratio_low"] <= 1) & (rows["ratio_high"] >= 1)
-        small = np.log(rows.loc[rows["n"] < trust.Agreement.SMALL, "ratio"]).mean()
+        held, shift = trust.repeats(pair)["end_to_end"].share, trust.mean_shift(pair)  # of the base's time to the other's
         whole = not {"--types", "--variants", "--sizes"} & set(runs[other]["arguments"])
         of = ", ".join(f"{k} {what}{'s' if k > 1 else ''}" for k, what in
                        ((pair["variant"].nunique(), "variant"), (pair["n"].nunique(), "size"))) + ", "
         of += "and again" if not whole else "then the comparison" if base < other else "after the comparison"
         earlier, later = sorted((base, other))  # they begin with the time
-        longer = np.expm1(small if later == base else -small)
+        longer = math.expm1(shift if later == base else -shift)
         card = cards.setdefault(runs[other]["machine_id"], len(cards) + 1)
         lines.append(f"| {of} | {card} | {device.inside} of {device.points} | {host.inside} of {host.points} | "
-                     f"{100 * host.largest:.2g} % | {100 * held.mean():.0f} % | {100 * longer:+.1f} % | "
+                     f"{100 * host.largest:.2g} % | {100 * held:.0f} % | {100 * longer:+.1f} % | "
                      f"{busy(earlier)}, {busy(later)} |")
     return "\n".join(lines)
 

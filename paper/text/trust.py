@@ -412,6 +412,12 @@ def alone_markdown(results: Results) -> str:
     return said + shifts(results.alone, both, variants)
 
 
+def mean_shift(table: pd.DataFrame) -> float | None:
+    """Mean logarithm of a table's ratios end to end, over the sizes below 2^22 elements; None without such."""
+    ratios = table.loc[(table["timing_mode"] == "end_to_end") & (table["n"] < Agreement.SMALL), "ratio"].dropna()
+    return float(np.log(ratios).mean()) if len(ratios) else None
+
+
 def shifts(alone: pd.DataFrame, again: pd.DataFrame | None, variants: list[str]) -> str:
     """By how much each variant's times end to end differ in each run from those of the comparison, on average over the
     sizes below 2^22 elements: of the runs alone, and of the second comparison, where there are such."""
@@ -422,10 +428,9 @@ def shifts(alone: pd.DataFrame, again: pd.DataFrame | None, variants: list[str])
     for variant in variants:
         means = []
         for table, sign in tables:
-            rows = table[(table["variant"] == variant) & (table["timing_mode"] == "end_to_end")
-                         & (table["n"] < Agreement.SMALL) & table["ratio"].notna()]
-            if len(rows):
-                means.append(f"{100 * math.expm1(sign * float(np.log(rows['ratio']).mean())):+.2g}")
+            shift = mean_shift(table[table["variant"] == variant])
+            if shift is not None:
+                means.append(f"{100 * math.expm1(sign * shift):+.2g}")
         if means:
             told.append(f"`{variant}` {', '.join(means)} %")
     if not told:

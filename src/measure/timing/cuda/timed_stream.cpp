@@ -4,7 +4,6 @@
 #include <random>
 #include <vector>
 
-#include "measure/stats/statistics.h"
 #include "measure/timing/host_clock.h"
 
 namespace reductio::cuda {
