@@ -89,6 +89,7 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
     throw OutputError("cannot make the folder " + folder.string() + ": " + error.message() + "; choose another --out");
 
   earlier_runs_ = std::make_shared<Json>(runs_in(folder / "machine.json"));
+  entry_before_ = std::make_shared<Json>();
   const bool going_on = resume && std::filesystem::exists(csv_path_);
   csv_.emplace(going_on ? AppendFile::open(csv_path_) : AppendFile::create(csv_path_));
   if (going_on) read_earlier(points);
@@ -101,7 +102,9 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
   if (going_on) drop_orphaned_samples();
   if (samples_->read().empty()) samples_->append(gzip_member(csv_record(sample_columns())));
 
-  entry_ = std::make_shared<Json>(to_json(record_, machine_));
+  const bool complete =
+      !points.empty() && std::all_of(points.begin(), points.end(), [&](const Point& p) { return has(row_key(p)); });
+  entry_ = std::make_shared<Json>(complete && !entry_before_->is_null() ? *entry_before_ : begun_entry());
   write_machine();
   write_whole_file(folder / "catalog.csv", catalog_csv());
 }
@@ -177,6 +180,7 @@ void Results::check_same_origin(const std::string& run_id) {
     throw UsageError("cannot resume " + csv_path_.string() + ": it comes from another " + what + " (" + then +
                      ", this is " + now + "); choose another --out");
   };
+  *entry_before_ = *at;
   if (const auto then = at->value("machine_id", ""); then != machine_.id()) refuse("machine", then, machine_.id());
   if (const auto then = at->value("binary", ""); then != binary_hash()) {
     const auto revision = [](const std::string& r) { return r.empty() ? "revision unknown" : r.substr(0, 12); };
@@ -200,6 +204,18 @@ void Results::check_same_origin(const std::string& run_id) {
   if (!differ.empty())
     throw UsageError("cannot resume " + csv_path_.string() + ": it was measured by other rules (" + differ +
                      "); give the same options, or choose another --out");
+}
+
+/// One entry tells of all processes that measured its rows.
+Json Results::begun_entry() const {
+  Json entry = to_json(record_, machine_);
+  if (entry_before_->is_null()) return entry;
+  Json resumed = entry_before_->value("resumed", Json::array());
+  resumed.push_back({{"started_utc", entry["started_utc"]}, {"arguments", entry["arguments"]}});
+  for (const char* of_the_first : {"started_utc", "arguments", "gpu_state_at_start"})
+    if (entry_before_->contains(of_the_first)) entry[of_the_first] = (*entry_before_)[of_the_first];
+  entry["resumed"] = std::move(resumed);
+  return entry;
 }
 
 /// Samples go to disk before their rows. A run killed in between left samples whose points will be measured again.

@@ -60,12 +60,17 @@ class Results {
   void append(const std::vector<Row>&, const std::string& samples_csv);
 
   /// This run's entry in machine.json; written at once, beside the entries of other experiments, which may be running.
+  /// Of a resumed run it begins with what its first process began with. Where no point is left to be measured it is
+  /// the whole entry as it was, and stays so.
   nlohmann::ordered_json& entry() { return *entry_; }
+  /// The entry as the processes before this one left it; null where this is the first.
+  const nlohmann::ordered_json& entry_before() const { return *entry_before_; }
   void write_machine();
 
  private:
   void read_earlier(std::span<const Point>);
   void check_same_origin(const std::string& run_id);
+  nlohmann::ordered_json begun_entry() const;
   std::size_t take_out_rows_of_incomplete_groups(std::span<const Point>);
   void drop_orphaned_samples();
 
@@ -76,7 +81,7 @@ class Results {
   std::set<std::string> done_;
   std::map<std::string, std::string> incomplete_;  ///< groups that lack points, and one of these
   std::vector<std::string> notices_;
-  std::shared_ptr<nlohmann::ordered_json> earlier_runs_, entry_;
+  std::shared_ptr<nlohmann::ordered_json> earlier_runs_, entry_before_, entry_;
   std::optional<AppendFile> csv_, samples_;
 };
 

@@ -92,6 +92,40 @@ void record(Json& entry, const std::string& path, Backend& backend, RunObserver&
   }
 }
 
+/// Of two processes of a run, where both came to their end: `key` of both in one. Else null.
+template <class Combine>
+void combine(Json& entry, const Json& before, const char* key, Combine&& of_both) {
+  Json& now = entry[key];
+  if (const auto then = before.find(key); then == before.end() || then->is_null() || now.is_null())
+    now = nullptr;
+  else
+    now = of_both(*then, now);
+}
+
+Json added(const Json& then, const Json& now) {
+  if (!now.is_object()) return now.is_number_float() ? Json(then.get<double>() + now.get<double>())
+                                                     : Json(then.get<std::int64_t>() + now.get<std::int64_t>());
+  Json sum = now;
+  for (auto& [key, value] : sum.items()) value = added(then.at(key), value);
+  return sum;
+}
+
+void add_what_was_before(Json& entry, const Json& before) {
+  combine(entry, before, "time_spent", added);
+  combine(entry, before, "times_memory_stayed_busy", added);
+  combine(entry, before, "host_cpu", [](const Json& then, const Json& now) {
+    if (then.at("samples") == 0) return now;  // and no mean
+    if (now.at("samples") == 0) return then;
+    const auto chain_s = [](const Json& cpu) {
+      return cpu.at("samples").get<double>() * cpu.at("mean_chain_s").get<double>();
+    };
+    Json sum = added(then, now);
+    sum["mean_chain_s"] = (chain_s(then) + chain_s(now)) / sum["samples"].get<double>();
+    return sum;
+  });
+  combine(entry, before, "peak_memory_bytes", [](const Json& then, const Json& now) { return std::max(then, now); });
+}
+
 }  // namespace
 
 void record_start(Json& entry, const Session& session, RunObserver& observer) {
@@ -116,10 +150,10 @@ void record_start(Json& entry, const Session& session, RunObserver& observer) {
                       probe->bytes, 1e6 * probe->warm_s, 1e6 * probe->cold_clean_s, 1e6 * probe->cold_dirty_s));
     return describe(probe);
   });
-  entry["gpu_state_at_start"] = describe(state_of(session.machine));
+  if (!entry.contains("gpu_state_at_start")) entry["gpu_state_at_start"] = describe(state_of(session.machine));
 }
 
-void record_end(Json& entry, const Machine& machine, const RunReport& report) {
+void record_end(Json& entry, const Machine& machine, const RunReport& report, const Json& before) {
   entry["gpu_state_at_end"] = describe(state_of(machine));
   entry["ended_utc"] = utc_now();
   // What is not in the samples: allocating and filling inputs, exact references, plans, first calls and pilots, files.
@@ -135,6 +169,7 @@ void record_end(Json& entry, const Machine& machine, const RunReport& report) {
                          {"mean_chain_s", cpu->samples ? Json(cpu->chain_s / static_cast<double>(cpu->samples)) : Json()}};
   if (rusage usage{}; getrusage(RUSAGE_SELF, &usage) == 0)  // of the process so far, in KiB on Linux
     entry["peak_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
+  if (!before.is_null()) add_what_was_before(entry, before);
 }
 
 }  // namespace reductio

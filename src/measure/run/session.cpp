@@ -121,7 +121,7 @@ class SessionRun {
     }
     observer_.started(report_.csv, report_.points, report_.skipped);
     done_ = report_.skipped;
-    if (results_) {
+    if (results_ && !session_.points.empty()) {
       record_start(results_->entry(), session_, observer_);
       results_->write_machine();
     }
@@ -149,8 +149,8 @@ class SessionRun {
           fmt::format("of {} samples by the host's clock {} were taken while no CPU was quiet: something else uses this "
                       "host, and times end to end may be long",
                       cpu->samples, cpu->on_busy_cpu));
-    if (results_) {
-      record_end(results_->entry(), session_.machine, report_);
+    if (results_ && !session_.points.empty()) {
+      record_end(results_->entry(), session_.machine, report_, results_->entry_before());
       results_->write_machine();
     }
   }

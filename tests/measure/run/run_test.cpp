@@ -1730,6 +1730,57 @@ TEST(MeasureRun, AResumedRunKeepsTheSeedOfItsOrder) {
   EXPECT_EQ(run_session(resumed(with(session(folder, more, constant(1e-5)), seed)), heard).skipped, 2u);
 }
 
+TEST(MeasureRun, AResumedRunsEntryTellsOfAllProcessesThatMeasuredItsRows) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  const auto written = [&] {
+    return nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json")).at("runs").at(0);
+  };
+  const auto run = [&](const std::vector<std::size_t>& sizes, HostCpuCounts counts, const char* argument, int busy) {
+    std::vector<Point> points;
+    for (const std::size_t n : sizes) points.push_back(point(a, n));
+    Scripted script = constant(1e-5);
+    script.device().host_cpu = counts;
+    script.device().memory_idle = [busy]() mutable { return busy-- <= 0; };
+    Session s = resumed(session(folder, points, std::move(script)));
+    s.options.arguments = {"reductio", argument};
+    Heard heard;
+    run_session(std::move(s), heard);
+    return written();
+  };
+  const auto first = run({100}, {.samples = 100, .moved = 30, .on_busy_cpu = 5, .chain_s = 4e-4}, "first", 2);
+  EXPECT_FALSE(first.contains("resumed"));
+  const auto second = run({100, 200}, {.samples = 300, .moved = 1, .on_busy_cpu = 7, .chain_s = 20e-4}, "second", 3);
+  EXPECT_EQ(second["run_id"], first["run_id"]);
+  EXPECT_EQ(second["started_utc"], first["started_utc"]);
+  EXPECT_EQ(second["arguments"], first["arguments"]);
+  ASSERT_EQ(second["resumed"].size(), 1u);
+  EXPECT_EQ(second["resumed"][0]["arguments"], (nlohmann::json{"reductio", "second"}));
+  EXPECT_EQ(second["host_cpu"]["samples"], 400);
+  EXPECT_EQ(second["host_cpu"]["moved"], 31);
+  EXPECT_EQ(second["host_cpu"]["on_busy_cpu"], 12);
+  EXPECT_DOUBLE_EQ(second["host_cpu"]["mean_chain_s"].get<double>(), 6e-6);
+  EXPECT_GT(first["times_memory_stayed_busy"], 0);
+  EXPECT_GT(second["times_memory_stayed_busy"], first["times_memory_stayed_busy"]);
+  for (const auto& [key, value] : first["time_spent"].items())
+    EXPECT_GE(second["time_spent"][key], value) << key;  // any machine: the one is a part of the other
+  EXPECT_GT(second["time_spent"]["timed_s"], first["time_spent"]["timed_s"]);
+  EXPECT_GE(second["peak_memory_bytes"], first["peak_memory_bytes"]);
+
+  EXPECT_EQ(run({100, 200}, {.samples = 1}, "nothing left", 0), second) << "a process that measures nothing changes nothing";
+
+  // One that is killed leaves an entry without what is recorded at the end, and rows that took nobody knows how long.
+  auto machine = nlohmann::ordered_json::parse(text_of(folder.path() / "scripted" / "machine.json"));
+  for (const char* key : {"time_spent", "host_cpu", "times_memory_stayed_busy", "peak_memory_bytes"})
+    machine["runs"][0].erase(key);
+  write_text(folder.path() / "scripted" / "machine.json", machine.dump());
+  const auto third = run({100, 200, 400}, {.samples = 100}, "third", 0);
+  for (const char* key : {"time_spent", "host_cpu", "times_memory_stayed_busy", "peak_memory_bytes"})
+    EXPECT_TRUE(third.at(key).is_null()) << key;
+  ASSERT_EQ(third["resumed"].size(), 2u);
+  EXPECT_EQ(third["resumed"][0], second["resumed"][0]);
+}
+
 TEST(MeasureRun, AResumeByOtherRulesIsRefused) {
   const Folder folder;
   const Variant a = variant("a", 1);
