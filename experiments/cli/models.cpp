@@ -33,7 +33,7 @@ void print(const std::vector<Fields>& records) {
   Table table({"variant", "settings", "operation", "type", "timed", "cache", "range", "latency", "bandwidth", "n 1/2",
                "off by", "remark"});
   for (const Fields& r : records) {
-    if (r[at("status")] == "too_few_sizes") continue;  // nothing to say; the last line counts them
+    if (r[at("status")] == "too_few_sizes") continue;  // nothing to say
     const std::string& off = r[at("largest_residual")];
     table.add({r[at("variant")], r[at("settings")], r[at("operation")], r[at("element_type")], r[at("timing_mode")],
                r[at("cache_state")], r[at("range")], interval(r, at("latency_s"), 1e6, " us"),
@@ -48,7 +48,7 @@ int run(const ModelsOptions& options) {
     throw UsageError("name a results folder, as experiments/results/nvidia-h200; see 'reductio models --help'");
   require_confidence(options.confidence);  // before anything is read
   const StoredResults results = read_results(options.folder);
-  const std::vector<Fields> records = model_table(results, options.confidence);
+  const auto [records, left_out] = model_table(results, options.confidence);
   std::string text = csv_record(model_columns());
   const std::size_t status = model_column("status");
   std::map<std::string, int> by_status;
@@ -61,8 +61,10 @@ int run(const ModelsOptions& options) {
   if (options.csv) fmt::print("{}", text);
   if (options.csv || options.quiet) return exit_ok;
   print(records);
-  fmt::print("\n{} models in {}: {} fit within 5 %, {} do not fit, {} have too few sizes\n", records.size(),
-             path.string(), by_status["ok"], by_status["does_not_fit"], by_status["too_few_sizes"]);
+  fmt::print("\n{} models in {}: {} fit within 5 %, {} do not fit, {} have too few sizes; {} series without a model have too "
+             "few on both sides of the cache's size\n",
+             records.size(), path.string(), by_status["ok"], by_status["does_not_fit"], by_status["too_few_sizes"],
+             left_out);
   return exit_ok;
 }
 

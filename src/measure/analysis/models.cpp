@@ -132,7 +132,7 @@ std::size_t model_column(std::string_view name) {
   return static_cast<std::size_t>(at - all.begin());
 }
 
-std::vector<Fields> model_table(const StoredResults& results, double confidence) {
+ModelTable model_table(const StoredResults& results, double confidence) {
   std::map<Fields, Sizes> models;
   for (const StoredRow& row : results.rows) {
     const std::size_t n = row.row.point.problem.n;
@@ -149,14 +149,21 @@ std::vector<Fields> model_table(const StoredResults& results, double confidence)
     note(row.device_part_s, {{"timing_mode", "device_part"}});
     note(row.read_s, {{"variant", "(read-ceiling)"}, {"settings", ""}});
   }
-  std::vector<Fields> out;
+  ModelTable out;
   const std::size_t device = model_column("device");
   for (const auto& [key, sizes] : models) {
     const double cache = results.cache_bytes(key[device]);
     Sizes inside, beyond;
     for (const auto& [n, samples] : sizes) (samples.bytes <= cache ? inside : beyond).emplace(n, samples);
-    if (cache > 0 && !inside.empty()) out.push_back(record_of(key, "inside", cache, inside, confidence));
-    if (!beyond.empty()) out.push_back(record_of(key, cache > 0 ? "beyond" : "all", cache, beyond, confidence));
+    if (std::max(inside.size(), beyond.size()) < Model::fewest_sizes) {
+      ++out.left_out;
+      continue;
+    }
+    const auto add = [&](std::string_view range, const Sizes& of_range) {
+      if (!of_range.empty()) out.records.push_back(record_of(key, range, cache, of_range, confidence));
+    };
+    add("inside", inside);
+    add(cache > 0 ? "beyond" : "all", beyond);
   }
   return out;
 }

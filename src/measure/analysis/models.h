@@ -30,7 +30,8 @@ struct ModelColumn {
 ///                second. "all" where the cache's size is unknown.
 ///   cache_bytes  L2 of a GPU, the last-level cache of a CPU
 ///   status       one of model_statuses(): "ok"; "does_not_fit": a residual passes 5 %, and the model's numbers are
-///                withheld; "too_few_sizes"
+///                withheld; "too_few_sizes", where there are enough
+///                on the other side of the cache's size
 const std::vector<ModelColumn>& model_schema();
 std::vector<std::string> model_statuses();
 
@@ -39,7 +40,12 @@ const std::vector<std::string>& model_columns();
 /// Where one of them stands. Throws std::out_of_range where there is none of that name.
 std::size_t model_column(std::string_view name);
 
-/// Records in the order of model_columns(), sorted. The same for the same results.
-std::vector<Fields> model_table(const StoredResults&, double confidence);
+struct ModelTable {
+  std::vector<Fields> records;  ///< in the order of model_columns(), sorted
+  std::size_t left_out = 0;     ///< series of which there are too few sizes on each side of the cache's size: no records
+};
+
+/// The same for the same results.
+ModelTable model_table(const StoredResults&, double confidence);
 
 }  // namespace reductio

@@ -184,7 +184,7 @@ std::filesystem::path measured(const scripted::Folder& folder) {
 
 TEST(MeasureModel, AFolderGivesOneModelOnEachSideOfTheCacheAndTheCeilings) {
   const scripted::Folder folder;
-  const auto table = model_table(read_results(measured(folder)), 0.95);
+  const auto table = model_table(read_results(measured(folder)), 0.95).records;
   ASSERT_EQ(table.size(), 4u);
   const Fields &ceiling_in = table[0], &ceiling_out = table[1], &in = table[2], &out = table[3];
   for (const Fields& r : table) EXPECT_EQ(r.size(), model_columns().size());
@@ -207,7 +207,7 @@ TEST(MeasureModel, WhatDoesNotFitHasNoNumbersButTheResidual) {
   const scripted::Folder folder;
   auto results = read_results(measured(folder));
   (*results.machine)["cpu"]["last_level_cache_bytes"] = 0;  // unknown: one model over the jump
-  const auto table = model_table(results, 0.95);
+  const auto table = model_table(results, 0.95).records;
   ASSERT_EQ(table.size(), 2u);
   const Fields& r = table[1];
   EXPECT_EQ(field(r, "range"), "all");
@@ -217,7 +217,7 @@ TEST(MeasureModel, WhatDoesNotFitHasNoNumbersButTheResidual) {
   EXPECT_GT(std::stod(field(r, "largest_residual")), 0.05);
   EXPECT_NE(field(r, "reason").find("more than 5 %"), std::string::npos);
   (*results.machine)["cpu"]["last_level_cache_bytes"] = 512;
-  const auto few = model_table(results, 0.95);
+  const auto few = model_table(results, 0.95).records;
   EXPECT_EQ(field(few[2], "status"), "too_few_sizes");
   EXPECT_EQ(field(few[2], "reason"), "fitting takes 4 sizes");
 }
@@ -225,7 +225,22 @@ TEST(MeasureModel, WhatDoesNotFitHasNoNumbersButTheResidual) {
 TEST(MeasureModel, TheTableIsTheSameEachTime) {
   const scripted::Folder folder;
   const auto path = measured(folder);
-  EXPECT_EQ(model_table(read_results(path), 0.95), model_table(read_results(path), 0.95));
+  EXPECT_EQ(model_table(read_results(path), 0.95).records, model_table(read_results(path), 0.95).records);
+}
+
+TEST(MeasureModel, ASeriesOfTooFewSizesOnBothSidesHasNoRecordAndIsCounted) {
+  const scripted::Folder folder;
+  auto results = read_results(measured(folder));
+  EXPECT_EQ(model_table(results, 0.95).left_out, 0u);
+  std::erase_if(results.rows, [](const StoredRow& row) { return row.row.point.problem.n > 8192; });  // leaves 5 and 3
+  const auto one_side = model_table(results, 0.95);
+  EXPECT_EQ(one_side.left_out, 0u);
+  ASSERT_EQ(one_side.records.size(), 4u);
+  EXPECT_EQ(field(one_side.records[3], "status"), "too_few_sizes");
+  std::erase_if(results.rows, [](const StoredRow& row) { return row.row.point.problem.n < 256; });  // leaves 3 and 3
+  const auto neither = model_table(results, 0.95);
+  EXPECT_EQ(neither.left_out, 2u) << "the variant and the read ceiling";
+  EXPECT_TRUE(neither.records.empty());
 }
 
 // --------------------------------------------------------------------------------------------------- damaged folders
