@@ -380,7 +380,7 @@ def demangled(names: list[str]) -> list[str]:
     told = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True).stdout
     out = []
     for name in told.splitlines():
-        name = re.sub(r"\(anonymous namespace\)::|reductio::|device::|on_cuda::|^void ", "", name)
+        name = re.sub(r"\(anonymous namespace\)::|reductio::|device::|on_cuda\w*::|^void ", "", name)
         end = name.find("(", name.index(">") if "<" in name else 0)
         out.append(name[:end] if end >= 0 else name)
     return out

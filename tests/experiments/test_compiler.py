@@ -205,6 +205,17 @@ def test_the_committed_table_is_what_nvcc_makes(tmp_path):
     assert [{c: str(row.get(c, "")) for c in compiler.COLUMNS} for row in made] == wanted
 
 
+def test_kernels_are_known_by_what_nvcc_calls_them():
+    """Whatever architectures the namespace of the GPU's kernels is named after."""
+    mangled = ("_ZN8reductio48_GLOBAL__N__0f2cfe0e_10_squares_cu_8b56b2c7_42227chunkedI{type}NS_6device25"
+               "on_cuda_900_0_0_0_0_0_0_06SquareE{index}NS0_5ShapeILi256ELi1EEEEEvNS3_5InputIT_T0_EEPS8_PxT1_")
+    names = [mangled.format(type=code, index="m") for code in "jf"]
+    plain = [name.replace("25on_cuda_900_0_0_0_0_0_0_0", "7on_cuda") for name in names]
+    wanted = [f"chunked<{t}, Square, unsigned long, Shape<256, 1> >" for t in ("unsigned int", "float")]
+    assert compiler.demangled(names) == compiler.demangled(plain) == wanted
+    assert all(name.replace("unsigned long", "{index}") in compiler.GPU_KERNELS for name in wanted[:1])
+
+
 def test_what_is_missing_is_one_line(tmp_path):
     def said(*arguments, **environment) -> str:
         done = subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True,
