@@ -10,8 +10,9 @@ compared, field by field, before anything is written. What is of version 2 alrea
 converted, too.
 
 Raw samples had a record each; now a record holds those of a point (csv_records in src/measure/results/schema.h), and takes
-about half the room. The program and the paper read both. What is written is read back, and must hold the same
-samples in the same order, to the last character.
+about half the room. The program and the paper read both. What a run compressed batch by batch is compressed again as a
+whole, where that is smaller. What is written is read back, and must hold the same samples in the same order, to the last
+character.
 """
 
 from __future__ import annotations
@@ -226,13 +227,14 @@ def is_gathered(path: Path) -> bool:
 def gather_samples(path: Path) -> str:
     header, *records = read(path)
     samples = one_a_sample(header, records)
-    if len(samples) == len(records):
-        return "has a record for each point already"
-    gathered = []
-    for point, values in samples.items():
+    already = len(samples) == len(records)
+    gathered = records if already else []
+    for point, values in () if already else samples.items():
         rest, lists = iter(point), iter(zip(*values))
         gathered.append([("" if not any(of := next(lists)) else " ".join(of)) if c in LISTED else next(rest) for c in header])
     data = packed(path, [header, *gathered])
+    if already and len(data) >= path.stat().st_size:
+        return "has a record for each point already"
     back_header, *back = parse(path, data)
     if back_header != header or one_a_sample(header, back) != samples:
         raise Failed(f"{path} would not hold what it held")

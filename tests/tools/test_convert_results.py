@@ -101,6 +101,18 @@ def test_samples_are_gathered_by_point(old):
     assert (first["variant"], second["variant"], second["round"]) == ("a/b", "c/d", " ".join(map(str, range(24))))
 
 
+def test_what_was_compressed_batch_by_batch_is_compressed_as_a_whole(old):
+    assert convert.main([str(old)]) == 0
+    path = old / "e.samples.csv.gz"
+    header, record = convert.read(path)
+    records = [[str(n) if c == "n" else f for c, f in zip(header, record)] for n in range(1024, 1064)]
+    whole = convert.packed(path, [header, *records])
+    path.write_bytes(b"".join(convert.packed(path, [r]) for r in (header, *records)))  # a member each
+    assert len(whole) < path.stat().st_size and convert.read(path) == [header, *records]
+    assert convert.main([str(old)]) == 0
+    assert path.read_bytes() == whole
+
+
 def test_samples_that_would_not_be_the_same_are_not_written(old, capsys, monkeypatch):
     path = old / "e.samples.csv.gz"
     was, packed = path.read_bytes(), convert.packed
