@@ -173,6 +173,10 @@ def trust_block(results) -> str:
         if any(r.share < trust.REPEATS for r in absolute.values()):
             said[-1] += " So times drift from run to run, and only what was measured together compares."
     said += [trust.alone_markdown(results)] if results.alone is not None else []
+    cpu = next((run["host_cpu"] for run in trust.comparison_runs(results) if run.get("host_cpu")), None)
+    if cpu and cpu["samples"]:
+        said.append(f"Of the comparison's samples by the host's clock {100 * cpu['on_busy_cpu'] / cpu['samples']:.2g} % "
+                    "were taken while something else kept every CPU busy ([how that is seen](measuring.md#when-they-are-taken)).")
     spent = trust.spending(results)
     if spent is not None:
         said.append(f"The comparison took {spent.wall_s:.0f} s, {100 * spent.calls:.0f} % of them in the timed calls "
@@ -221,8 +225,6 @@ def comparison_block(results) -> str:
 
     peak = results.machine.peak_bytes_per_s
     gpu = results.machine.get("gpu.name", default=results.machine.name)
-    which = dict(device="cuda", operation="sum", element_type=TYPE, mode="device")
-    base = rs.base_series(rs.series(results.comparison, **which), "sum")
     compared = speedup.fastest_of_each(results, TYPE, SIZES[-1])
     lines = headline(results, compared, rs, gpu, peak) + our_own(results)
     of = results.comparison["status"].value_counts()
@@ -232,14 +234,40 @@ def comparison_block(results) -> str:
               "speedup at 2^28 is over CUB's call of the same operation, timed alike; in "
               f"brackets its 95 % interval{', paired by round' if speedup.are_paired(results) else ''}. Of "
               f"{len(results.comparison):,} points {of.get('ok', 0):,} were measured "
-              "([how far to trust them](docs/results.md)). " + claims.line(results)), "",
-              "| | operation | timed | 2^20 | 2^24 | 2^28 | TB/s | of peak | CUB, 2^28 | speedup over CUB |",
+              "([how far to trust them](docs/results.md)). " + claims.line(results)), ""]
+    return "\n".join(lines + comparison_table(results, compared, rs, peak))
+
+
+def comparison_table(results, compared, rs, peak: float | None) -> list[str]:
+    """Each document's fastest kernel, our own and the libraries, beside CUB; last CUB itself and the read ceiling."""
+    which = dict(device="cuda", operation="sum", element_type=TYPE, mode="device")
+    base = rs.base_series(rs.series(results.comparison, **which), "sum")
+    lines = ["| | operation | timed | 2^20 | 2^24 | 2^28 | TB/s | of peak | CUB, 2^28 | speedup over CUB |",
               "|---|---|---|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [row(results, s, b, rs, peak) for _, s, b in compared]
     if base is not None:
         lines += [row(results, base, base, rs, peak),
                   *read_ceiling_row(rs.harness_calls(results.comparison, **which), base, peak)]
-    return "\n".join(lines)
+    return lines
+
+
+def elsewhere_block(results) -> str:
+    """The comparison's headline and table of each other GPU whose results lie beside these, and how far its times can be
+    trusted; empty where there is none."""
+    import goals
+    import results as rs
+    import speedup
+
+    said = []
+    for folder in goals.Folder(results.folder).beside():
+        if not (folder.path / "comparison.csv").exists():
+            continue
+        other = rs.read_results(folder.path)
+        peak, gpu = other.machine.peak_bytes_per_s, other.machine.get("gpu.name", default=other.machine.name)
+        compared = speedup.fastest_of_each(other, TYPE, SIZES[-1])
+        said += [*headline(other, compared, rs, gpu, peak), *comparison_table(other, compared, rs, peak), "",
+                 trust_block(other), ""]
+    return "\n".join(said).rstrip()
 
 
 def headline(results, compared, rs, gpu: str, peak: float | None) -> list[str]:
@@ -514,6 +542,7 @@ BLOCKS = (
     ("docs/results.md", "index", index_block),
     ("docs/results.md", "machine-code", machine_code_block),
     ("docs/results.md", "trust", trust_block),
+    ("docs/results.md", "elsewhere", elsewhere_block),
     ("docs/measuring.md", "states", states_block),
     ("docs/measuring.md", "host-cpu", host_cpu_block),
     ("docs/reproducing.md", "costs", costs_block),

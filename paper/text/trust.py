@@ -530,13 +530,18 @@ class Spending:
         return 1 - self.calls - self.state
 
 
+def comparison_runs(results: Results) -> list[dict]:
+    """What machine.json records of the runs that the comparison's rows are of."""
+    ids = set(results.comparison["run_id"]) if results.comparison is not None else set()
+    return [run for run in results.machine.get("runs", default=[]) if run.get("run_id") in ids]
+
+
 def spending(results: Results) -> Spending | None:
     """As machine.json records it; None where it does not."""
-    ids = set(results.comparison["run_id"]) if results.comparison is not None else set()
-    for run in results.machine.get("runs", default=[]):
+    for run in comparison_runs(results):
         spent = run.get("time_spent") or {}
         parts = [spent.get(k) for k in ("wall_s", "timed_s", "cache_and_restoring_s", "around_samples_s")]
-        if run.get("run_id") not in ids or None in parts or not parts[0] > 0:
+        if None in parts or not parts[0] > 0:
             continue
         wall, *of = parts
         return Spending(wall, *(p / wall for p in of), spent.get("memory_wait_s", math.nan) / wall)

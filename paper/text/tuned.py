@@ -133,8 +133,9 @@ def headline(results: Results) -> str:
                else "")
             + over_cub_tuned(rows)
             + (f"Cold it comes to {percent(ceiling.measured)} of the read ceiling. " if ceiling else "")
-            + f"By point estimates, as they were set, of {len(verdicts)} goals {verdicts.count(goals.MET)} are met, "
-              f"{verdicts.count(goals.MISSED)} missed and {verdicts.count(goals.ABSENT)} not measured.")
+            + f"By point estimates, as they were set, of {len(verdicts)} goals "
+            + latex.listing([f"{verdicts.count(goals.MET)} are met", f"{verdicts.count(goals.MISSED)} missed",
+                             *([f"{absent} not measured"] if (absent := verdicts.count(goals.ABSENT)) else [])]) + ".")
 
 
 SLOW = 1.25  # times the median pass: a pass that is told apart
