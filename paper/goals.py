@@ -197,9 +197,9 @@ class Folder:
             self._over[key] = speedup.over(self.results, mine, base, confidence).merge(shares, on="n")
         return self._over[key]
 
-    def beside(self) -> list[Folder]:
-        """Other GPUs' folders with an experiment `tuned`."""
-        others = [p for p in sorted(self.path.resolve().parent.iterdir()) if (p / "tuned.csv").exists()]
+    def beside(self, experiment: str = "tuned") -> list[Folder]:
+        """Other GPUs' folders that have that experiment."""
+        others = [p for p in sorted(self.path.resolve().parent.iterdir()) if (p / f"{experiment}.csv").exists()]
         found = [Folder(p) for p in others if p != self.path.resolve()]
         return [f for f in found if f.machine.get("gpu.name") != self.machine.get("gpu.name")]
 

@@ -259,9 +259,7 @@ def elsewhere_block(results) -> str:
     import speedup
 
     said = []
-    for folder in goals.Folder(results.folder).beside():
-        if not (folder.path / "comparison.csv").exists():
-            continue
+    for folder in goals.Folder(results.folder).beside("comparison"):
         other = rs.read_results(folder.path)
         peak, gpu = other.machine.peak_bytes_per_s, other.machine.get("gpu.name", default=other.machine.name)
         compared = speedup.fastest_of_each(other, TYPE, SIZES[-1])

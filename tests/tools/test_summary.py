@@ -248,6 +248,34 @@ def test_what_the_harness_costs_is_told(folder, tmp_path):
     assert "; 30 % went into the harness" in block(tmp_path / "m", "trust")
 
 
+def test_a_host_that_is_busy_is_told(folder, tmp_path):
+    copied = shutil.copytree(folder, tmp_path / "m")
+    machine = json.loads((copied / "machine.json").read_text())
+    cpu = {"samples": 200, "moved": 9, "on_busy_cpu": 77, "mean_chain_s": 6e-6}
+    machine["runs"] = [{"run_id": "another", "host_cpu": cpu | {"on_busy_cpu": 1}}, {"run_id": "synthetic", "host_cpu": cpu}]
+    (copied / "machine.json").write_text(json.dumps(machine))
+    assert "by the host's clock 38 % were taken while" in block(copied, "trust")
+    machine["runs"][1]["host_cpu"] = None
+    (copied / "machine.json").write_text(json.dumps(machine))
+    assert "by the host's clock" not in block(copied, "trust")
+
+
+def test_other_gpus_beside_have_their_own_table(folder, tmp_path):
+    here, other, same = (shutil.copytree(folder, tmp_path / name) for name in ("here", "other", "same"))
+    assert block(here, "elsewhere") == "", "another card of the model is none"
+    synthetic.write_checks(other)
+    machine = json.loads((other / "machine.json").read_text())
+    machine["gpu"]["name"] = "Another GPU"
+    (other / "machine.json").write_text(json.dumps(machine))
+    said = block(here, "elsewhere")
+    assert said.startswith("On one Another GPU, 2^28 f32 are added up in ") and said.count("Another GPU") == 1
+    tables = [[line for line in text.splitlines() if line.startswith("|")] for text in (said, block(folder))]
+    assert tables[0] == tables[1] and len(tables[0]) > 4, "of the same times, so the README's table"
+    assert said.endswith(block(other, "trust")) and "nvbench" in said
+    (other / "comparison.csv").unlink()
+    assert block(here, "elsewhere") == ""
+
+
 def test_new_fits_make_the_readme_stale(written, folder, tmp_path):
     results = shutil.copytree(folder, tmp_path / "results")
     synthetic.write_csv(results / "models.csv", synthetic.model_rows())
