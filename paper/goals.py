@@ -201,7 +201,7 @@ class Folder:
         """Other GPUs' folders that have that experiment."""
         others = [p for p in sorted(self.path.resolve().parent.iterdir()) if (p / f"{experiment}.csv").exists()]
         found = [Folder(p) for p in others if p != self.path.resolve()]
-        return [f for f in found if f.machine.get("gpu.name") != self.machine.get("gpu.name")]
+        return [f for f in found if f.machine.get("gpu.name") not in (None, self.machine.get("gpu.name"))]
 
 
 def part(folder: Folder, element_type: str, way: tuple[str, str], starts: str, *, experiment: str = "tuned", base: str = CUB,

@@ -176,7 +176,8 @@ def trust_block(results) -> str:
     cpu = next((run["host_cpu"] for run in trust.comparison_runs(results) if run.get("host_cpu")), None)
     if cpu and cpu["samples"]:
         said.append(f"Of the comparison's samples by the host's clock {100 * cpu['on_busy_cpu'] / cpu['samples']:.2g} % "
-                    "were taken while something else kept every CPU busy ([how that is seen](measuring.md#when-they-are-taken)).")
+                    "were taken while no CPU that was looked at was quiet, so they may be long ([how that is "
+                    "seen](measuring.md#when-they-are-taken)).")
     spent = trust.spending(results)
     if spent is not None:
         said.append(f"The comparison took {spent.wall_s:.0f} s, {100 * spent.calls:.0f} % of them in the timed calls "

@@ -1,5 +1,7 @@
 /// reductio models: the model time = latency + bytes / bandwidth for everything in a results folder.
 
+#include "measure/analysis/models.h"
+
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -7,7 +9,6 @@
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/terminal.h"
-#include "measure/analysis/models.h"
 #include "measure/stats/statistics.h"
 
 namespace reductio::cli {
@@ -61,10 +62,10 @@ int run(const ModelsOptions& options) {
   if (options.csv) fmt::print("{}", text);
   if (options.csv || options.quiet) return exit_ok;
   print(records);
-  fmt::print("\n{} models in {}: {} fit within 5 %, {} do not fit, {} have too few sizes; {} series without a model have too "
-             "few on both sides of the cache's size\n",
-             records.size(), path.string(), by_status["ok"], by_status["does_not_fit"], by_status["too_few_sizes"],
-             left_out);
+  fmt::print(
+      "\n{} models in {}: {} fit within 5 %, {} do not fit, {} have too few sizes; {} series have too few for any "
+      "model and are left out\n",
+      records.size(), path.string(), by_status["ok"], by_status["does_not_fit"], by_status["too_few_sizes"], left_out);
   return exit_ok;
 }
 

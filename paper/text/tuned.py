@@ -244,7 +244,16 @@ def cards(results: Results) -> str:
     earlier = [f"`{e}`" for e in on if program.get(e) and program.get(e) != program.get("tuned")]
     by_others = f", of which {latex.listing(earlier)} by an earlier program" if earlier else ""
     return (f"The table of launches is from `autotune`, but for what was changed since (tuning.md); the goals are judged by "
-            f"{of_goals}{by_others}. `machine.json` names cards and programs.")
+            f"{of_goals}{by_others}{on_other_gpus(results)}. `machine.json` names cards and programs.")
+
+
+def on_other_gpus(results: Results) -> str:
+    """Of the goals on another GPU: on which, and by how many points of `tuned`. "" where none was measured."""
+    rows = goals.read(results.folder)
+    points = [f"{row.points} {words}" for key, words in (("elsewhere-cold", "points cold"), ("elsewhere-graph", "in a graph"))
+              if (row := of(rows, key, "speedup")) is not None and row.points]
+    gpus = [str(f.machine.get("gpu.name")) for f in goals.Folder(results.folder).beside()] if points else []
+    return f", those on another GPU by `tuned` on one {latex.listing(gpus)}, at {latex.listing(points)}" if gpus else ""
 
 
 # ------------------------------------------------------------------------------------------------ Markdown

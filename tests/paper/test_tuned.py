@@ -154,6 +154,19 @@ def test_sizes_are_told_by_powers_of_two(n, shown):
     assert tuned.power(n) == shown
 
 
+def test_on_which_other_gpu_goals_were_judged_is_told(folder, tmp_path):
+    here, other = (shutil.copytree(folder, tmp_path / name) for name in ("here", "other"))
+    assert goals.main([str(here)]) == 0 and tuned.on_other_gpus(rs.read_results(here)) == ""
+    machine = json.loads((other / "machine.json").read_text())
+    machine["gpu"]["name"] = "Another GPU"
+    (other / "machine.json").write_text(json.dumps(machine))
+    assert goals.main([str(here)]) == 0
+    cold, graph = (tuned.of(goals.read(here), key, "speedup").points for key in ("elsewhere-cold", "elsewhere-graph"))
+    assert cold == 2 * graph > 0
+    assert tuned.on_other_gpus(rs.read_results(here)) == (
+        f", those on another GPU by `tuned` on one Another GPU, at {cold} points cold and {graph} in a graph")
+
+
 def test_whether_the_table_and_the_goals_are_of_one_card_is_told(folder, tmp_path):
     assert tuned.cards(rs.read_results(folder)) == ""
     there = shutil.copytree(folder, tmp_path / "synthetic")

@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <string_view>
 
-#include "measure/stats/model.h"
 #include "measure/results/row.h"
+#include "measure/stats/model.h"
 
 namespace reductio {
 namespace {
@@ -140,10 +140,10 @@ ModelTable model_table(const StoredResults& results, double confidence) {
     // Under the row's own key, with some columns' fields replaced.
     const auto note = [&](const ByRound& seconds, const std::map<std::string_view, std::string>& instead) {
       Fields key{std::to_string(schema_version)};
-      for (const std::string_view c : shared_columns) key.push_back(instead.contains(c) ? instead.at(c) : row.row.at(c));
+      for (const std::string_view c : shared_columns)
+        key.push_back(instead.contains(c) ? instead.at(c) : row.row.at(c));
       // A point measured again counts once, by its last row.
-      if (auto samples = samples_of(row, seconds))
-        models[key].insert_or_assign(n, std::move(*samples));
+      if (auto samples = samples_of(row, seconds)) models[key].insert_or_assign(n, std::move(*samples));
     };
     note(row.seconds, {});
     note(row.device_part_s, {{"timing_mode", "device_part"}});

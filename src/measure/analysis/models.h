@@ -30,8 +30,7 @@ struct ModelColumn {
 ///                second. "all" where the cache's size is unknown.
 ///   cache_bytes  L2 of a GPU, the last-level cache of a CPU
 ///   status       one of model_statuses(): "ok"; "does_not_fit": a residual passes 5 %, and the model's numbers are
-///                withheld; "too_few_sizes", where there are enough
-///                on the other side of the cache's size
+///                withheld; "too_few_sizes", where there are enough on the other side of the cache's size
 const std::vector<ModelColumn>& model_schema();
 std::vector<std::string> model_statuses();
 
@@ -42,7 +41,7 @@ std::size_t model_column(std::string_view name);
 
 struct ModelTable {
   std::vector<Fields> records;  ///< in the order of model_columns(), sorted
-  std::size_t left_out = 0;     ///< series of which there are too few sizes on each side of the cache's size: no records
+  std::size_t left_out = 0;     ///< series without a record, because there are too few sizes for any model
 };
 
 /// The same for the same results.

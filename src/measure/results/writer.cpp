@@ -102,8 +102,7 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
   if (going_on) drop_orphaned_samples();
   if (samples_->read().empty()) samples_->append(gzip_member(csv_record(sample_columns())));
 
-  const bool complete =
-      !points.empty() && std::all_of(points.begin(), points.end(), [&](const Point& p) { return has(row_key(p)); });
+  const bool complete = std::all_of(points.begin(), points.end(), [&](const Point& p) { return has(row_key(p)); });
   entry_ = std::make_shared<Json>(complete && !entry_before_->is_null() ? *entry_before_ : begun_entry());
   write_machine();
   write_whole_file(folder / "catalog.csv", catalog_csv());

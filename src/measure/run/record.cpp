@@ -103,8 +103,9 @@ void combine(Json& entry, const Json& before, const char* key, Combine&& of_both
 }
 
 Json added(const Json& then, const Json& now) {
-  if (!now.is_object()) return now.is_number_float() ? Json(then.get<double>() + now.get<double>())
-                                                     : Json(then.get<std::int64_t>() + now.get<std::int64_t>());
+  if (!now.is_object())
+    return now.is_number_float() ? Json(then.get<double>() + now.get<double>())
+                                 : Json(then.get<std::int64_t>() + now.get<std::int64_t>());
   Json sum = now;
   for (auto& [key, value] : sum.items()) value = added(then.at(key), value);
   return sum;
@@ -165,8 +166,11 @@ void record_end(Json& entry, const Machine& machine, const RunReport& report, co
   entry["times_memory_stayed_busy"] = report.times_memory_stayed_busy;
   entry["host_cpu"] = nullptr;
   if (const auto& cpu = report.host_cpu)
-    entry["host_cpu"] = {{"samples", cpu->samples}, {"moved", cpu->moved}, {"on_busy_cpu", cpu->on_busy_cpu},
-                         {"mean_chain_s", cpu->samples ? Json(cpu->chain_s / static_cast<double>(cpu->samples)) : Json()}};
+    entry["host_cpu"] = {
+        {"samples", cpu->samples},
+        {"moved", cpu->moved},
+        {"on_busy_cpu", cpu->on_busy_cpu},
+        {"mean_chain_s", cpu->samples ? Json(cpu->chain_s / static_cast<double>(cpu->samples)) : Json()}};
   if (rusage usage{}; getrusage(RUSAGE_SELF, &usage) == 0)  // of the process so far, in KiB on Linux
     entry["peak_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
   if (!before.is_null()) add_what_was_before(entry, before);

@@ -145,10 +145,10 @@ class SessionRun {
                       report_.times_memory_stayed_busy));
     report_.host_cpu = session_.instruments.monitor->take_host_cpu_counts();
     if (const auto& cpu = report_.host_cpu; cpu && 20 * cpu->on_busy_cpu > cpu->samples)
-      observer_.notice(
-          fmt::format("of {} samples by the host's clock {} were taken while no CPU was quiet: something else uses this "
-                      "host, and times end to end may be long",
-                      cpu->samples, cpu->on_busy_cpu));
+      observer_.notice(fmt::format(
+          "of {} samples by the host's clock {} were taken while no CPU was quiet: something else uses this "
+          "host, and times end to end may be long",
+          cpu->samples, cpu->on_busy_cpu));
     if (results_ && !session_.points.empty()) {
       record_end(results_->entry(), session_.machine, report_, results_->entry_before());
       results_->write_machine();
@@ -172,9 +172,9 @@ class SessionRun {
     const auto abandon = [&] {
       if (Interrupts::count() == 1 && worth_finishing && !told) {
         told = true;
-        observer_.notice(fmt::format(
-            "stopping when the rows under way are done, which may take {}; interrupt again to drop them",
-            batch > 90 ? "some minutes" : "a minute"));
+        observer_.notice(
+            fmt::format("stopping when the rows under way are done, which may take {}; interrupt again to drop them",
+                        batch > 90 ? "some minutes" : "a minute"));
       }
       return Interrupts::count() > (worth_finishing ? 1 : 0);
     };

@@ -1748,9 +1748,21 @@ TEST(MeasureRun, AResumedRunsEntryTellsOfAllProcessesThatMeasuredItsRows) {
     run_session(std::move(s), heard);
     return written();
   };
-  const auto first = run({100}, {.samples = 100, .moved = 30, .on_busy_cpu = 5, .chain_s = 4e-4}, "first", 2);
+  auto first = run({100}, {.samples = 100, .moved = 30, .on_busy_cpu = 5, .chain_s = 4e-4}, "first", 4);
   EXPECT_FALSE(first.contains("resumed"));
+  const auto rewrite = [&](const std::function<void(nlohmann::ordered_json& entry)>& change) {
+    auto machine = nlohmann::ordered_json::parse(text_of(folder.path() / "scripted" / "machine.json"));
+    change(machine["runs"][0]);
+    write_text(folder.path() / "scripted" / "machine.json", machine.dump());
+  };
+  // As of a process that held more, and on a GPU.
+  first["peak_memory_bytes"] = std::int64_t{1} << 50;
+  first["gpu_state_at_start"] = {{"temperature_c", 31}};
+  rewrite([&](auto& entry) {
+    for (const char* key : {"peak_memory_bytes", "gpu_state_at_start"}) entry[key] = first[key];
+  });
   const auto second = run({100, 200}, {.samples = 300, .moved = 1, .on_busy_cpu = 7, .chain_s = 20e-4}, "second", 3);
+  EXPECT_EQ(second["gpu_state_at_start"], first["gpu_state_at_start"]);
   EXPECT_EQ(second["run_id"], first["run_id"]);
   EXPECT_EQ(second["started_utc"], first["started_utc"]);
   EXPECT_EQ(second["arguments"], first["arguments"]);
@@ -1760,20 +1772,19 @@ TEST(MeasureRun, AResumedRunsEntryTellsOfAllProcessesThatMeasuredItsRows) {
   EXPECT_EQ(second["host_cpu"]["moved"], 31);
   EXPECT_EQ(second["host_cpu"]["on_busy_cpu"], 12);
   EXPECT_DOUBLE_EQ(second["host_cpu"]["mean_chain_s"].get<double>(), 6e-6);
-  EXPECT_GT(first["times_memory_stayed_busy"], 0);
-  EXPECT_GT(second["times_memory_stayed_busy"], first["times_memory_stayed_busy"]);
+  EXPECT_EQ(first["times_memory_stayed_busy"], 3) << "and once before the first row";
+  EXPECT_EQ(second["times_memory_stayed_busy"], 3 + 2);
   for (const auto& [key, value] : first["time_spent"].items())
     EXPECT_GE(second["time_spent"][key], value) << key;  // any machine: the one is a part of the other
   EXPECT_GT(second["time_spent"]["timed_s"], first["time_spent"]["timed_s"]);
-  EXPECT_GE(second["peak_memory_bytes"], first["peak_memory_bytes"]);
+  EXPECT_EQ(second["peak_memory_bytes"], first["peak_memory_bytes"]);
 
   EXPECT_EQ(run({100, 200}, {.samples = 1}, "nothing left", 0), second) << "a process that measures nothing changes nothing";
 
   // One that is killed leaves an entry without what is recorded at the end, and rows that took nobody knows how long.
-  auto machine = nlohmann::ordered_json::parse(text_of(folder.path() / "scripted" / "machine.json"));
-  for (const char* key : {"time_spent", "host_cpu", "times_memory_stayed_busy", "peak_memory_bytes"})
-    machine["runs"][0].erase(key);
-  write_text(folder.path() / "scripted" / "machine.json", machine.dump());
+  rewrite([](auto& entry) {
+    for (const char* key : {"time_spent", "host_cpu", "times_memory_stayed_busy", "peak_memory_bytes"}) entry.erase(key);
+  });
   const auto third = run({100, 200, 400}, {.samples = 100}, "third", 0);
   for (const char* key : {"time_spent", "host_cpu", "times_memory_stayed_busy", "peak_memory_bytes"})
     EXPECT_TRUE(third.at(key).is_null()) << key;
