@@ -131,9 +131,13 @@ def place(figure, left: float, bottom: float, width: float, height: float, gid: 
 
 
 def title(figure, text: str, below: str = "", left: float = 0.06) -> None:
-    """The figure's bold first line, and what is said below it in one or more lines."""
+    """The figure's bold first line, smaller where a long name would reach beyond the edge, and what is said below it in one
+    or more lines."""
     width, height = figure.get_size_inches()
-    figure.text(left / width, 1 - 0.04 / height, text, va="top", fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
+    line = figure.text(left / width, 1 - 0.04 / height, text, va="top", fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
+    room, taken = (width - left - 0.06) * figure.dpi, line.get_window_extent(figure.canvas.get_renderer()).width
+    if taken > room:
+        line.set_fontsize(line.get_fontsize() * room / taken)
     if below:
         figure.text(left / width, 1 - 0.22 / height, below, va="top", linespacing=1.25)
 

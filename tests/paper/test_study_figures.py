@@ -12,7 +12,7 @@ from synthetic import timed
 
 import results as rs
 import verdicts as vd
-from figures import accuracy, blocks, claims, clocks, decomposition, finish, granularity, grid, ladders, latency
+from figures import accuracy, blocks, claims, clocks, decomposition, finish, granularity, grid, ladders, latency, studies, style
 
 COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
 FIGURES = {"ladders": (ladders, ["squares.csv", "twopass.csv", "unrolling.csv", "levels.csv", "multiblock.csv"]),
@@ -58,6 +58,16 @@ def interval(axes, label: str, k: int, along_x: bool = False) -> tuple[float, fl
 def close():
     yield
     plt.close("all")
+
+
+def test_a_long_name_in_a_title_is_not_cut_off():
+    for text in ("Loads a thread on one NVIDIA H200", "Finishing by atomics on one NVIDIA H100 80GB HBM3", "A title " * 12):
+        figure = studies.sheet(style.COLUMN_WIDTH, 2)
+        studies.title(figure, text)
+        figure.canvas.draw()
+        (line,) = figure.texts
+        assert line.get_window_extent().x1 <= figure.bbox.width
+    assert line.get_fontsize() < style.FONT_SIZE
 
 
 # ------------------------------------------------------------------------------------------------- ladders
