@@ -159,7 +159,8 @@ ModelTable model_table(const StoredResults& results, double confidence) {
       ++out.left_out;
       continue;
     }
-    const auto add = [&](std::string_view range, const Sizes& of_range) {
+    // Named, since older clang++ captures no structured binding by [&] alone.
+    const auto add = [&, &key = key](std::string_view range, const Sizes& of_range) {
       if (!of_range.empty()) out.records.push_back(record_of(key, range, cache, of_range, confidence));
     };
     add("inside", inside);
