@@ -1,10 +1,12 @@
-/// Sums timed by plain loops that share no code with reductio: what its graph and end-to-end times are checked against.
-/// One run draws as one process does, so run it several times and take the median. Prints CSV, in seconds:
+/// Sums timed by plain loops: what reductio's graph and end-to-end times are checked against. They share no code with
+/// it, but for the choice of a CPU whose core does nothing else, without which they would tell of other work on the
+/// host. One run draws as one process does, so run it several times and take the median. Prints CSV, in seconds:
 ///
 ///   graph       cub::DeviceReduce::Sum, the time per call of a graph of 100 calls (10 from 2^24 elements on) that is
 ///               replayed right after an untimed replay of it, between two events: none waits for its launch
-///   end_to_end  by the host's clock after twice L2 was overwritten: thrust::reduce, and cub::DeviceReduce::Sum with a
-///               copy to pinned memory; from the call until the value is there
+///   end_to_end  by the host's clock after an untimed call of its own and twice L2 being overwritten: thrust::reduce,
+///   and
+///               cub::DeviceReduce::Sum with a copy to pinned memory; from the call until the value is there
 ///
 /// Built by ./build beside this file.
 
@@ -20,6 +22,8 @@
 #include <cstdlib>
 #include <cub/device/device_reduce.cuh>
 #include <vector>
+
+#include "measure/timing/quiet_cpu.h"
 
 namespace {
 
@@ -47,6 +51,7 @@ struct Loops {
   cudaEvent_t start, stop;
   std::size_t flushed_bytes;
   void *flushed, *in, *out, *pinned;
+  reductio::QuietCpu cpu{reductio::allowed_cpus()};
 
   Loops() {
     int l2 = 0;
@@ -63,6 +68,7 @@ struct Loops {
     check(cudaMalloc(&out, 4));
     check(cudaMallocHost(&pinned, 4));
     for (const double until = now() + 0.3; now() < until; check(cudaStreamSynchronize(stream))) flush();  // awake
+    cpu.survey();
   }
 
   void flush() { check(cudaMemsetAsync(flushed, 1, flushed_bytes, stream)); }
@@ -93,6 +99,8 @@ struct Loops {
   template <class Call>
   double end_to_end(Call&& call) {
     return median_s([&] {
+      cpu.settle();
+      call();  // as in a loop; the look at the CPU left little of it in the caches
       flush();
       check(cudaStreamSynchronize(stream));
       const double begin = now();

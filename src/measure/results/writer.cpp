@@ -32,6 +32,7 @@ Json runs_in(const std::filesystem::path& path) {
 Json describe(const SamplingRules& r) {
   return {{"min_samples", r.min_samples},
           {"max_samples", r.max_samples},
+          {"end_to_end_factor", r.end_to_end_factor},
           {"point_budget_s", r.time_budget_s},
           {"slow_s", r.slow_s},
           {"slow_samples", r.slow_samples},

@@ -24,8 +24,7 @@ TEST(MeasurePlan, PointsOfOneQuestionAreSampledTogetherSmallSizesFirst) {
   std::vector<Point> points;
   for (const Variant* v : {&a, &b})
     for (const std::size_t n : {4096u, 1024u})
-      for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end})
-        points.push_back(point(*v, n, mode));
+      for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end}) points.push_back(point(*v, n, mode));
   points.push_back(point(a, 1024, TimingMode::device, CacheState::warm));
   points.push_back(point(a, 1024, TimingMode::device));
   points.back().offset_elements = 1;
@@ -63,6 +62,20 @@ TEST(MeasurePlan, SlowCallsGetFewSamplesAndCheapOnesMany) {
   EXPECT_EQ(samples_for(rules, 1e-2, 2e-2), 12);
   EXPECT_EQ(samples_for(rules, 0.019, 0.2), 7);
   EXPECT_EQ(samples_for(rules, 0.021, 0.05), 3);
+}
+
+TEST(MeasurePlan, PointsEndToEndMayHaveMoreSamplesIfTimeAllows) {
+  const Variant a = variant("a", 1);
+  const SamplingRules rules{.min_samples = 7, .max_samples = 25, .end_to_end_factor = 3, .time_budget_s = 0.25};
+  const Point host = point(a, 100, TimingMode::end_to_end), device = point(a, 100, TimingMode::device);
+  EXPECT_EQ(samples_for(host, rules, 1e-6, 1e-4), 75);
+  EXPECT_EQ(samples_for(device, rules, 1e-6, 1e-4), 25);
+  EXPECT_EQ(samples_for(host, rules, 1e-3, 5e-3), 50) << "what the budget affords";
+  EXPECT_EQ(samples_for(host, rules, 0.021, 0.05), 3) << "a slow call";
+  EXPECT_EQ(samples_for(host, {.max_samples = 25}, 1e-6, 1e-4), 25) << "unless the experiment says so";
+  Point demanding = host;
+  demanding.samples = 40;
+  EXPECT_EQ(samples_for(demanding, rules, 1e-6, 1e-4), 40);
 }
 
 TEST(MeasurePlan, EstimatesKnowThatAColdCacheCostsACpuMoreThanTheCall) {
