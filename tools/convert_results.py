@@ -6,8 +6,10 @@ Columns and keys are renamed, and columns that version 1 did not have are added,
 device part is computed from the raw samples beside the rows by the rule of the rows' own intervals
 (median_interval in src/measure/stats/statistics.cpp of revision 5224654), of which a port stands below. That the port is
 the rule is shown each time: it must give every row's own interval back to the last digit. No number that was there is changed; all are
-compared, field by field, before anything is written. What is of version 2 already is left alone; a folder's folders are
-converted, too.
+compared, field by field, before anything is written. A folder's folders are converted, too.
+
+Rows of version 2 are left alone, but that times and what is computed of them are rounded to the digits that the program
+writes by now (`digits` in experiments/results/schema.json).
 
 Raw samples had a record each; now a record holds those of a point (csv_records in src/measure/results/schema.h), and takes
 about half the room. The program and the paper read both. What a run compressed batch by batch is compressed again as a
@@ -43,6 +45,7 @@ MACHINE_NAMES = {"memory_peak_bytes_per_s": "theoretical_peak_bytes_per_s", "tic
                  "memory_rested": "memory_idle_at_start", "memory_resting_s": "memory_wait_s",
                  "restless_visits": "times_memory_stayed_busy", "bounds": "harness_calls"}
 SCHEMA = json.loads((Path(__file__).resolve().parents[1] / "experiments" / "results" / "schema.json").read_text())
+DIGITS = {c["name"]: c["digits"] for c in SCHEMA["rows"]["columns"] if c.get("digits")}
 LISTED = [c["name"] for c in SCHEMA["samples"]["columns"] if c.get("listed")]
 POINT = ("device variant operation element_type n offset_elements dataset seed settings timing_mode cache_state").split()
 
@@ -127,6 +130,24 @@ def packed(path: Path, records: list[list[str]]) -> bytes:
     csv.writer(text, lineterminator="\n").writerows(records)
     data = text.getvalue().encode()
     return gzip.compress(data, 9, mtime=0) if path.suffix == ".gz" else data
+
+
+def rounded(column: str, field: str) -> str:
+    """As the program writes it: of 2.0000000000000001e-06 and nine digits 2e-06."""
+    if not field or column not in DIGITS:
+        return field
+    return repr(float(f"{float(field):.{DIGITS[column]}g}")).removesuffix(".0")
+
+
+def round_times(path: Path) -> str:
+    """Of a file of rows; nothing where its numbers have no more digits already."""
+    header, *records = read(path)
+    data = packed(path, [header, *([rounded(c, f) for c, f in zip(header, r, strict=True)] for r in records)])
+    before = path.stat().st_size
+    if len(data) >= before:
+        return ""
+    path.write_bytes(data)
+    return f", times rounded, {len(data) / before:.0%} of the bytes"
 
 
 def converted_header(header: list[str], names: dict[str, str], added: dict[str, list[str]]) -> list[str]:
@@ -273,12 +294,13 @@ def convert(folder: Path) -> None:
         if "schema_version" not in header:
             continue
         names, added, fill = {}, {}, lambda rows: None
-        if "time_median_s" in header and "run_id" in header:
+        of_points = "time_median_s" in header and "run_id" in header
+        if of_points:
             runs = {r.get("run_id"): r for r in json.loads((path.parent / "machine.json").read_text()).get("runs", [])}
             names, added, fill = ROW_NAMES, ROW_ADDED, fill_device_parts(path, runs)
         elif "n_blocks" in header:
             names = COMPARE_NAMES
-        print(f"{path}: {convert_csv(path, names, added, fill)}")
+        print(f"{path}: {convert_csv(path, names, added, fill)}{round_times(path) if of_points else ''}")
     for path in samples:  # after the rows, whose conversion reads them as they were
         print(f"{path}: {gather_samples(path)}")
 

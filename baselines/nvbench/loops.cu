@@ -1,12 +1,11 @@
-/// Sums timed by plain loops: what reductio's graph and end-to-end times are checked against. They share no code with
-/// it, but for the choice of a CPU whose core does nothing else, without which they would tell of other work on the
-/// host. One run draws as one process does, so run it several times and take the median. Prints CSV, in seconds:
+/// Sums timed by plain loops: what reductio's graph and end-to-end times are checked against. They share no code with it,
+/// but for the choice of a CPU whose core does nothing else, without which they would tell of other work on the host.
+/// One run draws as one process does, so run it several times and take the median. Prints CSV, in seconds:
 ///
 ///   graph       cub::DeviceReduce::Sum, the time per call of a graph of 100 calls (10 from 2^24 elements on) that is
 ///               replayed right after an untimed replay of it, between two events: none waits for its launch
 ///   end_to_end  by the host's clock after an untimed call of its own and twice L2 being overwritten: thrust::reduce,
-///   and
-///               cub::DeviceReduce::Sum with a copy to pinned memory; from the call until the value is there
+///               and cub::DeviceReduce::Sum with a copy to pinned memory; from the call until the value is there
 ///
 /// Built by ./build beside this file.
 

@@ -64,15 +64,26 @@ def test_numbers_stay_and_names_change(old):
     for was, now in zip(before, after, strict=True):
         assert now.pop("timer_resolution_s") == was.pop("timer_tick_s")
         assert was.pop("schema_version") == "1" and now.pop("schema_version") == "2"
-        assert {c: now.pop(c) for c in was} == was
+        assert {c: now.pop(c) for c in was} == {c: convert.rounded(c, field) for c, field in was.items()}
         filled = {c for c, field in now.items() if field}
         assert filled == ({"device_part_ci_low_s", "device_part_ci_high_s"} if was["status"] == "ok" else set())
-    assert float(after[0]["device_part_ci_low_s"]) == float(before[0]["time_ci_low_s"]) / 2
-    assert float(after[0]["device_part_ci_high_s"]) == float(before[0]["time_ci_high_s"]) / 2
+    for end in ("low", "high"):
+        assert float(after[0][f"device_part_ci_{end}_s"]) == pytest.approx(float(before[0][f"time_ci_{end}_s"]) / 2, 1e-8)
     assert rows_in(old / "c.csv") == [dict(schema_version="2", n_rounds="24", n_clusters="12", ratio="1.1")]
     run, = json.loads((old / "machine.json").read_text())["runs"]
     assert run["timing"] == {"device": {"resolution_s": 1e-9}} and run["time_spent"] == {"memory_wait_s": 0.5}
     assert run["memory_idle_at_start"] is True and run["times_memory_stayed_busy"] == 0
+
+
+def test_times_are_rounded_as_the_program_rounds_them(old):
+    assert convert.main([str(old)]) == 0
+    row = rows_in(old / "e.csv")[0] | dict(time_min_s="4.738661674355529e-06", time_p95_s="3.1999312341211885e-08",
+                                           bandwidth_bytes_per_s="877288962.7525184", speedup="1",
+                                           result="0.12345678901234567", read_time_s="0.0001")
+    write(old / "e.csv", [row])
+    assert convert.main([str(old)]) == 0
+    assert rows_in(old / "e.csv") == [row | dict(time_min_s="4.73866167e-06", time_p95_s="3.19993123e-08",
+                                                 bandwidth_bytes_per_s="877288963")]
 
 
 def test_what_is_printed_need_not_be_read(old, tmp_path_factory):

@@ -17,10 +17,12 @@ std::string table(const char* name, const std::vector<Column>& columns, const st
   std::vector<std::string> lines;
   for (const auto& c : columns) {
     bool listed = false;
-    if constexpr (requires { c.listed; }) listed = c.listed;
-    lines.push_back(fmt::format(R"(      {{"name":"{}","kind":"{}"{}{}{}}})", c.name, reductio::name(c.kind),
+    int digits = 0;
+    if constexpr (requires { c.listed; }) listed = c.listed, digits = c.digits;
+    lines.push_back(fmt::format(R"(      {{"name":"{}","kind":"{}"{}{}{}{}}})", c.name, reductio::name(c.kind),
                                 c.key ? R"(,"key":true)" : "", c.optional ? R"(,"optional":true)" : "",
-                                listed ? R"(,"listed":true)" : ""));
+                                listed ? R"(,"listed":true)" : "",
+                                digits ? fmt::format(R"(,"digits":{})", digits) : ""));
   }
   const std::string last = fmt::format(",\n    \"statuses\": [\"{}\"]", fmt::join(statuses, "\",\""));
   return fmt::format("\"{}\": {{\n    \"columns\": [\n{}\n    ]{}\n  }}", name, fmt::join(lines, ",\n"),

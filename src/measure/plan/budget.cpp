@@ -7,8 +7,7 @@
 namespace reductio {
 namespace {
 
-/// 0 to count - 1 as their bits in reverse have it, 0 4 2 6 1 5 3 7: the first few lie far apart, however many they
-/// are.
+/// 0 to count - 1 as their bits in reverse have it, 0 4 2 6 1 5 3 7: the first few lie far apart, however many they are.
 std::vector<int> bit_reversed(int count) {
   int size = 1;
   while (size < count) size *= 2;
@@ -105,7 +104,8 @@ double rough_cost_s(const Point& p, const SamplingRules& rules) {
     case DeviceKind::cpu:  // to write twice the last level of the cache takes so long, whatever the call
       bandwidth = 8e9, overhead = p.cache_state == CacheState::warm ? 2e-6 : 2.5e-2, plans = 1e-5;
       break;
-    case DeviceKind::sim: return 1e-3 + static_cast<double>(p.problem.n) / 3e6;
+    case DeviceKind::sim:
+      return 1e-3 + static_cast<double>(p.problem.n) / 3e6;
   }
   const double call = bytes / bandwidth;
   if (call > rules.limit_s && !rules.full) return rules.limit_s;

@@ -109,6 +109,18 @@ Column<Record> listed(Column<Record> column) {
   return column;
 }
 
+/// Of times and what is computed of them: to nine digits, more than any clock here tells.
+template <class Record>
+Column<Record> rounded(Column<Record> column) {
+  column.digits = 9;
+  column.value = [exact = std::move(column.value), digits = column.digits](const Record& r) {
+    Value value = exact(r);
+    if (auto* number = std::get_if<double>(&value)) read_field(fmt::format("{:.{}g}", *number, digits), *number);
+    return value;
+  };
+  return column;
+}
+
 /// What follows from other columns: written for readers' convenience, and passed over when it is read.
 template <class Record, class Derive>
 Column<Record> derived(std::string name, Kind kind, Derive derive) {
@@ -179,26 +191,27 @@ const std::vector<Column<Row>>& columns_of() {
       of_point<Row>("context"),
       column<Row, &Row::n_samples>("n_samples"),
       column<Row, &Row::n_rejected>("n_rejected"),
-      column<Row, &Row::timer_resolution_s>("timer_resolution_s"),
-      column<Row, &Row::time_median_s>("time_median_s"),
-      column<Row, &Row::time_ci_low_s>("time_ci_low_s"),
-      column<Row, &Row::time_ci_high_s>("time_ci_high_s"),
-      column<Row, &Row::time_min_s>("time_min_s"),
-      column<Row, &Row::time_p95_s>("time_p95_s"),
-      column<Row, &Row::device_part_median_s>("device_part_median_s"),
-      column<Row, &Row::device_part_ci_low_s>("device_part_ci_low_s"),
-      column<Row, &Row::device_part_ci_high_s>("device_part_ci_high_s"),
+      rounded(column<Row, &Row::timer_resolution_s>("timer_resolution_s")),
+      rounded(column<Row, &Row::time_median_s>("time_median_s")),
+      rounded(column<Row, &Row::time_ci_low_s>("time_ci_low_s")),
+      rounded(column<Row, &Row::time_ci_high_s>("time_ci_high_s")),
+      rounded(column<Row, &Row::time_min_s>("time_min_s")),
+      rounded(column<Row, &Row::time_p95_s>("time_p95_s")),
+      rounded(column<Row, &Row::device_part_median_s>("device_part_median_s")),
+      rounded(column<Row, &Row::device_part_ci_low_s>("device_part_ci_low_s")),
+      rounded(column<Row, &Row::device_part_ci_high_s>("device_part_ci_high_s")),
       column<Row, &Row::cycles_median>("cycles_median"),
-      column<Row, &Row::read_time_s>("read_time_s"),
-      column<Row, &Row::launch_floor_s>("launch_floor_s"),
-      optional(column<Row, &Row::polled_launch_floor_s>("polled_launch_floor_s")),
+      rounded(column<Row, &Row::read_time_s>("read_time_s")),
+      rounded(column<Row, &Row::launch_floor_s>("launch_floor_s")),
+      optional(rounded(column<Row, &Row::polled_launch_floor_s>("polled_launch_floor_s"))),
       derived<Row>("bytes", Kind::count, [](const Row& r) { return r.point.problem.bytes(); }),
-      derived<Row>("bandwidth_bytes_per_s", Kind::number, [](const Row& r) { return r.bandwidth_bytes_per_s(); }),
-      column<Row, &Row::share_of_read_ceiling>("share_of_read_ceiling"),
+      rounded(derived<Row>("bandwidth_bytes_per_s", Kind::number,
+                           [](const Row& r) { return r.bandwidth_bytes_per_s(); })),
+      rounded(column<Row, &Row::share_of_read_ceiling>("share_of_read_ceiling")),
       optional(column<Row, &Row::speedup_reference>("speedup_reference")),
-      optional(column<Row, &Row::speedup>("speedup")),
-      optional(column<Row, &Row::speedup_ci_low>("speedup_ci_low")),
-      optional(column<Row, &Row::speedup_ci_high>("speedup_ci_high")),
+      optional(rounded(column<Row, &Row::speedup>("speedup"))),
+      optional(rounded(column<Row, &Row::speedup_ci_low>("speedup_ci_low"))),
+      optional(rounded(column<Row, &Row::speedup_ci_high>("speedup_ci_high"))),
       column<Row, &Row::result>("result"),
       column<Row, &Row::result2>("result2"),
       column<Row, &Row::abs_error>("abs_error"),

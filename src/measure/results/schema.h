@@ -22,7 +22,7 @@ namespace reductio {
 
 /// What a field holds; nothing where the value is missing.
 using Value = std::variant<std::monostate, std::string, std::uint64_t, double>;
-/// Numbers in the shortest form that reads back exactly; "" for nothing.
+/// Numbers in the shortest form that reads back exactly, unless their column rounds them; "" for nothing.
 std::string text_of(const Value&);
 
 enum class Kind {
@@ -42,6 +42,7 @@ struct Column {
   bool key = false;       ///< one of the columns that tell points apart
   bool optional = false;  ///< a file without it is read as if it were empty
   bool listed = false;    ///< a field holds one value for each sample of the record
+  int digits = 0;         ///< significant ones that are written; 0: as many as read back exactly
 };
 
 /// The table, in the order of the file. Of PointKey: the columns that rows and raw samples share, which make their key.

@@ -76,11 +76,11 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
   }
   require_confidence(rules.confidence);
   if (!(rules.time_budget_s > 0 && std::isfinite(rules.time_budget_s)))
-    throw UsageError(
-        fmt::format("--timeout {:g} is no time for sampling a point; give seconds, more than 0", rules.time_budget_s));
+    throw UsageError(fmt::format("--timeout {:g} is no time for sampling a point; give seconds, more than 0",
+                                 rules.time_budget_s));
   // Samples that the user demands are demanded of slow calls, too.
-  rules.slow_samples =
-      std::clamp(rules.slow_samples, std::max(o.min_samples.value_or(1), o.allocations.value_or(1)), rules.max_samples);
+  rules.slow_samples = std::clamp(rules.slow_samples, std::max(o.min_samples.value_or(1), o.allocations.value_or(1)),
+                                  rules.max_samples);
   return rules;
 }
 
@@ -103,10 +103,8 @@ RunReport run_experiment(const Experiment& e, const Selection& selection, const 
     RunReport report;
     report.points = points.size();
     for (const Point& p : points)
-      if (refusal(*p.variant, p.device, p.problem, p.settings).empty())
-        report.estimated_s += rough_cost_s(p, rules);
-      else
-        ++report.by_status[static_cast<std::size_t>(Status::refused)];
+      if (refusal(*p.variant, p.device, p.problem, p.settings).empty()) report.estimated_s += rough_cost_s(p, rules);
+      else ++report.by_status[static_cast<std::size_t>(Status::refused)];
     return report;
   }
   Session session{.experiment = e.name,

@@ -24,7 +24,8 @@ TEST(MeasurePlan, PointsOfOneQuestionAreSampledTogetherSmallSizesFirst) {
   std::vector<Point> points;
   for (const Variant* v : {&a, &b})
     for (const std::size_t n : {4096u, 1024u})
-      for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end}) points.push_back(point(*v, n, mode));
+      for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end})
+        points.push_back(point(*v, n, mode));
   points.push_back(point(a, 1024, TimingMode::device, CacheState::warm));
   points.push_back(point(a, 1024, TimingMode::device));
   points.back().offset_elements = 1;

@@ -142,10 +142,10 @@ TEST(MeasureCsv, NumbersReadBackExactly) {
   Row row;
   row.point = scripted::point(v, 7);
   for (const double d : {0.1, 1.0 / 3, 4.096e-6, 123456789.123456789, 5e-324}) {
-    row.time_median_s = d;
+    row.abs_error = d;
     const Fields fields = row.fields();
     EXPECT_EQ(
-        std::strtod(fields[std::find(columns().begin(), columns().end(), "time_median_s") - columns().begin()].c_str(),
+        std::strtod(fields[std::find(columns().begin(), columns().end(), "abs_error") - columns().begin()].c_str(),
                     nullptr),
         d);
   }

@@ -216,6 +216,23 @@ TEST(MeasureSchema, EveryColumnOfThePointIsInItsKey) {
   EXPECT_EQ(keys.size(), 1 + columns_of<PointKey>().size());
 }
 
+TEST(MeasureSchema, TimesAreWrittenToNineDigitsAndResultsToAll) {
+  Row row = full_row();
+  row.time_median_s = 4.738661674355529e-06;
+  row.time_min_s = 3e-06;
+  row.speedup = 0.98765432149;
+  row.share_of_read_ceiling = 1;
+  row.sum_of_magnitudes = 0.12345678901234566;
+  const auto field = [&](const char* name) { return text_of(column_named<Row>(name).value(row)); };
+  EXPECT_EQ(field("time_median_s"), "4.73866167e-06");
+  EXPECT_EQ(field("time_min_s"), "3e-06");
+  EXPECT_EQ(field("speedup"), "0.987654321");
+  EXPECT_EQ(field("share_of_read_ceiling"), "1");
+  EXPECT_EQ(field("sum_of_magnitudes"), "0.12345678901234566");
+  row.time_median_s.reset();
+  EXPECT_EQ(field("time_median_s"), "");
+}
+
 TEST(MeasureSchema, JsonHasNumbersAsNumbersAndWhatIsMissingAsNull) {
   Row row = full_row();
   row.time_median_s.reset();
@@ -223,7 +240,8 @@ TEST(MeasureSchema, JsonHasNumbersAsNumbersAndWhatIsMissingAsNull) {
   const auto json = to_json(row);
   EXPECT_EQ(json.size(), columns().size());
   EXPECT_EQ(json.at("seed").get<std::uint64_t>(), row.point.seed);
-  EXPECT_EQ(json.at("time_min_s").get<double>(), *row.time_min_s);
+  EXPECT_EQ(json.at("abs_error").get<double>(), *row.abs_error);
+  EXPECT_NEAR(json.at("time_min_s").get<double>(), *row.time_min_s, 1e-9 * *row.time_min_s) << "rounded";
   EXPECT_EQ(json.at("result"), "1.5") << "text that reads back exactly, of whatever type";
   EXPECT_TRUE(json.at("time_median_s").is_null());
   EXPECT_TRUE(json.at("run_id").is_null());

@@ -82,10 +82,9 @@ TEST(MeasureRun, EndToEndAnEmptyCallIsAwaitedByPollingToo) {
   std::map<std::size_t, int> with_device_part;  // samples, by the call
   script.clock().before_sample = [&](const Call& c) { with_device_part[c.info.grid_blocks] += c.device_part; };
   Heard heard;
-  run_session(
-      session(folder, {point(a, 1000, TimingMode::end_to_end, CacheState::warm), point(a, 1000, TimingMode::device)},
-              std::move(script)),
-      heard);
+  run_session(session(folder, {point(a, 1000, TimingMode::end_to_end, CacheState::warm), point(a, 1000, TimingMode::device)},
+                      std::move(script)),
+              heard);
   ASSERT_EQ(heard.rows.size(), 2u);
   EXPECT_GT(with_device_part[1], 0);
   EXPECT_EQ(with_device_part[polled_floor_id], 0) << "another call for a time that no row has";
@@ -302,8 +301,8 @@ TEST(MeasureRun, DriftHitsAllVariantsAlike) {
   EXPECT_GT(*heard.rows[0].time_p95_s / *heard.rows[0].time_min_s, 1.5);  // the drift itself is seen, not hidden
 }
 
-/// Gives the lowest place that is free, so that memory lies elsewhere only where other is held: whatever malloc() would
-/// do in a process in which other tests have run.
+/// Gives the lowest place that is free, so that memory lies elsewhere only where other is held: whatever malloc() would do
+/// in a process in which other tests have run.
 class FirstFit final : public Scarce {
  public:
   FirstFit() : Scarce(std::size_t{1} << 24) {}
@@ -436,7 +435,7 @@ TEST(MeasureRun, MemoryIsIdleBeforeTheSamplesOnEachAllocationAndAfterAllThatItAl
   const auto machine = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"));
   const auto& run = machine.at("runs").at(0);
   const double waited_s = run.at("time_spent").at("memory_wait_s").get<double>();
-  EXPECT_GE(waited_s, 12e-3);                                            // any machine: the test slept so long
+  EXPECT_GE(waited_s, 12e-3);  // any machine: the test slept so long
   EXPECT_LE(waited_s, run.at("time_spent").at("wall_s").get<double>());  // any machine: one lies in the other
   EXPECT_EQ(run.at("times_memory_stayed_busy"), 3) << "the 4th, 8th and 12th wait";
   ASSERT_FALSE(heard.notices.empty());
@@ -573,8 +572,8 @@ TEST(MeasureRun, EachPassIsInAFreshContextInWhichNothingIsLeft) {
     ++renewed;
     EXPECT_EQ(plans, 0);
     EXPECT_EQ(seen.memory_free(), all) << "of inputs and outputs";
-    samples_before.push_back(static_cast<int>(
-        std::count_if(clock.asked.begin(), clock.asked.end(), [](const Asked& call) { return call.sampled; })));
+    samples_before.push_back(static_cast<int>(std::count_if(clock.asked.begin(), clock.asked.end(),
+                                                            [](const Asked& call) { return call.sampled; })));
   };
   Heard heard;
   run_session(std::move(s), heard);
@@ -625,7 +624,8 @@ TEST(MeasureRun, AContextThatCannotBeMadeEndsTheRunInOneLineThatSaysHowToGoOn) {
     if (++made == 3) throw Refused("flushing the cache: needs 0.2 GiB of GPU memory, 0.1 GiB free");
   };
   Heard heard;
-  const std::string why = error_of([&] { run_session(session(folder, {point(a, 100)}, std::move(script)), heard); });
+  const std::string why =
+      error_of([&] { run_session(session(folder, {point(a, 100)}, std::move(script)), heard); });
   EXPECT_EQ(why.find("the device no longer answers (flushing the cache: needs 0.2 GiB"), 0u) << why;
   EXPECT_NE(why.find("--resume goes on behind it"), std::string::npos) << why;
   EXPECT_TRUE(heard.rows.empty()) << "what is measured again shall not be there twice";
@@ -674,10 +674,11 @@ TEST(MeasureRun, CallsThatAllocateAreSampledWhileNoOtherPlanHoldsMemory) {
   Prepare& prepare = allocating.prepare[static_cast<int>(DeviceKind::cpu)];
   prepare = [](const Problem& p, const Settings&, const DeviceInfo&) {
     const auto value = std::make_shared<std::uint32_t>();
-    return plan_of(
-        {.grid_blocks = 1, .longest_chain = p.n, .result = ResultLocation::on_host},
-        [=, n = p.n](void* in, void*, Stream) { *value = scripted::sum(static_cast<const std::uint32_t*>(in), n); },
-        [=](void* result, Stream) { std::memcpy(result, value.get(), sizeof(*value)); });
+    return plan_of({.grid_blocks = 1, .longest_chain = p.n, .result = ResultLocation::on_host},
+                   [=, n = p.n](void* in, void*, Stream) {
+                     *value = scripted::sum(static_cast<const std::uint32_t*>(in), n);
+                   },
+                   [=](void* result, Stream) { std::memcpy(result, value.get(), sizeof(*value)); });
   };
   Scripted script = constant(1e-5);
   // In the order of time, what was sampled and, 0, where a pass began.
@@ -685,8 +686,7 @@ TEST(MeasureRun, CallsThatAllocateAreSampledWhileNoOtherPlanHoldsMemory) {
   script.clock().before_sample = [&](const Call& c) { order.push_back(c.info.grid_blocks); };
   script.renew_context = [&] { order.push_back(0); };
   Heard heard;
-  run_session(session(folder, {point(other, 100), point(allocating, 100)}, std::move(script), {.allocations = 4}),
-              heard);
+  run_session(session(folder, {point(other, 100), point(allocating, 100)}, std::move(script), {.allocations = 4}), heard);
   ASSERT_EQ(heard.rows.size(), 2u);
   for (const Row& row : heard.rows) EXPECT_EQ(row.n_samples, 48u) << row.point.variant << ": " << row.reason;
   int passes = 0, samples = 0;
@@ -694,10 +694,8 @@ TEST(MeasureRun, CallsThatAllocateAreSampledWhileNoOtherPlanHoldsMemory) {
   for (const std::size_t id : order) {
     if (id == 0) ++passes, others = false;
     if (passes == 0 || id == 0) continue;
-    if (id == 1)
-      EXPECT_FALSE(others) << "in pass " << passes;
-    else
-      others = true;
+    if (id == 1) EXPECT_FALSE(others) << "in pass " << passes;
+    else others = true;
     samples += id == 1;
   }
   EXPECT_EQ(passes, 4);
@@ -767,8 +765,7 @@ TEST(MeasureRun, FewAllocationsAreToldWhereTheIntervalNeedsMore) {
   Scripted script([&](std::size_t, std::size_t) { return 1e-5 * (1 + ++asked / 20); });
   Heard heard;
   run_session(session(folder, {point(a, 100)}, std::move(script), {.allocations = 3}), heard);
-  EXPECT_EQ(heard.rows.at(0).reason,
-            "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
+  EXPECT_EQ(heard.rows.at(0).reason, "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
 }
 
 TEST(MeasureRun, AGroupsRoundsAreVoidedByTheClockThatAnotherGroupSaw) {
@@ -840,8 +837,7 @@ TEST(MeasureRun, SlowCallsGetThreeSamplesAndSayWhatTheirIntervalIs) {
   ASSERT_EQ(heard.rows.size(), 1u);
   EXPECT_EQ(heard.rows[0].n_samples, 3u);
   EXPECT_EQ(heard.rows[0].status, Status::ok);
-  EXPECT_EQ(heard.rows[0].reason,
-            "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
+  EXPECT_EQ(heard.rows[0].reason, "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
 }
 
 TEST(MeasureRun, ACallPredictedOverTheLimitIsRefusedWithoutBeingRun) {
@@ -902,8 +898,7 @@ TEST(MeasureRun, AFirstSizeThatIsHugeIsPredictedFromPartsOfIt) {
                       Scripted([](std::size_t elements, std::size_t) { return 1e-7 * static_cast<double>(elements); })),
               heard);
   EXPECT_EQ(heard.rows.at(0).status, Status::over_limit);
-  EXPECT_EQ(heard.rows.at(0).reason,
-            "predicted 1.68 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
+  EXPECT_EQ(heard.rows.at(0).reason, "predicted 1.68 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
   EXPECT_EQ(largest, std::size_t{1} << 20);
 }
 
@@ -990,11 +985,10 @@ TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
   const auto finishing = [](std::size_t id, ResultLocation result) {
     return [=](const Problem& p, const Settings&, const DeviceInfo&) {
       auto value = std::make_shared<std::uint32_t>(0);
-      return plan_of(
-          {.grid_blocks = id, .longest_chain = p.n, .result = result},
-          [=, n = p.n](void* in, void*, Stream) { *value = sum(static_cast<const std::uint32_t*>(in), n); },
-          [=](void* out, Stream) { std::memcpy(out, value.get(), sizeof *value); },
-          [] { return std::optional(ClockReading{1234}); });
+      return plan_of({.grid_blocks = id, .longest_chain = p.n, .result = result},
+                     [=, n = p.n](void* in, void*, Stream) { *value = sum(static_cast<const std::uint32_t*>(in), n); },
+                     [=](void* out, Stream) { std::memcpy(out, value.get(), sizeof *value); },
+                     [] { return std::optional(ClockReading{1234}); });
     };
   };
   host.result = ResultLocation::host_part;
@@ -1003,16 +997,18 @@ TEST(MeasureRun, ModesThatAPlanCannotHonestlyHaveAreRefused) {
   blocking.prepare[static_cast<int>(DeviceKind::cpu)] = finishing(2, ResultLocation::on_host);
   eater.consumes_input = true;
   Heard heard;
-  run_session(session(folder,
-                      {point(host, 100, TimingMode::device), point(blocking, 100, TimingMode::device),
-                       point(host, 100, TimingMode::end_to_end),
-                       point(eater, 100, TimingMode::device, CacheState::warm), point(host, 100, TimingMode::clock),
-                       point(host, 100, TimingMode::globaltimer), point(host, 100, TimingMode::launch_to_idle),
-                       point(blocking, 100, TimingMode::launch_to_idle), point(eater, 100, TimingMode::launch_to_idle)},
-                      constant(1e-5)),
-              heard);
+  run_session(
+      session(folder,
+              {point(host, 100, TimingMode::device), point(blocking, 100, TimingMode::device),
+               point(host, 100, TimingMode::end_to_end), point(eater, 100, TimingMode::device, CacheState::warm),
+               point(host, 100, TimingMode::clock), point(host, 100, TimingMode::globaltimer),
+               point(host, 100, TimingMode::launch_to_idle), point(blocking, 100, TimingMode::launch_to_idle),
+               point(eater, 100, TimingMode::launch_to_idle)},
+              constant(1e-5)),
+      heard);
   std::map<std::string, const Row*> row;
-  for (const Row& r : heard.rows) row[r.point.variant + " " + std::string(name(r.point.timing_mode))] = &r;
+  for (const Row& r : heard.rows)
+    row[r.point.variant + " " + std::string(name(r.point.timing_mode))] = &r;
   EXPECT_EQ(row.at("host device")->reason, "finishes on the host; timed end to end");
   EXPECT_EQ(row.at("blocking device")->reason, "blocks until its result is on the host; timed end to end");
   EXPECT_EQ(row.at("eater device")->reason, "overwrites its input: restoring it decides what the cache holds");
@@ -1036,10 +1032,9 @@ TEST(MeasureRun, ADevicePartHasTheIntervalThatItsRowWouldHave) {
   host.result = ResultLocation::host_part;
   host.prepare[static_cast<int>(DeviceKind::cpu)] = [](const Problem& p, const Settings&, const DeviceInfo&) {
     auto value = std::make_shared<std::uint32_t>(0);
-    return plan_of(
-        {.grid_blocks = 1, .longest_chain = p.n, .result = ResultLocation::host_part},
-        [=, n = p.n](void* in, void*, Stream) { *value = sum(static_cast<const std::uint32_t*>(in), n); },
-        [=](void* out, Stream) { std::memcpy(out, value.get(), sizeof *value); });
+    return plan_of({.grid_blocks = 1, .longest_chain = p.n, .result = ResultLocation::host_part},
+                   [=, n = p.n](void* in, void*, Stream) { *value = sum(static_cast<const std::uint32_t*>(in), n); },
+                   [=](void* out, Stream) { std::memcpy(out, value.get(), sizeof *value); });
   };
   std::mt19937_64 random(5);
   Scripted script([&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 0.3)(random); });
@@ -1285,8 +1280,8 @@ TEST(MeasureRun, ProfilingSaysWhatBecameOfEachPoint) {
   Variant declining = variant("declining", 4);
   declining.declines = [](const Problem&, const Settings&) { return std::string("not on Sundays"); };
   Heard heard;
-  Session s =
-      session(folder, {point(a, 100), point(nothing, 100), point(broken, 100), point(declining, 100)}, constant(1e-5));
+  Session s = session(folder, {point(a, 100), point(nothing, 100), point(broken, 100), point(declining, 100)},
+                      constant(1e-5));
   s.options.profile = true;
   run_session(std::move(s), heard);
   ASSERT_EQ(heard.notices.size(), 4u);
@@ -1305,15 +1300,13 @@ TEST(MeasureRun, AProfiledCallThatNeverEndsFreesNothingAndEndsTheRun) {
   int freed_before = -1, asked = 0;
   for (const int hanging : {1, 2}) {  // the call that loads the kernels, or the one in the range
     const Folder folder;
-    const Variant a = variant("a", 1), hangs = with_workspace(variant("hangs", 2,
-                                                                      [&](auto in, auto n, auto out) {
-                                                                        if (++asked == hanging) {
-                                                                          freed_before = freed;
-                                                                          throw CallTimeout("no result within 60 s");
-                                                                        }
-                                                                        *out = sum(in, n);
-                                                                      }),
-                                                              workspace);
+    const Variant a = variant("a", 1), hangs = with_workspace(variant("hangs", 2, [&](auto in, auto n, auto out) {
+      if (++asked == hanging) {
+        freed_before = freed;
+        throw CallTimeout("no result within 60 s");
+      }
+      *out = sum(in, n);
+    }), workspace);
     asked = 0;
     Heard heard;
     Session s = session(folder, {point(a, 10), point(hangs, 20), point(a, 30)}, constant(1e-5));
@@ -1393,9 +1386,8 @@ TEST(MeasureRun, ExperimentsThatRunAtOnceKeepEachOthersEntries) {
 
 TEST(MeasureRun, AFolderOfAnotherSchemaVersionIsRefusedAndAnOldOnesConverterIsNamed) {
   const Variant a = variant("a", 1);
-  for (const auto& [version, advice] :
-       std::map<int, std::string>{{1, "convert the folder by tools/convert_results.py, or choose another --out"},
-                                  {3, "choose another --out"}}) {
+  for (const auto& [version, advice] : std::map<int, std::string>{
+           {1, "convert the folder by tools/convert_results.py, or choose another --out"}, {3, "choose another --out"}}) {
     const Folder folder;
     const auto path = folder.path() / "scripted" / "machine.json";
     std::filesystem::create_directories(path.parent_path());
@@ -1508,9 +1500,8 @@ TEST(MeasureRun, SamplesOfPointsThatAreMeasuredAgainAreDropped) {
 std::map<std::string, long> times_in(const Folder& folder) {
   std::map<std::string, long> out;
   for (const auto& row : rows_of(csv_in(folder)))
-    EXPECT_TRUE(
-        out.emplace(row.at("variant") + " n=" + row.at("n"), std::lround(1e9 * std::stod(row.at("time_median_s"))))
-            .second);
+    EXPECT_TRUE(out.emplace(row.at("variant") + " n=" + row.at("n"), std::lround(1e9 * std::stod(row.at("time_median_s"))))
+                    .second);
   return out;
 }
 
@@ -1537,9 +1528,11 @@ TEST(MeasureRun, WhatAWiderSelectionAddsIsMeasuredWithTheWholeGroup) {
       resumed(session(folder, {point(a, 100), point(b, 100), point(a, 200), point(b, 400)}, constant(2e-5))), second);
   EXPECT_EQ(report.skipped, 1u) << "a group that lacks nothing";
   EXPECT_EQ(second.rows.size(), 3u);
-  EXPECT_EQ(times_in(folder),
-            (std::map<std::string, long>{
-                {"a n=200", 10000}, {"b n=300", 10000}, {"a n=100", 20000}, {"b n=100", 20000}, {"b n=400", 20000}}));
+  EXPECT_EQ(times_in(folder), (std::map<std::string, long>{{"a n=200", 10000},
+                                                           {"b n=300", 10000},
+                                                           {"a n=100", 20000},
+                                                           {"b n=100", 20000},
+                                                           {"b n=400", 20000}}));
   std::map<std::string, std::pair<long, int>> samples;
   for (const auto& [row, ns] : times_in(folder))
     samples[row] = samples["(launch-floor)" + row.substr(row.find(' '))] = {ns, 48};
@@ -1572,16 +1565,16 @@ TEST(MeasureRun, AResumeThatWouldTakeOutRowsForGoodIsRefused) {
   Heard heard;
   run_session(session(folder, {point(a, 100), point(b, 100), point(b, 200)}, constant(1e-5)), heard);
   const auto files = [&] {
-    return text_of(csv_in(folder)) + text_of(samples_in(folder)) + text_of(folder.path() / "scripted" / "machine.json");
+    return text_of(csv_in(folder)) + text_of(samples_in(folder)) +
+           text_of(folder.path() / "scripted" / "machine.json");
   };
   const std::string before = files();
-  EXPECT_EQ(
-      error_of([&] {
-        run_session(resumed(session(folder, {point(a, 100), point(c, 100), point(c, 200)}, constant(1e-5))), heard);
-      }),
-      "cannot resume " + csv_in(folder).string() + ": it lacks c of " + describe_group(point(c, 100)) +
-          ", which has to be measured together with b, which is there but not in this selection; select both, or "
-          "choose another --out");
+  EXPECT_EQ(error_of([&] {
+              run_session(resumed(session(folder, {point(a, 100), point(c, 100), point(c, 200)}, constant(1e-5))), heard);
+            }),
+            "cannot resume " + csv_in(folder).string() + ": it lacks c of " + describe_group(point(c, 100)) +
+                ", which has to be measured together with b, which is there but not in this selection; select both, or "
+                "choose another --out");
   EXPECT_EQ(files(), before) << "refused means untouched";
   // A narrower selection lacks nothing, and rows of groups that it does not touch stay.
   EXPECT_EQ(run_session(resumed(session(folder, {point(a, 100)}, constant(2e-5))), heard).skipped, 1u);
@@ -1593,14 +1586,12 @@ TEST(MeasureRun, AResumeThatWouldTakeOutRowsForGoodIsRefused) {
 TEST(MeasureRun, ARowWithoutATimeStaysWhereItsGroupIsMeasuredAgain) {
   int calls = 0;
   const Variant a = variant("a", 1), b = variant("b", 2), fails = variant("fails", 3, [&](auto, auto, auto) {
-                                                            ++calls;
-                                                            throw CallTimeout("no result within 60 s");
-                                                          });
+    ++calls;
+    throw CallTimeout("no result within 60 s");
+  });
   const Folder folder;
   Heard heard;
-  EXPECT_NE(error_of([&] {
-              run_session(session(folder, {point(a, 100), point(fails, 100)}, constant(1e-5)), heard);
-            }),
+  EXPECT_NE(error_of([&] { run_session(session(folder, {point(a, 100), point(fails, 100)}, constant(1e-5)), heard); }),
             "");
   EXPECT_EQ(calls, 1);
   run_session(resumed(session(folder, {point(a, 100), point(fails, 100)}, constant(1e-5))), heard);
@@ -1759,7 +1750,7 @@ TEST(MeasureRun, AResumedRunsEntryTellsOfAllProcessesThatMeasuredItsRows) {
   };
   auto first = run({100}, {.samples = 100, .moved = 30, .on_busy_cpu = 5, .chain_s = 4e-4}, "first", 4);
   EXPECT_FALSE(first.contains("resumed"));
-  const auto rewrite = [&](const std::function<void(nlohmann::ordered_json & entry)>& change) {
+  const auto rewrite = [&](const std::function<void(nlohmann::ordered_json& entry)>& change) {
     auto machine = nlohmann::ordered_json::parse(text_of(folder.path() / "scripted" / "machine.json"));
     change(machine["runs"][0]);
     write_text(folder.path() / "scripted" / "machine.json", machine.dump());
@@ -1788,13 +1779,11 @@ TEST(MeasureRun, AResumedRunsEntryTellsOfAllProcessesThatMeasuredItsRows) {
   EXPECT_GT(second["time_spent"]["timed_s"], first["time_spent"]["timed_s"]);
   EXPECT_EQ(second["peak_memory_bytes"], first["peak_memory_bytes"]);
 
-  EXPECT_EQ(run({100, 200}, {.samples = 1}, "nothing left", 0), second)
-      << "a process that measures nothing changes nothing";
+  EXPECT_EQ(run({100, 200}, {.samples = 1}, "nothing left", 0), second) << "a process that measures nothing changes nothing";
 
   // One that is killed leaves an entry without what is recorded at the end, and rows that took nobody knows how long.
   rewrite([](auto& entry) {
-    for (const char* key : {"time_spent", "host_cpu", "times_memory_stayed_busy", "peak_memory_bytes"})
-      entry.erase(key);
+    for (const char* key : {"time_spent", "host_cpu", "times_memory_stayed_busy", "peak_memory_bytes"}) entry.erase(key);
   });
   const auto third = run({100, 200, 400}, {.samples = 100}, "third", 0);
   for (const char* key : {"time_spent", "host_cpu", "times_memory_stayed_busy", "peak_memory_bytes"})
@@ -1875,8 +1864,7 @@ TEST(MeasureRun, KilledFiftyTimesItLeavesWholeRowsAndResumesToTheSamePoints) {
     run_session(resumed(session(folder, many_points(all), constant(1e-5), {.batch_s = 0})), heard);
     std::set<std::string> found;
     const CsvText csv = parse_csv(text_of(csv_in(folder)));
-    for (std::size_t i = 1; i < csv.records.size(); ++i)
-      EXPECT_TRUE(found.insert(row_key(Row::parse(csv.records[i]).point)).second);
+    for (std::size_t i = 1; i < csv.records.size(); ++i) EXPECT_TRUE(found.insert(row_key(Row::parse(csv.records[i]).point)).second);
     ASSERT_EQ(found, keys) << "trial " << trial;
     ASSERT_TRUE(gzip_intact(text_of(samples_in(folder))));
   }
@@ -2015,10 +2003,8 @@ TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
             "--max-samples 50 is less than --allocations 200: each takes one sample at least");
   EXPECT_EQ(why([](auto& o) { o.allocations = 6; }), "");
   for (const int none : {0, -4}) {
-    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.min_samples = none; }),
-              why([&](auto& o) { o.min_samples = none; }));
-    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.max_samples = none; }),
-              why([&](auto& o) { o.max_samples = none; }));
+    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.min_samples = none; }), why([&](auto& o) { o.min_samples = none; }));
+    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.max_samples = none; }), why([&](auto& o) { o.max_samples = none; }));
   }
   Experiment twice = e;
   twice.rules.end_to_end_factor = 2;
@@ -2173,8 +2159,7 @@ TEST(MeasureRun, DifferentBitsAmongAPointsResultsAreCountedAndErrorsHaveTheirSca
   EXPECT_EQ(rows["a"].distinct_results, 1u);
   EXPECT_EQ(rows["b"].distinct_results, 3u);
   EXPECT_EQ(rows["c"].distinct_results, 1u);
-  const Reference want =
-      reference(Operation::sum, ElementType::f32, make_tile("random", ElementType::f32, 1000, 1), 1000);
+  const Reference want = reference(Operation::sum, ElementType::f32, make_tile("random", ElementType::f32, 1000, 1), 1000);
   EXPECT_EQ(rows["a"].exact_result, want.value);
   EXPECT_EQ(rows["a"].sum_of_magnitudes, want.sum_of_magnitudes);
   EXPECT_FALSE(rows["c"].exact_result || rows["c"].sum_of_magnitudes) << "integers have no errors";
@@ -2231,13 +2216,9 @@ TEST(MeasureRun, QuickKeepsSomeSizesAndPointsAreTakenOnce) {
 
 TEST(MeasureRun, ADryRunCountsAndEstimatesAndWritesNothing) {
   static const Variant a = variant("a", 1);
-  const Experiment e{.name = "x",
-                     .summary = "",
-                     .points =
-                         [](const Selection&, DeviceKind) {
-                           return std::vector<Point>{point(a, 1 << 10), point(a, 1 << 20)};
-                         },
-                     .device = DeviceKind::cuda};  // needs no GPU either
+  const Experiment e{.name = "x", .summary = "", .points = [](const Selection&, DeviceKind) {
+                       return std::vector<Point>{point(a, 1 << 10), point(a, 1 << 20)};
+                     }, .device = DeviceKind::cuda};  // needs no GPU either
   const Folder folder;
   RunOptions o;
   o.out = folder.path();
