@@ -103,7 +103,8 @@ def test_the_example_of_the_results_recomputes_a_rows_speedup(monkeypatch, capsy
     found = [float(word) for word in capsys.readouterr().out.split()]
     of = "timing_mode == 'device' and cache_state == 'cold_dirty' and element_type == 'f32' and n == 2**24"
     row, = pd.read_csv(folder / "nvidia-h200" / "modern.csv").query(f"{of} and variant == 'modern/fan-in'").to_dict("records")
-    assert found == pytest.approx([row["speedup"], row["speedup_ci_low"], row["speedup_ci_high"]], rel=1e-12)
+    # Rows have nine digits.
+    assert found == pytest.approx([row["speedup"], row["speedup_ci_low"], row["speedup_ci_high"]], rel=1e-8)
     monkeypatch.undo()
 
 
