@@ -5,11 +5,10 @@
 Columns and keys are renamed, and columns that version 1 did not have are added, empty but for two: the interval of the
 device part is computed from the raw samples beside the rows by the rule of the rows' own intervals
 (median_interval in src/measure/stats/statistics.cpp of revision 5224654), of which a port stands below. That the port is
-the rule is shown each time: it must give every row's own interval back to the last digit. No number that was there is changed; all are
+the rule is shown each time: it must give every row's own interval back to the last digit. Converting changes no number that was there; all are
 compared, field by field, before anything is written. A folder's folders are converted, too.
 
-Rows of version 2 are left alone, but that times and what is computed of them are rounded to the digits that the program
-writes by now (`digits` in experiments/results/schema.json).
+Then times in rows and what is computed of them are rounded to the digits that the program writes by now (`digits` in experiments/results/schema.json).
 
 Raw samples had a record each; now a record holds those of a point (csv_records in src/measure/results/schema.h), and takes
 about half the room. The program and the paper read both. What a run compressed batch by batch is compressed again as a
@@ -142,10 +141,14 @@ def rounded(column: str, field: str) -> str:
 def round_times(path: Path) -> str:
     """Of a file of rows; nothing where its numbers have no more digits already."""
     header, *records = read(path)
-    data = packed(path, [header, *([rounded(c, f) for c, f in zip(header, r, strict=True)] for r in records)])
-    before = path.stat().st_size
-    if len(data) >= before:
+    new = [[rounded(c, f) for c, f in zip(header, r, strict=True)] for r in records]
+    if new == records:
         return ""
+    for old_record, new_record in zip(records, new, strict=True):
+        for column, was, now in zip(header, old_record, new_record, strict=True):
+            if was != now and not (column in DIGITS and math.isclose(float(was), float(now), rel_tol=5.1e-9)):
+                raise Failed(f"{path} would not hold what it held: {now} for {was} in {column}")
+    before, data = path.stat().st_size, packed(path, [header, *new])
     path.write_bytes(data)
     return f", times rounded, {len(data) / before:.0%} of the bytes"
 

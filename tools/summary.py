@@ -150,7 +150,7 @@ def trust_block(results) -> str:
              (("graph", "3 %", "`cub/sum` in a graph"),
               ("end_to_end", "5 %", "`cub/sum` and `thrust/reduce` end to end")) if mode in agreements]
     if loops:
-        said.append(f"Plain loops that time by their own means agree {'; and '.join(loops)}.")
+        said.append(f"Plain loops, which share no timing with reductio, agree {'; and '.join(loops)}.")
     said += [trust.outside_ratios_markdown(results)] if trust.ratios(results) else []
     absolute, relative = trust.repeats(results.repeat), trust.repeats(results.repeat_relative)
 

@@ -408,7 +408,8 @@ def alone_markdown(results: Results) -> str:
     if again and all(again.values()):
         said += f" Two whole comparisons are so near to each other, of the same points, at {told(again)}"
         company = any(here[m].inside / here[m].points < again[m].inside / again[m].points - 0.02 for m in modes)
-        said += "." if company else ": company makes no difference beyond that of two runs."
+        said += (": the runs alone are further off than a second comparison is." if company else
+                 ": company makes no difference beyond that of two runs.")
     return said + shifts(results.alone, both, variants)
 
 

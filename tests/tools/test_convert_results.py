@@ -86,6 +86,31 @@ def test_times_are_rounded_as_the_program_rounds_them(old):
                                                  bandwidth_bytes_per_s="877288963")]
 
 
+@pytest.mark.parametrize("exact, written", [  # as in MeasureSchema.TimesAreWrittenToNineDigitsAndResultsToAll
+    ("4.738661674355529e-06", "4.73866167e-06"), ("3e-06", "3e-06"), ("0.99999999996", "1"),
+    ("12345.678901234", "12345.6789"), ("0", "0"), ("0.0001234567890123", "0.000123456789"),
+    ("0.00001234567890123", "1.23456789e-05"), ("", "")])
+def test_one_number_is_rounded(exact, written):
+    assert convert.rounded("time_min_s", exact) == written and convert.rounded("result", exact) == exact
+
+
+def test_committed_rows_are_rounded():
+    found = [path for path in (SOURCE / "experiments" / "results").rglob("*.csv") if "time_median_s" in convert.read(path)[0]]
+    assert len(found) > 20
+    for path in found:
+        header, *records = convert.read(path)
+        assert all(convert.rounded(c, f) == f for record in records for c, f in zip(header, record, strict=True)), path
+
+
+def test_what_rounding_would_change_besides_is_not_written(old, capsys, monkeypatch):
+    assert convert.main([str(old)]) == 0
+    write(old / "e.csv", [rows_in(old / "e.csv")[0] | dict(time_min_s="1.23456789012e-06")])
+    was = (old / "e.csv").read_text()
+    monkeypatch.setattr(convert, "rounded", lambda column, field: "7" if column == "time_min_s" else field)
+    assert convert.main([str(old)]) == 1
+    assert "would not hold what it held" in capsys.readouterr().err and (old / "e.csv").read_text() == was
+
+
 def test_what_is_printed_need_not_be_read(old, tmp_path_factory):
     read = tmp_path_factory.mktemp("read")
     shutil.copytree(old, read, dirs_exist_ok=True)

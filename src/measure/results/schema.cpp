@@ -109,13 +109,20 @@ Column<Record> listed(Column<Record> column) {
   return column;
 }
 
-/// Of times and what is computed of them: to nine digits, more than any clock here tells.
+constexpr int digits_of_times = 9;  ///< more than any clock here tells
+
+double to_digits_of_times(double value) {
+  read_field(fmt::format("{:.{}g}", value, digits_of_times), value);
+  return value;
+}
+
+/// Of times and what is computed of them.
 template <class Record>
 Column<Record> rounded(Column<Record> column) {
-  column.digits = 9;
-  column.value = [exact = std::move(column.value), digits = column.digits](const Record& r) {
+  column.digits = digits_of_times;
+  column.value = [exact = std::move(column.value)](const Record& r) {
     Value value = exact(r);
-    if (auto* number = std::get_if<double>(&value)) read_field(fmt::format("{:.{}g}", *number, digits), *number);
+    if (auto* number = std::get_if<double>(&value)) *number = to_digits_of_times(*number);
     return value;
   };
   return column;
@@ -206,7 +213,10 @@ const std::vector<Column<Row>>& columns_of() {
       optional(rounded(column<Row, &Row::polled_launch_floor_s>("polled_launch_floor_s"))),
       derived<Row>("bytes", Kind::count, [](const Row& r) { return r.point.problem.bytes(); }),
       rounded(derived<Row>("bandwidth_bytes_per_s", Kind::number,
-                           [](const Row& r) { return r.bandwidth_bytes_per_s(); })),
+                           [](Row r) {  // of the time that is written, so that a row which is read back and written is the same
+                             if (r.time_median_s) r.time_median_s = to_digits_of_times(*r.time_median_s);
+                             return r.bandwidth_bytes_per_s();
+                           })),
       rounded(column<Row, &Row::share_of_read_ceiling>("share_of_read_ceiling")),
       optional(column<Row, &Row::speedup_reference>("speedup_reference")),
       optional(rounded(column<Row, &Row::speedup>("speedup"))),

@@ -47,7 +47,7 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
     rules.allocations = std::min(rules.allocations, 3);
   }
   // What the user says of samples holds for all points.
-  if (o.quick || o.max_samples) rules.end_to_end_factor = 1;
+  if (o.quick || o.min_samples || o.max_samples) rules.end_to_end_factor = 1;
   const int per_allocation = (rules.max_samples + rules.allocations - 1) / rules.allocations;
   if (o.min_samples) rules.min_samples = *o.min_samples;
   if (o.max_samples) rules.max_samples = *o.max_samples;
