@@ -191,7 +191,7 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
                               "difference is 20 %) end to end: company makes no difference beyond that of two runs. On "),
     ((1.02, 1.05, 1.02, 0.9), "end to end. Two whole comparisons are so near to each other, of the same points, at 3 of 4 points (the "
                               "largest difference is 10 %) on the device and 1 of 2 points (the largest difference is 20 %) "
-                              "end to end. On ")])
+                              "end to end: the runs alone are further off than a second comparison is. On ")])
 def test_what_is_measured_alone_is_set_beside_the_whole_comparison(folder, tmp_path, alone, said):
     copied = shutil.copytree(folder, tmp_path / "m")
     synthetic.write_checks(copied)
