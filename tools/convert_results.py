@@ -5,10 +5,11 @@
 Columns and keys are renamed, and columns that version 1 did not have are added, empty but for two: the interval of the
 device part is computed from the raw samples beside the rows by the rule of the rows' own intervals
 (median_interval in src/measure/stats/statistics.cpp of revision 5224654), of which a port stands below. That the port is
-the rule is shown each time: it must give every row's own interval back to the last digit. Converting changes no number that was there; all are
-compared, field by field, before anything is written. A folder's folders are converted, too.
+the rule is shown each time: it must give every row's own interval back to the last digit. Converting changes no number
+that was there; all are compared, field by field, before anything is written. A folder's folders are converted, too.
 
-Then times in rows and what is computed of them are rounded to the digits that the program writes by now (`digits` in experiments/results/schema.json).
+Then times in rows and what is computed of them are rounded to the digits that the program writes by now (`digits` in
+experiments/results/schema.json).
 
 Raw samples had a record each; now a record holds those of a point (csv_records in src/measure/results/schema.h), and takes
 about half the room. The program and the paper read both. What a run compressed batch by batch is compressed again as a

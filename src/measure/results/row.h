@@ -58,7 +58,7 @@ struct Row {
   /// Input bytes, counted once, over the median; nothing where there is no time.
   std::optional<double> bandwidth_bytes_per_s() const;
 
-  /// The fields in the order of columns(). Numbers in the shortest form that reads back exactly; empty means missing.
+  /// The fields in the order of columns(). Numbers to as many digits as their columns say; empty means missing.
   Fields fields() const;
   /// Fields in the order of columns() read back. Throws UsageError for what is no such value.
   static Row parse(const Fields&);

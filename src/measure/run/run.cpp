@@ -17,6 +17,9 @@ namespace {
 
 constexpr int most_allocations = 10'000;  ///< contexts of a GPU are made in half an hour
 
+/// What the user says of samples holds for all points, whatever the experiment has for some of them.
+bool says_how_many_samples(const RunOptions& o) { return o.quick || o.min_samples || o.max_samples; }
+
 }  // namespace
 
 std::vector<Point> choose_points(const Experiment& e, const Selection& selection, DeviceKind device, bool quick) {
@@ -46,8 +49,7 @@ SamplingRules choose_rules(const Experiment& e, const RunOptions& o) {
     rules.time_budget_s = 0.02;
     rules.allocations = std::min(rules.allocations, 3);
   }
-  // What the user says of samples holds for all points.
-  if (o.quick || o.min_samples || o.max_samples) rules.end_to_end_factor = 1;
+  if (says_how_many_samples(o)) rules.end_to_end_factor = 1;
   const int per_allocation = (rules.max_samples + rules.allocations - 1) / rules.allocations;
   if (o.min_samples) rules.min_samples = *o.min_samples;
   if (o.max_samples) rules.max_samples = *o.max_samples;
@@ -96,8 +98,7 @@ RunReport run_experiment(const Experiment& e, const Selection& selection, const 
     if (backend->info().sm_count > 0) wanted.sm_count = backend->info().sm_count;
   }
   std::vector<Point> points = choose_points(e, wanted, device, options.quick);
-  // What the user says of samples holds for all points.
-  if (options.quick || options.min_samples || options.max_samples)
+  if (says_how_many_samples(options))
     for (Point& p : points) p.samples = 0;
   if (options.dry_run) {
     RunReport report;
