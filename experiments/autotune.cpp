@@ -26,7 +26,7 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection) {
                            with("tiled", {{"vectors", {"2", "8"}}, {"per-sm", {"1", "2"}}}),
                            with("tiled", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}, {"kept", {"0", "16", "32"}}}),
                            with("claimed", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}}),
-                           with("pieces", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}}),
+                           with("pieces", {{"vectors", {"16", "32", "64"}}, {"per-sm", {"1", "2"}}}),
                            with("cluster", {{"per-sm", {"4", "8", "16"}}})})
     out.insert(out.end(), some.begin(), some.end());
   return out;

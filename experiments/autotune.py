@@ -27,7 +27,7 @@ import results as rs  # noqa: E402
 from command_line import Parser  # noqa: E402
 
 VARIANT, CUB, CUB_TUNED = "tuned/sum", "cub/sum", "cub/sum-tuned"
-TABLES = {"packed_table": ("i32",), "fan_in_table": ("f32", "f64")}
+TABLES = {"one_word_table": ("i32",), "words_table": ("f32", "f64")}
 AUTO = "auto"    # the reading of the launch that the committed table chooses
 SLACK = 0.005    # about what a time differs by from run to run
 KEYS = ("reading", "vectors", "per-sm", "kept")  # in the order of a table's row

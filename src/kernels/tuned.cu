@@ -81,7 +81,7 @@ Variant of_every_reading() {
   Variant v = combined(
       both, {.id = "tuned/sum", .title = "tuned", .cites = "src/tuned/tuned.h",
              .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "claimed", "pieces", "cluster"}, "auto"),
-                          Tunable::choice("vectors", {"1", "2", "4", "8"}, "4"),
+                          Tunable::choice("vectors", {"1", "2", "4", "8", "16", "32", "64"}, "4"),
                           Tunable::choice("per-sm", {"0", "1", "2", "4", "8", "16"}, "4"),
                           Tunable::choice("kept", {"all", "0", "16", "32"}, "all"),
                           Tunable::choice("overlap", {"yes", "no"}, "yes")}});

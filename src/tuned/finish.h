@@ -4,8 +4,10 @@
 
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "../device/kernel.h"
+#include "digits.h"
 #include "reading.h"
 
 namespace reductio::tuned {
@@ -61,38 +63,6 @@ struct Slots {
   }
 };
 
-/// What a thread of the last block's first `threads` adds up of the others' sums, or of the pieces': every `threads`-th,
-/// in order. As many as fit into registers are asked for at once, and looked at only then: a branch between two loads
-/// would have the second wait for the first, one round trip to L2 each. A thread beyond the last slot looks at that one.
-/// Who has read a slot empties it.
-template <class S, unsigned threads>
-__device__ S sum_of_slots(const Slots& slots, unsigned senders) {
-  constexpr unsigned at_once = Message<S>::words == 1 ? 9 : Message<S>::words == 2 ? 5 : 3;
-  S sum{};
-  for (unsigned first = 0; first < senders; first += threads * at_once) {
-    const unsigned mine = first + threadIdx.x, end = senders - 1;
-    Message<S> m[at_once];
-    for (unsigned k = 0; k < at_once; ++k) m[k] = Message<S>::of(S{});
-    bool all;
-    do {
-      for (unsigned k = 0; k < at_once; ++k)
-        if (first + threads * k < senders) m[k] = slots.load<S>(min(mine + threads * k, end));
-      all = true;
-      for (unsigned k = 0; k < at_once; ++k) all &= m[k].is_full();
-    } while (!all);
-    if constexpr (threads == 32)
-      __syncwarp();  // the last slot has been seen by all who look at it
-    else
-      __syncthreads();
-    for (unsigned k = 0; k < at_once; ++k)
-      if (mine + threads * k < senders) {
-        slots.store(mine + threads * k, Message<S>{});
-        sum += m[k].value();
-      }
-  }
-  return sum;
-}
-
 /// Each block stores its sum as a result of its own: where there is one block, or the host adds them up. (As all
 /// others, it is called by the first warp of each block, with the block's sum.)
 struct StoreEach {
@@ -102,39 +72,120 @@ struct StoreEach {
   }
 };
 
-/// Each block but the last stores its sum in a slot; the last one's first warp polls the slots and adds them up. For two
-/// blocks or more.
-struct FanIn {
+/// What one warp adds up of `full` slots among the first `count`, in order: those of sums that did not fit. The others
+/// stay empty.
+template <class S>
+__device__ S sum_of_full_slots(const Slots& slots, unsigned count, unsigned full) {
+  constexpr unsigned at_once = 8;
+  unsigned seen;
+  do {
+    seen = 0;
+    for (unsigned first = threadIdx.x; first < count; first += 32 * at_once) {
+      Message<S> m[at_once];
+      for (unsigned k = 0; k < at_once; ++k) m[k] = slots.load<S>(min(first + 32 * k, count - 1));
+      for (unsigned k = 0; k < at_once; ++k) seen += first + 32 * k < count && m[k].is_full();
+    }
+    seen = __shfl_sync(0xffffffffu, sum_of_warp(seen), 0);
+  } while (seen != full);
+  S sum{};
+  for (unsigned slot = threadIdx.x; slot < count; slot += 32) {
+    const Message<S> m = slots.load<S>(slot);
+    if (!m.is_full()) continue;
+    slots.store(slot, Message<S>{});
+    sum += m.value();
+  }
+  return sum_of_warp(sum);
+}
+
+/// Where sums are added up without rounding (digits.h), so that it does not matter who adds first: words that say how much
+/// they hold and how many blocks have added to it. The lanes of one warp have a word each, which they update all at
+/// once; who completes the number of blocks has the result. A sum that does not fit goes to a slot, and is counted.
+template <class S>
+class PackedSum {
+  using D = DigitsOf<S>;
+  using W = typename D::W;
+  static constexpr unsigned last = D::words - 1, all_lanes = 0xffffffffu;
+
+ public:
+  explicit __device__ PackedSum(const Slots& slots) : slots_(slots) {}
+
+  /// By the first warp of a block, all of whose lanes have the sum. `slot`: no other sum's of this call.
+  __device__ void add(const S& sum, unsigned slot) {
+    const unsigned lane = threadIdx.x;
+    if (D::fits(sum)) {
+      if (lane < D::words) mine_ += D::word(sum, lane);
+    } else {
+      if (lane == 0) slots_.store(slot, Message<S>::of(sum));
+      if (lane == last) mine_ += one_that_did_not_fit;
+    }
+  }
+
+  /// By the same warp, once for each of two blocks or more. `slots`: how many may have been stored to.
+  template <class Result>
+  __device__ void end(GlobalPtr<std::uint64_t> arrived, unsigned slots, const Result& result) {
+    const unsigned lane = threadIdx.x;
+    const auto complete = [](std::uint64_t w) { return (w & most_arrivals) == gridDim.x; };
+    std::uint64_t word = 0;
+    if (lane < D::words) {
+      mine_ += one_block;
+      word = device::atomicAdd(arrived + lane, mine_) + mine_;
+    }
+    // The sum is made of what there is, complete or not, so that making it does not wait for knowing that.
+    S sums = sums_of(word);
+    const unsigned are_complete = __ballot_sync(all_lanes, complete(word)),
+                   are_empty = __ballot_sync(all_lanes, (word & all_that_did_not_fit) == 0);
+    if ((are_complete >> last & 1) == 0) return;
+    if constexpr (D::words > 1)
+      if ((are_complete | ~0u << D::words) != all_lanes) {
+        // The updates of a warp are one request, so this is not seen to happen; but nothing promises that.
+        while (lane < D::words && !complete(word)) word = load_relaxed(arrived + lane);
+        __syncwarp();
+        sums = sums_of(word);
+      }
+    if (lane < D::words) store_relaxed(arrived + lane, std::uint64_t{0});
+    if constexpr (std::is_floating_point<W>::value)
+      if ((are_empty >> last & 1) == 0)
+        sums += sum_of_full_slots<S>(
+            slots_, slots, __shfl_sync(all_lanes, static_cast<unsigned>((word & all_that_did_not_fit) >> count_bits), last));
+    if (lane == 0) result.store(sums);
+  }
+
+ private:
+  /// In lane 0.
+  static __device__ S sums_of(std::uint64_t word) {
+    auto part = Digits<W>::part(word, threadIdx.x % D::each);
+    for (unsigned distance = D::each / 2; distance > 0; distance /= 2)
+      part += __shfl_down_sync(all_lanes, part, distance);
+    const W total = static_cast<W>(part);
+    if constexpr (std::is_same<S, W>::value)
+      return total;
+    else
+      return {total, __shfl_sync(all_lanes, total, static_cast<int>(D::each))};
+  }
+
+  Slots slots_;
+  std::uint64_t mine_ = 0;
+};
+
+/// The same for blocks with one sum each.
+struct Packed {
+  GlobalPtr<std::uint64_t> arrived;
   Slots slots;
 
   template <class S, class Result>
-  __device__ void end(S sum, const Result& result) const {
-    const unsigned senders = gridDim.x - 1;
-    const bool first_lane = threadIdx.x == 0;
-    if (blockIdx.x != senders) {
-      if (first_lane) slots.store(blockIdx.x, Message<S>::of(sum));
-      return;
+  __device__ void end(const S& sum, const Result& result) const {
+    if constexpr (std::is_same<S, std::uint32_t>::value) {  // one word, and nothing for the other lanes to do
+      if (threadIdx.x != 0) return;
+      const std::uint64_t mine = Digits<S>::word(sum, 0) + one_block;
+      const std::uint64_t before = device::atomicAdd(arrived, mine);
+      if ((before & most_arrivals) != gridDim.x - 1) return;
+      result.store(Digits<S>::part(before + mine, 0));
+      store_relaxed(arrived, std::uint64_t{0});
+    } else {
+      PackedSum<S> packed(slots);
+      packed.add(sum, blockIdx.x);
+      packed.end(arrived, gridDim.x, result);
     }
-    S total = sum_of_slots<S, 32>(slots, senders);
-    if (first_lane) total += sum;
-    total = sum_of_warp(total);
-    if (first_lane) result.store(total);
-  }
-};
-
-/// For sums of 4 bytes of integer, where it does not matter who adds first: one word holds the sum so far in its high
-/// half and how many blocks have added in its low half. Who completes the number has the result. For two blocks or more.
-struct Packed {
-  GlobalPtr<std::uint64_t> arrived;
-
-  template <class Result>
-  __device__ void end(std::uint32_t sum, const Result& result) const {
-    if (threadIdx.x != 0) return;
-    const std::uint64_t mine = std::uint64_t{sum} << 32 | 1;
-    const std::uint64_t before = device::atomicAdd(arrived, mine);
-    if (static_cast<std::uint32_t>(before) != gridDim.x - 1) return;
-    result.store(static_cast<std::uint32_t>((before + mine) >> 32));
-    store_relaxed(arrived, std::uint64_t{0});
   }
 };
 

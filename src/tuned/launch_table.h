@@ -47,7 +47,8 @@ constexpr unsigned aligned_to(Reading r) { return vectors_at_once(r) == 8 ? 128 
 struct LaunchRow {
   std::size_t up_to_bytes;
   Reading reading;
-  unsigned vectors_per_thread;  ///< there is another block only if each thread has so many vectors of 16 bytes
+  /// There is another block only if each thread has so many vectors of 16 bytes. Pieces: so many of each piece, at least.
+  unsigned vectors_per_thread;
   unsigned most_blocks;         ///< for each SM; of a cluster: in all, 8 or 16; 0: one block does it all
   /// Tiled: so much of the input, from its start, is read by plain loads, so that it may stay in L2 for the next call.
   /// What is behind it is read so that L2 gives it up first.
@@ -60,7 +61,7 @@ inline constexpr std::size_t kept_in_l2 = 32 * MiB;
 
 /// For sums that finish by one packed atomic: those of 4 bytes of integer. Another block costs little, because no block
 /// polls for it. Tiles are claimed from where nothing is kept any more.
-inline constexpr LaunchRow packed_table[] = {
+inline constexpr LaunchRow one_word_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {512 * KiB, Reading::strided, 2, 4},
     {12 * MiB, Reading::strided, 4, 4},
@@ -69,13 +70,13 @@ inline constexpr LaunchRow packed_table[] = {
     {SIZE_MAX, Reading::claimed, 8, 2},
 };
 
-static_assert(packed_table[sizeof packed_table / sizeof *packed_table - 1].reading == Reading::claimed,
+static_assert(one_word_table[sizeof one_word_table / sizeof *one_word_table - 1].reading == Reading::claimed,
               "launch_shape() looks there for where tiles are claimed");
 
 /// For all others, which finish by fan-in: few blocks, so that one warp polls all slots at once. For sums of 8 bytes it
 /// can poll 160 slots, and 2.5 MiB are strided over 160 blocks. Where the order may vary, tiles are claimed from where
 /// they are above.
-inline constexpr LaunchRow fan_in_table[] = {
+inline constexpr LaunchRow words_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {256 * KiB, Reading::cluster, 4, 8},
     {768 * KiB, Reading::cluster, 4, 16},
@@ -83,7 +84,7 @@ inline constexpr LaunchRow fan_in_table[] = {
     {128 * MiB, Reading::tiled, 8, 1, kept_in_l2},
     {256 * MiB, Reading::tiled, 8, 2, kept_in_l2},
     {1024 * MiB, Reading::tiled, 8, 2},
-    {SIZE_MAX, Reading::pieces, 8, 2},
+    {SIZE_MAX, Reading::pieces, 32, 2},
 };
 
 /// For sums that each block sends to the host, which adds them up (docs/tuning.md, 39): no block waits for another, so a
@@ -95,9 +96,9 @@ inline constexpr LaunchRow to_host_table[] = {
 };
 
 /// Who makes one result of the blocks' sums (tuned/finish.h).
-enum class FinishedBy { packed_atomic, fan_in, host };
+enum class FinishedBy { one_word, words, host };
 constexpr const LaunchRow* table_of(FinishedBy who) {
-  return who == FinishedBy::packed_atomic ? packed_table : who == FinishedBy::fan_in ? fan_in_table : to_host_table;
+  return who == FinishedBy::one_word ? one_word_table : who == FinishedBy::words ? words_table : to_host_table;
 }
 
 /// What the caller chooses in place of the table, as an experiment that makes the table does. Counts that no launch can
@@ -118,12 +119,15 @@ struct LaunchShape {
   Reading reading;
   unsigned grid, block;
   std::size_t kept_bytes = SIZE_MAX;
+  unsigned rounds = 1;  ///< Pieces: a piece has so many, at least
 };
 
 /// The most blocks that a launch has for each SM, and the slots of the workspace for each: of blocks, and of the pieces
 /// of an input (Reading::pieces), 16 for each of two blocks.
 inline constexpr unsigned most_blocks_per_sm = 8, slots_per_sm = 32;
 static_assert(slots_per_sm >= 2 * most_blocks_per_sm, "Pieces::of wants two for each block");
+/// The most sums, of blocks or of pieces, that can meet in one word (tuned/digits.h).
+inline constexpr unsigned most_arrivals = 4095;
 /// The most blocks of a cluster that there are sums for.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
@@ -156,7 +160,7 @@ constexpr LaunchRow row_for(LaunchRow row, const Gpu& gpu) {
 
 /// The launch for so many bytes of input. To the host neither a cluster nor claims, whatever is chosen.
 constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu& gpu, const Choice& choice = {}) {
-  const bool any_order = choice.any_order || who == FinishedBy::packed_atomic;
+  const bool any_order = choice.any_order || who == FinishedBy::one_word;
   LaunchRow r{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks, choice.kept_bytes};
   if (!choice.chosen) {
     const auto row_of = [&](const LaunchRow* row) {
@@ -164,7 +168,7 @@ constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu&
       return row_for(*row, gpu);
     };
     r = row_of(table_of(who));
-    const LaunchRow in_any_order = row_of(packed_table);
+    const LaunchRow in_any_order = row_of(one_word_table);
     if (any_order && in_any_order.reading == Reading::claimed) r = in_any_order;
   }
   if (claims(r.reading)) {
@@ -189,11 +193,14 @@ constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu&
   if (per_sm == 0) per_sm = 1;
   if (per_sm > r.most_blocks) per_sm = r.most_blocks;
   if (per_sm > most_blocks_per_sm) per_sm = most_blocks_per_sm;
-  const std::size_t most = std::size_t{per_sm} * gpu.sm_count;
+  std::size_t most = std::size_t{per_sm} * gpu.sm_count;
+  if (most > most_arrivals / 2) most = most_arrivals / 2;  // two pieces for each block
   std::size_t share = std::size_t{block} * (r.vectors_per_thread ? r.vectors_per_thread : 1);
-  if (claims(r.reading)) share *= 2;  // else there is nothing to claim
+  if (claims(r.reading)) share = std::size_t{2} * block * vectors_at_once(r.reading);  // else there is nothing to claim
   const std::size_t wanted = vectors / share + (vectors % share != 0);
-  return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block, r.kept_bytes};
+  const unsigned rounds = r.vectors_per_thread / vectors_at_once(r.reading);
+  return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block, r.kept_bytes,
+          rounds ? rounds : 1};
 }
 
 }  // namespace reductio::tuned

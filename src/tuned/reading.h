@@ -265,16 +265,15 @@ struct Claimed {
 /// tiles are pieces, fewer than a round has; the last piece has what is no whole tile, and the odd ends.
 struct Pieces {
   static constexpr unsigned block = Tiled::block;
-  /// Fewer rounds would have more slots to fill and to poll.
-  static constexpr std::int64_t fewest_rounds = 8;
   unsigned count, columns, groups;
   unsigned rounds, longer;  ///< of a group; the first `longer` groups have one more
 
-  /// For a grid of so many blocks, each with two slots or more: never more pieces than slots.
-  static Pieces of(std::int64_t vectors, unsigned grid, std::size_t slots) {
+  /// For a grid whose blocks have two slots or more each: never more pieces than slots, nor than one word can count.
+  static Pieces of(std::int64_t vectors, const LaunchShape& shape, std::size_t slots) {
+    const unsigned grid = shape.grid;
     const std::int64_t tiles = vectors / Tiled::tile, rounds = tiles / grid;
-    const std::int64_t most_groups = static_cast<std::int64_t>(slots / grid) - 1;
-    const std::int64_t groups = rounds == 0 ? 0 : std::clamp<std::int64_t>(rounds / fewest_rounds, 1, most_groups);
+    const auto most_groups = static_cast<std::int64_t>(std::min<std::size_t>(slots, most_arrivals) / grid) - 1;
+    const std::int64_t groups = rounds == 0 ? 0 : std::clamp<std::int64_t>(rounds / shape.rounds, 1, most_groups);
     const std::int64_t each = std::max<std::int64_t>(groups, 1);
     return {static_cast<unsigned>(groups * grid + tiles % grid) + 1, grid, static_cast<unsigned>(groups),
             static_cast<unsigned>(rounds / each), static_cast<unsigned>(rounds % each)};

@@ -124,11 +124,11 @@ reduce(const Share<In> in, const Reading reading, const Finish finish, const Res
   if (threadIdx.x < 32) finish.end(sum, result);
 }
 
-/// The same in pieces (reading.h). Each piece's sum goes to a slot of its own, so it does not matter to the result who
-/// read it; and the last block, when there is no more to claim, adds them up. `claims`: 0 between calls.
+/// The same in pieces (reading.h). Each piece's sum is added up without rounding, so it does not matter to the result who
+/// read it. `claims`: 0 between calls.
 template <class In, class Acc, class Operation>
 __global__ void __launch_bounds__(Pieces::block, Tiled::blocks_per_sm)
-reduce_pieces(const Share<In> in, const Pieces pieces, const Slots slots, const GlobalPtr<std::uint64_t> claims,
+reduce_pieces(const Share<In> in, const Pieces pieces, const Packed finish, const GlobalPtr<std::uint64_t> claims,
               const OnDevice<Acc> result) {
   using W = typename AddedIn<Acc>::type;
   using S = typename SumsOf<Operation, W>::type;
@@ -137,6 +137,7 @@ reduce_pieces(const Share<In> in, const Pieces pieces, const Slots slots, const 
   const SharedPtr<unsigned> next = device::shared_array<unsigned, 2>();
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
+  PackedSum<S> packed(finish.slots);
   unsigned turn = 0;  // what the first warp still reads of one piece lies elsewhere than what is written of the next
   for (unsigned piece = blockIdx.x; piece < pieces.count; turn ^= 1) {
     const Claim claim(claims);
@@ -144,15 +145,10 @@ reduce_pieces(const Share<In> in, const Pieces pieces, const Slots slots, const 
     if (threadIdx.x % 32 == 0) sums[turn * warps + threadIdx.x / 32] = sum;
     if (threadIdx.x == 0) next[turn] = claim.answer(pieces.count);
     __syncthreads();  // the claim is there, and every warp's sum
-    if (threadIdx.x < 32) {
-      const S total = sum_of_warps<warps, S>(sums + turn * warps);
-      if (threadIdx.x == 0) slots.store(piece, Message<S>::of(total));
-    }
+    if (threadIdx.x < 32) packed.add(sum_of_warps<warps, S>(sums + turn * warps), piece);
     piece = next[turn];
   }
-  if (blockIdx.x != gridDim.x - 1) return;
-  const S total = sum_of_block<Pieces::block>(sum_of_slots<S, Pieces::block>(slots, pieces.count), sums + turn * warps);
-  if (threadIdx.x == 0) result.store(total);
+  if (threadIdx.x < 32) packed.end(finish.arrived, pieces.count, result);
 }
 
 /// A template, so that every file which includes this may have it.
@@ -179,8 +175,7 @@ class Reduction {
  public:
   /// Results of a call: 2 for Moments.
   static constexpr unsigned results = sizeof(S) / sizeof(W);
-  static constexpr bool packed = std::is_same<S, std::uint32_t>::value;
-  static constexpr FinishedBy finished_by = packed ? FinishedBy::packed_atomic : FinishedBy::fan_in;
+  static constexpr FinishedBy finished_by = DigitsOf<S>::words == 1 ? FinishedBy::one_word : FinishedBy::words;
 
   Reduction(std::size_t n, const Gpu& gpu, const Choice& choice = {})
       : n_(n), slots_(workspace_slots(gpu)), overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
@@ -198,7 +193,7 @@ class Reduction {
       case tuned::Reading::pieces:
         if constexpr (!std::is_integral<Acc>::value)
           return device::launch<reduce_pieces<In, Acc, Operation>>(launch_of(shape_, stream), share,
-                                                                   pieces_of(share.vectors), slots_in(workspace),
+                                                                   pieces_of(share.vectors), finish_in(workspace),
                                                                    workspace + claims_word, result);
         return;  // launch_shape() has integers claim tiles
       case tuned::Reading::cluster:
@@ -255,10 +250,11 @@ class Reduction {
     std::size_t finish = 0;
     if (shape_.reading == tuned::Reading::cluster)
       finish = ceil_div(shape_.grid * shape_.block / 32, 32) + 5;
-    else if (shape_.reading == tuned::Reading::pieces)
-      finish = ceil_div(slots_, Pieces::block) + 5 + depth(Pieces::block / 32);
-    else if (shape_.grid > 1)
-      finish = ceil_div(shape_.grid - 1, 32) + 1 + 5;
+    else if (shape_.grid > 1) {
+      // Words are added up in two steps and rounded to the result; then come the sums that did not fit.
+      const std::size_t slots = shape_.reading == tuned::Reading::pieces ? slots_ : shape_.grid;
+      finish = 3 + ceil_div(slots, 32) + 5 + 1;
+    }
     return chain_of_block(shape_) + finish;
   }
   /// The same of a call to the host.
@@ -273,7 +269,7 @@ class Reduction {
     if (shape.reading == tuned::Reading::claimed)  // one block may have claimed all
       rounds *= shape.grid;
     else if (shape.reading == tuned::Reading::pieces)  // of one group, which has few unless there are as many as slots allow
-      rounds = std::max<std::size_t>(2 * Pieces::fewest_rounds, pieces_of(static_cast<std::int64_t>(all)).rounds + 1);
+      rounds = std::max<std::size_t>(2 * shape.rounds, pieces_of(static_cast<std::int64_t>(all)).rounds + 1);
     // A vector's own tree, that of the vectors at once, the sum that takes these one by one, and the odd ends.
     const std::size_t thread = depth(Vector<In>::lanes) + depth(at_once) + rounds + 3;
     return Operation::roundings + thread + 5 + depth(shape.block / 32);
@@ -299,16 +295,12 @@ class Reduction {
     const Launch shape = launch_of(shape_, stream);
     if (shape_.grid == 1)
       device::launch<reduce<In, Acc, Operation, How, StoreEach, OnDevice<Acc>>>(shape, share, how, StoreEach{}, result);
-    else if constexpr (packed)
-      device::launch<reduce<In, Acc, Operation, How, Packed, OnDevice<Acc>>>(shape, share, how, Packed{workspace},
-                                                                               result);
     else
-      device::launch<reduce<In, Acc, Operation, How, FanIn, OnDevice<Acc>>>(
-          shape, share, how, FanIn{slots_in(workspace)}, result);
+      device::launch<reduce<In, Acc, Operation, How, Packed, OnDevice<Acc>>>(shape, share, how, finish_in(workspace), result);
   }
-  Pieces pieces_of(std::int64_t vectors) const { return Pieces::of(vectors, shape_.grid, slots_); }
-  Slots slots_in(GlobalPtr<std::uint64_t> workspace) const {
-    return {workspace + first_slot, static_cast<unsigned>(slots_)};
+  Pieces pieces_of(std::int64_t vectors) const { return Pieces::of(vectors, shape_, slots_); }
+  Packed finish_in(GlobalPtr<std::uint64_t> workspace) const {
+    return {workspace, {workspace + first_slot, static_cast<unsigned>(slots_)}};
   }
 
   static constexpr Choice with_order(Choice choice) {

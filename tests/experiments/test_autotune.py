@@ -118,7 +118,7 @@ def test_it_prints_both_tables_and_docs_have_them(tmp_path, capsys):
     assert autotune.main([str(there)]) == 0
     said = capsys.readouterr().out
     assert said.count("{SIZE_MAX, Reading::tiled, 8, 1, 32 * MiB},") == 2
-    assert "inline constexpr LaunchRow packed_table[] = {\n    {256 * KiB, Reading::cluster, 4, 16},\n" in said
+    assert "inline constexpr LaunchRow one_word_table[] = {\n    {256 * KiB, Reading::cluster, 4, 16},\n" in said
     text = autotune.markdown(there)
     assert "loses at most 10.0 % to the fastest, at 256 KiB." in text
     assert "| 256 KiB | strided, vectors=4, per-sm=2 | 3.16 | 10.0 % |" in text

@@ -14,7 +14,7 @@ REDUCTIO = os.environ.get("REDUCTIO_BIN", "")
 NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 CONSUMER = Path(__file__).with_name("consumer")
 HEADERS = {
-    "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/finish.h", "tuned/cluster.cuh", "device/kernel.h",
+    "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/digits.h", "tuned/finish.h", "tuned/cluster.cuh", "device/kernel.h",
     "device/cuda/kernel.cuh",
 }
 NO_GPU = 77

@@ -4,8 +4,10 @@
 #include "tuned/tuned.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <span>
@@ -28,7 +30,7 @@ constexpr tuned::Choice small_blocks{true, tuned::Reading::strided, 1, 1};
 /// A tile is 64 KiB, so that a few of them are many elements for a test.
 constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1},
     one_tile_kept{true, tuned::Reading::tiled, 1, 1, 1 << 16},
-    pieces{true, tuned::Reading::pieces, 1, 1}, pieces_in_any_order{true, tuned::Reading::pieces, 1, 1, SIZE_MAX, true, true};
+    pieces{true, tuned::Reading::pieces, 64, 1}, pieces_in_any_order{true, tuned::Reading::pieces, 64, 1, SIZE_MAX, true, true};
 
 /// A workspace that was poisoned before, as raw memory is.
 Buffer<std::uint64_t> new_workspace(const tuned::Gpu& gpu = small_gpu) {
@@ -212,7 +214,7 @@ TEST(SimTunedShare, NoThreadHasMoreThanOneVectorMoreThanAnother) {
 TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
   using tuned::MiB;
   using tuned::h200;
-  for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic}) {
+  for (const auto who : {FinishedBy::words, FinishedBy::one_word}) {
     const auto kept = [&](std::size_t bytes) { return tuned::launch_shape(bytes, who, h200).kept_bytes; };
     EXPECT_EQ(kept(2 * MiB), SIZE_MAX);
     EXPECT_EQ(kept(12 * MiB + 1), 32 * MiB);
@@ -221,15 +223,20 @@ TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
     EXPECT_EQ(kept(256 * MiB), 32 * MiB);
     EXPECT_EQ(kept(256 * MiB + 1), SIZE_MAX);
   }
-  EXPECT_EQ(tuned::launch_shape(MiB, FinishedBy::fan_in, h200, one_tile_kept).kept_bytes, 1u << 16) << "as chosen";
+  EXPECT_EQ(tuned::launch_shape(MiB, FinishedBy::words, h200, one_tile_kept).kept_bytes, 1u << 16) << "as chosen";
   EXPECT_EQ(tuned::share_of(GlobalPtr<const float>(), 0, 128, 32 * MiB).kept, static_cast<std::int64_t>(2 * MiB));
 }
 
 /// Whoever runs first, what is added to what stays the same: values whose sum depends on it give the same bits. In pieces
 /// other blocks read other pieces in other orders. Where the order may vary it does.
 TEST(SimTunedCall, AddsUpTheSameBitsInEveryOrderOfBlocks) {
-  std::vector<float> values(11 * 16384 + 1001);
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] = 1 / static_cast<float>(i + 1);
+  // They cancel out, so that the result is what was rounded off, all of which is in its bits.
+  constexpr std::size_t half = 90611;
+  std::vector<float> values(2 * half);
+  for (std::size_t i = 0; i < half; ++i) {
+    values[i] = 1 / static_cast<float>(i + 1);
+    values[half + i * 7919 % half] = -values[i];
+  }
   for (const tuned::Choice& choice : {small_blocks, tiles, pieces, pieces_in_any_order}) {
     std::vector<float> of_order, to_host;
     for (const auto& [order, seed] : {std::pair(Order::forward, 7u), {Order::reverse, 7u}, {Order::random, 7u},
@@ -254,45 +261,118 @@ TEST(SimTunedCall, AddsUpTheSameBitsInEveryOrderOfBlocks) {
   sim::set_schedule(Order::forward);
 }
 
+/// In digits and back: what a sum was, and what many sums are together, of both signs.
+template <class W>
+W in_digits(const std::vector<W>& sums) {
+  using D = tuned::Digits<W>;
+  std::vector<std::uint64_t> word(D::words);
+  for (const W sum : sums) {
+    EXPECT_TRUE(D::fits(sum)) << sum;
+    for (unsigned k = 0; k < D::words; ++k) word[k] += D::word(sum, k) + tuned::one_block;
+  }
+  auto total = D::part(word[D::words - 1], D::words - 1);
+  for (unsigned k = D::words - 1; k-- > 0;) total += D::part(word[k], k);
+  for (const std::uint64_t w : word) EXPECT_EQ(w & tuned::most_arrivals, sums.size());
+  return static_cast<W>(total);
+}
+template <class W>
+void digits_of_floating() {
+  using D = tuned::Digits<W>;
+  constexpr W least = std::numeric_limits<W>::epsilon();
+  const W top = std::ldexp(W{1}, D::lowest + D::bits), bottom = std::ldexp(W{1}, D::lowest + D::mantissa_bits - 1);
+  const W largest = std::nextafter(top, W{0}), odd = 1 + least;
+  for (const W sum : {W{0}, W{1}, W{-1}, odd, -odd, W{3} / 7, W{-1e-7f}, W{12345.678f}, largest, -largest, bottom, -bottom,
+                      std::nextafter(bottom, W{1})})
+    EXPECT_EQ(in_digits<W>({sum}), sum) << sum;
+  for (int exponent = D::lowest + D::mantissa_bits - 1; exponent < D::lowest + D::bits; ++exponent)
+    EXPECT_EQ(in_digits<W>({std::ldexp(odd, exponent)}), std::ldexp(odd, exponent)) << exponent;
+  // Nothing is rounded off before the end.
+  EXPECT_EQ(in_digits<W>({largest, bottom, -largest}), bottom);
+  EXPECT_EQ(in_digits<W>({-1, std::max(least, bottom), 1}), std::max(least, bottom));
+  // As many as can meet: what they carry stays in its word.
+  EXPECT_EQ(in_digits(std::vector<W>(tuned::most_arrivals, -largest / 2)), -largest / 2 * tuned::most_arrivals);
+  EXPECT_EQ(in_digits(std::vector<W>(tuned::most_arrivals, odd)),
+            static_cast<W>(tuned::most_arrivals * static_cast<long double>(odd)));
+  for (const W outside : {top, -top, bottom / 2, -bottom / 2, std::numeric_limits<W>::infinity(),
+                          std::numeric_limits<W>::quiet_NaN(), std::numeric_limits<W>::denorm_min()})
+    EXPECT_FALSE(D::fits(outside)) << outside;
+}
+TEST(SimTunedDigits, HoldSumsWithoutRounding) {
+  digits_of_floating<float>();
+  digits_of_floating<double>();
+  for (const std::uint64_t sum :
+       std::vector<std::uint64_t>{0, 1, ~std::uint64_t{0}, std::uint64_t{1} << 39, 0x123456789abcdef})
+    EXPECT_EQ(in_digits<std::uint64_t>({sum}), sum);
+  EXPECT_EQ(in_digits(std::vector<std::uint64_t>(tuned::most_arrivals, ~std::uint64_t{4})), std::uint64_t{0} - 5u * 4095) << "it wraps";
+  EXPECT_EQ(in_digits<std::uint32_t>({0xffffffffu, 0xffffffffu}), 0xfffffffeu);
+}
+
+/// Sums that the words have no place for go to slots: of some blocks, of all, infinite ones, and of moments both sums of a
+/// block of which one does not fit. The words and the slots are empty afterwards.
+template <class T, class Operation = Identity>
+void adds_up_what_does_not_fit(const tuned::Choice& choice, std::size_t n) {
+  const tuned::Gpu two_sms{2, 512};
+  const auto workspace = new_workspace(two_sms);
+  const Buffer<T> out(2);
+  const tuned::Reduction<T, T, Operation> call(n, two_sms, choice);
+  ASSERT_GT(call.shape().grid, 1u);
+  const T small = std::ldexp(T{1}, std::is_same_v<T, float> ? -100 : -500), large = 1 / small,
+          infinite = std::numeric_limits<T>::infinity();
+  for (const auto& [usual, first] : {std::pair{small, small}, {T{1}, large}, {T{1}, small}, {T{1}, infinite}, {large, T{1}}}) {
+    std::vector<T> values(n, usual);
+    values[0] = first;
+    const auto in = on_device(values);
+    call(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+    const std::vector<std::uint64_t> words = on_host(workspace);
+    EXPECT_EQ(std::count(words.begin(), words.end(), 0u), std::ssize(words)) << usual << " " << first;
+    const std::vector<T> results = on_host(out);
+    const long double sum = static_cast<long double>(usual) * static_cast<long double>(n - 1) + static_cast<long double>(first);
+    if (first == infinite)
+      EXPECT_EQ(results[0], infinite);
+    else
+      EXPECT_NEAR(results[0] / static_cast<T>(sum), 1, 30 * std::numeric_limits<T>::epsilon()) << usual << " " << first;
+    if constexpr (call.results == 2) {
+      if (first == T{1} || usual == small) continue;
+      const T squares = usual * usual * static_cast<T>(n - 1) + first * first;
+      if (squares < infinite)
+        EXPECT_NEAR(results[1] / squares, 1, 30 * std::numeric_limits<T>::epsilon()) << usual << " " << first;
+      else
+        EXPECT_EQ(results[1], infinite);
+    }
+  }
+}
+TEST_P(SimTuned, AddsUpWhatDoesNotFitIntoItsWords) {
+  adds_up_what_does_not_fit<float>(small_blocks, 3000);
+  adds_up_what_does_not_fit<double>(small_blocks, 3000);
+  adds_up_what_does_not_fit<float, tuned::Moments>(small_blocks, 3000);
+  adds_up_what_does_not_fit<double, tuned::Moments>(small_blocks, 3000);
+  adds_up_what_does_not_fit<float>(pieces, 20 * 16384 + 77);
+}
+
 template <class S>
-__global__ void fill_slots(const tuned::Slots slots, unsigned count) {
+__global__ void fill_every_third(const tuned::Slots slots, unsigned count) {
   const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-  S sum{};
-  if constexpr (std::is_same_v<S, float>)
-    sum = static_cast<float>(i + 1);
-  else
-    sum.first = i + 1;
-  if (i < count) slots.store(i, tuned::Message<S>::of(sum));
+  if (i < count && i % 3 == 0) slots.store(i, tuned::Message<S>::of(static_cast<S>(i + 1)));
 }
 template <class S>
-__global__ void add_up_slots(const tuned::Slots slots, unsigned count, GlobalPtr<S> out) {
-  out[threadIdx.x] = tuned::sum_of_slots<S, 512>(slots, count);
+__global__ void add_up_full_slots(const tuned::Slots slots, unsigned count, GlobalPtr<S> out) {
+  out[threadIdx.x] = tuned::sum_of_full_slots<S>(slots, count, (count + 2) / 3);
 }
-/// By 512 threads, which take several rounds where a thread cannot ask for all of its slots at once.
-template <class S>
-void adds_up_slots() {
+/// Several rounds, where a lane cannot ask for all of its slots at once.
+TEST_P(SimTuned, AddsUpTheSlotsThatAreFull) {
   const auto workspace = new_workspace(tuned::h200);
   const auto all = static_cast<unsigned>(tuned::workspace_slots(tuned::h200));
   const tuned::Slots slots{workspace.ptr() + tuned::first_slot, all};
-  for (const unsigned count : {1u, 511u, 513u, 1600u, all}) {
-    const Buffer<S> out(512);
-    launch<fill_slots<S>>({17, 256, 0, nullptr}, slots, count);
-    launch<add_up_slots<S>>({1, 512, 0, nullptr}, slots, count, out.ptr());
+  for (const unsigned count : {1u, 3u, 255u, 257u, 1600u, all}) {
+    const Buffer<double> out(32);
+    launch<fill_every_third<double>>({17, 256, 0, nullptr}, slots, count);
+    launch<add_up_full_slots<double>>({1, 32, 0, nullptr}, slots, count, out.ptr());
     double sum = 0;
-    for (const S& of_thread : on_host(out)) {
-      if constexpr (std::is_same_v<S, float>)
-        sum += of_thread;
-      else
-        sum += of_thread.first;
-    }
-    EXPECT_EQ(sum, count * (count + 1.0) / 2) << count;
+    for (unsigned i = 0; i < count; i += 3) sum += i + 1;
+    EXPECT_EQ(on_host(out)[0], sum) << count;
     const std::vector<std::uint64_t> words = on_host(workspace);
     EXPECT_EQ(std::count(words.begin(), words.end(), 0u), std::ssize(words)) << count << ": emptied";
   }
-}
-TEST_P(SimTuned, AddsUpMoreSlotsThanItCanAskForAtOnce) {
-  adds_up_slots<float>();
-  adds_up_slots<tuned::Pair<double>>();
 }
 
 /// Much input is read in pieces; where the order may vary, less is. But not for the host, who has no workspace.
@@ -304,9 +384,9 @@ TEST(TunedLaunch, ReadsMuchInPieces) {
     while (mib < 4096 && !tuned::claims(tuned::launch_shape(mib * MiB, who, tuned::h200, choice).reading)) ++mib;
     return mib;
   };
-  EXPECT_EQ(first_in_pieces(FinishedBy::packed_atomic, {}), 257u);
-  EXPECT_EQ(first_in_pieces(FinishedBy::fan_in, {}), 1025u);
-  EXPECT_EQ(first_in_pieces(FinishedBy::fan_in, any_order), 257u);
+  EXPECT_EQ(first_in_pieces(FinishedBy::one_word, {}), 257u);
+  EXPECT_EQ(first_in_pieces(FinishedBy::words, {}), 1025u);
+  EXPECT_EQ(first_in_pieces(FinishedBy::words, any_order), 257u);
   EXPECT_EQ(first_in_pieces(FinishedBy::host, any_order), 4096u) << "none";
   // What is chosen is claimed as the order allows.
   for (const tuned::Reading reading : {tuned::Reading::pieces, tuned::Reading::claimed}) {
@@ -317,12 +397,12 @@ TEST(TunedLaunch, ReadsMuchInPieces) {
     choice.any_order = true;
     EXPECT_EQ(tuned::Reduction<float>(MiB, tuned::h200, choice).shape().reading, tuned::Reading::claimed);
   }
-  EXPECT_EQ(tuned::launch_shape(std::size_t{1} << 48, FinishedBy::packed_atomic, tuned::h200).reading,
+  EXPECT_EQ(tuned::launch_shape(std::size_t{1} << 48, FinishedBy::one_word, tuned::h200).reading,
             tuned::Reading::tiled) << "more tiles than 32 bits count";
-  EXPECT_EQ(tuned::launch_shape(2048 * MiB, FinishedBy::fan_in, tuned::h200).grid, 2u * 132);
+  EXPECT_EQ(tuned::launch_shape(2048 * MiB, FinishedBy::words, tuned::h200).grid, 2u * 132);
   for (std::size_t bytes = 1; bytes <= 256 * MiB; bytes = bytes * 3 / 2 + 1) {
-    const tuned::LaunchShape any = tuned::launch_shape(bytes, FinishedBy::fan_in, tuned::h200, any_order),
-                             fixed = tuned::launch_shape(bytes, FinishedBy::fan_in, tuned::h200);
+    const tuned::LaunchShape any = tuned::launch_shape(bytes, FinishedBy::words, tuned::h200, any_order),
+                             fixed = tuned::launch_shape(bytes, FinishedBy::words, tuned::h200);
     EXPECT_EQ(any.reading, fixed.reading) << bytes;
     EXPECT_EQ(any.grid, fixed.grid) << bytes;
   }
@@ -332,18 +412,17 @@ TEST(TunedLaunch, ReadsMuchInPieces) {
 }
 
 /// Counted from the pieces themselves: an element's own tree and those of its vector and tile, a round of its piece each,
-/// the ends, a warp's and a block's shuffles, and the slots that a thread of the last block adds up, with its block's. Where
+/// the ends, a warp's and a block's shuffles, and the slots that a lane adds up if no sum fits into the words. Where
 /// the order varies a block may have claimed all tiles.
 TEST(TunedLaunch, BoundsTheLongestChainOfAdditions) {
   tuned::Choice in_any_order;
   in_any_order.any_order = true;
   for (std::size_t n = (std::size_t{1} << 28) + 1; n < std::size_t{1} << 38; n = n * 9 / 7) {
     const tuned::Reduction<float> call(n, tuned::h200);
-    const auto all = tuned::Pieces::of(static_cast<std::int64_t>(n / 4), call.shape().grid,
-                                       tuned::workspace_slots(tuned::h200));
-    const std::size_t of_piece = 2 + 3 + all.tiles_of(0) + 5 + 4, of_slots = ceil_div(std::size_t{all.count}, 512) + 5 + 4;
+    const auto all = tuned::Pieces::of(static_cast<std::int64_t>(n / 4), call.shape(), tuned::workspace_slots(tuned::h200));
+    const std::size_t of_piece = 2 + 3 + all.tiles_of(0) + 5 + 4, of_slots = ceil_div(std::size_t{all.count}, 32) + 5 + 1;
     ASSERT_GE(call.longest_chain(), of_piece + of_slots) << n;
-    ASSERT_LE(call.longest_chain(), of_piece + of_slots + 24) << n;
+    ASSERT_LE(call.longest_chain(), of_piece + of_slots + 90) << n;
     ASSERT_GE(tuned::Reduction<float>(n, tuned::h200, in_any_order).longest_chain(), n / 16384) << n;
   }
 }
@@ -374,27 +453,29 @@ TEST(TunedVariants, RefuseAReadingThatTheOrderDoesNotAllow) {
 /// side.
 TEST(TunedPieces, HaveEachTileOnce) {
   using tuned::Pieces;
-  for (const unsigned grid : {1u, 2u, 7u, 264u})
+  const auto shape = [](unsigned grid) { return tuned::LaunchShape{tuned::Reading::pieces, grid, 512, SIZE_MAX, 8}; };
+  for (const unsigned grid : {1u, 2u, 7u, 264u, 2047u})
     for (const std::size_t slots : {std::size_t{2} * grid, std::size_t{16} * grid})
       for (std::int64_t tiles = 0; tiles < 70000; tiles = tiles * 5 / 3 + 1)
         for (const std::int64_t rest : {0, 1, 4095}) {
-          const Pieces of = Pieces::of(tiles * tuned::Tiled::tile + rest, grid, slots);
+          const Pieces of = Pieces::of(tiles * tuned::Tiled::tile + rest, shape(grid), slots);
           ASSERT_GE(of.count, 1u);
           ASSERT_LE(of.count, slots);
+          ASSERT_LE(of.count, tuned::most_arrivals);
           std::vector<int> times(static_cast<std::size_t>(tiles));
           for (unsigned piece = 0; piece + 1 < of.count; ++piece)
             for (unsigned k = 0; k < of.tiles_of(piece); ++k)
               ++times.at(static_cast<std::size_t>(of.first_tile(piece) + std::int64_t{k} * grid));
           ASSERT_EQ(std::count(times.begin(), times.end(), 1), tiles) << grid << " " << slots;
         }
-  // Of an H200 1.1 GiB have 68 rounds in 8 groups, and 8 GiB 496 rounds in 15.
-  EXPECT_EQ(Pieces::of((std::int64_t{11} << 26) / 10, 264, tuned::workspace_slots(tuned::h200)).groups, 8u);
-  const Pieces of = Pieces::of(std::int64_t{1} << 29, 264, tuned::workspace_slots(tuned::h200));
-  EXPECT_EQ(of.groups, 15u);
+  // Of an H200 1.1 GiB have 68 rounds in 8 groups, and 8 GiB 496 rounds in 14.
+  EXPECT_EQ(Pieces::of((std::int64_t{11} << 26) / 10, shape(264), tuned::workspace_slots(tuned::h200)).groups, 8u);
+  const Pieces of = Pieces::of(std::int64_t{1} << 29, shape(264), tuned::workspace_slots(tuned::h200));
+  EXPECT_EQ(of.groups, 14u);
   EXPECT_EQ(of.first_tile(1), 1);
-  EXPECT_EQ(of.tiles_of(0), 34u);
-  EXPECT_EQ(of.tiles_of(15 * 264 - 1), 33u);
-  EXPECT_EQ(of.tiles_of(15 * 264), 1u);
+  EXPECT_EQ(of.tiles_of(0), 36u);
+  EXPECT_EQ(of.tiles_of(14 * 264 - 1), 35u);
+  EXPECT_EQ(of.tiles_of(14 * 264), 1u);
 }
 
 /// The host finds each block's sum marked, in every order of the blocks.
@@ -600,7 +681,7 @@ constexpr tuned::Choice small_blocks_everywhere{true, tuned::Reading::strided, 1
 
 TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
   for (const tuned::Gpu& gpu : gpus)
-    for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic, FinishedBy::host})
+    for (const auto who : {FinishedBy::words, FinishedBy::one_word, FinishedBy::host})
       for (const tuned::Choice& choice :
            {tuned::Choice{}, small_blocks, tiles, pieces, small_blocks_everywhere, of_nothing, huge_cluster})
         for (std::size_t bytes = 0; bytes < std::size_t{1} << 36; bytes = 3 * bytes + 1) {
@@ -621,7 +702,7 @@ TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
 
 TEST(TunedLaunch, IsOneBlockForLittleAndAGridForMuch) {
   const auto of = [](std::size_t bytes, FinishedBy who) { return tuned::launch_shape(bytes, who, tuned::h200); };
-  for (const auto who : {FinishedBy::fan_in, FinishedBy::packed_atomic}) {
+  for (const auto who : {FinishedBy::words, FinishedBy::one_word}) {
     EXPECT_EQ(of(0, who).grid, 1u);
     EXPECT_EQ(of(16 << 10, who).grid, 1u);
     EXPECT_GT(of((16 << 10) + 1, who).grid, 1u);
@@ -635,21 +716,21 @@ TEST(TunedLaunch, HasAClusterWhereTheGpuHasThem) {
   const auto reading = [](std::size_t bytes, FinishedBy who, unsigned most_cluster_blocks) {
     return tuned::launch_shape(bytes, who, {132, 2048, 90, most_cluster_blocks}).reading;
   };
-  EXPECT_EQ(reading(64 << 10, FinishedBy::fan_in, 16), tuned::Reading::cluster);
-  EXPECT_EQ(tuned::launch_shape(64 << 10, FinishedBy::fan_in, h200).grid, 8u) << "a power of two";
-  EXPECT_EQ(reading(64 << 10, FinishedBy::packed_atomic, 16), tuned::Reading::strided) << "an atomic is quicker";
+  EXPECT_EQ(reading(64 << 10, FinishedBy::words, 16), tuned::Reading::cluster);
+  EXPECT_EQ(tuned::launch_shape(64 << 10, FinishedBy::words, h200).grid, 8u) << "a power of two";
+  EXPECT_EQ(reading(64 << 10, FinishedBy::one_word, 16), tuned::Reading::strided) << "an atomic is quicker";
   // A launch of one block is in no cluster, and what a cluster's blocks do is an illegal instruction there.
-  EXPECT_EQ(tuned::launch_shape(0, FinishedBy::fan_in, h200, {true, tuned::Reading::cluster, 1, 16}).grid, 2u);
-  EXPECT_EQ(tuned::launch_shape(0, FinishedBy::fan_in, h200, {true, tuned::Reading::cluster, 1, 0}).grid, 2u);
-  EXPECT_EQ(tuned::launch_shape(1 << 20, FinishedBy::fan_in, h200, {true, tuned::Reading::cluster, 1, 12}).grid, 8u);
-  EXPECT_EQ(tuned::launch_shape(1 << 20, FinishedBy::fan_in, h200, huge_cluster).grid, 16u) << "there are sums for no more";
+  EXPECT_EQ(tuned::launch_shape(0, FinishedBy::words, h200, {true, tuned::Reading::cluster, 1, 16}).grid, 2u);
+  EXPECT_EQ(tuned::launch_shape(0, FinishedBy::words, h200, {true, tuned::Reading::cluster, 1, 0}).grid, 2u);
+  EXPECT_EQ(tuned::launch_shape(1 << 20, FinishedBy::words, h200, {true, tuned::Reading::cluster, 1, 12}).grid, 8u);
+  EXPECT_EQ(tuned::launch_shape(1 << 20, FinishedBy::words, h200, huge_cluster).grid, 16u) << "there are sums for no more";
   // 9.0 is not enough: a GPU whose clusters have 8 blocks, or 4, refuses a launch with more.
-  EXPECT_EQ(reading(64 << 10, FinishedBy::fan_in, 8), tuned::Reading::cluster);
-  EXPECT_EQ(reading(512 << 10, FinishedBy::fan_in, 16), tuned::Reading::cluster);
-  EXPECT_EQ(reading(512 << 10, FinishedBy::fan_in, 8), tuned::Reading::strided);
+  EXPECT_EQ(reading(64 << 10, FinishedBy::words, 8), tuned::Reading::cluster);
+  EXPECT_EQ(reading(512 << 10, FinishedBy::words, 16), tuned::Reading::cluster);
+  EXPECT_EQ(reading(512 << 10, FinishedBy::words, 8), tuned::Reading::strided);
   for (const unsigned few : {0u, 1u, 4u}) {
-    EXPECT_EQ(reading(64 << 10, FinishedBy::fan_in, few), tuned::Reading::strided);
-    EXPECT_GT(tuned::launch_shape(64 << 10, FinishedBy::fan_in, {132, 2048, 90, few}).grid, 1u);
+    EXPECT_EQ(reading(64 << 10, FinishedBy::words, few), tuned::Reading::strided);
+    EXPECT_GT(tuned::launch_shape(64 << 10, FinishedBy::words, {132, 2048, 90, few}).grid, 1u);
   }
 }
 
@@ -659,8 +740,8 @@ TEST(TunedLaunch, GoesBySmsAndByL2) {
   using tuned::KiB;
   using tuned::MiB;
   using tuned::Reading;
-  for (const auto& table : {std::span<const tuned::LaunchRow>(tuned::packed_table),
-                            std::span<const tuned::LaunchRow>(tuned::fan_in_table),
+  for (const auto& table : {std::span<const tuned::LaunchRow>(tuned::one_word_table),
+                            std::span<const tuned::LaunchRow>(tuned::words_table),
                             std::span<const tuned::LaunchRow>(tuned::to_host_table)})
     for (const tuned::LaunchRow& row : table) {
       const tuned::LaunchRow of_h200 = tuned::row_for(row, tuned::h200);
@@ -676,8 +757,8 @@ TEST(TunedLaunch, GoesBySmsAndByL2) {
   EXPECT_EQ(up_to({36 * MiB, Reading::tiled, 8, 1, 0}, twice_the_sms), 36 * MiB);
   EXPECT_EQ(up_to({36 * MiB, Reading::tiled, 8, 1, 0}, a_third_of_l2), 12 * MiB);
   EXPECT_EQ(up_to({SIZE_MAX, Reading::tiled, 8, 2}, twice_the_sms), SIZE_MAX);
-  EXPECT_EQ(tuned::launch_shape(64 * MiB, FinishedBy::fan_in, a_third_of_l2).kept_bytes, tuned::kept_in_l2 / 3);
-  EXPECT_EQ(tuned::launch_shape(100 * MiB, FinishedBy::fan_in, a_third_of_l2).kept_bytes, SIZE_MAX);
+  EXPECT_EQ(tuned::launch_shape(64 * MiB, FinishedBy::words, a_third_of_l2).kept_bytes, tuned::kept_in_l2 / 3);
+  EXPECT_EQ(tuned::launch_shape(100 * MiB, FinishedBy::words, a_third_of_l2).kept_bytes, SIZE_MAX);
 }
 
 }  // namespace

@@ -346,7 +346,7 @@ TEST_F(MeasureCuda, ReadersTakeAnyAlignmentAndSize) {
 /// last tile; a sum of it is stored.
 TEST_F(MeasureCuda, ReadersReadAllInAFreshContext) {
   constexpr std::size_t bytes = 5000 * 65536;  // whole tiles, as many as an H200's blocks claim
-  static_assert(tuned::launch_shape(bytes, tuned::FinishedBy::packed_atomic, tuned::h200).reading == tuned::Reading::claimed);
+  static_assert(tuned::launch_shape(bytes, tuned::FinishedBy::one_word, tuned::h200).reading == tuned::Reading::claimed);
   auto readers = calls().readers(bytes, TimingMode::device);
   ASSERT_FALSE(readers.empty());
   EXPECT_EQ(readers.back().name, "read/as-tuned");

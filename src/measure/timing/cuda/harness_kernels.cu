@@ -180,7 +180,7 @@ class ReadAsTunedPlan final : public Plan {
  public:
   ReadAsTunedPlan(std::size_t bytes, const DeviceInfo& info, WordOfContext claims, const tuned::Choice& choice = {})
       : bytes_(bytes), overlaps_(info.capability >= 90),
-        shape_(tuned::launch_shape(bytes, tuned::FinishedBy::packed_atomic, tuned::gpu_of(info), choice)),
+        shape_(tuned::launch_shape(bytes, tuned::FinishedBy::one_word, tuned::gpu_of(info), choice)),
         claims_(std::move(claims)) {}
   PlanInfo info() const override { return {.grid_blocks = shape_.grid, .block_threads = shape_.block}; }
   void enqueue(void* in, void* out, Stream s) override {
