@@ -59,13 +59,14 @@ struct LaunchRow {
 /// cannot be said (docs/tuning.md, 37).
 inline constexpr std::size_t kept_in_l2 = 32 * MiB;
 
-/// For sums that finish by one packed atomic: those of 4 bytes of integer. Another block costs little, because no block
-/// polls for it. Tiles are claimed from where nothing is kept any more.
+/// For sums that meet in one word: those of 4 bytes of integer. Tiles are claimed from where nothing is kept any more.
 inline constexpr LaunchRow one_word_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
+    {64 * KiB, Reading::tiled, 8, 0},
     {512 * KiB, Reading::strided, 2, 4},
-    {12 * MiB, Reading::strided, 4, 4},
-    {128 * MiB, Reading::tiled, 8, 1, kept_in_l2},
+    {16 * MiB, Reading::strided, 4, 2},
+    {24 * MiB, Reading::strided, 4, 4},
+    {48 * MiB, Reading::tiled, 8, 1, kept_in_l2},
     {256 * MiB, Reading::tiled, 8, 2, kept_in_l2},
     {SIZE_MAX, Reading::claimed, 8, 2},
 };
@@ -73,18 +74,18 @@ inline constexpr LaunchRow one_word_table[] = {
 static_assert(one_word_table[sizeof one_word_table / sizeof *one_word_table - 1].reading == Reading::claimed,
               "launch_shape() looks there for where tiles are claimed");
 
-/// For all others, which finish by fan-in: few blocks, so that one warp polls all slots at once. For sums of 8 bytes it
-/// can poll 160 slots, and 2.5 MiB are strided over 160 blocks. Where the order may vary, tiles are claimed from where
-/// they are above.
+/// For all others, which meet in two words or more. That takes a little longer, so a cluster is quicker for longer. Where
+/// the order may vary, tiles are claimed from where they are above.
 inline constexpr LaunchRow words_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
+    {32 * KiB, Reading::tiled, 8, 0},
     {256 * KiB, Reading::cluster, 4, 8},
-    {768 * KiB, Reading::cluster, 4, 16},
-    {2560 * KiB, Reading::strided, 4, 4},
-    {128 * MiB, Reading::tiled, 8, 1, kept_in_l2},
+    {512 * KiB, Reading::cluster, 4, 16},
+    {16 * MiB, Reading::strided, 4, 2},
+    {24 * MiB, Reading::strided, 4, 4},
+    {48 * MiB, Reading::tiled, 8, 1, kept_in_l2},
     {256 * MiB, Reading::tiled, 8, 2, kept_in_l2},
-    {1024 * MiB, Reading::tiled, 8, 2},
-    {SIZE_MAX, Reading::pieces, 32, 2},
+    {SIZE_MAX, Reading::pieces, 16, 2},
 };
 
 /// For sums that each block sends to the host, which adds them up (docs/tuning.md, 39): no block waits for another, so a

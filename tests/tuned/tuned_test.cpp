@@ -216,8 +216,8 @@ TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
   using tuned::h200;
   for (const auto who : {FinishedBy::words, FinishedBy::one_word}) {
     const auto kept = [&](std::size_t bytes) { return tuned::launch_shape(bytes, who, h200).kept_bytes; };
-    EXPECT_EQ(kept(2 * MiB), SIZE_MAX);
-    EXPECT_EQ(kept(12 * MiB + 1), 32 * MiB);
+    EXPECT_EQ(kept(24 * MiB), SIZE_MAX);
+    EXPECT_EQ(kept(24 * MiB + 1), 32 * MiB);
     for (std::size_t bytes = 0; bytes <= 32 * MiB; bytes += 64 << 10) ASSERT_GE(kept(bytes), bytes);
     EXPECT_EQ(kept(36 * MiB), 32 * MiB);
     EXPECT_EQ(kept(256 * MiB), 32 * MiB);
@@ -385,7 +385,7 @@ TEST(TunedLaunch, ReadsMuchInPieces) {
     return mib;
   };
   EXPECT_EQ(first_in_pieces(FinishedBy::one_word, {}), 257u);
-  EXPECT_EQ(first_in_pieces(FinishedBy::words, {}), 1025u);
+  EXPECT_EQ(first_in_pieces(FinishedBy::words, {}), 257u);
   EXPECT_EQ(first_in_pieces(FinishedBy::words, any_order), 257u);
   EXPECT_EQ(first_in_pieces(FinishedBy::host, any_order), 4096u) << "none";
   // What is chosen is claimed as the order allows.
@@ -408,7 +408,7 @@ TEST(TunedLaunch, ReadsMuchInPieces) {
   }
   EXPECT_EQ(tuned::Reduction<std::int64_t>(100 * MiB, tuned::h200).shape().reading, tuned::Reading::claimed)
       << "of integers the order may vary";
-  EXPECT_EQ(tuned::Reduction<double>(100 * MiB, tuned::h200).shape().reading, tuned::Reading::tiled);
+  EXPECT_EQ(tuned::Reduction<double>(100 * MiB, tuned::h200).shape().reading, tuned::Reading::pieces);
 }
 
 /// Counted from the pieces themselves: an element's own tree and those of its vector and tile, a round of its piece each,
@@ -705,7 +705,9 @@ TEST(TunedLaunch, IsOneBlockForLittleAndAGridForMuch) {
   for (const auto who : {FinishedBy::words, FinishedBy::one_word}) {
     EXPECT_EQ(of(0, who).grid, 1u);
     EXPECT_EQ(of(16 << 10, who).grid, 1u);
-    EXPECT_GT(of((16 << 10) + 1, who).grid, 1u);
+    EXPECT_EQ(of((16 << 10) + 1, who).block, 512u) << "one, with more threads";
+    EXPECT_EQ(of(32 << 10, who).grid, 1u);
+    EXPECT_GT(of((64 << 10) + 1, who).grid, 1u);
     EXPECT_EQ(of(std::size_t{1} << 32, who).grid, 2u * 132);
     EXPECT_EQ(of(std::size_t{1} << 40, who).block, 512u);
   }
@@ -718,7 +720,7 @@ TEST(TunedLaunch, HasAClusterWhereTheGpuHasThem) {
   };
   EXPECT_EQ(reading(64 << 10, FinishedBy::words, 16), tuned::Reading::cluster);
   EXPECT_EQ(tuned::launch_shape(64 << 10, FinishedBy::words, h200).grid, 8u) << "a power of two";
-  EXPECT_EQ(reading(64 << 10, FinishedBy::one_word, 16), tuned::Reading::strided) << "an atomic is quicker";
+  EXPECT_EQ(reading(128 << 10, FinishedBy::one_word, 16), tuned::Reading::strided) << "an atomic update is quicker";
   // A launch of one block is in no cluster, and what a cluster's blocks do is an illegal instruction there.
   EXPECT_EQ(tuned::launch_shape(0, FinishedBy::words, h200, {true, tuned::Reading::cluster, 1, 16}).grid, 2u);
   EXPECT_EQ(tuned::launch_shape(0, FinishedBy::words, h200, {true, tuned::Reading::cluster, 1, 0}).grid, 2u);

@@ -52,7 +52,7 @@ struct Lane {
   std::uint64_t* workspace;
   double* out;
   explicit Lane(const tuned::Gpu& gpu)
-      : workspace(allocate<std::uint64_t>(tuned::workspace_words(gpu))), out(allocate<double>(5)) {
+      : workspace(allocate<std::uint64_t>(tuned::workspace_words(gpu))), out(allocate<double>(7)) {
     check(cudaStreamCreate(&stream), "creating a stream");
     tuned::init(workspace, gpu, stream);
   }
@@ -141,8 +141,8 @@ int main() {
     }
   }
 
-  // Every way to finish that the table knows for floats: one block, a cluster where the GPU has them, fan-in by few and
-  // many blocks.
+  // Every way to finish that the table knows for floats: one block, a cluster where the GPU has them, few and many blocks
+  // that add up in the workspace's words.
   for (const std::size_t part : {std::size_t{0}, std::size_t{1000}, std::size_t{20000}, std::size_t{100000}, n - 1}) {
     double of_part = 0, squares_of_part = 0;
     for (std::size_t i = 1; i <= part; ++i) {
@@ -163,6 +163,12 @@ int main() {
     }
   }
 
+  // Sums that these words have no place for: they go to slots.
+  std::vector<float> tiny(n);
+  const double scale = 1.0 / (std::uint64_t{1} << 60) / (std::uint64_t{1} << 60);
+  for (std::size_t i = 0; i < n; ++i) tiny[i] = static_cast<float>(values[i] * scale);
+  const float* const tiny_in = on_gpu(tiny);
+
   const tuned::Reduction<float, double> plan(n, gpu);
   const tuned::Reduction<float, double> small(20000, gpu), smaller(1000, gpu);
   const tuned::Reduction<int> of_all_integers(n, gpu);
@@ -173,6 +179,7 @@ int main() {
   tiles.any_order = true;
   const tuned::Reduction<float, double> in_any_order(n, gpu, tiles);
   const tuned::Reduction<int> integers_in_pieces(n, gpu, pieces);
+  const std::size_t replayed_results = 7;
   double of_small = 0, of_smaller = 0, of_half = 0;
   for (std::size_t i = 0; i < 20000; ++i) of_small += values[i];
   for (std::size_t i = 0; i < 1000; ++i) of_smaller += values[i];
@@ -189,11 +196,13 @@ int main() {
     in_pieces(in, lane.out + 3, lane.workspace, lane.stream);
     in_any_order(in, lane.out + 4, lane.workspace, lane.stream);
     integers_in_pieces(integers_in, integer_out + 1, lane.workspace, lane.stream);
+    plan(tiny_in, lane.out + 5, lane.workspace, lane.stream);
+    in_pieces(tiny_in, lane.out + 6, lane.workspace, lane.stream);
   }
   check(cudaStreamEndCapture(lane.stream, &graph), "capturing");
   check(cudaGraphInstantiate(&replayed, graph, 0), "instantiating the graph");
   for (int replay = 0; replay < 1000; ++replay) {
-    check(cudaMemsetAsync(lane.out, 0xFF, 5 * sizeof(double), lane.stream), "poisoning the results");
+    check(cudaMemsetAsync(lane.out, 0xFF, replayed_results * sizeof(double), lane.stream), "poisoning the results");
     check(cudaMemsetAsync(integer_out, 0xFF, 2 * sizeof(int), lane.stream), "poisoning the results");
     check(cudaGraphLaunch(replayed, lane.stream), "replaying");
     if (replay % 50 != 49) continue;
@@ -205,6 +214,8 @@ int main() {
     expect(value(lane.out + 3), sum, "a replay of a call in pieces");
     expect(value(lane.out + 4), sum, "a replay of a call in any order");
     expect(value(integer_out + 1), of_integers, "a replay of a call on integers in pieces");
+    expect(value(lane.out + 5), sum * scale, "a replay of a call on tiny numbers");
+    expect(value(lane.out + 6), sum * scale, "a replay of a call on tiny numbers in pieces");
   }
 
   calls_on_results<double>(in, n, sum, of_half, gpu, lane);
