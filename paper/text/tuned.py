@@ -237,7 +237,8 @@ def cards(results: Results) -> str:
     of_table = on.pop("autotune")
     judged: dict[str, list[str]] = {}
     for experiment, ids in on.items():
-        card = "the same card" if ids == of_table else "another card" if not ids & of_table else "in part the same cards"
+        others = "another card" if len(ids) == 1 else f"{len(ids)} other cards"
+        card = "the same card" if ids == of_table else others if not ids & of_table else "in part the same cards"
         judged.setdefault(card, []).append(f"`{experiment}`")
     of_goals = latex.listing([f"{latex.listing(experiments)} on {card}" for card, experiments in judged.items()])
     program = {run.get("experiment"): run.get("git_revision") for run in results.machine.get("runs", default=[])}
@@ -252,8 +253,19 @@ def on_other_gpus(results: Results) -> str:
     rows = goals.read(results.folder)
     points = [f"{row.points} {words}" for key, words in (("elsewhere-cold", "points cold"), ("elsewhere-graph", "in a graph"))
               if (row := of(rows, key, "speedup")) is not None and row.points]
-    gpus = [str(f.machine.get("gpu.name")) for f in goals.Folder(results.folder).beside()] if points else []
-    return f", those on another GPU by `tuned` on one {latex.listing(gpus)}, at {latex.listing(points)}" if gpus else ""
+    beside = goals.Folder(results.folder).beside() if points else []
+    if not beside:
+        return ""
+    here = programs(results.machine)
+    earlier = " by an earlier program" if here and any(programs(f.machine) - here for f in beside) else ""
+    gpus = [str(f.machine.get("gpu.name")) for f in beside]
+    return f", those on another GPU by `tuned` on one {latex.listing(gpus)}{earlier}, at {latex.listing(points)}"
+
+
+def programs(machine: rs.Machine) -> set[str]:
+    """The revisions that a folder's runs of `tuned` are of."""
+    runs = machine.get("runs", default=[])
+    return {str(run["git_revision"]) for run in runs if run.get("experiment") == "tuned" and run.get("git_revision")}
 
 
 # ------------------------------------------------------------------------------------------------ Markdown

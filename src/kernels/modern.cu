@@ -240,12 +240,16 @@ __global__ void __launch_bounds__(most_threads, 1)
 /// From cooperative: no barrier, since only one block needs the others' sums, and nobody needs to wait for it. Each
 /// other block stores its sum in a slot together with a mark that the slot is full, and is done. The last block looks
 /// at each slot until it is full, takes the sum, and leaves the slot empty for the next call. Sum and mark arrive
-/// together (tuned/tuned.h says how), so there is no fence and no atomic update.
+/// together (tuned::Message), so there is no fence and no atomic update.
 ///
 ///   slot:  empty -- a block stores (sum, full) --> full -- the last block has read it --> empty
 ///
-/// It ends, because nobody but the last block waits, and a block that does not wait gives up its place to one that has
-/// not begun (tuned/tuned.h says more).
+/// It ends, because nobody but the last block waits, and only for blocks of its own launch, none of which waits for
+/// anybody: each that gets a place on the GPU runs to its end and gives the place up. So the wait ends unless the others
+/// never get a place. GPUs so far give places in the order of the block's number, so that when the last block runs all
+/// others have run or are running. CUDA does not promise that; without it there still is progress as long as the GPU
+/// holds one block beside those that wait, of which each kernel under way has one. And a slot is empty when a call
+/// begins, because the last block of the call before has emptied it, and ended after that.
 ///
 /// Launch: any grid, whole warps, empty slots. Result: out[0]; the slots are empty again.
 template <class T>
@@ -279,7 +283,8 @@ __global__ void __launch_bounds__(most_threads, 1)
 /// The atomic gives what was there before. Who finds all others counted also holds their sum: value and count come in
 /// one word, so there is no fence and nothing else to read. That block puts the word back to zero for the next call.
 /// What runs over the high half is dropped, as a sum modulo 2^32 drops it; the low half runs over into no sum, because
-/// a grid has fewer than 2^32 blocks. Floats have no such sum: the halves of a 64-bit addition are integers.
+/// a grid has fewer than 2^32 blocks. The halves of a 64-bit addition are integers, so of floats each block's sum would
+/// have to be written as one first, as tuned does it (tuned/digits.h).
 ///
 /// Launch: any grid, whole warps, `packed` zero. Result: out[0]; `packed` is zero again.
 __global__ void __launch_bounds__(most_threads, 1)

@@ -2,7 +2,7 @@
 /// the documents' kernels. No document has it.
 ///
 ///   tuned/sum            one launch: loads of 16 bytes, and a finish by what is added up and how much: one block alone,
-///                        a thread block cluster, a packed atomic, or a fan-in over marked slots
+///                        a thread block cluster, or packed atomics
 ///   tuned/sum-any-order  the same for a caller who allows another order of adding floating-point numbers at each call: of
 ///                        much input blocks claim tiles as they go, as tuned/sum's do of integers
 ///
@@ -62,7 +62,7 @@ std::unique_ptr<Plan> prepare(const Problem& p, const tuned::Choice& choice, con
 
 const Variant both{
     .how = {.thread = "16-byte loads, four or eight", .block = "warp shuffles",
-            .grid = "cluster, packed atomic or fan-in"},
+            .grid = "cluster or packed atomics"},
     .operations = {Operation::sum, Operation::wide_sum, Operation::sum_of_squares, Operation::moments},
     .types = {ElementType::f32, ElementType::f64, ElementType::i32, ElementType::i8, ElementType::i64, ElementType::f16,
               ElementType::bf16},

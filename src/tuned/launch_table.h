@@ -28,7 +28,7 @@ enum class Reading {
   strided,  ///< blocks of 256, all threads of the grid taking turns
   tiled,    ///< blocks of 512, each with a tile of 64 KiB at a time
   claimed,  ///< the same tiles, but blocks claim them one by one as they go: where the order of adding may vary
-  pieces,   ///< where it may not: blocks claim pieces of several tiles, each with a slot of its own
+  pieces,   ///< where it may not: blocks claim pieces of several tiles, each with a sum of its own
   cluster,  ///< blocks of 512 in one cluster: from compute capability 9.0
 };
 /// Whether blocks claim what they read, by a word of the workspace.
@@ -123,8 +123,8 @@ struct LaunchShape {
   unsigned rounds = 1;  ///< Pieces: a piece has so many, at least
 };
 
-/// The most blocks that a launch has for each SM, and the slots of the workspace for each: of blocks, and of the pieces
-/// of an input (Reading::pieces), 16 for each of two blocks.
+/// The most blocks that a launch has for each SM, and the slots of the workspace for each: of blocks, or of the pieces of
+/// an input (Reading::pieces), 16 for each of two blocks.
 inline constexpr unsigned most_blocks_per_sm = 8, slots_per_sm = 32;
 static_assert(slots_per_sm >= 2 * most_blocks_per_sm, "Pieces::of wants two for each block");
 /// The most sums, of blocks or of pieces, that can meet in one word (tuned/digits.h).
@@ -132,9 +132,9 @@ inline constexpr unsigned most_arrivals = 4095;
 /// The most blocks of a cluster that there are sums for.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
-/// The workspace, in words: the packed sum of the blocks that have arrived, and how many tiles or pieces have been
-/// claimed, each alone on its 128 bytes; and from `first_slot` on the slots: of each block its first word, then of each
-/// its second one, and so on. All are zero between calls.
+/// The workspace, in words: those that sums are added up in, and how many tiles or pieces have been claimed, each alone on
+/// 128 bytes; and from `first_slot` on the slots: of each sum its first word, then of each its second one, and so on. All
+/// are zero between calls.
 inline constexpr unsigned claims_word = 16, first_slot = 32, most_words = 4;
 constexpr std::size_t most_blocks(const Gpu& gpu) { return std::size_t{most_blocks_per_sm} * gpu.sm_count; }
 constexpr std::size_t workspace_slots(const Gpu& gpu) { return std::size_t{slots_per_sm} * gpu.sm_count; }

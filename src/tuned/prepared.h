@@ -18,7 +18,7 @@ inline Gpu gpu_of(const DeviceInfo& device) {
 
 /// What Variant::persistent_state says of tuned's variants.
 inline constexpr const char* persistent_state =
-    "the sum of the blocks that have arrived, the number of claims, and the slots: zero between calls";
+    "the words that sums are added up in, the number of claims, and the slots: zero between calls";
 
 /// A reduction, its workspace, and what the harness is told of both. Copies share the workspace.
 template <class In, class Acc, class Operation>

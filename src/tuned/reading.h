@@ -259,7 +259,7 @@ struct Claimed {
   }
 };
 
-/// Where the order must not vary, blocks claim pieces, each with a slot for its sum. A piece is a column of a few rounds:
+/// Where the order must not vary, blocks claim pieces, each with a sum of its own. A piece is a column of a few rounds:
 /// with `columns` tiles in a round, piece p has tile p % columns of each round of group p / columns. So blocks that take
 /// pieces in order read side by side, as in fixed rounds, and are at most about a group apart. Behind the groups single
 /// tiles are pieces, fewer than a round has; the last piece has what is no whole tile, and the odd ends.

@@ -21,14 +21,14 @@
 /// one kernel onto the stream: it allocates nothing, waits for nothing and can be captured in a graph and replayed.
 /// (to_host waits, and its words are cleared by the host, so it is not for graphs.) A workspace serves one call at a
 /// time: calls of one stream, or calls that events order. One that two calls had at once, or that was never
-/// initialised, may hold slots that look full for good, or a count of claims that skips tiles: then results are wrong
-/// without a word, or a call never ends. init() mends it. A Gpu and a workspace belong to one GPU. A plan keeps no state:
-/// host threads may share it. A launch that CUDA refuses throws device::LaunchError, and nothing else is thrown.
+/// initialised, may hold counts that no call completes: then results are wrong or not written, without a word, or a call
+/// never ends. init() mends it. A Gpu and a workspace belong to one GPU. A plan keeps no state: host threads may share
+/// it. A launch that CUDA refuses throws device::LaunchError, and nothing else is thrown.
 ///
 /// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 128 bytes and one Gpu, the
 /// result is the same bits at every call, unless Choice::any_order says otherwise: of floating-point numbers it is fixed
-/// what is added to what, and in which order. So is that of to_host, but it may differ in its last bits from the one on
-/// the GPU, and the calling thread's rounding mode counts.
+/// what is added to what, and in which order, wherever anything is rounded. So is that of to_host, but it may differ in
+/// its last bits from the one on the GPU, and the calling thread's rounding mode counts.
 ///
 /// How it works
 ///
@@ -38,47 +38,42 @@
 ///             the last whole vector is part of that step. Of much input blocks claim what they read as they go.
 ///   Blocks    add up by warp shuffles, and once over their warps.
 ///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster,
-///             for little (cluster.cuh); a packed atomic, for 4 bytes of integer; fan-in, for all else, and for pieces
-///             (finish.h). To the host: each block sends its sum there, and the calling thread adds them up in fixed order.
+///             for little (cluster.cuh); packed atomics, for all else (finish.h). To the host: each block sends its sum
+///             there, and the calling thread adds them up in fixed order.
 ///
-/// Fan-in. Each block but the last has a slot in the workspace, into which it stores its sum. The last block polls the
-/// slots and adds them to its own, in fixed order. There is no atomic update, no fence, no second launch, and nothing
-/// is cleared before a call: a slot holds the sum together with a mark that it is full, and the last block, which has
-/// read it, leaves it empty. Nothing but its own input is read by a block before its sum is there: a call's number, by
-/// which a slot could be told from the call's before, would have to be waited for (docs/tuning.md).
+/// Packed atomics. One word of 64 bits holds the sum so far and how many blocks have added to it. A block adds its sum and
+/// 1 in one update; the one that completes the number has the whole sum from that very update, so nothing else has to be
+/// seen by anybody and the update is relaxed. It sets the word back to 0, which the next call sees because it begins
+/// after this one has ended. Nobody waits.
 ///
-/// Sum and mark must arrive together. PTX keeps a scalar store of 8 bytes whole, but no vector store: so a slot is one
-/// word of 8 bytes for a sum of 4, two words for one of 8, each of one half of the sum and the mark, and four for the
-/// two sums of 8 bytes of moments. Each word says by itself whether it is there, so the order in which they arrive does
-/// not matter, and relaxed accesses are enough.
+/// More than 4 bytes of integer take several words, each with a digit of the sum and a count of its own, and one lane of a
+/// warp for each (digits.h). A floating-point sum is written as a fixed-point number, so these words hold it as it is, and
+/// adding them up rounds nothing off: it gives the same bits in any order. Who completes the number in the last word has
+/// the result, for what the same instruction has updated beside it is complete as well, and if it were not, is waited
+/// for: all blocks have sent it.
 ///
-/// Why it ends. Only the last block waits, and only for blocks of its own launch, none of which waits for anybody: each
-/// that gets a place on the GPU runs to its end and gives the place up. So the last block's wait ends unless the others
-/// never get a place. GPUs so far give places in the order of the block's number, so that when the last block runs all
-/// others have run or are running. CUDA does not promise that; without it there still is progress as long as the GPU
-/// holds one block beside those that wait, of which each kernel under way has one.
+/// Sums that do not fit. What is too large or too small for the words, infinite, or no number, a block stores in a slot of
+/// its own, together with a mark that the slot is full, and counts in the last word. Who has the result waits until as
+/// many slots are full as were counted, adds them up in the order of their numbers, and leaves them empty. Slots were
+/// stored to before they were counted, so this wait ends; a mark arrives with the sum, and the count says how many
+/// to look for, so there is no order between store and update to keep, and relaxed accesses are enough. Sum and mark are
+/// one store: PTX keeps a scalar store of 8 bytes whole, but no vector store. So a slot is one word of 8 bytes for a sum
+/// of 4, two words for one of 8, each of one half of the sum and the mark, and four for the two sums of 8 bytes of
+/// moments. Each word says by itself whether it is there.
 ///
-/// Why a slot is empty when a call begins. The last block has emptied it: it ends no earlier, and the next call on this
-/// workspace begins after it has ended. A call that uses other slots, or more, finds those empty, too, because no call
-/// leaves any full.
+/// Why words and slots are zero when a call begins. Who has the result has set them so: that block ends no earlier, and
+/// the next call on this workspace begins after it has ended.
 ///
 /// Claims. Of much input each block reads the tile or the piece of its own number first. Before it reads one it claims the
 /// next, by counting up a word of the workspace: dynamic scheduling. So there is one claim for each, and whoever has the
 /// last number knows that no other follows, and sets the word back to 0. Where the order may vary, for integers always, a
-/// block adds up what it got, and then the blocks finish as ever. Else each piece has a slot, in which its block stores
-/// the sum. The last block polls the slots once there is nothing left to claim: what it then waits for is first pieces of
-/// blocks, which is fan-in's wait, and pieces that a block which runs has claimed.
-///
-/// Packed atomic. One word holds the sum so far and how many blocks have added to it. The block that completes the
-/// number has the sum from that very update, so nothing else has to be seen by anybody and the update is relaxed; it
-/// sets the word back to 0, which the next call sees because it begins after this one has ended. Integers commute, so
-/// the result is the same bits in any order. Nobody waits.
+/// block's threads add up what it got, tile after tile. Else it makes a sum of each piece, and adds these up in digits.
 ///
 /// Calls one after another. From compute capability 9.0 a call's blocks may take their places while the kernel before
 /// it in the stream, another call of tuned say, still runs (programmatic dependent launch). Before they touch global
 /// memory they wait until that kernel has ended and what it stored can be seen, so nothing changes but the time: the
 /// launch is hidden behind the work before it. A call allows the same to the kernel after it once each of its own
-/// blocks has a place, so blocks that wait so take none from a block that the last one waits for.
+/// blocks has a place.
 ///
 /// The wait is for the kernel before, not for those before that. So each kernel of the user's in the stream that is
 /// itself launched so has to wait (griddepcontrol.wait, cudaGridDependencySynchronize()) before it ends, be it before or

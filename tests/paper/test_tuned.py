@@ -166,6 +166,12 @@ def test_on_which_other_gpu_goals_were_judged_is_told(folder, tmp_path):
     assert tuned.on_other_gpus(rs.read_results(here)) == (
         f", those on another GPU by `tuned` on one Another GPU, at {cold} points cold and {graph} in a graph")
 
+    for folder_, program in ((here, "new"), (other, "old")):
+        machine = json.loads((folder_ / "machine.json").read_text())
+        machine["runs"] = [{**run, "experiment": "tuned", "git_revision": program} for run in machine["runs"][:1]]
+        (folder_ / "machine.json").write_text(json.dumps(machine))
+    assert "on one Another GPU by an earlier program, at " in tuned.on_other_gpus(rs.read_results(here))
+
 
 def test_whether_the_table_and_the_goals_are_of_one_card_is_told(folder, tmp_path):
     assert tuned.cards(rs.read_results(folder)) == ""
@@ -192,6 +198,10 @@ def test_whether_the_table_and_the_goals_are_of_one_card_is_told(folder, tmp_pat
     assert said({"a": "GPU-1"}) == f"{begin}`tuned` and `narrow` on the same card{end}"
     assert said({"a": "GPU-1", "b": "GPU-2"}) == f"{begin}`tuned` and `narrow` on in part the same cards{end}"
     assert said({"a": ""}) == ""  # not recorded
+    both = (folder / "tuned.csv").read_text()
+    (there / "tuned.csv").write_text(both.replace(",synthetic,", ",n,", both.count(",synthetic,") // 2))
+    assert said({"a": "GPU-3"}, "GPU-2") == f"{begin}`tuned` on 2 other cards and `narrow` on another card{end}"
+    (there / "tuned.csv").write_text(both)
     assert said({"a": "GPU-2"}, "GPU-2") == f"{begin}`tuned` on another card and `narrow` on the same card{end}"
     program_of["n"] = "q"
     assert said({"a": "GPU-2"}, "GPU-2").endswith(f"the same card, of which `narrow` by an earlier program{end}")
