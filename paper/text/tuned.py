@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import goals
 import results as rs
@@ -360,7 +361,19 @@ def reach(results: Results, in_short: bool = False) -> str:
     return (f"A word from one SM to another is under way for {1e9 * word:.0f} ns (`reductio probe`: half of what a word and one "
             f"back take), an atomic update takes {1e9 * atomic:.0f} ns and a load from L2 {1e9 * load:.0f} ns. Were one such "
             f"word all that a launch of several blocks takes beyond reading, cold sums would come to {percent(one)} of the read "
-            f"ceiling; were it two, to {percent(two)}. They come to {percent(ceiling.measured)}.")
+            f"ceiling; were it two, to {percent(two)}. They come to {percent(ceiling.measured)}.{ragged_takes(results)}")
+
+
+def ragged_takes(results: Results) -> str:
+    """Of odd sizes and starts which share of the read ceiling the speedup that is demanded there would take."""
+    measured = [p.points for p in goals.ragged(goals.Folder(results.folder), goals.TOGETHER) if len(p.points)]
+    points = pd.concat(measured).dropna(subset=["share"]) if measured else []
+    if not len(points):
+        return ""
+    ratio_, share = (float(np.exp(np.log(points[c].astype(float)).mean())) for c in ("ratio", "share"))
+    demanded = next(g for g in goals.GOALS if g.key == "ragged").demands["speedup"]
+    return (f" At odd sizes and starts a speedup of {demanded:g} over CUB would take {percent(share * demanded / ratio_)} of it; "
+            f"they come to {percent(share)}, and to {ratio(ratio_)}.")
 
 
 def in_comparison(results: Results) -> str:

@@ -213,6 +213,10 @@ def test_a_finishs_latency_says_what_is_left_of_the_read_ceiling(tmp_path, few):
     said = tuned.reach(results)
     assert "under way for 290 ns" in said and "an atomic update takes 300 ns and a load from L2 140 ns" in said
     assert f"to {tuned.percent(tuned.ceiling_with(folder, 290e-9))} of the read ceiling" in said
+    odd = [p for p in goals.ragged(folder, 0.95) if len(p.points)]
+    share, ratio = (math.prod(v for p in odd for v in p.points[c]) ** (1 / sum(len(p.points) for p in odd)) for c in ("share", "ratio"))
+    assert said.endswith(f" At odd sizes and starts a speedup of 1.35 over CUB would take {tuned.percent(share * 1.35 / ratio)} of it; "
+                         f"they come to {tuned.percent(share)}, and to {ratio:.3f}.")
     (there / "tuned.csv").unlink()
     assert tuned.reach(results) == ""
 
