@@ -25,18 +25,18 @@
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-/// The bits of a word that count up to `most_arrivals`.
+/// The bits of a word that count blocks, and of the last word those that count sums which did not fit.
 inline constexpr unsigned count_bits = 12;
-static_assert(most_arrivals == (1u << count_bits) - 1, "a call has no more blocks, nor pieces");
-inline constexpr std::uint64_t one_block = 1;
+static_assert(most_sums == (1u << count_bits) - 1, "a call has no more blocks, nor pieces");
+inline constexpr std::uint64_t one_block = 1, all_blocks = most_sums;
 /// In the last word of a sum of floating-point numbers.
 inline constexpr std::uint64_t one_that_did_not_fit = one_block << count_bits,
-                               all_that_did_not_fit = std::uint64_t{most_arrivals} << count_bits;
+                               all_that_did_not_fit = std::uint64_t{most_sums} << count_bits;
 inline constexpr unsigned digit_bits = 64 - 2 * count_bits - 1, last_digit_bits = digit_bits - count_bits;
 
 /// Of a sum in W: `words`, how many there are. word(sum, k): what is added to word k, less the count. part(word, k): what
-/// the digits in word k are together, with their weight, as parts of all words are added up from the last to the first.
-/// fits(sum): whether it can be written so.
+/// the digits in word k are together, with their weight: the parts of all words add up to the sum. fits(sum): whether it
+/// can be written so.
 template <class W>
 struct Digits;
 
@@ -80,8 +80,7 @@ struct DigitsOfFloating {
     const auto digit = static_cast<std::int64_t>((sum - before) * power(-unit));
     return static_cast<std::uint64_t>(digit) << (k == words - 1 ? 2 * count_bits : count_bits);
   }
-  /// Exact. When all parts are added up, each sum rounds off at most 2^-53 of what the blocks' sums are without their
-  /// signs, as additions of their own would in double.
+  /// Exact. Each addition of parts rounds off at most 2^-53 of the sum of the blocks' sums without their signs.
   static __device__ double part(std::uint64_t word, unsigned k) {
     const std::int64_t digits = static_cast<std::int64_t>(word) >> (k == words - 1 ? 2 * count_bits : count_bits);
     return static_cast<double>(digits) * DigitsOfFloating<double>::power(lowest + static_cast<int>(digit_bits * k));

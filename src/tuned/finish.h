@@ -120,11 +120,11 @@ class PackedSum {
     }
   }
 
-  /// By the same warp, once for each of two blocks or more. `slots`: how many may have been stored to.
+  /// By the same warp, once for each block of the grid. `slots`: how many may have been stored to.
   template <class Result>
   __device__ void end(GlobalPtr<std::uint64_t> arrived, unsigned slots, const Result& result) {
     const unsigned lane = threadIdx.x;
-    const auto complete = [](std::uint64_t w) { return (w & most_arrivals) == gridDim.x; };
+    const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
     std::uint64_t word = 0;
     if (lane < D::words) {
       mine_ += one_block;
@@ -144,9 +144,10 @@ class PackedSum {
       }
     if (lane < D::words) store_relaxed(arrived + lane, std::uint64_t{0});
     if constexpr (std::is_floating_point<W>::value)
-      if ((are_empty >> last & 1) == 0)
-        sums += sum_of_full_slots<S>(
-            slots_, slots, __shfl_sync(all_lanes, static_cast<unsigned>((word & all_that_did_not_fit) >> count_bits), last));
+      if ((are_empty >> last & 1) == 0) {
+        const auto full = static_cast<unsigned>((word & all_that_did_not_fit) >> count_bits);
+        sums += sum_of_full_slots<S>(slots_, slots, __shfl_sync(all_lanes, full, last));
+      }
     if (lane == 0) result.store(sums);
   }
 
@@ -178,7 +179,7 @@ struct Packed {
       if (threadIdx.x != 0) return;
       const std::uint64_t mine = Digits<S>::word(sum, 0) + one_block;
       const std::uint64_t before = device::atomicAdd(arrived, mine);
-      if ((before & most_arrivals) != gridDim.x - 1) return;
+      if ((before & all_blocks) != gridDim.x - 1) return;
       result.store(Digits<S>::part(before + mine, 0));
       store_relaxed(arrived, std::uint64_t{0});
     } else {

@@ -124,11 +124,11 @@ struct LaunchShape {
 };
 
 /// The most blocks that a launch has for each SM, and the slots of the workspace for each: of blocks, or of the pieces of
-/// an input (Reading::pieces), 16 for each of two blocks.
+/// an input (Reading::pieces), up to 16 for each of two blocks.
 inline constexpr unsigned most_blocks_per_sm = 8, slots_per_sm = 32;
 static_assert(slots_per_sm >= 2 * most_blocks_per_sm, "Pieces::of wants two for each block");
 /// The most sums, of blocks or of pieces, that can meet in one word (tuned/digits.h).
-inline constexpr unsigned most_arrivals = 4095;
+inline constexpr unsigned most_sums = 4095;
 /// The most blocks of a cluster that there are sums for.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
@@ -195,9 +195,9 @@ constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu&
   if (per_sm > r.most_blocks) per_sm = r.most_blocks;
   if (per_sm > most_blocks_per_sm) per_sm = most_blocks_per_sm;
   std::size_t most = std::size_t{per_sm} * gpu.sm_count;
-  if (most > most_arrivals / 2) most = most_arrivals / 2;  // two pieces for each block
+  if (most > most_sums / 2) most = most_sums / 2;  // two pieces for each block
   std::size_t share = std::size_t{block} * (r.vectors_per_thread ? r.vectors_per_thread : 1);
-  if (claims(r.reading)) share = std::size_t{2} * block * vectors_at_once(r.reading);  // else there is nothing to claim
+  if (claims(r.reading)) share *= 2;  // else there is nothing to claim
   const std::size_t wanted = vectors / share + (vectors % share != 0);
   const unsigned rounds = r.vectors_per_thread / vectors_at_once(r.reading);
   return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block, r.kept_bytes,

@@ -20,14 +20,15 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 using device::GlobalPtr;
 using device::SharedPtr;
 
-/// The type that is added in. Of integers the unsigned one, because signed overflow is undefined in C++.
+/// The type that is added in. Of integers the unsigned one, because signed overflow is undefined in C++; by size, since
+/// two types may have 8 bytes.
 template <class Acc, bool = std::is_integral<Acc>::value>
 struct AddedIn {
   using type = Acc;
 };
 template <class Acc>
 struct AddedIn<Acc, true> {
-  using type = std::make_unsigned_t<Acc>;
+  using type = std::conditional_t<sizeof(Acc) == 8, std::uint64_t, std::uint32_t>;
 };
 
 /// An element in the type that it is added in. Not by a cast of halves: who compiles with their conversions switched off
@@ -272,7 +273,7 @@ struct Pieces {
   static Pieces of(std::int64_t vectors, const LaunchShape& shape, std::size_t slots) {
     const unsigned grid = shape.grid;
     const std::int64_t tiles = vectors / Tiled::tile, rounds = tiles / grid;
-    const auto most_groups = static_cast<std::int64_t>(std::min<std::size_t>(slots, most_arrivals) / grid) - 1;
+    const auto most_groups = static_cast<std::int64_t>(std::min<std::size_t>(slots, most_sums) / grid) - 1;
     const std::int64_t groups = rounds == 0 ? 0 : std::clamp<std::int64_t>(rounds / shape.rounds, 1, most_groups);
     const std::int64_t each = std::max<std::int64_t>(groups, 1);
     return {static_cast<unsigned>(groups * grid + tiles % grid) + 1, grid, static_cast<unsigned>(groups),

@@ -106,7 +106,7 @@ using device::Identity;
 using device::Launch;
 using device::Square;
 
-/// Launch: at most as many blocks as there are slots, and one; one block takes StoreEach.
+/// Launch: at most as many blocks as there are slots, and as one word can count (most_sums); one block takes StoreEach.
 template <class In, class Acc, class Operation, class Reading, class Finish, class Result>
 __global__ void __launch_bounds__(Reading::block, Reading::blocks_per_sm)
 reduce(const Share<In> in, const Reading reading, const Finish finish, const Result result) {
@@ -164,6 +164,7 @@ inline void init(GlobalPtr<std::uint64_t> workspace, const Gpu& gpu, void* strea
 template <class In, class Acc = In, class Operation = Identity>
 class Reduction {
   static_assert(!std::is_integral<Acc>::value || std::is_integral<In>::value, "integers add up integers");
+  static_assert(std::is_arithmetic<Acc>::value && (sizeof(Acc) == 4 || sizeof(Acc) == 8), "sums have 4 or 8 bytes");
   using W = typename AddedIn<Acc>::type;
   using S = typename SumsOf<Operation, W>::type;
 
@@ -245,9 +246,11 @@ class Reduction {
     std::size_t finish = 0;
     if (shape_.reading == tuned::Reading::cluster)
       finish = ceil_div(shape_.grid * shape_.block / 32, 32) + 5;
-    else if (shape_.grid > 1) {
-      // Words are added up in two steps and rounded to the result; then come the sums that did not fit.
-      const std::size_t slots = shape_.reading == tuned::Reading::pieces ? slots_ : shape_.grid;
+    else if (shape_.grid > 1 || shape_.reading == tuned::Reading::pieces) {
+      // Words are added up in two steps and rounded to the result; then come the sums that did not fit, if any, which are
+      // most of this.
+      const std::size_t slots =
+          shape_.reading == tuned::Reading::pieces ? std::min<std::size_t>(slots_, most_sums) : shape_.grid;
       finish = 3 + ceil_div(slots, 32) + 5 + 1;
     }
     return chain_of_block(shape_) + finish;

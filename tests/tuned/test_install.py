@@ -14,8 +14,8 @@ REDUCTIO = os.environ.get("REDUCTIO_BIN", "")
 NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 CONSUMER = Path(__file__).with_name("consumer")
 HEADERS = {
-    "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/digits.h", "tuned/finish.h", "tuned/cluster.cuh", "device/kernel.h",
-    "device/cuda/kernel.cuh",
+    "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/digits.h", "tuned/finish.h", "tuned/cluster.cuh",
+    "device/kernel.h", "device/cuda/kernel.cuh",
 }
 NO_GPU = 77
 
@@ -74,7 +74,8 @@ def test_it_compiles_by_itself_for_the_simulated_device(compiler, tmp_path):
     if not shutil.which(compiler):
         pytest.skip(f"no {compiler} here")
     (tmp_path / "alone.cpp").write_text('#include "tuned/tuned.h"\n'
-                                        "template class reductio::tuned::Reduction<float, double>;\n")
+                                        "template class reductio::tuned::Reduction<float, double>;\n"
+                                        "template class reductio::tuned::Reduction<int, long long>;\n")
     done = run(compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", SOURCE / "src",
                tmp_path / "alone.cpp")
     assert done.returncode == 0, done.stderr

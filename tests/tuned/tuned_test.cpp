@@ -30,7 +30,8 @@ constexpr tuned::Choice small_blocks{true, tuned::Reading::strided, 1, 1};
 /// A tile is 64 KiB, so that a few of them are many elements for a test.
 constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1},
     one_tile_kept{true, tuned::Reading::tiled, 1, 1, 1 << 16},
-    pieces{true, tuned::Reading::pieces, 64, 1}, pieces_in_any_order{true, tuned::Reading::pieces, 64, 1, SIZE_MAX, true, true};
+    pieces{true, tuned::Reading::pieces, 1, 1}, long_pieces{true, tuned::Reading::pieces, 32, 1},
+    pieces_in_any_order{true, tuned::Reading::pieces, 1, 1, SIZE_MAX, true, true};
 
 /// A workspace that was poisoned before, as raw memory is.
 Buffer<std::uint64_t> new_workspace(const tuned::Gpu& gpu = small_gpu) {
@@ -143,6 +144,7 @@ void adds_up_pieces(const tuned::Choice& choice = pieces) {
 TEST_P(SimTuned, AddsUpPiecesThatBlocksClaim) {
   adds_up_pieces<float>();
   adds_up_pieces<double>();
+  adds_up_pieces<double>(long_pieces);
   adds_up_pieces<std::int32_t>();
   adds_up_pieces<std::int64_t>();
   adds_up_pieces<float>(pieces_in_any_order);
@@ -270,10 +272,12 @@ W in_digits(const std::vector<W>& sums) {
     EXPECT_TRUE(D::fits(sum)) << sum;
     for (unsigned k = 0; k < D::words; ++k) word[k] += D::word(sum, k) + tuned::one_block;
   }
-  auto total = D::part(word[D::words - 1], D::words - 1);
-  for (unsigned k = D::words - 1; k-- > 0;) total += D::part(word[k], k);
-  for (const std::uint64_t w : word) EXPECT_EQ(w & tuned::most_arrivals, sums.size());
-  return static_cast<W>(total);
+  std::vector<decltype(D::part(0, 0))> parts;
+  for (unsigned k = 0; k < D::words; ++k) parts.push_back(D::part(word[k], k));
+  for (unsigned half = D::words / 2; half > 0; half /= 2)  // as PackedSum does it
+    for (unsigned k = 0; k < half; ++k) parts[k] += parts[k + half];
+  for (const std::uint64_t w : word) EXPECT_EQ(w & tuned::most_sums, sums.size());
+  return static_cast<W>(parts[0]);
 }
 template <class W>
 void digits_of_floating() {
@@ -290,9 +294,11 @@ void digits_of_floating() {
   EXPECT_EQ(in_digits<W>({largest, bottom, -largest}), bottom);
   EXPECT_EQ(in_digits<W>({-1, std::max(least, bottom), 1}), std::max(least, bottom));
   // As many as can meet: what they carry stays in its word.
-  EXPECT_EQ(in_digits(std::vector<W>(tuned::most_arrivals, -largest / 2)), -largest / 2 * tuned::most_arrivals);
-  EXPECT_EQ(in_digits(std::vector<W>(tuned::most_arrivals, odd)),
-            static_cast<W>(tuned::most_arrivals * static_cast<long double>(odd)));
+  const auto as_many = [](W sum) { return in_digits(std::vector<W>(tuned::most_sums, sum)); };
+  for (const W sum : {largest, -largest, std::nextafter(std::ldexp(W{1}, D::lowest + 2 * int{tuned::digit_bits}), W{0}),
+                      -std::nextafter(std::ldexp(W{1}, D::lowest + 3 * int{tuned::digit_bits}), W{0})})
+    EXPECT_EQ(as_many(sum), static_cast<W>(tuned::most_sums * static_cast<long double>(sum))) << sum;
+  EXPECT_EQ(as_many(odd), static_cast<W>(tuned::most_sums * static_cast<long double>(odd)));
   for (const W outside : {top, -top, bottom / 2, -bottom / 2, std::numeric_limits<W>::infinity(),
                           std::numeric_limits<W>::quiet_NaN(), std::numeric_limits<W>::denorm_min()})
     EXPECT_FALSE(D::fits(outside)) << outside;
@@ -303,7 +309,8 @@ TEST(SimTunedDigits, HoldSumsWithoutRounding) {
   for (const std::uint64_t sum :
        std::vector<std::uint64_t>{0, 1, ~std::uint64_t{0}, std::uint64_t{1} << 39, 0x123456789abcdef})
     EXPECT_EQ(in_digits<std::uint64_t>({sum}), sum);
-  EXPECT_EQ(in_digits(std::vector<std::uint64_t>(tuned::most_arrivals, ~std::uint64_t{4})), std::uint64_t{0} - 5u * 4095) << "it wraps";
+  EXPECT_EQ(in_digits(std::vector<std::uint64_t>(tuned::most_sums, ~std::uint64_t{4})), std::uint64_t{0} - 5u * 4095)
+      << "it wraps";
   EXPECT_EQ(in_digits<std::uint32_t>({0xffffffffu, 0xffffffffu}), 0xfffffffeu);
 }
 
@@ -317,8 +324,10 @@ void adds_up_what_does_not_fit(const tuned::Choice& choice, std::size_t n) {
   const tuned::Reduction<T, T, Operation> call(n, two_sms, choice);
   ASSERT_GT(call.shape().grid, 1u);
   const T small = std::ldexp(T{1}, std::is_same_v<T, float> ? -100 : -500), large = 1 / small,
-          infinite = std::numeric_limits<T>::infinity();
-  for (const auto& [usual, first] : {std::pair{small, small}, {T{1}, large}, {T{1}, small}, {T{1}, infinite}, {large, T{1}}}) {
+          infinite = std::numeric_limits<T>::infinity(), nothing = std::numeric_limits<T>::quiet_NaN(),
+          fits_but_not_squared = std::ldexp(T{1}, std::is_same_v<T, float> ? 40 : 30);
+  for (const auto& [usual, first] : {std::pair{small, small}, {T{1}, large}, {T{1}, small}, {T{1}, infinite}, {large, T{1}},
+                                     {fits_but_not_squared, fits_but_not_squared}, {T{1}, nothing}, {infinite, -infinite}}) {
     std::vector<T> values(n, usual);
     values[0] = first;
     const auto in = on_device(values);
@@ -327,6 +336,10 @@ void adds_up_what_does_not_fit(const tuned::Choice& choice, std::size_t n) {
     EXPECT_EQ(std::count(words.begin(), words.end(), 0u), std::ssize(words)) << usual << " " << first;
     const std::vector<T> results = on_host(out);
     const long double sum = static_cast<long double>(usual) * static_cast<long double>(n - 1) + static_cast<long double>(first);
+    if (std::isnan(first) || std::isinf(usual)) {
+      EXPECT_TRUE(std::isnan(results[0])) << usual << " " << first;
+      continue;
+    }
     if (first == infinite)
       EXPECT_EQ(results[0], infinite);
     else
@@ -347,6 +360,7 @@ TEST_P(SimTuned, AddsUpWhatDoesNotFitIntoItsWords) {
   adds_up_what_does_not_fit<float, tuned::Moments>(small_blocks, 3000);
   adds_up_what_does_not_fit<double, tuned::Moments>(small_blocks, 3000);
   adds_up_what_does_not_fit<float>(pieces, 20 * 16384 + 77);
+  adds_up_what_does_not_fit<double, tuned::Moments>(long_pieces, 20 * 8192 + 77);
 }
 
 template <class S>
@@ -358,6 +372,24 @@ template <class S>
 __global__ void add_up_full_slots(const tuned::Slots slots, unsigned count, GlobalPtr<S> out) {
   out[threadIdx.x] = tuned::sum_of_full_slots<S>(slots, count, (count + 2) / 3);
 }
+/// Block 0 adds up what the others store, each later than the one before.
+template <class S>
+__global__ void add_up_late_slots(const tuned::Slots slots, GlobalPtr<S> out) {
+  if (blockIdx.x > 0) {
+    for (unsigned k = 0; k < 3 * blockIdx.x; ++k) __syncwarp();
+    if (threadIdx.x == 0) slots.store(blockIdx.x, tuned::Message<S>::of(static_cast<S>(blockIdx.x)));
+    return;
+  }
+  out[threadIdx.x] = tuned::sum_of_full_slots<S>(slots, gridDim.x, gridDim.x - 1);
+}
+TEST_P(SimTuned, WaitsForSlotsThatWereCounted) {
+  const auto workspace = new_workspace(tuned::h200);
+  const tuned::Slots slots{workspace.ptr() + tuned::first_slot, static_cast<unsigned>(tuned::workspace_slots(tuned::h200))};
+  const Buffer<double> out(32);
+  launch<add_up_late_slots<double>>({9, 32, 0, nullptr}, slots, out.ptr());
+  EXPECT_EQ(on_host(out)[0], 36);
+}
+
 /// Several rounds, where a lane cannot ask for all of its slots at once.
 TEST_P(SimTuned, AddsUpTheSlotsThatAreFull) {
   const auto workspace = new_workspace(tuned::h200);
@@ -412,19 +444,26 @@ TEST(TunedLaunch, ReadsMuchInPieces) {
 }
 
 /// Counted from the pieces themselves: an element's own tree and those of its vector and tile, a round of its piece each,
-/// the ends, a warp's and a block's shuffles, and the slots that a lane adds up if no sum fits into the words. Where
-/// the order varies a block may have claimed all tiles.
+/// the ends, a warp's and a block's shuffles, the words, and the slots that a lane adds up if no sum fits. Where the order
+/// varies a block may have claimed all tiles.
 TEST(TunedLaunch, BoundsTheLongestChainOfAdditions) {
+  const tuned::Gpu one_block{1, 512};
+  const auto bounds = [](std::size_t n, const tuned::Gpu& gpu, const tuned::Choice& choice, std::size_t slack) {
+    const tuned::Reduction<float> call(n, gpu, choice);
+    ASSERT_EQ(call.shape().reading, tuned::Reading::pieces);
+    const auto all = tuned::Pieces::of(static_cast<std::int64_t>(n / 4), call.shape(), tuned::workspace_slots(gpu));
+    const std::size_t of_piece = 2 + 3 + all.tiles_of(0) + 3 + 5 + 4, of_slots = ceil_div(std::size_t{all.count}, 32) + 5 + 1;
+    ASSERT_GE(call.longest_chain(), of_piece + of_slots + 3) << n;
+    ASSERT_LE(call.longest_chain(), of_piece + of_slots + 3 + slack) << n;
+  };
   tuned::Choice in_any_order;
   in_any_order.any_order = true;
+  // Of all slots, though of less input fewer are used.
   for (std::size_t n = (std::size_t{1} << 28) + 1; n < std::size_t{1} << 38; n = n * 9 / 7) {
-    const tuned::Reduction<float> call(n, tuned::h200);
-    const auto all = tuned::Pieces::of(static_cast<std::int64_t>(n / 4), call.shape(), tuned::workspace_slots(tuned::h200));
-    const std::size_t of_piece = 2 + 3 + all.tiles_of(0) + 5 + 4, of_slots = ceil_div(std::size_t{all.count}, 32) + 5 + 1;
-    ASSERT_GE(call.longest_chain(), of_piece + of_slots) << n;
-    ASSERT_LE(call.longest_chain(), of_piece + of_slots + 90) << n;
+    bounds(n, tuned::h200, {}, 20);
     ASSERT_GE(tuned::Reduction<float>(n, tuned::h200, in_any_order).longest_chain(), n / 16384) << n;
   }
+  for (std::size_t n = 16384; n < std::size_t{1} << 24; n = n * 9 / 7) bounds(n, one_block, long_pieces, 12);
 }
 
 /// The variant that measures it does not measure tuned/sum: of much input an element may be added to more.
@@ -461,7 +500,7 @@ TEST(TunedPieces, HaveEachTileOnce) {
           const Pieces of = Pieces::of(tiles * tuned::Tiled::tile + rest, shape(grid), slots);
           ASSERT_GE(of.count, 1u);
           ASSERT_LE(of.count, slots);
-          ASSERT_LE(of.count, tuned::most_arrivals);
+          ASSERT_LE(of.count, tuned::most_sums);
           std::vector<int> times(static_cast<std::size_t>(tiles));
           for (unsigned piece = 0; piece + 1 < of.count; ++piece)
             for (unsigned k = 0; k < of.tiles_of(piece); ++k)
@@ -599,25 +638,38 @@ TEST_P(SimTuned, TwoPlansWithAWorkspaceEachTakeTurns) {
   }
 }
 
-/// The last block may look before a slot's owner has stored: what a call before left there would be taken for its sum.
+/// Who has the result looks for as many full slots as were counted: what a call before left there would be taken for one of
+/// them. Sums of 4 and 8 bytes and pairs take turns, whose slots have 1, 2 and 4 words.
 TEST_P(SimTuned, SlotsAreEmptyAfterEachCallWhateverItsSize) {
   const auto workspace = new_workspace();
+  const auto empty = [&] { return on_host(workspace) == std::vector<std::uint64_t>(workspace.size()); };
   const Buffer<double> out(2);
-  const std::vector<double> values = whole_numbers<double>(6000);
-  const auto in = on_device(values), others = on_device(std::vector<double>(6000, 7));
+  const Buffer<float> of_floats(1);
+  const double tiny = 0x1p-200;  // nothing of it fits
+  std::vector<double> values = whole_numbers<double>(6000);
+  std::vector<float> floats(values.begin(), values.end());
+  for (double& v : values) v *= tiny;
+  for (float& v : floats) v *= 0x1p-100f;
+  const auto in = on_device(values);
+  const auto floats_in = on_device(floats);
   for (const std::size_t n : {6000, 1500, 3000}) {
-    tuned::Reduction<double>(6000, small_gpu, small_blocks)(others.ptr(), out.ptr(), workspace.ptr(), nullptr);
-    EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size()));
     const std::vector<double> part(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(n));
     const tuned::Reduction<double, double, tuned::Moments> moments(n, small_gpu, small_blocks);
     ASSERT_GT(moments.shape().grid, 1u);
     moments(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
     EXPECT_EQ(on_host(out), (std::vector<double>{expected<double>(part, 0), expected<double>(part, 0, true)}));
-    EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size()));
+    EXPECT_TRUE(empty()) << n << ", moments";
+    tuned::Reduction<float>(n, small_gpu, small_blocks)(floats_in.ptr(), of_floats.ptr(), workspace.ptr(), nullptr);
+    const std::vector<float> floats_part(floats.begin(), floats.begin() + static_cast<std::ptrdiff_t>(n));
+    EXPECT_EQ(on_host(of_floats)[0], expected<float>(floats_part, 0));
+    EXPECT_TRUE(empty()) << n << ", floats";
+    tuned::Reduction<double>(6000, small_gpu, small_blocks)(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+    EXPECT_EQ(on_host(out)[0], expected<double>(values, 0));
+    EXPECT_TRUE(empty()) << n << ", doubles";
   }
 }
 
-/// Blocks beyond those that a GPU holds at once get a place when others end: only the last one waits.
+/// Blocks beyond those that a GPU holds at once get a place when others end: nobody waits for one that has not begun.
 TEST_P(SimTuned, MoreBlocksThanTheGpuHoldsEndAllTheSame) {
   const tuned::Gpu larger{40, 2048};
   const auto workspace = new_workspace(larger);
@@ -630,8 +682,7 @@ TEST_P(SimTuned, MoreBlocksThanTheGpuHoldsEndAllTheSame) {
   EXPECT_EQ(on_host(out)[0], expected<double>(values, 0));
 }
 
-/// Blocks add to what is there. (Slots that nobody emptied are seen only by a last block that looks before their owners
-/// have stored.)
+/// Blocks add to what is there. (Slots that nobody emptied are seen only where sums did not fit.)
 TEST_P(SimTuned, AWorkspaceThatNobodyInitialisedIsReported) {
   const Buffer<std::uint64_t> raw(tuned::workspace_words(small_gpu));
   const Buffer<int> in = zeros<int>(3000), out(1);
@@ -675,7 +726,7 @@ TEST(SimTunedCall, GivesTheSameBitsInEveryOrder) {
 
 /// Turing holds 1024 threads an SM, Ampere's small chips 1536, Hopper 2048; and one that holds less than a block.
 constexpr tuned::Gpu gpus[] = {{40, 1024, 75, 0, 4 * tuned::MiB}, {84, 1536, 86, 0, 6 * tuned::MiB}, tuned::h200,
-                               {148, 2048, 100, 16, 126 * tuned::MiB}, {1, 64}};
+                               {148, 2048, 100, 16, 126 * tuned::MiB}, {300, 2048, 100, 16, 126 * tuned::MiB}, {1, 64}};
 constexpr tuned::Choice small_blocks_everywhere{true, tuned::Reading::strided, 1, 64},
     of_nothing{true, tuned::Reading::tiled, 0, 1}, huge_cluster{true, tuned::Reading::cluster, 1, 64};
 
@@ -693,6 +744,7 @@ TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
             ASSERT_TRUE(shape.reading == tuned::Reading::strided || shape.reading == tuned::Reading::tiled);
           } else {
             ASSERT_LE(shape.grid, tuned::most_blocks(gpu));
+            ASSERT_LE(shape.grid, tuned::most_sums / 2) << "a word counts no more, and each block may have two pieces";
           }
           if (gpu.threads_per_sm >= 512 && shape.reading != tuned::Reading::cluster) {
             ASSERT_LE(std::size_t{shape.grid} * shape.block, std::size_t{gpu.sm_count} * gpu.threads_per_sm);

@@ -169,6 +169,17 @@ int main() {
   for (std::size_t i = 0; i < n; ++i) tiny[i] = static_cast<float>(values[i] * scale);
   const float* const tiny_in = on_gpu(tiny);
 
+  // Either of C++'s integers of 8 bytes.
+  long long* const wide_out = allocate<long long>(1);
+  unsigned long long* const unsigned_out = allocate<unsigned long long>(1);
+  long long wide = 0;
+  for (const int value : integers) wide += value;
+  tuned::sum(integers_in, n, wide_out, lane.workspace, gpu, lane.stream);
+  tuned::sum(integers_in, n, unsigned_out, lane.workspace, gpu, lane.stream);
+  check(cudaStreamSynchronize(lane.stream), "integers in 8 bytes");
+  expect(value(wide_out), static_cast<double>(wide), "integers in long long");
+  expect(value(unsigned_out), static_cast<double>(static_cast<unsigned long long>(wide)), "integers in unsigned long long");
+
   const tuned::Reduction<float, double> plan(n, gpu);
   const tuned::Reduction<float, double> small(20000, gpu), smaller(1000, gpu);
   const tuned::Reduction<int> of_all_integers(n, gpu);
