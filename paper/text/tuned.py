@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 import goals
 import results as rs
@@ -242,8 +241,7 @@ def cards(results: Results) -> str:
         card = "the same card" if ids == of_table else others if not ids & of_table else "in part the same cards"
         judged.setdefault(card, []).append(f"`{experiment}`")
     of_goals = latex.listing([f"{latex.listing(experiments)} on {card}" for card, experiments in judged.items()])
-    program = {run.get("experiment"): run.get("git_revision") for run in results.machine.get("runs", default=[])}
-    earlier = [f"`{e}`" for e in on if program.get(e) and program.get(e) != program.get("tuned")]
+    earlier = [f"`{e}`" for e in on if programs(results.machine, e) - programs(results.machine)]
     by_others = f", of which {latex.listing(earlier)} by an earlier program" if earlier else ""
     return (f"The table of launches is from `autotune`, but for what was changed since (tuning.md); the goals are judged by "
             f"{of_goals}{by_others}{on_other_gpus(results)}. `machine.json` names cards and programs.")
@@ -263,10 +261,10 @@ def on_other_gpus(results: Results) -> str:
     return f", those on another GPU by `tuned` on one {latex.listing(gpus)}{earlier}, at {latex.listing(points)}"
 
 
-def programs(machine: rs.Machine) -> set[str]:
-    """The revisions that a folder's runs of `tuned` are of."""
+def programs(machine: rs.Machine, experiment: str = "tuned") -> set[str]:
+    """The revisions that a folder's runs of an experiment are of."""
     runs = machine.get("runs", default=[])
-    return {str(run["git_revision"]) for run in runs if run.get("experiment") == "tuned" and run.get("git_revision")}
+    return {str(run["git_revision"]) for run in runs if run.get("experiment") == experiment and run.get("git_revision")}
 
 
 # ------------------------------------------------------------------------------------------------ Markdown
@@ -361,19 +359,17 @@ def reach(results: Results, in_short: bool = False) -> str:
     return (f"A word from one SM to another is under way for {1e9 * word:.0f} ns (`reductio probe`: half of what a word and one "
             f"back take), an atomic update takes {1e9 * atomic:.0f} ns and a load from L2 {1e9 * load:.0f} ns. Were one such "
             f"word all that a launch of several blocks takes beyond reading, cold sums would come to {percent(one)} of the read "
-            f"ceiling; were it two, to {percent(two)}. They come to {percent(ceiling.measured)}.{ragged_takes(results)}")
+            f"ceiling; were it two, to {percent(two)}. They come to {percent(ceiling.measured)}.{ragged_takes(goals.read(results.folder))}")
 
 
-def ragged_takes(results: Results) -> str:
+def ragged_takes(rows: list[Row]) -> str:
     """Of odd sizes and starts which share of the read ceiling the speedup that is demanded there would take."""
-    measured = [p.points for p in goals.ragged(goals.Folder(results.folder), goals.TOGETHER) if len(p.points)]
-    points = pd.concat(measured).dropna(subset=["share"]) if measured else []
-    if not len(points):
+    speedup, share = of(rows, "ragged", "speedup"), of(rows, "ragged", "ceiling")
+    if speedup is None or share is None or not share.points:
         return ""
-    ratio_, share = (float(np.exp(np.log(points[c].astype(float)).mean())) for c in ("ratio", "share"))
-    demanded = next(g for g in goals.GOALS if g.key == "ragged").demands["speedup"]
-    return (f" At odd sizes and starts a speedup of {demanded:g} over CUB would take {percent(share * demanded / ratio_)} of it; "
-            f"they come to {percent(share)}, and to {ratio(ratio_)}.")
+    takes = share.measured * speedup.demanded / speedup.measured
+    return (f" At odd sizes and starts a speedup of {speedup.demanded:g} over CUB would take {percent(takes)} of it; they come to "
+            f"{percent(share.measured)}, and to {ratio(speedup.measured)}.")
 
 
 def in_comparison(results: Results) -> str:

@@ -78,11 +78,11 @@ struct DigitsOfFloating {
     const int unit = lowest + static_cast<int>(digit_bits * k), above = unit + static_cast<int>(digit_bits);
     const W before = truncated(sum * power(-above)) * power(above);
     const auto digit = static_cast<std::int64_t>((sum - before) * power(-unit));
-    return static_cast<std::uint64_t>(digit) << (k == words - 1 ? 2 * count_bits : count_bits);
+    return static_cast<std::uint64_t>(digit) << counts_of(k);
   }
   /// Exact. Each addition of parts rounds off at most 2^-53 of the sum of the blocks' sums without their signs.
   static __device__ double part(std::uint64_t word, unsigned k) {
-    const std::int64_t digits = static_cast<std::int64_t>(word) >> (k == words - 1 ? 2 * count_bits : count_bits);
+    const std::int64_t digits = static_cast<std::int64_t>(word) >> counts_of(k);
     return static_cast<double>(digits) * DigitsOfFloating<double>::power(lowest + static_cast<int>(digit_bits * k));
   }
 
@@ -96,6 +96,8 @@ struct DigitsOfFloating {
   }
 
  private:
+  /// The bits of word k that count.
+  static __device__ unsigned counts_of(unsigned k) { return k == words - 1 ? 2 * count_bits : count_bits; }
   static __device__ W truncated(W x) {
     if constexpr (mantissa_bits == 53)
       return trunc(x);
@@ -110,11 +112,9 @@ struct Digits<double> : DigitsOfFloating<double> {};
 
 /// The same of the sums of a block: of a Pair the words of the first one, then those of the second.
 template <class S>
-struct DigitsOf {
+struct DigitsOf : Digits<S> {
   using W = S;
-  static constexpr unsigned each = Digits<S>::words, words = each;
-  static __device__ bool fits(const S& sum) { return Digits<S>::fits(sum); }
-  static __device__ std::uint64_t word(const S& sum, unsigned k) { return Digits<S>::word(sum, k); }
+  static constexpr unsigned each = Digits<S>::words;
 };
 template <class T>
 struct DigitsOf<Pair<T>> {

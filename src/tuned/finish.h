@@ -132,22 +132,22 @@ class PackedSum {
     }
     // The sum is made of what there is, complete or not, so that making it does not wait for knowing that.
     S sums = sums_of(word);
-    const unsigned are_complete = __ballot_sync(all_lanes, complete(word)),
-                   are_empty = __ballot_sync(all_lanes, (word & all_that_did_not_fit) == 0);
-    if ((are_complete >> last & 1) == 0) return;
-    if constexpr (D::words > 1)
-      if ((are_complete | ~0u << D::words) != all_lanes) {
-        // The updates of a warp are one request, so this is not seen to happen; but nothing promises that.
-        while (lane < D::words && !complete(word)) word = load_relaxed(arrived + lane);
-        __syncwarp();
-        sums = sums_of(word);
-      }
-    if (lane < D::words) store_relaxed(arrived + lane, std::uint64_t{0});
+    const unsigned are_complete = __ballot_sync(all_lanes, complete(word));
+    unsigned have_slots = 0;
     if constexpr (std::is_floating_point<W>::value)
-      if ((are_empty >> last & 1) == 0) {
-        const auto full = static_cast<unsigned>((word & all_that_did_not_fit) >> count_bits);
-        sums += sum_of_full_slots<S>(slots_, slots, __shfl_sync(all_lanes, full, last));
-      }
+      have_slots = __ballot_sync(all_lanes, (word & all_that_did_not_fit) != 0);
+    if ((are_complete >> last & 1) == 0) return;
+    if ((are_complete | ~0u << D::words) != all_lanes) {
+      // The updates of a warp are one request, so this is not seen to happen; but nothing promises that.
+      while (lane < D::words && !complete(word)) word = load_relaxed(arrived + lane);
+      __syncwarp();
+      sums = sums_of(word);
+    }
+    if (lane < D::words) store_relaxed(arrived + lane, std::uint64_t{0});
+    if ((have_slots >> last & 1) != 0) {
+      const auto full = static_cast<unsigned>((word & all_that_did_not_fit) >> count_bits);
+      sums += sum_of_full_slots<S>(slots_, slots, __shfl_sync(all_lanes, full, last));
+    }
     if (lane == 0) result.store(sums);
   }
 
@@ -175,7 +175,7 @@ struct Packed {
 
   template <class S, class Result>
   __device__ void end(const S& sum, const Result& result) const {
-    if constexpr (std::is_same<S, std::uint32_t>::value) {  // one word, and nothing for the other lanes to do
+    if constexpr (DigitsOf<S>::words == 1) {  // nothing for the other lanes to do
       if (threadIdx.x != 0) return;
       const std::uint64_t mine = Digits<S>::word(sum, 0) + one_block;
       const std::uint64_t before = device::atomicAdd(arrived, mine);
