@@ -26,7 +26,6 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection) {
                            with("tiled", {{"vectors", {"2", "8"}}, {"per-sm", {"1", "2"}}}),
                            with("tiled", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}, {"kept", {"0", "16", "32"}}}),
                            with("claimed", {{"vectors", {"8"}}, {"per-sm", {"1", "2"}}}),
-                           with("pieces", {{"vectors", {"16", "32", "64"}}, {"per-sm", {"1", "2"}}}),
                            with("cluster", {{"per-sm", {"4", "8", "16"}}})})
     out.insert(out.end(), some.begin(), some.end());
   return out;
@@ -41,8 +40,7 @@ bool makes_sense(const Point& p) {
   if (reading == "auto") return true;
   if (p.settings.count("per-sm") == 0) return bytes <= std::size_t{64} << 10;  // one block
   if (reading == "cluster") return bytes <= std::size_t{2} << 20;
-  if (reading == "claimed" || reading == "pieces")
-    return bytes >= std::size_t{128} << 20 && (reading == "pieces") == is_floating(p.problem.type);
+  if (reading == "claimed") return bytes >= std::size_t{128} << 20;
   if (reading == "tiled") {
     const std::string& kept = p.settings.text("kept");
     return bytes >= std::size_t{1} << 20 && (kept == "all" || std::stoull(kept) << 20 < bytes);

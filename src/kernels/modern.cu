@@ -33,6 +33,7 @@
 #include "device/device.h"
 #include "device/grid_sync.h"
 #include "device/state.h"
+#include "strategies/slots.h"
 #include "tuned/tuned.h"
 
 namespace reductio {
@@ -254,7 +255,7 @@ __global__ void __launch_bounds__(most_threads, 1)
 /// Launch: any grid, whole warps, empty slots. Result: out[0]; the slots are empty again.
 template <class T>
 __global__ void __launch_bounds__(most_threads, 1)
-    fan_in(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n, tuned::Slots slots) {
+    fan_in(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n, strategies::Slots slots) {
   using Message = tuned::Message<T>;
   const unsigned last = gridDim.x - 1;
 
@@ -394,7 +395,7 @@ std::unique_ptr<Plan> prepare_fan_in(const Problem& p, const Settings& s, const 
     info.workspace_bytes = words.bytes();
     return plan_of(info, [=](void* in, void* out, Stream stream) {
       launch<fan_in<T>>({grid, block, 0, stream}, global<const T>(in, n), global<T>(out, 1),
-                        static_cast<std::int64_t>(n), tuned::Slots{words.ptr(), static_cast<unsigned>(grid)});
+                        static_cast<std::int64_t>(n), strategies::Slots{words.ptr(), static_cast<unsigned>(grid)});
     });
   });
 }

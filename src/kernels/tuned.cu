@@ -4,11 +4,11 @@
 ///   tuned/sum            one launch: loads of 16 bytes, and a finish by what is added up and how much: one block alone,
 ///                        a thread block cluster, or packed atomics
 ///   tuned/sum-any-order  the same for a caller who allows another order of adding floating-point numbers at each call: of
-///                        much input blocks claim tiles as they go, as tuned/sum's do of integers
+///                        much input, whose tiles blocks claim as they go, each thread adds up what its block got, as
+///                        tuned/sum's do of integers
 ///
 /// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a
-/// thread's share, of 16 bytes each; of a piece at least), `per-sm` (the most blocks for each SM, of a cluster in all;
-/// 0: one block) and, of reading=tiled, `kept` (the MiB of input that may stay in L2), are there to make that table by
+/// thread's share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all; 0: one block) and, of reading=tiled, `kept` (the MiB of input that may stay in L2), are there to make that table by
 /// measurement. Where there are no clusters, reading=cluster is strided. overlap=no keeps a call from beginning while
 /// the kernel before it runs.
 
@@ -34,7 +34,6 @@ tuned::Choice chosen(const Settings& s) {
   if (reading == "cluster") choice.reading = tuned::Reading::cluster;
   if (reading == "tiled") choice.reading = tuned::Reading::tiled;
   if (reading == "claimed") choice.reading = tuned::Reading::claimed;
-  if (reading == "pieces") choice.reading = tuned::Reading::pieces;
   return choice;
 }
 
@@ -69,29 +68,13 @@ const Variant both{
               ElementType::bf16},
     .persistent_state = tuned::persistent_state};
 
-/// tuned.h would take the other one in its place, and a row would be of another launch than it says.
-std::string declines(const Problem& p, const Settings& s) {
-  const std::string& reading = s.text("reading");
-  if (reading == "claimed" && is_floating(p.type))
-    return "reading=claimed would add floating-point numbers in any order: take tuned/sum-any-order";
-  if (reading == "pieces" && !is_floating(p.type)) return "of integers blocks claim tiles: take reading=claimed";
-  return "";
-}
-
-Variant of_every_reading() {
-  Variant v = combined(
-      both, {.id = "tuned/sum", .title = "tuned", .cites = "src/tuned/tuned.h",
-             .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "claimed", "pieces", "cluster"}, "auto"),
-                          Tunable::choice("vectors", {"1", "2", "4", "8", "16", "32", "64"}, "4"),
-                          Tunable::choice("per-sm", {"0", "1", "2", "4", "8", "16"}, "4"),
-                          Tunable::choice("kept", {"all", "0", "16", "32"}, "all"),
-                          Tunable::choice("overlap", {"yes", "no"}, "yes")}});
-  v.declines = declines;
-  return v;
-}
-
 const Register tuned_sum(
-    of_every_reading(),
+    combined(both, {.id = "tuned/sum", .title = "tuned", .cites = "src/tuned/tuned.h",
+                    .tunables = {Tunable::choice("reading", {"auto", "strided", "tiled", "claimed", "cluster"}, "auto"),
+                                 Tunable::choice("vectors", {"1", "2", "4", "8"}, "4"),
+                                 Tunable::choice("per-sm", {"0", "1", "2", "4", "8", "16"}, "4"),
+                                 Tunable::choice("kept", {"all", "0", "16", "32"}, "all"),
+                                 Tunable::choice("overlap", {"yes", "no"}, "yes")}}),
     [](const Problem& p, const Settings& s, const DeviceInfo& device) { return prepare(p, chosen(s), device); });
 
 const Register any_order(

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "device/kernel.h"
+#include "strategies/slots.h"
 #include "tuned/tuned.h"
 
 namespace reductio::strategies {
@@ -22,7 +23,7 @@ template <class T>
 struct Workspace {
   GlobalPtr<T> partials{};        ///< one for each block
   GlobalPtr<unsigned> arrived{};  ///< zero before a call, and zero again behind it
-  GlobalPtr<std::uint64_t> slots{};  ///< one for each block, as tuned::Slots has them; empty before and behind a call
+  GlobalPtr<std::uint64_t> slots{};  ///< one for each block, as Slots has them; empty before and behind a call
 };
 
 /// Every block leaves its sum in out[b]. A second launch, of one block over these, or the host adds them up.
@@ -85,7 +86,7 @@ struct FanIn {
   static __device__ void reduce(GlobalPtr<const T> in, std::int64_t n, GlobalPtr<T> out, const Workspace<T>& w) {
     using Message = tuned::Message<T>;
     const unsigned senders = gridDim.x - 1;
-    const tuned::Slots slots{w.slots, senders};
+    const Slots slots{w.slots, senders};
     const bool last = blockIdx.x == senders;
 
     T sum = Thread::sum(in, n);

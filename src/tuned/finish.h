@@ -46,23 +46,6 @@ struct Message {
   }
 };
 
-/// The slots of a workspace.
-struct Slots {
-  GlobalPtr<std::uint64_t> first;
-  unsigned count;
-
-  template <class S>
-  __device__ void store(unsigned slot, const Message<S>& m) const {
-    for (unsigned k = 0; k < Message<S>::words; ++k) store_relaxed(first + (k * count + slot), m.word[k]);
-  }
-  template <class S>
-  __device__ Message<S> load(unsigned slot) const {
-    Message<S> m;
-    for (unsigned k = 0; k < Message<S>::words; ++k) m.word[k] = load_relaxed(first + (k * count + slot));
-    return m;
-  }
-};
-
 /// Each block stores its sum as a result of its own: where there is one block, or the host adds them up. (As all
 /// others, it is called by the first warp of each block, with the block's sum.)
 struct StoreEach {
@@ -72,120 +55,114 @@ struct StoreEach {
   }
 };
 
-/// What one warp adds up of `full` slots among the first `count`, in order: those of sums that did not fit. The others
-/// stay empty.
-template <class S>
-__device__ S sum_of_full_slots(const Slots& slots, unsigned count, unsigned full) {
-  constexpr unsigned at_once = 8;
-  unsigned seen;
-  do {
-    seen = 0;
-    for (unsigned first = threadIdx.x; first < count; first += 32 * at_once) {
-      Message<S> m[at_once];
-      for (unsigned k = 0; k < at_once; ++k) m[k] = slots.load<S>(min(first + 32 * k, count - 1));
-      for (unsigned k = 0; k < at_once; ++k) seen += first + 32 * k < count && m[k].is_full();
-    }
-    seen = __shfl_sync(0xffffffffu, sum_of_warp(seen), 0);
-  } while (seen != full);
-  S sum{};
-  for (unsigned slot = threadIdx.x; slot < count; slot += 32) {
-    const Message<S> m = slots.load<S>(slot);
-    if (!m.is_full()) continue;
-    slots.store(slot, Message<S>{});
-    sum += m.value();
-  }
-  return sum_of_warp(sum);
-}
-
 /// Where sums are added up without rounding (digits.h), so that it does not matter who adds first: words that say how much
 /// they hold and how many blocks have added to it. The lanes of one warp have a word each, which they update all at
-/// once; who completes the number of blocks has the result. A sum that does not fit goes to a slot, and is counted.
-template <class S>
+/// once; who completes the number of blocks has the result.
+template <class S, Sums meet = Sums::one_of_each_block>
 class PackedSum {
-  using D = DigitsOf<S>;
-  using W = typename D::W;
-  static constexpr unsigned last = D::words - 1, all_lanes = 0xffffffffu;
+  using W = typename Summed<S>::W;
+  using D = Digits<W, meet>;
+  static constexpr unsigned lanes = Summed<S>::values * D::words, last = lanes - 1, all_lanes = 0xffffffffu;
+  static_assert(lanes <= claims_word, "words on 128 bytes");
+  static constexpr bool floating = std::is_floating_point<W>::value;
 
  public:
-  explicit __device__ PackedSum(const Slots& slots) : slots_(slots) {}
+  explicit __device__ PackedSum(GlobalPtr<std::uint64_t> workspace) : words_(workspace) {}
 
-  /// By the first warp of a block, all of whose lanes have the sum. `slot`: no other sum's of this call.
-  __device__ void add(const S& sum, unsigned slot) {
-    const unsigned lane = threadIdx.x;
-    if (D::fits(sum)) {
-      if (lane < D::words) mine_ += D::word(sum, lane);
-    } else {
-      if (lane == 0) slots_.store(slot, Message<S>::of(sum));
-      if (lane == last) mine_ += one_that_did_not_fit;
-    }
+  /// By the first warp of a block, all of whose lanes have the sum.
+  __device__ void add(const S& sum) {
+    if (!has_word()) return;
+    const W mine = Summed<S>::value(sum, which());
+    if (D::fits(mine))
+      digits_ += D::digit(mine, k());
+    else if constexpr (floating)
+      long_accumulator(which()).add(mine, k()), did_not_fit_ = true;
   }
 
-  /// By the same warp, once for each block of the grid. `slots`: how many may have been stored to.
+  /// By the same warp, once for each block of the grid.
   template <class Result>
-  __device__ void end(GlobalPtr<std::uint64_t> arrived, unsigned slots, const Result& result) {
-    const unsigned lane = threadIdx.x;
+  __device__ void end(const Result& result) {
     const auto complete = [](std::uint64_t w) { return (w & all_blocks) == gridDim.x; };
     std::uint64_t word = 0;
-    if (lane < D::words) {
-      mine_ += one_block;
-      word = device::atomicAdd(arrived + lane, mine_) + mine_;
+    if (has_word()) {
+      std::uint64_t mine = (static_cast<std::uint64_t>(digits_) << D::counts_of(k())) + one_block;
+      if (did_not_fit_) {
+        if (k() == D::words - 1) mine += one_that_did_not_fit;
+        __threadfence();  // who sees this update sees those before it
+      }
+      word = device::atomicAdd(words_ + threadIdx.x, mine) + mine;
     }
     // The sum is made of what there is, complete or not, so that making it does not wait for knowing that.
     S sums = sums_of(word);
     const unsigned are_complete = __ballot_sync(all_lanes, complete(word));
-    unsigned have_slots = 0;
-    if constexpr (std::is_floating_point<W>::value)
-      have_slots = __ballot_sync(all_lanes, (word & all_that_did_not_fit) != 0);
     if ((are_complete >> last & 1) == 0) return;
-    if ((are_complete | ~0u << D::words) != all_lanes) {
+    if ((are_complete | ~0u << lanes) != all_lanes) {
       // The updates of a warp are one request, so this is not seen to happen; but nothing promises that.
-      while (lane < D::words && !complete(word)) word = load_relaxed(arrived + lane);
+      while (has_word() && !complete(word)) word = load_relaxed(words_ + threadIdx.x);
       __syncwarp();
       sums = sums_of(word);
     }
-    if (lane < D::words) store_relaxed(arrived + lane, std::uint64_t{0});
-    if ((have_slots >> last & 1) != 0) {
-      const auto full = static_cast<unsigned>((word & all_that_did_not_fit) >> count_bits);
-      sums += sum_of_full_slots<S>(slots_, slots, __shfl_sync(all_lanes, full, last));
-    }
-    if (lane == 0) result.store(sums);
+    if constexpr (floating)
+      if (__any_sync(all_lanes, has_word() && k() == D::words - 1 && (word & all_that_did_not_fit) != 0)) {
+        __threadfence();
+        __syncwarp();  // the fences of all lanes stand before what any of them reads
+        double more = long_accumulator(0).take();
+        if constexpr (last >= D::words) {
+          const double of_second = long_accumulator(1).take();
+          if (threadIdx.x >= D::words) more = of_second;
+        }
+        sums = sums_of(word, more);
+      }
+    if (has_word()) store_relaxed(words_ + threadIdx.x, std::uint64_t{0});
+    if (threadIdx.x == 0) result.store(sums);
   }
 
  private:
-  /// In lane 0.
-  static __device__ S sums_of(std::uint64_t word) {
-    auto part = Digits<W>::part(word, threadIdx.x % D::each);
-    for (unsigned distance = D::each / 2; distance > 0; distance /= 2)
+  static __device__ bool has_word() { return threadIdx.x < lanes; }
+  /// Which sum's digit this lane has, and which of its digits.
+  static __device__ unsigned which() { return threadIdx.x / D::words; }
+  static __device__ unsigned k() { return threadIdx.x % D::words; }
+
+  __device__ LongAccumulator long_accumulator(unsigned of) const {
+    return LongAccumulator(words_ + (long_accumulator_word + of * long_accumulator_words));
+  }
+  /// In lane 0. `more`: what is added to the sum that this lane has a word of, if anything is.
+  template <class... More>
+  static __device__ S sums_of(std::uint64_t word, More... more) {
+    auto part = D::part(word, k());
+    for (unsigned distance = D::words / 2; distance > 0; distance /= 2)
       part += __shfl_down_sync(all_lanes, part, distance);
+    ((part += more), ...);
     const W total = static_cast<W>(part);
     if constexpr (std::is_same<S, W>::value)
       return total;
     else
-      return {total, __shfl_sync(all_lanes, total, static_cast<int>(D::each))};
+      return {total, __shfl_sync(all_lanes, total, static_cast<int>(D::words))};
   }
 
-  Slots slots_;
-  std::uint64_t mine_ = 0;
+  GlobalPtr<std::uint64_t> words_;
+  std::int64_t digits_ = 0;
+  bool did_not_fit_ = false;
 };
 
 /// The same for blocks with one sum each.
 struct Packed {
-  GlobalPtr<std::uint64_t> arrived;
-  Slots slots;
+  GlobalPtr<std::uint64_t> workspace;
 
   template <class S, class Result>
   __device__ void end(const S& sum, const Result& result) const {
-    if constexpr (DigitsOf<S>::words == 1) {  // nothing for the other lanes to do
+    if constexpr (std::is_same<S, std::uint32_t>::value) {  // nothing for the other lanes to do
       if (threadIdx.x != 0) return;
-      const std::uint64_t mine = Digits<S>::word(sum, 0) + one_block;
-      const std::uint64_t before = device::atomicAdd(arrived, mine);
+      const std::uint64_t mine =
+          (static_cast<std::uint64_t>(Digits<S>::digit(sum, 0)) << Digits<S>::counts_of(0)) + one_block;
+      const std::uint64_t before = device::atomicAdd(workspace, mine);
       if ((before & all_blocks) != gridDim.x - 1) return;
       result.store(Digits<S>::part(before + mine, 0));
-      store_relaxed(arrived, std::uint64_t{0});
+      store_relaxed(workspace, std::uint64_t{0});
     } else {
-      PackedSum<S> packed(slots);
-      packed.add(sum, blockIdx.x);
-      packed.end(arrived, gridDim.x, result);
+      PackedSum<S> packed(workspace);
+      packed.add(sum);
+      packed.end(result);
     }
   }
 };

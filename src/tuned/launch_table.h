@@ -27,12 +27,9 @@ inline constexpr Gpu h200{132, 2048, 90, 16, 60 * MiB};
 enum class Reading {
   strided,  ///< blocks of 256, all threads of the grid taking turns
   tiled,    ///< blocks of 512, each with a tile of 64 KiB at a time
-  claimed,  ///< the same tiles, but blocks claim them one by one as they go: where the order of adding may vary
-  pieces,   ///< where it may not: blocks claim pieces of several tiles, each with a sum of its own
+  claimed,  ///< the same tiles, but blocks claim them one by one as they go, by a word of the workspace
   cluster,  ///< blocks of 512 in one cluster: from compute capability 9.0
 };
-/// Whether blocks claim what they read, by a word of the workspace.
-constexpr bool claims(Reading r) { return r == Reading::claimed || r == Reading::pieces; }
 constexpr unsigned block_of(Reading r) { return r == Reading::strided ? 256 : 512; }
 /// Vectors of 16 bytes that a thread asks for before it waits for the first.
 constexpr unsigned vectors_at_once(Reading r) { return r == Reading::strided || r == Reading::cluster ? 4 : 8; }
@@ -47,7 +44,7 @@ constexpr unsigned aligned_to(Reading r) { return vectors_at_once(r) == 8 ? 128 
 struct LaunchRow {
   std::size_t up_to_bytes;
   Reading reading;
-  /// There is another block only if each thread has so many vectors of 16 bytes. Pieces: so many of each piece, at least.
+  /// There is another block only if each thread has so many vectors of 16 bytes.
   unsigned vectors_per_thread;
   unsigned most_blocks;         ///< for each SM; of a cluster: in all, 8 or 16; 0: one block does it all
   /// Tiled: so much of the input, from its start, is read by plain loads, so that it may stay in L2 for the next call.
@@ -59,7 +56,7 @@ struct LaunchRow {
 /// cannot be said (docs/tuning.md, 37).
 inline constexpr std::size_t kept_in_l2 = 32 * MiB;
 
-/// For sums that meet in one word: those of 4 bytes of integer. Tiles are claimed from where nothing is kept any more.
+/// For sums that meet in one word: those of 4 bytes of integer.
 inline constexpr LaunchRow one_word_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {64 * KiB, Reading::tiled, 8, 0},
@@ -71,11 +68,7 @@ inline constexpr LaunchRow one_word_table[] = {
     {SIZE_MAX, Reading::claimed, 8, 2},
 };
 
-static_assert(one_word_table[sizeof one_word_table / sizeof *one_word_table - 1].reading == Reading::claimed,
-              "launch_shape() looks there for where tiles are claimed");
-
-/// For all others, which meet in two words or more. That takes a little longer, so a cluster is quicker for longer. Where
-/// the order may vary, tiles are claimed from where they are above.
+/// For all others, which meet in two words or more. That takes a little longer, so a cluster is quicker for longer.
 inline constexpr LaunchRow words_table[] = {
     {16 * KiB, Reading::strided, 4, 0},
     {32 * KiB, Reading::tiled, 8, 0},
@@ -85,7 +78,7 @@ inline constexpr LaunchRow words_table[] = {
     {24 * MiB, Reading::strided, 4, 4},
     {48 * MiB, Reading::tiled, 8, 1, kept_in_l2},
     {256 * MiB, Reading::tiled, 8, 2, kept_in_l2},
-    {SIZE_MAX, Reading::pieces, 16, 2},
+    {SIZE_MAX, Reading::claimed, 8, 2},
 };
 
 /// For sums that each block sends to the host, which adds them up (docs/tuning.md, 39): no block waits for another, so a
@@ -106,7 +99,7 @@ constexpr const LaunchRow* table_of(FinishedBy who) {
 /// have are taken as the nearest that one can.
 struct Choice {
   bool chosen = false;  ///< false: as the table says
-  /// Of claimed and pieces the one that the order allows; tiled to the host, and from 2^47 bytes on.
+  /// In place of claimed, tiled to the host, and from 2^40 bytes on.
   Reading reading = Reading::strided;
   unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
   std::size_t kept_bytes = SIZE_MAX;
@@ -120,26 +113,23 @@ struct LaunchShape {
   Reading reading;
   unsigned grid, block;
   std::size_t kept_bytes = SIZE_MAX;
-  unsigned rounds = 1;  ///< Pieces: a piece has so many, at least
 };
 
-/// The most blocks that a launch has for each SM, and the slots of the workspace for each: of blocks, or of the pieces of
-/// an input (Reading::pieces), up to 16 for each of two blocks.
-inline constexpr unsigned most_blocks_per_sm = 8, slots_per_sm = 32;
-static_assert(slots_per_sm >= 2 * most_blocks_per_sm, "Pieces::of wants two for each block");
-/// The most sums, of blocks or of pieces, that can meet in one word (tuned/digits.h).
+/// The most blocks that a launch has for each SM.
+inline constexpr unsigned most_blocks_per_sm = 8;
+/// The most blocks whose sums can meet in one word (tuned/digits.h).
 inline constexpr unsigned most_sums = 4095;
 /// The most blocks of a cluster that there are sums for.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
-/// The workspace, in words: those that sums are added up in, and how many tiles or pieces have been claimed, each alone on
-/// 128 bytes; and from `first_slot` on the slots: of each sum its first word, then of each its second one, and so on. All
-/// are zero between calls.
-inline constexpr unsigned claims_word = 16, first_slot = 32, most_words = 4;
+/// The workspace, in words: those that sums are added up in, and how many tiles have been claimed, each alone on 128 bytes;
+/// and for each of two sums a long accumulator (tuned/long_accumulator.h). All are zero between calls.
+inline constexpr unsigned claims_word = 16, long_accumulator_word = 32, long_accumulator_words = 80;
+inline constexpr std::size_t workspace_words = long_accumulator_word + 2 * long_accumulator_words;
+inline constexpr std::size_t workspace_bytes = workspace_words * sizeof(std::uint64_t);
 constexpr std::size_t most_blocks(const Gpu& gpu) { return std::size_t{most_blocks_per_sm} * gpu.sm_count; }
-constexpr std::size_t workspace_slots(const Gpu& gpu) { return std::size_t{slots_per_sm} * gpu.sm_count; }
-constexpr std::size_t workspace_words(const Gpu& gpu) { return first_slot + most_words * workspace_slots(gpu); }
-constexpr std::size_t workspace_bytes(const Gpu& gpu) { return workspace_words(gpu) * sizeof(std::uint64_t); }
+/// The words of a block's sums, as the host is sent them.
+inline constexpr unsigned most_words = 4;
 /// Where the sums of one call arrive that the host adds up: of each block all words, one behind the other.
 constexpr std::size_t arrival_words(const Gpu& gpu) { return most_words * most_blocks(gpu); }
 constexpr std::size_t arrival_bytes(const Gpu& gpu) { return arrival_words(gpu) * sizeof(std::uint64_t); }
@@ -161,22 +151,14 @@ constexpr LaunchRow row_for(LaunchRow row, const Gpu& gpu) {
 
 /// The launch for so many bytes of input. To the host neither a cluster nor claims, whatever is chosen.
 constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu& gpu, const Choice& choice = {}) {
-  const bool any_order = choice.any_order || who == FinishedBy::one_word;
   LaunchRow r{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks, choice.kept_bytes};
   if (!choice.chosen) {
-    const auto row_of = [&](const LaunchRow* row) {
-      while (bytes > row_for(*row, gpu).up_to_bytes) ++row;
-      return row_for(*row, gpu);
-    };
-    r = row_of(table_of(who));
-    const LaunchRow in_any_order = row_of(one_word_table);
-    if (any_order && in_any_order.reading == Reading::claimed) r = in_any_order;
+    const LaunchRow* row = table_of(who);
+    while (bytes > row_for(*row, gpu).up_to_bytes) ++row;
+    r = row_for(*row, gpu);
   }
-  if (claims(r.reading)) {
-    r.reading = any_order ? Reading::claimed : Reading::pieces;
-    // To the host there is no workspace, where claims are counted; and tiles are counted in 32 bits.
-    if (who == FinishedBy::host || bytes >> 47) r.reading = Reading::tiled;
-  }
+  // To the host there is no workspace, where claims are counted; and one block can add up the sums of 2^24 tiles.
+  if (r.reading == Reading::claimed && (who == FinishedBy::host || bytes >> 40)) r.reading = Reading::tiled;
   const std::size_t vectors = bytes / 16 + (bytes % 16 != 0);
   if (r.reading == Reading::cluster) {
     if (r.most_blocks > most_blocks_of_cluster) r.most_blocks = most_blocks_of_cluster;
@@ -195,13 +177,11 @@ constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu&
   if (per_sm > r.most_blocks) per_sm = r.most_blocks;
   if (per_sm > most_blocks_per_sm) per_sm = most_blocks_per_sm;
   std::size_t most = std::size_t{per_sm} * gpu.sm_count;
-  if (most > most_sums / 2) most = most_sums / 2;  // two pieces for each block
+  if (most > most_sums) most = most_sums;
   std::size_t share = std::size_t{block} * (r.vectors_per_thread ? r.vectors_per_thread : 1);
-  if (claims(r.reading)) share *= 2;  // else there is nothing to claim
+  if (r.reading == Reading::claimed) share *= 2;  // else there is nothing to claim
   const std::size_t wanted = vectors / share + (vectors % share != 0);
-  const unsigned rounds = r.vectors_per_thread / vectors_at_once(r.reading);
-  return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block, r.kept_bytes,
-          rounds ? rounds : 1};
+  return {r.reading, static_cast<unsigned>(wanted == 0 ? 1 : wanted < most ? wanted : most), block, r.kept_bytes};
 }
 
 }  // namespace reductio::tuned

@@ -18,7 +18,7 @@ inline Gpu gpu_of(const DeviceInfo& device) {
 
 /// What Variant::persistent_state says of tuned's variants.
 inline constexpr const char* persistent_state =
-    "the words that sums are added up in, the number of claims, and the slots: zero between calls";
+    "the words that sums are added up in, and the number of claims: zero between calls";
 
 /// A reduction, its workspace, and what the harness is told of both. Copies share the workspace.
 template <class In, class Acc, class Operation>
@@ -28,7 +28,7 @@ struct Prepared {
   PlanInfo info;
 
   Prepared(std::size_t n, const Gpu& gpu, const Choice& choice = {})
-      : reduction(n, gpu, choice), workspace(device::zeroed_buffer<std::uint64_t>(workspace_words(gpu))),
+      : reduction(n, gpu, choice), workspace(device::zeroed_buffer<std::uint64_t>(workspace_words)),
         info{.grid_blocks = reduction.shape().grid, .block_threads = reduction.shape().block,
              .longest_chain = reduction.longest_chain(), .workspace_bytes = workspace.bytes()} {}
 };

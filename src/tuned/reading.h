@@ -1,7 +1,6 @@
 #pragma once
 /// What one thread of tuned/tuned.h adds up, and what a block adds up of its threads.
 
-#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -204,8 +203,8 @@ struct Tiled {
   }
 };
 
-/// A block's claim to a further tile or piece, by its first thread. It is under way from here on, while the block reads.
-/// Each block begins with that of its own number.
+/// A block's claim to a further tile, by its first thread. It is under way from here on, while the block reads. Each block
+/// begins with the tile of its own number.
 class Claim {
  public:
   explicit __device__ Claim(GlobalPtr<std::uint64_t> claims) : claims_(claims) {
@@ -223,84 +222,51 @@ class Claim {
   std::uint64_t number_ = 0;
 };
 
-/// A tile by plain loads: of so much input nothing stays in L2 anyway.
-template <class S, class W, class Operation, class In>
-__device__ S sum_of_tile(const Share<In>& in, std::int64_t tile) {
-  const auto from = in.body + (tile * Tiled::tile + threadIdx.x);
-  uint4 v[Tiled::vectors];
-  for (int u = 0; u < Tiled::vectors; ++u) v[u] = __ldg(from + u * Tiled::block);
-  return sum_of_vectors<S, W, Operation, In>(v);
-}
-
 /// Blocks claim tiles one by one: in rounds that are fixed beforehand they get further and further apart, because some SMs
-/// read more slowly, and memory serves them best while they read side by side. Who adds what, and in which order,
-/// differs from call to call. What is no whole tile is spread over all threads.
+/// read more slowly, and memory serves them best while they read side by side. So it differs from call to call who adds
+/// up which tile, but not what a tile's sum is. What is no whole tile, and the odd ends, are one tile more. Tiles are read
+/// by plain loads: of so much input nothing stays in L2 anyway.
 struct Claimed {
   static constexpr unsigned block = Tiled::block, blocks_per_sm = Tiled::blocks_per_sm;
   GlobalPtr<std::uint64_t> claims;
 
-  template <class S, class W, class Operation, class In>
-  __device__ S sum_of_thread(const Share<In>& in) const {
+  /// take(sum, turn): by all threads, what this one adds up of a tile; `turn` is 0 and 1 in turns, and it passes a barrier
+  /// of the block. It is called while the next tile is read, once before there is any, with nothing.
+  template <class S, class W, class Operation, class In, class Take>
+  __device__ void sums_of_tiles(const Share<In>& in, const Take& take) const {
     const SharedPtr<unsigned> next = device::shared_array<unsigned, 2>();
-    const unsigned tiles = static_cast<unsigned>(in.vectors / Tiled::tile);
+    const auto whole = static_cast<unsigned>(in.vectors / Tiled::tile);
+    const unsigned tiles = whole + (whole * Tiled::tile < in.vectors || in.has_ends());
     S sum{};
     unsigned turn = 0;  // who still looks at one answer does so elsewhere than the next is written
     for (unsigned tile = blockIdx.x; tile < tiles; turn ^= 1) {
       const Claim claim(claims);
-      sum += sum_of_tile<S, W, Operation>(in, tile);
+      const std::int64_t first = tile * Tiled::tile;
+      uint4 v[Tiled::vectors];
+      if (tile < whole) {
+        const auto from = in.body + (first + threadIdx.x);
+        for (int u = 0; u < Tiled::vectors; ++u) v[u] = __ldg(from + u * block);
+      }
       if (threadIdx.x == 0) next[turn] = claim.answer(tiles);
-      __syncthreads();
+      take(sum, turn);
+      if (tile < whole)
+        sum = sum_of_vectors<S, W, Operation, In>(v);
+      else
+        sum = sum_of_rest<S, W, Operation, Tiled::vectors>(in, first, threadIdx.x, block, [](auto p) { return __ldg(p); });
       tile = next[turn];
     }
-    const std::int64_t whole = tiles * Tiled::tile;
-    if (whole < in.vectors || in.has_ends())
-      sum += sum_of_rest<S, W, Operation, Tiled::vectors>(in, whole, blockIdx.x * block + threadIdx.x, gridDim.x * block,
-                                                          [](auto p) { return __ldg(p); });
-    return sum;
-  }
-};
-
-/// Where the order must not vary, blocks claim pieces, each with a sum of its own. A piece is a column of a few rounds:
-/// with `columns` tiles in a round, piece p has tile p % columns of each round of group p / columns. So blocks that take
-/// pieces in order read side by side, as in fixed rounds, and are at most about a group apart. Behind the groups single
-/// tiles are pieces, fewer than a round has; the last piece has what is no whole tile, and the odd ends.
-struct Pieces {
-  static constexpr unsigned block = Tiled::block;
-  unsigned count, columns, groups;
-  unsigned rounds, longer;  ///< of a group; the first `longer` groups have one more
-
-  /// For a grid whose blocks have two slots or more each: never more pieces than slots, nor than one word can count.
-  static Pieces of(std::int64_t vectors, const LaunchShape& shape, std::size_t slots) {
-    const unsigned grid = shape.grid;
-    const std::int64_t tiles = vectors / Tiled::tile, rounds = tiles / grid;
-    const auto most_groups = static_cast<std::int64_t>(std::min<std::size_t>(slots, most_sums) / grid) - 1;
-    const std::int64_t groups = rounds == 0 ? 0 : std::clamp<std::int64_t>(rounds / shape.rounds, 1, most_groups);
-    const std::int64_t each = std::max<std::int64_t>(groups, 1);
-    return {static_cast<unsigned>(groups * grid + tiles % grid) + 1, grid, static_cast<unsigned>(groups),
-            static_cast<unsigned>(rounds / each), static_cast<unsigned>(rounds % each)};
+    take(sum, turn);
   }
 
-  /// A piece's first tile and how many it has, each `columns` tiles behind the one before; not of the last piece.
-  __host__ __device__ std::int64_t first_tile(unsigned piece) const {
-    const unsigned group = piece / columns;
-    return (std::int64_t{group} * rounds + (group < longer ? group : longer)) * columns + piece % columns;
-  }
-  __host__ __device__ unsigned tiles_of(unsigned piece) const {
-    const unsigned group = piece / columns;
-    return group == groups ? 1 : rounds + (group < longer);
-  }
-
-  /// What a thread of the block that reads this piece adds up.
+  /// Of all tiles that the block reads: where the order of adding may vary.
   template <class S, class W, class Operation, class In>
-  __device__ S sum_of_thread(const Share<In>& in, unsigned piece) const {
-    if (piece == count - 1)
-      return sum_of_rest<S, W, Operation, Tiled::vectors>(in, in.vectors / Tiled::tile * Tiled::tile, threadIdx.x, block,
-                                                          [](auto p) { return __ldg(p); });
-    std::int64_t tile = first_tile(piece);
-    S sum{};
-    for (unsigned left = tiles_of(piece); left > 0; --left, tile += columns)
-      sum += sum_of_tile<S, W, Operation>(in, tile);
-    return sum;
+  __device__ S sum_of_thread(const Share<In>& in) const {
+    S total{};
+    sums_of_tiles<S, W, Operation>(in, [&](const S& sum, unsigned) {
+      total += sum;
+      __syncthreads();  // for the answer to the claim
+    });
+    return total;
   }
 };
 

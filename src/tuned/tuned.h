@@ -6,8 +6,8 @@
 ///
 ///   const tuned::Gpu gpu = tuned::current_gpu();             // once
 ///   std::uint64_t* workspace;                                // once for each stream; any n and any type afterwards
-///   cudaMalloc(&workspace, tuned::workspace_bytes(gpu));
-///   tuned::init(workspace, gpu, stream);
+///   cudaMalloc(&workspace, tuned::workspace_bytes);
+///   tuned::init(workspace, stream);
 ///
 ///   tuned::sum(in, n, out, workspace, gpu, stream);          // out[0] = in[0] + ... + in[n - 1]
 ///   tuned::sum_of_squares(in, n, out, workspace, gpu, stream);
@@ -52,22 +52,24 @@
 /// the result, for what the same instruction has updated beside it is complete as well, and if it were not, is waited
 /// for: all blocks have sent it.
 ///
-/// Sums that do not fit. What is too large or too small for the words, infinite, or no number, a block stores in a slot of
-/// its own, together with a mark that the slot is full, and counts in the last word. Who has the result waits until as
-/// many slots are full as were counted, adds them up in the order of their numbers, and leaves them empty. Slots were
-/// stored to before they were counted, so this wait ends; a mark arrives with the sum, and the count says how many
-/// to look for, so there is no order between store and update to keep, and relaxed accesses are enough. Sum and mark are
-/// one store: PTX keeps a scalar store of 8 bytes whole, but no vector store. So a slot is one word of 8 bytes for a sum
-/// of 4, two words for one of 8, each of one half of the sum and the mark, and four for the two sums of 8 bytes of
-/// moments. Each word says by itself whether it is there.
+/// Sums that do not fit. What is too large or too small for the words, infinite, or no number, a block adds to a longer
+/// fixed-point number, which has all the exponents of a double (long_accumulator.h), and counts itself in the last word as
+/// a block of which something did not fit. A fence stands between these updates and that of its words, and another
+/// between the update that completes the number and reading the long one; so who has the result sees all of it. It reads
+/// it only if some block was counted so.
 ///
-/// Why words and slots are zero when a call begins. Who has the result has set them so: that block ends no earlier, and
-/// the next call on this workspace begins after it has ended.
+/// Why all words are zero when a call begins. Who has the result has set them so: that block ends no earlier, and the
+/// next call on this workspace begins after it has ended.
 ///
-/// Claims. Of much input each block reads the tile or the piece of its own number first. Before it reads one it claims the
-/// next, by counting up a word of the workspace: dynamic scheduling. So there is one claim for each, and whoever has the
-/// last number knows that no other follows, and sets the word back to 0. Where the order may vary, for integers always, a
-/// block's threads add up what it got, tile after tile. Else it makes a sum of each piece, and adds these up in digits.
+/// Claims. Of much input each block reads the tile of its own number first. Before it reads one it claims the next, by
+/// counting up a word of the workspace: dynamic scheduling. So there is one claim for each tile, and whoever has the last
+/// number knows that no other follows, and sets the word back to 0. Where the order may vary, for integers always, a
+/// block's threads add up what it got, tile after tile. Else it makes a sum of each tile, while it reads the next, and adds
+/// these up in digits.
+///
+/// To the host. Sum and mark of a block are one store: PTX keeps a scalar store of 8 bytes whole, but no vector store. So a
+/// sum of 4 bytes is sent as one word of 8, one of 8 bytes as two words, each of one half of the sum and the mark, and the
+/// two sums of 8 bytes of moments as four. Each word says by itself whether it is there.
 ///
 /// Calls one after another. From compute capability 9.0 a call's blocks may take their places while the kernel before
 /// it in the stream, another call of tuned say, still runs (programmatic dependent launch). Before they touch global
@@ -106,7 +108,7 @@ using device::Identity;
 using device::Launch;
 using device::Square;
 
-/// Launch: at most as many blocks as there are slots, and as one word can count (most_sums); one block takes StoreEach.
+/// Launch: at most as many blocks as one word can count (most_sums); one block takes StoreEach.
 template <class In, class Acc, class Operation, class Reading, class Finish, class Result>
 __global__ void __launch_bounds__(Reading::block, Reading::blocks_per_sm)
 reduce(const Share<In> in, const Reading reading, const Finish finish, const Result result) {
@@ -119,31 +121,25 @@ reduce(const Share<In> in, const Reading reading, const Finish finish, const Res
   if (threadIdx.x < 32) finish.end(sum, result);
 }
 
-/// The same in pieces (reading.h). Each piece's sum is added up without rounding, so it does not matter to the result who
-/// read it. `claims`: 0 between calls.
+/// The same of tiles that blocks claim, for sums that are rounded: each tile's is added up without rounding, so it does not
+/// matter to the result which block has read it.
 template <class In, class Acc, class Operation>
-__global__ void __launch_bounds__(Pieces::block, Tiled::blocks_per_sm)
-reduce_pieces(const Share<In> in, const Pieces pieces, const Packed finish, const GlobalPtr<std::uint64_t> claims,
-              const OnDevice<Acc> result) {
+__global__ void __launch_bounds__(Claimed::block, Claimed::blocks_per_sm)
+reduce_tiles(const Share<In> in, const Claimed reading, const Packed finish, const OnDevice<Acc> result) {
   using W = typename AddedIn<Acc>::type;
   using S = typename SumsOf<Operation, W>::type;
-  constexpr unsigned warps = Pieces::block / 32;
+  constexpr unsigned warps = Claimed::block / 32;
   const SharedPtr<S> sums = device::shared_array<S, 2 * warps>();
-  const SharedPtr<unsigned> next = device::shared_array<unsigned, 2>();
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
-  PackedSum<S> packed(finish.slots);
-  unsigned turn = 0;  // what the first warp still reads of one piece lies elsewhere than what is written of the next
-  for (unsigned piece = blockIdx.x; piece < pieces.count; turn ^= 1) {
-    const Claim claim(claims);
-    const S sum = sum_of_warp(pieces.sum_of_thread<S, W, Operation>(in, piece));
-    if (threadIdx.x % 32 == 0) sums[turn * warps + threadIdx.x / 32] = sum;
-    if (threadIdx.x == 0) next[turn] = claim.answer(pieces.count);
-    __syncthreads();  // the claim is there, and every warp's sum
-    if (threadIdx.x < 32) packed.add(sum_of_warps<warps, S>(sums + turn * warps), piece);
-    piece = next[turn];
-  }
-  if (threadIdx.x < 32) packed.end(finish.arrived, pieces.count, result);
+  PackedSum<S, Sums::many> packed(finish.workspace);
+  reading.sums_of_tiles<S, W, Operation>(in, [&](const S& sum, unsigned turn) {
+    // What the first warp still reads of one tile lies elsewhere than what is stored of the next.
+    const S of_tile = sum_of_block<Claimed::block>(sum, sums + turn * warps);
+    if (threadIdx.x < 32) packed.add(of_tile);
+  });
+  if (threadIdx.x >= 32) return;
+  packed.end(result);
 }
 
 /// A template, so that every file which includes this may have it.
@@ -155,9 +151,8 @@ __global__ void set_up(GlobalPtr<Word> workspace, std::size_t words) {
 
 /// Makes raw memory a workspace; once, before the first call on it. Words of zero are a workspace: whoever has a memset
 /// at hand needs no init().
-inline void init(GlobalPtr<std::uint64_t> workspace, const Gpu& gpu, void* stream) {
-  const std::size_t words = workspace_words(gpu);
-  device::launch<set_up<std::uint64_t>>({ceil_div(words, 256), 256, 0, stream}, workspace, words);
+inline void init(GlobalPtr<std::uint64_t> workspace, void* stream) {
+  device::launch<set_up<std::uint64_t>>({ceil_div(workspace_words, 256), 256, 0, stream}, workspace, workspace_words);
 }
 
 /// A plan: the launch for n elements, chosen when it is made. Cheap to make and to copy; it owns nothing.
@@ -171,11 +166,12 @@ class Reduction {
  public:
   /// Results of a call: 2 for Moments.
   static constexpr unsigned results = sizeof(S) / sizeof(W);
-  static constexpr FinishedBy finished_by = DigitsOf<S>::words == 1 ? FinishedBy::one_word : FinishedBy::words;
+  static constexpr FinishedBy finished_by = std::is_same<S, std::uint32_t>::value ? FinishedBy::one_word : FinishedBy::words;
 
   Reduction(std::size_t n, const Gpu& gpu, const Choice& choice = {})
-      : n_(n), slots_(workspace_slots(gpu)), overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
-        shape_(launch_shape(n * sizeof(In), finished_by, gpu, with_order(choice))),
+      : n_(n), overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
+        any_order_(choice.any_order || std::is_integral<Acc>::value),
+        shape_(launch_shape(n * sizeof(In), finished_by, gpu, choice)),
         to_host_shape_(launch_shape(n * sizeof(In), FinishedBy::host, gpu, choice)) {}
 
   /// Puts one call onto the stream. `out`: `results` elements.
@@ -185,13 +181,14 @@ class Reduction {
     switch (shape_.reading) {
       case tuned::Reading::strided: return launch(Strided<256>(), share, result, workspace, stream);
       case tuned::Reading::tiled: return launch(Tiled(), share, result, workspace, stream);
-      case tuned::Reading::claimed: return launch(Claimed{workspace + claims_word}, share, result, workspace, stream);
-      case tuned::Reading::pieces:
+      case tuned::Reading::claimed: {
+        const Claimed claimed{workspace + claims_word};
         if constexpr (!std::is_integral<Acc>::value)
-          return device::launch<reduce_pieces<In, Acc, Operation>>(launch_of(shape_, stream), share,
-                                                                   pieces_of(share.vectors), finish_in(workspace),
-                                                                   workspace + claims_word, result);
-        return;  // launch_shape() has integers claim tiles
+          if (!any_order_)
+            return device::launch<reduce_tiles<In, Acc, Operation>>(launch_of(shape_, stream), share, claimed,
+                                                                    Packed{workspace}, result);
+        return launch(claimed, share, result, workspace, stream);
+      }
       case tuned::Reading::cluster:
 #ifdef __CUDACC__
         Launch shape = launch_of(shape_, stream);
@@ -243,16 +240,12 @@ class Reduction {
 
   /// The most additions that an element passes through, each of which may round.
   std::size_t longest_chain() const {
-    std::size_t finish = 0;
+    // Words are added up in three steps, or two. What did not fit is rounded twice and added to that, which is rounded to the result.
+    std::size_t finish = 3 + 3 + 1;
     if (shape_.reading == tuned::Reading::cluster)
       finish = ceil_div(shape_.grid * shape_.block / 32, 32) + 5;
-    else if (shape_.grid > 1 || shape_.reading == tuned::Reading::pieces) {
-      // Words are added up in two steps and rounded to the result; then come the sums that did not fit, if any, which are
-      // most of this.
-      const std::size_t slots =
-          shape_.reading == tuned::Reading::pieces ? std::min<std::size_t>(slots_, most_sums) : shape_.grid;
-      finish = 3 + ceil_div(slots, 32) + 5 + 1;
-    }
+    else if (shape_.grid == 1 && shape_.reading != tuned::Reading::claimed)
+      finish = 0;
     return chain_of_block(shape_) + finish;
   }
   /// The same of a call to the host.
@@ -264,10 +257,8 @@ class Reduction {
   std::size_t chain_of_block(const LaunchShape& shape) const {
     const std::size_t all = n_ * sizeof(In) / 16 + 1, at_once = vectors_at_once(shape.reading);
     std::size_t rounds = ceil_div(all, at_once * shape.grid * shape.block);
-    if (shape.reading == tuned::Reading::claimed)  // one block may have claimed all
-      rounds *= shape.grid;
-    else if (shape.reading == tuned::Reading::pieces)  // of one group, which has few unless there are as many as slots allow
-      rounds = std::max<std::size_t>(2 * shape.rounds, pieces_of(static_cast<std::int64_t>(all)).rounds + 1);
+    if (shape.reading == tuned::Reading::claimed)  // in any order one block may have claimed all
+      rounds = any_order_ ? rounds * shape.grid + 1 : 1;
     // A vector's own tree, that of the vectors at once, the sum that takes these one by one, and the odd ends.
     const std::size_t thread = depth(Vector<In>::lanes) + depth(at_once) + rounds + 3;
     return Operation::roundings + thread + 5 + depth(shape.block / 32);
@@ -294,20 +285,11 @@ class Reduction {
     if (shape_.grid == 1)
       device::launch<reduce<In, Acc, Operation, How, StoreEach, OnDevice<Acc>>>(shape, share, how, StoreEach{}, result);
     else
-      device::launch<reduce<In, Acc, Operation, How, Packed, OnDevice<Acc>>>(shape, share, how, finish_in(workspace), result);
-  }
-  Pieces pieces_of(std::int64_t vectors) const { return Pieces::of(vectors, shape_, slots_); }
-  Packed finish_in(GlobalPtr<std::uint64_t> workspace) const {
-    return {workspace, {workspace + first_slot, static_cast<unsigned>(slots_)}};
+      device::launch<reduce<In, Acc, Operation, How, Packed, OnDevice<Acc>>>(shape, share, how, Packed{workspace}, result);
   }
 
-  static constexpr Choice with_order(Choice choice) {
-    choice.any_order = choice.any_order || std::is_integral<Acc>::value;
-    return choice;
-  }
-
-  std::size_t n_, slots_;
-  bool overlaps_;
+  std::size_t n_;
+  bool overlaps_, any_order_;
   LaunchShape shape_, to_host_shape_;
 };
 

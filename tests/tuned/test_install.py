@@ -14,7 +14,8 @@ REDUCTIO = os.environ.get("REDUCTIO_BIN", "")
 NVCC = os.environ.get("CUDACXX") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
 CONSUMER = Path(__file__).with_name("consumer")
 HEADERS = {
-    "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/digits.h", "tuned/finish.h", "tuned/cluster.cuh",
+    "tuned/tuned.h", "tuned/launch_table.h", "tuned/reading.h", "tuned/digits.h",
+    "tuned/long_accumulator.h", "tuned/finish.h", "tuned/cluster.cuh",
     "device/kernel.h", "device/cuda/kernel.cuh",
 }
 NO_GPU = 77
@@ -108,7 +109,7 @@ def test_a_file_that_is_no_cuda_has_the_workspaces_size_and_is_told_of_the_rest(
     """A class that .cpp files see may hold a Gpu and allocate a workspace."""
     (tmp_path / "size.cpp").write_text("#include <reductio/tuned/launch_table.h>\n"
                                        "using namespace reductio::tuned;\n"
-                                       "static_assert(workspace_bytes(h200) > 0 && arrival_bytes(h200) > 0);\n")
+                                       "static_assert(workspace_bytes > 0 && arrival_bytes(h200) > 0);\n")
     compiler = ["g++", "-std=c++17", "-fsyntax-only", f"-I{installed}/include"]
     done = run(*compiler, tmp_path / "size.cpp")
     assert done.returncode == 0, done.stderr

@@ -30,14 +30,13 @@ constexpr tuned::Choice small_blocks{true, tuned::Reading::strided, 1, 1};
 /// A tile is 64 KiB, so that a few of them are many elements for a test.
 constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1},
     one_tile_kept{true, tuned::Reading::tiled, 1, 1, 1 << 16},
-    pieces{true, tuned::Reading::pieces, 1, 1}, long_pieces{true, tuned::Reading::pieces, 32, 1},
-    pieces_in_any_order{true, tuned::Reading::pieces, 1, 1, SIZE_MAX, true, true};
+    claims{true, tuned::Reading::claimed, 1, 1}, claims_in_any_order{true, tuned::Reading::claimed, 1, 1, SIZE_MAX, true, true};
 
 /// A workspace that was poisoned before, as raw memory is.
-Buffer<std::uint64_t> new_workspace(const tuned::Gpu& gpu = small_gpu) {
-  const Buffer<std::uint64_t> w(tuned::workspace_words(gpu));
-  EXPECT_EQ(w.bytes(), tuned::workspace_bytes(gpu));
-  tuned::init(w.ptr(), gpu, nullptr);
+Buffer<std::uint64_t> new_workspace() {
+  const Buffer<std::uint64_t> w(tuned::workspace_words);
+  EXPECT_EQ(w.bytes(), tuned::workspace_bytes);
+  tuned::init(w.ptr(), nullptr);
   sim::synchronize({});
   return w;
 }
@@ -83,7 +82,7 @@ void adds_up() {
     tuned::sum_of_squares<In, Acc>(GlobalPtr<const In>(in.ptr()), n + 3, out.ptr(), workspace.ptr(), small_gpu, nullptr);
     EXPECT_EQ(on_host(out)[0], (expected<Acc>(values, 0, true))) << n << ", squares";
     const Buffer<Acc> both(2);
-    for (const tuned::Choice& choice : {tuned::Choice{}, small_blocks, tiles, pieces}) {
+    for (const tuned::Choice& choice : {tuned::Choice{}, small_blocks, tiles, claims}) {
       tuned::Reduction<In, Acc, tuned::Moments>(n + 2, small_gpu, choice)(in.ptr() + 1, both.ptr(), workspace.ptr(), nullptr);
       const std::vector<Acc> moments{expected<Acc>(values, 1), expected<Acc>(values, 1, true)};
       EXPECT_EQ(on_host(both), moments) << n << ", moments";
@@ -120,17 +119,17 @@ TEST_P(SimTuned, AddsUpTilesOfAnyNumber) {
         }
 }
 
-/// More pieces than blocks, so that blocks claim some: a group of rounds and two, single tiles, and what is no whole tile.
-/// Where the order may vary, tiles. Every call leaves the count of claims and all slots at zero for the next.
+/// More tiles than blocks, so that blocks claim some, and a last one that is not whole, or not there, or all there is. Every
+/// call leaves the count of claims and all words at zero for the next.
 template <class T>
-void adds_up_pieces(const tuned::Choice& choice = pieces) {
+void adds_up_claimed_tiles(const tuned::Choice& choice = claims) {
   const tuned::Gpu two_sms{2, 512};
-  const auto workspace = new_workspace(two_sms);
+  const auto workspace = new_workspace();
   const Buffer<T> out(1);
   constexpr std::size_t tile = 65536 / sizeof(T);
-  const std::vector<T> values = whole_numbers<T>(35 * tile + 1001);
+  const std::vector<T> values = whole_numbers<T>(17 * tile + 1001);
   const auto in = on_device(values);
-  for (const std::size_t n : {std::size_t{5}, 3 * tile, 8 * tile, 9 * tile + 1, values.size() - 1})
+  for (const std::size_t n : {std::size_t{0}, std::size_t{5}, 3 * tile, 8 * tile, 9 * tile + 1, values.size() - 1})
     for (const std::size_t start : {0, 1}) {
       const tuned::Reduction<T> call(n, two_sms, choice);
       call(in.ptr() + start, out.ptr(), workspace.ptr(), nullptr);
@@ -141,14 +140,13 @@ void adds_up_pieces(const tuned::Choice& choice = pieces) {
       EXPECT_EQ(std::count(words.begin(), words.end(), 0u), std::ssize(words)) << n << ": zero between calls";
     }
 }
-TEST_P(SimTuned, AddsUpPiecesThatBlocksClaim) {
-  adds_up_pieces<float>();
-  adds_up_pieces<double>();
-  adds_up_pieces<double>(long_pieces);
-  adds_up_pieces<std::int32_t>();
-  adds_up_pieces<std::int64_t>();
-  adds_up_pieces<float>(pieces_in_any_order);
-  adds_up_pieces<double>(pieces_in_any_order);
+TEST_P(SimTuned, AddsUpTilesThatBlocksClaim) {
+  adds_up_claimed_tiles<float>();
+  adds_up_claimed_tiles<double>();
+  adds_up_claimed_tiles<std::int32_t>();
+  adds_up_claimed_tiles<std::int64_t>();
+  adds_up_claimed_tiles<float>(claims_in_any_order);
+  adds_up_claimed_tiles<double>(claims_in_any_order);
 }
 
 /// Where a tile starts off a line, each warp's load of 512 bytes takes a part of a fifth line.
@@ -176,7 +174,7 @@ TEST(SimTunedShare, VectorsStartAtABoundary) {
 
 /// A line where there is much to read. Where there is little, what lies before it would take a step of its own.
 TEST(SimTunedShare, TilesAloneStartAtALine) {
-  for (const auto reading : {tuned::Reading::tiled, tuned::Reading::claimed, tuned::Reading::pieces})
+  for (const auto reading : {tuned::Reading::tiled, tuned::Reading::claimed})
     EXPECT_EQ(tuned::aligned_to(reading), 128u);
   EXPECT_EQ(tuned::aligned_to(tuned::Reading::strided), 16u);
   EXPECT_EQ(tuned::aligned_to(tuned::Reading::cluster), 16u);
@@ -229,8 +227,8 @@ TEST(SimTunedShare, TheTableSaysHowMuchMayStayInL2) {
   EXPECT_EQ(tuned::share_of(GlobalPtr<const float>(), 0, 128, 32 * MiB).kept, static_cast<std::int64_t>(2 * MiB));
 }
 
-/// Whoever runs first, what is added to what stays the same: values whose sum depends on it give the same bits. In pieces
-/// other blocks read other pieces in other orders. Where the order may vary it does.
+/// Whoever runs first, what is added to what stays the same: values whose sum depends on it give the same bits. Where
+/// tiles are claimed other blocks read other ones in other orders. Where the order may vary it does.
 TEST(SimTunedCall, AddsUpTheSameBitsInEveryOrderOfBlocks) {
   // They cancel out, so that the result is what was rounded off, all of which is in its bits.
   constexpr std::size_t half = 90611;
@@ -239,13 +237,13 @@ TEST(SimTunedCall, AddsUpTheSameBitsInEveryOrderOfBlocks) {
     values[i] = 1 / static_cast<float>(i + 1);
     values[half + i * 7919 % half] = -values[i];
   }
-  for (const tuned::Choice& choice : {small_blocks, tiles, pieces, pieces_in_any_order}) {
+  for (const tuned::Choice& choice : {small_blocks, tiles, claims, claims_in_any_order}) {
     std::vector<float> of_order, to_host;
     for (const auto& [order, seed] : {std::pair(Order::forward, 7u), {Order::reverse, 7u}, {Order::random, 7u},
                                       {Order::random, 8u}, {Order::random, 9u}}) {
       sim::set_schedule(order, seed);
       const tuned::Gpu two_sms{2, 512};
-      const auto workspace = new_workspace(two_sms);
+      const auto workspace = new_workspace();
       const auto in = on_device(values);
       const Buffer<float> out(1);
       const tuned::Reduction<float> call(values.size(), two_sms, choice);
@@ -264,13 +262,13 @@ TEST(SimTunedCall, AddsUpTheSameBitsInEveryOrderOfBlocks) {
 }
 
 /// In digits and back: what a sum was, and what many sums are together, of both signs.
-template <class W>
+template <class W, tuned::Sums meet = tuned::Sums::one_of_each_block>
 W in_digits(const std::vector<W>& sums) {
-  using D = tuned::Digits<W>;
+  using D = tuned::Digits<W, meet>;
   std::vector<std::uint64_t> word(D::words);
   for (const W sum : sums) {
     EXPECT_TRUE(D::fits(sum)) << sum;
-    for (unsigned k = 0; k < D::words; ++k) word[k] += D::word(sum, k) + tuned::one_block;
+    for (unsigned k = 0; k < D::words; ++k) word[k] += (static_cast<std::uint64_t>(D::digit(sum, k)) << D::counts_of(k)) + tuned::one_block;
   }
   std::vector<decltype(D::part(0, 0))> parts;
   for (unsigned k = 0; k < D::words; ++k) parts.push_back(D::part(word[k], k));
@@ -279,25 +277,32 @@ W in_digits(const std::vector<W>& sums) {
   for (const std::uint64_t w : word) EXPECT_EQ(w & tuned::most_sums, sums.size());
   return static_cast<W>(parts[0]);
 }
-template <class W>
+template <class W, tuned::Sums meet = tuned::Sums::one_of_each_block>
 void digits_of_floating() {
-  using D = tuned::Digits<W>;
+  using D = tuned::Digits<W, meet>;
+  const auto back = [](const std::vector<W>& sums) { return in_digits<W, meet>(sums); };
   constexpr W least = std::numeric_limits<W>::epsilon();
   const W top = std::ldexp(W{1}, D::lowest + D::bits), bottom = std::ldexp(W{1}, D::lowest + D::mantissa_bits - 1);
   const W largest = std::nextafter(top, W{0}), odd = 1 + least;
   for (const W sum : {W{0}, W{1}, W{-1}, odd, -odd, W{3} / 7, W{-1e-7f}, W{12345.678f}, largest, -largest, bottom, -bottom,
                       std::nextafter(bottom, W{1})})
-    EXPECT_EQ(in_digits<W>({sum}), sum) << sum;
+    EXPECT_EQ(back({sum}), sum) << sum;
   for (int exponent = D::lowest + D::mantissa_bits - 1; exponent < D::lowest + D::bits; ++exponent)
-    EXPECT_EQ(in_digits<W>({std::ldexp(odd, exponent)}), std::ldexp(odd, exponent)) << exponent;
+    EXPECT_EQ(back({std::ldexp(odd, exponent)}), std::ldexp(odd, exponent)) << exponent;
   // Nothing is rounded off before the end.
-  EXPECT_EQ(in_digits<W>({largest, bottom, -largest}), bottom);
-  EXPECT_EQ(in_digits<W>({-1, std::max(least, bottom), 1}), std::max(least, bottom));
+  EXPECT_EQ(back({largest, bottom, -largest}), bottom);
+  EXPECT_EQ(back({-1, std::max(least, bottom), 1}), std::max(least, bottom));
   // As many as can meet: what they carry stays in its word.
-  const auto as_many = [](W sum) { return in_digits(std::vector<W>(tuned::most_sums, sum)); };
-  for (const W sum : {largest, -largest, std::nextafter(std::ldexp(W{1}, D::lowest + 2 * int{tuned::digit_bits}), W{0}),
-                      -std::nextafter(std::ldexp(W{1}, D::lowest + 3 * int{tuned::digit_bits}), W{0})})
-    EXPECT_EQ(as_many(sum), static_cast<W>(tuned::most_sums * static_cast<long double>(sum))) << sum;
+  const auto as_many = [&](W sum) { return back(std::vector<W>(tuned::most_sums, sum)); };
+  for (const W sum : {largest, -largest, std::nextafter(std::ldexp(W{1}, D::lowest + 2 * int{D::bits_each}), W{0}),
+                      -std::nextafter(std::ldexp(W{1}, D::lowest + 3 * int{D::bits_each}), W{0})})
+    EXPECT_NEAR(static_cast<double>(as_many(sum) / (tuned::most_sums * static_cast<long double>(sum))), 1, least) << sum;
+  const auto meeting = std::int64_t{1} << static_cast<unsigned>(meet);
+  for (unsigned k = 0; k < D::words; ++k)
+    for (const W sum : {largest, -largest}) {
+      const std::int64_t digits = D::digit(sum, k) * (meeting - 1);
+      EXPECT_EQ(static_cast<std::int64_t>(static_cast<std::uint64_t>(digits) << D::counts_of(k)) >> D::counts_of(k), digits) << k;
+    }
   EXPECT_EQ(as_many(odd), static_cast<W>(tuned::most_sums * static_cast<long double>(odd)));
   for (const W outside : {top, -top, bottom / 2, -bottom / 2, std::numeric_limits<W>::infinity(),
                           std::numeric_limits<W>::quiet_NaN(), std::numeric_limits<W>::denorm_min()})
@@ -306,6 +311,8 @@ void digits_of_floating() {
 TEST(SimTunedDigits, HoldSumsWithoutRounding) {
   digits_of_floating<float>();
   digits_of_floating<double>();
+  digits_of_floating<float, tuned::Sums::many>();
+  digits_of_floating<double, tuned::Sums::many>();
   for (const std::uint64_t sum :
        std::vector<std::uint64_t>{0, 1, ~std::uint64_t{0}, std::uint64_t{1} << 39, 0x123456789abcdef})
     EXPECT_EQ(in_digits<std::uint64_t>({sum}), sum);
@@ -314,12 +321,12 @@ TEST(SimTunedDigits, HoldSumsWithoutRounding) {
   EXPECT_EQ(in_digits<std::uint32_t>({0xffffffffu, 0xffffffffu}), 0xfffffffeu);
 }
 
-/// Sums that the words have no place for go to slots: of some blocks, of all, infinite ones, and of moments both sums of a
-/// block of which one does not fit. The words and the slots are empty afterwards.
+/// Sums that the words have no place for go to the long accumulator: of some blocks, of all, infinite ones, and of moments
+/// both sums of a block, or one of them. All words are zero afterwards.
 template <class T, class Operation = Identity>
 void adds_up_what_does_not_fit(const tuned::Choice& choice, std::size_t n) {
   const tuned::Gpu two_sms{2, 512};
-  const auto workspace = new_workspace(two_sms);
+  const auto workspace = new_workspace();
   const Buffer<T> out(2);
   const tuned::Reduction<T, T, Operation> call(n, two_sms, choice);
   ASSERT_GT(call.shape().grid, 1u);
@@ -359,111 +366,105 @@ TEST_P(SimTuned, AddsUpWhatDoesNotFitIntoItsWords) {
   adds_up_what_does_not_fit<double>(small_blocks, 3000);
   adds_up_what_does_not_fit<float, tuned::Moments>(small_blocks, 3000);
   adds_up_what_does_not_fit<double, tuned::Moments>(small_blocks, 3000);
-  adds_up_what_does_not_fit<float>(pieces, 20 * 16384 + 77);
-  adds_up_what_does_not_fit<double, tuned::Moments>(long_pieces, 20 * 8192 + 77);
+  adds_up_what_does_not_fit<float>(claims, 20 * 16384 + 77);
+  adds_up_what_does_not_fit<double, tuned::Moments>(claims, 20 * 8192 + 77);
 }
 
-template <class S>
-__global__ void fill_every_third(const tuned::Slots slots, unsigned count) {
-  const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < count && i % 3 == 0) slots.store(i, tuned::Message<S>::of(static_cast<S>(i + 1)));
-}
-template <class S>
-__global__ void add_up_full_slots(const tuned::Slots slots, unsigned count, GlobalPtr<S> out) {
-  out[threadIdx.x] = tuned::sum_of_full_slots<S>(slots, count, (count + 2) / 3);
-}
-/// Block 0 adds up what the others store, each later than the one before.
-template <class S>
-__global__ void add_up_late_slots(const tuned::Slots slots, GlobalPtr<S> out) {
-  if (blockIdx.x > 0) {
-    for (unsigned k = 0; k < 3 * blockIdx.x; ++k) __syncwarp();
-    if (threadIdx.x == 0) slots.store(blockIdx.x, tuned::Message<S>::of(static_cast<S>(blockIdx.x)));
-    return;
+/// Tiles of which the large ones cancel out: nothing is rounded off on the way, fits it or not.
+TEST_P(SimTuned, TilesAreAddedUpWithoutRounding) {
+  const auto workspace = new_workspace();
+  const tuned::Gpu two_sms{2, 512};
+  const Buffer<float> out(1);
+  constexpr std::size_t tile = 16384, n = 5 * tile;
+  for (const int large : {49, 110}) {
+    std::vector<float> values(n, std::ldexp(1.0f, -30));
+    for (std::size_t i = 0; i < tile; ++i) values[i] = std::ldexp(1.0f, large), values[3 * tile + i] = -values[i];
+    const auto in = on_device(values);
+    tuned::Reduction<float>(n, two_sms, claims)(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+    EXPECT_EQ(on_host(out)[0], std::ldexp(3.0f * tile, -30)) << large;
+    EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size())) << large;
   }
-  out[threadIdx.x] = tuned::sum_of_full_slots<S>(slots, gridDim.x, gridDim.x - 1);
 }
-TEST_P(SimTuned, WaitsForSlotsThatWereCounted) {
-  const auto workspace = new_workspace(tuned::h200);
-  const tuned::Slots slots{workspace.ptr() + tuned::first_slot, static_cast<unsigned>(tuned::workspace_slots(tuned::h200))};
+
+/// One warp, whose lanes add the numbers to an accumulator and then take the sum, all of them the same.
+__global__ void sum_of_long(GlobalPtr<const double> in, unsigned n, GlobalPtr<std::uint64_t> words, GlobalPtr<double> out) {
+  const tuned::LongAccumulator sum(words);
+  for (unsigned i = threadIdx.x / tuned::LongAccumulator::parts; i < n; i += 32 / tuned::LongAccumulator::parts)
+    if (threadIdx.x < 32 / tuned::LongAccumulator::parts * tuned::LongAccumulator::parts)
+      sum.add(in[i], threadIdx.x % tuned::LongAccumulator::parts);
+  __syncwarp();
+  out[threadIdx.x] = sum.take();
+}
+double in_long_accumulator(const std::vector<double>& numbers) {
+  const Buffer<std::uint64_t> words = zeros<std::uint64_t>(tuned::long_accumulator_words);
   const Buffer<double> out(32);
-  launch<add_up_late_slots<double>>({9, 32, 0, nullptr}, slots, out.ptr());
-  EXPECT_EQ(on_host(out)[0], 36);
+  const auto in = on_device(numbers);
+  run<sum_of_long>(1, 32, 0, in.ptr(), static_cast<unsigned>(numbers.size()), words.ptr(), out.ptr());
+  const std::vector<std::uint64_t> after = on_host(words);
+  EXPECT_EQ(std::count(after.begin(), after.end(), 0u), std::ssize(after)) << "taken";
+  const std::vector<double> of_lanes = on_host(out);
+  for (const double each : of_lanes) EXPECT_EQ(std::memcmp(&each, of_lanes.data(), sizeof each), 0) << each;
+  return of_lanes[0];
 }
-
-/// Several rounds, where a lane cannot ask for all of its slots at once.
-TEST_P(SimTuned, AddsUpTheSlotsThatAreFull) {
-  const auto workspace = new_workspace(tuned::h200);
-  const auto all = static_cast<unsigned>(tuned::workspace_slots(tuned::h200));
-  const tuned::Slots slots{workspace.ptr() + tuned::first_slot, all};
-  for (const unsigned count : {1u, 3u, 255u, 257u, 1600u, all}) {
-    const Buffer<double> out(32);
-    launch<fill_every_third<double>>({17, 256, 0, nullptr}, slots, count);
-    launch<add_up_full_slots<double>>({1, 32, 0, nullptr}, slots, count, out.ptr());
-    double sum = 0;
-    for (unsigned i = 0; i < count; i += 3) sum += i + 1;
-    EXPECT_EQ(on_host(out)[0], sum) << count;
-    const std::vector<std::uint64_t> words = on_host(workspace);
-    EXPECT_EQ(std::count(words.begin(), words.end(), 0u), std::ssize(words)) << count << ": emptied";
+TEST_P(SimTuned, ALongAccumulatorHasAllExponents) {
+  using limits = std::numeric_limits<double>;
+  EXPECT_EQ(in_long_accumulator({}), 0);
+  for (int exponent = -1074; exponent < 1024; exponent += exponent % 32 == 0 ? 1 : 31)
+    for (const double odd : {1.0, -1.0, 1 + limits::epsilon(), -2 + limits::epsilon()}) {
+      const double number = std::ldexp(odd, exponent);
+      if (std::isinf(number)) continue;
+      EXPECT_EQ(in_long_accumulator({number}), number);
+      EXPECT_EQ(in_long_accumulator({number, -number}), 0);
+      EXPECT_EQ(in_long_accumulator({number, limits::max(), -number, 1, -limits::max()}), 1);
+      EXPECT_EQ(in_long_accumulator({limits::max(), number, -limits::max()}), number);
+    }
+  EXPECT_EQ(in_long_accumulator({limits::max(), limits::max(), -limits::max()}), limits::max());
+  EXPECT_EQ(in_long_accumulator({-limits::max(), -limits::max(), limits::max()}), -limits::max());
+  EXPECT_EQ(in_long_accumulator({limits::max(), limits::max()}), limits::infinity());
+  EXPECT_EQ(in_long_accumulator({-limits::max(), -limits::max()}), -limits::infinity());
+  EXPECT_EQ(in_long_accumulator({1, limits::infinity(), limits::infinity()}), limits::infinity());
+  EXPECT_EQ(in_long_accumulator({-limits::infinity(), -limits::infinity(), 1e300}), -limits::infinity());
+  EXPECT_TRUE(std::isnan(in_long_accumulator({-limits::infinity(), limits::infinity()})));
+  EXPECT_TRUE(std::isnan(in_long_accumulator({1, -limits::quiet_NaN(), limits::infinity()})));
+  // Rounded once more than it need be, in whatever place its bits lie.
+  for (int exponent = -1074; exponent < 900; exponent += 13) {
+    const double wide = std::ldexp(1.0, exponent + 60), sum = in_long_accumulator({wide, std::ldexp(1.0, exponent), wide / 8});
+    EXPECT_NEAR(sum / (wide + wide / 8), 1, limits::epsilon()) << exponent;
   }
 }
 
-/// Much input is read in pieces; where the order may vary, less is. But not for the host, who has no workspace.
-TEST(TunedLaunch, ReadsMuchInPieces) {
+/// Much input is read in tiles that blocks claim. But not for the host, who has no workspace.
+TEST(TunedLaunch, HasBlocksClaimTilesOfMuch) {
   using tuned::MiB;
-  constexpr tuned::Choice any_order{.any_order = true};
-  const auto first_in_pieces = [](FinishedBy who, const tuned::Choice& choice) {
+  const auto first_claimed = [](FinishedBy who) {
     std::size_t mib = 1;
-    while (mib < 4096 && !tuned::claims(tuned::launch_shape(mib * MiB, who, tuned::h200, choice).reading)) ++mib;
+    while (mib < 4096 && tuned::launch_shape(mib * MiB, who, tuned::h200).reading != tuned::Reading::claimed) ++mib;
     return mib;
   };
-  EXPECT_EQ(first_in_pieces(FinishedBy::one_word, {}), 257u);
-  EXPECT_EQ(first_in_pieces(FinishedBy::words, {}), 257u);
-  EXPECT_EQ(first_in_pieces(FinishedBy::words, any_order), 257u);
-  EXPECT_EQ(first_in_pieces(FinishedBy::host, any_order), 4096u) << "none";
-  // What is chosen is claimed as the order allows.
-  for (const tuned::Reading reading : {tuned::Reading::pieces, tuned::Reading::claimed}) {
-    tuned::Choice choice{true, reading, 8, 2};
-    EXPECT_EQ(tuned::Reduction<float>(MiB, tuned::h200, choice).shape().reading, tuned::Reading::pieces);
-    EXPECT_EQ(tuned::Reduction<int>(MiB, tuned::h200, choice).shape().reading, tuned::Reading::claimed);
-    EXPECT_EQ(tuned::Reduction<float>(MiB, tuned::h200, choice).to_host_shape().reading, tuned::Reading::tiled);
-    choice.any_order = true;
-    EXPECT_EQ(tuned::Reduction<float>(MiB, tuned::h200, choice).shape().reading, tuned::Reading::claimed);
-  }
-  EXPECT_EQ(tuned::launch_shape(std::size_t{1} << 48, FinishedBy::one_word, tuned::h200).reading,
-            tuned::Reading::tiled) << "more tiles than 32 bits count";
+  EXPECT_EQ(first_claimed(FinishedBy::one_word), 257u);
+  EXPECT_EQ(first_claimed(FinishedBy::words), 257u);
+  EXPECT_EQ(first_claimed(FinishedBy::host), 4096u) << "none";
+  EXPECT_EQ(tuned::Reduction<float>(MiB, tuned::h200, claims).shape().reading, tuned::Reading::claimed);
+  EXPECT_EQ(tuned::Reduction<float>(MiB, tuned::h200, claims).to_host_shape().reading, tuned::Reading::tiled);
+  EXPECT_EQ(tuned::launch_shape((std::size_t{1} << 40) - 1, FinishedBy::words, tuned::h200).reading, tuned::Reading::claimed);
+  EXPECT_EQ(tuned::launch_shape(std::size_t{1} << 40, FinishedBy::words, tuned::h200).reading, tuned::Reading::tiled)
+      << "more tiles than a block can add up";
   EXPECT_EQ(tuned::launch_shape(2048 * MiB, FinishedBy::words, tuned::h200).grid, 2u * 132);
-  for (std::size_t bytes = 1; bytes <= 256 * MiB; bytes = bytes * 3 / 2 + 1) {
-    const tuned::LaunchShape any = tuned::launch_shape(bytes, FinishedBy::words, tuned::h200, any_order),
-                             fixed = tuned::launch_shape(bytes, FinishedBy::words, tuned::h200);
-    EXPECT_EQ(any.reading, fixed.reading) << bytes;
-    EXPECT_EQ(any.grid, fixed.grid) << bytes;
-  }
-  EXPECT_EQ(tuned::Reduction<std::int64_t>(100 * MiB, tuned::h200).shape().reading, tuned::Reading::claimed)
-      << "of integers the order may vary";
-  EXPECT_EQ(tuned::Reduction<double>(100 * MiB, tuned::h200).shape().reading, tuned::Reading::pieces);
 }
 
-/// Counted from the pieces themselves: an element's own tree and those of its vector and tile, a round of its piece each,
-/// the ends, a warp's and a block's shuffles, the words, and the slots that a lane adds up if no sum fits. Where the order
-/// varies a block may have claimed all tiles.
+/// Counted by hand: an element's own tree and those of its vector and tile, the ends, a warp's and a block's shuffles, the
+/// words, and what did not fit. Where the order varies a block may have claimed all tiles.
 TEST(TunedLaunch, BoundsTheLongestChainOfAdditions) {
-  const tuned::Gpu one_block{1, 512};
-  const auto bounds = [](std::size_t n, const tuned::Gpu& gpu, const tuned::Choice& choice, std::size_t slack) {
-    const tuned::Reduction<float> call(n, gpu, choice);
-    ASSERT_EQ(call.shape().reading, tuned::Reading::pieces);
-    const auto all = tuned::Pieces::of(static_cast<std::int64_t>(n / 4), call.shape(), tuned::workspace_slots(gpu));
-    const std::size_t of_piece = 2 + 3 + all.tiles_of(0) + 3 + 5 + 4, of_slots = ceil_div(std::size_t{all.count}, 32) + 5 + 1;
-    ASSERT_GE(call.longest_chain(), of_piece + of_slots + 3) << n;
-    ASSERT_LE(call.longest_chain(), of_piece + of_slots + 3 + slack) << n;
-  };
   tuned::Choice in_any_order;
   in_any_order.any_order = true;
-  // Of all slots, though of less input fewer are used.
-  for (std::size_t n = (std::size_t{1} << 28) + 1; n < std::size_t{1} << 38; n = n * 9 / 7) {
-    bounds(n, tuned::h200, {}, 20);
+  for (std::size_t n = (std::size_t{1} << 26) + 1; n < std::size_t{1} << 38; n = n * 9 / 7) {
+    const tuned::Reduction<float> call(n, tuned::h200);
+    ASSERT_EQ(call.shape().reading, tuned::Reading::claimed);
+    const std::size_t of_tile = 2 + 3 + 1 + 5 + 4, of_words = 3 + 2 + 1 + 1;
+    ASSERT_GE(call.longest_chain(), of_tile + of_words) << n;
+    ASSERT_LE(call.longest_chain(), of_tile + of_words + 5) << n;
     ASSERT_GE(tuned::Reduction<float>(n, tuned::h200, in_any_order).longest_chain(), n / 16384) << n;
   }
-  for (std::size_t n = 16384; n < std::size_t{1} << 24; n = n * 9 / 7) bounds(n, one_block, long_pieces, 12);
 }
 
 /// The variant that measures it does not measure tuned/sum: of much input an element may be added to more.
@@ -475,46 +476,6 @@ TEST(TunedVariants, AnyOrderIsAnother) {
   };
   EXPECT_EQ(chain("tuned/sum-any-order", 1 << 20), chain("tuned/sum", 1 << 20));
   EXPECT_GT(chain("tuned/sum-any-order", std::size_t{1} << 34), 2 * chain("tuned/sum", std::size_t{1} << 34));
-}
-
-/// A row of the harness shall be of the launch that it names.
-TEST(TunedVariants, RefuseAReadingThatTheOrderDoesNotAllow) {
-  const Variant& v = find_variant("tuned/sum");
-  const auto why = [&](ElementType type, const char* reading) {
-    return refusal(v, DeviceKind::sim, {Operation::sum, type, 1 << 20}, v.settings({{"reading", reading}}));
-  };
-  EXPECT_EQ(why(ElementType::f32, "pieces") + why(ElementType::i32, "claimed") + why(ElementType::f32, "auto"), "");
-  EXPECT_NE(why(ElementType::f32, "claimed").find("tuned/sum-any-order"), std::string::npos);
-  EXPECT_NE(why(ElementType::i32, "pieces").find("reading=claimed"), std::string::npos);
-}
-
-/// Whatever the grid, each tile is in one piece, there are no more pieces than slots, and pieces of many tiles lie side by
-/// side.
-TEST(TunedPieces, HaveEachTileOnce) {
-  using tuned::Pieces;
-  const auto shape = [](unsigned grid) { return tuned::LaunchShape{tuned::Reading::pieces, grid, 512, SIZE_MAX, 8}; };
-  for (const unsigned grid : {1u, 2u, 7u, 264u, 2047u})
-    for (const std::size_t slots : {std::size_t{2} * grid, std::size_t{16} * grid})
-      for (std::int64_t tiles = 0; tiles < 70000; tiles = tiles * 5 / 3 + 1)
-        for (const std::int64_t rest : {0, 1, 4095}) {
-          const Pieces of = Pieces::of(tiles * tuned::Tiled::tile + rest, shape(grid), slots);
-          ASSERT_GE(of.count, 1u);
-          ASSERT_LE(of.count, slots);
-          ASSERT_LE(of.count, tuned::most_sums);
-          std::vector<int> times(static_cast<std::size_t>(tiles));
-          for (unsigned piece = 0; piece + 1 < of.count; ++piece)
-            for (unsigned k = 0; k < of.tiles_of(piece); ++k)
-              ++times.at(static_cast<std::size_t>(of.first_tile(piece) + std::int64_t{k} * grid));
-          ASSERT_EQ(std::count(times.begin(), times.end(), 1), tiles) << grid << " " << slots;
-        }
-  // Of an H200 1.1 GiB have 68 rounds in 8 groups, and 8 GiB 496 rounds in 14.
-  EXPECT_EQ(Pieces::of((std::int64_t{11} << 26) / 10, shape(264), tuned::workspace_slots(tuned::h200)).groups, 8u);
-  const Pieces of = Pieces::of(std::int64_t{1} << 29, shape(264), tuned::workspace_slots(tuned::h200));
-  EXPECT_EQ(of.groups, 14u);
-  EXPECT_EQ(of.first_tile(1), 1);
-  EXPECT_EQ(of.tiles_of(0), 36u);
-  EXPECT_EQ(of.tiles_of(14 * 264 - 1), 35u);
-  EXPECT_EQ(of.tiles_of(14 * 264), 1u);
 }
 
 /// The host finds each block's sum marked, in every order of the blocks.
@@ -638,9 +599,9 @@ TEST_P(SimTuned, TwoPlansWithAWorkspaceEachTakeTurns) {
   }
 }
 
-/// Who has the result looks for as many full slots as were counted: what a call before left there would be taken for one of
-/// them. Sums of 4 and 8 bytes and pairs take turns, whose slots have 1, 2 and 4 words.
-TEST_P(SimTuned, SlotsAreEmptyAfterEachCallWhateverItsSize) {
+/// What a call before left in the long accumulators would be part of the next result. Sums of 4 and 8 bytes and pairs take
+/// turns.
+TEST_P(SimTuned, TheWorkspaceIsZeroAfterEachCallWhateverItsSize) {
   const auto workspace = new_workspace();
   const auto empty = [&] { return on_host(workspace) == std::vector<std::uint64_t>(workspace.size()); };
   const Buffer<double> out(2);
@@ -672,7 +633,7 @@ TEST_P(SimTuned, SlotsAreEmptyAfterEachCallWhateverItsSize) {
 /// Blocks beyond those that a GPU holds at once get a place when others end: nobody waits for one that has not begun.
 TEST_P(SimTuned, MoreBlocksThanTheGpuHoldsEndAllTheSame) {
   const tuned::Gpu larger{40, 2048};
-  const auto workspace = new_workspace(larger);
+  const auto workspace = new_workspace();
   const Buffer<double> out(1);
   const std::vector<double> values = whole_numbers<double>(90000);
   const auto in = on_device(values);
@@ -682,9 +643,9 @@ TEST_P(SimTuned, MoreBlocksThanTheGpuHoldsEndAllTheSame) {
   EXPECT_EQ(on_host(out)[0], expected<double>(values, 0));
 }
 
-/// Blocks add to what is there. (Slots that nobody emptied are seen only where sums did not fit.)
+/// Blocks add to what is there.
 TEST_P(SimTuned, AWorkspaceThatNobodyInitialisedIsReported) {
-  const Buffer<std::uint64_t> raw(tuned::workspace_words(small_gpu));
+  const Buffer<std::uint64_t> raw(tuned::workspace_words);
   const Buffer<int> in = zeros<int>(3000), out(1);
   tuned::Reduction<int>(3000, small_gpu, small_blocks)(in.ptr(), out.ptr(), raw.ptr(), nullptr);
   try {
@@ -730,11 +691,11 @@ constexpr tuned::Gpu gpus[] = {{40, 1024, 75, 0, 4 * tuned::MiB}, {84, 1536, 86,
 constexpr tuned::Choice small_blocks_everywhere{true, tuned::Reading::strided, 1, 64},
     of_nothing{true, tuned::Reading::tiled, 0, 1}, huge_cluster{true, tuned::Reading::cluster, 1, 64};
 
-TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
+TEST(TunedLaunch, HasNoMoreBlocksThanAWordCountsAndFillsNoSmTwice) {
   for (const tuned::Gpu& gpu : gpus)
     for (const auto who : {FinishedBy::words, FinishedBy::one_word, FinishedBy::host})
       for (const tuned::Choice& choice :
-           {tuned::Choice{}, small_blocks, tiles, pieces, small_blocks_everywhere, of_nothing, huge_cluster})
+           {tuned::Choice{}, small_blocks, tiles, claims, small_blocks_everywhere, of_nothing, huge_cluster})
         for (std::size_t bytes = 0; bytes < std::size_t{1} << 36; bytes = 3 * bytes + 1) {
           const tuned::LaunchShape shape = tuned::launch_shape(bytes, who, gpu, choice);
           ASSERT_GE(shape.grid, 1u);
@@ -744,7 +705,7 @@ TEST(TunedLaunch, HasASlotForEveryBlockAndFillsNoSmTwice) {
             ASSERT_TRUE(shape.reading == tuned::Reading::strided || shape.reading == tuned::Reading::tiled);
           } else {
             ASSERT_LE(shape.grid, tuned::most_blocks(gpu));
-            ASSERT_LE(shape.grid, tuned::most_sums / 2) << "a word counts no more, and each block may have two pieces";
+            ASSERT_LE(shape.grid, tuned::most_sums) << "a word counts no more";
           }
           if (gpu.threads_per_sm >= 512 && shape.reading != tuned::Reading::cluster) {
             ASSERT_LE(std::size_t{shape.grid} * shape.block, std::size_t{gpu.sm_count} * gpu.threads_per_sm);

@@ -51,10 +51,10 @@ struct Lane {
   cudaStream_t stream;
   std::uint64_t* workspace;
   double* out;
-  explicit Lane(const tuned::Gpu& gpu)
-      : workspace(allocate<std::uint64_t>(tuned::workspace_words(gpu))), out(allocate<double>(7)) {
+  Lane()
+      : workspace(allocate<std::uint64_t>(tuned::workspace_words)), out(allocate<double>(7)) {
     check(cudaStreamCreate(&stream), "creating a stream");
-    tuned::init(workspace, gpu, stream);
+    tuned::init(workspace, stream);
   }
 };
 
@@ -101,7 +101,7 @@ int main() {
     squares += values[i] * values[i];
   }
   const float* const in = on_gpu(values);
-  Lane lanes[] = {Lane(gpu), Lane(gpu)};
+  Lane lanes[2];
   Lane& lane = lanes[0];
 
   tuned::sum(in, n, lane.out, lane.workspace, gpu, lane.stream);
@@ -163,7 +163,7 @@ int main() {
     }
   }
 
-  // Sums that these words have no place for: they go to slots.
+  // Sums that these words have no place for: they go to the long accumulator.
   std::vector<float> tiny(n);
   const double scale = 1.0 / (std::uint64_t{1} << 60) / (std::uint64_t{1} << 60);
   for (std::size_t i = 0; i < n; ++i) tiny[i] = static_cast<float>(values[i] * scale);
@@ -183,13 +183,13 @@ int main() {
   const tuned::Reduction<float, double> plan(n, gpu);
   const tuned::Reduction<float, double> small(20000, gpu), smaller(1000, gpu);
   const tuned::Reduction<int> of_all_integers(n, gpu);
-  // As of much input: few blocks, which claim pieces.
-  const tuned::Choice pieces{true, tuned::Reading::pieces, 64, 1};
-  const tuned::Reduction<float, double> in_pieces(n, gpu, pieces);
-  tuned::Choice tiles = pieces;
-  tiles.any_order = true;
-  const tuned::Reduction<float, double> in_any_order(n, gpu, tiles);
-  const tuned::Reduction<int> integers_in_pieces(n, gpu, pieces);
+  // As of much input: few blocks, which claim tiles.
+  const tuned::Choice claims{true, tuned::Reading::claimed, 32, 1};
+  const tuned::Reduction<float, double> claimed(n, gpu, claims);
+  tuned::Choice in_any_order = claims;
+  in_any_order.any_order = true;
+  const tuned::Reduction<float, double> claimed_in_any_order(n, gpu, in_any_order);
+  const tuned::Reduction<int> claimed_integers(n, gpu, claims);
   const std::size_t replayed_results = 7;
   double of_small = 0, of_smaller = 0, of_half = 0;
   for (std::size_t i = 0; i < 20000; ++i) of_small += values[i];
@@ -204,11 +204,11 @@ int main() {
     small(in, lane.out + 1, lane.workspace, lane.stream);
     smaller(in, lane.out + 2, lane.workspace, lane.stream);
     of_all_integers(integers_in, integer_out, lane.workspace, lane.stream);
-    in_pieces(in, lane.out + 3, lane.workspace, lane.stream);
-    in_any_order(in, lane.out + 4, lane.workspace, lane.stream);
-    integers_in_pieces(integers_in, integer_out + 1, lane.workspace, lane.stream);
+    claimed(in, lane.out + 3, lane.workspace, lane.stream);
+    claimed_in_any_order(in, lane.out + 4, lane.workspace, lane.stream);
+    claimed_integers(integers_in, integer_out + 1, lane.workspace, lane.stream);
     plan(tiny_in, lane.out + 5, lane.workspace, lane.stream);
-    in_pieces(tiny_in, lane.out + 6, lane.workspace, lane.stream);
+    claimed(tiny_in, lane.out + 6, lane.workspace, lane.stream);
   }
   check(cudaStreamEndCapture(lane.stream, &graph), "capturing");
   check(cudaGraphInstantiate(&replayed, graph, 0), "instantiating the graph");
@@ -222,11 +222,11 @@ int main() {
     expect(value(lane.out + 1), of_small, "a replay of a small call");
     expect(value(lane.out + 2), of_smaller, "a replay of a smaller call");
     expect(value(integer_out), of_integers, "a replay of a call on integers");
-    expect(value(lane.out + 3), sum, "a replay of a call in pieces");
+    expect(value(lane.out + 3), sum, "a replay of a call of claimed tiles");
     expect(value(lane.out + 4), sum, "a replay of a call in any order");
-    expect(value(integer_out + 1), of_integers, "a replay of a call on integers in pieces");
+    expect(value(integer_out + 1), of_integers, "a replay of a call on integers of claimed tiles");
     expect(value(lane.out + 5), sum * scale, "a replay of a call on tiny numbers");
-    expect(value(lane.out + 6), sum * scale, "a replay of a call on tiny numbers in pieces");
+    expect(value(lane.out + 6), sum * scale, "a replay of a call on tiny numbers of claimed tiles");
   }
 
   calls_on_results<double>(in, n, sum, of_half, gpu, lane);
@@ -238,7 +238,7 @@ int main() {
   for (const bool overlaps : {true, false}) {
     tuned::Choice choice;
     choice.overlaps = overlaps;
-    tuned::init(lane.workspace, gpu, lane.stream);
+    tuned::init(lane.workspace, lane.stream);
     tuned::Reduction<float, double>(n, gpu, choice)(in, lane.out, lane.workspace, lane.stream);
   }
   expect(cudaGetLastError(), refused, "the error of an allocation before a call");
@@ -248,13 +248,13 @@ int main() {
   for (int call = 0; call < 500; ++call)
     for (Lane& l : lanes) {
       plan(in, l.out, l.workspace, l.stream);
-      in_pieces(in, l.out + 3, l.workspace, l.stream);
-      in_any_order(in, l.out + 4, l.workspace, l.stream);
+      claimed(in, l.out + 3, l.workspace, l.stream);
+      claimed_in_any_order(in, l.out + 4, l.workspace, l.stream);
     }
   check(cudaDeviceSynchronize(), "two streams at once");
   for (Lane& l : lanes) {
     expect(value(l.out), sum, "two streams at once");
-    expect(value(l.out + 3), sum, "two streams at once, in pieces");
+    expect(value(l.out + 3), sum, "two streams at once, of claimed tiles");
     expect(value(l.out + 4), sum, "two streams at once, in any order");
   }
   std::printf("all right\n");

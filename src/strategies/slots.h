@@ -1,0 +1,34 @@
+#pragma once
+/// Where a block finds what others have stored for it, with no order between them to keep: each word says by itself whether
+/// it is there (tuned::Message).
+
+#include <cstdint>
+
+#include "tuned/finish.h"
+
+namespace reductio::strategies {
+inline namespace REDUCTIO_DEVICE_NAMESPACE {
+
+using device::GlobalPtr;
+using device::load_relaxed;
+using device::store_relaxed;
+
+/// Slots for one sum of each block: of each slot its first word, then of each its second one, and so on.
+struct Slots {
+  GlobalPtr<std::uint64_t> first;
+  unsigned count;
+
+  template <class S>
+  __device__ void store(unsigned slot, const tuned::Message<S>& m) const {
+    for (unsigned k = 0; k < tuned::Message<S>::words; ++k) store_relaxed(first + (k * count + slot), m.word[k]);
+  }
+  template <class S>
+  __device__ tuned::Message<S> load(unsigned slot) const {
+    tuned::Message<S> m;
+    for (unsigned k = 0; k < tuned::Message<S>::words; ++k) m.word[k] = load_relaxed(first + (k * count + slot));
+    return m;
+  }
+};
+
+}  // namespace REDUCTIO_DEVICE_NAMESPACE
+}  // namespace reductio::strategies
