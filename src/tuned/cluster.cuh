@@ -55,7 +55,7 @@ template <class In, class Acc, class Operation>
 __global__ void __launch_bounds__(512, 1) reduce_in_cluster(const Share<In> in, const OnDevice<Acc> result) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   using W = typename AddedIn<Acc>::type;
-  using S = typename SumsOf<Operation, W>::type;
+  using S = SumIn<Acc, Operation>;
   constexpr unsigned block = 512, warps = block / 32;
   __shared__ __align__(16) unsigned char sums_memory[most_blocks_of_cluster * warps * sizeof(S)];
   __shared__ __align__(8) std::uint64_t barrier_memory;

@@ -70,6 +70,15 @@ template <class W>
 struct SumsOf<Moments, W> {
   using type = Pair<W>;
 };
+template <class Acc, class Operation>
+using SumIn = typename SumsOf<Operation, typename AddedIn<Acc>::type>::type;
+
+/// Whether kernels are compiled for a GPU whose kernels may begin while the one before still runs.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+inline constexpr bool calls_overlap = true;
+#else
+inline constexpr bool calls_overlap = false;
+#endif
 
 /// 16 bytes of input.
 template <class In>
@@ -145,8 +154,15 @@ __device__ S sum_of_rest(const Share<In>& in, std::int64_t first, unsigned t, un
 /// before the first is waited for. Indices are signed, so that nvcc need not allow for one that wraps.
 template <unsigned Block>
 struct Strided {
-  static constexpr unsigned block = Block, blocks_per_sm = 1024 / Block;
+  static constexpr unsigned block = Block;
   static constexpr int vectors = 4;
+  /// An SM has registers for so many blocks. Where calls overlap (tuned.h), for those of two calls with 1024 threads each, so
+  /// that the next one's blocks have places beside this one's: 32 registers a thread, which others than these sums
+  /// have too little of.
+  template <class In, class S>
+  static constexpr unsigned blocks_per_sm() {
+    return (calls_overlap && (sizeof(S) == 4 || sizeof(S) == sizeof(In)) ? 2048 : 1024) / Block;
+  }
 
   template <class S, class W, class Operation, class In>
   __device__ S sum_of_thread(const Share<In>& in) const {
@@ -171,7 +187,11 @@ struct Strided {
 /// is to stay in L2 are read by loads whose lines L2 gives up first: they displace each other, neither that part nor
 /// what somebody else has written. Once there are fewer tiles than blocks, what is left is spread over all threads.
 struct Tiled {
-  static constexpr unsigned block = 512, blocks_per_sm = 2;
+  static constexpr unsigned block = 512;
+  template <class In, class S>
+  static constexpr unsigned blocks_per_sm() {
+    return 2;
+  }
   static constexpr int vectors = 8;
   static constexpr std::int64_t tile = std::int64_t{block} * vectors;
 
@@ -227,7 +247,11 @@ class Claim {
 /// up which tile, but not what a tile's sum is. What is no whole tile, and the odd ends, are one tile more. Tiles are read
 /// by plain loads: of so much input nothing stays in L2 anyway.
 struct Claimed {
-  static constexpr unsigned block = Tiled::block, blocks_per_sm = Tiled::blocks_per_sm;
+  static constexpr unsigned block = Tiled::block;
+  template <class In, class S>
+  static constexpr unsigned blocks_per_sm() {
+    return 2;
+  }
   GlobalPtr<std::uint64_t> claims;
 
   /// take(sum, turn): by all threads, what this one adds up of a tile; `turn` is 0 and 1 in turns, and it passes a barrier

@@ -110,10 +110,10 @@ using device::Square;
 
 /// Launch: at most as many blocks as one word can count (most_sums); one block takes StoreEach.
 template <class In, class Acc, class Operation, class Reading, class Finish, class Result>
-__global__ void __launch_bounds__(Reading::block, Reading::blocks_per_sm)
+__global__ void __launch_bounds__(Reading::block, Reading::template blocks_per_sm<In, SumIn<Acc, Operation>>())
 reduce(const Share<In> in, const Reading reading, const Finish finish, const Result result) {
   using W = typename AddedIn<Acc>::type;
-  using S = typename SumsOf<Operation, W>::type;
+  using S = SumIn<Acc, Operation>;
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
   const SharedPtr<S> sums = device::shared_array<S, Reading::block / 32>();
@@ -124,10 +124,10 @@ reduce(const Share<In> in, const Reading reading, const Finish finish, const Res
 /// The same of tiles that blocks claim, for sums that are rounded: each tile's is added up without rounding, so it does not
 /// matter to the result which block has read it.
 template <class In, class Acc, class Operation>
-__global__ void __launch_bounds__(Claimed::block, Claimed::blocks_per_sm)
+__global__ void __launch_bounds__(Claimed::block, Claimed::blocks_per_sm<In, SumIn<Acc, Operation>>())
 reduce_tiles(const Share<In> in, const Claimed reading, const Packed finish, const OnDevice<Acc> result) {
   using W = typename AddedIn<Acc>::type;
-  using S = typename SumsOf<Operation, W>::type;
+  using S = SumIn<Acc, Operation>;
   constexpr unsigned warps = Claimed::block / 32;
   const SharedPtr<S> sums = device::shared_array<S, 2 * warps>();
   device::wait_for_previous_kernel();
@@ -161,7 +161,7 @@ class Reduction {
   static_assert(!std::is_integral<Acc>::value || std::is_integral<In>::value, "integers add up integers");
   static_assert(std::is_arithmetic<Acc>::value && (sizeof(Acc) == 4 || sizeof(Acc) == 8), "sums have 4 or 8 bytes");
   using W = typename AddedIn<Acc>::type;
-  using S = typename SumsOf<Operation, W>::type;
+  using S = SumIn<Acc, Operation>;
 
  public:
   /// Results of a call: 2 for Moments.

@@ -489,8 +489,7 @@ void adds_up_on_the_host() {
       const auto arrival = on_device(std::vector<std::uint64_t>(tuned::arrival_words(small_gpu)));
       call.send_to_host(in.ptr() + 1, arrival.ptr(), nullptr);
       const std::vector<std::uint64_t> words = on_host(arrival);
-      using W = typename tuned::AddedIn<Acc>::type;
-      using S = typename tuned::SumsOf<Operation, W>::type;
+      using S = tuned::SumIn<Acc, Operation>;
       const auto sums = tuned::sum_of_arrivals<S>(call.to_host_shape().grid, [&](unsigned i) {
         EXPECT_EQ(static_cast<std::uint32_t>(words[i]), tuned::Message<S>::full) << i;
         return words[i];

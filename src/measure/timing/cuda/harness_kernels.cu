@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(Block)
 }
 /// The same by the code of `tuned`.
 template <class Reading>
-__global__ void __launch_bounds__(Reading::block, Reading::blocks_per_sm)
+__global__ void __launch_bounds__(Reading::block, Reading::template blocks_per_sm<unsigned, unsigned>())
     read_as_tuned(const tuned::Share<unsigned> in, const Reading reading, unsigned* out) {
   device::wait_for_previous_kernel();
   device::let_next_kernel_begin();
