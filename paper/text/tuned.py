@@ -225,7 +225,7 @@ def off_by_one(rows: list[Row]) -> str:
 
 
 def cards(results: Results) -> str:
-    """Whether the goals were judged on the card that the table of launches was made on; "" where that is not recorded."""
+    """Whether the goals were judged on the card of the run of `autotune` that is kept; "" where that is not recorded."""
     runs = {run.get("run_id"): run.get("machine_id") for run in results.machine.get("runs", default=[])}
     on = {}
     for experiment in ("autotune", "tuned", "narrow"):
@@ -243,7 +243,7 @@ def cards(results: Results) -> str:
     of_goals = latex.listing([f"{latex.listing(experiments)} on {card}" for card, experiments in judged.items()])
     earlier = [f"`{e}`" for e in on if programs(results.machine, e) - programs(results.machine)]
     by_others = f", of which {latex.listing(earlier)} by an earlier program" if earlier else ""
-    return (f"The table of launches is from `autotune`, but for what was changed since (tuning.md); the goals are judged by "
+    return (f"The table of launches is from runs of `autotune` (tuning.md); beside the one that is kept, the goals are judged by "
             f"{of_goals}{by_others}{on_other_gpus(results)}. `machine.json` names cards and programs.")
 
 

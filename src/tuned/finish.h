@@ -73,10 +73,12 @@ class PackedSum {
   __device__ void add(const S& sum) {
     if (!has_word()) return;
     const W mine = Summed<S>::value(sum, which());
-    if (D::fits(mine))
+    if (D::fits(mine)) {
       digits_ += D::digit(mine, k());
-    else if constexpr (floating)
-      long_accumulator(which()).add(mine, k()), did_not_fit_ = true;
+    } else if constexpr (floating) {
+      long_accumulator(which()).add(mine, k());
+      did_not_fit_ = true;
+    }
   }
 
   /// By the same warp, once for each block of the grid.

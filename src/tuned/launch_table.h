@@ -104,8 +104,8 @@ struct Choice {
   unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
   std::size_t kept_bytes = SIZE_MAX;
   bool overlaps = true;  ///< also if not `chosen`: with the kernel before, where the hardware can
-  /// Also if not `chosen`: floating-point sums may be added up in another order at each call, so their last bits may
-  /// differ, where that is faster: much input. Of integers the order makes no difference, so it always may.
+  /// Also if not `chosen`: floating-point sums of much input may be added up in another order at each call, so their last
+  /// bits may differ (docs/tuned.md: what it is worth). Of integers the order makes no difference, so it always may.
   bool any_order = false;
 };
 
