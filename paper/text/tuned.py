@@ -231,7 +231,10 @@ def cards(results: Results) -> str:
     for experiment in ("autotune", "tuned", "narrow"):
         path = results.folder / f"{experiment}.csv"
         if path.exists():
-            on[experiment] = {str(runs.get(i) or "") for i in rs.read_points(path)["run_id"]}
+            points = rs.read_points(path)
+            if experiment == "autotune":  # CUB's policies, of which the table says nothing, may be of another run
+                points = points[points["variant"] == goals.SUM]
+            on[experiment] = {str(runs.get(i) or "") for i in points["run_id"]}
     if not {"autotune", "tuned"} <= set(on) or any("" in ids for ids in on.values()):
         return ""
     of_table = on.pop("autotune")
@@ -243,8 +246,8 @@ def cards(results: Results) -> str:
     of_goals = latex.listing([f"{latex.listing(experiments)} on {card}" for card, experiments in judged.items()])
     earlier = [f"`{e}`" for e in on if programs(results.machine, e) - programs(results.machine)]
     by_others = f", of which {latex.listing(earlier)} by an earlier program" if earlier else ""
-    return (f"The table of launches is from runs of `autotune` (tuning.md); beside the one that is kept, the goals are judged by "
-            f"{of_goals}{by_others}{on_other_gpus(results)}. `machine.json` names cards and programs.")
+    return (f"From which runs of `autotune` the table of launches is, tuning.md says; beside the one that is kept, the goals are "
+            f"judged by {of_goals}{by_others}{on_other_gpus(results)}. `machine.json` names cards and programs.")
 
 
 def on_other_gpus(results: Results) -> str:
@@ -382,7 +385,8 @@ def in_comparison(results: Results) -> str:
     if not least:
         return ""
     share, element_type, n = min(least)
-    return f"In `comparison`, another run, large sums come to {percent(share)} of the read ceiling at least ({element_type}, {power(n)})."
+    run = "another run" + (", by an earlier program" if programs(results.machine, "comparison") - programs(results.machine) else "")
+    return f"In `comparison`, {run}, large sums come to {percent(share)} of the read ceiling at least ({element_type}, {power(n)})."
 
 
 ANY_ORDER = "tuned/sum-any-order"

@@ -264,7 +264,7 @@ __global__ void __launch_bounds__(most_threads, 1)
     for (unsigned slot = threadIdx.x; slot < last; slot += blockDim.x) {
       Message message;
       do message = slots.load<T>(slot);
-      while (!message.is_full());
+      while (!strategies::is_full(message));
       slots.store(slot, Message{});
       sum += message.value();
     }

@@ -7,10 +7,10 @@
 ///                        much input, whose tiles blocks claim as they go, each thread adds up what its block got, as
 ///                        tuned/sum's do of integers
 ///
-/// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a
-/// thread's share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all; 0: one block) and, of reading=tiled, `kept` (the MiB of input that may stay in L2), are there to make that table by
-/// measurement. Where there are no clusters, reading=cluster is strided. overlap=no keeps a call from beginning while
-/// the kernel before it runs.
+/// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a thread's
+/// share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all; 0: one block) and, of
+/// reading=tiled, `kept` (the MiB of input that may stay in L2), are there to make that table by measurement. Where there
+/// are no clusters, reading=cluster is strided. overlap=no keeps a call from beginning while the kernel before it runs.
 
 #include <memory>
 

@@ -94,7 +94,7 @@ struct FanIn {
       for (unsigned slot = threadIdx.x; slot < senders; slot += blockDim.x) {
         Message message;
         do message = slots.load<T>(slot);
-        while (!message.is_full());
+        while (!is_full(message));
         slots.store(slot, Message{});
         sum += message.value();
       }

@@ -13,6 +13,13 @@ using device::GlobalPtr;
 using device::load_relaxed;
 using device::store_relaxed;
 
+template <class S>
+__device__ bool is_full(const tuned::Message<S>& m) {
+  bool all = true;
+  for (const std::uint64_t word : m.word) all &= static_cast<std::uint32_t>(word) == tuned::Message<S>::full;
+  return all;
+}
+
 /// Slots for one sum of each block: of each slot its first word, then of each its second one, and so on.
 struct Slots {
   GlobalPtr<std::uint64_t> first;

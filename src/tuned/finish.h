@@ -16,8 +16,8 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 using device::load_relaxed;
 using device::store_relaxed;
 
-/// Sums as the words of a slot carry them: the high half of each word is 4 bytes of the sums, the low half the mark
-/// that it is full. Words of zero are an empty slot.
+/// Sums as words each of which says by itself whether it is there: its high half is 4 bytes of the sums, its low half the
+/// mark that it is full. Where nothing has arrived there are zeros.
 template <class S>
 struct Message {
   static_assert(sizeof(S) % 4 == 0 && sizeof(S) / 4 <= most_words, "sums of 4, 8 or 16 bytes");
@@ -32,12 +32,7 @@ struct Message {
     for (unsigned k = 0; k < words; ++k) m.word[k] = std::uint64_t{part[k]} << 32 | full;
     return m;
   }
-  __device__ bool is_full() const {
-    bool all = true;
-    for (unsigned k = 0; k < words; ++k) all &= static_cast<std::uint32_t>(word[k]) == full;
-    return all;
-  }
-  __device__ S value() const {
+  __host__ __device__ S value() const {
     std::uint32_t part[words];
     for (unsigned k = 0; k < words; ++k) part[k] = static_cast<std::uint32_t>(word[k] >> 32);
     S out;
@@ -99,11 +94,12 @@ class PackedSum {
     const unsigned are_complete = __ballot_sync(all_lanes, complete(word));
     if ((are_complete >> last & 1) == 0) return;
     if ((are_complete | ~0u << lanes) != all_lanes) {
-      // The updates of a warp are one request, so this is not seen to happen; but nothing promises that.
+      // The updates of a warp are one request, so a GPU is not seen to do this; but nothing promises that.
       while (has_word() && !complete(word)) word = load_relaxed(words_ + threadIdx.x);
       __syncwarp();
       sums = sums_of(word);
     }
+    // Each lane's word is complete: so, behind this fence, lane k sees what lane k of every block did before its own.
     if constexpr (floating)
       if (__any_sync(all_lanes, has_word() && k() == D::words - 1 && (word & all_that_did_not_fit) != 0)) {
         __threadfence();
@@ -183,8 +179,8 @@ struct OnDevice {
   }
 };
 
-/// To page-locked memory of the host, where the host polls for it: as in slots, one of each block, which are empty
-/// before the call. A slot's words lie together here, as the host reads them.
+/// To page-locked memory of the host, where the host polls for it: a Message of each block, its words side by side, which
+/// are zero before the call.
 struct OnHost {
   GlobalPtr<std::uint64_t> words;
 
@@ -203,12 +199,9 @@ S sum_of_arrivals(unsigned blocks, const WaitFor& wait_for) {
   constexpr unsigned lanes = 32;
   S sums[lanes] = {};
   for (unsigned block = 0; block < blocks; ++block) {
-    std::uint32_t part[Message<S>::words];
-    for (unsigned k = 0; k < Message<S>::words; ++k)
-      part[k] = static_cast<std::uint32_t>(wait_for(block * Message<S>::words + k) >> 32);
-    S sum;
-    std::memcpy(&sum, part, sizeof sum);
-    sums[block % lanes] += sum;
+    Message<S> m;
+    for (unsigned k = 0; k < Message<S>::words; ++k) m.word[k] = wait_for(block * Message<S>::words + k);
+    sums[block % lanes] += m.value();
   }
   for (unsigned half = lanes / 2; half > 0; half /= 2)
     for (unsigned lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];

@@ -25,7 +25,8 @@ using device::GlobalPtr;
 template <class W>
 __device__ W power_of_two(int exponent) {
   using Bits = std::conditional_t<sizeof(W) == 8, std::uint64_t, std::uint32_t>;
-  const Bits bits = static_cast<Bits>(exponent + std::numeric_limits<W>::max_exponent - 1) << (std::numeric_limits<W>::digits - 1);
+  const Bits biased = static_cast<Bits>(exponent + std::numeric_limits<W>::max_exponent - 1);
+  const Bits bits = biased << (std::numeric_limits<W>::digits - 1);
   W out;
   memcpy(&out, &bits, sizeof out);
   return out;

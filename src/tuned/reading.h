@@ -73,11 +73,12 @@ struct SumsOf<Moments, W> {
 template <class Acc, class Operation>
 using SumIn = typename SumsOf<Operation, typename AddedIn<Acc>::type>::type;
 
-/// Whether kernels are compiled for a GPU whose kernels may begin while the one before still runs.
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-inline constexpr bool calls_overlap = true;
+/// Whether kernels are compiled for a GPU whose kernels may begin while the one before still runs (tuned.h), and an SM of
+/// which holds 2048 threads: those of 12.x hold 1536.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
+inline constexpr bool holds_two_calls = true;
 #else
-inline constexpr bool calls_overlap = false;
+inline constexpr bool holds_two_calls = false;
 #endif
 
 /// 16 bytes of input.
@@ -156,12 +157,13 @@ template <unsigned Block>
 struct Strided {
   static constexpr unsigned block = Block;
   static constexpr int vectors = 4;
-  /// An SM has registers for so many blocks. Where calls overlap (tuned.h), for those of two calls with 1024 threads each, so
-  /// that the next one's blocks have places beside this one's: 32 registers a thread, which others than these sums
-  /// have too little of.
+  /// An SM has registers for so many blocks. Where it can, for those of two calls with 1024 threads each, so that the next
+  /// one's blocks have places beside this one's. That leaves 32 registers for a thread, enough for a sum of 4 bytes and for
+  /// one as wide as its elements; other kernels would spill.
   template <class In, class S>
   static constexpr unsigned blocks_per_sm() {
-    return (calls_overlap && (sizeof(S) == 4 || sizeof(S) == sizeof(In)) ? 2048 : 1024) / Block;
+    constexpr bool few_registers = std::is_arithmetic<S>::value && (sizeof(S) == 4 || sizeof(S) == sizeof(In));
+    return (holds_two_calls && few_registers ? 2048 : 1024) / Block;
   }
 
   template <class S, class W, class Operation, class In>
@@ -271,7 +273,7 @@ struct Claimed {
         const auto from = in.body + (first + threadIdx.x);
         for (int u = 0; u < Tiled::vectors; ++u) v[u] = __ldg(from + u * block);
       }
-      if (threadIdx.x == 0) next[turn] = claim.answer(tiles);
+      if (threadIdx.x == 0) next[turn] = claim.answer(tiles);  // there before the tile is, as it was asked for before
       take(sum, turn);
       if (tile < whole)
         sum = sum_of_vectors<S, W, Operation, In>(v);

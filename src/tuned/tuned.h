@@ -54,9 +54,10 @@
 ///
 /// Sums that do not fit. What is too large or too small for the words, infinite, or no number, a block adds to a longer
 /// fixed-point number, which has all the exponents of a double (long_accumulator.h), and counts itself in the last word as
-/// a block of which something did not fit. A fence stands between these updates and that of its words, and another
-/// between the update that completes the number and reading the long one; so who has the result sees all of it. It reads
-/// it only if some block was counted so.
+/// a block of which something did not fit. A lane's updates of that number stand before its update of its own word, with a
+/// fence between; and each lane of the block that has the result has seen its own word complete, and passes a fence, before
+/// the warp's barrier and reading the long number. So lane k has seen what lane k of every block did, and the barrier hands
+/// that on. The long number is read only if some block was counted so.
 ///
 /// Why all words are zero when a call begins. Who has the result has set them so: that block ends no earlier, and the
 /// next call on this workspace begins after it has ended.
@@ -240,7 +241,8 @@ class Reduction {
 
   /// The most additions that an element passes through, each of which may round.
   std::size_t longest_chain() const {
-    // Words are added up in three steps, or two. What did not fit is rounded twice and added to that, which is rounded to the result.
+    // Words are added up in three steps, or two. What did not fit is rounded twice and added to that, and all of it is
+    // rounded to the result.
     std::size_t finish = 3 + 3 + 1;
     if (shape_.reading == tuned::Reading::cluster)
       finish = ceil_div(shape_.grid * shape_.block / 32, 32) + 5;

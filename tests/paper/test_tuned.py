@@ -192,7 +192,8 @@ def test_whether_the_table_and_the_goals_are_of_one_card_is_told(folder, tmp_pat
                  git_revision=program_of.get(run, "p")) for run, card in runs.items()]}))
         return tuned.cards(rs.read_results(there))
 
-    begin = "The table of launches is from runs of `autotune` (tuning.md); beside the one that is kept, the goals are judged by "
+    begin = ("From which runs of `autotune` the table of launches is, tuning.md says; beside the one that is kept, the goals are "
+             "judged by ")
     end = ". `machine.json` names cards and programs."
     assert said({"a": "GPU-2"}) == f"{begin}`tuned` and `narrow` on another card{end}"
     assert said({"a": "GPU-1"}) == f"{begin}`tuned` and `narrow` on the same card{end}"

@@ -30,7 +30,8 @@ constexpr tuned::Choice small_blocks{true, tuned::Reading::strided, 1, 1};
 /// A tile is 64 KiB, so that a few of them are many elements for a test.
 constexpr tuned::Choice tiles{true, tuned::Reading::tiled, 1, 1},
     one_tile_kept{true, tuned::Reading::tiled, 1, 1, 1 << 16},
-    claims{true, tuned::Reading::claimed, 1, 1}, claims_in_any_order{true, tuned::Reading::claimed, 1, 1, SIZE_MAX, true, true};
+    claims{true, tuned::Reading::claimed, 1, 1},
+    claims_in_any_order{true, tuned::Reading::claimed, 1, 1, SIZE_MAX, true, true};
 
 /// A workspace that was poisoned before, as raw memory is.
 Buffer<std::uint64_t> new_workspace() {
@@ -268,7 +269,8 @@ W in_digits(const std::vector<W>& sums) {
   std::vector<std::uint64_t> word(D::words);
   for (const W sum : sums) {
     EXPECT_TRUE(D::fits(sum)) << sum;
-    for (unsigned k = 0; k < D::words; ++k) word[k] += (static_cast<std::uint64_t>(D::digit(sum, k)) << D::counts_of(k)) + tuned::one_block;
+    for (unsigned k = 0; k < D::words; ++k)
+      word[k] += (static_cast<std::uint64_t>(D::digit(sum, k)) << D::counts_of(k)) + tuned::one_block;
   }
   std::vector<decltype(D::part(0, 0))> parts;
   for (unsigned k = 0; k < D::words; ++k) parts.push_back(D::part(word[k], k));
@@ -296,13 +298,21 @@ void digits_of_floating() {
   const auto as_many = [&](W sum) { return back(std::vector<W>(tuned::most_sums, sum)); };
   for (const W sum : {largest, -largest, std::nextafter(std::ldexp(W{1}, D::lowest + 2 * int{D::bits_each}), W{0}),
                       -std::nextafter(std::ldexp(W{1}, D::lowest + 3 * int{D::bits_each}), W{0})})
-    EXPECT_NEAR(static_cast<double>(as_many(sum) / (tuned::most_sums * static_cast<long double>(sum))), 1, least) << sum;
-  const auto meeting = std::int64_t{1} << static_cast<unsigned>(meet);
-  for (unsigned k = 0; k < D::words; ++k)
-    for (const W sum : {largest, -largest}) {
-      const std::int64_t digits = D::digit(sum, k) * (meeting - 1);
-      EXPECT_EQ(static_cast<std::int64_t>(static_cast<std::uint64_t>(digits) << D::counts_of(k)) >> D::counts_of(k), digits) << k;
+    if (meet == tuned::Sums::many)  // whose parts are added up in a step more
+      EXPECT_NEAR(static_cast<double>(as_many(sum) / (tuned::most_sums * static_cast<long double>(sum))), 1, least) << sum;
+    else
+      EXPECT_EQ(as_many(sum), static_cast<W>(tuned::most_sums * static_cast<long double>(sum))) << sum;
+  // The largest digits that there are, and of each as many as can meet.
+  const std::int64_t meeting = meet == tuned::Sums::many ? std::int64_t{1} << 24 : tuned::most_sums;
+  for (unsigned k = 0; k < D::words; ++k) {
+    const int end = k + 1 == D::words ? D::lowest + D::bits : D::exponent_of(k + 1), width = end - D::exponent_of(k);
+    const std::int64_t most = ((std::int64_t{1} << width) - 1) * meeting;
+    EXPECT_EQ(D::digit(std::ldexp(W{1}, end - 1), k), std::int64_t{1} << (width - 1)) << k << ": so wide";
+    for (const std::int64_t digits : {most, -most}) {
+      const std::uint64_t word = (static_cast<std::uint64_t>(digits) << D::counts_of(k)) + tuned::most_sums;
+      EXPECT_EQ(static_cast<std::int64_t>(word) >> D::counts_of(k), digits) << k;
     }
+  }
   EXPECT_EQ(as_many(odd), static_cast<W>(tuned::most_sums * static_cast<long double>(odd)));
   for (const W outside : {top, -top, bottom / 2, -bottom / 2, std::numeric_limits<W>::infinity(),
                           std::numeric_limits<W>::quiet_NaN(), std::numeric_limits<W>::denorm_min()})
@@ -334,7 +344,8 @@ void adds_up_what_does_not_fit(const tuned::Choice& choice, std::size_t n) {
           infinite = std::numeric_limits<T>::infinity(), nothing = std::numeric_limits<T>::quiet_NaN(),
           fits_but_not_squared = std::ldexp(T{1}, std::is_same_v<T, float> ? 40 : 30);
   for (const auto& [usual, first] : {std::pair{small, small}, {T{1}, large}, {T{1}, small}, {T{1}, infinite}, {large, T{1}},
-                                     {fits_but_not_squared, fits_but_not_squared}, {T{1}, nothing}, {infinite, -infinite}}) {
+                                     {fits_but_not_squared, fits_but_not_squared}, {T{1}, nothing}, {infinite, -infinite},
+                                     {T{1}, -infinite}}) {
     std::vector<T> values(n, usual);
     values[0] = first;
     const auto in = on_device(values);
@@ -343,21 +354,20 @@ void adds_up_what_does_not_fit(const tuned::Choice& choice, std::size_t n) {
     EXPECT_EQ(std::count(words.begin(), words.end(), 0u), std::ssize(words)) << usual << " " << first;
     const std::vector<T> results = on_host(out);
     const long double sum = static_cast<long double>(usual) * static_cast<long double>(n - 1) + static_cast<long double>(first);
-    if (std::isnan(first) || std::isinf(usual)) {
+    if (std::isnan(first) || std::isinf(usual))
       EXPECT_TRUE(std::isnan(results[0])) << usual << " " << first;
-      continue;
-    }
-    if (first == infinite)
-      EXPECT_EQ(results[0], infinite);
+    else if (std::isinf(first))
+      EXPECT_EQ(results[0], first);
     else
       EXPECT_NEAR(results[0] / static_cast<T>(sum), 1, 30 * std::numeric_limits<T>::epsilon()) << usual << " " << first;
     if constexpr (call.results == 2) {
-      if (first == T{1} || usual == small) continue;
-      const T squares = usual * usual * static_cast<T>(n - 1) + first * first;
-      if (squares < infinite)
+      const T squares = usual * usual * static_cast<T>(n - 1) + first * first;  // 0 of small ones, as each of theirs is
+      if (std::isnan(first))
+        EXPECT_TRUE(std::isnan(results[1])) << usual << " " << first;
+      else if (squares < infinite && squares > 0)
         EXPECT_NEAR(results[1] / squares, 1, 30 * std::numeric_limits<T>::epsilon()) << usual << " " << first;
       else
-        EXPECT_EQ(results[1], infinite);
+        EXPECT_EQ(results[1], squares) << usual << " " << first;
     }
   }
 }
@@ -367,7 +377,37 @@ TEST_P(SimTuned, AddsUpWhatDoesNotFitIntoItsWords) {
   adds_up_what_does_not_fit<float, tuned::Moments>(small_blocks, 3000);
   adds_up_what_does_not_fit<double, tuned::Moments>(small_blocks, 3000);
   adds_up_what_does_not_fit<float>(claims, 20 * 16384 + 77);
+  adds_up_what_does_not_fit<float, tuned::Moments>(claims, 20 * 16384 + 77);
   adds_up_what_does_not_fit<double, tuned::Moments>(claims, 20 * 8192 + 77);
+}
+
+/// One block's sum, or one tile's, is too small, and those of the others are not, or cancel out: none of it is lost.
+template <class T>
+void adds_up_little_beside_more(const tuned::Choice& choice, std::size_t share, std::size_t shares) {
+  const tuned::Gpu two_sms{2, 512};
+  const auto workspace = new_workspace();
+  const Buffer<T> out(1);
+  const T small = std::ldexp(T{1}, std::is_same_v<T, float> ? -100 : -500);
+  for (const T large : {T{0}, T{1}, std::ldexp(T{1}, 110)}) {
+    std::vector<T> values(share * shares);
+    std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(share), share, small);
+    if (shares > 3) {
+      std::fill_n(values.begin(), share, large);
+      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(3 * share), share, -large);
+    }
+    const tuned::Reduction<T> call(values.size(), two_sms, choice);
+    ASSERT_EQ(call.shape().grid, 2u);
+    const auto in = on_device(values);
+    call(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+    EXPECT_EQ(on_host(out)[0], small * static_cast<T>(share)) << large;
+    EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size())) << large;
+  }
+}
+TEST_P(SimTuned, AddsUpLittleBesideMore) {
+  adds_up_little_beside_more<float>(small_blocks, 1024, 2);  // a vector of each thread
+  adds_up_little_beside_more<double>(small_blocks, 512, 2);
+  adds_up_little_beside_more<float>(claims, 16384, 5);
+  adds_up_little_beside_more<double>(claims, 8192, 5);
 }
 
 /// Tiles of which the large ones cancel out: nothing is rounded off on the way, fits it or not.
@@ -409,7 +449,7 @@ double in_long_accumulator(const std::vector<double>& numbers) {
 TEST_P(SimTuned, ALongAccumulatorHasAllExponents) {
   using limits = std::numeric_limits<double>;
   EXPECT_EQ(in_long_accumulator({}), 0);
-  for (int exponent = -1074; exponent < 1024; exponent += exponent % 32 == 0 ? 1 : 31)
+  for (int exponent = -1074; exponent < 1024; exponent += 31)  // each place in a word, and each word
     for (const double odd : {1.0, -1.0, 1 + limits::epsilon(), -2 + limits::epsilon()}) {
       const double number = std::ldexp(odd, exponent);
       if (std::isinf(number)) continue;
@@ -428,7 +468,8 @@ TEST_P(SimTuned, ALongAccumulatorHasAllExponents) {
   EXPECT_TRUE(std::isnan(in_long_accumulator({1, -limits::quiet_NaN(), limits::infinity()})));
   // Rounded once more than it need be, in whatever place its bits lie.
   for (int exponent = -1074; exponent < 900; exponent += 13) {
-    const double wide = std::ldexp(1.0, exponent + 60), sum = in_long_accumulator({wide, std::ldexp(1.0, exponent), wide / 8});
+    const double wide = std::ldexp(1.0, exponent + 60), little = std::ldexp(1.0, exponent),
+                 sum = in_long_accumulator({wide, little, wide / 8});
     EXPECT_NEAR(sum / (wide + wide / 8), 1, limits::epsilon()) << exponent;
   }
 }
@@ -446,7 +487,8 @@ TEST(TunedLaunch, HasBlocksClaimTilesOfMuch) {
   EXPECT_EQ(first_claimed(FinishedBy::host), 4096u) << "none";
   EXPECT_EQ(tuned::Reduction<float>(MiB, tuned::h200, claims).shape().reading, tuned::Reading::claimed);
   EXPECT_EQ(tuned::Reduction<float>(MiB, tuned::h200, claims).to_host_shape().reading, tuned::Reading::tiled);
-  EXPECT_EQ(tuned::launch_shape((std::size_t{1} << 40) - 1, FinishedBy::words, tuned::h200).reading, tuned::Reading::claimed);
+  EXPECT_EQ(tuned::launch_shape((std::size_t{1} << 40) - 1, FinishedBy::words, tuned::h200).reading,
+            tuned::Reading::claimed);
   EXPECT_EQ(tuned::launch_shape(std::size_t{1} << 40, FinishedBy::words, tuned::h200).reading, tuned::Reading::tiled)
       << "more tiles than a block can add up";
   EXPECT_EQ(tuned::launch_shape(2048 * MiB, FinishedBy::words, tuned::h200).grid, 2u * 132);
@@ -465,6 +507,16 @@ TEST(TunedLaunch, BoundsTheLongestChainOfAdditions) {
     ASSERT_LE(call.longest_chain(), of_tile + of_words + 5) << n;
     ASSERT_GE(tuned::Reduction<float>(n, tuned::h200, in_any_order).longest_chain(), n / 16384) << n;
   }
+  // One block that claims all tiles, for each of which it is as long; blocks without claims; and one that needs no words.
+  const auto chain = [](std::size_t n, const tuned::Gpu& gpu, const tuned::Choice& choice) {
+    return tuned::Reduction<float>(n, gpu, choice).longest_chain();
+  };
+  const tuned::Gpu one_sm{1, 512};
+  for (const std::size_t n : {std::size_t{5}, std::size_t{1} << 20})
+    EXPECT_EQ(chain(n, one_sm, claims), chain(1 << 20, small_gpu, claims));
+  const std::size_t of_thread = 2 + 2 + 1 + 3 + 5 + 3;  // vector, four vectors, one round, the ends, warp, block of 256
+  EXPECT_EQ(chain(4000, small_gpu, small_blocks), of_thread + 3 + 3 + 1);
+  EXPECT_EQ(chain(4000, small_gpu, {true, tuned::Reading::strided, 4, 0}), of_thread);
 }
 
 /// The variant that measures it does not measure tuned/sum: of much input an element may be added to more.

@@ -1,7 +1,8 @@
 // Uses the installed reductio::tuned as its header says: one call, plans, moments, integers, results straight to the
-// host, calls that overlap, a graph that is replayed, two streams at once. Exit code 0: every result was right; 77:
-// there is no GPU; else the first wrong result is printed.
+// host, tiles that blocks claim, numbers that are rounded and infinity, calls that overlap, a graph that is replayed, two
+// streams at once. Exit code 0: every result was right; 77: there is no GPU; else the first wrong result is printed.
 
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -228,6 +229,35 @@ int main() {
     expect(value(lane.out + 5), sum * scale, "a replay of a call on tiny numbers");
     expect(value(lane.out + 6), sum * scale, "a replay of a call on tiny numbers of claimed tiles");
   }
+
+  // Numbers that are rounded, whichever block has claimed a tile: the same bits at every call, of both sums of moments.
+  std::vector<float> fractions(n);
+  for (std::size_t i = 0; i < n; ++i) fractions[i] = (i % 2 ? -1.0f : 1.0f) / static_cast<float>(1 + i * 7919 % n);
+  const float* const fractions_in = on_gpu(fractions);
+  const tuned::Reduction<float, float, tuned::Moments> claimed_moments(n, gpu, claims);
+  float* const both = allocate<float>(2);
+  double first[2] = {};
+  for (int call = 0; call < 200; ++call) {
+    claimed_moments(fractions_in, both, lane.workspace, lane.stream);
+    check(cudaStreamSynchronize(lane.stream), "moments of claimed tiles");
+    for (int k = 0; k < 2; ++k) {
+      const double value_now = value(both + k);
+      if (call == 0) first[k] = value_now;
+      expect(value_now, first[k], "moments of claimed tiles, at a further call");
+    }
+  }
+
+  // One number that no sum of finite ones has, and nothing at all.
+  std::vector<float> infinite(values);
+  infinite[n / 2] = INFINITY;
+  const tuned::Reduction<float, double> of_nothing(0, gpu, claims);
+  claimed(on_gpu(infinite), lane.out, lane.workspace, lane.stream);
+  of_nothing(in, lane.out + 1, lane.workspace, lane.stream);
+  claimed(in, lane.out + 2, lane.workspace, lane.stream);
+  check(cudaStreamSynchronize(lane.stream), "infinity, nothing, and all again");
+  expect(value(lane.out), INFINITY, "infinity");
+  expect(value(lane.out + 1), 0, "nothing");
+  expect(value(lane.out + 2), sum, "all, after infinity and nothing");
 
   calls_on_results<double>(in, n, sum, of_half, gpu, lane);
   calls_on_results<int>(integers_in, n, of_integers, of_half_the_integers, gpu, lane);
