@@ -37,6 +37,12 @@ std::vector<Settings> in_any_order(const Variant& v, const Selection& selection)
   return {};
 }
 
+/// Beside tuned/sum, which is handed a workspace that is ready.
+std::vector<Settings> on_raw_workspace(const Variant& v, const Selection& selection) {
+  if (v.id == "tuned/sum-raw-workspace") return {v.settings(selection.settings)};
+  return {};
+}
+
 /// Whose result is on the host when the call returns.
 std::vector<Settings> to_the_host(const Variant& v, const Selection& selection) {
   if (v.id == "tuned/sum-to-host" || v.id == "cub/sum") return {v.settings(selection.settings)};
@@ -82,6 +88,10 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
                             .modes = {TimingMode::device},
                             .settings = [&](const Variant& v) { return in_any_order(v, selection); },
                             .has = matters}});
+  parts.push_back({.axes = {.types = {ElementType::f32},
+                            .sizes = sizes_on(device, powers_of_two(10, 20)),
+                            .modes = {TimingMode::device},
+                            .settings = [&](const Variant& v) { return on_raw_workspace(v, selection); }}});
   parts.push_back({.axes = {.types = types,
                             .sizes = sizes_on(device, powers_of_two(10, 20)),
                             .modes = {TimingMode::end_to_end},

@@ -518,6 +518,13 @@ def tuned_any_order_block(results) -> str:
     return "\n".join(wrapped(tuned.in_any_order(results)))
 
 
+def tuned_raw_workspace_block(results) -> str:
+    """What a caller pays who keeps no workspace."""
+    from text import tuned
+
+    return "\n".join(wrapped(tuned.on_raw_workspace(results)))
+
+
 def tuned_reach_block(results) -> str:
     """What a finish is made of, and what that leaves of the read ceiling; empty where the results hold no probes.csv."""
     from text import tuned
@@ -549,6 +556,7 @@ BLOCKS = (
     ("docs/tuned.md", "tuned", tuned_block),
     ("docs/tuned.md", "tuned-time", tuned_time_block),
     ("docs/tuned.md", "tuned-any-order", tuned_any_order_block),
+    ("docs/tuned.md", "tuned-raw-workspace", tuned_raw_workspace_block),
     ("docs/tuned.md", "tuned-reach", tuned_reach_block),
     ("docs/tuning.md", "autotune", autotune_block),
     ("docs/comparing.md", "compare", lambda results: compare_example(results.folder)),

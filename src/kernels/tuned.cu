@@ -6,6 +6,8 @@
 ///   tuned/sum-any-order  the same for a caller who allows another order of adding floating-point numbers at each call: of
 ///                        much input, whose tiles blocks claim as they go, each thread adds up what its block got, as
 ///                        tuned/sum's do of integers
+///   tuned/sum-raw-workspace  tuned/sum for a caller who keeps no workspace: raw memory is set to zero before each call, by a
+///                        memset on the stream, which is timed as a part of the call
 ///
 /// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a thread's
 /// share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all; 0: one block) and, of
@@ -37,22 +39,27 @@ tuned::Choice chosen(const Settings& s) {
   return choice;
 }
 
+/// What a call's workspace is before it: zero, as the call before has left it, or of any content.
+enum class Memory { ready, raw };
+
 template <class In, class Acc, class Operation>
-std::unique_ptr<Plan> plan(const Problem& p, const tuned::Choice& choice, const DeviceInfo& device) {
+std::unique_ptr<Plan> plan(const Problem& p, const tuned::Choice& choice, const DeviceInfo& device, Memory workspace) {
   const tuned::Prepared<In, Acc, Operation> call(p.n, tuned::gpu_of(device), choice);
   return plan_of(call.info, [=, n = p.n](void* in, void* out, Stream stream) {
+    if (workspace == Memory::raw) zero(call.workspace.ptr(), call.workspace.size(), stream);
     call.reduction(global<const In>(in, n), global<Acc>(out, call.reduction.results), call.workspace.ptr(), stream);
   });
 }
 
-std::unique_ptr<Plan> prepare(const Problem& p, const tuned::Choice& choice, const DeviceInfo& device) {
+std::unique_ptr<Plan> prepare(const Problem& p, const tuned::Choice& choice, const DeviceInfo& device,
+                              Memory workspace = Memory::ready) {
   if (p.operation == Operation::wide_sum)
-    return dispatch_wide_sum(p, [&]<class In, class Acc>() { return plan<In, Acc, Identity>(p, choice, device); });
+    return dispatch_wide_sum(p, [&]<class In, class Acc>() { return plan<In, Acc, Identity>(p, choice, device, workspace); });
   return dispatch_wide(p, [&]<class In, class Acc>() {
     switch (p.operation) {
-      case Operation::sum: return plan<In, Acc, Identity>(p, choice, device);
-      case Operation::sum_of_squares: return plan<In, Acc, Square>(p, choice, device);
-      case Operation::moments: return plan<In, Acc, tuned::Moments>(p, choice, device);
+      case Operation::sum: return plan<In, Acc, Identity>(p, choice, device, workspace);
+      case Operation::sum_of_squares: return plan<In, Acc, Square>(p, choice, device, workspace);
+      case Operation::moments: return plan<In, Acc, tuned::Moments>(p, choice, device, workspace);
       case Operation::wide_sum:
       case Operation::vector_add: break;
     }
@@ -87,6 +94,10 @@ const Register any_order(
       choice.any_order = true;
       return prepare(p, choice, device);
     });
+
+const Register raw_workspace(
+    combined(both, {.id = "tuned/sum-raw-workspace", .title = "tuned, raw workspace", .cites = "src/tuned/tuned.h"}),
+    [](const Problem& p, const Settings&, const DeviceInfo& device) { return prepare(p, {}, device, Memory::raw); });
 
 }  // namespace
 }  // namespace reductio

@@ -439,11 +439,13 @@ TEST(Experiments, ModernHasItsVariantsAndTheNumbersOfLoadsBesideOurSum) {
 TEST(Experiments, WhatHasAnExperimentOfItsOwnIsNotInThoseOfAllVariantsUnlessItIsNamed) {
   const auto holds = [](const char* experiment, const Selection& selection) {
     for (const Point& p : find_experiment(experiment).points(selection, gpu()))
-      if (p.variant->id.starts_with("modern/") || p.variant->id == "tuned/sum-any-order") return true;
+      if (p.variant->id.starts_with("modern/") || p.variant->id.starts_with("tuned/sum-any") ||
+          p.variant->id.starts_with("tuned/sum-raw"))
+        return true;
     return false;
   };
   Selection named;
-  for (const char* regex : {"^modern/shuffle$", "^tuned/sum-any-order$"}) {
+  for (const char* regex : {"^modern/shuffle$", "^tuned/sum-any-order$", "^tuned/sum-raw-workspace$"}) {
     named.variants_regex = regex;
     for (const char* experiment : {"comparison", "timing", "accuracy"}) {
       EXPECT_FALSE(holds(experiment, {})) << experiment;
@@ -493,6 +495,18 @@ TEST(Experiments, TunedHasAnyOrderWhereItMakesADifference) {
     EXPECT_EQ(p.settings, p.variant->settings());
   }
   EXPECT_EQ(types, (std::set<std::string>{"f32", "f64"})) << "integers are added up in any order anyway";
+}
+
+TEST(Experiments, TunedHasARawWorkspaceInTheGroupsOfOneThatIsReady) {
+  std::map<std::string, std::set<std::string>> variants_of;
+  for (const Point& p : find_experiment("tuned").points({}, gpu())) variants_of[describe_group(p)].insert(p.variant->id);
+  std::size_t sizes = 0;
+  for (const auto& [group, ids] : variants_of)
+    if (ids.contains("tuned/sum-raw-workspace")) {
+      ++sizes;
+      EXPECT_TRUE(ids.contains("tuned/sum")) << group;
+    }
+  EXPECT_GE(sizes, gpu() == DeviceKind::sim ? 1u : 11u);
 }
 
 TEST(Experiments, NarrowHasTunedBesideCubsCallOfTheSameOperationAndType) {
