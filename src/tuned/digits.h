@@ -12,7 +12,7 @@
 ///   word 3    | sum of the digits, signed: 40 bits | of how many something did not fit: 12 | how many blocks: 12 |
 ///
 /// A digit has so many bits less than its place that 4095 of them cannot carry into what lies beside it. Of many sums from
-/// each block, up to 2^24 in all, there are eight digits of 27 bits and the last one of 15: 204 bits.
+/// each block, up to 2^24 in all, there are seven digits of 27 bits and a last one of 15: 204 bits.
 
 #include <cmath>
 #include <cstdint>
