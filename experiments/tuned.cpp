@@ -32,17 +32,6 @@ std::vector<Settings> of_tuned_and_cub(const Variant& v, const Selection& select
   return {};
 }
 
-std::vector<Settings> in_any_order(const Variant& v, const Selection& selection) {
-  if (v.id == "tuned/sum-any-order") return {v.settings(selection.settings)};
-  return {};
-}
-
-/// Beside tuned/sum, which is handed a workspace that is ready.
-std::vector<Settings> on_raw_workspace(const Variant& v, const Selection& selection) {
-  if (v.id == "tuned/sum-raw-workspace") return {v.settings(selection.settings)};
-  return {};
-}
-
 /// Whose result is on the host when the call returns.
 std::vector<Settings> to_the_host(const Variant& v, const Selection& selection) {
   if (v.id == "tuned/sum-to-host" || v.id == "cub/sum") return {v.settings(selection.settings)};
@@ -60,6 +49,11 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   const bool all = selection.full || device == DeviceKind::sim;
   const std::vector<ElementType> types = {ElementType::i32, ElementType::f32, ElementType::f64};
   const auto three = [&](const Variant& v) { return of_tuned_and_cub(v, selection); };
+  const auto only = [&](const char* id) {  // beside tuned/sum, as the same groups have it
+    return [&selection, id](const Variant& v) {
+      return v.id == id ? std::vector<Settings>{v.settings(selection.settings)} : std::vector<Settings>();
+    };
+  };
   const auto two = [&](const Variant& v) { return v.id == "cub/sum-tuned" ? std::vector<Settings>() : three(v); };
   const std::vector<std::size_t> powers = sizes_on(device, powers_of_two(10, 30));
   std::vector<std::size_t> sizes = powers, ragged;
@@ -86,12 +80,12 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   parts.push_back({.axes = {.types = types,
                             .sizes = sizes,
                             .modes = {TimingMode::device},
-                            .settings = [&](const Variant& v) { return in_any_order(v, selection); },
+                            .settings = only("tuned/sum-any-order"),
                             .has = matters}});
   parts.push_back({.axes = {.types = {ElementType::f32},
                             .sizes = sizes_on(device, powers_of_two(10, 20)),
                             .modes = {TimingMode::device},
-                            .settings = [&](const Variant& v) { return on_raw_workspace(v, selection); }}});
+                            .settings = only("tuned/sum-raw-workspace")}});
   parts.push_back({.axes = {.types = types,
                             .sizes = sizes_on(device, powers_of_two(10, 20)),
                             .modes = {TimingMode::end_to_end},

@@ -237,11 +237,11 @@ def cards(results: Results) -> str:
             on[experiment] = {str(runs.get(i) or "") for i in points["run_id"]}
     if not {"autotune", "tuned"} <= set(on) or any("" in ids for ids in on.values()):
         return ""
-    of_table = on.pop("autotune")
+    kept = on.pop("autotune")
     judged: dict[str, list[str]] = {}
     for experiment, ids in on.items():
         others = "another card" if len(ids) == 1 else f"{len(ids)} other cards"
-        card = "the same card" if ids == of_table else others if not ids & of_table else "in part the same cards"
+        card = "the same card" if ids == kept else others if not ids & kept else "in part the same cards"
         judged.setdefault(card, []).append(f"`{experiment}`")
     of_goals = latex.listing([f"{latex.listing(experiments)} on {card}" for card, experiments in judged.items()])
     earlier = [f"`{e}`" for e in on if programs(results.machine, e) - programs(results.machine)]

@@ -252,7 +252,7 @@ struct Claimed {
   static constexpr unsigned block = Tiled::block;
   template <class In, class S>
   static constexpr unsigned blocks_per_sm() {
-    return 2;
+    return Tiled::blocks_per_sm<In, S>();
   }
   GlobalPtr<std::uint64_t> claims;
 

@@ -381,49 +381,36 @@ TEST_P(SimTuned, AddsUpWhatDoesNotFitIntoItsWords) {
   adds_up_what_does_not_fit<double, tuned::Moments>(claims, 20 * 8192 + 77);
 }
 
-/// One block's sum, or one tile's, is too small, and those of the others are not, or cancel out: none of it is lost.
+/// Little in some shares of the input (blocks' or tiles'), beside nothing or beside much that cancels out: none of it is lost
+/// or rounded off, whichever of the two has a place in the words.
 template <class T>
 void adds_up_little_beside_more(const tuned::Choice& choice, std::size_t share, std::size_t shares) {
   const tuned::Gpu two_sms{2, 512};
   const auto workspace = new_workspace();
   const Buffer<T> out(1);
-  const T small = std::ldexp(T{1}, std::is_same_v<T, float> ? -100 : -500);
-  for (const T large : {T{0}, T{1}, std::ldexp(T{1}, 110)}) {
-    std::vector<T> values(share * shares);
-    std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(share), share, small);
-    if (shares > 3) {
-      std::fill_n(values.begin(), share, large);
-      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(3 * share), share, -large);
+  for (const int little : {-30, std::is_same_v<T, float> ? -100 : -500})
+    for (const T large : {T{0}, T{1}, std::ldexp(T{1}, 49), std::ldexp(T{1}, 110)}) {
+      const T small = std::ldexp(T{1}, little);
+      std::vector<T> values(share * shares, small);
+      const auto fill = [&](std::size_t which, T value) {
+        std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(which * share), share, value);
+      };
+      const bool cancels = shares > 3;
+      fill(0, cancels ? large : T{0});
+      if (cancels) fill(3, -large);
+      const tuned::Reduction<T> call(values.size(), two_sms, choice);
+      ASSERT_EQ(call.shape().grid, 2u);
+      const auto in = on_device(values);
+      call(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
+      EXPECT_EQ(on_host(out)[0], small * static_cast<T>(share * (shares - (cancels ? 2 : 1)))) << little << " " << large;
+      EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size())) << little << " " << large;
     }
-    const tuned::Reduction<T> call(values.size(), two_sms, choice);
-    ASSERT_EQ(call.shape().grid, 2u);
-    const auto in = on_device(values);
-    call(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
-    EXPECT_EQ(on_host(out)[0], small * static_cast<T>(share)) << large;
-    EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size())) << large;
-  }
 }
 TEST_P(SimTuned, AddsUpLittleBesideMore) {
   adds_up_little_beside_more<float>(small_blocks, 1024, 2);  // a vector of each thread
   adds_up_little_beside_more<double>(small_blocks, 512, 2);
   adds_up_little_beside_more<float>(claims, 16384, 5);
   adds_up_little_beside_more<double>(claims, 8192, 5);
-}
-
-/// Tiles of which the large ones cancel out: nothing is rounded off on the way, fits it or not.
-TEST_P(SimTuned, TilesAreAddedUpWithoutRounding) {
-  const auto workspace = new_workspace();
-  const tuned::Gpu two_sms{2, 512};
-  const Buffer<float> out(1);
-  constexpr std::size_t tile = 16384, n = 5 * tile;
-  for (const int large : {49, 110}) {
-    std::vector<float> values(n, std::ldexp(1.0f, -30));
-    for (std::size_t i = 0; i < tile; ++i) values[i] = std::ldexp(1.0f, large), values[3 * tile + i] = -values[i];
-    const auto in = on_device(values);
-    tuned::Reduction<float>(n, two_sms, claims)(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
-    EXPECT_EQ(on_host(out)[0], std::ldexp(3.0f * tile, -30)) << large;
-    EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size())) << large;
-  }
 }
 
 /// One warp, whose lanes add the numbers to an accumulator and then take the sum, all of them the same.
