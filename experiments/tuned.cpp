@@ -49,10 +49,8 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   const bool all = selection.full || device == DeviceKind::sim;
   const std::vector<ElementType> types = {ElementType::i32, ElementType::f32, ElementType::f64};
   const auto three = [&](const Variant& v) { return of_tuned_and_cub(v, selection); };
-  const auto only = [&](const char* id) {  // beside tuned/sum, as the same groups have it
-    return [&selection, id](const Variant& v) {
-      return v.id == id ? std::vector<Settings>{v.settings(selection.settings)} : std::vector<Settings>();
-    };
+  const auto any_order = [&](const Variant& v) {  // beside tuned/sum, as the same groups have it
+    return v.id == "tuned/sum-any-order" ? std::vector<Settings>{v.settings(selection.settings)} : std::vector<Settings>();
   };
   const auto two = [&](const Variant& v) { return v.id == "cub/sum-tuned" ? std::vector<Settings>() : three(v); };
   const std::vector<std::size_t> powers = sizes_on(device, powers_of_two(10, 30));
@@ -80,12 +78,8 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   parts.push_back({.axes = {.types = types,
                             .sizes = sizes,
                             .modes = {TimingMode::device},
-                            .settings = only("tuned/sum-any-order"),
+                            .settings = any_order,
                             .has = matters}});
-  parts.push_back({.axes = {.types = {ElementType::f32},
-                            .sizes = sizes_on(device, powers_of_two(10, 20)),
-                            .modes = {TimingMode::device},
-                            .settings = only("tuned/sum-raw-workspace")}});
   parts.push_back({.axes = {.types = types,
                             .sizes = sizes_on(device, powers_of_two(10, 20)),
                             .modes = {TimingMode::end_to_end},

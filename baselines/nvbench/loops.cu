@@ -3,7 +3,8 @@
 /// One run draws as one process does, so run it several times and take the median. Prints CSV, in seconds:
 ///
 ///   graph       cub::DeviceReduce::Sum, the time per call of a graph of 100 calls (10 from 2^24 elements on) that is
-///               replayed right after an untimed replay of it, between two events: none waits for its launch
+///               replayed right after an untimed replay of it, between two events: none waits for its launch. With
+///               workspace and result at 16 places, a row each, the same in every process
 ///   end_to_end  by the host's clock after an untimed call of its own and twice L2 being overwritten: thrust::reduce,
 ///               and cub::DeviceReduce::Sum with a copy to pinned memory; from the call until the value is there
 ///
@@ -35,8 +36,8 @@ void check(cudaError_t status) {
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 template <class Sample>
-double median_s(Sample&& sample) {
-  std::vector<double> s(41);
+double median_s(Sample&& sample, std::size_t samples = 41) {
+  std::vector<double> s(samples);
   sample();  // loads the kernels
   for (double& of : s) of = sample();
   std::nth_element(s.begin(), s.begin() + s.size() / 2, s.end());
@@ -44,12 +45,15 @@ double median_s(Sample&& sample) {
 }
 
 constexpr int largest = 1 << 28;
+constexpr int places = 16;
 
 struct Loops {
   cudaStream_t stream;
   cudaEvent_t start, stop;
   std::size_t flushed_bytes;
-  void *flushed, *in, *out, *pinned;
+  void *flushed, *in, *pinned;
+  char *workspace, *out;
+  static constexpr std::size_t room_bytes = 1 << 20;  // of CUB's workspace and its places
   reductio::QuietCpu cpu{reductio::allowed_cpus()};
 
   Loops() {
@@ -64,7 +68,8 @@ struct Loops {
     check(cudaMalloc(&in, std::size_t{largest} * 4));
     // Not in the default stream: on an H200 kernels start later in a process that has run some there, too.
     check(cudaMemsetAsync(in, 0, std::size_t{largest} * 4, stream));
-    check(cudaMalloc(&out, 4));
+    check(cudaMalloc(&workspace, room_bytes));
+    check(cudaMalloc(&out, room_bytes));
     check(cudaMallocHost(&pinned, 4));
     for (const double until = now() + 0.3; now() < until; check(cudaStreamSynchronize(stream))) flush();  // awake
     cpu.survey();
@@ -89,7 +94,7 @@ struct Loops {
       float ms = 0;
       check(cudaEventElapsedTime(&ms, start, stop));
       return 1e-3 * ms / calls;
-    });
+    }, 9);
     check(cudaGraphExecDestroy(replayed));
     check(cudaGraphDestroy(graph));
     return s;
@@ -111,26 +116,33 @@ struct Loops {
   template <class T>
   void time(const char* type, int n) {
     const T* const first = static_cast<const T*>(in);
-    T* const sum = static_cast<T*>(out);
     std::size_t bytes = 0;
-    void* workspace = nullptr;
-    check(cub::DeviceReduce::Sum(nullptr, bytes, first, sum, n));
-    check(cudaMalloc(&workspace, bytes));
-    const auto call = [&] { check(cub::DeviceReduce::Sum(workspace, bytes, first, sum, n, stream)); };
-    call();  // loads the kernels, which must not happen while a graph is captured
+    check(cub::DeviceReduce::Sum(nullptr, bytes, first, static_cast<T*>(nullptr), n));
+    if (bytes > room_bytes / 2) {
+      std::fprintf(stderr, "loops: CUB wants a workspace of %zu bytes, more than there is room for\n", bytes);
+      std::exit(1);
+    }
+    const auto call_at = [&](int place) {
+      check(cub::DeviceReduce::Sum(workspace + 9 * 512 * place, bytes, first, sum_at<T>(place), n, stream));
+    };
+    call_at(0);  // loads the kernels, which must not happen while a graph is captured
     check(cudaStreamSynchronize(stream));
+    for (int place = 0; place < places; ++place)
+      std::printf("graph,cub/sum,%s,%d,%d,%.9g\n", type, n, place, graph(n < 1 << 24 ? 100 : 10, [&] { call_at(place); }));
     volatile T value{};
-    const double graph_s = graph(n < 1 << 24 ? 100 : 10, call);
     const double thrust_s = end_to_end([&] { value = thrust::reduce(thrust::cuda::par.on(stream), first, first + n); });
     const double cub_s = end_to_end([&] {
-      call();
-      check(cudaMemcpyAsync(pinned, sum, sizeof(T), cudaMemcpyDeviceToHost, stream));
+      call_at(0);
+      check(cudaMemcpyAsync(pinned, sum_at<T>(0), sizeof(T), cudaMemcpyDeviceToHost, stream));
       check(cudaStreamSynchronize(stream));
     });
-    check(cudaFree(workspace));
-    std::printf("graph,cub/sum,%s,%d,%.9g\n", type, n, graph_s);
-    std::printf("end_to_end,thrust/reduce,%s,%d,%.9g\n", type, n, thrust_s);
-    std::printf("end_to_end,cub/sum,%s,%d,%.9g\n", type, n, cub_s);
+    std::printf("end_to_end,thrust/reduce,%s,%d,,%.9g\n", type, n, thrust_s);
+    std::printf("end_to_end,cub/sum,%s,%d,,%.9g\n", type, n, cub_s);
+  }
+
+  template <class T>
+  T* sum_at(int place) {
+    return reinterpret_cast<T*>(out + 7 * 512 * place);
   }
 };
 
@@ -138,7 +150,7 @@ struct Loops {
 
 int main() {
   Loops loops;
-  std::printf("mode,variant,element_type,n,time_s\n");
+  std::printf("mode,variant,element_type,n,place,time_s\n");
   for (int n = 1 << 10; n <= largest; n *= 4) {
     loops.time<std::int32_t>("i32", n);
     loops.time<float>("f32", n);

@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -174,6 +175,23 @@ TEST_P(EveryBackend, LeavesNoContextThatStillHoldsMemory) {
   }
   backend->destroy_stream(stream);
   backend->renew_context();
+  stream = backend->create_stream();
+}
+
+TEST_P(EveryBackend, ScatteredMemoryIsWholeLiesElsewhereEachTimeAndIsGivenBack) {
+  backend->scatter();
+  std::set<std::uintptr_t> places;
+  for (int i = 0; i < 32; ++i) {
+    const DeviceMemory memory(*backend, 1000);
+    places.insert(reinterpret_cast<std::uintptr_t>(memory.get()));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(memory.get()) % 256, 0u);
+    EXPECT_EQ(read(memory.get(), 1000), std::vector<unsigned char>(1000, 0xFF));
+  }
+  if (GetParam() == DeviceKind::cuda) {
+    EXPECT_GT(places.size(), 20u) << "of 128";
+  }
+  backend->destroy_stream(stream);
+  backend->renew_context();  // which a GPU refuses while anything is held
   stream = backend->create_stream();
 }
 

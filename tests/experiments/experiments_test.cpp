@@ -497,18 +497,6 @@ TEST(Experiments, TunedHasAnyOrderWhereItMakesADifference) {
   EXPECT_EQ(types, (std::set<std::string>{"f32", "f64"})) << "integers are added up in any order anyway";
 }
 
-TEST(Experiments, TunedHasARawWorkspaceInTheGroupsOfOneThatIsReady) {
-  std::map<std::string, std::set<std::string>> variants_of;
-  for (const Point& p : find_experiment("tuned").points({}, gpu())) variants_of[describe_group(p)].insert(p.variant->id);
-  std::size_t sizes = 0;
-  for (const auto& [group, ids] : variants_of)
-    if (ids.contains("tuned/sum-raw-workspace")) {
-      ++sizes;
-      EXPECT_TRUE(ids.contains("tuned/sum")) << group;
-    }
-  EXPECT_GE(sizes, gpu() == DeviceKind::sim ? 1u : 11u);
-}
-
 TEST(Experiments, NarrowHasTunedBesideCubsCallOfTheSameOperationAndType) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
   std::map<std::string, std::set<std::string>> variants_of;  // by operation, type and n

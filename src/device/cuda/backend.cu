@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
@@ -115,7 +116,10 @@ class CudaBackend final : public Backend {
     info_.cluster_blocks = static_cast<int>(device::most_cluster_blocks<probe>(512));
     open_stream();
   }
-  ~CudaBackend() override { close_stream(); }
+  ~CudaBackend() override {
+    close_stream();
+    device::places().drawn.reset();
+  }
 
   const DeviceInfo& info() const override { return info_; }
 
@@ -135,6 +139,9 @@ class CudaBackend final : public Backend {
     return p;
   }
   void release(void* p) noexcept override { device::free_block(p); }
+  void scatter() override {
+    if (!device::places().drawn) device::places().drawn.emplace(std::random_device{}());
+  }
 
   std::size_t memory_free() const override {
     std::size_t free = 0, total = 0;

@@ -6,7 +6,10 @@
 #include <atomic>
 #include <cstring>
 #include <memory>
+#include <optional>
+#include <random>
 #include <string>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "core/types.h"
@@ -44,14 +47,34 @@ inline std::atomic<int>& blocks_held() {
   static std::atomic<int> count{0};
   return count;
 }
-/// cudaMalloc() of at least one byte, and cudaFree(), which must follow in the same context.
+/// Where the blocks that follow begin in their memory: at its start, or where chance says (Backend::scatter()).
+struct Places {
+  static constexpr std::size_t step = 512;  ///< bytes, to which cudaMalloc() aligns
+  static constexpr std::size_t count = 128;
+  std::optional<std::mt19937_64> drawn;
+  std::unordered_map<void*, void*> memory_of;  ///< of blocks that do not begin where their memory does
+};
+inline Places& places() {
+  static Places of_all;
+  return of_all;
+}
+/// cudaMalloc() of at least one byte, and cudaFree(), which must follow in the same context. A block ends where its
+/// memory does, so that compute-sanitizer sees what is written behind it.
 inline cudaError_t allocate_block(void** p, std::size_t bytes) {
-  const cudaError_t status = cudaMalloc(p, bytes ? bytes : 1);
-  if (status == cudaSuccess) ++blocks_held();
+  const std::size_t before = places().drawn ? (*places().drawn)() % Places::count * Places::step : 0;
+  const cudaError_t status = cudaMalloc(p, before + (bytes ? bytes : 1));
+  if (status != cudaSuccess) return status;
+  ++blocks_held();
+  if (before == 0) return status;
+  void* const memory = *p;
+  *p = static_cast<char*>(memory) + before;
+  places().memory_of[*p] = memory;
   return status;
 }
 inline void free_block(void* p) noexcept {
-  cudaFree(p);
+  const auto moved = places().memory_of.find(p);
+  cudaFree(moved == places().memory_of.end() ? p : moved->second);
+  if (moved != places().memory_of.end()) places().memory_of.erase(moved);
   --blocks_held();
 }
 

@@ -48,13 +48,14 @@ class Input {
   std::optional<DeviceMemory> scratch_;
 };
 
-/// Where memory lies can shift times, so each allocation of input and workspace shall lie elsewhere than the last; but
-/// what was freed is what the next allocation of that size gets. A fresh context has other places. Elsewhere
-/// pieces of many sizes are taken and held before each, as many as chance says: a run that is repeated shall not find the
+/// Where memory lies shifts times, so each allocation of input, result and workspace shall lie elsewhere than the last;
+/// but what was freed is what the next allocation of that size gets, and a fresh context has the same places as the one
+/// before. So on a GPU each begins somewhere in memory that is larger (Backend::scatter()). Where there are no contexts,
+/// pieces of many sizes are taken and held before each, as many as chance says. A run that is repeated shall not find the
 /// same places, or its intervals would know too little.
 class Allocations {
  public:
-  explicit Allocations(Backend& backend) : backend_(backend) {}
+  explicit Allocations(Backend& backend) : backend_(backend) { backend_.scatter(); }
 
   /// Frees the input and, unless the next allocation is made in a fresh context, takes more pieces. Pilots run before
   /// any.

@@ -100,7 +100,8 @@ QuietCpu::QuietCpu(std::vector<int> cpus)
                       here_.reset();  // the new one keeps what the thread was allowed before the first
                       here_.emplace(cpu);
                     },
-                .contention = read_cpu_contention},
+                .contention = read_cpu_contention,
+                .now = host_now},
                std::random_device{}()) {}
 
 QuietCpu::QuietCpu(std::vector<int> cpus, Actions actions, unsigned seed)
@@ -117,6 +118,7 @@ void QuietCpu::go_to(int cpu) {
 
 QuietCpu::Found QuietCpu::survey() {
   if (cpus_.empty()) return {};
+  last_.reset();
   std::shuffle(cpus_.begin(), cpus_.end(), order_);
   for (std::size_t i = 0; i < std::min(cpus_.size(), most_surveyed); ++i) {
     go_to(cpus_[i]);
@@ -132,6 +134,17 @@ QuietCpu::Found QuietCpu::survey() {
 
 QuietCpu::Found QuietCpu::settle() {
   if (seen_.empty()) return {};
+  if (!last_ || actions_.now() - last_at_s_ >= holds_s) {
+    last_ = look();
+    last_at_s_ = actions_.now();
+    return *last_;
+  }
+  Found same = *last_;
+  same.moved = false;
+  return same;
+}
+
+QuietCpu::Found QuietCpu::look() {
   const CpuContention c = actions_.contention();
   if (disturbance(c) <= tolerance) return {.chain_s = c.chain_s};
   if (no_search_ == 0) return search();

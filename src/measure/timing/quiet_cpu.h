@@ -31,10 +31,12 @@ class QuietCpu {
   struct Actions {
     std::function<void(int cpu)> go_to;         ///< this thread to a CPU
     std::function<CpuContention()> contention;  ///< of the CPU that it is on
+    std::function<double()> now;                ///< seconds
   };
+  static constexpr double holds_s = 5e-4;
   struct Found {
     bool quiet = true, moved = false;
-    double chain_s = 0;  ///< of the CPU that it is on now; 0 where nobody looked
+    double chain_s = 0;  ///< of the CPU that it is on now, when it was last looked at; 0 where nobody did
   };
 
   /// On these CPUs; none of them: it never moves.
@@ -46,13 +48,15 @@ class QuietCpu {
 
   /// Looks at up to 32 of the CPUs, which tells more of how they are when quiet; then goes to one that is.
   Found survey();
-  /// Stays where it is quiet: both ratios at most 8 % over those of the reading that, by their product, a twentieth of
-  /// all that surveys took are below, of any CPU (a machine that is busy for more of the time has none to be told by). Else goes to the first quiet one in an order
-  /// drawn at random, and where there is none to the one of least contention. The 15 times that follow such a search it
-  /// only looks whether that one has become quiet: where all are busy, searching would take longer than what is timed.
+  /// Says what it said last, where that is less than `holds_s` ago: other work comes and goes in milliseconds, and a look
+  /// takes a third of a short sample. Else it looks, and stays where it is quiet: both ratios at most 8 % over those of
+  /// the reading that, by their product, a twentieth of all that surveys took are below, of any CPU (a machine that is
+  /// busy for more of the time has none to be told by). Else goes to the first quiet one in an order drawn at random, and
+  /// where there is none to the one of least contention. The 15 looks that follow such a search are only whether that one
+  /// has become quiet: where all are busy, searching would take longer than what is timed.
   Found settle();
   /// This thread may run anywhere again, until the next survey().
-  void release() { here_.reset(), at_ = nowhere; }
+  void release() { here_.reset(), at_ = nowhere, last_.reset(); }
   /// Whether it has a CPU to choose.
   bool chooses() const { return !cpus_.empty(); }
 
@@ -61,6 +65,7 @@ class QuietCpu {
 
   double disturbance(const CpuContention&) const;
   void go_to(int cpu);
+  Found look();
   Found search();
 
   std::vector<int> cpus_;
@@ -70,6 +75,8 @@ class QuietCpu {
   CpuContention quiet_;  ///< what a quiet CPU shows
   int at_ = nowhere;
   int no_search_ = 0;    ///< so many times yet
+  std::optional<Found> last_;  ///< said at last_at_s_
+  double last_at_s_ = 0;
   std::optional<PinnedThread> here_;
 };
 

@@ -19,6 +19,7 @@ struct ScriptedCpus {
   std::map<int, CpuContention> of;  ///< those that are not quiet
   int at = -1;
   int moves = 0, looks = 0;
+  double now_s = 0, between_s = 1e-3;  ///< what passes between two readings of the clock
 
   QuietCpu::Actions actions() {
     return {.go_to = [this](int cpu) { at = cpu, ++moves; },
@@ -27,7 +28,8 @@ struct ScriptedCpus {
                   ++looks;
                   const auto found = of.find(at);
                   return found == of.end() ? quiet : found->second;
-                }};
+                },
+            .now = [this] { return now_s += between_s; }};
   }
 };
 
@@ -56,6 +58,26 @@ TEST(QuietCpu, StaysWhileItIsQuietAndLeavesAsSoonAsItIsNot) {
   script.of = {{first, slots_taken}};
   script.of[script.at] = {.instruction_slots = 0.36, .cache = 2.1};  // 6 and 5 % more
   EXPECT_TRUE(stays(cpu.settle())) << "so much two quiet readings differ by";
+}
+
+TEST(QuietCpu, WhatWasSeenHoldsForHalfAMillisecond) {
+  ScriptedCpus script;
+  QuietCpu cpu(cpus(4), script.actions(), 1);
+  cpu.survey();
+  EXPECT_TRUE(stays(cpu.settle()));
+  script.between_s = 0;
+  script.now_s += 0.9 * QuietCpu::holds_s;
+  script.of = {{script.at, slots_taken}};
+  const int looks = script.looks;
+  EXPECT_TRUE(stays(cpu.settle()));
+  EXPECT_EQ(script.looks, looks);
+  script.now_s += 0.2 * QuietCpu::holds_s;
+  EXPECT_TRUE(finds_another(cpu.settle()));
+  EXPECT_TRUE(stays(cpu.settle())) << "it moved for the call before";
+  cpu.survey();
+  const int after_survey = script.looks;
+  EXPECT_TRUE(stays(cpu.settle()));
+  EXPECT_EQ(script.looks, after_survey + 1) << "what was seen before a survey holds no more";
 }
 
 TEST(QuietCpu, AReadingThatIsTooGoodToBeTrueMisleadsNoSurvey) {
