@@ -55,7 +55,7 @@ REPEAT_NUMBERS = "n ratio ratio_low ratio_high confidence".split()
 REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simultaneous", *REPEAT_NUMBERS],
                  REPEAT_NUMBERS, optional=["settings", "operation", "element_type"])
 
-ALONE = Columns([*REPEAT.names, "base_run_id"], REPEAT.numbers, optional=REPEAT.optional)
+ALONE = Columns([*REPEAT.names, "source"], REPEAT.numbers, optional=REPEAT.optional)
 
 # Ways of timing whose rows hold times: `clock` gives cycles, and `globaltimer` what kernels read of themselves.
 TIMED_MODES = tuple(mode for mode in SCHEMA["timing_modes"] if mode not in ("clock", "globaltimer"))
@@ -398,7 +398,7 @@ class Results:
     agreement: pd.DataFrame | None = None        # with nvbench and plain loops, by timing mode, variant, type and n
     repeat: pd.DataFrame | None = None           # two runs of the comparison beside each other
     repeat_relative: pd.DataFrame | None = None  # the same, each by CUB's time in its own round
-    alone: pd.DataFrame | None = None            # runs of a few variants alone, each beside the comparison
+    alone: pd.DataFrame | None = None            # a few variants alone, beside the same in company and each other
     beside: list[Results] = field(default_factory=list)  # other GPUs' comparisons
 
 

@@ -432,7 +432,58 @@ def host_cpu_block(results) -> str:
     return "\n".join(lines)
 
 
+PLACES_SHIFT = 0.02  # a place that makes so much of a difference is told of
 STATES_TYPE, LAUNCH_BOUND = "f32", 2**20
+
+
+def with_places(results) -> Path | None:
+    """The folder of these results, or one beside it, whose loops had several places."""
+    from text import trust
+
+    folders = [results.folder, *sorted(p for p in results.folder.parent.iterdir() if p.is_dir() and p != results.folder)]
+    return next((folder for folder in folders if trust.places(folder)), None)
+
+
+def places_block(results) -> str:
+    """What the place of CUB's workspace and result is worth in a graph; empty where no loops had several."""
+    import results as rs
+    from text import trust
+
+    folder = with_places(results)
+    if folder is None:
+        return ""
+    found = trust.places(folder)
+    shifted = [p for p in found if p.spread > PLACES_SHIFT]
+    gpu = rs.read_machine(folder / "machine.json", folder.name).get("gpu.name", default=folder.name)
+    if not shifted:
+        most = 100 * max(p.spread for p in found)
+        return "\n".join(wrapped(f"On one {gpu} no place is more than {most:.2g} % slower than another."))
+
+    def ends(of, form) -> str:
+        return " to ".join(dict.fromkeys((form(min(of)), form(max(of)))))
+
+    spread = ends([p.spread for p in shifted], lambda x: f"{100 * x:.1f}")
+    sizes = ends([p.n for p in shifted], lambda n: f"2^{n.bit_length() - 1}")
+    said = (f"On one {gpu} the slowest of them takes {spread} % longer than the quickest, at {sizes} elements, and the places' times "
+            f"in one process correlate with those in another by {min(p.correlation for p in shifted):.2f} at least.")
+    others = [p.spread for p in found if p.spread <= PLACES_SHIFT]
+    return "\n".join(wrapped(said + (f" At other sizes it takes at most {100 * max(others):.1f} % longer." if others else "")))
+
+
+def drawn_places_block(results) -> str:
+    """How near nvbench and the loops lie where places were drawn; empty where no loops had several."""
+    import results as rs
+    from text import trust
+
+    folder = with_places(results)
+    if folder is None or not (folder / "nvbench-agreement.csv").exists():
+        return ""
+    there = trust.agreements(rs.read_results(folder))
+    gpu = rs.read_machine(folder / "machine.json", folder.name).get("gpu.name", default=folder.name)
+    said = [f"{words} at {a.inside} of {a.points} points" + (f" (by their means at {a.by_mean})" if a.by_mean is not None else "")
+            for mode, words in (("device", "with nvbench's"), ("graph", "in a graph with the loops'")) if (a := there.get(mode))]
+    return "\n".join(wrapped(f"On one {gpu} reductio's times agree {' and '.join(said)}, within the bounds of "
+                             "[results.md](results.md#how-far-to-trust-the-times)."))
 
 
 def states_block(results) -> str:
@@ -550,6 +601,8 @@ BLOCKS = (
     ("docs/results.md", "trust", trust_block),
     ("docs/results.md", "elsewhere", elsewhere_block),
     ("docs/measuring.md", "states", states_block),
+    ("docs/measuring.md", "places", places_block),
+    ("docs/measuring.md", "drawn-places", drawn_places_block),
     ("docs/measuring.md", "host-cpu", host_cpu_block),
     ("docs/reproducing.md", "costs", costs_block),
     ("docs/modern.md", "modern", modern_block),

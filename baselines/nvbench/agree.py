@@ -9,8 +9,9 @@ By timing mode, the published row of reductio, what it is compared with, and by 
   graph       limits, warm: cub/sum; the loops' graph                        3 %
   end_to_end  comparison, cold_dirty: thrust/reduce and cub/sum; the loops'  5 %
 
-A graph's time depends on where the memory lies that its calls hand partial sums over in: on an H200 a call of two
-launches takes one of two times, up to 8 % apart, steadily by plan. In `limits` CUB is alone, as it is in the loops.
+A graph's time depends on where the memory lies that its calls hand partial sums and the result over in: a call of two
+launches takes up to 8 % longer in one place than in another. The loops have a row for each of several places, of which
+the mean counts (older files, one place), as reductio's contexts each draw another.
 
 Every file from outside is one process. Of several the median counts, since processes differ: each has its input in one
 place of memory, and where a call is two launches, each sample may meet the same one of the two times that such calls
@@ -69,8 +70,8 @@ def nvbench_rows(path):
 
 
 def loops_rows(path):
-    """POINT and outside_s of one process of the loops."""
-    return pd.read_csv(path).rename(columns={"time_s": "outside_s"})[[*POINT, "outside_s"]]
+    """POINT and outside_s of one process of the loops: the mean over places."""
+    return pd.read_csv(path).groupby(POINT, as_index=False)["time_s"].mean().rename(columns={"time_s": "outside_s"})
 
 
 def agreement(reductio, nvbench, loops):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -365,6 +366,9 @@ def repeat(results: Results) -> str:
     return said + ". So compare within one run."
 
 
+COMPANY = "company/"  # where the folders of those runs begin in alone.csv.gz, of on_gpu_machine's step `alone`
+
+
 @dataclass
 class Near:
     """Of the points of two tables of times: how many are alike to 3 %, and the largest difference."""
@@ -386,31 +390,31 @@ def near(table: pd.DataFrame, mode: str) -> Near | None:
 
 
 def alone_markdown(results: Results) -> str:
-    """How far calls that are measured alone lie from the same in the whole comparison, and from that two whole
-    comparisons lie from each other; empty without the file."""
+    """How far calls that are measured alone lie from the same among all of their group, in turn on one card, and from
+    that two runs alone lie from each other; empty without the file."""
     if results.alone is None:
         return ""
-    variants = sorted(set(results.alone["variant"]))
-    key = ["variant", "settings", "operation", "element_type", "n", "timing_mode"]
-    points = set(results.alone[key].fillna("").itertuples(index=False, name=None))
-    both = None if results.repeat is None else results.repeat[
-        [point in points for point in results.repeat[key].fillna("").itertuples(index=False, name=None)]]
-    modes = [m for m in ("device", "end_to_end") if near(results.alone, m)]
+    in_company = results.alone["source"].str.startswith(COMPANY)
+    company, again = results.alone[in_company], results.alone[~in_company]
+    modes = [m for m in ("device", "end_to_end") if near(company, m) and near(again, m)]
 
-    def told(of: dict[str, Near]) -> str:
-        return " and ".join(f"{here} {rs.MODE_LABELS[m].replace('device time', 'on the device')}" for m, here in of.items())
+    def told(of: pd.DataFrame) -> str:
+        return " and ".join(f"{near(of, m)} {rs.MODE_LABELS[m].replace('device time', 'on the device')}" for m in modes)
 
-    here = {m: near(results.alone, m) for m in modes}
-    runs = results.alone["base_run_id"].nunique()
-    said = (f"Measured alone, in {runs} run{'s' if runs > 1 else ''} of their own on that card, "
-            f"{', '.join(f'`{v}`' for v in variants)} are within 3 % of what they take in the whole comparison at {told(here)}.")
-    again = {} if both is None else {m: near(both, m) for m in modes}
-    if again and all(again.values()):
-        said += f" Two whole comparisons are so near to each other, of the same points, at {told(again)}"
-        company = any(here[m].inside / here[m].points < again[m].inside / again[m].points - 0.02 for m in modes)
-        said += (": the runs alone are further off than a second comparison is." if company else
-                 ": company makes no difference beyond that of two runs.")
-    return said + shifts(results.alone, both, variants)
+    off = [{m: 1 - n.inside / n.points for m in modes if (n := near(of, m))} for of in (company, again)]
+    more = any(off[0][m] > off[1][m] + 0.02 for m in modes)
+    variants = sorted(set(company["variant"]))
+    by_variant = [(v, near(company[company["variant"] == v], "end_to_end")) for v in variants]
+    said = (f"Measured alone, a few sizes at a time, before and after the whole of their groups, "
+            f"{', '.join(f'`{v}`' for v in variants)} are within 3 % of what they take there at {told(company)}"
+            + (f" ({', '.join(f'`{v}` {n.inside} of {n.points}' for v, n in by_variant if n)})" if "end_to_end" in modes else "")
+            + f". The two runs alone are so near to each other at {told(again)}: company makes "
+            + ("a difference beyond that of two runs." if more else "no difference beyond that of two runs."))
+    shifts = [(v, mean_shift(company[company["variant"] == v])) for v in variants]
+    if any(s is not None for _, s in shifts):
+        said += (" On average over the sizes below 2^22 elements, times end to end alone differ from those in company by "
+                 f"(+: longer) {', '.join(f'`{v}` {100 * math.expm1(s):+.2g} %' for v, s in shifts if s is not None)}.")
+    return said
 
 
 def mean_shift(table: pd.DataFrame) -> float | None:
@@ -419,26 +423,32 @@ def mean_shift(table: pd.DataFrame) -> float | None:
     return float(np.log(ratios).mean()) if len(ratios) else None
 
 
-def shifts(alone: pd.DataFrame, again: pd.DataFrame | None, variants: list[str]) -> str:
-    """By how much each variant's times end to end differ in each run from those of the comparison, on average over the
-    sizes below 2^22 elements: of the runs alone, and of the second comparison, where there are such."""
-    tables = [(table, 1) for _, table in alone.groupby("base_run_id")]  # of the alone's time to the comparison's
-    if again is not None:
-        tables.append((again, -1))
-    told = []
-    for variant in variants:
-        means = []
-        for table, sign in tables:
-            shift = mean_shift(table[table["variant"] == variant])
-            if shift is not None:
-                means.append(f"{100 * math.expm1(sign * shift):+.2g}")
-        if means:
-            told.append(f"`{variant}` {', '.join(means)} %")
-    if not told:
-        return ""
-    return (" On average over the sizes below 2^22 elements, times end to end of these runs" +
-            (" and, last, of the second whole comparison" if again is not None else "") +
-            f" differ from the comparison's by (+: longer) {'; '.join(told)}.")
+# ------------------------------------------------------------------------------------------ where memory lies
+
+
+@dataclass
+class PlacesOfOne:
+    """Of a call in a graph at one type and size, by the loops: the same places in each of several processes."""
+
+    element_type: str
+    n: int
+    spread: float       # the slowest place over the quickest, less 1, each the mean of the processes
+    correlation: float  # of the places' times in one process with those in another: the median of all pairs
+
+
+def places(folder: Path) -> list[PlacesOfOne]:
+    """By type and size; empty where the folder's loops had one place, or there are fewer than two processes."""
+    files = sorted((folder / "nvbench").glob("loops-*.csv"))
+    tables = [pd.read_csv(path).assign(process=i) for i, path in enumerate(files)]
+    if len(tables) < 2 or any("place" not in t for t in tables):
+        return []
+    found = []
+    graphs = pd.concat(tables).query("mode == 'graph'")
+    for (element_type, n), rows in graphs.groupby(["element_type", "n"]):
+        times = rows.pivot(index="place", columns="process", values="time_s")
+        mean, pairs = times.mean(axis=1), times.corr().to_numpy()[np.triu_indices(len(times.columns), 1)]
+        found.append(PlacesOfOne(str(element_type), int(n), float(mean.max() / mean.min() - 1), float(np.median(pairs))))
+    return found
 
 
 # ------------------------------------------------------------------------------------------ another GPU

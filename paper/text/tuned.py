@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import goals
 import results as rs
@@ -409,19 +410,16 @@ def in_any_order(results: Results) -> str:
     return f"The time that any order saves, L2 cold and dirty: {'; '.join(said)}." if said else ""
 
 
-RAW_WORKSPACE = "tuned/sum-raw-workspace"
-
-
 def on_raw_workspace(results: Results) -> str:
-    """What a call takes longer that zeroes its workspace first."""
-    folder = goals.Folder(results.folder)
-    raw, ready = (folder.series("tuned", variant, "f32", goals.COLD[0]) for variant in (RAW_WORKSPACE, goals.SUM))
-    if raw is None or ready is None:
+    """What a call takes longer that zeroes its workspace first, by `reductio compare` of both in the same rounds."""
+    path = results.folder / "raw-workspace.csv"
+    if not path.exists():
         return "These results have no such times."
-    both = raw.ok.merge(ready.ok, on="n", suffixes=("", "_ready"))
-    more = 1e6 * (both["time"] - both["time_ready"])
-    return (f"In the median of {len(both)} sizes from {power(int(both['n'].min()))} to {power(int(both['n'].max()))} such a call takes "
-            f"{more.median():.2f} us longer (from {more.min():.2f} to {more.max():.2f}; f32, L2 cold and dirty).")
+    rows = pd.read_csv(path).dropna(subset=["ratio"])
+    more, share = 1e6 * rows["base_time_s"] * (1 / rows["ratio"] - 1), 100 * (1 / rows["ratio"] - 1)
+    return (f"In the median of {len(rows)} sizes from {power(int(rows['n'].min()))} to {power(int(rows['n'].max()))} such a call takes "
+            f"{more.median():.2f} us longer (from {more.min():.2f} to {more.max():.2f}), or {share.min():.0f} to {share.max():.0f} % "
+            "(f32, L2 cold and dirty).")
 
 
 # --------------------------------------------------------------------------------------------------- LaTeX

@@ -59,10 +59,12 @@ class Files:
         return self
 
     def loop(self, *rows):
-        """One process; (mode, variant, n, seconds)."""
+        """One process; (mode, variant, n, seconds), of a graph those of each place."""
         path = self.folder / f"loops-{len(self.loops) + 1}.csv"
-        path.write_text("mode,variant,element_type,n,time_s\n" +
-                        "".join(f"{m},{v},f32,{n},{s}\n" for m, v, n, s in rows))
+        placed = [(*of, place, s) for *of, seconds in rows
+                  for place, s in (enumerate(seconds) if isinstance(seconds, tuple) else [("", seconds)])]
+        path.write_text("mode,variant,element_type,n,place,time_s\n" +
+                        "".join(f"{m},{v},f32,{n},{place},{s}\n" for m, v, n, place, s in placed))
         self.loops.append(str(path))
         return self
 
@@ -102,6 +104,16 @@ def test_only_the_same_call_in_the_same_state_is_compared(files):
     table = files.table()
     assert list(zip(table.element_type, table.n, table.difference.round(9))) == [("f32", 1024, 0), ("f64", 1024, 0)]
     assert (table["mode"] == "device").all()
+
+
+def test_of_the_places_that_a_loop_had_the_mean_counts_and_of_processes_the_median(files):
+    files.reductio(graph(1024, 2e-6), name="limits")
+    for least in (1e-6, 1.5e-6, 5e-6):
+        files.loop(("graph", "cub/sum", 1024, (least, least, least + 1.5e-6)))
+    table = files.table()
+    assert list(table.outside_s.round(12)) == [2e-6] and list(table.outside_processes) == [3]
+    (files.folder / "loops-1.csv").write_text("mode,variant,element_type,n,time_s\ngraph,cub/sum,f32,1024,9e-6\n")
+    assert list(files.table().outside_s.round(12)) == [5.5e-6], "older files have no places"
 
 
 def test_the_loops_check_graphs_and_what_ends_on_the_host(files, capsys):

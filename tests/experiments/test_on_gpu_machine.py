@@ -13,6 +13,8 @@ from project import SOURCE
 SCRIPT = SOURCE / "experiments" / "on_gpu_machine"
 EXPERIMENTS = ["comparison", "limits", "timing", "index", "squares", "latency", "twopass", "unrolling", "levels",
                "multiblock", "tuned", "narrow", "modern", "ablation", "autotune", "accuracy"]
+ALONE = ["10-12", "13-15", "16-18", "19-21", "22-24", "25-27", "28-30"]  # binary logarithms of sizes
+THESE = "--variants ^(cub/sum|thrust/reduce|twopass/rolled)$"
 
 
 # What `reductio list --csv` says here: two documents, and libraries.
@@ -97,25 +99,29 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     folder = f"{machine.folder}/work/results/synthetic"
-    assert machine.calls[-14 - len(EXPERIMENTS):] == ["reductio selftest --json",
+    assert machine.calls[-9 - 6 * len(ALONE) - len(EXPERIMENTS):] == ["reductio selftest --json",
                                    *(f"reductio run {e} --out results" for e in EXPERIMENTS),
                                    "reductio probe --out results",
                                    f"reductio models {folder}",
                                    "reductio run comparison --out again",
                                    *(f"reductio compare results/synthetic again/synthetic --common --separately --csv{more}"
                                      for more in ("", " --relative-to cub/sum,cub/transform-reduce")),
-                                   *(call for i in (1, 2, 3) for call in (
-                                       f"reductio run comparison --out alone/{i} --types f32 --variants "
-                                       "^(cub/sum|thrust/reduce|twopass/rolled)$",
-                                       f"reductio compare alone/{i}/synthetic results/synthetic --common --separately --csv")),
+                                   *(call for sizes in ALONE for call in (
+                                       *(f"reductio run comparison --out {arm}/{sizes} --types f32 "
+                                         f"--sizes 2^{sizes.replace('-', ':2^')} {which}" for arm, which in (
+                                             ("alone/1", THESE), ("company", "--operations sum"), ("alone/2", THESE))),
+                                       *(f"reductio compare {one}/{sizes}/synthetic {other}/{sizes}/synthetic --common "
+                                         "--separately --csv" for one, other in (
+                                             ("alone/1", "company"), ("alone/2", "company"), ("alone/1", "alone/2"))))),
                                    "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled "
                                    "levels/local-stride --csv --save-baseline compare-example --force --out results",
+                                   "reductio compare tuned/sum tuned/sum-raw-workspace --types f32 --sizes 2^10:2^20 --csv",
                                    "reductio run cpu --out cpu"]
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv", "results/synthetic/repeat.csv.gz",
             "results/synthetic/repeat-relative.csv.gz", "results/synthetic/repeat.machine.json",
             "results/synthetic/alone.csv.gz",
-            "results/synthetic/compare-example.csv", "results/synthetic/ncu.csv",
+            "results/synthetic/compare-example.csv", "results/synthetic/raw-workspace.csv", "results/synthetic/ncu.csv",
             "selftest.json",
             "results/synthetic/comparison.samples.csv.gz", "again/synthetic/comparison.csv",
             "cpu/synthetic/cpu.csv"} <= machine.packed()
@@ -123,7 +129,8 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
                                    "racecheck squares", "initcheck", "synccheck", "selftest", *EXPERIMENTS, "probe",
                                    "ncu", "models", "nvbench", "again", "repeat", "repeat-relative",
-                                   *(f"alone-{i}{what}" for i in (1, 2, 3) for what in ("", "-compare")), "compare",
+                                   *(f"{step}-{sizes}" for sizes in ALONE for step in (
+                                       "alone-1", "company", "alone-2", "alone")), "compare", "compare-raw-workspace",
                                    "cpu", "altogether"]
     assert "no cub_sum and loops beside the program" in machine.table["nvbench"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one

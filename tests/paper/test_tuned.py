@@ -230,18 +230,14 @@ def test_what_any_order_saves_is_told_above_256_mib(folder, tmp_path):
 
 def test_what_a_raw_workspace_costs_is_told_where_it_was_measured(folder, tmp_path):
     assert tuned.on_raw_workspace(rs.read_results(folder)) == "These results have no such times."
-    rows = synthetic.tuned_rows((2**10, 2**12, 2**20), types=("f32",))
-    sums = [r for r in rows if r["variant"] == "tuned/sum" and r["cache_state"] == "cold_dirty" and r["timing_mode"] == "device"
-            and not r.get("offset_elements") and r["n"] in (2**10, 2**12, 2**20)]
-    assert len(sums) == 3
-    raw = [synthetic.timed(r["time_median_s"] + 1e-6 * more, n=r["n"], experiment="tuned", element_type="f32",
-                           accumulator_type="f32", variant="tuned/sum-raw-workspace", settings="")
-           for r, more in zip(sums, (1, 3, 2))]
     there = tmp_path / "synthetic"
     synthetic.write_folder(there, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
-    synthetic.write_tuned(there, rows + raw, synthetic.narrow_rows((2**20, 2**30)))
+    rows = [{"n": n, "base_time_s": seconds, "ratio": ratio}
+            for n, seconds, ratio in ((2**10, 4e-6, 0.8), (2**12, 4e-6, 0.5), (2**20, 6e-6, 0.75), (2**22, 6e-6, ""))]
+    synthetic.write_csv(there / "raw-workspace.csv", rows)
     assert tuned.on_raw_workspace(rs.read_results(there)) == (
-        "In the median of 3 sizes from 2^10 to 2^20 such a call takes 2.00 us longer (from 1.00 to 3.00; f32, L2 cold and dirty).")
+        "In the median of 3 sizes from 2^10 to 2^20 such a call takes 2.00 us longer (from 1.00 to 4.00), or 25 to 100 % (f32, L2 "
+        "cold and dirty).")
 
 
 @pytest.mark.parametrize("measured, shown", [(0.989971, "98.997 %"), (0.981, "98.1 %"), (0.99, "99.0 %"), (0.99004, "99.004 %")])
