@@ -1,5 +1,5 @@
 """Reading a results folder: the experiments' CSV, models.csv, catalog.csv, machine.json, and what was checked by
-other means: nvbench-agreement.csv, repeat.csv.gz, repeat-relative.csv.gz and alone.csv.gz.
+other means: nvbench-agreement.csv, repeat.csv.gz, repeat-relative.csv.gz, alone.csv.gz and raw-workspace.csv.
 
 Everything that figures and tables know comes through here, checked. A file that is missing, empty, cut short, of
 another schema version or lacking columns raises ResultsError with one line that says what is wrong and what to do.
@@ -56,6 +56,8 @@ REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simulta
                  REPEAT_NUMBERS, optional=["settings", "operation", "element_type"])
 
 ALONE = Columns([*REPEAT.names, "source"], REPEAT.numbers, optional=REPEAT.optional)
+RAW_WORKSPACE = Columns(["schema_version", "element_type", "timing_mode", "cache_state", "base_time_s", "n", "ratio"],
+                        ["base_time_s", "n", "ratio"])
 
 # Ways of timing whose rows hold times: `clock` gives cycles, and `globaltimer` what kernels read of themselves.
 TIMED_MODES = tuple(mode for mode in SCHEMA["timing_modes"] if mode not in ("clock", "globaltimer"))
@@ -129,7 +131,7 @@ MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Comp
            "verdicts.csv": "run `python paper/verdicts.py FOLDER` again",
            "goals.csv": "run `python paper/goals.py FOLDER` again",
            "agreement.csv": "run `python paper/verdicts.py FOLDER --beside OTHER` again",
-           **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "alone.csv.gz"), "run `reductio compare --csv` again")}
+           **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "alone.csv.gz", "raw-workspace.csv"), "run `reductio compare --csv` again")}
 
 
 def remedy(path: Path) -> str:
@@ -398,6 +400,7 @@ class Results:
     agreement: pd.DataFrame | None = None        # with nvbench and plain loops, by timing mode, variant, type and n
     repeat: pd.DataFrame | None = None           # two runs of the comparison beside each other
     repeat_relative: pd.DataFrame | None = None  # the same, each by CUB's time in its own round
+    raw_workspace: pd.DataFrame | None = None    # tuned/sum beside the same with a memset before each call
     alone: pd.DataFrame | None = None            # a few variants alone, beside the same in company and each other
     beside: list[Results] = field(default_factory=list)  # other GPUs' comparisons
 
@@ -455,6 +458,7 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
         repeat=checked("repeat.csv.gz", REPEAT),
         repeat_relative=checked("repeat-relative.csv.gz", REPEAT),
         alone=checked("alone.csv.gz", ALONE),
+        raw_workspace=checked("raw-workspace.csv", RAW_WORKSPACE),
         beside=read_beside(folder, machine) if "comparison" in points else [],
     )
 

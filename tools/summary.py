@@ -146,9 +146,12 @@ def trust_block(results) -> str:
                     f"{100 * a.median_small:+.2g} % below 2^22 and {100 * a.median_large:+.2g} % from there on. That is by the median over {a.processes} processes of nvbench of "
                     f"their medians ([why so many](measuring.md#when-they-are-taken)); by their means {a.by_mean} "
                     "points agree.")
-    loops = [f"within {bound} at {agree_at(agreements[mode])} of {what}" for mode, bound, what in
-             (("graph", "3 %", "`cub/sum` in a graph"),
-              ("end_to_end", "5 %", "`cub/sum` and `thrust/reduce` end to end")) if mode in agreements]
+    def calls(mode: str) -> str:
+        table = results.agreement
+        return " and ".join(f"`{v}`" for v in sorted(set(table.loc[table["mode"] == mode, "variant"])))
+
+    loops = [f"within {bound} at {agree_at(agreements[mode])} of {calls(mode)} {where}" for mode, bound, where in
+             (("graph", "3 %", "in a graph"), ("end_to_end", "5 %", "end to end")) if mode in agreements]
     if loops:
         said.append(f"Plain loops, which share no timing with reductio, agree {'; and '.join(loops)}.")
     said += [trust.outside_ratios_markdown(results)] if trust.ratios(results) else []
@@ -172,7 +175,7 @@ def trust_block(results) -> str:
                     + (f", relative to CUB {wide(relative)}" if relative else "") + ".")
         if any(r.share < trust.REPEATS for r in absolute.values()):
             said[-1] += " So times drift from run to run, and only what was measured together compares."
-    said += [trust.alone_markdown(results)] if results.alone is not None else []
+    said += filter(None, [trust.alone_markdown(results)])
     cpu = next((run["host_cpu"] for run in trust.comparison_runs(results) if run.get("host_cpu")), None)
     if cpu and cpu["samples"]:
         said.append(f"Of the comparison's samples by the host's clock {100 * cpu['on_busy_cpu'] / cpu['samples']:.2g} % "
@@ -436,23 +439,16 @@ PLACES_SHIFT = 0.02  # a place that makes so much of a difference is told of
 STATES_TYPE, LAUNCH_BOUND = "f32", 2**20
 
 
-def with_places(results) -> Path | None:
-    """The folder of these results, or one beside it, whose loops had several places."""
-    from text import trust
-
-    folders = [results.folder, *sorted(p for p in results.folder.parent.iterdir() if p.is_dir() and p != results.folder)]
-    return next((folder for folder in folders if trust.places(folder)), None)
-
-
 def places_block(results) -> str:
-    """What the place of CUB's workspace and result is worth in a graph; empty where no loops had several."""
+    """What the place of CUB's workspace and result is worth in a graph, by the loops of these results or of a folder
+    beside; empty where none had several places."""
     import results as rs
     from text import trust
 
-    folder = with_places(results)
-    if folder is None:
+    beside = sorted(p for p in results.folder.parent.iterdir() if p.is_dir() and p != results.folder)
+    folder, found = next(((f, found) for f in (results.folder, *beside) if (found := trust.places(f))), (None, []))
+    if not found:
         return ""
-    found = trust.places(folder)
     shifted = [p for p in found if p.spread > PLACES_SHIFT]
     gpu = rs.read_machine(folder / "machine.json", folder.name).get("gpu.name", default=folder.name)
     if not shifted:
@@ -465,25 +461,9 @@ def places_block(results) -> str:
     spread = ends([p.spread for p in shifted], lambda x: f"{100 * x:.1f}")
     sizes = ends([p.n for p in shifted], lambda n: f"2^{n.bit_length() - 1}")
     said = (f"On one {gpu} the slowest of them takes {spread} % longer than the quickest, at {sizes} elements, and the places' times "
-            f"in one process correlate with those in another by {min(p.correlation for p in shifted):.2f} at least.")
+            f"in one process correlate with those in another by {math.floor(100 * min(p.correlation for p in shifted) + 1e-9) / 100:.2f} at least.")
     others = [p.spread for p in found if p.spread <= PLACES_SHIFT]
     return "\n".join(wrapped(said + (f" At other sizes it takes at most {100 * max(others):.1f} % longer." if others else "")))
-
-
-def drawn_places_block(results) -> str:
-    """How near nvbench and the loops lie where places were drawn; empty where no loops had several."""
-    import results as rs
-    from text import trust
-
-    folder = with_places(results)
-    if folder is None or not (folder / "nvbench-agreement.csv").exists():
-        return ""
-    there = trust.agreements(rs.read_results(folder))
-    gpu = rs.read_machine(folder / "machine.json", folder.name).get("gpu.name", default=folder.name)
-    said = [f"{words} at {a.inside} of {a.points} points" + (f" (by their means at {a.by_mean})" if a.by_mean is not None else "")
-            for mode, words in (("device", "with nvbench's"), ("graph", "in a graph with the loops'")) if (a := there.get(mode))]
-    return "\n".join(wrapped(f"On one {gpu} reductio's times agree {' and '.join(said)}, within the bounds of "
-                             "[results.md](results.md#how-far-to-trust-the-times)."))
 
 
 def states_block(results) -> str:
@@ -602,7 +582,6 @@ BLOCKS = (
     ("docs/results.md", "elsewhere", elsewhere_block),
     ("docs/measuring.md", "states", states_block),
     ("docs/measuring.md", "places", places_block),
-    ("docs/measuring.md", "drawn-places", drawn_places_block),
     ("docs/measuring.md", "host-cpu", host_cpu_block),
     ("docs/reproducing.md", "costs", costs_block),
     ("docs/modern.md", "modern", modern_block),

@@ -10,8 +10,9 @@ By timing mode, the published row of reductio, what it is compared with, and by 
   end_to_end  comparison, cold_dirty: thrust/reduce and cub/sum; the loops'  5 %
 
 A graph's time depends on where the memory lies that its calls hand partial sums and the result over in: a call of two
-launches takes up to 8 % longer in one place than in another. The loops have a row for each of several places, of which
-the mean counts (older files, one place), as reductio's contexts each draw another.
+launches takes longer in one place than in another (docs/measuring.md says by how much). The loops have a row for each of
+several places, of which the mean counts; older files are of one place. reductio's contexts draw theirs, workspace's and
+result's each for itself.
 
 Every file from outside is one process. Of several the median counts, since processes differ: each has its input in one
 place of memory, and where a call is two launches, each sample may meet the same one of the two times that such calls

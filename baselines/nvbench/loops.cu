@@ -45,7 +45,8 @@ double median_s(Sample&& sample, std::size_t samples = 41) {
 }
 
 constexpr int largest = 1 << 28;
-constexpr int places = 16;
+constexpr int places = 16;  ///< a workspace's and a result's, that move together
+constexpr std::size_t samples_each_place = 9;  ///< few, for a graph's times differ by its places and hardly else
 
 struct Loops {
   cudaStream_t stream;
@@ -97,7 +98,7 @@ struct Loops {
       float ms = 0;
       check(cudaEventElapsedTime(&ms, start, stop));
       return 1e-3 * ms / calls;
-    }, 9);
+    }, samples_each_place);
     check(cudaGraphExecDestroy(replayed));
     check(cudaGraphDestroy(graph));
     return s;

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 
 import goals
 import results as rs
@@ -412,14 +411,14 @@ def in_any_order(results: Results) -> str:
 
 def on_raw_workspace(results: Results) -> str:
     """What a call takes longer that zeroes its workspace first, by `reductio compare` of both in the same rounds."""
-    path = results.folder / "raw-workspace.csv"
-    if not path.exists():
+    rows = None if results.raw_workspace is None else results.raw_workspace.dropna(subset=["ratio"])
+    if rows is None or rows.empty:
         return "These results have no such times."
-    rows = pd.read_csv(path).dropna(subset=["ratio"])
+    (element_type,), (way,) = rows["element_type"].unique(), rows[["timing_mode", "cache_state"]].drop_duplicates().to_numpy()
     more, share = 1e6 * rows["base_time_s"] * (1 / rows["ratio"] - 1), 100 * (1 / rows["ratio"] - 1)
     return (f"In the median of {len(rows)} sizes from {power(int(rows['n'].min()))} to {power(int(rows['n'].max()))} such a call takes "
             f"{more.median():.2f} us longer (from {more.min():.2f} to {more.max():.2f}), or {share.min():.0f} to {share.max():.0f} % "
-            "(f32, L2 cold and dirty).")
+            f"({element_type}, {WAYS[tuple(way)]}).")
 
 
 # --------------------------------------------------------------------------------------------------- LaTeX

@@ -29,10 +29,11 @@ class Backend {
   virtual void release(void*) noexcept = 0;
   virtual std::size_t memory_free() const = 0;
 
-  /// From now on what is allocated, plans' memory too, begins at a place that chance chooses, up to 64 KiB into memory
-  /// that was taken for it. The place of a few bytes decides how long a GPU's blocks take to hand them to each other: on
-  /// an H200 a call of CUB's of two launches takes up to 5 % longer in a graph, in the same place in each context. So
-  /// without this all of a row's contexts would have one place, and agree for that alone. Only a GPU does so.
+  /// From now on what is allocated, plans' memory too, begins at a place that chance chooses, if it is less than 1 MiB: up
+  /// to 64 KiB into memory that was taken for it. The place of a few bytes decides how long a GPU's blocks take to hand
+  /// them to each other (docs/measuring.md says by how much), and each context has the same places as the one before. So
+  /// without this all of a row's contexts would have one place, and agree for that alone. Only GPUs do so, all of the
+  /// process's, until such a backend ends.
   virtual void scatter() {}
 
   /// Asynchronous with respect to the host where the device is; ordered in `stream`.

@@ -130,7 +130,8 @@ def test_runs_every_step_in_order_and_packs(machine):
                                    "racecheck squares", "initcheck", "synccheck", "selftest", *EXPERIMENTS, "probe",
                                    "ncu", "models", "nvbench", "again", "repeat", "repeat-relative",
                                    *(f"{step}-{sizes}" for sizes in ALONE for step in (
-                                       "alone-1", "company", "alone-2", "alone")), "compare", "compare-raw-workspace",
+                                       "alone-1", "company", "alone-2", "alone-1-company", "alone-2-company", "alone-1-2")),
+                                   "compare", "compare-raw-workspace",
                                    "cpu", "altogether"]
     assert "no cub_sum and loops beside the program" in machine.table["nvbench"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
@@ -143,6 +144,26 @@ def test_runs_every_step_in_order_and_packs(machine):
     machine.command("reductio", "exit 1")
     assert machine.run("--only", "selftest").returncode == 1
     assert (machine.folder / "work" / "selftest.json").read_text() == "{}\n" and "selftest.json" in machine.packed()
+
+
+def test_what_is_measured_alone_is_measured_anew_where_its_company_was_cut(machine):
+    run = ('if [[ $1 == run ]]; then [[ $4 != company/13-15 || ! -e {0} ]] || exit 1\n'
+           'mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" "$4/synthetic/machine.json"; fi')
+    fails = machine.folder / "fails"
+    machine.command("reductio", run.format(fails))
+    assert machine.run("--only", "limits").returncode == 0
+    fails.touch()
+    assert machine.run("--only", "alone").returncode == 1
+    assert "alone-2-10-12" in machine.table and "alone-2-13-15" not in machine.table and "alone-2-16-18" in machine.table
+    fails.unlink()
+    assert machine.run("--only", "alone").returncode == 0
+    assert [line.split()[1:5] for line in machine.calls] == [
+        *(["run", "comparison", "--out", f"{arm}/13-15"] for arm in ("alone/1", "company", "alone/2")),
+        *(["compare", f"{one}/13-15/synthetic", f"{other}/13-15/synthetic", "--common"] for one, other in (
+            ("alone/1", "company"), ("alone/2", "company"), ("alone/1", "alone/2")))]
+    assert not any("--resume" in line for line in machine.calls)
+    assert machine.run("--only", "alone").returncode == 0 and machine.calls == []
+    assert "results/synthetic/alone.csv.gz" in machine.packed()
 
 
 def test_nvbench_runs_where_it_lies_beside_the_program(machine):

@@ -221,6 +221,7 @@ class Scarce : public Backend {
     device_->release(p);
   }
   std::size_t memory_free() const override { return free_; }
+  void scatter() override { ++scattered; }
   void fill(void* p, unsigned char b, std::size_t n, Stream s) override { device_->fill(p, b, n, s); }
   void copy_in(void* p, const void* h, std::size_t n, Stream s) override { device_->copy_in(p, h, n, s); }
   void copy_within(void* p, const void* q, std::size_t n, Stream s) override { device_->copy_within(p, q, n, s); }
@@ -242,6 +243,7 @@ class Scarce : public Backend {
   /// Leaves so much of it free, whatever is allocated.
   void leave(std::size_t bytes) { free_ = bytes; }
   bool lost = false;
+  int scattered = 0;  ///< how often it was asked to
 
  private:
   std::unique_ptr<Backend> device_;

@@ -232,12 +232,15 @@ def test_what_a_raw_workspace_costs_is_told_where_it_was_measured(folder, tmp_pa
     assert tuned.on_raw_workspace(rs.read_results(folder)) == "These results have no such times."
     there = tmp_path / "synthetic"
     synthetic.write_folder(there, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
-    rows = [{"n": n, "base_time_s": seconds, "ratio": ratio}
+    rows = [{"schema_version": rs.SCHEMA_VERSION, "element_type": "f32", "timing_mode": "device", "cache_state": "cold_dirty",
+             "n": n, "base_time_s": seconds, "ratio": ratio}
             for n, seconds, ratio in ((2**10, 4e-6, 0.8), (2**12, 4e-6, 0.5), (2**20, 6e-6, 0.75), (2**22, 6e-6, ""))]
     synthetic.write_csv(there / "raw-workspace.csv", rows)
     assert tuned.on_raw_workspace(rs.read_results(there)) == (
         "In the median of 3 sizes from 2^10 to 2^20 such a call takes 2.00 us longer (from 1.00 to 4.00), or 25 to 100 % (f32, L2 "
         "cold and dirty).")
+    synthetic.write_csv(there / "raw-workspace.csv", rows[3:])
+    assert tuned.on_raw_workspace(rs.read_results(there)) == "These results have no such times."
 
 
 @pytest.mark.parametrize("measured, shown", [(0.989971, "98.997 %"), (0.981, "98.1 %"), (0.99, "99.0 %"), (0.99004, "99.004 %")])

@@ -47,10 +47,12 @@ inline std::atomic<int>& blocks_held() {
   static std::atomic<int> count{0};
   return count;
 }
-/// Where the blocks that follow begin in their memory: at its start, or where chance says (Backend::scatter()).
+/// Where the blocks that follow begin in their memory, of all of the process: at its start, or where chance says
+/// (Backend::scatter()).
 struct Places {
   static constexpr std::size_t step = 512;  ///< bytes, to which cudaMalloc() aligns
   static constexpr std::size_t count = 128;
+  static constexpr std::size_t below = std::size_t{1} << 20;  ///< larger blocks, which have pages of their own, stay
   std::optional<std::mt19937_64> drawn;
   std::unordered_map<void*, void*> memory_of;  ///< of blocks that do not begin where their memory does
 };
@@ -61,7 +63,8 @@ inline Places& places() {
 /// cudaMalloc() of at least one byte, and cudaFree(), which must follow in the same context. A block ends where its
 /// memory does, so that compute-sanitizer sees what is written behind it.
 inline cudaError_t allocate_block(void** p, std::size_t bytes) {
-  const std::size_t before = places().drawn ? (*places().drawn)() % Places::count * Places::step : 0;
+  const bool moves = places().drawn && bytes < Places::below;
+  const std::size_t before = moves ? (*places().drawn)() % Places::count * Places::step : 0;
   const cudaError_t status = cudaMalloc(p, before + (bytes ? bytes : 1));
   if (status != cudaSuccess) return status;
   ++blocks_held();
@@ -73,9 +76,9 @@ inline cudaError_t allocate_block(void** p, std::size_t bytes) {
 }
 inline void free_block(void* p) noexcept {
   const auto moved = places().memory_of.find(p);
-  cudaFree(moved == places().memory_of.end() ? p : moved->second);
+  const cudaError_t freed = cudaFree(moved == places().memory_of.end() ? p : moved->second);
   if (moved != places().memory_of.end()) places().memory_of.erase(moved);
-  --blocks_held();
+  if (freed != cudaErrorInvalidValue) --blocks_held();  // what is no block of memory is still held
 }
 
 /// The memory of a Buffer.

@@ -38,7 +38,7 @@ Input::Input(Backend& backend, const InputKey& key, std::span<const std::byte> t
 
 void Allocations::begin_next(bool in_fresh_context) {
   input_.reset();
-  if (in_fresh_context) return;  // in which nothing may be held when the next is made
+  if (in_fresh_context) return backend_.scatter();  // nothing may be held when the next context is made
   // What is larger is mapped anew, at pages of its own.
   const std::size_t smallest = 256, largest = std::size_t{64} << 10;
   try {

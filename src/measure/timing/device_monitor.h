@@ -25,7 +25,7 @@ struct HostCpuCounts {
   std::size_t samples = 0;
   std::size_t moved = 0;        ///< of them, from another CPU than the one before, which had become busy
   std::size_t on_busy_cpu = 0;  ///< of them, from a busy CPU, because there was no quiet one
-  double chain_s = 0;           ///< the sum of CpuContention::chain_s before each: what the CPUs' pace was
+  double chain_s = 0;           ///< the sum of CpuContention::chain_s over them, each by the last look before it: the CPUs' pace
 };
 
 /// A device of which nothing can be seen, unless a function is overridden.

@@ -572,6 +572,7 @@ TEST(MeasureRun, EachPassIsInAFreshContextInWhichNothingIsLeft) {
     ++renewed;
     EXPECT_EQ(plans, 0);
     EXPECT_EQ(seen.memory_free(), all) << "of inputs and outputs";
+    EXPECT_EQ(seen.scattered, renewed) << "or all contexts would have the same places";
     samples_before.push_back(static_cast<int>(std::count_if(clock.asked.begin(), clock.asked.end(),
                                                             [](const Asked& call) { return call.sampled; })));
   };
