@@ -32,6 +32,11 @@ std::vector<Settings> of_tuned_and_cub(const Variant& v, const Selection& select
   return {};
 }
 
+std::vector<Settings> in_any_order(const Variant& v, const Selection& selection) {
+  if (v.id == "tuned/sum-any-order") return {v.settings(selection.settings)};
+  return {};
+}
+
 /// Whose result is on the host when the call returns.
 std::vector<Settings> to_the_host(const Variant& v, const Selection& selection) {
   if (v.id == "tuned/sum-to-host" || v.id == "cub/sum") return {v.settings(selection.settings)};
@@ -49,9 +54,6 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   const bool all = selection.full || device == DeviceKind::sim;
   const std::vector<ElementType> types = {ElementType::i32, ElementType::f32, ElementType::f64};
   const auto three = [&](const Variant& v) { return of_tuned_and_cub(v, selection); };
-  const auto any_order = [&](const Variant& v) {  // beside tuned/sum, as the same groups have it
-    return v.id == "tuned/sum-any-order" ? std::vector<Settings>{v.settings(selection.settings)} : std::vector<Settings>();
-  };
   const auto two = [&](const Variant& v) { return v.id == "cub/sum-tuned" ? std::vector<Settings>() : three(v); };
   const std::vector<std::size_t> powers = sizes_on(device, powers_of_two(10, 30));
   std::vector<std::size_t> sizes = powers, ragged;
@@ -78,7 +80,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   parts.push_back({.axes = {.types = types,
                             .sizes = sizes,
                             .modes = {TimingMode::device},
-                            .settings = any_order,
+                            .settings = [&](const Variant& v) { return in_any_order(v, selection); },
                             .has = matters}});
   parts.push_back({.axes = {.types = types,
                             .sizes = sizes_on(device, powers_of_two(10, 20)),

@@ -131,7 +131,8 @@ MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Comp
            "verdicts.csv": "run `python paper/verdicts.py FOLDER` again",
            "goals.csv": "run `python paper/goals.py FOLDER` again",
            "agreement.csv": "run `python paper/verdicts.py FOLDER --beside OTHER` again",
-           **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "alone.csv.gz", "raw-workspace.csv"), "run `reductio compare --csv` again")}
+           **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "alone.csv.gz", "raw-workspace.csv"),
+                           "run `reductio compare --csv` again")}
 
 
 def remedy(path: Path) -> str:

@@ -146,6 +146,7 @@ def trust_block(results) -> str:
                     f"{100 * a.median_small:+.2g} % below 2^22 and {100 * a.median_large:+.2g} % from there on. That is by the median over {a.processes} processes of nvbench of "
                     f"their medians ([why so many](measuring.md#when-they-are-taken)); by their means {a.by_mean} "
                     "points agree.")
+
     def calls(mode: str) -> str:
         table = results.agreement
         return " and ".join(f"`{v}`" for v in sorted(set(table.loc[table["mode"] == mode, "variant"])))
@@ -460,8 +461,9 @@ def places_block(results) -> str:
 
     spread = ends([p.spread for p in shifted], lambda x: f"{100 * x:.1f}")
     sizes = ends([p.n for p in shifted], lambda n: f"2^{n.bit_length() - 1}")
-    said = (f"On one {gpu} the slowest of them takes {spread} % longer than the quickest, at {sizes} elements, and the places' times "
-            f"in one process correlate with those in another by {math.floor(100 * min(p.correlation for p in shifted) + 1e-9) / 100:.2f} at least.")
+    least = math.floor(100 * min(p.correlation for p in shifted) + 1e-9) / 100
+    said = (f"On one {gpu} the slowest of them takes {spread} % longer than the quickest, at {sizes} elements, and the "
+            f"places' times in one process correlate with those in another by {least:.2f} at least.")
     others = [p.spread for p in found if p.spread <= PLACES_SHIFT]
     return "\n".join(wrapped(said + (f" At other sizes it takes at most {100 * max(others):.1f} % longer." if others else "")))
 

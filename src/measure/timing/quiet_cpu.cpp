@@ -134,14 +134,11 @@ QuietCpu::Found QuietCpu::survey() {
 
 QuietCpu::Found QuietCpu::settle() {
   if (seen_.empty()) return {};
-  if (!last_ || actions_.now() - last_at_s_ >= holds_s) {
-    last_ = look();
-    last_at_s_ = actions_.now();
-    return *last_;
-  }
-  Found same = *last_;
-  same.moved = false;
-  return same;
+  if (last_ && actions_.now() - last_at_s_ < holds_s) return *last_;
+  const Found found = look();
+  last_ = {.quiet = found.quiet, .moved = false, .chain_s = found.chain_s};
+  last_at_s_ = actions_.now();
+  return found;
 }
 
 QuietCpu::Found QuietCpu::look() {

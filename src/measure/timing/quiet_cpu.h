@@ -75,7 +75,7 @@ class QuietCpu {
   CpuContention quiet_;  ///< what a quiet CPU shows
   int at_ = nowhere;
   int no_search_ = 0;    ///< so many times yet
-  std::optional<Found> last_;  ///< said at last_at_s_
+  std::optional<Found> last_;  ///< what settle() saw at last_at_s_
   double last_at_s_ = 0;
   std::optional<PinnedThread> here_;
 };
