@@ -50,18 +50,15 @@ class Pilot {
       m_.samples = 1;
       return;
     }
+    const bool slow = m_.call_s > rules_.slow_s;
     Sample sample{};
-    if (m_.call_s > rules_.slow_s) {
+    if (slow) {
       // Slow as predicted, or slow for the loading of kernels? Only the second costs another call.
       const bool as_predicted = s_.history.predict(point_).value_or(0) > rules_.slow_s;
       sample.cost_s = sample.seconds.emplace(as_predicted ? m_.call_s : s_.timer().run(c));
     } else {
       sample = s_.timer().sample(c, point_.timing_mode, point_.cache_state);
     }
-    double cost_s = sample.cost_s;
-    // A graph is captured, instantiated and uploaded for its first sample, which no later one pays for.
-    if (point_.timing_mode == TimingMode::graph && m_.call_s <= rules_.slow_s)
-      cost_s = s_.timer().sample(c, point_.timing_mode, point_.cache_state).cost_s;
     if (!group_.verify(m_)) return;
     m_.call_s = std::max(sample.seconds.value_or(m_.call_s), sample.device_part_s.value_or(0));
     s_.history.note(point_, std::min(first_s, m_.call_s));  // one that was disturbed predicts nothing
@@ -70,7 +67,19 @@ class Pilot {
       return m_.settle(Status::over_limit, fmt::format("a call takes {:.3g} s, over this experiment's limit of {:g} s; "
                                                        "--full runs it",
                                                        m_.call_s, rules_.limit_s));
-    m_.samples = samples_for(point_, rules_, m_.call_s, cost_s);
+    m_.samples = samples_for(point_, rules_, m_.call_s, slow ? sample.cost_s : usual_cost_s(c, sample.cost_s));
+  }
+
+  /// What a sample costs, of which one has cost `first_s`: that, where it affords the most samples, else the median of
+  /// three. Among them is now and then a search for a quiet CPU, which takes as long as tens of short samples.
+  double usual_cost_s(const Call& c, double first_s) {
+    const auto again = [&] { return s_.timer().sample(c, point_.timing_mode, point_.cache_state).cost_s; };
+    // A graph is captured, instantiated and uploaded for its first sample, which no later one pays for.
+    if (point_.timing_mode == TimingMode::graph) first_s = again();
+    const auto affords = [&](double cost_s) { return samples_for(point_, rules_, m_.call_s, cost_s); };
+    if (affords(first_s) >= affords(0)) return first_s;
+    const double second_s = again(), third_s = again();
+    return std::max(std::min(first_s, second_s), std::min(std::max(first_s, second_s), third_s));
   }
 
   /// The predicted time of a call, where it is over the limit. Predicted from the largest smaller size that was

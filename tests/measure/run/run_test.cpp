@@ -2100,6 +2100,25 @@ TEST(MeasureRun, CapturingAGraphIsNotChargedToEverySample) {
   EXPECT_EQ(heard.rows.at(0).n_samples, 25u) << heard.rows.at(0).reason;
 }
 
+TEST(MeasureRun, APilotThatCostMoreThanOthersLeavesNoFewerSamples) {
+  const Variant a = variant("a", 1);
+  const auto samples = [&](std::set<int> costly) {
+    const Folder folder;
+    Scripted script = constant(1e-5);
+    Clock& clock = script.clock();
+    int taken = 0;
+    clock.before_sample = [&](const Call& c) {
+      if (c.info.grid_blocks == 1) clock.overhead_s = costly.count(++taken) ? 0.02 : 1e-3;
+    };
+    Heard heard;
+    run_session(session(folder, {point(a, 100)}, std::move(script), {.time_budget_s = 0.1}), heard);
+    return heard.rows.at(0).n_samples;
+  };
+  EXPECT_EQ(samples({}), 48u);
+  EXPECT_EQ(samples({1}), 48u) << "a search for a quiet CPU came before the first";
+  EXPECT_EQ(samples({1, 3}), 7u) << "that is what they cost";
+}
+
 TEST(MeasureRun, SamplesThatAPointDemandsAreTakenWhateverTheyCostUnlessTheUserSaysOtherwise) {
   static const Variant a = variant("a", 1);
   Point demanding = point(a, 100);
