@@ -9,6 +9,7 @@ them is typed by hand.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import math
 import sys
 import textwrap
@@ -169,7 +170,7 @@ def trust_block(results) -> str:
         return by_mode(found, lambda r: f"{100 * r.width:.2g} %")
 
     if absolute:
-        said.append(f"With the whole comparison run twice, the 95 % interval of the two runs' ratio holds 1 at "
+        said.append(f"With {trust.run_twice(results)}, the 95 % interval of the two runs' ratio holds 1 at "
                     f"{told(absolute)}" + (f"; relative to CUB in the same rounds, at "
                                            f"{told(relative)}" if relative else "")
                     + f". These intervals are wide: {wide(absolute)} of the ratio at the median point"
@@ -460,7 +461,9 @@ def places_block(results) -> str:
         return " to ".join(dict.fromkeys((form(min(of)), form(max(of)))))
 
     spread = ends([p.spread for p in shifted], lambda x: f"{100 * x:.1f}")
-    sizes = ends([p.n for p in shifted], lambda n: f"2^{n.bit_length() - 1}")
+    measured, slow = sorted({p.n for p in found}), {p.n for p in shifted}
+    runs = [list(of) for is_slow, of in itertools.groupby(measured, key=slow.__contains__) if is_slow]
+    sizes = " and ".join(ends(of, lambda n: f"2^{n.bit_length() - 1}") for of in runs)
     least = math.floor(100 * min(p.correlation for p in shifted) + 1e-9) / 100
     said = (f"On one {gpu} the slowest of them takes {spread} % longer than the quickest, at {sizes} elements, and the "
             f"places' times in one process correlate with those in another by {least:.2f} at least.")

@@ -328,6 +328,13 @@ def repeats(table: pd.DataFrame | None) -> dict[str, Repeat]:
             for mode, of in rows.groupby("timing_mode")}
 
 
+def run_twice(results: Results) -> str:
+    """What was: the whole comparison, or its points of some types."""
+    of = [set(t["element_type"]) for t in (results.comparison, results.repeat) if t is not None and "element_type" in t]
+    whole = len(of) < 2 or of[1] >= of[0]
+    return f"the {'whole ' if whole else ''}comparison{'' if whole else ' of ' + ', '.join(sorted(of[1]))} run twice"
+
+
 def repeat(results: Results) -> str:
     """Both runs absolute, and each relative to CUB in its own rounds."""
     def told(found: dict[str, Repeat], with_points: bool) -> str:
@@ -340,7 +347,7 @@ def repeat(results: Results) -> str:
     absolute, relative = repeats(results.repeat), repeats(results.repeat_relative)
     if not absolute:
         return ABSENT
-    said = (rf"With the whole comparison run twice, the 95\,\% interval of the ratio of the two runs holds 1 at "
+    said = (rf"With {run_twice(results)}, the 95\,\% interval of the ratio of the two runs holds 1 at "
             f"{told(absolute, True)}")
     low = [rs.MODE_LABELS.get(m, m) for m, r in absolute.items() if r.share < REPEATS]
     if low:
@@ -410,12 +417,9 @@ def alone_markdown(results: Results) -> str:
         return said + f": {', '.join(f'`{v}` {n.inside} of {n.points}' for v, n in by_variant if n)}"
 
     said = (f"Measured alone, a few sizes at a time, before and after the whole of their groups, "
-            f"{', '.join(f'`{v}`' for v in variants)} are within 3 % of what they take there at {told(company)}. The two runs "
-            f"alone are so near to each other at {told(again)}.")
-    off = [(v, *off_on_one_side(company[company["variant"] == v])) for v in variants]
-    if any(points for _, _, points in off):
-        said += (" End to end both runs alone lie more than 3 % on the same side of the one in company at "
-                 f"{', '.join(f'{count} of {points} points of `{v}`' for v, count, points in off if points)}.")
+            f"{', '.join(f'`{v}`' for v in variants)} are on average over their runs{how_often(again)} within 3 % of what they "
+            f"take there at {told(averaged(company))}. One run alone and one in company, each pair counted, are so near to each "
+            f"other at {told(company)}; two runs alone at {told(again)}.")
     shifts = [(v, mean_shift(company[company["variant"] == v])) for v in variants]
     if any(s is not None for _, s in shifts):
         said += (" On average over the sizes below 2^22 elements, times end to end alone differ from those in company by "
@@ -423,15 +427,21 @@ def alone_markdown(results: Results) -> str:
     return said
 
 
-def off_on_one_side(company: pd.DataFrame) -> tuple[int, int]:
-    """Of the points end to end that several runs alone have, at how many all of them lie more than 3 % off, all longer or
-    all shorter; and how many such points there are."""
-    rows = company[(company["timing_mode"] == "end_to_end") & company["ratio"].notna()]
-    key = [c for c in ("variant", "settings", "operation", "element_type", "n") if c in rows]
-    logs = np.log(rows["ratio"]).groupby([rows[k].fillna("") for k in key])
-    least, most = logs.min()[logs.size() > 1], logs.max()[logs.size() > 1]
-    bound = math.log(1.03)
-    return int(((least > bound) | (most < -bound)).sum()), len(least)
+def by_point(table: pd.DataFrame):
+    """The ratios of each point of a table that has several of it, grouped."""
+    key = [c for c in ("variant", "settings", "operation", "element_type", "n", "timing_mode") if c in table]
+    return table.fillna({k: "" for k in key}).groupby(key)["ratio"]
+
+
+def averaged(table: pd.DataFrame) -> pd.DataFrame:
+    """A row for each point with the geometric mean of its ratios, over all pairs of runs that have it."""
+    return by_point(table).agg(lambda ratios: math.exp(np.log(ratios).mean())).reset_index()
+
+
+def how_often(again: pd.DataFrame) -> str:
+    """How many times over it was measured, where that is more than once: below 2^22 elements."""
+    times = by_point(again[again["n"] < Agreement.SMALL]).size()
+    return f" (below 2^22 elements {times.min()} times over)" if len(times) and times.min() > 1 else ""
 
 
 def mean_shift(table: pd.DataFrame) -> float | None:

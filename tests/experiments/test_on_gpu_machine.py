@@ -13,7 +13,8 @@ from project import SOURCE
 SCRIPT = SOURCE / "experiments" / "on_gpu_machine"
 EXPERIMENTS = ["comparison", "limits", "timing", "index", "squares", "latency", "twopass", "unrolling", "levels",
                "multiblock", "tuned", "narrow", "modern", "ablation", "autotune", "accuracy"]
-ALONE = ["10-12", "13-15", "16-18", "19-21", "22-24", "25-27", "28-30"]  # binary logarithms of sizes
+# Binary logarithms of sizes, which time, and with what.
+ALONE = {**{f"10-21-{time}": " --allocations 24" for time in (1, 2, 3)}, "22-24-1": "", "25-27-1": "", "28-30-1": ""}
 THESE = "--variants ^(cub/sum|thrust/reduce|twopass/rolled)$"
 
 
@@ -67,7 +68,7 @@ class Machine:
     def table(self) -> dict[str, str]:
         """The lines of the summary by their step."""
         lines = (self.folder / "out" / "summary.txt").read_text().splitlines()
-        return {line[:22].strip(): line[22:] for line in lines if line}
+        return {line[:23].strip(): line[23:] for line in lines if line}
 
     def packed(self) -> set[str]:
         with tarfile.open(self.folder / "out" / "reductio-results.tar.gz") as archive:
@@ -106,11 +107,11 @@ def test_runs_every_step_in_order_and_packs(machine):
                                    "reductio run comparison --out again",
                                    *(f"reductio compare results/synthetic again/synthetic --common --separately --csv{more}"
                                      for more in ("", " --relative-to cub/sum,cub/transform-reduce")),
-                                   *(call for sizes in ALONE for call in (
-                                       *(f"reductio run comparison --out {arm}/{sizes} --types f32 "
-                                         f"--sizes 2^{sizes.replace('-', ':2^')} {which}" for arm, which in (
+                                   *(call for part, few in ALONE.items() for call in (
+                                       *(f"reductio run comparison --out {arm}/{part} --types f32 "
+                                         f"--sizes 2^{part[:2]}:2^{part[3:5]}{few} {which}" for arm, which in (
                                              ("alone/1", THESE), ("company", "--operations sum"), ("alone/2", THESE))),
-                                       *(f"reductio compare {one}/{sizes}/synthetic {other}/{sizes}/synthetic --common "
+                                       *(f"reductio compare {one}/{part}/synthetic {other}/{part}/synthetic --common "
                                          "--separately --csv" for one, other in (
                                              ("alone/1", "company"), ("alone/2", "company"), ("alone/1", "alone/2"))))),
                                    "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled "
@@ -129,7 +130,7 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
                                    "racecheck squares", "initcheck", "synccheck", "selftest", *EXPERIMENTS, "probe",
                                    "ncu", "models", "nvbench", "again", "repeat", "repeat-relative",
-                                   *(f"{step}-{sizes}" for sizes in ALONE for step in (
+                                   *(f"{step}-{part}" for part in ALONE for step in (
                                        "alone-1", "company", "alone-2", "alone-1-company", "alone-2-company", "alone-1-2")),
                                    "compare", "compare-raw-workspace",
                                    "cpu", "altogether"]
@@ -147,19 +148,19 @@ def test_runs_every_step_in_order_and_packs(machine):
 
 
 def test_what_is_measured_alone_is_measured_anew_where_its_company_was_cut(machine):
-    run = ('if [[ $1 == run ]]; then [[ $4 != company/13-15 || ! -e {0} ]] || exit 1\n'
+    run = ('if [[ $1 == run ]]; then [[ $4 != company/10-21-2 || ! -e {0} ]] || exit 1\n'
            'mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" "$4/synthetic/machine.json"; fi')
     fails = machine.folder / "fails"
     machine.command("reductio", run.format(fails))
     assert machine.run("--only", "limits").returncode == 0
     fails.touch()
     assert machine.run("--only", "alone").returncode == 1
-    assert "alone-2-10-12" in machine.table and "alone-2-13-15" not in machine.table and "alone-2-16-18" in machine.table
+    assert "alone-2-10-21-1" in machine.table and "alone-2-10-21-2" not in machine.table and "alone-2-10-21-3" in machine.table
     fails.unlink()
     assert machine.run("--only", "alone").returncode == 0
     assert [line.split()[1:5] for line in machine.calls] == [
-        *(["run", "comparison", "--out", f"{arm}/13-15"] for arm in ("alone/1", "company", "alone/2")),
-        *(["compare", f"{one}/13-15/synthetic", f"{other}/13-15/synthetic", "--common"] for one, other in (
+        *(["run", "comparison", "--out", f"{arm}/10-21-2"] for arm in ("alone/1", "company", "alone/2")),
+        *(["compare", f"{one}/10-21-2/synthetic", f"{other}/10-21-2/synthetic", "--common"] for one, other in (
             ("alone/1", "company"), ("alone/2", "company"), ("alone/1", "alone/2")))]
     assert not any("--resume" in line for line in machine.calls)
     assert machine.run("--only", "alone").returncode == 0 and machine.calls == []
