@@ -11,7 +11,7 @@ By timing mode, the published row of reductio, what it is compared with, and by 
 
 A graph's time depends on where the memory lies that its calls hand partial sums and the result over in: a call of two
 launches takes longer in one place than in another (docs/measuring.md says by how much). The loops have a row for each of
-several places, of which the mean counts; older files are of one place. reductio's contexts draw theirs, workspace's and
+several places, of which the mean counts; older files are of one place, or of an input that does not move. reductio's contexts draw theirs, workspace's and
 result's each for itself.
 
 Every file from outside is one process. Of several the median counts, since processes differ: each has its input in one
@@ -55,11 +55,11 @@ def reductio_rows(path):
 
 
 def nvbench_rows(path):
-    """POINT, outside_s and outside_mean_s of one process of nvbench."""
+    """POINT, outside_s and outside_mean_s of one process of nvbench: of its benchmark cub_sum."""
     with (gzip.open if path.endswith(".gz") else open)(path, "rt", encoding="utf-8") as file:
         benchmarks = json.load(file)["benchmarks"]
     rows = []
-    for state in (s for b in benchmarks for s in b["states"] if not s["is_skipped"]):
+    for state in (s for b in benchmarks if b["name"] == "cub_sum" for s in b["states"] if not s["is_skipped"]):
         axes = {a["name"]: a["value"] for a in state["axis_values"]}
         if set(axes) != {"type", "n"}:
             sys.exit(f"agree.py: {path} has other axes than type and n: run today's cub_sum")

@@ -4,7 +4,7 @@
 ///
 ///   graph       cub::DeviceReduce::Sum, the time per call of a graph of 100 calls (10 from 2^24 elements on) that is
 ///               replayed right after an untimed replay of it, between two events: none waits for its launch. With
-///               workspace and result at 16 places, a row each, the same in every process
+///               workspace, result and, where it is small, input at 16 places, a row each, the same in every process
 ///   end_to_end  by the host's clock after an untimed call of its own and twice L2 being overwritten: thrust::reduce,
 ///               and cub::DeviceReduce::Sum with a copy to pinned memory; from the call until the value is there
 ///
@@ -45,7 +45,8 @@ double median_s(Sample&& sample, std::size_t samples = 41) {
 }
 
 constexpr int largest = 1 << 28;
-constexpr int places = 16;  ///< a workspace's and a result's, that move together
+constexpr int places = 16;  ///< a workspace's, a result's and a small input's, that move together
+constexpr std::size_t small_input_bytes = 1 << 20;  ///< reductio moves what is smaller
 constexpr std::size_t samples_each_place = 9;  ///< few, for a graph's times differ by its places and hardly else
 
 struct Loops {
@@ -127,7 +128,7 @@ struct Loops {
       std::exit(1);
     }
     const auto call_at = [&](int place) {
-      check(cub::DeviceReduce::Sum(workspace + 9 * 512 * place, bytes, first, sum_at<T>(place), n, stream));
+      check(cub::DeviceReduce::Sum(workspace + 9 * 512 * place, bytes, input_at<T>(place, n), sum_at<T>(place), n, stream));
     };
     call_at(0);  // loads the kernels, which must not happen while a graph is captured
     check(cudaStreamSynchronize(stream));
@@ -142,6 +143,12 @@ struct Loops {
     });
     std::printf("end_to_end,thrust/reduce,%s,%d,,%.9g\n", type, n, thrust_s);
     std::printf("end_to_end,cub/sum,%s,%d,,%.9g\n", type, n, cub_s);
+  }
+
+  template <class T>
+  const T* input_at(int place, int n) {
+    const std::size_t moved_bytes = n * sizeof(T) < small_input_bytes ? std::size_t{5 * 512} * place : 0;
+    return reinterpret_cast<const T*>(static_cast<const char*>(in) + moved_bytes);
   }
 
   template <class T>

@@ -42,7 +42,7 @@ class Files:
         return self
 
     def nvbench(self, *states, axes=()):
-        """One process; (type, n, median) or (type, n, median, mean)."""
+        """One process; (type, n, median) or (type, n, median, mean). Beside them a benchmark that is not compared."""
         def summary(tag, seconds):
             value = {"name": "value", "type": "float64", "value": str(seconds)}
             return {"tag": f"nv/cold/time/gpu/{tag}", "data": [value]}
@@ -54,7 +54,8 @@ class Files:
         } for kind, n, median, *mean in states]
         states.append({"is_skipped": True})
         path = self.folder / f"{len(self.nvbenches) + 1}.json"
-        path.write_text(json.dumps({"benchmarks": [{"states": states}]}))
+        other = {"name": "empty_kernel", "states": [{"is_skipped": False, "axis_values": [], "summaries": [summary("median", 1.0)]}]}
+        path.write_text(json.dumps({"benchmarks": [{"name": "cub_sum", "states": states}, other]}))
         self.nvbenches.append(str(path))
         return self
 
