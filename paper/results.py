@@ -55,7 +55,7 @@ REPEAT_NUMBERS = "n ratio ratio_low ratio_high confidence".split()
 REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simultaneous", *REPEAT_NUMBERS],
                  REPEAT_NUMBERS, optional=["settings", "operation", "element_type"])
 
-ALONE = Columns([*REPEAT.names, "source"], REPEAT.numbers, optional=REPEAT.optional)
+ALONE = Columns([*REPEAT.names, "base_source", "base_run_id", "source", "run_id"], REPEAT.numbers, optional=REPEAT.optional)
 RAW_WORKSPACE = Columns(["schema_version", "element_type", "timing_mode", "cache_state", "base_time_s", "n", "ratio"],
                         ["base_time_s", "n", "ratio"])
 

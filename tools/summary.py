@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import math
 import sys
 import textwrap
@@ -177,11 +178,14 @@ def trust_block(results) -> str:
                     + (f", relative to CUB {wide(relative)}" if relative else "") + ".")
         if any(r.share < trust.REPEATS for r in absolute.values()):
             said[-1] += " So times drift from run to run, and only what was measured together compares."
-    said += filter(None, [trust.alone_markdown(results)])
     cpu = next((run["host_cpu"] for run in trust.comparison_runs(results) if run.get("host_cpu")), None)
     if cpu and cpu["samples"]:
-        said.append(f"Of the comparison's samples by the host's clock {100 * cpu['on_busy_cpu'] / cpu['samples']:.2g} % "
-                    "were taken while no CPU that was looked at was quiet, so they may be long ([how that is "
+        path = results.folder / "repeat.machine.json"
+        again = [run.get("host_cpu") for run in json.loads(path.read_text())["runs"]] if absolute and path.exists() else []
+        of_both = [f"{100 * c['on_busy_cpu'] / c['samples']:.2g} %" for c in (cpu, *again) if c and c["samples"]]
+        said.append(f"Of the comparison's samples by the host's clock {of_both[0]} "
+                    + (f"(in the second run {of_both[1]}) " if len(of_both) == 2 else "")
+                    + "were taken while no CPU that was looked at was quiet, so they may be long ([how that is "
                     "seen](measuring.md#when-they-are-taken)).")
     spent = trust.spending(results)
     if spent is not None:
@@ -402,7 +406,6 @@ def planted_block(results) -> str:
 
 def host_cpu_block(results) -> str:
     """How near pairs of runs that keep to quiet CPUs are to each other, from host-cpu.csv.gz; empty without it."""
-    import json
     import math
 
     import pandas as pd
@@ -434,6 +437,56 @@ def host_cpu_block(results) -> str:
         lines.append(f"| {of} | {card} | {device.inside} of {device.points} | {host.inside} of {host.points} | "
                      f"{100 * host.largest:.2g} % | {100 * held:.0f} % | {100 * longer:+.1f} % | "
                      f"{busy(earlier)}, {busy(later)} |")
+    return "\n".join(lines)
+
+
+COMPANY = "company/"  # where the folders of runs of whole groups begin in alone.csv.gz, of on_gpu_machine's step `alone`
+
+
+def alone_block(results) -> str:
+    """How far calls that are measured alone lie from the same among all of their group, in turn on one card, and from that
+    two runs alone lie from each other, from alone.csv.gz; empty without it."""
+
+    import numpy as np
+    import pandas as pd
+    from text import trust
+
+    if results.alone is None:
+        return ""
+    path = results.folder / "alone.machine.json"  # put together by hand: on_gpu_machine packs a file for each run
+    runs = {r["run_id"]: r for r in json.loads(path.read_text())["runs"]} if path.exists() else {}
+    table = results.alone[results.alone["ratio"].notna()]
+    card = [(run.get("machine_id"), run.get("git_revision", "")[:7] or "not kept") for run in (runs.get(r, {}) for r in table["run_id"])]
+
+    def busy(run_ids) -> str:
+        counts = [runs.get(r, {}).get("host_cpu") for r in run_ids]
+        if None in counts:
+            return "not kept"
+        return f"{100 * sum(c['on_busy_cpu'] for c in counts) / sum(c['samples'] for c in counts):.0f} %"
+
+    def longer(company) -> str:
+        """Over the sizes below 2^22, end to end: the mean, and its standard error."""
+        few = company[(company["timing_mode"] == "end_to_end") & (company["n"] < trust.Agreement.SMALL)]
+        logs = np.log(few["ratio"]).groupby(few["n"]).mean()
+        return f"{100 * logs.mean():+.1f} ± {100 * logs.sem():.1f} %"
+
+    lines = ["| card | program | call | samples from a busy CPU: alone, in company, alone | on the device within 3 % | end to end "
+             "within 3 % | at most apart | two runs alone, end to end | longer alone, end to end below 2^22 |",
+             "|--:|---|---|--:|--:|--:|--:|--:|--:|"]
+    cards = table.assign(card=card).groupby("card", sort=False)
+    for number, ((_, program), of_card) in enumerate(cards, 1):
+        in_company = of_card["source"].str.startswith(COMPANY)
+        second = of_card[in_company & (of_card["base_source"].str.startswith("alone/2"))]
+        first = of_card[in_company].drop(second.index)
+        shares = ", ".join(busy(set(ids)) for ids in (first["base_run_id"], first["run_id"], second["base_run_id"]))
+        for variant, of in of_card.groupby("variant"):
+            company = of[of["source"].str.startswith(COMPANY)]
+            device, host = (trust.near(trust.averaged(company), mode) for mode in ("device", "end_to_end"))
+            again = trust.near(trust.averaged(of.drop(company.index)), "end_to_end")
+            lines.append(f"| {number} | {program} | `{variant}` | {shares} | "
+                         + (f"{device.inside} of {device.points}" if device else "")
+                         + f" | {host.inside} of {host.points} | {100 * host.largest:.1f} % | {again.inside} of {again.points} | "
+                         f"{longer(company)} |")
     return "\n".join(lines)
 
 
@@ -588,6 +641,7 @@ BLOCKS = (
     ("docs/measuring.md", "states", states_block),
     ("docs/measuring.md", "places", places_block),
     ("docs/measuring.md", "host-cpu", host_cpu_block),
+    ("docs/measuring.md", "alone", alone_block),
     ("docs/reproducing.md", "costs", costs_block),
     ("docs/modern.md", "modern", modern_block),
     ("docs/tuned.md", "tuned", tuned_block),

@@ -11,8 +11,8 @@ By timing mode, the published row of reductio, what it is compared with, and by 
 
 A graph's time depends on where the memory lies that its calls hand partial sums and the result over in: a call of two
 launches takes longer in one place than in another (docs/measuring.md says by how much). The loops have a row for each of
-several places, of which the mean counts; older files are of one place, or of an input that does not move. reductio's contexts draw theirs, workspace's and
-result's each for itself.
+several places, of which the mean counts; older files are of one place, or of an input that does not move. reductio's
+contexts draw theirs, each block's for itself.
 
 Every file from outside is one process. Of several the median counts, since processes differ: each has its input in one
 place of memory, and where a call is two launches, each sample may meet the same one of the two times that such calls

@@ -373,9 +373,6 @@ def repeat(results: Results) -> str:
     return said + ". So compare within one run."
 
 
-COMPANY = "company/"  # where the folders of those runs begin in alone.csv.gz, of on_gpu_machine's step `alone`
-
-
 @dataclass
 class Near:
     """Of the points of two tables of times: how many are alike to 3 %, and the largest difference."""
@@ -397,51 +394,11 @@ def near(table: pd.DataFrame, mode: str) -> Near | None:
     return Near(len(off), int((off <= math.log(1.03)).sum()), math.expm1(off.max())) if len(off) else None
 
 
-def alone_markdown(results: Results) -> str:
-    """How far calls that are measured alone lie from the same among all of their group, in turn on one card, and from
-    that two runs alone lie from each other; empty without the file, and where it lacks either."""
-    if results.alone is None:
-        return ""
-    in_company = results.alone["source"].str.startswith(COMPANY)
-    company, again = results.alone[in_company], results.alone[~in_company]
-    modes = [m for m in ("device", "end_to_end") if near(company, m) and near(again, m)]
-    if not modes:
-        return ""
-    variants = sorted(set(company["variant"]))
-
-    def told(of: pd.DataFrame) -> str:
-        said = " and ".join(f"{near(of, m)} {rs.MODE_LABELS[m].replace('device time', 'on the device')}" for m in modes)
-        if "end_to_end" not in modes:
-            return said
-        by_variant = [(v, near(of[of["variant"] == v], "end_to_end")) for v in variants]
-        return said + f": {', '.join(f'`{v}` {n.inside} of {n.points}' for v, n in by_variant if n)}"
-
-    said = (f"Measured alone, a few sizes at a time, before and after the whole of their groups, "
-            f"{', '.join(f'`{v}`' for v in variants)} are on average over their runs{how_often(again)} within 3 % of what they "
-            f"take there at {told(averaged(company))}. One run alone and one in company, each pair counted, are so near to each "
-            f"other at {told(company)}; two runs alone at {told(again)}.")
-    shifts = [(v, mean_shift(company[company["variant"] == v])) for v in variants]
-    if any(s is not None for _, s in shifts):
-        said += (" On average over the sizes below 2^22 elements, times end to end alone differ from those in company by "
-                 f"(+: longer) {', '.join(f'`{v}` {100 * math.expm1(s):+.2g} %' for v, s in shifts if s is not None)}.")
-    return said
-
-
-def by_point(table: pd.DataFrame):
-    """The ratios of each point of a table that has several of it, grouped."""
-    key = [c for c in ("variant", "settings", "operation", "element_type", "n", "timing_mode") if c in table]
-    return table.fillna({k: "" for k in key}).groupby(key)["ratio"]
-
-
 def averaged(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each point with the geometric mean of its ratios, over all pairs of runs that have it."""
-    return by_point(table).agg(lambda ratios: math.exp(np.log(ratios).mean())).reset_index()
-
-
-def how_often(again: pd.DataFrame) -> str:
-    """How many times over it was measured, where that is more than once: below 2^22 elements."""
-    times = by_point(again[again["n"] < Agreement.SMALL]).size()
-    return f" (below 2^22 elements {times.min()} times over)" if len(times) and times.min() > 1 else ""
+    """A row for each point of a table that may have several of it, with the geometric mean of its ratios."""
+    key = ["variant", "settings", "n", "timing_mode"]
+    ratios = table.fillna({"settings": ""}).groupby(key)["ratio"]
+    return ratios.agg(lambda of: math.exp(np.log(of).mean())).reset_index()
 
 
 def mean_shift(table: pd.DataFrame) -> float | None:

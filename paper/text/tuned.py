@@ -244,8 +244,8 @@ def cards(results: Results) -> str:
         card = "the same card" if ids == kept else others if not ids & kept else "in part the same cards"
         judged.setdefault(card, []).append(f"`{experiment}`")
     of_goals = latex.listing([f"{latex.listing(experiments)} on {card}" for card, experiments in judged.items()])
-    earlier = [f"`{e}`" for e in on if programs(results.machine, e) - programs(results.machine)]
-    by_others = f", of which {latex.listing(earlier)} by an earlier program" if earlier else ""
+    others_of = [f"`{e}`" for e in on if programs(results.machine, e) - programs(results.machine)]
+    by_others = f", of which {latex.listing(others_of)} by another program" if others_of else ""
     return (f"From which runs of `autotune` the table of launches is, tuning.md says; beside the one that is kept, the goals are "
             f"judged by {of_goals}{by_others}{on_other_gpus(results)}. `machine.json` names cards and programs.")
 
@@ -259,9 +259,9 @@ def on_other_gpus(results: Results) -> str:
     if not beside:
         return ""
     here = programs(results.machine)
-    earlier = " by an earlier program" if here and any(programs(f.machine) - here for f in beside) else ""
+    program = " by another program" if here and any(programs(f.machine) - here for f in beside) else ""
     gpus = [str(f.machine.get("gpu.name")) for f in beside]
-    return f", those on another GPU by `tuned` on one {latex.listing(gpus)}{earlier}, at {latex.listing(points)}"
+    return f", those on another GPU by `tuned` on one {latex.listing(gpus)}{program}, at {latex.listing(points)}"
 
 
 def programs(machine: rs.Machine, experiment: str = "tuned") -> set[str]:
@@ -385,7 +385,7 @@ def in_comparison(results: Results) -> str:
     if not least:
         return ""
     share, element_type, n = min(least)
-    run = "another run" + (", by an earlier program" if programs(results.machine, "comparison") - programs(results.machine) else "")
+    run = "another run" + (", by another program" if programs(results.machine, "comparison") - programs(results.machine) else "")
     return f"In `comparison`, {run}, large sums come to {percent(share)} of the read ceiling at least ({element_type}, {power(n)})."
 
 

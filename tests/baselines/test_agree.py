@@ -42,7 +42,7 @@ class Files:
         return self
 
     def nvbench(self, *states, axes=()):
-        """One process; (type, n, median) or (type, n, median, mean). Beside them a benchmark that is not compared."""
+        """One process; (type, n, median) or (type, n, median, mean). Beside them benchmarks that are not compared."""
         def summary(tag, seconds):
             value = {"name": "value", "type": "float64", "value": str(seconds)}
             return {"tag": f"nv/cold/time/gpu/{tag}", "data": [value]}
@@ -54,8 +54,11 @@ class Files:
         } for kind, n, median, *mean in states]
         states.append({"is_skipped": True})
         path = self.folder / f"{len(self.nvbenches) + 1}.json"
-        other = {"name": "empty_kernel", "states": [{"is_skipped": False, "axis_values": [], "summaries": [summary("median", 1.0)]}]}
-        path.write_text(json.dumps({"benchmarks": [{"name": "cub_sum", "states": states}, other]}))
+        others = [{"is_skipped": False, "axis_values": axes, "summaries": [summary("median", 1.0), summary("mean", 1.0)]}
+                  for axes in ([], states[0]["axis_values"])]
+        path.write_text(json.dumps({"benchmarks": [{"name": "cub_sum", "states": states},
+                                                   *({"name": name, "states": [state]} for name, state in
+                                                     zip(("empty_kernel", "cub_sum_each_turn"), others))]}))
         self.nvbenches.append(str(path))
         return self
 

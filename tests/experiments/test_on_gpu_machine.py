@@ -1,5 +1,6 @@
 """experiments/on_gpu_machine with a program, a driver and a sanitizer that are played by shell scripts."""
 
+import gzip
 import os
 import shutil
 import subprocess
@@ -165,6 +166,25 @@ def test_what_is_measured_alone_is_measured_anew_where_its_company_was_cut(machi
     assert not any("--resume" in line for line in machine.calls)
     assert machine.run("--only", "alone").returncode == 0 and machine.calls == []
     assert "results/synthetic/alone.csv.gz" in machine.packed()
+
+
+def test_what_was_measured_alone_is_kept_where_the_time_for_earlier_parts_is_used_up(machine):
+    run = ('if [[ $1 == run ]]; then mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" "$4/synthetic/machine.json"; {0}fi\n'
+           'if [[ $1 == compare ]]; then echo column; echo "$2"; fi')
+    machine.command("reductio", run.format(""))
+    assert machine.run("--only", "limits,alone").returncode == 0
+
+    def compared():
+        with gzip.open(machine.folder / "work" / "results" / "synthetic" / "alone.csv.gz", "rt") as file:
+            assert file.readline() == "column\n"
+            return {line.split("/")[2] for line in file}
+
+    assert compared() == set(ALONE)
+    for part in ("10-21-1", "10-21-2"):
+        (machine.folder / "work" / "alone" / f"1-2-{part}.csv").unlink()
+    machine.command("reductio", run.format("sleep 600; "))
+    assert machine.run("--only", "alone", "--total-limit", "22").returncode == 1
+    assert compared() == set(ALONE) - {"10-21-1", "10-21-2"}
 
 
 def test_nvbench_runs_where_it_lies_beside_the_program(machine):

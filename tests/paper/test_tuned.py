@@ -170,7 +170,7 @@ def test_on_which_other_gpu_goals_were_judged_is_told(folder, tmp_path):
         machine = json.loads((folder_ / "machine.json").read_text())
         machine["runs"] = [{**run, "experiment": "tuned", "git_revision": program} for run in machine["runs"][:1]]
         (folder_ / "machine.json").write_text(json.dumps(machine))
-    assert "on one Another GPU by an earlier program, at " in tuned.on_other_gpus(rs.read_results(here))
+    assert "on one Another GPU by another program, at " in tuned.on_other_gpus(rs.read_results(here))
 
 
 def test_whether_the_table_and_the_goals_are_of_one_card_is_told(folder, tmp_path):
@@ -205,7 +205,7 @@ def test_whether_the_table_and_the_goals_are_of_one_card_is_told(folder, tmp_pat
     (there / "tuned.csv").write_text(both)
     assert said({"a": "GPU-2"}, "GPU-2") == f"{begin}`tuned` on another card and `narrow` on the same card{end}"
     program_of["n"] = "q"
-    assert said({"a": "GPU-2"}, "GPU-2").endswith(f"the same card, of which `narrow` by an earlier program{end}")
+    assert said({"a": "GPU-2"}, "GPU-2").endswith(f"the same card, of which `narrow` by another program{end}")
 
 
 def test_what_any_order_saves_is_told_above_256_mib(folder, tmp_path):

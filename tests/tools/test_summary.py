@@ -187,42 +187,30 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     assert "6 %) at all 3 points; from 2^23 on none differs by more than 1 %." in block(tmp_path / "m", "trust")
 
 
-SMALL, LARGE = 2**12, 2**24
-
-
-def alone_rows(variant, company, again) -> list[dict]:
-    """Ratios of points alone to those in company, and of one run alone to another: of each size, those on the device and
-    those end to end."""
-    return [r | {"source": source, "variant": variant, "n": n}
-            for source, sizes in (("company/10-21-1/m", company), ("alone/2/10-21-1/m", again))
-            for n, ratios in sizes.items() for r in synthetic.repeat_rows(*ratios)]
+def alone_rows(variant, n, mode, company, again) -> list[dict]:
+    """Of a point, ratios of runs alone, the first and the second in turn, to one in company; and of the first alone to the second."""
+    pairs = [(f"alone/{1 + i % 2}", "company", ratio) for i, ratio in enumerate(company)] + [("alone/1", "alone/2", r) for r in again]
+    return [r | {"variant": variant, "n": n, "base_source": f"{one}/10-21-1/m", "source": f"{other}/10-21-1/m", "base_run_id": one,
+                 "run_id": other}
+            for one, other, ratio in pairs for r in synthetic.repeat_rows(*(((ratio,), ()) if mode == "device" else ((), (ratio,))))]
 
 
 def test_what_is_measured_alone_is_set_beside_the_same_in_company(folder, tmp_path):
     copied = shutil.copytree(folder, tmp_path / "m")
-    synthetic.write_checks(copied)
-    before = block(copied, "trust")
-    assert "Measured alone" not in before
-    one = alone_rows("x/y", {SMALL: ((1.02, 1.02), (1.04, 0.98)), LARGE: ((1.05,), (1.06,))},
-                     {SMALL: ((1.02, 1.0), (0.98, 1.01))})
-    other = alone_rows("x/z", {SMALL: ((1.0, 1.0), (0.95, 0.95))}, {SMALL: ((1.0, 1.0), (0.9, 1.0))})
-    synthetic.write_csv(copied / "alone.csv.gz", one + other)
-    (line,) = set(block(copied, "trust").splitlines()) - set(before.splitlines())
-    assert line == (
-        "- Measured alone, a few sizes at a time, before and after the whole of their groups, `x/y`, `x/z` are on average over "
-        "their runs (below 2^22 elements 2 times over) within 3 % of what they take there at 2 of 3 points (the largest difference "
-        "is 5 %) on the device and 1 of 3 points (the largest difference is 6 %) end to end: `x/y` 1 of 2, `x/z` 0 of 1. One run "
-        "alone and one in company, each pair counted, are so near to each other at 4 of 5 points (the largest difference is 5 %) on "
-        "the device and 1 of 5 points (the largest difference is 6 %) end to end: `x/y` 1 of 3, `x/z` 0 of 2; two runs alone at all "
-        "4 points (the largest difference is 2 %) on the device and 3 of 4 points (the largest difference is 11 %) end to end: `x/y` "
-        "2 of 2, `x/z` 1 of 2. On average over the sizes below 2^22 elements, times end to end alone differ from those in company by "
-        "(+: longer) `x/y` +0.96 %, `x/z` -5 %.")
-    once = [r for r in one if r["source"].startswith("company")] + alone_rows("x/y", {}, {SMALL: ((1.0,), (1.0,))})
-    synthetic.write_csv(copied / "alone.csv.gz", once)
-    assert "on average over their runs within 3 % of what" in block(copied, "trust")
-    for lacking in ([r for r in one if r["source"].startswith(arm)] for arm in ("company", "alone")):
-        synthetic.write_csv(copied / "alone.csv.gz", lacking)
-        assert block(copied, "trust") == before
+    assert block(copied, "alone") == ""
+    rows = [row for of in (("x/y", 2**12, "device", (1.02, 1.04), (1.0,)), ("x/y", 2**24, "device", (1.05,), (1.0,)),
+                           ("x/y", 2**11, "end_to_end", (1.04, 0.98), (0.98, 1.01)), ("x/y", 2**12, "end_to_end", (0.97, 0.95), (0.9,)),
+                           ("x/y", 2**24, "end_to_end", (1.06,), (1.0,)), ("x/z", 2**12, "end_to_end", (1.01, 1.0), (1.0,)),
+                           ("x/z", 2**13, "end_to_end", (1.02, 1.0), (1.0,))) for row in alone_rows(*of)]
+    synthetic.write_csv(copied / "alone.csv.gz", rows)
+    (copied / "alone.machine.json").write_text(json.dumps({"runs": [
+        {"run_id": run, "machine_id": "GPU-1", "git_revision": "0123456789", "host_cpu": {"samples": 200, "moved": 9, "on_busy_cpu": busy}}
+        for run, busy in (("alone/1", 2), ("company", 50), ("alone/2", 20))]}))
+    assert block(copied, "alone").splitlines()[2:] == [
+        "| 1 | 0123456 | `x/y` | 1 %, 25 %, 10 % | 1 of 2 | 1 of 3 | 6.0 % | 2 of 3 | -1.6 ± 2.5 % |",
+        "| 1 | 0123456 | `x/z` | 1 %, 25 %, 10 % |  | 2 of 2 | 1.0 % | 2 of 2 | +0.7 ± 0.2 % |"]
+    (copied / "alone.machine.json").unlink()
+    assert "| 1 | not kept | `x/z` | not kept, not kept, not kept |  | 2 of 2 |" in block(copied, "alone")
 
 
 def with_loops(folder, *processes) -> None:
@@ -292,6 +280,11 @@ def test_a_host_that_is_busy_is_told(folder, tmp_path):
     cpu = {"samples": 200, "moved": 9, "on_busy_cpu": 77, "mean_chain_s": 6e-6}
     machine["runs"] = [{"run_id": "another", "host_cpu": cpu | {"on_busy_cpu": 1}}, {"run_id": "synthetic", "host_cpu": cpu}]
     (copied / "machine.json").write_text(json.dumps(machine))
+    assert "by the host's clock 38 % were taken while" in block(copied, "trust")
+    synthetic.write_csv(copied / "repeat.csv.gz", synthetic.repeat_rows())
+    (copied / "repeat.machine.json").write_text(json.dumps({"runs": [{"run_id": "second", "host_cpu": cpu | {"on_busy_cpu": 0}}]}))
+    assert "by the host's clock 38 % (in the second run 0 %) were taken while" in block(copied, "trust")
+    (copied / "repeat.machine.json").write_text(json.dumps({"runs": [{"run_id": "cut", "host_cpu": None}]}))
     assert "by the host's clock 38 % were taken while" in block(copied, "trust")
     machine["runs"][1]["host_cpu"] = None
     (copied / "machine.json").write_text(json.dumps(machine))

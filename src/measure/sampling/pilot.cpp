@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "measure/plan/budget.h"
+#include "measure/stats/statistics.h"
 
 namespace reductio {
 namespace {
@@ -67,19 +69,27 @@ class Pilot {
       return m_.settle(Status::over_limit, fmt::format("a call takes {:.3g} s, over this experiment's limit of {:g} s; "
                                                        "--full runs it",
                                                        m_.call_s, rules_.limit_s));
-    m_.samples = samples_for(point_, rules_, m_.call_s, slow ? sample.cost_s : usual_cost_s(c, sample.cost_s));
+    std::vector<double> costs_s{sample.cost_s};
+    if (!slow && !take_more_pilots(c, costs_s)) return;
+    m_.samples = affordable(median(costs_s));
   }
 
-  /// What a sample costs, of which one has cost `first_s`: that, where it affords the most samples, else the median of
-  /// three. Among them is now and then a search for a quiet CPU, which takes as long as tens of short samples.
-  double usual_cost_s(const Call& c, double first_s) {
-    const auto again = [&] { return s_.timer().sample(c, point_.timing_mode, point_.cache_state).cost_s; };
+  int affordable(double cost_s) const { return samples_for(point_, rules_, m_.call_s, cost_s); }
+
+  /// Two more, where what samples cost would not leave the most of them: a search for a quiet CPU before one of them
+  /// costs as much as tens of short samples. False where a result is wrong.
+  bool take_more_pilots(const Call& c, std::vector<double>& costs_s) {
+    const auto again = [&] {
+      costs_s.push_back(s_.timer().sample(c, point_.timing_mode, point_.cache_state).cost_s);
+      return group_.verify(m_);
+    };
     // A graph is captured, instantiated and uploaded for its first sample, which no later one pays for.
-    if (point_.timing_mode == TimingMode::graph) first_s = again();
-    const auto affords = [&](double cost_s) { return samples_for(point_, rules_, m_.call_s, cost_s); };
-    if (affords(first_s) >= affords(0)) return first_s;
-    const double second_s = again(), third_s = again();
-    return std::max(std::min(first_s, second_s), std::min(std::max(first_s, second_s), third_s));
+    if (point_.timing_mode == TimingMode::graph) {
+      costs_s.clear();
+      if (!again()) return false;
+    }
+    if (affordable(costs_s.front()) >= affordable(0)) return true;
+    return again() && again();
   }
 
   /// The predicted time of a call, where it is over the limit. Predicted from the largest smaller size that was

@@ -2101,8 +2101,11 @@ TEST(MeasureRun, CapturingAGraphIsNotChargedToEverySample) {
 }
 
 TEST(MeasureRun, APilotThatCostMoreThanOthersLeavesNoFewerSamples) {
-  const Variant a = variant("a", 1);
-  const auto samples = [&](std::set<int> costly) {
+  int calls = 0, wrong = 0;
+  const Variant a = variant("a", 1, [&](const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
+    *out = sum(in, n) + (++calls == wrong);
+  });
+  const auto measured = [&](std::set<int> costly) {
     const Folder folder;
     Scripted script = constant(1e-5);
     Clock& clock = script.clock();
@@ -2110,13 +2113,17 @@ TEST(MeasureRun, APilotThatCostMoreThanOthersLeavesNoFewerSamples) {
     clock.before_sample = [&](const Call& c) {
       if (c.info.grid_blocks == 1) clock.overhead_s = costly.count(++taken) ? 0.02 : 1e-3;
     };
+    calls = 0;
     Heard heard;
     run_session(session(folder, {point(a, 100)}, std::move(script), {.time_budget_s = 0.1}), heard);
-    return heard.rows.at(0).n_samples;
+    return heard.rows.at(0);
   };
-  EXPECT_EQ(samples({}), 48u);
-  EXPECT_EQ(samples({1}), 48u) << "a search for a quiet CPU came before the first";
-  EXPECT_EQ(samples({1, 3}), 7u) << "that is what they cost";
+  EXPECT_EQ(measured({}).n_samples, 48u);
+  EXPECT_EQ(measured({1}).n_samples, 48u) << "a search for a quiet CPU came before the first";
+  EXPECT_EQ(measured({1, 3}).n_samples, 7u) << "that is what they cost";
+  wrong = 4;  // the third pilot's call: before the pilots there was one that loads the kernels
+  EXPECT_EQ(measured({1}).status, Status::wrong);
+  EXPECT_EQ(calls, wrong);
 }
 
 TEST(MeasureRun, SamplesThatAPointDemandsAreTakenWhateverTheyCostUnlessTheUserSaysOtherwise) {
