@@ -372,7 +372,8 @@ def agreement_rows() -> list[dict]:
 
 def repeat_rows(device=(1.02, 1.02, 1.02, 1.1), end_to_end=(1.0, 1.2)) -> list[dict]:
     """Ratios of two runs, a point each, with intervals of +-5 %; and a point that has none."""
-    key = dict(schema_version=rs.SCHEMA_VERSION, base="x/y", variant="x/y", n=2**20, element_type="f32", paired="no", simultaneous="no", confidence=0.95)
+    key = dict(schema_version=rs.SCHEMA_VERSION, base="x/y", variant="x/y", n=2**20, element_type="f32", paired="no",
+               simultaneous="no", confidence=0.95)
     rows = [dict(key, timing_mode=mode, ratio=r, ratio_low=0.95 * r, ratio_high=1.05 * r, reason="")
             for mode, ratios in (("device", device), ("end_to_end", end_to_end)) for r in ratios]
     return rows + [dict(key, timing_mode="device", ratio="", ratio_low="", ratio_high="", reason="refused")]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
 import math
 import sys
 import textwrap
@@ -178,13 +177,14 @@ def trust_block(results) -> str:
                     + (f", relative to CUB {wide(relative)}" if relative else "") + ".")
         if any(r.share < trust.REPEATS for r in absolute.values()):
             said[-1] += " So times drift from run to run, and only what was measured together compares."
-    cpu = next((run["host_cpu"] for run in trust.comparison_runs(results) if run.get("host_cpu")), None)
-    if cpu and cpu["samples"]:
-        path = results.folder / "repeat.machine.json"
-        again = [run.get("host_cpu") for run in json.loads(path.read_text())["runs"]] if absolute and path.exists() else []
-        of_both = [f"{100 * c['on_busy_cpu'] / c['samples']:.2g} %" for c in (cpu, *again) if c and c["samples"]]
-        said.append(f"Of the comparison's samples by the host's clock {of_both[0]} "
-                    + (f"(in the second run {of_both[1]}) " if len(of_both) == 2 else "")
+
+    def busy(runs) -> str:
+        return next((f"{100 * share:.2g} %" for run in runs if (share := from_busy_cpu([run])) is not None), "")
+
+    path = results.folder / "repeat.machine.json"
+    second = busy(runs_of(path).values()) if absolute and path.exists() else ""
+    if first := busy(trust.comparison_runs(results)):
+        said.append(f"Of the comparison's samples by the host's clock {first} " + (f"(in the second run {second}) " if second else "")
                     + "were taken while no CPU that was looked at was quiet, so they may be long ([how that is "
                     "seen](measuring.md#when-they-are-taken)).")
     spent = trust.spending(results)
@@ -404,10 +404,23 @@ def planted_block(results) -> str:
     return "\n".join(lines)
 
 
+def runs_of(path: Path) -> dict[str, dict]:
+    """What a machine.json records of runs, by their ids."""
+    import results as rs
+
+    return {run["run_id"]: run for run in rs.read_machine(path, path.parent.name).get("runs", default=[])}
+
+
+def from_busy_cpu(runs: list[dict]) -> float | None:
+    """The share of the runs' samples by the host's clock before which no CPU was quiet; None where one does not tell."""
+    counts = [run.get("host_cpu") or {"samples": 0} for run in runs]
+    if not counts or not all(c["samples"] for c in counts):
+        return None
+    return sum(c["on_busy_cpu"] for c in counts) / sum(c["samples"] for c in counts)
+
+
 def host_cpu_block(results) -> str:
     """How near pairs of runs that keep to quiet CPUs are to each other, from host-cpu.csv.gz; empty without it."""
-    import math
-
     import pandas as pd
     from text import trust
 
@@ -415,18 +428,18 @@ def host_cpu_block(results) -> str:
     if not path.exists():
         return ""
     table = pd.read_csv(path, dtype={"base_run_id": str, "run_id": str})
-    runs = {r["run_id"]: r for r in json.loads((results.folder / "host-cpu.machine.json").read_text())["runs"]}
+    runs = runs_of(results.folder / "host-cpu.machine.json")
     cards = {}  # numbered as they come
 
     def busy(run_id: str) -> str:
-        cpu = runs.get(run_id, {}).get("host_cpu")
-        return f"{100 * cpu['on_busy_cpu'] / cpu['samples']:.1f} %" if cpu and cpu["samples"] else "not kept"
+        share = from_busy_cpu([runs.get(run_id, {})])
+        return "not kept" if share is None else f"{100 * share:.1f} %"
 
     lines = ["| two runs | card | on the device within 3 % | end to end within 3 % | at most apart | interval holds 1 | "
              "the later longer by, below 2^22 | samples from a busy CPU |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
     for (base, other), pair in table.groupby(["base_run_id", "run_id"], sort=False):
         device, host = (trust.near(pair, mode) for mode in ("device", "end_to_end"))
-        held, shift = trust.repeats(pair)["end_to_end"].share, trust.mean_shift(pair)  # of the base's time to the other's
+        held, shift = trust.repeats(pair)["end_to_end"].share, trust.logs_of_small(pair).mean()  # of the base's time to the other's
         whole = not {"--types", "--variants", "--sizes"} & set(runs[other]["arguments"])
         of = ", ".join(f"{k} {what}{'s' if k > 1 else ''}" for k, what in
                        ((pair["variant"].nunique(), "variant"), (pair["n"].nunique(), "size"))) + ", "
@@ -434,60 +447,44 @@ def host_cpu_block(results) -> str:
         earlier, later = sorted((base, other))  # they begin with the time
         longer = math.expm1(shift if later == base else -shift)
         card = cards.setdefault(runs[other]["machine_id"], len(cards) + 1)
-        lines.append(f"| {of} | {card} | {device.inside} of {device.points} | {host.inside} of {host.points} | "
+        lines.append(f"| {of} | {card} | {device} | {host} | "
                      f"{100 * host.largest:.2g} % | {100 * held:.0f} % | {100 * longer:+.1f} % | "
                      f"{busy(earlier)}, {busy(later)} |")
     return "\n".join(lines)
 
 
-COMPANY = "company/"  # where the folders of runs of whole groups begin in alone.csv.gz, of on_gpu_machine's step `alone`
-
-
 def alone_block(results) -> str:
     """How far calls that are measured alone lie from the same among all of their group, in turn on one card, and from that
-    two runs alone lie from each other, from alone.csv.gz; empty without it."""
-
-    import numpy as np
-    import pandas as pd
+    two runs alone lie from each other, from alone.csv.gz; empty where it is not there, or lacks either."""
     from text import trust
 
     if results.alone is None:
         return ""
     path = results.folder / "alone.machine.json"  # put together by hand: on_gpu_machine packs a file for each run
-    runs = {r["run_id"]: r for r in json.loads(path.read_text())["runs"]} if path.exists() else {}
-    table = results.alone[results.alone["ratio"].notna()]
-    card = [(run.get("machine_id"), run.get("git_revision", "")[:7] or "not kept") for run in (runs.get(r, {}) for r in table["run_id"])]
+    runs = runs_of(path) if path.exists() else {}
+    table = results.alone.assign(
+        card=results.alone["run_id"].map(lambda r: runs.get(r, {}).get("machine_id", "")),
+        program=results.alone["run_id"].map(lambda r: runs.get(r, {}).get("git_revision", "")[:7] or "not kept"),
+        # The folders of on_gpu_machine's step `alone`: alone/1, alone/2, company.
+        in_company=results.alone["source"].str.startswith("company/"), second=results.alone["base_source"].str.startswith("alone/2"))
 
-    def busy(run_ids) -> str:
-        counts = [runs.get(r, {}).get("host_cpu") for r in run_ids]
-        if None in counts:
-            return "not kept"
-        return f"{100 * sum(c['on_busy_cpu'] for c in counts) / sum(c['samples'] for c in counts):.0f} %"
-
-    def longer(company) -> str:
-        """Over the sizes below 2^22, end to end: the mean, and its standard error."""
-        few = company[(company["timing_mode"] == "end_to_end") & (company["n"] < trust.Agreement.SMALL)]
-        logs = np.log(few["ratio"]).groupby(few["n"]).mean()
-        return f"{100 * logs.mean():+.1f} ± {100 * logs.sem():.1f} %"
-
-    lines = ["| card | program | call | samples from a busy CPU: alone, in company, alone | on the device within 3 % | end to end "
-             "within 3 % | at most apart | two runs alone, end to end | longer alone, end to end below 2^22 |",
-             "|--:|---|---|--:|--:|--:|--:|--:|--:|"]
-    cards = table.assign(card=card).groupby("card", sort=False)
-    for number, ((_, program), of_card) in enumerate(cards, 1):
-        in_company = of_card["source"].str.startswith(COMPANY)
-        second = of_card[in_company & (of_card["base_source"].str.startswith("alone/2"))]
-        first = of_card[in_company].drop(second.index)
-        shares = ", ".join(busy(set(ids)) for ids in (first["base_run_id"], first["run_id"], second["base_run_id"]))
+    lines = []
+    for number, ((_, program), of_card) in enumerate(table.groupby(["card", "program"], sort=False), 1):
+        first, second = (of_card[of_card["in_company"] & (of_card["second"] == which)] for which in (False, True))
+        shares = (from_busy_cpu([runs.get(r, {}) for r in set(ids)]) for ids in (first["base_run_id"], first["run_id"], second["base_run_id"]))
+        busy = ", ".join("not kept" if share is None else f"{100 * share:.0f} %" for share in shares)
         for variant, of in of_card.groupby("variant"):
-            company = of[of["source"].str.startswith(COMPANY)]
+            company, again = of[of["in_company"]], of[~of["in_company"]]
             device, host = (trust.near(trust.averaged(company), mode) for mode in ("device", "end_to_end"))
-            again = trust.near(trust.averaged(of.drop(company.index)), "end_to_end")
-            lines.append(f"| {number} | {program} | `{variant}` | {shares} | "
-                         + (f"{device.inside} of {device.points}" if device else "")
-                         + f" | {host.inside} of {host.points} | {100 * host.largest:.1f} % | {again.inside} of {again.points} | "
-                         f"{longer(company)} |")
-    return "\n".join(lines)
+            two_alone = trust.near(trust.averaged(again), "end_to_end")
+            if host is None or two_alone is None:
+                continue
+            by_size = trust.logs_of_small(company).groupby(level="n").mean()
+            lines.append(f"| {number} | {program} | `{variant}` | {busy} | {device or ''} | {host} | {100 * host.largest:.1f} % | "
+                         f"{two_alone} | {100 * by_size.mean():+.1f} ± {100 * by_size.sem():.1f} % |")
+    return "\n".join(["| card | program | call | samples from a busy CPU: alone, in company, alone | on the device within 3 % | end to end "
+                      "within 3 % | at most apart | two runs alone, end to end | longer alone, end to end below 2^22 |",
+                      "|--:|---|---|--:|--:|--:|--:|--:|--:|", *lines]) if lines else ""
 
 
 PLACES_SHIFT = 0.02  # a place that makes so much of a difference is told of

@@ -36,8 +36,8 @@ void check(cudaError_t status) {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// The mean of the logarithms without a tenth at either end, one sample at least: about what reductio makes of the samples
-/// of one context. A call that takes one of two times has a median that is one of them.
+/// The mean of the logarithms without a tenth of the samples, or one, at either end: about what reductio makes of those
+/// of one context. The median of a call that takes one of two times is one of them.
 template <class Sample>
 double centre_s(Sample&& sample, std::size_t samples = 41) {
   std::vector<double> s(samples);
@@ -134,7 +134,8 @@ struct Loops {
       std::exit(1);
     }
     const auto call_at = [&](int place) {
-      check(cub::DeviceReduce::Sum(workspace + 9 * 512 * place, bytes, input_at<T>(place, n), sum_at<T>(place), n, stream));
+      check(cub::DeviceReduce::Sum(workspace + 9 * 512 * place, bytes, input_at<T>(place, n), sum_at<T>(place), n,
+                                   stream));
     };
     call_at(0);  // loads the kernels, which must not happen while a graph is captured
     check(cudaStreamSynchronize(stream));

@@ -382,9 +382,7 @@ class Near:
     largest: float
 
     def __str__(self) -> str:
-        all_of_them = f"all {self.points} points" if self.points > 1 else "the one point"
-        return (f"{all_of_them if self.inside == self.points else f'{self.inside} of {self.points} points'} (the largest "
-                f"difference is {100 * self.largest:.2g} %)")
+        return f"{self.inside} of {self.points}"
 
 
 def near(table: pd.DataFrame, mode: str) -> Near | None:
@@ -397,14 +395,14 @@ def near(table: pd.DataFrame, mode: str) -> Near | None:
 def averaged(table: pd.DataFrame) -> pd.DataFrame:
     """A row for each point of a table that may have several of it, with the geometric mean of its ratios."""
     key = ["variant", "settings", "n", "timing_mode"]
-    ratios = table.fillna({"settings": ""}).groupby(key)["ratio"]
-    return ratios.agg(lambda of: math.exp(np.log(of).mean())).reset_index()
+    rows = table[table["ratio"].notna()].fillna({"settings": ""})
+    return np.exp(np.log(rows.set_index(key)["ratio"]).groupby(key).mean()).reset_index()
 
 
-def mean_shift(table: pd.DataFrame) -> float | None:
-    """Mean logarithm of a table's ratios end to end, over the sizes below 2^22 elements; None without such."""
-    ratios = table.loc[(table["timing_mode"] == "end_to_end") & (table["n"] < Agreement.SMALL), "ratio"].dropna()
-    return float(np.log(ratios).mean()) if len(ratios) else None
+def logs_of_small(table: pd.DataFrame) -> pd.Series:
+    """Logarithms of a table's ratios end to end below 2^22 elements, by n."""
+    rows = table[(table["timing_mode"] == "end_to_end") & (table["n"] < Agreement.SMALL)]
+    return np.log(rows.set_index("n")["ratio"].dropna())
 
 
 # ------------------------------------------------------------------------------------------ where memory lies

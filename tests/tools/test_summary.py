@@ -209,6 +209,10 @@ def test_what_is_measured_alone_is_set_beside_the_same_in_company(folder, tmp_pa
     assert block(copied, "alone").splitlines()[2:] == [
         "| 1 | 0123456 | `x/y` | 1 %, 25 %, 10 % | 1 of 2 | 1 of 3 | 6.0 % | 2 of 3 | -1.6 ± 2.5 % |",
         "| 1 | 0123456 | `x/z` | 1 %, 25 %, 10 % |  | 2 of 2 | 1.0 % | 2 of 2 | +0.7 ± 0.2 % |"]
+    for lacking in ([r for r in rows if r["source"].startswith(arm)] for arm in ("company", "alone")):
+        synthetic.write_csv(copied / "alone.csv.gz", lacking)
+        assert block(copied, "alone") == ""
+    synthetic.write_csv(copied / "alone.csv.gz", rows)
     (copied / "alone.machine.json").unlink()
     assert "| 1 | not kept | `x/z` | not kept, not kept, not kept |  | 2 of 2 |" in block(copied, "alone")
 
