@@ -550,6 +550,50 @@ def states_block(results) -> str:
         f"(2^{int(more.idxmax()).bit_length() - 1}) at any size."))
 
 
+COPIES = ("copy_to_host_queued_before_end", "copy_to_host_queued_after_end", "wait_without_copy")
+TWO_TIMES_US = 2.0  # so far apart at least are two groups that are called two times
+
+
+def two_groups(times):
+    """Times in order, cut in two at the largest gap between neighbours of the middle 90 %; in one where that gap is less
+    than TWO_TIMES_US."""
+    import numpy as np
+
+    times = np.sort(times)
+    edge = len(times) // 20
+    gaps = np.diff(times)[edge:len(times) - 1 - edge]
+    if not len(gaps) or gaps.max() < TWO_TIMES_US:
+        return [times]
+    return np.split(times, [edge + int(gaps.argmax()) + 1])
+
+
+def copies_block(results) -> str:
+    """What a copy to the host takes by when it is queued, from probes.csv; says so where that lacks it."""
+    import numpy as np
+    import results as rs
+    from text import latex
+
+    path, us = results.folder / "probes.csv", latex.digits
+    times = [[]] * len(COPIES)
+    if path.exists():
+        table = rs.read_table(path, rs.Columns(["quantity", "unit", "value"], ["value"]))
+        times = [table.loc[(table["quantity"] == q) & (table["unit"] == "us"), "value"].to_numpy() for q in COPIES]
+    if not all(map(len, times)):
+        return "Neither was measured yet."
+    before, after, none = times
+    groups = two_groups(before)
+    medians = " or ".join(us(np.median(group)) for group in groups)
+    of = (f"medians of two groups, the longer in {100 * len(groups[1]) / len(before):.0f} % of" if len(groups) == 2
+          else "median of")
+    low, high = (us(np.percentile(after, q)) for q in (5, 95))
+    gpu = results.machine.get("gpu.name", default=results.machine.name)
+    return "\n".join(wrapped(
+        f"On one {gpu} a copy of 4 bytes that is queued after the kernel's end takes {us(np.median(after))} us (median of "
+        f"{len(after)}; 5th to 95th percentile {low} to {high} us), one that is queued while the kernel runs {medians} us from "
+        f"the kernel's end on ({of} {len(before)}). Awaiting the kernel with no copy takes {us(np.median(none))} us from its end "
+        "on."))
+
+
 def modern_block(results) -> str:
     """What the ideas of the variants for learners are worth; empty where the results hold no modern.csv."""
     from text import modern
@@ -637,6 +681,7 @@ BLOCKS = (
     ("docs/results.md", "elsewhere", elsewhere_block),
     ("docs/measuring.md", "states", states_block),
     ("docs/measuring.md", "places", places_block),
+    ("docs/measuring.md", "copies", copies_block),
     ("docs/measuring.md", "host-cpu", host_cpu_block),
     ("docs/measuring.md", "alone", alone_block),
     ("docs/reproducing.md", "costs", costs_block),

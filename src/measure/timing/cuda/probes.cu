@@ -1,13 +1,18 @@
-/// Kernels that read the clocks of every SM and follow chains of loads, and what is made of their readings.
+/// Kernels that read the clocks of every SM, follow chains of loads and tell the host of their end, and what is made of
+/// their readings.
 
 #include "measure/timing/probes.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
+#include <optional>
 #include <random>
+#include <string>
 
 #include "device/kernel.h"
 #include "measure/timing/cuda/timed_stream.h"
+#include "measure/timing/host_clock.h"
 
 namespace reductio {
 namespace cuda {
@@ -196,6 +201,22 @@ __global__ void follow(Chase* chase, std::uint32_t warm, std::uint32_t timed) {
   chase->ns = globaltimer() - ns;
 }
 
+/// Where a kernel tells the host, in page-locked memory, and where a copy of its result goes: cache lines of their own.
+struct ToHost {
+  alignas(128) std::uint32_t told;
+  alignas(128) std::uint32_t copied;
+};
+
+/// Runs for `ns`, leaves a result to copy, and as its last act tells the host.
+/// Launch: one thread.
+__global__ void run_and_tell(std::uint64_t ns, std::uint32_t* result, std::uint32_t* told, std::uint32_t ticket) {
+  const std::uint64_t start = globaltimer();
+  while (globaltimer() - start < ns) {
+  }
+  *result = ticket;
+  store_release<device::Scope::system>(told, ticket);  // with the result
+}
+
 class Probing {
  public:
   explicit Probing(Backend& backend) : backend_(backend), stream_(backend, 0.3) {
@@ -212,6 +233,7 @@ class Probing {
     exchanges<exchange_clocks>(exchange_probes);
     exchanges<pass_words>(message_probes);
     updates();
+    copies();
     const std::size_t l2 = std::max<std::size_t>(backend_.info().l2_bytes, 1u << 20);
     // Of what L1 holds, a part; of L2, an eighth, which either half of a divided L2 could hold; and more than L2 holds,
     // or a part of it that was flushed, which few pages of memory hold.
@@ -294,6 +316,84 @@ class Probing {
     }
   }
 
+  /// When a copy to the host is queued: while the kernel before it runs, once that has ended, or not at all.
+  enum class Copy { before_end, after_end, none };
+
+  /// What awaiting a kernel takes, by the copy that follows it. A repeat has each once, in an order drawn anew, so that
+  /// none always comes after the same other.
+  void copies() {
+    struct Wait {
+      Copy copy;
+      const char* quantity;
+    };
+    std::array<Wait, 3> waits{{{Copy::before_end, "copy_to_host_queued_before_end"},
+                               {Copy::after_end, "copy_to_host_queued_after_end"},
+                               {Copy::none, "wait_without_copy"}}};
+    constexpr int waits_of_each = 384;
+    const Pinned<ToHost> host = pinned<ToHost>();
+    const DeviceMemory result(backend_, sizeof(std::uint32_t));
+    std::mt19937 order(1);
+    for (int r = -1; r < waits_of_each; ++r) {  // the first loads the kernel
+      // From 6 to 13 us, so that the copy is queued at many moments before the end. The 29 steps have no common divisor
+      // with the eight turns of a stream's kernels.
+      const auto run_ns = static_cast<std::uint64_t>(6000 + 250 * (std::max(r, 0) % 29));
+      std::shuffle(waits.begin(), waits.end(), order);
+      for (const Wait& wait : waits) {
+        const auto us = awaited_us(wait.copy, run_ns, *host, static_cast<std::uint32_t*>(result.get()));
+        if (us && r >= 0) add({wait.quantity, std::nullopt, r, *us, "us"});
+      }
+    }
+  }
+
+  /// Microseconds of the host's clock until the stream is synchronised, so that the result is in host memory: from when
+  /// the host sees that the kernel ended, but for a copy that is queued after the end, whose time begins just before
+  /// cudaMemcpyAsync is called: the host asks in between whether the stream is empty, which is no part of the copy.
+  /// None where a copy came too late to be queued before the end.
+  std::optional<double> awaited_us(Copy copy, std::uint64_t run_ns, ToHost& host, std::uint32_t* result) {
+    const std::uint32_t ticket = ++ticket_;  // so that no word has to be reset
+    const auto has_ended = [&] { return __atomic_load_n(&host.told, __ATOMIC_ACQUIRE) == ticket; };
+    const auto queue_copy = [&] {
+      check(cudaMemcpyAsync(&host.copied, result, sizeof *result, cudaMemcpyDeviceToHost, native_stream()),
+            "copying four bytes to the host");
+    };
+    run_and_tell<<<1, 1, 0, native_stream()>>>(run_ns, result, &host.told, ticket);
+    check(cudaGetLastError(), "launching a kernel that tells the host of its end");
+    bool in_time = true;
+    if (copy == Copy::before_end) {
+      queue_copy();
+      in_time = !has_ended();
+    }
+    poll(has_ended, "a kernel of some microseconds did not tell the host of its end");
+    double start = host_now();
+    if (copy == Copy::after_end) {
+      poll([&] { return is_empty(native_stream()); }, "a stream whose only kernel has ended did not become empty");
+      start = host_now();
+      queue_copy();
+    }
+    stream_.synchronize();
+    const double end = host_now();
+    if (copy != Copy::none && __atomic_load_n(&host.copied, __ATOMIC_RELAXED) != ticket)
+      throw DeviceError("a copy to the host was awaited and had not arrived");
+    return in_time ? std::optional(1e6 * (end - start)) : std::nullopt;
+  }
+
+  static bool is_empty(cudaStream_t stream) {
+    const cudaError_t status = cudaStreamQuery(stream);
+    if (status != cudaErrorNotReady) check(status, "asking whether a stream is empty");
+    else cudaGetLastError();  // else the next launch would take it for its own
+    return status == cudaSuccess;
+  }
+
+  /// Until `done`; throws once it took seconds, so that no fault makes the host hang.
+  template <class Done>
+  static void poll(const Done& done, const char* fault) {
+    constexpr double patience_s = 2;
+    const double start = host_now();
+    for (unsigned polls = 1; !done(); ++polls)
+      if (polls % 1024 == 0 && host_now() - start > patience_s)
+        throw DeviceError(std::string(fault) + " within seconds; is something else running on this GPU?");
+  }
+
   /// Of one dependent load, in cycles and in ns, as two records. `flushed`: of lines that no cache holds. Else the
   /// whole chain is followed before.
   template <class Load>
@@ -328,6 +428,7 @@ class Probing {
   Backend& backend_;
   TimedStream stream_;
   std::size_t shared_bytes_ = 0;
+  std::uint32_t ticket_ = 0;  ///< of the last kernel that told the host
   std::vector<Probe> out_;
 };
 
