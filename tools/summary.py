@@ -570,17 +570,15 @@ def two_groups(times):
 def copies_block(results) -> str:
     """What a copy to the host takes by when it is queued, from probes.csv; says so where that lacks it."""
     import numpy as np
-    import results as rs
+    import verdicts as vd
     from text import latex
 
-    path, us = results.folder / "probes.csv", latex.digits
-    times = [[]] * len(COPIES)
-    if path.exists():
-        table = rs.read_table(path, rs.Columns(["quantity", "unit", "value"], ["value"]))
-        times = [table.loc[(table["quantity"] == q) & (table["unit"] == "us"), "value"].to_numpy() for q in COPIES]
-    if not all(map(len, times)):
+    us = latex.digits
+    try:
+        folder = vd.Folder(results.folder)
+        before, after, none = (folder.values("probes.csv", "value", {"quantity": q, "unit": "us"})["value"] for q in COPIES)
+    except vd.Lacking:
         return "Neither was measured yet."
-    before, after, none = times
     groups = two_groups(before)
     medians = " or ".join(us(np.median(group)) for group in groups)
     of = (f"medians of two groups, the longer in {100 * len(groups[1]) / len(before):.0f} % of" if len(groups) == 2
