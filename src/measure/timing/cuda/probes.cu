@@ -319,37 +319,46 @@ class Probing {
   /// When a copy to the host is queued: while the kernel before it runs, once that has ended, or not at all.
   enum class Copy { before_end, after_end, none };
 
+  /// In microseconds of the host's clock. What was asked for is over when the stream is synchronised, so that the result
+  /// is in host memory.
+  struct Wait {
+    double us = 0;         ///< from when the host sees that the kernel ended; of Copy::after_end from the copy's call
+    double queued_us = 0;  ///< of Copy::before_end: from the copy's call until the host sees that the kernel ended
+  };
+
   /// What awaiting a kernel takes, by the copy that follows it. A repeat has each once, in an order drawn anew, so that
   /// none always comes after the same other.
   void copies() {
-    struct Wait {
-      Copy copy;
-      const char* quantity;
-    };
-    std::array<Wait, 3> waits{{{Copy::before_end, "copy_to_host_queued_before_end"},
-                               {Copy::after_end, "copy_to_host_queued_after_end"},
-                               {Copy::none, "wait_without_copy"}}};
-    constexpr int waits_of_each = 384;
+    std::array<Copy, 3> kinds{Copy::before_end, Copy::after_end, Copy::none};
+    constexpr int waits_of_each = 1024;
     const Pinned<ToHost> host = pinned<ToHost>();
     const DeviceMemory result(backend_, sizeof(std::uint32_t));
-    std::mt19937 order(1);
+    std::mt19937 drawn(1);
+    // So that the copy is queued at any moment before the end, and far enough before it for what recurs to be seen.
+    std::uniform_int_distribution<std::uint64_t> run_ns(4'000, 40'000);
     for (int r = -1; r < waits_of_each; ++r) {  // the first loads the kernel
-      // From 6 to 13 us, so that the copy is queued at many moments before the end. The 29 steps have no common divisor
-      // with the eight turns of a stream's kernels.
-      const auto run_ns = static_cast<std::uint64_t>(6000 + 250 * (std::max(r, 0) % 29));
-      std::shuffle(waits.begin(), waits.end(), order);
-      for (const Wait& wait : waits) {
-        const auto us = awaited_us(wait.copy, run_ns, *host, static_cast<std::uint32_t*>(result.get()));
-        if (us && r >= 0) add({wait.quantity, std::nullopt, r, *us, "us"});
+      const std::uint64_t this_run_ns = run_ns(drawn);
+      std::shuffle(kinds.begin(), kinds.end(), drawn);
+      for (const Copy kind : kinds) {
+        const auto wait = awaited(kind, this_run_ns, *host, static_cast<std::uint32_t*>(result.get()));
+        if (r >= 0 && wait) add(wait_probes(kind, r, *wait));
       }
     }
   }
 
-  /// Microseconds of the host's clock until the stream is synchronised, so that the result is in host memory: from when
-  /// the host sees that the kernel ended, but for a copy that is queued after the end, whose time begins just before
-  /// cudaMemcpyAsync is called: the host asks in between whether the stream is empty, which is no part of the copy.
+  static std::vector<Probe> wait_probes(Copy kind, int repeat, const Wait& w) {
+    const auto record = [&](const char* quantity, double us) { return Probe{quantity, std::nullopt, repeat, us, "us"}; };
+    switch (kind) {
+      case Copy::before_end:
+        return {record("copy_to_host_call_to_kernel_end", w.queued_us), record("copy_to_host_queued_before_end", w.us)};
+      case Copy::after_end: return {record("copy_to_host_queued_after_end", w.us)};
+      case Copy::none: return {record("wait_without_copy", w.us)};
+    }
+    return {};
+  }
+
   /// None where a copy came too late to be queued before the end.
-  std::optional<double> awaited_us(Copy copy, std::uint64_t run_ns, ToHost& host, std::uint32_t* result) {
+  std::optional<Wait> awaited(Copy copy, std::uint64_t run_ns, ToHost& host, std::uint32_t* result) {
     const std::uint32_t ticket = ++ticket_;  // so that no word has to be reset
     const auto has_ended = [&] { return __atomic_load_n(&host.told, __ATOMIC_ACQUIRE) == ticket; };
     const auto queue_copy = [&] {
@@ -358,6 +367,7 @@ class Probing {
     };
     run_and_tell<<<1, 1, 0, native_stream()>>>(run_ns, result, &host.told, ticket);
     check(cudaGetLastError(), "launching a kernel that tells the host of its end");
+    const double called = host_now();
     bool in_time = true;
     if (copy == Copy::before_end) {
       queue_copy();
@@ -365,8 +375,9 @@ class Probing {
     }
     poll(has_ended, "a kernel of some microseconds did not tell the host of its end");
     double start = host_now();
+    const double queued_s = start - called;
     if (copy == Copy::after_end) {
-      poll([&] { return is_empty(native_stream()); }, "a stream whose only kernel has ended did not become empty");
+      stream_.synchronize();  // the kernel's last store is not yet its end
       start = host_now();
       queue_copy();
     }
@@ -374,14 +385,8 @@ class Probing {
     const double end = host_now();
     if (copy != Copy::none && __atomic_load_n(&host.copied, __ATOMIC_RELAXED) != ticket)
       throw DeviceError("a copy to the host was awaited and had not arrived");
-    return in_time ? std::optional(1e6 * (end - start)) : std::nullopt;
-  }
-
-  static bool is_empty(cudaStream_t stream) {
-    const cudaError_t status = cudaStreamQuery(stream);
-    if (status != cudaErrorNotReady) check(status, "asking whether a stream is empty");
-    else cudaGetLastError();  // else the next launch would take it for its own
-    return status == cudaSuccess;
+    if (!in_time) return std::nullopt;
+    return Wait{.us = 1e6 * (end - start), .queued_us = 1e6 * queued_s};
   }
 
   /// Until `done`; throws once it took seconds, so that no fault makes the host hang.
