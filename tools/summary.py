@@ -550,46 +550,11 @@ def states_block(results) -> str:
         f"(2^{int(more.idxmax()).bit_length() - 1}) at any size."))
 
 
-COPIES = ("copy_to_host_queued_before_end", "copy_to_host_queued_after_end", "wait_without_copy")
-TWO_TIMES_US = 2.0  # so far apart at least are two groups that are called two times
-
-
-def two_groups(times):
-    """Times in order, cut in two at the largest gap between neighbours of the middle 90 %; in one where that gap is less
-    than TWO_TIMES_US."""
-    import numpy as np
-
-    times = np.sort(times)
-    edge = len(times) // 20
-    gaps = np.diff(times)[edge:len(times) - 1 - edge]
-    if not len(gaps) or gaps.max() < TWO_TIMES_US:
-        return [times]
-    return np.split(times, [edge + int(gaps.argmax()) + 1])
-
-
 def copies_block(results) -> str:
     """What a copy to the host takes by when it is queued, from probes.csv; says so where that lacks it."""
-    import numpy as np
-    import verdicts as vd
-    from text import latex
+    from text import copies
 
-    us = latex.digits
-    try:
-        folder = vd.Folder(results.folder)
-        before, after, none = (folder.values("probes.csv", "value", {"quantity": q, "unit": "us"})["value"] for q in COPIES)
-    except vd.Lacking:
-        return "Neither was measured yet."
-    groups = two_groups(before)
-    medians = " or ".join(us(np.median(group)) for group in groups)
-    of = (f"medians of two groups, the longer in {100 * len(groups[1]) / len(before):.0f} % of" if len(groups) == 2
-          else "median of")
-    low, high = (us(np.percentile(after, q)) for q in (5, 95))
-    gpu = results.machine.get("gpu.name", default=results.machine.name)
-    return "\n".join(wrapped(
-        f"On one {gpu} a copy of 4 bytes that is queued after the kernel's end takes {us(np.median(after))} us (median of "
-        f"{len(after)}; 5th to 95th percentile {low} to {high} us), one that is queued while the kernel runs {medians} us from "
-        f"the kernel's end on ({of} {len(before)}). Awaiting the kernel with no copy takes {us(np.median(none))} us from its end "
-        "on."))
+    return "\n".join(wrapped(copies.plain(results)))
 
 
 def modern_block(results) -> str:

@@ -66,7 +66,7 @@ def draw(folder: vd.Folder):
         axes.margins(x=0.02, y=0.1)
         if k == len(quantities) - 1:
             axes.set_xlabel("multiprocessor", labelpad=1)
-    repeats = int(np.nanmax(table["repeat"])) + 1
+    repeats = int(np.nanmax(table.loc[table["quantity"].isin(quantities), "repeat"])) + 1
     studies.title(figure, f"Clocks of one {studies.gpu_of(folder)}", "offset from the clock of multiprocessor 0")
     studies.foot(figure, f"Marks: median; lines: least and most of {repeats} repeats.")
     return figure

@@ -303,6 +303,6 @@ def test_macros_are_the_same_names_whatever_is_there(tmp_path):
     assert all(re.fullmatch("[A-Za-z]+", name) for name in full), "TeX's macro names are letters"
     # Of the documents' studies the synthetic folder has none: test_studies.py.
     lacking = {k for k, v in full.items() if v == findings.ABSENT} - set(studies.SENTENCES)
-    assert lacking == {"FindingCards", "FindingSelftest"}
+    assert lacking == {"FindingCards", "FindingCopies", "FindingSelftest"}
     assert "FindingFirst" in full and few["FindingFirst"] == findings.ABSENT
     assert none["GpuName"] == findings.ABSENT and "the sum of the least time" in none["FindingCpu"]
