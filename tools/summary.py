@@ -476,14 +476,14 @@ def alone_block(results) -> str:
         for variant, of in of_card.groupby("variant"):
             company, again = of[of["in_company"]], of[~of["in_company"]]
             device, host = (trust.near(trust.averaged(company), mode) for mode in ("device", "end_to_end"))
-            two_alone = trust.near(trust.averaged(again), "end_to_end")
+            two_alone = trust.near(again, "end_to_end")  # each pair of runs: a mean of several would hide how far two differ
             if host is None or two_alone is None:
                 continue
             by_size = trust.logs_of_small(company).groupby(level="n").mean()
             lines.append(f"| {number} | {program} | `{variant}` | {busy} | {device or ''} | {host} | {100 * host.largest:.1f} % | "
-                         f"{two_alone} | {100 * by_size.mean():+.1f} ± {100 * by_size.sem():.1f} % |")
+                         f"{two_alone}, {100 * two_alone.largest:.1f} % | {100 * by_size.mean():+.1f} ± {100 * by_size.sem():.1f} % |")
     return "\n".join(["| card | program | call | samples from a busy CPU: alone, in company, alone | on the device within 3 % | end to end "
-                      "within 3 % | at most apart | two runs alone, end to end | longer alone, end to end below 2^22 |",
+                      "within 3 % | at most apart | any two runs alone, end to end, and at most apart | longer alone, end to end below 2^22 |",
                       "|--:|---|---|--:|--:|--:|--:|--:|--:|", *lines]) if lines else ""
 
 

@@ -17,9 +17,9 @@ contexts draw theirs, each block's for itself.
 Every file from outside is one process. Of several the median counts, since processes differ: each has its input in one
 place of memory, and where a call is two launches, each sample may meet the same one of the two times that such calls
 take on an H200. Of a process of nvbench the median of its samples counts; the mean, its headline GPU Time, stands
-beside as outside_mean_s. The loops print a mean of each process, without a tenth at either end (those of the committed
-files of the H100 a median). outside_spread is the largest process over the smallest, less 1. Prints a row for each point that both
-sides have. Exit code 1 if one differs by more than it may.
+beside as outside_mean_s. The loops print a mean of each process, without a tenth at either end (those of the H100's
+committed files a median). outside_spread is the largest process over the smallest, less 1. Prints a row for each point
+that both sides have. Exit code 1 if one differs by more than it may.
 """
 
 import argparse

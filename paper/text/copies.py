@@ -76,10 +76,30 @@ def steps(copies: Copies) -> Steps | None:
         offset = float(np.angle(phases[best]) / (2 * np.pi) % 1 * period)
         step = np.round((arrived - offset) / period)
         near = np.abs(arrived - offset - step * period) <= NEAR_US
-        taken = np.unique(step[near])
-        if len(taken) == taken[-1] - taken[0] + 1:
+        taken = np.unique(step[near & (low <= arrived) & (arrived <= high)])  # without what waited for something else
+        if len(taken) and len(taken) == taken[-1] - taken[0] + 1:
             return Steps(period, offset + float(taken[0]) * period, float(near.mean()))
     return None
+
+
+@dataclass
+class Told:
+    """What both texts are made of, in microseconds."""
+
+    after: float
+    no_copy: float
+    earliest: float  # after the kernel's end, of copies that were queued before it: 5th and 95th percentile
+    latest: float
+
+
+def told(copies: Copies) -> Told:
+    earliest, latest = np.percentile(copies.before, (5, 95))
+    return Told(float(np.median(copies.after)), float(np.median(copies.no_copy)), float(earliest), float(latest))
+
+
+def near(at: Steps, count: str, unit: str, percent: str) -> str:
+    return (f"{100 * at.near:.0f}{percent} of {count} copies came within {latex.digits(NEAR_US)}{unit} of one of these times, "
+            f"and {100 * 2 * NEAR_US / at.period:.0f}{percent} would by chance")
 
 
 def plain(results: Results) -> str:
@@ -87,18 +107,19 @@ def plain(results: Results) -> str:
     copies = read(vd.Folder(results.folder))
     if copies is None:
         return "Neither was measured yet."
-    us, gpu = latex.digits, results.machine.get("gpu.name", default=results.machine.name)
+    us, of = latex.digits, told(copies)
+    gpu = results.machine.get("gpu.name", default=results.machine.name)
     low, high = (us(np.percentile(copies.after, q)) for q in (5, 95))
-    said = (f"On one {gpu} a copy of 4 bytes that is queued after the kernel's end takes {us(np.median(copies.after))} us "
-            f"(median of {len(copies.after)}; 5th to 95th percentile {low} to {high} us). Awaiting the kernel with no copy takes "
-            f"{us(np.median(copies.no_copy))} us from its end on. ")
-    low, high = (us(np.percentile(copies.before, q)) for q in (5, 95))
-    said += f"A copy that is queued while the kernel runs takes {low} to {high} us from the kernel's end on"
+    said = (f"On one {gpu} a copy of 4 bytes that is queued after the kernel's end takes {us(of.after)} us (median of "
+            f"{len(copies.after)}; 5th to 95th percentile {low} to {high} us). Awaiting the kernel with no copy takes "
+            f"{us(of.no_copy)} us from its end on. A copy that is queued while the kernel runs takes {us(of.earliest)} to "
+            f"{us(of.latest)} us from the kernel's end on")
     at = steps(copies)
     if at is None:
         return said + "; there is no period in when they arrive."
-    return said + (f", and is there {us(at.first)} us after it was called for, or a multiple of {us(at.period)} us later: "
-                   f"{100 * at.near:.0f} % of {len(copies.before)} came within {us(NEAR_US)} us of one of these times.")
+    return (f"{said}, and is there {us(at.first)} us after it was called for, or a multiple of {us(at.period)} us later: at the "
+            f"first such time that is some {us(of.earliest)} us after the kernel's end. "
+            f"{near(at, str(len(copies.before)), ' us', ' %')}.")
 
 
 def finding(results: Results) -> str:
@@ -106,17 +127,17 @@ def finding(results: Results) -> str:
     copies = read(vd.Folder(results.folder))
     if copies is None:
         return ABSENT
+    of = told(copies)
     time = lambda us: latex.time(1e-6 * us)  # noqa: E731
-    low, high = (time(np.percentile(copies.before, q)) for q in (5, 95))
-    said = (f"Awaiting a kernel takes {time(np.median(copies.no_copy))} from its end on, with a copy of 4 bytes that is called "
-            f"for after the end {time(np.median(copies.after))} from the call on. A copy that is queued while the kernel runs, as "
-            f"the calls that are timed here do it, takes {low} to {high} from the kernel's end on (5th to 95th "
-            "percentile)")
+    said = (f"Awaiting a kernel takes {time(of.no_copy)} from its end on, with a copy of 4 bytes that is called for after the "
+            f"end {time(of.after)} from the call on. A copy that is queued while the kernel runs, as most calls that end with "
+            f"one do it, takes {time(of.earliest)} to {time(of.latest)} from the kernel's end on (5th to 95th percentile)")
     at = steps(copies)
     if at is None:
         return said + "."
-    return said + (f", because it arrives {time(at.first)} after its call or a multiple of {time(at.period)} later, whenever in "
-                   f"between the kernel ends (Figure~\\ref{{fig:copies}}; {100 * at.near:.0f}\\,\\% of {latex.count(len(copies.before))} "
-                   f"within {time(NEAR_US)} of such a time). So a kernel that ends a little before such a time and one that ends a "
-                   "little after it are further apart end to end than on the device, and a short call whose end falls near one "
-                   "takes either of two times, by how quick the host was.")
+    unit, percent = r"\,\textmu{}s", r"\,\%"
+    return (f"{said}: it arrives {time(at.first)} after its call or a multiple of {time(at.period)} later, at the first such "
+            f"time that is some {time(of.earliest)} after the kernel's end (Figure~\\ref{{fig:copies}}; "
+            f"{near(at, latex.count(len(copies.before)), unit, percent)}). So a kernel that ends a little too late for such a "
+            "time is a period later end to end, and a short call whose kernel ends near the last moment for one takes either of two "
+            "times. That kernels which end sooner after the copy's call than these did meet an earlier such time is inferred.")
