@@ -15,7 +15,8 @@ SCRIPT = SOURCE / "experiments" / "on_gpu_machine"
 EXPERIMENTS = ["comparison", "limits", "timing", "index", "squares", "latency", "twopass", "unrolling", "levels",
                "multiblock", "tuned", "narrow", "modern", "ablation", "autotune", "accuracy"]
 # Binary logarithms of sizes, which time, and with what.
-ALONE = {**{f"10-21-{time}": " --allocations 24" for time in (1, 2, 3)}, "22-24-1": "", "25-27-1": "", "28-30-1": ""}
+ALONE = {**{f"10-21-{time}": " --allocations 6 --max-samples 48" for time in range(1, 10)},
+         "22-24-1": "", "25-27-1": "", "28-30-1": ""}
 THESE = "--variants ^(cub/sum|thrust/reduce|twopass/rolled)$"
 
 
