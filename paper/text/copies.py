@@ -55,6 +55,8 @@ def read(folder: vd.Folder) -> Copies | None:
     if not {CALL_TO_END, QUEUED_BEFORE, QUEUED_AFTER, NO_COPY} <= set(of):
         return None
     both = pd.concat([of[CALL_TO_END], of[QUEUED_BEFORE]], axis=1, join="inner").to_numpy()
+    if not len(both):
+        return None
     return Copies(both[:, 0], both[:, 1], of[QUEUED_AFTER].to_numpy(), of[NO_COPY].to_numpy())
 
 

@@ -66,6 +66,11 @@ def test_repeats_of_both_times_belong_together(tmp_path):
     assert np.allclose(steps, np.round(steps)), "of different repeats they would add up to anything"
 
 
+def test_times_of_different_repeats_are_none(tmp_path):
+    records = [r for r in synthetic.copies(8, 15, 100) if (r["quantity"] == copies.CALL_TO_END) == (r["repeat"] < 50)]
+    assert copies.read(folder_of(tmp_path / "m", records)) is None
+
+
 @pytest.mark.parametrize("without", [(copies.CALL_TO_END,), (copies.QUEUED_BEFORE,), (copies.QUEUED_AFTER,), (copies.NO_COPY,)])
 def test_probes_of_before_are_none(tmp_path, without):
     folder = folder_of(tmp_path / "m", synthetic.copies(8, 15, 100, without=without))
