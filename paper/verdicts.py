@@ -221,13 +221,13 @@ class Folder:
             raise Lacking(f"{name}.samples.csv.gz is missing: without it there is no interval")
         return Calls(name, point["ratio"], point["low"], point["high"], alike and bool(samples.of(self.results, name)))
 
-    def values(self, file: str, value: str, where: dict[str, str]) -> pd.DataFrame:
-        """Rows of another CSV, with the column `value` as numbers."""
+    def values(self, file: str, value: str, where: dict[str, str], also=()) -> pd.DataFrame:
+        """Rows of another CSV, with the column `value` as numbers. `also`: columns that the caller reads besides."""
         path = self.path / file
         if not path.exists():
             self.absent.add(file)
             raise Lacking(f"no {file}: {rs.remedy(path)}")
-        table = rs.read_table(path, rs.Columns([*where, value], [value]))
+        table = rs.read_table(path, rs.Columns([*also, *where, value], [value]))
         for column, wanted in where.items():
             table = table[table[column] == wanted]
         valued = table[table[value].notna()]
@@ -240,9 +240,7 @@ class Folder:
     def counter(self, file: str, call: str, metric: str, n: int) -> float:
         """What a profiler counted in a call's kernel."""
         variant, settings = self.call_of(call, n)
-        rows = self.values(file, "value", {"variant": variant, "metric": metric, "n": str(n)})
-        if "settings" not in rows:
-            raise rs.ResultsError(f"{self.path / file} lacks the column settings: {rs.remedy(Path(file))}")
+        rows = self.values(file, "value", {"variant": variant, "metric": metric, "n": str(n)}, also=["settings"])
         rows = rows[[settings.items() <= rs.parse_settings(s).items() for s in rows["settings"]]]
         if not len(rows):
             raise Lacking(f"{file} has no {metric} of {call} at n = {n}")
@@ -406,9 +404,7 @@ def judge_rate(folder: Folder, test: dict, n: int) -> Found:
 
 def judge_apart(folder: Folder, test: dict, n: int) -> Found:
     """How far the SMs' clocks are apart, as a share of the cycles that the run takes."""
-    offsets = folder.values("probes.csv", "value", {"quantity": "sm_clock_offset", "unit": "cycles"})
-    if "sm" not in offsets:
-        raise rs.ResultsError(f"{folder.path / 'probes.csv'} lacks the column sm: {rs.remedy(Path('probes.csv'))}")
+    offsets = folder.values("probes.csv", "value", {"quantity": "sm_clock_offset", "unit": "cycles"}, also=["sm"])
     rate = float(folder.values("probes.csv", "value", {"quantity": "sm_clock_rate"})["value"].median())
     by_sm = offsets.groupby("sm")["value"].median()
     seconds = folder.first_of(test, lambda name: folder.at(name, test, test["variant"], n, "globaltimer").at(n)["time"])

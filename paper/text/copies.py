@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-import results as rs
 import verdicts as vd
 from results import Results
 from text import latex
@@ -16,7 +15,6 @@ from text.findings import ABSENT
 
 CALL_TO_END = "copy_to_host_call_to_kernel_end"
 QUEUED_BEFORE, QUEUED_AFTER, NO_COPY = "copy_to_host_queued_before_end", "copy_to_host_queued_after_end", "wait_without_copy"
-PROBES = rs.Columns(["quantity", "repeat", "value", "unit"], ["repeat", "value"])
 CONCENTRATED = 0.75  # mean resultant length of the arrivals' phases from which on they come at steps
 NEAR_US = 1.0       # so near its step is a copy that counts as arrived there
 
@@ -29,6 +27,12 @@ class Copies:
     before: np.ndarray   # from the kernel's end until the result was there
     after: np.ndarray    # the same of copies called for after the end, from the call
     no_copy: np.ndarray  # from the kernel's end until the host had awaited it
+
+    @property
+    def usual(self) -> tuple[float, float]:
+        """The 5th and the 95th percentile of `before`."""
+        low, high = np.percentile(self.before, (5, 95))
+        return float(low), float(high)
 
     @property
     def arrived(self) -> np.ndarray:
@@ -47,17 +51,16 @@ class Steps:
 
 def read(folder: vd.Folder) -> Copies | None:
     """None where the folder lacks one of the probes, as older ones do."""
-    path = folder.path / "probes.csv"
-    if not path.exists():
+    def of(quantity: str) -> pd.Series:
+        rows = folder.values("probes.csv", "value", {"quantity": quantity, "unit": "us"}, also=["repeat"])
+        return rows.set_index("repeat")["value"]
+
+    try:
+        queued, before = of(CALL_TO_END).align(of(QUEUED_BEFORE), join="inner")
+        after, no_copy = of(QUEUED_AFTER), of(NO_COPY)
+    except vd.Lacking:
         return None
-    table = rs.read_table(path, PROBES)
-    of = {q: rows.set_index("repeat")["value"] for q, rows in table[table["unit"] == "us"].groupby("quantity")}
-    if not {CALL_TO_END, QUEUED_BEFORE, QUEUED_AFTER, NO_COPY} <= set(of):
-        return None
-    both = pd.concat([of[CALL_TO_END], of[QUEUED_BEFORE]], axis=1, join="inner").to_numpy()
-    if not len(both):
-        return None
-    return Copies(both[:, 0], both[:, 1], of[QUEUED_AFTER].to_numpy(), of[NO_COPY].to_numpy())
+    return Copies(*(times.to_numpy() for times in (queued, before, after, no_copy))) if len(queued) else None
 
 
 def steps(copies: Copies) -> Steps | None:
@@ -84,22 +87,7 @@ def steps(copies: Copies) -> Steps | None:
     return None
 
 
-@dataclass
-class Told:
-    """What both texts are made of, in microseconds."""
-
-    after: float
-    no_copy: float
-    earliest: float  # after the kernel's end, of copies that were queued before it: 5th and 95th percentile
-    latest: float
-
-
-def told(copies: Copies) -> Told:
-    earliest, latest = np.percentile(copies.before, (5, 95))
-    return Told(float(np.median(copies.after)), float(np.median(copies.no_copy)), float(earliest), float(latest))
-
-
-def near(at: Steps, count: str, unit: str, percent: str) -> str:
+def told_near(at: Steps, count: str, unit: str, percent: str) -> str:
     return (f"{100 * at.near:.0f}{percent} of {count} copies came within {latex.digits(NEAR_US)}{unit} of one of these times, "
             f"and {100 * 2 * NEAR_US / at.period:.0f}{percent} would by chance")
 
@@ -109,19 +97,19 @@ def plain(results: Results) -> str:
     copies = read(vd.Folder(results.folder))
     if copies is None:
         return "Neither was measured yet."
-    us, of = latex.digits, told(copies)
+    us, (earliest, latest) = latex.digits, copies.usual
     gpu = results.machine.get("gpu.name", default=results.machine.name)
     low, high = (us(np.percentile(copies.after, q)) for q in (5, 95))
-    said = (f"On one {gpu} a copy of 4 bytes that is queued after the kernel's end takes {us(of.after)} us (median of "
-            f"{len(copies.after)}; 5th to 95th percentile {low} to {high} us). Awaiting the kernel with no copy takes "
-            f"{us(of.no_copy)} us from its end on. A copy that is queued while the kernel runs takes {us(of.earliest)} to "
-            f"{us(of.latest)} us from the kernel's end on")
+    said = (f"On one {gpu} a copy of 4 bytes that is queued after the kernel's end takes {us(np.median(copies.after))} us "
+            f"(median of {len(copies.after)}; 5th to 95th percentile {low} to {high} us). Awaiting the kernel with no copy takes "
+            f"{us(np.median(copies.no_copy))} us from its end on. A copy that is queued while the kernel runs takes "
+            f"{us(earliest)} to {us(latest)} us from the kernel's end on")
     at = steps(copies)
     if at is None:
         return said + "; there is no period in when they arrive."
     return (f"{said}, and is there {us(at.first)} us after it was called for, or a multiple of {us(at.period)} us later: at the "
-            f"first such time that is some {us(of.earliest)} us after the kernel's end. "
-            f"{near(at, str(len(copies.before)), ' us', ' %')}.")
+            f"first such time that is some {us(earliest)} us after the kernel's end. "
+            f"{told_near(at, str(len(copies.before)), ' us', ' %')}.")
 
 
 def finding(results: Results) -> str:
@@ -129,17 +117,18 @@ def finding(results: Results) -> str:
     copies = read(vd.Folder(results.folder))
     if copies is None:
         return ABSENT
-    of = told(copies)
+    earliest, latest = copies.usual
     time = lambda us: latex.time(1e-6 * us)  # noqa: E731
-    said = (f"Awaiting a kernel takes {time(of.no_copy)} from its end on, with a copy of 4 bytes that is called for after the "
-            f"end {time(of.after)} from the call on. A copy that is queued while the kernel runs, as most calls that end with "
-            f"one do it, takes {time(of.earliest)} to {time(of.latest)} from the kernel's end on (5th to 95th percentile)")
+    said = (f"Awaiting a kernel takes {time(np.median(copies.no_copy))} from its end on, with a copy of 4 bytes that is called "
+            f"for after the end {time(np.median(copies.after))} from the call on. A copy that is queued while the kernel runs, as "
+            f"most calls that end with one do it, takes {time(earliest)} to {time(latest)} from the kernel's end on (5th to 95th "
+            "percentile)")
     at = steps(copies)
     if at is None:
         return said + "."
     unit, percent = r"\,\textmu{}s", r"\,\%"
     return (f"{said}: it arrives {time(at.first)} after its call or a multiple of {time(at.period)} later, at the first such "
-            f"time that is some {time(of.earliest)} after the kernel's end (Figure~\\ref{{fig:copies}}; "
-            f"{near(at, latex.count(len(copies.before)), unit, percent)}). So a kernel that ends a little too late for such a "
+            f"time that is some {time(earliest)} after the kernel's end (Figure~\\ref{{fig:copies}}; "
+            f"{told_near(at, latex.count(len(copies.before)), unit, percent)}). So a kernel that ends a little too late for such a "
             "time is a period later end to end, and a short call whose kernel ends near the last moment for one takes either of two "
             "times. That kernels which end sooner after the copy's call than these did meet an earlier such time is inferred.")

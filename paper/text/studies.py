@@ -139,9 +139,10 @@ def squares(f: vd.Folder) -> str:
 def clocks(f: vd.Folder) -> str:
     """How far the SMs' counters are apart, and the one clock of the GPU."""
     s = Study(f, "squares")
-    offsets = f.values("probes.csv", "value", {"quantity": "sm_clock_offset", "unit": "cycles"}).groupby("sm")["value"].median()
+    offsets, timers = (f.values("probes.csv", "value", where, also=["sm"]).groupby("sm")["value"].median() for where in
+                       ({"quantity": "sm_clock_offset", "unit": "cycles"}, {"quantity": "globaltimer_offset"}))
     rate = float(f.values("probes.csv", "value", {"quantity": "sm_clock_rate"})["value"].median())
-    timer = f.values("probes.csv", "value", {"quantity": "globaltimer_offset"}).groupby("sm")["value"].median().abs().max()
+    timer = timers.abs().max()
     trip = float(f.values("probes.csv", "value", {"quantity": "exchange_round_trip"})["value"].median())
     run = s.time("squares/multi-block:block=256,grid=32", s.n, "globaltimer")
     spread = float(offsets.max() - offsets.min())

@@ -170,6 +170,12 @@ def test_clocks_of_sms_are_apart_by_what_was_read(folder):
     assert "up to 1{,}000{,}000{,}000 cycles" in said(folder, "FindingSmClocks")
 
 
+def test_clocks_of_nameless_sms_are_one_line(folder):
+    rewrite(folder, "probes.csv", lambda row: {column: value for column, value in row.items() if column != "sm"})
+    with pytest.raises(rs.ResultsError, match="probes.csv lacks the column sm: run `reductio probe`"):
+        said(folder, "FindingSmClocks")
+
+
 def test_latency_by_what_is_compiled_in(folder):
     plant(folder, "latency.csv", "squares/strided", {"block": "32", "index": "u64"}, "cycles_median", str(2**20 / 32 * 100),
           timing_mode="clock")

@@ -334,8 +334,8 @@ class Probing {
     const Pinned<ToHost> host = pinned<ToHost>();
     const DeviceMemory result(backend_, sizeof(std::uint32_t));
     std::mt19937 drawn(1);
-    // So that the copy is queued at any moment before the end but the last few microseconds, in which a launch takes its
-    // way, and far enough before it for what recurs to be seen.
+    // So that the copy is queued at any moment, up to 40 us before the end and more: far enough for what recurs to be seen.
+    // It is never queued in the last few microseconds, which the launch takes and the shortest run.
     std::uniform_int_distribution<std::uint64_t> run_ns(4'000, 40'000);
     for (int r = -1; r < waits_of_each; ++r) {  // the first loads the kernel
       const std::uint64_t this_run_ns = run_ns(drawn);
