@@ -1,6 +1,8 @@
 /// CUB's device-wide reductions: the yardstick that every other variant is compared with.
 ///
 ///   cub/sum               sum, wide sum
+///   cub/sum-to-host       sum, whose result CUB writes to page-locked memory of the host: for a caller who wants it there
+///                         and spares itself the copy
 ///   cub/transform-reduce  sum of squares
 ///   cub/moments           both, by two calls one after the other: CUB has none that does it in one read
 ///
@@ -15,9 +17,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <cub/device/device_reduce.cuh>
 #include <cuda/std/functional>
 #include <limits>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -75,16 +79,39 @@ struct Moments {
   }
 };
 
+bool narrow_counts(const Problem& p, const Settings& s) {
+  const std::string& counts = s.text("counts");
+  return counts == "32" || (counts == "auto" && p.n <= std::numeric_limits<std::int32_t>::max());
+}
+
 template <class Call>
 std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  const std::string& counts = s.text("counts");
-  const bool narrow = counts == "32" || (counts == "auto" && p.n <= std::numeric_limits<std::int32_t>::max());
+  const bool narrow = narrow_counts(p, s);
   const auto plan = [&]<class In, class Acc>() {
     return narrow ? cub_plan<In, Acc, std::int32_t>(p, gpu, Call()) : cub_plan<In, Acc, std::int64_t>(p, gpu, Call());
   };
   if constexpr (std::is_same_v<Call, Sum>)
     if (p.operation == Operation::wide_sum) return device::dispatch_wide_sum(p, plan);
   return device::dispatch_wide(p, plan);
+}
+
+std::unique_ptr<Plan> prepare_to_host(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+  const bool narrow = narrow_counts(p, s);
+  return device::dispatch_wide(p, [&]<class In, class Acc>() {
+    const auto to_host = [](auto prepared) {
+      prepared.info.result = ResultLocation::host_part;
+      const auto value = std::make_shared<device::HostBuffer<Acc>>(1, true);
+      return plan_of(
+          prepared.info,
+          [=, enqueue = prepared.enqueue](void* in, void*, Stream stream) { enqueue(in, value->data(), stream); },
+          [=](void* result, Stream stream) {
+            device::check(cudaStreamSynchronize(device::native(stream)), "awaiting CUB");
+            std::memcpy(result, value->data(), sizeof(Acc));
+          });
+    };
+    return narrow ? to_host(cub_call<In, Acc, std::int32_t>(p, gpu, Sum()))
+                  : to_host(cub_call<In, Acc, std::int64_t>(p, gpu, Sum()));
+  });
 }
 
 std::string declines(const Problem& p, const Settings& s) {
@@ -109,6 +136,13 @@ Variant describe(std::string id, std::string title, std::string call, std::vecto
 const device::Register register_sum(describe("cub/sum", "CUB Sum", "cub::DeviceReduce::Sum",
                                              {Operation::sum, Operation::wide_sum}),
                                     prepare<Sum>);
+Variant describe_to_host() {
+  Variant v = describe("cub/sum-to-host", "CUB Sum, to the host", "cub::DeviceReduce::Sum", {Operation::sum});
+  v.how.grid = "second launch, into the host's memory";
+  v.result = ResultLocation::host_part;
+  return v;
+}
+const device::Register register_sum_to_host(describe_to_host(), prepare_to_host);
 const device::Register register_transform_reduce(describe("cub/transform-reduce", "CUB TransformReduce",
                                                           "cub::DeviceReduce::TransformReduce",
                                                           {Operation::sum_of_squares}),

@@ -9,7 +9,8 @@ namespace reductio {
 
 bool left_to_its_experiment(const Variant& v, const Selection& selection) {
   const bool has_its_own = v.id.starts_with("ablation/") || v.id.starts_with("modern/") ||
-                           v.id == "cub/sum-tuned" || v.id == "tuned/sum-any-order" || v.id == "tuned/sum-raw-workspace";
+                           v.id == "cub/sum-tuned" || v.id == "cub/sum-to-host" || v.id == "tuned/sum-any-order" ||
+                           v.id == "tuned/sum-raw-workspace";
   return has_its_own && selection.variants_regex.empty();
 }
 

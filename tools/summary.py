@@ -618,6 +618,13 @@ def tuned_raw_workspace_block(results) -> str:
     return "\n".join(wrapped(tuned.on_raw_workspace(results)))
 
 
+def tuned_to_host_block(results) -> str:
+    """What a caller saves who spares CUB the copy to the host, and what tuned saves beside."""
+    from text import tuned
+
+    return "\n".join(wrapped(tuned.to_host(results)))
+
+
 def tuned_reach_block(results) -> str:
     """What a finish is made of, and what that leaves of the read ceiling; empty where the results hold no probes.csv."""
     from text import tuned
@@ -653,6 +660,7 @@ BLOCKS = (
     ("docs/tuned.md", "tuned-time", tuned_time_block),
     ("docs/tuned.md", "tuned-any-order", tuned_any_order_block),
     ("docs/tuned.md", "tuned-raw-workspace", tuned_raw_workspace_block),
+    ("docs/tuned.md", "tuned-to-host", tuned_to_host_block),
     ("docs/tuned.md", "tuned-reach", tuned_reach_block),
     ("docs/tuning.md", "autotune", autotune_block),
     ("docs/comparing.md", "compare", lambda results: compare_example(results.folder)),

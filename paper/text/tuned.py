@@ -421,6 +421,27 @@ def on_raw_workspace(results: Results) -> str:
             f"({element_type}, {WAYS[tuple(way)]}).")
 
 
+def to_host(results: Results) -> str:
+    """CUB's sum that is written to the host's memory, beside the same with a copy and beside tuned/sum-to-host."""
+    rows = None if results.to_host is None else results.to_host.dropna(subset=["ratio"])
+    if rows is None or rows.empty:
+        return "These results have no such times."
+    (element_type,), (base,) = rows["element_type"].unique(), rows["base"].unique()
+    if set(zip(rows["timing_mode"], rows["cache_state"])) != {("end_to_end", goals.COLD[0][1])}:
+        raise rs.ResultsError(f"{results.folder / 'to-host.csv'} is not of end to end with L2 cold and dirty alone; "
+                              f"{rs.remedy(Path('to-host.csv'))}")
+
+    sizes = sorted(set.intersection(*(set(of["n"]) for _, of in rows.groupby("variant"))))
+
+    def over(variant: str) -> str:
+        of = rows[(rows["variant"] == variant) & rows["n"].isin(sizes)]["ratio"]
+        return f"{float(np.exp(np.log(of).mean())):.2f} ({of.min():.2f} to {of.max():.2f})"
+
+    return (f"Over `{base}` the speedup of `{goals.TO_HOST}` is {over(goals.TO_HOST)}, and that of `{goals.CUB}`, which is CUB's "
+            f"call with a copy, {over(goals.CUB)}: geometric means of {len(sizes)} sizes from {power(int(sizes[0]))} to "
+            f"{power(int(sizes[-1]))}, in parentheses the least and the greatest ({element_type}, end to end, L2 cold and dirty).")
+
+
 # --------------------------------------------------------------------------------------------------- LaTeX
 
 

@@ -181,7 +181,8 @@ TEST(Baselines, AllAreRegistered) {
   }
   if (!is_registered("cub/sum")) return;  // built without CUDA
   EXPECT_TRUE(find_variant("thrust/cpu").runs_on(DeviceKind::cpu));
-  for (const char* id : {"thrust/reduce", "thrust/transform-reduce", "cub/sum", "cub/sum-tuned", "cub/transform-reduce", "cublas/dot"})
+  for (const char* id : {"thrust/reduce", "thrust/transform-reduce", "cub/sum", "cub/sum-to-host", "cub/sum-tuned",
+                         "cub/transform-reduce", "cublas/dot"})
     EXPECT_TRUE(find_variant(id).runs_on(DeviceKind::cuda)) << id;
 }
 

@@ -102,7 +102,7 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert tools == ["memcheck", *["racecheck"] * 3, "initcheck", "synccheck"]
     assert machine.calls[0].startswith("reductio verify --device cuda --tier gpu")
     folder = f"{machine.folder}/work/results/synthetic"
-    assert machine.calls[-9 - 6 * len(ALONE) - len(EXPERIMENTS):] == ["reductio selftest --json",
+    assert machine.calls[-10 - 6 * len(ALONE) - len(EXPERIMENTS):] == ["reductio selftest --json",
                                    *(f"reductio run {e} --out results" for e in EXPERIMENTS),
                                    "reductio probe --out results",
                                    f"reductio models {folder}",
@@ -119,13 +119,15 @@ def test_runs_every_step_in_order_and_packs(machine):
                                    "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled "
                                    "levels/local-stride --csv --save-baseline compare-example --force --out results",
                                    "reductio compare tuned/sum tuned/sum-raw-workspace --types f32 --sizes 2^10:2^20 --csv",
+                                   "reductio compare cub/sum-to-host cub/sum tuned/sum-to-host --types f32 "
+                                   "--sizes 2^10:2^20 --csv",
                                    "reductio run cpu --out cpu"]
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv", "results/synthetic/repeat.csv.gz",
             "results/synthetic/repeat-relative.csv.gz", "results/synthetic/repeat.machine.json",
             "results/synthetic/alone.csv.gz",
-            "results/synthetic/compare-example.csv", "results/synthetic/raw-workspace.csv", "results/synthetic/ncu.csv",
-            "selftest.json",
+            "results/synthetic/compare-example.csv", "results/synthetic/raw-workspace.csv", "results/synthetic/to-host.csv",
+            "results/synthetic/ncu.csv", "selftest.json",
             "results/synthetic/comparison.samples.csv.gz", "again/synthetic/comparison.csv",
             "cpu/synthetic/cpu.csv"} <= machine.packed()
     assert "again/synthetic/comparison.samples.csv.gz" not in machine.packed()
@@ -134,7 +136,7 @@ def test_runs_every_step_in_order_and_packs(machine):
                                    "ncu", "models", "nvbench", "again", "repeat", "repeat-relative",
                                    *(f"{step}-{part}" for part in ALONE for step in (
                                        "alone-1", "company", "alone-2", "alone-1-company", "alone-2-company", "alone-1-2")),
-                                   "compare", "compare-raw-workspace",
+                                   "compare", "compare-raw-workspace", "compare-to-host",
                                    "cpu", "altogether"]
     assert "no cub_sum and loops beside the program" in machine.table["nvbench"]
     assert done.stdout.rstrip().splitlines()[-2].startswith("altogether")  # the table is the last thing but one
