@@ -134,7 +134,8 @@ MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Comp
            "goals.csv": "run `python paper/goals.py FOLDER` again",
            "agreement.csv": "run `python paper/verdicts.py FOLDER --beside OTHER` again",
            **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "alone.csv.gz", "raw-workspace.csv", "to-host.csv"),
-                           "run `reductio compare --csv` again")}
+                           "run `reductio compare --csv` again"),
+           "alone-samples.csv.gz": "run experiments/on_gpu_machine --only alone"}
 
 
 def remedy(path: Path) -> str:

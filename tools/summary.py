@@ -453,6 +453,13 @@ def host_cpu_block(results) -> str:
     return "\n".join(lines)
 
 
+def two_times_block(results) -> str:
+    """Which of its two times cub/sum takes end to end, alone and in company; empty where its samples were not kept."""
+    from text import copies
+
+    return "\n".join(wrapped(copies.two_times_plain(results)))
+
+
 def alone_block(results) -> str:
     """How far calls that are measured alone lie from the same among all of their group, in turn on one card, and from that
     two runs alone lie from each other, from alone.csv.gz; empty where it is not there, or lacks either."""
@@ -468,8 +475,10 @@ def alone_block(results) -> str:
         # The folders of on_gpu_machine's step `alone`: alone/1, alone/2, company.
         in_company=results.alone["source"].str.startswith("company/"), second=results.alone["base_source"].str.startswith("alone/2"))
 
-    lines = []
+    lines, times, beyond = [], {}, {}
     for number, ((_, program), of_card) in enumerate(table.groupby(["card", "program"], sort=False), 1):
+        beyond[number] = trust.beyond(trust.averaged(of_card[of_card["in_company"]]), "end_to_end")
+        times[number] = of_card["run_id"][of_card["in_company"]].nunique()
         first, second = (of_card[of_card["in_company"] & (of_card["second"] == which)] for which in (False, True))
         shares = (from_busy_cpu([runs.get(r, {}) for r in set(ids)]) for ids in (first["base_run_id"], first["run_id"], second["base_run_id"]))
         busy = ", ".join("not kept" if share is None else f"{100 * share:.0f} %" for share in shares)
@@ -482,9 +491,16 @@ def alone_block(results) -> str:
             by_size = trust.logs_of_small(company).groupby(level="n").mean()
             lines.append(f"| {number} | {program} | `{variant}` | {busy} | {device or ''} | {host} | {100 * host.largest:.1f} % | "
                          f"{two_alone}, {100 * two_alone.largest:.1f} % | {100 * by_size.mean():+.1f} ± {100 * by_size.sem():.1f} % |")
+    if not lines:
+        return ""
+    most = max(times, key=times.__getitem__)
+    points = ", ".join(f"`{' '.join(filter(None, [variant, settings]))}` 2^{n.bit_length() - 1} ({100 * math.expm1(log):+.1f} %)"
+                       for variant, settings, n, log in beyond[most])
     return "\n".join(["| card | program | call | samples from a busy CPU: alone, in company, alone | on the device within 3 % | end to end "
                       "within 3 % | at most apart | any two runs alone, end to end, and at most apart | longer alone, end to end below 2^22 |",
-                      "|--:|---|---|--:|--:|--:|--:|--:|--:|", *lines]) if lines else ""
+                      "|--:|---|---|--:|--:|--:|--:|--:|--:|", *lines, "",
+                      *wrapped(f"On card {most}, with the most runs in company ({times[most]}), further apart than 3 % end to end: "
+                               f"{points or 'none'}; in parentheses by how much longer alone.")])
 
 
 PLACES_SHIFT = 0.02  # a place that makes so much of a difference is told of
@@ -654,6 +670,7 @@ BLOCKS = (
     ("docs/measuring.md", "copies", copies_block),
     ("docs/measuring.md", "host-cpu", host_cpu_block),
     ("docs/measuring.md", "alone", alone_block),
+    ("docs/measuring.md", "two-times", two_times_block),
     ("docs/reproducing.md", "costs", costs_block),
     ("docs/modern.md", "modern", modern_block),
     ("docs/tuned.md", "tuned", tuned_block),

@@ -392,6 +392,14 @@ def near(table: pd.DataFrame, mode: str) -> Near | None:
     return Near(len(off), int((off <= math.log(1.03)).sum()), math.expm1(off.max())) if len(off) else None
 
 
+def beyond(table: pd.DataFrame, mode: str) -> list[tuple[str, str, int, float]]:
+    """The points that near() does not count: variant, settings, n, and the logarithm of the ratio."""
+    rows = table[(table["timing_mode"] == mode) & table["ratio"].notna()]
+    off = np.log(rows["ratio"])
+    return [(row["variant"], row["settings"], int(row["n"]), float(off[i]))
+            for i, row in rows[off.abs() > math.log(1.03)].iterrows()]
+
+
 def averaged(table: pd.DataFrame) -> pd.DataFrame:
     """A row for each point of a table that may have several of it, with the geometric mean of its ratios."""
     key = ["variant", "settings", "n", "timing_mode"]

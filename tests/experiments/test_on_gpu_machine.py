@@ -94,7 +94,8 @@ def test_a_second_run_with_failed_points_is_compared_all_the_same(machine):
 
 def test_runs_every_step_in_order_and_packs(machine):
     machine.command("reductio", 'if [[ $1 == run ]]; then mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" '
-                                '"$4/synthetic/machine.json" "$4/synthetic/$2.samples.csv.gz"; fi\n'
+                                '"$4/synthetic/machine.json"; echo "variant,n,timing_mode\ncub/sum,1,end_to_end\ncub/sum,1,device\n'
+                                'x/y,1,end_to_end" | gzip >"$4/synthetic/$2.samples.csv.gz"; fi\n'
                                 'if [[ $1 == selftest ]]; then echo "{}"; echo "6 of 6 planted" >&2; fi')
     done = machine.run()
     assert done.returncode == 0, done.stderr
@@ -120,17 +121,20 @@ def test_runs_every_step_in_order_and_packs(machine):
                                    "levels/local-stride --csv --save-baseline compare-example --force --out results",
                                    "reductio compare tuned/sum tuned/sum-raw-workspace --types f32 --sizes 2^10:2^20 --csv",
                                    "reductio compare cub/sum-to-host cub/sum tuned/sum-to-host --types f32 "
-                                   "--sizes 2^10:2^20 --csv",
+                                   "--sizes 2^10:2^20 --modes end_to_end --csv",
                                    "reductio run cpu --out cpu"]
     assert {"logs/verify.log", "logs/gpu.txt", "results/synthetic/comparison.csv",
             "results/synthetic/limits.csv", "results/synthetic/repeat.csv.gz",
             "results/synthetic/repeat-relative.csv.gz", "results/synthetic/repeat.machine.json",
-            "results/synthetic/alone.csv.gz",
+            "results/synthetic/alone.csv.gz", "results/synthetic/alone-samples.csv.gz",
             "results/synthetic/compare-example.csv", "results/synthetic/raw-workspace.csv", "results/synthetic/to-host.csv",
             "results/synthetic/ncu.csv", "selftest.json",
             "results/synthetic/comparison.samples.csv.gz", "again/synthetic/comparison.csv",
             "cpu/synthetic/cpu.csv"} <= machine.packed()
     assert "again/synthetic/comparison.samples.csv.gz" not in machine.packed()
+    small = [part for part in ALONE if part.startswith("10-21-")]
+    with gzip.open(Path(folder) / "alone-samples.csv.gz", "rt") as kept:
+        assert kept.read().splitlines() == ["variant,n,timing_mode", *["cub/sum,1,end_to_end"] * 3 * len(small)]
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
                                    "racecheck squares", "initcheck", "synccheck", "selftest", *EXPERIMENTS, "probe",
                                    "ncu", "models", "nvbench", "again", "repeat", "repeat-relative",
