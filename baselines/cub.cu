@@ -1,8 +1,8 @@
 /// CUB's device-wide reductions: the yardstick that every other variant is compared with.
 ///
 ///   cub/sum               sum, wide sum
-///   cub/sum-to-host       sum, whose result CUB writes to page-locked memory of the host: for a caller who wants it there
-///                         and spares itself the copy
+///   cub/sum-to-host       sum, whose result CUB writes to page-locked memory of the host: for a caller who wants it
+///                         there and spares itself the copy
 ///   cub/transform-reduce  sum of squares
 ///   cub/moments           both, by two calls one after the other: CUB has none that does it in one read
 ///

@@ -23,8 +23,8 @@ struct CubCall {
   Enqueue enqueue;  ///< (in, out, stream)
 };
 
-/// `call` goes by CUB's convention: with a null `temporary` it only sets `bytes`; `in` is n elements, `out` the result.
-/// `Count` is the type of num_items.
+/// Asks CUB how much temporary storage such a call needs, and allocates it. `call` goes by CUB's convention: with a null
+/// `temporary` it only sets `bytes`; `in` is n elements, `out` the result. `Count` is the type of num_items.
 template <class In, class Acc, class Count, class Call>
 auto cub_call(const Problem& p, const DeviceInfo& gpu, Call call) {
   const auto n = static_cast<Count>(p.n);
@@ -41,7 +41,7 @@ auto cub_call(const Problem& p, const DeviceInfo& gpu, Call call) {
                  }};
 }
 
-/// A plan of it that leaves its result on the device.
+/// A plan of such a call that leaves its result on the device.
 template <class In, class Acc, class Count, class Call>
 std::unique_ptr<Plan> cub_plan(const Problem& p, const DeviceInfo& gpu, Call call) {
   const auto prepared = cub_call<In, Acc, Count>(p, gpu, call);

@@ -18,7 +18,7 @@ namespace reductio {
 std::vector<Settings> documents_launches(const Variant&, const Selection&);
 
 /// Whether a variant is left to the experiment that is named like its group, where alone it is compared with others of
-/// its kind, and left out of those that measure every variant. Not where the user names variants.
+/// its kind, or to `compare`, and left out of those that measure every variant. Not where the user names variants.
 bool left_to_its_experiment(const Variant&, const Selection&);
 
 /// Values of tunables by their names: {{"block", {"256", "512"}}}.

@@ -455,9 +455,9 @@ def host_cpu_block(results) -> str:
 
 def two_times_block(results) -> str:
     """Which of its two times cub/sum takes end to end, alone and in company; empty where its samples were not kept."""
-    from text import copies
+    from text import two_times
 
-    return "\n".join(wrapped(copies.two_times_plain(results)))
+    return "\n".join(line for said in two_times.plain(results) for line in ([said] if said.startswith("|") else wrapped(said) or [""]))
 
 
 def alone_block(results) -> str:
@@ -475,32 +475,44 @@ def alone_block(results) -> str:
         # The folders of on_gpu_machine's step `alone`: alone/1, alone/2, company.
         in_company=results.alone["source"].str.startswith("company/"), second=results.alone["base_source"].str.startswith("alone/2"))
 
-    lines, times, beyond = [], {}, {}
+    def longer(company, mode: str) -> str:
+        by_size = trust.logs_of_small(company, mode).groupby(level="n").mean()
+        error = f" ± {100 * by_size.sem():.1f}" if len(by_size) > 1 else ""
+        return f"{100 * by_size.mean():+.1f}{error} %" if len(by_size) else ""
+
+    lines, most_runs, further = [], 0, ""
     for number, ((_, program), of_card) in enumerate(table.groupby(["card", "program"], sort=False), 1):
-        beyond[number] = trust.beyond(trust.averaged(of_card[of_card["in_company"]]), "end_to_end")
-        times[number] = of_card["run_id"][of_card["in_company"]].nunique()
-        first, second = (of_card[of_card["in_company"] & (of_card["second"] == which)] for which in (False, True))
-        shares = (from_busy_cpu([runs.get(r, {}) for r in set(ids)]) for ids in (first["base_run_id"], first["run_id"], second["base_run_id"]))
+        in_company = of_card[of_card["in_company"]]
+        averaged = trust.averaged(in_company)
+        runs_of_point = int(in_company.groupby(["variant", "n"])["run_id"].nunique().max())
+        if runs_of_point > most_runs:
+            most_runs, further = runs_of_point, further_apart(number, runs_of_point, trust.beyond(averaged, "end_to_end"))
+        first, second = (in_company[in_company["second"] == which] for which in (False, True))
+        shares = (from_busy_cpu([runs.get(r, {}) for r in set(ids)])
+                  for ids in (first["base_run_id"], first["run_id"], second["base_run_id"]))
         busy = ", ".join("not kept" if share is None else f"{100 * share:.0f} %" for share in shares)
         for variant, of in of_card.groupby("variant"):
             company, again = of[of["in_company"]], of[~of["in_company"]]
-            device, host = (trust.near(trust.averaged(company), mode) for mode in ("device", "end_to_end"))
+            device, host = (trust.near(averaged[averaged["variant"] == variant], mode) for mode in ("device", "end_to_end"))
             two_alone = trust.near(again, "end_to_end")  # each pair of runs: a mean of several would hide how far two differ
             if host is None or two_alone is None:
                 continue
-            by_size = trust.logs_of_small(company).groupby(level="n").mean()
+            held = trust.repeats(again)["end_to_end"].share
             lines.append(f"| {number} | {program} | `{variant}` | {busy} | {device or ''} | {host} | {100 * host.largest:.1f} % | "
-                         f"{two_alone}, {100 * two_alone.largest:.1f} % | {100 * by_size.mean():+.1f} ± {100 * by_size.sem():.1f} % |")
-    if not lines:
-        return ""
-    most = max(times, key=times.__getitem__)
-    points = ", ".join(f"`{' '.join(filter(None, [variant, settings]))}` 2^{n.bit_length() - 1} ({100 * math.expm1(log):+.1f} %)"
-                       for variant, settings, n, log in beyond[most])
-    return "\n".join(["| card | program | call | samples from a busy CPU: alone, in company, alone | on the device within 3 % | end to end "
-                      "within 3 % | at most apart | any two runs alone, end to end, and at most apart | longer alone, end to end below 2^22 |",
-                      "|--:|---|---|--:|--:|--:|--:|--:|--:|", *lines, "",
-                      *wrapped(f"On card {most}, with the most runs in company ({times[most]}), further apart than 3 % end to end: "
-                               f"{points or 'none'}; in parentheses by how much longer alone.")])
+                         f"{two_alone}, {100 * two_alone.largest:.1f} %, {100 * held:.0f} % | {longer(company, 'device')} | "
+                         f"{longer(company, 'end_to_end')} |")
+    return "\n".join(["| card | program | call | samples from a busy CPU: alone, in company, alone | on the device within 3 % | end to "
+                      "end within 3 % | at most apart | any two runs alone, end to end: within 3 %, at most apart, interval holds 1 | "
+                      "longer alone below 2^22, on the device | end to end |",
+                      "|--:|---|---|--:|--:|--:|--:|--:|--:|--:|", *lines, "", *wrapped(further)]) if lines else ""
+
+
+def further_apart(card: int, runs: int, points) -> str:
+    """The points that are, of trust.beyond()."""
+    said = ", ".join(f"`{' '.join(filter(None, [variant, settings]))}` 2^{n.bit_length() - 1} ({100 * math.expm1(log):+.1f} %)"
+                     for variant, settings, n, log in points)
+    return (f"On card {card}, where a point was measured in company up to {runs} times, further apart than 3 % end to end: "
+            f"{said or 'none'}; in parentheses by how much longer alone.")
 
 
 PLACES_SHIFT = 0.02  # a place that makes so much of a difference is told of

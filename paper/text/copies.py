@@ -1,6 +1,5 @@
 """What a copy of a result to the host is awaited for, by when it was queued, from probes.csv: a copy that is queued while
-the kernel before it runs arrives at steps after its call, some microseconds apart, and not whenever the kernel ends. And
-what that makes of a call that ends with one, from alone-samples.csv.gz: it takes one of two times, alone and in company."""
+the kernel before it runs arrives at steps after its call, some microseconds apart, and not whenever the kernel ends."""
 
 from __future__ import annotations
 
@@ -9,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-import results as rs
 import verdicts as vd
 from results import Results
 from text import latex
@@ -17,7 +15,6 @@ from text.findings import ABSENT
 
 CALL_TO_END = "copy_to_host_call_to_kernel_end"
 QUEUED_BEFORE, QUEUED_AFTER, NO_COPY = "copy_to_host_queued_before_end", "copy_to_host_queued_after_end", "wait_without_copy"
-ALONE_SAMPLES = rs.Columns(["run_id", "n", "time_s"], ["n"])
 CONCENTRATED = 0.75  # mean resultant length of the arrivals' phases from which on they come at steps
 NEAR_US = 1.0       # so near its step is a copy that counts as arrived there
 
@@ -50,7 +47,7 @@ class Steps:
     period: float
     first: float    # the first of them at which any arrived
     near: float     # share of the copies that arrived within NEAR_US of one
-    earlier: int    # copies that arrived so near to one period before the first: too few to be counted as a step
+    earlier: int    # copies that arrived more than half a period before the first: too few to be counted as a step
 
 
 def read(folder: vd.Folder) -> Copies | None:
@@ -87,7 +84,8 @@ def steps(copies: Copies) -> Steps | None:
         near = np.abs(arrived - offset - step * period) <= NEAR_US
         taken = np.unique(step[near & (low <= arrived) & (arrived <= high)])  # without what waited for something else
         if len(taken) and len(taken) == taken[-1] - taken[0] + 1:
-            return Steps(period, offset + float(taken[0]) * period, float(near.mean()), int(np.sum(near & (step == taken[0] - 1))))
+            first = offset + float(taken[0]) * period
+            return Steps(period, first, float(near.mean()), int(np.sum(arrived < first - period / 2)))
     return None
 
 
@@ -114,7 +112,7 @@ def plain(results: Results) -> str:
     return (f"{said}, and is there {us(at.first)} us after it was called for, or a multiple of {us(at.period)} us later: at the "
             f"first such time that is some {us(earliest)} us after the kernel's end. "
             f"{told_near(at, str(len(copies.before)), ' us', ' %')}."
-            + (f" {at.earlier} came a period before the first." if at.earlier else ""))
+            + (f" Of these copies {at.earlier} came about a period before the first." if at.earlier else ""))
 
 
 def finding(results: Results) -> str:
@@ -136,86 +134,5 @@ def finding(results: Results) -> str:
             f"time that is some {time(earliest)} after the kernel's end (Figure~\\ref{{fig:copies}}; "
             f"{told_near(at, latex.count(len(copies.before)), unit, percent)}). So a kernel that ends a little too late for such a "
             "time is a period later end to end, and a short call whose kernel ends near the last moment for one takes either of two "
-            "times. That kernels which end sooner after the copy's call than these did meet an earlier such time is "
-            + (f"seen in {at.earlier} copies alone." if at.earlier else "inferred."))
-
-
-# -------------------------------------------------------------------------------------- calls of two times
-
-
-TOLD_APART_US = 1.0  # so near to the middle between two times lie few calls that take either,
-FEW = 0.1            # at most this share; and each of the two is taken by such a share of the calls at least
-
-
-@dataclass
-class TwoTimes:
-    """A size at which a call takes one of two times. Of pairs, the first is alone, the second in company. Shares of the
-    times' logarithms: by how much calls alone are longer."""
-
-    n: int
-    us: tuple[float, float]            # the mean of the calls that took the shorter, and of those that took the longer
-    shorter: tuple[float, float]       # share of the calls that took the shorter
-    longer_alone: float                # in the mean of all
-    within: tuple[float, float]        # in the mean of those that took the shorter, and of those that took the longer
-    with_like_shares: float            # in the mean, had both taken the shorter as often as the two together
-
-
-def two_times(results: Results) -> list[TwoTimes]:
-    """Of the calls in alone-samples.csv.gz, by n, the sizes at which they take two. Empty without that file."""
-    path = results.folder / "alone-samples.csv.gz"
-    if results.alone is None or not path.exists():
-        return []
-    runs = results.alone
-    in_company = dict(zip(runs["base_run_id"], runs["base_source"].str.startswith("company/"))) | dict(
-        zip(runs["run_id"], runs["source"].str.startswith("company/")))
-    found = []
-    for n, of in rs.read_table(path, ALONE_SAMPLES).groupby("n"):
-        us = [1e6 * np.concatenate([np.array(of_point.split(), float) for of_point in times]) for which in (False, True)
-              if len(times := of["time_s"][of["run_id"].map(in_company) == which])]
-        if len(us) == 2 and (two := split(int(n), *us)) is not None:
-            found.append(two)
-    return found
-
-
-def split(n: int, alone: np.ndarray, company: np.ndarray) -> TwoTimes | None:
-    """By the middle between the means of what lies on either side of it. None unless few lie near it and on either side
-    there are more."""
-    both = np.concatenate([alone, company])
-    middle = float(np.mean(np.percentile(both, (5, 95))))
-    for _ in range(50):
-        if not both.min() < middle <= both.max():
-            return None
-        middle = float((both[both < middle].mean() + both[both >= middle].mean()) / 2)
-    shares = [float(np.mean(us < middle)) for us in (alone, company)]
-    if np.mean(np.abs(both - middle) <= TOLD_APART_US) > FEW or not all(FEW <= share <= 1 - FEW for share in shares):
-        return None
-    means = np.array([[us[us < middle].mean(), us[us >= middle].mean()] for us in (alone, company)])
-    like = float(np.mean(shares))
-
-    def longer(of_alone: float, of_company: float) -> float:
-        return float(np.log(of_alone / of_company))
-
-    return TwoTimes(n, (float(both[both < middle].mean()), float(both[both >= middle].mean())), (shares[0], shares[1]),
-                    longer(alone.mean(), company.mean()), (longer(*means[:, 0]), longer(*means[:, 1])),
-                    longer(*(means @ [like, 1 - like])))
-
-
-def two_times_plain(results: Results) -> str:
-    """For the documentation, in Markdown; empty without such calls."""
-    found = two_times(results)
-    if not found:
-        return ""
-
-    def ends(values, form) -> str:
-        return " to ".join(dict.fromkeys((form(min(values)), form(max(values)))))
-
-    us, percent = latex.digits, lambda x: f"{100 * x:.0f}"  # noqa: E731
-    signed = lambda log: f"{100 * np.expm1(log):+.1f}"  # noqa: E731
-    more = [company - alone for alone, company in (two.shorter for two in found)]
-    return (f"At {len(found)} sizes, from 2^{min(t.n for t in found).bit_length() - 1} to 2^{max(t.n for t in found).bit_length() - 1} "
-            f"elements, its calls take one of two times, in the mean {ends([t.us[0] for t in found], us)} us or "
-            f"{ends([t.us[1] for t in found], us)} us. The share that take the shorter is {ends(more, percent)} percentage points higher "
-            f"in company. Of the calls that take the shorter, those alone are {ends([t.within[0] for t in found], signed)} % longer than "
-            f"those in company, of the calls that take the longer {ends([t.within[1] for t in found], signed)} %; of all calls they are "
-            f"{ends([t.longer_alone for t in found], signed)} % longer. Had both taken the shorter as often, it would be "
-            f"{ends([t.with_like_shares for t in found], signed)} %.")
+            "times. That kernels which end soonest after the copy's call meet an earlier such time is "
+            + (f"seen in {at.earlier} of them." if at.earlier else "inferred."))

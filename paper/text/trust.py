@@ -407,9 +407,9 @@ def averaged(table: pd.DataFrame) -> pd.DataFrame:
     return np.exp(np.log(rows.set_index(key)["ratio"]).groupby(key).mean()).reset_index()
 
 
-def logs_of_small(table: pd.DataFrame) -> pd.Series:
-    """Logarithms of a table's ratios end to end below 2^22 elements, by n."""
-    rows = table[(table["timing_mode"] == "end_to_end") & (table["n"] < Agreement.SMALL)]
+def logs_of_small(table: pd.DataFrame, mode: str = "end_to_end") -> pd.Series:
+    """Logarithms of a table's ratios below 2^22 elements, by n."""
+    rows = table[(table["timing_mode"] == mode) & (table["n"] < Agreement.SMALL)]
     return np.log(rows.set_index("n")["ratio"].dropna())
 
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "experiments/launches.h"
 #include "measure/plan/experiment.h"
 #include "measure/plan/ways.h"
 #include "tests/error_of.h"
@@ -440,10 +441,18 @@ TEST(Experiments, WhatHasAnExperimentOfItsOwnIsNotInThoseOfAllVariantsUnlessItIs
   const auto holds = [](const char* experiment, const Selection& selection) {
     for (const Point& p : find_experiment(experiment).points(selection, gpu()))
       if (p.variant->id.starts_with("modern/") || p.variant->id == "tuned/sum-any-order" ||
-          p.variant->id == "tuned/sum-raw-workspace" || p.variant->id == "cub/sum-to-host")
+          p.variant->id == "tuned/sum-raw-workspace")
         return true;
     return false;
   };
+  EXPECT_FALSE(holds("index", {}));
+  for (const Variant& v : variants())  // without a GPU no experiment has CUB's
+    if (v.id == "cub/sum-to-host") {
+      EXPECT_TRUE(left_to_its_experiment(v, {}));
+      Selection one;
+      one.variants_regex = "^cub/sum-to-host$";
+      EXPECT_FALSE(left_to_its_experiment(v, one));
+    }
   Selection named;
   for (const char* regex : {"^modern/shuffle$", "^tuned/sum-any-order$", "^tuned/sum-raw-workspace$"}) {
     named.variants_regex = regex;

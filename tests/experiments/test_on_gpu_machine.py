@@ -94,8 +94,8 @@ def test_a_second_run_with_failed_points_is_compared_all_the_same(machine):
 
 def test_runs_every_step_in_order_and_packs(machine):
     machine.command("reductio", 'if [[ $1 == run ]]; then mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" '
-                                '"$4/synthetic/machine.json"; echo "variant,n,timing_mode\ncub/sum,1,end_to_end\ncub/sum,1,device\n'
-                                'x/y,1,end_to_end" | gzip >"$4/synthetic/$2.samples.csv.gz"; fi\n'
+                                '"$4/synthetic/machine.json"; printf "%s\\n" run_id,variant,timing_mode 1,cub/sum,end_to_end '
+                                '1,cub/sum,device 1,x/y,end_to_end | gzip >"$4/synthetic/$2.samples.csv.gz"; fi\n'
                                 'if [[ $1 == selftest ]]; then echo "{}"; echo "6 of 6 planted" >&2; fi')
     done = machine.run()
     assert done.returncode == 0, done.stderr
@@ -134,7 +134,7 @@ def test_runs_every_step_in_order_and_packs(machine):
     assert "again/synthetic/comparison.samples.csv.gz" not in machine.packed()
     small = [part for part in ALONE if part.startswith("10-21-")]
     with gzip.open(Path(folder) / "alone-samples.csv.gz", "rt") as kept:
-        assert kept.read().splitlines() == ["variant,n,timing_mode", *["cub/sum,1,end_to_end"] * 3 * len(small)]
+        assert kept.read().splitlines() == ["run_id,variant,timing_mode", *["1,cub/sum,end_to_end"] * 3 * len(small)]
     assert list(machine.table) == ["step", "verify", "memcheck", "racecheck levels", "racecheck libraries",
                                    "racecheck squares", "initcheck", "synccheck", "selftest", *EXPERIMENTS, "probe",
                                    "ncu", "models", "nvbench", "again", "repeat", "repeat-relative",
@@ -153,6 +153,19 @@ def test_runs_every_step_in_order_and_packs(machine):
     machine.command("reductio", "exit 1")
     assert machine.run("--only", "selftest").returncode == 1
     assert (machine.folder / "work" / "selftest.json").read_text() == "{}\n" and "selftest.json" in machine.packed()
+
+
+def test_samples_of_runs_alone_are_kept_where_all_have_the_same_columns(machine):
+    run = ('if [[ $1 == run ]]; then mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" "$4/synthetic/machine.json"\n{0} fi')
+    columns = ('c=run_id,variant,timing_mode; [[ $4 != company/10-21-2 ]] || c=run_id,timing_mode,variant\n'
+               'echo $c | gzip >"$4/synthetic/$2.samples.csv.gz";')
+    machine.command("reductio", run.format(""))
+    assert machine.run("--only", "limits,alone").returncode == 0
+    assert "results/synthetic/alone-samples.csv.gz" not in machine.packed()
+    shutil.rmtree(machine.folder / "work")
+    machine.command("reductio", run.format(columns))
+    assert machine.run("--only", "limits,alone").returncode == 1
+    assert "results/synthetic/alone-samples.csv.gz" not in machine.packed()
 
 
 def test_what_is_measured_alone_is_measured_anew_where_its_company_was_cut(machine):

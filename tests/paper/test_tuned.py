@@ -255,16 +255,23 @@ def test_what_cub_takes_to_the_host_without_a_copy_is_told_where_it_was_measured
     assert tuned.to_host(rs.read_results(there)) == (  # a size at which one of them failed counts for none
         "Over `cub/sum-to-host` the speedup of `tuned/sum-to-host` is 1.50 (1.25 to 1.80), and that of `cub/sum`, which is CUB's "
         "call with a copy, 0.80 (0.80 to 0.80): geometric means of 2 sizes from 2^10 to 2^12, in parentheses the least and the "
-        "greatest (f32, end to end, L2 cold and dirty). The goal of 1.4 above was set over CUB's call with a copy; over this one "
-        "it would be missed at 1 of 2 sizes.")
+        "greatest (f32, end to end, L2 cold and dirty). The goal of 1.4 over `thrust::reduce` with a caching allocator and CUB, "
+        "up to 2^18, has CUB's call with a copy; with this one in its place it would be missed at 2^10.")
     beside = tmp_path / "another"
     synthetic.write_folder(beside, synthetic.gpu_rows(types=("f32",), sizes=[2**20]),
                            machine=synthetic.MACHINE | {"gpu": synthetic.MACHINE["gpu"] | {"name": "Another GPU"}})
     synthetic.write_csv(beside / "to-host.csv", rows)
-    assert tuned.to_host(rs.read_results(there)).endswith(" sizes. On one Another GPU it is 1.50 (1.25 to 1.80), and 0.80 (0.80 to 0.80).")
-    synthetic.write_csv(there / "to-host.csv", [r | dict(cache_state="warm") for r in rows])
-    with pytest.raises(rs.ResultsError, match="to-host.csv is not of end to end .* run `reductio compare --csv` again"):
-        tuned.to_host(rs.read_results(there))
+    assert tuned.to_host(rs.read_results(there)).endswith(
+        " On one Another GPU these are 1.50 (1.25 to 1.80) and 0.80 (0.80 to 0.80), and it would be missed at 2^10.")
+    large = [r | dict(n=r["n"] << 9) for r in rows]  # the goal ends before
+    synthetic.write_csv(there / "to-host.csv", large)
+    synthetic.write_csv(beside / "to-host.csv", large)
+    assert "missed" not in tuned.to_host(rs.read_results(there))
+    for others in ([r | dict(cache_state="warm") for r in rows], rows[3:], [*rows, rows[0]],
+                   [rows[0] | dict(element_type="f64"), *rows[1:]], [rows[0] | dict(base="x/y"), *rows[1:]]):
+        synthetic.write_csv(there / "to-host.csv", others)
+        with pytest.raises(rs.ResultsError, match="to-host.csv is not of cub/sum and .* run `reductio compare --csv` again"):
+            tuned.to_host(rs.read_results(there))
 
 
 @pytest.mark.parametrize("measured, shown", [(0.989971, "98.997 %"), (0.981, "98.1 %"), (0.99, "99.0 %"), (0.99004, "99.004 %")])

@@ -335,7 +335,8 @@ class Probing {
     const DeviceMemory result(backend_, sizeof(std::uint32_t));
     std::mt19937 drawn(1);
     // So that the copy is queued at any moment, up to 40 us before the end and more: far enough for what recurs to be seen.
-    // The shortest have ended before the copy's call returns, and count for nothing.
+    // The launch takes some 4 us, so even the shortest seldom end sooner after the call; the few that do meet an earlier
+    // step.
     std::uniform_int_distribution<std::uint64_t> run_ns(0, 40'000);
     for (int r = -1; r < waits_of_each; ++r) {  // the first loads the kernel
       const std::uint64_t this_run_ns = run_ns(drawn);

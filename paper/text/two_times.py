@@ -1,0 +1,157 @@
+"""A call that ends with a copy of its result to the host takes one of two times (text/copies.py), alone and in company: which,
+and how often, from alone-samples.csv.gz."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+import goals
+import results as rs
+from results import Results
+from text import latex
+
+ALONE_SAMPLES = rs.Columns(["run_id", "variant", "timing_mode", "n", "time_s", "voided"], ["n"])
+FEW = 0.1  # of the calls: where fewer take one of two times, they take the other
+
+
+@dataclass
+class TwoTimes:
+    """A size at which a call takes one of two times. Of pairs, the first is alone, the second in company. By how much calls
+    alone are longer is a difference of logarithms of means of all samples."""
+
+    n: int
+    us: tuple[float, float]         # the mean of the calls that took the shorter, and of those that took the longer
+    shorter: tuple[float, float]    # the share of the calls that took the shorter
+    longer_alone: float
+    within: tuple[float, float]     # the same of those that took the shorter, and of those that took the longer
+    with_like_shares: float         # the same, had both taken the shorter as often as the two together
+
+
+@dataclass
+class Explained:
+    """How much more often calls in company took the shorter time, as shares of the calls, in the mean over sizes; and how
+    much of that follows from how long it took them, by the line through all runs, each less the mean of its kind."""
+
+    difference: float
+    by_their_time: float
+
+
+@dataclass
+class Samples:
+    """Of calls in several runs, in microseconds."""
+
+    in_company: dict[str, bool]              # by the run
+    us: dict[int, dict[str, np.ndarray]]     # by n and the run
+
+    def of_arm(self, n: int, in_company: bool) -> np.ndarray:
+        return np.concatenate([[], *(us for run, us in self.us[n].items() if self.in_company[run] == in_company)])
+
+
+def samples_of(results: Results) -> Samples:
+    """alone-samples.csv.gz; empty without it."""
+    path = results.folder / "alone-samples.csv.gz"
+    if results.alone is None or not path.exists():
+        return Samples({}, {})
+    runs, read = results.alone, Samples({}, {})
+    for run, source in (("base_run_id", "base_source"), ("run_id", "source")):
+        read.in_company |= dict(zip(runs[run], runs[source].str.startswith("company/")))
+    table = rs.read_table(path, ALONE_SAMPLES)
+    if (table["variant"] != goals.CUB).any() or (table["timing_mode"] != "end_to_end").any():
+        raise rs.ResultsError(f"{path} is not of {goals.CUB} end to end alone: {rs.remedy(path)}")
+    if unknown := sorted(set(table["run_id"]) - set(read.in_company)):
+        raise rs.ResultsError(f"{path} has samples of the run {unknown[0]}, which alone.csv.gz does not name: {rs.remedy(path)}")
+    for row in table.itertuples():
+        times, voided = (np.array(listed.split()) for listed in (row.time_s, row.voided))
+        read.us.setdefault(int(row.n), {})[row.run_id] = 1e6 * times[voided != "yes"].astype(float)
+    return read
+
+
+def middle_of_two(us: np.ndarray) -> float | None:
+    """The middle between the means of what lies on either side of it. None unless far fewer lie around it than around
+    either mean, as wide as that may be."""
+    middle = float(np.mean(np.percentile(us, (5, 95))))
+    for _ in range(50):
+        if not us.min() < middle <= us.max():
+            return None
+        shorter, longer = us[us < middle].mean(), us[us >= middle].mean()
+        middle = float((shorter + longer) / 2)
+    around, at_shorter, at_longer = (np.mean(np.abs(us - mean) <= (longer - shorter) / 8)
+                                      for mean in (middle, shorter, longer))
+    return middle if 2 * around <= min(at_shorter, at_longer) else None
+
+
+def split(n: int, alone: np.ndarray, company: np.ndarray) -> TwoTimes | None:
+    """None where the calls take one time."""
+    both = np.concatenate([alone, company])
+    middle = middle_of_two(both)
+    if middle is None:
+        return None
+    shares = [float(np.mean(us < middle)) for us in (alone, company)]
+    if not all(FEW <= share <= 1 - FEW for share in shares):
+        return None
+    means = np.array([[us[us < middle].mean(), us[us >= middle].mean()] for us in (alone, company)])
+    like = float(np.mean(shares))
+
+    def longer(of_alone: float, of_company: float) -> float:
+        return float(np.log(of_alone / of_company))
+
+    return TwoTimes(n, (float(both[both < middle].mean()), float(both[both >= middle].mean())), (shares[0], shares[1]),
+                    longer(alone.mean(), company.mean()), (longer(*means[:, 0]), longer(*means[:, 1])),
+                    longer(*(means @ [like, 1 - like])))
+
+
+def of(samples: Samples) -> list[TwoTimes]:
+    """The sizes at which the calls take two times, alone and in company."""
+    found = []
+    for n in sorted(samples.us):
+        alone, company = samples.of_arm(n, False), samples.of_arm(n, True)
+        if len(alone) and len(company) and (two := split(n, alone, company)) is not None:
+            found.append(two)
+    return found
+
+
+def explained(samples: Samples, found: list[TwoTimes]) -> Explained | None:
+    """Over the sizes found. None where runs of a kind do not differ in how long the shorter time took."""
+    off, differences = {}, []
+    for two in found:
+        runs = samples.us[two.n]
+        middle = middle_of_two(np.concatenate(list(runs.values())))
+        # Of each run the share of the calls that took the shorter time, and the mean of these.
+        each = {run: np.array([np.mean(us < middle), us[us < middle].mean()])
+                for run, us in runs.items() if (us < middle).any()}
+        means = {which: np.mean([of_run for run, of_run in each.items() if samples.in_company[run] == which], axis=0)
+                 for which in (False, True)}
+        differences.append(means[True] - means[False])
+        for run, of_run in each.items():
+            off.setdefault(run, []).append(of_run - means[samples.in_company[run]])
+    shares, us = np.array([np.mean(of_run, axis=0) for of_run in off.values()]).reshape(-1, 2).T
+    if not us @ us > 0:
+        return None
+    more_often, longer = np.mean(differences, axis=0)
+    return Explained(float(more_often), float(longer * (shares @ us) / (us @ us)))
+
+
+def plain(results: Results) -> list[str]:
+    """For the documentation, in Markdown, a paragraph or a line of a table each; empty without such calls."""
+    samples = samples_of(results)
+    found = of(samples)
+    if not found:
+        return []
+
+    def percent(log: float) -> str:
+        return f"{100 * np.expm1(log):+.1f} %"
+
+    lines = ["| n | two times, us | calls that take the shorter: alone, in company | longer alone: those that take the "
+             "shorter | those that take the longer | all | had as many taken the shorter |",
+             "|--:|--:|--:|--:|--:|--:|--:|"]
+    lines += [f"| 2^{t.n.bit_length() - 1} | {latex.digits(t.us[0])}, {latex.digits(t.us[1])} | {100 * t.shorter[0]:.0f} %, "
+              f"{100 * t.shorter[1]:.0f} % | {percent(t.within[0])} | {percent(t.within[1])} | {percent(t.longer_alone)} | "
+              f"{percent(t.with_like_shares)} |" for t in found]
+    said = f"{len(found)} of {len(samples.us)} sizes; by how much longer is in means of all these samples, none trimmed."
+    if (why := explained(samples, found)) is not None:
+        said += (f" In the mean over these sizes calls in company take the shorter time more often by {100 * why.difference:.1f} "
+                 f"percentage points. Of these {100 * why.by_their_time:.1f} follow from how much longer that time is there, by "
+                 "the line through the runs of either kind.")
+    return [*lines, "", said]
