@@ -484,7 +484,7 @@ def alone_block(results) -> str:
     for number, ((_, program), of_card) in enumerate(table.groupby(["card", "program"], sort=False), 1):
         in_company = of_card[of_card["in_company"]]
         averaged = trust.averaged(in_company)
-        runs_of_point = int(in_company.groupby(["variant", "n"])["run_id"].nunique().max())
+        runs_of_point = max(in_company.groupby(["variant", "n"])["run_id"].nunique(), default=0)
         if runs_of_point > most_runs:
             most_runs, further = runs_of_point, further_apart(number, runs_of_point, trust.beyond(averaged, "end_to_end"))
         first, second = (in_company[in_company["second"] == which] for which in (False, True))
