@@ -457,7 +457,8 @@ def two_times_block(results) -> str:
     """Which of its two times cub/sum takes end to end, alone and in company; empty where its samples were not kept."""
     from text import two_times
 
-    return "\n".join(line for said in two_times.plain(results) for line in ([said] if said.startswith("|") else wrapped(said) or [""]))
+    return "\n".join(line for said in two_times.plain(results)
+                     for line in ([said] if said.startswith("|") else wrapped(said) or [""]))
 
 
 def alone_block(results) -> str:
@@ -497,13 +498,14 @@ def alone_block(results) -> str:
             two_alone = trust.near(again, "end_to_end")  # each pair of runs: a mean of several would hide how far two differ
             if host is None or two_alone is None:
                 continue
-            held = trust.repeats(again)["end_to_end"].share
+            small = trust.repeats(again[again["n"] < trust.Agreement.SMALL]).get("end_to_end")
+            held = f"{100 * small.share:.0f} %" if small is not None else ""
             lines.append(f"| {number} | {program} | `{variant}` | {busy} | {device or ''} | {host} | {100 * host.largest:.1f} % | "
-                         f"{two_alone}, {100 * two_alone.largest:.1f} %, {100 * held:.0f} % | {longer(company, 'device')} | "
+                         f"{two_alone}, {100 * two_alone.largest:.1f} %, {held} | {longer(company, 'device')} | "
                          f"{longer(company, 'end_to_end')} |")
     return "\n".join(["| card | program | call | samples from a busy CPU: alone, in company, alone | on the device within 3 % | end to "
-                      "end within 3 % | at most apart | any two runs alone, end to end: within 3 %, at most apart, interval holds 1 | "
-                      "longer alone below 2^22, on the device | end to end |",
+                      "end within 3 % | at most apart | any two runs alone, end to end: within 3 %, at most apart, "
+                      "interval holds 1 below 2^22 | longer alone below 2^22, on the device | the same, end to end |",
                       "|--:|---|---|--:|--:|--:|--:|--:|--:|--:|", *lines, "", *wrapped(further)]) if lines else ""
 
 
@@ -511,7 +513,8 @@ def further_apart(card: int, runs: int, points) -> str:
     """The points that are, of trust.beyond()."""
     said = ", ".join(f"`{' '.join(filter(None, [variant, settings]))}` 2^{n.bit_length() - 1} ({100 * math.expm1(log):+.1f} %)"
                      for variant, settings, n, log in points)
-    return (f"On card {card}, where a point was measured in company up to {runs} times, further apart than 3 % end to end: "
+    times = "once" if runs == 1 else f"up to {runs} times"
+    return (f"On card {card}, where a point was measured in company {times}, further apart than 3 % end to end: "
             f"{said or 'none'}; in parentheses by how much longer alone.")
 
 

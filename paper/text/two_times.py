@@ -22,6 +22,7 @@ class TwoTimes:
     alone are longer is a difference of logarithms of means of all samples."""
 
     n: int
+    middle_us: float
     us: tuple[float, float]         # the mean of the calls that took the shorter, and of those that took the longer
     shorter: tuple[float, float]    # the share of the calls that took the shorter
     longer_alone: float
@@ -32,10 +33,13 @@ class TwoTimes:
 @dataclass
 class Explained:
     """How much more often calls in company took the shorter time, as shares of the calls, in the mean over sizes; and how
-    much of that follows from how long it took them, by the line through all runs, each less the mean of its kind."""
+    much of that goes with how long it took them, by the line through all runs, each less the mean of its kind. With standard
+    errors from runs drawn anew."""
 
     difference: float
+    difference_error: float
     by_their_time: float
+    by_their_time_error: float
 
 
 @dataclass
@@ -69,16 +73,16 @@ def samples_of(results: Results) -> Samples:
 
 
 def middle_of_two(us: np.ndarray) -> float | None:
-    """The middle between the means of what lies on either side of it. None unless far fewer lie around it than around
-    either mean, as wide as that may be."""
+    """The middle between the medians of what lies on either side of it. None unless far fewer lie around it than around
+    either of these."""
     middle = float(np.mean(np.percentile(us, (5, 95))))
     for _ in range(50):
         if not us.min() < middle <= us.max():
             return None
-        shorter, longer = us[us < middle].mean(), us[us >= middle].mean()
+        shorter, longer = np.median(us[us < middle]), np.median(us[us >= middle])  # few late calls move no median
         middle = float((shorter + longer) / 2)
-    around, at_shorter, at_longer = (np.mean(np.abs(us - mean) <= (longer - shorter) / 8)
-                                      for mean in (middle, shorter, longer))
+    around, at_shorter, at_longer = (np.mean(np.abs(us - at) <= (longer - shorter) / 8)
+                                      for at in (middle, shorter, longer))
     return middle if 2 * around <= min(at_shorter, at_longer) else None
 
 
@@ -97,7 +101,7 @@ def split(n: int, alone: np.ndarray, company: np.ndarray) -> TwoTimes | None:
     def longer(of_alone: float, of_company: float) -> float:
         return float(np.log(of_alone / of_company))
 
-    return TwoTimes(n, (float(both[both < middle].mean()), float(both[both >= middle].mean())), (shares[0], shares[1]),
+    return TwoTimes(n, middle, (float(both[both < middle].mean()), float(both[both >= middle].mean())), (shares[0], shares[1]),
                     longer(alone.mean(), company.mean()), (longer(*means[:, 0]), longer(*means[:, 1])),
                     longer(*(means @ [like, 1 - like])))
 
@@ -114,23 +118,40 @@ def of(samples: Samples) -> list[TwoTimes]:
 
 def explained(samples: Samples, found: list[TwoTimes]) -> Explained | None:
     """Over the sizes found. None where runs of a kind do not differ in how long the shorter time took."""
-    off, differences = {}, []
-    for two in found:
-        runs = samples.us[two.n]
-        middle = middle_of_two(np.concatenate(list(runs.values())))
-        # Of each run the share of the calls that took the shorter time, and the mean of these.
-        each = {run: np.array([np.mean(us < middle), us[us < middle].mean()])
-                for run, us in runs.items() if (us < middle).any()}
-        means = {which: np.mean([of_run for run, of_run in each.items() if samples.in_company[run] == which], axis=0)
-                 for which in (False, True)}
-        differences.append(means[True] - means[False])
-        for run, of_run in each.items():
-            off.setdefault(run, []).append(of_run - means[samples.in_company[run]])
-    shares, us = np.array([np.mean(of_run, axis=0) for of_run in off.values()]).reshape(-1, 2).T
-    if not us @ us > 0:
+    if not found:
         return None
-    more_often, longer = np.mean(differences, axis=0)
-    return Explained(float(more_often), float(longer * (shares @ us) / (us @ us)))
+    # Of each run, at each size and then over all, the share of the calls that took the shorter time and the mean of these
+    # calls, less what all runs have in the mean. Of a run without such calls there is no mean.
+    each = {run: [] for run in samples.in_company}
+    for two in found:
+        taken = {run: us[us < two.middle_us] for run, us in samples.us[two.n].items()}
+        shares = {run: len(taken[run]) / len(us) for run, us in samples.us[two.n].items()}
+        means = {run: float(us.mean()) for run, us in taken.items() if len(us)}
+        share, mean = (float(np.mean(list(of_runs.values()))) for of_runs in (shares, means))
+        for run in shares:
+            each[run].append((shares[run] - share, means[run] - mean if run in means else np.nan))
+    over_sizes = {run: np.ma.masked_invalid(of_run).mean(axis=0).filled(np.nan) for run, of_run in each.items() if of_run}
+    kinds = [np.array([of_run for run, of_run in over_sizes.items() if samples.in_company[run] == which])
+             for which in (False, True)]
+
+    def split_up(alone: np.ndarray, company: np.ndarray) -> tuple[float, float]:
+        more_often = float(company[:, 0].mean() - alone[:, 0].mean())
+        timed = [kind[~np.isnan(kind[:, 1])] for kind in (alone, company)]
+        if not all(map(len, timed)):
+            return more_often, np.nan
+        off_share, off_us = np.concatenate([kind - kind.mean(axis=0) for kind in timed]).T
+        if not off_us @ off_us > 0:
+            return more_often, np.nan
+        longer = timed[1][:, 1].mean() - timed[0][:, 1].mean()
+        return more_often, float(longer * (off_share @ off_us) / (off_us @ off_us))
+
+    difference, by_their_time = split_up(*kinds)
+    if np.isnan(by_their_time):
+        return None
+    generator = np.random.default_rng(1)
+    drawn = [split_up(*(kind[generator.integers(len(kind), size=len(kind))] for kind in kinds)) for _ in range(400)]
+    errors = np.nanstd(drawn, axis=0)
+    return Explained(difference, float(errors[0]), by_their_time, float(errors[1]))
 
 
 def plain(results: Results) -> list[str]:
@@ -144,14 +165,15 @@ def plain(results: Results) -> list[str]:
         return f"{100 * np.expm1(log):+.1f} %"
 
     lines = ["| n | two times, us | calls that take the shorter: alone, in company | longer alone: those that take the "
-             "shorter | those that take the longer | all | had as many taken the shorter |",
+             "shorter | those that take the longer | all | all, had both taken the shorter as often |",
              "|--:|--:|--:|--:|--:|--:|--:|"]
     lines += [f"| 2^{t.n.bit_length() - 1} | {latex.digits(t.us[0])}, {latex.digits(t.us[1])} | {100 * t.shorter[0]:.0f} %, "
               f"{100 * t.shorter[1]:.0f} % | {percent(t.within[0])} | {percent(t.within[1])} | {percent(t.longer_alone)} | "
               f"{percent(t.with_like_shares)} |" for t in found]
     said = f"{len(found)} of {len(samples.us)} sizes; by how much longer is in means of all these samples, none trimmed."
     if (why := explained(samples, found)) is not None:
-        said += (f" In the mean over these sizes calls in company take the shorter time more often by {100 * why.difference:.1f} "
-                 f"percentage points. Of these {100 * why.by_their_time:.1f} follow from how much longer that time is there, by "
-                 "the line through the runs of either kind.")
+        more, of_these = (f"{100 * points:.1f} ± {100 * error:.1f}" for points, error in (
+            (why.difference, why.difference_error), (why.by_their_time, why.by_their_time_error)))
+        said += (f" In the mean over these sizes calls in company take the shorter time more often by {more} percentage points. "
+                 f"Of these {of_these} go with how much longer that time is there, by the line through the runs of either kind.")
     return [*lines, "", said]

@@ -165,20 +165,28 @@ def test_samples_of_runs_alone_are_kept_where_all_have_the_same_columns(machine)
     shutil.rmtree(machine.folder / "work")
     machine.command("reductio", run.format(columns))
     assert machine.run("--only", "limits,alone").returncode == 1
-    assert "results/synthetic/alone-samples.csv.gz" not in machine.packed()
+    assert not any("alone-samples" in name for name in machine.packed())
 
 
 def test_what_is_measured_alone_is_measured_anew_where_its_company_was_cut(machine):
     run = ('if [[ $1 == run ]]; then [[ $4 != company/10-21-2 || ! -e {0} ]] || exit 1\n'
-           'mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" "$4/synthetic/machine.json"; fi')
+           'mkdir -p "$4/synthetic" && touch "$4/synthetic/$2.csv" "$4/synthetic/machine.json"\n'
+           'printf "%s\\n" run_id,variant,timing_mode $4,cub/sum,end_to_end | gzip >"$4/synthetic/$2.samples.csv.gz"; fi')
+
+    def samples_of(part: str) -> int:
+        with gzip.open(machine.folder / "work" / "results" / "synthetic" / "alone-samples.csv.gz", "rt") as file:
+            return sum(f"/{part}," in line for line in file)
+
     fails = machine.folder / "fails"
     machine.command("reductio", run.format(fails))
     assert machine.run("--only", "limits").returncode == 0
     fails.touch()
     assert machine.run("--only", "alone").returncode == 1
     assert "alone-2-10-21-1" in machine.table and "alone-2-10-21-2" not in machine.table and "alone-2-10-21-3" in machine.table
+    assert samples_of("10-21-1") == 3 and samples_of("10-21-2") == 0 and samples_of("22-24-1") == 0
     fails.unlink()
     assert machine.run("--only", "alone").returncode == 0
+    assert samples_of("10-21-1") == 3 and samples_of("10-21-2") == 3 and samples_of("22-24-1") == 0
     assert [line.split()[1:5] for line in machine.calls] == [
         *(["run", "comparison", "--out", f"{arm}/10-21-2"] for arm in ("alone/1", "company", "alone/2")),
         *(["compare", f"{one}/10-21-2/synthetic", f"{other}/10-21-2/synthetic", "--common"] for one, other in (

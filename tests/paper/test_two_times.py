@@ -1,5 +1,7 @@
 """Calls of two times, alone and in company: which are told apart, and how often each is taken; every value is planted."""
 
+import re
+
 import numpy as np
 import pytest
 import synthetic
@@ -20,10 +22,10 @@ def run(name: str, n: int, share: float, short=SHORT, long=LONG, spread=1.0) -> 
             "time_s": " ".join(f"{1e-6 * t:.9g}" for t in us)}
 
 
-def results_of(path, samples) -> rs.Results:
+def results_of(path, samples, runs=("1", "1b", "2", "2b")) -> rs.Results:
     """Runs whose names begin with 2 are in company."""
     synthetic.write_folder(path, [timed(1e-5, variant="mine/other", n=2**20)])
-    pairs = [(one, other) for one in ("1", "1b") for other in ("2", "2b")]
+    pairs = [(one, other) for one in runs if one[0] == "1" for other in runs if other[0] == "2"]
     synthetic.write_csv(path / "alone.csv.gz", [
         r | {"base_source": "alone/1/m", "source": "company/1/m", "base_run_id": one, "run_id": other}
         for one, other in pairs for r in synthetic.repeat_rows((1.0,), (1.0,))])
@@ -56,12 +58,14 @@ def one_time(spread: float, shape) -> list[dict]:
     [run("1", 2**14, 1), run("2", 2**14, 1)],
     [run("1", 2**14, 0.5, spread=6), run("2", 2**14, 0.5, spread=6)],
     [run("1", 2**14, 0.05), run("2", 2**14, 0.3)],
+    [run("1", 2**14, 0.95), run("2", 2**14, 0.7)],
     [run("1", 2**14, 0.5)],
     [run("2", 2**14, 0.5)],
     one_time(8, lambda g, spread: g.normal(60, spread, CALLS)),
     one_time(20, lambda g, spread: g.normal(400, spread, CALLS)),
     one_time(5, lambda g, spread: 15 + g.exponential(spread, CALLS)),
-], ids=["one", "wide", "rarely the shorter", "alone only", "in company only", "normal", "long and normal", "exponential"])
+], ids=["one", "wide", "rarely the shorter", "rarely the longer", "alone only", "in company only", "normal", "long and normal",
+        "exponential"])
 def test_calls_of_one_time_are_not(tmp_path, samples):
     assert found(tmp_path / "m", samples) == []
     assert two_times.plain(rs.read_results(tmp_path / "m")) == []
@@ -88,11 +92,37 @@ def test_how_often_follows_from_how_long_by_the_line_through_all_runs(tmp_path):
     why = two_times.explained(read, two_times.of(read))
     assert why.difference == pytest.approx(0.3) and why.by_their_time == pytest.approx(0.1, abs=0.01)
     said = two_times.plain(rs.read_results(tmp_path / "m"))
-    assert said[2:] == [
-        "| 2^14 | 16.4, 24.0 | 40 %, 70 % | -1.1 % | -0.0 % | +11.8 % | -0.5 % |", "",
-        "1 of 1 sizes; by how much longer is in means of all these samples, none trimmed. In the mean over these sizes calls in "
-        "company take the shorter time more often by 30.0 percentage points. Of these 10.0 follow from how much longer that "
-        "time is there, by the line through the runs of either kind."]
+    assert said[2:4] == ["| 2^14 | 16.4, 24.0 | 40 %, 70 % | -1.1 % | -0.0 % | +11.8 % | -0.5 % |", ""]
+    assert re.fullmatch(
+        r"1 of 1 sizes; by how much longer is in means of all these samples, none trimmed\. In the mean over these sizes calls "
+        r"in company take the shorter time more often by 30\.0 ± [\d.]+ percentage points\. Of these 10\.0 ± [\d.]+ go with how "
+        r"much longer that time is there, by the line through the runs of either kind\.", said[4])
+
+
+def test_standard_errors_are_those_of_runs(tmp_path):
+    # The shares of four runs of a kind, two of either value, have a standard deviation of 0.1: a mean of four of them 0.05.
+    names = [(f"{kind}{i}", i % 2) for kind in (1, 2) for i in range(4)]
+    samples = [run(name, 2**14, 0.3 + 0.2 * high + 0.2 * (name[0] == "2"), SHORT + 0.1 * high) for name, high in names]
+    results = results_of(tmp_path / "m", samples, runs=[name for name, _ in names])
+    read = two_times.samples_of(results)
+    why = two_times.explained(read, two_times.of(read))
+    assert why.difference == pytest.approx(0.2) and why.difference_error == pytest.approx(0.05 * 2**0.5, rel=0.1)
+
+
+def test_a_run_that_never_takes_the_shorter_time_counts(tmp_path):
+    samples = [run("1", 2**14, 0.0), run("1b", 2**14, 0.4), run("2", 2**14, 0.5), run("2b", 2**14, 0.7, 16.2)]
+    read = two_times.samples_of(results_of(tmp_path / "m", samples))
+    why = two_times.explained(read, two_times.of(read))
+    assert why.difference == pytest.approx(0.4) and np.isfinite([why.difference_error, why.by_their_time]).all()
+
+
+def test_a_few_late_calls_hide_no_two_times(tmp_path):
+    samples = [run("1", 2**14, 0.2), run("2", 2**14, 0.3)]
+    for record in samples:
+        record["time_s"] += " 2e-3 3e-3"
+        record["voided"] += " no no"
+    (two,) = found(tmp_path / "m", samples)
+    assert two.shorter == pytest.approx((0.2, 0.3), abs=0.01)
 
 
 def test_of_one_run_of_each_kind_there_is_no_line(tmp_path):

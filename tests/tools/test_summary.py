@@ -207,10 +207,10 @@ def test_what_is_measured_alone_is_set_beside_the_same_in_company(folder, tmp_pa
         {"run_id": run, "machine_id": "GPU-1", "git_revision": "0123456789", "host_cpu": {"samples": 200, "moved": 9, "on_busy_cpu": busy}}
         for run, busy in (("alone/1", 2), ("company", 50), ("alone/2", 20))]}))
     assert block(copied, "alone").splitlines()[2:] == [
-        "| 1 | 0123456 | `x/y` | 1 %, 25 %, 10 % | 1 of 2 | 1 of 3 | 6.0 % | 3 of 4, 11.1 %, 75 % | +3.0 % | -1.6 ± 2.5 % |",
+        "| 1 | 0123456 | `x/y` | 1 %, 25 %, 10 % | 1 of 2 | 1 of 3 | 6.0 % | 3 of 4, 11.1 %, 67 % | +3.0 % | -1.6 ± 2.5 % |",
         "| 1 | 0123456 | `x/z` | 1 %, 25 %, 10 % |  | 2 of 2 | 1.0 % | 2 of 2, 0.0 %, 100 % |  | +0.7 ± 0.2 % |", "",
-        "On card 1, where a point was measured in company up to 1 times, further apart than 3 % end to end: `x/y` 2^12 (-4.0 %),",
-        "`x/y` 2^24 (+6.0 %); in parentheses by how much longer alone."]
+        "On card 1, where a point was measured in company once, further apart than 3 % end to end: `x/y` 2^12 (-4.0 %), `x/y`",
+        "2^24 (+6.0 %); in parentheses by how much longer alone."]
     synthetic.write_csv(copied / "alone.csv.gz", [r for r in rows if r["variant"] == "x/z"])
     assert "further apart than 3 % end to end: none; in" in block(copied, "alone")
     for lacking in ([r for r in rows if r["source"].startswith(arm)] for arm in ("company", "alone")):
@@ -219,6 +219,14 @@ def test_what_is_measured_alone_is_set_beside_the_same_in_company(folder, tmp_pa
     synthetic.write_csv(copied / "alone.csv.gz", rows)
     (copied / "alone.machine.json").unlink()
     assert "| 1 | not kept | `x/z` | not kept, not kept, not kept |  | 2 of 2 |" in block(copied, "alone")
+
+
+def test_the_two_times_of_a_call_are_a_table_and_a_sentence(folder, tmp_path, monkeypatch):
+    from text import two_times
+
+    assert block(folder, "two-times") == ""
+    monkeypatch.setattr(two_times, "plain", lambda _: ["| " + "x " * 100 + "|", "| y |", "", "word " * 40])
+    assert block(folder, "two-times").splitlines() == ["| " + "x " * 100 + "|", "| y |", "", "word " * 23 + "word", "word " * 15 + "word"]
 
 
 def with_loops(folder, *processes) -> None:
