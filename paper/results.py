@@ -1,5 +1,5 @@
 """Reading a results folder: the experiments' CSV, models.csv, catalog.csv, machine.json, and what was checked by
-other means: nvbench-agreement.csv, repeat.csv.gz, repeat-relative.csv.gz, alone.csv.gz, raw-workspace.csv and to-host.csv.
+other means: nvbench-agreement.csv, repeat.csv.gz, repeat-relative.csv.gz, alone.csv.gz and raw-workspace.csv.
 
 Everything that figures and tables know comes through here, checked. A file that is missing, empty, cut short, of
 another schema version or lacking columns raises ResultsError with one line that says what is wrong and what to do.
@@ -58,8 +58,6 @@ REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simulta
 ALONE = Columns([*REPEAT.names, "base_source", "base_run_id", "source", "run_id"], REPEAT.numbers, optional=REPEAT.optional)
 RAW_WORKSPACE = Columns(["schema_version", "element_type", "timing_mode", "cache_state", "base_time_s", "n", "ratio"],
                         ["base_time_s", "n", "ratio"])
-TO_HOST = Columns(["schema_version", "base", "variant", "element_type", "timing_mode", "cache_state", "n", "ratio"],
-                  ["n", "ratio"])
 
 # Ways of timing whose rows hold times: `clock` gives cycles, and `globaltimer` what kernels read of themselves.
 TIMED_MODES = tuple(mode for mode in SCHEMA["timing_modes"] if mode not in ("clock", "globaltimer"))
@@ -405,7 +403,6 @@ class Results:
     repeat: pd.DataFrame | None = None           # two runs of the comparison beside each other
     repeat_relative: pd.DataFrame | None = None  # the same, each by CUB's time in its own round
     raw_workspace: pd.DataFrame | None = None    # tuned/sum beside the same with a memset before each call
-    to_host: pd.DataFrame | None = None          # CUB's sum whose result it writes to the host, beside a copy and tuned's
     alone: pd.DataFrame | None = None            # a few variants alone, beside the same in company and each other
     beside: list[Results] = field(default_factory=list)  # other GPUs' comparisons
 
@@ -464,7 +461,6 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
         repeat_relative=checked("repeat-relative.csv.gz", REPEAT),
         alone=checked("alone.csv.gz", ALONE),
         raw_workspace=checked("raw-workspace.csv", RAW_WORKSPACE),
-        to_host=checked("to-host.csv", TO_HOST),
         beside=read_beside(folder, machine) if "comparison" in points else [],
     )
 

@@ -385,19 +385,26 @@ class Near:
         return f"{self.inside} of {self.points}"
 
 
+ALIKE = math.log(1.03)
+
+
+def with_logs(table: pd.DataFrame, mode: str) -> pd.DataFrame:
+    """The rows of a table that have ratios of such times, and the ratios' logarithms as `log`."""
+    rows = table[(table["timing_mode"] == mode) & table["ratio"].notna()]
+    return rows.assign(log=np.log(rows["ratio"]))
+
+
 def near(table: pd.DataFrame, mode: str) -> Near | None:
     """By the ratios of a table; None where it has no such points."""
-    rows = table[(table["timing_mode"] == mode) & table["ratio"].notna()]
-    off = np.log(rows["ratio"]).abs()
-    return Near(len(off), int((off <= math.log(1.03)).sum()), math.expm1(off.max())) if len(off) else None
+    off = with_logs(table, mode)["log"].abs()
+    return Near(len(off), int((off <= ALIKE).sum()), math.expm1(off.max())) if len(off) else None
 
 
 def beyond(table: pd.DataFrame, mode: str) -> list[tuple[str, str, int, float]]:
     """The points that near() does not count: variant, settings, n, and the logarithm of the ratio."""
-    rows = table[(table["timing_mode"] == mode) & table["ratio"].notna()]
-    off = np.log(rows["ratio"])
-    return [(row["variant"], row["settings"], int(row["n"]), float(off[i]))
-            for i, row in rows[off.abs() > math.log(1.03)].iterrows()]
+    rows = with_logs(table, mode)
+    far = rows[rows["log"].abs() > ALIKE]
+    return list(zip(far["variant"], far["settings"], far["n"].astype(int).tolist(), far["log"].tolist()))
 
 
 def averaged(table: pd.DataFrame) -> pd.DataFrame:
@@ -409,8 +416,7 @@ def averaged(table: pd.DataFrame) -> pd.DataFrame:
 
 def logs_of_small(table: pd.DataFrame, mode: str = "end_to_end") -> pd.Series:
     """Logarithms of a table's ratios below 2^22 elements, by n."""
-    rows = table[(table["timing_mode"] == mode) & (table["n"] < Agreement.SMALL)]
-    return np.log(rows.set_index("n")["ratio"].dropna())
+    return with_logs(table[table["n"] < Agreement.SMALL], mode).set_index("n")["log"]
 
 
 # ------------------------------------------------------------------------------------------ where memory lies

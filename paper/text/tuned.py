@@ -432,9 +432,16 @@ class ToHost:
     with_a_copy: pd.Series  # of cub/sum
 
 
-def to_host_of(rows: pd.DataFrame, path: Path) -> ToHost | None:
-    """At the sizes at which all were measured; None without any."""
-    wanted = {goals.TO_HOST, goals.CUB}
+TO_HOST = rs.Columns(["schema_version", "base", "variant", "element_type", "timing_mode", "cache_state", "n", "ratio"],
+                     ["n", "ratio"])
+
+
+def to_host_of(folder: Path) -> ToHost | None:
+    """to-host.csv at the sizes at which all were measured; None without any."""
+    path = folder / "to-host.csv"
+    if not path.exists():
+        return None
+    rows, wanted = rs.read_table(path, TO_HOST), {goals.TO_HOST, goals.CUB}
     of = rows[rows["variant"].isin(wanted)]
     way = {("end_to_end", goals.COLD[0][1])}
     if len(of) and (set(of["variant"]) != wanted or set(zip(of["timing_mode"], of["cache_state"])) != way
@@ -450,7 +457,7 @@ def to_host_of(rows: pd.DataFrame, path: Path) -> ToHost | None:
 def to_host(results: Results) -> str:
     """CUB's sum that is written to the host's memory, beside the same with a copy and beside tuned/sum-to-host; on this GPU
     and on others beside."""
-    found = None if results.to_host is None else to_host_of(results.to_host, results.folder / "to-host.csv")
+    found = to_host_of(results.folder)
     if found is None:
         return "These results have no such times."
     demanded = next(goal.demands for goal in goals.GOALS if goal.key == "host-others")["least_speedup"]
@@ -466,11 +473,8 @@ def to_host(results: Results) -> str:
     said = [f"Over `{found.base}` the speedup of `{goals.TO_HOST}` is {over(found.tuned)}, and that of `{goals.CUB}`, which is "
             f"CUB's call with a copy, {over(found.with_a_copy)}: geometric means of {len(sizes)} sizes from {power(sizes[0])} to "
             f"{power(sizes[-1])}, in parentheses the least and the greatest ({found.element_type}, end to end, L2 cold and dirty)."]
-    beside = []
-    for other in results.beside:
-        path = other.folder / "to-host.csv"
-        if path.exists() and (there := to_host_of(rs.read_table(path, rs.TO_HOST), path)) is not None:
-            beside.append((other.machine.get("gpu.name", default=other.machine.name), there))
+    beside = [(other.machine.get("gpu.name", default=other.machine.name), there)
+              for other in results.beside if (there := to_host_of(other.folder)) is not None]
     if any(missed(of.tuned) for of in (found, *(there for _, there in beside))):
         said.append(f"The goal of {demanded:g} over `thrust::reduce` with a caching allocator and CUB, up to "
                     f"{power(goals.LARGEST_TO_HOST)}, has CUB's call with a copy; with this one in its place it would be "

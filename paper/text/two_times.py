@@ -10,9 +10,10 @@ import numpy as np
 import goals
 import results as rs
 from results import Results
+from samples import Point
 from text import latex
 
-ALONE_SAMPLES = rs.Columns(["run_id", "variant", "timing_mode", "n", "time_s", "voided"], ["n"])
+ALONE_SAMPLES = rs.Columns(["run_id", "variant", "timing_mode", "n", "round", "allocation", "time_s", "voided"], ["n"])
 FEW = 0.1  # of the calls: where fewer take one of two times, they take the other
 
 
@@ -66,9 +67,8 @@ def samples_of(results: Results) -> Samples:
         raise rs.ResultsError(f"{path} is not of {goals.CUB} end to end alone: {rs.remedy(path)}")
     if unknown := sorted(set(table["run_id"]) - set(read.in_company)):
         raise rs.ResultsError(f"{path} has samples of the run {unknown[0]}, which alone.csv.gz does not name: {rs.remedy(path)}")
-    for row in table.itertuples():
-        times, voided = (np.array(listed.split()) for listed in (row.time_s, row.voided))
-        read.us.setdefault(int(row.n), {})[row.run_id] = 1e6 * times[voided != "yes"].astype(float)
+    for record in table.to_dict("records"):
+        read.us.setdefault(int(record["n"]), {})[record["run_id"]] = 1e6 * Point(path, [record]).times("time_s")
     return read
 
 

@@ -19,7 +19,13 @@ def run(name: str, n: int, share: float, short=SHORT, long=LONG, spread=1.0) -> 
     around = np.linspace(-spread, spread, CALLS)[np.arange(CALLS) * 7919 % CALLS]
     us = np.where(np.arange(CALLS) < share * CALLS, short, long) + around
     return {"run_id": name, "variant": "cub/sum", "timing_mode": "end_to_end", "n": n, "voided": " ".join(["no"] * CALLS),
+            "round": " ".join(map(str, range(CALLS))), "allocation": " ".join(["0"] * CALLS),
             "time_s": " ".join(f"{1e-6 * t:.9g}" for t in us)}
+
+
+def with_one_more(record: dict, time_s: str, voided: str) -> dict:
+    more = {"time_s": time_s, "voided": voided, "round": str(CALLS), "allocation": "0"}
+    return record | {column: f"{record[column]} {value}" for column, value in more.items()}
 
 
 def results_of(path, samples, runs=("1", "1b", "2", "2b")) -> rs.Results:
@@ -76,9 +82,7 @@ def test_without_samples_there_is_nothing_to_tell(tmp_path):
 
 
 def test_voided_samples_count_for_nothing(tmp_path):
-    late = run("1", 2**14, 0.4)
-    late["time_s"] += " 1"
-    late["voided"] += " yes"
+    late = with_one_more(run("1", 2**14, 0.4), "1", "yes")
     other = run("2", 2**14, 0.4)
     assert found(tmp_path / "m", [late, other]) == found(tmp_path / "n", [run("1", 2**14, 0.4), other])
 
@@ -118,10 +122,7 @@ def test_a_run_that_never_takes_the_shorter_time_counts(tmp_path):
 
 def test_a_few_late_calls_hide_no_two_times(tmp_path):
     samples = [run("1", 2**14, 0.2), run("2", 2**14, 0.3)]
-    for record in samples:
-        record["time_s"] += " 2e-3 3e-3"
-        record["voided"] += " no no"
-    (two,) = found(tmp_path / "m", samples)
+    (two,) = found(tmp_path / "m", [with_one_more(with_one_more(r, "2e-3", "no"), "3e-3", "no") for r in samples])
     assert two.shorter == pytest.approx((0.2, 0.3), abs=0.01)
 
 
@@ -141,3 +142,8 @@ def test_other_samples_are_refused(tmp_path, change, message):
     samples = [{k: v for k, v in (r | change).items() if v is not None} for r in runs]
     with pytest.raises(rs.ResultsError, match=f"{message}.*: run experiments/on_gpu_machine --only alone"):
         found(tmp_path / "m", samples)
+
+
+def test_samples_that_were_cut_are_refused(tmp_path):
+    with pytest.raises(rs.ResultsError, match="alone-samples.csv.gz has 1 values for time_s and 400 for round in one record"):
+        found(tmp_path / "m", [run("1", 2**14, 0.3) | {"time_s": "1e-5"}, run("2", 2**14, 0.6)])
