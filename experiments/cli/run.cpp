@@ -219,7 +219,8 @@ int run(RunCommandOptions& options) {
                                 {"points", report.points},
                                 {"refused", report.count(Status::refused)},
                                 {"skipped", report.skipped},
-                                {"estimated_s", report.estimated_s}}
+                                {"estimated_s", report.estimated_s},
+                                {"binary", binary_hash()}}
                                .dump());
       else
         fmt::print("{}: {} points{}, about {}; nothing was run\n", experiment->name, report.points,

@@ -157,6 +157,7 @@ void record_start(Json& entry, const Session& session, RunObserver& observer) {
 void record_end(Json& entry, const Machine& machine, const RunReport& report, const Json& before) {
   entry["gpu_state_at_end"] = describe(state_of(machine));
   entry["ended_utc"] = utc_now();
+  entry["interrupted"] = report.interrupted;  // with ended_utc it tells scripts whether the run is complete
   // What is not in the samples: allocating and filling inputs, exact references, plans, first calls and pilots, files.
   entry["time_spent"] = {{"wall_s", report.measured_s},
                          {"timed_s", report.spent.timed_s},

@@ -153,7 +153,7 @@ def test_dry_run_counts_and_writes_nothing(reductio, tmp_path):
     assert not snapshot(tmp_path)
     report = json.loads(reductio(*SMALL, "--dry-run", "--json").ok())
     assert report["points"] == points and report["estimated_s"] > 0
-    assert report["refused"] == 0
+    assert report["refused"] == 0 and re.fullmatch("[0-9a-f]{16}", report["binary"])
     reductio(*SMALL).ok()
     assert len(read(results(tmp_path))) == points
     out = reductio("run", "cpu", "--variants", "^eigen/", "--operations", "sum_of_squares", "--types", "f32", "--sizes",

@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 
 import pytest
 from project import SOURCE
@@ -103,14 +102,6 @@ def test_accuracy_tells_errors_of_four_data_sets_and_what_they_are_relative_to(r
             1e-7 * abs(float(r["exact_result"]))
     by_finish = {settings_of(r["settings"])["finish"] for r in rows["accuracy"] if r["variant"] == "levels/naive"}
     assert by_finish == {"atomic", "relaunch", "host"}
-
-
-def test_whatever_runs_all_experiments_names_each_that_runs_on_a_gpu(reductio):
-    there = {line.split()[0] for line in reductio("list", "experiments").ok().splitlines() if line.split()[1:2] == ["cuda"]}
-    assert {*STUDIES, "comparison", "limits", "timing", "index"} <= there
-    machine = re.search(r"^experiments=\((.*?)\)", (SOURCE / "experiments" / "on_gpu_machine").read_text(), re.MULTILINE)
-    reproduce = re.search(r"^experiments=\((.*?)\)", (SOURCE / "reproduce").read_text(), re.MULTILINE)
-    assert set(machine[1].split()) == set(reproduce[1].split()) == there
 
 
 def test_the_number_of_multiprocessors_is_the_devices_and_without_one_an_h200s(reductio, rows):

@@ -1888,8 +1888,13 @@ TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
     EXPECT_TRUE(report.interrupted);
     EXPECT_EQ(heard.rows.size(), signals == 1 ? 4u : 2u);
     EXPECT_EQ(rows_of(csv_in(folder)).size(), heard.rows.size());
+    const auto recorded = [&] {
+      return nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json")).at("runs").at(0).at("interrupted");
+    };
+    EXPECT_EQ(recorded(), true);
     const auto rest = run_session(resumed(session(folder, many_points(all), constant(1e-5), {.batch_s = 0})), heard);
     EXPECT_FALSE(rest.interrupted);
+    EXPECT_EQ(recorded(), false);
     EXPECT_EQ(rows_of(csv_in(folder)).size(), 24u);
   }
 }
