@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 # What columns there are, of what kind, and which of them tell one point from another: the program's own tables, as it
@@ -34,7 +35,13 @@ class Columns:
     numbers: list[str]
     optional: list[str] = field(default_factory=list)  # a file may lack them: they are empty then
     key: list[str] = field(default_factory=list)       # what tells one point from another
-    statuses: list[str] | None = None
+    counts: list[str] = field(default_factory=list)    # whole numbers, which are numbers, too
+    positive: list[str] = field(default_factory=list)  # numbers above 0
+    words: dict[str, list[str]] = field(default_factory=dict)  # what alone a column may hold
+
+    @property
+    def statuses(self) -> list[str]:
+        return self.words["status"]
 
     @staticmethod
     def of(table: str) -> Columns:
@@ -42,7 +49,9 @@ class Columns:
             return [c["name"] for c in SCHEMA[table]["columns"] if has(c)]
 
         return Columns(those(lambda c: True), those(lambda c: c["kind"] in ("count", "number")),
-                       those(lambda c: c.get("optional")), those(lambda c: c.get("key")), SCHEMA[table].get("statuses"))
+                       those(lambda c: c.get("optional")), those(lambda c: c.get("key")),
+                       those(lambda c: c["kind"] == "count"), those(lambda c: c.get("positive")),
+                       {c["name"]: c["words"] for c in SCHEMA[table]["columns"] if "words" in c})
 
 
 ROWS, SAMPLES, MODELS = (Columns.of(table) for table in ("rows", "samples", "models"))
@@ -60,7 +69,7 @@ RAW_WORKSPACE = Columns(["schema_version", "element_type", "timing_mode", "cache
                         ["base_time_s", "n", "ratio"])
 
 # Ways of timing whose rows hold times: `clock` gives cycles, and `globaltimer` what kernels read of themselves.
-TIMED_MODES = tuple(mode for mode in SCHEMA["timing_modes"] if mode not in ("clock", "globaltimer"))
+TIMED_MODES = tuple(mode for mode in ROWS.words["timing_mode"] if mode not in ("clock", "globaltimer"))
 ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8}
 
 # Why the program once refused what it no longer has: ways of timing that calls of a variant, or a device, cannot have
@@ -203,8 +212,8 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
 
 @read_once
 def read_table(path: Path, columns: Columns) -> pd.DataFrame:
-    """A CSV with at least these columns, of this schema version if it has one, numbers as numbers and only these
-    statuses if any. Optional columns that the file lacks are empty; others than these are left as they are."""
+    """A CSV with at least these columns, of this schema version if it has one, numbers as finite numbers, and only
+    those words, whole numbers and numbers above 0 that the columns may hold. Optional columns that the file lacks are empty; others than these are left as they are."""
     header, rows = read_rows(path)
     if "schema_version" in columns.names:
         if "schema_version" not in header:
@@ -221,21 +230,24 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=header, dtype=str)
     table = table.assign(**{c: "" for c in columns.optional if c not in header})
 
-    for column in columns.numbers:
-        values = pd.to_numeric(table[column], errors="coerce")
-        bad = values.isna() & (table[column] != "")
+    def refuse(column: str, bad: pd.Series, wanted: str) -> None:
         if bad.any():
-            i = bad.idxmax()
-            raise ResultsError(f"{path}: row {i + 2}: {column} is {table[column][i]!r}, not a number")
-        table[column] = values
+            i = bad.idxmax()  # no field holds a line end
+            raise ResultsError(f"{path}:{i + 2}: {column} is {table[column][i]!r}, not {wanted}: {remedy(path)}")
 
-    if columns.statuses is None:
-        return table
-    unknown = ~table["status"].isin(columns.statuses)
-    if unknown.any():
-        i = unknown.idxmax()
-        raise ResultsError(f"{path}: row {i + 2}: status is {table['status'][i]!r}, not one of "
-                           f"{', '.join(columns.statuses)}")
+    for column, words in columns.words.items():
+        if column in header:
+            refuse(column, ~table[column].isin(words), f"one of {', '.join(words)}")
+    for column in columns.numbers:
+        there = table[column] != ""
+        if column in columns.counts:
+            refuse(column, there & ~table[column].str.fullmatch(r"[0-9]+"), "a whole number")
+        numbers = pd.to_numeric(table[column], errors="coerce")
+        values = numbers.astype(float)
+        above = column in columns.positive
+        refuse(column, there & ~(np.isfinite(values) & ((values > 0) | (not above))),
+               "a finite number above 0" if above else "a finite number")
+        table[column] = numbers
     return table
 
 
@@ -256,10 +268,10 @@ def read_points(path: Path) -> pd.DataFrame:
     untimed = timed & ~(table["time_median_s"] > 0)
     if untimed.any():
         i = untimed.idxmax()
-        raise ResultsError(f"{path}: row {i + 2}: status is ok but time_median_s is missing or not positive")
+        raise ResultsError(f"{path}:{i + 2}: status is ok but time_median_s is missing")
     if (ok & table["n"].isna()).any():
         i = (ok & table["n"].isna()).idxmax()
-        raise ResultsError(f"{path}: row {i + 2}: status is ok but n is missing")
+        raise ResultsError(f"{path}:{i + 2}: status is ok but n is missing")
 
     refused = table["status"] == "refused"
     table.loc[refused & table["reason"].str.endswith(OVER_LIMIT), "status"] = "over_limit"

@@ -49,9 +49,12 @@ def _values(path: Path, record: dict[str, str], column: str) -> list[str]:
 def _numbers(path: Path, record: dict[str, str], column: str) -> np.ndarray:
     def number(value: str) -> float:
         try:
-            return float(value or math.nan) if column in TIMES else int(value)
+            found = float(value or math.nan) if column in TIMES else int(value)
+            if value and not (0 < found < math.inf if column in TIMES else found >= 0):
+                raise ValueError
+            return found
         except ValueError:
-            raise rs.ResultsError(f"{path.name} has '{value}' for {column} in one record, which is no number: copy the "
+            raise rs.ResultsError(f"{path.name} has '{value}' for {column} in one record, which is no such number: copy the "
                                   "results folder again")
 
     return np.array([number(v) for v in _values(path, record, column)])

@@ -50,7 +50,7 @@ ROLES = (CLAIM, AT_LARGE, STEP, BESIDE)
 BEFORE, THEN = "verdicts_before", "; "
 NUMBERS = ["n", "ratio", "ci_low", "ci_high"]
 OF_A_ROW = ("operation", "element_type", "timing_mode", "cache_state")
-VERDICTS_FILE = rs.Columns(COLUMNS, NUMBERS, [BEFORE])
+VERDICTS_FILE = rs.Columns(COLUMNS, NUMBERS, [BEFORE], words={"verdict": list(VERDICTS), "role": list(ROLES)})
 
 # agreement.csv: rows of verdicts.csv, and what another folder's have in their place; the columns of both have their
 # names with `_beside` there.
@@ -586,11 +586,6 @@ def write_text(path: Path, text: str) -> None:
 def read(path: Path) -> pd.DataFrame:
     """verdicts.csv as it was written, numbers as numbers; each claim once."""
     table = rs.read_table(path, VERDICTS_FILE)
-    for column, known in (("verdict", VERDICTS), ("role", ROLES)):
-        strange = table[~table[column].isin(known)]
-        if len(strange):
-            raise rs.ResultsError(f"{path}: row {strange.index[0] + 2}: {column} is {strange[column].iloc[0]!r}, not "
-                                  f"one of {', '.join(known)}")
     ids = [c["id"] for c in read_claims()["claims"]]
     if table.loc[table["role"] == CLAIM, "claim"].tolist() != ids:
         raise rs.ResultsError(f"{path} does not have each claim of claims.json once: {rs.remedy(path)}")

@@ -151,9 +151,13 @@ def test_rows_of_earlier_runs_are_read_as_those_of_today(tmp_path):
     (lambda text: text.replace("time_median_s", "time"), "lacks the column time_median_s"),
     (lambda text: text.replace("schema_version", "schema"), "lacks the column schema_version"),
     (lambda text: text.replace(",ok,", ",fine,", 1), "status is 'fine'"),
-    (lambda text: text.replace(f",{2**20},", ",many,", 1), "n is 'many', not a number"),
+    (lambda text: text.replace(f",{2**20},", ",many,", 1), ":2: n is 'many', not a whole number"),
+    (lambda text: text.replace(f",{2**20},", ",-5,", 1), ":2: n is '-5', not a whole number"),
+    (lambda text: text.replace(f",{2**20},", ",1e6,", 1), ":2: n is '1e6', not a whole number"),
+    (lambda text: text.replace(",f32,", ",f99,", 1), "element_type is 'f99', not one of i8, i32"),
+    (lambda text: text.replace("e-0", "e+400", 1), ", not a finite number"),
 ], ids=["empty", "header only", "cut row", "cut line end", "cut quote", "other schema", "lost column", "no schema",
-        "unknown status", "no number"])
+        "unknown status", "no number", "negative", "no whole number", "unknown type", "not finite"])
 def test_bad_csv_is_one_clear_line(folder, tmp_path, capsys, name, break_it, said):
     edit(folder / name, break_it)
     error = complaint(folder, tmp_path, capsys)
@@ -303,7 +307,7 @@ def test_limits_and_models_may_be_missing(folder):
     (lambda text: text[:-9], "cut while being written"),
     (lambda text: text.replace("n_sizes", "count"), "lacks the column n_sizes: run `reductio models` again"),
     (lambda text: text.replace(",does_not_fit,", ",bad,"), "status is 'bad', not one of ok, does_not_fit"),
-    (lambda text: text.replace("4e-06", "four", 1), "latency_s is 'four', not a number"),
+    (lambda text: text.replace("4e-06", "four", 1), "latency_s is 'four', not a finite number"),
     (lambda text: text.replace("synthetic,comparison", "another,comparison"), "is of another run of comparison"),
 ], ids=["cut", "lost column", "unknown status", "no number", "another run"])
 def test_bad_models_are_one_clear_line(folder, tmp_path, capsys, break_it, said):

@@ -54,7 +54,8 @@ def test_a_record_for_each_sample_is_read_as_well(tmp_path):
 
 @pytest.mark.parametrize("damage, said", [
     (dict(time_s="1e-6 2e-6"), "has 2 values for time_s and 3 for round in one record"),
-    (dict(time_s="1e-6 soon 3e-6"), "s.csv.gz has 'soon' for time_s in one record, which is no number"),
+    (dict(time_s="1e-6 soon 3e-6"), "s.csv.gz has 'soon' for time_s in one record, which is no such number"),
+    (dict(time_s="1e-6 inf 3e-6"), "'inf' for time_s"), (dict(time_s="1e-6 0 3e-6"), "'0' for time_s"),
     (dict(round="0  1"), "has '' for round in one record"), (dict(allocation=""), "has '' for allocation in one record"),
     (dict(round="0 1 1.5"), "has '1.5' for round in one record"),
 ])

@@ -58,7 +58,7 @@ def test_the_first_call_in_a_while_is_told_apart_from_calls_in_a_loop(tmp_path):
 
 
 def test_every_timing_mode_of_the_program_has_its_words():
-    assert set(rs.SCHEMA["timing_modes"]) <= set(tables.MODE_WORDS)
+    assert set(rs.ROWS.words["timing_mode"]) <= set(tables.MODE_WORDS)
     assert set(rs.TIMED_MODES) == {"device", "graph", "launch_to_idle", "end_to_end"} <= set(rs.MODE_LABELS)
 
 

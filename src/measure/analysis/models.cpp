@@ -89,8 +89,13 @@ Fields record_of(Fields fields, std::string_view range, double cache_bytes, cons
 
 const std::vector<ModelColumn>& model_schema() {
   static const std::vector<ModelColumn> all = [] {
-    std::vector<ModelColumn> columns{{"schema_version", Kind::count}};
-    for (const std::string_view c : shared_columns) columns.push_back({std::string(c), column_named<Row>(c).kind});
+    std::vector<ModelColumn> columns{{.name = "schema_version", .kind = Kind::count}};
+    for (const std::string_view c : shared_columns) {
+      const auto& own = column_named<Row>(c);
+      // A model's mode may also be device_part.
+      columns.push_back(
+          {std::string(c), own.kind, false, false, c == "timing_mode" ? std::vector<std::string>{} : own.words});
+    }
     columns.insert(columns.end(), {{"range", Kind::word},
                                    {"cache_bytes", Kind::count},
                                    {"n_sizes", Kind::count},
@@ -107,14 +112,12 @@ const std::vector<ModelColumn>& model_schema() {
                                    {"half_performance_ci_high_n", Kind::number},
                                    {"largest_residual", Kind::number},
                                    {"largest_residual_n", Kind::count},
-                                   {"status", Kind::word},
+                                   {"status", Kind::word, false, false, {fits, does_not_fit, too_few_sizes}},
                                    {"reason", Kind::text}});
     return columns;
   }();
   return all;
 }
-
-std::vector<std::string> model_statuses() { return {fits, does_not_fit, too_few_sizes}; }
 
 const std::vector<std::string>& model_columns() {
   static const std::vector<std::string> all = [] {

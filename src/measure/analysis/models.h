@@ -18,6 +18,7 @@ struct ModelColumn {
   std::string name;
   Kind kind;
   bool key = false, optional = false;
+  std::vector<std::string> words{};
 };
 
 /// The columns, in order. SI units are in the names, empty means missing. Beside what the rows say:
@@ -29,10 +30,9 @@ struct ModelColumn {
 ///                the lines that the flush left are written back during the first and long before the end of the
 ///                second. "all" where the cache's size is unknown.
 ///   cache_bytes  L2 of a GPU, the last-level cache of a CPU
-///   status       one of model_statuses(): "ok"; "does_not_fit": a residual passes 5 %, and the model's numbers are
+///   status       "ok"; "does_not_fit": a residual passes 5 %, and the model's numbers are
 ///                withheld; "too_few_sizes", where there are enough on the other side of the cache's size
 const std::vector<ModelColumn>& model_schema();
-std::vector<std::string> model_statuses();
 
 /// Their names.
 const std::vector<std::string>& model_columns();

@@ -11,34 +11,32 @@
 namespace reductio {
 namespace {
 
+std::string list_of(const std::vector<std::string>& words) {
+  return fmt::format(R"(["{}"])", fmt::join(words, R"(",")"));
+}
+
 /// One line a column, so that a change shows as one. All words are plain.
 template <class Column>
-std::string table(const char* name, const std::vector<Column>& columns, const std::vector<std::string>& statuses) {
+std::string table(const char* name, const std::vector<Column>& columns) {
   std::vector<std::string> lines;
   for (const auto& c : columns) {
-    bool listed = false;
+    bool listed = false, positive = false;
     int digits = 0;
-    if constexpr (requires { c.listed; }) listed = c.listed, digits = c.digits;
-    lines.push_back(fmt::format(R"(      {{"name":"{}","kind":"{}"{}{}{}{}}})", c.name, reductio::name(c.kind),
+    if constexpr (requires { c.listed; }) listed = c.listed, digits = c.digits, positive = c.positive;
+    lines.push_back(fmt::format(R"(      {{"name":"{}","kind":"{}"{}{}{}{}{}{}}})", c.name, reductio::name(c.kind),
                                 c.key ? R"(,"key":true)" : "", c.optional ? R"(,"optional":true)" : "",
-                                listed ? R"(,"listed":true)" : "",
-                                digits ? fmt::format(R"(,"digits":{})", digits) : ""));
+                                listed ? R"(,"listed":true)" : "", digits ? fmt::format(R"(,"digits":{})", digits) : "",
+                                positive ? R"(,"positive":true)" : "",
+                                c.words.empty() ? "" : R"(,"words":)" + list_of(c.words)));
   }
-  const std::string last = fmt::format(",\n    \"statuses\": [\"{}\"]", fmt::join(statuses, "\",\""));
-  return fmt::format("\"{}\": {{\n    \"columns\": [\n{}\n    ]{}\n  }}", name, fmt::join(lines, ",\n"),
-                     statuses.empty() ? "" : last);
+  return fmt::format("\"{}\": {{\n    \"columns\": [\n{}\n    ]\n  }}", name, fmt::join(lines, ",\n"));
 }
 
 }  // namespace
 
 std::string schema_json() {
-  std::vector<std::string> modes, row_statuses;
-  for (const TimingMode m : all_timing_modes) modes.emplace_back(name(m));
-  for (const Status s : all_statuses) row_statuses.emplace_back(name(s));
-  return "{\n  \"schema_version\": " + std::to_string(schema_version) + ",\n  " +
-         fmt::format("\"timing_modes\": [\"{}\"],\n  ", fmt::join(modes, "\",\"")) +
-         table("rows", columns_of<Row>(), row_statuses) + ",\n  " + table("samples", columns_of<RawSample>(), {}) +
-         ",\n  " + table("models", model_schema(), model_statuses()) + "\n}\n";
+  return "{\n  \"schema_version\": " + std::to_string(schema_version) + ",\n  " + table("rows", columns_of<Row>()) +
+         ",\n  " + table("samples", columns_of<RawSample>()) + ",\n  " + table("models", model_schema()) + "\n}\n";
 }
 
 }  // namespace reductio

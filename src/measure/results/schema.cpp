@@ -1,10 +1,12 @@
 #include "measure/results/schema.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <type_traits>
@@ -39,20 +41,44 @@ Value value_of(const Field& field) {
   else return field;
 }
 
-template <class Enum, class All>
-bool read_name(std::string_view text, Enum& out, const All& all) {
-  const auto at = std::find_if(std::begin(all), std::end(all), [&](Enum e) { return name(e) == text; });
-  if (at == std::end(all)) return false;
-  out = *at;
-  return true;
+/// All values of an enumeration.
+template <class Enum>
+decltype(auto) all_of() {
+  if constexpr (std::is_same_v<Enum, DeviceKind>)
+    return all_devices();
+  else if constexpr (std::is_same_v<Enum, Operation>)
+    return all_operations();
+  else if constexpr (std::is_same_v<Enum, ElementType>)
+    return all_types();
+  else if constexpr (std::is_same_v<Enum, TimingMode>)
+    return (all_timing_modes);
+  else if constexpr (std::is_same_v<Enum, CacheState>)
+    return (all_cache_states);
+  else if constexpr (std::is_same_v<Enum, Status>)
+    return (all_statuses);
 }
 
-bool read_field(std::string_view text, DeviceKind& out) { return read_name(text, out, all_devices()); }
-bool read_field(std::string_view text, Operation& out) { return read_name(text, out, all_operations()); }
-bool read_field(std::string_view text, ElementType& out) { return read_name(text, out, all_types()); }
-bool read_field(std::string_view text, TimingMode& out) { return read_name(text, out, all_timing_modes); }
-bool read_field(std::string_view text, CacheState& out) { return read_name(text, out, all_cache_states); }
-bool read_field(std::string_view text, Status& out) { return read_name(text, out, all_statuses); }
+/// The words that a field of this type may hold; none where it may hold any.
+template <class Field>
+std::vector<std::string> words_of() {
+  std::vector<std::string> words;
+  if constexpr (std::is_same_v<Field, bool>)
+    words = {"yes", "no"};
+  else if constexpr (std::is_enum_v<Field>)
+    for (const Field one : all_of<Field>()) words.emplace_back(name(one));
+  return words;
+}
+
+template <class Enum>
+requires std::is_enum_v<Enum>
+bool read_field(std::string_view text, Enum& out) {
+  for (const Enum one : all_of<Enum>())
+    if (name(one) == text) {
+      out = one;
+      return true;
+    }
+  return false;
+}
 
 bool read_field(std::string_view text, std::string& out) {
   out = text;
@@ -68,7 +94,11 @@ template <class T>
   requires std::is_arithmetic_v<T>
 bool read_field(std::string_view text, T& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  return error == std::errc{} && end == text.data() + text.size();
+  if (error != std::errc{} || end != text.data() + text.size()) return false;
+  if constexpr (std::is_integral_v<T>)
+    return out >= T{};
+  else
+    return std::isfinite(out);
 }
 
 template <class T>
@@ -86,7 +116,8 @@ Column<Record> column(std::string name) {
   return {.name = std::move(name),
           .kind = kind_of<Field>(),
           .value = [](const Record& r) { return value_of((r.*....*Path)); },
-          .read = [](std::string_view text, Record& r) { return read_field(text, (r.*....*Path)); }};
+          .read = [](std::string_view text, Record& r) { return read_field(text, (r.*....*Path)); },
+          .words = words_of<Field>()};
 }
 
 template <class Record>
@@ -99,6 +130,12 @@ Column<Record> may_be_empty(Column<Record> column) {
 template <class Record>
 Column<Record> optional(Column<Record> column) {
   column.optional = true;
+  return column;
+}
+
+template <class Record>
+Column<Record> positive(Column<Record> column) {
+  column.positive = true;
   return column;
 }
 
@@ -128,13 +165,19 @@ Column<Record> rounded(Column<Record> column) {
   return column;
 }
 
-/// What follows from other columns: written for readers' convenience, and passed over when it is read.
+/// What follows from other columns: written for readers' convenience. Reading checks that it is such a value, no more.
 template <class Record, class Derive>
-Column<Record> derived(std::string name, Kind kind, Derive derive) {
+Column<Record> derived(std::string name, Derive derive) {
+  using Field = std::remove_cvref_t<decltype(derive(std::declval<const Record&>()))>;
   return {.name = std::move(name),
-          .kind = kind,
+          .kind = kind_of<Field>(),
           .value = [=](const Record& r) { return value_of(derive(r)); },
-          .read = [](std::string_view, Record&) { return true; }};
+          .read =
+              [](std::string_view text, Record&) {
+                Field unused{};
+                return read_field(text, unused);
+              },
+          .words = words_of<Field>()};
 }
 
 /// A column of the record's point.
@@ -146,7 +189,8 @@ Column<Record> of_point(std::string_view name) {
           .value = [&own](const Record& r) { return own.value(r.point); },
           .read = [&own](std::string_view text, Record& r) { return own.read(text, r.point); },
           .key = true,
-          .optional = own.optional};
+          .optional = own.optional,
+          .words = own.words};
 }
 
 }  // namespace
@@ -175,7 +219,7 @@ const std::vector<Column<PointKey>>& columns_of() {
 template <>
 const std::vector<Column<Row>>& columns_of() {
   static const std::vector<Column<Row>> all{
-      derived<Row>("schema_version", Kind::count, [](const Row&) { return schema_version; }),
+      derived<Row>("schema_version", [](const Row&) { return schema_version; }),
       column<Row, &Row::run_id>("run_id"),
       column<Row, &Row::timestamp_utc>("timestamp_utc"),
       column<Row, &Row::experiment>("experiment"),
@@ -184,7 +228,7 @@ const std::vector<Column<Row>>& columns_of() {
       of_point<Row>("variant"),
       of_point<Row>("operation"),
       of_point<Row>("element_type"),
-      derived<Row>("accumulator_type", Kind::word, [](const Row& r) { return r.point.problem.accumulator(); }),
+      derived<Row>("accumulator_type", [](const Row& r) { return r.point.problem.accumulator(); }),
       of_point<Row>("n"),
       of_point<Row>("offset_elements"),
       of_point<Row>("dataset"),
@@ -199,29 +243,30 @@ const std::vector<Column<Row>>& columns_of() {
       column<Row, &Row::n_samples>("n_samples"),
       column<Row, &Row::n_rejected>("n_rejected"),
       rounded(column<Row, &Row::timer_resolution_s>("timer_resolution_s")),
-      rounded(column<Row, &Row::time_median_s>("time_median_s")),
+      positive(rounded(column<Row, &Row::time_median_s>("time_median_s"))),
       rounded(column<Row, &Row::time_ci_low_s>("time_ci_low_s")),
-      rounded(column<Row, &Row::time_ci_high_s>("time_ci_high_s")),
-      rounded(column<Row, &Row::time_min_s>("time_min_s")),
-      rounded(column<Row, &Row::time_p95_s>("time_p95_s")),
-      rounded(column<Row, &Row::device_part_median_s>("device_part_median_s")),
+      positive(rounded(column<Row, &Row::time_ci_high_s>("time_ci_high_s"))),
+      positive(rounded(column<Row, &Row::time_min_s>("time_min_s"))),
+      positive(rounded(column<Row, &Row::time_p95_s>("time_p95_s"))),
+      positive(rounded(column<Row, &Row::device_part_median_s>("device_part_median_s"))),
       rounded(column<Row, &Row::device_part_ci_low_s>("device_part_ci_low_s")),
-      rounded(column<Row, &Row::device_part_ci_high_s>("device_part_ci_high_s")),
-      column<Row, &Row::cycles_median>("cycles_median"),
-      rounded(column<Row, &Row::read_time_s>("read_time_s")),
-      rounded(column<Row, &Row::launch_floor_s>("launch_floor_s")),
-      optional(rounded(column<Row, &Row::polled_launch_floor_s>("polled_launch_floor_s"))),
-      derived<Row>("bytes", Kind::count, [](const Row& r) { return r.point.problem.bytes(); }),
-      rounded(derived<Row>("bandwidth_bytes_per_s", Kind::number,
-                           [](Row r) {  // of the time that is written, so that a row which is read back and written is the same
-                             if (r.time_median_s) r.time_median_s = to_digits_of_times(*r.time_median_s);
-                             return r.bandwidth_bytes_per_s();
-                           })),
-      rounded(column<Row, &Row::share_of_read_ceiling>("share_of_read_ceiling")),
+      positive(rounded(column<Row, &Row::device_part_ci_high_s>("device_part_ci_high_s"))),
+      positive(column<Row, &Row::cycles_median>("cycles_median")),
+      positive(rounded(column<Row, &Row::read_time_s>("read_time_s"))),
+      positive(rounded(column<Row, &Row::launch_floor_s>("launch_floor_s"))),
+      optional(positive(rounded(column<Row, &Row::polled_launch_floor_s>("polled_launch_floor_s")))),
+      derived<Row>("bytes", [](const Row& r) { return r.point.problem.bytes(); }),
+      rounded(derived<Row>(
+          "bandwidth_bytes_per_s",
+          [](Row r) {  // of the time that is written, so that a row which is read back and written is the same
+            if (r.time_median_s) r.time_median_s = to_digits_of_times(*r.time_median_s);
+            return r.bandwidth_bytes_per_s();
+          })),
+      positive(rounded(column<Row, &Row::share_of_read_ceiling>("share_of_read_ceiling"))),
       optional(column<Row, &Row::speedup_reference>("speedup_reference")),
-      optional(rounded(column<Row, &Row::speedup>("speedup"))),
-      optional(rounded(column<Row, &Row::speedup_ci_low>("speedup_ci_low"))),
-      optional(rounded(column<Row, &Row::speedup_ci_high>("speedup_ci_high"))),
+      optional(positive(rounded(column<Row, &Row::speedup>("speedup")))),
+      optional(positive(rounded(column<Row, &Row::speedup_ci_low>("speedup_ci_low")))),
+      optional(positive(rounded(column<Row, &Row::speedup_ci_high>("speedup_ci_high")))),
       column<Row, &Row::result>("result"),
       column<Row, &Row::result2>("result2"),
       column<Row, &Row::abs_error>("abs_error"),
@@ -254,10 +299,10 @@ const std::vector<Column<RawSample>>& columns_of() {
       listed(column<S, &S::round>("round")),
       listed(column<S, &S::allocation>("allocation")),
       listed(column<S, &S::position>("position")),
-      listed(column<S, &S::time_s>("time_s")),
-      listed(column<S, &S::device_part_s>("device_part_s")),
-      listed(column<S, &S::cycles>("cycles")),
-      listed(optional(column<S, &S::clock_hz>("clock_hz"))),
+      listed(positive(column<S, &S::time_s>("time_s"))),
+      listed(positive(column<S, &S::device_part_s>("device_part_s"))),
+      listed(positive(column<S, &S::cycles>("cycles"))),
+      listed(optional(positive(column<S, &S::clock_hz>("clock_hz")))),
       listed(optional(column<S, &S::voided>("voided"))),
       of_point<S>("caller"),
       of_point<S>("context"),
@@ -287,6 +332,25 @@ std::string text_of(const Value& value) {
   if (const auto* number = std::get_if<double>(&value)) return fmt::format("{}", *number);
   return {};
 }
+
+namespace {
+
+/// Of a number that must be.
+bool is_positive(const Value& value) {
+  const auto* number = std::get_if<double>(&value);
+  return !number || *number > 0;
+}
+
+/// What a field must be: "a whole number", "one of yes, no".
+template <class Record>
+std::string expected(const Column<Record>& column) {
+  if (!column.words.empty()) return fmt::format("one of {}", fmt::join(column.words, ", "));
+  return column.kind == Kind::count ? "a whole number"
+         : column.positive          ? "a finite number above 0"
+                                    : "a finite number";
+}
+
+}  // namespace
 
 nlohmann::ordered_json to_json(const Row& row) {
   nlohmann::ordered_json out;
@@ -325,8 +389,8 @@ template <class Record>
 std::vector<Record> RecordReader<Record>::all_at(std::size_t i) const {
   const Fields& all = fields(i);
   if (all.size() != records_[0].size())
-    throw UsageError(fmt::format("{} has {} fields in record {} where {} belong; mend or remove it", file_, all.size(),
-                                 i + 2, records_[0].size()));
+    throw UsageError(
+        fmt::format("{} has {} fields where {} belong; mend or remove it", at_line(i), all.size(), records_[0].size()));
   const auto values_in = [&](std::size_t place) {
     return static_cast<std::size_t>(std::count(all[place].begin(), all[place].end(), value_separator)) + 1;
   };
@@ -336,9 +400,9 @@ std::vector<Record> RecordReader<Record>::all_at(std::size_t i) const {
     if (!column->listed || all[place].empty()) continue;
     if (!listed) listed = c;
     else if (values_in(place) != values_in(places_[*listed].second))
-      throw UsageError(fmt::format("{} has {} values for {} and {} for {} in record {}; copy the whole results folder again",
-                                   file_, values_in(place), column->name, values_in(places_[*listed].second),
-                                   places_[*listed].first->name, i + 2));
+      throw UsageError(fmt::format("{} has {} values for {} and {} for {}; copy the whole results folder again",
+                                   at_line(i), values_in(place), column->name, values_in(places_[*listed].second),
+                                   places_[*listed].first->name));
   }
 
   std::vector<Record> records(listed ? values_in(places_[*listed].second) : 1);
@@ -348,9 +412,9 @@ std::vector<Record> RecordReader<Record>::all_at(std::size_t i) const {
     for (Record& record : records) {
       const std::size_t end = has_one_each ? std::min(rest.find(value_separator), rest.size()) : rest.size();
       const std::string_view text = rest.substr(0, end);
-      if (!column->read(text, record))
-        throw UsageError(fmt::format("{} has '{}' for {} in record {}, not {}", file_, text, column->name, i + 2,
-                                     column->kind == Kind::word ? "a word that this program knows" : "a number"));
+      if (!column->read(text, record) || (column->positive && !is_positive(column->value(record))))
+        throw UsageError(fmt::format("{}: {} is '{}', not {}; mend or remove it", at_line(i), column->name, text,
+                                     expected(*column)));
       if (has_one_each) rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }

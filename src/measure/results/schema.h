@@ -43,6 +43,8 @@ struct Column {
   bool optional = false;  ///< a file without it is read as if it were empty
   bool listed = false;    ///< a field holds one value for each sample of the record
   int digits = 0;         ///< significant ones that are written; 0: as many as read back exactly
+  bool positive = false;  ///< of a number: above 0
+  std::vector<std::string> words{};  ///< the only ones that a field may hold; empty: any
 };
 
 /// The table, in the order of the file. Of PointKey: the columns that rows and raw samples share, which make their key.
@@ -89,7 +91,9 @@ class RecordReader {
   RecordReader(std::string file, std::vector<Fields> records);
   std::size_t size() const { return records_.size() - 1; }  ///< without the header
   const Fields& fields(std::size_t i) const { return records_[i + 1]; }
-  /// Throws UsageError where a field is missing or is no such value.
+  /// "FILE:LINE" of record i, for messages: no field that this program writes has a line end.
+  std::string at_line(std::size_t i) const { return file_ + ":" + std::to_string(i + 2); }
+  /// Throws UsageError, which tells line and column, where a field is missing or is no such value: numbers are finite.
   Record at(std::size_t i) const { return all_at(i).front(); }
   /// One for each value of the listed fields, which hold equally many or nothing.
   std::vector<Record> all_at(std::size_t i) const;

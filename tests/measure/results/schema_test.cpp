@@ -148,11 +148,17 @@ TEST(MeasureSchema, ListsThatDoNotFitTogetherAreToldByTheirColumns) {
     records[2][static_cast<std::size_t>(std::find(records[0].begin(), records[0].end(), column) - records[0].begin())] = field;
     return error_of([&] { samples_in("f", records); });
   };
-  EXPECT_EQ(told("time_s", "1e-6 2e-6"), "f has 2 values for time_s and 3 for round in record 3; copy the whole results folder again");
-  EXPECT_EQ(told("time_s", "1e-6 2e-6 3e-6 4e-6"), "f has 4 values for time_s and 3 for round in record 3; copy the whole results folder again");
-  EXPECT_EQ(told("time_s", "1e-6 soon 3e-6"), "f has 'soon' for time_s in record 3, not a number");
-  EXPECT_EQ(told("round", "0  2"), "f has '' for round in record 3, not a number");
-  EXPECT_EQ(told("round", ""), "f has '' for round in record 3, not a number");
+  EXPECT_EQ(told("time_s", "1e-6 2e-6"),
+            "f:3 has 2 values for time_s and 3 for round; copy the whole results folder again");
+  EXPECT_EQ(told("time_s", "1e-6 2e-6 3e-6 4e-6"),
+            "f:3 has 4 values for time_s and 3 for round; copy the whole results folder again");
+  EXPECT_EQ(told("time_s", "1e-6 soon 3e-6"), "f:3: time_s is 'soon', not a finite number above 0; mend or remove it");
+  for (const char* bad : {"inf", "nan", "0", "-1e-6"})
+    EXPECT_EQ(told("time_s", "1e-6 " + std::string(bad) + " 3e-6"),
+              "f:3: time_s is '" + std::string(bad) + "', not a finite number above 0; mend or remove it");
+  EXPECT_EQ(told("allocation", "0 -1 2"), "f:3: allocation is '-1', not a whole number; mend or remove it");
+  EXPECT_EQ(told("round", "0  2"), "f:3: round is '', not a whole number; mend or remove it");
+  EXPECT_EQ(told("round", ""), "f:3: round is '', not a whole number; mend or remove it");
   EXPECT_EQ(told("time_s", ""), "") << "what all samples lack needs no separators";
 }
 
@@ -185,11 +191,23 @@ TEST(MeasureSchema, WhatIsNoSuchValueIsToldByItsColumn) {
     fields[static_cast<std::size_t>(std::find(columns().begin(), columns().end(), column) - columns().begin())] = field;
     return error_of([&] { RecordReader<Row>("f", {columns(), fields}).at(0); });
   };
-  EXPECT_EQ(told("n", "many"), "f has 'many' for n in record 2, not a number");
-  EXPECT_EQ(told("n", ""), "f has '' for n in record 2, not a number");
-  EXPECT_EQ(told("n", "-1"), "f has '-1' for n in record 2, not a number");
-  EXPECT_EQ(told("time_median_s", "1e-6 s"), "f has '1e-6 s' for time_median_s in record 2, not a number");
-  EXPECT_EQ(told("status", "fine"), "f has 'fine' for status in record 2, not a word that this program knows");
+  for (const char* bad : {"many", "", "-1", "-5", "1.5", "1e3"})
+    EXPECT_EQ(told("n", bad), "f:2: n is '" + std::string(bad) + "', not a whole number; mend or remove it");
+  for (const char* bad : {"1e-6 s", "inf", "-inf", "nan", "0", "-1e-6"})
+    EXPECT_EQ(told("time_median_s", bad),
+              "f:2: time_median_s is '" + std::string(bad) + "', not a finite number above 0; mend or remove it");
+  EXPECT_EQ(told("abs_error", "inf"), "f:2: abs_error is 'inf', not a finite number; mend or remove it");
+  EXPECT_EQ(told("abs_error", "0"), "");
+  EXPECT_EQ(told("time_ci_low_s", "-1e-6"), "") << "a clock that is too coarse for the call";
+  const std::string types = "', not one of i8, i32, i64, f16, bf16, f32, f64; mend or remove it";
+  EXPECT_EQ(told("element_type", "f99"), "f:2: element_type is 'f99" + types);
+  EXPECT_EQ(told("accumulator_type", "f99"), "f:2: accumulator_type is 'f99" + types);
+  EXPECT_EQ(told("timing_mode", "fast"),
+            "f:2: timing_mode is 'fast', not one of device, graph, launch_to_idle, end_to_end, "
+            "clock, globaltimer; mend or remove it");
+  EXPECT_EQ(told("status", "fine"),
+            "f:2: status is 'fine', not one of ok, refused, over_limit, failed, wrong, impossible, "
+            "timeout; mend or remove it");
   EXPECT_EQ(told("time_median_s", ""), "");
 }
 
