@@ -37,9 +37,13 @@ class Verdicts {
   explicit Verdicts(const std::filesystem::path& folder) : path_(folder / "verdicts.csv") {
     if (!std::filesystem::is_directory(folder))
       throw UsageError(folder.string() + " is not a folder: name a results folder");
-    const std::string remedy = "run `python paper/verdicts.py " + folder.string() + "`";
+    const std::string remedy = "run `.venv/bin/python paper/verdicts.py " + folder.string() +
+                               "` in the project's folder, where ./check --quick makes .venv,";
     const auto text = content_of(path_);
-    if (!text) throw UsageError("there is no " + path_.string() + ": " + remedy);
+    if (!text && !std::filesystem::exists(folder / "machine.json"))
+      throw UsageError(folder.string() +
+                       " holds no results: name a results folder, as experiments/results/nvidia-h200");
+    if (!text) throw UsageError("there is no " + path_.string() + ": " + remedy + " to judge the claims");
     CsvText csv = parse_csv(*text);
     const std::string again = remedy + " again";
     if (csv.whole_bytes < text->size()) throw UsageError(path_.string() + " was cut while being written: " + again);
