@@ -343,7 +343,7 @@ def compare_example(results: Path) -> str:
     last = rows.iloc[-1]
     digits = decimals(last.ratio_low, last.ratio_high)
     lines += ["", f"and says of the last row: {last.variant} ran {last.ratio:.{digits}f} times [{last.ratio_low:.{digits}f}, "
-              f"{last.ratio_high:.{digits}f}] as fast as {last.base}. All {len(rows)} intervals hold at once with "
+              f"{last.ratio_high:.{digits}f}] ({last.verdict}) as fast as {last.base}. All {len(rows)} intervals hold at once with "
               f"{100 * last.confidence:g} % confidence."]
     return "\n".join(lines)
 

@@ -8,8 +8,8 @@
 #include <map>
 
 #include "experiments/cli/commands.h"
+#include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
-#include "measure/stats/statistics.h"
 
 namespace reductio::cli {
 namespace {
@@ -47,8 +47,8 @@ void print(const std::vector<Fields>& records) {
 int run(const ModelsOptions& options) {
   if (options.folder.empty())
     throw UsageError("name a results folder, as experiments/results/nvidia-h200; see 'reductio models --help'");
-  require_confidence(options.confidence);  // before anything is read
   const StoredResults results = read_results(options.folder);
+  if (const std::string note = note_of_left_out(results); !note.empty()) print_message(note);
   const auto [records, left_out] = model_table(results, options.confidence);
   std::string text = csv_record(model_columns());
   const std::size_t status = model_column("status");
@@ -75,7 +75,7 @@ Command add_models(CLI::App& app) {
   auto options = std::make_shared<ModelsOptions>();
   CLI::App* sub = app.add_subcommand("models", "Fit latency + bytes / bandwidth to a results folder's times");
   sub->add_option("folder", options->folder, "The results folder; models.csv is written beside its experiments");
-  sub->add_option("--confidence", options->confidence, "Of the intervals")->capture_default_str();
+  add_confidence(*sub, [options](double share) { options->confidence = share; });
   sub->add_flag("--csv", options->csv, "Print the table as it is written to models.csv");
   sub->add_flag("--quiet", options->quiet, "Print nothing");
   return {sub, [options] { return run(*options); }};

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "core/parse.h"
 #include "experiments/cli/selection.h"
 
 namespace reductio::cli {
@@ -50,6 +51,19 @@ void SelectionOptions::add_points(CLI::App& app) {
   add_device(app);
 }
 
+void add_confidence(CLI::App& app, std::function<void(double)> take) {
+  app.add_option_function<std::string>(
+         "--confidence",
+         [take = std::move(take)](const std::string& text) {
+           const auto share = parse_share(text);
+           if (!share || !(*share > 0 && *share < 1))
+             throw UsageError("--confidence takes a share between 0 and 1, as 95% or 0.95, not '" + text + "'");
+           take(*share);
+         },
+         "Of the intervals, as 95% or 0.95, which it is without being said")
+      ->type_name("P");
+}
+
 void add_sampling(CLI::App& app, RunOptions& options) {
   app.add_option("--min-samples", options.min_samples, "Samples of each point, at least")->type_name("N");
   app.add_option("--max-samples", options.max_samples, "Samples of each point, at most")->type_name("N");
@@ -60,7 +74,7 @@ void add_sampling(CLI::App& app, RunOptions& options) {
   app.add_option("--timeout", options.time_budget_s,
                  "Time budget of each point, in seconds: once it is spent, a point that has --min-samples gets no more")
       ->type_name("S");
-  app.add_option("--confidence", options.confidence, "Of the intervals, as 0.95")->type_name("P");
+  add_confidence(app, [&options](double share) { options.confidence = share; });
 }
 
 }  // namespace reductio::cli

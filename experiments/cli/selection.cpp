@@ -32,12 +32,17 @@ std::uint64_t parse_seed(std::string_view option, const std::string& text) {
 
 std::vector<const Variant*> SelectionOptions::chosen() const { return select_variants(variants); }
 
-Selection SelectionOptions::parse() const {
+Selection SelectionOptions::of_rows() const {
   Selection out;
   out.variants_regex = variants;
   if (!types.empty()) out.types = parse_list(types, parse_type);
   if (!operations.empty()) out.operations = parse_list(operations, parse_operation);
   if (!sizes.empty()) out.sizes = parse_sizes(sizes);
+  return out;
+}
+
+Selection SelectionOptions::parse() const {
+  Selection out = of_rows();
   if (!settings.empty()) out.settings = parse_assignments(settings);
   if (!device.empty()) out.device = parse_device(device);
   out.seed = parse_seed("--seed", seed);

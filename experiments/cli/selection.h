@@ -2,6 +2,7 @@
 /// The options by which several subcommands select variants, problems and a device.
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,8 @@ struct SelectionOptions {
   void add_device(CLI::App&);    ///< --device, --gpu
   void add_points(CLI::App&);    ///< what makes points of a variant: types, sizes, settings and device
 
+  /// What of them chooses rows: variants, types, operations and sizes. Throws UsageError.
+  Selection of_rows() const;
   /// The options parsed and checked against each other and against what is registered. Throws UsageError.
   Selection parse() const;
   /// Throws UsageError where --gpu is given but `what` runs on another device.
@@ -42,6 +45,9 @@ void check_settings(const std::vector<const Variant*>& chosen,
 
 /// f32 if it is there, else the first: what is timed where no type is asked for.
 ElementType usual_type(const std::vector<ElementType>&);
+
+/// --confidence, as 95% or 0.95; throws UsageError unless it lies between 0 and 1.
+void add_confidence(CLI::App&, std::function<void(double)> take);
 
 /// --min-samples, --max-samples, --allocations, --timeout, --confidence.
 void add_sampling(CLI::App&, RunOptions&);

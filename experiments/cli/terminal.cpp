@@ -121,6 +121,8 @@ std::string show_bytes(std::size_t bytes) {
   return fmt::format("{:.1f} {}", value, units[unit]);
 }
 
+std::string counted(std::size_t n, std::string_view noun) { return fmt::format("{} {}{}", n, noun, n == 1 ? "" : "s"); }
+
 std::string join(const std::vector<std::string>& items, std::string_view separator) {
   return fmt::format("{}", fmt::join(items, separator));
 }

@@ -41,6 +41,8 @@ std::string show_size(std::size_t n);
 std::string show_seconds(double);
 /// "4 B", "60.0 MiB".
 std::string show_bytes(std::size_t);
+/// "1 row", "2 rows".
+std::string counted(std::size_t n, std::string_view noun);
 /// The items separated by `separator`.
 std::string join(const std::vector<std::string>& items, std::string_view separator);
 

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <exception>
 #include <optional>
+#include <regex>
 #include <string>
+#include <utility>
 
 #include "core/error.h"
 
@@ -134,6 +138,31 @@ std::uint64_t parse_whole(std::string_view option, std::string_view text, std::s
   if (error != std::errc{} || end != text.data() + text.size() || out > most)
     throw UsageError("malformed " + std::string(option) + " '" + std::string(text) + "'; give " + std::string(wanted));
   return out;
+}
+
+std::optional<double> parse_share(std::string text) {
+  const bool percent = text.ends_with('%');
+  if (percent) text.pop_back();
+  while (text.ends_with(' ')) text.pop_back();
+  std::size_t read = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &read);
+  } catch (const std::exception&) {
+    read = 0;
+  }
+  if (read == 0 || read != text.size() || !std::isfinite(value)) return std::nullopt;
+  return percent ? value / 100 : value;
+}
+
+std::function<bool(const std::string&)> parse_regex(std::string_view regex) {
+  std::regex pattern;
+  try {
+    pattern.assign(regex.begin(), regex.end());
+  } catch (const std::regex_error& e) {
+    throw UsageError("malformed regular expression '" + std::string(regex) + "': " + e.what());
+  }
+  return [pattern = std::move(pattern)](const std::string& text) { return std::regex_search(text, pattern); };
 }
 
 }  // namespace reductio

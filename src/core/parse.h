@@ -1,9 +1,12 @@
 #pragma once
-/// How numbers are written on a command line.
+/// How numbers, shares and regular expressions are written on a command line.
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -28,5 +31,11 @@ std::vector<std::size_t> parse_sizes(std::string_view);
 /// number.) Throws UsageError, which says that `wanted` is.
 std::uint64_t parse_whole(std::string_view option, std::string_view text, std::string_view wanted,
                           std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
+
+/// "1%", "1 %" or "0.01" as 0.01; nothing for what is no finite number.
+std::optional<double> parse_share(std::string text);
+
+/// Whether a text contains a match of the regular expression (ECMAScript). Throws UsageError if that is malformed.
+std::function<bool(const std::string&)> parse_regex(std::string_view regex);
 
 }  // namespace reductio

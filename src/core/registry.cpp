@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
-#include <regex>
 
+#include "core/parse.h"
 #include "core/variant.h"
 
 namespace reductio {
@@ -172,15 +172,10 @@ const Variant& find_variant(std::string_view id) {
 }
 
 std::vector<const Variant*> select_variants(std::string_view regex) {
-  std::regex pattern;
-  try {
-    pattern.assign(regex.begin(), regex.end());
-  } catch (const std::regex_error& e) {
-    throw UsageError("malformed regular expression '" + std::string(regex) + "': " + e.what());
-  }
+  const auto matches = parse_regex(regex);
   std::vector<const Variant*> out;
   for (const auto& v : registry())
-    if (std::regex_search(v.id, pattern)) out.push_back(&v);
+    if (matches(v.id)) out.push_back(&v);
   if (out.empty()) throw UsageError("no variant matches '" + std::string(regex) + "'" + did_you_mean(regex));
   return out;
 }

@@ -371,7 +371,7 @@ def test_the_example_of_compare_comes_from_its_csv(tmp_path, folder):
     assert "`reductio compare cub/sum a/b`" in text
     assert "| `a/b` | 2^16 | 6.80 us | 1.072 [1.050, 1.098] | FASTER |" in text
     assert "UNDECIDED, some 2,000 samples or more would decide" in text and "All 2 intervals" in text
-    assert "a/b ran 0.995 times [0.979, 1.010] as fast as cub/sum" in text
+    assert "a/b ran 0.995 times [0.979, 1.010] (UNDECIDED) as fast as cub/sum" in text
 
 
 def test_in_how_many_processes_a_planted_slowdown_was_found_is_told(folder, tmp_path):

@@ -2,34 +2,21 @@
 
 #include "experiments/cli/compare/command.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "core/variant.h"
 #include "experiments/cli/commands.h"
 #include "measure/analysis/compare.h"
 #include "measure/run/session.h"
 
 namespace reductio::cli {
-
-std::optional<double> parse_share(std::string text) {
-  const bool percent = text.ends_with('%');
-  if (percent) text.pop_back();
-  while (text.ends_with(' ')) text.pop_back();
-  std::size_t read = 0;
-  double value = 0;
-  try {
-    value = std::stod(text, &read);
-  } catch (const std::exception&) {
-    read = 0;
-  }
-  if (read == 0 || read != text.size() || !std::isfinite(value)) return std::nullopt;
-  return percent ? value / 100 : value;
-}
 
 double parse_effect(const std::string& text) {
   const auto share = parse_share(text);
@@ -41,7 +28,14 @@ double parse_effect(const std::string& text) {
 SamplingRules chosen_rules(const CompareOptions& options, std::size_t intervals) {
   const double confidence = options.run.confidence.value_or(SamplingRules{}.confidence);
   const double each = options.separately ? confidence : confidence_of_each(confidence, intervals);
-  return choose_rules({.name = "compare", .summary = {}, .points = {}, .rules = compare_rules(each)}, options.run);
+  SamplingRules rules = compare_rules(each);
+  if (options.until_decided) {  // on each context as much as without
+    const double more = static_cast<double>(looks.back()) / rules.allocations;
+    rules.time_budget_s *= more;
+    rules.max_samples = static_cast<int>(rules.max_samples * more);
+    rules.allocations = rules.min_samples = looks.back();
+  }
+  return choose_rules({.name = "compare", .summary = {}, .points = {}, .rules = rules}, options.run);
 }
 
 namespace {
@@ -49,6 +43,10 @@ namespace {
 int run(CompareOptions& options) {
   if (options.what.empty())
     throw UsageError("name the variants to compare, the base first, as 'reductio compare cub/sum twopass/rolled'");
+  if (options.until_decided && options.run.max_samples.value_or(looks.back()) < looks.back())
+    throw UsageError(
+        fmt::format("--max-samples {} is less than --until-decided may take: a sample on each of {} contexts",
+                    *options.run.max_samples, looks.back()));
   // What is wrong with the rules is told before anything is read or opened.
   const SamplingRules rules = chosen_rules(options);
   const auto is_variant = [](const std::string& word) {
@@ -85,6 +83,12 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
       ->type_name("VARIANT[:NAME=VALUE,...]")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   options->selection.add_points(*sub);
+  options->selection.add_variants(*sub);
+  sub->add_option("--experiment", options->experiments,
+                  "Results folders: only the rows of these experiments, as comparison,tuned")
+      ->type_name("LIST")
+      ->delimiter(',')
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--modes", options->modes,
                   "What is timed: device, graph, launch_to_idle, end_to_end (default: device where all have it, else "
                   "end_to_end)")
@@ -98,6 +102,12 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
       ->type_name("D")
       ->capture_default_str();
   sub->add_flag("--fail-if-slower", options->fail_if_slower, "Exit code 3 if anything is SLOWER, else 4 if UNDECIDED");
+  sub->add_flag(
+         "--until-decided", options->until_decided,
+         fmt::format("Go on to {} contexts of a GPU (of a CPU: allocations), and to {}, where {} leave a verdict "
+                     "UNDECIDED; the intervals allow for all {} looks",
+                     looks[1], looks[2], looks[0], looks.size()))
+      ->excludes("--allocations");
   sub->add_option("--save-baseline", options->save, "Keep what is measured as DIR/<machine>/baselines/NAME")
       ->type_name("NAME");
   sub->add_flag("--force", options->force, "Replace a baseline of that name");
@@ -119,12 +129,11 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
                 "The confidence is each interval's own, not that of all at once: to count how many cover 1");
   auto* json = sub->add_flag("--json", options->json, "The comparison as JSON");
   sub->add_flag("--csv", options->csv, "The comparison as CSV")->excludes(json);
-  sub->add_flag("--quiet", options->quiet, "Only the last lines, which say it in words");
+  sub->add_flag("--quiet", options->quiet, "Only the last lines, which say it in words, with the verdicts");
   return {sub, [options, sub] {
-            for (const char* name : {"--types", "--operations", "--sizes", "--set", "--seed", "--order-seed",
-                                     "--device", "--gpu", "--modes", "--cache", "--min-samples", "--max-samples",
-                                     "--allocations", "--timeout", "--save-baseline", "--force", "--baseline", "--plant",
-                                     "--out"})
+            for (const char* name : {"--set", "--seed", "--order-seed", "--device", "--gpu", "--modes", "--cache",
+                                     "--min-samples", "--max-samples", "--allocations", "--timeout", "--until-decided",
+                                     "--save-baseline", "--force", "--baseline", "--plant", "--out"})
               if (sub->count(name)) options->live_only.emplace_back(name);
             return run(*options);
           }};

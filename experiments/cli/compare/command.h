@@ -1,6 +1,7 @@
 #pragma once
 /// reductio compare: what was asked for, and the two ways to answer it.
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -18,16 +19,18 @@ struct CompareOptions {
   RunOptions run;
   std::string modes, cache, effect = "1%", out = "results", save, baseline, plant;
   bool csv = false, json = false, quiet = false, fail_if_slower = false, common = false, separately = false,
-       force = false;
+       force = false, until_decided = false;
+  std::vector<std::string> experiments;  ///< of stored results; empty: all
   std::vector<std::string> relative_to;  ///< variants
   std::vector<std::string> live_only;    ///< options given that mean nothing for stored results
 };
 
-/// "1%", "1 %" or "0.01" as 0.01; nothing for what is no finite number.
-std::optional<double> parse_share(std::string text);
-
-/// The same of --effect; throws UsageError for what is no share above 0.
+/// --effect as a share; throws UsageError for what is no share above 0.
 double parse_effect(const std::string& text);
+
+/// After so many contexts --until-decided looks whether all rows are decided, and ends if they are; after the last in
+/// any case. Doubling, so that the error that is allowed is divided over few looks.
+inline constexpr std::array looks{20, 40, 80};
 
 /// The rules of sampling for so many intervals, which hold at once unless `separately`: the more there are, the more
 /// allocations. Throws UsageError for what is asked wrongly.

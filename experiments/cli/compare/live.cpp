@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -49,6 +50,10 @@ class Collector final : public RunObserver {
     }
     groups.push_back(std::move(measured));
   }
+  bool enough(int allocations, const SoFar& so_far) override {
+    return until && std::find(looks.begin(), looks.end(), allocations) != looks.end() && until(so_far());
+  }
+  std::function<bool(const std::vector<GroupOutcome>&)> until;  ///< whether a batch needs no more contexts
   std::vector<std::vector<Measured>> groups;  ///< each in the candidates' order
   std::optional<Plant> plant;
   PlantedSeconds planted_s;
@@ -69,15 +74,20 @@ void check_request(const CompareOptions& options) {
   if (!options.relative_to.empty())
     throw UsageError("--relative-to is for stored results; what is measured now is paired");
   if (options.common) throw UsageError("--common is for stored results; what is measured now has no rows missing");
+  if (!options.experiments.empty() || !options.selection.variants.empty())
+    throw UsageError(
+        "--experiment and --variants choose among the rows of results folders; name the variants to compare");
   if (!options.save.empty()) check_baseline_name(options.save, "--save-baseline");
   if (!options.baseline.empty()) check_baseline_name(options.baseline, "--baseline");
   if (!options.save.empty() && options.save == options.baseline)
     throw UsageError("--baseline and --save-baseline name the same baseline; save under another name");
+  if (options.until_decided && options.what.size() < 2 && options.baseline.empty())
+    throw UsageError("--until-decided needs a comparison; --save-baseline alone takes --allocations, as 80");
   if (options.what.size() < 2 && options.baseline.empty() && options.save.empty())
     throw UsageError("name at least two variants to compare, the base first (or one with --baseline)");
 }
 
-/// "24" or "12 to 24": over how many rounds the ratios are.
+/// "24 rounds" or "12 to 24 rounds": over how many rounds the ratios are.
 std::string rounds_in_words(const Comparison& comparison) {
   std::size_t fewest = 0, most = 0;
   for (const Compared& c : comparison.rows)
@@ -85,7 +95,7 @@ std::string rounds_in_words(const Comparison& comparison) {
       fewest = fewest ? std::min(fewest, c.ratio->rounds) : c.ratio->rounds;
       most = std::max(most, c.ratio->rounds);
     }
-  return fewest == most ? std::to_string(most) : std::to_string(fewest) + " to " + std::to_string(most);
+  return (fewest == most ? "" : std::to_string(fewest) + " to ") + counted(most, "round");
 }
 
 /// The exit code of rows that have no time to compare, after telling of the first; exit_ok where there are none.
@@ -110,8 +120,8 @@ int complain(const std::vector<std::vector<Measured>>& groups) {
 
 int compare_live(CompareOptions& options) {
   const double effect = parse_effect(options.effect);
-  const Selection selection = options.selection.parse();
   check_request(options);
+  const Selection selection = options.selection.parse();
   const bool against_stored = !options.baseline.empty(), stores = !options.save.empty();
   const auto candidates = parse_candidates(options.what, selection, against_stored || stores);
   const auto operations = shared_operations(candidates, selection.operations);
@@ -174,17 +184,40 @@ int compare_live(CompareOptions& options) {
                                       .seed = selection.seed});
 
   const std::size_t groups = session.points.size() / candidates.size();
-  session.rules = chosen_rules(options, groups * (against_stored ? candidates.size() : candidates.size() - 1));
+  const std::size_t intervals = groups * (against_stored ? candidates.size() : candidates.size() - 1);
+  session.rules = chosen_rules(options, intervals);
   const double confidence = session.rules.confidence;
 
   if (!options.quiet)
     for (const auto& text : misleading(device, session.machine.gpu ? session.machine.gpu->uuid : "", before))
       print_warning(text);
-  const std::string machine = session.machine.name;
+  const std::string machine = session.machine.name, experiment = session.experiment;
   origins.push_back(origin_of(session));
   Collector collector(candidates, options.quiet);
   collector.plant = plant;
   if (plant) collector.planted_s = plant_into(session, candidates.size(), *plant, spinning, options.quiet);
+  const int times_looked = options.until_decided ? static_cast<int>(looks.size()) : 1;
+  const auto pairs_in = [&](const std::vector<std::vector<Measured>>& of_groups, MeasuredSet& now) {
+    std::vector<Pair> pairs;
+    for (const auto& group : of_groups) {
+      for (std::size_t i = 1; i < group.size() && !against_stored; ++i) pairs.emplace_back(&group[0], &group[i]);
+      if (against_stored) now.rows.insert(now.rows.end(), group.begin(), group.end());
+    }
+    return against_stored ? match_baseline(*then, now, options.baseline) : pairs;
+  };
+  if (options.until_decided)
+    collector.until = [&](const std::vector<GroupOutcome>& outcomes) {
+      std::vector<std::vector<Measured>> so_far;
+      for (const GroupOutcome& outcome : outcomes) {
+        so_far.push_back(measured_in(outcome));
+        for (Measured& m : so_far.back()) m.row.experiment = experiment;
+      }
+      MeasuredSet now{.name = "what was measured now", .rows = {}};
+      const auto pairs = pairs_in(so_far, now);
+      // Of this batch's rows alone, by the intervals that all rows will have.
+      const double each = options.separately ? confidence : confidence_of_each(confidence, intervals);
+      return !compare(pairs, !against_stored, each, effect, true, times_looked).count(Verdict::undecided);
+    };
   if (draft) draft->discard();  // of a run that was cut off
   const RunReport report = run_session(std::move(session), collector);
   if (report.interrupted) {
@@ -194,28 +227,24 @@ int compare_live(CompareOptions& options) {
   if (draft) draft->keep();
 
   MeasuredSet now{.name = "what was measured now", .rows = {}};
-  std::vector<Pair> pairs;
-  for (const auto& group : collector.groups) {
-    for (std::size_t i = 1; i < group.size() && !against_stored; ++i) pairs.emplace_back(&group[0], &group[i]);
-    if (against_stored) now.rows.insert(now.rows.end(), group.begin(), group.end());
-  }
-  if (against_stored) pairs = match_baseline(*then, now, options.baseline);
+  const std::vector<Pair> pairs = pairs_in(collector.groups, now);
   int exit = exit_ok;
   if (!pairs.empty()) {
-    const Comparison comparison = compare(pairs, !against_stored, confidence, effect, options.separately);
+    const Comparison comparison = compare(pairs, !against_stored, confidence, effect, options.separately, times_looked);
     origins.back()["runs"][0]["run_id"] = comparison.rows.front().variant.row.run_id;
     const std::string how =
         against_stored
             ? "Unpaired: the baseline was measured at another time, and what drifted since is in the ratio but not in "
               "its interval, unless it varies from allocation to allocation, too. " +
                   elsewhere(comparison, origins)
-            : fmt::format("Paired: in turn, in random order, {} rounds on {}. ", rounds_in_words(comparison), machine);
+            : fmt::format("Paired: in turn, in random order, {} on {}. ", rounds_in_words(comparison), machine);
     print(comparison,
           {.base = against_stored ? "baseline '" + options.baseline + "'" : candidates.front().label,
            .who = [&](const Compared& c) { return c.variant.label; },
            .how = how + confidence_in_words(comparison),
            .origins = origins,
-           .plant = plant ? &*plant : nullptr},
+           .plant = plant ? &*plant : nullptr,
+           .advice = options.until_decided ? "" : "; --until-decided takes more contexts"},
           options);
     exit = report.count(Status::wrong) || report.count(Status::failed) ? exit_ok : verdict(comparison, options);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "experiments/cli/terminal.h"
 #include "measure/analysis/planted.h"
 

@@ -18,15 +18,17 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string show_ratio(const Ratio& r) {
+  if (!r.enough) return fmt::format("{:.3g}", r.value);  // its range would look like an interval
   const double width = r.interval.high - r.interval.low;
   const int digits = width < 0.001 ? 4 : width < 0.02 ? 3 : 2;
   return fmt::format("{:.{}f} [{:.{}f}, {:.{}f}]", r.value, digits, r.interval.low, digits, r.interval.high, digits);
 }
 
-/// "1.31 times [1.29, 1.33]".
-std::string in_words(const Ratio& r) {
-  std::string text = show_ratio(r);
-  return text.insert(text.find(' '), " times");
+/// "1.31 times [1.29, 1.33] (FASTER)", "1.04 times (UNDECIDED, too few samples for an interval: 1, it takes 6)".
+std::string in_words(const Compared& c) {
+  std::string text = show_ratio(*c.ratio);
+  text.insert(std::min(text.find(' '), text.size()), " times");
+  return fmt::format("{} ({}{})", text, name(c.verdict), c.has_interval() ? "" : ", " + c.reason);
 }
 
 std::string show_time(const Measured& m) { return m.row.time_median_s ? show_seconds(*m.row.time_median_s) : ""; }
@@ -62,10 +64,11 @@ std::string show_verdict(const Compared& c) {
 std::string where(const Compared& c, const std::vector<const Compared*>& among, bool in_common,
                   const std::string& who) {
   std::vector<std::string> words;
-  for (const std::string_view column : {"n", "element_type", "operation", "timing_mode", "cache_state"}) {
+  for (const std::string_view column : {"n", "element_type", "operation", "timing_mode", "cache_state", "experiment"}) {
     const std::string& own = c.variant.at(column);
     const bool common =
         std::all_of(among.begin(), among.end(), [&](const Compared* o) { return o->variant.at(column) == own; });
+    if (common && column == "experiment") continue;
     if (common == in_common) words.push_back(column == "n" ? show_size(std::stoull(own)) : own);
   }
   const bool one_variant =
@@ -84,7 +87,7 @@ std::string conclusion(const std::string& who, const std::string& base, const st
   std::vector<std::string> parts;
   const auto part = [&](const Compared& c) {
     const std::string own = where(c, timed, false, who);
-    return in_words(*c.ratio) + (own.empty() ? "" : (own.starts_with(c.variant.label) ? " for " : " at ") + own);
+    return in_words(c) + (own.empty() ? "" : (own.starts_with(c.variant.label) ? " for " : " at ") + own);
   };
   const std::string common = where(*timed.front(), timed, true, who), context = common.empty() ? "" : ": " + common;
   if (timed.size() <= listed) {
@@ -156,11 +159,11 @@ const Column csv_columns[] = {
     {"base_time_s", true, [](auto& c, auto&) { return c.base.at("time_median_s"); }},
     {"time_s", true, [](auto& c, auto&) { return c.variant.at("time_median_s"); }},
     {"ratio", true, of_ratio<&Ratio::value>},
-    {"ratio_low", true, [](auto& c, auto&) { return c.ratio ? text_of(c.ratio->interval.low) : ""; }},
-    {"ratio_high", true, [](auto& c, auto&) { return c.ratio ? text_of(c.ratio->interval.high) : ""; }},
+    {"ratio_low", true, [](auto& c, auto&) { return c.has_interval() ? text_of(c.ratio->interval.low) : ""; }},
+    {"ratio_high", true, [](auto& c, auto&) { return c.has_interval() ? text_of(c.ratio->interval.high) : ""; }},
     {"confidence", true, [](auto&, auto& all) { return text_of(all.confidence); }},
     {"simultaneous", false, [](auto&, auto& all) { return std::string(all.separately ? "no" : "yes"); }},
-    {"n_intervals", true, [](auto&, auto& all) { return text_of(all.intervals()); }},
+    {"n_intervals", true, [](auto&, auto& all) { return text_of(all.ratios()); }},
     {"effect", true, [](auto&, auto& all) { return text_of(all.effect); }},
     {"verdict", false, [](auto& c, auto&) { return c.ratio ? std::string(name(c.verdict)) : ""; }},
     {"rounds_to_decide", true,
@@ -173,10 +176,12 @@ const Column csv_columns[] = {
 Json to_json(const Comparison& comparison, const Wording& wording) {
   Json out = {{"paired", comparison.paired}, {"confidence", comparison.confidence},
               {"effect", comparison.effect}, {"rule", rule_in_words(comparison.paired)},
+              {"looks", comparison.looks},   {"least_effect", Json()},
               {"origins", wording.origins},  {"planted", Json()},
               {"rows", Json::array()},       {"conclusions", conclusions(comparison, wording)}};
   if (const Plant* plant = wording.plant)
     out["planted"] = {{"variant", plant->label}, {"share", plant->share}, {"says", in_words(*plant)}};
+  if (const auto least = least_effect(comparison)) out["least_effect"] = *least;
   for (const Compared& c : comparison.rows) {
     Json row;
     for (const Column& column : csv_columns) {
@@ -210,7 +215,13 @@ void print(const Comparison& comparison, const Wording& wording, const CompareOp
     fmt::print("{}\n", to_json(comparison, wording).dump(2));
     return;
   }
+  std::string undecided;
+  if (const auto least = least_effect(comparison); least && (options.fail_if_slower || options.until_decided))
+    undecided =
+        fmt::format("UNDECIDED at {0:g} %: the least effect that this run decides is {1:g} % (--effect {1:g}%){2}",
+                    100 * comparison.effect, 100 * *least, wording.advice);
   if (options.csv) {
+    if (!undecided.empty()) print_message("note: " + undecided);
     print_csv(comparison);
     return;
   }
@@ -219,27 +230,43 @@ void print(const Comparison& comparison, const Wording& wording, const CompareOp
     // A long comparison shows what differs; the rest is in the counts of the last lines and in --csv.
     const bool all = comparison.rows.size() <= table_rows;
     std::size_t hidden = 0, refused = 0;
-    Table table({"variant", "operation", "type", "n", "mode", "cache", "base", "t(base)/t [interval]", "verdict"});
+    // A point may have been measured in several experiments, and is compared with its own in each.
+    const bool several = std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const Compared& c) {
+      return c.variant.row.experiment != comparison.rows.front().variant.row.experiment;
+    });
+    std::vector<std::string> header{
+        "variant", "operation", "type", "n", "mode", "cache", "base", "t(base)/t [interval]", "verdict"};
+    if (several) header.insert(header.begin(), "experiment");
+    Table table(std::move(header));
     for (const Compared& c : comparison.rows) {
       if (!all && (!c.ratio || c.verdict == Verdict::same || c.verdict == Verdict::undecided)) {
         ++(c.ratio ? hidden : refused);
         continue;
       }
-      table.add({c.variant.label, c.variant.at("operation"), c.variant.at("element_type"),
-                 show_size(c.variant.row.point.problem.n), c.variant.at("timing_mode"), c.variant.at("cache_state"),
-                 show_time(c.base), c.ratio ? show_ratio(*c.ratio) : "", show_verdict(c)});
+      std::vector<std::string> shown{c.variant.label,
+                                     c.variant.at("operation"),
+                                     c.variant.at("element_type"),
+                                     show_size(c.variant.row.point.problem.n),
+                                     c.variant.at("timing_mode"),
+                                     c.variant.at("cache_state"),
+                                     show_time(c.base),
+                                     c.ratio ? show_ratio(*c.ratio) : "",
+                                     show_verdict(c)};
+      if (several) shown.insert(shown.begin(), c.variant.row.experiment);
+      table.add(std::move(shown));
     }
     if (hidden + refused < comparison.rows.size()) table.print();
-    if (hidden) fmt::print("{} rows that are SAME or UNDECIDED are not shown; --csv has all\n", hidden);
-    if (refused) fmt::print("{} rows that could not be compared are not shown; --csv has all, and why\n", refused);
-    fmt::print("base: {}. {}\n", wording.base, comparison.intervals() ? wording.how : "Nothing could be compared.");
-    if (comparison.intervals()) fmt::print("{}\n", rule_in_words(comparison.paired));
+    if (hidden) fmt::print("not shown: {}, SAME or UNDECIDED; --csv has all\n", counted(hidden, "row"));
+    if (refused) fmt::print("not shown: {}, not compared; --csv has all, and why\n", counted(refused, "row"));
+    fmt::print("base: {}. {}\n", wording.base, comparison.ratios() ? wording.how : "Nothing could be compared.");
+    if (comparison.ratios()) fmt::print("{}\n", rule_in_words(comparison.paired));
   }
+  if (!undecided.empty()) fmt::print("{}\n", undecided);
   for (const std::string& line : conclusions(comparison, wording)) fmt::print("{}\n", ink(Ink::bold, line));
 }
 
 int verdict(const Comparison& comparison, const CompareOptions& options) {
-  if (!comparison.rows.empty() && !comparison.intervals())
+  if (!comparison.rows.empty() && !comparison.ratios())
     throw UsageError("nothing could be compared: " + comparison.rows.front().reason);
   if (!options.fail_if_slower) return exit_ok;
   if (comparison.count(Verdict::slower)) return exit_slower;

@@ -18,6 +18,7 @@ struct Wording {
   std::string how;                                  ///< how it was measured
   const nlohmann::ordered_json& origins;            ///< of each side, for --json: compare/origins.h
   const Plant* plant;                               ///< what was planted, if anything was
+  std::string advice{};                             ///< "; ...": what might decide UNDECIDED rows
 };
 
 void print(const Comparison&, const Wording&, const CompareOptions&);

@@ -18,14 +18,18 @@ using Json = nlohmann::ordered_json;
 
 int compare_stored(const CompareOptions& options, double confidence) {
   if (!options.live_only.empty())
-    throw UsageError(options.live_only.front() + " is for measuring; stored results are compared as they are");
+    throw UsageError(
+        options.live_only.front() +
+        " is for measuring; --experiment, --variants, --types, --operations and --sizes choose among stored rows");
   const double effect = parse_effect(options.effect);
+  const StoredChoice choice{.experiments = options.experiments, .selection = options.selection.of_rows()};
   std::vector<MeasuredSet> stored;
   std::vector<bool> spins;
   Json origins = Json::array();
   for (const auto& id : options.relative_to) find_variant(id);
   for (const auto& folder : options.what) {
-    const StoredResults results = read_results(folder);
+    const StoredResults results = read_results(folder, choice);
+    if (const std::string note = note_of_left_out(results); !note.empty()) print_message(note);
     origins.push_back(origin_of(results));
     spins.push_back(has_spins(results));
     stored.push_back(measured_in(results));
@@ -43,7 +47,7 @@ int compare_stored(const CompareOptions& options, double confidence) {
   }
   const Comparison comparison = compare(pairs, false, confidence, effect, options.separately);
   const auto covering = std::count_if(comparison.rows.begin(), comparison.rows.end(), [](const Compared& c) {
-    return c.ratio && c.ratio->interval.low <= 1 && c.ratio->interval.high >= 1;
+    return c.has_interval() && c.ratio->interval.low <= 1 && c.ratio->interval.high >= 1;
   });
   print(comparison,
         {.base = stored.front().name,
@@ -55,7 +59,7 @@ int compare_stored(const CompareOptions& options, double confidence) {
                      : ", and as far as " + join(options.relative_to, " or ") +
                            ", by whose time in the same round all were divided, did not drift with it. ") +
                 elsewhere(comparison, origins) + confidence_in_words(comparison) +
-                fmt::format(" {} of {} cover 1.", covering, comparison.intervals()),
+                (comparison.intervals() ? fmt::format(" 1 lies in {} of {}.", covering, comparison.intervals()) : ""),
          .origins = origins,
          .plant = nullptr},
         options);

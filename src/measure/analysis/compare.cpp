@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -13,12 +14,12 @@ namespace {
 
 /// Among the rows of a folder, which may hold several experiments.
 std::string key_of(const Measured& m, std::string_view without = {}) {
-  return m.row.experiment + "|" + row_key(m.row.point, without);
+  return (without == "experiment" ? "" : m.row.experiment) + "|" + row_key(m.row.point, without);
 }
 
 /// In words, for messages.
 std::string describe(const Measured& m) {
-  return m.row.point.variant + " " + describe_group(m.row.point);
+  return m.row.point.variant + " " + describe_group(m.row.point) + " of " + m.row.experiment;
 }
 
 }  // namespace
@@ -118,7 +119,7 @@ std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool co
   if (out.empty()) {
     // In one respect only? Then that is the reason.
     for (const std::string_view column :
-         {"timing_mode", "cache_state", "device", "dataset", "seed", "offset_elements", "settings"}) {
+         {"timing_mode", "cache_state", "device", "dataset", "seed", "offset_elements", "settings", "experiment"}) {
       std::map<std::string, const Measured*> without;
       for (const Measured& m : base.rows) without.emplace(key_of(m, column), &m);
       for (const Measured* m : only_now)
@@ -135,7 +136,7 @@ std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool co
       if (only_base && !matched.contains(key)) example = m;
     throw UsageError(
         fmt::format("rows are missing: {} lacks {} of {} rows, {} lacks {} of {} ({}, for one); --common "
-                    "compares the {} that both have",
+                    "compares the {} that both have, --experiment those of one experiment",
                     n, only_base, by_key.size(), b, only_now.size(), now.rows.size(), describe(*example), out.size()));
   }
   return out;
@@ -159,15 +160,26 @@ std::size_t Comparison::count(Verdict v) const {
       std::count_if(rows.begin(), rows.end(), [&](const Compared& c) { return c.ratio && c.verdict == v; }));
 }
 
-std::size_t Comparison::intervals() const {
+std::size_t Comparison::ratios() const {
   return static_cast<std::size_t>(
       std::count_if(rows.begin(), rows.end(), [](const Compared& c) { return c.ratio.has_value(); }));
 }
 
-Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, double effect, bool separately) {
+std::size_t Comparison::intervals() const {
+  return static_cast<std::size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const Compared& c) { return c.has_interval(); }));
+}
+
+Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, double effect, bool separately,
+                   int looks) {
   require_confidence(confidence);
   if (!(effect > 0)) throw UsageError("--effect must be above 0, as 0.01 or 1%");
-  Comparison out{.rows = {}, .paired = paired, .separately = separately, .confidence = confidence, .effect = effect};
+  Comparison out{.rows = {},
+                 .paired = paired,
+                 .separately = separately,
+                 .confidence = confidence,
+                 .effect = effect,
+                 .looks = looks};
   const auto why_not = [](const Measured& m) -> std::string {
     if (m.row.status != Status::ok) return fmt::format("{}: {}, {}", m.label, name(m.row.status), m.row.reason);
     if (std::none_of(m.rounds.seconds.begin(), m.rounds.seconds.end(), [](const auto& s) { return s && *s > 0; }))
@@ -176,7 +188,8 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
   };
   std::size_t timed = 0;
   for (const auto& [base, variant] : pairs) timed += why_not(*base).empty() && why_not(*variant).empty();
-  const double each = separately ? confidence : confidence_of_each(confidence, timed);
+  const double each = confidence_of_each(
+      confidence, (separately ? 1 : std::max<std::size_t>(timed, 1)) * static_cast<std::size_t>(looks));
   for (const auto& [base, variant] : pairs) {
     Compared c{.base = *base, .variant = *variant, .ratio = {}, .verdict = {}, .rounds_to_decide = {}, .reason = {}};
     c.verdict = Verdict::undecided;
@@ -189,7 +202,11 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
       if (c.verdict == Verdict::undecided) {
         c.rounds_to_decide = rounds_to_decide(*c.ratio, effect);
         if (!c.ratio->enough)
-          c.reason = fmt::format("{} clusters of rounds are too few, it takes {}", c.ratio->clusters, least_clusters);
+          c.reason =
+              c.ratio->rounds < least_clusters
+                  ? fmt::format("too few samples for an interval: {}, it takes {}", c.ratio->rounds, least_clusters)
+                  : fmt::format("too few allocations for an interval: {}, it takes {}", c.ratio->clusters,
+                                least_clusters);
         else if (c.ratio->at_resolution)
           c.reason = "the clock's resolution is too coarse for this effect";
         else if (!c.rounds_to_decide)
@@ -201,16 +218,36 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
   return out;
 }
 
+std::optional<double> least_effect(const Comparison& comparison) {
+  double effect = comparison.effect;
+  // What decides one row may leave another undecided, which was SLOWER by less.
+  for (std::size_t tries = 0; tries <= comparison.rows.size(); ++tries) {
+    double least = 0;
+    for (const Compared& c : comparison.rows)
+      if (c.has_interval() && verdict_on(*c.ratio, effect) == Verdict::undecided)
+        least = std::max({least, c.ratio->interval.high - 1, 1 / c.ratio->interval.low - 1});
+    if (least == 0) return effect > comparison.effect ? std::optional(effect) : std::nullopt;
+    if (!std::isfinite(least)) break;
+    const double step = std::pow(10, std::floor(std::log10(least)) - 1);
+    effect = std::stod(fmt::format("{:.2g}", std::ceil(least / step * (1 + 1e-9)) * step));
+  }
+  return std::nullopt;
+}
+
 std::string confidence_in_words(const Comparison& c) {
-  const std::size_t count = c.intervals();
-  const std::string what = count == 1     ? "The interval holds"
-                           : c.separately ? fmt::format("Each of {} intervals holds by itself", count)
-                                          : fmt::format("All {} intervals hold at once", count);
+  const std::size_t count = c.intervals(), without = c.ratios() - count;
+  if (count == 0)
+    return fmt::format("There is no interval, for want of samples; an effect counts from {:g} % on.", 100 * c.effect);
+  std::string what = count == 1     ? "The interval holds"
+                     : c.separately ? fmt::format("Each of {} intervals holds by itself", count)
+                                    : fmt::format("All {} intervals hold at once", count);
+  if (c.looks > 1) what += fmt::format(", whichever of {} looks was the last,", c.looks);
   const bool to_the_host = std::any_of(c.rows.begin(), c.rows.end(), [](const Compared& row) {
     const PointKey& point = row.variant.row.point;
-    return row.ratio && point.device == DeviceKind::cuda && point.timing_mode == TimingMode::end_to_end;
+    return row.has_interval() && point.device == DeviceKind::cuda && point.timing_mode == TimingMode::end_to_end;
   });
-  return fmt::format("{} with {:g} % confidence; an effect counts from {:g} % on.{}", what, 100 * c.confidence,
+  return fmt::format("{} with {:g} % confidence; {}an effect counts from {:g} % on.{}", what, 100 * c.confidence,
+                     without ? fmt::format("{} of {} rows have too few samples for one; ", without, c.ratios()) : "",
                      100 * c.effect,
                      to_the_host ? " Timed end to end, an interval holds what another run measures less often than "
                                    "it states (docs/measuring.md)."

@@ -64,6 +64,8 @@ struct Compared {
   Verdict verdict = Verdict::undecided;
   std::optional<std::size_t> rounds_to_decide;  ///< of undecided rows; nothing where no number would
   std::string reason;                           ///< why there is no ratio, or no verdict; empty otherwise
+  /// Whether the ratio is of enough samples for an interval.
+  bool has_interval() const { return ratio && ratio->enough; }
 };
 
 struct Comparison {
@@ -72,17 +74,26 @@ struct Comparison {
   bool separately = false;   ///< each interval holds by itself only
   double confidence = 0.95;  ///< that all intervals hold at once; `separately`, that each does
   double effect = 0.01;      ///< the smallest that matters
+  int looks = 1;             ///< of which each might have been the last: the intervals hold whichever it was
   std::size_t count(Verdict) const;
-  std::size_t intervals() const;  ///< rows that have a ratio
+  std::size_t ratios() const;     ///< rows that have one
+  std::size_t intervals() const;  ///< rows whose ratio has one
 };
 
 /// Compares pair by pair, with intervals that hold all at once, or `separately`, which suits counting how many of many
-/// fail and no conclusion from the few that do. `paired`: the two of a pair were sampled in the same rounds. Throws
-/// UsageError for a confidence outside (0, 1) and an effect that is not above 0.
-Comparison compare(std::span<const Pair>, bool paired, double confidence, double effect, bool separately = false);
+/// fail and no conclusion from the few that do. `paired`: the two of a pair were sampled in the same rounds. Of several
+/// `looks` at samples that are added to until rows are decided, each may err as often as one alone divided by their
+/// number, so that stopping at the first that decides errs no more often. Throws UsageError for a confidence outside
+/// (0, 1) and an effect that is not above 0.
+Comparison compare(std::span<const Pair>, bool paired, double confidence, double effect, bool separately = false,
+                   int looks = 1);
 
-/// "All 12 intervals hold at once with 95 % confidence; an effect counts from 1 % on." And of a GPU's times end to end,
-/// that such intervals hold less than they state (docs/measuring.md).
+/// The least effect by which all rows that have an interval would be decided, to two digits, rounded up; nothing where
+/// they are all decided already.
+std::optional<double> least_effect(const Comparison&);
+
+/// "All 12 intervals hold at once with 95 % confidence; an effect counts from 1 % on.", how many rows have none, and of
+/// a GPU's times end to end, that such intervals hold less than they state (docs/measuring.md).
 std::string confidence_in_words(const Comparison&);
 
 }  // namespace reductio

@@ -29,6 +29,8 @@ struct Selection {
 
   /// Whether the user chose a value of this tunable.
   bool sets(const std::string& tunable) const;
+  /// Whether nothing is said of variants, types, operations and sizes.
+  bool chooses_all() const { return variants_regex.empty() && types.empty() && operations.empty() && sizes.empty(); }
 };
 
 /// The variants that run on `device` and match the selection, sorted by id. Throws UsageError where nothing matches,

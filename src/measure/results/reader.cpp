@@ -1,13 +1,16 @@
 #include "measure/results/reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/error.h"
+#include "core/parse.h"
 #include "measure/results/csv.h"
 #include "measure/results/schema.h"
 
@@ -82,28 +85,62 @@ std::map<std::string, ByRound> ceilings_of(const SamplesFile& samples) {
   return out;
 }
 
-void read_experiment(const std::filesystem::path& path, std::vector<StoredRow>& into) {
+/// Whether a row is one of those that are chosen.
+class Chosen {
+ public:
+  explicit Chosen(const Selection& selection) : of_(selection), matches_(parse_regex(selection.variants_regex)) {}
+
+  bool operator()(const PointKey& p) const {
+    const auto in = [](const auto& list, const auto& one) {
+      return list.empty() || std::find(list.begin(), list.end(), one) != list.end();
+    };
+    return in(of_.types, p.problem.type) && in(of_.operations, p.problem.operation) && in(of_.sizes, p.problem.n) &&
+           matches_(p.variant);
+  }
+
+ private:
+  const Selection& of_;
+  std::function<bool(const std::string&)> matches_;
+};
+
+std::filesystem::path samples_beside(const std::filesystem::path& csv) {
+  return std::filesystem::path(csv).replace_extension(".samples.csv.gz");
+}
+
+void read_experiment(const std::filesystem::path& path, const Chosen& chosen, std::vector<StoredRow>& into) {
   const auto refuse = [&](const std::string& why) { throw UsageError(path.string() + " " + why); };
   const std::string text = required_content(path, "machine.json beside it tells of that run: copy the whole results folder");
   CsvText csv = parse_csv(text);
   if (csv.records.empty()) refuse("is empty; run the experiment again");
   const RecordReader<Row> rows(path.string(), std::move(csv.records));
   if (csv.whole_bytes < text.size()) refuse("ends in a row that was cut; finish that run with --resume");
-  const auto samples_path = std::filesystem::path(path).replace_extension(".samples.csv.gz");
+  std::vector<StoredRow> found;
+  std::map<std::string, std::size_t> places;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row row = rows.at(i);
+    const auto [first, is_new] = places.emplace(row_key(row.point), i);
+    if (!is_new)
+      throw UsageError(
+          fmt::format("{} is of the same point as line {}, {} {}; finish that run with --resume, or remove one",
+                      rows.at_line(i), first->second + 2, row.point.variant, describe_group(row.point)));
+    if (chosen(row.point))
+      found.push_back({.row = std::move(row), .seconds = {}, .device_part_s = {}, .read_s = {}, .allocations = {}});
+  }
+  if (found.empty()) return;
+  const auto samples_path = samples_beside(path);
   SamplesFile samples = read_samples(samples_path);
   const auto ceilings = ceilings_of(samples);
   std::size_t missing = 0, timed = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    StoredRow stored{.row = rows.at(i), .seconds = {}, .device_part_s = {}, .read_s = {}, .allocations = {}};
+  for (StoredRow& stored : found) {
     const Row& row = stored.row;
     if (row.status == Status::ok) {
-      if (auto found = samples.of_row.find(row_key(row.point)); found != samples.of_row.end()) {
-        stored.allocations = std::move(found->second.allocations);
-        if (any(found->second.seconds)) stored.seconds = std::move(found->second.seconds);
-        if (any(found->second.device_part_s)) stored.device_part_s = std::move(found->second.device_part_s);
+      if (auto its = samples.of_row.find(row_key(row.point)); its != samples.of_row.end()) {
+        stored.allocations = std::move(its->second.allocations);
+        if (any(its->second.seconds)) stored.seconds = std::move(its->second.seconds);
+        if (any(its->second.device_part_s)) stored.device_part_s = std::move(its->second.device_part_s);
       }
-      if (const auto found = ceilings.find(group_key(row.point)); found != ceilings.end())
-        stored.read_s = found->second;
+      if (const auto ceiling = ceilings.find(group_key(row.point)); ceiling != ceilings.end())
+        stored.read_s = ceiling->second;
       if (row.time_median_s) {
         ++timed;
         const auto have =
@@ -114,10 +151,33 @@ void read_experiment(const std::filesystem::path& path, std::vector<StoredRow>& 
     into.push_back(std::move(stored));
   }
   if (missing)
-    throw UsageError(
-        fmt::format("{} lacks the raw samples of {} of the {} timed rows of {}; copy the whole results "
-                    "folder, or measure again",
-                    samples_path.string(), missing, timed, path.filename().string()));
+    throw UsageError(fmt::format(
+        "{} lacks the raw samples of {} of the {} timed rows of {}; copy the whole results folder, or run the "
+        "experiment with --resume, which measures what is missing",
+        samples_path.string(), missing, timed, path.filename().string()));
+}
+
+/// The experiments that machine.json tells of and that are chosen, each once: of one that was run twice, once to add
+/// rows to it, it tells twice.
+std::vector<std::string> experiments_of(const nlohmann::ordered_json& machine, const std::string& file,
+                                        const std::filesystem::path& folder, const std::vector<std::string>& chosen) {
+  const auto in = [](const std::vector<std::string>& list, const std::string& one) {
+    return std::find(list.begin(), list.end(), one) != list.end();
+  };
+  std::vector<std::string> all, out;
+  for (const auto& run : machine["runs"]) {
+    const bool has_name = run.is_object() && run.contains("experiment") && run["experiment"].is_string();
+    const std::string experiment = has_name ? run["experiment"].get<std::string>() : "";
+    if (experiment.empty()) throw UsageError(file + " tells of a run without an experiment's name");
+    if (in(all, experiment)) continue;
+    all.push_back(experiment);
+    if (chosen.empty() || in(chosen, experiment)) out.push_back(experiment);
+  }
+  for (const std::string& one : chosen)
+    if (!in(all, one))
+      throw UsageError(fmt::format("--experiment {}: {} has none of that name; it has {}", one, folder.string(),
+                                   fmt::join(all, ", ")));
+  return out;
 }
 
 /// The folder itself, or the one in it, where it is what --out named and holds the results of one machine.
@@ -143,7 +203,7 @@ double StoredResults::cache_bytes(std::string_view device) const {
   return bytes != found->end() && bytes->is_number() ? bytes->get<double>() : 0;
 }
 
-StoredResults read_results(const std::filesystem::path& named) {
+StoredResults read_results(const std::filesystem::path& named, const StoredChoice& choice) {
   if (!std::filesystem::is_directory(named))
     throw UsageError(named.string() + " is not a folder; name a results folder, such as out/results/MACHINE");
   const std::filesystem::path folder = folder_of_one_machine(named);
@@ -154,14 +214,29 @@ StoredResults read_results(const std::filesystem::path& named) {
   const auto& told = *out.machine;
   if (!told.is_object() || !told.contains("runs") || !told["runs"].is_array())
     throw UsageError(machine.string() + " is damaged; copy the results folder again");
-  for (const auto& run : told["runs"]) {
-    const bool has_name = run.is_object() && run.contains("experiment") && run["experiment"].is_string();
-    const std::string experiment = has_name ? run["experiment"].get<std::string>() : "";
-    if (experiment.empty()) throw UsageError(machine.string() + " tells of a run without an experiment's name");
-    read_experiment(folder / (experiment + ".csv"), out.rows);
+  const Chosen chosen(choice.selection);
+  const auto experiments = experiments_of(told, machine.string(), folder, choice.experiments);
+  for (const std::string& experiment : experiments) {
+    const auto csv = folder / (experiment + ".csv");
+    // A folder may keep rows alone of what nothing is computed from. Where that is all, it is said to lack them.
+    if (experiments.size() > 1 && choice.experiments.empty() && !std::filesystem::exists(samples_beside(csv)))
+      out.without_samples.push_back(experiment);
+    else
+      read_experiment(csv, chosen, out.rows);
   }
-  if (out.rows.empty()) throw UsageError(folder.string() + " holds no rows; run an experiment first");
-  return out;
+  if (!out.rows.empty()) return out;
+  if (!out.without_samples.empty() && out.without_samples.size() == experiments.size())
+    throw UsageError(folder.string() + " holds no raw samples; copy the whole results folder");
+  const bool all = choice.experiments.empty() && choice.selection.chooses_all();
+  throw UsageError(folder.string() + (all ? " holds no rows; run an experiment first"
+                                          : " holds no such rows; choose others by --experiment, --variants, --types, "
+                                            "--operations and --sizes"));
+}
+
+std::string note_of_left_out(const StoredResults& results) {
+  if (results.without_samples.empty()) return {};
+  return fmt::format("note: {} has no raw samples of {}, whose rows are left out", results.named.string(),
+                     fmt::join(results.without_samples, ", "));
 }
 
 }  // namespace reductio

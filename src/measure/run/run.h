@@ -44,6 +44,8 @@ class RunObserver {
   virtual void row(const Row&) {}
   /// The rows of one group with their samples, after row() was told each.
   virtual void group(const GroupOutcome&) {}
+  /// Of a batch, after each allocation but the last: true ends it there.
+  virtual bool enough(int /*allocations*/, const SoFar&) { return false; }
   /// Something that the user should know and that is no error: "the last row was cut and is measured again".
   virtual void notice(const std::string&) {}
 };

@@ -184,8 +184,9 @@ class SessionRun {
       observer_.progress(done_, report_.points, elapsed, so_far > 0 ? elapsed * (all - so_far) / so_far : -1,
                          describe_group(of_group));
     };
+    const auto enough = [&](int allocations, const SoFar& so_far) { return observer_.enough(allocations, so_far); };
     Measurement measured = sampler_->measure(std::span(groups.points).subspan(first, last - first),
-                                             {.abandon = abandon, .progress = progress});
+                                             {.abandon = abandon, .progress = progress, .enough = enough});
     if (measured.abandoned) return false;
     for (GroupOutcome& outcome : measured.groups) deliver(outcome);
     if (measured.device_lost) throw_device_lost(measured);

@@ -219,24 +219,27 @@ bool Rounds::read_clock() {
                         [&] { clock_hz_ = s_.instruments.monitor->clock_hz().value_or(0); });
 }
 
-GroupOutcome Rounds::finish() {
+GroupOutcome Rounds::so_far() const {
   GroupSamples samples{.points = {},
                        .harness_calls = {},
                        .allocations = allocation_of_,
-                       .rounds = std::move(taken_),
+                       .rounds = taken_,
                        .highest_clock_hz = s_.highest_clock_hz,
                        .resolution_s = s_.timer().resolution_s(group_.first().timing_mode),
                        .device_part_resolution_s = s_.timer().resolution_s(TimingMode::device),
                        .theoretical_peak_bytes_per_s = s_.theoretical_peak_bytes_per_s};
-  std::vector<bool> settled;
-  for (Member& m : group_.members) {
-    settled.push_back(m.settled());
-    samples.points.push_back(std::move(m));
-  }
+  for (const Member& m : group_.members) samples.points.push_back(m);
   for (const HarnessCall& c : group_.harness_calls) samples.harness_calls.push_back(c.name);
   GroupOutcome out = summarise(samples, s_.rules, s_.run_id);
   out.spent = spent_;
   out.times_memory_stayed_busy = times_memory_stayed_busy_;
+  return out;
+}
+
+GroupOutcome Rounds::finish() const {
+  GroupOutcome out = so_far();
+  std::vector<bool> settled;
+  for (const Member& m : group_.members) settled.push_back(m.settled());
   if (group_.device_lost) keep_settled(settled, out);
   return out;
 }

@@ -20,8 +20,10 @@ class Rounds {
   int allocations() const { return allocations_; }
   /// Those of one allocation, with plans of their own.
   End sample(int allocation, const std::function<bool()>& abandon);
-  /// The rows, once, at the end; of a group that lost the device, those that were settled.
-  GroupOutcome finish();
+  /// The rows as they would be if there were no more rounds.
+  GroupOutcome so_far() const;
+  /// The rows at the end; of a group that lost the device, those that were settled.
+  GroupOutcome finish() const;
 
  private:
   void choose_rounds();

@@ -77,6 +77,12 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
       const End end = rounds[i].sample(static_cast<int>(at - its.begin()), watch.abandon);
       if (!note(groups[i], &rounds[i], end)) return out;
     }
+    const SoFar so_far = [&] {
+      std::vector<GroupOutcome> all;
+      for (const Rounds& of_group : rounds) all.push_back(of_group.so_far());
+      return all;
+    };
+    if (watch.enough && allocation + 1 < allocations && watch.enough(allocation + 1, so_far)) break;
   }
   s_->allocations.free_all();
   for (Rounds& of_group : rounds) out.groups.push_back(of_group.finish());

@@ -30,12 +30,17 @@ struct Measurement {
   bool device_busy = false;  ///< lost to a call that still runs: nothing of the device may be freed
 };
 
+/// What the samples of each group say so far.
+using SoFar = std::function<std::vector<GroupOutcome>()>;
+
 /// Whoever waits for a measurement.
 struct Watch {
   std::function<bool()> abandon;  ///< asked between samples: true drops everything
   /// Told before a group is piloted, and before it is sampled on one allocation: one of its points, which of both, and
   /// the share of all that is done.
   std::function<void(const Point&, bool sampled, double share)> progress = {};
+  /// Asked after each allocation but the last, with how many there were: true makes it the last.
+  std::function<bool(int allocations, const SoFar&)> enough = {};
 };
 
 /// How to sample, and by what.

@@ -71,8 +71,8 @@ std::optional<double> median_of(const ByRound& by_round) {
 /// Why an interval is min..max and not of the confidence that was asked for; empty if it is.
 std::string shortcoming(const CentralTime& time, double confidence) {
   if (time.enough) return {};
-  return fmt::format("samples of {} allocations give it a confidence of {:.3g}, not {:g}", time.clusters,
-                     time.confidence, confidence);
+  return fmt::format("samples of {} allocation{} give it a confidence of {:.3g}, not {:g}", time.clusters,
+                     time.clusters == 1 ? "" : "s", time.confidence, confidence);
 }
 
 /// There is a round that both have.
@@ -198,7 +198,8 @@ class Summary {
       row.speedup_ci_low = r.interval.low;
       row.speedup_ci_high = r.interval.high;
       if (!r.enough)
-        add_sentence(row.reason, fmt::format("the speedup's interval is min..max of {} clusters of rounds", r.clusters));
+        add_sentence(row.reason, fmt::format("the speedup's interval is min..max of {} cluster{} of rounds", r.clusters,
+                                             r.clusters == 1 ? "" : "s"));
     }
   }
 

@@ -47,7 +47,7 @@ std::vector<double> signed_rank_distribution(std::size_t n) {
 void require_confidence(double confidence) {
   if (!(confidence > 0 && confidence < 1))
     throw UsageError(
-        fmt::format("--confidence {:g} does not lie between 0 and 1; give a share, as 0.95", confidence));
+        fmt::format("--confidence {:g} does not lie between 0 and 1; give a share, as 95% or 0.95", confidence));
 }
 
 double median(std::span<const double> samples) {

@@ -10,6 +10,7 @@ import re
 import shutil
 
 import pytest
+from project import SOURCE
 
 from conftest import call, snapshot
 
@@ -17,10 +18,10 @@ from conftest import call, snapshot
 # be said of which times is tested on folders whose times a test has planted.
 FAST, SLOW = "host/plain", "host/plain:opt=O0"
 SMALL = ["--sizes", "2^12,2^14", "--max-samples", "96"]
-RATIO = r"\d+\.\d+ times \[\d+\.\d+, (?:\d+\.\d+|inf)\]"
+VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED")
+RATIO = rf"\d+\.\d+ times \[\d+\.\d+, (?:\d+\.\d+|inf)\] \((?:{'|'.join(VERDICTS)})\)"
 LAST = re.compile(rf"host/plain:opt=O0 ran {RATIO} at 2\^12, {RATIO} at 2\^14 as fast as host/plain: "
                   r"f32 sum end_to_end warm\n")
-VERDICTS = ("FASTER", "SLOWER", "SAME", "UNDECIDED")
 
 
 def results(reductio, name, *arguments):
@@ -130,8 +131,54 @@ def test_csv_and_json_say_the_same(reductio):
     assert origin["runs"][0]["seed"] == 1 and "--json" in origin["runs"][0]["arguments"]
 
 
-def test_quiet_leaves_the_words(reductio):
+def test_quiet_leaves_the_words_and_the_verdicts(reductio, planted):
     assert LAST.fullmatch(reductio("compare", FAST, SLOW, *SMALL, "--quiet").ok())
+    folders = planted(lambda variant, n: {"host/plain": 1.25, "host/unroll4": 0.8 if n == 1024 else 1}.get(variant, 1))
+    said = reductio("compare", *folders, "--quiet").ok()
+    assert said.count("\n") == 1
+    told = re.findall(r"\((\w+)\) for host/(\w+)(?: \S+=\S+)? 2\^(\d+)", said)
+    assert sorted(told) == [("FASTER", "unroll4", "10"), ("SAME", "unroll4", "12"), ("SLOWER", "plain", "10"),
+                            ("SLOWER", "plain", "12")], said
+
+
+def test_one_sample_a_side_is_said_to_be_too_few(reductio):
+    one = [FAST, SLOW, "--sizes", "2^12", "--max-samples", "1"]
+    out = reductio("compare", *one).ok()
+    few = r"too few samples for an interval: 1, it takes 6"
+    assert re.search(rf"host/plain:opt=O0 ran \S+ times \(UNDECIDED, {few}\) as fast as host/plain: ", out), out
+    assert "There is no interval, for want of samples" in out and "1 round on " in out
+    assert "holds with" not in out and "[" not in out.replace("[interval]", "")
+    (row,) = reductio("compare", *one, "--csv").rows()
+    assert row["ratio_low"] == row["ratio_high"] == "" and row["reason"] == few and row["verdict"] == "UNDECIDED"
+
+
+def test_until_decided_ends_at_the_look_that_decides(reductio):
+    until = ["--sizes", "2^8,2^9", "--max-samples", "80", "--until-decided", "--json"]
+    told = json.loads(reductio("compare", FAST, SLOW, *until, "--effect", "1000000000%").ok())
+    assert told["looks"] == 3 and {r["n_clusters"] for r in told["rows"]} == {20}  # all the same, whatever was measured
+    told = json.loads(reductio("compare", FAST, FAST, *until, "--effect", "0.00000001%").ok())
+    clusters = {r["n_clusters"] for r in told["rows"]}
+    # any machine: nothing is so much the same, and what is decided all the same ends it
+    assert clusters == {80} or (clusters <= {20, 40} and all(r["verdict"] != "UNDECIDED" for r in told["rows"]))
+    reductio("compare", FAST, *until[:4], "--save-baseline", "x").ok()
+    told = json.loads(reductio("compare", FAST, *until, "--baseline", "x", "--effect", "1000000000%").ok())
+    assert {r["n_clusters"] for r in told["rows"]} == {20}
+    said = reductio("compare", FAST, *until[:-1], "--baseline", "x", "--effect", "1000000000%").ok()
+    assert "whichever of 3 looks was the last, with 95 % confidence" in said
+
+
+def test_fail_if_slower_says_the_least_effect_that_is_decided(reductio, stored):
+    for folder, factor in zip(stored, (1, 1.008)):
+        plant(folder, lambda variant, n, i: 1e-5 * (1 + 3e-3 * (i * 7 % 25)) * factor)
+    for more in ([], ["--quiet"], ["--csv"]):
+        done = reductio("compare", *stored, "--fail-if-slower", *more)
+        assert done.code == 4
+        (effect,) = re.findall(r"UNDECIDED at 1 %: the least effect that this run decides is (\S+) % \(--effect \1%\)",
+                               done.err if more == ["--csv"] else done.out)
+    assert reductio("compare", *stored, "--fail-if-slower", "--effect", f"{effect}%").code == 0
+    assert reductio("compare", *stored, "--fail-if-slower", "--effect", f"{float(effect) * 0.97}%").code == 4
+    told = json.loads(reductio("compare", *stored, "--json").ok())
+    assert math.isclose(told["least_effect"], float(effect) / 100)
 
 
 def test_exit_codes_of_fail_if_slower(reductio, planted):
@@ -202,7 +249,7 @@ def test_a_long_comparison_shows_what_differs(reductio, planted):
     lines = reductio("compare", *folders).ok().splitlines()
     shown = [line for line in lines if line.startswith("host/")]
     assert len(shown) == 2 * 10 and all(line.endswith("SLOWER") for line in shown)
-    assert "44 rows that are SAME or UNDECIDED are not shown; --csv has all" in lines
+    assert "not shown: 44 rows, SAME or UNDECIDED; --csv has all" in lines
     assert len(reductio("compare", *folders, "--csv").rows()) == 64
 
 
@@ -285,7 +332,7 @@ def test_a_baseline_never_holds_a_planted_slowdown_and_is_beside_its_like_alone(
         assert reductio("compare", *folders).error(1) == (
             f"reductio: a spin follows each call of {spins}, which was saved with --plant, and none those of {bare}: "
             "give two of a kind")
-    assert "1 of 1 cover 1" in reductio("compare", spins, spins).ok()
+    assert "1 lies in 1 of 1." in reductio("compare", spins, spins).ok()
 
 
 def test_a_baseline_is_not_overwritten_by_chance(reductio, tmp_path):
@@ -318,7 +365,7 @@ def test_a_baseline_must_hold_what_is_measured_now(reductio):
 def test_two_folders_are_compared_unpaired(reductio, tmp_path, stored):
     before = snapshot(tmp_path)
     out = reductio("compare", *stored).ok()
-    assert "Unpaired" in out and "drifted" in out and re.search(r"\d of 4 cover 1\.", out)
+    assert "Unpaired" in out and "drifted" in out and re.search(r"1 lies in \d of 4\.", out)
     assert out.splitlines()[-1].startswith(f"{stored[1]} ran ")
     rows = reductio("compare", *stored, "--csv").rows()
     assert len(rows) == 4
@@ -328,6 +375,70 @@ def test_two_folders_are_compared_unpaired(reductio, tmp_path, stored):
         # any machine: an interval and what lies in it
         assert float(r["ratio_low"]) <= float(r["ratio"]) <= float(r["ratio_high"])
     assert snapshot(tmp_path) == before
+
+
+# Those that have raw samples of some experiment.
+COMMITTED = [p.parent for p in sorted(SOURCE.glob("experiments/results/*/machine.json"))
+             if list(p.parent.glob("*.samples.csv.gz"))]
+
+
+def least_of(*folders):
+    """The experiment that these have samples of, with the fewest bytes of them; nothing where there is none."""
+    sizes = [{p.name.removesuffix(".samples.csv.gz"): p.stat().st_size for p in f.glob("*.samples.csv.gz")} for f in folders]
+    return min((name for name in sizes[0] if all(name in s for s in sizes)), key=lambda n: sizes[0][n], default=None)
+
+
+def test_committed_folders_are_compared_with_each_other_and_each_with_itself(reductio):
+    pairs = [(one, other, least_of(one, other)) for i, one in enumerate(COMMITTED) for other in COMMITTED[i:]]
+    compared = [(one, other, experiment) for one, other, experiment in pairs if experiment]
+    assert len(COMMITTED) >= 2 and {one for one, other, _ in compared if one == other} == set(COMMITTED)
+    assert any(one != other for one, other, _ in compared)
+    for one, other, experiment in compared:
+        rows = reductio("compare", one, other, "--common", "--experiment", experiment, "--csv").rows()
+        assert rows, (one, other, experiment)
+        if one == other:  # any machine: these are committed
+            assert all(float(r["ratio"]) == 1 for r in rows if r["ratio"])
+
+
+def test_rows_of_stored_results_are_chosen(reductio, stored):
+    def chosen(*which):
+        return [(r["variant"], r["n"]) for r in reductio("compare", *stored, *which, "--csv").rows()]
+
+    assert len(chosen()) == len(chosen("--experiment", "cpu", "--types", "i32", "--operations", "sum")) == 4
+    assert chosen("--variants", "plain", "--sizes", "2^10,2^20") == [("host/plain", "1024")]
+    assert "--experiment other: " in reductio("compare", *stored, "--experiment", "other").error(1)
+    message = reductio("compare", *stored, "--types", "f16").error(1)
+    assert "holds no such rows; choose others by --experiment, --variants, --types" in message
+
+
+def test_a_point_of_two_experiments_is_told_apart_by_them(reductio, stored):
+    for folder in stored:  # the same rows once more, as another experiment's
+        for name in ("cpu.csv", "cpu.samples.csv.gz"):
+            shutil.copy(folder / name, folder / name.replace("cpu", "again"))
+        text = (folder / "again.csv").read_text()
+        (folder / "again.csv").write_text(text.replace(",cpu,", ",again,"))
+        machine = json.loads((folder / "machine.json").read_text())
+        machine["runs"].append({**machine["runs"][0], "experiment": "again"})
+        (folder / "machine.json").write_text(json.dumps(machine))
+    lines = reductio("compare", *stored).ok().splitlines()
+    assert lines[0].split()[:2] == ["experiment", "variant"]
+    assert [line.split()[0] for line in lines[1:9]] == ["cpu"] * 4 + ["again"] * 4
+    assert reductio("compare", *stored, "--experiment", "again").ok().splitlines()[0].split()[0] == "variant"
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "0", "-1e-6"])
+def test_a_stored_time_that_is_none_is_refused(reductio, stored, value):
+    refused = f"'{value}', not a finite number above 0; mend or remove it"
+    rewrite(stored[1], lambda rows: [{**rows[0], "time_median_s": value}, *rows[1:]])
+    assert f"cpu.csv:2: time_median_s is {refused}" in reductio("compare", *stored).error(1)
+    path = stored[0] / "cpu.samples.csv.gz"
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines(keepends=True)
+    at = lines[0].split(",").index("time_s")
+    fields = next(csv.reader([lines[1]]))
+    times = fields[at].split(" ")
+    lines[1] = lines[1].replace(fields[at], " ".join([value, *times[1:]]))
+    path.write_bytes(gzip.compress("".join(lines).encode()))
+    assert f"cpu.samples.csv.gz:2: time_s is {refused}" in reductio("compare", *stored).error(1)
 
 
 def test_verdicts_and_words_are_those_of_the_times(reductio, planted):
@@ -470,7 +581,7 @@ def test_folders_without_results(reductio, tmp_path, stored):
         message = reductio("compare", stored[0], *others).error(1)
         assert "'nowhere'" in message and "nor is there a folder" in message
     assert "do not mix" in reductio("compare", stored[0], "host/plain").error(1)
-    assert "--sizes" in reductio("compare", *stored, "--sizes", "2^10").error(1)
+    assert "--seed is for measuring" in reductio("compare", *stored, "--seed", "2").error(1)
 
 
 # ------------------------------------------------------------------------------------------------------------ bad input
@@ -512,6 +623,11 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     (["compare", "host/plain", "twopass/rolled"], ["device"]),
     ([*PAIR, "--gpu", "3"], ["--gpu", "host/plain", "leave --gpu out"]),
     ([*PAIR, "--common"], ["--common"]),
+    ([*PAIR, "--experiment", "cpu"], ["--experiment and --variants choose among the rows of results folders"]),
+    ([*PAIR, "--variants", "plain"], ["--experiment and --variants choose", "name the variants to compare"]),
+    ([*PAIR, "--until-decided", "--allocations", "30"], ["--until-decided", "--allocations"]),
+    ([*PAIR, "--until-decided", "--max-samples", "30"], ["--max-samples 30", "--until-decided", "80 contexts"]),
+    (["compare", "host/plain", "--save-baseline", "x", "--until-decided"], ["--until-decided", "--allocations, as 80"]),
     ([*PAIR, "--save-baseline", "../x"], ["'../x'", "--save-baseline"]),
     ([*PAIR, "--save-baseline", "x", "--baseline", "x"], ["same baseline"]),
     ([*PAIR, "--csv", "--json"], ["--csv", "--json"]),

@@ -44,7 +44,7 @@ def test_says_how_many_fit(reductio, folder):
 def test_what_cannot_be_fitted_is_one_line_and_writes_nothing(reductio, folder, tmp_path):
     assert "is not a folder" in reductio("models", "nowhere").error()
     assert "folder" in reductio("models").error()
-    assert "--confidence 95 does not lie between 0 and 1" in reductio("models", folder, "--confidence", "95").error()
+    assert "--confidence takes a share between 0 and 1" in reductio("models", folder, "--confidence", "95").error()
     assert "machine.json" in reductio("models", tmp_path).error()
     rows = folder / "cpu.csv"
     rows.write_bytes(rows.read_bytes()[:-9])

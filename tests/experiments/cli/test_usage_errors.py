@@ -1,5 +1,7 @@
 """Wrong requests: one line that says what is wrong and what to do, the right exit code, nothing changed."""
 
+import json
+
 import pytest
 
 from conftest import snapshot
@@ -124,10 +126,19 @@ def test_no_gpu_exits_77_and_says_what_works(reductio, tmp_path, arguments):
 
 
 @pytest.mark.parametrize("arguments", [["run", "cpu"], ["compare", "host/plain", "host/unroll4"], ["models", "."]])
-@pytest.mark.parametrize("value", ["0", "1", "95", "nan"])
+@pytest.mark.parametrize("value", ["0", "1", "95", "100%", "nan", "much"])
 def test_a_confidence_is_a_share_to_every_subcommand(reductio, arguments, value):
     assert reductio(*arguments, "--confidence", value).error(1) == (
-        f"reductio: --confidence {value} does not lie between 0 and 1; give a share, as 0.95")
+        f"reductio: --confidence takes a share between 0 and 1, as 95% or 0.95, not '{value}'")
+
+
+@pytest.mark.parametrize("value", ["90%", "90 %", "0.9"])
+def test_a_confidence_is_given_in_percent_or_not(reductio, value):
+    few = ["compare", "host/plain", "host/unroll4", "--sizes", "2^10", "--max-samples", "24", "--json"]
+    assert json.loads(reductio(*few, "--confidence", value).ok())["confidence"] == 0.9
+    reductio("run", "cpu", "--dry-run", "--confidence", value).ok()
+    # As far as the folder, which is none.
+    assert "machine.json" in reductio("models", ".", "--confidence", value).error(1)
 
 
 def test_gpu_selector_is_checked(reductio):

@@ -1,21 +1,24 @@
 /// Comparisons from the samples to the verdict, live and stored, on a scripted clock; and the self-test's own test.
 
+#include "measure/analysis/compare.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
-#include "measure/analysis/compare.h"
 #include "measure/analysis/planted.h"
+#include "measure/analysis/selftest.h"
 #include "measure/results/schema.h"
 #include "measure/sampling/sampler.h"
-#include "measure/analysis/selftest.h"
 #include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
 
@@ -104,7 +107,7 @@ TEST(MeasureCompare, IntervalsOfTimesEndToEndOnAGpuAreSaidToHoldLess) {
     Compared row{.base = {}, .variant = {}, .ratio = {}, .verdict = {}, .rounds_to_decide = {}, .reason = {}};
     row.variant.row.point.device = device;
     row.variant.row.point.timing_mode = mode;
-    if (timed) row.ratio.emplace();
+    if (timed) row.ratio.emplace().enough = true;
     Comparison c;
     c.rows.push_back(row);
     return confidence_in_words(c);
@@ -216,6 +219,125 @@ TEST(MeasureCompare, ConfidenceAndEffectAreChecked) {
     EXPECT_NE(error_of([&] { compare({}, true, 0.95, bad); }).find("--effect"), std::string::npos) << bad;
 }
 
+TEST(MeasureCompare, TooFewSamplesForAnIntervalAreSaidToBeTooFew) {
+  std::mt19937_64 random(3);
+  const Variant a = variant("a", 1);
+  const auto with_rounds = [&](int rounds) {
+    Scripted script([&](std::size_t, std::size_t) { return std::lognormal_distribution(-12.0, 0.02)(random); });
+    SamplingRules rules = compare_rules();
+    rules.min_samples = rules.max_samples = rounds;
+    return compare_all(measured_in(measure(script, {point(a, 100), point(a, 100)}, rules)));
+  };
+  const Comparison one = with_rounds(1);
+  EXPECT_EQ(one.rows[0].reason, "too few samples for an interval: 1, it takes 6");
+  EXPECT_EQ(one.rows[0].verdict, Verdict::undecided);
+  EXPECT_EQ(one.ratios(), 1u);
+  EXPECT_EQ(one.intervals(), 0u);
+  EXPECT_EQ(confidence_in_words(one), "There is no interval, for want of samples; an effect counts from 1 % on.");
+  EXPECT_EQ(least_effect(one), std::nullopt);
+  Comparison both = with_rounds(24);
+  EXPECT_EQ(confidence_in_words(both), "The interval holds with 95 % confidence; an effect counts from 1 % on.");
+  both.rows.push_back(one.rows[0]);
+  EXPECT_EQ(confidence_in_words(both),
+            "The interval holds with 95 % confidence; 1 of 2 rows have too few samples for one; an effect counts from "
+            "1 % on.");
+}
+
+/// A row with this interval, and the verdict that it has for an effect of 1 %.
+Compared row_with(double low, double high) {
+  Compared c{.base = {}, .variant = {}, .ratio = {}, .verdict = {}, .rounds_to_decide = {}, .reason = {}};
+  c.ratio = Ratio{.value = std::sqrt(low * high), .interval = {low, high}, .enough = true};
+  c.verdict = verdict_on(*c.ratio, 0.01);
+  return c;
+}
+
+TEST(MeasureCompare, TheLeastEffectIsOneByWhichAllRowsAreDecided) {
+  const auto least = [](std::initializer_list<Compared> rows) {
+    Comparison c;
+    c.rows = rows;
+    const auto effect = least_effect(c);
+    for (const Compared& row : rows)
+      if (effect) EXPECT_NE(verdict_on(*row.ratio, *effect), Verdict::undecided) << *effect;
+    return effect;
+  };
+  EXPECT_EQ(least({row_with(0.995, 1.005)}), std::nullopt) << "decided";
+  EXPECT_EQ(least({row_with(0.98, 1.005)}), 0.021) << "to two digits, rounded up";
+  EXPECT_EQ(least({row_with(0.98, 1.005), row_with(0.9, 1.1)}), 0.12);
+  // By 3 % the second is neither slower nor the same; it was slower by 1 %.
+  EXPECT_EQ(least({row_with(0.975, 1.005), row_with(0.96, 0.98)}), 0.042);
+  EXPECT_EQ(least({row_with(0.5, 0.9)}), std::nullopt);
+}
+
+TEST(MeasureCompare, LookingUntilItIsDecidedErrsNoMoreOftenThanLookingOnce) {
+  // The truth is the boundary itself, so that whatever is decided is wrong. As against a baseline of 80 contexts.
+  std::mt19937_64 random(21);
+  const auto sampled = [&](double seconds) {
+    TimedRounds rounds;
+    for (int context = 0; context < 80; ++context) {
+      rounds.seconds.push_back(seconds * std::lognormal_distribution(0.0, 0.01)(random));
+      rounds.allocations.push_back(context);
+    }
+    return rounds;
+  };
+  Measured base{.label = {}, .source = {}, .row = {}, .rounds = {}}, now = base;
+  const auto decided = [&](int contexts, int looks) {
+    Measured first = now;
+    first.rounds.seconds.resize(static_cast<std::size_t>(contexts));
+    first.rounds.allocations.resize(static_cast<std::size_t>(contexts));
+    const Pair pair{&base, &first};
+    return compare(std::vector{pair}, true, 0.95, 0.01, false, looks).count(Verdict::undecided) == 0;
+  };
+  int undivided = 0, divided = 0;
+  const int runs = 800;
+  for (int run = 0; run < runs; ++run) {
+    base.rounds = sampled(1e-5);
+    now.rounds = sampled(1.01e-5);
+    bool is_decided = false, is_decided_divided = false;
+    for (const int contexts : {20, 40, 80}) {
+      is_decided = is_decided || decided(contexts, 1);
+      is_decided_divided = is_decided_divided || decided(contexts, 3);
+    }
+    undivided += is_decided;
+    divided += is_decided_divided;
+  }
+  EXPECT_GT(undivided, runs * 8 / 100) << "as if each look were the only one";
+  EXPECT_LE(divided, runs * 6 / 100);  // 5 of 100, and what chance adds
+}
+
+TEST(MeasureCompare, AMeasurementEndsAfterTheAllocationThatIsSaidToBeEnough) {
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  const auto backend = open_cpu();
+  Scripted script([](std::size_t id, std::size_t) { return 1e-5 * static_cast<double>(id); });
+  int contexts = 0;
+  script.renew_context = [&] { ++contexts; };
+  SamplingRules rules = compare_rules();
+  rules.allocations = 80;
+  rules.min_samples = rules.max_samples = 160;
+  Sampler sampler({*backend, script, rules, 1});
+  const std::vector<Point> points{point(a, 100), point(b, 100)};
+  const std::vector<const Point*> group{&points[0], &points[1]};
+  std::vector<int> asked;
+  std::vector<double> ratios;
+  const auto enough = [&](int allocations, const SoFar& so_far) {
+    asked.push_back(allocations);
+    if (allocations % 20) return false;
+    const std::vector<GroupOutcome> outcomes = so_far();
+    const Comparison c = compare_all(measured_in(outcomes.at(0)));
+    EXPECT_EQ(c.rows[0].ratio->clusters, static_cast<std::size_t>(allocations));
+    EXPECT_EQ(c.rows[0].ratio->rounds, 2 * static_cast<std::size_t>(allocations));
+    return allocations == 40;
+  };
+  const Measurement measured = sampler.measure({&group, 1}, {.abandon = [] { return false; }, .enough = enough});
+  EXPECT_EQ(contexts, 40);
+  EXPECT_EQ(asked.size(), 40u);
+  const GroupOutcome& out = measured.groups.at(0);
+  for (const Row& row : out.rows) EXPECT_EQ(row.n_samples, 80u);
+  const Comparison c = compare_all(measured_in(out));
+  EXPECT_EQ(c.rows[0].verdict, Verdict::slower);
+  EXPECT_EQ(c.rows[0].ratio->clusters, 40u);
+  EXPECT_EQ(samples_in("the samples", parse_csv(csv_record(sample_columns()) + out.samples_csv).records).size(), 160u);
+}
+
 // ---------------------------------------------------------------------------------------------------------- the stored
 
 /// A results folder with rows of these variants, each a factor slower than the clock's ten microseconds.
@@ -297,6 +419,97 @@ TEST(MeasureCompare, StoredFoldersThatAreNotComparableAreRefused) {
   const Folder empty;
   EXPECT_NE(error_of([&] { read_results(empty.path()); }).find("a results folder"), std::string::npos);
   EXPECT_NE(error_of([&] { read_results(one.path() / "nowhere"); }).find("is not a folder"), std::string::npos);
+}
+
+/// Appends to `folder`, which may hold other experiments, one of that name.
+void add_experiment(const Folder& folder, const std::string& name, const std::vector<Point>& points) {
+  Session s = session(folder, points, constant(1e-5));
+  s.experiment = name;
+  Heard heard;
+  run_session(std::move(s), heard);
+}
+
+/// Changes what a file holds; the change must be one.
+void change_file(const std::filesystem::path& path, const std::function<std::string(const std::string&)>& change) {
+  const std::string before = *content_of(path), after = change(before);
+  ASSERT_NE(after, before) << path;
+  write_whole_file(path, after);
+}
+
+TEST(MeasureCompare, AnExperimentThatMachineJsonTellsOfTwiceIsReadOnce) {
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  const auto path = stored(folder, {point(a, 100), point(b, 100)}, 1, 1);
+  change_file(path / "machine.json", [](const std::string& text) {
+    auto json = nlohmann::ordered_json::parse(text);
+    json["runs"].push_back(json["runs"][0]);
+    return json.dump();
+  });
+  const MeasuredSet set = measured_in(read_results(path));
+  EXPECT_EQ(set.rows.size(), 2u);
+  EXPECT_EQ(match(set, set, false).size(), 2u);
+}
+
+TEST(MeasureCompare, ExperimentsVariantsTypesAndSizesChooseAmongStoredRows) {
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  add_experiment(folder, "one", {point(a, 100), point(b, 100), point(a, 200)});
+  add_experiment(folder, "two", {point(a, 100)});
+  const auto rows = [&](const StoredChoice& choice) { return read_results(folder.path(), choice).rows.size(); };
+  const auto chosen = [&](auto&& set) {
+    StoredChoice choice;
+    set(choice.selection);
+    return rows(choice);
+  };
+  EXPECT_EQ(rows({}), 4u);
+  EXPECT_EQ(rows({.experiments = {"one"}}), 3u);
+  EXPECT_EQ(rows({.experiments = {"two", "one"}}), 4u);
+  EXPECT_EQ(chosen([](Selection& s) { s.variants_regex = "^b$"; }), 1u);
+  EXPECT_EQ(chosen([](Selection& s) { s.sizes = {200, 300}; }), 1u);
+  EXPECT_EQ(chosen([&](Selection& s) { s.types = {point(a, 100).problem.type}; }), 4u);
+  EXPECT_EQ(chosen([&](Selection& s) { s.operations = {point(a, 100).problem.operation}; }), 4u);
+  const auto told = [&](const StoredChoice& choice) { return error_of([&] { read_results(folder.path(), choice); }); };
+  const std::string path = (folder.path() / "scripted").string();
+  EXPECT_EQ(told({.experiments = {"three"}}),
+            "--experiment three: " + path + " has none of that name; it has one, two");
+  EXPECT_EQ(told({.experiments = {"two"}, .selection = {.variants_regex = "^b$"}}),
+            path + " holds no such rows; choose others by --experiment, --variants, --types, --operations and --sizes");
+  EXPECT_NE(told({.selection = {.variants_regex = "("}}).find("malformed regular expression '('"), std::string::npos);
+  // One point in two experiments is two rows, each of which is compared with its own.
+  const MeasuredSet all = measured_in(read_results(folder.path()));
+  const auto pairs = match(all, all, false);
+  ASSERT_EQ(pairs.size(), 4u);
+  for (const auto& [base, now] : pairs) EXPECT_EQ(base, now);
+  const MeasuredSet two = measured_in(read_results(folder.path(), {.experiments = {"two"}}));
+  const MeasuredSet one = measured_in(read_results(folder.path(), {.experiments = {"one"}}));
+  EXPECT_NE(error_of([&] { match(two, one, true); }).find("experiment is two there and one here"), std::string::npos);
+}
+
+TEST(MeasureCompare, RowsWithoutRawSamplesAreLeftOutWhereOthersHaveThem) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  for (const char* name : {"one", "two"}) add_experiment(folder, name, {point(a, 100)});
+  const auto path = folder.path() / "scripted";
+  std::filesystem::remove(path / "two.samples.csv.gz");
+  const StoredResults results = read_results(path);
+  EXPECT_EQ(results.rows.size(), 1u);
+  EXPECT_EQ(note_of_left_out(results),
+            "note: " + path.string() + " has no raw samples of two, whose rows are left out");
+  EXPECT_NE(error_of([&] { read_results(path, {.experiments = {"two"}}); }).find("lacks the raw samples of 1 of the 1"),
+            std::string::npos);
+  std::filesystem::remove(path / "one.samples.csv.gz");
+  EXPECT_EQ(error_of([&] { read_results(path); }),
+            path.string() + " holds no raw samples; copy the whole results folder");
+}
+
+TEST(MeasureCompare, ARowThatStandsTwiceIsToldByItsLine) {
+  const Folder folder;
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  const auto path = stored(folder, {point(a, 100), point(b, 100)}, 1, 1);
+  change_file(path / "test.csv", [](const std::string& text) { return text + text.substr(text.find('\n') + 1); });
+  EXPECT_EQ(error_of([&] { read_results(path); }),
+            (path / "test.csv").string() + ":4 is of the same point as line 2, a " + describe_group(point(a, 100)) +
+                "; finish that run with --resume, or remove one");
 }
 
 TEST(MeasureCompare, ARunThatKeepsNoRowsWritesNothing) {

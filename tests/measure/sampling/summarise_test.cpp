@@ -304,6 +304,11 @@ TEST(MeasureSummarise, ASpeedupOfTooFewRoundsSaysSo) {
   EXPECT_EQ(summarise(g, {}, "").rows[0].reason,
             "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95; the speedup's interval is min..max "
             "of 3 clusters of rounds");
+  g = sampled({"a", "cub/sum"}, {}, 1, 1, [](std::size_t, int) { return 1e-5; });
+  g.points[1].has_default_settings = true;
+  EXPECT_EQ(summarise(g, {}, "").rows[0].reason,
+            "the interval is min..max: samples of 1 allocation give it a confidence of 0, not 0.95; the speedup's interval "
+            "is min..max of 1 cluster of rounds");
 }
 
 TEST(MeasureSummarise, ImpossibleAreColdTimesOfTheGpuAlone) {
