@@ -121,7 +121,21 @@ void Results::read_earlier(std::span<const Point> points) {
     throw UsageError(csv_path_.string() + " was written with other columns than this program's (schema version " +
                      std::to_string(schema_version) + "); choose another --out");
   const RecordReader<Row> rows(csv_path_.string(), std::move(csv.records));
-  for (std::size_t i = 0; i < rows.size(); ++i) earlier_.push_back(rows.at(i));
+  std::map<std::string, std::size_t> places;
+  std::size_t repeated = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    Row row = rows.at(i);
+    const auto [first, is_new] = places.emplace(row_key(row.point), i);
+    if (is_new)
+      earlier_.push_back(std::move(row));
+    else if (rows.fields(i) == rows.fields(first->second))
+      ++repeated;
+    else
+      throw UsageError(
+          fmt::format("cannot resume {}: it is of the same point as line {}, {} {}, and differs; remove one of "
+                      "the two, or choose another --out",
+                      rows.at_line(i), first->second + 2, row.point.variant, describe_group(row.point)));
+  }
   if (!earlier_.empty()) {
     record_.run_id = earlier_.back().run_id;
     check_same_origin(record_.run_id);
@@ -131,27 +145,52 @@ void Results::read_earlier(std::span<const Point> points) {
     csv_->truncate(csv.whole_bytes);
     notices_.push_back("the last row of " + csv_path_.string() + " was cut; it is measured again");
   }
-  if (!taken_out) return;
+  if (!taken_out && !repeated) return;
   // Rows before their samples: a run killed in between leaves samples without rows, which the next one drops.
   std::string kept = csv_record(columns());
   for (const Row& row : earlier_) kept += csv_record(row.fields());
   write_whole_file(csv_path_, kept);
   auto replaced = AppendFile::open(csv_path_);  // locked before the old one is let go
   csv_.emplace(std::move(replaced));
-  notices_.push_back(
-      fmt::format("{} row{} of {} {} measured again: other points of their groups are missing, and the points of a "
-                  "group are measured together",
-                  taken_out, taken_out == 1 ? "" : "s", csv_path_.string(), taken_out == 1 ? "is" : "are"));
+  const auto notice = [&](std::size_t rows, const char* singular, const char* plural) {
+    if (rows)
+      notices_.push_back(fmt::format("{} {} {} {}", rows, rows == 1 ? "row of" : "rows of", csv_path_.string(),
+                                     rows == 1 ? singular : plural));
+  };
+  notice(repeated, "stood there twice, and once does now", "stood there twice, and once do now");
+  const std::string why =
+      fmt::format("measured again: {} of their groups are missing, and the points of a group are measured together",
+                  lack_samples_ ? "raw samples, or other points," : "other points");
+  notice(taken_out, ("is " + why).c_str(), ("are " + why).c_str());
+}
+
+/// The keys of timed rows of which raw samples are missing, because their file was cut or lost.
+std::set<std::string> Results::rows_that_lack_samples() const {
+  std::map<std::string, std::size_t> have;
+  const auto compressed = content_of(samples_path_);
+  CsvText csv = parse_csv(gunzip(compressed.value_or("")));
+  if (!csv.records.empty() && csv.records.front() == sample_columns())
+    for (const RawSample& s : samples_in(samples_path_.string(), std::move(csv.records)))
+      have[row_key(s.point)] += !s.voided && s.time_s;
+  std::set<std::string> lacking;
+  for (const Row& row : earlier_)
+    if (row.status == Status::ok && row.time_median_s &&
+        have[row_key(row.point)] < std::max<std::size_t>(row.n_samples, 1))
+      lacking.insert(row_key(row.point));
+  return lacking;
 }
 
 /// Of earlier_, and not yet of the file, which stays as it is where this throws. Returns how many.
 std::size_t Results::take_out_rows_of_incomplete_groups(std::span<const Point> points) {
   for (const Row& row : earlier_) done_.insert(row_key(row.point));
   const auto named = [](const PointKey& p) { return p.variant + (p.settings.empty() ? "" : " " + p.settings); };
+  const std::set<std::string> lack_samples = rows_that_lack_samples();
   std::set<std::string> selected;
   for (const Point& p : points) {
-    selected.insert(row_key(p));
-    if (!has(row_key(p))) incomplete_.emplace(group_key(p), named(p));
+    const std::string key = row_key(p);
+    selected.insert(key);
+    lack_samples_ = lack_samples_ || lack_samples.contains(key);
+    if (!has(key) || lack_samples.contains(key)) incomplete_.emplace(group_key(p), named(p));
   }
   const auto goes = [&](const Row& row) { return was_sampled(row) && incomplete_.contains(group_key(row.point)); };
   for (const Row& row : earlier_) {

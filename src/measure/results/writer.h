@@ -41,9 +41,10 @@ class Results {
   /// program, seed, order seed or rules than this one; OutputError where the folder cannot be written.
   ///
   /// `points`: that are to be in the files at the end. A group's times are of the same rounds, so where a group lacks
-  /// one of them, the rows and samples that it has are taken out, to be measured again with the missing ones. Rows
-  /// that have no time, because the point was refused or failed, stay. UsageError where a row that would be taken out
-  /// is of none of `points`, for then nothing would replace it.
+  /// one of them, or some of a row's samples, the rows and samples that it has are taken out, to be measured again.
+  /// Rows that have no time, because the point was refused or failed, stay. UsageError where a row that would be taken
+  /// out is of none of `points`, for then nothing would replace it, and where two rows of one point differ; of two that
+  /// are the same one is left.
   Results(const std::filesystem::path& folder, const Machine&, RunRecord, bool resume,
           std::span<const Point> points = {});
 
@@ -71,6 +72,7 @@ class Results {
   void read_earlier(std::span<const Point>);
   void check_same_origin(const std::string& run_id);
   nlohmann::ordered_json begun_entry() const;
+  std::set<std::string> rows_that_lack_samples() const;
   std::size_t take_out_rows_of_incomplete_groups(std::span<const Point>);
   void drop_orphaned_samples();
 
@@ -79,7 +81,8 @@ class Results {
   RunRecord record_;
   std::vector<Row> earlier_;
   std::set<std::string> done_;
-  std::map<std::string, std::string> incomplete_;  ///< groups that lack points, and one of these
+  std::map<std::string, std::string> incomplete_;  ///< groups that lack points or samples of them, and one of these
+  bool lack_samples_ = false;                      ///< some of them
   std::vector<std::string> notices_;
   std::shared_ptr<nlohmann::ordered_json> earlier_runs_, entry_before_, entry_;
   std::optional<AppendFile> csv_, samples_;

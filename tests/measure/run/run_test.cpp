@@ -27,6 +27,7 @@
 #include "core/reference.h"
 #include "measure/analysis/selftest.h"
 #include "measure/results/csv.h"
+#include "measure/results/reader.h"
 #include "measure/results/schema.h"
 #include "measure/results/writer.h"
 #include "measure/sampling/sampler.h"
@@ -1560,6 +1561,55 @@ TEST(MeasureRun, AGroupOfWhichARowWasCutIsMeasuredAgainAsAWhole) {
   for (const auto& [what, of] : sampled_in(folder)) EXPECT_EQ(of.second, 48) << what;
 }
 
+TEST(MeasureRun, RowsOfWhichSamplesAreMissingAreMeasuredAgainWithTheirGroups) {
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  const std::vector<Point> points{point(a, 100), point(b, 100), point(a, 200)};
+  const Folder whole;
+  Heard heard;
+  run_session(session(whole, points, constant(1e-5), {.batch_s = 0}), heard);
+  const std::string samples = text_of(samples_in(whole));
+  for (const bool lost : {false, true}) {
+    const Folder folder;
+    std::filesystem::copy(whole.path(), folder.path(), std::filesystem::copy_options::recursive);
+    if (lost)
+      std::filesystem::remove(samples_in(folder));
+    else
+      write_text(samples_in(folder), samples.substr(0, samples.size() - 9));  // cuts the last group's
+    EXPECT_NE(error_of([&] { read_results(folder.path()); }).find("run the experiment with --resume"),
+              std::string::npos);
+    Heard second;
+    run_session(resumed(session(folder, points, constant(2e-5), {.batch_s = 0})), second);
+    EXPECT_EQ(second.rows.size(), lost ? 3u : 1u);
+    EXPECT_EQ(read_results(folder.path()).rows.size(), 3u);
+    for (const auto& [what, of] : sampled_in(folder)) EXPECT_EQ(of.second, 48) << what;
+    ASSERT_EQ(second.notices.size(), 1u);
+    EXPECT_NE(second.notices[0].find("measured again: raw samples, or other points, of their groups are missing"),
+              std::string::npos);
+  }
+}
+
+TEST(MeasureRun, OfARowThatStandsTwiceOneIsLeftAndTwoThatDifferAreRefused) {
+  const Variant a = variant("a", 1), b = variant("b", 2);
+  const std::vector<Point> points{point(a, 100), point(b, 100)};
+  const Folder folder;
+  Heard heard, second;
+  run_session(session(folder, points, constant(1e-5)), heard);
+  const std::string csv = text_of(csv_in(folder)), rows = csv.substr(csv.find('\n') + 1);
+  write_text(csv_in(folder), csv + rows);
+  run_session(resumed(session(folder, points, constant(2e-5))), second);
+  EXPECT_EQ(text_of(csv_in(folder)), csv);
+  EXPECT_TRUE(second.rows.empty());
+  EXPECT_EQ(second.notices,
+            std::vector<std::string>{"2 rows of " + csv_in(folder).string() + " stood there twice, and once do now"});
+  Row other = Row::parse(parse_csv(csv).records.at(1));
+  other.time_median_s = 1;
+  write_text(csv_in(folder), csv + csv_record(other.fields()));
+  EXPECT_EQ(error_of([&] { run_session(resumed(session(folder, points, constant(2e-5))), second); }),
+            "cannot resume " + csv_in(folder).string() + ":4: it is of the same point as line 2, a " +
+                describe_group(point(a, 100)) + ", and differs; remove one of the two, or choose another --out");
+  EXPECT_EQ(text_of(csv_in(folder)), csv + csv_record(other.fields())) << "refused means untouched";
+}
+
 TEST(MeasureRun, AResumeThatWouldTakeOutRowsForGoodIsRefused) {
   const Variant a = variant("a", 1), b = variant("b", 2), c = variant("c", 3);
   const Folder folder;
@@ -2028,7 +2078,7 @@ TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
   for (const double bad : {0.0, 1.0, -0.5, 95.0, std::nan("")})
     EXPECT_EQ(why([&](auto& o) { o.confidence = bad; }), error_of([&] { require_confidence(bad); })) << bad;
   EXPECT_EQ(error_of([] { require_confidence(95); }),
-            "--confidence 95 does not lie between 0 and 1; give a share, as 0.95");
+            "--confidence 95 does not lie between 0 and 1; give a share, as 95% or 0.95");
   EXPECT_EQ(error_of([] { require_confidence(0.999); }), "");
   for (const double bad : {0.0, -1.0, std::numeric_limits<double>::infinity(), std::nan("")})
     EXPECT_NE(why([&](auto& o) { o.time_budget_s = bad; }).find("--timeout"), std::string::npos) << bad;
