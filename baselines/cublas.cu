@@ -76,7 +76,7 @@ void* open_library() {
     const char* const error = dlerror();
     if (why.empty()) why = error ? error : name;
   }
-  throw Refused("cuBLAS cannot be loaded (" + why + "); install libcublas or name its file in REDUCTIO_CUBLAS");
+  throw Unavailable("cuBLAS cannot be loaded (" + why + "); install libcublas or name its file in REDUCTIO_CUBLAS");
 }
 
 /// Loaded by the first plan that asks and never unloaded. After a failure the next plan tries again.
@@ -85,7 +85,7 @@ const Library& library() {
     void* const library = open_library();
     const auto find = [&]<class F>(F& function, const char* symbol, bool required = true) {
       function = reinterpret_cast<F>(dlsym(library, symbol));
-      if (required && !function) throw Refused(std::string("the cuBLAS that was found is too old: it lacks ") + symbol);
+      if (required && !function) throw Unavailable(std::string("the cuBLAS that was found is too old: it lacks ") + symbol);
     };
     Library l{};
     find(l.create, "cublasCreate_v2");

@@ -46,7 +46,7 @@ std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceI
 #else
 
 std::unique_ptr<Plan> prepare(const Problem&, const Settings&, const DeviceInfo&) {
-  throw Refused("this program was compiled without OpenMP; rebuild it with a compiler that has it");
+  throw Unavailable("this program was compiled without OpenMP; rebuild it with a compiler that has it");
 }
 
 #endif

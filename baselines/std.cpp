@@ -41,8 +41,8 @@ StdParallelReduce* load_parallel() {
   void* const function = module ? dlsym(module, std_parallel_symbol) : nullptr;
   if (!function) {
     const char* const why = dlerror();
-    throw Refused("policy=par cannot be loaded (" + std::string(why ? why : "no reason given") +
-                  "); it needs TBB when building and running (Debian: libtbb-dev, libtbb12)");
+    throw Unavailable("policy=par cannot be loaded (" + std::string(why ? why : "no reason given") +
+                      "); it needs TBB when building and running (Debian: libtbb-dev, libtbb12)");
   }
   return reinterpret_cast<StdParallelReduce*>(function);
 }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <regex>
+#include <span>
 
 #include "core/dataset.h"
 #include "core/parse.h"
@@ -20,6 +21,7 @@
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "measure/results/csv.h"
+#include "measure/run/interrupts.h"
 #include "verify/junit.h"
 
 namespace reductio::cli {
@@ -31,11 +33,12 @@ struct VerifyOptions {
   SelectionOptions selection;
   std::string tier, junit;
   std::string offset, dataset, order, check;
+  std::optional<double> patience_s;  ///< 0: for ever
   bool quiet = false, json = false, csv = false;
 };
 
 std::string_view status(const VariantResult& r) {
-  return r.failed || r.not_run ? "failed" : r.passed ? "ok" : "refused";
+  return r.failed ? "failed" : r.not_run ? "partial" : r.passed ? "ok" : "refused";
 }
 
 std::string_view first_refusal(const VariantResult& r) {
@@ -84,24 +87,6 @@ Variant narrowed(Variant v, const Selection& asked, bool compares_settings) {
       if (!compares_settings) t = Tunable::choice(t.name, {value}, value);
     }
   return v;
-}
-
-/// The devices to verify on, opened: the one asked for, else all that are here.
-std::vector<std::unique_ptr<Backend>> devices(const SelectionOptions& options) {
-  std::vector<std::unique_ptr<Backend>> out;
-  if (!options.device.empty() || !options.gpu.empty()) {
-    out.push_back(
-        open_or_advise(options.device.empty() ? DeviceKind::cuda : parse_device(options.device), options.gpu));
-    return out;
-  }
-  for (DeviceKind kind : all_devices()) {
-    try {
-      out.push_back(open_backend(kind));
-    } catch (const NoGpu&) {
-      // Nobody demanded one: the summary shows which devices were there.
-    }
-  }
-  return out;
 }
 
 void print_json(const std::vector<VariantResult>& results) {
@@ -180,9 +165,9 @@ void print_result(const VariantResult& r) {
   if (r.not_run) fmt::print(", {} not run", r.not_run);
   if (r.left_out) fmt::print(", {} left out", r.left_out);
   fmt::print("  {}\n", show_seconds(r.seconds));
-  if (r.not_run && r.failed >= most_failures)
-    fmt::print("         given up after {} failures: {} of {} cases were run\n", r.failed, r.cases() - r.not_run,
-               r.cases());
+  if (r.not_run && r.failed)
+    fmt::print("         given up after {} failure{}: {} of {} cases were run\n", r.failed, r.failed == 1 ? "" : "s",
+               r.cases() - r.not_run, r.cases());
   print_failures(r);
   if (r.failed > r.failures.size()) fmt::print("         ... and {} more\n", r.failed - r.failures.size());
   for (const auto& why : r.faults) fmt::print("         {}\n", ink(Ink::dim, "wrong as declared: " + why));
@@ -260,88 +245,116 @@ void check_case_options(const VerifyOptions& options, const Selection& asked) {
 
 /// What is to be done on one device.
 struct Work {
-  Backend* backend;
-  std::deque<Variant> variants;        ///< narrowed; cases point at them
-  std::vector<VariantResult> refused;  ///< those of which nothing was left
+  std::deque<Variant> variants{};        ///< narrowed; cases point at them
+  std::vector<VariantResult> refused{};  ///< those of which nothing was left
 };
 
-std::vector<Work> plan(const std::vector<std::unique_ptr<Backend>>& backends, const std::vector<const Variant*>& chosen,
-                       const Selection& asked, bool compares_settings) {
-  std::vector<Work> out;
-  for (const auto& backend : backends) {
-    Work work{backend.get(), {}, {}};
-    for (const Variant* v : chosen) {
-      const DeviceKind kind = backend->info().kind;
-      // Of a kernel that the simulated device cannot run, the summary says so.
-      if (!v->runs_on(kind) && (kind != DeviceKind::sim || v->cuda_only.empty())) continue;
-      try {
-        if (!v->runs_on(kind)) throw Refused(refusal(*v, kind, {}, {}));
-        work.variants.push_back(narrowed(*v, asked, compares_settings));
-      } catch (const Refused& e) {
-        VariantResult& r = work.refused.emplace_back();
-        r.id = v->id;
-        r.device = kind;
-        r.refused = 1;
-        r.refusals = {v->id + ": " + e.what()};
-      }
+Work plan(DeviceKind kind, const std::vector<const Variant*>& chosen, const Selection& asked, bool compares_settings) {
+  Work work;
+  for (const Variant* v : chosen) {
+    // Of a kernel that the simulated device cannot run, the summary says so.
+    if (!v->runs_on(kind) && (kind != DeviceKind::sim || v->cuda_only.empty())) continue;
+    try {
+      if (!v->runs_on(kind)) throw Refused(refusal(*v, kind, {}, {}));
+      work.variants.push_back(narrowed(*v, asked, compares_settings));
+    } catch (const Refused& e) {
+      VariantResult& r = work.refused.emplace_back();
+      r.id = v->id;
+      r.device = kind;
+      r.refused = 1;
+      r.refusals = {v->id + ": " + e.what()};
     }
-    if (!work.variants.empty() || !work.refused.empty()) out.push_back(std::move(work));
   }
-  return out;
+  return work;
+}
+
+/// All variants at once, so that they share the large inputs. Throws NoGpu.
+VerifyReport verified(const VerifyOptions& options, const Selection& asked, const Work& work, DeviceKind kind,
+                      const VerifyProgress& show) {
+  std::vector<const Variant*> narrow;
+  for (const Variant& v : work.variants) narrow.push_back(&v);
+  std::optional<Tier> tier;
+  if (!options.tier.empty()) tier = parse_tier(options.tier);
+  const auto open = [&] { return open_or_advise(kind, options.selection.gpu); };
+  const auto cases_of = [&](const Variant& v, const DeviceInfo& device) {
+    if (!asked.sizes.empty()) return cases_at(options, asked, v, kind);
+    return battery(v, device, tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard), asked.seed);
+  };
+  const auto interrupted = [] { return Interrupts::count() > 0; };
+  if (options.patience_s == 0.0) {
+    const auto backend = open();
+    return verify(
+        narrow, *backend, [&](const Variant& v) { return cases_of(v, backend->info()); }, show, interrupted);
+  }
+  const auto patience_s = [&](const Case& c) { return options.patience_s.value_or(usual_patience_s(kind, c)); };
+  return verify_apart(narrow, kind, open, cases_of, patience_s, show, interrupted);
 }
 
 int run(const VerifyOptions& options) {
   const Selection asked = options.selection.parse();
   const auto chosen = options.selection.chosen();
-  std::optional<Tier> tier;
-  if (!options.tier.empty()) tier = parse_tier(options.tier);
   check_case_options(options, asked);
-  if (tier && !asked.sizes.empty()) throw UsageError("--sizes names the cases, --tier chooses them; leave one out");
+  if (!options.tier.empty()) parse_tier(options.tier);
+  if (!options.tier.empty() && !asked.sizes.empty())
+    throw UsageError("--sizes names the cases, --tier chooses them; leave one out");
+  if (options.patience_s && !(*options.patience_s >= 0))
+    throw UsageError("--patience takes a number of seconds, or 0 to wait for ever");
   // What runs on the simulated device is a kernel, which a build with CUDA has for the GPU as well.
   if (std::none_of(chosen.begin(), chosen.end(),
                    [](auto* v) { return v->runs_on(DeviceKind::cuda) || v->runs_on(DeviceKind::sim); }))
     options.selection.check_gpu(DeviceKind::cpu, "every selected variant");
-  const auto backends = devices(options.selection);
-  const auto all = plan(backends, chosen, asked, options.check == "settings");
-  if (all.empty())
-    throw UsageError(
-        "none of the selected variants runs on " +
-        (asked.device ? "device " + std::string(name(*asked.device)) : std::string("a device that is here")) +
-        "; 'reductio list' shows where each runs");
   if (!options.junit.empty()) {
     // Found out before an hour of verifying; appending leaves an older file alone until there is something to say.
     const std::ofstream junit(options.junit, std::ios::app);
     if (!junit) throw UsageError("cannot write '" + options.junit + "'; give --junit a file in a folder that exists");
   }
 
+  const std::span<const DeviceKind> all = all_devices();
+  std::vector<DeviceKind> kinds(all.begin(), all.end());
+  const bool demanded = !options.selection.device.empty() || !options.selection.gpu.empty();
+  if (demanded) kinds = {asked.device.value_or(DeviceKind::cuda)};
+
+  const Interrupts catching;
   Progress progress(options.quiet);
   const bool in_words = !options.json && !options.csv;
   std::vector<VariantResult> results;
-  std::string all_stopped;
-  for (const Work& work : all) {
-    const DeviceKind kind = work.backend->info().kind;
+  std::string ended_early;  // why not all was run
+  for (const DeviceKind kind : kinds) {
+    const Work work = plan(kind, chosen, asked, options.check == "settings");
+    if (!demanded && work.variants.empty() && work.refused.empty()) continue;
+    if (Interrupts::count()) {
+      ended_early += fmt::format("; nothing was run on device {}", name(kind));
+      continue;
+    }
     const auto show = [&](std::size_t done, std::size_t total, const std::string& current) {
       progress.show(done, total, std::string(name(kind)) + "  " + current);
     };
+    VerifyReport report;
+    try {
+      report = verified(options, asked, work, kind, show);
+    } catch (const NoGpu&) {
+      if (demanded) throw;
+      continue;  // the summary shows which devices were there
+    }
     std::vector<VariantResult> here = work.refused;
-    std::vector<const Variant*> narrow;
-    for (const Variant& v : work.variants) narrow.push_back(&v);
-    const auto cases_of = [&](const Variant& v) {
-      if (!asked.sizes.empty()) return cases_at(options, asked, v, kind);
-      return battery(v, work.backend->info(), tier.value_or(kind == DeviceKind::cuda ? Tier::gpu : Tier::standard),
-                     asked.seed);
-    };
-    // All variants in one call, so that they share the large inputs.
-    const VerifyReport report = verify(narrow, *work.backend, cases_of, show);
     here.insert(here.end(), report.by_variant.begin(), report.by_variant.end());
-    if (!report.stopped.empty()) all_stopped = fmt::format("; device {}: {}", name(kind), report.stopped);
+    if (!report.stopped.empty()) ended_early += fmt::format("; device {}: {}", name(kind), report.stopped);
+    if (report.interrupted) {
+      ended_early += fmt::format("; interrupted on device {}", name(kind));
+      std::erase_if(here, [](const VariantResult& r) { return r.cases() + r.left_out == 0; });  // not even counted
+    }
     std::sort(here.begin(), here.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
     progress.clear();
     if (in_words)
       for (const VariantResult& r : here)
-        if (!options.quiet || status(r) == "failed") print_result(r);
+        if (status(r) == "failed" || (!options.quiet && (r.cases() == 0 || r.cases() > r.not_run))) print_result(r);
     results.insert(results.end(), here.begin(), here.end());
   }
+  if (results.empty() && ended_early.empty())
+    throw UsageError(
+        "none of the selected variants runs on " +
+        (asked.device ? "device " + std::string(name(*asked.device)) : std::string("a device that is here")) +
+        "; 'reductio list' shows where each runs");
 
   if (options.json) print_json(results);
   if (options.csv) print_csv(results);
@@ -372,8 +385,13 @@ int run(const VerifyOptions& options) {
   if (!bad.empty()) {
     print_message(fmt::format("verification failed: {} of {} cases, in {} variant{} ({}{}){}", sum.failed, sum.cases(),
                               bad.size(), bad.size() == 1 ? "" : "s", bad.front(), bad.size() == 1 ? "" : ", ...",
-                              all_stopped));
+                              ended_early));
     return exit_wrong;
+  }
+  if (!ended_early.empty()) {
+    print_message(fmt::format("not all was verified: {} of {} cases were run{}", sum.cases() - sum.not_run, sum.cases(),
+                              ended_early));
+    return exit_error;
   }
   if (sum.passed == 0) throw UsageError("nothing was verified: " + std::string(first_refusal(results.front())));
   return exit_ok;
@@ -399,6 +417,10 @@ Command add_verify(CLI::App& app) {
                   "With --sizes, as a failing case names it: exact, bounded, special, repeat, two-plans, calls, settings, "
                   "chain or fault")
       ->type_name("CHECK");
+  sub->add_option("--patience", options->patience_s,
+                  "Seconds that a case may take before its variant is given up (default: 30 or more, by device and size); "
+                  "0: for ever, and in this process, as debuggers and compute-sanitizer want it")
+      ->type_name("S");
   sub->add_option("--junit", options->junit, "Also write the outcome as JUnit XML")->type_name("FILE");
   auto* json = sub->add_flag("--json", options->json, "The outcome as JSON");
   sub->add_flag("--csv", options->csv, "The outcome as CSV")->excludes(json);

@@ -16,6 +16,11 @@ struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// Refused for want of what this machine lacks: memory, a compute capability, a library. Another machine may have it.
+struct Unavailable : Refused {
+  using Refused::Refused;
+};
+
 /// The device failed: a CUDA error, or a fault that the simulated device diagnosed. Exit code 1.
 struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -126,19 +126,23 @@ ErrorBound bound_of(double h, double u, bool one_signed) {
 }
 
 Check check_float(double got, const Reference& want, std::size_t longest_chain, Operation op, bool flushes_subnormals) {
+  // What flushes leaves nothing that is subnormal.
+  constexpr double least_normal = std::numeric_limits<float>::min();
+  const auto flushing_explains = [&] {
+    return !flushes_subnormals && want.type == ElementType::f32 && (got == 0 || std::abs(got) >= least_normal) &&
+           check_float(got, want, longest_chain, op, true).ok;
+  };
   Check c;
   c.value = got;
   c.text = shown(got, want.type);
   // Every addition on the chain may lose an operand and a result below the least normal number.
-  constexpr double least_normal = std::numeric_limits<float>::min();
-  const double may_flush = want.type == ElementType::f32 ? 2 * static_cast<double>(longest_chain) * least_normal : 0;
-  const double flushed = flushes_subnormals ? may_flush : 0;
+  const double flushed =
+      flushes_subnormals && want.type == ElementType::f32 ? 2 * static_cast<double>(longest_chain) * least_normal : 0;
   const auto finish = [&](bool ok, const std::string& note) {
     c.ok = ok;
     if (ok) return c;
     c.why = "got " + c.text + ", want " + shown(want.value, want.type) + note;
-    // What flushes leaves nothing that is subnormal.
-    if (!flushes_subnormals && c.abs_error <= c.error_bound + may_flush && (got == 0 || std::abs(got) >= least_normal))
+    if (flushing_explains())
       c.why +=
           "; subnormal numbers taken as zero would explain it: a plan whose f32 atomics do so declares "
           "flushes_subnormals";

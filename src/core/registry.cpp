@@ -106,8 +106,8 @@ std::string too_many_blocks(const Problem& p, const Settings& s, std::size_t blo
 void require_capability(const DeviceInfo& gpu, int needed) {
   const auto text = [](int c) { return std::to_string(c / 10) + "." + std::to_string(c % 10); };
   if (gpu.capability < needed)
-    throw Refused("needs compute capability " + text(needed) + "; the program's code for this device is for " +
-                  text(gpu.capability));
+    throw Unavailable("needs compute capability " + text(needed) + "; the program's code for this device is for " +
+                      text(gpu.capability));
 }
 
 std::unique_ptr<Plan> make_plan(const Variant& v, const Problem& p, const Settings& s, const DeviceInfo& device) {

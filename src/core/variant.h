@@ -106,7 +106,8 @@ struct Variant;
 /// Whether the setting `finish`, where there is one, leaves partial results to the host.
 bool finishes_on_host(const Settings&);
 
-/// Prepares a plan: chooses the launch, allocates workspace. Throws Refused where the variant declines.
+/// Prepares a plan: chooses the launch, allocates workspace. Throws Refused where the variant declines, but not every size
+/// and setting of an operation and type that its lists name: that fails verification, unless it is Unavailable.
 using Prepare = std::function<std::unique_ptr<Plan>(const Problem&, const Settings&, const DeviceInfo&)>;
 
 struct Variant {
@@ -163,7 +164,7 @@ std::string refusal(const Variant&, DeviceKind, const Problem&, const Settings&)
 /// `advice` says what to do: "choose a larger block".
 std::string too_many_blocks(const Problem&, const Settings&, std::size_t blocks, const std::string& advice);
 
-/// Throws Refused unless kernels may use the instructions of compute capability `needed` / 10 (DeviceInfo::capability).
+/// Throws Unavailable unless kernels may use the instructions of compute capability `needed` / 10 (DeviceInfo::capability).
 void require_capability(const DeviceInfo&, int needed);
 
 /// refusal() first, then the variant's own preparation. Throws Refused, and DeviceError where the plan leaves its

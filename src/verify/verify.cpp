@@ -1,9 +1,15 @@
 #include "verify/verify.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <optional>
 #include <tuple>
+#include <utility>
 
+#include "core/child.h"
 #include "verify/workbench.h"
 
 namespace reductio {
@@ -39,108 +45,391 @@ void insert_distinct(std::vector<std::string>& all, const std::string& one) {
   if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
 }
 
-class Run {
- public:
-  Run(const std::vector<const Variant*>& chosen, Backend& backend,
-      const std::function<std::vector<Case>(const Variant&)>& make_cases,
-      const std::function<void(std::size_t, std::size_t, const std::string&)>& progress)
-      : chosen_(chosen), backend_(backend), make_cases_(make_cases), bench_(backend), progress_(progress) {}
+/// What a run tells of itself as it goes: through a pipe, if it is in a process of its own.
+struct Event {
+  enum class Kind : char {
+    counted,      ///< a variant's cases are known
+    begun,        ///< a case, or with `text` what is done before or after it: "while its cases were made: "
+    passed,       ///< the case that has begun; `text`: the known fault that was seen
+    refused,      ///< likewise; `text`: why
+    failed,       ///< likewise
+    misdeclared,  ///< likewise, of a case that was refused before
+    lost,         ///< the device no longer works; `text`: why
+  };
+  Kind kind;
+  std::size_t v;  ///< the variant's number
+  std::string text{};
+  double seconds = 0;
+  std::size_t cases = 0, left_out = 0;           ///< counted
+  std::vector<std::string> reasons_left_out{};   ///< counted: distinct
+  std::optional<Case> what{};                    ///< begun
+};
 
-  VerifyReport run() {
-    // Batteries are made twice, once to count: all of them together would take a quarter of a gigabyte.
-    std::vector<std::pair<std::size_t, Case>> large;
-    for (std::size_t v = 0; v < chosen_.size(); ++v) {
-      VariantResult& result = report_.by_variant.emplace_back();
-      result.id = chosen_[v]->id;
-      result.device = backend_.info().kind;
-      for (Case& c : cases_of(v)) {
-        ++total_;
-        if (c.problem.n >= worth_sharing) large.emplace_back(v, std::move(c));
+Child::Message message_of(const Event& e) {
+  Child::Message out{std::string(1, static_cast<char>(e.kind)), std::to_string(e.v), e.text, fmt::format("{}", e.seconds)};
+  const auto add = [&](auto... fields) { (out.push_back(fields), ...); };
+  if (e.kind == Event::Kind::counted) {
+    add(std::to_string(e.cases), std::to_string(e.left_out));
+    out.insert(out.end(), e.reasons_left_out.begin(), e.reasons_left_out.end());
+  }
+  if (e.kind == Event::Kind::begun) {
+    const Case& c = *e.what;
+    add(std::string(name(c.problem.operation)), std::string(name(c.problem.type)), std::to_string(c.problem.n),
+        std::to_string(c.offset_elements), c.dataset, std::to_string(c.seed), c.order, c.check);
+    for (const auto& [name, value] : c.settings) add(name, value);
+  }
+  return out;
+}
+
+Event event_of(const Child::Message& m, const std::vector<const Variant*>& chosen) {
+  Event e{.kind = static_cast<Event::Kind>(m.at(0).at(0)), .v = std::stoull(m.at(1)), .text = m.at(2)};
+  e.seconds = std::stod(m.at(3));
+  const auto number = [&](std::size_t i) { return std::stoull(m.at(i)); };
+  if (e.kind == Event::Kind::counted) {
+    e.cases = number(4);
+    e.left_out = number(5);
+    e.reasons_left_out.assign(m.begin() + 6, m.end());
+  }
+  if (e.kind == Event::Kind::begun) {
+    const Variant& v = *chosen.at(e.v);
+    e.what = Case{&v, {parse_operation(m.at(4)), parse_type(m.at(5)), number(6)}, Settings(v.tunables), number(7),
+                  m.at(8), number(9), m.at(10), m.at(11)};
+    for (std::size_t i = 12; i + 1 < m.size(); i += 2) e.what->settings.set(m[i], m[i + 1]);
+  }
+  return e;
+}
+
+/// What has become of the variants so far, and so where the next process goes on.
+class Tally {
+ public:
+  using Pair = std::pair<Operation, ElementType>;
+  struct UnderWay {
+    std::size_t v;
+    Case what;
+    std::string when;    ///< what was done, where that is not the case itself
+    bool ended = false;  ///< the case has
+    std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
+  };
+
+  Tally(const std::vector<const Variant*>& chosen, DeviceKind device) : of_(chosen.size()) {
+    for (const Variant* v : chosen) {
+      VariantResult& r = report.by_variant.emplace_back();
+      r.id = v->id;
+      r.device = device;
+    }
+  }
+
+  void apply(const Event& e) {
+    VariantResult& r = report.by_variant.at(e.v);
+    r.seconds += e.seconds;
+    switch (e.kind) {
+      case Event::Kind::counted:
+        total_ += e.cases - of_[e.v].cases;
+        of_[e.v].cases = e.cases;
+        r.left_out = e.left_out;
+        r.reasons_left_out = e.reasons_left_out;
+        return;
+      case Event::Kind::begun: under_way.emplace(UnderWay{e.v, *e.what, e.text}); return;
+      case Event::Kind::passed:
+        ++r.passed;
+        if (!e.text.empty()) insert_distinct(r.faults, e.text);
+        break;
+      case Event::Kind::refused:
+        ++r.refused;
+        insert_distinct(r.refusals, e.text.starts_with(r.id + ": ") ? e.text : r.id + ": " + e.text);
+        break;
+      case Event::Kind::misdeclared: --r.refused; [[fallthrough]];
+      case Event::Kind::failed:
+        ++r.failed;
+        r.failures.push_back({under_way->what, e.text});
+        break;
+      case Event::Kind::lost: of_[e.v].given_up = true; return;
+    }
+    under_way->ended = true;
+    if (e.kind != Event::Kind::misdeclared) ++of_[e.v].done;
+    const auto [at, is_new] = of_[e.v].refused_alone.try_emplace(pair_of(under_way->what));
+    if (e.kind != Event::Kind::refused) at->second.reset();
+    else if (is_new) at->second = under_way->what;
+  }
+
+  /// What is under way did not come to its end.
+  void give_up(const std::string& why) {
+    VariantResult& r = report.by_variant[under_way->v];
+    ++r.failed;
+    r.failures.push_back({under_way->what, under_way->ended ? "after this case " + why : under_way->when + why});
+    r.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - under_way->since).count();
+    of_[under_way->v].given_up = true;
+    under_way.reset();
+  }
+
+  /// None of its cases is run any more.
+  bool over(std::size_t v) const { return of_[v].given_up || report.by_variant[v].failed >= most_failures; }
+  /// How many of its cases are: in an order that is always the same.
+  std::size_t done(std::size_t v) const { return of_[v].done; }
+  /// The first case of each operation and type of which all cases were refused.
+  std::vector<Case> refused_alone(std::size_t v) const {
+    std::vector<Case> out;
+    for (const auto& [pair, first] : of_[v].refused_alone)
+      if (first) out.push_back(*first);
+    return out;
+  }
+  void show(const VerifyProgress& progress) const {
+    if (!progress || !under_way || under_way->ended || !under_way->when.empty()) return;
+    std::size_t done = 0;
+    for (std::size_t v = 0; v < of_.size(); ++v) done += over(v) ? of_[v].cases : of_[v].done;
+    progress(done, total_, under_way->what.describe());
+  }
+
+  VerifyReport finished() {
+    for (std::size_t v = 0; v < of_.size(); ++v) {
+      VariantResult& r = report.by_variant[v];
+      r.not_run = of_[v].cases - std::min(of_[v].cases, r.passed + r.failed + r.refused);
+      report.passed += r.passed;
+      report.failed += r.failed;
+      report.refused += r.refused;
+      report.not_run += r.not_run;
+      report.failures.insert(report.failures.end(), r.failures.begin(), r.failures.end());
+      for (const std::string& why : r.refusals) insert_distinct(report.refusals, why);
+    }
+    return std::move(report);
+  }
+
+  VerifyReport report{};
+  std::optional<UnderWay> under_way{};  ///< or ended last
+
+ private:
+  struct OfVariant {
+    std::size_t cases = 0, done = 0;
+    bool given_up = false;
+    std::map<Pair, std::optional<Case>> refused_alone{};  ///< nothing where some case was not refused
+  };
+  static Pair pair_of(const Case& c) { return {c.problem.operation, c.problem.type}; }
+
+  std::vector<OfVariant> of_;
+  std::size_t total_ = 0;
+};
+
+/// Why preparing refuses a case's operation and type at every size and setting; empty if it does not, or for want of what
+/// the machine lacks. What the lists or declines() refuse is said in the descriptor, as it should be.
+std::string refusal_of_all(const Case& c, const DeviceInfo& device) {
+  // The settings that were asked for may be what it refuses.
+  const auto registered = std::find_if(variants().begin(), variants().end(),
+                                       [&](const Variant& v) { return v.id == c.variant->id; });
+  const Variant& v = registered != variants().end() ? *registered : *c.variant;
+  std::vector<Settings> all{v.settings()};
+  for (const Tunable& t : v.tunables)
+    for (Settings& s : v.with_other_values(v.settings(), t)) all.push_back(std::move(s));
+  std::string why;
+  for (const Settings& s : all)
+    for (const std::size_t n : {std::size_t{1000}, std::size_t{1}}) {
+      const Problem p{c.problem.operation, c.problem.type, n};
+      if (!refusal(v, device.kind, p, s).empty()) continue;
+      try {
+        make_plan(v, p, s, device);
+        return {};
+      } catch (const Unavailable&) {
+        return {};
+      } catch (const Refused& e) {
+        if (why.empty()) why = e.what();
+      } catch (const std::exception&) {
+        return {};  // no refusal
       }
     }
-    for (std::size_t v = 0; v < chosen_.size(); ++v) {
-      std::vector<Case> cases = cases_of(v);
-      std::stable_sort(cases.begin(), cases.end(), before);
-      for (const Case& c : cases)
-        if (c.problem.n < worth_sharing) run_one(v, c);
+  return why;
+}
+
+class Run {
+ public:
+  /// `tell` is to apply each event to the tally.
+  Run(const std::vector<const Variant*>& chosen, Backend& backend,
+      const std::function<std::vector<Case>(const Variant&)>& make_cases, const Tally& tally,
+      const std::function<void(const Event&)>& tell, const std::function<bool()>& interrupted)
+      : chosen_(chosen),
+        backend_(backend),
+        make_cases_(make_cases),
+        tally_(tally),
+        tell_(tell),
+        interrupted_(interrupted),
+        bench_(backend) {}
+
+  /// Goes on where the tally stands. Ends early where the device is lost, which it tells, or when interrupted.
+  void run() {
+    // Batteries are made twice, once to count: all of them together would take a quarter of a gigabyte.
+    std::vector<std::pair<std::size_t, Case>> large;
+    std::vector<std::size_t> small(chosen_.size());
+    for (std::size_t v = 0; v < chosen_.size() && !ended(); ++v) {
+      if (tally_.over(v)) continue;
+      std::vector<Case> cases = cases_of(v, true);
+      while (small[v] < cases.size() && cases[small[v]].problem.n < worth_sharing) ++small[v];
+      for (std::size_t i = std::max(small[v], tally_.done(v)); i < cases.size(); ++i)
+        large.emplace_back(v, std::move(cases[i]));
+    }
+    for (std::size_t v = 0; v < chosen_.size() && !ended(); ++v) {
+      if (tally_.over(v) || tally_.done(v) >= small[v]) continue;
+      const std::vector<Case> cases = cases_of(v, false);
+      for (std::size_t i = tally_.done(v); i < small[v]; ++i) run_one(v, cases[i]);
     }
     std::stable_sort(large.begin(), large.end(),
                      [](const auto& a, const auto& b) { return before(a.second, b.second); });
     for (const auto& [v, c] : large) run_one(v, c);
-
-    for (const VariantResult& r : report_.by_variant) {
-      report_.passed += r.passed;
-      report_.failed += r.failed;
-      report_.refused += r.refused;
-      report_.not_run += r.not_run;
-      report_.failures.insert(report_.failures.end(), r.failures.begin(), r.failures.end());
-      for (const std::string& why : r.refusals) insert_distinct(report_.refusals, why);
-    }
-    return std::move(report_);
+    for (std::size_t v = 0; v < chosen_.size() && !ended(); ++v)
+      if (!tally_.over(v)) judge_refusals(v);
   }
 
  private:
-  std::vector<Case> cases_of(std::size_t v) {
+  bool ended() const { return lost_ || (interrupted_ && interrupted_()); }
+
+  /// In the order in which they are run, without those that are left out. `count`: says how many there are.
+  std::vector<Case> cases_of(std::size_t v, bool count) {
+    const Variant& variant = *chosen_[v];
+    const Problem first{variant.operations.front(), variant.types.front(), 1};
+    tell_({.kind = Event::Kind::begun,
+           .v = v,
+           .text = "while its cases were made: ",
+           .what = Case{&variant, first, variant.settings(), 0, "exact", 1, "", "bounded"}});
+    Event counted{.kind = Event::Kind::counted, .v = v};
     std::vector<Case> cases;
-    timed(v, [&] { cases = make_cases_(*chosen_[v]); });
+    counted.seconds = timed([&] { cases = make_cases_(variant); });
+    std::erase_if(cases, [&](const Case& c) {
+      if (c.left_out.empty()) return false;
+      ++counted.left_out;
+      insert_distinct(counted.reasons_left_out, c.left_out);
+      return true;
+    });
+    std::stable_sort(cases.begin(), cases.end(), before);
+    counted.cases = cases.size();
+    if (count) tell_(counted);
     return cases;
   }
 
   template <class F>
-  void timed(std::size_t v, F&& f) {
+  static double timed(F&& f) {
     const auto start = std::chrono::steady_clock::now();
     f();
-    report_.by_variant[v].seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
 
   void run_one(std::size_t v, const Case& c) {
-    VariantResult& r = report_.by_variant[v];
-    if (progress_) progress_(done_, total_, c.describe());
-    ++done_;
-    if (!c.left_out.empty()) {
-      ++r.left_out;
-      insert_distinct(r.reasons_left_out, c.left_out);
-      return;
-    }
-    if (!report_.stopped.empty() || r.failed >= most_failures) {
-      ++r.not_run;
-      return;
-    }
-    timed(v, [&] { judge(r, c); });
+    if (tally_.over(v) || ended()) return;
+    tell_({.kind = Event::Kind::begun, .v = v, .what = c});
+    Event outcome{.kind = Event::Kind::passed, .v = v}, lost{.kind = Event::Kind::lost, .v = v};
+    outcome.seconds = timed([&] { judge(c, outcome, lost.text); });
+    tell_(outcome);
+    lost_ = !lost.text.empty();
+    if (lost_) tell_(lost);
   }
 
-  void judge(VariantResult& r, const Case& c) {
-    std::string why;
+  void judge(const Case& c, Event& outcome, std::string& lost) {
     try {
-      why = bench_.run(c);
+      outcome.text = bench_.run(c);
+      if (!outcome.text.empty()) outcome.kind = Event::Kind::failed;
+      else if (c.check == "fault") outcome.text = c.variant->fault_of(c.settings).why;
     } catch (const Refused& e) {
-      ++r.refused;
-      const std::string text = e.what();
-      insert_distinct(r.refusals, text.starts_with(r.id + ": ") ? text : r.id + ": " + text);
-      return;
+      outcome.kind = Event::Kind::refused;
+      outcome.text = e.what();
     } catch (const std::exception& e) {
       // A launch that failed is no DeviceError, because a kernel's header knows no harness; it may be the device's all
       // the same.
       const bool of_device = dynamic_cast<const DeviceError*>(&e) != nullptr;
-      why = of_device ? e.what() : std::string("threw: ") + e.what();
-      if (!still_works(backend_)) report_.stopped = "the device no longer works after " + c.describe() + ": " + why;
+      outcome.kind = Event::Kind::failed;
+      outcome.text = of_device ? e.what() : std::string("threw: ") + e.what();
+      if (!still_works(backend_)) lost = "the device no longer works after " + c.describe() + ": " + outcome.text;
     }
-    if (why.empty()) {
-      ++r.passed;
-      if (c.check == "fault") insert_distinct(r.faults, c.variant->fault_of(c.settings).why);
-    } else {
-      ++r.failed;
-      r.failures.push_back({c, why});
+  }
+
+  void judge_refusals(std::size_t v) {
+    for (const Case& c : tally_.refused_alone(v)) {
+      tell_({.kind = Event::Kind::begun, .v = v, .text = "while it was prepared once more: ", .what = c});
+      const std::string why = refusal_of_all(c, backend_.info());
+      if (why.empty()) continue;
+      const std::string type(name(c.problem.type));
+      tell_({.kind = Event::Kind::misdeclared,
+             .v = v,
+             .text = fmt::format("declares {} of {}, of which preparing refuses every case: {}; leave {} out of .types, "
+                                 "decline it in .declines, or throw Unavailable for what a machine lacks",
+                                 name(c.problem.operation), type, why, type)});
     }
   }
 
   const std::vector<const Variant*>& chosen_;
   Backend& backend_;
   const std::function<std::vector<Case>(const Variant&)>& make_cases_;
+  const Tally& tally_;
+  const std::function<void(const Event&)>& tell_;
+  const std::function<bool()>& interrupted_;
   Workbench bench_;
-  const std::function<void(std::size_t, std::size_t, const std::string&)>& progress_;
-  std::size_t done_ = 0, total_ = 0;
-  VerifyReport report_;
+  bool lost_ = false;
+};
+
+/// Opening a device, or making a variant's cases, takes seconds where a machine has many GPUs or a variant many settings.
+constexpr double most_seconds_between_cases = 120;
+
+/// Follows one process after another that verifies, each with its own copy of the tally as it stands.
+class Follower {
+ public:
+  Follower(const std::vector<const Variant*>& chosen, Tally& tally, const std::function<double(const Case&)>& patience_s,
+           const VerifyProgress& progress, const std::function<bool()>& interrupted)
+      : chosen_(chosen), tally_(tally), patience_s_(patience_s), progress_(progress), interrupted_(interrupted) {}
+
+  /// To its end. True: the next one is to go on without the variant that ended it.
+  bool follow(Child& child) {
+    tally_.under_way.reset();
+    for (Child::Message m;;) {
+      const double patience = this->patience();
+      try {
+        switch (child.next(m, patience, interrupted_)) {
+          case Child::Got::message:
+            if (!take(m)) return true;
+            break;
+          case Child::Got::done: return false;
+          case Child::Got::stopped: tally_.report.interrupted = true; return false;
+          case Child::Got::died: return give_up(child, "ended the process by " + child.death());
+          case Child::Got::late:
+            return give_up(child, fmt::format("did not end within {:.6g} s and was killed: does a block wait for one that is "
+                                              "not running, or does a loop never end? (--patience S waits longer)",
+                                              patience));
+        }
+      } catch (const UsageError&) {
+        throw;
+      } catch (const std::exception& e) {
+        if (!opened_) throw;
+        return give_up(child, "threw: " + std::string(e.what()));
+      }
+    }
+  }
+
+ private:
+  double patience() const {
+    const auto& now = tally_.under_way;
+    return now && !now->ended && now->when.empty() ? patience_s_(now->what) : most_seconds_between_cases;
+  }
+
+  /// False: the device is lost.
+  bool take(const Child::Message& m) {
+    opened_ = true;
+    if (m.empty()) return true;  // it is open
+    const Event e = event_of(m, chosen_);
+    tally_.apply(e);
+    if (e.kind == Event::Kind::begun) tally_.show(progress_);
+    return e.kind != Event::Kind::lost;
+  }
+
+  /// False where no variant is at fault, or the next process would fare no better.
+  bool give_up(Child& child, const std::string& why) {
+    std::string& stopped = tally_.report.stopped;
+    if (!tally_.under_way) stopped = "opening it " + why;
+    else tally_.give_up(why);
+    if (!child.kill()) stopped = "the driver holds a process that cannot be killed";
+    if (!opened_) throw DeviceError(stopped);
+    return stopped.empty();
+  }
+
+  const std::vector<const Variant*>& chosen_;
+  Tally& tally_;
+  const std::function<double(const Case&)>& patience_s_;
+  const VerifyProgress& progress_;
+  const std::function<bool()>& interrupted_;
+  bool opened_ = false;  ///< by some process
 };
 
 }  // namespace
@@ -176,15 +465,58 @@ std::string Case::command(DeviceKind device) const {
 std::string run_case(const Case& c, Backend& backend) { return Workbench(backend).run(c); }
 
 VerifyReport verify(const std::vector<const Variant*>& chosen, Backend& backend, Tier tier, std::uint64_t seed,
-                    const std::function<void(std::size_t, std::size_t, const std::string&)>& progress) {
+                    const VerifyProgress& progress) {
   return verify(
       chosen, backend, [&](const Variant& v) { return battery(v, backend.info(), tier, seed); }, progress);
 }
 
 VerifyReport verify(const std::vector<const Variant*>& chosen, Backend& backend,
-                    const std::function<std::vector<Case>(const Variant&)>& cases_of,
-                    const std::function<void(std::size_t, std::size_t, const std::string&)>& progress) {
-  return Run(chosen, backend, cases_of, progress).run();
+                    const std::function<std::vector<Case>(const Variant&)>& cases_of, const VerifyProgress& progress,
+                    const std::function<bool()>& interrupted) {
+  Tally tally(chosen, backend.info().kind);
+  const std::function<void(const Event&)> tell = [&](const Event& e) {
+    tally.apply(e);
+    if (e.kind == Event::Kind::begun) tally.show(progress);
+    if (e.kind == Event::Kind::lost) tally.report.stopped = e.text;
+  };
+  Run(chosen, backend, cases_of, tally, tell, interrupted).run();
+  tally.report.interrupted = interrupted && interrupted();
+  return tally.finished();
+}
+
+VerifyReport verify_apart(const std::vector<const Variant*>& chosen, DeviceKind device,
+                          const std::function<std::unique_ptr<Backend>()>& open,
+                          const std::function<std::vector<Case>(const Variant&, const DeviceInfo&)>& cases_of,
+                          const std::function<double(const Case&)>& patience_s, const VerifyProgress& progress,
+                          const std::function<bool()>& interrupted) {
+  Tally tally(chosen, device);
+  Follower follower(chosen, tally, patience_s, progress, interrupted);
+  for (bool goes_on = true; goes_on;) {
+    Child child([&](const Child::Send& send) {
+      const auto backend = open();
+      send({});
+      const std::function<std::vector<Case>(const Variant&)> make = [&](const Variant& v) {
+        return cases_of(v, backend->info());
+      };
+      const std::function<void(const Event&)> tell = [&](const Event& e) {
+        tally.apply(e);
+        send(message_of(e));
+      };
+      Run(chosen, *backend, make, tally, tell, {}).run();
+    });
+    goes_on = follower.follow(child);
+  }
+  return tally.finished();
+}
+
+double usual_patience_s(DeviceKind device, const Case& c) {
+  const auto n = static_cast<double>(c.problem.n);
+  switch (device) {
+    case DeviceKind::cuda: return 30 + 50e-9 * n;  // a few threads that read all of it, one element after another
+    case DeviceKind::cpu: return 30 + 100e-9 * n;
+    case DeviceKind::sim: return 300 + 100e-6 * n;  // 2^26 threads of a small n take a minute; endless waits it tells itself
+  }
+  return 0;
 }
 
 }  // namespace reductio

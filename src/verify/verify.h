@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,7 +61,7 @@ struct Failure {
   std::string why;  ///< "got 41, want 42", or the fault that the device diagnosed
 };
 
-/// A variant that failed this often is abandoned: the rest of its battery would say the same, slowly.
+/// A variant that failed this often is given up: the rest of its battery would say the same, slowly.
 inline constexpr std::size_t most_failures = 20;
 
 /// What became of one variant.
@@ -68,7 +69,7 @@ struct VariantResult {
   std::string id;
   DeviceKind device = DeviceKind::cpu;
   std::size_t passed = 0, failed = 0, refused = 0;
-  std::size_t not_run = 0;   ///< abandoned after `most_failures`, or because the device no longer works
+  std::size_t not_run = 0;  ///< the variant was given up, the device no longer works, or the run was interrupted
   /// Cases that the tier would run but for their cost on a GPU; no case below. What it does not draw of the whole
   /// product is not counted.
   std::size_t left_out = 0;
@@ -87,6 +88,7 @@ struct VerifyReport {
   std::vector<std::string> refusals;      ///< distinct: "id: reason"
   std::vector<VariantResult> by_variant;  ///< in the order of `chosen`
   std::string stopped;                    ///< why the device no longer works and nothing more was run; empty if it does
+  bool interrupted = false;
 };
 
 /// Whether a variant is composed of parts, as its id says ("ablation/one-load+shuffle+atomic"), each of which is at the
@@ -100,14 +102,30 @@ std::vector<Case> battery(const Variant&, const DeviceInfo&, Tier, std::uint64_t
 /// device fails, and whatever else the variant throws.
 std::string run_case(const Case&, Backend&);
 
+/// progress(done, total, current), before each case.
+using VerifyProgress = std::function<void(std::size_t, std::size_t, const std::string&)>;
+
 /// Runs the batteries of `chosen`. A variant that fails, throws or faults is a failure in the report, never an
-/// exception. `progress(done, total, current)` may be empty.
+/// exception. So is one whose preparation refuses every size and setting of an operation and type that it declares.
 VerifyReport verify(const std::vector<const Variant*>& chosen, Backend&, Tier, std::uint64_t seed,
-                    const std::function<void(std::size_t, std::size_t, const std::string&)>& progress = {});
+                    const VerifyProgress& progress = {});
 
 /// The same with the cases that `cases_of` makes of each variant; it is asked twice, and must say the same.
+/// Ends before the next case once `interrupted` says so.
 VerifyReport verify(const std::vector<const Variant*>& chosen, Backend&,
                     const std::function<std::vector<Case>(const Variant&)>& cases_of,
-                    const std::function<void(std::size_t, std::size_t, const std::string&)>& progress = {});
+                    const VerifyProgress& progress = {}, const std::function<bool()>& interrupted = {});
+
+/// The same in a process of its own (core/child.h), where `open` and `cases_of` are called. A variant that crashes, calls
+/// exit(), loses the device or takes longer than `patience_s` of its case fails and is given up. A fresh process goes on
+/// with the others. Throws what `open` throws, and UsageErrors of `cases_of`.
+VerifyReport verify_apart(const std::vector<const Variant*>& chosen, DeviceKind,
+                          const std::function<std::unique_ptr<Backend>()>& open,
+                          const std::function<std::vector<Case>(const Variant&, const DeviceInfo&)>& cases_of,
+                          const std::function<double(const Case&)>& patience_s, const VerifyProgress& progress = {},
+                          const std::function<bool()>& interrupted = {});
+
+/// Some times what the slowest variants take for such a case on slow machines, in seconds.
+double usual_patience_s(DeviceKind, const Case&);
 
 }  // namespace reductio

@@ -47,6 +47,7 @@ class Workbench {
   Input& input(const Recipe&, const Input* keep = nullptr);
   std::string checked(const Case&);
   std::string once(const Case&);
+  std::string compared_with_first_call(Case, const Recipe& data);
   std::string repeat(const Case&);
   std::string two_plans(const Case&);
   std::string calls(const Case&);

@@ -404,6 +404,11 @@ TEST(CheckResult, subnormals_may_be_flushed_only_where_the_plan_says_so) {
   EXPECT_NE(why(least_normal).find("declares flushes_subnormals"), std::string::npos) << why(least_normal);
   for (const std::string& other : {why(too_much), why(too_much, true), why(static_cast<float>(want.value / 2))})
     EXPECT_EQ(other.find("flushes_subnormals"), std::string::npos) << other;
+  // Zero is within this bound, and wrong for another reason.
+  const Reference large{.type = ElementType::f32, .value = 149040, .sum_of_magnitudes = 1e7};
+  const std::string zero = check_result(&nothing, large, std::size_t{1} << 20, Operation::sum).why;
+  EXPECT_NE(zero.find("within the bound, but exactly zero"), std::string::npos) << zero;
+  EXPECT_EQ(zero.find("subnormal"), std::string::npos) << zero;
   // The room is for subnormals: whole numbers must still match.
   const auto ones = make_tile("exact", ElementType::f32, 100, 1);
   const Reference whole = reference(Operation::sum, ElementType::f32, ones, 100);

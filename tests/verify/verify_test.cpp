@@ -2,21 +2,31 @@
 // Stand-ins on the CPU: a variant there is a function.
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <sstream>
+#include <stdexcept>
+#include <tuple>
 #include <type_traits>
 
 #include "core/dataset.h"
 #include "core/reference.h"
 #include "device/backend.h"
+#include "experiments/cli/commands.h"
+#include "tests/sanitized.h"
 #include "verify/junit.h"
 #include "verify/verify.h"
 
@@ -702,6 +712,229 @@ TEST(BatteryVerify, stops_when_the_device_no_longer_works) {
   EXPECT_GT(report.by_variant[1].not_run, 0u);
   EXPECT_NE(report.stopped.find("the device no longer works after stand-in/breaks"), std::string::npos)
       << report.stopped;
+}
+
+/// The sound variant, whose calls do something else from 100 elements on.
+Variant misbehaving(const std::string& what, const std::function<void()>& misbehave) {
+  return cpu_variant("stand-in/" + what, [=](const Problem& p, const Settings&, const DeviceInfo&) {
+    return plan_of({.longest_chain = p.n}, [=](void* in, void* out, Stream stream) {
+      if (p.n >= 100) misbehave();
+      sequential_plan(p)->enqueue(in, out, stream);
+    });
+  });
+}
+
+VerifyReport report_apart(const std::vector<const Variant*>& chosen,
+                          const std::function<std::unique_ptr<Backend>()>& open = open_cpu,
+                          const VerifyProgress& progress = {}, const std::function<bool()>& interrupted = {}) {
+  const auto cases_of = [](const Variant& v, const DeviceInfo& device) { return battery(v, device, Tier::quick, 1); };
+  const auto patience_s = [](const Case& c) { return c.variant->id == "stand-in/hangs" && c.problem.n >= 100 ? 0.1 : 1e9; };
+  return verify_apart(chosen, DeviceKind::cpu, open, cases_of, patience_s, progress, interrupted);
+}
+
+TEST(BatteryApart, says_the_same_as_in_one_process) {
+  Variant refuses = misbehaving("refuses", [] { throw Refused("no more"); });
+  const Variant good = sound(), wrong = misbehaving("wrong", [] { throw std::runtime_error("a\nb"); });
+  const VerifyReport apart = report_apart({&good, &refuses, &wrong}), here = report_on({&good, &refuses, &wrong});
+  for (std::size_t v = 0; v < 3; ++v) {
+    const VariantResult &a = apart.by_variant.at(v), &b = here.by_variant.at(v);
+    EXPECT_EQ(a.id, b.id);
+    EXPECT_EQ(a.device, b.device);
+    EXPECT_EQ(std::tie(a.passed, a.failed, a.refused, a.not_run), std::tie(b.passed, b.failed, b.refused, b.not_run));
+    EXPECT_EQ(a.refusals, b.refusals);
+    ASSERT_EQ(a.failures.size(), b.failures.size());
+    for (std::size_t i = 0; i < a.failures.size(); ++i) {
+      EXPECT_EQ(a.failures[i].why, b.failures[i].why);
+      EXPECT_EQ(a.failures[i].what.command(DeviceKind::cpu), b.failures[i].what.command(DeviceKind::cpu));
+    }
+  }
+  EXPECT_GT(apart.by_variant[0].seconds, 0);
+  EXPECT_EQ(apart.passed, here.passed);
+}
+
+TEST(BatteryApart, what_hangs_crashes_or_exits_costs_its_own_variant_alone) {
+  const Variant hangs = misbehaving("hangs", [] { for (;;) pause(); });
+  const Variant crashes = misbehaving("crashes", [] {
+    std::signal(SIGSEGV, SIG_DFL);  // a sanitizer's handler would exit
+    std::raise(SIGSEGV);
+  });
+  const Variant exits = misbehaving("exits", [] { sanitized ? std::_Exit(3) : std::exit(3); });
+  const Variant crashes_early = cpu_variant(
+      "stand-in/crashes-early", [](const Problem&, const Settings&, const DeviceInfo&) -> std::unique_ptr<Plan> {
+        std::_Exit(4);
+      });
+  const Variant good = sound();
+  const VerifyReport report = report_apart({&good, &crashes_early, &hangs, &good, &crashes, &exits, &good});
+  const std::size_t all = battery(good, open_cpu()->info(), Tier::quick, 1).size();
+  for (const std::size_t v : {0, 3, 6}) EXPECT_EQ(report.by_variant.at(v).passed, all) << v;
+  const auto expect_given_up = [&](std::size_t v, const std::string& why) {
+    const VariantResult& r = report.by_variant.at(v);
+    ASSERT_EQ(r.failures.size(), 1u) << r.id;
+    EXPECT_EQ(r.failed, 1u) << r.id;
+    EXPECT_EQ(r.failures[0].why.rfind(why, 0), 0u) << r.failures[0].why;
+    EXPECT_EQ(r.failures[0].what.variant->id, r.id);
+    EXPECT_EQ(r.cases(), v == 1 ? 1 : all) << r.id;
+    if (v == 1) return;
+    EXPECT_GE(r.failures[0].what.problem.n, 100u) << r.id;
+    EXPECT_GT(r.passed, 0u) << r.id;
+    EXPECT_GT(r.not_run, 0u) << r.id;
+  };
+  expect_given_up(1, "while its cases were made: ended the process by exit(4)");
+  expect_given_up(2, "did not end within 0.1 s and was killed: does a block wait for one that is not running");
+  expect_given_up(4, "ended the process by SIGSEGV");
+  expect_given_up(5, "ended the process by exit(3)");
+  EXPECT_EQ(report.failed, 4u);
+  EXPECT_EQ(report.stopped, "");
+}
+
+TEST(BatteryApart, a_lost_device_is_opened_anew_for_the_other_variants) {
+  static BreakableCpu* opened = nullptr;  // in the child
+  const auto open = [] {
+    auto cpu = std::make_unique<BreakableCpu>();
+    opened = cpu.get();
+    return cpu;
+  };
+  const Variant breaks = misbehaving("breaks", [] { opened->broken = true; }), good = sound();
+  const VerifyReport report = report_apart({&breaks, &good}, open);
+  EXPECT_EQ(report.by_variant.at(0).failed, 1u);
+  EXPECT_NE(report.failures.at(0).why.find("the context is lost"), std::string::npos) << report.failures[0].why;
+  EXPECT_GT(report.by_variant.at(0).not_run, 0u);
+  EXPECT_EQ(report.by_variant.at(1).cases(), report.by_variant.at(1).passed);
+  EXPECT_EQ(report.stopped, "");
+}
+
+TEST(BatteryApart, a_device_that_is_not_there_is_told_of_as_one) {
+  const Variant good = sound();
+  EXPECT_THROW(report_apart({&good}, []() -> std::unique_ptr<Backend> { throw NoGpu("none"); }), NoGpu);
+  EXPECT_THROW(report_apart({}, []() -> std::unique_ptr<Backend> { throw NoGpu("none"); }), NoGpu);
+  EXPECT_THROW(report_apart({&good}, []() -> std::unique_ptr<Backend> { std::_Exit(1); }), DeviceError);
+  const auto wrong_cases = [](const Variant&, const DeviceInfo&) -> std::vector<Case> { throw UsageError("no such"); };
+  EXPECT_THROW(verify_apart({&good}, DeviceKind::cpu, open_cpu, wrong_cases, [](const Case&) { return 1e9; }), UsageError);
+}
+
+TEST(BatteryApart, ends_when_interrupted_with_what_it_had) {
+  const Variant good = sound();
+  const std::size_t all = battery(good, open_cpu()->info(), Tier::quick, 1).size();
+  for (const bool apart : {true, false}) {
+    int begun = 0;
+    const auto progress = [&](std::size_t, std::size_t, const std::string&) { ++begun; };
+    const auto interrupted = [&] { return begun == 3; };
+    const auto cases_of = [](const Variant& v) { return battery(v, open_cpu()->info(), Tier::quick, 1); };
+    const VerifyReport report = apart ? report_apart({&good}, open_cpu, progress, interrupted)
+                                      : verify({&good}, *open_cpu(), cases_of, progress, interrupted);
+    EXPECT_TRUE(report.interrupted);
+    EXPECT_EQ(report.passed, apart ? 2u : 3u);  // the third is under way
+    EXPECT_EQ(report.passed + report.not_run, all);
+  }
+}
+
+#ifndef REDUCTIO_SANITIZED  // which has no command line
+TEST(BatteryApart, the_program_prints_what_it_had_when_interrupted) {
+  for (const int signal : {SIGINT, SIGTERM}) {
+    const Variant v = misbehaving("interrupts", [=] {
+      kill(getppid(), signal);
+      for (;;) pause();
+    });
+    // In a process of its own, whose registry has the variant, and whose two streams are one.
+    const auto program = [&] {
+      dup2(STDERR_FILENO, STDOUT_FILENO);
+      register_variant(v, DeviceKind::cpu, v.prepare[static_cast<int>(DeviceKind::cpu)]);
+      std::string words[] = {"reductio", "verify", "--device", "cpu", "--tier", "quick", "--variants", "stand-in/inter"};
+      std::vector<char*> arguments;
+      for (std::string& word : words) arguments.push_back(word.data());
+      arguments.push_back(nullptr);
+      std::exit(cli::program(static_cast<int>(std::size(words)), arguments.data()));
+    };
+    EXPECT_EXIT(program(), testing::ExitedWithCode(1),
+                "partial +cpu +stand-in/interrupts +[0-9]+ passed, [0-9]+ not run.*"
+                "[0-9]+ passed, 0 failed, 0 refused, [0-9]+ not run.*"
+                "reductio: not all was verified: [0-9]+ of [0-9]+ cases were run; interrupted on device cpu");
+  }
+}
+#endif
+
+/// The sound variant with i64 among its types, which prepares as `refuse` lets it.
+Variant with_i64(const std::function<void(const Problem&, const Settings&)>& refuse) {
+  Variant v = cpu_variant("stand-in/i64", [=](const Problem& p, const Settings& s, const DeviceInfo&) {
+    if (p.type == ElementType::i64) refuse(p, s);
+    return p.type == ElementType::i64 ? sequential_plan<std::uint64_t>(p) : sequential_plan(p);
+  });
+  v.types.push_back(ElementType::i64);
+  return v;
+}
+
+TEST(BatteryVerify, a_declared_type_that_preparing_refuses_fails) {
+  const Variant v = with_i64([](auto&, auto&) { throw Refused("element type is not supported"); });
+  const VerifyReport report = report_on({&v});
+  ASSERT_EQ(report.failures.size(), 2u);
+  EXPECT_EQ(report.failed, 2u);
+  EXPECT_GT(report.passed, 0u);
+  EXPECT_EQ(report.not_run, 0u);
+  EXPECT_EQ(report.failures[0].why.rfind("declares sum of i64, of which preparing refuses every case: element type is not "
+                                         "supported; leave i64 out of .types", 0), 0u) << report.failures[0].why;
+  EXPECT_EQ(report.failures[1].why.rfind("declares sum_of_squares of i64, of which", 0), 0u) << report.failures[1].why;
+  // Also where nothing else was asked for, and by the command that the failure prints.
+  Variant alone = v;
+  alone.types = {ElementType::i64};
+  EXPECT_EQ(report_on({&alone}).failed, 2u);
+  const Case c = report.failures[0].what;
+  EXPECT_EQ(verify({&v}, *open_cpu(), [&](const Variant&) { return std::vector<Case>{c}; }).failed, 1u);
+}
+
+TEST(BatteryVerify, what_else_is_refused_is_no_failure) {
+  const auto expect_refused = [](const Variant& v, std::size_t least_n = 0) {
+    const VerifyReport report =
+        verify({&v}, *open_cpu(), [&](const Variant& of) {
+          std::vector<Case> cases = battery(of, open_cpu()->info(), Tier::quick, 1);
+          std::erase_if(cases, [&](const Case& c) { return c.problem.n < least_n; });
+          return cases;
+        });
+    EXPECT_EQ(report.failed, 0u) << report.failures.at(0).why;
+    EXPECT_GT(report.refused, 0u);
+  };
+  expect_refused(with_i64([](auto&, auto&) { throw Unavailable("needs compute capability 9.0"); }));
+  expect_refused(with_i64([](const Problem& p, auto&) { if (p.n > 1000) throw Refused("too large"); }), 1001);
+  expect_refused(with_i64([](auto&, const Settings& s) { if (s.text("colour") != "blue") throw Refused("not in that"); }));
+  Variant declines = with_i64([](auto&, auto&) { throw Refused("never asked"); });
+  declines.declines = [](const Problem& p, const Settings&) { return p.type == ElementType::i64 ? "no i64" : ""; };
+  expect_refused(declines);
+}
+
+TEST(BatteryVerify, a_later_call_is_blamed_only_where_the_first_is_right) {
+  const Case like{nullptr, {Operation::sum, ElementType::i32, 1000}, {}, 0, "random", 1, "", "repeat"};
+  const auto why_of = [&](const std::string& check, auto prepare_) {
+    const Variant v = cpu_variant("stand-in/blamed", prepare_);
+    Case c = like;
+    c.variant = &v;
+    c.settings = v.settings();
+    c.check = check;
+    return run_case(c, *open_cpu());
+  };
+  const auto adds_one = [](const auto& when) {
+    return [=](const Problem& p, const Settings&, const DeviceInfo&) {
+      return plan_of({.longest_chain = p.n}, [=, calls = 0](void* in, void* out, Stream stream) mutable {
+        sequential_plan(p)->enqueue(in, out, stream);
+        if (when(static_cast<const std::uint32_t*>(in)[0], calls++)) ++*static_cast<std::uint32_t*>(out);
+      });
+    };
+  };
+  const std::string blame = "; does a call leave a counter or other state behind?";
+  const auto says = [](const std::string& why, const std::string& what) { return why.find(what) != std::string::npos; };
+
+  const auto tile = make_tile("random", ElementType::i32, 1000, 2);  // of the second call
+  std::uint32_t first_of_second;
+  std::memcpy(&first_of_second, tile.data(), sizeof first_of_second);
+  const std::string of_data = why_of("repeat", adds_one([=](std::uint32_t x, int) { return x == first_of_second; }));
+  EXPECT_EQ(of_data.rfind("second call of the same plan: got ", 0), 0u) << of_data;
+  EXPECT_TRUE(says(of_data, "; so is the first call of a plan on this data: got ")) << of_data;
+  EXPECT_FALSE(says(of_data, blame)) << of_data;
+
+  const std::string of_state = why_of("repeat", adds_one([](std::uint32_t, int calls) { return calls > 0; }));
+  EXPECT_TRUE(says(of_state, blame)) << of_state;
+
+  const std::string always = why_of("two-plans", adds_one([](std::uint32_t, int) { return true; }));
+  EXPECT_EQ(always.rfind("two plans at once, second plan: got ", 0), 0u) << always;
+  EXPECT_FALSE(says(always, blame)) << always;
 }
 
 TEST(BatteryJunit, tells_what_became_of_each_variant) {

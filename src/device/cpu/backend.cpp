@@ -79,7 +79,7 @@ class CpuBackend final : public Backend {
     constexpr std::size_t little = std::size_t{1} << 20;
     const bool fits = bytes <= little || bytes <= memory_free();
     void* p = fits ? ::operator new(bytes, alignment, std::nothrow) : nullptr;
-    if (!p) throw Refused("needs " + gib(bytes) + " of memory, " + gib(memory_free()) + " free");
+    if (!p) throw Unavailable("needs " + gib(bytes) + " of memory, " + gib(memory_free()) + " free");
     std::memset(p, 0xFF, bytes);
     return p;
   }

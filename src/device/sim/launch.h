@@ -59,8 +59,8 @@ template <auto kernel>
 inline constexpr auto launch_cooperative = &Launcher<kernel>::run_cooperative;
 
 template <class T>
-GlobalPtr<T> global(void* p, std::size_t count) {
-  const sim::View v = sim::view(p, count * sizeof(T), alignof(T), !std::is_const_v<T>);
+GlobalPtr<T> global(void* p, std::size_t count, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  const sim::View v = sim::view(p, count * sizeof(T), alignof(T), !std::is_const_v<T>, {file, line});
   return GlobalPtr<T>(v.begin, v);
 }
 
@@ -84,23 +84,26 @@ class HostBuffer {
   std::unique_ptr<T[]> memory_;
 };
 
-/// The memory behind `count` elements from p, for the host. Throws Fault if they pass the end of p's view.
+/// The memory behind `count` elements from p, for the host. Throws Fault, which names the caller, if they pass the end of
+/// p's view.
 template <class T>
-void* host_range(GlobalPtr<T> p, std::size_t count) {
+void* host_range(GlobalPtr<T> p, std::size_t count, const char* caller = "host_range()", sim::Site site = {}) {
   const sim::View& v = p.view();
   if (count && (p.address() - v.begin > v.end - v.begin || (v.end - p.address()) / sizeof(T) < count))
-    sim::fail_range(count, (v.end - v.begin) / sizeof(T));
+    sim::fail_range(count, (v.end - v.begin) / sizeof(T), caller, site);
   return reinterpret_cast<void*>(static_cast<std::uintptr_t>(p.address()));
 }
 
 template <class T>
-void zero(GlobalPtr<T> p, std::size_t count, Stream s) {
-  sim::enqueue_fill(s, host_range(p, count), 0, count * sizeof(T));
+void zero(GlobalPtr<T> p, std::size_t count, Stream s, const char* file = __builtin_FILE(),
+          int line = __builtin_LINE()) {
+  sim::enqueue_fill(s, host_range(p, count, "zero()", {file, line}), 0, count * sizeof(T));
 }
 
 template <class T>
-void copy_to_host(T* dst, std::type_identity_t<GlobalPtr<const T>> src, std::size_t count, Stream s) {
-  sim::copy_out(s, dst, host_range(src, count), count * sizeof(T));
+void copy_to_host(T* dst, std::type_identity_t<GlobalPtr<const T>> src, std::size_t count, Stream s,
+                  const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  sim::copy_out(s, dst, host_range(src, count, "copy_to_host()", {file, line}), count * sizeof(T));
 }
 
 }  // namespace on_sim

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "device/sim/diagnosis.h"
 #include "device/sim/fault.h"
 #include "device/sim/limits.h"
 #include "device/sim/lock.h"
@@ -48,16 +49,21 @@ Memory* owner(std::uintptr_t p) {
   return p < m->end ? m : nullptr;
 }
 
-Memory& owner_of_range(const void* p, std::size_t bytes, const char* what) {
+/// `site`: of the call on the host that is at fault, where known.
+std::string called(const char* what, Site site) {
+  return std::string(what) + (site.line ? " at " + to_string(site) : "") + ": ";
+}
+
+Memory& owner_of_range(const void* p, std::size_t bytes, const char* what, Site site = {}) {
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
   Memory* const m = owner(begin);
   if (!m)
     throw Fault(
         FaultKind::use_after_free, "", 0, {}, "", 0,
-        std::string(what) + ": the address is in no allocation of this device; it was released, or never its own");
+        called(what, site) + "the address is in no allocation of this device; it was released, or never its own");
   if (m->end - begin < bytes)
     throw Fault(FaultKind::out_of_bounds, "", 0, {}, "", 0,
-                std::string(what) + ": " + std::to_string(bytes) + " bytes asked for, " +
+                called(what, site) + std::to_string(bytes) + " bytes asked for, " +
                     std::to_string(m->end - begin) + " left in the allocation");
   return *m;
 }
@@ -76,14 +82,14 @@ void* allocate(std::size_t bytes) {
   forbid_in_enqueue("allocates device memory", in_prepare);
   Heap& h = heap();
   if (bytes > memory_free())
-    throw Refused("the simulated GPU has " + std::to_string(memory_free()) + " bytes of memory free; " +
-                  std::to_string(bytes) + " were asked for");
+    throw Unavailable("the simulated GPU has " + std::to_string(memory_free()) + " bytes of memory free; " +
+                      std::to_string(bytes) + " were asked for");
   // A single byte behind empty allocations, so that each has an address of its own.
   void* p = nullptr;
   auto* written = static_cast<std::uint8_t*>(std::calloc(bytes / word_bytes + 1, 1));
   if (!written || posix_memalign(&p, alignment_of_memory, bytes ? bytes : 1) != 0) {
     std::free(written);
-    throw Refused("this machine has no " + std::to_string(bytes) + " bytes for the simulated GPU's memory");
+    throw Unavailable("this machine has no " + std::to_string(bytes) + " bytes for the simulated GPU's memory");
   }
   std::memset(p, poison, bytes);
   if (h.unused.empty()) h.unused.push_back(&h.all.emplace_back());
@@ -129,21 +135,22 @@ std::size_t memory_free() {
   return device_memory_bytes - heap().used_bytes;
 }
 
-View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable) {
+View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable, Site site) {
   const DeviceLock lock;
   if (bytes == 0) return {reinterpret_cast<std::uintptr_t>(p), reinterpret_cast<std::uintptr_t>(p), nullptr, 0};
-  Memory& m = owner_of_range(p, bytes, "global()");
+  Memory& m = owner_of_range(p, bytes, "global()", site);
   const auto begin = reinterpret_cast<std::uintptr_t>(p);
   if (begin % alignment != 0)
     throw Fault(FaultKind::misaligned, "", 0, {}, "", 0,
-                "global(): the address is not a multiple of " + std::to_string(alignment) + ", as its type demands");
+                called("global()", site) + "the address is not a multiple of " + std::to_string(alignment) +
+                    ", as its type demands");
   m.writable |= writable;
   return {begin, begin + bytes, &m, m.generation};
 }
 
-void fail_range(std::size_t count, std::size_t in_view) {
+void fail_range(std::size_t count, std::size_t in_view, const char* what, Site site) {
   throw Fault(FaultKind::out_of_bounds, "", 0, {}, "", 0,
-              std::to_string(count) + " elements asked for where " + std::to_string(in_view) + " are in view");
+              called(what, site) + std::to_string(count) + " elements asked for where " + std::to_string(in_view) + " are in view");
 }
 
 void make_records(Memory& m) {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "device/sim/place.h"
+
 namespace reductio::sim {
 
 inline constexpr std::size_t word_bytes = 4;  ///< memory is watched in words of this size
@@ -43,14 +45,15 @@ struct View {
   std::uint64_t generation = 0;
 };
 
-/// Poisoned with 0xFF bytes and unwritten. Throws Refused if the memory is not there.
+/// Poisoned with 0xFF bytes and unwritten. Throws Unavailable if the memory is not there.
 void* allocate(std::size_t bytes);
 void release(void*) noexcept;
 std::size_t memory_free();
-/// `bytes` at `p`, which must lie in one live allocation; `writable` by kernels. Throws Fault.
-View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable);
-/// Throws Fault: `count` elements were asked for where a view has `in_view`.
-[[noreturn]] void fail_range(std::size_t count, std::size_t in_view);
+/// `bytes` at `p`, which must lie in one live allocation; `writable` by kernels. Throws Fault, which names `site`: host
+/// code is in no kernel.
+View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable, Site site);
+/// Throws Fault: `what`, called at `site`, asks for `count` elements where a view has `in_view`.
+[[noreturn]] void fail_range(std::size_t count, std::size_t in_view, const char* what, Site site);
 /// Begins to keep records of what kernels write, or read, in an allocation.
 void make_records(Memory&);
 void make_reads(Memory&);

@@ -84,6 +84,27 @@ TEST_F(SimBackend, ViewsLieInOneAllocation) {
   }
 }
 
+// Host code is in no kernel that could be named.
+TEST_F(SimBackend, WhatHostCodeAsksForInVainNamesItsLine) {
+  const DeviceMemory a(*device, 64);
+  const auto p = global<float>(a.get(), 16);
+  const auto expect_line = [](int line, const std::string& what, const auto& ask) {
+    try {
+      ask();
+      ADD_FAILURE() << "no fault: " << what;
+    } catch (const Fault& f) {
+      const std::string said = f.what(), wanted = what + " at backend_test.cpp:" + std::to_string(line) + ": ";
+      EXPECT_NE(said.find(wanted), std::string::npos) << said << "\nwanted: " << wanted;
+    }
+  };
+  expect_line(__LINE__, "global()", [&] { global<float>(a.get(), 17); });
+  expect_line(__LINE__, "global()", [&] { global<double>(a.bytes_at(4), 1); });
+  expect_line(__LINE__, "global()", [&] { global<float>(a.bytes_at(64), 1); });
+  expect_line(__LINE__, "zero()", [&] { zero(p, 17, {}); });
+  float host[17];
+  expect_line(__LINE__, "copy_to_host()", [&] { copy_to_host<float>(host, p, 17, {}); });
+}
+
 TEST_F(SimBackend, PointersKnowTheirCount) {
   const Buffer<unsigned> b(8);
   EXPECT_THROW(zero(b.ptr(), 9, {}), Fault);

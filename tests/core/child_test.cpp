@@ -1,0 +1,130 @@
+// A child's messages, and each way in which it can end.
+
+#include "core/child.h"
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <stdexcept>
+#include <string>
+
+#include "core/error.h"
+
+namespace reductio {
+namespace {
+
+constexpr double for_ever_s = 1e9;
+
+TEST(Child, messages_arrive_whole_and_in_order) {
+  const std::string bytes("a\0\n\xff", 4), large(300'000, 'x');  // more than a pipe holds
+  Child child([&](const Child::Send& send) {
+    send({});
+    send({"", bytes});
+    for (int i = 0; i < 1000; ++i) send({std::to_string(i), large.substr(0, static_cast<std::size_t>(i))});
+    send({large});
+  });
+  Child::Message m{"left over"};
+  ASSERT_EQ(child.next(m, for_ever_s), Child::Got::message);
+  EXPECT_EQ(m, Child::Message{});
+  ASSERT_EQ(child.next(m, for_ever_s), Child::Got::message);
+  EXPECT_EQ(m, (Child::Message{"", bytes}));
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(child.next(m, for_ever_s), Child::Got::message);
+    ASSERT_EQ(m, (Child::Message{std::to_string(i), large.substr(0, static_cast<std::size_t>(i))}));
+  }
+  ASSERT_EQ(child.next(m, for_ever_s), Child::Got::message);
+  EXPECT_EQ(m, Child::Message{large});
+  EXPECT_EQ(child.next(m, for_ever_s), Child::Got::done);
+}
+
+TEST(Child, what_it_throws_is_thrown_by_its_maker) {
+  Child::Message m;
+  const auto next_of = [&](auto work) { return Child([=](const Child::Send&) { work(); }).next(m, for_ever_s); };
+  EXPECT_THROW(next_of([] { throw UsageError("a"); }), UsageError);
+  EXPECT_THROW(next_of([] { throw Unavailable("a"); }), Unavailable);
+  EXPECT_THROW(next_of([] { throw Refused("a"); }), Refused);
+  EXPECT_THROW(next_of([] { throw NoGpu("a"); }), NoGpu);
+  EXPECT_THROW(next_of([] { throw DeviceError("a"); }), DeviceError);
+  try {
+    next_of([] { throw std::length_error("too long"); });
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const std::runtime_error& e) {
+    EXPECT_STREQ(e.what(), "too long");
+  }
+}
+
+TEST(Child, how_it_died_is_known_and_what_it_said_before_is_kept) {
+  const auto death_of = [](auto die) {
+    Child child([&](const Child::Send& send) {
+      send({"before"});
+      die();
+    });
+    Child::Message m;
+    EXPECT_EQ(child.next(m, for_ever_s), Child::Got::message);
+    EXPECT_EQ(m, Child::Message{"before"});
+    EXPECT_EQ(child.next(m, for_ever_s), Child::Got::died);
+    return child.death();
+  };
+  EXPECT_EQ(death_of([] { std::_Exit(0); }), "exit(0)");
+  EXPECT_EQ(death_of([] { std::_Exit(3); }), "exit(3)");
+  EXPECT_EQ(death_of([] { std::raise(SIGKILL); }), "SIGKILL (Killed)");
+  // A process that it has started holds the pipe open.
+  int alive[2];
+  ASSERT_EQ(pipe(alive), 0);
+  EXPECT_EQ(death_of([&] {
+              if (fork() == 0) {
+                char byte;
+                close(alive[1]);
+                if (read(alive[0], &byte, 1) >= 0) std::_Exit(0);
+              }
+              std::_Exit(4);
+            }),
+            "exit(4)");
+  close(alive[0]);
+  close(alive[1]);
+}
+
+TEST(Child, one_that_says_nothing_is_late_and_is_killed) {
+  Child child([](const Child::Send&) {
+    for (;;) pause();
+  });
+  Child::Message m;
+  EXPECT_EQ(child.next(m, 0.01), Child::Got::late);
+  EXPECT_TRUE(child.kill());
+  EXPECT_EQ(child.death(), "SIGKILL (Killed)");
+  errno = 0;
+  EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a process is left";
+}
+
+TEST(Child, stop_is_asked_while_messages_come_and_while_none_do) {
+  Child busy([](const Child::Send& send) {
+    for (;;) send({"again"});
+  });
+  Child silent([](const Child::Send&) {
+    for (;;) pause();
+  });
+  Child::Message m;
+  int asked = 0;
+  const auto third = [&] { return ++asked == 3; };
+  EXPECT_EQ(busy.next(m, for_ever_s, third), Child::Got::message);
+  while (asked < 3) EXPECT_EQ(busy.next(m, for_ever_s, third), asked < 3 ? Child::Got::message : Child::Got::stopped);
+  asked = 0;
+  EXPECT_EQ(silent.next(m, for_ever_s, third), Child::Got::stopped);
+}
+
+// Ctrl-C reaches every process of a terminal; what becomes of the child its maker decides.
+TEST(Child, signals_are_its_makers) {
+  Child child([](const Child::Send& send) {
+    for (const int s : {SIGINT, SIGTERM, SIGHUP}) std::raise(s);
+    send({"still here"});
+  });
+  Child::Message m;
+  EXPECT_EQ(child.next(m, for_ever_s), Child::Got::message);
+  EXPECT_EQ(child.next(m, for_ever_s), Child::Got::done);
+}
+
+}  // namespace
+}  // namespace reductio
