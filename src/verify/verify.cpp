@@ -60,9 +60,9 @@ struct Event {
   std::size_t v;  ///< the variant's number
   std::string text{};
   double seconds = 0;
-  std::size_t cases = 0, left_out = 0;           ///< counted
-  std::vector<std::string> reasons_left_out{};   ///< counted: distinct
-  std::optional<Case> what{};                    ///< begun
+  std::size_t cases = 0, left_out = 0;          ///< counted
+  std::vector<std::string> reasons_left_out{};  ///< counted: distinct
+  std::optional<Case> what{};                   ///< begun
 };
 
 Child::Message message_of(const Event& e) {
@@ -148,8 +148,10 @@ class Tally {
     under_way->ended = true;
     if (e.kind != Event::Kind::misdeclared) ++of_[e.v].done;
     const auto [at, is_new] = of_[e.v].refused_alone.try_emplace(pair_of(under_way->what));
-    if (e.kind != Event::Kind::refused) at->second.reset();
-    else if (is_new) at->second = under_way->what;
+    if (e.kind != Event::Kind::refused)
+      at->second.reset();
+    else if (is_new)
+      at->second = under_way->what;
   }
 
   /// What is under way did not come to its end.
@@ -166,6 +168,7 @@ class Tally {
   bool over(std::size_t v) const { return of_[v].given_up || report.by_variant[v].failed >= most_failures; }
   /// How many of its cases are: in an order that is always the same.
   std::size_t done(std::size_t v) const { return of_[v].done; }
+  bool complete(std::size_t v) const { return of_[v].cases > 0 && of_[v].done == of_[v].cases; }
   /// The first case of each operation and type of which all cases were refused.
   std::vector<Case> refused_alone(std::size_t v) const {
     std::vector<Case> out;
@@ -258,7 +261,7 @@ class Run {
     std::vector<std::pair<std::size_t, Case>> large;
     std::vector<std::size_t> small(chosen_.size());
     for (std::size_t v = 0; v < chosen_.size() && !ended(); ++v) {
-      if (tally_.over(v)) continue;
+      if (tally_.over(v) || tally_.complete(v)) continue;
       std::vector<Case> cases = cases_of(v, true);
       while (small[v] < cases.size() && cases[small[v]].problem.n < worth_sharing) ++small[v];
       for (std::size_t i = std::max(small[v], tally_.done(v)); i < cases.size(); ++i)
@@ -322,8 +325,10 @@ class Run {
   void judge(const Case& c, Event& outcome, std::string& lost) {
     try {
       outcome.text = bench_.run(c);
-      if (!outcome.text.empty()) outcome.kind = Event::Kind::failed;
-      else if (c.check == "fault") outcome.text = c.variant->fault_of(c.settings).why;
+      if (!outcome.text.empty())
+        outcome.kind = Event::Kind::failed;
+      else if (c.check == "fault")
+        outcome.text = c.variant->fault_of(c.settings).why;
     } catch (const Refused& e) {
       outcome.kind = Event::Kind::refused;
       outcome.text = e.what();
@@ -417,8 +422,10 @@ class Follower {
   /// False where no variant is at fault, or the next process would fare no better.
   bool give_up(Child& child, const std::string& why) {
     std::string& stopped = tally_.report.stopped;
-    if (!tally_.under_way) stopped = "opening it " + why;
-    else tally_.give_up(why);
+    if (tally_.under_way)
+      tally_.give_up(why);
+    else
+      stopped = "opening it " + why;
     if (!child.kill()) stopped = "the driver holds a process that cannot be killed";
     if (!opened_) throw DeviceError(stopped);
     return stopped.empty();

@@ -110,7 +110,11 @@ TEST(Child, stop_is_asked_while_messages_come_and_while_none_do) {
   int asked = 0;
   const auto third = [&] { return ++asked == 3; };
   EXPECT_EQ(busy.next(m, for_ever_s, third), Child::Got::message);
-  while (asked < 3) EXPECT_EQ(busy.next(m, for_ever_s, third), asked < 3 ? Child::Got::message : Child::Got::stopped);
+  Child::Got got{};
+  while ((got = busy.next(m, for_ever_s, third)) == Child::Got::message) {
+  }
+  EXPECT_EQ(got, Child::Got::stopped);
+  EXPECT_EQ(asked, 3);
   asked = 0;
   EXPECT_EQ(silent.next(m, for_ever_s, third), Child::Got::stopped);
 }
