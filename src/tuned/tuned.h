@@ -25,6 +25,13 @@
 /// never ends. init() mends it. A Gpu and a workspace belong to one GPU. A plan keeps no state: host threads may share
 /// it. A launch that CUDA refuses throws device::LaunchError, and nothing else is thrown.
 ///
+/// The result's type holds every element, else the call does not compile. Integers go with an integer of 4 or 8 bytes and
+/// no fewer than theirs, or with a float or double that has all their digits; __half, __nv_bfloat16 and float go with
+/// float or double; double goes with double.
+///
+/// A sum begins at zero: of no elements it is 0, and of negative zeros alone +0.0, as CUB's sum (which begins at T{}) and
+/// std::accumulate(..., 0.0f) give; IEEE 754's sum of two negative zeros would be -0.0.
+///
 /// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 128 bytes and one Gpu, the
 /// result is the same bits at every call, unless Choice::any_order says otherwise: of floating-point numbers it is fixed
 /// what is added to what, and in which order, wherever anything is rounded. So is that of to_host, but it may differ in
@@ -90,6 +97,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <type_traits>
 
 #include "../device/kernel.h"
@@ -156,11 +164,31 @@ inline void init(GlobalPtr<std::uint64_t> workspace, void* stream) {
   device::launch<set_up<std::uint64_t>>({ceil_div(workspace_words, 256), 256, 0, stream}, workspace, workspace_words);
 }
 
+/// Whether a result of type Acc has room for every element of type In.
+template <class In, class Acc>
+constexpr bool adds_up() {
+  if constexpr (!std::is_same<In, std::remove_cv_t<In>>::value || !std::is_arithmetic<Acc>::value ||
+                !std::is_same<Acc, std::remove_cv_t<Acc>>::value || (sizeof(Acc) != 4 && sizeof(Acc) != 8))
+    return false;
+#ifdef __CUDACC__
+  else if constexpr (std::is_same<In, __half>::value || std::is_same<In, __nv_bfloat16>::value)
+    return std::is_floating_point<Acc>::value;
+#endif
+  else if constexpr (std::is_integral<Acc>::value)
+    return std::is_integral<In>::value && sizeof(In) <= sizeof(Acc);
+  else if constexpr (std::is_arithmetic<In>::value)
+    return std::numeric_limits<In>::digits <= std::numeric_limits<Acc>::digits;
+  else
+    return std::is_constructible<Acc, In>::value;
+}
+
 /// A plan: the launch for n elements, chosen when it is made. Cheap to make and to copy; it owns nothing.
 template <class In, class Acc = In, class Operation = Identity>
 class Reduction {
-  static_assert(!std::is_integral<Acc>::value || std::is_integral<In>::value, "integers add up integers");
-  static_assert(std::is_arithmetic<Acc>::value && (sizeof(Acc) == 4 || sizeof(Acc) == 8), "sums have 4 or 8 bytes");
+  static_assert(adds_up<In, Acc>(),
+                "tuned: the result's type does not go with the elements': integers take an integer of 4 or 8 bytes and no "
+                "fewer than theirs, or a float or double with all their digits; __half, __nv_bfloat16 and float take float "
+                "or double; double takes double; none is const or volatile");
   using W = typename AddedIn<Acc>::type;
   using S = SumIn<Acc, Operation>;
 

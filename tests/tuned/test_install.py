@@ -169,3 +169,39 @@ def test_halves_are_added_up_where_their_conversions_are_switched_off(installed,
     done = run(NVCC, "-std=c++17", "-c", "-arch=sm_90", f"-I{installed}/include", *off, tmp_path / "halves.cu", "-o",
                tmp_path / "halves.o")
     assert done.returncode == 0, done.stderr
+
+
+MESSAGE = "tuned: the result's type does not go with the elements': integers take an integer of 4 or 8 bytes"
+MISMATCHED = [("double", "float"), ("int", "float"), ("long long", "int"), ("float", "int"), ("volatile float", "float"),
+              ("float", "const float"), ("float", "volatile float")]
+CALLS = ("sum", "sum_of_squares", "moments")
+
+
+@pytest.mark.parametrize("element, result", MISMATCHED)
+def test_a_result_that_does_not_go_with_its_elements_is_one_error(tmp_path, element, result):
+    """double into float compiled, and rounded each element before it was added."""
+    calls = "".join(f"  tuned::{call}<In, Out>(in, 1, out, {{}}, tuned::Gpu{{6, 2048}}, nullptr);\n" for call in CALLS)
+    (tmp_path / "calls.cpp").write_text(
+        '#include "tuned/tuned.h"\nusing namespace reductio;\n'
+        f"using In = {element};\nusing Out = {result};\n"
+        f"void calls(device::GlobalPtr<const In> in, device::GlobalPtr<Out> out) {{\n{calls}}}\n")
+    done = run("g++", "-std=c++20", "-fsyntax-only", "-I", SOURCE / "src", tmp_path / "calls.cpp")
+    errors = [line for line in done.stderr.splitlines() if "error: " in line]
+    assert done.returncode != 0 and len(errors) == len(CALLS), done.stderr
+    assert all(MESSAGE in error for error in errors), errors
+
+
+def test_cuda_names_a_result_that_does_not_go_with_its_elements(installed, tmp_path):
+    if not Path(NVCC).is_file():
+        pytest.skip("nvcc is not there, and g++ knows no CUDA")
+    pairs = [("double", "float"), ("int", "float"), ("__half", "int"), ("__half", "__half")]
+    calls = [f"void f{k}(const {i}* in, {o}* out) {{ tuned::Reduction<{i}, {o}> call(1, tuned::h200); }}\n"
+             for k, (i, o) in enumerate(pairs)]
+    (tmp_path / "call.cu").write_text(
+        f"#include <cuda_fp16.h>\n#include <reductio/tuned/tuned.h>\nnamespace tuned = reductio::tuned;\n{''.join(calls)}"
+        "void g(const double* in, float* out) { tuned::sum(in, 1, out, nullptr, tuned::h200, nullptr); }\n")
+    done = run(NVCC, "-std=c++17", "-arch=sm_80", "-c", "-o", tmp_path / "call.o", f"-I{installed}/include",
+               tmp_path / "call.cu")
+    errors = [line for line in done.stderr.splitlines() if "error: " in line]
+    assert done.returncode != 0 and sum(MESSAGE in error for error in errors) >= len(pairs), done.stderr
+    assert MESSAGE in errors[0], done.stderr

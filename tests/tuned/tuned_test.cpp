@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/narrow_float.h"
 #include "core/variant.h"
 #include "device/backend.h"
 #include "tests/device/sim/support.h"
@@ -100,6 +101,59 @@ TEST_P(SimTuned, AddsUpEveryTypeAtAnyStart) {
 TEST_P(SimTuned, AddsUpInWiderTypes) {
   adds_up<std::int32_t, std::int64_t>();
   adds_up<float, double>();
+}
+
+/// Integers in a float that has all their digits.
+TEST_P(SimTuned, AddsUpIntegersInFloats) {
+  adds_up<std::int8_t, float>();
+  adds_up<std::int32_t, double>();
+}
+
+/// Which results go with which elements; test_install.py has what the compiler says of the others.
+template <class In, class... Acc>
+constexpr bool goes_with_all = (tuned::adds_up<In, Acc>() && ...);
+template <class In, class... Acc>
+constexpr bool goes_with_none = (!tuned::adds_up<In, Acc>() && ...);
+static_assert(goes_with_all<std::int8_t, std::int32_t, std::uint32_t, std::int64_t, float, double>);
+static_assert(goes_with_all<std::int32_t, std::int32_t, std::uint32_t, std::int64_t, std::uint64_t, double>);
+static_assert(goes_with_all<std::int64_t, std::int64_t, std::uint64_t> && goes_with_all<double, double>);
+static_assert(goes_with_all<float, float, double> && goes_with_all<F16, float, double> && goes_with_all<BF16, float>);
+static_assert(goes_with_none<std::int8_t, std::int8_t, std::int16_t, bool> && goes_with_none<std::int32_t, float>);
+static_assert(goes_with_none<std::int64_t, std::int32_t, double> && goes_with_none<double, float, std::int64_t>);
+static_assert(goes_with_none<float, int, std::int64_t, F16, const float, volatile double, long double>);
+static_assert(goes_with_none<F16, F16, int> && goes_with_none<const float, float> && goes_with_none<volatile int, int>);
+static_assert(goes_with_none<long double, double> && goes_with_none<float*, float, std::uint64_t>);
+
+/// The sign of a sum of zeros: it begins at +0.0, in each way of reading and finishing, and to the host.
+template <class T>
+void zeros_make_plus_zero() {
+  const auto workspace = new_workspace();
+  const Buffer<T> out(1), both(2);
+  for (const std::size_t n : {0, 1, 4, 5, 31, 1000, 40000}) {
+    const std::vector<T> values(n + 1, T(-0.0));
+    const auto in = on_device(values);
+    for (std::size_t start = 0; start <= 1; ++start)
+      for (const tuned::Choice& choice :
+           {tuned::Choice{}, small_blocks, tiles, one_tile_kept, claims, claims_in_any_order}) {
+        const GlobalPtr<const T> from = in.ptr() + start;
+        const tuned::Reduction<T> call(n, small_gpu, choice);
+        call(from, out.ptr(), workspace.ptr(), nullptr);
+        EXPECT_EQ(on_host(out)[0], 0) << n;
+        EXPECT_FALSE(std::signbit(on_host(out)[0])) << n << " from " << start;
+        tuned::Reduction<T, T, tuned::Moments>(n, small_gpu, choice)(from, both.ptr(), workspace.ptr(), nullptr);
+        for (const T sum : on_host(both)) EXPECT_TRUE(sum == 0 && !std::signbit(sum)) << n << " from " << start;
+        const auto arrival = zeros<std::uint64_t>(tuned::arrival_words(small_gpu));
+        call.send_to_host(from, arrival.ptr(), nullptr);
+        const std::vector<std::uint64_t> words = on_host(arrival);
+        const T at_host =
+            tuned::sum_of_arrivals<T>(call.to_host_shape().grid, [&](unsigned i) { return words[i]; });
+        EXPECT_TRUE(at_host == 0 && !std::signbit(at_host)) << n << " from " << start << ", to the host";
+      }
+  }
+}
+TEST_P(SimTuned, NegativeZerosMakePlusZero) {
+  zeros_make_plus_zero<float>();
+  zeros_make_plus_zero<double>();
 }
 
 /// Whole tiles, a last one that is not whole, and more of them than blocks.
