@@ -3,12 +3,14 @@
 /// the same source: by nvcc for the GPU (cuda/kernel.cuh), and by the host compiler for the simulated device
 /// (sim/sim.h). Both give the same names, listed here:
 ///
-///   in kernels   __global__, __device__, __forceinline__, __noinline__, __launch_bounds__, __restrict__, __align__;
+///   in kernels   __global__, __device__, __forceinline__, __noinline__, __launch_bounds__, __restrict__, __align__,
+///                __grid_constant__; assert, __trap, __nanosleep;
 ///                threadIdx, blockIdx, blockDim, gridDim (x only), warpSize
 ///   barriers     __syncthreads, __syncthreads_or, _and, _count; __syncwarp; grid_sync(): all blocks of a cooperative
 ///                launch (in device/grid_sync.h); cooperative groups (in device/cooperative_groups.h)
 ///   warps        __shfl_sync, __shfl_up_sync, _down, _xor of 4 and 8 bytes; __any_sync, __all_sync, __ballot_sync;
-///                __reduce_add_sync, _min, _max, _and, _or, _xor; __activemask, which promises the caller's lane alone
+///                __match_any_sync, __match_all_sync; __reduce_add_sync, _min, _max, _and, _or, _xor; __activemask,
+///                which promises the caller's lane alone
 ///   atomics      atomicAdd (size_t, too), _block, _system; atomicSub, Inc, Dec, Min, Max, And, Or, Xor, Exch, CAS
 ///   order        __threadfence, __threadfence_block, _system; load_relaxed(p), load_acquire(p), store_relaxed(p, v),
 ///                store_release(p, v): of the whole GPU, load_acquire<Scope::block>(p) of the block, Scope::system.
@@ -16,8 +18,10 @@
 ///   launches     wait_for_previous_kernel(): until the kernel before this one in its stream has ended and what it stored
 ///                can be seen, for launches that may begin earlier (Launch::overlaps); let_next_kernel_begin(): once
 ///                every block has called it, such a launch after this one may take the places that are free
-///   numbers      min, max; __popc, __clz, __ffs, and of 8 bytes __popcll ...; __float_as_uint and its kin; __fadd_rn,
-///                sub, mul, __fmaf_rn, and of doubles __dadd_rn ..., __fma_rn
+///   numbers      min, max, and C's math.h; rsqrtf, rsqrt; __popc, __clz, __ffs, __brev, and of 8 bytes __popcll ...;
+///                __funnelshift_l, _r; __mulhi, __umulhi, __dp4a; __float_as_uint and its kin,
+///                __double2hiint, __double2loint, __hiloint2double; __fadd_rn, sub, mul, div, __fmaf_rn, __frcp_rn,
+///                __fsqrt_rn, and of doubles __dadd_rn ..., __fma_rn
 ///   clocks       clock64; globaltimer(): nanoseconds of the GPU's one clock
 ///   vectors      int2, int4, uint2, uint4, float2, float4, double2, longlong2, ulonglong2 with make_float2 ...; dim3
 ///   pointers     GlobalPtr<T>, SharedPtr<T>: on CUDA exactly T*; on the simulated device checked at every access.
@@ -49,15 +53,38 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 
 namespace reductio::device {
+
+/// A number of a launch, from any integer, which braces would not narrow: `int block` is as good as `unsigned`. One that
+/// does not fit, or is negative, becomes the largest there is, which no device launches.
+template <class Word>
+struct Count {
+  Word value = 0;
+  Count() = default;
+  template <class Integer>
+  constexpr Count(Integer count) : value(fitting(count)) {}
+  constexpr operator Word() const { return value; }
+
+ private:
+  template <class Integer>
+  static constexpr Word fitting(Integer count) {
+    constexpr bool whole = std::is_convertible<Integer, Word>::value && !std::is_floating_point<Integer>::value;
+    static_assert(whole, "a launch takes whole numbers of blocks, threads and bytes, in one dimension: of a dim3 its x");
+    constexpr Word most = static_cast<Word>(-1);
+    if constexpr (whole)
+      if (static_cast<std::uint64_t>(count) < most) return static_cast<Word>(count);
+    return most;
+  }
+};
 
 /// The shape of a launch. `shared_bytes` is dynamic shared memory per block; `stream` is the device's own handle
 /// (cudaStream_t), null its default stream.
 struct Launch {
-  std::size_t grid;
-  unsigned block;
-  std::size_t shared_bytes;
+  Count<std::size_t> grid;
+  Count<unsigned> block;
+  Count<std::size_t> shared_bytes;
   void* stream;
   unsigned cluster = 1;   ///< blocks of a thread block cluster; more than 1 on CUDA alone, from compute capability 9.0
   /// The launch may begin while the kernel before it in its stream still runs, so the kernel calls

@@ -25,7 +25,32 @@ __device__ void in_tiles(Checks& check, const cg::thread_block& block) {
   check(cg::reduce(tile, t, cg::plus<unsigned>()) == Size * first + Size * (Size - 1) / 2);
   check(cg::reduce(tile, -int(t), cg::less<int>()) == -int(first + Size - 1));
   check(cg::reduce(tile, float(t), cg::greater<float>()) == float(first + Size - 1));
+  int alike = 7;
+  check(tile.match_any(rank / 2) == 3u << rank / 2 * 2);
+  check(tile.match_all(t / Size, alike) == all >> (32 - Size) && alike == 1);
+  check(cg::reduce(tile, 1u << rank, cg::bit_or<unsigned>()) == all >> (32 - Size));
   tile.sync();
+  cg::sync(tile);
+}
+
+/// Each of a tile of 16 of a tile of 32: ranks are those in the tile that it is of.
+__device__ void in_tiles_of_tiles(Checks& check, const cg::thread_block& block) {
+  const auto warp = cg::tiled_partition<32>(block);
+  const auto half = cg::tiled_partition<16>(warp);
+  const cg::thread_block_tile<4> four = cg::tiled_partition<4>(half);
+  const unsigned t = threadIdx.x;
+  check(warp.meta_group_rank() == t / 32 && warp.meta_group_size() == 2);
+  check(half.meta_group_rank() == t % 32 / 16 && half.meta_group_size() == 2 && half.thread_rank() == t % 16);
+  check(four.meta_group_rank() == t % 16 / 4 && four.meta_group_size() == 4 && four.thread_rank() == t % 4);
+  check(cg::reduce(half, 1u, cg::plus<unsigned>()) == 16 && four.shfl(t, 3) == t / 4 * 4 + 3);
+}
+
+/// Counts as whoever is here counts together, which is right whoever they are.
+__device__ unsigned counted(SharedPtr<unsigned> count) {
+  const cg::coalesced_group here = cg::coalesced_threads();
+  unsigned before = 0;
+  if (here.thread_rank() == 0) before = atomicAdd(count, here.num_threads());
+  return here.shfl(before, 0) + here.thread_rank();
 }
 
 __global__ void groups(GlobalPtr<unsigned> wrong) {
@@ -38,6 +63,14 @@ __global__ void groups(GlobalPtr<unsigned> wrong) {
   check(block.size() == 64 && block.num_threads() == 64 && block.group_index().x == blockIdx.x);
   in_tiles<32>(check, block);
   in_tiles<8>(check, block);
+  in_tiles_of_tiles(check, block);
+  const SharedPtr<unsigned> count = shared_array<unsigned, 65>() + 64, seen = shared_array<unsigned, 65>();
+  seen[threadIdx.x] = 0;
+  if (threadIdx.x == 0) *count = 0;
+  block.sync();
+  if (threadIdx.x % 3 == 0) atomicAdd(seen + counted(count), 1u);
+  cg::sync(block);
+  check(seen[threadIdx.x] == (threadIdx.x < 22 ? 1 : 0));
   const cg::grid_group grid = cg::this_grid();
   check(grid.thread_rank() == threadIdx.x && grid.size() == 64);
   wrong[threadIdx.x] = check.wrong;

@@ -60,6 +60,7 @@ __global__ void shuffles(GlobalPtr<unsigned> wrong) {
   SharedPtr<double> s = shared_memory<double>();
   s[t] = t;
   check(__shfl_xor_sync(all, s[t], 1) == double(t ^ 1));
+  check(__shfl_sync(all, t % warpSize == 3, 3) == 1 && __shfl_sync(all, short(-5), 1) == -5);
   wrong[t] = check.wrong;
 }
 
@@ -103,6 +104,83 @@ __global__ void numbers(GlobalPtr<unsigned> wrong) {
   check(__dadd_rn(__dmul_rn(y, y), -1.0) == 1.0 / (1 << 26) && __fma_rn(y, y, -1.0) > 1.0 / (1 << 26));
   check(__dsub_rn(1.0, 2.0) == -1.0);
   wrong[t] = check.wrong;
+}
+
+__global__ void bits(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const unsigned t = threadIdx.x;
+  check(__brev(1) == 0x80000000u && __brev(0xf0000001u) == 0x8000000fu && __brev(__brev(t)) == t);
+  check(__brevll(1) == 1ull << 63 && __brevll(0xff00000000000002ull) == 0x40000000000000ffull);
+  check(__funnelshift_l(0x80000000u, 1, 4) == 0x18 && __funnelshift_l(7, t, 32) == t);
+  check(__funnelshift_r(0x10, 0xf, 4) == 0xf0000001u && __funnelshift_r(t, 7, 0) == t);
+  check(__mulhi(-2, 3) == -1 && __mulhi(1 << 30, 8) == 2 && __umulhi(0xffffffffu, 0xffffffffu) == 0xfffffffeu);
+  check(__dp4a(0x01ff0203, 0x01010101, 10) == 10 + 1 - 1 + 2 + 3);
+  check(__dp4a(0x01ff0203u, 0x01010101u, 10u) == 10 + 1 + 255 + 2 + 3);
+  check(__double2hiint(1.0) == 0x3ff00000 && __double2loint(1.0) == 0 && __double2loint(-1e-300) != 0);
+  check(__hiloint2double(__double2hiint(-1e-300), __double2loint(-1e-300)) == -1e-300);
+  wrong[t] = check.wrong;
+}
+
+/// By their plain names, too: each has the type of what it takes.
+__global__ void roots(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const unsigned t = threadIdx.x;
+  const float x = float(t) + 0.5f, square = x * x;  // exact
+  const float r = rsqrtf(square), s = rsqrt(square);
+  check(fabsf(r * x - 1) < 1e-6f && fabsf(s * x - 1) < 1e-6f && fabs(rsqrt(double(square)) * x - 1) < 1e-15);
+  check(rsqrtf(0.0f) > 3e38f && rsqrtf(-1.0f) != rsqrtf(-1.0f));
+  check(sqrtf(square) == x && __fsqrt_rn(square) == x && __dsqrt_rn(double(square)) == double(x));
+  check(__fdiv_rn(1.0f, 3.0f) == 0x1.555556p-2f && __frcp_rn(3.0f) == __fdiv_rn(1.0f, 3.0f));
+  check(__ddiv_rn(1.0, 3.0) == 0x1.5555555555555p-2 && __drcp_rn(3.0) == __ddiv_rn(1.0, 3.0));
+  check(fmaf(x, x, -square) == 0 && fma(double(x), double(x), 1.0) == double(square) + 1);
+  check(fminf(x, 1e9f) == x && fmaxf(x, -1.0f) == x && fmax(1.0, double(x) + 2) == double(x) + 2);
+  const SharedPtr<float> shared = shared_memory<float>();
+  shared[t] = -x;
+  check(abs(-x) == x && abs(shared[t]) == x && abs(-1.5) == 1.5 && abs(-3) == 3 && abs(-5000000000ll) == 5000000000ll);
+  static_assert(sizeof sqrt(1.0f) == 4 && sizeof sqrt(1.0) == 8 && sizeof fabs(1.0f) == 4, "");
+  check(sqrt(4.0f) == 2 && sqrt(4.0) == 2 && floorf(x) == float(t) && truncf(-x) == -float(t));
+  wrong[t] = check.wrong;
+}
+
+__global__ void matches(GlobalPtr<unsigned> wrong) {
+  Checks check;
+  const unsigned t = threadIdx.x, lane = t % warpSize, odd = lane % 2;
+  const unsigned mine = odd ? 0xaaaaaaaau : 0x55555555u;
+  check(__match_any_sync(all, odd) == mine);
+  check(__match_any_sync(all, int(lane) / 4) == 0xfu << (lane / 4 * 4));
+  check(__match_any_sync(mine, lane < 8) == (mine & (lane < 8 ? 0xffu : ~0xffu)));
+  check(__match_any_sync(all, (long long)(lane) << 32) == 1u << lane);  // what 4 bytes do not tell apart
+  check(__match_any_sync(all, odd ? 0.0f : -0.0f) == mine);            // bits, not values
+  check(__match_any_sync(all, double(odd)) == mine);
+  int alike = 7;
+  check(__match_all_sync(all, 5u, &alike) == all && alike == 1);
+  check(__match_all_sync(all, lane == 31, &alike) == 0 && alike == 0);
+  check(__match_all_sync(mine, double(odd), &alike) == mine && alike == 1);
+  check(__match_all_sync(mine, 1ull << (32 + lane / 16), &alike) == 0 && alike == 0);
+  const SharedPtr<unsigned> s = shared_memory<unsigned>();
+  s[t] = odd;
+  check(__match_any_sync(all, s[t]) == mine);
+  // Lanes of one key add up by one atomic.
+  const SharedPtr<unsigned> count = shared_array<unsigned, 4>();
+  if (t < 4) count[t] = 0;
+  __syncthreads();
+  const unsigned key = t % 3, peers = __match_any_sync(all, key);
+  if (__ffs(int(peers)) - 1 == int(lane)) atomicAdd(count + key, unsigned(__popc(peers)));
+  __syncthreads();
+  check(count[0] == 22 && count[1] == 21 && count[2] == 21);
+  wrong[t] = check.wrong;
+}
+
+struct Weights {
+  float of[4];
+};
+/// Waits a little, and what holds.
+__global__ void waits_and_asserts(const __grid_constant__ Weights weights, GlobalPtr<unsigned> wrong) {
+  const unsigned t = threadIdx.x;
+  __nanosleep(20);
+  assert(t < blockDim.x && "a block of 64 threads");
+  if (t >= blockDim.x) __trap();
+  wrong[t] = weights.of[t % 4] != 0.5f * float(t % 4);
 }
 
 /// One thread, so that what each atomic finds is known.
@@ -288,6 +366,13 @@ __global__ void planted(GlobalPtr<unsigned> wrong) {
   wrong[threadIdx.x] = check.wrong;
 }
 
+/// Shapes are numbers of any integer type.
+inline void wait_and_assert(const Launch& shape, GlobalPtr<unsigned> wrong) {
+  const int grid = int(shape.grid), bytes = 0;
+  const std::size_t block = shape.block;
+  launch<waits_and_asserts>({grid, block, bytes, shape.stream}, Weights{{0, 0.5f, 1, 1.5f}}, wrong);
+}
+
 /// Each in one block of 64 threads, with `wrong` of 128 words, the last 64 of which are 0, 1, 2, ...
 struct Idiom {
   const char* name;
@@ -297,6 +382,10 @@ const Idiom kernels[] = {{"votes", launch<votes>},
                          {"shuffles", launch<shuffles>},
                          {"reductions", launch<reductions>},
                          {"numbers", launch<numbers>},
+                         {"bits", launch<bits>},
+                         {"roots", launch<roots>},
+                         {"matches", launch<matches>},
+                         {"waits_and_asserts", wait_and_assert},
                          {"atomics_of_one_thread", launch<atomics_of_one_thread>},
                          {"atomics_of_other_types", launch<atomics_of_other_types>},
                          {"atomics_of_all_threads", launch<atomics_of_all_threads>},

@@ -1,6 +1,6 @@
 """device/kernel.h can be installed alone: with the CUDA toolkit and the headers beside it, and nothing of the harness, a
 CUDA program compiles that uses every name it lists, idioms.h and groups.h, whose kernels find themselves right where a GPU is.
-For the simulated device, a kernel with a raw pointer is refused."""
+For the simulated device, a kernel with a raw pointer is refused, and idioms that are not carried say what to write instead."""
 
 import os
 import shutil
@@ -57,7 +57,9 @@ int wrong(const idioms::Idiom& idiom) {
   unsigned* on_gpu = nullptr;
   cudaMalloc(&on_gpu, sizeof words);
   cudaMemcpy(on_gpu, words, sizeof words, cudaMemcpyHostToDevice);
-  idiom.start({1, 64, idioms::shared_bytes, nullptr}, on_gpu);
+  const int grid = 1;
+  const std::size_t block = 64;
+  idiom.start({grid, block, idioms::shared_bytes, nullptr}, on_gpu);
   check_launch(cudaMemcpy(words, on_gpu, sizeof words, cudaMemcpyDeviceToHost), idiom.name);
   cudaFree(on_gpu);
   int found = 0;
@@ -79,6 +81,11 @@ int main() {
   int found = 0;
   for (const idioms::Idiom& idiom : idioms::kernels) found += wrong(idiom);
   found += wrong(idioms::groups_kernel);
+  try {  // a number that does not fit is not cut to one that does
+    launch<idioms::planted>({(std::size_t{1} << 32) + 1, (std::size_t{1} << 32) + 64, 0, nullptr}, nullptr);
+    return 6;
+  } catch (const LaunchError&) {
+  }
   const bool planted = wrong({"planted", launch<idioms::planted>}) == 64;
   std::printf("%d idioms on a GPU\n", int(sizeof idioms::kernels / sizeof *idioms::kernels));
   return found ? 4 : planted ? 0 : 5;
@@ -137,3 +144,71 @@ def test_a_raw_pointer_is_no_parameter_of_a_kernel(tmp_path, pointer, refused):
                            tmp_path / "kernel.cpp"], capture_output=True, text=True)
     assert (done.returncode != 0) == refused, done.stderr
     assert ("a kernel's parameter is a GlobalPtr<T>, not a raw pointer T*" in done.stderr) == refused, done.stderr
+
+
+# An idiom, the header that a kernel with it includes, and what the compiler says of it.
+NOT_CARRIED = {
+    "constant": ("kernel", "__constant__ float w[4];\n__global__ void k(GlobalPtr<float> out) { out[0] = w[0]; }",
+                 "no __constant__ here: pass a struct by value as the kernel's parameter"),
+    "managed": ("kernel", "__managed__ int n;\n__global__ void k(GlobalPtr<int> out) { out[0] = n; }",
+                "no __managed__ here: pass a GlobalPtr<T> to the kernel"),
+    "shared": ("kernel", "__global__ void k(GlobalPtr<int> out) { __shared__ int x; out[0] = x = 1; }",
+               "no __shared__ here: write SharedPtr<T> x = shared_array<T, N>()"),
+    "device variable": ("kernel", "__device__ unsigned n;\n__global__ void k() { atomicInc(&n, 7u); }",
+                        "in place of a __device__ variable pass the kernel a pointer"),
+    "half +=": ("wide", "__global__ void k(GlobalPtr<const __half> in, GlobalPtr<float> out)\n"
+                        "{ float s = 0; s += in[0]; out[0] = s; }",
+                "no arithmetic of floats of 16 bits here: widen each by static_cast<float>(x)"),
+    "half *": ("wide", "__global__ void k(GlobalPtr<const __half> in) { in[0] * in[0]; }",
+               "no arithmetic of floats of 16 bits here: widen each by static_cast<float>(x)"),
+    "dim3": ("kernel", "__global__ void k() {}\nvoid start(dim3 block) { launch<k>({4, block, 0, nullptr}); }",
+             "a launch takes whole numbers of blocks, threads and bytes, in one dimension: of a dim3 its x"),
+    "grid of a double": ("kernel", "__global__ void k() {}\nvoid start(double grid) { launch<k>({grid, 32, 0, nullptr}); }",
+                         "a launch takes whole numbers of blocks, threads and bytes"),
+    "tile of a size that is not constant": (
+        "cooperative_groups", "namespace cg = cooperative_groups;\n"
+        "__global__ void k() { cg::tiled_partition(cg::this_thread_block(), 32).sync(); }",
+        "a tile's size goes in brackets here: tiled_partition<32>(group)"),
+    "tile of several warps": (
+        "cooperative_groups", "namespace cg = cooperative_groups;\n"
+        "__global__ void k() { cg::tiled_partition<64>(cg::this_thread_block()).sync(); }",
+        "tiles are of 1, 2, 4, 8, 16 or 32 threads"),
+    "tile as large as its parent": (
+        "cooperative_groups", "namespace cg = cooperative_groups;\n"
+        "__global__ void k() { cg::tiled_partition<8>(cg::tiled_partition<8>(cg::this_thread_block())).sync(); }",
+        "a tile's tiles are smaller than it"),
+}
+
+
+@pytest.mark.parametrize("idiom", NOT_CARRIED)
+def test_an_idiom_that_is_not_carried_says_in_one_line_what_to_write(tmp_path, idiom):
+    header, kernel, message = NOT_CARRIED[idiom]
+    (tmp_path / "kernel.cpp").write_text(f'#include "device/{header}.h"\nusing namespace reductio::device;\n{kernel}\n')
+    done = subprocess.run([os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-I", SOURCE / "src",
+                           tmp_path / "kernel.cpp"], capture_output=True, text=True)
+    errors = [line for line in done.stderr.splitlines() if "error: " in line]
+    assert done.returncode != 0 and len(errors) == 1 and message in errors[0], done.stderr
+
+
+HALVES = """#include "device/wide.h"
+using namespace reductio::device;
+namespace {
+__global__ void halves(GlobalPtr<const __half> in, GlobalPtr<const __nv_bfloat16> wide, GlobalPtr<float> out) {
+  const __half h = in[threadIdx.x];
+  out[threadIdx.x] = __half2float(h) + static_cast<float>(h) + __bfloat162float(wide[threadIdx.x]) +
+                     __half2float(__float2half(1.5f)) + __bfloat162float(__float2bfloat16(1.5f));
+}
+}
+auto* const start = launch<halves>;
+"""
+
+
+def test_floats_of_16_bits_are_widened_by_cudas_names_on_both_devices(tmp_path):
+    commands = [[os.environ.get("CXX", "g++"), "-x", "c++", "-fsyntax-only"]]
+    if Path(NVCC).is_file():
+        commands.append([NVCC, "-c", "-arch=sm_80", "-o", tmp_path / "halves.o"])
+    (tmp_path / "halves.cu").write_text(HALVES)
+    for command in commands:
+        done = subprocess.run([*command, "-std=c++20", "-I", SOURCE / "src", tmp_path / "halves.cu"],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr

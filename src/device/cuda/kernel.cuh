@@ -4,6 +4,7 @@
 
 #include <cuda_runtime.h>
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -152,23 +153,25 @@ struct Launcher<kernel> {
     // What <<<>>> does, but for its errors, which cudaGetLastError() alone would tell, together with any that the caller
     // has had before and knows of.
     void* pointers[] = {static_cast<void*>(&args)..., nullptr};
-    check_launch(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), static_cast<unsigned>(l.grid), l.block,
-                                  pointers, l.shared_bytes, static_cast<cudaStream_t>(l.stream)),
+    check_launch(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), blocks(l), l.block.value, pointers,
+                                  l.shared_bytes, static_cast<cudaStream_t>(l.stream)),
                  "kernel launch");
   }
   static void run_cooperative(const Launch& l, Parameters... args) {
     void* pointers[] = {static_cast<void*>(&args)..., nullptr};
-    check_launch(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), static_cast<unsigned>(l.grid),
-                                             l.block, pointers, l.shared_bytes, static_cast<cudaStream_t>(l.stream)),
+    check_launch(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(kernel), blocks(l), l.block.value, pointers,
+                                             l.shared_bytes, static_cast<cudaStream_t>(l.stream)),
                  "cooperative launch");
   }
 
  private:
+  /// More than CUDA can be told of are as many as it can be told of, which it refuses, too.
+  static unsigned blocks(const Launch& l) { return Count<unsigned>(l.grid).value; }
   static void run_with_attributes(const Launch& l, Parameters... args) {
     cudaLaunchAttribute attributes[2] = {};
     cudaLaunchConfig_t config = {};
-    config.gridDim = static_cast<unsigned>(l.grid);
-    config.blockDim = l.block;
+    config.gridDim = blocks(l);
+    config.blockDim = l.block.value;
     config.dynamicSmemBytes = l.shared_bytes;
     config.stream = static_cast<cudaStream_t>(l.stream);
     config.attrs = attributes;

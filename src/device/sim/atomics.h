@@ -164,6 +164,28 @@ void store_release(Pointer<T> p, std::type_identity_t<T> value, const char* file
   *sim::atomic_access<sim::Access::atomic_store>(p, sim::MemoryOrder::release, scope, {file, line}) = value;
 }
 
+// On CUDA it would be memory of the GPU; here it is a C++ variable that nothing checks.
+#define REDUCTIO_NO_RAW_POINTER(name)                                                                          \
+  template <class T, class... Values>                                                                          \
+  T name(T*, Values...) {                                                                                      \
+    static_assert(sizeof(T) == 0,                                                                              \
+                  "an atomic takes a GlobalPtr<T> or SharedPtr<T>: in place of a __device__ variable pass the kernel " \
+                  "a pointer, of zeroed_buffer<T>(1) in device/state.h say");                                  \
+    return {};                                                                                                 \
+  }
+REDUCTIO_NO_RAW_POINTER(atomicAdd)
+REDUCTIO_NO_RAW_POINTER(atomicSub)
+REDUCTIO_NO_RAW_POINTER(atomicInc)
+REDUCTIO_NO_RAW_POINTER(atomicDec)
+REDUCTIO_NO_RAW_POINTER(atomicMin)
+REDUCTIO_NO_RAW_POINTER(atomicMax)
+REDUCTIO_NO_RAW_POINTER(atomicAnd)
+REDUCTIO_NO_RAW_POINTER(atomicOr)
+REDUCTIO_NO_RAW_POINTER(atomicXor)
+REDUCTIO_NO_RAW_POINTER(atomicExch)
+REDUCTIO_NO_RAW_POINTER(atomicCAS)
+#undef REDUCTIO_NO_RAW_POINTER
+
 }  // namespace on_sim
 }  // namespace reductio::device
 

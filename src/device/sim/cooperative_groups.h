@@ -1,6 +1,6 @@
 #pragma once
 /// CUDA's cooperative groups on the simulated device, as far as reductions use them: the block, the grid of a
-/// cooperative launch, and tiles of at most a warp. Made of intrinsics.h, and checked as those are.
+/// cooperative launch, tiles of at most a warp, and coalesced threads. Made of intrinsics.h, and checked as those are.
 
 #include <functional>
 
@@ -31,9 +31,9 @@ class grid_group {
 };
 inline grid_group this_grid() { return {}; }
 
-/// `Size` threads of one warp, beside each other. Ballots and lanes count within the tile.
+/// `Size` threads of one warp, beside each other. Ballots, matches and lanes count within the tile.
 template <unsigned Size>
-class thread_block_tile {
+class Tile {
   static_assert(Size >= 1 && Size <= 32 && (Size & (Size - 1)) == 0, "tiles are of 1, 2, 4, 8, 16 or 32 threads");
   static unsigned first() { return threadIdx.x % 32 / Size * Size; }
   static unsigned mask() { return (~0u >> (32 - Size)) << first(); }
@@ -42,8 +42,6 @@ class thread_block_tile {
   static unsigned thread_rank() { return threadIdx.x % Size; }
   static constexpr unsigned num_threads() { return Size; }
   static constexpr unsigned size() { return Size; }
-  static unsigned meta_group_rank() { return threadIdx.x / Size; }
-  static unsigned meta_group_size() { return (blockDim.x + Size - 1) / Size; }
 
   static void sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { __syncwarp(mask(), file, line); }
   template <Operand V>
@@ -71,14 +69,73 @@ class thread_block_tile {
   static unsigned ballot(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return __ballot_sync(mask(), predicate, file, line) >> first();
   }
+  template <Operand V>
+  static unsigned match_any(const V& v, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __match_any_sync(mask(), v, file, line) >> first();
+  }
+  template <Operand V>
+  static unsigned match_all(const V& v, int& alike, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __match_all_sync(mask(), v, &alike, file, line) >> first();
+  }
+};
+
+/// What tiled_partition makes of its parent, the block or a larger tile; as a parameter thread_block_tile<Size>, which
+/// any such tile becomes.
+template <unsigned Size, class Parent = void>
+class thread_block_tile : public Tile<Size> {
+ public:
+  static unsigned meta_group_rank() { return Parent::thread_rank() / Size; }
+  static unsigned meta_group_size() { return (Parent::size() + Size - 1) / Size; }
 };
 template <unsigned Size>
-thread_block_tile<Size> tiled_partition(const thread_block&) {
+class thread_block_tile<Size, void> : public Tile<Size> {
+ public:
+  template <class Parent>
+  thread_block_tile(const thread_block_tile<Size, Parent>& tile)
+      : rank_(tile.meta_group_rank()), tiles_(tile.meta_group_size()) {}
+  unsigned meta_group_rank() const { return rank_; }
+  unsigned meta_group_size() const { return tiles_; }
+
+ private:
+  unsigned rank_, tiles_;
+};
+template <unsigned Size>
+thread_block_tile<Size, thread_block> tiled_partition(const thread_block&) {
   return {};
+}
+template <unsigned Size, unsigned Of, class Parent>
+thread_block_tile<Size, thread_block_tile<Of, Parent>> tiled_partition(const thread_block_tile<Of, Parent>&) {
+  static_assert(Size < Of, "a tile's tiles are smaller than it");
+  return {};
+}
+template <class Group>
+Group tiled_partition(const Group& group, unsigned) {
+  static_assert(sizeof(Group) == 0, "a tile's size goes in brackets here: tiled_partition<32>(group)");
+  return group;
+}
+
+/// The threads that are here with the caller. CUDA promises of none but the caller that it is, so here that is all, as
+/// of __activemask.
+class coalesced_group : public Tile<1> {
+ public:
+  static unsigned meta_group_rank() { return 0; }
+  static unsigned meta_group_size() { return 1; }
+};
+inline coalesced_group coalesced_threads() { return {}; }
+
+template <class Group>
+void sync(const Group& group, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  group.sync(file, line);
 }
 
 template <class T>
 using plus = std::plus<T>;
+template <class T>
+using bit_and = std::bit_and<T>;
+template <class T>
+using bit_or = std::bit_or<T>;
+template <class T>
+using bit_xor = std::bit_xor<T>;
 template <class T>
 struct less {
   T operator()(T a, T b) const { return b < a ? b : a; }
@@ -90,7 +147,7 @@ struct greater {
 
 /// All threads of the tile get the result; which are combined first is not said, here as on CUDA.
 template <unsigned Size, class T, class Op>
-T reduce(const thread_block_tile<Size>& tile, T value, Op op, const char* file = __builtin_FILE(),
+T reduce(const Tile<Size>& tile, T value, Op op, const char* file = __builtin_FILE(),
          int line = __builtin_LINE()) {
   for (unsigned lanes = Size / 2; lanes > 0; lanes /= 2) value = op(value, tile.shfl_xor(value, lanes, file, line));
   return value;

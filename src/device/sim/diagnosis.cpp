@@ -140,6 +140,11 @@ void stop_here(FaultKind kind, Site site, const std::string& what, std::vector<u
   scheduler().stop(kind, site, what, std::move(threads));
 }
 
+void stop_kernel(const char* what, Site site) {
+  if (running) stop_here(FaultKind::stopped, site, what);
+  throw Fault(FaultKind::stopped, "", 0, {}, "", 0, "on the host: " + to_string(site) + ": " + what);
+}
+
 REDUCTIO_RARE void fail_outside() {
   throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "a barrier or warp operation outside a kernel");
 }

@@ -23,6 +23,7 @@ enum class FaultKind {
   endless_wait,        ///< threads poll for what nobody writes
   aliased,             ///< two shared arrays that are one on a GPU
   host_access,         ///< device memory read or written outside a kernel
+  stopped,             ///< an assert() that does not hold, or __trap()
   contract,            ///< a plan's enqueue() that does more than put work onto its stream
 };
 

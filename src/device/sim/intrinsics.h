@@ -37,14 +37,17 @@ inline void __syncwarp(unsigned mask = 0xffffffffu, const char* file = __builtin
   sim::warp_operation(sim::WarpOperation::sync, mask, 0, 0, {file, line});
 }
 
+/// What a lane brings, of 4 or 8 bytes: of a bool, a char or a short the int that it is promoted to.
+template <class T>
+auto bits_of(T value) {
+  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "CUDA shuffles and matches 4 and 8 bytes");
+  return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(value);
+}
 template <Operand V>
 auto shuffle(unsigned mask, const V& value, unsigned source, sim::Site site) {
-  using T = decltype(value_of(value));
-  static_assert(sizeof(T) == 4 || sizeof(T) == 8, "CUDA shuffles 4 and 8 bytes");
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  const auto mine = std::bit_cast<Bits>(value_of(value));
-  const auto bits = sim::warp_operation(sim::WarpOperation::shuffle, mask, mine, source, site);
-  return std::bit_cast<T>(static_cast<Bits>(bits));
+  const auto mine = +value_of(value);
+  const auto bits = sim::warp_operation(sim::WarpOperation::shuffle, mask, bits_of(mine), source, site);
+  return std::bit_cast<std::remove_const_t<decltype(mine)>>(static_cast<decltype(bits_of(mine))>(bits));
 }
 /// A lane whose source is beyond its segment of `width` lanes gets its own value back.
 template <Operand V>
@@ -85,6 +88,20 @@ inline unsigned __ballot_sync(unsigned mask, int predicate, const char* file = _
   const unsigned vote = predicate ? 1u << threadIdx.x % 32 : 0;
   return static_cast<unsigned>(sim::warp_operation(sim::WarpOperation::ballot, mask, vote, 0, {file, line}));
 }
+/// Floats are alike if their bits are: -0.0 and 0.0 are not.
+template <Operand V>
+unsigned __match_any_sync(unsigned mask, const V& value, const char* file = __builtin_FILE(),
+                          int line = __builtin_LINE()) {
+  return static_cast<unsigned>(
+      sim::warp_operation(sim::WarpOperation::match_any, mask, bits_of(+value_of(value)), 0, {file, line}));
+}
+template <Operand V>
+unsigned __match_all_sync(unsigned mask, const V& value, int* alike, const char* file = __builtin_FILE(),
+                          int line = __builtin_LINE()) {
+  const auto same = sim::warp_operation(sim::WarpOperation::match_all, mask, bits_of(+value_of(value)), 0, {file, line});
+  *alike = same != 0;
+  return static_cast<unsigned>(same);
+}
 /// The lanes that are here with the caller. CUDA promises of none but the caller that it is, so here that is all.
 inline unsigned __activemask() { return 1u << threadIdx.x % 32; }
 
@@ -120,6 +137,12 @@ inline void __threadfence_system(const char* file = __builtin_FILE(), int line =
   sim::fence(sim::Scope::system, {file, line});
 }
 
+/// Some time passes, none perhaps: others may run.
+inline void __nanosleep(unsigned) { sim::give_way(); }
+inline void __trap(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  sim::stop_kernel("__trap()", {file, line});
+}
+
 /// Counters that only ever grow, the same for all SMs. They count the scheduler's steps and are no time.
 inline long long clock64() { return static_cast<long long>(sim::steps()); }
 inline std::uint64_t globaltimer() { return sim::steps(); }
@@ -132,6 +155,9 @@ using reductio::device::__activemask;
 using reductio::device::__all_sync;
 using reductio::device::__any_sync;
 using reductio::device::__ballot_sync;
+using reductio::device::__match_all_sync;
+using reductio::device::__match_any_sync;
+using reductio::device::__nanosleep;
 using reductio::device::__reduce_add_sync;
 using reductio::device::__reduce_and_sync;
 using reductio::device::__reduce_max_sync;
@@ -150,6 +176,7 @@ using reductio::device::__syncwarp;
 using reductio::device::__threadfence;
 using reductio::device::__threadfence_block;
 using reductio::device::__threadfence_system;
+using reductio::device::__trap;
 using reductio::device::blockDim;
 using reductio::device::blockIdx;
 using reductio::device::clock64;

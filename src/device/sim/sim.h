@@ -15,11 +15,15 @@
 ///   - Stores torn in two, __launch_bounds__, registers, and time.
 /// Stricter than CUDA: a block barrier or warp operation that names a thread which has already returned is a fault, and
 /// so is reaching one barrier from two source lines. __activemask names the caller alone. A shared_array that two lines
-/// ask for by one name is a fault.
+/// ask for by one name is a fault. assert() is checked also where NDEBUG is defined.
 ///
 /// All simulated work of the program runs on one OS thread at a time, whichever waits for a stream; a lock sees to it.
 /// Streams are queues whose work starts only when somebody waits for that stream, so that what was put on the wrong
 /// stream is missing from the result.
+
+// assert() holds in every build of a checker; for CUDA NDEBUG makes it nothing.
+#undef NDEBUG
+#include <cassert>
 
 // Everything standard comes before the macros below.
 #include "core/types.h"
@@ -40,10 +44,21 @@
 #define __launch_bounds__(...)
 #define __restrict__
 #define __align__(bytes) alignas(bytes)
+#define __grid_constant__
+// What assert() calls, whoever includes <cassert> behind this. The C library's own would end the program.
+#define __assert_fail(condition, file, line, function) \
+  ::reductio::sim::stop_kernel("assert(" condition ") does not hold", {file, line})
+
+// What is not here says what is.
+#define REDUCTIO_PRAGMA(...) _Pragma(#__VA_ARGS__)
+#define REDUCTIO_NOT_HERE(what_to_write) REDUCTIO_PRAGMA(GCC error what_to_write)
 // As a C++ array it would be memory that nothing checks, and not the block's.
-// One literal, since a _Pragma takes no two.
 #define __shared__ \
-  _Pragma("GCC error \"no __shared__ here: write SharedPtr<T> x = shared_array<T, N>(), or shared_memory<T>() for dynamic memory\"")
+  REDUCTIO_NOT_HERE("no __shared__ here: write SharedPtr<T> x = shared_array<T, N>(), or shared_memory<T>() for dynamic memory")
+#define __constant__ \
+  REDUCTIO_NOT_HERE("no __constant__ here: pass a struct by value as the kernel's parameter, which CUDA keeps in constant memory, or write constexpr")
+#define __managed__ \
+  REDUCTIO_NOT_HERE("no __managed__ here: pass a GlobalPtr<T> to the kernel, of a Buffer<T> of the plan")
 
 namespace reductio::device {
 inline namespace on_sim {

@@ -36,12 +36,14 @@ enum class WarpOperation : std::uint8_t {
   reduce_max,
   reduce_and,
   reduce_or,
-  reduce_xor
+  reduce_xor,
+  match_any,
+  match_all
 };
 /// Blocks until all lanes in `mask` are here. The result: for `shuffle` the bits that lane `source` brought (0xFF.. if
-/// that lane is not in the mask, where CUDA leaves the value undefined); for the others what all lanes' `bits` make
-/// together, as unsigned words of 4 bytes: for `ballot` each lane brings the bit of its own vote, for `any` and `all` 0
-/// or 1.
+/// that lane is not in the mask, where CUDA leaves the value undefined); for `match_any` the lanes that brought the same
+/// bits as the caller, for `match_all` the mask if all did, else 0; for the others what all lanes' `bits` make together,
+/// as unsigned words of 4 bytes: for `ballot` each lane brings the bit of its own vote, for `any` and `all` 0 or 1.
 std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
 
 /// Before each atomic load, and each atomic that changes nothing: lets others run if this is a repeated look.
@@ -50,6 +52,8 @@ void poll(std::uintptr_t address, Site);
 void give_way();
 /// Somebody changed a value that others may be polling.
 void note_progress();
+/// The kernel ends here by its own will, or the host's code: `what` says why.
+[[noreturn]] void stop_kernel(const char* what, Site);
 /// Counts switches between threads and readings of itself; not a time.
 std::uint64_t steps();
 

@@ -41,7 +41,9 @@ std::uint32_t Warp::combined(WarpOperation operation, std::uint32_t mask) const 
   };
   switch (operation) {
     case WarpOperation::sync:
-    case WarpOperation::shuffle: return 0;
+    case WarpOperation::shuffle:
+    case WarpOperation::match_any: return 0;
+    case WarpOperation::match_all: return alike(std::countr_zero(mask), mask) == mask ? mask : 0;
     case WarpOperation::reduce_add: return fold(0, std::plus<>());
     case WarpOperation::reduce_min: return fold(~0u, [](auto a, auto b) { return std::min(a, b); });
     case WarpOperation::reduce_max: return fold(0, [](auto a, auto b) { return std::max(a, b); });
@@ -53,6 +55,13 @@ std::uint32_t Warp::combined(WarpOperation operation, std::uint32_t mask) const 
     case WarpOperation::reduce_xor: return fold(0, std::bit_xor<>());
   }
   return 0;
+}
+
+std::uint32_t Warp::alike(unsigned lane, std::uint32_t mask) const {
+  std::uint32_t same = 0;
+  for (std::uint32_t m = mask; m; m &= m - 1)
+    if (const unsigned l = std::countr_zero(m); lanes[l].bits == lanes[lane].bits) same |= 1u << l;
+  return same;
 }
 
 /// Every lane of `mask` waits or is gone: if all who wait do so with this mask, completes the operation or fails.
@@ -75,7 +84,7 @@ REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, 
     if (operation == WarpOperation::shuffle)
       lane.result = mask >> lane.source & 1 ? warp.lanes[lane.source].bits : ~std::uint64_t{0};
     else
-      lane.result = combined;
+      lane.result = operation == WarpOperation::match_any ? warp.alike(l, mask) : combined;
     b.waiting[w * warp_size + l] = Waiting::no;
     make_runnable(b, w * warp_size + l);
   }
@@ -95,7 +104,8 @@ REDUCTIO_RARE void Scheduler::check_meeting(BlockState& b, const Warp& warp, uns
     static constexpr const char* names[] = {"__syncwarp",        "a shuffle",         "__any_sync",
                                             "__all_sync",        "__ballot_sync",     "__reduce_add_sync",
                                             "__reduce_min_sync", "__reduce_max_sync", "__reduce_and_sync",
-                                            "__reduce_or_sync",  "__reduce_xor_sync"};
+                                            "__reduce_or_sync",  "__reduce_xor_sync", "__match_any_sync",
+                                            "__match_all_sync"};
     const auto call = [](WarpOperation o, std::uint32_t m, const Site& at) {
       return std::string(names[static_cast<int>(o)]) + " with mask " + hex(m) + " at " + to_string(at);
     };

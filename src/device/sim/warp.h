@@ -24,6 +24,8 @@ struct Warp {
   std::array<Lane, warp_size> lanes;
   /// What an operation that gives all lanes of `mask` the same makes of the bits that they brought.
   std::uint32_t combined(WarpOperation, std::uint32_t mask) const;
+  /// The lanes of `mask` that brought the same bits as this one.
+  std::uint32_t alike(unsigned lane, std::uint32_t mask) const;
 
   // What orders accesses inside the warp, beside block barriers: the last __syncwarp() of all its lanes, and for those
   // of some lanes, by lane, up to which epoch it has seen each other lane (causality.h asks).

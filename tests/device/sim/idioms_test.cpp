@@ -7,10 +7,14 @@
 
 #include <numeric>
 
+#include "device/wide.h"
 #include "tests/device/sim/support.h"
 
 namespace reductio::sim_tests {
 namespace {
+
+static_assert(std::is_same_v<decltype(cooperative_groups::tiled_partition<32>(cooperative_groups::this_thread_block())),
+                             cooperative_groups::thread_block_tile<32, cooperative_groups::thread_block>>);
 
 class SimIdioms : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimIdioms, testing::ValuesIn(all_orders), order_name);
@@ -70,6 +74,110 @@ TEST_P(SimIdioms, VotesAreWarpOperations) {
   EXPECT_TRUE(says(mixed, "__all_sync with mask 0xffffffff")) << mixed.what();
   EXPECT_EQ(fault_of<vote_without_the_voter>(1, 32, 0).kind, FaultKind::warp_mask);
   EXPECT_EQ(fault_of<vote_of_the_absent>(1, 32, 0).kind, FaultKind::unfinished_barrier);
+}
+
+__global__ void matches_disagree() {
+  int alike = 0;
+  if (threadIdx.x % 2) __match_any_sync(0xffffffffu, 1);
+  else __match_all_sync(0xffffffffu, 1, &alike);
+}
+__global__ void match_without_the_matcher() { __match_any_sync(1u, 1); }
+__global__ void match_of_the_absent(GlobalPtr<unsigned> out) {
+  int alike = 0;
+  if (threadIdx.x < 16) out[0] = __match_all_sync(0xffffffffu, 1, &alike);
+}
+__global__ void matches_in_part_of_a_warp(GlobalPtr<unsigned> out) {
+  int alike = 0;
+  out[threadIdx.x] = __match_any_sync(0xffffffffu, threadIdx.x % 2) | __match_all_sync(0xffffffffu, 1, &alike) << 16;
+}
+
+TEST_P(SimIdioms, MatchesAreWarpOperations) {
+  const Fault mixed = fault_of<matches_disagree>(1, 32, 0);
+  EXPECT_EQ(mixed.kind, FaultKind::warp_mask) << mixed.what();
+  EXPECT_TRUE(says(mixed, "__match_any_sync with mask 0xffffffff")) << mixed.what();
+  EXPECT_TRUE(says(mixed, "__match_all_sync with mask 0xffffffff")) << mixed.what();
+  EXPECT_EQ(fault_of<match_without_the_matcher>(1, 32, 0).kind, FaultKind::warp_mask);
+  const Buffer<unsigned> out(4);
+  EXPECT_EQ(fault_of<match_of_the_absent>(1, 32, 0, out.ptr()).kind, FaultKind::unfinished_barrier);
+  run<matches_in_part_of_a_warp>(1, 4, 0, out.ptr());
+  EXPECT_EQ(on_host(out), (std::vector<unsigned>{0xf0005, 0xf000a, 0xf0005, 0xf000a}));
+}
+
+__global__ void matched_without_barrier(GlobalPtr<unsigned> out) {
+  const SharedPtr<unsigned> s = shared_array<unsigned, 32>();
+  s[threadIdx.x] = threadIdx.x;
+  __match_any_sync(0xffffffffu, threadIdx.x);  // orders nothing in memory
+  out[threadIdx.x] = s[threadIdx.x ^ 1];
+}
+
+TEST_P(SimIdioms, AMatchIsNoBarrier) {
+  const Buffer<unsigned> out(32);
+  const Fault f = fault_of<matched_without_barrier>(1, 32, 0, out.ptr());
+  EXPECT_EQ(f.kind, FaultKind::race) << f.what();
+}
+
+__global__ void asserts(GlobalPtr<unsigned> p) {
+  if (threadIdx.x == 5) assert(p[0] == 1 && "one, two");
+}
+__global__ void traps() {
+  if (threadIdx.x == 5) __trap();
+}
+
+TEST_P(SimIdioms, AnAssertionThatDoesNotHoldIsAFault) {
+  const auto one = on_device<unsigned>({1}), two = on_device<unsigned>({2});
+  run<asserts>(2, 32, 0, one.ptr());
+  const Fault f = fault_of<asserts>(1, 32, 0, two.ptr());
+  EXPECT_EQ(f.kind, FaultKind::stopped) << f.what();
+  EXPECT_EQ(f.threads, Threads{5});
+  EXPECT_TRUE(says(f, R"(assert(p[0] == 1 && "one, two") does not hold)")) << f.what();
+  EXPECT_TRUE(says(f, "idioms_test.cpp:")) << f.what();
+  const Fault trapped = fault_of<traps>(1, 32, 0);
+  EXPECT_EQ(trapped.kind, FaultKind::stopped) << trapped.what();
+  EXPECT_TRUE(says(trapped, "__trap()")) << trapped.what();
+}
+
+/// Waits for a flag as code of today does.
+__global__ void sleeps_until_told(GlobalPtr<unsigned> flag) {
+  if (blockIdx.x == 0)
+    while (load_acquire(flag) == 0) __nanosleep(100);
+  else
+    store_release(flag, 1u);
+}
+__global__ void sleeps_for_ever(GlobalPtr<unsigned> flag) {
+  while (load_acquire(flag) == 0) __nanosleep(100);
+}
+
+TEST_P(SimIdioms, SleepingIsNoProgress) {
+  run<sleeps_until_told>(2, 1, 0, zeros<unsigned>(1).ptr());
+  EXPECT_EQ(fault_of<sleeps_for_ever>(2, 32, 0, zeros<unsigned>(1).ptr()).kind, FaultKind::endless_wait);
+}
+
+/// By CUDA's names, as an element is loaded and widened.
+__global__ void halves(GlobalPtr<const __half> in, GlobalPtr<const __nv_bfloat16> wide_in, GlobalPtr<float> out) {
+  const __half h = in[threadIdx.x];
+  out[threadIdx.x] = __half2float(h) + __bfloat162float(wide_in[threadIdx.x]);
+  out[threadIdx.x + 2] = __half2float(__float2half(0.1f)) + float(__float2bfloat16(256.5f));
+}
+
+TEST_P(SimIdioms, FloatsOf16BitsAreWidened) {
+  const auto in = on_device<unsigned>({0xc0003c00u}), wide_in = on_device<unsigned>({0x40003f80u});
+  const Buffer<float> out(4);
+  run<halves>(1, 2, 0, pointer_cast<const __half>(GlobalPtr<const unsigned>(in.ptr())),
+              pointer_cast<const __nv_bfloat16>(GlobalPtr<const unsigned>(wide_in.ptr())), out.ptr());
+  const float tenth = 0x1.998p-4f;
+  EXPECT_EQ(on_host(out), (std::vector<float>{1 + 1, -2 + 2, tenth + 256, tenth + 256}));
+}
+
+__global__ void assumes_a_whole_group(GlobalPtr<unsigned> out) {
+  const auto here = cooperative_groups::coalesced_threads();
+  const unsigned sum = cooperative_groups::reduce(here, 1u, cooperative_groups::plus<unsigned>());
+  if (threadIdx.x == 0) out[0] = sum;
+}
+
+TEST_P(SimIdioms, CoalescedThreadsPromiseTheCallerAlone) {
+  const Buffer<unsigned> out(1);
+  run<assumes_a_whole_group>(1, 32, 0, out.ptr());
+  EXPECT_NE(on_host(out)[0], 32u);
 }
 
 __global__ void counts_and_waits() {

@@ -31,6 +31,31 @@ TEST(SimLaunch, RefusesWhatCudaRefuses) {
   EXPECT_NO_THROW(run<nothing>(1, 1024, 48 * 1024));
 }
 
+/// A number that does not fit is not cut to one that does: 2^32 + 32 threads are not 32.
+TEST(SimLaunch, ShapesAreOfAnyIntegers) {
+  const std::size_t threads = 64;
+  const int blocks = 2, negative = -1;
+  const auto count = zeros<unsigned>(64);
+  EXPECT_NO_THROW(launch<add_one>({blocks - 1, threads, blocks * 0, {}}, count.ptr()));
+  sim::synchronize({});
+  EXPECT_EQ(on_host(count), std::vector<unsigned>(64, 1u));
+  const auto refused = [](const Launch& shape) {
+    try {
+      launch<nothing>(shape);
+    } catch (const Fault& f) {
+      return std::string(f.what());
+    }
+    sim::synchronize({});
+    return std::string("launched");
+  };
+  const std::size_t more_than_words_hold = (std::size_t{1} << 32) + 32;
+  EXPECT_NE(refused({1, more_than_words_hold, 0, {}}).find("blocks of 4294967295 threads"), std::string::npos);
+  EXPECT_NE(refused({more_than_words_hold, 32, 0, {}}).find("a grid of 4294967328 blocks"), std::string::npos);
+  EXPECT_NE(refused({1, negative, 0, {}}).find("blocks of 4294967295 threads"), std::string::npos);
+  EXPECT_NE(refused({negative, 32, 0, {}}).find("a grid of "), std::string::npos);
+  EXPECT_NE(refused({1, 32, negative, {}}).find("bytes of shared memory"), std::string::npos);
+}
+
 TEST(SimLaunch, CooperativeLaunchesMustFit) {
   // 6 SMs of 2048 threads, 32 blocks, 228 KiB of shared memory (and 1 KiB more a block).
   EXPECT_TRUE(says(refusal_of_launch(13, 1024, 0, true), "12 of them fit"));
