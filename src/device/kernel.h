@@ -25,7 +25,8 @@
 ///   clocks       clock64; globaltimer(): nanoseconds of the GPU's one clock
 ///   vectors      int2, int4, uint2, uint4, float2, float4, double2, longlong2, ulonglong2 with make_float2 ...; dim3
 ///   pointers     GlobalPtr<T>, SharedPtr<T>: on CUDA exactly T*; on the simulated device checked at every access.
-///                Write the type of what you read (`T x = p[i];`, never `auto`). `volatile` promises nothing more.
+///                Write the type of what you read: `T x = p[i];` (`auto` does not compile for the simulated device).
+///                `volatile` promises nothing more.
 ///                load_past_l1(p): 16 bytes that nobody writes in this launch, leaving nothing in L1; on an
 ///                H200 L2 gives up what was loaded so before other lines (docs/tuning.md, 21);
 ///                __ldg, __ldca, __ldcg, __ldcs, __ldlu, __ldcv, __stwb, __stcg, __stcs, __stwt;

@@ -19,14 +19,14 @@ inline constexpr int warpSize = sim::warp_size;
 
 /// Of floats the other one where one is NaN, as fmin and fmax.
 template <Operand A, Operand B>
-constexpr auto min(const A& a, const B& b) {
-  using T = std::common_type_t<decltype(value_of(a)), decltype(value_of(b))>;
+constexpr auto min(A a, B b) {
+  using T = std::common_type_t<ValueOf<A>, ValueOf<B>>;
   const T x = static_cast<T>(value_of(a)), y = static_cast<T>(value_of(b));
   return y < x || x != x ? y : x;
 }
 template <Operand A, Operand B>
-constexpr auto max(const A& a, const B& b) {
-  using T = std::common_type_t<decltype(value_of(a)), decltype(value_of(b))>;
+constexpr auto max(A a, B b) {
+  using T = std::common_type_t<ValueOf<A>, ValueOf<B>>;
   const T x = static_cast<T>(value_of(a)), y = static_cast<T>(value_of(b));
   return x < y || x != x ? y : x;
 }

@@ -45,20 +45,20 @@ class Tile {
 
   static void sync(const char* file = __builtin_FILE(), int line = __builtin_LINE()) { __syncwarp(mask(), file, line); }
   template <Operand V>
-  static auto shfl(const V& v, int source, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __shfl_sync(mask(), v, source, Size, file, line);
+  static auto shfl(V v, int source, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __shfl_sync(mask(), value_of(v), source, Size, file, line);
   }
   template <Operand V>
-  static auto shfl_down(const V& v, unsigned delta, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __shfl_down_sync(mask(), v, delta, Size, file, line);
+  static auto shfl_down(V v, unsigned delta, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __shfl_down_sync(mask(), value_of(v), delta, Size, file, line);
   }
   template <Operand V>
-  static auto shfl_up(const V& v, unsigned delta, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __shfl_up_sync(mask(), v, delta, Size, file, line);
+  static auto shfl_up(V v, unsigned delta, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __shfl_up_sync(mask(), value_of(v), delta, Size, file, line);
   }
   template <Operand V>
-  static auto shfl_xor(const V& v, unsigned lanes, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __shfl_xor_sync(mask(), v, static_cast<int>(lanes), Size, file, line);
+  static auto shfl_xor(V v, unsigned lanes, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __shfl_xor_sync(mask(), value_of(v), static_cast<int>(lanes), Size, file, line);
   }
   static int any(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
     return __any_sync(mask(), predicate, file, line);
@@ -70,12 +70,12 @@ class Tile {
     return __ballot_sync(mask(), predicate, file, line) >> first();
   }
   template <Operand V>
-  static unsigned match_any(const V& v, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __match_any_sync(mask(), v, file, line) >> first();
+  static unsigned match_any(V v, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __match_any_sync(mask(), value_of(v), file, line) >> first();
   }
   template <Operand V>
-  static unsigned match_all(const V& v, int& alike, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-    return __match_all_sync(mask(), v, &alike, file, line) >> first();
+  static unsigned match_all(V v, int& alike, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return __match_all_sync(mask(), value_of(v), &alike, file, line) >> first();
   }
 };
 
@@ -146,9 +146,9 @@ struct greater {
 };
 
 /// All threads of the tile get the result; which are combined first is not said, here as on CUDA.
-template <unsigned Size, class T, class Op>
-T reduce(const Tile<Size>& tile, T value, Op op, const char* file = __builtin_FILE(),
-         int line = __builtin_LINE()) {
+template <unsigned Size, Operand V, class Op>
+auto reduce(const Tile<Size>& tile, V v, Op op, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+  auto value = value_of(v);
   for (unsigned lanes = Size / 2; lanes > 0; lanes /= 2) value = op(value, tile.shfl_xor(value, lanes, file, line));
   return value;
 }

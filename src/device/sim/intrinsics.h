@@ -43,38 +43,38 @@ auto bits_of(T value) {
   static_assert(sizeof(T) == 4 || sizeof(T) == 8, "CUDA shuffles and matches 4 and 8 bytes");
   return std::bit_cast<std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>>(value);
 }
-template <Operand V>
-auto shuffle(unsigned mask, const V& value, unsigned source, sim::Site site) {
-  const auto mine = +value_of(value);
+template <class T>
+auto shuffle(unsigned mask, T value, unsigned source, sim::Site site) {
+  const auto mine = +value;
   const auto bits = sim::warp_operation(sim::WarpOperation::shuffle, mask, bits_of(mine), source, site);
   return std::bit_cast<std::remove_const_t<decltype(mine)>>(static_cast<decltype(bits_of(mine))>(bits));
 }
 /// A lane whose source is beyond its segment of `width` lanes gets its own value back.
 template <Operand V>
-auto __shfl_down_sync(unsigned mask, const V& value, unsigned delta, int width = 32,
+auto __shfl_down_sync(unsigned mask, V value, unsigned delta, int width = 32,
                       const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   const unsigned lane = threadIdx.x % 32, w = static_cast<unsigned>(width);
-  return shuffle(mask, value, delta < w - lane % w ? lane + delta : lane, {file, line});
+  return shuffle(mask, value_of(value), delta < w - lane % w ? lane + delta : lane, {file, line});
 }
 template <Operand V>
-auto __shfl_up_sync(unsigned mask, const V& value, unsigned delta, int width = 32, const char* file = __builtin_FILE(),
+auto __shfl_up_sync(unsigned mask, V value, unsigned delta, int width = 32, const char* file = __builtin_FILE(),
                     int line = __builtin_LINE()) {
   const unsigned lane = threadIdx.x % 32, w = static_cast<unsigned>(width);
-  return shuffle(mask, value, delta <= lane % w ? lane - delta : lane, {file, line});
+  return shuffle(mask, value_of(value), delta <= lane % w ? lane - delta : lane, {file, line});
 }
 template <Operand V>
-auto __shfl_xor_sync(unsigned mask, const V& value, int lane_mask, int width = 32, const char* file = __builtin_FILE(),
+auto __shfl_xor_sync(unsigned mask, V value, int lane_mask, int width = 32, const char* file = __builtin_FILE(),
                      int line = __builtin_LINE()) {
   const unsigned lane = threadIdx.x % 32, w = static_cast<unsigned>(width);
   const unsigned source = lane ^ static_cast<unsigned>(lane_mask);
   // Lower segments may be read, higher ones may not.
-  return shuffle(mask, value, source < 32 && source / w <= lane / w ? source : lane, {file, line});
+  return shuffle(mask, value_of(value), source < 32 && source / w <= lane / w ? source : lane, {file, line});
 }
 template <Operand V>
-auto __shfl_sync(unsigned mask, const V& value, int source, int width = 32, const char* file = __builtin_FILE(),
+auto __shfl_sync(unsigned mask, V value, int source, int width = 32, const char* file = __builtin_FILE(),
                  int line = __builtin_LINE()) {
   const unsigned lane = threadIdx.x % 32, w = static_cast<unsigned>(width);
-  return shuffle(mask, value, lane / w * w + static_cast<unsigned>(source) % w, {file, line});
+  return shuffle(mask, value_of(value), lane / w * w + static_cast<unsigned>(source) % w, {file, line});
 }
 
 inline int __any_sync(unsigned mask, int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
@@ -90,13 +90,13 @@ inline unsigned __ballot_sync(unsigned mask, int predicate, const char* file = _
 }
 /// Floats are alike if their bits are: -0.0 and 0.0 are not.
 template <Operand V>
-unsigned __match_any_sync(unsigned mask, const V& value, const char* file = __builtin_FILE(),
+unsigned __match_any_sync(unsigned mask, V value, const char* file = __builtin_FILE(),
                           int line = __builtin_LINE()) {
   return static_cast<unsigned>(
       sim::warp_operation(sim::WarpOperation::match_any, mask, bits_of(+value_of(value)), 0, {file, line}));
 }
 template <Operand V>
-unsigned __match_all_sync(unsigned mask, const V& value, int* alike, const char* file = __builtin_FILE(),
+unsigned __match_all_sync(unsigned mask, V value, int* alike, const char* file = __builtin_FILE(),
                           int line = __builtin_LINE()) {
   const auto same = sim::warp_operation(sim::WarpOperation::match_all, mask, bits_of(+value_of(value)), 0, {file, line});
   *alike = same != 0;

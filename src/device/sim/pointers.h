@@ -14,8 +14,9 @@
 namespace reductio::device {
 inline namespace on_sim {
 
-/// What `p[i]` and `*p` give where p is not const: reads convert to T, writes go through the checks. It converts
-/// implicitly to T alone; otherwise `cond ? p[i] : 0` would quietly be an int for a float p.
+/// What `p[i]` and `*p` give where p is not const: reads convert to T, writes go through the checks. It is used where it
+/// stands. `auto x = p[i]` would read only when x is used, so what uses one that has a name copies it, and the copy does
+/// not compile. It converts implicitly to T alone; otherwise `cond ? p[i] : 0` would quietly be an int for a float p.
 template <class Pointer>
 class Reference;
 
@@ -33,69 +34,96 @@ constexpr auto value_of(const T& x) {
   else
     return x;
 }
+template <class T>
+using ValueOf = decltype(value_of(std::declval<const T&>()));
 
 template <class Pointer>
 class Reference {
  public:
   using T = typename Pointer::value_type;
   Reference(Pointer p, sim::SiteCode site) : p_(p), site_(site) {}
-  Reference(const Reference&) = default;
-
-  T read() const { return p_.read(site_); }
+  /// The other side of `cond ? p[i] : 0`, which then has the type of p[i].
   template <class U>
-    requires std::is_arithmetic_v<U> || std::same_as<U, T>
-  explicit(!std::same_as<U, T>) operator U() const {
-    return static_cast<U>(read());
+    requires(std::is_arithmetic_v<U> && std::is_arithmetic_v<T> && !std::same_as<U, T>)
+  Reference(U other) : other_(static_cast<T>(other)), is_other_(true) {
+    static_assert(std::same_as<std::common_type_t<T, U>, T>,
+                  "the two sides of ?: have different types: write the wider one, `cond ? double(p[i]) : 0.5`");
   }
-  Pointer operator&() const { return p_; }
+  Reference(const Reference&) { refuse(); }
 
-  const Reference& operator=(T v) const { return p_.write(v, site_), *this; }
-  const Reference& operator=(const Reference& o) const { return *this = o.read(); }
-  const Reference& operator=(const Reference& o) { return *this = o.read(); }
-  T operator++() const { return step(1), read(); }
-  T operator--() const { return step(-1), read(); }
-  T operator++(int) const { return step(1); }
-  T operator--(int) const { return step(-1); }
-  T operator-() const { return -read(); }
-  T operator+() const { return read(); }
-  T operator~() const { return ~read(); }
-  bool operator!() const { return !read(); }
-
- private:
+  T read() const {
+    if constexpr (std::is_arithmetic_v<T>)
+      if (is_other_) return other_;
+    return p_.read(site_);
+  }
+  T write(T v) const { return p_.write(v, site_), v; }
   T step(int by) const {
     const T before = read();
-    p_.write(static_cast<T>(before + static_cast<T>(by)), site_);
+    write(static_cast<T>(before + static_cast<T>(by)));
     return before;
   }
+  Pointer pointer() const { return p_; }
+
+  template <class U>
+    requires std::is_arithmetic_v<U> || std::same_as<U, T>
+  explicit(!std::same_as<U, T>) operator U() const&& {
+    return static_cast<U>(read());
+  }
+  T operator=(T v) const&& { return write(v); }
+  T operator=(Reference o) const&& { return write(o.read()); }
+  // Of one that has a name; and `T& x = p[i]`.
+  template <class U>
+    requires std::is_arithmetic_v<U> || std::same_as<U, T>
+  explicit(!std::same_as<U, T>) operator U&() const& {
+    refuse();
+  }
+  T operator=(T) const& { refuse(); }
+  T operator=(Reference) const& { refuse(); }
+
+ private:
+  [[noreturn]] static void refuse() {
+    static_assert(!is_reference<Reference>,
+                  "write the type of what you read, `T x = p[i];`: auto, auto& and T& do not hold an element of a "
+                  "GlobalPtr or SharedPtr, nor does a template's parameter (f(T(p[i]))) or std::swap");
+    __builtin_unreachable();
+  }
+  struct Nothing {};
   Pointer p_;
-  sim::SiteCode site_;
+  sim::SiteCode site_ = 0;
+  [[no_unique_address]] std::conditional_t<std::is_arithmetic_v<T>, T, Nothing> other_{};
+  bool is_other_ = false;
 };
 
-// Built-in operators do not see a conversion that is a template, so each is spelt out. The operands are first brought
-// to their common type, as the language does: here the compiler cannot see that a literal is not negative, and would
-// warn.
-#define REDUCTIO_BINARY(op)                                                        \
-  template <class A, class B>                                                      \
-    requires(Operand<A> && Operand<B> && (is_reference<A> || is_reference<B>))     \
-  auto operator op(const A& a, const B& b) {                                       \
-    using Common = std::common_type_t<decltype(value_of(a)), decltype(value_of(b))>; \
-    return static_cast<Common>(value_of(a)) op static_cast<Common>(value_of(b));   \
+// Operators take a Reference by value: one without a name needs no copy for that. Built-in ones do not see a conversion
+// that is a template, so each is spelt out. The operands are first brought to their common type, as the language does:
+// here the compiler cannot see that a literal is not negative, and would warn.
+#define REDUCTIO_BINARY(op)                                                      \
+  template <Operand A, Operand B>                                                \
+    requires(is_reference<A> || is_reference<B>)                                 \
+  auto operator op(A a, B b) {                                                   \
+    using Common = std::common_type_t<ValueOf<A>, ValueOf<B>>;                   \
+    return static_cast<Common>(value_of(a)) op static_cast<Common>(value_of(b)); \
   }
-#define REDUCTIO_SHIFT(op)                                                     \
-  template <class A, class B>                                                  \
-    requires(Operand<A> && Operand<B> && (is_reference<A> || is_reference<B>)) \
-  auto operator op(const A& a, const B& b) {                                   \
-    return value_of(a) op value_of(b);                                         \
+#define REDUCTIO_SHIFT(op)                       \
+  template <Operand A, Operand B>                \
+    requires(is_reference<A> || is_reference<B>) \
+  auto operator op(A a, B b) {                   \
+    return value_of(a) op value_of(b);           \
   }
-#define REDUCTIO_COMPOUND(op)                                                                      \
-  template <class Pointer, Operand B>                                                              \
-  const Reference<Pointer>& operator op##=(const Reference<Pointer>& a, const B& b) {              \
-    return a = static_cast<typename Pointer::value_type>(a.read() op value_of(b));                 \
-  }                                                                                                \
-  template <class A, class Pointer>                                                                \
-    requires std::is_arithmetic_v<A>                                                               \
-  A& operator op##=(A& a, const Reference<Pointer>& b) {                                           \
-    return a = static_cast<A>(a op b.read());                                                      \
+#define REDUCTIO_COMPOUND(op)                                                           \
+  template <class Pointer, Operand B>                                                   \
+  auto operator op##=(Reference<Pointer> a, B b) {                                      \
+    return a.write(static_cast<typename Pointer::value_type>(a.read() op value_of(b))); \
+  }                                                                                     \
+  template <class A, class Pointer>                                                     \
+    requires std::is_arithmetic_v<A>                                                    \
+  A& operator op##=(A& a, Reference<Pointer> b) {                                       \
+    return a = static_cast<A>(a op b.read());                                           \
+  }
+#define REDUCTIO_UNARY(signature, result) \
+  template <class Pointer>                \
+  auto operator signature {               \
+    return result;                        \
   }
 REDUCTIO_BINARY(+)
 REDUCTIO_BINARY(-)
@@ -123,9 +151,19 @@ REDUCTIO_COMPOUND(|)
 REDUCTIO_COMPOUND(^)
 REDUCTIO_COMPOUND(<<)
 REDUCTIO_COMPOUND(>>)
+REDUCTIO_UNARY(&(Reference<Pointer> a), a.pointer())
+REDUCTIO_UNARY(-(Reference<Pointer> a), -a.read())
+REDUCTIO_UNARY(+(Reference<Pointer> a), +a.read())
+REDUCTIO_UNARY(~(Reference<Pointer> a), ~a.read())
+REDUCTIO_UNARY(!(Reference<Pointer> a), !a.read())
+REDUCTIO_UNARY(++(Reference<Pointer> a), (a.step(1), a.read()))
+REDUCTIO_UNARY(--(Reference<Pointer> a), (a.step(-1), a.read()))
+REDUCTIO_UNARY(++(Reference<Pointer> a, int), a.step(1))
+REDUCTIO_UNARY(--(Reference<Pointer> a, int), a.step(-1))
 #undef REDUCTIO_BINARY
 #undef REDUCTIO_SHIFT
 #undef REDUCTIO_COMPOUND
+#undef REDUCTIO_UNARY
 
 /// From U* to T* the language converts by itself, and both are pointers to the same type: T is more const or volatile.
 template <class U, class T>
@@ -134,9 +172,10 @@ concept AddsQualifiers =
 
 /// An index in brackets, which knows its line.
 struct Subscript {
-  template <std::convertible_to<std::size_t> Index>
+  template <class Index>
+    requires std::convertible_to<Index, std::size_t> || is_reference<Index>
   Subscript(Index i, const char* file = __builtin_FILE(), int line = __builtin_LINE())
-      : index(static_cast<std::size_t>(i)), site(sim::code_of(file, line)) {}
+      : index(static_cast<std::size_t>(value_of(i))), site(sim::code_of(file, line)) {}
   std::size_t index;
   sim::SiteCode site;
 };
@@ -152,8 +191,10 @@ class PointerArithmetic {
   using value_type = std::remove_cv_t<T>;
   static_assert(std::is_trivially_copyable_v<value_type>);
 
-  auto operator[](Subscript i) const { return dereference(self() + i.index, i.site); }
-  auto operator*() const { return dereference(self(), 0); }  // an operator without arguments cannot know its line
+  /// Const, so that `auto& x = p[i]` is told of like `auto x`.
+  using Element = std::conditional_t<std::is_const_v<T>, value_type, const Reference<Derived>>;
+  Element operator[](Subscript i) const { return dereference(self() + i.index, i.site); }
+  Element operator*() const { return dereference(self(), 0); }  // an operator without arguments cannot know its line
   /// A member of a struct, for reading: the whole struct is read.
   auto operator->() const {
     struct Value {
@@ -185,7 +226,7 @@ class PointerArithmetic {
  private:
   Derived& self() { return static_cast<Derived&>(*this); }
   const Derived& self() const { return static_cast<const Derived&>(*this); }
-  static auto dereference(const Derived& p, sim::SiteCode site) {
+  static Element dereference(const Derived& p, sim::SiteCode site) {
     if constexpr (std::is_const_v<T>)
       return p.read(site);
     else
@@ -339,6 +380,13 @@ REDUCTIO_STORE(__stwt)
 
 }  // namespace on_sim
 }  // namespace reductio::device
+
+// `auto [x, y] = p[i]`.
+template <class Pointer>
+struct std::tuple_size<reductio::device::Reference<Pointer>> {
+  static_assert(!reductio::device::is_reference<reductio::device::Reference<Pointer>>,
+                "write the type of what you read: `float2 v = p[i]; auto [x, y] = v;`");
+};
 
 // CUDA's own names are global there, so they are here.
 using reductio::device::__ldca;

@@ -46,6 +46,45 @@ TEST_P(SimPointersInKernels, PointersBehaveLikePointers) {
   operators_work<double>();
 }
 
+struct Twice {
+  template <class T>
+  T operator()(T x) const {
+    return x + x;
+  }
+};
+
+__global__ void elements_as_operands(GlobalPtr<float> out, int yes) {
+  SharedPtr<float> s = shared_memory<float>();
+  SharedPtr<unsigned> u = shared_array<unsigned, 4>();
+  s[0] = s[1] = 2.5f;
+  u[0] = 3, u[1] = 0xfffffff0u, u[2] = 1;
+  out[0] = yes ? s[0] : 0;  // a float: 2.5
+  out[1] = yes ? 0 : s[0];
+  out[2] = !yes ? s[0] : 7;
+  out[3] = 1;
+  out[3] += yes ? s[0] : 0;
+  out[4] = static_cast<float>((yes ? u[1] : -1) >> 4);  // unsigned, also where it is the int
+  out[5] = static_cast<float>((yes ? -1 : u[1]) >> 4);
+  out[6] = yes ? s[u[2]] : s[0];
+  out[7] = Twice{}(float(s[0]));
+  const auto get = [&](unsigned i) { return s[i]; };
+  const float got = get(1);
+  s[1] = 0;
+  out[8] = got;
+  // As a sort exchanges them.
+  const float a = s[0];
+  s[0] = s[1];
+  s[1] = a;
+  out[9] = s[1];
+  out[10] = s[0];
+}
+
+TEST_P(SimPointersInKernels, ElementsAreOperandsOfTheirType) {
+  const Buffer<float> out(11);
+  run<elements_as_operands>(1, 1, 8, out.ptr(), 1);
+  EXPECT_EQ(on_host(out), (std::vector<float>{2.5f, 0, 7, 3.5f, 268435455.0f, 268435455.0f, 2.5f, 5, 2.5f, 2.5f, 0}));
+}
+
 TEST(SimPointers, ConvertImplicitlyToTheirTypeAlone) {
   using Float = decltype(GlobalPtr<float>()[0]);
   static_assert(std::is_convertible_v<Float, float>);
