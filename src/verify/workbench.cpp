@@ -162,8 +162,7 @@ class Workbench::Call {
       backend.copy_within(copy_->bytes_at(skipped()), input_->memory.bytes_at(skipped()), case_->problem.n * size,
                           stream_);
     const auto put = [&] { plan_->enqueue(device_input().bytes_at(skipped()), output_->get(), stream_); };
-    if (plan_->info().result == ResultLocation::on_host || !(captured || backend.info().kind == DeviceKind::sim))
-      return put();
+    if (plan_->info().result == ResultLocation::on_host || !(captured || on_sim())) return put();
     const PlanInfo said = plan_->info();
     if (backend.info().kind == DeviceKind::cuda && said.grid_blocks == 0)  // a library's own launches
       return backend.watch_enqueue(put, stream_, nullptr);
@@ -194,6 +193,8 @@ class Workbench::Call {
         check_result(result_.data(), want, plan_->info().longest_chain, p.operation, plan_->info().flushes_subnormals);
     const std::string why = case_->check == "fault" ? not_as_declared(check) : check.why;
     if (why.empty()) return input_unchanged();
+    if (const std::string undefined = sim::undefined_shuffles(); on_sim() && !undefined.empty())
+      return why + "; " + undefined;
     return (untouched(in_output) ? "the output was not written, or with what stood there before the call: " : "") +
            why + (is_first ? "" : bench_->compared_with_first_call(*case_, input_->recipe));
   }
@@ -215,6 +216,8 @@ class Workbench::Call {
     const Check declared = check_result(result_.data(), want, plan_->info().longest_chain, p.operation);
     return declared.ok ? "" : "wrong, but not as the variant declares (" + fault.why + "): " + declared.why;
   }
+
+  bool on_sim() const { return bench_->backend_->info().kind == DeviceKind::sim; }
 
   /// Whether the result is to be in the output, and only what was put there before the call is.
   bool untouched(const Result& in_output) const {

@@ -57,13 +57,14 @@ enum class Flaw {
   flushes_subnormals,
   accumulates_in_f32,  // wrong for f64 only
   rounds_to_bf16,      // wrong by little
-  keeps_few_digits,       // 12 of f32's, 40 of f64's, in whole tiles, and declares a chain that forgives it
+  keeps_few_digits,    // 12 of f32's, 40 of f64's, in whole tiles, and declares a chain that forgives it
   overstates_its_chain,
   // how threads work together
   no_block_barrier,
   no_barrier_between_levels,
   no_warp_barrier,
   assumes_full_warps,  // folds 32 lanes whatever the block
+  shuffles_outside_its_mask,
   // how blocks work together
   no_fence,
   no_writers_fence,
@@ -171,7 +172,9 @@ __global__ void block_sums(GlobalPtr<T> in, GlobalPtr<T> out, std::size_t n, Fla
       if (flaw != Flaw::no_warp_barrier) __syncwarp();
     }
   }
-  if (t == 0) out[blockIdx.x] = sums[0];
+  if (t != 0) return;
+  out[blockIdx.x] = sums[0];
+  if (flaw == Flaw::shuffles_outside_its_mask) out[blockIdx.x] += __shfl_down_sync(1u, sums[0], 1);
 }
 
 /// Thread 0 of one block adds up the partial results. `calls` counts calls of this plan.
@@ -501,6 +504,8 @@ REJECTED(no_block_barrier)
 REJECTED(no_barrier_between_levels)
 REJECTED(no_warp_barrier)
 REJECTED(assumes_full_warps)
+REJECTED_BECAUSE(shuffles_outside_its_mask,
+                 "gives an undefined value, first to block 0, thread 0: lane 1 is not in the mask")
 REJECTED_BECAUSE(overwrites_input, "changed its input")
 REJECTED_BECAUSE(writes_past_the_output, "behind the output")
 REJECTED_BECAUSE(writes_before_the_output, "before the output")

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "device/sim/block.h"
@@ -134,16 +136,18 @@ void fail_shared(const SharedRange& array, const Touch& t) {
                 std::to_string(running->shared_bytes) + " bytes");
 }
 
-void fail_unwritten(const Touch& t) {
+/// Where somebody still writes the word with nothing that orders the two, that is the fault: the race check finds it.
+void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
+  if (reads) track_slowly(record, *reads, t);
   if (t.view)
-    stop_here(
+    stop_last(
         FaultKind::unwritten, site_of(t.site),
         "reads " + element(t) + " of a view in global memory, which nobody has written since its allocation" +
             (default_stream_holds_work() ? "; what waits in the default stream, Stream{}, is not done before a call: "
                                          : "; ") +
             "a call zeroes what it needs on its own stream, and what calls leave to each other is a zeroed_buffer "
             "(device/state.h)");
-  stop_here(FaultKind::unwritten, site_of(t.site),
+  stop_last(FaultKind::unwritten, site_of(t.site),
             "reads byte " + std::to_string(t.where) + " (" + element(t) +
                 ") of shared memory, which nobody in this block has written");
 }
@@ -189,6 +193,14 @@ std::uint32_t unordered_reads(const Accesses& reads, const Touch& t, const Momen
   return left && causality.learnt_in_block(here) ? 0 : left;
 }
 
+/// Whether a plain write leaves what it writes to as it is.
+bool stores_the_same(const Touch& t) {
+  if (!t.value) return false;
+  const std::byte* const there =
+      t.view ? reinterpret_cast<const std::byte*>(static_cast<std::uintptr_t>(t.where)) : running->shared + t.where;
+  return std::memcmp(there, t.value, t.size) == 0;
+}
+
 [[noreturn]] void fail_race(const Accesses& a, std::uint32_t lanes, const char* did, const Touch& t, const Moment& here,
                             std::uint64_t atomic_at = 0) {
   const BlockState& b = *static_cast<const BlockState*>(running);
@@ -216,6 +228,10 @@ std::uint32_t unordered_reads(const Accesses& reads, const Touch& t, const Momen
     what += b.last_barrier.line ? " (the block's last barrier: " + to_string(b.last_barrier) + ")"
                                 : std::string(" (the block has passed no barrier yet)");
   }
+  if (stores_the_same(t) && std::string_view(did) == "wrote")
+    what +=
+        "; both store the same value, which CUDA promises to be right for lanes of one warp at one line alone: let one "
+        "thread store it";
   stop_here(FaultKind::race, site_of(t.site), what);
 }
 
@@ -232,10 +248,17 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
                     .block_scope = is_atomic && t.scope == Scope::block,
                     .site = t.site};
   const std::uint64_t location = Causality::location(t);
+  std::uint32_t together = 0;  // lanes that store the same by the same line
   const auto conflict_with_writes = [&] {
     if (!record) return;
     const Accesses& a = record->writes;
-    if (const std::uint32_t lanes = unordered(a, t, here)) fail_race(a, lanes, "wrote", t, here);
+    const std::uint32_t lanes = unordered(a, t, here);
+    // CUDA: of the lanes of a warp that write to one place by one instruction one is the last, which one is not said.
+    if (lanes && a.serial == b.serial && a.thread / warp_size == here.thread / warp_size && a.site == t.site &&
+        stores_the_same(t))
+      together = lanes;
+    else if (lanes)
+      fail_race(a, lanes, "wrote", t, here);
   };
   const auto conflict_with_atomic = [&](const Accesses& a) {
     if (const std::uint32_t lanes = unordered(a, t, here, location))
@@ -268,7 +291,9 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
       conflict_with_reads();
       if (counts(record->atomics, t)) causality.overwrite(location);
       record->atomics = {};
+      if (record->writes.epoch != me.epoch) together = 0;
       record->writes = me;
+      record->writes.lanes |= together;
       return;
     case Access::atomic_read:  // leaves no record: a later plain store is not held against it
     case Access::atomic_store:

@@ -62,11 +62,13 @@ struct Touch {
   std::size_t size;     ///< in bytes
   SiteCode site = 0;
   Scope scope = Scope::gpu;  ///< of atomics
+  const void* value = nullptr;  ///< of plain writes: what is about to be stored
 };
 
 [[noreturn]] void fail_global(const Touch&);
 [[noreturn]] void fail_shared(const SharedRange&, const Touch&);
-[[noreturn]] void fail_unwritten(const Touch&);
+/// `record` and `reads` are the word's.
+[[noreturn]] void fail_unwritten(Record* record, Accesses* reads, const Touch&);
 [[noreturn]] void fail_spinning();
 /// What an atomic access that passed the race check makes known, and learns (causality.h).
 void on_atomic(const Touch&, MemoryOrder);
@@ -76,7 +78,8 @@ void track_slowly(Record*, Accesses& reads, const Touch&);
 /// The race check of one word, the short way: nobody to conflict with in this launch, or ordered by a block barrier, or
 /// this thread itself.
 template <Access kind, std::size_t size, bool global>
-inline void track(Record* record, Accesses& reads, const View* view, std::uint64_t where, SiteCode site, Scope scope) {
+inline void track(Record* record, Accesses& reads, const View* view, std::uint64_t where, SiteCode site, Scope scope,
+                  const void* value = nullptr) {
   const Block& b = *running;
   const std::uint32_t thread = threadIdx.x, lane = 1u << thread % warp_size;
   const Accesses me{.serial = b.serial, .epoch = b.epoch, .lanes = lane, .thread = thread, .site = site};
@@ -107,7 +110,7 @@ inline void track(Record* record, Accesses& reads, const View* view, std::uint64
       return;
     }
   }
-  track_slowly(record, reads, {kind, view, where, size, site, scope});
+  track_slowly(record, reads, {kind, view, where, size, site, scope, value});
 }
 
 /// A thread that reads one word over and over waits for another, but a plain read is no switch point.
@@ -140,10 +143,12 @@ template <std::size_t size>
   const std::size_t first = (at - m.begin) / word_bytes;
   const std::size_t end =
       size % word_bytes == 0 ? first + size / word_bytes : (at - m.begin + size - 1) / word_bytes + 1;
+  if (m.writable && !m.reads) [[unlikely]] make_reads(m);
   for (std::size_t w = first; w < end; ++w)
-    if (!m.written[w]) [[unlikely]] fail_unwritten({Access::read, &v, at, size, site});
+    if (!m.written[w]) [[unlikely]]
+      fail_unwritten(m.records ? m.records + w : nullptr, m.writable ? m.reads + w : nullptr,
+                     {Access::read, &v, at, size, site});
   if (m.writable) {  // else nobody can conflict
-    if (!m.reads) [[unlikely]] make_reads(m);
     for (std::size_t w = first; w < end; ++w)
       track<Access::read, size, true>(m.records ? m.records + w : nullptr, m.reads[w], &v, at, site, Scope::gpu);
   }
@@ -151,7 +156,8 @@ template <std::size_t size>
 }
 
 template <Access kind, std::size_t size>
-inline void on_global(const View& v, std::uintptr_t at, SiteCode site, Scope scope = Scope::gpu) {
+inline void on_global(const View& v, std::uintptr_t at, SiteCode site, Scope scope = Scope::gpu,
+                      const void* value = nullptr) {
   on_bounds(v, at, kind, size, site);
   Memory& m = *v.memory;
   if (!m.records) [[unlikely]] make_records(m);
@@ -161,24 +167,25 @@ inline void on_global(const View& v, std::uintptr_t at, SiteCode site, Scope sco
     if (is_store(kind)) {
       m.written[w] = 1;
     } else if (!m.written[w]) [[unlikely]] {
-      fail_unwritten({kind, &v, at, size, site});
+      fail_unwritten(&m.records[w], &m.reads[w], {kind, &v, at, size, site, scope});
     }
-    track<kind, size, true>(&m.records[w], m.reads[w], &v, at, site, scope);
+    track<kind, size, true>(&m.records[w], m.reads[w], &v, at, site, scope, value);
   }
   if (kind == Access::read) watch_spinning(at);
 }
 
 /// The address of `size` bytes at `offset` of the block's shared memory, where `array` must have them.
 template <Access kind, std::size_t size>
-inline std::byte* on_shared(SharedRange array, std::uint64_t offset, SiteCode site, Scope scope = Scope::gpu) {
+inline std::byte* on_shared(SharedRange array, std::uint64_t offset, SiteCode site, Scope scope = Scope::gpu,
+                            const void* value = nullptr) {
   if (!running || offset < array.begin || offset >= array.end || array.end - offset < size) [[unlikely]]
     fail_shared(array, {kind, nullptr, offset, size, site});
   const std::size_t first = offset / word_bytes;
   for (std::size_t w = first; w < first + size / word_bytes; ++w) {
     Record& r = running->shared_records[w];
     if (!is_store(kind) && r.writes.serial != running->serial && r.atomics.serial != running->serial) [[unlikely]]
-      fail_unwritten({kind, nullptr, offset, size, site});
-    track<kind, size, false>(&r, running->shared_reads[w], nullptr, offset, site, scope);
+      fail_unwritten(&r, &running->shared_reads[w], {kind, nullptr, offset, size, site, scope});
+    track<kind, size, false>(&r, running->shared_reads[w], nullptr, offset, site, scope, value);
   }
   if (kind == Access::read) watch_spinning(offset);
   return running->shared + offset;

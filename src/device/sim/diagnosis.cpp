@@ -6,16 +6,21 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <string_view>
 #include <utility>
 
 #include "device/sim/scheduler.h"
 
 namespace reductio::sim {
 
-std::string to_string(const Site& s) {
-  if (!s.file) return "?";
-  const char* const slash = std::strrchr(s.file, '/');
-  return std::string(slash ? slash + 1 : s.file) + ":" + std::to_string(s.line);
+std::string to_string(const Site& s) { return s.file ? path_of(s.file) + ":" + std::to_string(s.line) : "?"; }
+
+std::string path_of(const char* file) {
+  constexpr std::string_view here = __FILE__, below = "src/device/sim/diagnosis.cpp";
+  static_assert(here.ends_with(below));
+  constexpr std::string_view project = here.substr(0, here.size() - below.size());
+  const std::string_view path = file;
+  return std::string(path.starts_with(project) ? path.substr(project.size()) : path);
 }
 
 bool same(const Site& a, const Site& b) {
@@ -28,26 +33,30 @@ std::string hex(std::uint32_t mask) {
   return text;
 }
 
-void Scheduler::fail(std::exception_ptr e) {
-  if (!failure_) failure_ = std::move(e);
+void Scheduler::fail(std::exception_ptr e, bool is_race) {
+  if (!failure_) failure_ = last_failure_ && !is_race ? last_failure_ : std::move(e);
 }
 
 void Scheduler::stop(FaultKind kind, Site site, const std::string& what, std::vector<unsigned> threads) {
   if (threads.empty()) threads.push_back(threadIdx.x);
   if (cancelling_) std::terminate();  // a destructor that runs device code while its thread is unwound
-  fail(std::make_exception_ptr(fault(kind, block_->index, site, std::move(threads), what)));
+  fail(std::make_exception_ptr(fault(kind, block_->index, site, std::move(threads), what)), kind == FaultKind::race);
   go_on(&block_->thread[threadIdx.x].context, Next{});
   throw Unwind{};
 }
 
-Fault Scheduler::fault(FaultKind kind, std::size_t block, Site site, std::vector<unsigned> threads,
-                       const std::string& what) const {
-  std::string file = site.file ? site.file : "";
-  if (const auto slash = file.rfind('/'); slash != std::string::npos) file.erase(0, slash + 1);
-  return Fault(kind, kernel_, block, std::move(threads), std::move(file), site.line, what);
+/// The thread waits for ever, and so does what waits for it: fail_stuck() comes to it.
+void Scheduler::stop_last(FaultKind kind, Site site, const std::string& what) {
+  if (!last_failure_) last_failure_ = std::make_exception_ptr(fault(kind, block_->index, site, {threadIdx.x}, what));
+  for (;;) suspend();
 }
 
-/// "threads 0-31 wait at twopass.cu:20 (__syncthreads), threads 32-63 have returned".
+Fault Scheduler::fault(FaultKind kind, std::size_t block, Site site, std::vector<unsigned> threads,
+                       const std::string& what) const {
+  return Fault(kind, kernel_, block, std::move(threads), site.file ? path_of(site.file) : "", site.line, what);
+}
+
+/// "threads 0-31 wait at src/kernels/twopass.cu:20 (__syncthreads), threads 32-63 have returned".
 std::string Scheduler::describe(const BlockState& b) const {
   struct Group {
     Waiting waiting;
@@ -144,6 +153,7 @@ void stop_kernel(const char* what, Site site) {
   if (running) stop_here(FaultKind::stopped, site, what);
   throw Fault(FaultKind::stopped, "", 0, {}, "", 0, "on the host: " + to_string(site) + ": " + what);
 }
+void stop_last(FaultKind kind, Site site, const std::string& what) { scheduler().stop_last(kind, site, what); }
 
 REDUCTIO_RARE void fail_outside() {
   throw Fault(FaultKind::host_access, "", 0, {}, "", 0, "a barrier or warp operation outside a kernel");

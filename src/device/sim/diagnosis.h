@@ -13,12 +13,17 @@ namespace reductio::sim {
 /// Ends the launch with a fault of the running thread, or of `threads`. Unwinds the thread that calls it.
 [[noreturn]] void stop_here(FaultKind, Site, const std::string& what, std::vector<unsigned> threads = {});
 
+/// The same where nothing worse happens before all other threads have ended or wait: only a race is.
+[[noreturn]] void stop_last(FaultKind, Site, const std::string& what);
+
 /// A barrier or warp operation outside a kernel.
 [[noreturn]] void fail_outside();
 
 bool same(const Site&, const Site&);
-/// "twopass.cu:20".
+/// "src/kernels/twopass.cu:20": as path_of().
 std::string to_string(const Site&);
+/// A source file, from the project's folder where it lies there; else as the compiler has it.
+std::string path_of(const char* file);
 /// "0x0000ffff".
 std::string hex(std::uint32_t mask);
 

@@ -18,7 +18,7 @@ enum class FaultKind {
   unwritten,           ///< a read of what nobody wrote: shared memory, or poisoned global memory
   race,                ///< two threads, one of them writing, and nothing that orders the two
   divergent_barrier,   ///< threads of a block at different barriers
-  unfinished_barrier,  ///< a barrier or warp operation that some threads can no longer reach
+  unfinished_barrier,  ///< a barrier or warp operation for which threads wait that do not come
   warp_mask,           ///< lanes of a warp operation that disagree on mask or operation, or are not in their mask
   endless_wait,        ///< threads poll for what nobody writes
   aliased,             ///< two shared arrays that are one on a GPU
@@ -39,7 +39,7 @@ struct Fault : DeviceError {
   std::string kernel;             ///< "rolled<unsigned int, Identity>"; empty if no kernel is involved
   std::size_t block;              ///< blockIdx.x
   std::vector<unsigned> threads;  ///< threadIdx.x of those who fail or wait, ascending; empty if no kernel runs
-  std::string file;               ///< base name of the source file where known: barriers, warp operations, polls
+  std::string file;               ///< the source file where known, from the project's folder where it lies there
   int line;                       ///< 0 if unknown
 };
 

@@ -25,7 +25,7 @@ inline int __syncthreads_or(int predicate, const char* file = __builtin_FILE(), 
   return sim::block_barrier(sim::Waiting::block_barrier_or, predicate != 0, {file, line}) != 0;
 }
 inline int __syncthreads_and(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
-  return sim::block_barrier(sim::Waiting::block_barrier_and, predicate != 0, {file, line}) == blockDim.x;
+  return sim::block_barrier(sim::Waiting::block_barrier_and, predicate == 0, {file, line}) == 0;
 }
 inline int __syncthreads_count(int predicate, const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
   return static_cast<int>(sim::block_barrier(sim::Waiting::block_barrier_count, predicate != 0, {file, line}));

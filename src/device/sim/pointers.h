@@ -262,7 +262,7 @@ class GlobalPtr : public PointerArithmetic<GlobalPtr<T>, T> {
     return *raw();
   }
   void write(value_type v, sim::SiteCode site) const {
-    sim::on_global<sim::Access::write, sizeof(T)>(view_, this->at_, site);
+    sim::on_global<sim::Access::write, sizeof(T)>(view_, this->at_, site, sim::Scope::gpu, &v);
     *raw() = v;
   }
   /// Checks an atomic access; the caller then reads and writes this.
@@ -304,7 +304,7 @@ class SharedPtr : public PointerArithmetic<SharedPtr<T>, T> {
   sim::SharedRange array() const { return array_; }
 
   value_type read(sim::SiteCode site) const { return *checked<sim::Access::read>(site); }
-  void write(value_type v, sim::SiteCode site) const { *checked<sim::Access::write>(site) = v; }
+  void write(value_type v, sim::SiteCode site) const { *checked<sim::Access::write>(site, sim::Scope::gpu, &v) = v; }
   template <sim::Access kind>
   value_type* atomic(sim::MemoryOrder order, sim::Scope scope, sim::SiteCode site) const {
     value_type* const word = checked<kind>(site, scope);
@@ -312,8 +312,8 @@ class SharedPtr : public PointerArithmetic<SharedPtr<T>, T> {
     return word;
   }
   template <sim::Access kind>
-  value_type* checked(sim::SiteCode site, sim::Scope scope = sim::Scope::gpu) const {
-    return reinterpret_cast<value_type*>(sim::on_shared<kind, sizeof(T)>(array_, this->at_, site, scope));
+  value_type* checked(sim::SiteCode site, sim::Scope scope = sim::Scope::gpu, const void* value = nullptr) const {
+    return reinterpret_cast<value_type*>(sim::on_shared<kind, sizeof(T)>(array_, this->at_, site, scope, value));
   }
 
  private:

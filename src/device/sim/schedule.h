@@ -3,6 +3,7 @@
 /// device/sim/sim.h is for kernel files and cannot be included beside cuda.cuh.
 
 #include <cstdint>
+#include <string>
 
 namespace reductio::sim {
 
@@ -15,5 +16,10 @@ enum class Order {
 /// Holds for launches that run from now on; the same seed gives the same schedule. Only `random` reads the seed.
 /// At start: forward.
 void set_schedule(Order order, std::uint64_t seed = 1);
+
+/// The lines where since set_schedule() a shuffle took its value from a lane that brought none, in one sentence; empty
+/// if there are none. CUDA leaves that value undefined, which is no fault of a kernel that drops it, as the upper lanes
+/// of a tree do: whoever knows that a result is wrong tells of them. Here the value is NaN, or all bits set.
+std::string undefined_shuffles();
 
 }  // namespace reductio::sim

@@ -44,16 +44,15 @@ REDUCTIO_HOT Next Scheduler::finish() {
   warp.exited |= 1u << t % warp_size;
   if (failure_) return {};
   if (b.arrived && b.arrived + b.exited == b.threads) {
-    fail_barrier(b, FaultKind::unfinished_barrier, "a barrier that not all threads of the block reach");
-    return {};
+    complete_block_barrier(b, b.barrier);
+    if (failure_) return {};
   }
   for (std::uint32_t left = warp.waiting; left;) {
     const unsigned l = std::countr_zero(left);
     left &= ~warp.lanes[l].mask & ~(1u << l);
     const std::uint32_t mask = warp.lanes[l].mask;
     if ((mask >> t % warp_size & 1) && (mask & ~(warp.waiting | warp.exited)) == 0) {
-      check_warp(b, warp, t / warp_size, mask, b.thread[t / warp_size * warp_size + l].site);
-      if (failure_) return {};
+      check_warp(b, warp, t / warp_size, mask);
     }
   }
   if (b.exited == b.threads) {
@@ -150,6 +149,11 @@ void Scheduler::end_block(BlockState& b) {
 
 void Scheduler::make_all_runnable(BlockState& b) {
   std::fill_n(b.waiting.begin(), b.threads, Waiting::no);
+  if (b.exited) [[unlikely]] {
+    for (unsigned t = 0; t < b.threads; ++t)
+      if (!(b.warps[t / warp_size].exited >> t % warp_size & 1)) make_runnable(b, t);
+    return;
+  }
   if (order_now_ == Order::random) {
     for (unsigned t = 0; t < b.threads; ++t) ready_.push_back(b.slot << 16 | t);
     return;
@@ -268,6 +272,7 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
   block_ = nullptr;
   running = nullptr;
   kernel_.clear();
+  last_failure_ = nullptr;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
@@ -276,6 +281,11 @@ std::uint64_t steps() { return scheduler().steps(); }
 void set_schedule(Order order, std::uint64_t seed) {
   const DeviceLock lock;
   scheduler().set_schedule(order, seed);
+}
+
+std::string undefined_shuffles() {
+  const DeviceLock lock;
+  return scheduler().undefined_shuffles();
 }
 
 void run_grid(const Shape& shape, const std::function<void()>& thread, const std::string& kernel) {

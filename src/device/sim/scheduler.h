@@ -42,7 +42,10 @@ class Scheduler {
     order_ = order;
     seed_ = seed;
     launches_ = 0;
+    undefined_shuffles_.clear();
+    undefined_sites_.clear();
   }
+  const std::string& undefined_shuffles() const { return undefined_shuffles_; }
 
   unsigned block_barrier(Waiting kind, bool predicate, Site);
   void grid_barrier(Site);
@@ -57,6 +60,7 @@ class Scheduler {
   std::uint64_t steps() { return ++steps_; }
 
   [[noreturn]] void stop(FaultKind, Site, const std::string& what, std::vector<unsigned> threads);
+  [[noreturn]] void stop_last(FaultKind, Site, const std::string& what);
 
   const std::string& kernel() const { return kernel_; }
   /// Which block of the launch that runs has this number.
@@ -86,11 +90,12 @@ class Scheduler {
 
   // Waiting.
   void complete_block_barrier(BlockState&, Site);
-  void check_warp(BlockState&, Warp&, unsigned warp, std::uint32_t mask, const Site&);
+  void check_warp(BlockState&, Warp&, unsigned warp, std::uint32_t mask);
   void check_meeting(BlockState&, const Warp&, unsigned warp);
+  void note_undefined(const BlockState&, const Warp&, unsigned thread);
 
   // Faults.
-  void fail(std::exception_ptr);
+  void fail(std::exception_ptr, bool is_race = false);
   Fault fault(FaultKind, std::size_t block, Site, std::vector<unsigned> threads, const std::string& what) const;
   std::string describe(const BlockState&) const;
   void fail_barrier(BlockState&, FaultKind, const std::string& what);
@@ -100,6 +105,8 @@ class Scheduler {
   // Of all launches.
   Order order_ = Order::forward;
   std::uint64_t seed_ = 1, launches_ = 0;
+  std::string undefined_shuffles_;     // since the last set_schedule(),
+  std::vector<Site> undefined_sites_;  // one at each of these lines
   std::uint32_t serials_ = 0;
   Fibers fibers_{&Scheduler::fiber_main};
   [[maybe_unused]] int rounding_ = 0;  // FE_TONEAREST
@@ -126,7 +133,7 @@ class Scheduler {
   bool grid_barrier_divergent_ = false;
   std::uint64_t steps_ = 0, last_step_ = 0, fruitless_polls_ = 0, fruitless_limit_ = 0;
   bool cancelling_ = false;
-  std::exception_ptr failure_;
+  std::exception_ptr failure_, last_failure_;  ///< the latter only if nobody else fails by a race
 
   // Who runs.
   BlockState* block_ = nullptr;

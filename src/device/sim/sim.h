@@ -13,8 +13,8 @@
 ///   - Interleavings inside a stretch without a switch point. Threads give way at barriers and warp operations, when
 ///     they look again at what they polled, and in the random order also at atomics, fences and atomic loads.
 ///   - Stores torn in two, __launch_bounds__, registers, and time.
-/// Stricter than CUDA: a block barrier or warp operation that names a thread which has already returned is a fault, and
-/// so is reaching one barrier from two source lines. __activemask names the caller alone. A shared_array that two lines
+/// Stricter than CUDA: reaching one barrier from two source lines is a fault. Threads of several warps, or at several
+/// lines, that store one value to one place race. __activemask names the caller alone. A shared_array that two lines
 /// ask for by one name is a fault. assert() is checked also where NDEBUG is defined.
 ///
 /// All simulated work of the program runs on one OS thread at a time, whichever waits for a stream; a lock sees to it.

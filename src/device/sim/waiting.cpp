@@ -13,7 +13,7 @@ namespace reductio::sim {
 REDUCTIO_HOT unsigned Scheduler::block_barrier(Waiting kind, bool predicate, Site site) {
   if (!running) [[unlikely]] fail_outside();
   if (left_out(Synchronization::block_barrier, site)) [[unlikely]]
-    return predicate && kind == Waiting::block_barrier_and ? blockDim.x : predicate;
+    return predicate;
   BlockState& b = *block_;
   b.thread[threadIdx.x].site = site;
   b.waiting[threadIdx.x] = kind;
@@ -32,8 +32,6 @@ REDUCTIO_HOT unsigned Scheduler::block_barrier(Waiting kind, bool predicate, Sit
 }
 
 REDUCTIO_RARE void Scheduler::complete_block_barrier(BlockState& b, Site site) {
-  if (b.exited)
-    return fail_barrier(b, FaultKind::unfinished_barrier, "a barrier that not all threads of the block reach");
   if (b.divergent)
     return fail_barrier(b, FaultKind::divergent_barrier, "threads of the block wait at different barriers");
   b.arrived = 0;

@@ -19,8 +19,8 @@ enum class Waiting : std::uint8_t {
   poll
 };
 
-/// Blocks until every thread of the block is here. `kind` is one of the block's barriers. The result: for how many
-/// threads `predicate` was true.
+/// Blocks until every thread of the block is here that has not returned from the kernel. `kind` is one of the block's
+/// barriers. The result: for how many threads `predicate` was true.
 unsigned block_barrier(Waiting kind, bool predicate, Site);
 /// Blocks until every thread of every block of a cooperative launch is here.
 void grid_barrier(Site);
@@ -40,10 +40,11 @@ enum class WarpOperation : std::uint8_t {
   match_any,
   match_all
 };
-/// Blocks until all lanes in `mask` are here. The result: for `shuffle` the bits that lane `source` brought (0xFF.. if
-/// that lane is not in the mask, where CUDA leaves the value undefined); for `match_any` the lanes that brought the same
-/// bits as the caller, for `match_all` the mask if all did, else 0; for the others what all lanes' `bits` make together,
-/// as unsigned words of 4 bytes: for `ballot` each lane brings the bit of its own vote, for `any` and `all` 0 or 1.
+/// Blocks until all lanes in `mask` are here that have not returned from the kernel. The result: for `shuffle` the bits
+/// that lane `source` brought, 0xFF.. if it brought none (undefined_shuffles()); for `match_any` the lanes that brought
+/// the same bits as the caller, for `match_all` all lanes that are here if all did, else 0; for the others what those
+/// lanes' `bits` make together, as unsigned words of 4 bytes: for `ballot` each lane brings the bit of its own vote, for
+/// `any` and `all` 0 or 1.
 std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
 
 /// Before each atomic load, and each atomic that changes nothing: lets others run if this is a repeated look.

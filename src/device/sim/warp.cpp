@@ -6,7 +6,6 @@
 #include <bit>
 #include <functional>
 #include <string>
-#include <vector>
 
 #include "device/sim/diagnosis.h"
 #include "device/sim/mutation.h"
@@ -64,32 +63,45 @@ std::uint32_t Warp::alike(unsigned lane, std::uint32_t mask) const {
   return same;
 }
 
-/// Every lane of `mask` waits or is gone: if all who wait do so with this mask, completes the operation or fails.
-REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask, const Site& site) {
+/// Every lane of `mask` waits or is gone: if all who wait do so with this mask, completes the operation.
+REDUCTIO_RARE void Scheduler::check_warp(BlockState& b, Warp& warp, unsigned w, std::uint32_t mask) {
   for (std::uint32_t m = mask & warp.waiting; m; m &= m - 1)
     if (warp.lanes[std::countr_zero(m)].mask != mask) return;
-  if (mask & warp.exited) {
-    std::vector<unsigned> waiting;
-    for (unsigned l = 0; l < warp_size; ++l)
-      if (mask & warp.waiting & 1u << l) waiting.push_back(w * warp_size + l);
-    fail(std::make_exception_ptr(fault(FaultKind::unfinished_barrier, b.index, site, waiting,
-                                       "a warp operation names lanes that have returned: " + describe(b))));
-    return;
-  }
-  const WarpOperation operation = warp.lanes[std::countr_zero(mask)].operation;
-  const std::uint32_t combined = warp.combined(operation, mask);
-  for (std::uint32_t m = mask; m; m &= m - 1) {
+  const std::uint32_t here = mask & ~warp.exited;
+  const WarpOperation operation = warp.lanes[std::countr_zero(here)].operation;
+  const std::uint32_t combined = warp.combined(operation, here);
+  for (std::uint32_t m = here; m; m &= m - 1) {
     const unsigned l = std::countr_zero(m);
     Warp::Lane& lane = warp.lanes[l];
-    if (operation == WarpOperation::shuffle)
-      lane.result = mask >> lane.source & 1 ? warp.lanes[lane.source].bits : ~std::uint64_t{0};
-    else
-      lane.result = operation == WarpOperation::match_any ? warp.alike(l, mask) : combined;
+    if (operation == WarpOperation::match_any) {
+      lane.result = warp.alike(l, here);
+    } else if (operation != WarpOperation::shuffle) {
+      lane.result = combined;
+    } else if (here >> lane.source & 1) {
+      lane.result = warp.lanes[lane.source].bits;
+    } else {
+      lane.result = ~std::uint64_t{0};
+      note_undefined(b, warp, w * warp_size + l);
+    }
     b.waiting[w * warp_size + l] = Waiting::no;
     make_runnable(b, w * warp_size + l);
   }
-  warp.waiting &= ~mask;
+  warp.waiting &= ~here;
   if (operation == WarpOperation::sync) warp.order(mask, ++b.epoch);  // the others order nothing in memory
+}
+
+REDUCTIO_RARE void Scheduler::note_undefined(const BlockState& b, const Warp& warp, unsigned thread) {
+  const Site site = b.thread[thread].site;
+  if (std::any_of(undefined_sites_.begin(), undefined_sites_.end(), [&](const Site& s) { return same(s, site); }))
+    return;
+  undefined_sites_.push_back(site);
+  const Warp::Lane& lane = warp.lanes[thread % warp_size];
+  const std::string why = !(warp.existing >> lane.source & 1) ? " is not in the block"
+                          : lane.mask >> lane.source & 1      ? " has returned"
+                                                              : " is not in the mask " + hex(lane.mask);
+  undefined_shuffles_ += (undefined_shuffles_.empty() ? "in kernel " : "; in kernel ") + kernel_ + " the shuffle at " +
+                         to_string(site) + " gives an undefined value, first to block " + std::to_string(b.index) +
+                         ", thread " + std::to_string(thread) + ": lane " + std::to_string(lane.source) + why;
 }
 
 /// Two lanes that name each other in different operations would wait for each other for ever. (One may well wait for a
@@ -144,7 +156,7 @@ REDUCTIO_HOT std::uint64_t Scheduler::warp_operation(WarpOperation operation, un
   b.waiting[t] = Waiting::warp;
   warp.waiting |= 1u << me;
   if (warp.several) [[unlikely]] check_meeting(b, warp, w);
-  if ((mask & ~(warp.waiting | warp.exited)) == 0) check_warp(b, warp, w, mask, here);
+  if ((mask & ~(warp.waiting | warp.exited)) == 0) check_warp(b, warp, w, mask);
   suspend();
   return lane.result;
 }

@@ -100,11 +100,11 @@ TEST_P(SimBarriers, DivergentBarrier) {
   EXPECT_EQ(f.kernel, "divergent");
   EXPECT_EQ(f.block, 0u);
   EXPECT_EQ(f.threads, from_to(0, 63));
-  EXPECT_EQ(f.file, "barriers_test.cpp");
+  EXPECT_EQ(f.file, "tests/device/sim/barriers_test.cpp");
   EXPECT_TRUE(f.line == line_of_first || f.line == line_of_second);
-  EXPECT_TRUE(
-      says(f, "threads 0-31 wait at barriers_test.cpp:" + std::to_string(line_of_first) +
-                  " (__syncthreads), threads 32-63 wait at barriers_test.cpp:" + std::to_string(line_of_second)))
+  EXPECT_TRUE(says(f, "threads 0-31 wait at tests/device/sim/barriers_test.cpp:" + std::to_string(line_of_first) +
+                          " (__syncthreads), threads 32-63 wait at tests/device/sim/barriers_test.cpp:" +
+                          std::to_string(line_of_second)))
       << f.what();
 }
 
@@ -117,25 +117,50 @@ TEST_P(SimBarriers, BarriersOfTwoKinds) {
   EXPECT_EQ(fault_of<divergent_kind>(1, 64, 0).kind, FaultKind::divergent_barrier);
 }
 
-template <class T, unsigned Limit>
-__global__ void early_return(GlobalPtr<T> out) {
-  if (blockIdx.x == 2 && threadIdx.x >= Limit) return;
-  line_of_first = __LINE__ + 1;
+/// Thread `limit` and those above return; at once, or when the others wait already.
+__global__ void early_return(GlobalPtr<unsigned> out, unsigned limit, bool late) {
+  SharedPtr<unsigned> s = shared_memory<unsigned>();
+  const unsigned t = threadIdx.x;
+  if (late) __syncthreads();
+  if (t >= limit) return;
+  s[t] = t;
   __syncthreads();
-  out[blockIdx.x * blockDim.x + threadIdx.x] = T{1};
+  const unsigned other = s[limit - 1 - t];
+  const int all = __syncthreads_and(1), not_all = __syncthreads_and(t != 0), any = __syncthreads_or(t == 0);
+  const int n = __syncthreads_count(1);
+  out[blockIdx.x * blockDim.x + t] = other + 1000 * (all && !not_all && any && n == static_cast<int>(limit));
 }
 
-TEST_P(SimBarriers, BarrierThatOnlySomeReach) {
-  const Buffer<float> out(3 * 96);
-  const Fault f = fault_of<early_return<float, 40>>(3, 96, 0, out.ptr());
-  EXPECT_EQ(f.kind, FaultKind::unfinished_barrier) << f.what();
-  EXPECT_EQ(f.kernel, "early_return<float, 40u>");
-  EXPECT_EQ(f.block, 2u);
-  EXPECT_EQ(f.threads, from_to(0, 39));
-  EXPECT_EQ(f.line, line_of_first);
-  EXPECT_TRUE(says(f, "threads 0-39 wait at barriers_test.cpp:" + std::to_string(line_of_first) +
-                          " (__syncthreads), threads 40-95 have returned"))
-      << f.what();
+// CUDA, from compute capability 7.0 on: a barrier is passed once all threads of the block that have not returned are
+// there.
+TEST_P(SimBarriers, CountThreadsThatHaveNotReturned) {
+  for (const unsigned limit : {1u, 31u, 40u, 64u, 95u})
+    for (const bool late : {false, true}) {
+      const auto out = zeros<unsigned>(3 * 96);
+      run<early_return>(3, 96, 96 * 4, out.ptr(), limit, late);
+      const auto values = on_host(out);
+      for (unsigned i = 0; i < 3 * 96; ++i)
+        EXPECT_EQ(values[i], i % 96 < limit ? 1000 + limit - 1 - i % 96 : 0) << limit << ' ' << late << ' ' << i;
+    }
+}
+
+__global__ void skipped() {
+  if (threadIdx.x < 40) __syncthreads();
+}
+__global__ void divergent_after_a_return() {
+  if (threadIdx.x >= 64) return;
+  if (threadIdx.x < 32)
+    __syncthreads();
+  else
+    __syncthreads_or(0);
+}
+
+TEST_P(SimBarriers, ThreadsThatReturnWithoutTheBarrierDoNotHoldItUp) {
+  run<skipped>(2, 96, 0);
+  const Fault f = fault_of<divergent_after_a_return>(2, 96, 0);
+  EXPECT_EQ(f.kind, FaultKind::divergent_barrier) << f.what();
+  EXPECT_EQ(f.threads, from_to(0, 63));
+  EXPECT_TRUE(says(f, "threads 64-95 have returned")) << f.what();
 }
 
 __global__ void barrier_against_shuffle(GlobalPtr<unsigned> out) {

@@ -11,17 +11,19 @@ class SimFaults : public InEachOrder {};
 INSTANTIATE_TEST_SUITE_P(Orders, SimFaults, testing::ValuesIn(all_orders), order_name);
 
 template <class T, unsigned Limit>
-__global__ void leaves_early(GlobalPtr<T> out) {
-  if (blockIdx.x == 2 && threadIdx.x >= Limit) return;
-  __syncthreads();
+__global__ void waits_elsewhere(GlobalPtr<T> out) {
+  if (blockIdx.x == 2 && threadIdx.x >= Limit)
+    __syncthreads_or(0);
+  else
+    __syncthreads();
   out[blockIdx.x * blockDim.x + threadIdx.x] = T{1};
 }
 
 TEST_P(SimFaults, TheDeviceGoesOnAfterAFault) {
   for (int round = 0; round < 3; ++round) {
     const Buffer<float> out(3 * 96);
-    EXPECT_EQ((fault_of<leaves_early<float, 40>>(3, 96, 0, out.ptr()).kind), FaultKind::unfinished_barrier);
-    EXPECT_NO_THROW((run<leaves_early<float, 96>>(3, 96, 0, out.ptr())));
+    EXPECT_EQ((fault_of<waits_elsewhere<float, 40>>(3, 96, 0, out.ptr()).kind), FaultKind::divergent_barrier);
+    EXPECT_NO_THROW((run<waits_elsewhere<float, 96>>(3, 96, 0, out.ptr())));
     EXPECT_EQ(on_host(out)[95], 1.0f);
   }
 }
@@ -61,6 +63,18 @@ TEST_P(SimFaults, WhatAKernelThrowsArrives) {
     EXPECT_STREQ(e.what(), "by itself");
   }
   EXPECT_NO_THROW(run<nothing>(1, 32, 0));
+}
+
+__global__ void reads_behind(GlobalPtr<unsigned> out) { out[0] = out[Subscript(1, "/somewhere/else/mine.cu", 12)]; }
+
+TEST(SimFault, NamesAFileOfTheProjectFromItsFolderAndAnotherAsTheCompilerDoes) {
+  const Buffer<unsigned> out(1);
+  const Fault elsewhere = fault_of<reads_behind>(1, 1, 0, out.ptr());
+  EXPECT_EQ(elsewhere.file, "/somewhere/else/mine.cu");
+  EXPECT_TRUE(says(elsewhere, "thread 0, /somewhere/else/mine.cu:12: reads element 1")) << elsewhere.what();
+  const Fault here = fault_of<holds_an_object>(2, 32, 0, out.ptr());
+  EXPECT_EQ(here.file, "tests/device/sim/faults_test.cpp");
+  EXPECT_TRUE(says(here, ", tests/device/sim/faults_test.cpp:")) << here.what();
 }
 
 #ifndef REDUCTIO_SANITIZED

@@ -81,8 +81,9 @@ Fault fault_of_passing(Passing p) {
   const Fault f = fault_of<pass_message>(2, 1, 0, data.ptr(), flag.ptr(), out.ptr(), p);
   EXPECT_EQ(f.kind, FaultKind::race) << f.what();
   EXPECT_EQ(f.block, 1u) << f.what();
-  EXPECT_TRUE(says(f, "reads element 0 of a view of 1 elements in global memory, which block 0, thread 0 wrote in this "
-                      "launch (order_test.cpp:"))
+  EXPECT_TRUE(says(f,
+                   "reads element 0 of a view of 1 elements in global memory, which block 0, thread 0 wrote in this "
+                   "launch (tests/device/sim/order_test.cpp:"))
       << f.what();
   return f;
 }
@@ -99,12 +100,14 @@ TEST_P(SimOrder, ReleaseAndAcquirePassAMessage) {
 TEST_P(SimOrder, AFenceOnOneSideIsNotEnough) {
   for (const By by : {By::counter, By::relaxed}) {
     Fault f = fault_of_passing({.writer = Fence::none, .reader = Fence::none, .by = by});
-    EXPECT_TRUE(says(f, "thread 0 of block 0 has passed no __threadfence() between that and its atomic (order_test"))
+    EXPECT_TRUE(
+        says(f, "thread 0 of block 0 has passed no __threadfence() between that and its atomic (tests/device/sim/"))
         << f.what();
     f = fault_of_passing({.writer = Fence::none, .by = by});
     EXPECT_TRUE(says(f, "block 0 has passed no __threadfence() between")) << f.what();
     f = fault_of_passing({.reader = Fence::none, .by = by});
-    EXPECT_TRUE(says(f, "this block has passed no __threadfence() since it learnt of that (order_test")) << f.what();
+    EXPECT_TRUE(says(f, "this block has passed no __threadfence() since it learnt of that (tests/device/sim/"))
+        << f.what();
   }
 }
 
@@ -168,7 +171,7 @@ TEST(SimOrderForward, AnAtomicOnAnotherLocationOrdersNothing) {  // forward: the
   const Buffer<unsigned> data(1), out(1);
   const Fault f = fault_of<reads_another_flag>(2, 1, 0, data.ptr(), flags.ptr(), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race);
-  EXPECT_TRUE(says(f, "no atomic or acquire of this block has read what block 0 then published (order_test"))
+  EXPECT_TRUE(says(f, "no atomic or acquire of this block has read what block 0 then published (tests/device/sim/"))
       << f.what();
 }
 
@@ -303,7 +306,7 @@ TEST_P(SimOrder, AFenceOfAnotherThreadNeedsABarrierBetweenItAndTheAtomic) {
   if (GetParam() == Order::reverse) {
     EXPECT_TRUE(says(before,
                      "no barrier of block 0 stands between the __threadfence() of its thread 1 and the atomic of "
-                     "its thread 0 (order_test.cpp:"))
+                     "its thread 0 (tests/device/sim/order_test.cpp:"))
         << before.what();
   }
   const Fault after = fault_by_thread_0({.barrier_after = false, .all_before = Fence::gpu, .all_after = Fence::gpu});
@@ -327,7 +330,7 @@ TEST_P(SimOrder, AFenceOfAnotherThreadAndOfBlockScopeOrdersNothingBetweenBlocks)
 TEST_P(SimOrder, AFenceOfAnotherThreadMeetsFencesOnly) {
   const Fault learnt = fault_by_thread_0({.all_before = Fence::gpu, .set = By::relaxed, .wait = By::release_acquire});
   EXPECT_EQ(learnt.kind, FaultKind::race) << learnt.what();
-  EXPECT_TRUE(says(learnt, "this block has passed no __threadfence() since it learnt of that (order_test"))
+  EXPECT_TRUE(says(learnt, "this block has passed no __threadfence() since it learnt of that (tests/device/sim/"))
       << learnt.what();
   const Fault released = fault_by_thread_0({.all_after = Fence::gpu, .set = By::release_acquire, .wait = By::relaxed});
   EXPECT_EQ(released.kind, FaultKind::race) << released.what();
@@ -429,7 +432,8 @@ TEST_P(SimOrder, WhoLearnsTellsNobodyWithoutABarrier) {
   EXPECT_TRUE(f.kind == FaultKind::race || f.kind == FaultKind::unwritten) << f.what();
   if (GetParam() == Order::forward) {
     EXPECT_EQ(f.threads, Threads{1}) << f.what();
-    EXPECT_TRUE(says(f, "no barrier stands between thread 0 of this block, which has learnt of that (order_test"))
+    EXPECT_TRUE(
+        says(f, "no barrier stands between thread 0 of this block, which has learnt of that (tests/device/sim/"))
         << f.what();
   }
 }
@@ -539,10 +543,10 @@ TEST_P(SimOrder, FlagsCountInsideABlock) {
     const Buffer<unsigned> data(1), out(1);
     Fault f = fault_of<flag_in_global>(1, 64, 0, data.ptr(), flag.ptr(), out.ptr(), p);
     EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-    EXPECT_TRUE(says(f, "which thread 0 wrote (order_test.cpp:")) << f.what();
+    EXPECT_TRUE(says(f, "which thread 0 wrote (tests/device/sim/order_test.cpp:")) << f.what();
     f = fault_of<flag_in_shared>(1, 64, 8, out.ptr(), p);
     EXPECT_EQ(f.kind, FaultKind::race) << f.what();
-    EXPECT_TRUE(says(f, "byte 0 of shared memory, which thread 0 wrote (order_test.cpp:")) << f.what();
+    EXPECT_TRUE(says(f, "byte 0 of shared memory, which thread 0 wrote (tests/device/sim/order_test.cpp:")) << f.what();
   }
 }
 
@@ -721,7 +725,7 @@ TEST(SimOrderForward, AMessageInFull) {
   const Buffer<unsigned> partials(4);
   const Fault f = fault_of<last_block_adds>(4, 1, 0, partials.ptr(), arrived.ptr(), out.ptr());
   EXPECT_EQ(f.kind, FaultKind::race);
-  const auto line = [](int i) { return "order_test.cpp:" + std::to_string(first_line + i); };
+  const auto line = [](int i) { return "tests/device/sim/order_test.cpp:" + std::to_string(first_line + i); };
   EXPECT_EQ(
       std::string(f.what()),
       "simulated device: race in kernel last_block_adds, block 3, thread 0, " + line(3) +

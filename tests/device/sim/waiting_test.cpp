@@ -126,7 +126,8 @@ TEST_P(SimWaits, LostWakeUpBetweenBlocks) {
   EXPECT_NE(f.block, 0u);
   EXPECT_EQ(f.threads, Threads{0});
   EXPECT_EQ(f.line, line_of_poll);
-  EXPECT_TRUE(says(f, "thread 0 polls at waiting_test.cpp:" + std::to_string(line_of_poll))) << f.what();
+  EXPECT_TRUE(says(f, "thread 0 polls at tests/device/sim/waiting_test.cpp:" + std::to_string(line_of_poll)))
+      << f.what();
   EXPECT_TRUE(says(f, "2 more blocks wait")) << f.what();
   run<wait_for_flag>(4, 64, 0, flag.ptr(), out.ptr(), 1u);
 }

@@ -41,8 +41,11 @@ TEST_P(SimWarps, Shuffles) {
   }
 }
 
+int line_of_shuffle = 0;
+
 __global__ void small_block(GlobalPtr<float> out) {
   const float mine = static_cast<float>(threadIdx.x);
+  line_of_shuffle = __LINE__ + 1;
   out[threadIdx.x] = __shfl_down_sync(0xffffffffu, mine, 4);
 }
 
@@ -52,6 +55,43 @@ TEST_P(SimWarps, LanesThatTheBlockLacksGiveNoValue) {
   const auto v = on_host(out);
   EXPECT_EQ(v[3], 7.0f);
   EXPECT_TRUE(std::isnan(v[4]));  // lane 8 is not there: CUDA leaves this undefined
+  EXPECT_EQ(sim::undefined_shuffles(),
+            "in kernel small_block the shuffle at tests/device/sim/warp_test.cpp:" + std::to_string(line_of_shuffle) +
+                " gives an undefined value, first to block 0, thread 4: lane 8 is not in the block");
+  sim::set_schedule(GetParam(), 7);
+  EXPECT_EQ(sim::undefined_shuffles(), "") << "of what ran since";
+}
+
+/// Adds up 8 lanes: those above get undefined values, which lane 0 never sees.
+__global__ void eight_lanes(GlobalPtr<int> out) {
+  if (threadIdx.x >= 8) return;
+  int sum = 5;
+  for (unsigned distance = 4; distance > 0; distance /= 2) sum += __shfl_down_sync(0xffu, sum, distance);
+  if (threadIdx.x == 0) out[0] = sum;
+}
+__global__ void from_outside_the_mask(GlobalPtr<int> out) {
+  if (threadIdx.x < 16) out[threadIdx.x] = __shfl_xor_sync(0xffffu, 7, 16);
+}
+__global__ void own_values(GlobalPtr<int> out) {
+  out[threadIdx.x] = __shfl_down_sync(~0u, 7, 16) + __shfl_up_sync(~0u, 7, 16) + __shfl_down_sync(~0u, 7, 2, 4);
+}
+
+TEST_P(SimWarps, ValuesThatCudaLeavesUndefinedAreToldOf) {
+  const auto out = zeros<int>(32);
+  run<own_values>(1, 32, 0, out.ptr());
+  EXPECT_EQ(sim::undefined_shuffles(), "") << "whose source is beyond its segment gets its own value";
+  run<eight_lanes>(1, 32, 0, out.ptr());
+  EXPECT_EQ(on_host(out)[0], 40) << "no fault: nobody uses them";
+  const std::string dropped = sim::undefined_shuffles();
+  EXPECT_NE(dropped.find("lane 8 is not in the mask 0x000000ff"), std::string::npos) << dropped;
+  sim::set_schedule(GetParam(), 7);
+  run<from_outside_the_mask>(1, 32, 0, out.ptr());
+  EXPECT_EQ(on_host(out)[3], -1);
+  const std::string used = sim::undefined_shuffles();
+  EXPECT_NE(used.find("first to block 0, thread 0: lane 16 is not in the mask 0x0000ffff"), std::string::npos) << used;
+  run<eight_lanes>(1, 32, 0, out.ptr());
+  const std::string both = sim::undefined_shuffles();
+  EXPECT_EQ(both.find(used + "; in kernel eight_lanes the shuffle at "), 0u) << both;
 }
 
 __global__ void warp_sums(GlobalPtr<unsigned> u, GlobalPtr<int> i) {
@@ -157,10 +197,11 @@ __global__ void half_joins_nobody(GlobalPtr<unsigned> out) {
 
 TEST_P(SimWarps, MaskNamesLanesThatNeverCome) {
   const Buffer<unsigned> out(32);
-  const Fault f = fault_of<half_joins_nobody>(1, 32, 0, out.ptr());
-  EXPECT_EQ(f.kind, FaultKind::unfinished_barrier) << f.what();
-  EXPECT_EQ(f.threads, from_to(0, 15));
-  EXPECT_TRUE(says(f, "threads 16-31 have returned")) << f.what();
+  run<half_joins_nobody>(1, 32, 0, out.ptr());  // they return, so nobody waits for them
+  EXPECT_EQ(on_host(out)[16], 20u);
+  EXPECT_EQ(on_host(out)[0], ~0u);
+  const std::string why = sim::undefined_shuffles();
+  EXPECT_NE(why.find("first to block 0, thread 0: lane 20 has returned"), std::string::npos) << why;
 }
 
 __global__ void operations_disagree() {
@@ -182,12 +223,32 @@ __global__ void shuffle_after_return(GlobalPtr<unsigned> out) {
   out[threadIdx.x] = __shfl_down_sync(0xffffffffu, threadIdx.x, 1);
 }
 
-TEST_P(SimWarps, WarpOperationNamesLanesThatReturned) {
-  const Buffer<unsigned> out(64);
-  const Fault f = fault_of<shuffle_after_return>(1, 64, 0, out.ptr());
-  EXPECT_EQ(f.kind, FaultKind::unfinished_barrier) << f.what();
-  EXPECT_EQ(f.threads, from_to(32, 49));
-  EXPECT_TRUE(says(f, "50-63 have returned")) << f.what();
+/// All lanes but those of a mask are gone; the others meet by masks that name all, and exchange through memory.
+__global__ void meet_after_return(GlobalPtr<unsigned> out) {
+  SharedPtr<unsigned> s = shared_memory<unsigned>();
+  const unsigned t = threadIdx.x;
+  if (t % 4 == 3) return;
+  s[t] = t;
+  __syncwarp();
+  out[t] = s[t ^ 32 ^ 32 ^ (t % 4 == 2 ? 2 : t % 4 == 0 ? 2 : 0)];
+  out[64 + t] = __reduce_add_sync(~0u, 1u) + 100 * __ballot_sync(~0u, 1) + 10000u * (__all_sync(~0u, 1) != 0);
+}
+
+// CUDA: all lanes in the mask that have not returned take part.
+TEST_P(SimWarps, LanesThatHaveReturnedAreNotWaitedFor) {
+  const auto out = zeros<unsigned>(128);
+  run<shuffle_after_return>(1, 64, 0, out.ptr());
+  const auto shuffled = on_host(out);
+  EXPECT_EQ(shuffled[48], 49u);
+  EXPECT_EQ(shuffled[49], ~0u) << "its source has returned";
+  const std::string why = sim::undefined_shuffles();
+  EXPECT_NE(why.find("thread 49: lane 18 has returned"), std::string::npos) << why;
+  run<meet_after_return>(1, 64, 64 * 4, out.ptr());
+  const auto met = on_host(out);
+  for (const unsigned t : {0u, 1u, 2u, 40u, 62u}) {
+    EXPECT_EQ(met[t], t % 4 == 1 ? t : t ^ 2) << t;
+    EXPECT_EQ(met[64 + t], 24 + 100 * 0x77777777u + 10000) << t;
+  }
 }
 
 }  // namespace
