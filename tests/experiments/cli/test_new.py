@@ -186,8 +186,10 @@ def test_is_listed(built):
 @pytest.mark.parametrize("variant", ["mine/first", "mine/atomic", "ported/unrolled", "ported/shuffles", "ported/vectors",
                                      "ported/last-block"])
 def test_passes_the_battery(built, tmp_path, variant):
-    rows = call("verify", "--variants", f"^{variant}$", "--device", "sim", "--csv", "--junit", "junit.xml", binary=built,
-                cwd=tmp_path).rows()
+    # README's by the tier that a user gets, the others by the one that ./check takes, a tenth of the time.
+    tier = [] if variant == "mine/atomic" else ["--tier", "check"]
+    rows = call("verify", "--variants", f"^{variant}$", "--device", "sim", *tier, "--csv", "--junit", "junit.xml",
+                binary=built, cwd=tmp_path).rows()
     assert [(r["variant"], r["device"], r["status"]) for r in rows] == [(variant, "sim", "ok")]
     assert int(rows[0]["passed"]) > 100
     assert xml.parse(tmp_path / "junit.xml").getroot().find("testsuite").get("failures") == "0"
