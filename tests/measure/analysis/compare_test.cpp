@@ -257,7 +257,7 @@ TEST(MeasureCompare, TheLeastEffectIsOneByWhichAllRowsAreDecided) {
     c.rows = rows;
     const auto effect = least_effect(c);
     for (const Compared& row : rows)
-      if (effect) EXPECT_NE(verdict_on(*row.ratio, *effect), Verdict::undecided) << *effect;
+      EXPECT_NE(verdict_on(*row.ratio, effect.value_or(0.01)), Verdict::undecided);
     return effect;
   };
   EXPECT_EQ(least({row_with(0.995, 1.005)}), std::nullopt) << "decided";
@@ -456,11 +456,12 @@ TEST(MeasureCompare, ExperimentsVariantsTypesAndSizesChooseAmongStoredRows) {
   add_experiment(folder, "one", {point(a, 100), point(b, 100), point(a, 200)});
   add_experiment(folder, "two", {point(a, 100)});
   const auto rows = [&](const StoredChoice& choice) { return read_results(folder.path(), choice).rows.size(); };
-  const auto chosen = [&](auto&& set) {
+  const auto choice_of = [](auto&& set) {
     StoredChoice choice;
     set(choice.selection);
-    return rows(choice);
+    return choice;
   };
+  const auto chosen = [&](auto&& set) { return rows(choice_of(set)); };
   EXPECT_EQ(rows({}), 4u);
   EXPECT_EQ(rows({.experiments = {"one"}}), 3u);
   EXPECT_EQ(rows({.experiments = {"two", "one"}}), 4u);
@@ -472,9 +473,11 @@ TEST(MeasureCompare, ExperimentsVariantsTypesAndSizesChooseAmongStoredRows) {
   const std::string path = (folder.path() / "scripted").string();
   EXPECT_EQ(told({.experiments = {"three"}}),
             "--experiment three: " + path + " has none of that name; it has one, two");
-  EXPECT_EQ(told({.experiments = {"two"}, .selection = {.variants_regex = "^b$"}}),
+  StoredChoice none = choice_of([](Selection& s) { s.variants_regex = "^b$"; });
+  none.experiments = {"two"};
+  EXPECT_EQ(told(none),
             path + " holds no such rows; choose others by --experiment, --variants, --types, --operations and --sizes");
-  EXPECT_NE(told({.selection = {.variants_regex = "("}}).find("malformed regular expression '('"), std::string::npos);
+  EXPECT_NE(told(choice_of([](Selection& s) { s.variants_regex = "("; })).find("malformed regular expression '('"), std::string::npos);
   // One point in two experiments is two rows, each of which is compared with its own.
   const MeasuredSet all = measured_in(read_results(folder.path()));
   const auto pairs = match(all, all, false);
