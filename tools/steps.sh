@@ -133,6 +133,25 @@ header() { [[ -e /usr/include/$1 || -e /usr/local/include/$1 ]]; }
 tex() { command -v kpsewhich >/dev/null && [[ -n $(kpsewhich "$1") ]]; }
 omp_for_clang() { echo '#include <omp.h>' | clang++ -fopenmp -x c++ -fsyntax-only - 2>/dev/null; }
 
+# locked_out LOG: whether apt-get ended because another program holds one of its locks.
+locked_out() { tail -n 3 "$1" | grep -qE 'Could not get lock|Unable to (lock|acquire)'; }
+
+# apt_get LOG COMMAND...: tries again for two minutes while another program holds one of apt's locks, and says so on file
+# descriptor 8. DPkg::Lock::Timeout would not do: `apt-get update` gives up at once where the lists are locked.
+apt_get() {
+  local log=$1 tries status=1
+  shift
+  for ((tries = 0; tries < 60; ++tries)); do
+    status=0
+    "$@" || status=$?
+    if ((status == 0)) || ! locked_out "$log"; then return "$status"; fi
+    ((tries > 0)) || echo "        another program holds apt's lock; waiting up to two minutes for it" >&8
+    sleep 2
+  done
+  echo "another program still holds apt's lock; let it end, then start this again"
+  return "$status"
+}
+
 # packages "PACKAGE: PROBE"...: installs with apt-get what its probe does not find.
 packages() {
   local entry missing=() as_root=()
@@ -153,9 +172,9 @@ packages() {
     as_root=(sudo)
   fi
   did="installed: ${missing[*]}"
-  logged apt-update "${as_root[@]}" apt-get update &&
-    logged apt-install "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
-      apt-get install -y --no-install-recommends "${missing[@]}"
+  as_root+=(env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 apt-get)
+  logged apt-update apt_get "$logs/apt-update.log" "${as_root[@]}" update 8>&1 &&
+    logged apt-install apt_get "$logs/apt-install.log" "${as_root[@]}" install -y --no-install-recommends "${missing[@]}" 8>&1
 }
 
 # The project's own Python, with the pinned packages of requirements.txt.

@@ -240,6 +240,36 @@ def test_bad_input_is_one_line_before_anything_is_done(project, arguments, told)
     assert not (project.folder / "out").exists() and not project.calls("apt-get")
 
 
+LOCKED = """echo "E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 4711 (apt)
+N: Be aware that removing the lock file is not a solution and may break your system.
+E: Unable to acquire the dpkg frontend lock (/var/lib/dpkg/lock-frontend), is another process using it?" >&2; exit 100"""
+
+
+@pytest.mark.parametrize("subcommand", ["update", "install"])
+@pytest.mark.parametrize("held_for", [0, 3])
+def test_it_waits_while_another_program_holds_apts_lock(project, subcommand, held_for):
+    project.play("paper/make.py", "paper/verdicts.py", "paper/goals.py", "tools/measured.py")
+    project.command("kpsewhich", "")  # so packages are missing
+    project.command("sleep", "")
+    project.command("apt-get", f'[[ $1 != {subcommand} ]] || (($(grep -c "^apt-get $1" "{project.calls_file}") > '
+                               f"{held_for})) || {{ {LOCKED}; }}")
+    done = project.run("--machine", "other")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [c.split()[1] for c in project.calls("apt-get")].count(subcommand) == 1 + held_for
+    told = done.stdout.count("another program holds apt's lock; waiting up to two minutes for it\n")
+    assert told == (held_for > 0) and project.calls("sleep") == ["sleep 2"] * held_for
+
+
+@pytest.mark.parametrize("why, tries", [(LOCKED, 60), ("echo 'E: Unable to locate package x' >&2; exit 100", 1)])
+def test_it_waits_no_longer_than_two_minutes_and_for_nothing_else(project, why, tries):
+    project.command("kpsewhich", "")
+    project.command("sleep", "")
+    project.command("apt-get", why)
+    done = project.run("--machine", "other")
+    assert done.returncode == 1 and len(project.calls("apt-get")) == tries
+    assert ("another program still holds apt's lock; let it end, then start this again" in done.stderr) == (tries > 1)
+
+
 def test_a_committed_csv_that_lacks_a_column_is_one_line(project):
     path = project.committed / "other" / "comparison.csv"
     path.write_text(path.read_text().replace("time_median_s", "time"))
