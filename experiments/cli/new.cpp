@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cctype>
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+#include <system_error>
 
 #include "core/variant.h"
 #include "experiments/cli/commands.h"
@@ -96,27 +96,51 @@ const Register registered({.id = "@ID@",
 }  // namespace reductio
 )";
 
-/// "My Idea/First try" -> "my-idea/first-try", two parts as every id has; one part alone goes to "mine/".
+constexpr std::size_t longest_id = 64;
+
+/// "mine/first-idea", or "first-idea", which goes to "mine/". Throws UsageError where the name is no id.
 std::string make_id(const std::string& name) {
-  std::string id;
-  for (const char c : name) {
-    const auto u = static_cast<unsigned char>(c);
-    if (std::isalnum(u)) {
-      id += static_cast<char>(std::tolower(u));
-    } else if (c == '/' && id.find('/') == std::string::npos) {
-      while (id.ends_with('-')) id.pop_back();
-      if (!id.empty() && !id.ends_with('/')) id += '/';
-    } else if (!id.empty() && !id.ends_with('-') && !id.ends_with('/')) {
-      id += '-';
-    }
-  }
-  while (id.ends_with('-') || id.ends_with('/')) id.pop_back();
-  if (id.empty()) throw UsageError("'" + name + "' is no name; give one as mine/first-idea");
-  return id.find('/') == std::string::npos ? "mine/" + id : id;
+  const std::string id = name.find('/') == std::string::npos ? "mine/" + name : name;
+  if (id.size() > longest_id)
+    throw UsageError(fmt::format("a name of {} characters is too long; give at most {}, as mine/first-idea",
+                                 name.size(), longest_id));
+  const auto slash = id.find('/');
+  for (const std::string& part : {id.substr(0, slash), id.substr(slash + 1)})
+    if (part.empty() || part.starts_with('-') || part.ends_with('-') ||
+        part.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos)
+      throw UsageError("'" + name + "' is no id: give a group and a name of a-z, 0-9 and -, as mine/first-idea");
+  return id;
+}
+
+/// "mine/first-idea" -> "mine_first_idea"
+std::string underscored(std::string id) {
+  for (char& c : id)
+    if (c == '/' || c == '-') c = '_';
+  return id;
+}
+
+/// Throws UsageError for a variant that is there, and for the group of a document or library: one whose variants are in
+/// other files than this subcommand writes.
+void check_is_free(const std::string& id) {
+  const std::string group = id.substr(0, id.find('/') + 1);
+  const auto refuse = [&] {
+    throw UsageError("'" + group + "' is the group of a document or library; choose another, as mine/" +
+                     id.substr(group.size()));
+  };
+  for (const char* of_cuda : {"cub/", "cublas/", "thrust/"})  // not registered by a build without CUDA
+    if (group == of_cuda) refuse();
+  for (const Variant& v : variants())
+    if (v.id == id) throw UsageError("there is a variant '" + id + "' already; choose another name");
+  for (const Variant& v : variants())
+    for (const std::string& file : v.file)
+      if (group != "mine/" && v.id.starts_with(group) && !file.empty() &&
+          !fs::path(file).filename().string().starts_with(underscored(group)))
+        refuse();
 }
 
 bool is_project(const fs::path& folder) {
-  return fs::exists(folder / "src" / "device" / "device.h") && fs::is_directory(folder / "src" / "kernels");
+  std::error_code no;  // a name that the file system refuses names no folder
+  return fs::exists(folder / "src" / "device" / "device.h", no) && fs::is_directory(folder / "src" / "kernels", no);
 }
 
 fs::path find_project(const std::string& source) {
@@ -139,12 +163,8 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
 int run(const NewOptions& options) {
   if (options.name.empty()) throw UsageError("name the new variant, as mine/first-idea; see 'reductio new --help'");
   const std::string id = make_id(options.name);
-  for (const Variant& v : variants())
-    if (v.id == id) throw UsageError("there is a variant '" + id + "' already; choose another name");
-  std::string file_name = id;
-  for (char& c : file_name)
-    if (c == '/' || c == '-') c = '_';
-  const fs::path file = find_project(options.source) / "src" / "kernels" / (file_name + ".cu");
+  check_is_free(id);
+  const fs::path file = find_project(options.source) / "src" / "kernels" / (underscored(id) + ".cu");
   if (fs::exists(file)) throw UsageError("'" + file.string() + "' exists already; choose another name");
 
   std::string text = skeleton, title = id.substr(id.find('/') + 1);
@@ -164,7 +184,7 @@ int run(const NewOptions& options) {
 Command add_new(CLI::App& app) {
   auto options = std::make_shared<NewOptions>();
   CLI::App* sub = app.add_subcommand("new", "Write the file of a new variant, which works and waits to be changed");
-  sub->add_option("name", options->name, "Its id, as mine/first-idea");
+  sub->add_option("name", options->name, "Its id, as mine/first-idea: a group and a name of a-z, 0-9 and -");
   sub->add_option("--source", options->source, "The project's source folder (default: the current one or one above)")
       ->type_name("DIR");
   return {sub, [options] { return run(*options); }};

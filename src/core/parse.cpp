@@ -155,7 +155,34 @@ std::optional<double> parse_share(std::string text) {
   return percent ? value / 100 : value;
 }
 
+namespace {
+
+/// std::regex recurses, and overflows the stack: on each parenthesis as it compiles, and on each of its states as it
+/// matches. A repeat, as {90000}, makes so many copies of states, a repeat of repeats the product.
+void check_size(std::string_view regex) {
+  constexpr std::size_t most_characters = 1000, most_states = 10'000;
+  if (regex.size() > most_characters)
+    throw UsageError("the regular expression has " + std::to_string(regex.size()) + " characters, at most " +
+                     std::to_string(most_characters) + " are taken; select by a shorter one, as '^(twopass|levels)/'");
+  std::size_t states = std::max<std::size_t>(regex.size(), 1);
+  for (std::size_t at = 0; (at = regex.find('{', at)) != std::string_view::npos; ++at) {
+    std::size_t most = 1;
+    const std::string_view counts = regex.substr(at + 1, regex.find('}', at) - at - 1);
+    for (std::size_t i = 0, number = 0; i < counts.size(); ++i) {
+      number =
+          counts[i] >= '0' && counts[i] <= '9' ? std::min(10 * number + std::size_t(counts[i] - '0'), most_states) : 0;
+      most = std::max(most, number);
+    }
+    states = std::min(states * most, most_states + 1);
+  }
+  if (states > most_states)
+    throw UsageError("the regular expression '" + std::string(regex) + "' repeats too often; repeat less in {}");
+}
+
+}  // namespace
+
 std::function<bool(const std::string&)> parse_regex(std::string_view regex) {
+  check_size(regex);
   std::regex pattern;
   try {
     pattern.assign(regex.begin(), regex.end());

@@ -35,7 +35,8 @@ std::uint64_t parse_whole(std::string_view option, std::string_view text, std::s
 /// "1%", "1 %" or "0.01" as 0.01; nothing for what is no finite number.
 std::optional<double> parse_share(std::string text);
 
-/// Whether a text contains a match of the regular expression (ECMAScript). Throws UsageError if that is malformed.
+/// Whether a text contains a match of the regular expression (ECMAScript). Throws UsageError if that is malformed,
+/// or so large that std::regex would overflow the stack.
 std::function<bool(const std::string&)> parse_regex(std::string_view regex);
 
 }  // namespace reductio

@@ -141,25 +141,36 @@ Variant combined(Variant shared, const Own& own) {
   return v;
 }
 
-void register_variant(Variant v, DeviceKind device, Prepare prepare) {
-  if (device == DeviceKind::sim && !v.cuda_only.empty()) {
-    std::fprintf(stderr, "reductio: variant '%s' is cuda_only and compiled for the simulated device; move its file to "
-                         "src/kernels/cuda_only\n", v.id.c_str());
-    std::abort();
-  }
+void end_registration(const std::string& why) {
+  std::fprintf(stderr, "reductio: %s\n", why.c_str());
+  std::_Exit(1);  // destructors of what is half constructed would not be safe
+}
+
+std::string registered_twice(const std::string& file, const std::string& other) {
+  // Compilers are given paths that begin in the build folder.
+  const auto shown = [](std::string_view path) {
+    while (path.starts_with("../")) path.remove_prefix(3);
+    return std::string(path);
+  };
+  return "is registered twice, in " + shown(file) + (file == other ? "" : " and in " + shown(other)) + "; rename one";
+}
+
+void register_variant(Variant v, DeviceKind device, Prepare prepare, const char* file) {
+  if (device == DeviceKind::sim && !v.cuda_only.empty())
+    end_registration("variant '" + v.id + "' is cuda_only and compiled for the simulated device; move its file, " +
+                     file + ", to src/kernels/cuda_only");
   auto& all = registry();
   const auto at =
       std::lower_bound(all.begin(), all.end(), v.id, [](const Variant& a, const std::string& id) { return a.id < id; });
   if (at != all.end() && at->id == v.id) {
-    if (at->runs_on(device)) {
-      std::fprintf(stderr, "reductio: variant '%s' is registered twice for device %s\n", v.id.c_str(),
-                   std::string(name(device)).c_str());
-      std::abort();
-    }
+    if (at->runs_on(device))
+      end_registration("variant '" + v.id + "' " + registered_twice(at->file[static_cast<int>(device)], file));
     at->prepare[static_cast<int>(device)] = std::move(prepare);
+    at->file[static_cast<int>(device)] = file;
     return;
   }
   v.prepare[static_cast<int>(device)] = std::move(prepare);
+  v.file[static_cast<int>(device)] = file;
   all.insert(at, std::move(v));
 }
 

@@ -105,6 +105,7 @@ std::vector<Settings> all_settings(const std::vector<Tunable>& tunables) {
 }
 
 Assignments parse_assignments(std::string_view text) {
+  const std::string_view whole = text;
   Assignments out;
   while (!text.empty()) {
     const auto end = std::min(text.find_first_of(",;"), text.size());
@@ -112,7 +113,10 @@ Assignments parse_assignments(std::string_view text) {
     const auto eq = one.find('=');
     if (eq == std::string_view::npos || eq == 0 || eq + 1 == one.size())
       throw UsageError("malformed setting '" + std::string(one) + "'; write NAME=VALUE,NAME=VALUE");
-    out.emplace_back(one.substr(0, eq), one.substr(eq + 1));
+    const std::string_view name = one.substr(0, eq);
+    if (std::any_of(out.begin(), out.end(), [&](const auto& earlier) { return earlier.first == name; }))
+      throw UsageError(std::string(name) + " is given twice, in '" + std::string(whole) + "'; give one value");
+    out.emplace_back(name, one.substr(eq + 1));
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return out;

@@ -63,7 +63,8 @@ class Settings {
 /// Every combination of the values that verification covers.
 std::vector<Settings> all_settings(const std::vector<Tunable>&);
 
-/// "block=256,granularity=16" as pairs, or UsageError. Commas or semicolons separate.
+/// "block=256,granularity=16" as pairs. Commas or semicolons separate. Throws UsageError where one is malformed, and
+/// where a name is given twice.
 Assignments parse_assignments(std::string_view);
 
 }  // namespace reductio

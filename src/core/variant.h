@@ -145,6 +145,7 @@ struct Variant {
 
   /// By DeviceKind; filled by registration. The same source registers once per device it is compiled for.
   std::array<Prepare, device_kinds> prepare{};
+  std::array<std::string, device_kinds> file{};  ///< likewise: the source that registered it
 
   bool runs_on(DeviceKind kind) const { return static_cast<bool>(prepare[static_cast<int>(kind)]); }
   /// The values of all tunables: defaults, overridden by those of `chosen` that this variant has.
@@ -184,20 +185,29 @@ struct Own {
 Variant combined(Variant shared, const Own&);
 
 /// Adds a variant, or a further device to one that is registered already. Called before main() by static
-/// objects: kernel files use device::Register, baselines on the CPU RegisterCpu. Two files that register the
-/// same id for the same device abort the program with a message that names the id.
-void register_variant(Variant, DeviceKind, Prepare);
+/// objects: kernel files use device::Register, baselines on the CPU RegisterCpu. If an id is registered twice for one
+/// device, the program ends with one line that names both files, and exit code 1. `file`: the caller's source.
+void register_variant(Variant, DeviceKind, Prepare, const char* file = __builtin_FILE());
 
 struct RegisterCpu {
-  RegisterCpu(Variant v, Prepare p) { register_variant(std::move(v), DeviceKind::cpu, std::move(p)); }
+  RegisterCpu(Variant v, Prepare p, const char* file = __builtin_FILE()) {
+    register_variant(std::move(v), DeviceKind::cpu, std::move(p), file);
+  }
 };
+
+/// Ends the program with "reductio: `why`" and exit code 1. For registration, which runs before main(): nothing there
+/// catches an exception.
+[[noreturn]] void end_registration(const std::string& why);
+/// "is registered twice, in a.cu and in b.cu; rename one".
+std::string registered_twice(const std::string& file, const std::string& other);
 
 /// All registered variants, sorted by id.
 std::span<const Variant> variants();
 /// The variant of that id; throws UsageError that suggests the nearest one.
 const Variant& find_variant(std::string_view id);
 /// Those whose whole id matches, or contains a match of, the regular expression (ECMAScript), sorted by id.
-/// Throws UsageError if the expression is malformed or selects nothing (suggests the nearest id).
+/// Throws UsageError if the expression is malformed, too large for std::regex's stack, or selects nothing (suggests the
+/// nearest id).
 std::vector<const Variant*> select_variants(std::string_view regex);
 
 /// The nearest of `candidates` by edit distance, for "did you mean"; empty if none is near.

@@ -177,21 +177,26 @@ struct Row {
 /// `shared` is what all have in common; prepare(kernel, problem, settings, gpu) makes the plan of each, and where it is
 /// given declines(kernel, problem, settings) is its Variant::declines.
 struct Register {
-  Register(Variant v, Prepare p) { register_variant(std::move(v), device_kind, std::move(p)); }
+  Register(Variant v, Prepare p, const char* file = __builtin_FILE()) {
+    register_variant(std::move(v), device_kind, std::move(p), file);
+  }
 
   template <class Kernel>
   Register(const Variant& shared,
            std::unique_ptr<Plan> (*prepare)(const Kernel&, const Problem&, const Settings&, const DeviceInfo&),
            const std::vector<Row<Kernel>>& rows,
-           std::string (*declines)(const Kernel&, const Problem&, const Settings&) = nullptr) {
+           std::string (*declines)(const Kernel&, const Problem&, const Settings&) = nullptr,
+           const char* file = __builtin_FILE()) {
     for (const Row<Kernel>& row : rows) {
       Variant v = combined(shared, row.own);
       if (declines)
         v.declines = [=, k = row.kernel](const Problem& p, const Settings& s) { return declines(k, p, s); };
-      register_variant(std::move(v), device_kind,
-                       [=, k = row.kernel](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-                         return prepare(k, p, s, gpu);
-                       });
+      register_variant(
+          std::move(v), device_kind,
+          [=, k = row.kernel](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+            return prepare(k, p, s, gpu);
+          },
+          file);
     }
   }
 };

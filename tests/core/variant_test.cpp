@@ -45,6 +45,13 @@ TEST(Settings, CountIsANumberOfThings) {
   EXPECT_NE(message([&] { s.count("block"); }).find("no setting named 'block'"), std::string::npos);
 }
 
+TEST(Settings, ANameThatIsGivenTwiceIsRefusedWithTheName) {
+  for (const char* twice : {"block=64,block=128", "block=64;grid=2,block=64"})
+    EXPECT_EQ(message([&] { parse_assignments(twice); }),
+              "block is given twice, in '" + std::string(twice) + "'; give one value");
+  EXPECT_EQ(parse_assignments("block=64,blocks=64").size(), 2u);
+}
+
 TEST(Variant, TooManyBlocksSayHowManyAndWhatToDo) {
   const Settings s({Tunable::choice("block", {"32"}, "32")});
   const Problem p{.n = std::size_t{1} << 37};
@@ -137,8 +144,54 @@ TEST(Variant, WhatRunsOnCudaOnlySaysWhy) {
   const Problem p{Operation::sum, ElementType::f32, 5};
   EXPECT_EQ(refusal(v, DeviceKind::cuda, p, {}), "");
   EXPECT_EQ(refusal(v, DeviceKind::sim, p, {}), "does not run on device sim: uses CUB");
-  EXPECT_DEATH(register_variant(v, DeviceKind::sim, prepare),
-               "'a/b' is cuda_only .* move its file to src/kernels/cuda_only");
+  EXPECT_EXIT(register_variant(v, DeviceKind::sim, prepare, "src/kernels/mine.cu"), testing::ExitedWithCode(1),
+              "'a/b' is cuda_only .* move its file, src/kernels/mine.cu, to src/kernels/cuda_only");
+}
+
+TEST(Variant, AnIdThatTwoFilesRegisterEndsTheProgramWithBothInOneLine) {
+  const auto register_as = [](const char* id, DeviceKind device, const char* file) {
+    register_variant({.id = id, .operations = {Operation::sum}, .types = {ElementType::f32}}, device,
+                     [](const Problem&, const Settings&, const DeviceInfo&) { return std::unique_ptr<Plan>(); }, file);
+  };
+  EXPECT_EXIT(
+      {
+        register_as("a/twice", DeviceKind::sim, "../../src/kernels/one.cu");
+        register_as("a/twice", DeviceKind::cuda, "../../src/kernels/one.cu");  // another device is no second one
+        register_as("a/twice", DeviceKind::sim, "/elsewhere/two.cu");
+      },
+      testing::ExitedWithCode(1),
+      "^reductio: variant 'a/twice' is registered twice, in src/kernels/one.cu and in /elsewhere/two.cu; rename one\n");
+  EXPECT_EXIT(
+      {
+        register_as("a/twice", DeviceKind::cpu, "one.cpp");
+        register_as("a/twice", DeviceKind::cpu, "one.cpp");
+      },
+      testing::ExitedWithCode(1), "^reductio: variant 'a/twice' is registered twice, in one.cpp; rename one\n$");
+}
+
+TEST(Variant, EachKnowsTheFileThatRegisteredIt) {
+  for (const Variant& v : variants())
+    for (const DeviceKind device : {DeviceKind::cuda, DeviceKind::sim, DeviceKind::cpu}) {
+      const std::string& file = v.file[static_cast<std::size_t>(device)];
+      const char* folder = device == DeviceKind::cpu ? "baselines/" : "/";
+      EXPECT_EQ(v.runs_on(device), file.find(folder) != std::string::npos) << v.id;
+      EXPECT_EQ(file.find("device/device.h"), std::string::npos) << v.id << ": the caller's, not the header's";
+      EXPECT_EQ(file.find("core/variant.h"), std::string::npos) << v.id;
+    }
+}
+
+TEST(Variant, ARegularExpressionThatStdRegexCannotTakeIsRefused) {
+  const auto why = [](const std::string& regex) { return message([&] { select_variants(regex); }); };
+  EXPECT_EQ(why(std::string(20'000, '(') + std::string(20'000, ')')),
+            "the regular expression has 40000 characters, at most 1000 are taken; select by a shorter one, as "
+            "'^(twopass|levels)/'");
+  for (const char* repeats : {"(){90000}", "(){30000,}", "((a|b|){100}){100}"})
+    EXPECT_EQ(why(repeats),
+              "the regular expression '" + std::string(repeats) + "' repeats too often; repeat less in {}");
+  // The largest of each kind that are taken overflow nothing.
+  const std::string deep = std::string(498, '(') + std::string(498, ')');
+  for (const std::string& taken : {deep, std::string("(){1000}"), std::string("(|a|b){600}")})
+    EXPECT_EQ(select_variants(taken).size(), variants().size()) << taken;
 }
 
 TEST(Variant, RowsOfATableShareWhatTheyDoNotSay) {

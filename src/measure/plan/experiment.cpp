@@ -1,8 +1,6 @@
 #include "measure/plan/experiment.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <utility>
 
 #include "core/error.h"
@@ -18,18 +16,23 @@ std::vector<Experiment>& registry() {
 
 }  // namespace
 
-RegisterExperiment::RegisterExperiment(Experiment e) {
+RegisterExperiment::RegisterExperiment(Experiment e, const char* file) {
   auto& all = registry();
   const auto at = std::lower_bound(all.begin(), all.end(), e.name,
                                    [](const Experiment& a, const std::string& name) { return a.name < name; });
-  if (at != all.end() && at->name == e.name) {
-    std::fprintf(stderr, "reductio: experiment '%s' is registered twice\n", e.name.c_str());
-    std::abort();
-  }
+  if (at != all.end() && at->name == e.name)
+    end_registration("experiment '" + e.name + "' " + registered_twice(at->file, file));
+  e.file = file;
   all.insert(at, std::move(e));
 }
 
 std::span<const Experiment> experiments() { return registry(); }
+
+void require_device(const Experiment& e, DeviceKind device) {
+  if (device != e.device && !e.not_elsewhere.empty())
+    throw UsageError("experiment '" + e.name + "' is not for device " + std::string(name(device)) + ": " +
+                     e.not_elsewhere + "; leave --device out");
+}
 
 const Experiment& find_experiment(std::string_view wanted) {
   std::vector<std::string> names;

@@ -20,12 +20,16 @@ struct Experiment {
   std::function<std::vector<Point>(const Selection&, DeviceKind)> points;
   SamplingRules rules{};
   DeviceKind device = DeviceKind::cuda;  ///< where it runs unless the user says otherwise
+  std::string not_elsewhere{};           ///< why it has no use for another device, in words; empty: it has
+  std::string file{};                    ///< filled by registration: its source
 };
 
 struct RegisterExperiment {
-  explicit RegisterExperiment(Experiment);
+  /// Ends the program as register_variant() does where the name is taken.
+  explicit RegisterExperiment(Experiment, const char* file = __builtin_FILE());
 };
 std::span<const Experiment> experiments();                 ///< sorted by name
 const Experiment& find_experiment(std::string_view name);  ///< UsageError suggests the nearest
+void require_device(const Experiment&, DeviceKind);        ///< UsageError where it has no use for the device
 
 }  // namespace reductio

@@ -80,7 +80,7 @@ def built(project):
     """The project with new variants, some of them wrong, some from README.md and docs/porting.md, and the program built
     from it."""
     assert call("new", "mine/first", cwd=project / "src" / "core").ok()  # finds the project from a folder inside it
-    assert call("new", "Mine/Drops the last!", "--source", project).ok()
+    assert call("new", "drops-the-last", "--source", project).ok()
     wrong = project / "src" / "kernels" / "mine_drops_the_last.cu"
     text = wrong.read_text()
     assert text.count("i < n; i += stride") == 1

@@ -28,6 +28,8 @@ WRONG = [
     (["run", "comparision"], ["'comparision'", "'comparison'"]),
     (["run", "cpu", "comparision"], ["'comparision'", "'comparison'"]),
     ([*CPU_RUN, "cpu"], ["'cpu'", "twice", "name it once"]),
+    (["run", "cpu", "--device", "sim"], ["experiment 'cpu'", "not for device sim", "leave --device out"]),
+    (["run", "comparison", "cpu", "--device", "cuda", "--dry-run"], ["'cpu'", "not for device cuda"]),
     (["run", "cpu", "--dry-run", "--profile"], ["--dry-run", "--profile"]),
     (["run", "cpu", "--quick", "--full"], ["--quick", "--full"]),
     (["run", "cpu", "--variants", "host/plane"], ["'host/plane'", "'host/plain'"]),
@@ -37,6 +39,9 @@ WRONG = [
     (["list", "--variants", "zzzzzzzzzzzz"], ["'zzzzzzzzzzzz'", "list"]),
     (["list", "--variants", "("], ["'('", "expression"]),
     (["list", "--variants", "["], ["'['", "expression"]),
+    *((command + ["--variants", "(" * 20_000 + ")" * 20_000], ["40000 characters", "at most 1000"])
+      for command in (["list"], ["verify"], ["run", "cpu"], ["run", "limits", "--device", "sim"])),
+    (["list", "--variants", "(){90000}"], ["'(){90000}'", "repeats too often"]),
     ([*CPU_RUN, "--sizes", "2^2x"], ["'2^2x'", "2^20"]),
     (["run", "cpu", "--sizes", "12k"], ["'12k'"]),
     (["run", "cpu", "--sizes", "1,,2"], ["''"]),
@@ -69,6 +74,9 @@ WRONG = [
     (["run", "cpu", "--set", "opt"], ["'opt'", "NAME=VALUE"]),
     (["run", "cpu", "--set", "opt="], ["'opt='", "NAME=VALUE"]),
     (["run", "cpu", "--set", "=O2"], ["'=O2'", "NAME=VALUE"]),
+    (["run", "comparison", "--set", "block=64,block=128"], ["block is given twice", "'block=64,block=128'"]),
+    (["verify", "--set", "block=64,block=64"], ["block is given twice"]),
+    (["compare", "host/plain", "host/plain:opt=O2,opt=O3"], ["opt is given twice"]),
     (["run", "comparison", "--set", "blok=256"], ["'blok'", "'block'", "granularity"]),
     (["run", "comparison", "--set", "block=33"], ["block=33", "allowed", "256"]),
     (["verify", "--device", "sim", "--set", "block=zwei"], ["block=zwei", "allowed"]),
@@ -94,11 +102,19 @@ WRONG = [
     (["new", "mine/x", "--source", "/proc"], ["/proc", "source folder"]),
     (["new", "..."], ["'...'", "mine/"]),
     (["new", "twopass/rolled"], ["'twopass/rolled'", "already"]),
+    *((["new", group + "/mine"], [f"'{group}/'", "document or library", "mine/mine"])
+      for group in ("cub", "cublas", "thrust", "eigen", "host", "std", "openmp", "squares", "twopass", "unroll",
+                    "levels", "multiblock", "tuned", "modern", "ablation")),
+    *((["new", name], [f"'{name}'", "a-z, 0-9 and -", "mine/first-idea"])
+      for name in ("../../etc/passwd", "mine/../x", "/mine", "mine/", "Mine/x", "mine/x y", "mine/-x", "mine/x_y",
+                   "mine/é")),
+    (["new", "mine/" + "x" * 300], ["305 characters", "at most 64"]),
+    (["new", "mine/x", "--source", "x" * 5000], ["source folder"]),
     (["new", "Two Pass/../rolled?", "extra"], ["'extra'"]),
 ]
 
 
-@pytest.mark.parametrize("arguments,words", WRONG, ids=[" ".join(a) or "(nothing)" for a, _ in WRONG])
+@pytest.mark.parametrize("arguments,words", WRONG, ids=[" ".join(a)[:80] or "(nothing)" for a, _ in WRONG])
 def test_wrong_request(reductio, tmp_path, arguments, words):
     keep = tmp_path / "results" / "kept.csv"
     keep.parent.mkdir()
@@ -114,8 +130,7 @@ def test_wrong_request(reductio, tmp_path, arguments, words):
 
 @pytest.mark.parametrize("arguments", [["run", "comparison", "--device", "cuda"], ["run", "comparison"],
                                        ["verify", "--device", "cuda"], ["verify", "--gpu", "0"],
-                                       ["info", "--device", "cuda"], ["run", "cpu", "--device", "cuda"],
-                                       ["run", "cpu", "--device", "cuda", "--gpu", "0"], ["selftest", "--gpu", "0"],
+                                       ["info", "--device", "cuda"], ["selftest", "--gpu", "0"],
                                        ["run", "cpu", "comparison", "--gpu", "0"]])
 def test_no_gpu_exits_77_and_says_what_works(reductio, tmp_path, arguments):
     # Hides a GPU that may be there; without a driver, or built without CUDA, there is none anyway.

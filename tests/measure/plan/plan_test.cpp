@@ -227,6 +227,10 @@ TEST(MeasurePlan, UnknownExperimentsSuggestTheNearest) {
   } catch (const UsageError& e) {
     EXPECT_NE(std::string(e.what()).find("did you mean 'zz-registered-by-a-test'?"), std::string::npos);
   }
+  EXPECT_EXIT(RegisterExperiment({.name = "zz-registered-by-a-test", .summary = "", .points = {}}, "../other.cpp"),
+              testing::ExitedWithCode(1),
+              "^reductio: experiment 'zz-registered-by-a-test' is registered twice, in .*plan_test.cpp and in "
+              "other.cpp; rename one\n$");
 }
 
 }  // namespace
