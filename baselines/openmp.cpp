@@ -2,8 +2,9 @@
 ///
 ///   openmp/sum  sum
 ///
-/// Setting `threads`: auto takes what OpenMP would (OMP_NUM_THREADS, else every core). On a machine with several memory
-/// nodes the input lies where the harness first wrote it, which is one of them.
+/// Setting `threads`: auto takes what OpenMP would (OMP_NUM_THREADS, else every core). More than 1024, or than the
+/// system starts, are refused. On a machine with several memory nodes the input lies where the harness first wrote it,
+/// which is one of them.
 
 #include <algorithm>
 #include <cstddef>
@@ -33,6 +34,7 @@ T sum(const T* x, std::size_t n, int threads) {
 std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo&) {
   const int wanted = s.text("threads") == "auto" ? omp_get_max_threads() : static_cast<int>(s.integer("threads"));
   const int threads = std::min(wanted, omp_get_thread_limit());
+  require_threads(threads, "set OMP_NUM_THREADS to fewer");
   // A thread's even share in one chain (SIMD lanes only shorten it), then the threads' sums one after another.
   const std::size_t t = static_cast<std::size_t>(threads);
   const PlanInfo info{.longest_chain = std::min(p.n, p.n / t + 1 + t)};
@@ -57,7 +59,7 @@ const RegisterCpu register_sum({.id = "openmp/sum",
                                 .how = {.thread = "SIMD loop over an even share", .block = "", .grid = "all cores"},
                                 .operations = {Operation::sum},
                                 .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-                                .tunables = {Tunable::integer("threads", 1, 1024, {"auto", "1", "2", "3", "4"},
+                                .tunables = {Tunable::integer("threads", 1, most_threads, {"auto", "1", "2", "3", "4"},
                                                               "auto")},
                                 // The threads' sums are added in the order in which they finish.
                                 .determinism = Determinism::none},

@@ -13,6 +13,7 @@
 #include <functional>
 #include <numeric>
 #include <string>
+#include <thread>
 
 #include "baselines/cpu_types.h"
 #include "baselines/std_parallel.h"
@@ -60,11 +61,12 @@ std::unique_ptr<Plan> plan_sequential(const Problem& p) {
 
 std::unique_ptr<Plan> plan_parallel(const Problem& p) {
   StdParallelReduce* const reduce = load_parallel();
+  require_threads(std::min<int>(std::thread::hardware_concurrency(), most_threads), "use policy=seq");
   // TBB splits as it sees fit: with one thread to run on, a single chain.
   return plan_of({.longest_chain = p.n}, [=](void* in, void* out, Stream) {
     char error[256];
     reduce(p.operation, p.type, in, out, p.n, error, sizeof error);
-    if (error[0]) throw DeviceError(std::string("std::reduce with policy par: ") + error);
+    if (error[0]) throw DeviceError("std::reduce with policy par: " + std::string(error) + address_space_advice());
   });
 }
 

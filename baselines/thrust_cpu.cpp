@@ -59,6 +59,8 @@ std::unique_ptr<Plan> prepare(const Problem& p, [[maybe_unused]] const Settings&
   return dispatch_cpu(p, [&]<class T>() -> std::unique_ptr<Plan> {
 #ifdef _OPENMP
     if (s.text("system") == "omp") {
+      // Thrust leaves their number to OpenMP.
+      require_threads(std::min(omp_get_max_threads(), omp_get_thread_limit()), "set OMP_NUM_THREADS to fewer");
       // One interval for each processor, each added up in one chain, then the intervals' sums one after another.
       const std::size_t intervals = static_cast<std::size_t>(std::max(omp_get_num_procs(), 1));
       return plan<T>(p, std::min(p.n, p.n / intervals + 1 + intervals), thrust::omp::par);

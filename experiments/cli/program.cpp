@@ -6,10 +6,12 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <new>
 #include <system_error>
 
 #include "core/error.h"
 #include "core/variant.h"
+#include "device/backend.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/terminal.h"
 #include "measure/results/csv.h"
@@ -78,6 +80,18 @@ void end_quietly_at_a_closed_pipe() {
   std::signal(SIGPIPE, [](int) { std::_Exit(exit_ok); });
 }
 
+/// Thrown in place of std::bad_alloc, which says nothing: its text reaches the user wherever it is caught.
+struct OutOfMemory : std::bad_alloc {
+  const char* what() const noexcept override { return text().c_str(); }
+  /// Made while there is memory.
+  static const std::string& text() {
+    static const std::string advice = address_space_advice();
+    static const std::string text =
+        "out of memory" + (advice.empty() ? "; close other programs, or choose smaller --sizes" : advice);
+    return text;
+  }
+};
+
 int run_command(int argc, char** argv) {
   CLI::App app("reductio: how fast can a GPU add up an array? Hand-written reductions beside Thrust and CUB.",
                "reductio");
@@ -135,16 +149,20 @@ int run_command(int argc, char** argv) {
 int program(int argc, char** argv) {
   // A closed pipe is an error of the write, which says what stands: no work is lost silently.
   std::signal(SIGPIPE, SIG_IGN);
+  OutOfMemory::text();
+  std::set_new_handler([] { throw OutOfMemory(); });
   try {
     return run_command(argc, argv);
   } catch (const NoGpu& e) {
     complain(e.what());
     return exit_no_gpu;
   } catch (const std::filesystem::filesystem_error& e) {
-    complain(e.what());
+    complain("cannot use '" + e.path1().string() + "': " + e.code().message());
     return exit_error;
   } catch (const std::system_error& e) {  // fmt's do not say which file it was
-    complain(std::ferror(stdout) ? cannot_write_output(e.code().value()) : e.what());
+    const bool starved = e.code() == std::errc::resource_unavailable_try_again;  // a thread could not be started
+    complain(std::ferror(stdout) ? cannot_write_output(e.code().value())
+                                 : e.what() + (starved ? address_space_advice() : ""));
     return exit_error;
   } catch (const std::exception& e) {  // UsageError, Refused, DeviceError, and what the standard library throws
     complain(e.what());

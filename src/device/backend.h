@@ -83,6 +83,10 @@ std::unique_ptr<Backend> open_cuda(const std::string& selector);  ///< cuda/back
 std::unique_ptr<Backend> open_sim();                              ///< sim/backend.cpp
 std::unique_ptr<Backend> open_cpu();                              ///< cpu/backend.cpp
 
+/// Behind what says that the host's memory ended: "; this program runs under 'ulimit -v 2000000': raise it". Empty
+/// where its address space has no limit (RLIMIT_AS).
+std::string address_space_advice();
+
 /// Memory of a backend with an owner.
 class DeviceMemory {
  public:

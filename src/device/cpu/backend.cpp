@@ -1,5 +1,6 @@
 /// The CPU as a device: host memory, and streams that are always empty because every call is done when it returns.
 
+#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ namespace reductio {
 namespace {
 
 constexpr std::align_val_t alignment{256};
+constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
 std::string gib(std::size_t bytes) {
   const std::size_t tenths = (bytes * 10 + (std::size_t{1} << 29)) >> 30;
@@ -53,10 +55,22 @@ std::size_t number_in(const char* file, const std::string& key, std::size_t othe
 /// What a container lets this process use; a machine that grants more memory than that kills the program instead of
 /// refusing the allocation.
 std::size_t container_memory() {
-  constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
   const std::size_t limit = number_in("/sys/fs/cgroup/memory.max", "", unlimited);
   if (limit == unlimited) return unlimited;
   const std::size_t used = number_in("/sys/fs/cgroup/memory.stat", "anon ", 0);
+  return limit > used ? limit - used : 0;
+}
+
+/// Of addresses, of which this process uses some without memory behind them.
+std::size_t address_space_limit() {
+  rlimit limit{};
+  return getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : unlimited;
+}
+
+std::size_t address_space_left() {
+  const std::size_t limit = address_space_limit();
+  if (limit == unlimited) return unlimited;
+  const std::size_t used = 1024 * number_in("/proc/self/status", "VmSize:", 0);
   return limit > used ? limit - used : 0;
 }
 
@@ -79,7 +93,10 @@ class CpuBackend final : public Backend {
     constexpr std::size_t little = std::size_t{1} << 20;
     const bool fits = bytes <= little || bytes <= memory_free();
     void* p = fits ? ::operator new(bytes, alignment, std::nothrow) : nullptr;
-    if (!p) throw Unavailable("needs " + gib(bytes) + " of memory, " + gib(memory_free()) + " free");
+    const bool short_of_addresses = fits || bytes > address_space_left();
+    if (!p)
+      throw Unavailable("needs " + gib(bytes) + " of memory, " + gib(memory_free()) + " free" +
+                        (short_of_addresses ? address_space_advice() : ""));
     std::memset(p, 0xFF, bytes);
     return p;
   }
@@ -87,7 +104,7 @@ class CpuBackend final : public Backend {
 
   std::size_t memory_free() const override {
     const std::size_t kib = number_in("/proc/meminfo", "MemAvailable:", 0);
-    return std::min(kib ? kib * 1024 : pages(_SC_AVPHYS_PAGES), container_memory());
+    return std::min({kib ? kib * 1024 : pages(_SC_AVPHYS_PAGES), container_memory(), address_space_left()});
   }
 
   void fill(void* dst, unsigned char byte, std::size_t bytes, Stream) override {
@@ -116,6 +133,12 @@ class CpuBackend final : public Backend {
 };
 
 }  // namespace
+
+std::string address_space_advice() {
+  const std::size_t limit = address_space_limit();
+  if (limit == unlimited) return "";
+  return "; this program runs under 'ulimit -v " + std::to_string(limit / 1024) + "': raise it";
+}
 
 std::unique_ptr<Backend> open_cpu() { return std::make_unique<CpuBackend>(); }
 

@@ -2,8 +2,7 @@
 
 #include <sys/mman.h>
 
-#include <cerrno>
-#include <system_error>
+#include "device/sim/out_of_memory.h"
 
 namespace reductio::sim {
 namespace {
@@ -16,7 +15,7 @@ Fiber* Fibers::make() {
   void* const p = mmap(nullptr, guard_bytes + stack_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED || mprotect(p, guard_bytes, PROT_NONE) != 0)
-    throw std::system_error(errno, std::generic_category(), "simulated device: a thread's stack");
+    end_out_of_memory();
   Fiber& f = all_.emplace_back();
   f.stack = static_cast<std::byte*>(p) + guard_bytes;
   // Tops at different offsets in their pages, or all stacks would compete for the same few cache sets.

@@ -6,15 +6,16 @@
 #include <deque>
 #include <iterator>
 #include <map>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "device/backend.h"
 #include "device/sim/diagnosis.h"
 #include "device/sim/fault.h"
 #include "device/sim/limits.h"
 #include "device/sim/lock.h"
+#include "device/sim/out_of_memory.h"
 #include "device/sim/streams.h"
 
 namespace reductio::sim {
@@ -89,7 +90,8 @@ void* allocate(std::size_t bytes) {
   auto* written = static_cast<std::uint8_t*>(std::calloc(bytes / word_bytes + 1, 1));
   if (!written || posix_memalign(&p, alignment_of_memory, bytes ? bytes : 1) != 0) {
     std::free(written);
-    throw Unavailable("this machine has no " + std::to_string(bytes) + " bytes for the simulated GPU's memory");
+    throw Unavailable("this machine has no " + std::to_string(bytes) + " bytes for the simulated GPU's memory" +
+                      address_space_advice());
   }
   std::memset(p, poison, bytes);
   if (h.unused.empty()) h.unused.push_back(&h.all.emplace_back());
@@ -155,12 +157,12 @@ void fail_range(std::size_t count, std::size_t in_view, const char* what, Site s
 
 void make_records(Memory& m) {
   m.records = static_cast<Record*>(std::calloc(words(m) + 1, sizeof(Record)));
-  if (!m.records) throw std::bad_alloc();
+  if (!m.records) end_out_of_memory();
 }
 
 void make_reads(Memory& m) {
   m.reads = static_cast<Accesses*>(std::calloc(words(m) + 1, sizeof(Accesses)));
-  if (!m.reads) throw std::bad_alloc();
+  if (!m.reads) end_out_of_memory();
 }
 
 void fill_now(void* dst, unsigned char byte, std::size_t bytes) {

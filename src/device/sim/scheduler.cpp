@@ -10,6 +10,7 @@
 #include "device/sim/causality.h"
 #include "device/sim/limits.h"
 #include "device/sim/lock.h"
+#include "device/sim/out_of_memory.h"
 #include "device/sim/stack_overflow.h"
 
 namespace reductio::sim {
@@ -235,6 +236,7 @@ void Scheduler::unwind_all() {
 void Scheduler::run(const Shape& shape, const std::function<void()>& thread, const std::string& kernel) {
   if (running) throw DeviceError("simulated device: a kernel cannot launch or wait for another");
   watch_for_stack_overflow();
+  const EndsOutOfMemory ends_out_of_memory;
   // Kernels round as whoever waits for them does: verification counts additions by it.
   if constexpr (switch_keeps_rounding)
     if (const int mode = std::fegetround(); std::exchange(rounding_, mode) != mode) fibers_.begin_anew();
