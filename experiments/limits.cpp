@@ -4,6 +4,7 @@
 /// calls of its own: its points are CUB's sum, or whatever --variants names, and its columns are read_time_s and
 /// launch_floor_s.
 
+#include "experiments/launches.h"
 #include "measure/plan/axes.h"
 #include "measure/plan/experiment.h"
 
@@ -13,7 +14,7 @@ namespace {
 std::vector<Point> points(Selection selection, DeviceKind device) {
   if (selection.variants_regex.empty()) selection.variants_regex = "^cub/sum$";
   return product_of({.types = {ElementType::f32},  // a read ceiling knows bytes only
-                     .sizes = powers_of_two(10, 30),
+                     .sizes = sizes_on(device, powers_of_two(10, 30)),
                      .modes = {TimingMode::device, TimingMode::graph},
                      .cache_states = {CacheState::cold_clean, CacheState::cold_dirty, CacheState::warm}},
                     selection, device);

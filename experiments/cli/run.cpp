@@ -189,8 +189,11 @@ int run(RunCommandOptions& options) {
   options.run.gpu = options.selection.gpu;
   if (options.run.quick && options.run.full)
     throw UsageError("--quick and --full contradict each other; leave one out");
-  for (const Experiment* experiment : chosen) choose_rules(*experiment, options.run);
   const auto device_of = [&](const Experiment* e) { return selection.device.value_or(e->device); };
+  for (const Experiment* experiment : chosen) {
+    choose_rules(*experiment, options.run);
+    require_device(*experiment, device_of(experiment));
+  }
   // Beside one that runs on a GPU, --gpu is meant for that one.
   if (std::none_of(chosen.begin(), chosen.end(), [&](auto* e) { return device_of(e) == DeviceKind::cuda; }))
     options.selection.check_gpu(device_of(chosen.front()), "experiment '" + chosen.front()->name + "'");

@@ -12,6 +12,7 @@
 #include "experiments/launches.h"
 #include "measure/plan/experiment.h"
 #include "measure/plan/ways.h"
+#include "measure/run/run.h"
 #include "tests/error_of.h"
 
 namespace reductio {
@@ -58,6 +59,34 @@ TEST(Experiments, HostLoopsMeetAtEveryLevelAtTheDocumentsLargestSizeAndByDefault
     EXPECT_EQ(at[1 << 26], std::set<std::string>{"O2"}) << id;
     EXPECT_EQ(at[1 << 10], id == "host/recursive" ? std::set<std::string>{"O2"} : all) << id;
   }
+}
+
+TEST(Experiments, OnTheSimulatedDeviceEachIsRefusedOrTakesLessThanAnHour) {
+  for (const Experiment& e : experiments()) {
+    if (!e.points) continue;  // of another test
+    double seconds = 0;
+    try {
+      require_device(e, DeviceKind::sim);
+      for (const Point& p : choose_points(e, {}, DeviceKind::sim, false)) seconds += rough_cost_s(p, e.rules);
+    } catch (const UsageError&) {  // it is no device of this experiment, or runs none of its variants
+    }
+    EXPECT_LT(seconds, 3600) << e.name;
+  }
+  EXPECT_EQ(error_of([] { require_device(find_experiment("cpu"), DeviceKind::sim); }),
+            "experiment 'cpu' is not for device sim: it times the CPU's loops in every setting; leave --device out");
+}
+
+TEST(Experiments, NoneHoldsItsRowsBackForMoreThanAMinute) {
+  for (const Experiment& e : experiments()) EXPECT_LE(e.rules.batch_s, 60) << e.name;
+  const Experiment& cpu = find_experiment("cpu");
+  double all = 0, dearest = 0;  // by the estimate, in seconds
+  for (const Point& p : cpu.points({}, DeviceKind::cpu)) {
+    const double cost = rough_cost_s(p, cpu.rules);
+    all += cost;
+    dearest = std::max(dearest, cost);
+  }
+  EXPECT_GT(all, 2 * cpu.rules.batch_s) << "all its rows are one batch";
+  EXPECT_LT(dearest, cpu.rules.batch_s / 10);
 }
 
 TEST(Experiments, VectorsAreAddedInTheCpusExperimentAlone) {

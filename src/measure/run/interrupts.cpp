@@ -6,6 +6,7 @@ namespace reductio {
 namespace {
 
 std::atomic<int> interrupts{0};
+constexpr int signals[] = {SIGINT, SIGTERM, SIGHUP};
 
 extern "C" void count_interrupt(int signal) {
   if (interrupts.fetch_add(1) < 2) return;
@@ -19,13 +20,14 @@ Interrupts::Interrupts() {
   interrupts = 0;
   struct sigaction count {};
   count.sa_handler = count_interrupt;
-  sigaction(SIGINT, &count, &earlier_interrupt_);
-  sigaction(SIGTERM, &count, &earlier_terminate_);
+  for (std::size_t i = 0; i < earlier_.size(); ++i) {
+    sigaction(signals[i], &count, &earlier_[i]);
+    if (signals[i] == SIGHUP && earlier_[i].sa_handler == SIG_IGN) sigaction(signals[i], &earlier_[i], nullptr);
+  }
 }
 
 Interrupts::~Interrupts() {
-  sigaction(SIGINT, &earlier_interrupt_, nullptr);
-  sigaction(SIGTERM, &earlier_terminate_, nullptr);
+  for (std::size_t i = 0; i < earlier_.size(); ++i) sigaction(signals[i], &earlier_[i], nullptr);
 }
 
 int Interrupts::count() { return interrupts; }

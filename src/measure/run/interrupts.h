@@ -1,11 +1,13 @@
 #pragma once
 /// Ending a run from outside.
 
+#include <array>
 #include <csignal>
 
 namespace reductio {
 
-/// Counts SIGINT and SIGTERM while it lives, instead of being killed by them. The third kills.
+/// Counts SIGINT, SIGTERM and SIGHUP while it lives, instead of being killed by them. The third kills. A SIGHUP that is
+/// ignored, as nohup does, stays ignored.
 class Interrupts {
  public:
   Interrupts();
@@ -14,7 +16,7 @@ class Interrupts {
   static int count();
 
  private:
-  struct sigaction earlier_interrupt_, earlier_terminate_;
+  std::array<struct sigaction, 3> earlier_;
 };
 
 }  // namespace reductio

@@ -1,6 +1,6 @@
 #pragma once
 /// Running an experiment: its points are measured batch by batch, verified and written as rows, so that a run that is
-/// killed loses no finished batch, of about a minute, and can be resumed.
+/// killed loses no finished batch, of a minute or less, and can be resumed.
 
 #include <array>
 #include <cstddef>
@@ -54,7 +54,7 @@ struct RunReport {
   std::filesystem::path csv;              ///< empty for dry and profile runs
   std::size_t points = 0, skipped = 0;    ///< skipped: already in the file that was resumed
   std::array<std::size_t, statuses> by_status{};  ///< rows written by this run, by Status; of a dry run, known to be refused
-  bool interrupted = false;                       ///< SIGINT or SIGTERM left points over; --resume goes on
+  bool interrupted = false;                       ///< a signal left points over; --resume goes on
   double estimated_s = 0;                 ///< dry run: what measuring would take, roughly
   double measured_s = 0;                  ///< wall-clock time of the run
   Spent spent;                            ///< where that of its samples went
@@ -64,9 +64,9 @@ struct RunReport {
   std::size_t count(Status s) const { return by_status[static_cast<std::size_t>(s)]; }
 };
 
-/// Measures one experiment on the device that `selection` names, else on the experiment's own. After a first SIGINT or
-/// SIGTERM the batch under way is finished and the run ends; if that batch is still in its pilots, it is dropped. A
-/// second signal drops the batch in any case.
+/// Measures one experiment on the device that `selection` names, else on the experiment's own. A first SIGINT, SIGTERM
+/// or SIGHUP ends the run: the batch under way is finished if some seconds of it are left by the estimate, else dropped.
+/// A second signal drops it in any case.
 /// Throws UsageError (results exist, folder not writable, nothing selected, resume refused), NoGpu, Refused where the
 /// device has no memory for the instruments, and DeviceError where it no longer answers; rows written until then stand.
 RunReport run_experiment(const Experiment&, const Selection&, const RunOptions&, RunObserver&);

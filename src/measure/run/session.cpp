@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -23,6 +24,9 @@
 
 namespace reductio {
 namespace {
+
+/// After an interrupt the batch under way is finished where so much of it is left, and dropped where it is more.
+constexpr double soon_s = 5;
 
 std::string new_run_id() {
   std::random_device random;
@@ -168,18 +172,19 @@ class SessionRun {
   bool measure_batch(const Groups& groups, std::size_t first, std::size_t last) {
     const double before = groups.cost_of(0, first), batch = groups.cost_of(first, last),
                  all = groups.cost_of(0, groups.costs_s.size());
-    bool worth_finishing = false, told = false;
+    const double since = host_now();
+    double left = std::numeric_limits<double>::infinity();  // in seconds; pilots are dropped
+    bool finishing = false;
     const auto abandon = [&] {
-      if (Interrupts::count() == 1 && worth_finishing && !told) {
-        told = true;
-        observer_.notice(
-            fmt::format("stopping when the rows under way are done, which may take {}; interrupt again to drop them",
-                        batch > 90 ? "some minutes" : "a minute"));
+      if (Interrupts::count() == 1 && !finishing && results_ && left <= soon_s) {
+        finishing = true;
+        observer_.notice("stopping when the rows under way are done, in some seconds; interrupt again to drop them");
       }
-      return Interrupts::count() > (worth_finishing ? 1 : 0);
+      return Interrupts::count() > (finishing ? 1 : 0);
     };
     const auto progress = [&](const Point& of_group, bool sampled, double share) {
-      worth_finishing = worth_finishing || (sampled && results_);
+      // By the estimate, or by its pace so far if that is slower.
+      if (sampled) left = (1 - share) * std::max(batch, (host_now() - since) / share);
       const double elapsed = host_now() - measuring_since_, so_far = before + share * batch;
       observer_.progress(done_, report_.points, elapsed, so_far > 0 ? elapsed * (all - so_far) / so_far : -1,
                          describe_group(of_group));

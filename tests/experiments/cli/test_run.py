@@ -4,11 +4,12 @@ import csv
 import json
 import os
 import re
+import signal
 import subprocess
 
 import pytest
 
-from conftest import BIN, snapshot
+from conftest import BIN, HANGS_S, SOURCE, snapshot
 
 SMALL = ["run", "cpu", "--variants", "^host/(plain|unroll4)$", "--types", "i32,f32", "--sizes", "1000,2^12"]
 
@@ -115,6 +116,19 @@ def test_what_nobody_reads_on_stderr_ends_nothing(tmp_path, arguments, code, unw
     assert done.returncode == code
     both = subprocess.run([BIN, *arguments], cwd=tmp_path, stdout=unwritable[0], stderr=unwritable[0])
     assert both.returncode == (0 if arguments == ["list"] and unwritable[1] == "Broken pipe" else 1)
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_run_that_can_be_resumed(reductio, tmp_path, sent):
+    run = ["run", "cpu", "--variants", "^host/", "--sizes", "2^16:2^24", "--out", "there"]
+    going = subprocess.Popen([BIN, *run], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while not list(tmp_path.rglob("machine.json")):  # written once signals are caught
+        assert going.poll() is None
+    going.send_signal(sent)
+    out, err = going.communicate(timeout=HANGS_S)
+    assert going.returncode == 1
+    assert err.splitlines()[-1] == "reductio: cpu: interrupted; run it again with --resume to go on"
+    assert reductio("run", "cpu", "--variants", "^host/plain$", "--sizes", "2^16", "--out", "there", "--resume").ok()
 
 
 def test_quiet_prints_nothing_on_stdout(reductio):
@@ -281,6 +295,45 @@ def test_more_than_memory_is_a_refused_row(reductio, tmp_path, where, n):
     assert "memory" in message and all("WARNING" in w for w in warnings)
     rows = read(next(tmp_path.rglob(f"{where[0]}.csv")))
     assert rows and all(r["status"] == "refused" and r["reason"] and r["time_median_s"] == "" for r in rows)
+
+
+def test_more_threads_than_start_are_a_refused_row(reductio, tmp_path, sanitized):
+    run = ["run", "cpu", "--variants", "^(openmp/sum|host/plain)$", "--types", "i32", "--sizes", "1000"]
+    asked = reductio(*run, "--out", "asked", "--set", "threads=auto,opt=O2", OMP_NUM_THREADS="100000")
+    assert asked.ok() and (asked.code, len(read(results(tmp_path / "asked")))) == (0, 2)
+    (refused,) = [r for r in read(results(tmp_path / "asked")) if r["variant"] == "openmp/sum"]
+    assert (refused["status"], refused["reason"]) == (
+        "refused", "needs 100000 threads, at most 1024 are started; set OMP_NUM_THREADS to fewer")
+    if sanitized:
+        return  # AddressSanitizer takes more addresses than any limit leaves
+    limited = reductio("-c", 'ulimit -v 3000000; exec "$@"', "bash", BIN, *run, "--out", "limited", "--set",
+                       "threads=1024,opt=O2", binary="/bin/bash")
+    assert limited.ok()
+    (refused,) = [r for r in read(results(tmp_path / "limited")) if r["variant"] == "openmp/sum"]
+    assert refused["status"] == "refused"
+    assert re.fullmatch(r"needs 1024 threads, the system starts \d+ \(.*\); set OMP_NUM_THREADS to fewer; "
+                        "this program runs under 'ulimit -v 3000000': raise it", refused["reason"])
+
+
+LIMIT_KIB = 40_000 + BIN.stat().st_size // 1024
+STARVED = [["verify", "--variants", "^levels/global-stride$", "--device", "sim", "--tier", "quick"],
+           ["run", "comparison", "--variants", "^levels/global-stride$", "--device", "sim", "--sizes", "2^22"],
+           ["run", "cpu", "--variants", "^host/plain$", "--types", "f64", "--set", "opt=O2", "--sizes", "2^25"],
+           ["compare", "host/plain", "host/unroll4", "--sizes", "2^25"],
+           ["selftest", "host/plain", "--sizes", "2^25", "--quick"],
+           ["models", SOURCE / "experiments" / "results" / "nvidia-h200"],
+           ["compare", *[SOURCE / "experiments" / "results" / "nvidia-h200"] * 2]]
+
+
+@pytest.mark.parametrize("command", STARVED, ids=lambda c: " ".join(map(str, c[:3])))
+def test_where_addresses_end_the_limit_is_named(reductio, sanitized, command):
+    """In one line, whatever ended there: an input, a thread's stack, the harness's own data."""
+    if sanitized:
+        pytest.skip("AddressSanitizer takes more addresses than any limit leaves")
+    starved = reductio("-c", f'ulimit -v {LIMIT_KIB}; exec "$@"', "bash", BIN, *command, binary="/bin/bash")
+    last = starved.err.splitlines()[-1]
+    assert starved.code == 1 and last.endswith(f"; this program runs under 'ulimit -v {LIMIT_KIB}': raise it"), starved
+    assert "bad_alloc" not in starved.err + starved.out and last.startswith("reductio: ")
 
 
 def test_a_refused_type_is_a_row_beside_the_others(reductio, tmp_path):

@@ -1924,13 +1924,16 @@ TEST(MeasureRun, KilledFiftyTimesItLeavesWholeRowsAndResumesToTheSamePoints) {
 
 TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
   const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
-  for (const int signals : {1, 2}) {
+  struct Case {
+    int signal, signals;
+  };
+  for (const auto [signal, signals] : {Case{SIGINT, 1}, Case{SIGTERM, 1}, Case{SIGHUP, 1}, Case{SIGINT, 2}}) {
     const Folder folder;
     Scripted script = constant(1e-5);
     int samples = 0;
     script.clock().before_sample = [&](const Call& c) {
       if (c.info.grid_blocks == 1 && ++samples == 70)  // in the middle of the second group
-        for (int i = 0; i < signals; ++i) std::raise(SIGINT);
+        for (int i = 0; i < signals; ++i) std::raise(signal);
     };
     Heard heard;
     // Each group by itself is under way.
@@ -1949,13 +1952,27 @@ TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
   }
 }
 
-TEST(MeasureRun, AnInterruptFinishesTheWholeBatchOnceThereIsSomethingToLose) {
+TEST(MeasureRun, AHangupThatIsIgnoredStaysIgnored) {
+  const Folder folder;
+  const Variant a = variant("a", 1);
+  Scripted script = constant(1e-5);
+  script.clock().before_sample = [&](const Call&) { std::raise(SIGHUP); };
+  Heard heard;
+  const auto before = std::signal(SIGHUP, SIG_IGN);  // as nohup does
+  const auto report = run_session(session(folder, {point(a, 100)}, std::move(script)), heard);
+  std::signal(SIGHUP, before);
+  EXPECT_FALSE(report.interrupted);
+  EXPECT_EQ(heard.rows.size(), 1u);
+}
+
+TEST(MeasureRun, AnInterruptFinishesABatchOfWhichSecondsAreLeftAndDropsAnother) {
   const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
   struct Case {
     int sample, signals;
     std::size_t rows;
   };
-  for (const Case& c : {Case{5, 1, 0}, Case{40, 1, 24}, Case{40, 2, 0}}) {  // the fifth is a pilot's
+  // A pilot's, the first after all pilots, and one of the last allocation.
+  for (const Case& c : {Case{5, 1, 0}, Case{40, 1, 0}, Case{570, 1, 24}, Case{570, 2, 0}}) {
     const Folder folder;
     Scripted script = constant(1e-5);
     int samples = 0;
@@ -1965,7 +1982,9 @@ TEST(MeasureRun, AnInterruptFinishesTheWholeBatchOnceThereIsSomethingToLose) {
     };
     Heard heard;
     // Where all was measured all the same, nothing is left to go on with.
-    const bool interrupted = run_session(session(folder, many_points(all), std::move(script)), heard).interrupted;
+    // By the estimate 25 seconds in all.
+    Session s = session(folder, many_points(all), std::move(script), {.time_budget_s = 1});
+    const bool interrupted = run_session(std::move(s), heard).interrupted;
     EXPECT_EQ(interrupted, c.rows == 0) << c.sample;
     EXPECT_EQ(heard.rows.size(), c.rows) << c.sample;
   }
