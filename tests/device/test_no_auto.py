@@ -61,8 +61,8 @@ RIGHT = """float a = s[t]; s[t] = s[t + 1]; s[t + 1] = a;
 
 def errors(compiler: str, folder, line: str) -> list[str]:
     (folder / "kernels.cpp").write_text(FILE % line)
-    done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", "-I", SOURCE / "src",
-                           folder / "kernels.cpp"], capture_output=True, text=True)
+    done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter",
+                           "-fsyntax-only", "-I", SOURCE / "src", folder / "kernels.cpp"], capture_output=True, text=True)
     found = [line for line in done.stderr.splitlines() if "error: " in line]
     assert bool(found) == (done.returncode != 0), done.stderr
     return found
