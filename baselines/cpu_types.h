@@ -32,12 +32,12 @@ auto dispatch_cpu(const Problem& p, F&& f) {
 /// The most threads that an OpenMP baseline starts, which the setting `threads` allows, too.
 inline constexpr int most_threads = 1024;
 
-/// Throws Refused, with `advice` at its end, for more than most_threads, and where the system does not start so many
+/// Throws Unavailable, with `advice` at its end, for more than most_threads, and where the system does not start so many
 /// now: libgomp overflows the stack of the first and ends the program at the second, as TBB does.
 inline void require_threads(int threads, const std::string& advice) {
   const std::string needs = "needs " + std::to_string(threads) + " threads, ";
   if (threads > most_threads)
-    throw Refused(needs + "at most " + std::to_string(most_threads) + " are started; " + advice);
+    throw Unavailable(needs + "at most " + std::to_string(most_threads) + " are started; " + advice);
   const std::string limit = address_space_advice();
   static std::atomic<int> proven = 1;  // this one runs
   if (threads <= proven && limit.empty()) return;
@@ -53,7 +53,7 @@ inline void require_threads(int threads, const std::string& advice) {
   all_started.count_down();
   for (std::thread& t : others) t.join();
   if (!why.empty())
-    throw Refused(needs + "the system starts " + std::to_string(others.size() + 1) + " (" + why + "); " + advice +
+    throw Unavailable(needs + "the system starts " + std::to_string(others.size() + 1) + " (" + why + "); " + advice +
                   limit);
   proven = std::max<int>(proven, threads);
 }
