@@ -1,5 +1,5 @@
 """Reading a results folder: the experiments' CSV, models.csv, catalog.csv, machine.json, and what was checked by
-other means: nvbench-agreement.csv, repeat.csv.gz, repeat-relative.csv.gz, alone.csv.gz and raw-workspace.csv.
+other means: nvbench-agreement.csv, repeat.csv.gz, repeat-relative.csv.gz and raw-workspace.csv.
 
 Everything that figures and tables know comes through here, checked. A file that is missing, empty, cut short, of
 another schema version or lacking columns raises ResultsError with one line that says what is wrong and what to do.
@@ -63,8 +63,6 @@ AGREEMENT = Columns(["mode", "variant", "element_type", *AGREEMENT_NUMBERS], AGR
 REPEAT_NUMBERS = "n ratio ratio_low ratio_high confidence".split()
 REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simultaneous", *REPEAT_NUMBERS],
                  REPEAT_NUMBERS, optional=["settings", "operation", "element_type"])
-
-ALONE = Columns([*REPEAT.names, "base_source", "base_run_id", "source", "run_id"], REPEAT.numbers, optional=REPEAT.optional)
 RAW_WORKSPACE = Columns(["schema_version", "element_type", "timing_mode", "cache_state", "base_time_s", "n", "ratio"],
                         ["base_time_s", "n", "ratio"])
 
@@ -140,9 +138,8 @@ MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Comp
            "verdicts.csv": "run `python paper/verdicts.py FOLDER` again",
            "goals.csv": "run `python paper/goals.py FOLDER` again",
            "agreement.csv": "run `python paper/verdicts.py FOLDER --beside OTHER` again",
-           **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "alone.csv.gz", "raw-workspace.csv", "to-host.csv"),
-                           "run `reductio compare --csv` again"),
-           "alone-samples.csv.gz": "run experiments/on_gpu_machine --only alone"}
+           **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "raw-workspace.csv", "to-host.csv"),
+                           "run `reductio compare --csv` again")}
 
 
 def remedy(path: Path) -> str:
@@ -415,7 +412,6 @@ class Results:
     repeat: pd.DataFrame | None = None           # two runs of the comparison beside each other
     repeat_relative: pd.DataFrame | None = None  # the same, each by CUB's time in its own round
     raw_workspace: pd.DataFrame | None = None    # tuned/sum beside the same with a memset before each call
-    alone: pd.DataFrame | None = None            # a few variants alone, beside the same in company and each other
     beside: list[Results] = field(default_factory=list)  # other GPUs' comparisons
 
 
@@ -471,7 +467,6 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
         agreement=read_agreement(folder / "nvbench-agreement.csv"),
         repeat=checked("repeat.csv.gz", REPEAT),
         repeat_relative=checked("repeat-relative.csv.gz", REPEAT),
-        alone=checked("alone.csv.gz", ALONE),
         raw_workspace=checked("raw-workspace.csv", RAW_WORKSPACE),
         beside=read_beside(folder, machine) if "comparison" in points else [],
     )

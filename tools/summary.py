@@ -419,105 +419,6 @@ def from_busy_cpu(runs: list[dict]) -> float | None:
     return sum(c["on_busy_cpu"] for c in counts) / sum(c["samples"] for c in counts)
 
 
-def host_cpu_block(results) -> str:
-    """How near pairs of runs that keep to quiet CPUs are to each other, from host-cpu.csv.gz; empty without it."""
-    import pandas as pd
-    from text import trust
-
-    path = results.folder / "host-cpu.csv.gz"
-    if not path.exists():
-        return ""
-    table = pd.read_csv(path, dtype={"base_run_id": str, "run_id": str})
-    runs = runs_of(results.folder / "host-cpu.machine.json")
-    cards = {}  # numbered as they come
-
-    def busy(run_id: str) -> str:
-        share = from_busy_cpu([runs.get(run_id, {})])
-        return "not kept" if share is None else f"{100 * share:.1f} %"
-
-    lines = ["| two runs | card | on the device within 3 % | end to end within 3 % | at most apart | interval holds 1 | "
-             "the later longer by, below 2^22 | samples from a busy CPU |", "|---|--:|--:|--:|--:|--:|--:|--:|"]
-    for (base, other), pair in table.groupby(["base_run_id", "run_id"], sort=False):
-        device, host = (trust.near(pair, mode) for mode in ("device", "end_to_end"))
-        held, shift = trust.repeats(pair)["end_to_end"].share, trust.logs_of_small(pair).mean()  # of the base's time to the other's
-        whole = not {"--types", "--variants", "--sizes"} & set(runs[other]["arguments"])
-        of = ", ".join(f"{k} {what}{'s' if k > 1 else ''}" for k, what in
-                       ((pair["variant"].nunique(), "variant"), (pair["n"].nunique(), "size"))) + ", "
-        of += "and again" if not whole else "then the comparison" if base < other else "after the comparison"
-        earlier, later = sorted((base, other))  # they begin with the time
-        longer = math.expm1(shift if later == base else -shift)
-        card = cards.setdefault(runs[other]["machine_id"], len(cards) + 1)
-        lines.append(f"| {of} | {card} | {device} | {host} | "
-                     f"{100 * host.largest:.2g} % | {100 * held:.0f} % | {100 * longer:+.1f} % | "
-                     f"{busy(earlier)}, {busy(later)} |")
-    return "\n".join(lines)
-
-
-def two_times_block(results) -> str:
-    """Which of its two times cub/sum takes end to end, alone and in company; empty where its samples were not kept."""
-    from text import two_times
-
-    return "\n".join(line for said in two_times.plain(results)
-                     for line in ([said] if said.startswith("|") else wrapped(said) or [""]))
-
-
-def alone_block(results) -> str:
-    """How far calls that are measured alone lie from the same among all of their group, in turn on one card, and from that
-    two runs alone lie from each other, from alone.csv.gz; empty where it is not there, or lacks either."""
-    from text import trust
-
-    if results.alone is None:
-        return ""
-    path = results.folder / "alone.machine.json"  # put together by hand: on_gpu_machine packs a file for each run
-    runs = runs_of(path) if path.exists() else {}
-    table = results.alone.assign(
-        card=results.alone["run_id"].map(lambda r: runs.get(r, {}).get("machine_id", "")),
-        program=results.alone["run_id"].map(lambda r: runs.get(r, {}).get("git_revision", "")[:7] or "not kept"),
-        # The folders of on_gpu_machine's step `alone`: alone/1, alone/2, company.
-        in_company=results.alone["source"].str.startswith("company/"), second=results.alone["base_source"].str.startswith("alone/2"))
-
-    def longer(company, mode: str) -> str:
-        by_size = trust.logs_of_small(company, mode).groupby(level="n").mean()
-        error = f" ± {100 * by_size.sem():.1f}" if len(by_size) > 1 else ""
-        return f"{100 * by_size.mean():+.1f}{error} %" if len(by_size) else ""
-
-    lines, most_runs, further = [], 0, ""
-    for number, ((_, program), of_card) in enumerate(table.groupby(["card", "program"], sort=False), 1):
-        in_company = of_card[of_card["in_company"]]
-        averaged = trust.averaged(in_company)
-        runs_of_point = max(in_company.groupby(["variant", "n"])["run_id"].nunique(), default=0)
-        if runs_of_point > most_runs:
-            most_runs, further = runs_of_point, further_apart(number, runs_of_point, trust.beyond(averaged, "end_to_end"))
-        first, second = (in_company[in_company["second"] == which] for which in (False, True))
-        shares = (from_busy_cpu([runs.get(r, {}) for r in set(ids)])
-                  for ids in (first["base_run_id"], first["run_id"], second["base_run_id"]))
-        busy = ", ".join("not kept" if share is None else f"{100 * share:.0f} %" for share in shares)
-        for variant, of in of_card.groupby("variant"):
-            company, again = of[of["in_company"]], of[~of["in_company"]]
-            device, host = (trust.near(averaged[averaged["variant"] == variant], mode) for mode in ("device", "end_to_end"))
-            two_alone = trust.near(again, "end_to_end")  # each pair of runs: a mean of several would hide how far two differ
-            if host is None or two_alone is None:
-                continue
-            small = trust.repeats(again[again["n"] < trust.Agreement.SMALL]).get("end_to_end")
-            held = f"{100 * small.share:.0f} %" if small is not None else ""
-            lines.append(f"| {number} | {program} | `{variant}` | {busy} | {device or ''} | {host} | {100 * host.largest:.1f} % | "
-                         f"{two_alone}, {100 * two_alone.largest:.1f} %, {held} | {longer(company, 'device')} | "
-                         f"{longer(company, 'end_to_end')} |")
-    return "\n".join(["| card | program | call | samples from a busy CPU: alone, in company, alone | on the device within 3 % | end to "
-                      "end within 3 % | at most apart | any two runs alone, end to end: within 3 %, at most apart, "
-                      "interval holds 1 below 2^22 | longer alone below 2^22, on the device | the same, end to end |",
-                      "|--:|---|---|--:|--:|--:|--:|--:|--:|--:|", *lines, "", *wrapped(further)]) if lines else ""
-
-
-def further_apart(card: int, runs: int, points) -> str:
-    """The points that are, of trust.beyond()."""
-    said = ", ".join(f"`{' '.join(filter(None, [variant, settings]))}` 2^{n.bit_length() - 1} ({100 * math.expm1(log):+.1f} %)"
-                     for variant, settings, n, log in points)
-    times = "once" if runs == 1 else f"up to {runs} times"
-    return (f"On card {card}, where a point was measured in company {times}, further apart than 3 % end to end: "
-            f"{said or 'none'}; in parentheses by how much longer alone.")
-
-
 PLACES_SHIFT = 0.02  # a place that makes so much of a difference is told of
 STATES_TYPE, LAUNCH_BOUND = "f32", 2**20
 
@@ -683,9 +584,6 @@ BLOCKS = (
     ("docs/measuring.md", "states", states_block),
     ("docs/measuring.md", "places", places_block),
     ("docs/measuring.md", "copies", copies_block),
-    ("docs/measuring.md", "host-cpu", host_cpu_block),
-    ("docs/measuring.md", "alone", alone_block),
-    ("docs/measuring.md", "two-times", two_times_block),
     ("docs/reproducing.md", "costs", costs_block),
     ("docs/modern.md", "modern", modern_block),
     ("docs/tuned.md", "tuned", tuned_block),

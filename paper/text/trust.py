@@ -373,52 +373,6 @@ def repeat(results: Results) -> str:
     return said + ". So compare within one run."
 
 
-@dataclass
-class Near:
-    """Of the points of two tables of times: how many are alike to 3 %, and the largest difference."""
-
-    points: int
-    inside: int
-    largest: float
-
-    def __str__(self) -> str:
-        return f"{self.inside} of {self.points}"
-
-
-ALIKE = math.log(1.03)
-
-
-def with_logs(table: pd.DataFrame, mode: str) -> pd.DataFrame:
-    """The rows of a table that have ratios of such times, and the ratios' logarithms as `log`."""
-    rows = table[(table["timing_mode"] == mode) & table["ratio"].notna()]
-    return rows.assign(log=np.log(rows["ratio"]))
-
-
-def near(table: pd.DataFrame, mode: str) -> Near | None:
-    """By the ratios of a table; None where it has no such points."""
-    off = with_logs(table, mode)["log"].abs()
-    return Near(len(off), int((off <= ALIKE).sum()), math.expm1(off.max())) if len(off) else None
-
-
-def beyond(table: pd.DataFrame, mode: str) -> list[tuple[str, str, int, float]]:
-    """The points that near() does not count: variant, settings, n, and the logarithm of the ratio."""
-    rows = with_logs(table, mode)
-    far = rows[rows["log"].abs() > ALIKE]
-    return list(zip(far["variant"], far["settings"], far["n"].astype(int).tolist(), far["log"].tolist()))
-
-
-def averaged(table: pd.DataFrame) -> pd.DataFrame:
-    """A row for each point of a table that may have several of it, with the geometric mean of its ratios."""
-    key = ["variant", "settings", "n", "timing_mode"]
-    rows = table[table["ratio"].notna()].fillna({"settings": ""})
-    return np.exp(np.log(rows.set_index(key)["ratio"]).groupby(key).mean()).reset_index()
-
-
-def logs_of_small(table: pd.DataFrame, mode: str = "end_to_end") -> pd.Series:
-    """Logarithms of a table's ratios below 2^22 elements, by n."""
-    return with_logs(table[table["n"] < Agreement.SMALL], mode).set_index("n")["log"]
-
-
 # ------------------------------------------------------------------------------------------ where memory lies
 
 

@@ -187,48 +187,6 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     assert "6 %) at all 3 points; from 2^23 on none differs by more than 1 %." in block(tmp_path / "m", "trust")
 
 
-def alone_rows(variant, n, mode, company, again) -> list[dict]:
-    """Of a point, ratios of runs alone, the first and the second in turn, to one in company; and of the first alone to the second."""
-    pairs = [(f"alone/{1 + i % 2}", "company", ratio) for i, ratio in enumerate(company)] + [("alone/1", "alone/2", r) for r in again]
-    return [r | {"variant": variant, "n": n, "base_source": f"{one}/10-21-1/m", "source": f"{other}/10-21-1/m", "base_run_id": one,
-                 "run_id": other}
-            for one, other, ratio in pairs for r in synthetic.repeat_rows(*(((ratio,), ()) if mode == "device" else ((), (ratio,))))]
-
-
-def test_what_is_measured_alone_is_set_beside_the_same_in_company(folder, tmp_path):
-    copied = shutil.copytree(folder, tmp_path / "m")
-    assert block(copied, "alone") == ""
-    rows = [row for of in (("x/y", 2**12, "device", (1.02, 1.04), (1.0,)), ("x/y", 2**24, "device", (1.05,), (1.0,)),
-                           ("x/y", 2**11, "end_to_end", (1.04, 0.98), (0.98, 1.01)), ("x/y", 2**12, "end_to_end", (0.97, 0.95), (0.9,)),
-                           ("x/y", 2**24, "end_to_end", (1.06,), (1.0,)), ("x/z", 2**12, "end_to_end", (1.01, 1.0), (1.0,)),
-                           ("x/z", 2**13, "end_to_end", (1.02, 1.0), (1.0,))) for row in alone_rows(*of)]
-    synthetic.write_csv(copied / "alone.csv.gz", rows)
-    (copied / "alone.machine.json").write_text(json.dumps({"runs": [
-        {"run_id": run, "machine_id": "GPU-1", "git_revision": "0123456789", "host_cpu": {"samples": 200, "moved": 9, "on_busy_cpu": busy}}
-        for run, busy in (("alone/1", 2), ("company", 50), ("alone/2", 20))]}))
-    assert block(copied, "alone").splitlines()[2:] == [
-        "| 1 | 0123456 | `x/y` | 1 %, 25 %, 10 % | 1 of 2 | 1 of 3 | 6.0 % | 3 of 4, 11.1 %, 67 % | +3.0 % | -1.6 ± 2.5 % |",
-        "| 1 | 0123456 | `x/z` | 1 %, 25 %, 10 % |  | 2 of 2 | 1.0 % | 2 of 2, 0.0 %, 100 % |  | +0.7 ± 0.2 % |", "",
-        "On card 1, where a point was measured in company once, further apart than 3 % end to end: `x/y` 2^12 (-4.0 %), `x/y`",
-        "2^24 (+6.0 %); in parentheses by how much longer alone."]
-    synthetic.write_csv(copied / "alone.csv.gz", [r for r in rows if r["variant"] == "x/z"])
-    assert "further apart than 3 % end to end: none; in" in block(copied, "alone")
-    for lacking in ([r for r in rows if r["source"].startswith(arm)] for arm in ("company", "alone")):
-        synthetic.write_csv(copied / "alone.csv.gz", lacking)
-        assert block(copied, "alone") == ""
-    synthetic.write_csv(copied / "alone.csv.gz", rows)
-    (copied / "alone.machine.json").unlink()
-    assert "| 1 | not kept | `x/z` | not kept, not kept, not kept |  | 2 of 2 |" in block(copied, "alone")
-
-
-def test_the_two_times_of_a_call_are_a_table_and_a_sentence(folder, tmp_path, monkeypatch):
-    from text import two_times
-
-    assert block(folder, "two-times") == ""
-    monkeypatch.setattr(two_times, "plain", lambda _: ["| " + "x " * 100 + "|", "| y |", "", "word " * 40])
-    assert block(folder, "two-times").splitlines() == ["| " + "x " * 100 + "|", "| y |", "", "word " * 23 + "word", "word " * 15 + "word"]
-
-
 def with_loops(folder, *processes) -> None:
     """A file each process: the times of graphs of 2^16, 2^20 and more elements at each place, in us."""
     shutil.rmtree(folder / "nvbench", ignore_errors=True)
@@ -386,27 +344,6 @@ def test_in_how_many_processes_a_planted_slowdown_was_found_is_told(folder, tmp_
     assert block(copied, "planted").splitlines()[2:] == [
         "| two kernels | 2^16 | 1 % | 1 of 2 | 0 of 2 | 12 s |",
         "| beside its own baseline | 2^20 | 5 % | 1 of 1 | 0 of 1 | 8 s |"]
-
-
-def test_pairs_of_runs_that_keep_to_quiet_cpus_are_set_side_by_side(folder, tmp_path):
-    copied = shutil.copytree(folder, tmp_path / "m")
-    assert block(copied, "host-cpu") == ""
-    whole, few = ["reductio", "run", "comparison"], ["reductio", "run", "comparison", "--variants", "a"]
-
-    def run(run_id, arguments, busy):
-        return {"run_id": run_id, "machine_id": "GPU-1" if run_id < "3" else "GPU-2", "arguments": arguments,
-                "host_cpu": {"samples": 200, "moved": 9, "on_busy_cpu": busy}}
-
-    (copied / "host-cpu.machine.json").write_text(json.dumps(
-        {"runs": [run("1", few, 1), run("2", few, 3), run("3", whole, 20)]}))
-    columns = ("base_run_id", "run_id", "variant", "n", "timing_mode", "ratio", "ratio_low", "ratio_high")
-    rows = [("1", "2", "a", 2**10, "device", 1.01, 0.99, 1.03), ("1", "2", "a", 2**10, "end_to_end", 0.98, 0.97, 0.99),
-            ("1", "2", "a", 2**28, "end_to_end", 1.2, 0.9, 1.5), ("4", "3", "a", 2**10, "device", 1, 0.9, 1.1),
-            ("4", "3", "a", 2**10, "end_to_end", 1.02, 0.9, 1.1)]
-    pd.DataFrame(rows, columns=columns).to_csv(copied / "host-cpu.csv.gz", index=False)
-    assert block(copied, "host-cpu").splitlines()[2:] == [
-        "| 1 variant, 2 sizes, and again | 1 | 1 of 1 | 1 of 2 | 20 % | 50 % | +2.0 % | 0.5 %, 1.5 % |",
-        "| 1 variant, 1 size, after the comparison | 2 | 1 of 1 | 1 of 1 | 2 % | 100 % | +2.0 % | 10.0 %, not kept |"]
 
 
 @pytest.fixture(scope="module")
