@@ -34,7 +34,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
     not."""
     import results as rs
     import verdicts as vd
-    from figures import (ablation, accuracy, agreement, bars, blocks, clocks, copies, cpu, decomposition, finish, granularity, grid,
+    from figures import (ablation, accuracy, agreement, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid,
                          ladders, latency, limits, speedup, style, throughput, tuned)
     from figures import claims as claims_figure
     from text import claims, tables
@@ -66,7 +66,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
             ("granularity", granularity.draw, ("levels",)), ("finish", finish.draw, ("levels",)),
             ("decomposition", decomposition.draw, ("levels",)), ("blocks", blocks.draw, ("unrolling", "twopass")),
             ("grid", grid.draw, ("multiblock",)), ("latency", latency.draw, ("latency",)),
-            ("ablation", ablation.draw, ("ablation",)), ("clocks", clocks.draw, ("probes",)), ("copies", copies.draw, ("probes",)),
+            ("ablation", ablation.draw, ("ablation",)), ("clocks", clocks.draw, ("probes",)),
             ("accuracy", accuracy.draw, ("accuracy",)), ("claims", claims_figure.draw, ("verdicts",)),
             ("agreement", agreement.draw, ("agreement",))):
         plan.append((name, partial(draw, studies), [results_folder / f"{file}.csv" for file in files]))

@@ -440,18 +440,3 @@ def write_samples(folder: Path, rounds: int = 24, experiment: str = "comparison"
             records.append({c: f for c, f in record.items() if c not in without})
     write_csv(folder / f"{experiment}.samples.csv.gz", records)
     return folder
-
-
-def copies(period: float, first: float, count: int, takes: float = 4.0, without=()) -> list[dict]:
-    """Records of probes.csv, in microseconds, of copies to the host: kernels end 4 to 40 us after the copy's call, and the
-    result is there at the next of the times first + k * period that is `takes` later at least. A period of 0: just then."""
-    records = []
-    for i in range(count):
-        queued = 4 + 36 * (i * 0.618034 % 1)  # without order, as drawn
-        there = queued + takes
-        if period:
-            there = first + max(0, math.ceil((there - first) / period)) * period
-        times = {"copy_to_host_call_to_kernel_end": queued, "copy_to_host_queued_before_end": there - queued,
-                 "copy_to_host_queued_after_end": 6 + i / count, "wait_without_copy": 2 + 0.1 * i / count}
-        records += [dict(quantity=q, sm="", repeat=i, value=us, unit="us") for q, us in times.items() if q not in without]
-    return records

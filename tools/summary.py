@@ -9,7 +9,6 @@ them is typed by hand.
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 import sys
 import textwrap
@@ -417,40 +416,7 @@ def from_busy_cpu(runs: list[dict]) -> float | None:
     if not counts or not all(c["samples"] for c in counts):
         return None
     return sum(c["on_busy_cpu"] for c in counts) / sum(c["samples"] for c in counts)
-
-
-PLACES_SHIFT = 0.02  # a place that makes so much of a difference is told of
 STATES_TYPE, LAUNCH_BOUND = "f32", 2**20
-
-
-def places_block(results) -> str:
-    """What the place of CUB's workspace and result is worth in a graph, by the loops of these results or of a folder
-    beside; empty where none had several places."""
-    import results as rs
-    from text import trust
-
-    beside = sorted(p for p in results.folder.parent.iterdir() if p.is_dir() and p != results.folder)
-    folder, found = next(((f, found) for f in (results.folder, *beside) if (found := trust.places(f))), (None, []))
-    if not found:
-        return ""
-    shifted = [p for p in found if p.spread > PLACES_SHIFT]
-    gpu = rs.read_machine(folder / "machine.json", folder.name).get("gpu.name", default=folder.name)
-    if not shifted:
-        most = 100 * max(p.spread for p in found)
-        return "\n".join(wrapped(f"On one {gpu} no place is more than {most:.2g} % slower than another."))
-
-    def ends(of, form) -> str:
-        return " to ".join(dict.fromkeys((form(min(of)), form(max(of)))))
-
-    spread = ends([p.spread for p in shifted], lambda x: f"{100 * x:.1f}")
-    measured, slow = sorted({p.n for p in found}), {p.n for p in shifted}
-    runs = [list(of) for is_slow, of in itertools.groupby(measured, key=slow.__contains__) if is_slow]
-    sizes = " and ".join(ends(of, lambda n: f"2^{n.bit_length() - 1}") for of in runs)
-    least = math.floor(100 * min(p.correlation for p in shifted) + 1e-9) / 100
-    said = (f"On one {gpu} the slowest of them takes {spread} % longer than the quickest, at {sizes} elements, and the "
-            f"places' times in one process correlate with those in another by {least:.2f} at least.")
-    others = [p.spread for p in found if p.spread <= PLACES_SHIFT]
-    return "\n".join(wrapped(said + (f" At other sizes it takes at most {100 * max(others):.1f} % longer." if others else "")))
 
 
 def states_block(results) -> str:
@@ -480,13 +446,6 @@ def states_block(results) -> str:
         f"{at} elements, where the launch is most of it, and {less('cold_dirty')} less than a cold, dirty one. What is dirty "
         f"makes a cold call at most {more[small].max():.0f} % longer there, and at most {more.max():.0f} % "
         f"(2^{int(more.idxmax()).bit_length() - 1}) at any size."))
-
-
-def copies_block(results) -> str:
-    """What a copy to the host takes by when it is queued, from probes.csv; says so where that lacks it."""
-    from text import copies
-
-    return "\n".join(wrapped(copies.plain(results)))
 
 
 def modern_block(results) -> str:
@@ -582,8 +541,6 @@ BLOCKS = (
     ("docs/results.md", "trust", trust_block),
     ("docs/results.md", "elsewhere", elsewhere_block),
     ("docs/measuring.md", "states", states_block),
-    ("docs/measuring.md", "places", places_block),
-    ("docs/measuring.md", "copies", copies_block),
     ("docs/reproducing.md", "costs", costs_block),
     ("docs/modern.md", "modern", modern_block),
     ("docs/tuned.md", "tuned", tuned_block),

@@ -1,5 +1,5 @@
-/// reductio probe: the clocks of a GPU's SMs, the latency of its loads, atomic updates and messages, and the time of a
-/// copy to the host, into a results folder.
+/// reductio probe: the clocks of a GPU's SMs and the latency of its loads, atomic updates and messages, into a results
+/// folder.
 
 #include <fmt/format.h>
 
@@ -58,7 +58,7 @@ int run(const ProbeOptions& options) {
 
 Command add_probe(CLI::App& app) {
   auto options = std::make_shared<ProbeOptions>();
-  CLI::App* sub = app.add_subcommand("probe", "Read a GPU's clocks, and what its loads and copies to the host take");
+  CLI::App* sub = app.add_subcommand("probe", "Read a GPU's clocks, and what its loads and messages take");
   sub->add_option("--out", options->out, "Records go to DIR/<machine>/probes.csv")
       ->type_name("DIR")
       ->capture_default_str();

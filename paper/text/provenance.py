@@ -18,7 +18,7 @@ STUDIES = ("squares", "twopass", "unrolling", "levels", "multiblock")
 FIGURES = {"Ladders": STUDIES, "Claims": (), "Agreement": (), "Speedup": ("comparison",), "Granularity": ("levels",),
            "Finish": ("levels",), "Decomposition": ("levels",), "Grid": ("multiblock",), "Latency": ("latency",),
            "Limits": ("limits",), "Accuracy": ("accuracy",), "Blocks": ("unrolling", "twopass"), "Ablation": ("ablation",),
-           "Tuned": ("tuned",), "Clocks": ("probes",), "Copies": ("probes",)}
+           "Tuned": ("tuned",), "Clocks": ("probes",)}
 
 
 @dataclass(frozen=True)

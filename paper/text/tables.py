@@ -14,7 +14,7 @@ import results as rs
 import speedup
 import verdicts as vd
 from results import Results, Series
-from text import (agreement, claims, copies, findings, index_types, latex, machine_code, own_clocks, provenance, studies, trust,
+from text import (agreement, claims, findings, index_types, latex, machine_code, own_clocks, provenance, studies, trust,
                   tuned)
 from text.findings import ABSENT, SIZES, TYPE, Findings
 from text.steps import LADDERS, LARGE, gain, steps
@@ -101,7 +101,7 @@ def macros(results: Results) -> dict[str, str]:
              "FindingLimits": said.limits(), "FindingModels": said.models(), "FindingSpread": said.spread(),
              "FindingStatus": said.status(), "FindingCpu": said.cpu(),
              "FindingTiming": trust.timing(results), "FindingClocks": trust.clocks(results),
-             "FindingFirst": trust.first_calls(results), "FindingCopies": copies.finding(results),
+             "FindingFirst": trust.first_calls(results),
              "FindingNvbench": trust.nvbench(results), "FindingOutsideRatios": trust.outside_ratios(results),
              "CaveatEndToEnd": trust.caveat(results), "FindingRepeat": trust.repeat(results),
              "FindingMachines": trust.machines(results), "FindingOverhead": trust.overhead(results),

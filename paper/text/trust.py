@@ -373,34 +373,6 @@ def repeat(results: Results) -> str:
     return said + ". So compare within one run."
 
 
-# ------------------------------------------------------------------------------------------ where memory lies
-
-
-@dataclass
-class PlacesOfOne:
-    """Of a call in a graph at one type and size, by the loops: the same places in each of several processes."""
-
-    element_type: str
-    n: int
-    spread: float       # the slowest place over the quickest, less 1, each the mean of the processes
-    correlation: float  # of the places' times in one process with those in another: the least of all pairs
-
-
-def places(folder: Path) -> list[PlacesOfOne]:
-    """By type and size; empty where the folder's loops had one place, or there are fewer than two processes."""
-    files = sorted((folder / "nvbench").glob("loops-*.csv"))
-    tables = [pd.read_csv(path).assign(process=i) for i, path in enumerate(files)]
-    if len(tables) < 2 or any("place" not in t for t in tables):
-        return []
-    found = []
-    graphs = pd.concat(tables).query("mode == 'graph'")
-    for (element_type, n), rows in graphs.groupby(["element_type", "n"]):
-        times = rows.pivot(index="place", columns="process", values="time_s")
-        mean, pairs = times.mean(axis=1), times.corr().to_numpy()[np.triu_indices(len(times.columns), 1)]
-        found.append(PlacesOfOne(str(element_type), int(n), float(mean.max() / mean.min() - 1), float(pairs.min())))
-    return found
-
-
 # ------------------------------------------------------------------------------------------ another GPU
 
 

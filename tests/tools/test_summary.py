@@ -187,38 +187,6 @@ def test_what_nvbench_and_a_second_run_say_is_told_where_they_are(folder, tmp_pa
     assert "6 %) at all 3 points; from 2^23 on none differs by more than 1 %." in block(tmp_path / "m", "trust")
 
 
-def with_loops(folder, *processes) -> None:
-    """A file each process: the times of graphs of 2^16, 2^20 and more elements at each place, in us."""
-    shutil.rmtree(folder / "nvbench", ignore_errors=True)
-    (folder / "nvbench").mkdir()
-    for i, process in enumerate(processes, 1):
-        rows = [{"mode": "graph", "variant": "cub/sum", "element_type": "f32", "n": n, "place": place, "time_s": 1e-6 * us}
-                for n, times in zip((2**16, 2**20, 2**22, 2**24), process) for place, us in enumerate(times)]
-        rows.append(rows[0] | {"mode": "end_to_end", "place": "", "time_s": 1.0})
-        synthetic.write_csv(folder / "nvbench" / f"loops-{i}.csv", rows)
-
-
-def test_what_the_place_of_memory_is_worth_is_of_loops_that_had_several(folder, tmp_path):
-    copied = shutil.copytree(folder, tmp_path / "m")
-    assert block(copied, "places") == ""
-    with_loops(copied, ((2.0, 2.1, 2.2), (3.0, 3.01, 3.02)), ((2.0, 2.1, 2.2), (3.0, 3.01, 3.0)), ((2.0, 2.1, 2.2), (3.0, 3.0, 3.0)),
-               ((2.0, 2.2, 2.1), (3.0, 3.0, 3.0)))
-    assert block(copied, "places").replace("\n", " ") == (
-        "On one Synthetic GPU the slowest of them takes 8.7 % longer than the quickest, at 2^16 elements, and the "
-        "places' times in one process correlate with those in another by 0.50 at least. At other sizes it takes at most 0.2 % longer.")
-    with_loops(copied, *[((2.0, 2.1), (3.0, 3.01), (4.0, 4.2), (5.0, 5.3))] * 2)
-    assert "6.0 % longer than the quickest, at 2^16 and 2^22 to 2^24 elements" in block(copied, "places").replace("\n", " ")
-    (copied / "nvbench" / "loops-1.csv").write_text("mode,variant,element_type,n,time_s\ngraph,cub/sum,f32,65536,2e-6\n")
-    assert block(copied, "places") == "", "a program of before"
-
-
-def test_what_a_copy_to_the_host_takes_is_told_where_it_was_probed(folder, tmp_path):
-    copied = shutil.copytree(folder, tmp_path / "m")
-    assert block(copied, "copies") == "Neither was measured yet."
-    synthetic.write_csv(copied / "probes.csv", synthetic.copies(period=8, first=15, count=400))
-    assert "and is there 15.0 us after it was called for, or a multiple of 8.00 us later" in block(copied, "copies").replace("\n", " ")
-
-
 def test_what_the_states_of_the_cache_change_is_of_limits(folder, tmp_path):
     there = shutil.copytree(folder, tmp_path / "m")
     times = {"warm": 3e-6, "cold_clean": 4e-6, "cold_dirty": 5e-6}

@@ -1,10 +1,6 @@
-/// Kernels that read the clocks of every SM, follow chains of loads and tell the host of their end, and what is made of
-/// their readings.
-
-#include "measure/timing/probes.h"
+/// Kernels that read the clocks of every SM and follow chains of loads, and what is made of their readings.
 
 #include <algorithm>
-#include <array>
 #include <numeric>
 #include <optional>
 #include <random>
@@ -12,7 +8,7 @@
 
 #include "device/kernel.h"
 #include "measure/timing/cuda/timed_stream.h"
-#include "measure/timing/host_clock.h"
+#include "measure/timing/probes.h"
 
 namespace reductio {
 namespace cuda {
@@ -60,8 +56,8 @@ struct alignas(128) Mailbox {
   std::uint64_t at_ns;
 };
 
-/// Whether *p became `wanted`; false once it took seconds, so that no fault makes the GPU hang. Acquires, so that what was
-/// stored before is seen, or is relaxed.
+/// Whether *p became `wanted`; false once it took seconds, so that no fault makes the GPU hang. Acquires, so that what
+/// was stored before is seen, or is relaxed.
 template <bool acquire = true>
 __device__ bool becomes(unsigned* p, unsigned wanted) {
   for (unsigned i = 0; i < 1u << 22; ++i)
@@ -201,22 +197,6 @@ __global__ void follow(Chase* chase, std::uint32_t warm, std::uint32_t timed) {
   chase->ns = globaltimer() - ns;
 }
 
-/// Where a kernel tells the host, in page-locked memory, and where a copy of its result goes: cache lines of their own.
-struct ToHost {
-  alignas(128) std::uint32_t told;
-  alignas(128) std::uint32_t copied;
-};
-
-/// Runs for `ns`, leaves a result to copy, and as its last act tells the host.
-/// Launch: one thread.
-__global__ void run_and_tell(std::uint64_t ns, std::uint32_t* result, std::uint32_t* told, std::uint32_t ticket) {
-  const std::uint64_t start = globaltimer();
-  while (globaltimer() - start < ns) {
-  }
-  *result = ticket;
-  store_release<device::Scope::system>(told, ticket);  // with the result
-}
-
 class Probing {
  public:
   explicit Probing(Backend& backend) : backend_(backend), stream_(backend, 0.3) {
@@ -233,7 +213,6 @@ class Probing {
     exchanges<exchange_clocks>(exchange_probes);
     exchanges<pass_words>(message_probes);
     updates();
-    copies();
     const std::size_t l2 = std::max<std::size_t>(backend_.info().l2_bytes, 1u << 20);
     // Of what L1 holds, a part; of L2, an eighth, which either half of a divided L2 could hold; and more than L2 holds,
     // or a part of it that was flushed, which few pages of memory hold.
@@ -316,91 +295,6 @@ class Probing {
     }
   }
 
-  /// When a copy to the host is queued: while the kernel before it runs, once that has ended, or not at all.
-  enum class Copy { before_end, after_end, none };
-
-  /// In microseconds of the host's clock. What was asked for is over when the stream is synchronised, so that the result
-  /// is in host memory.
-  struct Wait {
-    double us = 0;         ///< from when the host sees that the kernel ended; of Copy::after_end from the copy's call
-    double queued_us = 0;  ///< of Copy::before_end: from the copy's call until the host sees that the kernel ended
-  };
-
-  /// What awaiting a kernel takes, by the copy that follows it. A repeat has each once, in an order drawn anew, so that
-  /// none always comes after the same other.
-  void copies() {
-    std::array<Copy, 3> kinds{Copy::before_end, Copy::after_end, Copy::none};
-    constexpr int waits_of_each = 1024;
-    const Pinned<ToHost> host = pinned<ToHost>();
-    const DeviceMemory result(backend_, sizeof(std::uint32_t));
-    std::mt19937 drawn(1);
-    // So that the copy is queued at any moment, up to 40 us before the end and more: far enough for what recurs to be seen.
-    // The launch takes some 4 us, so even the shortest seldom end sooner after the call; the few that do meet an earlier
-    // step.
-    std::uniform_int_distribution<std::uint64_t> run_ns(0, 40'000);
-    for (int r = -1; r < waits_of_each; ++r) {  // the first loads the kernel
-      const std::uint64_t this_run_ns = run_ns(drawn);
-      std::shuffle(kinds.begin(), kinds.end(), drawn);
-      for (const Copy kind : kinds) {
-        const auto wait = awaited(kind, this_run_ns, *host, static_cast<std::uint32_t*>(result.get()));
-        if (r >= 0 && wait) add(wait_probes(kind, r, *wait));
-      }
-    }
-  }
-
-  static std::vector<Probe> wait_probes(Copy kind, int repeat, const Wait& w) {
-    const auto record = [&](const char* quantity, double us) { return Probe{quantity, std::nullopt, repeat, us, "us"}; };
-    switch (kind) {
-      case Copy::before_end:
-        return {record("copy_to_host_call_to_kernel_end", w.queued_us), record("copy_to_host_queued_before_end", w.us)};
-      case Copy::after_end: return {record("copy_to_host_queued_after_end", w.us)};
-      case Copy::none: return {record("wait_without_copy", w.us)};
-    }
-    return {};
-  }
-
-  /// None where a copy came too late to be queued before the end.
-  std::optional<Wait> awaited(Copy copy, std::uint64_t run_ns, ToHost& host, std::uint32_t* result) {
-    const std::uint32_t ticket = ++ticket_;  // so that no word has to be reset
-    const auto has_ended = [&] { return __atomic_load_n(&host.told, __ATOMIC_ACQUIRE) == ticket; };
-    const auto queue_copy = [&] {
-      check(cudaMemcpyAsync(&host.copied, result, sizeof *result, cudaMemcpyDeviceToHost, native_stream()),
-            "copying four bytes to the host");
-    };
-    run_and_tell<<<1, 1, 0, native_stream()>>>(run_ns, result, &host.told, ticket);
-    check(cudaGetLastError(), "launching a kernel that tells the host of its end");
-    const double called = host_now();
-    bool in_time = true;
-    if (copy == Copy::before_end) {
-      queue_copy();
-      in_time = !has_ended();
-    }
-    poll(has_ended, "a kernel of some microseconds did not tell the host of its end");
-    double start = host_now();
-    const double queued_s = start - called;
-    if (copy == Copy::after_end) {
-      stream_.synchronize();  // the kernel's last store is not yet its end
-      start = host_now();
-      queue_copy();
-    }
-    stream_.synchronize();
-    const double end = host_now();
-    if (copy != Copy::none && __atomic_load_n(&host.copied, __ATOMIC_RELAXED) != ticket)
-      throw DeviceError("a copy to the host was awaited and had not arrived");
-    if (!in_time) return std::nullopt;
-    return Wait{.us = 1e6 * (end - start), .queued_us = 1e6 * queued_s};
-  }
-
-  /// Until `done`; throws once it took seconds, so that no fault makes the host hang.
-  template <class Done>
-  static void poll(const Done& done, const char* fault) {
-    constexpr double patience_s = 2;
-    const double start = host_now();
-    for (unsigned polls = 1; !done(); ++polls)
-      if (polls % 1024 == 0 && host_now() - start > patience_s)
-        throw DeviceError(std::string(fault) + " within seconds; is something else running on this GPU?");
-  }
-
   /// Of one dependent load, in cycles and in ns, as two records. `flushed`: of lines that no cache holds. Else the
   /// whole chain is followed before.
   template <class Load>
@@ -435,7 +329,6 @@ class Probing {
   Backend& backend_;
   TimedStream stream_;
   std::size_t shared_bytes_ = 0;
-  std::uint32_t ticket_ = 0;  ///< of the last kernel that told the host
   std::vector<Probe> out_;
 };
 
