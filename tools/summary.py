@@ -375,34 +375,6 @@ def costs_block(results) -> str:
     return artifact.markdown(results.folder)
 
 
-def planted_block(results) -> str:
-    """In how many processes a planted slowdown was found, and in how many without one; empty without planted.csv."""
-    import csv
-
-    import planted
-
-    path = results.folder / "planted.csv"
-    if not path.exists():
-        return ""
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    gpu = results.machine.get("gpu.name", default=results.machine.name)
-    each = "each case on one" if len({r.get("machine_id") for r in rows}) > 1 else "on one"
-    lines = [f"| {each} {gpu} | n | planted | found in | without it | a process took at most |", "|---|--:|--:|--:|--:|--:|"]
-    for case in planted.CASES:
-        for n in case.sizes:
-            here = [r for r in rows if r["case"] == case.name and int(r["n"]) == n]
-            if not here:
-                continue
-            where, _ = planted.found(here, case)
-            slowed, controls = ([r for r in here if (float(r["planted"]) > 0) == which] for which in (True, False))
-            told = [f"{sum(r in where for r in of)} of {len(of)}" for of in (slowed, controls)]
-            what = "beside its own baseline" if case.baseline else "two kernels"
-            lines.append(f"| {what} | 2^{n.bit_length() - 1} | {100 * case.planted:g} % | {told[0]} | {told[1]} | "
-                         f"{max(float(r['seconds']) for r in here):.0f} s |")
-    return "\n".join(lines)
-
-
 def runs_of(path: Path) -> dict[str, dict]:
     """What a machine.json records of runs, by their ids."""
     import results as rs
@@ -551,7 +523,6 @@ BLOCKS = (
     ("docs/tuned.md", "tuned-reach", tuned_reach_block),
     ("docs/tuning.md", "autotune", autotune_block),
     ("docs/comparing.md", "compare", lambda results: compare_example(results.folder)),
-    ("docs/comparing.md", "planted", planted_block),
 )
 
 

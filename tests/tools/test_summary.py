@@ -300,20 +300,6 @@ def test_the_example_of_compare_comes_from_its_csv(tmp_path, folder):
     assert "a/b ran 0.995 times [0.979, 1.010] (UNDECIDED) as fast as cub/sum" in text
 
 
-def test_in_how_many_processes_a_planted_slowdown_was_found_is_told(folder, tmp_path):
-    copied = shutil.copytree(folder, tmp_path / "m")
-    assert block(copied, "planted") == ""
-    rows = [("live-2^16", 65536, 0.01, 0.95, 0.96, 10.2), ("live-2^16", 65536, 0.01, 0.96, 0.99, 11.6),
-            ("live-2^16", 65536, 0, 0.985, 0.99, 9), ("live-2^16", 65536, 0, 0.985, 0.99, 9),
-            ("baseline", 2**20, 0.05, 0.95, 0.96, 8), ("baseline", 2**20, 0, 1, 1.01, 7)]
-    synthetic.write_csv(copied / "planted.csv", [
-        dict(zip(("case", "n", "planted", "ratio", "ci_high", "seconds"), row, strict=True))
-        | {"verdict": "SLOWER" if row[3] < 0.97 else "SAME"} for row in rows])
-    assert block(copied, "planted").splitlines()[2:] == [
-        "| two kernels | 2^16 | 1 % | 1 of 2 | 0 of 2 | 12 s |",
-        "| beside its own baseline | 2^20 | 5 % | 1 of 1 | 0 of 1 | 8 s |"]
-
-
 @pytest.fixture(scope="module")
 def with_tuned(tmp_path_factory, folder) -> Path:
     copied = shutil.copytree(folder, tmp_path_factory.mktemp("tuned") / "synthetic")

@@ -17,6 +17,7 @@
 #include "measure/run/session.h"
 
 namespace reductio::cli {
+namespace {
 
 double parse_effect(const std::string& text) {
   const auto share = parse_share(text);
@@ -113,10 +114,6 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_flag("--force", options->force, "Replace a baseline of that name");
   sub->add_option("--baseline", options->baseline, "Compare each variant with itself in that baseline, unpaired")
       ->type_name("NAME");
-  sub->add_option("--plant", options->plant,
-                  "Slow this variant by a share of its time, to see whether that is found: each call is followed by a "
-                  "spin, that of this one by a longer one; 0% plants nothing beside the spins")
-      ->type_name("VARIANT=SHARE");
   sub->add_option("--out", options->out, "Where baselines are kept")->type_name("DIR")->capture_default_str();
   sub->add_flag("--common", options->common, "Results folders: only the rows that both have");
   sub->add_option("--relative-to", options->relative_to,
@@ -133,7 +130,7 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   return {sub, [options, sub] {
             for (const char* name : {"--set", "--seed", "--order-seed", "--device", "--gpu", "--modes", "--cache",
                                      "--min-samples", "--max-samples", "--allocations", "--timeout", "--until-decided",
-                                     "--save-baseline", "--force", "--baseline", "--plant", "--out"})
+                                     "--save-baseline", "--force", "--baseline", "--out"})
               if (sub->count(name)) options->live_only.emplace_back(name);
             return run(*options);
           }};

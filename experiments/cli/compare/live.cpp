@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,7 +13,6 @@
 #include "experiments/cli/compare/candidates.h"
 #include "experiments/cli/compare/command.h"
 #include "experiments/cli/compare/origins.h"
-#include "experiments/cli/compare/plant.h"
 #include "experiments/cli/compare/report.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
@@ -42,12 +40,8 @@ class Collector final : public RunObserver {
   }
   void group(const GroupOutcome& outcome) override {
     std::vector<Measured> measured = measured_in(outcome);
-    for (std::size_t i = 0; i < measured.size() && i < candidates_.size(); ++i) {
+    for (std::size_t i = 0; i < measured.size() && i < candidates_.size(); ++i)
       measured[i].label = candidates_[i].label;
-      if (!plant) continue;
-      const auto planted = planted_s.find(group_key(measured[i].row.point));
-      measured[i].planted_s = i == plant->candidate && planted != planted_s.end() ? planted->second : 0;
-    }
     groups.push_back(std::move(measured));
   }
   bool enough(int allocations, const SoFar& so_far) override {
@@ -55,8 +49,6 @@ class Collector final : public RunObserver {
   }
   std::function<bool(const std::vector<GroupOutcome>&)> until;  ///< whether a batch needs no more contexts
   std::vector<std::vector<Measured>> groups;  ///< each in the candidates' order
-  std::optional<Plant> plant;
-  PlantedSeconds planted_s;
 
  private:
   const std::vector<Candidate>& candidates_;
@@ -128,7 +120,6 @@ int compare_live(CompareOptions& options) {
   const auto types = shared_types(candidates, selection.types);
   const DeviceKind device = choose_device(candidates, selection);
   options.selection.check_gpu(device, candidates.front().label);
-  const std::optional<Plant> plant = parse_plant(options, candidates, device);
   const bool consumes =
       std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.variant->consumes_input; });
   const CacheState cache = !options.cache.empty()                   ? parse_cache_state(options.cache)
@@ -137,8 +128,7 @@ int compare_live(CompareOptions& options) {
   if (!options.modes.empty()) parse_list(options.modes, parse_timing_mode);  // wrong words before a GPU is looked for
 
   const auto before = gpus_in_use();
-  std::deque<Variant> spinning;  // before the session, whose points are of them
-  Session session{.experiment = plant ? compare_with_spins : "compare",
+  Session session{.experiment = "compare",
                   .points = {},
                   .rules = {},
                   .options = options.run,
@@ -155,7 +145,6 @@ int compare_live(CompareOptions& options) {
   Json origins = Json::array();
   if (against_stored) {
     const StoredResults results = read_baseline(baselines, options.baseline);
-    check_spins(results, options.baseline, plant);
     origins.push_back(origin_of(results));
     then = measured_in(results);
   }
@@ -194,8 +183,6 @@ int compare_live(CompareOptions& options) {
   const std::string machine = session.machine.name, experiment = session.experiment;
   origins.push_back(origin_of(session));
   Collector collector(candidates, options.quiet);
-  collector.plant = plant;
-  if (plant) collector.planted_s = plant_into(session, candidates.size(), *plant, spinning, options.quiet);
   const int times_looked = options.until_decided ? static_cast<int>(looks.size()) : 1;
   const auto pairs_in = [&](const std::vector<std::vector<Measured>>& of_groups, MeasuredSet& now) {
     std::vector<Pair> pairs;
@@ -243,12 +230,10 @@ int compare_live(CompareOptions& options) {
            .who = [&](const Compared& c) { return c.variant.label; },
            .how = how + confidence_in_words(comparison),
            .origins = origins,
-           .plant = plant ? &*plant : nullptr,
            .advice = options.until_decided ? "" : "; --until-decided takes more contexts"},
           options);
     exit = report.count(Status::wrong) || report.count(Status::failed) ? exit_ok : verdict(comparison, options);
   }
-  if (plant && pairs.empty()) print_message("note: " + in_words(*plant));
   if (draft && !options.quiet && !options.csv && !options.json)
     fmt::print("saved as baseline '{}' in {}\n", options.save, draft->saved_as().string());
   push_output();

@@ -168,8 +168,6 @@ const Column csv_columns[] = {
     {"verdict", false, [](auto& c, auto&) { return c.ratio ? std::string(name(c.verdict)) : ""; }},
     {"rounds_to_decide", true,
      [](auto& c, auto&) { return c.rounds_to_decide ? text_of(roughly(*c.rounds_to_decide)) : ""; }},
-    {"base_planted_s", true, [](auto& c, auto&) { return c.base.planted_s ? text_of(*c.base.planted_s) : ""; }},
-    {"planted_s", true, [](auto& c, auto&) { return c.variant.planted_s ? text_of(*c.variant.planted_s) : ""; }},
     {"reason", false, [](auto& c, auto&) { return c.reason; }},
 };
 
@@ -177,10 +175,8 @@ Json to_json(const Comparison& comparison, const Wording& wording) {
   Json out = {{"paired", comparison.paired}, {"confidence", comparison.confidence},
               {"effect", comparison.effect}, {"rule", rule_in_words(comparison.paired)},
               {"looks", comparison.looks},   {"least_effect", Json()},
-              {"origins", wording.origins},  {"planted", Json()},
-              {"rows", Json::array()},       {"conclusions", conclusions(comparison, wording)}};
-  if (const Plant* plant = wording.plant)
-    out["planted"] = {{"variant", plant->label}, {"share", plant->share}, {"says", in_words(*plant)}};
+              {"origins", wording.origins},  {"rows", Json::array()},
+              {"conclusions", conclusions(comparison, wording)}};
   if (const auto least = least_effect(comparison)) out["least_effect"] = *least;
   for (const Compared& c : comparison.rows) {
     Json row;
@@ -210,7 +206,6 @@ void print_csv(const Comparison& comparison) {
 }  // namespace
 
 void print(const Comparison& comparison, const Wording& wording, const CompareOptions& options) {
-  if (wording.plant && (options.json || options.csv)) print_message("note: " + in_words(*wording.plant));
   if (options.json) {
     fmt::print("{}\n", to_json(comparison, wording).dump(2));
     return;
@@ -225,7 +220,6 @@ void print(const Comparison& comparison, const Wording& wording, const CompareOp
     print_csv(comparison);
     return;
   }
-  if (wording.plant) fmt::print("{}\n", ink(Ink::yellow, in_words(*wording.plant)));
   if (!options.quiet) {
     // A long comparison shows what differs; the rest is in the counts of the last lines and in --csv.
     const bool all = comparison.rows.size() <= table_rows;

@@ -6,7 +6,6 @@
 #include <string>
 
 #include "experiments/cli/compare/command.h"
-#include "experiments/cli/compare/plant.h"
 #include "measure/analysis/compare.h"
 
 namespace reductio::cli {
@@ -17,7 +16,6 @@ struct Wording {
   std::function<std::string(const Compared&)> who;  ///< what the other one is called
   std::string how;                                  ///< how it was measured
   const nlohmann::ordered_json& origins;            ///< of each side, for --json: compare/origins.h
-  const Plant* plant;                               ///< what was planted, if anything was
   std::string advice{};                             ///< "; ...": what might decide UNDECIDED rows
 };
 

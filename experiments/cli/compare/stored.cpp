@@ -8,7 +8,6 @@
 #include "core/error.h"
 #include "experiments/cli/compare/command.h"
 #include "experiments/cli/compare/origins.h"
-#include "experiments/cli/compare/plant.h"
 #include "experiments/cli/compare/report.h"
 #include "experiments/cli/terminal.h"
 #include "measure/results/reader.h"
@@ -24,24 +23,18 @@ int compare_stored(const CompareOptions& options, double confidence) {
   const double effect = parse_effect(options.effect);
   const StoredChoice choice{.experiments = options.experiments, .selection = options.selection.of_rows()};
   std::vector<MeasuredSet> stored;
-  std::vector<bool> spins;
   Json origins = Json::array();
   for (const auto& id : options.relative_to) find_variant(id);
   for (const auto& folder : options.what) {
     const StoredResults results = read_results(folder, choice);
     if (const std::string note = note_of_left_out(results); !note.empty()) print_message(note);
     origins.push_back(origin_of(results));
-    spins.push_back(has_spins(results));
     stored.push_back(measured_in(results));
     if (!options.relative_to.empty()) stored.back() = relative_to(std::move(stored.back()), options.relative_to);
   }
   if (stored.size() < 2) throw UsageError("name two results folders, the base first");
   std::vector<Pair> pairs;
   for (std::size_t i = 1; i < stored.size(); ++i) {
-    if (spins[i] != spins.front())
-      throw UsageError(fmt::format(
-          "a spin follows each call of {}, which was saved with --plant, and none those of {}: give two of a kind",
-          stored[spins[i] ? i : 0].name, stored[spins[i] ? 0 : i].name));
     const auto more = match(stored.front(), stored[i], options.common);
     pairs.insert(pairs.end(), more.begin(), more.end());
   }
@@ -60,8 +53,7 @@ int compare_stored(const CompareOptions& options, double confidence) {
                            ", by whose time in the same round all were divided, did not drift with it. ") +
                 elsewhere(comparison, origins) + confidence_in_words(comparison) +
                 (comparison.intervals() ? fmt::format(" 1 lies in {} of {}.", covering, comparison.intervals()) : ""),
-         .origins = origins,
-         .plant = nullptr},
+         .origins = origins},
         options);
   return verdict(comparison, options);
 }

@@ -21,7 +21,6 @@ struct Measured {
   std::string source;  ///< where it is from: "now", or a folder
   Row row;
   TimedRounds rounds;
-  std::optional<double> planted_s{};  ///< what was planted in each call, in a comparison with planted slowdowns
 
   /// The field of a column; throws std::out_of_range for a column that there is not.
   std::string at(std::string_view column) const { return row.at(column); }

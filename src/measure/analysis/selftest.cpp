@@ -10,12 +10,21 @@
 #include <utility>
 
 #include "measure/analysis/compare.h"
-#include "measure/analysis/planted.h"
 #include "measure/sampling/rounds.h"
 #include "measure/sampling/sampler.h"
 
 namespace reductio {
 namespace {
+
+/// `v` on this device, each call followed, inside what is timed, by a spin of so many seconds.
+Variant with_spin(const Variant& v, DeviceKind device, HarnessCalls& calls, double seconds) {
+  Variant out = v;
+  Prepare& prepare = out.prepare[static_cast<std::size_t>(device)];
+  prepare = [inner = prepare, &calls, seconds](const Problem& p, const Settings& s, const DeviceInfo& info) {
+    return calls.followed_by_spin(inner(p, s, info), seconds);
+  };
+  return out;
+}
 
 class Comparing {
  public:

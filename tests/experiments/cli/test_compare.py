@@ -278,65 +278,6 @@ def test_a_baseline_is_kept_and_compared_with(reductio, tmp_path):
     assert snapshot(tmp_path) == kept
 
 
-def test_a_planted_slowdown_is_told_with_the_times_that_hold_it(reductio, tmp_path):
-    plant = ["host/plain", "host/unroll4", "--sizes", "2^12,2^14", "--max-samples", "24", "--min-samples", "24"]
-    done = reductio("compare", *plant, "--plant", "host/unroll4=5%")
-    first = done.ok().splitlines()[0]
-    assert first == ("PLANTED in host/unroll4: a spin of 2.05 us follows each call and is in all of these times, and "
-                     "in its own a longer one, by 5 % of the call with its spin")
-    assert reductio("compare", *plant, "--plant", "host/unroll4=5%", "--quiet").ok().splitlines()[0] == first
-    done = reductio("compare", *plant, "--plant", "host/unroll4=5 %", "--csv")
-    for r in done.rows():
-        # any machine: what is planted is a share of a time that holds the spin
-        assert float(r["base_planted_s"]) == 0 and float(r["planted_s"]) > 0.05 * 2.048e-6
-    assert f"reductio: note: {first}\n" in done.err
-    told = json.loads(reductio("compare", *plant, "--plant", "host/unroll4=0%", "--json").ok())
-    assert told["planted"]["variant"] == "host/unroll4" and told["planted"]["share"] == 0
-    assert told["planted"]["says"].startswith("Nothing is PLANTED in host/unroll4: a spin of 2.05 us follows")
-    assert {r["planted_s"] for r in told["rows"]} == {0}  # any machine: nothing was planted
-    # Ten times as long, and only what was named: calls of four elements, which are next to nothing but their spins.
-    for slowed, other in (("host/unroll4", "host/plain"), ("host/plain", "host/unroll4")):
-        few = ["eigen/sum", "host/plain", "host/unroll4", "--sizes", "2^2", "--max-samples", "24", "--min-samples",
-               "24"]
-        by_name = {r["variant"]: r for r in reductio("compare", *few, "--plant", f"{slowed}=900%", "--csv").rows()}
-        # any machine: a spin nine times as long as the rest is above half of the whole
-        assert float(by_name[slowed]["ratio"]) < 0.5 < float(by_name[other]["ratio"])
-        # any machine: a share of a time that holds the spin
-        assert float(by_name[slowed]["planted_s"]) > 9 * 2.048e-6 and float(by_name[other]["planted_s"]) == 0
-    # Of a variant beside itself, too, the one that is no base; without a slowdown the two are not told apart.
-    twice = ["host/plain", "host/plain", *few[3:]]
-    (row,) = reductio("compare", *twice, "--plant", "host/plain (again)=900%", "--csv").rows()
-    # any machine: as above
-    assert float(row["planted_s"]) > 9 * 2.048e-6 and float(row["base_planted_s"]) == 0 and float(row["ratio"]) < 0.5
-    reductio("compare", *twice, "--plant", "host/plain=0%", "--quiet").ok()
-    told = json.loads(reductio("compare", *plant, "--json").ok())
-    assert told["planted"] is None and {r["planted_s"] for r in told["rows"]} == {None}  # any machine: nor here
-
-
-def test_a_baseline_never_holds_a_planted_slowdown_and_is_beside_its_like_alone(reductio, tmp_path):
-    one = ["host/plain", "--sizes", "2^10", "--max-samples", "24", "--min-samples", "24"]
-    message = reductio("compare", *one, "--plant", "host/plain=5%", "--save-baseline", "x").error(1)
-    assert "--plant host/plain=0%" in message and not snapshot(tmp_path)
-    done = reductio("compare", *one, "--plant", "host/plain=0%", "--save-baseline", "spins")
-    assert "saved as baseline 'spins'" in done.ok() and "Nothing is PLANTED in host/plain" in done.err
-    reductio("compare", *one, "--save-baseline", "bare").ok()
-    kept = snapshot(tmp_path)
-    assert "no spin follows the calls of baseline 'bare'" in reductio("compare", *one, "--plant", "host/plain=5%",
-                                                                      "--baseline", "bare").error(1)
-    assert "'spins' was saved with --plant" in reductio("compare", *one, "--baseline", "spins").error(1)
-    (row,) = reductio("compare", *one, "--plant", "host/plain=5%", "--baseline", "spins", "--csv").rows()
-    # any machine: a share of a time that is above zero
-    assert row["verdict"] in VERDICTS and float(row["planted_s"]) > 0 and row["base_planted_s"] == ""
-    assert snapshot(tmp_path) == kept
-    # As two folders, too.
-    spins, bare = (next(tmp_path.glob(f"results/*/baselines/{name}")) for name in ("spins", "bare"))
-    for folders in ((spins, bare), (bare, spins)):
-        assert reductio("compare", *folders).error(1) == (
-            f"reductio: a spin follows each call of {spins}, which was saved with --plant, and none those of {bare}: "
-            "give two of a kind")
-    assert "1 lies in 1 of 1." in reductio("compare", spins, spins).ok()
-
-
 def test_a_baseline_is_not_overwritten_by_chance(reductio, tmp_path):
     reductio("compare", FAST, "--sizes", "2^10", "--save-baseline", "x").ok()
     before = snapshot(tmp_path)
@@ -634,17 +575,6 @@ PAIR = ["compare", "host/plain", "host/unroll4"]
     ([*PAIR, "--save-baseline", "../x"], ["'../x'", "--save-baseline"]),
     ([*PAIR, "--save-baseline", "x", "--baseline", "x"], ["same baseline"]),
     ([*PAIR, "--csv", "--json"], ["--csv", "--json"]),
-    ([*PAIR, "--plant", "host/plain"], ["--plant takes VARIANT=SHARE", "'host/plain'"]),
-    ([*PAIR, "--plant", "host/plain=much"], ["--plant takes VARIANT=SHARE", "'host/plain=much'"]),
-    ([*PAIR, "--plant", "host/plain=-1%"], ["from 0 to 1000 %"]),
-    ([*PAIR, "--plant", "host/plain=nan"], ["from 0 to 1000 %"]),
-    ([*PAIR, "--plant", ""], ["--plant has an empty value"]),
-    ([*PAIR, "--plant", "=5%"], ["--plant: '' is none of those that are compared: host/plain, host/unroll4"]),
-    (["compare", "host/plain", "host/plain", "--plant", "host/plain=5%"],
-     ["--plant: host/plain is named more than once; 'host/plain (again)=5%' slows the second alone"]),
-    (["compare", "host/plain", "host/plain:opt=O2", "--plant", "host/plain=5%"],
-     ["'host/plain:opt=O2 (again)=5%' slows the second alone"]),
-    ([*PAIR, "--plant", "cub/sum=1%"], ["--plant: 'cub/sum' is none of those that are compared: host/plain"]),
     ([*PAIR, "--sises", "10"], ["'--sises'", "'--sizes'"]),
     (["selftest", "host/plane"], ["'host/plain'"]),
     (["selftest", "--repeats", "0"], ["--repeats"]),

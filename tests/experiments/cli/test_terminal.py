@@ -56,11 +56,3 @@ def test_progress_on_a_terminal_only(reductio, tmp_path):
     run = ["run", "cpu", "--variants", "^host/plain$", "--sizes", "1000,2000", "--types", "i32", "--out"]
     assert "/10 (" in on_a_terminal(*run, tmp_path / "a")  # 5 levels of optimisation, 2 sizes
     assert "/10 (" not in reductio(*run, "b").err
-
-
-def test_pilots_of_what_is_planted_show_on_a_terminal():
-    plant = ["compare", "host/plain", "host/unroll4", "--sizes", "2^10", "--max-samples", "24", "--min-samples", "24"]
-    pilots = "how long host/unroll4 takes, for --plant: "
-    assert pilots in on_a_terminal(*plant, "--plant", "host/unroll4=5%")
-    assert pilots not in on_a_terminal(*plant, "--plant", "host/unroll4=5%", "--quiet")
-    assert pilots not in on_a_terminal(*plant)

@@ -15,7 +15,6 @@
 #include <vector>
 
 #include "core/error.h"
-#include "measure/analysis/planted.h"
 #include "measure/analysis/selftest.h"
 #include "measure/results/schema.h"
 #include "measure/sampling/sampler.h"
@@ -529,53 +528,6 @@ TEST(MeasureCompare, ARunThatKeepsNoRowsWritesNothing) {
   EXPECT_EQ(report.count(Status::ok), 2u);
   EXPECT_TRUE(report.csv.empty());
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
-}
-
-TEST(MeasurePlanted, IsAShareOfTheTimeWithTheSpinThatAllCallsHave) {
-  const Variant a = variant("a", 1), b = variant("b", 2);
-  Scripted script([](std::size_t id, std::size_t bytes) { return id == 1 ? 8e-6 : bytes == 400 ? 18e-6 : 38e-6; });
-  const auto backend = open_cpu();
-  const std::vector<Point> points{point(a, 100), point(b, 100), point(b, 200)};
-  std::vector<std::string> told;
-  std::vector<double> shares;
-  const auto seconds = planted_seconds(*backend, script, points, 0.05, 1, [&](const Point& p, double share) {
-    told.push_back(describe_group(p));
-    shares.push_back(share);
-  });
-  ASSERT_EQ(seconds.size(), 3u);
-  EXPECT_EQ(std::set<std::string>(told.begin(), told.end()),
-            (std::set<std::string>{describe_group(points[0]), describe_group(points[2])}));
-  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
-  EXPECT_EQ(shares.front(), 0);
-  EXPECT_GT(shares.back(), 0.5);
-  EXPECT_NEAR(seconds[0], 0.05 * (8e-6 + spin_behind_all_s), 1e-9);
-  EXPECT_NEAR(seconds[1], 0.05 * (18e-6 + spin_behind_all_s), 1e-9);
-  EXPECT_NEAR(seconds[2], 0.05 * (38e-6 + spin_behind_all_s), 1e-9);
-  // What is planted then is the difference that comparing sees.
-  const Variant base = with_spin(a, DeviceKind::cpu, *script.harness_calls, spin_behind_all_s),
-                slowed = with_spin(a, DeviceKind::cpu, *script.harness_calls, spin_behind_all_s + seconds[0]);
-  const auto measured = measured_in(measure(script, {point(base, 100), point(slowed, 100)}, rounds_each(4)));
-  const Comparison comparison = compare_all(measured);
-  EXPECT_NEAR(comparison.rows.at(0).ratio->value, 1 / 1.05, 1e-6);
-  EXPECT_EQ(comparison.rows.at(0).verdict, Verdict::slower);
-}
-
-TEST(MeasurePlanted, SpinsEndByStepsOfTheirClock) {
-  EXPECT_DOUBLE_EQ(whole_steps(98e-9, 32e-9), 96e-9);
-  EXPECT_DOUBLE_EQ(whole_steps(115e-9, 32e-9), 128e-9);
-  EXPECT_DOUBLE_EQ(whole_steps(spin_behind_all_s, 32e-9), spin_behind_all_s);
-  EXPECT_EQ(whole_steps(15e-9, 32e-9), 0) << "too little to be planted";
-  EXPECT_EQ(whole_steps(98e-9, 0), 98e-9) << "by a clock without steps";
-}
-
-TEST(MeasurePlanted, WhereNothingCanBeTimedSaysWhy) {
-  Variant a = variant("a", 1);
-  a.declines = [](const Problem&, const Settings&) { return std::string("out of spirits"); };
-  Scripted script = constant(1e-5);
-  const auto backend = open_cpu();
-  const std::vector<Point> points{point(a, 100)};
-  EXPECT_EQ(error_of([&] { planted_seconds(*backend, script, points, 0.05, 1, [](auto&&...) {}); }),
-            "nothing can be planted in a, " + describe_group(points[0]) + ": refused, out of spirits");
 }
 
 // -------------------------------------------------------------------------------------------------------------
