@@ -34,7 +34,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
     not."""
     import results as rs
     import verdicts as vd
-    from figures import (ablation, accuracy, agreement, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid,
+    from figures import (ablation, accuracy, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid,
                          ladders, latency, limits, speedup, style, throughput, tuned)
     from figures import claims as claims_figure
     from text import claims, tables
@@ -67,8 +67,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
             ("decomposition", decomposition.draw, ("levels",)), ("blocks", blocks.draw, ("unrolling", "twopass")),
             ("grid", grid.draw, ("multiblock",)), ("latency", latency.draw, ("latency",)),
             ("ablation", ablation.draw, ("ablation",)), ("clocks", clocks.draw, ("probes",)),
-            ("accuracy", accuracy.draw, ("accuracy",)), ("claims", claims_figure.draw, ("verdicts",)),
-            ("agreement", agreement.draw, ("agreement",))):
+            ("accuracy", accuracy.draw, ("accuracy",)), ("claims", claims_figure.draw, ("verdicts",))):
         plan.append((name, partial(draw, studies), [results_folder / f"{file}.csv" for file in files]))
     plan.append(("tuned", partial(tuned.draw, results_folder), [results_folder / "tuned.csv"]))
     written = []
@@ -91,9 +90,6 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
     if verdicts is None:
         print(f"  {shown(results_folder)} has no verdicts.csv: the claims stand without verdicts; "
               f"make it with python paper/verdicts.py {shown(results_folder)}")
-    if (results_folder / "agreement.csv").exists() and not vd.read_agreement(results_folder):
-        print(f"  {shown(results_folder)}/agreement.csv is of other verdicts than verdicts.csv and is left out; make it again with "
-              f"python paper/verdicts.py {shown(results_folder)} --beside OTHER")
     if (results_folder / "tuned.csv").exists() and not (results_folder / "goals.csv").exists():
         print(f"  {shown(results_folder)} has no goals.csv: nothing is said of tuned; make it with "
               f"python paper/goals.py {shown(results_folder)}")

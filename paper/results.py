@@ -70,14 +70,6 @@ RAW_WORKSPACE = Columns(["schema_version", "element_type", "timing_mode", "cache
 TIMED_MODES = tuple(mode for mode in ROWS.words["timing_mode"] if mode not in ("clock", "globaltimer"))
 ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8}
 
-# Why the program once refused what it no longer has: ways of timing that calls of a variant, or a device, cannot have
-# (src/measure/plan/ways.cpp). And what it then ended the reason of a refusal with where it now says `over_limit`.
-NO_SUCH_POINT = ("finishes on the host; timed end to end",
-                 "blocks until its result is on the host; timed end to end",
-                 "overwrites its input: restoring it decides what the cache holds",
-                 "overwrites its input, which a graph of many calls cannot restore in between",
-                 "nothing can dirty the cache between a graph's calls without being timed; timed warm and cold_clean")
-OVER_LIMIT = "--full runs it"
 STATUS_WORDS = {"over_limit": "over the limit"}  # of others the status itself
 
 # Ids are "group/name". The documents' groups, in the order of the paper; the project's own reduction; what is drawn as
@@ -137,7 +129,6 @@ MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Comp
            "models.csv": "run `reductio models` again", "nvbench-agreement.csv": "run baselines/nvbench/agree.py",
            "verdicts.csv": "run `python paper/verdicts.py FOLDER` again",
            "goals.csv": "run `python paper/goals.py FOLDER` again",
-           "agreement.csv": "run `python paper/verdicts.py FOLDER --beside OTHER` again",
            **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "raw-workspace.csv", "to-host.csv"),
                            "run `reductio compare --csv` again")}
 
@@ -252,9 +243,6 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
 def read_points(path: Path) -> pd.DataFrame:
     """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty fields are NaN or "".
 
-    Rows of earlier runs are read as those of today: points that cannot exist are left out, and those over the
-    experiment's limit have the status that says so.
-
     Columns are added: `page_locked` (see twin), and `words`, what tells a row's settings from others (see
     setting_words).
     """
@@ -270,9 +258,6 @@ def read_points(path: Path) -> pd.DataFrame:
         i = (ok & table["n"].isna()).idxmax()
         raise ResultsError(f"{path}:{i + 2}: status is ok but n is missing")
 
-    refused = table["status"] == "refused"
-    table.loc[refused & table["reason"].str.endswith(OVER_LIMIT), "status"] = "over_limit"
-    table = table[~(refused & table["reason"].isin(NO_SUCH_POINT))]
     # A point measured again (a later run appended to the same file) counts once: its last row.
     table = table.drop_duplicates(ROWS.key, keep="last").reset_index(drop=True)
     table["page_locked"] = False

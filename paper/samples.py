@@ -106,19 +106,6 @@ def of(results: rs.Results, experiment: str = "comparison") -> Samples:
     return _unchanged(path, now.st_mtime_ns, now.st_size, now.st_ino)
 
 
-def by_medians(results: rs.Results, experiment: str, points: list[pd.Series]) -> bool:
-    """Whether an experiment's rows, of which these are some, are of the earlier method: a time was the median of all
-    samples. False without raw samples."""
-    there = [(p["time"], found) for p in points if (found := of(results, experiment).get(p["key"])) is not None]
-    return bool(there) and all(math.isclose(time, np.nanmedian(found.times("time_s")), rel_tol=1e-9) for time, found in there)
-
-
-def passes(results: rs.Results, experiment: str, point: pd.Series) -> int:
-    """In how many passes a point was sampled."""
-    found = of(results, experiment).get(point["key"])
-    return len(set(found.allocation.tolist())) if found is not None else 0
-
-
 @lru_cache(maxsize=64)
 def _unchanged(path: Path, *_changed: int) -> Samples:
     return read(path)

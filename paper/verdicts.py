@@ -4,8 +4,7 @@
     python paper/verdicts.py experiments/results/nvidia-h200 --cpu-results experiments/results/cpu-intel-xeon
     python paper/verdicts.py experiments/results/nvidia-h100-80gb-hbm3 --beside experiments/results/nvidia-h200
 
-The second prints in which verdicts two folders differ that have been judged, and writes agreement.csv into the first,
-from which the paper tells what carries over from one machine to the other.
+The second judges nothing: it joins the verdicts of two folders that have been judged and prints in which they differ.
 
 A claim's verdict is holds, holds but weaker, no effect, reversed or not decidable here. What the folder lacks is said,
 and the claims that need it are not decidable here.
@@ -51,15 +50,6 @@ BEFORE, THEN = "verdicts_before", "; "
 NUMBERS = ["n", "ratio", "ci_low", "ci_high"]
 OF_A_ROW = ("operation", "element_type", "timing_mode", "cache_state")
 VERDICTS_FILE = rs.Columns(COLUMNS, NUMBERS, [BEFORE], words={"verdict": list(VERDICTS), "role": list(ROLES)})
-
-# agreement.csv: rows of verdicts.csv, and what another folder's have in their place; the columns of both have their
-# names with `_beside` there.
-OF_BOTH = "base variant verdict ratio ci_low ci_high".split()
-AGREEMENT_COLUMNS = ["beside", "gpu", "claim", "role", "n", *OF_BOTH, *(f"{c}_beside" for c in OF_BOTH), "agree"]
-AGREEMENT_FILE = rs.Columns(AGREEMENT_COLUMNS, ["n", *(c + s for c in ("ratio", "ci_low", "ci_high")
-                                                       for s in ("", "_beside"))])
-SAME, OTHERWISE, ONE_ALONE = "yes", "no", "decidable on one alone"
-NEITHER, NOT_OF_GPUS = "decidable on neither", "not of the GPUs"
 NO_MEASUREMENT = ("shown", "measured")  # kinds of tests that say the same on every GPU: only that something is right
 
 
@@ -573,12 +563,8 @@ def write(rows: list[dict[str, str]], path: Path) -> None:
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_text(path, text.getvalue())
-
-
-def write_text(path: Path, text: str) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        path.write_text(text.getvalue(), encoding="utf-8")
     except OSError as error:
         raise rs.ResultsError(f"{path} cannot be written ({error.strerror})")
 
@@ -605,106 +591,37 @@ def read_judged(folder: Path) -> pd.DataFrame:
     return read(path)
 
 
-def agree(here: str, there: str, of_gpus: bool = True) -> str:
-    """Whether two verdicts on one claim are the same. What one folder alone decides is no disagreement; and where neither
-    does, or where it is no measurement of the two GPUs that decides, it is no agreement."""
-    if here == there and not of_gpus:
-        return NOT_OF_GPUS
-    undecided = (here, there).count(UNDECIDED)
-    return NEITHER if undecided == 2 else ONE_ALONE if undecided else SAME if here == there else OTHERWISE
-
-
-def are_of_gpus(table: pd.DataFrame) -> list[bool]:
-    """Of each row of verdicts.csv whether a measurement of the GPU gives it: of a claim with several tests, whether one of
-    those does whose verdict is the claim's."""
-    claims, found = read_claims(), []
-    of = {c["id"]: [test_of(claims, c, t) for t in c["tests"] if not t.get("beside")] for c in claims["claims"]}
-    rows = table[["claim", "role", "verdict"]].to_dict("records")
-    for k, row in enumerate(rows):
-        if row["role"] == STEP:
-            continue  # its claim's row has told it
-        if row["role"] == BESIDE:
-            found.append(True)
-            continue
-        tests = at_size(of[row["claim"]], 1 if row["role"] == AT_LARGE else 0)
-        each = [t["kind"] not in NO_MEASUREMENT and t["device"] != "cpu" for t in tests]
-        steps = [r["verdict"] for r in rows[k + 1:k + 1 + len(tests)]] if len(tests) > 1 else [row["verdict"]]
-        found.append(any(gpu for gpu, v in zip(each, steps, strict=True) if v == row["verdict"]))
-        found += each if len(tests) > 1 else []
-    if len(found) != len(rows):
-        raise rs.ResultsError(f"verdicts.csv is of other tests than claims.json: {rs.remedy(Path('verdicts.csv'))}")
-    return found
-
-
 def set_beside(here: Path, there: Path) -> pd.DataFrame:
-    """Rows of agreement.csv: all verdicts of two folders."""
+    """The verdicts of two folders, row by row; the other one's columns end in `_there`."""
     mine, theirs = read_judged(here), read_judged(there)
-    which = ["claim", "role", "n"]
-    if not mine[which].equals(theirs[which]):
+    same = ["claim", "role", "n"]
+    if not mine[same].equals(theirs[same]):
         raise rs.ResultsError(f"{here} and {there} were judged by different tests: judge both again by "
                               f"`python paper/verdicts.py`")
-    name = there.resolve().name
-    gpu = rs.read_machine(there / "machine.json", name).get("gpu.name", default=name)
-    table = mine[[*which, *OF_BOTH]].astype({"n": "Int64"}).join(theirs[OF_BOTH].add_suffix("_beside"))
-    of_gpus = map(any, zip(are_of_gpus(mine), are_of_gpus(theirs)))
-    table = table.assign(beside=name, gpu=gpu, agree=list(map(agree, mine["verdict"], theirs["verdict"], of_gpus)))
-    return table[AGREEMENT_COLUMNS]
+    return mine.join(theirs[["verdict", "ratio"]].add_suffix("_there"))
 
 
-def read_agreement(folder: Path) -> dict[str, pd.DataFrame]:
-    """agreement.csv by the other folders' names; {} if there is none, or if it is of other verdicts than the
-    folder's."""
-    path = folder / "agreement.csv"
-    if not path.exists() or not (folder / "verdicts.csv").exists():
-        return {}
-    table = rs.read_table(path, AGREEMENT_FILE)
-    mine = read(folder / "verdicts.csv")[["claim", "role", "verdict"]]
-    found = {str(name): of.reset_index(drop=True) for name, of in table.groupby("beside", sort=False)}
-    return {name: of for name, of in found.items() if of[["claim", "role", "verdict"]].equals(mine)}
+def alike(both: pd.DataFrame, role: str) -> tuple[str, pd.DataFrame]:
+    """Of the claims that are judged by measurements of the GPU, how many verdicts both folders decide, in words; and the
+    rows that they decide otherwise."""
+    claims = read_claims()
+    of_gpus = [c["id"] for c in claims["claims"] if any(
+        t["device"] != "cpu" and t["kind"] not in NO_MEASUREMENT for t in (test_of(claims, c, test) for test in c["tests"]))]
+    of = both[(both["role"] == role) & both["claim"].isin(of_gpus)]
+    decided = of[(of["verdict"] != UNDECIDED) & (of["verdict_there"] != UNDECIDED)]
+    otherwise = decided[decided["verdict"] != decided["verdict_there"]]
+    how = f"{len(decided) - len(otherwise)} alike and {len(otherwise)} otherwise" if len(otherwise) else "all alike"
+    return f"both decide {len(decided)} of {len(of)} verdicts, {how}", otherwise
 
 
-def sides(agreement: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The two folders' verdicts that rows of agreement.csv hold, this one's and the other's, named as in
-    verdicts.csv."""
-    of_both = [f"{c}_beside" for c in OF_BOTH]
-    return agreement.drop(columns=of_both), agreement.drop(columns=OF_BOTH).rename(columns=dict(zip(of_both, OF_BOTH)))
-
-
-def differences(agreement: pd.DataFrame, role: str) -> tuple[list[list[str]], str]:
-    """Of each claim whose verdicts differ, at its own size or at 2^28 as the role says: claim, n, both verdicts, both
-    ratios. And how many do, of those that measurements of both GPUs decide, and how many others there are."""
-    from text import claims, latex
-
-    def ratio(verdict: pd.Series, tests: pd.DataFrame) -> str:
-        return claims.ratios(tests) or ("" if pd.isna(verdict["ratio"]) else latex.digits(verdict["ratio"]))
-
-    here, there = sides(agreement)
-    rows, kinds = [], Counter()
-    for claim in (c["id"] for c in read_claims()["claims"]):
-        (theirs, their_tests), (mine, my_tests) = (claims.with_tests(table, claim, role) for table in (there, here))
-        if theirs is None or mine is None:  # a claim that has no verdict at 2^28
-            continue
-        kinds[mine["agree"]] += 1
-        if theirs["verdict"] != mine["verdict"]:
-            rows.append([claim, "" if pd.isna(mine["n"]) else f"{int(mine['n']):,}", theirs["verdict"], mine["verdict"],
-                         ratio(theirs, their_tests), ratio(mine, my_tests)])
-    both = kinds[SAME] + kinds[OTHERWISE]
-    alike = f"{kinds[SAME]} alike and {kinds[OTHERWISE]} otherwise" if kinds[OTHERWISE] else "all alike"
-    return rows, (f"measurements of both GPUs decide {both} of {sum(kinds.values())} verdicts, {alike}; {kinds[ONE_ALONE]} are "
-                  f"decidable on one alone and {kinds[NEITHER]} on neither; {kinds[NOT_OF_GPUS]} are of the CPU or of "
-                  f"what is right on any GPU")
-
-
-def print_differences(here: Path, agreement: pd.DataFrame) -> None:
-    """In which verdicts a folder differs from another: a table, and the counts."""
-    names = [agreement["beside"].iloc[0], here.resolve().name]
-    found = [differences(agreement, role) for role in (CLAIM, AT_LARGE)]
-    table = [["claim", "n", *names, *(f"ratio, {name}" for name in names)], *found[0][0], *found[1][0]]
-    widths = [max(map(len, column)) for column in zip(*table)]
-    if len(table) > 1:
-        print("\n".join("  ".join(f.ljust(w) for f, w in zip(row, widths)).rstrip() for row in table) + "\n")
-    print(f"at the documents' own sizes: {found[0][1]}")
-    print(f"at 2^28: {found[1][1]}")
+def print_differences(both: pd.DataFrame, there: str) -> None:
+    """All rows of two folders whose verdicts differ, single steps of claims included; and how many do."""
+    shown = both[both["verdict"] != both["verdict_there"]]
+    if len(shown):
+        columns = ["claim", "role", "n", "base", "variant", "verdict", "ratio", "verdict_there", "ratio_there"]
+        print(f"_there: {there}\n" + shown[columns].astype({"n": "Int64"}).fillna("").to_string(index=False) + "\n")
+    print(f"at the documents' own sizes: {alike(both, CLAIM)[0]}")
+    print(f"at 2^28: {alike(both, AT_LARGE)[0]}")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -713,17 +630,12 @@ def main(arguments: list[str] | None = None) -> int:
     either = parser.add_mutually_exclusive_group()
     either.add_argument("--cpu-results", type=Path, metavar="DIR",
                         help="folder to read cpu.csv from (default: the same)")
-    either.add_argument("--beside", type=Path, metavar="DIR", nargs="+",
-                        help="judge nothing: print in which verdicts FOLDER differs from these other results folders, "
-                             "and write its agreement.csv")
+    either.add_argument("--beside", type=Path, metavar="DIR",
+                        help="judge nothing: print in which verdicts FOLDER differs from this other results folder")
     options = parser.parse_args(arguments)
     try:
         if options.beside is not None:
-            found = [set_beside(options.folder, there) for there in options.beside]
-            for agreement in found:
-                print_differences(options.folder, agreement)
-            write_text(options.folder / "agreement.csv",
-                       pd.concat(found).to_csv(index=False, float_format=number, lineterminator="\n"))
+            print_differences(set_beside(options.folder, options.beside), options.beside.resolve().name)
             return 0
         folder = Folder(options.folder, options.cpu_results)
         rows = verdicts(folder)

@@ -313,12 +313,6 @@ def wrapped(text: str) -> list[str]:
     return textwrap.wrap(text, 120, break_long_words=False, break_on_hyphens=False)
 
 
-def one_digit(samples: int) -> int:
-    """Rounded up to what a guess is worth. The program does so itself; CSV from before it did hold more digits."""
-    power = 10 ** (len(str(samples)) - 1)
-    return -(-samples // power) * power
-
-
 def compare_example(results: Path) -> str:
     """What `reductio compare` printed on that GPU, from its own CSV."""
     import pandas as pd
@@ -336,7 +330,7 @@ def compare_example(results: Path) -> str:
              f"| | n | t({first.base}) | speedup over {first.base} | |", "|---|--:|--:|--:|---|"]
     for r in rows.itertuples():
         digits = decimals(r.ratio_low, r.ratio_high)
-        decide = f", some {one_digit(int(r.rounds_to_decide)):,} samples or more would decide" if r.rounds_to_decide != "" else ""
+        decide = f", some {int(r.rounds_to_decide):,} samples or more would decide" if r.rounds_to_decide != "" else ""
         lines.append(f"| `{r.variant}` | 2^{int(r.n).bit_length() - 1} | {microseconds(r.base_time_s)} us | "
                      f"{r.ratio:.{digits}f} [{r.ratio_low:.{digits}f}, {r.ratio_high:.{digits}f}] | {r.verdict}{decide} |")
     last = rows.iloc[-1]
@@ -361,11 +355,11 @@ def claims_block(results) -> str:
     return claims.markdown(results)
 
 
-def agreement_block(results) -> str:
+def carried_over_block(results) -> str:
     """Whether other results give the same verdicts."""
-    from text import agreement
+    from text import claims
 
-    return agreement.markdown(results)
+    return "\n".join(f"- {said}" for said in claims.carried_over(results)) or "No other results lie beside these."
 
 
 def costs_block(results) -> str:
@@ -505,7 +499,7 @@ def autotune_block(results) -> str:
 # Page, the block's name, and what writes it from the results.
 BLOCKS = (
     ("README.md", "comparison", comparison_block),
-    ("docs/claims.md", "agreement", agreement_block),
+    ("docs/claims.md", "carried-over", carried_over_block),
     ("docs/claims.md", "claims", claims_block),
     ("docs/results.md", "models", models_block),
     ("docs/results.md", "index", index_block),

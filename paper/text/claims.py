@@ -207,6 +207,26 @@ def finding(results: Results) -> str:
     return f"Of the {sum(of.values())} claims, {sentence(of)}."
 
 
+def carried_over(results: Results) -> list[str]:
+    """Of each folder beside that was judged, too: which of its verdicts are the same. Plain text."""
+    said = []
+    for path in sorted(results.folder.resolve().parent.glob("*/verdicts.csv")) if judged(results) is not None else ():
+        if path.parent == results.folder.resolve():
+            continue
+        gpu = rs.read_machine(path.parent / "machine.json", path.parent.name).get("gpu.name", default=path.parent.name)
+        both = vd.set_beside(results.folder, path.parent)
+        (own, otherwise), (_, at_large) = (vd.alike(both, role) for role in (vd.CLAIM, vd.AT_LARGE))
+        told = [f"{r['claim']}{at} ({r['verdict_there']} there, {r['verdict']} here)" for rows, at in
+                ((otherwise, ""), (at_large, " at 2^28")) for r in rows.to_dict("records")]
+        said.append(f"Beside {path.parent.name}, results of an {gpu}: {own}."
+                    + (f" Decided otherwise: {latex.listing(told)}." if told else ""))
+    return said
+
+
+def carried_over_finding(results: Results) -> str:
+    return latex.powers(" ".join(map(latex.escape, carried_over(results))))
+
+
 def by_verdict(results: Results) -> str:
     """Which claims have which verdict, and which have another at 2^28."""
     table = judged(results)

@@ -7,7 +7,6 @@ import math
 import pandas as pd
 
 import results as rs
-import samples
 import speedup
 from results import Results, Series
 from text import latex
@@ -276,9 +275,6 @@ class Findings:
         level = [s for s in series if s is not best and level_with(s)]
         if level:
             out += f" It cannot be told apart from {latex.listing([named(s) for s in level])}."
-        if samples.by_medians(self.results, "cpu", [best.at(n)]):
-            out += (" These rows are of the earlier method: a time is the median of all samples, of "
-                    f"{latex.number_of(samples.passes(self.results, 'cpu', best.at(n)), 'pass', 'passes')}.")
         loops = {(s.variant, lv[1]): s for s in series if (lv := cpu.optimisation_of(s.settings))}
         told = [f"{latex.interval(point)} at {lv} ({latex.time(loop.at(n)['time'])})"
                 for (v, lv), loop in sorted(loops.items()) if v == "host/plain" and ("host/unroll8", lv) in loops

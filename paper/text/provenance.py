@@ -15,7 +15,7 @@ BY_OTHERS = ("probes", "ncu", "compiler")
 NOT_RECORDED = "date not recorded"
 STUDIES = ("squares", "twopass", "unrolling", "levels", "multiblock")
 # The experiments that each figure shows.
-FIGURES = {"Ladders": STUDIES, "Claims": (), "Agreement": (), "Speedup": ("comparison",), "Granularity": ("levels",),
+FIGURES = {"Ladders": STUDIES, "Claims": (), "Speedup": ("comparison",), "Granularity": ("levels",),
            "Finish": ("levels",), "Decomposition": ("levels",), "Grid": ("multiblock",), "Latency": ("latency",),
            "Limits": ("limits",), "Accuracy": ("accuracy",), "Blocks": ("unrolling", "twopass"), "Ablation": ("ablation",),
            "Tuned": ("tuned",), "Clocks": ("probes",)}

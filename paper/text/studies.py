@@ -570,11 +570,7 @@ def second_machine(results: Results) -> str:
                                                             not (other.folder / f"{f}.csv").exists()]
         dates = sorted({str(t)[:10] for t in other.comparison["timestamp_utc"] if t})
         name = latex.escape(str(other.machine.get("gpu.name")))
-        older = ("" if other.comparison["speedup"].notna().any() else
-                 " Its rows are of an earlier method: a time is the median of all samples, taken without fresh contexts, and "
-                 "speedups are computed from the samples afterwards.")
-        said.append(f"On an {name} there are {ids(have)}, of {dates[-1] if dates else 'unknown date'}."
-                    f"{older}" + (f" Not measured there: {ids(lack)}; so there are no "
+        said.append(f"On an {name} there are {ids(have)}, of {dates[-1] if dates else 'unknown date'}." + (f" Not measured there: {ids(lack)}; so there are no "
                                   f"verdicts for it." if "verdicts" in lack else
                                   f" Not measured there: {ids(lack)}." if lack else ""))
     return " ".join(said) or "Results of no other GPU lie beside these."

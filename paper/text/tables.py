@@ -14,7 +14,7 @@ import results as rs
 import speedup
 import verdicts as vd
 from results import Results, Series
-from text import (agreement, claims, findings, index_types, latex, machine_code, own_clocks, provenance, studies, trust,
+from text import (claims, index_types, latex, machine_code, own_clocks, provenance, studies, trust,
                   tuned)
 from text.findings import ABSENT, SIZES, TYPE, Findings
 from text.steps import LADDERS, LARGE, gain, steps
@@ -108,7 +108,7 @@ def macros(results: Results) -> dict[str, str]:
              "FindingIndex": index_types.index(results), "FindingIndexBlocks": index_types.blocks(results),
              "FindingPorting": index_types.porting(results), "FindingOwnClocks": own_clocks.steps(results),
              "FindingVerdicts": claims.finding(results), "FindingVerdictsBy": claims.by_verdict(results),
-             "FindingChanges": claims.changes(results), "FindingAgreement": agreement.finding(results),
+             "FindingChanges": claims.changes(results), "FindingCarriedOver": claims.carried_over_finding(results),
              "FindingTuned": tuned.finding(results), "TunedInGraphs": tuned.in_latex(tuned.in_graphs(results)),
              **studies.macros(results)}
 
@@ -511,15 +511,6 @@ def changes_table(results: Results) -> str:
                   claims.CHANGED_CAPTION + r" Table~\ref{tab:claims} has the claims.", "tab:changes")
 
 
-def agreement_table(results: Results) -> str:
-    """What carries over to other results, with the figure; empty where there are none."""
-    lines = agreement.body(results)
-    if not lines:
-        return ""
-    columns = "l" + "rl" * (1 + len(vd.read_agreement(results.folder)))
-    return floats(lines, agreement.head(results), columns, agreement.CAPTION, "tab:agreement") + agreement.FIGURE
-
-
 def tuned_tables(results: Results) -> str:
     """The project's own reduction: its goals, its sum by type and way of timing, and the figure; empty without them."""
     lines = tuned.goals_body(results)
@@ -574,7 +565,7 @@ def write(results: Results, out: Path) -> list[Path]:
              "table-clocks.tex": clocks_table(results), "table-finish.tex": finish_table(results),
              "table-machines.tex": machines_table(results), "table-refused.tex": refused_table(results),
              "table-compiler.tex": compiler_table(results), "table-catalog.tex": catalog_table(results),
-             "table-provenance.tex": provenance_table(results), "table-agreement.tex": agreement_table(results), "table-tuned.tex": tuned_tables(results)}
+             "table-provenance.tex": provenance_table(results), "table-tuned.tex": tuned_tables(results)}
     for name, body in files.items():
         (out / name).write_text(source + body, encoding="utf-8")
     return [out / name for name in files]

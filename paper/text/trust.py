@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -63,10 +62,9 @@ def timing(results: Results) -> str:
     small, medium = SIZES["Small"], SIZES["Medium"]
     device = {(s, n): t.at(CALL, "device", s, n) for s in STATES for n in (small, medium)}
     graph, host = t.at(CALL, "graph", "warm", small), t.at(CALL, "end_to_end", "warm", small)
-    if None in (*device.values(), graph, host):
+    idle = t.at(CALL, "launch_to_idle", "warm", small)
+    if None in (*device.values(), graph, host, idle):
         return ABSENT
-    idle = t.at(CALL, "launch_to_idle", "warm", small)  # None in what older programs measured
-    until_idle = f"{latex.time(idle - device['warm', small])} until it sees the device idle and " if idle else ""
 
     def more(state: str, than: str, n: int) -> str:
         difference = device[state, n] - device[than, n]
@@ -80,7 +78,7 @@ def timing(results: Results) -> str:
             + (", which L2 cannot hold" if too_large else "") +
             f", it is {more('cold_clean', 'warm', medium)} and {more('cold_dirty', 'cold_clean', medium)}. On a warm "
             f"cache at {latex.power(small)}, a launch on its own takes {latex.time(device['warm', small] - graph)} "
-            f"more than one inside a graph of many, and the host adds {until_idle}"
+            f"more than one inside a graph of many, and the host adds {latex.time(idle - device['warm', small])} until it sees the device idle and "
             f"{latex.time(host - device['warm', small])} until it has the result.")
 
 
@@ -450,7 +448,7 @@ class Spending:
     calls: float   # timed
     state: float   # untimed calls, setting the cache's state and restoring inputs
     around: float  # the rest of each sample
-    waited: float  # until the memory was idle; NaN in what older programs recorded
+    waited: float  # until the memory was idle
 
     @property
     def outside(self) -> float:
@@ -473,11 +471,11 @@ def spending(results: Results) -> Spending | None:
     """As machine.json records it; None where it does not."""
     for run in comparison_runs(results):
         spent = run.get("time_spent") or {}
-        parts = [spent.get(k) for k in ("wall_s", "timed_s", "cache_and_restoring_s", "around_samples_s")]
+        parts = [spent.get(k) for k in ("wall_s", "timed_s", "cache_and_restoring_s", "around_samples_s", "memory_wait_s")]
         if None in parts or not parts[0] > 0:
             continue
         wall, *of = parts
-        return Spending(wall, *(p / wall for p in of), spent.get("memory_wait_s", math.nan) / wall)
+        return Spending(wall, *(p / wall for p in of))
     return None
 
 
@@ -485,9 +483,8 @@ def overhead(results: Results) -> str:
     s = spending(results)
     if s is None:
         return ABSENT
-    outside = "allocating, inputs, references, first calls and pilots, files"
-    if not math.isnan(s.waited):
-        outside += f"; {latex.percent(s.waited)} until freed memory was overwritten"
+    outside = ("allocating, inputs, references, first calls and pilots, files; "
+               f"{latex.percent(s.waited)} until freed memory was overwritten")
     return (f"The comparison took {latex.time(s.wall_s)}: {latex.percent(s.calls)} in the timed calls, "
             f"{latex.percent(s.state)} in untimed calls, setting the cache's state and restoring inputs, {latex.percent(s.around)} in the "
             f"rest of each sample (launching, waiting, checking the result), and {latex.percent(s.outside)} outside of "

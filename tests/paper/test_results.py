@@ -126,20 +126,6 @@ def test_series_are_found_once_in_a_table_and_anew_in_a_part_of_it(tmp_path):
         assert [s.variant for s in rs.series(part, **which)] == ["mine/x"]
 
 
-def test_rows_of_earlier_runs_are_read_as_those_of_today(tmp_path):
-    ways = (SOURCE / "src" / "measure" / "plan" / "ways.cpp").read_text()
-    assert all(reason in ways for reason in rs.NO_SUCH_POINT), "the reasons are the program's own"
-    rows = [row(variant="mine/x", n=2**i, status="refused", reason=reason) for i, reason in enumerate(rs.NO_SUCH_POINT)]
-    rows += [row(variant="mine/x", n=2**20, status="refused", reason="element type i32 is not supported"),
-             row(variant="mine/x", n=2**30, status="refused",
-                 reason="predicted 0.41 s a call exceeds this experiment's limit of 0.2 s; --full runs it"),
-             row(variant="mine/x", n=2**29, status="over_limit", reason="a call takes 1 s"),
-             timed(1e-5, variant="cub/sum", n=2**20)]
-    write_folder(tmp_path / "m", rows)
-    table = rs.read_points(tmp_path / "m" / "comparison.csv")
-    assert list(table["status"]) == ["refused", "over_limit", "over_limit", "ok"]
-
-
 @pytest.mark.parametrize("name", ["comparison.csv", "cpu.csv", "limits.csv"])
 @pytest.mark.parametrize("break_it, said", [
     (lambda text: "", "is empty"),

@@ -2,14 +2,12 @@
 
 import re
 
-import pandas as pd
 import pytest
 import synthetic
 from project import SOURCE
 from synthetic import GPU, MACHINE, REACH, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_folder
 
 import results as rs
-import samples
 import verdicts as vd
 from text import findings, latex, steps, studies, tables
 
@@ -130,22 +128,9 @@ def test_what_the_cpus_fastest_sum_cannot_be_told_from_is_told(tmp_path):
     rows = [timed(t, variant=v, width=w, **which) for v, t, w in
             (("openmp/sum", 1e-3, 0.5), ("thrust/cpu", 1.2e-3, 0.5), ("host/plain", 5e-3, 0.01))]
     said = findings.Findings(read(tmp_path / "m", None, cpu=rows, machine={**MACHINE, "gpu": None})).cpu()
-    assert r"It cannot be told apart from \texttt{thrust/\allowbreak{}cpu}." in said and "earlier method" not in said
+    assert r"It cannot be told apart from \texttt{thrust/\allowbreak{}cpu}." in said
     said = findings.Findings(read(tmp_path / "n", None, cpu=[rows[0], rows[2]], machine={**MACHINE, "gpu": None})).cpu()
     assert "told apart" not in said
-
-
-def test_rows_of_the_earlier_method_are_told(tmp_path):
-    which = dict(device="cpu", cache_state="warm", timing_mode="end_to_end", n=2**24, experiment="cpu")
-    folder = write_folder(tmp_path / "m", None, cpu=[timed(1e-3, variant="host/plain", **which)])
-    synthetic.write_samples(folder, rounds=25, experiment="cpu")
-    results = rs.read_results(folder)
-    point = next(s for s in rs.series(results.cpu, device="cpu", operation="sum", element_type="f32", mode="end_to_end",
-                                      cache_state="warm")).at(2**24)
-    middle = float(pd.Series(samples.of(results, "cpu").get(point["key"]).times("time_s")).median())
-    assert not samples.by_medians(results, "cpu", [point])
-    assert samples.by_medians(results, "cpu", [{**point, "time": middle}])
-    assert samples.passes(results, "cpu", point) == 13
 
 
 def test_device_parts_are_never_compared_as_whole_reductions(tmp_path):

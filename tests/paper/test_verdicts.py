@@ -5,7 +5,6 @@ import csv
 import json
 import math
 import re
-import shutil
 
 import pytest
 import synthetic
@@ -469,15 +468,35 @@ def test_two_folders_verdicts_are_set_beside_each_other(tmp_path, capsys):
     assert run(there) == run(here) == 0
     capsys.readouterr()
     assert run(here, "--beside", there) == 0
-    head, *lines = [re.split("  +", line) for line in capsys.readouterr().out.splitlines() if line]
-    assert head == ["claim", "n", "there", "here", "ratio, there", "ratio, here"]
-    assert lines[0] == ["S1", "1,048,576", "holds", "reversed", "3.000 [2.996, 3.004]", "0.500 [0.499, 0.501]"]
-    assert lines[1] == ["T2", "16,777,216", "reversed", "not decidable here", "0.500 [0.499, 0.501]"]
-    assert [line[0:2] for line in lines[2:4]] == [["S1", "268,435,456"], ["T2", "268,435,456"]]
-    assert lines[4] == ["at the documents' own sizes: measurements of both GPUs decide 2 of 36 verdicts, 1 alike and 1 "
-                        "otherwise; 1 are decidable on one alone and 28 on neither; 5 are of the CPU or of what is right on any "
-                        "GPU"]
-    assert lines[5][0].startswith("at 2^28: measurements of ") and len(lines) == 6
+    out = capsys.readouterr().out
+    assert out.startswith("_there: there\n")
+    *rows, own, large = [line.split() for line in out.splitlines()[2:] if line]
+    assert [row[:3] for row in rows] == [["S1", "claim", "1048576"], ["S1", "large", "268435456"], ["T2", "claim", "16777216"],
+                                         ["T2", "large", "268435456"]]
+    assert "reversed" in rows[0] and rows[0][-2] == "holds" and float(rows[0][-1]) == pytest.approx(3, rel=1e-3)
+    assert " ".join(own) == "at the documents' own sizes: both decide 3 of 32 verdicts, 2 alike and 1 otherwise"
+    assert large[:2] == ["at", "2^28:"]
+
+
+def test_a_single_step_that_is_decided_otherwise_is_told(tmp_path, capsys):
+    here, there = (write(tmp_path / name, rows_of("U1", ratios)) for name, ratios in
+                   (("here", [1.8, 1.4, 1.1]), ("there", [1.8, 1.1, 1.1])))
+    assert run(here) == run(there) == run(here, "--beside", there) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"^ *U1 +step +16777216 .*unroll2.* +.*unroll4.* +holds +1.4 +holds but weaker +1.1$", out, re.M)
+    assert "verdicts, all alike" in out
+
+
+def test_what_carries_over_is_a_sentence_for_each_folder_beside(tmp_path):
+    for name, ratio in (("here", 3), ("second", 0.5), ("third", 3)):
+        synthetic.write_folder(tmp_path / name, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
+        assert run(write(tmp_path / name, rows_of("S1", [ratio]))) == 0
+    second, third = ids.carried_over(rs.read_results(tmp_path / "here"))
+    assert second == ("Beside second, results of an Synthetic GPU: both decide 2 of 32 verdicts, 1 alike and 1 otherwise. Decided "
+                      "otherwise: S1 (reversed there, holds here) and S1 at 2^28 (reversed there, holds here).")
+    assert third == "Beside third, results of an Synthetic GPU: both decide 2 of 32 verdicts, all alike."
+    (tmp_path / "here" / "verdicts.csv").unlink()
+    assert ids.carried_over(rs.read_results(tmp_path / "here")) == []
 
 
 def test_a_folder_differs_from_itself_in_nothing(tmp_path, capsys):
@@ -486,7 +505,7 @@ def test_a_folder_differs_from_itself_in_nothing(tmp_path, capsys):
     capsys.readouterr()
     assert run(folder, "--beside", folder) == 0
     first, second = capsys.readouterr().out.splitlines()
-    assert "decide 1 of 36 verdicts, all alike; 0 are decidable on one alone" in first and second.startswith("at 2^28: ")
+    assert "both decide 2 of 32 verdicts, all alike" in first and second.startswith("at 2^28: ")
 
 
 def test_what_judges_nothing_takes_no_cpu_results(tmp_path, capsys):

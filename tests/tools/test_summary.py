@@ -5,7 +5,6 @@ import re
 import shutil
 from pathlib import Path
 
-import pandas as pd
 import pytest
 import synthetic
 from project import SOURCE
@@ -216,7 +215,8 @@ def test_verdicts_are_counted_in_the_readme_and_told_one_by_one(folder, tmp_path
 def test_what_the_harness_costs_is_told(folder, tmp_path):
     assert "went into the harness" not in block(folder, "trust")
     machine = json.loads((shutil.copytree(folder, tmp_path / "m") / "machine.json").read_text())
-    spent = {"wall_s": 200.0, "timed_s": 100.0, "cache_and_restoring_s": 40.0, "around_samples_s": 20.0}
+    spent = {"wall_s": 200.0, "timed_s": 100.0, "cache_and_restoring_s": 40.0, "around_samples_s": 20.0,
+             "memory_wait_s": 4.0}
     machine["runs"] = [{"run_id": "synthetic", "time_spent": spent}]
     (tmp_path / "m" / "machine.json").write_text(json.dumps(machine))
     assert "took 200 s, 50 % of them in the timed calls and 20 % in" in block(tmp_path / "m", "trust")
@@ -292,7 +292,7 @@ def test_the_example_of_compare_comes_from_its_csv(tmp_path, folder):
         "base,variant,element_type,n,timing_mode,cache_state,base_time_s,ratio,ratio_low,ratio_high,confidence,verdict,"
         "rounds_to_decide\n"
         "cub/sum,a/b,f32,65536,device,cold_dirty,6.8e-06,1.0721,1.0504,1.0976,0.95,FASTER,\n"
-        "cub/sum,a/b,f32,1048576,device,cold_dirty,9.1e-06,0.99497,0.9793,1.0104,0.95,UNDECIDED,1234\n")
+        "cub/sum,a/b,f32,1048576,device,cold_dirty,9.1e-06,0.99497,0.9793,1.0104,0.95,UNDECIDED,2000\n")
     text = summary.compare_example(copied)
     assert "`reductio compare cub/sum a/b`" in text
     assert "| `a/b` | 2^16 | 6.80 us | 1.072 [1.050, 1.098] | FASTER |" in text
