@@ -85,7 +85,7 @@ class Ablation:
         by_variant = {s.variant: s for _, s in factors}
         point = speedup.product(self.folder.results, [(p, by_variant[v]) for v, p in powers.items() if p], n)
         if point is None:
-            raise vd.Lacking(f"ablation.csv has {', '.join(powers)} from different runs")
+            raise vd.Unpaired(f"ablation.csv has {', '.join(powers)} from different runs, or in no round all of them")
         return Gain(float(point["ratio"]), float(point["low"]), float(point["high"]), pairs)
 
     def gain(self, base: dict[str, str], choices: dict[str, str], n: int, mode: str = "device") -> Gain:

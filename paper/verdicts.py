@@ -57,6 +57,10 @@ class Lacking(Exception):
     """Why a test cannot be decided by this folder."""
 
 
+class Unpaired(Lacking):
+    """The folder has the times and cannot give their ratio. What is drawn without it must say so (studies.left_out)."""
+
+
 # -------------------------------------------------------------------------------------------------- claims
 
 
@@ -204,11 +208,11 @@ class Folder:
     def calls(self, name: str, test: dict, point: pd.Series | None, alike: bool) -> Calls:
         """A speedup that was found, `alike` where both are timed in one way."""
         if point is None:
-            raise Lacking(f"{name}.csv has {test['base']} and {test['variant']} from different runs")
+            raise Unpaired(f"{name}.csv has {test['base']} and {test['variant']} from different runs")
         if not point["enough"]:
-            raise Lacking(f"{name}.csv has too few allocations for an interval: run it again with more samples")
+            raise Unpaired(f"{name}.csv has too few allocations for an interval: run it again with more samples")
         if not math.isfinite(point["low"]) or not math.isfinite(point["high"]):
-            raise Lacking(f"{name}.samples.csv.gz is missing: without it there is no interval")
+            raise Unpaired(f"{name}.samples.csv.gz is missing: without it there is no interval")
         return Calls(name, point["ratio"], point["low"], point["high"], alike and bool(samples.of(self.results, name)))
 
     def values(self, file: str, value: str, where: dict[str, str], also=()) -> pd.DataFrame:

@@ -22,12 +22,14 @@ def rows_of() -> list[tuple[str, str]]:
             if choice != ablation.BASE[level]]
 
 
-def effects(found: ablation.Ablation, n: int) -> dict[int, ablation.Gain]:
-    """Main effects by row."""
+def effects(found: ablation.Ablation, n: int, left: list[str]) -> dict[int, ablation.Gain]:
+    """Main effects by row; `left` gets those of which the folder has the times alone."""
     gains = {}
     for k, (level, choice) in enumerate(rows_of()):
         try:
             gains[k] = found.main_effect(level, choice, n)
+        except vd.Unpaired:
+            left.append(f"{choice} at {rs.power_label(n)}")
         except vd.Lacking:
             continue
     return gains
@@ -38,7 +40,8 @@ def draw(folder: vd.Folder):
     found = ablation.read(folder)
     if found is None:
         return None
-    by_size = {name: (n, of) for name, n in ablation.SIZES.items() if n in found.sizes() and (of := effects(found, n))}
+    left: list[str] = []
+    by_size = {name: (n, of) for name, n in ablation.SIZES.items() if n in found.sizes() and (of := effects(found, n, left))}
     if not by_size:
         return None
     rows = rows_of()
@@ -46,20 +49,21 @@ def draw(folder: vd.Folder):
     for _, of in by_size.values():
         for k, gain in of.items():
             pairs[k] = max(pairs.get(k, 0), gain.pairs)
-    head, base, left = 0.46, 0.72, 1.42
+    more = studies.left_out(left)
+    names, head, base = 1.42, 0.46, 0.72 + (studies.LINE if more else 0)
     tall = ROW * len(rows)
     height = head + tall + base
     figure = studies.sheet(style.TEXT_WIDTH, height)
     cells, between = FIRST + 3 * CELL, 0.3
-    wide = style.TEXT_WIDTH - left - between - cells
-    draw_effects(figure, by_size, rows, pairs, left, base, wide, tall)
-    draw_interactions(figure, found, by_size, left + wide + between, base, cells, tall)
+    wide = style.TEXT_WIDTH - names - between - cells
+    draw_effects(figure, by_size, rows, pairs, names, base, wide, tall)
+    draw_interactions(figure, found, by_size, names + wide + between, base, cells, tall)
     choices = ", ".join(ablation.BASE.values())
     studies.title(figure, f"What each choice is worth on one {studies.gpu_of(folder)}",
                   f"sum of {found.element_type}, device time, {rs.CACHE_LABELS['cold_dirty']}; the base: {choices}")
     studies.foot(figure, "Left: the geometric mean over pairs of variants, as many as in brackets, that differ in nothing "
                          "else; host: end to end. Lines: 95 % intervals.\nRight: what two choices gain together over the "
-                         "product of what each gains; bold where the interval excludes 1.")
+                         "product of what each gains; bold where the interval excludes 1." + more)
     return figure
 
 
@@ -83,7 +87,7 @@ def draw_effects(figure, by_size, rows, pairs, left: float, base: float, wide: f
     width, height = figure.get_size_inches()
     figure.legend([Line2D([], [], **look) for look in looks.values()],
                   [f"n = {rs.power_label(n)}" for n, _ in by_size.values()], ncols=len(looks), loc="lower left",
-                  bbox_to_anchor=(0.06 / width, 0.3 / height))
+                  bbox_to_anchor=(0.06 / width, (base - 0.42) / height))
 
 
 def draw_interactions(figure, found, by_size, left: float, base: float, wide: float, tall: float) -> None:

@@ -24,13 +24,15 @@ ROWS = (*CHAIN, WHOLE, *ALONE)
 ROW = 0.36
 
 
-def gains(folder: vd.Folder, n: int) -> dict[int, vd.Calls]:
-    """By row, what the folder has of them."""
+def gains(folder: vd.Folder, n: int, left: list[str]) -> dict[int, vd.Calls]:
+    """By row, what the folder has of them; `left` gets those of which it has the times alone."""
     found = {}
-    for k, (_, _, base, variant) in enumerate(ROWS):
+    for k, (level, _, base, variant) in enumerate(ROWS):
         test = studies.of_document("levels", base=base, variant=variant, experiments=["levels"])
         try:
             found[k] = folder.speedup(test, n)
+        except vd.Unpaired:
+            left.append(f"{level} at {rs.power_label(n)}")
         except vd.Lacking:
             continue
     return found
@@ -40,10 +42,12 @@ def draw(folder: vd.Folder):
     """None without levels.csv or all of these calls."""
     document = studies.of_document("levels")
     sizes = studies.sizes_of(studies.calls(folder, "levels", "levels", "device"))
-    found = {n: g for n in sizes if (g := gains(folder, n))}
+    unpaired: list[str] = []
+    found = {n: g for n in sizes if (g := gains(folder, n, unpaired))}
     if not found:
         return None
-    left, right, head, base = 1.4, 0.1, 0.46, 0.72
+    more = studies.left_out(unpaired)
+    left, right, head, base = 1.4, 0.1, 0.46, 0.72 + (studies.LINE if more else 0)
     tall = ROW * len(ROWS)
     height = head + tall + base
     figure = studies.sheet(style.COLUMN_WIDTH, height)
@@ -62,8 +66,8 @@ def draw(folder: vd.Folder):
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 1.5, 2, 3, 5, 7)))
     for y in (len(CHAIN) - 0.5, len(CHAIN) + 0.5):
         axes.axhline(y, color=style.MARK_COLOR, linewidth=0.4)
-    studies.legend_by_size(figure, looks)
+    studies.legend_by_size(figure, looks, studies.LINE if more else 0)
     studies.title(figure, f"Gains by level on one {studies.gpu_of(folder)}",
                   f"levels, {document['element_type']}, blocks of 256, device time, {rs.CACHE_LABELS[document['cache_state']]}")
-    studies.foot(figure, "The first three together make the fourth. Lines: 95 % intervals.")
+    studies.foot(figure, "The first three together make the fourth. Lines: 95 % intervals." + more)
     return figure

@@ -142,11 +142,19 @@ def title(figure, text: str, below: str = "", left: float = 0.06) -> None:
         figure.text(left / width, 1 - 0.22 / height, below, va="top", linespacing=1.25)
 
 
-def legend_by_size(figure, looks: dict[int, dict]) -> None:
-    """Between the panels and the foot: the look of each n."""
+def legend_by_size(figure, looks: dict[int, dict], lift: float = 0) -> None:
+    """Between the panels and the foot, which may have more lines: the look of each n."""
     width, height = figure.get_size_inches()
     figure.legend([Line2D([], [], **look) for look in looks.values()], [f"n = {rs.power_label(n)}" for n in looks],
-                  ncols=len(looks), loc="lower left", bbox_to_anchor=(0.06 / width, 0.21 / height))
+                  ncols=len(looks), loc="lower left", bbox_to_anchor=(0.06 / width, (0.21 + lift) / height))
+
+
+LINE = 0.17  # inches: of a foot
+
+
+def left_out(names: list[str]) -> str:
+    """A line of the foot that names what a figure does not show although the folder has the times; "" of nothing."""
+    return f"\nNot shown, as their calls share too few rounds: {', '.join(names)}." if names else ""
 
 
 def foot(figure, text: str, left: float = 0.06) -> None:

@@ -1,5 +1,7 @@
 """What is said and drawn of composed reductions follows from ablation.csv: planted gains and interactions show."""
 
+import csv
+import gzip
 import re
 
 import matplotlib.pyplot as plt
@@ -143,6 +145,25 @@ def test_a_variant_that_lacks_is_a_gap_of_the_figure(tmp_path):
     lacking = ablation.variant(BASE | {"thread": "one-load", "between": "fan-in"})
     figure = figure_of.draw(folder_of(tmp_path / "m", rows(without=[lacking])))
     assert "–" in texts(figure)
+
+
+def test_what_shares_no_round_is_named_in_the_figure(tmp_path):
+    """Of slow calls so few rounds are sampled that no round has all of an effect's pairs: here two, of rounds of their own."""
+    folder = folder_of(tmp_path / "m", samples=True)
+    assert "Not shown" not in texts(figure_of.draw(folder))
+    path = folder.path / "ablation.samples.csv.gz"
+    with gzip.open(path, "rt", newline="") as file:
+        records = list(csv.DictReader(file))
+    slow = [ablation.variant(BASE | {"thread": "one-load"} | more) for more in ({}, {"between": "atomic"})]
+    for r in records:
+        if r["variant"] in slow and r["n"] == str(2**28):
+            keep = [k for k in range(24) if k % 4 == slow.index(r["variant"])]
+            r |= {c: " ".join(r[c].split()[k] for k in keep) for c in ("round", "allocation", "time_s", "voided") if r[c]}
+    synthetic.write_csv(path, records)
+    figure = figure_of.draw(vd.Folder(folder.path))
+    assert "\nNot shown, as their calls share too few rounds: one-load at $2^{28}$, atomic at $2^{28}$." in texts(figure)
+    figure.canvas.draw()
+    legible_and_inside({"ablation": figure})
 
 
 def test_the_sentence_says_what_each_level_gains_and_which_gains_most(tmp_path):
