@@ -275,7 +275,7 @@ def test_macros_hold_the_numbers(tmp_path):
 
 def test_macros_are_the_same_names_whatever_is_there(tmp_path):
     times = {"run_id": "synthetic", "time_spent": {"wall_s": 200.0, "timed_s": 100.0, "cache_and_restoring_s": 40.0,
-                                                   "around_samples_s": 20.0}}
+                                                   "around_samples_s": 20.0, "memory_wait_s": 4.0}}
     folder = write_folder(tmp_path / "a", gpu_rows(types=("f32",), sizes=SIZES),
                           cpu=cpu_rows(types=("f32",), sizes=SIZES), limits=limits_rows(), models=model_rows(),
                           timing=synthetic.timing_rows(), index=synthetic.index_rows(), machine={**MACHINE, "runs": [times]})
@@ -288,6 +288,6 @@ def test_macros_are_the_same_names_whatever_is_there(tmp_path):
     assert all(re.fullmatch("[A-Za-z]+", name) for name in full), "TeX's macro names are letters"
     # Of the documents' studies the synthetic folder has none: test_studies.py.
     lacking = {k for k, v in full.items() if v == findings.ABSENT} - set(studies.SENTENCES)
-    assert lacking == {"FindingCards", "FindingCopies", "FindingSelftest"}
+    assert lacking == {"FindingCards", "FindingSelftest"}
     assert "FindingFirst" in full and few["FindingFirst"] == findings.ABSENT
     assert none["GpuName"] == findings.ABSENT and "the sum of the least time" in none["FindingCpu"]
