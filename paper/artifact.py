@@ -1,4 +1,4 @@
-"""What it takes to reproduce a results folder: of each experiment its points, time, memory and files, as its CSV and
+"""What it takes to reproduce a results folder: of each experiment its points, time and memory, as its CSV and
 machine.json hold them. For docs/reproducing.md and the paper."""
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ class Cost:
     experiment: str
     points: int
     largest_input_bytes: float       # of those that were measured
-    files_bytes: int                 # rows and raw samples
     wall_s: float | None             # of all runs that the rows are of; None if one did not record it
     host_memory_bytes: float | None  # the most that any of these runs had resident; likewise
 
@@ -29,9 +28,7 @@ def costs(folder: Path) -> list[Cost]:
         of = [runs.get(i, {}) for i in sorted(set(points["run_id"]))]
         wall = [(run.get("time_spent") or {}).get("wall_s") for run in of]
         memory = [run.get("peak_memory_bytes") for run in of]
-        samples = folder / f"{path.stem}.samples.csv.gz"
         found.append(Cost(path.stem, len(points), float(points.loc[points["status"] == "ok", "bytes"].max()),
-                          path.stat().st_size + (samples.stat().st_size if samples.exists() else 0),
                           None if None in wall else sum(wall), None if None in memory else max(memory)))
     return found
 
@@ -54,7 +51,7 @@ def markdown(folder: Path) -> str:
     remembered = any(c.host_memory_bytes is not None for c in found)
 
     def line(*fields: str) -> str:
-        return "| " + " | ".join(fields if remembered else (*fields[:4], *fields[5:])) + " |"
+        return "| " + " | ".join(fields if remembered else fields[:4]) + " |"
 
     def seconds(value: float | None) -> str:
         return "not recorded" if value is None else f"{value:,.0f} s"
@@ -63,12 +60,11 @@ def markdown(folder: Path) -> str:
         return "not recorded" if value is None else size(value)
 
     lines = [f"On one {machine.get('gpu.name', default=machine.name)}:", "",
-             line("experiment", "points", "takes", "largest input", "host memory", "rows and raw samples"),
-             line("---", "--:", "--:", "--:", "--:", "--:")]
+             line("experiment", "points", "takes", "largest input", "host memory"),
+             line("---", "--:", "--:", "--:", "--:")]
     lines += [line(f"`{c.experiment}`", f"{c.points:,}", seconds(c.wall_s), size(c.largest_input_bytes),
-                   memory(c.host_memory_bytes), f"{c.files_bytes / 1e6:.2g} MB") for c in found]
+                   memory(c.host_memory_bytes)) for c in found]
     most = [c.host_memory_bytes for c in found]
     lines.append(line("together", f"{sum(c.points for c in found):,}", seconds(total_wall_s(found)),
-                      size(max(c.largest_input_bytes for c in found)), memory(None if None in most else max(most)),
-                      f"{sum(c.files_bytes for c in found) / 1e6:.2g} MB"))
+                      size(max(c.largest_input_bytes for c in found)), memory(None if None in most else max(most))))
     return "\n".join(lines)

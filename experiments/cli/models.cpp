@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <map>
 
 #include "experiments/cli/commands.h"
@@ -48,7 +49,12 @@ int run(const ModelsOptions& options) {
   if (options.folder.empty())
     throw UsageError("name a results folder, as experiments/results/nvidia-h200; see 'reductio models --help'");
   const StoredResults results = read_results(options.folder);
-  if (const std::string note = note_of_left_out(results); !note.empty()) print_message(note);
+  const auto path = results.folder / "models.csv";
+  const std::string note = note_of_left_out(results);
+  if (!note.empty() && std::filesystem::exists(path))
+    throw UsageError(path.string() + " stays as it is: it may hold fits that cannot be made again (" + note +
+                     "); remove it to fit the rest");
+  if (!note.empty()) print_message(note);
   const auto [records, left_out] = model_table(results, options.confidence);
   std::string text = csv_record(model_columns());
   const std::size_t status = model_column("status");
@@ -57,7 +63,6 @@ int run(const ModelsOptions& options) {
     text += csv_record(record);
     ++by_status[record[status]];
   }
-  const auto path = results.folder / "models.csv";
   write_whole_file(path, text);
   if (options.csv) fmt::print("{}", text);
   if (options.csv || options.quiet) return exit_ok;

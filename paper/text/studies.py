@@ -596,18 +596,16 @@ def selftest(results: Results) -> str:
 
 
 def artifact(results: Results, folder: vd.Folder) -> str:
-    """What the experiments took: time, disk and memory."""
+    """What the experiments took: time and memory."""
     runs = runs_shown(results, folder)
     spent = [(r["experiment"], (r.get("time_spent") or {}).get("wall_s")) for r in runs]
     spent = [(e, w) for e, w in spent if w]
     rows = results.comparison
     if not spent or rows is None:
         return ABSENT
-    size = sum(p.stat().st_size for p in results.folder.rglob("*") if p.is_file())
     longest = max(spent, key=lambda s: s[1])
     return (f"On the machine of this paper the {len(spent)} experiments took {latex.digits(sum(w for _, w in spent) / 60)} "
-            f"minutes in all, of which \\id{{{longest[0]}}} {latex.digits(longest[1] / 60)}. The results folder with all raw "
-            f"samples is {latex.digits(size / 1e6)}\\,MB. The largest input is "
+            f"minutes in all, of which \\id{{{longest[0]}}} {latex.digits(longest[1] / 60)}. The largest input is "
             f"{latex.binary(float(rows['bytes'].max()))} in the GPU's memory; kernels that overwrite their input have a copy of it beside.")
 
 

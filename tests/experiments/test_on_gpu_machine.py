@@ -130,8 +130,7 @@ def test_runs_every_step_in_order_packs_and_has_nothing_left_to_do(machine):
         "reductio selftest --json", "reductio run comparison --out results", "reductio run limits --out results",
         "reductio run comparison --out again", f"reductio compare {both} --csv",
         f"reductio compare {both} --relative-to cub/sum,cub/transform-reduce --csv",
-        "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled levels/local-stride "
-        "--save-baseline compare-example --force --out results --csv",
+        "reductio compare cub/sum multiblock/last-block-warp twopass/template-unrolled levels/local-stride --csv",
         f"reductio compare tuned/sum tuned/sum-raw-workspace {small} --csv",
         f"reductio compare cub/sum-to-host cub/sum tuned/sum-to-host --modes end_to_end {small} --csv",
         "reductio run ablation --out results", "reductio run cpu --out results", "reductio probe --out results",

@@ -28,24 +28,18 @@ def test_all_runs_that_rows_are_of_count_and_no_other(folder):
     (cost,) = artifact.costs(with_runs(folder, ran("a", 20, 2**30), ran("b", 10, 3 * 2**30), ran("c", 500, 2**40)))
     assert (cost.experiment, cost.points, cost.wall_s, cost.host_memory_bytes) == ("limits", 3, 30, 3 * 2**30)
     assert cost.largest_input_bytes == 2**30  # what was refused was not there
-    assert cost.files_bytes == (folder / "limits.csv").stat().st_size
-    before = cost.files_bytes
-    synthetic.write_samples(folder, rounds=2, experiment="limits")
-    assert artifact.costs(folder)[0].files_bytes == before + (folder / "limits.samples.csv.gz").stat().st_size
 
 
 def test_the_table_has_a_line_for_each_experiment_and_the_sum(folder):
     synthetic.write_csv(folder / "comparison.csv", [synthetic.timed(1e-3, variant="cub/sum", n=2**20, run_id="c")])
     with_runs(folder, ran("a", 20), ran("b", 10), ran("c", 500))
     lines = artifact.markdown(folder).splitlines()
-    assert [line.split(" | ")[:4] for line in lines[4:]] == [["| `comparison`", "1", "500 s", "4 MiB"],
-                                                             ["| `limits`", "3", "30 s", "1 GiB"],
-                                                             ["| together", "4", "530 s", "1 GiB"]]
+    assert lines[4:] == ["| `comparison` | 1 | 500 s | 4 MiB |", "| `limits` | 3 | 30 s | 1 GiB |", "| together | 4 | 530 s | 1 GiB |"]
     assert "host memory" not in lines[2]
     with_runs(folder, ran("a", 20, 2**31), ran("b", 10, 2**30), ran("c", 500))
     lines = artifact.markdown(folder).splitlines()
-    assert [line.split(" | ")[4] for line in lines[2:3] + lines[4:]] == ["host memory", "not recorded", "2 GiB",
-                                                                         "not recorded"]
+    assert [line.removesuffix(" |").split(" | ")[4] for line in lines[2:3] + lines[4:]] == ["host memory", "not recorded", "2 GiB",
+                                                                                            "not recorded"]
 
 
 def test_a_run_that_recorded_no_time_is_said(folder):

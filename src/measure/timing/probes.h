@@ -1,6 +1,6 @@
 #pragma once
 /// Figures of a GPU that belong to no variant: how far the SMs' clocks are apart, how many cycles a load and an atomic
-/// update take, how long a word is under way from SM to SM, and how long a copy of a result to the host is awaited.
+/// update take, and how long a word is under way from SM to SM.
 
 #include <cstdint>
 #include <optional>

@@ -494,6 +494,19 @@ def test_missing_samples_are_counted(reductio, stored):
     assert "4 of the 4" in reductio("compare", *stored).error(1)
 
 
+def test_fits_whose_samples_are_gone_are_not_overwritten(reductio, stored):
+    folder = stored[0]
+    (folder / "other.csv").write_text((folder / "cpu.csv").read_text())
+    told = json.loads((folder / "machine.json").read_text())
+    told["runs"].append(told["runs"][0] | {"experiment": "other"})
+    (folder / "machine.json").write_text(json.dumps(told))
+    done = reductio("models", folder)
+    assert f"note: {folder} has no raw samples of other, whose rows are left out" in done.err and done.ok()
+    kept = snapshot(folder)
+    assert "models.csv stays as it is" in reductio("models", folder).error(1)
+    assert snapshot(folder) == kept
+
+
 @pytest.mark.parametrize("column,value,words", [
     ("timing_mode", "device", ["not comparable", "timing_mode", "device", "end_to_end"]),
     ("cache_state", "cold_dirty", ["not comparable", "cache_state", "cold_dirty", "warm"]),
