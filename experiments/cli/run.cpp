@@ -161,7 +161,7 @@ int verdict(const std::string& experiment, const RunReport& report, const Observ
   };
   if (rows(Status::wrong, "with a wrong result")) return exit_wrong;
   if (rows(Status::failed, "failed") || rows(Status::timeout, "timed out") ||
-      rows(Status::impossible, "faster than memory can be: the measurement is at fault"))
+      rows(Status::impossible, "faster than hardware can be: not all was read, or the measurement is at fault"))
     return exit_error;
   if (report.interrupted && fail("interrupted; run it again with --resume to go on")) return exit_error;
   if (!report.count(Status::ok) && !report.skipped)

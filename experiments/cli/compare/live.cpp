@@ -103,7 +103,7 @@ int complain(const std::vector<std::vector<Measured>>& groups) {
   };
   if (found(Status::wrong, "gave a wrong result")) return exit_wrong;
   if (found(Status::failed, "failed") || found(Status::timeout, "timed out") ||
-      found(Status::impossible, "was faster than memory can be"))
+      found(Status::impossible, "was faster than hardware can be"))
     return exit_error;
   return exit_ok;
 }

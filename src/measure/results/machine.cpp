@@ -80,6 +80,13 @@ std::string joined(const std::vector<T>& all) {
 
 }  // namespace
 
+std::optional<double> Machine::load_limit_bytes_per_s() const {
+  constexpr double sm_bytes_per_clock = 2 * 128, core_bytes_per_s = 1e12;
+  if (device == DeviceKind::cpu) return core_bytes_per_s * cpu.cores;
+  if (!gpu || gpu->sm_clock_hz <= 0) return std::nullopt;
+  return sm_bytes_per_clock * gpu->sm_clock_hz * gpu->sm_count;
+}
+
 std::string Machine::id() const {
   if (gpu) return gpu->uuid;
   return fmt::format("{}, {} cores", cpu.model, cpu.cores);

@@ -65,6 +65,10 @@ struct Machine {
   CpuDescription cpu;
   std::string os, hostname;
 
+  /// More than all cores of the device can load, from whatever cache: of a GPU twice the 128 bytes a clock that an SM's
+  /// L1 gives; of a CPU 1 TB/s each, which is two loads of 64 bytes a clock at 8 GHz. Nothing where the clock is unknown.
+  std::optional<double> load_limit_bytes_per_s() const;
+
   /// What must be the same for a run to be resumed: the GPU's UUID, else the CPU's model and cores.
   std::string id() const;
 };

@@ -24,7 +24,7 @@ enum class Status {
   over_limit,  ///< a call takes longer than the experiment's limit
   failed,      ///< the device reported an error
   wrong,       ///< a result outside its error bound; times are withheld
-  impossible,  ///< faster than the memory can be: the measurement is at fault
+  impossible,  ///< faster than hardware can be: not all was read, or the measurement is at fault
   timeout,     ///< no result within the harness's patience
 };
 inline constexpr Status all_statuses[] = {Status::ok,    Status::refused,    Status::over_limit, Status::failed,

@@ -164,7 +164,8 @@ class SessionRun {
     if (const auto& gpu = session_.machine.gpu; gpu && gpu->theoretical_peak_bytes_per_s() > 0)
       peak = gpu->theoretical_peak_bytes_per_s();
     sampler_ = std::make_unique<Sampler>(
-        Sampling{*session_.backend, session_.instruments, session_.rules, order_seed_, run_id_, peak});
+        Sampling{*session_.backend, session_.instruments, session_.rules, order_seed_, run_id_, peak,
+                 session_.machine.load_limit_bytes_per_s()});
     if (results_) remember(sampler_->history(), results_->earlier_rows(), finished_);
   }
 

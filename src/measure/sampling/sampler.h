@@ -51,6 +51,7 @@ struct Sampling {
   std::uint64_t order_seed;  ///< decides the order within rounds
   std::string run_id{};
   std::optional<double> theoretical_peak_bytes_per_s{};  ///< of the memory, for impossible times
+  std::optional<double> load_limit_bytes_per_s{};        ///< the same of all cores, whatever holds the data
 };
 
 class Sampler {

@@ -169,11 +169,10 @@ class Summary {
     if (point.allocations_refused > 0)
       add_sentence(row.reason, fmt::format("{} of {} allocations were refused, {}", point.allocations_refused,
                                            allocations(), point.why_refused));
-    if (is_limited_by_memory(row))
-      if (std::string why = impossibility(row.point.problem.bytes(), *row.time_median_s, shown, limits_.read_ceiling,
-                                          g_.theoretical_peak_bytes_per_s);
-          !why.empty())
-        point.settle(Status::impossible, std::move(why));
+    if (std::string why = impossibility(row.point.problem.bytes(), *row.time_median_s, shown,
+                                        bounds_of(row.point, limits_.read_ceiling, g_));
+        !why.empty())
+      point.settle(Status::impossible, std::move(why));
   }
 
   /// Over the reference of the group, if it has one that is ok; its own row shows which it is, with a speedup of 1.
@@ -210,13 +209,6 @@ class Summary {
 
   TimedRounds timed_rounds(std::size_t i) const {
     return {times_[i].seconds, g_.allocations, resolution_s(times_[i])};
-  }
-
-  /// On a GPU, with nothing of the input in the cache and none of the host's time inside.
-  static bool is_limited_by_memory(const Row& row) {
-    const PointKey& p = row.point;
-    return p.device == DeviceKind::cuda && p.cache_state != CacheState::warm && p.problem.n > 0 &&
-           (p.timing_mode == TimingMode::device || p.timing_mode == TimingMode::graph);
   }
 
   std::string raw_samples(const std::string& run_id) const {
@@ -278,17 +270,35 @@ bool is_void(const TakenRound& r, double highest_clock_hz, const SamplingRules& 
   return r.lowest_hz > 0 && r.lowest_hz < rules.clock_floor * highest_clock_hz;
 }
 
-std::string impossibility(std::size_t bytes, double median_s, Interval interval,
-                          const std::optional<ReadCeiling>& ceiling,
-                          std::optional<double> theoretical_peak_bytes_per_s) {
+TimeBounds bounds_of(const PointKey& p, const std::optional<ReadCeiling>& ceiling, const GroupSamples& g) {
+  constexpr std::size_t of_little_latency = std::size_t{16} << 20;  // bytes
+  TimeBounds out;
+  if (p.timing_mode == TimingMode::clock || p.timing_mode == TimingMode::globaltimer) return out;
+  out.load_limit_bytes_per_s = g.load_limit_bytes_per_s;
+  if (p.device != DeviceKind::cuda) return out;
+  const bool warm = p.cache_state == CacheState::warm;
+  if (!warm) out.memory_bytes_per_s = g.theoretical_peak_bytes_per_s;
+  // By the host's clock there are no reading kernels.
+  const bool by_events = p.timing_mode == TimingMode::device || p.timing_mode == TimingMode::graph;
+  if (ceiling && by_events && (!warm || p.problem.bytes() >= of_little_latency)) out.ceiling = &*ceiling;
+  if (warm) out.times_as_fast = 2;
+  return out;
+}
+
+std::string impossibility(std::size_t bytes, double median_s, Interval interval, const TimeBounds& bounds) {
+  if (bytes == 0) return {};
   const double bandwidth = static_cast<double>(bytes) / median_s;
-  if (theoretical_peak_bytes_per_s && bandwidth > *theoretical_peak_bytes_per_s)
+  if (const auto most = bounds.memory_bytes_per_s; most && bandwidth > *most)
     return fmt::format("{:.4g} TB/s is more than the memory's theoretical peak of {:.4g} TB/s: the cache was not cold, "
                        "or not all was read",
-                       bandwidth * 1e-12, *theoretical_peak_bytes_per_s * 1e-12);
-  if (ceiling && median_s * 1.02 < ceiling->time_s && interval.high < ceiling->interval.low)
+                       bandwidth * 1e-12, *most * 1e-12);
+  if (const auto most = bounds.load_limit_bytes_per_s; most && static_cast<double>(bytes) > *most * interval.high)
+    return fmt::format("{:.4g} TB/s is more than all cores can load, {:.4g} TB/s, be it from caches: not all was read",
+                       bandwidth * 1e-12, *most * 1e-12);
+  if (const ReadCeiling* c = bounds.ceiling;
+      c && median_s * bounds.times_as_fast < c->time_s && interval.high < c->interval.low)
     return fmt::format("{:.4g} s is {:.1f} % below the time of only reading the input, {:.4g} s", median_s,
-                       100 * (1 - median_s / ceiling->time_s), ceiling->time_s);
+                       100 * (1 - median_s / c->time_s), c->time_s);
   return {};
 }
 

@@ -58,6 +58,7 @@ struct GroupSamples {
   double highest_clock_hz = 0;                            ///< of the kernels' clock, in all of the run
   double resolution_s = 0, device_part_resolution_s = 0;  ///< of intervals: the clocks' behind times and device parts
   std::optional<double> theoretical_peak_bytes_per_s{};   ///< of the memory, for impossible times
+  std::optional<double> load_limit_bytes_per_s{};         ///< Sampling::load_limit_bytes_per_s
 };
 
 /// Where the wall-clock time of measuring went, as far as it was in samples or waited for them.
@@ -94,9 +95,24 @@ GroupOutcome summarise(const GroupSamples&, const SamplingRules&, const std::str
 /// and void nothing.
 bool is_void(const TakenRound&, double highest_clock_hz, const SamplingRules&);
 
-/// Why a cold time cannot be true; empty if it can. It is impossible above the memory's theoretical peak, or above the
-/// read ceiling by more than 2 % with disjoint intervals.
-std::string impossibility(std::size_t bytes, double median_s, Interval, const std::optional<ReadCeiling>&,
-                          std::optional<double> theoretical_peak_bytes_per_s);
+/// What no time of a row can be below.
+struct TimeBounds {
+  const ReadCeiling* ceiling = nullptr;             ///< in the row's timing mode and state of the cache
+  double times_as_fast = 1.02;                      ///< as the ceiling, that what reads all may seem by noise
+  std::optional<double> memory_bytes_per_s{};       ///< where all of the input comes from memory
+  std::optional<double> load_limit_bytes_per_s{};   ///< wherever it comes from
+};
+
+/// Those of a row of this point, of what is known.
+///   cold      the memory's theoretical peak; and the read ceiling, by 2 %
+///   warm      the read ceiling, twice: a cache that is kept otherwise, and launches that overlap more, may make up for a
+///             part of what reading takes, but of 16 MiB or more, of which a round trip is a small part, not for half
+///   all       what the device's cores can load
+/// Times by kernels' own clocks, which may be coarse, have none.
+TimeBounds bounds_of(const PointKey&, const std::optional<ReadCeiling>&, const GroupSamples&);
+
+/// Why a time cannot be true; empty if it can. It is impossible above a bandwidth, or above the ceiling with disjoint
+/// intervals.
+std::string impossibility(std::size_t bytes, double median_s, Interval, const TimeBounds&);
 
 }  // namespace reductio

@@ -311,24 +311,49 @@ TEST(MeasureSummarise, ASpeedupOfTooFewRoundsSaysSo) {
             "is min..max of 1 cluster of rounds");
 }
 
-TEST(MeasureSummarise, ImpossibleAreColdTimesOfTheGpuAlone) {
-  const auto status = [](auto change) {
-    GroupSamples g = sampled({"a"}, {"(read/1)"}, 12, 12, [](std::size_t call, int round) {
-      return (call == 0 ? 0.9e-6 : 1e-6) * noise(call, round);  // a tenth faster than only reading
+TEST(MeasureSummarise, ImpossibleIsWhatPassesTheBoundOfItsWayAndCache) {
+  const auto status = [](auto change, double share = 0.9) {
+    GroupSamples g = sampled({"a"}, {"(read/1)"}, 12, 12, [=](std::size_t call, int round) {
+      return (call == 0 ? share * 1e-6 : 1e-6) * noise(call, round);  // a tenth faster than only reading, unless said
     });
     change(g);
     return summarise(g, {}, "").rows.at(0).status;
   };
+  const auto point = [](GroupSamples& g) -> PointKey& { return g.points[0].row.point; };
+  const auto warm = [&](GroupSamples& g) { point(g).cache_state = CacheState::warm; };
   EXPECT_EQ(status([](auto&) {}), Status::impossible);
+  EXPECT_EQ(status(warm), Status::ok);
+  EXPECT_EQ(status([&](auto& g) { point(g).timing_mode = TimingMode::end_to_end; }), Status::ok);
+  EXPECT_EQ(status([&](auto& g) { point(g).device = DeviceKind::cpu; }), Status::ok);
+
   const auto alone = [](GroupSamples& g) {
     g.harness_calls[0] = "(launch-floor)";  // no read ceiling, then
   };
   EXPECT_EQ(status(alone), Status::ok);
   EXPECT_EQ(status([&](auto& g) { alone(g), g.theoretical_peak_bytes_per_s = 4.8e12; }), Status::ok);
   EXPECT_EQ(status([&](auto& g) { alone(g), g.theoretical_peak_bytes_per_s = 4e12; }), Status::impossible);
-  EXPECT_EQ(status([](auto& g) { g.points[0].row.point.device = DeviceKind::cpu; }), Status::ok);
-  EXPECT_EQ(status([](auto& g) { g.points[0].row.point.cache_state = CacheState::warm; }), Status::ok);
-  EXPECT_EQ(status([](auto& g) { g.points[0].row.point.timing_mode = TimingMode::end_to_end; }), Status::ok);
+  EXPECT_EQ(status([&](auto& g) { warm(g), g.theoretical_peak_bytes_per_s = 4e12; }), Status::ok) << "by a cache";
+
+  // Of what a cache may hold, where reading is more than its latency, less than half the time of reading it.
+  for (const TimingMode mode : {TimingMode::device, TimingMode::graph}) {
+    const auto large = [&](GroupSamples& g) { warm(g), point(g).problem.n = 1 << 22, point(g).timing_mode = mode; };
+    EXPECT_EQ(status(large, 0.55), Status::ok);
+    EXPECT_EQ(status(large, 0.45), Status::impossible);
+    EXPECT_EQ(status([&](auto& g) { large(g), point(g).problem.n = 1 << 21; }, 0.45), Status::ok);
+  }
+
+  // What all cores can load holds everywhere but for clocks that may be coarse.
+  for (const DeviceKind device : {DeviceKind::cuda, DeviceKind::cpu})
+    for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::end_to_end,
+                                  TimingMode::launch_to_idle, TimingMode::globaltimer}) {
+      const auto limited = [&](double most) {
+        return status([&](GroupSamples& g) {
+          warm(g), point(g).device = device, point(g).timing_mode = mode, g.load_limit_bytes_per_s = most;
+        });
+      };
+      EXPECT_EQ(limited(4.5e12), Status::ok);
+      EXPECT_EQ(limited(4.4e12), mode == TimingMode::globaltimer ? Status::ok : Status::impossible);
+    }
 }
 
 TEST(MeasureSummarise, WhatWasSettledStaysAndItsSamplesCountNothing) {
@@ -374,7 +399,7 @@ TEST(MeasureRounds, OrdersAreRandomRepeatableAndFair) {
 TEST(MeasureSummarise, ImpossibleIsOnlyWhatPassesTheTheoreticalPeakOrTheReadCeilingClearly) {
   ReadCeiling c{.seconds = {}, .time_s = 1e-3, .interval = {0.99e-3, 1.01e-3}};
   const auto why = [&](double median, double high, std::optional<double> peak = {}) {
-    return impossibility(4'000'000'000, median, {median * 0.99, high}, c, peak);
+    return impossibility(4'000'000'000, median, {median * 0.99, high}, {.ceiling = &c, .memory_bytes_per_s = peak});
   };
   EXPECT_EQ(why(1e-3, 1.01e-3), "");
   EXPECT_EQ(why(0.985e-3, 0.986e-3), "");                  // within 2 %
@@ -382,7 +407,14 @@ TEST(MeasureSummarise, ImpossibleIsOnlyWhatPassesTheTheoreticalPeakOrTheReadCeil
   EXPECT_NE(why(0.95e-3, 0.96e-3).find("below the time of only reading"), std::string::npos);
   EXPECT_NE(why(1e-3, 1.01e-3, 3.9e12).find("more than the memory's theoretical peak of 3.9 TB/s"), std::string::npos);
   EXPECT_EQ(why(1e-3, 1.01e-3, 4.1e12), "");
-  EXPECT_EQ(impossibility(100, 1, {1, 1}, std::nullopt, std::nullopt), "");
+  EXPECT_EQ(impossibility(100, 1, {1, 1}, {}), "");
+  const TimeBounds twice{.ceiling = &c, .times_as_fast = 2};
+  EXPECT_EQ(impossibility(100, 0.51e-3, {0.5e-3, 0.52e-3}, twice), "");
+  EXPECT_NE(impossibility(100, 0.49e-3, {0.48e-3, 0.5e-3}, twice), "");
+  const TimeBounds load{.load_limit_bytes_per_s = 100};
+  EXPECT_EQ(impossibility(100, 0.9, {0.8, 1}, load), "") << "its interval reaches what is possible";
+  EXPECT_NE(impossibility(100, 0.9, {0.8, 0.99}, load).find("more than all cores can load"), std::string::npos);
+  EXPECT_EQ(impossibility(0, 0.9, {0.8, 0.99}, load), "");
 }
 
 }  // namespace
