@@ -54,15 +54,15 @@ void ExactSum::add(double x) {
   if (++pending_ == room) spread_carries();
 }
 
-void ExactSum::add_square(double x) {
+void ExactSum::add_square(double x, bool negative) {
   if (!std::isfinite(x)) return add(x * x);
   const Parts p = split(x);
   // (high * 2^27 + low)^2 with high < 2^26 and low < 2^27: no product passes 64 bits.
   const std::uint64_t high = p.mantissa >> 27, low = p.mantissa & ((1ull << 27) - 1);
   const int exponent = 2 * p.exponent;
-  add_bits(low * low, exponent, false);
-  add_bits(high * low, exponent + 28, false);
-  add_bits(high * high, exponent + 54, false);
+  add_bits(low * low, exponent, negative);
+  add_bits(high * low, exponent + 28, negative);
+  add_bits(high * high, exponent + 54, negative);
   // Three additions, of which any two may meet in one limb.
   if ((pending_ += 3) >= room) spread_carries();
 }

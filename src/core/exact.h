@@ -13,7 +13,9 @@ class ExactSum {
  public:
   void add(double x);
   /// Adds x * x without rounding: 106 bits, and no underflow.
-  void add_square(double x);
+  void add_square(double x) { add_square(x, false); }
+  /// Takes a finite x * x off again.
+  void subtract_square(double x) { add_square(x, true); }
   /// Adds `times` times another sum.
   void add(const ExactSum& other, std::uint64_t times = 1);
 
@@ -33,6 +35,7 @@ class ExactSum {
   static constexpr int limbs = 140;     // up to 2^2304: 2^2048 squares, 2^64 of them scaled 2^64 times, sign
   static constexpr std::uint32_t room = 1u << 29;
 
+  void add_square(double x, bool negative);
   void add_bits(std::uint64_t mantissa, int exponent, bool negative);
   void spread_carries();
   ExactSum magnitude(bool& negative) const;

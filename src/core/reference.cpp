@@ -23,24 +23,21 @@ T element(std::span<const std::byte> bytes, std::size_t i) {
 
 /// `In` is the element's type, signed. All of it is modulo 2^64; a sum modulo 2^32 is its lower half.
 template <class In>
-void integer_reference(Operation op, std::span<const std::byte> tile, std::size_t period, std::size_t n,
-                       Reference& out) {
+void add_integers(Operation op, std::span<const std::byte> tile, std::size_t n, ReferenceTerms& out) {
+  const std::size_t period = tile.size() / sizeof(In);
   const std::size_t tiles = period ? n / period : 0, rest = period ? n % period : 0;
   for (std::size_t i = 0; i < std::min(period, n); ++i) {
     const auto x = static_cast<std::uint64_t>(element<In>(tile, i));
     out.integer += (tiles + (i < rest)) * (op == Operation::sum_of_squares ? x * x : x);
   }
-  if (size_of(out.type) == 4) out.integer &= 0xffffffffu;
-  out.exact_in_any_order = true;
 }
 
-/// `T` is the accumulator's type.
-template <class T, class In = T>
-void float_reference(Operation op, std::span<const std::byte> tile, std::size_t period, std::size_t n, Reference& out) {
+template <class In>
+void add_floats(Operation op, std::span<const std::byte> tile, std::size_t n, ReferenceTerms& out) {
   const bool squares = op == Operation::sum_of_squares;
+  const std::size_t period = tile.size() / sizeof(In);
   const std::size_t tiles = period ? n / period : 0, rest = period ? n % period : 0;
-  ExactSum sums[2], magnitudes[2];               // of the tile's first `rest` elements and of the others
-  int finest = std::numeric_limits<int>::max();  // all terms are multiples of 2^finest
+  ExactSum sums[2], magnitudes[2];  // of the tile's first `rest` elements and of the others
   for (std::size_t i = 0; i < std::min(period, n); ++i) {
     const auto x = static_cast<double>(element<In>(tile, i));
     const int part = i < rest ? 0 : 1;
@@ -50,19 +47,70 @@ void float_reference(Operation op, std::span<const std::byte> tile, std::size_t 
       sums[part].add(x);
       magnitudes[part].add(std::abs(x));
     }
-    if (x != 0 && std::isfinite(x)) finest = std::min(finest, (squares ? 2 : 1) * lowest_bit(x));
+    if (x != 0 && std::isfinite(x)) out.finest = std::min(out.finest, (squares ? 2 : 1) * lowest_bit(x));
   }
-  ExactSum sum, magnitude;
   for (int part = 0; part < 2; ++part) {
     const std::uint64_t times = tiles + (part == 0);
-    sum.add(sums[part], times);
-    magnitude.add(squares ? sums[part] : magnitudes[part], times);
+    out.sum.add(sums[part], times);
+    out.magnitude.add(squares ? sums[part] : magnitudes[part], times);
   }
+}
 
+/// Of finite elements `was` and `now`.
+template <class In>
+void replace_float(Operation op, const std::byte* was, const std::byte* now, ReferenceTerms& out) {
+  const auto value = [](const std::byte* p) { return static_cast<double>(element<In>({p, sizeof(In)}, 0)); };
+  const double before = value(was), after = value(now);
+  if (op == Operation::sum_of_squares) {
+    for (ExactSum* sum : {&out.sum, &out.magnitude}) {
+      sum->subtract_square(before);
+      sum->add_square(after);
+    }
+  } else {
+    out.sum.add(-before);
+    out.sum.add(after);
+    out.magnitude.add(-std::abs(before));
+    out.magnitude.add(std::abs(after));
+  }
+  if (after != 0) out.finest = std::min(out.finest, (op == Operation::sum_of_squares ? 2 : 1) * lowest_bit(after));
+}
+
+/// f(In()) with the element's type, signed.
+template <class F>
+auto with_element(ElementType type, F f) {
+  switch (type) {
+    case ElementType::i8: return f(std::int8_t());
+    case ElementType::i32: return f(std::int32_t());
+    case ElementType::i64: return f(std::int64_t());
+    case ElementType::f16: return f(F16());
+    case ElementType::bf16: return f(BF16());
+    case ElementType::f32: return f(float());
+    case ElementType::f64: break;
+  }
+  return f(double());
+}
+
+/// `op` is no moments.
+ReferenceTerms terms_of(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
+  ReferenceTerms out;
+  with_element(type, [&]<class In>(In) {
+    if constexpr (std::is_integral_v<In>)
+      add_integers<In>(op, tile, n, out);
+    else
+      add_floats<In>(op, tile, n, out);
+  });
+  return out;
+}
+
+/// `T` is the accumulator's type.
+template <class T>
+void round_float(Operation op, std::size_t n, const ReferenceTerms& terms, Reference& out) {
+  const ExactSum& sum = terms.sum;
+  const int finest = terms.finest;
   constexpr bool single = std::is_same_v<T, float>;
   out.value = single ? static_cast<double>(sum.to_f32()) : sum.to_f64();
-  out.sum_of_magnitudes = magnitude.to_f64();
-  if (squares)
+  out.sum_of_magnitudes = terms.magnitude.to_f64();
+  if (op == Operation::sum_of_squares)
     out.underflow =
         std::ldexp(static_cast<double>(n), std::numeric_limits<T>::min_exponent - std::numeric_limits<T>::digits - 1);
   if (!sum.is_finite()) return;
@@ -75,7 +123,7 @@ void float_reference(Operation op, std::span<const std::byte> tile, std::size_t 
   constexpr int digits = std::numeric_limits<T>::digits;
   constexpr int least = std::numeric_limits<T>::min_exponent - digits;
   out.exact_in_any_order = finest == std::numeric_limits<int>::max() ||
-                           (finest >= least && magnitude.magnitude_at_most_power_of_two(std::min(
+                           (finest >= least && terms.magnitude.magnitude_at_most_power_of_two(std::min(
                                                    finest + digits, std::numeric_limits<T>::max_exponent - 1)));
 }
 
@@ -180,24 +228,28 @@ Check check_float(double got, const Reference& want, std::size_t longest_chain, 
   return finish(true, "");
 }
 
-/// Of one value: `op` is no moments.
-Reference reference_of_value(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
-  const std::size_t period = tile.size() / size_of(type);
-  Reference out{.type = accumulator_of(op, type)};
-  switch (type) {
-    case ElementType::i8: integer_reference<std::int8_t>(op, tile, period, n, out); break;
-    case ElementType::i32: integer_reference<std::int32_t>(op, tile, period, n, out); break;
-    case ElementType::i64: integer_reference<std::int64_t>(op, tile, period, n, out); break;
-    case ElementType::f16: float_reference<float, F16>(op, tile, period, n, out); break;
-    case ElementType::bf16: float_reference<float, BF16>(op, tile, period, n, out); break;
-    case ElementType::f32:
-      if (out.type == ElementType::f64)
-        float_reference<double, float>(op, tile, period, n, out);
-      else
-        float_reference<float>(op, tile, period, n, out);
-      break;
-    case ElementType::f64: float_reference<double>(op, tile, period, n, out); break;
+/// The operations of each value of a result.
+std::vector<Operation> values_by(Operation op) {
+  if (op == Operation::moments) return {Operation::sum, Operation::sum_of_squares};
+  return {op};
+}
+
+Reference rounded(Operation op, ElementType type, std::size_t n, const std::vector<ReferenceTerms>& terms) {
+  std::vector<Reference> values;
+  for (const Operation value : values_by(op)) {
+    const ReferenceTerms& of_value = terms[values.size()];
+    Reference& out = values.emplace_back(Reference{.type = accumulator_of(value, type)});
+    if (!is_floating(out.type)) {
+      out.integer = size_of(out.type) == 4 ? of_value.integer & 0xffffffffu : of_value.integer;
+      out.exact_in_any_order = true;
+    } else if (out.type == ElementType::f32) {
+      round_float<float>(value, n, of_value, out);
+    } else {
+      round_float<double>(value, n, of_value, out);
+    }
   }
+  Reference out = std::move(values.front());
+  out.second.assign(values.begin() + 1, values.end());
   return out;
 }
 
@@ -219,12 +271,106 @@ Check check_value(const void* result, const Reference& want, std::size_t longest
 }  // namespace
 
 Reference reference(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
+  return ExactReference(op, type, tile, n).reference();
+}
+
+ExactReference::ExactReference(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n)
+    : operation_(op), type_(type), n_(n) {
   if (n > 0 && tile.size() < size_of(type))
     throw UsageError("a reference over " + std::to_string(n) + " elements needs a tile that is not empty");
-  if (op != Operation::moments) return reference_of_value(op, type, tile, n);
-  Reference out = reference_of_value(Operation::sum, type, tile, n);
-  out.second.push_back(reference_of_value(Operation::sum_of_squares, type, tile, n));
-  return out;
+  for (const Operation value : values_by(op)) terms_.push_back(terms_of(value, type, tile, n));
+  reference_ = rounded(op, type, n, terms_);
+}
+
+std::string ChangedElement::was_right_before() const {
+  return "; which was right before element " + std::to_string(index) +
+         " of the input was changed: the result of an earlier call, or the element was not read";
+}
+
+Reference ExactReference::with(const ChangedElement& c) const {
+  std::vector<ReferenceTerms> terms = terms_;
+  const std::vector<Operation> values = values_by(operation_);
+  with_element(type_, [&]<class In>(In) {
+    for (std::size_t v = 0; v < values.size(); ++v) {
+      if constexpr (std::is_integral_v<In>) {
+        std::vector<std::byte> both(c.was.begin(), c.was.begin() + sizeof(In));
+        ReferenceTerms before, after;
+        add_integers<In>(values[v], both, 1, before);
+        both.assign(c.is.begin(), c.is.begin() + sizeof(In));
+        add_integers<In>(values[v], both, 1, after);
+        terms[v].integer += after.integer - before.integer;
+      } else {
+        replace_float<In>(values[v], c.was.data(), c.is.data(), terms[v]);
+      }
+    }
+  });
+  return rounded(operation_, type_, n_, terms);
+}
+
+/// Whether a right result of the changed input is told from one of the input as it was, and is one that can be judged.
+bool ExactReference::shows(const Reference& changed) const {
+  const bool exact = reference_.all_exact();
+  if (exact && !changed.all_exact()) return false;
+  const Reference& before = reference_.second.empty() ? reference_ : reference_.second.front();
+  const Reference& after = changed.second.empty() ? changed : changed.second.front();
+  if (!is_floating(changed.type)) return changed.integer != reference_.integer || after.integer != before.integer;
+  // No partial sum may overflow on the way, as in no data set.
+  const double most = std::ldexp(1.0, changed.type == ElementType::f32 ? 127 : 1023);
+  if (!(std::max(changed.sum_of_magnitudes, after.sum_of_magnitudes) < most)) return false;
+  const auto differ = [](const Reference& a, const Reference& b) {
+    return a.value != b.value || a.residual != b.residual;
+  };
+  return differ(changed, reference_) || (exact && differ(after, before));
+}
+
+std::optional<ChangedElement> ExactReference::draw_change(std::span<const std::byte> tile, std::mt19937_64& random,
+                                                          std::size_t longest_chain) const {
+  const Reference& judged = reference_.second.empty() ? reference_ : reference_.second.front();
+  if (n_ == 0 || !std::isfinite(reference_.value) || !std::isfinite(judged.sum_of_magnitudes)) return std::nullopt;
+  const std::size_t size = size_of(type_), period = tile.size() / size;
+  ChangedElement c{.index = random() % n_, .bytes = size};
+  const auto copy = [&](std::size_t from, std::array<std::byte, 8>& to) {
+    std::copy_n(tile.begin() + static_cast<std::ptrdiff_t>(from % period * size), size, to.begin());
+  };
+  copy(c.index, c.was);
+  const auto accept = [&] { return shows(c.want = with(c)); };
+  const auto store = [&](double x) {
+    with_element(type_, [&]<class In>(In) {
+      const auto value = static_cast<In>(x);
+      std::memcpy(c.is.data(), &value, sizeof value);
+    });
+  };
+  const bool squares = has_squares(operation_);
+  constexpr int draws = 4;
+  if (!is_floating(type_) || reference_.all_exact()) {
+    for (int i = 0; i < draws; ++i) {
+      const std::uint64_t drawn = random();
+      if (is_floating(type_)) copy(drawn % n_, c.is);  // one of the others
+      else std::memcpy(c.is.data(), &drawn, size);
+      if (accept()) return c;
+    }
+    if (!is_floating(type_)) return std::nullopt;
+    // Less is always exact; and of zeros the least that the others are.
+    store(0);
+    if (accept()) return c;
+    if (terms_.back().finest == std::numeric_limits<int>::max()) return std::nullopt;
+    store(std::ldexp(1.0, terms_.back().finest / (squares ? 2 : 1)));
+    return accept() ? std::optional(c) : std::nullopt;
+  }
+  // With f the bound's factor a result for the old input is told from the new one's if its term changes by more than
+  // 2f / (1 - f) sum|x|. Beyond the chains of which f is below 0.96, less than 64 would do, too: see bound_of().
+  const double hu = static_cast<double>(std::max<std::size_t>(longest_chain, 1) + (squares ? 1 : 0)) *
+                    std::ldexp(1.0, judged.type == ElementType::f32 ? -24 : -53);
+  const ErrorBound bound = bound_of(hu, 1, true);
+  const double times = bound.worst_case ? std::min(8 * bound.factor / (1 - bound.factor), 64.0) : 64.0;
+  double was = 0;
+  with_element(type_, [&]<class In>(In) { was = static_cast<double>(element<In>(c.was, 0)); });
+  // Of the other sign, so that it is never nearer to what was there; squares have none.
+  const double term = times * judged.sum_of_magnitudes + 8 * judged.underflow + (squares ? was * was : 0);
+  const int most = type_ == ElementType::f16 ? F16::max_exponent : type_ == ElementType::f64 ? 1024 : 128;
+  const int exponent = std::min(std::ilogb(squares ? std::sqrt(term) : term) + 1, most - 1);
+  store(std::copysign(std::ldexp(static_cast<double>(4 + random() % 4), exponent - 2), -was));
+  return accept() ? std::optional(c) : std::nullopt;
 }
 
 Check check_result(const void* result, const Reference& want, std::size_t longest_chain, Operation op,

@@ -1,13 +1,17 @@
 #pragma once
 /// What the right answer is, exactly, and how far from it a floating-point reduction may be.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "core/exact.h"
 #include "core/types.h"
 
 namespace reductio {
@@ -32,6 +36,53 @@ struct Reference {
 
 /// `tile` repeats: element i is tile[i % (its length)], for n elements. Throws UsageError for n > 0 and an empty tile.
 Reference reference(Operation, ElementType, std::span<const std::byte> tile, std::size_t n);
+
+/// An element of an input that is another one for one call. Whoever answers from memory, by whatever it looks at of its
+/// input short of all, then gives the result of the input as it was.
+struct ChangedElement {
+  std::size_t index = 0, bytes = 0;      ///< which of the n, and the size of one
+  std::array<std::byte, 8> was{}, is{};  ///< the element itself: the first `bytes` of each
+  Reference want{};                      ///< what is right while it is changed
+
+  /// What is said of a wrong result that is right for the input as it was.
+  std::string was_right_before() const;
+};
+
+/// What adding up gives, before it is rounded to one value of a result.
+struct ReferenceTerms {
+  std::uint64_t integer = 0;
+  ExactSum sum{}, magnitude{};
+  int finest = std::numeric_limits<int>::max();  ///< all terms are multiples of 2^finest
+};
+
+/// A reference that keeps its exact sums, so that another element in the input costs no pass over it.
+class ExactReference {
+ public:
+  /// As reference() below.
+  ExactReference(Operation, ElementType, std::span<const std::byte> tile, std::size_t n);
+
+  const Reference& reference() const { return reference_; }
+
+  /// Draws one of the n elements of the same tile, each alike, so that whoever looks at some of them misses most; and a
+  /// value for it that changes the result:
+  ///   integers       any
+  ///   exact floats   one with which they stay exact in any order
+  ///   other floats   one of several times the error bound of the longest chain, so that rounding cannot hide it; of
+  ///                  chains too long for that bound 64 times sum|x|. (No f16 is as large as that of very many)
+  /// Nothing where there is no such value: of no elements, infinities or NaN.
+  std::optional<ChangedElement> draw_change(std::span<const std::byte> tile, std::mt19937_64& random,
+                                            std::size_t longest_chain) const;
+
+ private:
+  Reference with(const ChangedElement&) const;
+  bool shows(const Reference& changed) const;
+
+  Operation operation_;
+  ElementType type_;
+  std::size_t n_;
+  std::vector<ReferenceTerms> terms_;  ///< of each value of the result
+  Reference reference_;
+};
 
 /// The verdict on one result (raw bytes of Problem::result_bytes() in host memory). Of moments both values must be
 /// right; all but the two texts is about the sum, or about the sum of squares where that alone is wrong.

@@ -63,7 +63,9 @@ class Backend {
   /// may not allocate, free or wait. Throws DeviceError, which on the simulated device says what it did; a GPU captures
   /// the stream, which notices what cannot be captured there, and launches what it captured. The CPU watches nothing.
   /// `first`, unless null, is given the first launch; on a GPU it must be of a kernel of this program.
-  virtual void watch_enqueue(const std::function<void()>& enqueue, Stream stream, FirstLaunch* first) = 0;
+  /// What it gives launches the same work on `stream` again, as captured: what `enqueue` made of the host's memory stays
+  /// as it was. Nothing on the CPU.
+  virtual std::function<void()> watch_enqueue(const std::function<void()>& enqueue, Stream stream, FirstLaunch* first) = 0;
 };
 
 /// Opens a device. `selector` picks a GPU by index or UUID ("" the first). Throws NoGpu where there is no usable

@@ -36,8 +36,9 @@ struct Case {
   std::string order;   ///< the simulated device's schedule: "forward", "reverse", "random"; empty elsewhere
   /// One call whose result is "exact" (bit for bit), "bounded" (within the rounding bound) or "special" (an infinity or
   /// NaN); "repeat": one plan, several calls on differing data; "two-plans": two plans on two streams at once; "calls":
-  /// nine calls of one plan, on two streams, with differing data at one address; "settings": the same call with other
-  /// settings, whose results must agree bit for bit (Determinism::always); "chain": the declared longest chain of
+  /// nine calls of one plan, on two streams, with data at one address that differ by all elements or by one, and one of
+  /// them launched twice as it was captured; "settings": the same call with other settings, whose results must agree bit
+  /// for bit (Determinism::always); "chain": the declared longest chain of
   /// additions against the executed one (simulated device, floats). "fault": one call of settings with a known fault,
   /// whose result must be wrong, and exactly as the variant says.
   std::string check;

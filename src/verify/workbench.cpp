@@ -5,6 +5,7 @@
 #include <bit>
 #include <cfenv>
 #include <cstring>
+#include <functional>
 #include <initializer_list>
 #include <limits>
 #include <map>
@@ -142,36 +143,43 @@ class Workbench::Call {
  public:
   /// `copy`: works on a copy there that arrives on `stream` only just before the call, so that work on another stream
   /// finds what stood there before. Variants that consume their input get one of their own where it is null.
+  /// `changed`: what the call finds in place of an element.
   Call(Workbench& bench, const Case& what, Plan& plan, Input& input, Output& output, Stream stream,
-       std::shared_ptr<DeviceMemory> copy)
+       std::shared_ptr<DeviceMemory> copy, std::optional<ChangedElement> changed = {})
       : bench_(&bench),
         case_(&what),
         plan_(&plan),
         input_(&input),
         output_(&output),
         stream_(stream),
-        copy_(std::move(copy)) {
+        copy_(std::move(copy)),
+        changed_(std::move(changed)) {
     if (!copy_ && what.variant->consumes_input) copy_ = bench.room_for(input);
   }
 
   /// `captured`: on a GPU as a graph. The simulated device watches every call.
   void enqueue(bool captured = false) {
+    put_input();
     Backend& backend = *bench_->backend_;
-    const std::size_t size = size_of(case_->problem.type);
-    if (copy_)
-      backend.copy_within(copy_->bytes_at(skipped()), input_->memory.bytes_at(skipped()), case_->problem.n * size,
-                          stream_);
     const auto put = [&] { plan_->enqueue(device_input().bytes_at(skipped()), output_->get(), stream_); };
     if (plan_->info().result == ResultLocation::on_host || !(captured || on_sim())) return put();
     const PlanInfo said = plan_->info();
     if (backend.info().kind == DeviceKind::cuda && said.grid_blocks == 0)  // a library's own launches
-      return backend.watch_enqueue(put, stream_, nullptr);
+      return void(again_ = backend.watch_enqueue(put, stream_, nullptr));
     FirstLaunch launch;
-    backend.watch_enqueue(put, stream_, &launch);
+    again_ = backend.watch_enqueue(put, stream_, &launch);
     if (launch.grid_blocks != said.grid_blocks || launch.block_threads != said.block_threads)
       wrong_launch_ = "the plan declares a first launch of " + shape_text(said.grid_blocks, said.block_threads) +
                       " (PlanInfo), and launches " + shape_text(launch.grid_blocks, launch.block_threads);
   }
+
+  /// Launches what another call captured, which is of the same plan and memory.
+  void enqueue_again(const Call& captured) {
+    put_input();
+    captured.again_();
+  }
+  /// Whether it can be launched again. What only its finish() leaves may need the host's part of enqueue(), too.
+  bool can_be_launched_again() const { return again_ && plan_->info().result == ResultLocation::on_device; }
 
   /// Waits for the result and judges it. Empty if all is well. `is_first`: no call of this plan came before.
   std::string settle(bool is_first = true) {
@@ -186,15 +194,20 @@ class Workbench::Call {
       if (std::string why = output_->read(in_output.data(), stream_); !why.empty()) return why;
     }
     const Problem& p = case_->problem;
-    const Reference& want = reference_for(p.operation, input_->recipe, input_->tile);
+    const Reference& unchanged = reference_for(p.operation, input_->recipe, input_->tile);
+    const Reference& want = changed_ ? changed_->want : unchanged;
     if (case_->check == "exact" && !want.all_exact())
       return "the battery is at fault: this data is not exact in every order";
-    const Check check =
-        check_result(result_.data(), want, plan_->info().longest_chain, p.operation, plan_->info().flushes_subnormals);
+    const auto check_against = [&](const Reference& r) {
+      return check_result(result_.data(), r, plan_->info().longest_chain, p.operation,
+                          plan_->info().flushes_subnormals);
+    };
+    const Check check = check_against(want);
     const std::string why = case_->check == "fault" ? not_as_declared(check) : check.why;
     if (why.empty()) return input_unchanged();
     if (const std::string undefined = sim::undefined_shuffles(); on_sim() && !undefined.empty())
       return why + "; " + undefined;
+    if (changed_ && check_against(unchanged).ok) return why + changed_->was_right_before();
     return (untouched(in_output) ? "the output was not written, or with what stood there before the call: " : "") +
            why + (is_first ? "" : bench_->compared_with_first_call(*case_, input_->recipe));
   }
@@ -226,6 +239,16 @@ class Workbench::Call {
            std::all_of(in_output.begin(), in_output.begin() + bytes, [](std::byte b) { return b == std::byte{0xFF}; });
   }
 
+  /// The input on its way, where the call works on a copy; then what is changed in it.
+  void put_input() {
+    Backend& backend = *bench_->backend_;
+    if (copy_)
+      backend.copy_within(copy_->bytes_at(skipped()), input_->memory.bytes_at(skipped()), case_->problem.bytes(),
+                          stream_);
+    if (changed_) backend.copy_in(changed_place(), changed_->is.data(), changed_->bytes, stream_);
+  }
+  void* changed_place() const { return device_input().bytes_at(skipped() + changed_->index * changed_->bytes); }
+
   std::size_t skipped() const { return case_->offset_elements * size_of(case_->problem.type); }
   const DeviceMemory& device_input() const { return copy_ ? *copy_ : input_->memory; }
 
@@ -237,6 +260,7 @@ class Workbench::Call {
   /// on the device.
   std::string input_unchanged() {
     const DeviceMemory& memory = device_input();
+    if (changed_) bench_->backend_->copy_in(changed_place(), changed_->was.data(), changed_->bytes, stream_);
     const bool consumed = case_->variant->consumes_input;
     std::vector<std::byte> now(skipped() + (consumed ? 0 : input_->tile.size()));
     if (now.empty()) return {};
@@ -259,6 +283,8 @@ class Workbench::Call {
   Output* output_;
   Stream stream_;
   std::shared_ptr<DeviceMemory> copy_;
+  std::optional<ChangedElement> changed_;
+  std::function<void()> again_;
   std::string wrong_launch_;
   Result result_{};
 };
@@ -272,6 +298,7 @@ Workbench::Input& Workbench::input(const Recipe& recipe, const Input* keep) {
   if (known != inputs_.end()) {
     inputs_.splice(inputs_.begin(), inputs_, known);
     inputs_.front().suspect = true;
+    ++inputs_.front().cases;
     return inputs_.front();
   }
   const std::size_t size = size_of(recipe.type), bytes = (recipe.offset_elements + recipe.n) * size;
@@ -286,7 +313,7 @@ Workbench::Input& Workbench::input(const Recipe& recipe, const Input* keep) {
   }
 
   Input made{recipe, make_tile(recipe.dataset, recipe.type, recipe.n, recipe.seed), DeviceMemory(*backend_, bytes),
-             true};
+             true, 1};
   const OwnStream stream(*backend_);
   const std::size_t begin = recipe.offset_elements * size, total = recipe.n * size;
   backend_->copy_in(made.memory.bytes_at(begin), made.tile.data(), made.tile.size(), stream);
@@ -298,6 +325,17 @@ Workbench::Input& Workbench::input(const Recipe& recipe, const Input* keep) {
   backend_->synchronize(stream);
   inputs_.push_front(std::move(made));
   return inputs_.front();
+}
+
+std::optional<ChangedElement> Workbench::change_of(Input& input, const Case& c, const Plan& plan,
+                                                   std::uint64_t seed) {
+  const Recipe& r = input.recipe;
+  const Operation operation = c.problem.operation;
+  auto exact = input.exact.find(operation);
+  if (exact == input.exact.end())
+    exact = input.exact.try_emplace(operation, operation, r.type, input.tile, r.n).first;
+  std::mt19937_64 random(seed);
+  return exact->second.draw_change(input.tile, random, plan.info().longest_chain);
 }
 
 std::string Workbench::run(const Case& c) {
@@ -323,7 +361,10 @@ std::string Workbench::once(const Case& c) {
   Input& in = input(recipe_of(c, c.seed));
   const OwnStream stream(*backend_);
   Output output(*backend_, c.problem.result_bytes(), stream);
-  Call call(*this, c, *plan, in, output, stream, nullptr);
+  std::optional<ChangedElement> changed;
+  const bool again = in.cases > 1 && c.check != "fault";
+  if (again) changed = change_of(in, c, *plan, c.seed + static_cast<std::uint64_t>(in.cases));
+  Call call(*this, c, *plan, in, output, stream, nullptr, changed);
   const Drain drain(*backend_, {stream});
   call.enqueue();
   return call.settle();
@@ -420,8 +461,9 @@ std::string Workbench::two_plans(const Case& c) {
   return why_later;
 }
 
-/// Nine calls of one plan: two inputs in turn at one address, the second of every three calls on another stream, one of
-/// them captured where a device can. Each is awaited before the next.
+/// Nine calls of one plan: two inputs at one address, twice each in turn, the second of every three calls on another
+/// stream. From the third on another element of the input is changed in each. One is captured where a device can, and is launched twice.
+/// Each is awaited before the next.
 std::string Workbench::calls(const Case& c) {
   const auto plan = make_plan(*c.variant, c.problem, c.settings, backend_->info());
   Input& a = input(recipe_of(c, c.seed));
@@ -431,20 +473,35 @@ std::string Workbench::calls(const Case& c) {
   const auto room = room_for(a);
   const Drain drain(*backend_, {stream, other});
   constexpr int calls = 9;
-  for (int i = 0; i < calls; ++i) {
-    const Stream on = i % 3 == 1 ? other : stream;
+  const auto change_in = [&](Input& in, int i) {
+    return change_of(in, c, *plan, c.seed + static_cast<std::uint64_t>(i));
+  };
+  const auto ready = [&](Stream on) {
     output.poison(on);
     // Work that stays on the stream of an earlier call is done before the input is there.
     if (plan->info().result != ResultLocation::on_host) hold_back(on);
-    Call call(*this, c, *plan, i % 2 == 0 ? a : b, output, on, room);
+  };
+  for (int i = 0; i < calls; ++i) {
+    const Stream on = i % 3 == 1 ? other : stream;
+    Input& in = (i + 1) / 2 % 2 == 0 ? a : b;  // each with one of the other data before it, and with one of its own
+    const std::string which =
+        "call " + std::to_string(i + 1) + " of one plan" + (i % 3 == 1 ? ", on another stream" : "");
+    Call call(*this, c, *plan, in, output, on, room, i < 2 ? std::nullopt : change_in(in, i));
+    ready(on);
     call.enqueue(i == calls / 2);
-    if (std::string why = call.settle(i == 0); !why.empty())
-      return "call " + std::to_string(i + 1) + " of one plan" + (i % 3 == 1 ? ", on another stream" : "") + ": " + why;
+    if (std::string why = call.settle(i == 0); !why.empty()) return which + ": " + why;
+    if (i != calls / 2 || !call.can_be_launched_again()) continue;
+    Call second(*this, c, *plan, in, output, on, room, change_in(in, calls));
+    ready(on);
+    second.enqueue_again(call);
+    if (std::string why = second.settle(false); !why.empty())
+      return which + ", captured in a graph that is launched again: " + why;
   }
   return {};
 }
 
-/// The same call with every value of every tunable, each in the opposite order of the one before.
+/// The same call with every value of every tunable, each in the opposite order of the one before; and once more, with
+/// another element in the input.
 std::string Workbench::settings(const Case& c) {
   const Variant& v = *c.variant;
   if (v.determinism != Determinism::always)
@@ -475,6 +532,12 @@ std::string Workbench::settings(const Case& c) {
     one = opposite(one);
     set_order(one, c.seed + 1);
   }
+  const auto plan = make_plan(v, c.problem, c.settings, backend_->info());
+  const Drain drain(*backend_, {stream});
+  output.poison(stream);
+  Call changed(*this, c, *plan, in, output, stream, nullptr, change_of(in, c, *plan, c.seed));
+  changed.enqueue();
+  if (std::string why = changed.settle(); !why.empty()) return "with another element in the input: " + why;
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,8 +26,9 @@ struct Recipe {
 };
 
 /// Inputs stay on the device for further cases with the same recipe, within a share of its memory. Cases in an order
-/// that keeps recipes together pay for each input once. Those of a case that failed are made anew, or the next one
-/// would be blamed for what it did to them.
+/// that keeps recipes together pay for each input once. From the second of these on a case of one call finds another
+/// element somewhere, so that no variant passes by what it remembers of an earlier one. The inputs of a case that failed
+/// are made anew, or the next one would be blamed for what it did to them.
 class Workbench {
  public:
   explicit Workbench(Backend& backend) : backend_(&backend) {}
@@ -40,11 +42,15 @@ class Workbench {
     std::vector<std::byte> tile;
     DeviceMemory memory;   ///< offset + n elements exactly, those before the offset left poisoned
     bool suspect = false;  ///< given to a case that has not passed (yet), which may have written to it
+    int cases = 0;         ///< that it was made for or found by
+    std::map<Operation, ExactReference> exact{};  ///< where an element was changed
   };
   class Call;
 
   /// Makes room by dropping other inputs, but not `keep`. References stay valid until then.
   Input& input(const Recipe&, const Input* keep = nullptr);
+  /// Another element for one call on this input, by chance and `seed`; none where none shows in the result.
+  static std::optional<ChangedElement> change_of(Input&, const Case&, const Plan&, std::uint64_t seed);
   std::string checked(const Case&);
   std::string once(const Case&);
   std::string compared_with_first_call(Case, const Recipe& data);

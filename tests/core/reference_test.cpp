@@ -5,10 +5,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/dataset.h"
@@ -268,6 +273,104 @@ TEST(Reference, knows_what_is_exact_in_any_order) {
   EXPECT_TRUE(exact(std::vector<float>{4095}, 1, Operation::sum_of_squares));
   EXPECT_FALSE(exact(std::vector<float>{4097}, 1, Operation::sum_of_squares));
   EXPECT_FALSE(exact(std::vector<float>{0x1p-100f}, 1, Operation::sum_of_squares));  // the square underflows
+}
+
+/// Elements of a data set, and a reference of them.
+struct Data {
+  Data(Operation operation, ElementType type, std::string_view dataset, std::size_t n)
+      : operation(operation), type(type), n(n), tile(make_tile(dataset, type, n, 1)), exact(operation, type, tile, n) {}
+  std::vector<std::byte> changed(const ChangedElement& c) const {
+    std::vector<std::byte> out = tile;
+    std::copy_n(c.is.begin(), c.bytes, out.begin() + static_cast<std::ptrdiff_t>(c.index * c.bytes));
+    return out;
+  }
+  Operation operation;
+  ElementType type;
+  std::size_t n;
+  std::vector<std::byte> tile;
+  ExactReference exact;
+};
+
+TEST(ChangedElement, has_the_reference_of_the_changed_input) {
+  std::mt19937_64 random(1);
+  for (const Operation op : all_operations())
+    for (const ElementType type : all_types())
+      for (const std::string_view dataset : dataset_names(type)) {
+        if (!is_defined(op, type)) continue;
+        const Data data(op, type, dataset, 1000);
+        const std::string what = std::string(name(op)) + " " + std::string(name(type)) + " " + std::string(dataset);
+        const bool finite = std::isfinite(data.exact.reference().value);
+        for (int i = 0; i < 5; ++i) {
+          const auto c = data.exact.draw_change(data.tile, random, 100);
+          if (!finite || (!c && dataset == "alternating")) continue;  // whose squares overflow
+          ASSERT_TRUE(c) << what;
+          EXPECT_EQ(c->bytes, size_of(type));
+          EXPECT_EQ(std::memcmp(c->was.data(), data.tile.data() + c->index * c->bytes, c->bytes), 0) << what;
+          const Reference want = reference(op, type, data.changed(*c), data.n);
+          for (const auto& [got, of] : {std::pair(&c->want, &want),
+                                        std::pair(op == Operation::moments ? &c->want.second.front() : &c->want,
+                                                  op == Operation::moments ? &want.second.front() : &want)}) {
+            EXPECT_EQ(got->integer, of->integer) << what;
+            EXPECT_EQ(got->value, of->value) << what;
+            EXPECT_EQ(got->residual, of->residual) << what;
+            EXPECT_EQ(got->sum_of_magnitudes, of->sum_of_magnitudes) << what;
+            EXPECT_EQ(got->underflow, of->underflow) << what;
+          }
+          EXPECT_GE(c->want.all_exact(), data.exact.reference().all_exact()) << what;
+        }
+      }
+}
+
+/// The bytes of a result that is as right as an accumulator can have it.
+std::vector<std::byte> right_result(const Reference& r) {
+  std::vector<std::byte> out;
+  const auto append = [&](auto value) {
+    const auto* const bytes = reinterpret_cast<const std::byte*>(&value);
+    out.insert(out.end(), bytes, bytes + sizeof value);
+  };
+  for (const Reference* of : {&r, r.second.empty() ? nullptr : &r.second.front()}) {
+    if (!of) continue;
+    if (of->type == ElementType::i64) append(of->integer);
+    else if (of->type == ElementType::i32) append(static_cast<std::uint32_t>(of->integer));
+    else if (of->type == ElementType::f32) append(static_cast<float>(of->value));
+    else append(of->value);
+  }
+  return out;
+}
+
+// However long the chain of additions is, whose rounding is forgiven.
+TEST(ChangedElement, makes_the_result_of_the_input_as_it_was_wrong) {
+  std::mt19937_64 random(1);
+  for (const Operation op : {Operation::sum, Operation::sum_of_squares, Operation::moments})
+    for (const ElementType type : all_types())
+      for (const std::string_view dataset : {"random", "exact"})
+        for (const std::size_t n : {1, 2, 1000}) {
+          const Data data(op, type, dataset, n);
+          for (const std::size_t chain : {1, 30, 1 << 12, 1 << 20, 1 << 22, 7 << 20, 1 << 28}) {
+            const auto c = data.exact.draw_change(data.tile, random, chain);
+            ASSERT_TRUE(c) << name(op) << " " << name(type) << " " << dataset << " " << n;
+            const auto judge = [&](const Reference& of) {
+              return check_result(right_result(of).data(), c->want, chain, op).ok;
+            };
+            EXPECT_TRUE(judge(c->want)) << name(op) << " " << name(type) << " " << dataset << " " << n << " " << chain;
+            EXPECT_FALSE(judge(data.exact.reference()))
+                << name(op) << " " << name(type) << " " << dataset << " " << n << " " << chain;
+          }
+        }
+}
+
+TEST(ChangedElement, is_any_of_all) {
+  std::mt19937_64 random(1);
+  const Data data(Operation::sum, ElementType::f32, "random", 100);
+  std::set<std::size_t> drawn;
+  for (int i = 0; i < 2000; ++i) drawn.insert(data.exact.draw_change(data.tile, random, 10)->index);
+  EXPECT_EQ(drawn.size(), 100u);
+  // Also behind the tile, which repeats.
+  const std::vector<std::byte> tile(4, std::byte{1});
+  const ExactReference repeated(Operation::sum, ElementType::i32, tile, 100);
+  drawn.clear();
+  for (int i = 0; i < 2000; ++i) drawn.insert(repeated.draw_change(tile, random, 10)->index);
+  EXPECT_EQ(drawn.size(), 100u);
 }
 
 TEST(CheckResult, integers_match_modulo_2_to_the_32) {

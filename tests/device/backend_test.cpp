@@ -135,12 +135,18 @@ TEST_P(EveryBackend, FindsWhatDiffersFromAnyByteOn) {
 
 TEST_P(EveryBackend, WatchesWhatIsEnqueued) {
   const DeviceMemory m(*backend, 4096);
-  const auto fill = [&] { backend->fill(m.get(), 7, m.size(), stream); };
+  unsigned char byte = 7;
+  const auto fill = [&] { backend->fill(m.get(), byte, m.size(), stream); };
   FirstLaunch first;
-  backend->watch_enqueue(fill, stream, &first);
+  const auto again = backend->watch_enqueue(fill, stream, &first);
   EXPECT_EQ(first.grid_blocks, 0u) << "nothing is launched";
   EXPECT_EQ(read(m.get(), m.size()), std::vector<unsigned char>(m.size(), 7)) << "it is done all the same";
+  EXPECT_EQ(bool(again), GetParam() != DeviceKind::cpu);
   if (GetParam() == DeviceKind::cpu) return;
+  backend->fill(m.get(), 8, m.size(), stream);
+  byte = 9;
+  again();
+  EXPECT_EQ(read(m.get(), m.size()), std::vector<unsigned char>(m.size(), 7)) << "the host is not asked again";
   const auto waits = [&] { backend->synchronize(stream); };
   const auto allocates = [&] { DeviceMemory(*backend, 4096); };
   EXPECT_NE(error_of<DeviceError>([&] { backend->watch_enqueue(waits, stream, nullptr); }).find("enqueue()"), std::string::npos);

@@ -97,12 +97,14 @@ class Clock final : public Timer {
 
  private:
   static void complete(const Call& c) {
+    if (c.changed) std::memcpy(c.changed_place(), c.changed->is.data(), c.changed->bytes);
     if (c.pristine) std::memcpy(c.in, c.pristine, c.input_bytes);
     if (c.out) std::memset(c.out, 0xFF, c.result_bytes);
     std::memset(c.result, 0xFF, c.result_bytes);
     c.plan->enqueue(c.in, c.out, {});
     if (c.info.result == ResultLocation::on_device) std::memcpy(c.result, c.out, c.result_bytes);
     else c.plan->finish(c.result, {});
+    if (c.changed) std::memcpy(c.changed_place(), c.changed->was.data(), c.changed->bytes);
   }
   std::set<const Plan*> captured_;
   std::function<double(std::size_t, std::size_t)> seconds_;
@@ -236,8 +238,8 @@ class Scarce : public Backend {
     if (lost) throw DeviceError("the device is lost");
     device_->synchronize(s);
   }
-  void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
-    device_->watch_enqueue(f, s, l);
+  std::function<void()> watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
+    return device_->watch_enqueue(f, s, l);
   }
   void renew_context() override { device_->renew_context(); }
   /// Leaves so much of it free, whatever is allocated.

@@ -749,7 +749,7 @@ TEST(SimTunedCall, IsOneLaunchThatNeitherAllocatesNorWaits) {
   const auto in = zeros<float>(50000);
   const sim::Shape first = sim::watch_enqueue([&] {
     tuned::sum(GlobalPtr<const float>(in.ptr()), 50000, out.ptr(), workspace.ptr(), small_gpu, nullptr);
-  });
+  }).first_launch;
   EXPECT_EQ(first.grid, tuned::Reduction<float>(50000, small_gpu).shape().grid);
   sim::synchronize({});
 }

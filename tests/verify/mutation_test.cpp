@@ -281,6 +281,36 @@ std::unique_ptr<Plan> prepare_two_launches(Flaw flaw, const Problem& p, const Se
   });
 }
 
+/// Adds up the input unless it did in the call of this number.
+template <class T, class Load>
+__global__ void sum_unless_seen(GlobalPtr<const T> in, std::size_t n, unsigned number, GlobalPtr<unsigned> seen,
+                                GlobalPtr<T> kept, GlobalPtr<T> out) {
+  if (threadIdx.x != 0) return;
+  if (seen[0] != number) {
+    T sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += Load{}(T(in[i]));
+    kept[0] = sum;
+    seen[0] = number;
+  }
+  out[0] = T(kept[0]);
+}
+
+/// The host counts the calls, which a captured call does not see.
+std::unique_ptr<Plan> prepare_counted_by_host(Flaw, const Problem& p, const Settings&) {
+  return dispatch(p, [&]<class T, class Load>() {
+    const std::size_t n = p.n;
+    const Buffer<T> kept(1);
+    const Buffer<unsigned> seen(1);
+    zero(seen.ptr(), 1, Stream{});
+    std::vector<unsigned> none(1);
+    copy_to_host<unsigned>(none.data(), seen.ptr(), 1, Stream{});
+    return plan_of({1, 32, n, kept.bytes()}, [=, calls = std::make_shared<unsigned>(0)](void* in, void* out, Stream s) {
+      launch<sum_unless_seen<T, Load>>(Launch{1, 32, 0, s}, global<const T>(in, n), n, ++*calls, seen.ptr(), kept.ptr(),
+                                       global<T>(out, 1));
+    });
+  });
+}
+
 /// Adds up the partial results in a tree that loses some unless their number is a power of two.
 template <class T>
 __global__ void fold_partials(GlobalPtr<T> partials, unsigned count, GlobalPtr<T> out) {
@@ -528,6 +558,11 @@ REJECTED_BECAUSE(copies_in_enqueue, "enqueue() copies to the host, which waits f
 REJECTED_BECAUSE(allocates_in_enqueue, "enqueue() allocates device memory")
 REJECTED_BECAUSE(frees_in_enqueue, "enqueue() frees device memory")
 REJECTED_BECAUSE(pins_in_enqueue, "enqueue() allocates page-locked memory")
+
+TEST(Mutation, counts_its_calls_on_the_host) {
+  expect_rejected(variant("counted-by-host", prepare_counted_by_host, Flaw::none),
+                  "call 5 of one plan, captured in a graph that is launched again: got ");
+}
 
 /// One type, and no settings but the first: cheap even in the larger tiers.
 Variant plain(const char* name, Flaw flaw) {

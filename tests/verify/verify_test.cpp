@@ -21,6 +21,7 @@
 #include <stdexcept>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
 #include "core/dataset.h"
 #include "core/reference.h"
@@ -407,6 +408,90 @@ TEST(BatteryVerify, whoever_fails_otherwise_leaves_no_changed_input_to_who_comes
       }
 }
 
+/// Answers from memory where it has met `key` before, which is of the input and where it lies; or met it last.
+using KeyOf = std::string (*)(const std::byte* in, std::size_t bytes);
+Variant remembering(KeyOf key_of, bool in_each_plan, bool only_last = false) {
+  using Memory = std::map<std::string, std::vector<std::byte>>;
+  const auto shared = std::make_shared<Memory>();
+  return cpu_variant("stand-in/remembering", [=](const Problem& p, const Settings&, const DeviceInfo&) {
+    const auto memory = in_each_plan ? std::make_shared<Memory>() : shared;
+    const std::string problem = std::string(name(p.operation)) + std::string(name(p.type)) + std::to_string(p.n) + ":";
+    return plan_of({.longest_chain = p.n}, [=](void* in, void* out, Stream stream) {
+      const std::string key = problem + key_of(static_cast<const std::byte*>(in), p.bytes());
+      if (only_last) std::erase_if(*memory, [&](const auto& known) { return known.first != key; });
+      std::vector<std::byte>& result = (*memory)[key];
+      if (result.empty()) {
+        result.resize(p.result_bytes());
+        sequential_plan(p)->enqueue(in, result.data(), stream);
+      }
+      std::memcpy(out, result.data(), result.size());
+    });
+  });
+}
+
+/// What lies at some places of an input, a few bytes each.
+std::string bytes_at(const std::byte* in, std::size_t bytes, const std::vector<double>& places) {
+  std::string out;
+  for (const double place : places) {
+    const std::size_t from = static_cast<std::size_t>(place * static_cast<double>(bytes)) / 8 * 8;
+    for (std::size_t i = std::min(from, bytes); i < std::min(from + 8, bytes); ++i) out += static_cast<char>(in[i]);
+  }
+  return out;
+}
+
+constexpr KeyOf no_key = [](const std::byte*, std::size_t) { return std::string(); };
+constexpr KeyOf address = [](const std::byte* in, std::size_t) {
+  return std::to_string(reinterpret_cast<std::uintptr_t>(in));
+};
+constexpr KeyOf first_middle_last = [](const std::byte* in, std::size_t bytes) {
+  return bytes_at(in, bytes, {0, 0.5, 1 - 8.0 / static_cast<double>(std::max<std::size_t>(bytes, 8))});
+};
+constexpr KeyOf sampled = [](const std::byte* in, std::size_t bytes) {
+  std::vector<double> places;
+  for (int i = 0; i < 64; ++i) places.push_back(i / 64.0);
+  return bytes_at(in, bytes, places);
+};
+
+TEST(BatteryVerify, whoever_answers_from_memory_fails) {
+  for (const KeyOf key : {no_key, address, first_middle_last, sampled})
+    for (const auto& [in_each_plan, only_last] : {std::pair(true, true), {true, false}, {false, true}, {false, false}}) {
+      const Variant v = remembering(key, in_each_plan, only_last);
+      for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+        const VerifyReport report = verify({&v}, *open_cpu(), Tier::quick, seed);
+        EXPECT_GT(report.failed, 0u) << in_each_plan << " with seed " << seed;
+      }
+      // One case finds it, so that the command of a failure says it again.
+      const Case calls{&v, {Operation::sum, ElementType::f64, 2000}, v.settings(), 0, "random", 1, "", "calls"};
+      const std::string why = run_case(calls, *open_cpu());
+      EXPECT_NE(why.find("of one plan"), std::string::npos) << why;
+      if ((key == first_middle_last || key == sampled) && !only_last) {
+        EXPECT_NE(why.find("which was right before element "), std::string::npos) << why;
+      }
+    }
+}
+
+TEST(BatteryVerify, the_same_input_is_no_more_the_same_for_the_next_case) {
+  const Variant v = remembering(first_middle_last, false), honest = sound();
+  for (const ElementType type : v.types) {
+    const auto cases_of = [&](const Variant& of) {
+      const Case one{&of, {Operation::sum, type, 1000}, of.settings(), 0, "exact", 1, "", "exact"};
+      return std::vector<Case>(4, one);
+    };
+    const VerifyReport report = verify({&v, &honest}, *open_cpu(), cases_of);
+    EXPECT_GE(report.by_variant.at(0).failed, 2u) << "one element of 1000 may be among those that it looks at";
+    EXPECT_NE(report.failures.at(0).why.find("which was right before element "), std::string::npos);
+    EXPECT_EQ(report.by_variant.at(1).failed, 0u);
+  }
+}
+
+TEST(BatteryVerify, whoever_gives_an_earlier_result_for_all_settings_fails) {
+  Variant v = remembering(first_middle_last, false);
+  v.determinism = Determinism::always;
+  const Case c{&v, {Operation::sum, ElementType::f64, 2000}, v.settings(), 0, "random", 1, "", "settings"};
+  const std::string why = run_case(c, *open_cpu());
+  EXPECT_EQ(why.rfind("with another element in the input: ", 0), 0u) << why;
+}
+
 /// The simulated device, as if it had memory for so many allocations alone. Knows which streams have work of the
 /// harness's own that was not awaited.
 class ShortOfMemory final : public Backend {
@@ -435,8 +520,8 @@ class ShortOfMemory final : public Backend {
   Stream create_stream() override { return sim_->create_stream(); }
   void destroy_stream(Stream s) noexcept override { sim_->destroy_stream(s); }
   void synchronize(Stream s) override { await(s), sim_->synchronize(s); }
-  void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
-    sim_->watch_enqueue(f, s, l);
+  std::function<void()> watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
+    return sim_->watch_enqueue(f, s, l);
   }
 
  private:
@@ -674,8 +759,8 @@ class BreakableCpu final : public Backend {
   Stream create_stream() override { return check(), cpu_->create_stream(); }
   void destroy_stream(Stream s) noexcept override { cpu_->destroy_stream(s); }
   void synchronize(Stream s) override { check(), cpu_->synchronize(s); }
-  void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
-    cpu_->watch_enqueue(f, s, l);
+  std::function<void()> watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
+    return cpu_->watch_enqueue(f, s, l);
   }
 
  private:

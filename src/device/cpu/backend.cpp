@@ -121,7 +121,10 @@ class CpuBackend final : public Backend {
   Stream create_stream() override { return {}; }
   void destroy_stream(Stream) noexcept override {}
   void synchronize(Stream) override {}
-  void watch_enqueue(const std::function<void()>& enqueue, Stream, FirstLaunch*) override { enqueue(); }
+  std::function<void()> watch_enqueue(const std::function<void()>& enqueue, Stream, FirstLaunch*) override {
+    enqueue();
+    return {};
+  }
 
  private:
   // memcpy of nothing may not be given null, which an empty vector's data() is.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
@@ -205,7 +207,7 @@ class CudaBackend final : public Backend {
     open_stream();
   }
 
-  void watch_enqueue(const std::function<void()>& enqueue, Stream s, FirstLaunch* first) override {
+  std::function<void()> watch_enqueue(const std::function<void()>& enqueue, Stream s, FirstLaunch* first) override {
     // A capture takes what is asynchronous and on this stream, and fails at whatever allocates, frees or waits.
     check(cudaStreamBeginCapture(native(s), cudaStreamCaptureModeThreadLocal), "capturing a stream");
     std::exception_ptr thrown;
@@ -222,12 +224,15 @@ class CudaBackend final : public Backend {
       throw_not_captured(thrown, status);
     }
     cudaGraphExec_t exec = nullptr;
-    cudaError_t launched = first ? read_first_launch(graph, *first) : cudaSuccess;
-    if (launched == cudaSuccess) launched = cudaGraphInstantiate(&exec, graph, 0);
-    if (launched == cudaSuccess) launched = cudaGraphLaunch(exec, native(s));
-    if (exec) cudaGraphExecDestroy(exec);  // CUDA frees one that still runs when it has ended
+    cudaError_t made = first ? read_first_launch(graph, *first) : cudaSuccess;
+    if (made == cudaSuccess) made = cudaGraphInstantiate(&exec, graph, 0);
     cudaGraphDestroy(graph);
-    check(launched, "launching a captured call");
+    // CUDA frees one that still runs when it has ended.
+    const std::shared_ptr<CUgraphExec_st> kept(exec, [](cudaGraphExec_t e) { if (e) cudaGraphExecDestroy(e); });
+    check(made, "launching a captured call");
+    const auto launch = [kept, s] { check(cudaGraphLaunch(kept.get(), native(s)), "launching a captured call"); };
+    launch();
+    return launch;
   }
 
  private:

@@ -87,9 +87,10 @@ class SimBackend final : public Backend {
     rethrow();
     sim::synchronize(s);
   }
-  void watch_enqueue(const std::function<void()>& enqueue, Stream, FirstLaunch* first) override {
-    const sim::Shape shape = sim::watch_enqueue(enqueue);
-    if (first) *first = {shape.grid, shape.block};
+  std::function<void()> watch_enqueue(const std::function<void()>& enqueue, Stream, FirstLaunch* first) override {
+    sim::Watched watched = sim::watch_enqueue(enqueue);
+    if (first) *first = {watched.first_launch.grid, watched.first_launch.block};
+    return std::move(watched.again);
   }
 
  private:

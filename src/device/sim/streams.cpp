@@ -26,9 +26,11 @@ std::recursive_mutex& device_mutex() {
   return m;
 }
 
+using Work = std::function<void()>;
+
 /// Work in the order in which it was put there. Nothing runs until somebody waits for it.
 struct Queue {
-  std::deque<std::function<void()>> work;
+  std::deque<Work> work;
 };
 
 struct Streams {
@@ -43,11 +45,12 @@ Streams& streams() {
 CopiedOut copied;  // under the lock
 
 /// The enqueue() that is being watched.
-struct Watched {
+struct Watching {
   Shape first_launch{};
+  std::vector<std::pair<Stream, Work>> work;
   std::string wrong;  ///< what it did that it may not do: the first such
 };
-Watched* watched = nullptr;  // under the lock
+Watching* watched = nullptr;  // under the lock
 constexpr const char* finish_later =
     "only finish() may wait, or the enqueue() of a plan that declares ResultLocation::on_host";
 
@@ -59,9 +62,10 @@ Queue& queue(Stream s) {
   return *q;
 }
 
-void enqueue(Stream s, std::function<void()> work) {
+void enqueue(Stream s, Work work) {
   const DeviceLock lock;
   if (running) throw DeviceError("simulated device: a kernel cannot enqueue work");
+  if (watched) watched->work.emplace_back(s, work);
   queue(s).work.push_back(std::move(work));
 }
 
@@ -161,20 +165,22 @@ void synchronize(Stream s) {
   run(queue(s));
 }
 
-Shape watch_enqueue(const std::function<void()>& enqueue) {
+Watched watch_enqueue(const std::function<void()>& enqueue_call) {
   // Not locked while it runs: what another thread does for enqueue(), which waits for it, is to be found out as well.
-  struct Watching {
-    Watched now;
-    Watched* const before = set(&now);
-    ~Watching() { set(before); }
-    static Watched* set(Watched* w) {
+  struct Guard {
+    Watching now;
+    Watching* const before = set(&now);
+    ~Guard() { set(before); }
+    static Watching* set(Watching* w) {
       const DeviceLock lock;
       return std::exchange(watched, w);
     }
-  } watching;
-  enqueue();
-  if (!watching.now.wrong.empty()) throw Fault(FaultKind::contract, "", 0, {}, "", 0, watching.now.wrong);
-  return watching.now.first_launch;
+  } guard;
+  enqueue_call();
+  if (!guard.now.wrong.empty()) throw Fault(FaultKind::contract, "", 0, {}, "", 0, guard.now.wrong);
+  return {guard.now.first_launch, [work = std::move(guard.now.work)] {
+            for (const auto& [stream, one] : work) enqueue(stream, one);
+          }};
 }
 
 void note_in_enqueue(const char* what, const char* advice) noexcept {

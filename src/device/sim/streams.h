@@ -43,9 +43,13 @@ CopiedOut copied_out();
 /// Runs everything on the stream. Throws the first Fault; what was queued behind it is dropped.
 void synchronize(Stream);
 
-/// Runs `enqueue`, which may put work onto streams and do nothing else. The shape of its first launch, all zeros if it
-/// launches nothing. Throws Fault (contract) if it allocates, frees or waits.
-Shape watch_enqueue(const std::function<void()>& enqueue);
+struct Watched {
+  Shape first_launch{};           ///< all zeros if nothing was launched
+  std::function<void()> again{};  ///< puts the same work onto the same streams, as a captured graph's launch does
+};
+/// Runs `enqueue`, which may put work onto streams and do nothing else. Throws Fault (contract) if it allocates, frees or
+/// waits.
+Watched watch_enqueue(const std::function<void()>& enqueue);
 /// For what a watched enqueue() may not do, "allocates device memory", and what to do instead. Throws Fault if one
 /// runs.
 void forbid_in_enqueue(const char* what, const char* advice);

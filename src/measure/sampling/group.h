@@ -7,6 +7,8 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <random>
 #include <set>
 #include <span>
 #include <string>
@@ -26,6 +28,7 @@ struct SamplingState : Sampling {
   double highest_clock_hz = 0;  ///< of the kernels, so far
   History history;              ///< times known from earlier groups, for predictions
   References references;
+  std::mt19937_64 random{std::random_device{}()};  ///< what is changed in inputs: no two runs alike, unlike their orders
   Allocations allocations{backend};
 };
 
@@ -47,9 +50,12 @@ struct Member : SampledPoint {
   double call_s = 0;        ///< by its pilot
   int samples = 0;          ///< that it shall get
   std::vector<int> rounds;  ///< in which it takes part
-  HostValue result, verified;
+  HostValue result;
+  std::size_t calls = 0;                  ///< that were made ready
+  std::optional<ChangedElement> changed;  ///< in the input of the last one
+  HostValue verified;                     ///< of the input as it is, as what follows
   bool any_verified = false;
-  std::set<std::array<std::byte, 16>> results;  ///< of all its calls
+  std::set<std::array<std::byte, 16>> results;
 };
 
 /// One of the harness's own calls: the empty one, or a kernel that only reads.
@@ -78,10 +84,12 @@ class Group {
   // What follows is for within with_memory().
 
   void make_plan_for(Member&);
+  /// Of every two calls of a member the second finds another element in the input. Each is to be made once.
   Call call(Member&);
   Call call(HarnessCall&);
   /// Whether the result of the last call is right; settles the member where it is not. Every call's result is looked
-  /// at, not only the first and the last. The row keeps the worst.
+  /// at, not only the first and the last. The row keeps the worst of those of the input as it is, and counts their bits:
+  /// those of a changed input differ by that.
   bool verify(Member&);
   std::size_t input_bytes() const { return input_->bytes(); }
 
@@ -131,7 +139,7 @@ class Group {
 
   Input* input_ = nullptr;
   std::unique_ptr<DeviceMemory> out_;
-  const Reference* reference_ = nullptr;
+  const ExactReference* reference_ = nullptr;
 };
 
 }  // namespace reductio

@@ -30,7 +30,7 @@ std::size_t allocation_size(const Backend& backend, const InputKey& key) {
 }  // namespace
 
 Input::Input(Backend& backend, const InputKey& key, std::span<const std::byte> tile, bool with_scratch)
-    : key_(key), data_(backend, allocation_size(backend, key)) {
+    : key_(key), tile_(tile), data_(backend, allocation_size(backend, key)) {
   if (with_scratch) scratch_.emplace(backend, data_.size());
   upload(backend, static_cast<std::byte*>(data()), tile, bytes(), backend.stream());
   backend.synchronize(backend.stream());
@@ -66,12 +66,12 @@ Input& Allocations::input(const InputKey& key, bool with_scratch) {
   return *input_;
 }
 
-const Reference& References::of(const Point& p) {
+const ExactReference& References::of(const Point& p) {
   const auto key = std::tuple(p.problem.operation, p.problem.type, p.problem.n, p.dataset, p.seed);
   auto at = known_.find(key);
   if (at == known_.end()) {
     const auto tile = make_tile(p.dataset, p.problem.type, p.problem.n, p.seed);
-    at = known_.emplace(key, reference(p.problem.operation, p.problem.type, tile, p.problem.n)).first;
+    at = known_.try_emplace(key, p.problem.operation, p.problem.type, tile, p.problem.n).first;
   }
   return at->second;
 }

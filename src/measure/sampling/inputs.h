@@ -32,10 +32,11 @@ struct InputKey {
 /// An input in an allocation of its own, beside a scratch copy for variants that consume theirs.
 class Input {
  public:
-  /// Repeats `tile`, as of make_tile(). Throws Refused where it does not fit.
+  /// Repeats `tile`, as of make_tile(), which must outlive it. Throws Refused where it does not fit.
   Input(Backend&, const InputKey&, std::span<const std::byte> tile, bool with_scratch);
 
   const InputKey& key() const { return key_; }
+  std::span<const std::byte> tile() const { return tile_; }
   bool has_scratch() const { return scratch_.has_value(); }
   void* data() const { return start(data_); }
   void* scratch() const { return start(*scratch_); }
@@ -44,6 +45,7 @@ class Input {
  private:
   void* start(const DeviceMemory& memory) const { return memory.bytes_at(key_.offset_elements * size_of(key_.type)); }
   InputKey key_;
+  std::span<const std::byte> tile_;
   DeviceMemory data_;
   std::optional<DeviceMemory> scratch_;
 };
@@ -89,10 +91,10 @@ class Allocations {
 /// Exact references, each computed once.
 class References {
  public:
-  const Reference& of(const Point&);
+  const ExactReference& of(const Point&);
 
  private:
-  std::map<std::tuple<Operation, ElementType, std::size_t, std::string, std::uint64_t>, Reference> known_;
+  std::map<std::tuple<Operation, ElementType, std::size_t, std::string, std::uint64_t>, ExactReference> known_;
 };
 
 }  // namespace reductio

@@ -45,8 +45,7 @@ class Pilot {
  private:
   void time_calls() {
     // The first call loads the kernels, which would make it look slow, and is the first that is verified.
-    const Call c = group_.call(m_);
-    const double first_s = m_.call_s = s_.timer().run(c);
+    const double first_s = m_.call_s = s_.timer().run(group_.call(m_));
     if (!group_.verify(m_)) return;
     if (!s_.timer().keeps_time()) {
       m_.samples = 1;
@@ -57,9 +56,9 @@ class Pilot {
     if (slow) {
       // Slow as predicted, or slow for the loading of kernels? Only the second costs another call.
       const bool as_predicted = s_.history.predict(point_).value_or(0) > rules_.slow_s;
-      sample.cost_s = sample.seconds.emplace(as_predicted ? m_.call_s : s_.timer().run(c));
+      sample.cost_s = sample.seconds.emplace(as_predicted ? m_.call_s : s_.timer().run(group_.call(m_)));
     } else {
-      sample = s_.timer().sample(c, point_.timing_mode, point_.cache_state);
+      sample = take_sample();
     }
     if (!group_.verify(m_)) return;
     m_.call_s = std::max(sample.seconds.value_or(m_.call_s), sample.device_part_s.value_or(0));
@@ -70,17 +69,19 @@ class Pilot {
                                                        "--full runs it",
                                                        m_.call_s, rules_.limit_s));
     std::vector<double> costs_s{sample.cost_s};
-    if (!slow && !take_more_pilots(c, costs_s)) return;
+    if (!slow && !take_more_pilots(costs_s)) return;
     m_.samples = affordable(median(costs_s));
   }
+
+  Sample take_sample() { return s_.timer().sample(group_.call(m_), point_.timing_mode, point_.cache_state); }
 
   int affordable(double cost_s) const { return samples_for(point_, rules_, m_.call_s, cost_s); }
 
   /// Two more, where what samples cost would not leave the most of them: a search for a quiet CPU before one of them
   /// costs as much as tens of short samples. False where a result is wrong.
-  bool take_more_pilots(const Call& c, std::vector<double>& costs_s) {
+  bool take_more_pilots(std::vector<double>& costs_s) {
     const auto again = [&] {
-      costs_s.push_back(s_.timer().sample(c, point_.timing_mode, point_.cache_state).cost_s);
+      costs_s.push_back(take_sample().cost_s);
       return group_.verify(m_);
     };
     // A graph is captured, instantiated and uploaded for its first sample, which no later one pays for.

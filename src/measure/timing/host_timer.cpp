@@ -1,7 +1,11 @@
 /// Timers without a GPU: a steady clock for CPUs, and none at all for the simulated device.
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstring>
+#include <exception>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -42,12 +46,36 @@ class PlainTimer : public Timer {
   PlainTimer(const PlainTimer&) = delete;
 
   double run(const Call& c) override {
+    const Changed changed(*this, c);
     prepare(c);
     const double start = host_now(), end = complete(c);
     return end - start;
   }
 
  protected:
+  /// The input with a call's changed element, as long as it lives.
+  class Changed {
+   public:
+    Changed(PlainTimer& timer, const Call& c) : timer_(timer), c_(c) { store(&ChangedElement::is); }
+    ~Changed() {
+      try {
+        store(&ChangedElement::was);
+        timer_.backend_.synchronize(timer_.stream_);  // nothing may be left to do on memory that goes
+      } catch (const std::exception&) {
+        // The call has failed, or the next one will.
+      }
+    }
+    Changed(const Changed&) = delete;
+
+   private:
+    void store(std::array<std::byte, 8> ChangedElement::* value) {
+      if (c_.changed)
+        timer_.backend_.copy_in(c_.changed_place(), (c_.changed->*value).data(), c_.changed->bytes, timer_.stream_);
+    }
+    PlainTimer& timer_;
+    const Call& c_;
+  };
+
   void prepare(const Call& c) {
     if (c.pristine) backend_.copy_within(c.in, c.pristine, c.input_bytes, stream_);
     poison(c);
@@ -89,13 +117,19 @@ class HostTimer final : public PlainTimer {
 
   Sample sample(const Call& c, TimingMode, CacheState cache) override {
     const double begin = host_now();
-    prepare(c);
+    std::optional<Changed> changed;
     if (cache != CacheState::warm) {
+      changed.emplace(*this, c);
+      prepare(c);
       flush_(cache);
-    } else if (c.input_bytes <= backend_.info().l2_bytes || c.in != last_input_) {
-      complete(c);
-      poison(c);
-    }  // beyond the cache, an untimed call would leave in it what the last call, which read the same input, has left
+    } else {
+      prepare(c);
+      if (c.input_bytes <= backend_.info().l2_bytes || c.in != last_input_) {
+        complete(c);
+        poison(c);
+      }  // beyond the cache, an untimed call would leave in it what the last call, which read the same input, has left
+      changed.emplace(*this, c);
+    }
     if (!dynamic_cast<const EmptyPlan*>(c.plan)) last_input_ = c.in;
     const double start = host_now(), end = complete(c);
     return {.seconds = end - start, .device_part_s = {}, .cycles = {}, .cost_s = host_now() - begin,

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/reference.h"
 #include "core/variant.h"
 #include "measure/plan/ways.h"
 
@@ -15,10 +16,18 @@ namespace reductio {
 
 /// One call that can be repeated: a plan and the memory it works on.
 struct Call {
+  /// Where `changed` belongs.
+  std::byte* changed_place() const {
+    return static_cast<std::byte*>(pristine ? pristine : in) + changed->index * changed->bytes;
+  }
+
   Plan* plan = nullptr;
   PlanInfo info{};
   void* in = nullptr;               ///< the input, in device memory; consumed if `pristine` is set
-  const void* pristine = nullptr;   ///< where a consumed input is restored from before each call, untimed
+  void* pristine = nullptr;         ///< where a consumed input is restored from before each call, untimed
+  /// An element that is another one in the timed call, and in it alone: stored after the untimed call before it, ahead of
+  /// bringing the cache into its state; put back afterwards. Of a consumed input it is stored in `pristine`.
+  const ChangedElement* changed = nullptr;
   std::size_t input_bytes = 0;
   void* out = nullptr;              ///< the result in device memory
   std::size_t result_bytes = 0;     ///< Problem::result_bytes(); at most 16

@@ -1051,18 +1051,119 @@ TEST(MeasureRun, ADevicePartHasTheIntervalThatItsRowWouldHave) {
   EXPECT_LT(*row.device_part_ci_low_s, *row.device_part_median_s);
 }
 
-TEST(MeasureRun, TimesFasterThanPaperAreImpossibleOnlyOnTheGpu) {
-  // Reported by the rule itself in MeasureSummarise; a CPU's caches may well be faster than its memory.
-  const Folder folder;
+TEST(MeasureRun, OnACpuImpossibleIsWhatItsCoresCannotLoad) {
   const Variant a = variant("a", 1);
+  const auto row_of = [&](double seconds) {
+    const Folder folder;
+    Heard heard;
+    Session s = session(folder, {point(a, 1 << 20)}, constant(seconds));
+    s.machine.gpu.emplace();  // whose memory is slower than a CPU's caches may be
+    s.machine.gpu->uuid = "GPU-test";
+    s.machine.gpu->memory_clock_hz = 1e9;
+    s.machine.gpu->memory_bus_bits = 512;
+    run_session(std::move(s), heard);
+    return heard.rows.at(0);
+  };
+  EXPECT_EQ(row_of(1e-5).status, Status::ok);
+  const Row impossible = row_of(1e-6);
+  EXPECT_EQ(impossible.status, Status::impossible);
+  EXPECT_EQ(impossible.reason,
+            "4.194 TB/s is more than all cores can load, 1 TB/s, be it from caches: not all was read");
+}
+
+// -------------------------------------------------------------------------------------------- who answers from memory
+
+/// An i32 sum that is added up once for each `key` of what it reads.
+Variant remembering(std::string name, std::function<std::vector<std::uint64_t>(const std::uint32_t*, std::size_t)> key) {
+  const auto known = std::make_shared<std::map<std::vector<std::uint64_t>, std::uint32_t>>();
+  return variant(std::move(name), 1, [=](const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
+    const auto [at, is_new] = known->try_emplace(key(in, n));
+    if (is_new) at->second = sum(in, n);
+    *out = at->second;
+  });
+}
+
+std::vector<Variant> remembering_ones() {
+  return {remembering("by-n", [](auto*, std::size_t n) { return std::vector<std::uint64_t>{n}; }),
+          remembering("by-address",
+                      [](auto* in, std::size_t n) {
+                        return std::vector<std::uint64_t>{reinterpret_cast<std::uintptr_t>(in), n};
+                      }),
+          remembering("by-first-middle-last",
+                      [](auto* in, std::size_t n) { return std::vector<std::uint64_t>{in[0], in[n / 2], in[n - 1], n}; }),
+          remembering("by-samples", [](auto* in, std::size_t n) {
+            std::vector<std::uint64_t> key{n};
+            for (std::size_t i = 0; i < n; i += 1 + n / 64) key.push_back(in[i]);
+            return key;
+          })};
+}
+
+void expect_found(Session s) {
+  const std::size_t points = s.points.size();
   Heard heard;
-  Session s = session(folder, {point(a, 1 << 20)}, constant(1e-9));
-  s.machine.gpu.emplace();
-  s.machine.gpu->uuid = "GPU-test";
-  s.machine.gpu->memory_clock_hz = 1e9;
-  s.machine.gpu->memory_bus_bits = 512;
   run_session(std::move(s), heard);
-  EXPECT_EQ(heard.rows.at(0).status, Status::ok);
+  ASSERT_EQ(heard.rows.size(), points);
+  for (const Row& row : heard.rows) {
+    EXPECT_EQ(row.status, Status::wrong) << row.point.variant;
+    EXPECT_NE(row.reason.find("which was right before element "), std::string::npos) << row.reason;
+    EXPECT_FALSE(row.time_median_s);
+  }
+}
+
+TEST(MeasureReplay, AnAnswerFromMemoryIsWrongInEveryMode) {
+  for (const Variant& v : remembering_ones())
+    for (const TimingMode mode : {TimingMode::end_to_end, TimingMode::device, TimingMode::graph})
+      for (const CacheState cache : {CacheState::cold_dirty, CacheState::warm}) {
+        const Folder folder;
+        Scripted script = constant(1e-5);
+        script.clock().capture_s = 1e-3;
+        expect_found(session(folder, {point(v, 5000, mode, cache)}, std::move(script)));
+      }
+}
+
+TEST(MeasureReplay, AnAnswerFromMemoryIsWrongWhereItIsTimedInFact) {
+  for (const Variant& v : remembering_ones())
+    for (const CacheState cache : {CacheState::cold_dirty, CacheState::warm}) {
+      const Folder folder;
+      Session s = session(folder, {point(v, 5000, TimingMode::end_to_end, cache)}, constant(0), {.max_samples = 8});
+      s.instruments = make_host_instruments(*s.backend, [](CacheState) {});  // flushing takes long and finds nothing
+      expect_found(std::move(s));
+    }
+}
+
+// One call is on the input as it is. Where there is but one sample, it is on another.
+TEST(MeasureReplay, AFewSlowSamplesAreEnough) {
+  for (const Variant& v : remembering_ones()) {
+    const Folder folder;
+    expect_found(session(folder, {point(v, 5000)}, constant(0.05), {.min_samples = 1, .slow_samples = 1}));
+  }
+}
+
+// What calls of one plan remember of that plan's calls is in no other's way.
+TEST(MeasureReplay, EveryOtherCallOfAMemberIsOnTheInputAsItIs) {
+  std::map<std::size_t, std::vector<std::uint32_t>> sums;
+  std::vector<Variant> all;
+  for (std::size_t id = 1; id <= 3; ++id)
+    all.push_back(variant(std::string(1, static_cast<char>('a' + id)), id,
+                          [&sums, id](const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
+                            sums[id].push_back(*out = sum(in, n));
+                          }));
+  std::vector<Point> points;
+  for (const Variant& v : all) points.push_back(point(v, 1000));
+  const Folder folder;
+  Heard heard;
+  run_session(session(folder, points, constant(1e-5)), heard);
+  for (const Row& row : heard.rows) {
+    EXPECT_EQ(row.status, Status::ok) << row.reason;
+    EXPECT_EQ(row.distinct_results, 1u);
+    EXPECT_EQ(row.result, heard.rows.front().result);
+  }
+  for (const auto& [id, of_calls] : sums) {
+    ASSERT_GT(of_calls.size(), 48u);
+    for (std::size_t i = 1; i < of_calls.size(); ++i)
+      EXPECT_EQ(of_calls[i] == of_calls[0], i % 2 == 0) << id << ", call " << i;
+    EXPECT_GT(std::set(of_calls.begin(), of_calls.end()).size(), of_calls.size() / 2 - 2) << "each is drawn anew";
+  }
 }
 
 TEST(MeasureRun, OnTheSimulatedDeviceRowsAreVerifiedAndCarryNoTimes) {
@@ -1086,8 +1187,8 @@ TEST(MeasureRun, OnTheSimulatedDeviceRowsAreVerifiedAndCarryNoTimes) {
     Stream create_stream() override { return {}; }
     void destroy_stream(Stream) noexcept override {}
     void synchronize(Stream) override {}
-    void watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
-      cpu_->watch_enqueue(f, s, l);
+    std::function<void()> watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
+      return cpu_->watch_enqueue(f, s, l);
     }
 
    private:

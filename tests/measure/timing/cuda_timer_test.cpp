@@ -108,6 +108,39 @@ TEST_F(MeasureCuda, EveryModeBringsTheResultOfItsOwnCall) {
   timer().forget(plan.get());
 }
 
+TEST_F(MeasureCuda, AnElementIsChangedForTheTimedCallAlone) {
+  const auto plan = copying();
+  for (const std::size_t bytes : {1u, 2u, 4u, 8u}) {
+    ChangedElement changed{.index = 0, .bytes = bytes};
+    changed.was.fill(std::byte{0x11});
+    changed.is.fill(std::byte{0x33});
+    std::array<std::byte, 4> want{std::byte{0x11}, std::byte{0x11}, std::byte{0x11}, std::byte{0x11}};
+    std::fill_n(want.begin(), std::min<std::size_t>(bytes, 4), std::byte{0x33});
+    for (const TimingMode mode :
+         {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end, TimingMode::graph})
+      for (const CacheState cache : {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm}) {
+        if (!timer().refusal(mode, cache).empty()) continue;
+        Call c = call(*plan, MiB);
+        for (int i = 0; i < 2; ++i) {
+          c.changed = &changed;
+          timer().sample(c, mode, cache);
+          EXPECT_EQ(value_, want) << name(mode) << " " << name(cache) << " " << bytes;
+          c.changed = nullptr;
+          timer().sample(c, mode, cache);
+          EXPECT_TRUE(arrived()) << "it is put back: " << name(mode) << " " << name(cache) << " " << bytes;
+        }
+      }
+    Call c = call(*plan, MiB);
+    c.changed = &changed;
+    timer().run(c);
+    EXPECT_EQ(value_, want);
+    std::vector<unsigned char> now(MiB);
+    backend_->copy_out(now.data(), input_->get(), MiB, backend_->stream());
+    EXPECT_EQ(std::count(now.begin(), now.end(), 0x11), std::ssize(now));
+  }
+  timer().forget(plan.get());
+}
+
 TEST_F(MeasureCuda, AnEmptyCallIsAwaitedByPollingInEachContext) {
   const auto plan = calls().polled_empty();  // the sampler keeps it, too, from context to context
   for (int i = 0; i < 2; ++i) {

@@ -93,6 +93,40 @@ TEST_F(MeasureHostTimer, WhatPreparesACallLiesBeforeItsInterval) {
   EXPECT_EQ(order, (std::vector<std::string>{"call", "call"}));
 }
 
+TEST_F(MeasureHostTimer, AnElementIsChangedForTheTimedCallAlone) {
+  const Instruments instruments = make_host_instruments(*backend_, [](CacheState) {});
+  std::vector<std::uint32_t> seen, consumed(10, 7);
+  ChangedElement changed{.index = 4, .bytes = 4};
+  changed.was[0] = std::byte{1};
+  changed.is[0] = std::byte{91};
+  for (const bool consumes : {false, true}) {
+    const auto plan = plan_of({}, [&](void* in, void* out, Stream) {
+      auto* const x = static_cast<std::uint32_t*>(in);
+      seen.push_back(*static_cast<std::uint32_t*>(out) = std::accumulate(x, x + 10, 0u));
+      if (consumes) std::fill_n(x, 10, 7u);
+    });
+    Call c = call(*plan);
+    c.changed = &changed;
+    if (consumes) {
+      c.pristine = in_.data();
+      c.in = consumed.data();
+    }
+    const auto expect_seen = [&](const std::vector<std::uint32_t>& sums) {
+      EXPECT_EQ(seen, sums) << consumes;
+      EXPECT_EQ(in_, std::vector<std::uint32_t>(10, 1)) << "it is put back";
+      seen.clear();
+    };
+    instruments.timer->run(c);
+    expect_seen({100});
+    instruments.timer->sample(c, TimingMode::end_to_end, CacheState::cold_dirty);
+    expect_seen({100});
+    if (consumes) continue;
+    instruments.timer->sample(c, TimingMode::end_to_end, CacheState::warm);
+    expect_seen({10, 100});
+    EXPECT_EQ(result_, 100u);
+  }
+}
+
 /// The value by which an array is checked is no part of what the call is timed for.
 TEST_F(MeasureHostTimer, AnArraysIntervalEndsBeforeItIsAddedUp) {
   double finish_began = 0;

@@ -5,6 +5,8 @@
 ///   launch_to_idle  go to a quiet CPU, restore, poison, set the cache state, wait until idle | call, wait until idle | the host's part
 ///   graph           as device, with a graph of many calls as the call
 ///   globaltimer     the kernels' own readings of the GPU's one clock; clock: of their SMs' cycles
+///
+/// A call's changed element is stored before the cache is set, and put back when the call is over.
 
 #include <cuda_profiler_api.h>
 #include <nvtx3/nvToolsExt.h>
@@ -71,7 +73,11 @@ class InContext {
     const QuietCpu::Found found = cpu_.settle();
     if (found.moved) {
       stream().warm_up_host();
-      if (c.in_loop) stream().run(c);
+      if (c.in_loop) {
+        Call untimed = c;
+        untimed.changed = nullptr;
+        stream().run(untimed);
+      }
     }
     ++cpu_counts_.samples;
     cpu_counts_.moved += found.moved;

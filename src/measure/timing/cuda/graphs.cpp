@@ -33,7 +33,10 @@ void Graphs::forget(const Plan* plan) {
 }
 
 double Graphs::interval(const Call& c, const Graph& graph, CacheState cache) {
-  return stream_.graph_interval(c, cache, graph.exec);
+  ElementPlace place;
+  if (c.changed)
+    place = {graph.first_input + c.changed->index * c.changed->bytes, graph.input_stride, graph.inputs};
+  return stream_.graph_interval(c, cache, graph.exec, place);
 }
 
 const Graphs::Graph& Graphs::of(const Call& c, CacheState cache) {
@@ -73,6 +76,10 @@ Graphs::Graph Graphs::capture(const Call& c, CacheState cache) {
   // every copy the same number of times.
   const double one = std::max(stream_.device_interval(c, cache), 1e-7);
   Graph graph;
+  graph.first_input = static_cast<std::byte*>(inputs.front());
+  graph.inputs = static_cast<unsigned>(inputs.size());
+  if (inputs.size() > 1)
+    graph.input_stride = static_cast<std::size_t>(static_cast<std::byte*>(inputs[1]) - graph.first_input);
   const int wanted = static_cast<int>(std::clamp(2e-3 / one, 10.0, 100.0)), copies = static_cast<int>(inputs.size());
   graph.calls = (wanted + copies - 1) / copies * copies;
   cudaGraph_t captured = nullptr;

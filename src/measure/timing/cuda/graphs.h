@@ -21,6 +21,10 @@ class Graphs {
   struct Graph {
     cudaGraphExec_t exec = nullptr;
     int calls = 0;
+    /// The inputs that its calls read, in which a call's changed element is another.
+    std::byte* first_input = nullptr;
+    std::size_t input_stride = 0;
+    unsigned inputs = 1;
   };
   /// Captured at the first time. Throws Refused where a cold graph would need too many copies of the input, or
   /// where there is no memory for them or for the graph.

@@ -31,6 +31,12 @@ __global__ void spin(std::uint64_t ns) {
   }
 }
 
+template <class Word>
+__global__ void store_word(const ElementPlace place, const Word word) {
+  const unsigned copy = blockIdx.x * blockDim.x + threadIdx.x;
+  if (copy < place.copies) *reinterpret_cast<Word*>(place.first + copy * place.stride) = word;
+}
+
 /// How a vector is loaded.
 struct Cached {
   static __device__ uint4 load(const uint4* p) { return __ldg(p); }
@@ -214,6 +220,18 @@ std::unique_ptr<Plan> polled_empty_kernel(std::function<std::uint64_t*()> arriva
 }
 
 std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns) { return std::make_unique<SpinPlan>(ns); }
+
+void store_element(const ElementPlace& place, const std::array<std::byte, 8>& value, std::size_t bytes, Stream s) {
+  const auto store = [&]<class Word>(Word word) {
+    std::memcpy(&word, value.data(), sizeof word);
+    store_word<Word><<<place.copies / 256 + 1, 256, 0, native(s)>>>(place, word);
+  };
+  if (bytes == 8) store(std::uint64_t{});
+  else if (bytes == 4) store(std::uint32_t{});
+  else if (bytes == 2) store(std::uint16_t{});
+  else store(std::uint8_t{});
+  check(cudaGetLastError(), "changing an element of the input");
+}
 
 std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims) {
   std::vector<HarnessPlan> out;

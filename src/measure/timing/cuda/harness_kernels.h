@@ -1,6 +1,7 @@
 #pragma once
 /// Kernels of the harness's own: the empty one, one that spins, and those that only read.
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -21,6 +22,15 @@ inline constexpr std::size_t polled_words = 1;
 
 /// Runs for about `ns`.
 std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns);
+
+/// An element of an input, or the same one of copies of it.
+struct ElementPlace {
+  std::byte* first = nullptr;
+  std::size_t stride = 0;  ///< bytes from one copy to the next
+  unsigned copies = 1;
+};
+/// Stores the first `bytes` (1, 2, 4 or 8) of `value` there, by one small kernel.
+void store_element(const ElementPlace&, const std::array<std::byte, 8>& value, std::size_t bytes, Stream);
 
 /// One in 2^32, so that a compiler cannot leave out what is read.
 inline constexpr unsigned sum_that_is_stored = 0x9e3779b9u;

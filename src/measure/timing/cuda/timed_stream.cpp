@@ -1,6 +1,7 @@
 #include "measure/timing/cuda/timed_stream.h"
 
 #include <cstring>
+#include <exception>
 #include <random>
 #include <vector>
 
@@ -42,6 +43,7 @@ void TimedStream::load_kernels() {
   empty_->enqueue(nullptr, nullptr, stream_);
   polled_empty_kernel([this] { return arrival(); })->enqueue(nullptr, nullptr, stream_);
   spinning_kernel(0)->enqueue(nullptr, nullptr, stream_);
+  for (const std::size_t bytes : {1u, 2u, 4u, 8u}) store_element({.copies = 0}, {}, bytes, stream_);
   for (const std::size_t bytes : {std::size_t{4096}, l2_.bytes()})  // little is read by another kernel of tuned's
     for (auto& reader : reading_kernels(bytes, gpu(), [this] { return claims(); }))
       reader.plan->enqueue(l2_.memory(), l2_.sum(), stream_);
@@ -60,7 +62,26 @@ void TimedStream::wake_up(double seconds) {
   }
 }
 
+TimedStream::Changed::~Changed() {
+  if (!made_) return;
+  try {
+    store_element(place_, element_->was, element_->bytes, stream_.stream_);
+    stream_.turns_.launched();
+  } catch (const std::exception&) {
+    // The call has failed, or the next one will.
+  }
+}
+
+void TimedStream::Changed::make() {
+  if (!element_) return;
+  store_element(place_, element_->is, element_->bytes, stream_.stream_);
+  stream_.turns_.launched();
+  made_ = true;
+}
+
 double TimedStream::run(const Call& c) {
+  Changed changed(*this, c, place_of_change(c));
+  changed.make();
   restore_and_poison(c);
   synchronize();
   const double start = host_now();
@@ -73,7 +94,8 @@ double TimedStream::run(const Call& c) {
 }
 
 double TimedStream::launch_to_idle_interval(const Call& c, CacheState cache) {
-  prepare(c, cache, Sampled::by_host, [&] { c.plan->enqueue(c.in, c.out, stream_); });
+  Changed changed(*this, c, place_of_change(c));
+  prepare(c, cache, Sampled::by_host, [&] { c.plan->enqueue(c.in, c.out, stream_); }, changed);
   synchronize();
   const double start = host_now();
   c.plan->enqueue(c.in, c.out, stream_);
@@ -85,7 +107,8 @@ double TimedStream::launch_to_idle_interval(const Call& c, CacheState cache) {
 }
 
 double TimedStream::end_to_end_interval(const Call& c, CacheState cache) {
-  prepare(c, cache, Sampled::by_host, [&] { call_to_result(c); });
+  Changed changed(*this, c, place_of_change(c));
+  prepare(c, cache, Sampled::by_host, [&] { call_to_result(c); }, changed);
   synchronize();
   const double start = host_now();
   call_to_result(c);
@@ -137,27 +160,31 @@ void TimedStream::wait_for(Event& event) {
 }
 
 /// Everything before the timed interval, between two events of its own. As asynchronous as `enqueue` is.
-void TimedStream::prepare(const Call& c, CacheState cache, Sampled what, const std::function<void()>& enqueue) {
+void TimedStream::prepare(const Call& c, CacheState cache, Sampled what, const std::function<void()>& enqueue,
+                          Changed& changed) {
   if (!turns_.knows(c.plan)) turns_.learn(c.plan, kernels_of(c));
   begin_.record(stream_);
-  bring_into_state(c, cache, what, enqueue);
+  bring_into_state(c, cache, what, enqueue, changed);
   ready_.record(stream_);
 }
 
 void TimedStream::bring_into_state(const Call& c, CacheState cache, Sampled what,
-                                   const std::function<void()>& enqueue) {
-  restore_and_poison(c);
+                                   const std::function<void()>& enqueue, Changed& changed) {
   if (cache == CacheState::warm) {
-    take_next_turn(c, turns_.kernels_of(c.plan), what);
+    restore_and_poison(c);
+    take_next_turn(c, turns_.kernels_of(c.plan) + changed.kernels(), what);
     enqueue();
     called(c, what);
+    changed.make();
     return poison(c);
   }
   if (c.in_loop) {
+    restore_and_poison(c);
     enqueue();
     called(c, what);
-    restore_and_poison(c);
   }
+  changed.make();
+  restore_and_poison(c);
   const bool clean = cache == CacheState::cold_clean;
   take_next_turn(c, 1 + clean, what);
   l2_.overwrite();

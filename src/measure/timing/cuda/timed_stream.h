@@ -49,12 +49,13 @@ class TimedStream {
   /// That of one call, once the input is restored, the output poisoned and the cache brought into its state, with the
   /// call made once before, untimed, where it is one of a loop or the cache shall be warm.
   double device_interval(const Call& c, CacheState cache) {
-    return held_interval(c, cache, Sampled::behind_hold, [&] { c.plan->enqueue(c.in, c.out, stream_); });
+    return held_interval(c, cache, Sampled::behind_hold, [&] { c.plan->enqueue(c.in, c.out, stream_); },
+                         place_of_change(c));
   }
-  /// That of a graph of many such calls, in the place of the call.
-  double graph_interval(const Call& c, CacheState cache, cudaGraphExec_t graph) {
+  /// That of a graph of many such calls, in the place of the call. `changed`: where its changed element is.
+  double graph_interval(const Call& c, CacheState cache, cudaGraphExec_t graph, const ElementPlace& changed) {
     return held_interval(c, cache, Sampled::graph_behind_hold,
-                         [&] { check(cudaGraphLaunch(graph, native(stream_)), "launching a graph"); });
+                         [&] { check(cudaGraphLaunch(graph, native(stream_)), "launching a graph"); }, changed);
   }
   /// Seconds of the host's clock from the call until the device is idle. The host's part is left to collect().
   double launch_to_idle_interval(const Call& c, CacheState cache);
@@ -85,17 +86,39 @@ class TimedStream {
   /// What a sample times, by the host's clock or behind a hold, whose kernel comes between preparing and the call. A
   /// graph's kernels meet all turns by themselves, so it is not brought into one.
   enum class Sampled { by_host, behind_hold, graph_behind_hold };
+
+  static ElementPlace place_of_change(const Call& c) { return {.first = c.changed ? c.changed_place() : nullptr}; }
+
+  /// A call's changed element, from make() on as long as this lives.
+  class Changed {
+   public:
+    Changed(TimedStream& stream, const Call& c, const ElementPlace& place)
+        : stream_(stream), element_(c.changed), place_(place) {}
+    ~Changed();
+    Changed(const Changed&) = delete;
+    void make();
+    /// That make() launches.
+    unsigned kernels() const { return element_ ? 1 : 0; }
+
+   private:
+    TimedStream& stream_;
+    const ChangedElement* element_;
+    ElementPlace place_;
+    bool made_ = false;
+  };
+
   template <class Enqueue>
-  double held_interval(const Call& c, CacheState cache, Sampled what, Enqueue&& enqueue) {
-    prepare(c, cache, what, enqueue);
+  double held_interval(const Call& c, CacheState cache, Sampled what, Enqueue&& enqueue, const ElementPlace& place) {
+    Changed changed(*this, c, place);
+    prepare(c, cache, what, enqueue, changed);
     const double s = held_interval(enqueue);
     called(c, what);
     prepared_s_ += elapsed_s(begin_, ready_);
     return s;
   }
   void wait_for(Event&);
-  void prepare(const Call&, CacheState, Sampled, const std::function<void()>& enqueue);
-  void bring_into_state(const Call&, CacheState, Sampled, const std::function<void()>& enqueue);
+  void prepare(const Call&, CacheState, Sampled, const std::function<void()>& enqueue, Changed&);
+  void bring_into_state(const Call&, CacheState, Sampled, const std::function<void()>& enqueue, Changed&);
   void call_to_result(const Call&);
   void called(const Call&, Sampled);
   void take_next_turn(const Call&, unsigned between, Sampled);
