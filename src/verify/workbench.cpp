@@ -362,8 +362,9 @@ std::string Workbench::once(const Case& c) {
   const OwnStream stream(*backend_);
   Output output(*backend_, c.problem.result_bytes(), stream);
   std::optional<ChangedElement> changed;
-  const bool again = in.cases > 1 && c.check != "fault";
-  if (again) changed = change_of(in, c, *plan, c.seed + static_cast<std::uint64_t>(in.cases));
+  const bool met_again = std::exchange(in.met_by, c.variant) == c.variant;
+  if (met_again && c.check != "fault")
+    changed = change_of(in, c, *plan, c.seed + static_cast<std::uint64_t>(in.cases));
   Call call(*this, c, *plan, in, output, stream, nullptr, changed);
   const Drain drain(*backend_, {stream});
   call.enqueue();

@@ -26,9 +26,9 @@ struct Recipe {
 };
 
 /// Inputs stay on the device for further cases with the same recipe, within a share of its memory. Cases in an order
-/// that keeps recipes together pay for each input once. From the second of these on a case of one call finds another
-/// element somewhere, so that no variant passes by what it remembers of an earlier one. The inputs of a case that failed
-/// are made anew, or the next one would be blamed for what it did to them.
+/// that keeps recipes together pay for each input once. A variant that meets one again finds another element somewhere,
+/// so that it does not pass by what it remembers. The inputs of a case that failed are made anew, or the next one would be
+/// blamed for what it did to them.
 class Workbench {
  public:
   explicit Workbench(Backend& backend) : backend_(&backend) {}
@@ -43,6 +43,7 @@ class Workbench {
     DeviceMemory memory;   ///< offset + n elements exactly, those before the offset left poisoned
     bool suspect = false;  ///< given to a case that has not passed (yet), which may have written to it
     int cases = 0;         ///< that it was made for or found by
+    const Variant* met_by = nullptr;  ///< of the last case that is one call
     std::map<Operation, ExactReference> exact{};  ///< where an element was changed
   };
   class Call;

@@ -17,7 +17,6 @@
 #include "measure/run/session.h"
 
 namespace reductio::cli {
-namespace {
 
 double parse_effect(const std::string& text) {
   const auto share = parse_share(text);
