@@ -5,9 +5,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <latch>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -47,7 +47,7 @@ inline void require_threads(int threads, const std::string& advice) {
   std::string why;
   try {
     while (static_cast<int>(others.size()) + 1 < threads) others.emplace_back([&] { all_started.wait(); });
-  } catch (const std::system_error& e) {
+  } catch (const std::exception& e) {  // std::system_error, or no memory for the thread's state
     why = e.what();
   }
   all_started.count_down();

@@ -282,9 +282,10 @@ ExactReference::ExactReference(Operation op, ElementType type, std::span<const s
   reference_ = rounded(op, type, n, terms_);
 }
 
-std::string ChangedElement::was_right_before() const {
-  return "; which was right before element " + std::to_string(index) +
-         " of the input was changed: the result of an earlier call, or the element was not read";
+std::string ChangedElement::in_words(bool right_before) const {
+  const std::string element = "element " + std::to_string(index) + " of the input was changed";
+  return right_before ? "; which was right before " + element + ": the result of an earlier call, or the element was not read"
+                      : "; " + element + " for this call";
 }
 
 Reference ExactReference::with(const ChangedElement& c) const {

@@ -44,8 +44,8 @@ struct ChangedElement {
   std::array<std::byte, 8> was{}, is{};  ///< the element itself: the first `bytes` of each
   Reference want{};                      ///< what is right while it is changed
 
-  /// What is said of a wrong result that is right for the input as it was.
-  std::string was_right_before() const;
+  /// Appended to what is wrong with a result; `right_before`: it is right for the input as it was.
+  std::string in_words(bool right_before) const;
 };
 
 /// What adding up gives, before it is rounded to one value of a result.

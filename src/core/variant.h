@@ -70,7 +70,8 @@ class Plan {
   virtual void enqueue(void* in, void* out, Stream stream) = 0;
 
   /// Only where info().result is not on_device: waits for `stream`, does the host's part and writes the result to
-  /// `result` in host memory. With enqueue() it makes up the end-to-end time, except of an array's: that ends before.
+  /// `result` in host memory. With enqueue() it makes up the end-to-end time, except of an array's: that ends before. It
+  /// does not read the input, which may no longer be the call's.
   virtual void finish(void* result, Stream stream);
 
   /// The clock readings of the last finished call, where the variant declares `reads_clock`. It may fetch them from the

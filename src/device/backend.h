@@ -63,8 +63,8 @@ class Backend {
   /// may not allocate, free or wait. Throws DeviceError, which on the simulated device says what it did; a GPU captures
   /// the stream, which notices what cannot be captured there, and launches what it captured. The CPU watches nothing.
   /// `first`, unless null, is given the first launch; on a GPU it must be of a kernel of this program.
-  /// What it gives launches the same work on `stream` again, as captured: what `enqueue` made of the host's memory stays
-  /// as it was. Nothing on the CPU.
+  /// Returns a function that launches the captured work on `stream` again, with the host's values as captured. On the
+  /// CPU that is empty.
   virtual std::function<void()> watch_enqueue(const std::function<void()>& enqueue, Stream stream, FirstLaunch* first) = 0;
 };
 
@@ -85,8 +85,8 @@ std::unique_ptr<Backend> open_cuda(const std::string& selector);  ///< cuda/back
 std::unique_ptr<Backend> open_sim();                              ///< sim/backend.cpp
 std::unique_ptr<Backend> open_cpu();                              ///< cpu/backend.cpp
 
-/// Behind what says that the host's memory ended: "; this program runs under 'ulimit -v 2000000': raise it". Empty
-/// where its address space has no limit (RLIMIT_AS).
+/// Suffix for out-of-memory messages: "; this program runs under 'ulimit -v 2000000': raise it". Empty where the address
+/// space has no limit (RLIMIT_AS).
 std::string address_space_advice();
 
 /// Memory of a backend with an owner.

@@ -67,13 +67,13 @@ class Drain {
 };
 
 /// References cost a pass over a tile, and the same data meets many settings of many variants.
-const Reference& reference_for(Operation operation, const Recipe& recipe, const std::vector<std::byte>& tile) {
+const ExactReference& reference_for(Operation operation, const Recipe& recipe, const std::vector<std::byte>& tile) {
   using Key = std::tuple<Operation, ElementType, std::string, std::size_t, std::uint64_t>;
-  static std::map<Key, Reference> known;
+  static std::map<Key, ExactReference> known;
   const Key key{operation, recipe.type, recipe.dataset, recipe.n, recipe.seed};
   const auto at = known.find(key);
   if (at != known.end()) return at->second;
-  return known.emplace(key, reference(operation, recipe.type, tile, recipe.n)).first->second;
+  return known.try_emplace(key, operation, recipe.type, tile, recipe.n).first->second;
 }
 
 /// A result in device memory, poisoned, between guards that must stay as they are. They stand when it is made: a
@@ -194,7 +194,7 @@ class Workbench::Call {
       if (std::string why = output_->read(in_output.data(), stream_); !why.empty()) return why;
     }
     const Problem& p = case_->problem;
-    const Reference& unchanged = reference_for(p.operation, input_->recipe, input_->tile);
+    const Reference& unchanged = reference_for(p.operation, input_->recipe, input_->tile).reference();
     const Reference& want = changed_ ? changed_->want : unchanged;
     if (case_->check == "exact" && !want.all_exact())
       return "the battery is at fault: this data is not exact in every order";
@@ -203,11 +203,15 @@ class Workbench::Call {
                           plan_->info().flushes_subnormals);
     };
     const Check check = check_against(want);
-    const std::string why = case_->check == "fault" ? not_as_declared(check) : check.why;
+    std::string why = case_->check == "fault" ? not_as_declared(check) : check.why;
     if (why.empty()) return input_unchanged();
     if (const std::string undefined = sim::undefined_shuffles(); on_sim() && !undefined.empty())
       return why + "; " + undefined;
-    if (changed_ && check_against(unchanged).ok) return why + changed_->was_right_before();
+    if (changed_) {
+      const bool right_before = check_against(unchanged).ok;
+      why += changed_->in_words(right_before);
+      if (right_before) return why;
+    }
     return (untouched(in_output) ? "the output was not written, or with what stood there before the call: " : "") +
            why + (is_first ? "" : bench_->compared_with_first_call(*case_, input_->recipe));
   }
@@ -329,13 +333,9 @@ Workbench::Input& Workbench::input(const Recipe& recipe, const Input* keep) {
 
 std::optional<ChangedElement> Workbench::change_of(Input& input, const Case& c, const Plan& plan,
                                                    std::uint64_t seed) {
-  const Recipe& r = input.recipe;
-  const Operation operation = c.problem.operation;
-  auto exact = input.exact.find(operation);
-  if (exact == input.exact.end())
-    exact = input.exact.try_emplace(operation, operation, r.type, input.tile, r.n).first;
   std::mt19937_64 random(seed);
-  return exact->second.draw_change(input.tile, random, plan.info().longest_chain);
+  return reference_for(c.problem.operation, input.recipe, input.tile)
+      .draw_change(input.tile, random, plan.info().longest_chain);
 }
 
 std::string Workbench::run(const Case& c) {
@@ -368,7 +368,10 @@ std::string Workbench::once(const Case& c) {
   Call call(*this, c, *plan, in, output, stream, nullptr, changed);
   const Drain drain(*backend_, {stream});
   call.enqueue();
-  return call.settle();
+  std::string why = call.settle();
+  // Run again by itself, a case meets its input for the first time.
+  if (changed && !why.empty()) why += ", as the variant had met this input before; --check calls does that alone";
+  return why;
 }
 
 /// What is to be said of a later call of a plan that is wrong: its data may be what every call gets wrong.
@@ -519,9 +522,9 @@ std::string Workbench::settings(const Case& c) {
     one.settings = s;
     if (!refusal(v, backend_->info().kind, c.problem, s).empty()) continue;
     const auto plan = make_plan(v, c.problem, s, backend_->info());
-    const Drain drain(*backend_, {stream});
     output.poison(stream);
     Call call(*this, one, *plan, in, output, stream, nullptr);
+    const Drain drain(*backend_, {stream});
     call.enqueue();
     if (std::string why = call.settle(); !why.empty()) return s.str() + ": " + why;
     if (!first) first = call.result();
@@ -534,9 +537,9 @@ std::string Workbench::settings(const Case& c) {
     set_order(one, c.seed + 1);
   }
   const auto plan = make_plan(v, c.problem, c.settings, backend_->info());
-  const Drain drain(*backend_, {stream});
   output.poison(stream);
   Call changed(*this, c, *plan, in, output, stream, nullptr, change_of(in, c, *plan, c.seed));
+  const Drain drain(*backend_, {stream});
   changed.enqueue();
   if (std::string why = changed.settle(); !why.empty()) return "with another element in the input: " + why;
   return {};

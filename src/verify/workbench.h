@@ -44,7 +44,6 @@ class Workbench {
     bool suspect = false;  ///< given to a case that has not passed (yet), which may have written to it
     int cases = 0;         ///< that it was made for or found by
     const Variant* met_by = nullptr;  ///< of the last case that is one call
-    std::map<Operation, ExactReference> exact{};  ///< where an element was changed
   };
   class Call;
 

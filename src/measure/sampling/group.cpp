@@ -83,9 +83,11 @@ void Group::make_plan_for(Member& m) {
 
 Call Group::call(Member& m) {
   Call call = call_of(*m.plan, m.point->variant->consumes_input, *input_, *out_, m.result);
-  m.changed.reset();
-  if (m.calls++ % 2 == 1) m.changed = reference_->draw_change(input_->tile(), state.random, m.info.longest_chain);
-  call.changed = m.changed ? &*m.changed : nullptr;
+  // Every call has an element stored, so that all find caches alike: in every second one it is the element itself.
+  m.stored = reference_->draw_change(input_->tile(), state.random, m.info.longest_chain);
+  m.changed = m.stored && m.calls++ % 2 == 1;
+  if (m.stored && !m.changed) m.stored->is = m.stored->was;
+  call.changed = m.stored ? &*m.stored : nullptr;
   return call;
 }
 
@@ -98,7 +100,7 @@ Call Group::call(HarnessCall& c) {
 bool Group::verify(Member& m) {
   if (!m.changed && m.any_verified && m.result == m.verified) return true;
   const Reference& unchanged = reference_->reference();
-  const Reference& want = m.changed ? m.changed->want : unchanged;
+  const Reference& want = m.changed ? m.stored->want : unchanged;
   const auto check_against = [&](const Reference& r) {
     return check_result(m.result.bytes.data(), r, m.info.longest_chain, m.point->problem.operation,
                         m.info.flushes_subnormals);
@@ -122,8 +124,7 @@ bool Group::verify(Member& m) {
     }
   }
   if (!check.ok) {
-    const bool was_right = m.changed && check_against(unchanged).ok;
-    m.settle(Status::wrong, check.why + (was_right ? m.changed->was_right_before() : ""));
+    m.settle(Status::wrong, check.why + (m.changed ? m.stored->in_words(check_against(unchanged).ok) : ""));
     return false;
   }
   m.any_verified = true;

@@ -52,7 +52,8 @@ struct Member : SampledPoint {
   std::vector<int> rounds;  ///< in which it takes part
   HostValue result;
   std::size_t calls = 0;                  ///< that were made ready
-  std::optional<ChangedElement> changed;  ///< in the input of the last one
+  std::optional<ChangedElement> stored;   ///< in the input of the last one
+  bool changed = false;                   ///< whether that is another than the input's own
   HostValue verified;                     ///< of the input as it is, as what follows
   bool any_verified = false;
   std::set<std::array<std::byte, 16>> results;

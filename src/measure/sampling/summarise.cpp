@@ -293,7 +293,8 @@ std::string impossibility(std::size_t bytes, double median_s, Interval interval,
                        "or not all was read",
                        bandwidth * 1e-12, *most * 1e-12);
   if (const auto most = bounds.load_limit_bytes_per_s; most && static_cast<double>(bytes) > *most * interval.high)
-    return fmt::format("{:.4g} TB/s is more than all cores can load, {:.4g} TB/s, be it from caches: not all was read",
+    return fmt::format("{:.4g} TB/s is more than all cores can load from any cache, {:.4g} TB/s: part of the input was "
+                       "not read",
                        bandwidth * 1e-12, *most * 1e-12);
   if (const ReadCeiling* c = bounds.ceiling;
       c && median_s * bounds.times_as_fast < c->time_s && interval.high < c->interval.low)

@@ -25,8 +25,8 @@ struct Call {
   PlanInfo info{};
   void* in = nullptr;               ///< the input, in device memory; consumed if `pristine` is set
   void* pristine = nullptr;         ///< where a consumed input is restored from before each call, untimed
-  /// An element that is another one in the timed call, and in it alone: stored after the untimed call before it, ahead of
-  /// bringing the cache into its state; put back afterwards. Of a consumed input it is stored in `pristine`.
+  /// An element to store for the timed call alone, maybe with the value that it has: after the untimed call before it,
+  /// ahead of bringing the cache into its state; put back afterwards. Of a consumed input it is stored in `pristine`.
   const ChangedElement* changed = nullptr;
   std::size_t input_bytes = 0;
   void* out = nullptr;              ///< the result in device memory

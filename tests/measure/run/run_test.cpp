@@ -1068,7 +1068,7 @@ TEST(MeasureRun, OnACpuImpossibleIsWhatItsCoresCannotLoad) {
   const Row impossible = row_of(1e-6);
   EXPECT_EQ(impossible.status, Status::impossible);
   EXPECT_EQ(impossible.reason,
-            "4.194 TB/s is more than all cores can load, 1 TB/s, be it from caches: not all was read");
+            "4.194 TB/s is more than all cores can load from any cache, 1 TB/s: part of the input was not read");
 }
 
 // -------------------------------------------------------------------------------------------- who answers from memory

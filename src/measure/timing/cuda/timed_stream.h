@@ -97,7 +97,7 @@ class TimedStream {
     ~Changed();
     Changed(const Changed&) = delete;
     void make();
-    /// That make() launches.
+    /// Kernels that make() launches.
     unsigned kernels() const { return element_ ? 1 : 0; }
 
    private:
