@@ -219,7 +219,7 @@ def test_clocks_show_each_multiprocessor_and_how_far_they_are_apart(tmp_path):
     rows = [("sm_clock_offset", sm, k, of + 1e5 * k, "cycles") for sm, of in offsets.items() for k in range(3)]
     rows += [("globaltimer_offset", sm, k, 10 * sm, "ns") for sm in offsets for k in range(3)]
     write_probes(folder.path, [*rows, ("sm_clock_rate", 0, 0, 2.0, "cycles/ns"), ("globaltimer_resolution", "", 0, 32, "ns"),
-                               ("wait_without_copy", "", 99, 2.0, "us")])  # more often, which is nothing to the clocks
+                               ("load_latency_l2", "", 99, 200.0, "ns")])  # more often, which is nothing to the clocks
     figure = clocks.draw(folder)
     axes = axes_of(figure, "clocks:sm_clock_offset")
     assert points(axes, "sm_clock_offset") == {0: pytest.approx(0.1), 1: pytest.approx(2.1), 2: pytest.approx(-3.9)}

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <map>
 
 #include "core/error.h"
@@ -62,10 +61,6 @@ TEST(MeasureProbes, OnAGpuEverySmAndEveryMemoryIsProbed) {
   for (const char* quantity : {"sm_clock_rate", "sm_clock_offset", "globaltimer_offset"})
     EXPECT_EQ(of(probes, quantity).size(), sms) << quantity;
   EXPECT_EQ(of(probes, "message_round_trip").size(), sms - 1) << "the asking SM has none";
-  for (const char* quantity : {"copy_to_host_call_to_kernel_end", "copy_to_host_queued_before_end",
-                               "copy_to_host_queued_after_end", "wait_without_copy"})
-    EXPECT_TRUE(std::ranges::any_of(probes, [&](const Probe& p) { return p.quantity == quantity && p.value > 0; }))
-        << quantity;
   std::map<std::string, double> cycles;  // each of the last repeat
   for (const Probe& p : probes)
     if (p.unit == "cycles" && !p.sm) cycles[p.quantity] = p.value;
