@@ -6,6 +6,7 @@ import importlib.util
 import json
 import lzma
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -39,8 +40,8 @@ measured() {  # experiment, folder, the rest of its entry
   local folder=$2/nvidia-synthetic
   [[ $1 != cpu ]] || folder=$2/cpu-synthetic
   mkdir -p "$folder" && echo rows >"$folder/$1.csv" && echo samples | gzip >"$folder/$1.samples.csv.gz"
-  printf '{"experiment":"%s","binary":"%s","machine_id":"%s","arguments":["%s"]%s}\\n' \\
-    "$1" "${BINARY:-cafe}" "${CARD:-GPU-1}" "${*: -1}" "$3" >"$folder/.$1"
+  printf '{"experiment":"%s","binary":"%s","machine_id":"%s","arguments":["reductio"%s]%s}\\n' \\
+    "$1" "${BINARY:-cafe}" "${CARD:-GPU-1}" "$(printf ',"%s"' "${@:4}")" "$3" >"$folder/.$1"
   { echo '{"runs":['; cat "$folder"/.[a-z]* | paste -sd,; echo ']}'; } >"$folder/machine.json"
 }
 BODY
@@ -93,7 +94,11 @@ class Machine:
 
     @property
     def calls(self) -> list[str]:
-        return (self.folder / "calls").read_text().replace(str(self.results), "FOLDER").splitlines()
+        """Without the card that each reductio on the GPU must be given."""
+        lines = (self.folder / "calls").read_text().replace(str(self.results), "FOLDER").splitlines()
+        card = f" --gpu {os.environ['CARD']}"
+        assert all(card in line for line in lines if re.search("--device cuda|selftest|probe|run (?!cpu)", line))
+        return [line.replace(card, "") for line in lines]
 
     @property
     def table(self) -> dict[str, str]:
@@ -107,7 +112,8 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch, capsys) -> Machine:
-    handlers = {ending: signal.getsignal(ending) for ending in (signal.SIGTERM, signal.SIGINT)}
+    handlers = {ending: signal.getsignal(ending) for ending in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests themselves run under nohup
     yield Machine(tmp_path, monkeypatch, capsys)
     for ending, handler in handlers.items():
         signal.signal(ending, handler)
@@ -178,12 +184,55 @@ def test_goes_on_from_an_archive_on_another_day(machine):
 
 
 def test_options_behind_two_dashes_are_the_experiments_own(machine):
-    assert machine.run("--only", "comparison,cpu", "--gpu", "1", "--", "--full") == 0
-    assert machine.calls == ["reductio run comparison --out results --gpu 1 --full", "reductio run cpu --out results"]
-    assert machine.run("--only", "comparison", "--", "--full") == 0 and machine.calls == []
+    assert machine.run("--only", "comparison,cpu", "--", "--full") == 0
+    assert machine.calls == ["reductio run comparison --out results --full", "reductio run cpu --out results"]
+    assert machine.run("--only", "comparison,cpu", "--", "--full") == 0 and machine.calls == [], "the CPU's never gets them"
     assert machine.run("--only", "comparison") == 0 and machine.calls == [], "more than was asked for"
     assert machine.run("--only", "comparison", "--", "--full", "--allocations", "32") == 0
     assert machine.calls == ["reductio run comparison --out results --full --allocations 32"]
+    assert machine.run("--only", "comparison", "--", "--allocations", "32", "--full") == 0 and machine.calls == []
+    assert machine.run("--only", "comparison") == 0 and len(machine.calls) == 1, "--allocations measured otherwise"
+
+
+def test_a_run_that_was_cut_goes_on_with_the_same_options_alone(machine):
+    """By other ones reductio measures by other rules, and refuses to go on."""
+    cut = '[[ $1 != run ]] || { measured "$2" "$4" \',"ended_utc":"now","interrupted":true\' "$@"; exit 1; }'
+    machine.program(cut)
+    assert machine.run("--only", "comparison", "--", "--full") == 1
+    assert machine.run("--only", "comparison", "--", "--full") == 1
+    assert machine.calls == ["reductio run comparison --out results --resume --full"]
+    assert machine.run("--only", "comparison") == 1 and machine.calls == ["reductio run comparison --out results"]
+    assert len(list((machine.work / "older").glob("*/comparison.csv"))) == 1
+
+
+def test_the_gpu_is_named_by_its_uuid_whatever_order_cuda_has(machine):
+    machine.patch.setenv("CARD", "GPU-other")
+    machine.command("consumer", "echo $CUDA_VISIBLE_DEVICES")
+    assert machine.run("--only", "verify,consumer,limits", "--gpu", "1") == 0
+    assert (machine.folder / "calls").read_text().count("--gpu GPU-other") == 2 == len(machine.calls) - 1
+    assert machine.table["consumer"].endswith("GPU-other")
+
+
+def test_the_second_comparison_is_of_the_same_card(machine):
+    assert machine.run("--only", "again") == 3 and machine.table["again"] == "left: nothing was measured yet"
+    assert machine.run("--only", "limits,again") == 3 and machine.table["again"] == "left: no comparison yet"
+    assert machine.run("--only", "comparison") == 0
+    machine.card("GPU-2")
+    assert machine.run("--only", "again") == 3 and machine.calls == []
+    assert machine.table["again"] == "left: the first comparison ran on GPU-1"
+    machine.card("GPU-1")
+    machine.patch.setenv("SECONDS_OF", "9999")
+    assert machine.run("--only", "again", "--minutes", 9) == 0, "as any run, it may be cut and go on"
+
+
+def test_an_archive_is_not_mixed_with_other_results(machine):
+    assert machine.run("--only", "limits") == 0
+    earlier = machine.archive.rename(machine.folder / "earlier.tar.gz")
+    assert machine.run("--only", "limits", "--from", earlier) == 0
+    assert machine.run("--only", "ablation") == 0
+    assert machine.run("--only", "ablation", "--from", earlier) == 1 and machine.calls == []
+    assert "results/nvidia-synthetic/machine.json differs" in machine.err and "an empty --work" in machine.err
+    assert machine.err.count("\n") == 1
 
 
 def test_a_step_that_does_not_fit_is_left_for_the_next_call(machine):
@@ -207,16 +256,30 @@ def test_what_was_measured_is_packed_before_the_machine_is_taken_away(machine):
     assert machine.table["limits"].startswith("passed") and machine.table["probe"].startswith("stopped")
     assert machine.table["comparison"] == "left: no time" and "results/nvidia-synthetic/limits.csv" in machine.packed()
     # Next time it is known to take longer than that.
-    assert machine.run("--only", "probe", "--minutes", 0.9) == 3
+    assert machine.run("--only", "probe", "--minutes", 20 / 60) == 3
     assert machine.calls == [] and machine.table["probe"] == "left: no time"
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_the_commands_behind_one_that_was_stopped_are_not_started(machine):
+    machine.patch.setattr(script, "PACKING_S", 0)
+    machine.patch.setitem(script.EXPECTED_S, "compare", 0)
+    machine.program("[[ $1 != compare ]] || { exec sleep 600; }")
+    assert machine.run("--only", "limits,compare", "--minutes", 21 / 60) == 3
+    assert [line.split()[1] for line in machine.calls] == ["run", "compare"] and machine.table["compare"].startswith("stopped")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_signal_ends_the_step_and_what_there_is_gets_packed(machine, how):
     machine.program(f'[[ $1 != probe ]] || {{ kill -{how.name[3:]} {os.getpid()}; exec sleep 600; }}')
     assert machine.run("--only", "limits,probe,comparison") == 3
     assert machine.table["probe"].startswith("stopped") and machine.table["comparison"] == "left: no time"
     assert "results/nvidia-synthetic/limits.csv" in machine.packed()
+
+
+def test_under_nohup_a_lost_connection_ends_nothing(machine):
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    machine.program(f"[[ $1 != probe ]] || kill -HUP {os.getpid()}")
+    assert machine.run("--only", "probe,limits") == 0
 
 
 def test_a_step_that_fails_does_not_stop_the_others(machine):
