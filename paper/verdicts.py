@@ -598,8 +598,9 @@ def read_judged(folder: Path) -> pd.DataFrame:
 def set_beside(here: Path, there: Path) -> pd.DataFrame:
     """The verdicts of two folders, row by row; the other one's columns end in `_there`."""
     mine, theirs = read_judged(here), read_judged(there)
-    same = ["claim", "role", "n"]
-    if not mine[same].equals(theirs[same]):
+    same, calls = ["claim", "role", "n"], ["base", "variant"]  # one that lacks data may name no calls
+    if not mine[same].equals(theirs[same]) or ((mine[calls] != theirs[calls]) & (mine[calls] != "") & (theirs[calls] != "")
+                                               ).any(axis=None):
         raise rs.ResultsError(f"{here} and {there} were judged by different tests: judge both again by "
                               f"`python paper/verdicts.py`")
     return mine.join(theirs[["verdict", "ratio"]].add_suffix("_there"))
@@ -623,7 +624,8 @@ def print_differences(both: pd.DataFrame, there: str) -> None:
     shown = both[both["verdict"] != both["verdict_there"]]
     if len(shown):
         columns = ["claim", "role", "n", "base", "variant", "verdict", "ratio", "verdict_there", "ratio_there"]
-        print(f"_there: {there}\n" + shown[columns].astype({"n": "Int64"}).fillna("").to_string(index=False) + "\n")
+        told = shown[columns].astype({"n": "Int64"}).astype(object)
+        print(f"_there: {there}\n" + told.where(told.notna(), "").to_string(index=False) + "\n")
     print(f"at the documents' own sizes: {alike(both, CLAIM)[0]}")
     print(f"at 2^28: {alike(both, AT_LARGE)[0]}")
 

@@ -208,17 +208,22 @@ def finding(results: Results) -> str:
 
 
 def carried_over(results: Results) -> list[str]:
-    """Of each folder beside that was judged, too: which of its verdicts are the same. Plain text."""
+    """Of each folder beside that was judged, too: which of its verdicts are the same. Plain text. One that was judged by
+    an older claims.json is named on the standard output and left out."""
     said = []
     for path in sorted(results.folder.resolve().parent.glob("*/verdicts.csv")) if judged(results) is not None else ():
         if path.parent == results.folder.resolve():
             continue
-        gpu = rs.read_machine(path.parent / "machine.json", path.parent.name).get("gpu.name", default=path.parent.name)
-        both = vd.set_beside(results.folder, path.parent)
+        try:
+            gpu = rs.read_machine(path.parent / "machine.json", path.parent.name).get("gpu.name", default=path.parent.name)
+            both = vd.set_beside(results.folder, path.parent)
+        except rs.ResultsError as error:
+            print(f"  verdicts of {path.parent.name} are left out: {error}")
+            continue
         (own, otherwise), (_, at_large) = (vd.alike(both, role) for role in (vd.CLAIM, vd.AT_LARGE))
         told = [f"{r['claim']}{at} ({r['verdict_there']} there, {r['verdict']} here)" for rows, at in
                 ((otherwise, ""), (at_large, " at 2^28")) for r in rows.to_dict("records")]
-        said.append(f"Beside {path.parent.name}, results of an {gpu}: {own}."
+        said.append(f"Beside {path.parent.name} ({gpu}): {own}."
                     + (f" Decided otherwise: {latex.listing(told)}." if told else ""))
     return said
 

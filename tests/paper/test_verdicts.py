@@ -5,6 +5,7 @@ import csv
 import json
 import math
 import re
+from pathlib import Path
 
 import pytest
 import synthetic
@@ -487,16 +488,50 @@ def test_a_single_step_that_is_decided_otherwise_is_told(tmp_path, capsys):
     assert "verdicts, all alike" in out
 
 
-def test_what_carries_over_is_a_sentence_for_each_folder_beside(tmp_path):
+def change(folder: Path, claim: str, **fields: str) -> None:
+    """In the claim's own row of verdicts.csv."""
+    with (folder / "verdicts.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    next(r for r in rows if (r["claim"], r["role"]) == (claim, vd.CLAIM)).update(fields)
+    vd.write(rows, folder / "verdicts.csv")
+
+
+def test_what_carries_over_is_a_sentence_for_each_folder_beside(tmp_path, capsys):
     for name, ratio in (("here", 3), ("second", 0.5), ("third", 3)):
         synthetic.write_folder(tmp_path / name, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
         assert run(write(tmp_path / name, rows_of("S1", [ratio]))) == 0
     second, third = ids.carried_over(rs.read_results(tmp_path / "here"))
-    assert second == ("Beside second, results of an Synthetic GPU: both decide 2 of 32 verdicts, 1 alike and 1 otherwise. Decided "
+    assert second == ("Beside second (Synthetic GPU): both decide 2 of 32 verdicts, 1 alike and 1 otherwise. Decided "
                       "otherwise: S1 (reversed there, holds here) and S1 at 2^28 (reversed there, holds here).")
-    assert third == "Beside third, results of an Synthetic GPU: both decide 2 of 32 verdicts, all alike."
+    assert third == "Beside third (Synthetic GPU): both decide 2 of 32 verdicts, all alike."
+    # Judged by an older claims.json: the paper is made without it.
+    judged_before = (tmp_path / "second" / "verdicts.csv").read_text()
+    (tmp_path / "second" / "verdicts.csv").write_text(judged_before.replace("\nS1,", "\nS0,"))
+    capsys.readouterr()
+    assert ids.carried_over(rs.read_results(tmp_path / "here")) == [third]
+    said = capsys.readouterr().out
+    assert said.startswith("  verdicts of second are left out: ") and "each claim of claims.json once" in said
     (tmp_path / "here" / "verdicts.csv").unlink()
     assert ids.carried_over(rs.read_results(tmp_path / "here")) == []
+
+
+def test_verdicts_of_other_calls_are_not_set_beside(tmp_path, capsys):
+    """One claims.json judged S1 by another variant; a test that one folder cannot decide may name no calls."""
+    here, there = (write(tmp_path / name, rows_of("S1", [3])) for name in ("here", "there"))
+    assert run(here) == run(there) == 0
+    for variant, code in (("", 0), ("squares/other", 1)):
+        change(there, "S1", variant=variant)
+        assert run(here, "--beside", there) == code
+    assert "were judged by different tests" in capsys.readouterr().err
+
+
+def test_a_verdict_of_no_size_that_differs_is_told(tmp_path, capsys):
+    here, there = (write(tmp_path / name, rows_of("S1", [3])) for name in ("here", "there"))
+    assert run(here) == run(there) == 0
+    change(there, "T7", verdict=vd.HOLDS)
+    capsys.readouterr()
+    assert run(here, "--beside", there) == 0
+    assert re.search(r"^ *T7 +claim +reversed +holds *$", capsys.readouterr().out, re.M)
 
 
 def test_a_folder_differs_from_itself_in_nothing(tmp_path, capsys):
