@@ -244,11 +244,6 @@ def one_a_sample(header: list[str], records: list[list[str]]) -> dict[tuple, lis
     return found
 
 
-def is_gathered(path: Path) -> bool:
-    header, *records = read(path)
-    return len(one_a_sample(header, records)) == len(records)
-
-
 def gather_samples(path: Path) -> str:
     header, *records = read(path)
     samples = one_a_sample(header, records)
