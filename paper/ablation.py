@@ -83,7 +83,7 @@ class Ablation:
         by_variant = {s.variant: s for _, s in factors}
         point = speedup.product(self.folder.results, [(p, by_variant[v]) for v, p in powers.items() if p], n)
         if point is None:
-            raise vd.Unpaired(f"ablation.csv has {', '.join(powers)} from different runs, or in no round all of them")
+            raise vd.Unpaired.of(self.folder.results, list(powers), [by_variant[v] for v in powers], n)
         return Gain(float(point["ratio"]), float(point["low"]), float(point["high"]), pairs)
 
     def gain(self, base: dict[str, str], choices: dict[str, str], n: int, mode: str = "device") -> Gain:

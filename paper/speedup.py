@@ -25,6 +25,7 @@ CONFIDENCE = 0.95
 WHOLE = ("device", "end_to_end")  # ways of timing a whole reduction
 COLUMNS = ["n", "ratio", "low", "high", "enough"]
 TIME_COLUMNS = {"device_part": "device_part_s", "clock": "cycles"}  # of raw samples, by mode; else "time_s"
+DIFFERENT_RUNS = "different runs"
 TOO_FEW = "the speedup's interval is min..max"  # in a row's reason
 
 # The rounds of two points are the same rounds if these agree: all but which call it is.
@@ -232,6 +233,15 @@ def product(results: Results, factors: list[tuple[float, Series]], n: int) -> pd
             return None
         found = paired_product([(power, t, p["resolution"]) for (power, _, p), t in zip(points, times)], allocations[0])
     return pd.Series(dict(zip(COLUMNS, (n, *found))))
+
+
+def why_unpaired(results: Results, of: list[Series], n: int) -> str:
+    """In few words: why these series, which were all measured at n, have no speedup or product there."""
+    points = [s.rows[n] for s in of]
+    if len({(s.measured_on, p.run_id) for s, p in zip(of, points)}) > 1:
+        return DIFFERENT_RUNS
+    of_rounds = samples.of(results, of[0].experiment)
+    return "no raw samples" if None in [of_rounds.get(p.key) for p in points] else "no common round"
 
 
 def of_only_reading(base: Series) -> pd.DataFrame:

@@ -58,7 +58,19 @@ class Lacking(Exception):
 
 
 class Unpaired(Lacking):
-    """The folder has the times and cannot give their ratio. What is drawn without it must say so (studies.left_out)."""
+    """The folder has the times and cannot give their ratio, for a reason that is a few words. What is drawn without it
+    must say so (studies.left_out)."""
+
+    def __init__(self, text: str, reason: str):
+        super().__init__(text)
+        self.reason = reason
+
+    @staticmethod
+    def of(results: rs.Results, calls: list[str], series: list[rs.Series], n: int) -> Unpaired:
+        """Of these calls, whose times at n make no ratio."""
+        reason, name = speedup.why_unpaired(results, series, n), series[0].experiment
+        return Unpaired(f"{name}.csv has {' and '.join(calls)} from different runs" if reason == speedup.DIFFERENT_RUNS else
+                        f"{name}.samples.csv.gz has {reason} of {' and '.join(calls)}", reason)
 
 
 # -------------------------------------------------------------------------------------------------- claims
@@ -173,16 +185,17 @@ class Folder:
 
     def first_of(self, test: dict, look):
         """What the first of the test's experiments gives that has what is looked for."""
-        lacking = []
+        lacking: list[Lacking] = []
         for name in test["experiments"]:
             if self.experiment(name) is None:
-                lacking.append(f"no {name}.csv: run `reductio run {name}`")
+                lacking.append(Lacking(f"no {name}.csv: run `reductio run {name}`"))
                 continue
             try:
                 return look(name)
             except Lacking as why:
-                lacking.append(str(why))
-        raise Lacking("; ".join(lacking))
+                lacking.append(why)
+        text, unpaired = "; ".join(map(str, lacking)), [why for why in lacking if isinstance(why, Unpaired)]
+        raise Unpaired(text, unpaired[0].reason) if unpaired else Lacking(text)
 
     def speedup(self, test: dict, n: int) -> Calls:
         """Of the test's variant over its base."""
@@ -192,7 +205,7 @@ class Folder:
             base, mine = self.at(name, test, test["base"], n, base_mode), self.at(name, test, test["variant"], n, mode)
             if base is mine:
                 raise Lacking(f"{name}.csv does not tell {test['base']} and {test['variant']} apart")
-            return self.calls(name, test, speedup.at(self.results, mine, base, n), base_mode == mode)
+            return self.calls(test, [base, mine], n, speedup.at(self.results, mine, base, n), base_mode == mode)
 
         return self.first_of(test, look)
 
@@ -201,18 +214,20 @@ class Folder:
         def look(name: str) -> Calls:
             mine, base = ([self.at(name, test, test[side], n, mode) for mode in ("end_to_end", "device_part")]
                           for side in ("variant", "base"))
-            return self.calls(name, test, speedup.of_the_rest(self.results, mine, base, n), True)
+            return self.calls(test, [*base, *mine], n, speedup.of_the_rest(self.results, mine, base, n), True)
 
         return self.first_of(test, look)
 
-    def calls(self, name: str, test: dict, point: pd.Series | None, alike: bool) -> Calls:
-        """A speedup that was found, `alike` where both are timed in one way."""
+    def calls(self, test: dict, of: list[rs.Series], n: int, point: pd.Series | None, alike: bool) -> Calls:
+        """A speedup that was found of these series, `alike` where they are timed in one way."""
+        name = of[0].experiment
         if point is None:
-            raise Unpaired(f"{name}.csv has {test['base']} and {test['variant']} from different runs")
+            raise Unpaired.of(self.results, [test["base"], test["variant"]], of, n)
         if not point["enough"]:
-            raise Unpaired(f"{name}.csv has too few allocations for an interval: run it again with more samples")
+            raise Unpaired(f"{name}.csv has too few allocations for an interval: run it again with more samples",
+                           "too few allocations")
         if not math.isfinite(point["low"]) or not math.isfinite(point["high"]):
-            raise Unpaired(f"{name}.samples.csv.gz is missing: without it there is no interval")
+            raise Unpaired(f"{name}.samples.csv.gz is missing: without it there is no interval", "no raw samples")
         return Calls(name, point["ratio"], point["low"], point["high"], alike and bool(samples.of(self.results, name)))
 
     def values(self, file: str, value: str, where: dict[str, str], also=()) -> pd.DataFrame:

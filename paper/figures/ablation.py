@@ -22,14 +22,14 @@ def rows_of() -> list[tuple[str, str]]:
             if choice != ablation.BASE[level]]
 
 
-def effects(found: ablation.Ablation, n: int, left: list[str]) -> dict[int, ablation.Gain]:
-    """Main effects by row; `left` gets those of which the folder has the times alone."""
+def effects(found: ablation.Ablation, n: int, left: dict[str, str]) -> dict[int, ablation.Gain]:
+    """Main effects by row; `left` gets those of which the folder has the times alone, and why."""
     gains = {}
     for k, (level, choice) in enumerate(rows_of()):
         try:
             gains[k] = found.main_effect(level, choice, n)
-        except vd.Unpaired:
-            left.append(f"{choice} at {rs.power_label(n)}")
+        except vd.Unpaired as why:
+            left[f"{choice} at {rs.power_label(n)}"] = why.reason
         except vd.Lacking:
             continue
     return gains
@@ -40,7 +40,7 @@ def draw(folder: vd.Folder):
     found = ablation.read(folder)
     if found is None:
         return None
-    left: list[str] = []
+    left: dict[str, str] = {}
     by_size = {name: (n, of) for name, n in ablation.SIZES.items() if n in found.sizes() and (of := effects(found, n, left))}
     if not by_size:
         return None
@@ -49,8 +49,8 @@ def draw(folder: vd.Folder):
     for _, of in by_size.values():
         for k, gain in of.items():
             pairs[k] = max(pairs.get(k, 0), gain.pairs)
-    more = studies.left_out(left)
-    names, head, base = 1.42, 0.46, 0.72 + (studies.LINE if more else 0)
+    more = studies.left_out(left, style.TEXT_WIDTH)
+    names, head, base = 1.42, 0.46, 0.72 + studies.LINE * more.count("\n")
     tall = ROW * len(rows)
     height = head + tall + base
     figure = studies.sheet(style.TEXT_WIDTH, height)

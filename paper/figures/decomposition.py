@@ -24,15 +24,15 @@ ROWS = (*CHAIN, WHOLE, *ALONE)
 ROW = 0.36
 
 
-def gains(folder: vd.Folder, n: int, left: list[str]) -> dict[int, vd.Calls]:
-    """By row, what the folder has of them; `left` gets those of which it has the times alone."""
+def gains(folder: vd.Folder, n: int, left: dict[str, str]) -> dict[int, vd.Calls]:
+    """By row, what the folder has of them; `left` gets those of which it has the times alone, and why."""
     found = {}
-    for k, (level, _, base, variant) in enumerate(ROWS):
+    for k, (level, what, base, variant) in enumerate(ROWS):
         test = studies.of_document("levels", base=base, variant=variant, experiments=["levels"])
         try:
             found[k] = folder.speedup(test, n)
-        except vd.Unpaired:
-            left.append(f"{level} at {rs.power_label(n)}")
+        except vd.Unpaired as why:
+            left[f"{level}{what and f' ({what})'} at {rs.power_label(n)}"] = why.reason
         except vd.Lacking:
             continue
     return found
@@ -42,12 +42,13 @@ def draw(folder: vd.Folder):
     """None without levels.csv or all of these calls."""
     document = studies.of_document("levels")
     sizes = studies.sizes_of(studies.calls(folder, "levels", "levels", "device"))
-    unpaired: list[str] = []
+    unpaired: dict[str, str] = {}
     found = {n: g for n in sizes if (g := gains(folder, n, unpaired))}
     if not found:
         return None
-    more = studies.left_out(unpaired)
-    left, right, head, base = 1.4, 0.1, 0.46, 0.72 + (studies.LINE if more else 0)
+    more = studies.left_out(unpaired, style.COLUMN_WIDTH)
+    lift = studies.LINE * more.count("\n")
+    left, right, head, base = 1.4, 0.1, 0.46, 0.72 + lift
     tall = ROW * len(ROWS)
     height = head + tall + base
     figure = studies.sheet(style.COLUMN_WIDTH, height)
@@ -66,7 +67,7 @@ def draw(folder: vd.Folder):
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 1.5, 2, 3, 5, 7)))
     for y in (len(CHAIN) - 0.5, len(CHAIN) + 0.5):
         axes.axhline(y, color=style.MARK_COLOR, linewidth=0.4)
-    studies.legend_by_size(figure, looks, studies.LINE if more else 0)
+    studies.legend_by_size(figure, looks, lift)
     studies.title(figure, f"Gains by level on one {studies.gpu_of(folder)}",
                   f"levels, {document['element_type']}, blocks of 256, device time, {rs.CACHE_LABELS[document['cache_state']]}")
     studies.foot(figure, "The first three together make the fourth. Lines: 95 % intervals." + more)

@@ -152,9 +152,19 @@ def legend_by_size(figure, looks: dict[int, dict], lift: float = 0) -> None:
 LINE = 0.17  # inches: of a foot
 
 
-def left_out(names: list[str]) -> str:
-    """A line of the foot that names what a figure does not show although the folder has the times; "" of nothing."""
-    return f"\nNot shown, as their calls share too few rounds: {', '.join(names)}." if names else ""
+def left_out(why: dict[str, str], width: float) -> str:
+    """Lines for the end of the foot, each behind a line end, that name what a figure of this width does not show although
+    the folder has the times: by name, the reason."""
+    said = ""
+    for reason in dict.fromkeys(why.values()):
+        line = "Not shown"
+        for part in f"({reason}): {', '.join(name for name in why if why[name] == reason)}.".split():
+            if style.text_width(f"{line} {part}") > width - 0.12:
+                said, line = f"{said}\n{line}", part
+            else:
+                line += f" {part}"
+        said += f"\n{line}"
+    return said
 
 
 def foot(figure, text: str, left: float = 0.06) -> None:

@@ -161,9 +161,20 @@ def test_what_shares_no_round_is_named_in_the_figure(tmp_path):
             r |= {c: " ".join(r[c].split()[k] for k in keep) for c in ("round", "allocation", "time_s", "voided") if r[c]}
     synthetic.write_csv(path, records)
     figure = figure_of.draw(vd.Folder(folder.path))
-    assert "\nNot shown, as their calls share too few rounds: one-load at $2^{28}$, atomic at $2^{28}$." in texts(figure)
+    assert "\nNot shown (no common round): one-load at $2^{28}$, atomic at $2^{28}$." in texts(figure)
     figure.canvas.draw()
     legible_and_inside({"ablation": figure})
+
+
+def test_the_names_of_many_effects_that_are_not_shown_take_lines_that_fit(tmp_path):
+    of = [r if r["n"] == 2**12 else r | {"run_id": r["variant"]} for r in rows()]  # each in a run of its own
+    figure = figure_of.draw(folder_of(tmp_path / "m", of))
+    said = figure.texts[-1].get_text().partition("\nNot shown (different runs): ")[2]
+    assert said.count("$2^") == 2 * len(figure_of.rows_of()) and said.count("\n") >= 2
+    figure.canvas.draw()
+    legible_and_inside({"ablation": figure})
+    box, plots = figure.texts[-1].get_window_extent(), axes_of(figure, "effects").get_tightbbox()
+    assert box.y1 < plots.y0, "the space below the panels is that of all lines"
 
 
 def test_the_sentence_says_what_each_level_gains_and_which_gains_most(tmp_path):

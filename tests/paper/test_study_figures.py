@@ -173,6 +173,15 @@ def test_levels_gains_make_the_whole_one(tmp_path):
     steps = decomposition.CHAIN
     assert all(a[3] == b[2] for a, b in zip(steps, steps[1:]))
     assert (steps[0][2], steps[-1][3]) == decomposition.WHOLE[2:]
+    # What is not shown is named by level and change, in lines that fit the column.
+    rows += [call("levels", t, c, 2**28, "device", "f32", run_id=c) for c, t in times.items()]
+    figure = decomposition.draw(folder_of(tmp_path / "several", rows))
+    said = figure.texts[-1].get_text().replace("\n", " ")
+    for name in ("(naive → divergence-free)", "(free → unrolled)"):
+        assert f"inside a block {name} at $2^{{28}}$" in said
+    assert "Not shown (different runs): " in said and "together at $2^{28}$" in said
+    figure.canvas.draw()
+    legible_and_inside({"decomposition": figure})
 
 
 # ------------------------------------------------------------------------------------------ blocks and grids

@@ -2,6 +2,7 @@
 every gap said."""
 
 import csv
+import gzip
 import json
 import math
 import re
@@ -12,6 +13,7 @@ import synthetic
 from project import SOURCE
 
 import results as rs
+import samples
 import verdicts as vd
 from text import claims as ids
 from text import tables
@@ -263,6 +265,27 @@ def test_too_few_allocations_give_no_verdict(tmp_path):
     synthetic.write_samples(folder, rounds=6, experiment="squares")  # two rounds an allocation
     found = judged(folder)["S1", vd.CLAIM]
     assert found["verdict"] == vd.UNDECIDED and "too few allocations" in found["reason"] and found["ratio"] == ""
+
+
+@pytest.mark.parametrize("kept, said", [
+    (range(0, 24, 2), "squares.samples.csv.gz has no common round of "), ((), "squares.samples.csv.gz has no raw samples of "),
+    (None, " from different runs")])
+def test_why_two_times_give_no_ratio_is_what_is_so(tmp_path, kept, said):
+    """The base has the odd rounds alone; the variant has the even ones, none, or a run of its own."""
+    rows = rows_of("S1", [3])
+    variant = of_claim("S1")[0]["variant"].partition(":")[0]
+    folder = write(tmp_path / "m", [r | {"run_id": "another"} if kept is None and r["variant"] == variant else r for r in rows])
+    synthetic.write_samples(folder, experiment="squares")
+    path = folder / "squares.samples.csv.gz"
+    with gzip.open(path, "rt", newline="") as file:
+        records = list(csv.DictReader(file))
+    assert variant != of_claim("S1")[0]["base"].partition(":")[0]
+    for r in records:
+        rounds = kept if r["variant"] == variant and kept is not None else range(1, 24, 2)
+        r |= {c: " ".join(r[c].split()[k] for k in rounds) for c in ("round", "allocation", *samples.TIMES, "voided") if r[c]}
+    synthetic.write_csv(path, [r for r in records if r["round"]])
+    reason = judged(folder)["S1", vd.CLAIM]["reason"]
+    assert said in reason and ("different runs" in reason) == (kept is None)
 
 
 def test_a_claim_falls_back_on_another_experiment_only_where_its_entry_says_so(tmp_path):
