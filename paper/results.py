@@ -37,6 +37,7 @@ class Columns:
     key: list[str] = field(default_factory=list)       # what tells one point from another
     counts: list[str] = field(default_factory=list)    # whole numbers, which are numbers, too
     positive: list[str] = field(default_factory=list)  # numbers above 0
+    not_negative: list[str] = field(default_factory=list)
     words: dict[str, list[str]] = field(default_factory=dict)  # what alone a column may hold
 
     @property
@@ -51,6 +52,7 @@ class Columns:
         return Columns(those(lambda c: True), those(lambda c: c["kind"] in ("count", "number")),
                        those(lambda c: c.get("optional")), those(lambda c: c.get("key")),
                        those(lambda c: c["kind"] == "count"), those(lambda c: c.get("positive")),
+                       those(lambda c: c.get("not_negative")),
                        {c["name"]: c["words"] for c in SCHEMA[table]["columns"] if "words" in c})
 
 
@@ -232,9 +234,12 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
             refuse(column, there & ~table[column].str.fullmatch(r"[0-9]+"), "a whole number")
         numbers = pd.to_numeric(table[column], errors="coerce")
         values = numbers.astype(float)
-        above = column in columns.positive
-        refuse(column, there & ~(np.isfinite(values) & ((values > 0) | (not above))),
-               "a finite number above 0" if above else "a finite number")
+        allowed, wanted = np.isfinite(values), "a finite number"
+        if column in columns.positive:
+            allowed, wanted = allowed & (values > 0), wanted + " above 0"
+        if column in columns.not_negative:
+            allowed, wanted = allowed & (values >= 0), wanted + " of 0 or more"
+        refuse(column, there & ~allowed, wanted)
         table[column] = numbers
     return table
 

@@ -20,13 +20,16 @@ template <class Column>
 std::string table(const char* name, const std::vector<Column>& columns) {
   std::vector<std::string> lines;
   for (const auto& c : columns) {
-    bool listed = false, positive = false;
+    bool listed = false;
+    Bound bound = Bound::none;
     int digits = 0;
-    if constexpr (requires { c.listed; }) listed = c.listed, digits = c.digits, positive = c.positive;
+    if constexpr (requires { c.listed; }) listed = c.listed, digits = c.digits, bound = c.bound;
     lines.push_back(fmt::format(R"(      {{"name":"{}","kind":"{}"{}{}{}{}{}{}}})", c.name, reductio::name(c.kind),
                                 c.key ? R"(,"key":true)" : "", c.optional ? R"(,"optional":true)" : "",
                                 listed ? R"(,"listed":true)" : "", digits ? fmt::format(R"(,"digits":{})", digits) : "",
-                                positive ? R"(,"positive":true)" : "",
+                                bound == Bound::positive       ? R"(,"positive":true)"
+                                : bound == Bound::not_negative ? R"(,"not_negative":true)"
+                                                               : "",
                                 c.words.empty() ? "" : R"(,"words":)" + list_of(c.words)));
   }
   return fmt::format("\"{}\": {{\n    \"columns\": [\n{}\n    ]\n  }}", name, fmt::join(lines, ",\n"));

@@ -135,7 +135,14 @@ Column<Record> optional(Column<Record> column) {
 
 template <class Record>
 Column<Record> positive(Column<Record> column) {
-  column.positive = true;
+  column.bound = Bound::positive;
+  return column;
+}
+
+/// Of what a clock tells: a coarse one may see no time pass.
+template <class Record>
+Column<Record> not_negative(Column<Record> column) {
+  column.bound = Bound::not_negative;
   return column;
 }
 
@@ -243,18 +250,18 @@ const std::vector<Column<Row>>& columns_of() {
       column<Row, &Row::n_samples>("n_samples"),
       column<Row, &Row::n_rejected>("n_rejected"),
       rounded(column<Row, &Row::timer_resolution_s>("timer_resolution_s")),
-      positive(rounded(column<Row, &Row::time_median_s>("time_median_s"))),
+      not_negative(rounded(column<Row, &Row::time_median_s>("time_median_s"))),
       rounded(column<Row, &Row::time_ci_low_s>("time_ci_low_s")),
-      positive(rounded(column<Row, &Row::time_ci_high_s>("time_ci_high_s"))),
-      positive(rounded(column<Row, &Row::time_min_s>("time_min_s"))),
-      positive(rounded(column<Row, &Row::time_p95_s>("time_p95_s"))),
-      positive(rounded(column<Row, &Row::device_part_median_s>("device_part_median_s"))),
+      not_negative(rounded(column<Row, &Row::time_ci_high_s>("time_ci_high_s"))),
+      not_negative(rounded(column<Row, &Row::time_min_s>("time_min_s"))),
+      not_negative(rounded(column<Row, &Row::time_p95_s>("time_p95_s"))),
+      not_negative(rounded(column<Row, &Row::device_part_median_s>("device_part_median_s"))),
       rounded(column<Row, &Row::device_part_ci_low_s>("device_part_ci_low_s")),
-      positive(rounded(column<Row, &Row::device_part_ci_high_s>("device_part_ci_high_s"))),
-      positive(column<Row, &Row::cycles_median>("cycles_median")),
+      not_negative(rounded(column<Row, &Row::device_part_ci_high_s>("device_part_ci_high_s"))),
+      not_negative(column<Row, &Row::cycles_median>("cycles_median")),
       positive(rounded(column<Row, &Row::read_time_s>("read_time_s"))),
-      positive(rounded(column<Row, &Row::launch_floor_s>("launch_floor_s"))),
-      optional(positive(rounded(column<Row, &Row::polled_launch_floor_s>("polled_launch_floor_s")))),
+      not_negative(rounded(column<Row, &Row::launch_floor_s>("launch_floor_s"))),
+      optional(not_negative(rounded(column<Row, &Row::polled_launch_floor_s>("polled_launch_floor_s")))),
       derived<Row>("bytes", [](const Row& r) { return r.point.problem.bytes(); }),
       rounded(derived<Row>(
           "bandwidth_bytes_per_s",
@@ -299,9 +306,9 @@ const std::vector<Column<RawSample>>& columns_of() {
       listed(column<S, &S::round>("round")),
       listed(column<S, &S::allocation>("allocation")),
       listed(column<S, &S::position>("position")),
-      listed(positive(column<S, &S::time_s>("time_s"))),
-      listed(positive(column<S, &S::device_part_s>("device_part_s"))),
-      listed(positive(column<S, &S::cycles>("cycles"))),
+      listed(not_negative(column<S, &S::time_s>("time_s"))),
+      listed(not_negative(column<S, &S::device_part_s>("device_part_s"))),
+      listed(not_negative(column<S, &S::cycles>("cycles"))),
       listed(optional(positive(column<S, &S::clock_hz>("clock_hz")))),
       listed(optional(column<S, &S::voided>("voided"))),
       of_point<S>("caller"),
@@ -335,19 +342,22 @@ std::string text_of(const Value& value) {
 
 namespace {
 
-/// Of a number that must be.
-bool is_positive(const Value& value) {
+bool keeps(Bound bound, const Value& value) {
   const auto* number = std::get_if<double>(&value);
-  return !number || *number > 0;
+  return !number || bound == Bound::none || *number > 0 || (*number == 0 && bound == Bound::not_negative);
 }
 
 /// What a field must be: "a whole number", "one of yes, no".
 template <class Record>
 std::string expected(const Column<Record>& column) {
   if (!column.words.empty()) return fmt::format("one of {}", fmt::join(column.words, ", "));
-  return column.kind == Kind::count ? "a whole number"
-         : column.positive          ? "a finite number above 0"
-                                    : "a finite number";
+  if (column.kind == Kind::count) return "a whole number";
+  switch (column.bound) {
+    case Bound::none: return "a finite number";
+    case Bound::not_negative: return "a finite number of 0 or more";
+    case Bound::positive: return "a finite number above 0";
+  }
+  return "?";
 }
 
 }  // namespace
@@ -412,7 +422,7 @@ std::vector<Record> RecordReader<Record>::all_at(std::size_t i) const {
     for (Record& record : records) {
       const std::size_t end = has_one_each ? std::min(rest.find(value_separator), rest.size()) : rest.size();
       const std::string_view text = rest.substr(0, end);
-      if (!column->read(text, record) || (column->positive && !is_positive(column->value(record))))
+      if (!column->read(text, record) || !keeps(column->bound, column->value(record)))
         throw UsageError(fmt::format("{}: {} is '{}', not {}; mend or remove it", at_line(i), column->name, text,
                                      expected(*column)));
       if (has_one_each) rest.remove_prefix(std::min(end + 1, rest.size()));

@@ -33,6 +33,9 @@ enum class Kind {
 };
 std::string_view name(Kind);
 
+/// What a number must be besides finite.
+enum class Bound { none, not_negative, positive };
+
 template <class Record>
 struct Column {
   std::string name;
@@ -43,7 +46,7 @@ struct Column {
   bool optional = false;  ///< a file without it is read as if it were empty
   bool listed = false;    ///< a field holds one value for each sample of the record
   int digits = 0;         ///< significant ones that are written; 0: as many as read back exactly
-  bool positive = false;  ///< of a number: above 0
+  Bound bound = Bound::none;
   std::vector<std::string> words{};  ///< the only ones that a field may hold; empty: any
 };
 

@@ -107,6 +107,7 @@ std::optional<ReadCeiling> read_ceiling_of(const std::vector<ByRound>& kernels, 
   const auto all = values(c.seconds);
   if (all.empty()) return std::nullopt;
   const CentralTime time = central_time(c.seconds, allocations, confidence);
+  if (!(time.seconds > 0)) return std::nullopt;  // a clock that saw no time pass
   c.time_s = time.seconds;
   c.interval = time.interval;
   return c;
@@ -115,7 +116,7 @@ std::optional<ReadCeiling> read_ceiling_of(const std::vector<ByRound>& kernels, 
 std::optional<double> share_of(const ByRound& read_ceiling, const ByRound& times) {
   std::vector<double> shares;
   for (std::size_t r = 0; r < std::min(read_ceiling.size(), times.size()); ++r)
-    if (read_ceiling[r] && times[r] && *times[r] > 0) shares.push_back(*read_ceiling[r] / *times[r]);
+    if (read_ceiling[r] && times[r] && *read_ceiling[r] > 0 && *times[r] > 0) shares.push_back(*read_ceiling[r] / *times[r]);
   if (shares.empty()) return std::nullopt;
   return median(shares);
 }
