@@ -140,23 +140,27 @@ class SessionRun {
     for (const auto& [first, last] : batches_of(groups.costs_s, batch_s))
       if (Interrupts::count() || !measure_batch(groups, first, last)) break;
     report_.interrupted = Interrupts::count() > 0 && done_ < report_.points;
+    end();
     observer_.progress(done_, report_.points, host_now() - measuring_since_, report_.interrupted ? -1 : 0, "");
-    report_.measured_s = host_now() - begin_;
     if (report_.times_memory_stayed_busy)
       observer_.notice(
           fmt::format("on {} allocations the memory stayed slower than it had been: something else uses it, "
                       "and these samples may be slow",
                       report_.times_memory_stayed_busy));
-    report_.host_cpu = session_.instruments.monitor->take_host_cpu_counts();
     if (const auto& cpu = report_.host_cpu; cpu && 20 * cpu->on_busy_cpu > cpu->samples)
       observer_.notice(fmt::format(
           "of {} samples by the host's clock {} were taken while no CPU was quiet: something else uses this "
           "host, and times end to end may be long",
           cpu->samples, cpu->on_busy_cpu));
-    if (results_ && !session_.points.empty()) {
-      record_end(results_->entry(), session_.machine, report_, results_->entry_before());
-      results_->write_machine();
-    }
+  }
+
+  /// Before the observer hears of it, who may throw.
+  void end() {
+    report_.measured_s = host_now() - begin_;
+    report_.host_cpu = session_.instruments.monitor->take_host_cpu_counts();
+    if (!results_ || session_.points.empty()) return;
+    record_end(results_->entry(), session_.machine, report_, results_->entry_before());
+    results_->write_machine();
   }
 
   void make_sampler() {
@@ -194,13 +198,20 @@ class SessionRun {
     Measurement measured = sampler_->measure(std::span(groups.points).subspan(first, last - first),
                                              {.abandon = abandon, .progress = progress, .enough = enough});
     if (measured.abandoned) return false;
-    for (GroupOutcome& outcome : measured.groups) deliver(outcome);
+    for (GroupOutcome& outcome : measured.groups) keep(outcome);
+    try {
+      for (const GroupOutcome& outcome : measured.groups) tell(outcome);
+    } catch (...) {  // of a terminal that is gone
+      report_.interrupted = done_ < report_.points;
+      end();
+      throw;
+    }
     if (measured.device_lost) throw_device_lost(measured);
     return true;
   }
 
-  /// Rows to the file, then to the observer.
-  void deliver(GroupOutcome& outcome) {
+  /// Rows to the file.
+  void keep(GroupOutcome& outcome) {
     for (Row& row : outcome.rows) {
       row.run_id = run_id_;
       row.timestamp_utc = utc_now();
@@ -211,12 +222,15 @@ class SessionRun {
     if (results_) results_->append(outcome.rows, outcome.samples_csv);
     report_.spent += outcome.spent;
     report_.times_memory_stayed_busy += outcome.times_memory_stayed_busy;
+    done_ += outcome.rows.size();
+  }
+
+  void tell(const GroupOutcome& outcome) {
     if (outcome.throttled_hz)
       observer_.notice(fmt::format("{}: the GPU's clock fell to {:.0f} MHz; the rounds that it fell in are void",
                                    describe_group(outcome.rows.front().point), *outcome.throttled_hz * 1e-6));
     for (const Row& row : outcome.rows) observer_.row(row);
     observer_.group(outcome);
-    done_ += outcome.rows.size();
   }
 
   [[noreturn]] void throw_device_lost(const Measurement& measured) {
