@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 
@@ -33,6 +34,7 @@ SamplingRules chosen_rules(const CompareOptions& options, std::size_t intervals)
     const double more = static_cast<double>(looks.back()) / rules.allocations;
     rules.time_budget_s *= more;
     rules.max_samples = static_cast<int>(rules.max_samples * more);
+    rules.slow_samples = static_cast<int>(std::ceil(rules.slow_samples * more));
     rules.allocations = rules.min_samples = looks.back();
   }
   return choose_rules({.name = "compare", .summary = {}, .points = {}, .rules = rules}, options.run);
