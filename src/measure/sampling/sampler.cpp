@@ -30,11 +30,11 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
   std::vector<Group> groups;
   groups.reserve(points.size());
   for (const auto& of_group : points) groups.emplace_back(*s_, of_group);
-  const int planned = s_->timer().keeps_time() ? s_->rules.allocations : 1;
-  const auto steps = static_cast<double>(groups.size() * static_cast<std::size_t>(1 + planned));
-  double done = 0;
+  int allocations = s_->timer().keeps_time() ? s_->rules.allocations : 1;  // until the pilots have told
+  std::size_t done = 0;
   const auto tell = [&](const Group& group, bool sampled) {
-    if (watch.progress) watch.progress(group.first(), sampled, done++ / steps);
+    const std::size_t steps = groups.size() * static_cast<std::size_t>(1 + allocations);
+    if (watch.progress) watch.progress(group.first(), sampled, static_cast<double>(done++) / static_cast<double>(steps));
   };
 
   Measurement out;
@@ -55,7 +55,7 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
   std::vector<Rounds> rounds;
   rounds.reserve(groups.size());
   for (Group& group : groups) rounds.emplace_back(group, rounds.size());
-  int allocations = 0;  // no more than any group has
+  allocations = 0;  // no more than any group has
   for (const Rounds& of_group : rounds) allocations = std::max(allocations, of_group.allocations());
   for (int allocation = 0; allocation < allocations; ++allocation) {
     const auto& renew_context = s_->instruments.renew_context;
