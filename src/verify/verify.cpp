@@ -381,24 +381,30 @@ class Follower {
     tally_.under_way.reset();
     for (Child::Message m;;) {
       const double patience = this->patience();
+      Child::Got got{};
       try {
-        switch (child.next(m, patience, interrupted_)) {
-          case Child::Got::message:
-            if (!take(m)) return true;
-            break;
-          case Child::Got::done: return false;
-          case Child::Got::stopped: tally_.report.interrupted = true; return false;
-          case Child::Got::died: return give_up(child, "ended the process by " + child.death());
-          case Child::Got::late:
-            return give_up(child, fmt::format("did not end within {:.6g} s and was killed: does a block wait for one that is "
-                                              "not running, or does a loop never end? (--patience S waits longer)",
-                                              patience));
-        }
+        got = child.next(m, patience, interrupted_);
       } catch (const UsageError&) {
         throw;
       } catch (const std::exception& e) {
         if (!opened_) throw;
         return give_up(child, "threw: " + std::string(e.what()));
+      }
+      switch (got) {
+        case Child::Got::message:
+          if (!take(m)) return true;
+          break;
+        case Child::Got::done: return false;
+        case Child::Got::stopped: tally_.report.interrupted = true; return false;
+        case Child::Got::died: {
+          const bool by_others = child.death().starts_with("SIGKILL");
+          return give_up(child, "ended the process by " + child.death() +
+                                    (by_others ? "; the system may have ended it for want of memory" : ""));
+        }
+        case Child::Got::late:
+          return give_up(child, fmt::format("did not end within {:.6g} s and was killed: does a block wait for one that "
+                                            "is not running, or does a loop never end? (--patience S waits longer)",
+                                            patience));
       }
     }
   }
