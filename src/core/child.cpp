@@ -1,5 +1,6 @@
 #include "core/child.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -73,7 +74,7 @@ std::string death_of(int status) {
 
 Child::Child(const std::function<void(const Send&)>& work) {
   int ends[2];
-  if (pipe(ends) != 0) throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "cannot make a pipe");
   std::fflush(nullptr);  // or the child would print it once more
   const pid_t parent = getpid();
   pid_ = fork();
@@ -95,10 +96,12 @@ void Child::run(const std::function<void(const Send&)>& work, int to, pid_t pare
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(1);  // it ended before that
   for (const int s : {SIGINT, SIGTERM, SIGHUP}) signal(s, SIG_IGN);
-  const auto say = [&](Frame kind, const Message& fields) { write_all(to, bytes_of(kind, fields)); };
+  const auto say = [&](Frame kind, const Message& fields) {
+    if (kind != Frame::message) std::fflush(nullptr);  // its maker kills what has said its last
+    write_all(to, bytes_of(kind, fields));
+  };
   try {
     work([&](const Message& fields) { say(Frame::message, fields); });
-    std::fflush(nullptr);  // its maker kills what has said that it is done
     say(Frame::done, {});
   } catch (const UsageError& e) {
     say(Frame::usage, {e.what()});
@@ -176,7 +179,7 @@ bool Child::reaped() {
   int status = 0;
   const pid_t ended = waitpid(pid_, &status, WNOHANG);
   if (ended == 0) return false;
-  if (ended == pid_) death_ = death_of(status);
+  death_ = ended == pid_ ? death_of(status) : "unknown means";  // somebody else waited for it
   pid_ = -1;
   return true;
 }

@@ -34,7 +34,7 @@ class Child {
   /// and ten times a second. Throws what work() threw: the errors of core/error.h as themselves, others as std::runtime_error.
   Got next(Message&, double patience_s, const std::function<bool()>& stop = {});
 
-  /// "SIGSEGV (Segmentation fault)" or "exit(3)".
+  /// "SIGSEGV (Segmentation fault)" or "exit(3)"; "unknown means" where somebody else waited for it.
   const std::string& death() const { return death_; }
 
   /// False if the process is still there half a minute later: a driver holds it.
