@@ -4,10 +4,12 @@
 #include <charconv>
 #include <cmath>
 #include <exception>
+#include <numeric>
 #include <optional>
 #include <regex>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 
@@ -157,25 +159,72 @@ std::optional<double> parse_share(std::string text) {
 
 namespace {
 
+constexpr std::size_t most_states = 10'000;
+
+/// The largest number in what stands between braces, at least 1, at most just over the states that are taken.
+std::size_t most_of(std::string_view counts) {
+  std::size_t most = 1, number = 0;
+  for (const char c : counts) {
+    number = c >= '0' && c <= '9' ? std::min(10 * number + std::size_t(c - '0'), most_states + 1) : 0;
+    most = std::max(most, number);
+  }
+  return most;
+}
+
+/// Where the class of characters ends that begins at `at`: its last character.
+std::size_t end_of_class(std::string_view regex, std::size_t at) {
+  while (++at < regex.size() && regex[at] != ']') {
+    const char next = at + 1 < regex.size() ? regex[at + 1] : ' ';
+    if (regex[at] == '\\')
+      ++at;
+    else if (regex[at] == '[' && (next == ':' || next == '.' || next == '='))  // [:alpha:], whose bracket ends nothing
+      at = std::min(regex.find(std::string{next, ']'}, at + 2), regex.size() - 2) + 1;
+  }
+  return at;
+}
+
+/// About how many states std::regex makes, or more than are taken. A repeat, as {1000}, copies those of what it repeats.
+std::size_t states_of(std::string_view regex) {
+  std::vector<std::size_t> open{0};  // of each group that is open, the states so far; first of all that is in none
+  std::size_t last = 0;              // of what a repeat would repeat
+  for (std::size_t at = 0; at < regex.size(); ++at) {
+    const char c = regex[at];
+    if (c == '(') {
+      open.push_back(1);
+      continue;
+    }
+    if (c == '{') {
+      const std::size_t end = std::min(regex.find('}', at), regex.size());
+      const std::size_t repeated = std::min(last * most_of(regex.substr(at + 1, end - at - 1)), most_states + 1);
+      open.back() += repeated - last;
+      last = repeated;
+      at = end;
+    } else if (c == ')' && open.size() > 1) {
+      last = open.back() + 1;
+      open.pop_back();
+      open.back() += last;
+    } else if (c == '*' || c == '+' || c == '?') {
+      ++last;
+      ++open.back();
+    } else {
+      if (c == '\\') ++at;
+      if (c == '[') at = end_of_class(regex, at);
+      last = 1;
+      ++open.back();
+    }
+    if (open.back() > most_states) return most_states + 1;
+  }
+  return std::accumulate(open.begin(), open.end(), std::size_t{0});
+}
+
 /// std::regex recurses, and overflows the stack: on each parenthesis as it compiles, and on each of its states as it
-/// matches. A repeat, as {90000}, makes so many copies of states, a repeat of repeats the product.
+/// matches.
 void check_size(std::string_view regex) {
-  constexpr std::size_t most_characters = 1000, most_states = 10'000;
+  constexpr std::size_t most_characters = 1000;
   if (regex.size() > most_characters)
     throw UsageError("the regular expression has " + std::to_string(regex.size()) + " characters, at most " +
                      std::to_string(most_characters) + " are taken; select by a shorter one, as '^(twopass|levels)/'");
-  std::size_t states = std::max<std::size_t>(regex.size(), 1);
-  for (std::size_t at = 0; (at = regex.find('{', at)) != std::string_view::npos; ++at) {
-    std::size_t most = 1;
-    const std::string_view counts = regex.substr(at + 1, regex.find('}', at) - at - 1);
-    for (std::size_t i = 0, number = 0; i < counts.size(); ++i) {
-      number =
-          counts[i] >= '0' && counts[i] <= '9' ? std::min(10 * number + std::size_t(counts[i] - '0'), most_states) : 0;
-      most = std::max(most, number);
-    }
-    states = std::min(states * most, most_states + 1);
-  }
-  if (states > most_states)
+  if (states_of(regex) > most_states)
     throw UsageError("the regular expression '" + std::string(regex) + "' repeats too often; repeat less in {}");
 }
 

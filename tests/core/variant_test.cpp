@@ -185,12 +185,14 @@ TEST(Variant, ARegularExpressionThatStdRegexCannotTakeIsRefused) {
   EXPECT_EQ(why(std::string(20'000, '(') + std::string(20'000, ')')),
             "the regular expression has 40000 characters, at most 1000 are taken; select by a shorter one, as "
             "'^(twopass|levels)/'");
-  for (const char* repeats : {"(){90000}", "(){30000,}", "((a|b|){100}){100}"})
+  for (const char* repeats : {"(){90000}", "(){30000,}", "((a|b|){100}){100}", "a{100}{200}",
+                              "(x{100}[^[:alpha:](]y){200}", "(x{100}\\(y){200}", "(x{100}[(]y){200}"})
     EXPECT_EQ(why(repeats),
               "the regular expression '" + std::string(repeats) + "' repeats too often; repeat less in {}");
   // The largest of each kind that are taken overflow nothing.
   const std::string deep = std::string(498, '(') + std::string(498, ')');
-  for (const std::string& taken : {deep, std::string("(){1000}"), std::string("(|a|b){600}")})
+  for (const std::string& taken : {deep, std::string("(){1000}"), std::string("(|a|b){600}"), std::string("a{0,100}b{0,100}"),
+                                   std::string("[ab]{0,200}(a|){100}(b|){100}")})
     EXPECT_EQ(select_variants(taken).size(), variants().size()) << taken;
 }
 
