@@ -75,7 +75,8 @@ int count_gpus() {
   if (status == cudaErrorNoDevice || (status == cudaSuccess && count == 0))
     throw NoGpu("no usable GPU: the driver finds none (is CUDA_VISIBLE_DEVICES set to hide it?)");
   if (status != cudaSuccess)
-    throw NoGpu(std::string("no usable GPU: CUDA does not start: ") + cudaGetErrorString(status));
+    throw NoGpu(std::string("no usable GPU: CUDA does not start: ") + cudaGetErrorString(status) +
+                (status == cudaErrorMemoryAllocation ? address_space_advice() : ""));
   return count;
 }
 
