@@ -255,7 +255,7 @@ def read_points(path: Path) -> pd.DataFrame:
     table["n"] = table["n"].astype("Int64")
     ok = table["status"] == "ok"
     timed = ok & table["timing_mode"].isin(TIMED_MODES) & (table["device"] != "sim")
-    untimed = timed & ~(table["time_median_s"] > 0)
+    untimed = timed & table["time_median_s"].isna()
     if untimed.any():
         i = untimed.idxmax()
         raise ResultsError(f"{path}:{i + 2}: status is ok but time_median_s is missing")
@@ -263,8 +263,10 @@ def read_points(path: Path) -> pd.DataFrame:
         i = (ok & table["n"].isna()).idxmax()
         raise ResultsError(f"{path}:{i + 2}: status is ok but n is missing")
 
-    # A point measured again (a later run appended to the same file) counts once: its last row.
-    table = table.drop_duplicates(ROWS.key, keep="last").reset_index(drop=True)
+    # A point measured again (a later run appended to the same file) counts once: its last row. A clock that saw no time
+    # pass tells nothing that a figure could show.
+    table = table.drop_duplicates(ROWS.key, keep="last")
+    table = table[table["time_median_s"] != 0].reset_index(drop=True)
     table["page_locked"] = False
     for device, of_device in table.groupby("device"):
         pairs = list(zip(of_device["variant"], of_device["settings"]))

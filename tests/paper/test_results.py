@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 
+import pandas as pd
 import pytest
 from project import SOURCE
 from synthetic import (MACHINE, REACH, cpu_rows, gpu_rows, limits_rows, model_rows, row, timed, write_csv, write_folder,
@@ -148,6 +149,19 @@ def test_bad_csv_is_one_clear_line(folder, tmp_path, capsys, name, break_it, sai
     edit(folder / name, break_it)
     error = complaint(folder, tmp_path, capsys)
     assert said in error and name in error
+
+
+def test_rows_of_a_clock_that_saw_no_time_pass_are_read_and_left_out(folder):
+    path = folder / "comparison.csv"
+    rows = rs.read_points(path)
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table.loc[0, ["time_median_s", "time_min_s"]] = "0"
+    table.to_csv(path, index=False)
+    assert list(rs.read_points(path)["variant"]) == list(rows["variant"])[1:]
+    table.loc[0, "time_median_s"] = "-1"
+    table.to_csv(path, index=False)
+    with pytest.raises(rs.ResultsError, match=":2: time_median_s is '-1', not a finite number of 0 or more"):
+        rs.read_points(path)
 
 
 def test_every_cut_of_the_last_row_is_noticed(folder):
