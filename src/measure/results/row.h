@@ -51,7 +51,7 @@ struct Row {
   std::string result, result2;  ///< as text that reads back exactly; the second of moments alone
   std::optional<double> abs_error, error_bound;
   std::optional<double> exact_result, sum_of_magnitudes;  ///< of floats: what errors are relative to
-  std::optional<std::size_t> distinct_results;            ///< bit patterns among the results of all its calls
+  std::optional<std::size_t> distinct_results;            ///< bit patterns among results of the unchanged input
   Status status = Status::ok;
   std::string reason;  ///< why it is not ok; for ok rows, what a reader of the interval must know
 
