@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -85,6 +86,28 @@ TEST(Child, how_it_died_is_known_and_what_it_said_before_is_kept) {
             "exit(4)");
   close(alive[0]);
   close(alive[1]);
+}
+
+TEST(Child, one_that_somebody_else_waited_for_died_by_unknown_means) {
+  Child child([](const Child::Send&) { std::_Exit(3); });
+  EXPECT_GT(waitpid(-1, nullptr, 0), 0);
+  Child::Message m;
+  EXPECT_EQ(child.next(m, for_ever_s), Child::Got::died);
+  EXPECT_EQ(child.death(), "unknown means");
+}
+
+TEST(Child, what_it_printed_before_it_threw_is_printed) {
+  std::FILE* const file = std::tmpfile();
+  ASSERT_TRUE(file);
+  Child child([&](const Child::Send&) {
+    std::fputs("before", file);
+    throw UsageError("a");
+  });
+  Child::Message m;
+  EXPECT_THROW(child.next(m, for_ever_s), UsageError);
+  std::fseek(file, 0, SEEK_END);
+  EXPECT_EQ(std::ftell(file), 6);
+  std::fclose(file);
 }
 
 TEST(Child, one_that_says_nothing_is_late_and_is_killed) {

@@ -27,6 +27,7 @@
 #include "core/reference.h"
 #include "device/backend.h"
 #include "experiments/cli/commands.h"
+#include "tests/error_of.h"
 #include "tests/sanitized.h"
 #include "verify/junit.h"
 #include "verify/verify.h"
@@ -870,6 +871,18 @@ TEST(BatteryApart, what_hangs_crashes_or_exits_costs_its_own_variant_alone) {
   expect_given_up(5, "ended the process by exit(3)");
   EXPECT_EQ(report.failed, 4u);
   EXPECT_EQ(report.stopped, "");
+}
+
+TEST(BatteryApart, what_its_maker_throws_is_no_failure_of_a_case) {
+  const Variant good = sound();
+  const auto throws = [](std::size_t, std::size_t, const std::string&) { throw std::runtime_error("no terminal"); };
+  EXPECT_EQ(error_of<std::runtime_error>([&] { report_apart({&good}, open_cpu, throws); }), "no terminal");
+}
+
+TEST(BatteryApart, what_the_system_may_have_ended_says_so) {
+  const Variant killed = misbehaving("killed", [] { std::raise(SIGKILL); });
+  EXPECT_EQ(report_apart({&killed}).failures.at(0).why,
+            "ended the process by SIGKILL (Killed); the system may have ended it for want of memory");
 }
 
 TEST(BatteryApart, a_lost_device_is_opened_anew_for_the_other_variants) {

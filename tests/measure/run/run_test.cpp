@@ -25,6 +25,7 @@
 
 #include "core/dataset.h"
 #include "core/reference.h"
+#include "measure/analysis/compare.h"
 #include "measure/analysis/selftest.h"
 #include "measure/results/csv.h"
 #include "measure/results/reader.h"
@@ -2051,6 +2052,64 @@ TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
     EXPECT_EQ(recorded(), false);
     EXPECT_EQ(rows_of(csv_in(folder)).size(), 24u);
   }
+}
+
+TEST(MeasureRun, AnObserverThatThrowsCostsNoRowOfItsBatch) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  struct Throwing final : RunObserver {
+    void row(const Row&) override { throw OutputError("the terminal hung up"); }
+  } throwing;
+  const Folder folder;
+  EXPECT_EQ(error_of<OutputError>([&] { run_session(session(folder, many_points(all), constant(1e-5)), throwing); }),
+            "the terminal hung up");
+  EXPECT_EQ(rows_of(csv_in(folder)).size(), 24u) << "all of one batch";
+  const auto recorded = nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json")).at("runs").at(0);
+  EXPECT_TRUE(recorded.contains("ended_utc"));
+  EXPECT_EQ(recorded.at("interrupted"), false) << "no row is left over";
+}
+
+TEST(MeasureRun, AFolderOfAClockThatSawNoTimePassIsReadResumedAndCompared) {
+  const std::vector<Variant> all{variant("a", 1), variant("b", 2)};
+  const Folder folders[2];
+  std::vector<MeasuredSet> sets;
+  for (const Folder& folder : folders) {
+    const auto coarse = [] {
+      Scripted script = constant(0);
+      script.calls().kernels_that_read = 1;
+      return script;
+    };
+    Heard heard;
+    run_session(session(folder, {point(all[0], 100)}, coarse()), heard);
+    run_session(resumed(session(folder, {point(all[0], 100), point(all[1], 100)}, coarse())), heard);
+    const auto rows = rows_of(csv_in(folder));
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[1].at("status"), "ok") << rows[1].at("reason");
+    EXPECT_EQ(rows[1].at("time_median_s"), "0");
+    EXPECT_EQ(rows[1].at("read_time_s"), "") << "nothing that a share could be of";
+    EXPECT_EQ(read_results(folder.path()).rows.size(), 2u);
+    sets.push_back(measured_in(read_results(folder.path())));
+  }
+  for (const Compared& c : compare(match(sets[0], sets[1], false), false, 0.95, 0.01).rows) {
+    EXPECT_FALSE(c.ratio);
+    EXPECT_NE(c.reason, "");
+  }
+}
+
+TEST(MeasureRun, TheShareOfABatchThatIsDoneGoesFromNothingToNearlyAllWhateverItsGroupsGet) {
+  const Variant slow = variant("slow", 1);  // three samples, on as many allocations of twelve
+  Scripted script = constant(0.05);
+  const auto backend = open_cpu();
+  Sampler sampler({*backend, script, SamplingRules{}, 1});
+  const Point p = point(slow, 100);
+  const std::vector<std::vector<const Point*>> groups{{&p}};
+  std::vector<double> shares;
+  sampler.measure(groups, {.abandon = [] { return false; }, .progress = [&](const Point&, bool, double share) {
+                             shares.push_back(share);
+                           }});
+  EXPECT_EQ(shares.size(), 4u);
+  EXPECT_EQ(shares.front(), 0);
+  EXPECT_EQ(shares.back(), 0.75);
+  EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
 }
 
 TEST(MeasureRun, AHangupThatIsIgnoredStaysIgnored) {
