@@ -1,8 +1,8 @@
 #pragma once
-/// Sums as whole numbers that atomic updates add up: without rounding, and so to the same bits in any order. Of integers
-/// that is no wonder. A floating-point number is written in a fixed-point number, of which each word has a digit: a long
-/// accumulator (Kulisch), cut short so that one update of a warp is enough. Sums whose bits lie outside of it, and what is
-/// no number, do not fit: they go to a long accumulator that is whole (long_accumulator.h).
+/// Sums as whole numbers that atomic updates add up: without rounding, and so to the same bits in any order. Of
+/// integers that is no wonder. A floating-point number is written in a fixed-point number, of which each word has a
+/// digit: a long accumulator (Kulisch), cut short so that one update of a warp is enough. Sums whose bits lie outside
+/// of it, and what is no number, do not fit: they go to a long accumulator that is whole (long_accumulator.h).
 ///
 ///   of one sum from each block, 144 bits
 ///   bit       2^lowest                                                                          2^(lowest + 144)
@@ -11,8 +11,8 @@
 ///   word 0-2  | sum of the digits, signed: 52 bits                | how many blocks: 12 bits |
 ///   word 3    | sum of the digits, signed: 40 bits | of how many something did not fit: 12 | how many blocks: 12 |
 ///
-/// A digit has so many bits less than its place that 4095 of them cannot carry into what lies beside it. Of many sums from
-/// each block, up to 2^24 in all, there are seven digits of 27 bits and a last one of 15: 204 bits.
+/// A digit has so many bits less than its place that 4095 of them cannot carry into what lies beside it. Of many sums
+/// from each block, up to 2^24 in all, there are seven digits of 27 bits and a last one of 15: 204 bits.
 
 #include <cmath>
 #include <cstdint>
@@ -39,9 +39,9 @@ enum class Sums : unsigned { one_of_each_block = count_bits, many = 24 };
 /// The bits of a digit of which so many can be added up. The last one has fewer by as many as count.
 constexpr unsigned digit_bits(Sums sums) { return 64 - count_bits - 1 - static_cast<unsigned>(sums); }
 
-/// Of a sum in W: `words`, how many there are. fits(sum): whether it can be written so. digit(sum, k): digit k of it, signed.
-/// A word has digits from bit counts_of(k) on. part(word, k): what the digits in word k are together, with their weight:
-/// the parts of all words add up to the sum.
+/// Of a sum in W: `words`, how many there are. fits(sum): whether it can be written so. digit(sum, k): digit k of it,
+/// signed. A word has digits from bit counts_of(k) on. part(word, k): what the digits in word k are together, with
+/// their weight: the parts of all words add up to the sum.
 template <class W, Sums sums = Sums::one_of_each_block>
 struct Digits;
 

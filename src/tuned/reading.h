@@ -30,8 +30,8 @@ struct AddedIn<Acc, true> {
   using type = std::conditional_t<sizeof(Acc) == 8, std::uint64_t, std::uint32_t>;
 };
 
-/// An element in the type that it is added in. Not by a cast of halves: who compiles with their conversions switched off
-/// (__CUDA_NO_HALF_CONVERSIONS__, as PyTorch's extensions are) has none.
+/// An element in the type that it is added in. Not by a cast of halves: who compiles with their conversions switched
+/// off (__CUDA_NO_HALF_CONVERSIONS__, as PyTorch's extensions are) has none.
 template <class W, class In>
 __device__ W widened(In x) {
 #ifdef __CUDACC__
@@ -73,8 +73,8 @@ struct SumsOf<Moments, W> {
 template <class Acc, class Operation>
 using SumIn = typename SumsOf<Operation, typename AddedIn<Acc>::type>::type;
 
-/// Whether kernels are compiled for a GPU whose kernels may begin while the one before still runs (tuned.h), and an SM of
-/// which holds 2048 threads: those of 12.x hold 1536.
+/// Whether kernels are compiled for a GPU whose kernels may begin while the one before still runs (tuned.h), and an SM
+/// of which holds 2048 threads: those of 12.x hold 1536.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
 inline constexpr bool holds_two_calls = true;
 #else
@@ -134,9 +134,9 @@ __device__ S sum_of_vectors(const uint4 (&v)[count]) {
 }
 
 /// The last step of thread t of so many: what is left from vector `first` on, fewer than `count` vectors for each,
-/// spread over all of them, so that none has more to read than another; and the odd ends, which the first ones take. Each
-/// load has a condition of its own and no branch, so that all are under way before the first is waited for: with branches
-/// a warp of whose threads some have a vector more takes a round trip to memory more.
+/// spread over all of them, so that none has more to read than another; and the odd ends, which the first ones take.
+/// Each load has a condition of its own and no branch, so that all are under way before the first is waited for: with
+/// branches a warp of whose threads some have a vector more takes a round trip to memory more.
 template <class S, class W, class Operation, int count, class In, class Load>
 __device__ S sum_of_rest(const Share<In>& in, std::int64_t first, unsigned t, unsigned threads, Load load) {
   int left = static_cast<int>(in.vectors - first) - static_cast<int>(t);  // of this thread's, every `threads`-th
@@ -157,9 +157,9 @@ template <unsigned Block>
 struct Strided {
   static constexpr unsigned block = Block;
   static constexpr int vectors = 4;
-  /// An SM has registers for so many blocks. Where it can, for those of two calls with 1024 threads each, so that the next
-  /// one's blocks have places beside this one's. That leaves 32 registers for a thread, enough for a sum of 4 bytes and for
-  /// one as wide as its elements; other kernels would spill.
+  /// An SM has registers for so many blocks. Where it can, for those of two calls with 1024 threads each, so that the
+  /// next one's blocks have places beside this one's. That leaves 32 registers for a thread, enough for a sum of 4
+  /// bytes and for one as wide as its elements; other kernels would spill.
   template <class In, class S>
   static constexpr unsigned blocks_per_sm() {
     constexpr bool few_registers = std::is_arithmetic<S>::value && (sizeof(S) == 4 || sizeof(S) == sizeof(In));
@@ -185,9 +185,9 @@ struct Strided {
 };
 
 /// Blocks take turns, with a tile of 8 vectors a thread: neighbouring threads have neighbouring vectors, and what one
-/// block reads at a time lies together, which memory serves best where there is much to read. Tiles behind the part that
-/// is to stay in L2 are read by loads whose lines L2 gives up first: they displace each other, neither that part nor
-/// what somebody else has written. Once there are fewer tiles than blocks, what is left is spread over all threads.
+/// block reads at a time lies together, which memory serves best where there is much to read. Tiles behind the part
+/// that is to stay in L2 are read by loads whose lines L2 gives up first: they displace each other, neither that part
+/// nor what somebody else has written. Once there are fewer tiles than blocks, what is left is spread over all threads.
 struct Tiled {
   static constexpr unsigned block = 512;
   template <class In, class S>
@@ -225,8 +225,8 @@ struct Tiled {
   }
 };
 
-/// A block's claim to a further tile, by its first thread. It is under way from here on, while the block reads. Each block
-/// begins with the tile of its own number.
+/// A block's claim to a further tile, by its first thread. It is under way from here on, while the block reads. Each
+/// block begins with the tile of its own number.
 class Claim {
  public:
   explicit __device__ Claim(GlobalPtr<std::uint64_t> claims) : claims_(claims) {
@@ -244,10 +244,10 @@ class Claim {
   std::uint64_t number_ = 0;
 };
 
-/// Blocks claim tiles one by one: in rounds that are fixed beforehand they get further and further apart, because some SMs
-/// read more slowly, and memory serves them best while they read side by side. So it differs from call to call who adds
-/// up which tile, but not what a tile's sum is. What is no whole tile, and the odd ends, are one tile more. Tiles are read
-/// by plain loads: of so much input nothing stays in L2 anyway.
+/// Blocks claim tiles one by one: in rounds that are fixed beforehand they get further and further apart, because some
+/// SMs read more slowly, and memory serves them best while they read side by side. So it differs from call to call who
+/// adds up which tile, but not what a tile's sum is. What is no whole tile, and the odd ends, are one tile more. Tiles
+/// are read by plain loads: of so much input nothing stays in L2 anyway.
 struct Claimed {
   static constexpr unsigned block = Tiled::block;
   template <class In, class S>
@@ -256,8 +256,8 @@ struct Claimed {
   }
   GlobalPtr<std::uint64_t> claims;
 
-  /// take(sum, turn): by all threads, what this one adds up of a tile; `turn` is 0 and 1 in turns, and it passes a barrier
-  /// of the block. It is called while the next tile is read, once before there is any, with nothing.
+  /// take(sum, turn): by all threads, what this one adds up of a tile; `turn` is 0 and 1 in turns, and it passes a
+  /// barrier of the block. It is called while the next tile is read, once before there is any, with nothing.
   template <class S, class W, class Operation, class In, class Take>
   __device__ void sums_of_tiles(const Share<In>& in, const Take& take) const {
     const SharedPtr<unsigned> next = device::shared_array<unsigned, 2>();
@@ -319,8 +319,8 @@ __device__ S sum_of_warps(SharedPtr<const S> sums) {
   return part[0];
 }
 
-/// Adds up one value of every thread; valid in all lanes of the first warp. `sums`: a place of each warp, whose old values
-/// nobody reads any more.
+/// Adds up one value of every thread; valid in all lanes of the first warp. `sums`: a place of each warp, whose old
+/// values nobody reads any more.
 template <unsigned block, class S>
 __device__ S sum_of_block(S value, SharedPtr<S> sums) {
   value = sum_of_warp(value);

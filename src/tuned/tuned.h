@@ -17,25 +17,25 @@
 ///   total(in, out, workspace, stream);
 ///   const double value = total.to_host(in, arrival, stream); // waits, by polling memory of the host; no workspace
 ///
-/// `in` and `out` are pointers to GPU memory, aligned to their element; `out` is no element of the input. Each call puts
-/// one kernel onto the stream: it allocates nothing, waits for nothing and can be captured in a graph and replayed.
-/// (to_host waits, and its words are cleared by the host, so it is not for graphs.) A workspace serves one call at a
-/// time: calls of one stream, or calls that events order. One that two calls had at once, or that was never
-/// initialised, may hold counts that no call completes: then results are wrong or not written, without a word, or a call
-/// never ends. init() mends it. A Gpu and a workspace belong to one GPU. A plan keeps no state: host threads may share
-/// it. A launch that CUDA refuses throws device::LaunchError, and nothing else is thrown.
+/// `in` and `out` are pointers to GPU memory, aligned to their element; `out` is no element of the input. Each call
+/// puts one kernel onto the stream: it allocates nothing, waits for nothing and can be captured in a graph and
+/// replayed. (to_host waits, and its words are cleared by the host, so it is not for graphs.) A workspace serves one
+/// call at a time: calls of one stream, or calls that events order. One that two calls had at once, or that was never
+/// initialised, may hold counts that no call completes: then results are wrong or not written, without a word, or a
+/// call never ends. init() mends it. A Gpu and a workspace belong to one GPU. A plan keeps no state: host threads may
+/// share it. A launch that CUDA refuses throws device::LaunchError, and nothing else is thrown.
 ///
-/// The result's type holds every element, else the call does not compile. Integers go with an integer of 4 or 8 bytes and
-/// no fewer than theirs, or with a float or double that has all their digits; __half, __nv_bfloat16 and float go with
-/// float or double; double goes with double.
+/// The result's type holds every element, else the call does not compile. Integers go with an integer of 4 or 8 bytes
+/// and no fewer than theirs, or with a float or double that has all their digits; __half, __nv_bfloat16 and float go
+/// with float or double; double goes with double.
 ///
-/// A sum begins at zero: of no elements it is 0, and of negative zeros alone +0.0, as CUB's sum (which begins at T{}) and
-/// std::accumulate(..., 0.0f) give; IEEE 754's sum of two negative zeros would be -0.0.
+/// A sum begins at zero: of no elements it is 0, and of negative zeros alone +0.0, as CUB's sum (which begins at T{})
+/// and std::accumulate(..., 0.0f) give; IEEE 754's sum of two negative zeros would be -0.0.
 ///
 /// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 128 bytes and one Gpu, the
-/// result is the same bits at every call, unless Choice::any_order says otherwise: of floating-point numbers it is fixed
-/// what is added to what, and in which order, wherever anything is rounded. So is that of to_host, but it may differ in
-/// its last bits from the one on the GPU, and the calling thread's rounding mode counts.
+/// result is the same bits at every call, unless Choice::any_order says otherwise: of floating-point numbers it is
+/// fixed what is added to what, and in which order, wherever anything is rounded. So is that of to_host, but it may
+/// differ in its last bits from the one on the GPU, and the calling thread's rounding mode counts.
 ///
 /// How it works
 ///
@@ -48,36 +48,36 @@
 ///             for little (cluster.cuh); packed atomics, for all else (finish.h). To the host: each block sends its sum
 ///             there, and the calling thread adds them up in fixed order.
 ///
-/// Packed atomics. One word of 64 bits holds the sum so far and how many blocks have added to it. A block adds its sum and
-/// 1 in one update; the one that completes the number has the whole sum from that very update, so nothing else has to be
-/// seen by anybody and the update is relaxed. It sets the word back to 0, which the next call sees because it begins
-/// after this one has ended. Nobody waits.
+/// Packed atomics. One word of 64 bits holds the sum so far and how many blocks have added to it. A block adds its sum
+/// and 1 in one update; the one that completes the number has the whole sum from that very update, so nothing else has
+/// to be seen by anybody and the update is relaxed. It sets the word back to 0, which the next call sees because it
+/// begins after this one has ended. Nobody waits.
 ///
-/// More than 4 bytes of integer take several words, each with a digit of the sum and a count of its own, and one lane of a
-/// warp for each (digits.h). A floating-point sum is written as a fixed-point number, so these words hold it as it is, and
-/// adding them up rounds nothing off: it gives the same bits in any order. Who completes the number in the last word has
-/// the result, for what the same instruction has updated beside it is complete as well, and if it were not, is waited
-/// for: all blocks have sent it.
+/// More than 4 bytes of integer take several words, each with a digit of the sum and a count of its own, and one lane
+/// of a warp for each (digits.h). A floating-point sum is written as a fixed-point number, so these words hold it as it
+/// is, and adding them up rounds nothing off: it gives the same bits in any order. Who completes the number in the last
+/// word has the result, for what the same instruction has updated beside it is complete as well, and if it were not, is
+/// waited for: all blocks have sent it.
 ///
 /// Sums that do not fit. What is too large or too small for the words, infinite, or no number, a block adds to a longer
-/// fixed-point number, which has all the exponents of a double (long_accumulator.h), and counts itself in the last word as
-/// a block of which something did not fit. A lane's updates of that number stand before its update of its own word, with a
-/// fence between; and each lane of the block that has the result has seen its own word complete, and passes a fence, before
-/// the warp's barrier and reading the long number. So lane k has seen what lane k of every block did, and the barrier hands
-/// that on. The long number is read only if some block was counted so.
+/// fixed-point number, which has all the exponents of a double (long_accumulator.h), and counts itself in the last word
+/// as a block of which something did not fit. A lane's updates of that number stand before its update of its own word,
+/// with a fence between; and each lane of the block that has the result has seen its own word complete, and passes a
+/// fence, before the warp's barrier and reading the long number. So lane k has seen what lane k of every block did, and
+/// the barrier hands that on. The long number is read only if some block was counted so.
 ///
 /// Why all words are zero when a call begins. Who has the result has set them so: that block ends no earlier, and the
 /// next call on this workspace begins after it has ended.
 ///
 /// Claims. Of much input each block reads the tile of its own number first. Before it reads one it claims the next, by
-/// counting up a word of the workspace: dynamic scheduling. So there is one claim for each tile, and whoever has the last
-/// number knows that no other follows, and sets the word back to 0. Where the order may vary, for integers always, a
-/// block's threads add up what it got, tile after tile. Else it makes a sum of each tile, while it reads the next, and adds
-/// these up in digits.
+/// counting up a word of the workspace: dynamic scheduling. So there is one claim for each tile, and whoever has the
+/// last number knows that no other follows, and sets the word back to 0. Where the order may vary, for integers always,
+/// a block's threads add up what it got, tile after tile. Else it makes a sum of each tile, while it reads the next,
+/// and adds these up in digits.
 ///
-/// To the host. Sum and mark of a block are one store: PTX keeps a scalar store of 8 bytes whole, but no vector store. So a
-/// sum of 4 bytes is sent as one word of 8, one of 8 bytes as two words, each of one half of the sum and the mark, and the
-/// two sums of 8 bytes of moments as four. Each word says by itself whether it is there.
+/// To the host. Sum and mark of a block are one store: PTX keeps a scalar store of 8 bytes whole, but no vector store.
+/// So a sum of 4 bytes is sent as one word of 8, one of 8 bytes as two words, each of one half of the sum and the mark,
+/// and the two sums of 8 bytes of moments as four. Each word says by itself whether it is there.
 ///
 /// Calls one after another. From compute capability 9.0 a call's blocks may take their places while the kernel before
 /// it in the stream, another call of tuned say, still runs (programmatic dependent launch). Before they touch global
@@ -86,9 +86,10 @@
 /// blocks has a place.
 ///
 /// The wait is for the kernel before, not for those before that. So each kernel of the user's in the stream that is
-/// itself launched so has to wait (griddepcontrol.wait, cudaGridDependencySynchronize()) before it ends, be it before or
-/// behind a call: else a call after it may begin while one further back still writes its input or uses its workspace.
-/// Kernels launched in the ordinary way need nothing. Choice::overlaps = false makes a call wait for all before it.
+/// itself launched so has to wait (griddepcontrol.wait, cudaGridDependencySynchronize()) before it ends, be it before
+/// or behind a call: else a call after it may begin while one further back still writes its input or uses its
+/// workspace. Kernels launched in the ordinary way need nothing. Choice::overlaps = false makes a call wait for all
+/// before it.
 ///
 /// Input is read past the coherent path (ld.global.nc) after that wait, which PTX promises for what nobody writes while
 /// the kernel runs; the kernel before has ended by then, and the machine code has no such load before the wait.
@@ -130,8 +131,8 @@ reduce(const Share<In> in, const Reading reading, const Finish finish, const Res
   if (threadIdx.x < 32) finish.end(sum, result);
 }
 
-/// The same of tiles that blocks claim, for sums that are rounded: each tile's is added up without rounding, so it does not
-/// matter to the result which block has read it.
+/// The same of tiles that blocks claim, for sums that are rounded: each tile's is added up without rounding, so it does
+/// not matter to the result which block has read it.
 template <class In, class Acc, class Operation>
 __global__ void __launch_bounds__(Claimed::block, Claimed::blocks_per_sm<In, SumIn<Acc, Operation>>())
 reduce_tiles(const Share<In> in, const Claimed reading, const Packed finish, const OnDevice<Acc> result) {

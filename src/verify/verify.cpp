@@ -66,7 +66,8 @@ struct Event {
 };
 
 Child::Message message_of(const Event& e) {
-  Child::Message out{std::string(1, static_cast<char>(e.kind)), std::to_string(e.v), e.text, fmt::format("{}", e.seconds)};
+  Child::Message out{std::string(1, static_cast<char>(e.kind)), std::to_string(e.v), e.text,
+                     fmt::format("{}", e.seconds)};
   const auto add = [&](auto... fields) { (out.push_back(fields), ...); };
   if (e.kind == Event::Kind::counted) {
     add(std::to_string(e.cases), std::to_string(e.left_out));
@@ -212,8 +213,8 @@ class Tally {
   std::size_t total_ = 0;
 };
 
-/// Why preparing refuses a case's operation and type at every size and setting; empty if it does not, or for want of what
-/// the machine lacks. What the lists or declines() refuse is said in the descriptor, as it should be.
+/// Why preparing refuses a case's operation and type at every size and setting; empty if it does not, or for want of
+/// what the machine lacks. What the lists or declines() refuse is said in the descriptor, as it should be.
 std::string refusal_of_all(const Case& c, const DeviceInfo& device) {
   // The settings that were asked for may be what it refuses.
   const auto registered = std::find_if(variants().begin(), variants().end(),
@@ -348,11 +349,12 @@ class Run {
       const std::string why = refusal_of_all(c, backend_.info());
       if (why.empty()) continue;
       const std::string type(name(c.problem.type));
-      tell_({.kind = Event::Kind::misdeclared,
-             .v = v,
-             .text = fmt::format("declares {} of {}, of which preparing refuses every case: {}; leave {} out of .types, "
-                                 "decline it in .declines, or throw Unavailable for what a machine lacks",
-                                 name(c.problem.operation), type, why, type)});
+      tell_(
+          {.kind = Event::Kind::misdeclared,
+           .v = v,
+           .text = fmt::format("declares {} of {}, of which preparing refuses every case: {}; leave {} out of .types, "
+                               "decline it in .declines, or throw Unavailable for what a machine lacks",
+                               name(c.problem.operation), type, why, type)});
     }
   }
 
@@ -366,14 +368,16 @@ class Run {
   bool lost_ = false;
 };
 
-/// Opening a device, or making a variant's cases, takes seconds where a machine has many GPUs or a variant many settings.
+/// Opening a device, or making a variant's cases, takes seconds where a machine has many GPUs or a variant many
+/// settings.
 constexpr double most_seconds_between_cases = 120;
 
 /// Follows one process after another that verifies, each with its own copy of the tally as it stands.
 class Follower {
  public:
-  Follower(const std::vector<const Variant*>& chosen, Tally& tally, const std::function<double(const Case&)>& patience_s,
-           const VerifyProgress& progress, const std::function<bool()>& interrupted)
+  Follower(const std::vector<const Variant*>& chosen, Tally& tally,
+           const std::function<double(const Case&)>& patience_s, const VerifyProgress& progress,
+           const std::function<bool()>& interrupted)
       : chosen_(chosen), tally_(tally), patience_s_(patience_s), progress_(progress), interrupted_(interrupted) {}
 
   /// To its end. True: the next one is to go on without the variant that ended it.
@@ -402,9 +406,10 @@ class Follower {
                                     (by_others ? "; the system may have ended it for want of memory" : ""));
         }
         case Child::Got::late:
-          return give_up(child, fmt::format("did not end within {:.6g} s and was killed: does a block wait for one that "
-                                            "is not running, or does a loop never end? (--patience S waits longer)",
-                                            patience));
+          return give_up(child,
+                         fmt::format("did not end within {:.6g} s and was killed: does a block wait for one that "
+                                     "is not running, or does a loop never end? (--patience S waits longer)",
+                                     patience));
       }
     }
   }
@@ -527,7 +532,8 @@ double usual_patience_s(DeviceKind device, const Case& c) {
   switch (device) {
     case DeviceKind::cuda: return 30 + 50e-9 * n;  // a few threads that read all of it, one element after another
     case DeviceKind::cpu: return 30 + 100e-9 * n;
-    case DeviceKind::sim: return 300 + 100e-6 * n;  // 2^26 threads of a small n take a minute; endless waits it tells itself
+    case DeviceKind::sim:
+      return 300 + 100e-6 * n;  // 2^26 threads of a small n take a minute; endless waits it tells itself
   }
   return 0;
 }

@@ -37,8 +37,8 @@ struct Case {
   /// One call whose result is "exact" (bit for bit), "bounded" (within the rounding bound) or "special" (an infinity or
   /// NaN); "repeat": one plan, several calls on differing data; "two-plans": two plans on two streams at once; "calls":
   /// nine calls of one plan, on two streams, with data at one address that differ by all elements or by one, and one of
-  /// them launched twice as it was captured; "settings": the same call with other settings, whose results must agree bit
-  /// for bit (Determinism::always); "chain": the declared longest chain of
+  /// them launched twice as it was captured; "settings": the same call with other settings, whose results must agree
+  /// bit for bit (Determinism::always); "chain": the declared longest chain of
   /// additions against the executed one (simulated device, floats). "fault": one call of settings with a known fault,
   /// whose result must be wrong, and exactly as the variant says.
   std::string check;
@@ -117,9 +117,9 @@ VerifyReport verify(const std::vector<const Variant*>& chosen, Backend&,
                     const std::function<std::vector<Case>(const Variant&)>& cases_of,
                     const VerifyProgress& progress = {}, const std::function<bool()>& interrupted = {});
 
-/// The same in a process of its own (core/child.h), where `open` and `cases_of` are called. A variant that crashes, calls
-/// exit(), loses the device or takes longer than `patience_s` of its case fails and is given up. A fresh process goes on
-/// with the others. Throws what `open` throws, and UsageErrors of `cases_of`.
+/// The same in a process of its own (core/child.h), where `open` and `cases_of` are called. A variant that crashes,
+/// calls exit(), loses the device or takes longer than `patience_s` of its case fails and is given up. A fresh process
+/// goes on with the others. Throws what `open` throws, and UsageErrors of `cases_of`.
 VerifyReport verify_apart(const std::vector<const Variant*>& chosen, DeviceKind,
                           const std::function<std::unique_ptr<Backend>()>& open,
                           const std::function<std::vector<Case>(const Variant&, const DeviceInfo&)>& cases_of,

@@ -455,7 +455,8 @@ constexpr KeyOf sampled = [](const std::byte* in, std::size_t bytes) {
 
 TEST(BatteryVerify, whoever_answers_from_memory_fails) {
   for (const KeyOf key : {no_key, address, first_middle_last, sampled})
-    for (const auto& [in_each_plan, only_last] : {std::pair(true, true), {true, false}, {false, true}, {false, false}}) {
+    for (const auto& [in_each_plan, only_last] :
+         {std::pair(true, true), {true, false}, {false, true}, {false, false}}) {
       const Variant v = remembering(key, in_each_plan, only_last);
       for (std::uint64_t seed = 1; seed <= 3; ++seed) {
         const VerifyReport report = verify({&v}, *open_cpu(), Tier::quick, seed);
@@ -814,7 +815,9 @@ VerifyReport report_apart(const std::vector<const Variant*>& chosen,
                           const std::function<std::unique_ptr<Backend>()>& open = open_cpu,
                           const VerifyProgress& progress = {}, const std::function<bool()>& interrupted = {}) {
   const auto cases_of = [](const Variant& v, const DeviceInfo& device) { return battery(v, device, Tier::quick, 1); };
-  const auto patience_s = [](const Case& c) { return c.variant->id == "stand-in/hangs" && c.problem.n >= 100 ? 0.1 : 1e9; };
+  const auto patience_s = [](const Case& c) {
+    return c.variant->id == "stand-in/hangs" && c.problem.n >= 100 ? 0.1 : 1e9;
+  };
   return verify_apart(chosen, DeviceKind::cpu, open, cases_of, patience_s, progress, interrupted);
 }
 
@@ -907,7 +910,8 @@ TEST(BatteryApart, a_device_that_is_not_there_is_told_of_as_one) {
   EXPECT_THROW(report_apart({}, []() -> std::unique_ptr<Backend> { throw NoGpu("none"); }), NoGpu);
   EXPECT_THROW(report_apart({&good}, []() -> std::unique_ptr<Backend> { std::_Exit(1); }), DeviceError);
   const auto wrong_cases = [](const Variant&, const DeviceInfo&) -> std::vector<Case> { throw UsageError("no such"); };
-  EXPECT_THROW(verify_apart({&good}, DeviceKind::cpu, open_cpu, wrong_cases, [](const Case&) { return 1e9; }), UsageError);
+  EXPECT_THROW(verify_apart({&good}, DeviceKind::cpu, open_cpu, wrong_cases, [](const Case&) { return 1e9; }),
+               UsageError);
 }
 
 TEST(BatteryApart, ends_when_interrupted_with_what_it_had) {
@@ -937,7 +941,8 @@ TEST(BatteryApart, the_program_prints_what_it_had_when_interrupted) {
     const auto program = [&] {
       dup2(STDERR_FILENO, STDOUT_FILENO);
       register_variant(v, DeviceKind::cpu, v.prepare[static_cast<int>(DeviceKind::cpu)]);
-      std::string words[] = {"reductio", "verify", "--device", "cpu", "--tier", "quick", "--variants", "stand-in/inter"};
+      std::string words[] = {"reductio", "verify", "--device",   "cpu",
+                             "--tier",   "quick",  "--variants", "stand-in/inter"};
       std::vector<char*> arguments;
       for (std::string& word : words) arguments.push_back(word.data());
       arguments.push_back(nullptr);
@@ -968,8 +973,12 @@ TEST(BatteryVerify, a_declared_type_that_preparing_refuses_fails) {
   EXPECT_EQ(report.failed, 2u);
   EXPECT_GT(report.passed, 0u);
   EXPECT_EQ(report.not_run, 0u);
-  EXPECT_EQ(report.failures[0].why.rfind("declares sum of i64, of which preparing refuses every case: element type is not "
-                                         "supported; leave i64 out of .types", 0), 0u) << report.failures[0].why;
+  EXPECT_EQ(
+      report.failures[0].why.rfind("declares sum of i64, of which preparing refuses every case: element type is not "
+                                   "supported; leave i64 out of .types",
+                                   0),
+      0u)
+      << report.failures[0].why;
   EXPECT_EQ(report.failures[1].why.rfind("declares sum_of_squares of i64, of which", 0), 0u) << report.failures[1].why;
   // Also where nothing else was asked for, and by the command that the failure prints.
   Variant alone = v;
@@ -992,7 +1001,9 @@ TEST(BatteryVerify, what_else_is_refused_is_no_failure) {
   };
   expect_refused(with_i64([](auto&, auto&) { throw Unavailable("needs compute capability 9.0"); }));
   expect_refused(with_i64([](const Problem& p, auto&) { if (p.n > 1000) throw Refused("too large"); }), 1001);
-  expect_refused(with_i64([](auto&, const Settings& s) { if (s.text("colour") != "blue") throw Refused("not in that"); }));
+  expect_refused(with_i64([](auto&, const Settings& s) {
+    if (s.text("colour") != "blue") throw Refused("not in that");
+  }));
   Variant declines = with_i64([](auto&, auto&) { throw Refused("never asked"); });
   declines.declines = [](const Problem& p, const Settings&) { return p.type == ElementType::i64 ? "no i64" : ""; };
   expect_refused(declines);
