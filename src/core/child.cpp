@@ -123,12 +123,17 @@ Child::Got Child::next(Message& fields, double patience_s, const std::function<b
   using Clock = std::chrono::steady_clock;
   double waited_s = 0;
   for (;;) {
-    if (stop && stop()) return Got::stopped;
+    if (!stopping_ && stop && stop()) {
+      stopping_ = true;
+      pollfd said{from_, POLLIN, 0};
+      if (poll(&said, 1, 0) > 0) read_more();
+    }
     if (char kind{}; take(fields, kind)) {
       const auto what = static_cast<Frame>(kind);
       if (what != Frame::message && what != Frame::done) rethrow(what, fields.at(0));
       return what == Frame::message ? Got::message : Got::done;
     }
+    if (stopping_) return Got::stopped;
     if (waited_s >= patience_s) return Got::late;
     pollfd one{from_, POLLIN, 0};
     const auto before = Clock::now();

@@ -28,10 +28,11 @@ class Child {
     done,     ///< work() returned
     died,     ///< the process ended before that: death() says how
     late,     ///< no message within the patience; the child still runs
-    stopped,  ///< stop() said so; the child still runs
+    stopped,  ///< stop() said so, and what the child had sent by then was given; the child still runs
   };
   /// Waits for the child's next message. Time in which this process was suspended does not count. Asks `stop` first,
-  /// and ten times a second. Throws what work() threw: the errors of core/error.h as themselves, others as std::runtime_error.
+  /// and ten times a second, until it says so. Throws what work() threw: the errors of core/error.h as themselves, others
+  /// as std::runtime_error.
   Got next(Message&, double patience_s, const std::function<bool()>& stop = {});
 
   /// "SIGSEGV (Segmentation fault)" or "exit(3)"; "unknown means" where somebody else waited for it.
@@ -50,6 +51,7 @@ class Child {
   pid_t pid_ = -1;  ///< -1: it has ended
   int from_ = -1;
   std::string received_{}, death_{};
+  bool stopping_ = false;  ///< stop() has said so
   std::size_t taken_ = 0;  ///< so many bytes of what was received are of messages that next() has given
 };
 

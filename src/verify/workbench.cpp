@@ -522,9 +522,9 @@ std::string Workbench::settings(const Case& c) {
     one.settings = s;
     if (!refusal(v, backend_->info().kind, c.problem, s).empty()) continue;
     const auto plan = make_plan(v, c.problem, s, backend_->info());
-    output.poison(stream);
     Call call(*this, one, *plan, in, output, stream, nullptr);
     const Drain drain(*backend_, {stream});
+    output.poison(stream);
     call.enqueue();
     if (std::string why = call.settle(); !why.empty()) return s.str() + ": " + why;
     if (!first) first = call.result();
@@ -537,9 +537,9 @@ std::string Workbench::settings(const Case& c) {
     set_order(one, c.seed + 1);
   }
   const auto plan = make_plan(v, c.problem, c.settings, backend_->info());
-  output.poison(stream);
   Call changed(*this, c, *plan, in, output, stream, nullptr, change_of(in, c, *plan, c.seed));
   const Drain drain(*backend_, {stream});
+  output.poison(stream);
   changed.enqueue();
   if (std::string why = changed.settle(); !why.empty()) return "with another element in the input: " + why;
   return {};

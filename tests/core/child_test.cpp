@@ -142,6 +142,27 @@ TEST(Child, stop_is_asked_while_messages_come_and_while_none_do) {
   EXPECT_EQ(silent.next(m, for_ever_s, third), Child::Got::stopped);
 }
 
+TEST(Child, what_it_had_sent_when_it_is_stopped_still_counts) {
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  Child child([&](const Child::Send& send) {
+    for (const char* word : {"a", "b"}) send({word});
+    if (write(ready[1], "!", 1) == 1)
+      for (;;) pause();
+  });
+  char sent{};
+  ASSERT_EQ(read(ready[0], &sent, 1), 1);
+  Child::Message m;
+  const auto at_once = [] { return true; };
+  for (const char* word : {"a", "b"}) {
+    EXPECT_EQ(child.next(m, for_ever_s, at_once), Child::Got::message);
+    EXPECT_EQ(m, Child::Message{word});
+  }
+  EXPECT_EQ(child.next(m, for_ever_s, at_once), Child::Got::stopped);
+  close(ready[0]);
+  close(ready[1]);
+}
+
 // Ctrl-C reaches every process of a terminal; what becomes of the child its maker decides.
 TEST(Child, signals_are_its_makers) {
   Child child([](const Child::Send& send) {

@@ -925,7 +925,8 @@ TEST(BatteryApart, ends_when_interrupted_with_what_it_had) {
     const VerifyReport report = apart ? report_apart({&good}, open_cpu, progress, interrupted)
                                       : verify({&good}, *open_cpu(), cases_of, progress, interrupted);
     EXPECT_TRUE(report.interrupted);
-    EXPECT_EQ(report.passed, apart ? 2u : 3u);  // the third is under way
+    if (apart) EXPECT_GE(report.passed, 2u);  // the third is under way; what the process had sent by then counts
+    else EXPECT_EQ(report.passed, 3u);
     EXPECT_EQ(report.passed + report.not_run, all);
   }
 }
