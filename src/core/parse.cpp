@@ -183,7 +183,8 @@ std::size_t end_of_class(std::string_view regex, std::size_t at) {
   return at;
 }
 
-/// About how many states std::regex makes, or more than are taken. A repeat, as {1000}, copies those of what it repeats.
+/// About how many states std::regex makes, or more than are taken. A repeat, as {1000}, copies those of what it
+/// repeats.
 std::size_t states_of(std::string_view regex) {
   std::vector<std::size_t> open{0};  // of each group that is open, the states so far; first of all that is in none
   std::size_t last = 0;              // of what a repeat would repeat

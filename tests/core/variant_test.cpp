@@ -191,8 +191,8 @@ TEST(Variant, ARegularExpressionThatStdRegexCannotTakeIsRefused) {
               "the regular expression '" + std::string(repeats) + "' repeats too often; repeat less in {}");
   // The largest of each kind that are taken overflow nothing.
   const std::string deep = std::string(498, '(') + std::string(498, ')');
-  for (const std::string& taken : {deep, std::string("(){1000}"), std::string("(|a|b){600}"), std::string("a{0,100}b{0,100}"),
-                                   std::string("[ab]{0,200}(a|){100}(b|){100}")})
+  for (const std::string& taken : {deep, std::string("(){1000}"), std::string("(|a|b){600}"),
+                                   std::string("a{0,100}b{0,100}"), std::string("[ab]{0,200}(a|){100}(b|){100}")})
     EXPECT_EQ(select_variants(taken).size(), variants().size()) << taken;
 }
 

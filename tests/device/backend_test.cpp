@@ -217,7 +217,8 @@ TEST_P(EveryBackend, RefusesMoreMemoryThanThereIs) {
       << why;
   EXPECT_NE(why.find("free"), std::string::npos) << why;
   EXPECT_EQ(why.find('\n'), std::string::npos) << why;
-  EXPECT_EQ(error_of<Unavailable>([&] { memory_for("a purpose", *backend, std::size_t{1} << 50); }).find("a purpose: "), 0u);
+  EXPECT_EQ(error_of<Unavailable>([&] { memory_for("a purpose", *backend, std::size_t{1} << 50); }).find("a purpose: "),
+            0u);
   const DeviceMemory still_works(*backend, 100);
   EXPECT_EQ(read(still_works.get(), 100), std::vector<unsigned char>(100, 0xFF));
 }

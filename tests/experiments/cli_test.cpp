@@ -12,6 +12,7 @@
 
 #include "core/parse.h"
 #include "experiments/cli/compare/baseline.h"
+#include "experiments/cli/compare/command.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
@@ -132,6 +133,17 @@ TEST(CliShow, TimesAndBytes) {
   EXPECT_EQ(show_bytes(4), "4 B");
   EXPECT_EQ(show_bytes(60u << 20), "60.0 MiB");
 }
+
+#ifndef REDUCTIO_SANITIZED  // which has no command line
+TEST(CliCompare, UntilDecidedTakesAsManySamplesOnEachContextOfSlowCallsToo) {
+  CompareOptions options;
+  const SamplingRules once = chosen_rules(options);
+  options.until_decided = true;
+  const SamplingRules until = chosen_rules(options);
+  EXPECT_GT(until.allocations, once.allocations);
+  EXPECT_GE(until.slow_samples * once.allocations, once.slow_samples * until.allocations);
+}
+#endif
 
 TEST(CliSettings, AreCheckedAgainstTheVariantsSelected) {
   Variant a, b;

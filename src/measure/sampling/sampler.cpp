@@ -34,7 +34,8 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
   std::size_t done = 0;
   const auto tell = [&](const Group& group, bool sampled) {
     const std::size_t steps = groups.size() * static_cast<std::size_t>(1 + allocations);
-    if (watch.progress) watch.progress(group.first(), sampled, static_cast<double>(done++) / static_cast<double>(steps));
+    if (watch.progress)
+      watch.progress(group.first(), sampled, static_cast<double>(done++) / static_cast<double>(steps));
   };
 
   Measurement out;

@@ -116,7 +116,8 @@ std::optional<ReadCeiling> read_ceiling_of(const std::vector<ByRound>& kernels, 
 std::optional<double> share_of(const ByRound& read_ceiling, const ByRound& times) {
   std::vector<double> shares;
   for (std::size_t r = 0; r < std::min(read_ceiling.size(), times.size()); ++r)
-    if (read_ceiling[r] && times[r] && *read_ceiling[r] > 0 && *times[r] > 0) shares.push_back(*read_ceiling[r] / *times[r]);
+    if (read_ceiling[r] && times[r] && *read_ceiling[r] > 0 && *times[r] > 0)
+      shares.push_back(*read_ceiling[r] / *times[r]);
   if (shares.empty()) return std::nullopt;
   return median(shares);
 }

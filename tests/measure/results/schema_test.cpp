@@ -152,7 +152,8 @@ TEST(MeasureSchema, ListsThatDoNotFitTogetherAreToldByTheirColumns) {
             "f:3 has 2 values for time_s and 3 for round; copy the whole results folder again");
   EXPECT_EQ(told("time_s", "1e-6 2e-6 3e-6 4e-6"),
             "f:3 has 4 values for time_s and 3 for round; copy the whole results folder again");
-  EXPECT_EQ(told("time_s", "1e-6 soon 3e-6"), "f:3: time_s is 'soon', not a finite number of 0 or more; mend or remove it");
+  EXPECT_EQ(told("time_s", "1e-6 soon 3e-6"),
+            "f:3: time_s is 'soon', not a finite number of 0 or more; mend or remove it");
   for (const char* bad : {"inf", "nan", "-1e-6"})
     EXPECT_EQ(told("time_s", "1e-6 " + std::string(bad) + " 3e-6"),
               "f:3: time_s is '" + std::string(bad) + "', not a finite number of 0 or more; mend or remove it");
