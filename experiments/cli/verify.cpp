@@ -320,9 +320,10 @@ int run(const VerifyOptions& options) {
   Progress progress(options.quiet);
   const bool in_words = !options.json && !options.csv;
   std::vector<VariantResult> results;
-  std::string ended_early;  // why not all was run
+  std::deque<Work> all_work;  // failures point at its variants
+  std::string ended_early;    // why not all was run
   for (const DeviceKind kind : kinds) {
-    const Work work = plan(kind, chosen, asked, options.check == "settings");
+    const Work& work = all_work.emplace_back(plan(kind, chosen, asked, options.check == "settings"));
     if (!demanded && work.variants.empty() && work.refused.empty()) continue;
     if (Interrupts::count()) {
       ended_early += fmt::format("; nothing was run on device {}", name(kind));

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -26,7 +27,7 @@ namespace {
 constexpr int tick_ms = 100;
 
 /// What a frame holds: a message, the end, or what was thrown.
-enum class Frame : char { message, done, usage, unavailable, refused, no_gpu, device, other };
+enum class Frame : char { message, done, usage, unavailable, refused, no_gpu, device, memory, other };
 
 void put_number(std::string& out, std::size_t n) {
   const auto number = static_cast<std::uint32_t>(n);
@@ -66,6 +67,7 @@ std::string death_of(int status) {
     case Frame::refused: throw Refused(why);
     case Frame::no_gpu: throw NoGpu(why);
     case Frame::device: throw DeviceError(why);
+    case Frame::memory: throw MemoryEnded(why);
     default: throw std::runtime_error(why);
   }
 }
@@ -113,6 +115,10 @@ void Child::run(const std::function<void(const Send&)>& work, int to, pid_t pare
     say(Frame::no_gpu, {e.what()});
   } catch (const DeviceError& e) {
     say(Frame::device, {e.what()});
+  } catch (const MemoryEnded& e) {
+    say(Frame::memory, {e.what()});
+  } catch (const std::bad_alloc& e) {
+    say(Frame::memory, {e.what()});
   } catch (const std::exception& e) {
     say(Frame::other, {e.what()});
   }

@@ -4,10 +4,16 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace reductio {
+
+/// The host's memory ended, or its addresses under `ulimit -v`: no fault of what ran. Exit code 1.
+struct MemoryEnded : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
 
 /// A forked process that sends messages through a pipe, and whoever made it watches that they come.
 class Child {

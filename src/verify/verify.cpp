@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <map>
+#include <new>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -334,6 +335,7 @@ class Run {
       outcome.kind = Event::Kind::refused;
       outcome.text = e.what();
     } catch (const std::exception& e) {
+      if (dynamic_cast<const std::bad_alloc*>(&e) && !address_space_advice().empty()) throw MemoryEnded(e.what());
       // A launch that failed is no DeviceError, because a kernel's header knows no harness; it may be the device's all
       // the same.
       const bool of_device = dynamic_cast<const DeviceError*>(&e) != nullptr;
@@ -390,6 +392,8 @@ class Follower {
         got = child.next(m, patience, interrupted_);
       } catch (const UsageError&) {
         throw;
+      } catch (const MemoryEnded&) {
+        throw;
       } catch (const std::exception& e) {
         if (!opened_) throw;
         return give_up(child, "threw: " + std::string(e.what()));
@@ -401,6 +405,9 @@ class Follower {
         case Child::Got::done: return false;
         case Child::Got::stopped: tally_.report.interrupted = true; return false;
         case Child::Got::died: {
+          // As the simulated device ends it, which has said so.
+          if (const std::string limit = address_space_advice(); child.death() == "exit(1)" && !limit.empty())
+            throw MemoryEnded("out of memory" + limit);
           const bool by_others = child.death().starts_with("SIGKILL");
           return give_up(child, "ended the process by " + child.death() +
                                     (by_others ? "; the system may have ended it for want of memory" : ""));
