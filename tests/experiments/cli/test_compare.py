@@ -369,9 +369,9 @@ def test_a_point_of_two_experiments_is_told_apart_by_them(reductio, stored):
     assert reductio("compare", *stored, "--experiment", "again").ok().splitlines()[0].split()[0] == "variant"
 
 
-@pytest.mark.parametrize("value", ["inf", "nan", "0", "-1e-6"])
+@pytest.mark.parametrize("value", ["inf", "nan", "-1e-6"])
 def test_a_stored_time_that_is_none_is_refused(reductio, stored, value):
-    refused = f"'{value}', not a finite number above 0; mend or remove it"
+    refused = f"'{value}', not a finite number of 0 or more; mend or remove it"
     rewrite(stored[1], lambda rows: [{**rows[0], "time_median_s": value}, *rows[1:]])
     assert f"cpu.csv:2: time_median_s is {refused}" in reductio("compare", *stored).error(1)
     path = stored[0] / "cpu.samples.csv.gz"
