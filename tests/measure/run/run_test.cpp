@@ -2029,7 +2029,8 @@ TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
   struct Case {
     int signal, signals;
   };
-  for (const auto [signal, signals] : {Case{SIGINT, 1}, Case{SIGTERM, 1}, Case{SIGHUP, 1}, Case{SIGINT, 2}}) {
+  for (const Case& c : {Case{SIGINT, 1}, Case{SIGTERM, 1}, Case{SIGHUP, 1}, Case{SIGINT, 2}}) {
+    const int signal = c.signal, signals = c.signals;  // clang 14 captures no structured binding
     const Folder folder;
     Scripted script = constant(1e-5);
     int samples = 0;
