@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/call.h"
 #include "measure/sampling/summarise.h"
 
 namespace reductio {
@@ -59,25 +60,11 @@ std::function<std::vector<Settings>(const Variant&)> of_document(
   };
 }
 
-namespace {
-
-std::string value_of(const std::string& text, std::size_t n, std::size_t sm_count) {
-  constexpr std::string_view of_sms = "*SMs", of_n = "ceil(n/";
-  if (text.ends_with(of_sms)) return std::to_string(std::stoull(text) * sm_count);
-  if (!text.starts_with(of_n)) return text;
-  const std::size_t share = std::stoull(text.substr(of_n.size()));
-  return std::to_string(n / share + (n % share != 0));
-}
-
-}  // namespace
-
 NamedCall named_call(const std::string& name, std::size_t n, std::size_t sm_count) {
-  const std::size_t colon = name.find(':');
-  const Variant& v = find_variant(name.substr(0, colon));
+  const CallName call = parse_call(name);
+  const Variant& v = find_variant(call.variant);
   Settings settings = v.settings();
-  if (colon != std::string::npos)
-    for (const auto& [key, text] : parse_assignments(name.substr(colon + 1)))
-      settings.set(key, value_of(text, n, sm_count));
+  for (const auto& [key, value] : call.settings_at(n, sm_count)) settings.set(key, value);
   return {&v, settings};
 }
 

@@ -40,8 +40,8 @@ struct NamedCall {
   Settings settings;
 };
 
-/// The call that paper/claims.json or Variant::embodies names, `variant:name=value,name=value`, for n elements on a GPU
-/// of so many multiprocessors; a value may be 4*SMs or ceil(n/1024). Throws UsageError where there is no such.
+/// The call that Variant::embodies names (core/call.h), for n elements on a GPU of so many multiprocessors. Throws
+/// UsageError where there is no such.
 NamedCall named_call(const std::string& name, std::size_t n, std::size_t sm_count);
 
 /// How the documents' studies are sampled: sixteen samples in each context, so that a call of several launches meets
