@@ -1,0 +1,71 @@
+"""Sentences that people wrote about the measurements are true of the committed CSV."""
+
+import re
+
+import pytest
+from project import SOURCE
+
+import facts
+from facts import FACTS, Fact
+
+PAGES = ["README.md", *(f"docs/{p.name}" for p in sorted((SOURCE / "docs").glob("*.md")))]
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=lambda f: f"{f.page}: {f.sentence}"[:80])
+def test_what_is_said_is_so(fact):
+    assert fact.wrong(SOURCE) == ""
+
+
+def typed_by_hand(page: str) -> str:
+    """A page without generated tables, code and links."""
+    text = re.sub(r"<!-- (generated:\S+) .*?<!-- end of \1 -->|```.*?```|\]\([^)]*\)", " ", page, flags=re.S)
+    return " ".join(text.split())
+
+
+def without_facts(page: str, text: str) -> list[str]:
+    """Intervals in a page that no fact holds."""
+    intervals = re.findall(r"[\d.,]+ \[[\d., ]+\]", typed_by_hand(text))
+    return [i for i in intervals if not any(f.page == page and i in f.sentence for f in FACTS)]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_each_interval_that_is_typed_is_held_by_a_fact(page):
+    assert without_facts(page, (SOURCE / page).read_text()) == []
+
+
+def test_intervals_are_found():
+    page = "a <!-- generated:x by y -->\n1.0 [0.9, 1.1]\n<!-- end of generated:x --> b 3.21 [3.01,\n3.31] ```2 [1, 3]``` [7](d)"
+    assert without_facts("docs/none.md", page) == ["3.21 [3.01, 3.31]"]
+
+
+@pytest.fixture
+def project(tmp_path):
+    there = tmp_path / "experiments" / "results" / "nvidia-h200"
+    there.mkdir(parents=True)
+    (there / "comparison.csv").write_text(
+        "variant,settings,n,device,element_type,timing_mode,cache_state,offset_elements,status,time_median_s,speedup,"
+        "speedup_ci_low,speedup_ci_high\n"
+        "a/b,block=64;finish=x,4,cuda,f32,device,cold_dirty,0,ok,1.2344e-6,1.98,1.971,1.989\n"
+        "a/b,block=128;finish=x,4,cuda,f32,device,cold_dirty,0,ok,2e-6,1,1,1\n")
+    (there / "contrasts.csv").write_text("name,n,value,ci_low,ci_high,reason\nS2,4,1.2,1.1,1.3,\nS3,4,,,,not measured\n")
+    (tmp_path / "page.md").write_text("One takes\n1.23 us, a speedup of 1.98 [1.97, 1.99]; 1,234 of them.")
+    return tmp_path
+
+
+@pytest.mark.parametrize("words, of, wrong", [
+    ("takes <1.23> us", lambda d: d.us("a/b:block=64", 4), ""),
+    ("of <1.98> [<1.97>, <1.99>]", lambda d: d.speedup("a/b:block=64,finish=x", 4), ""),
+    ("speedup of <1.98>", lambda d: d.speedup("a/b:block=64", 4), ""),
+    ("<1,234> of them", lambda d: 1234.4, ""),
+    ("One takes", lambda d: d.us("a/b:block=64", 4) < d.us("a/b:block=128", 4), ""),
+    ("takes <1.23> us", lambda d: d.us("a/b:block=128", 4), 'page.md says "takes 1.23 us"; by the data: 2'),
+    ("One takes", lambda d: 1 > 2, 'page.md says "One takes"; by the data it is False'),
+    ("One takes", lambda d: "another", 'page.md says "One takes"; by the data it is another'),
+    ("takes <1.24> us", lambda d: 1.24, 'page.md says "takes 1.24 us" no longer: drop its fact, or mend its words'),
+    ("takes <1.23> us", lambda d: d.us("a/b", 4), "comparison has 2 rows of a/b"),
+    ("takes <1.23> us", lambda d: d.contrast("S3"), "not in the data: S3: not measured"),
+    ("takes <1.23> us", lambda d: d.contrast("S2"), "by the data: 1.2"),
+])
+def test_a_sentence_that_is_no_longer_true_is_named(project, words, of, wrong):
+    said = Fact("page.md", words, of).wrong(project)
+    assert said == "" if not wrong else wrong in said
