@@ -153,16 +153,12 @@ class Folder:
     def __init__(self, path: Path):
         self.path = path
         self.machine = rs.read_machine(path / "machine.json", path.resolve().name)
-        self.results = rs.Results(path, self.machine, pd.DataFrame(), None, None, self.machine, path)
-        self._tables: dict[str, pd.DataFrame | None] = {}
+        self.results = rs.Results(path)
         self._series: dict[tuple, rs.Series | None] = {}
         self._over: dict[tuple, pd.DataFrame] = {}
 
     def table(self, experiment: str) -> pd.DataFrame | None:
-        if experiment not in self._tables:
-            csv_ = self.path / f"{experiment}.csv"
-            self._tables[experiment] = rs.read_points(csv_) if csv_.exists() else None
-        return self._tables[experiment]
+        return self.results.experiment(experiment)
 
     def series(self, experiment: str, variant: str, element_type: str, way: tuple[str, str], offset: int = 0,
                operation: str = "sum", **settings: str) -> rs.Series | None:

@@ -65,6 +65,7 @@ AGREEMENT = Columns(["mode", "variant", "element_type", *AGREEMENT_NUMBERS], AGR
 REPEAT_NUMBERS = "n ratio ratio_low ratio_high confidence".split()
 REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simultaneous", *REPEAT_NUMBERS],
                  REPEAT_NUMBERS, optional=["settings", "operation", "element_type"])
+PROBES = Columns(["quantity", "sm", "repeat", "value", "unit"], ["sm", "repeat", "value"])
 RAW_WORKSPACE = Columns(["schema_version", "element_type", "timing_mode", "cache_state", "base_time_s", "n", "ratio"],
                         ["base_time_s", "n", "ratio"])
 
@@ -305,13 +306,6 @@ def read_models(path: Path, points: list[pd.DataFrame]) -> pd.DataFrame:
     return table
 
 
-def read_agreement(path: Path) -> pd.DataFrame | None:
-    """nvbench-agreement.csv."""
-    if not path.exists():
-        return None
-    return read_table(path, AGREEMENT)
-
-
 def read_catalog(path: Path) -> pd.DataFrame:
     """catalog.csv by variant, every field text; an empty table if there is none. Only `variant` is required."""
     if not path.exists():
@@ -385,83 +379,142 @@ def read_machine(path: Path, name: str) -> Machine:
 # ------------------------------------------------------------------------------------------------- folder
 
 
-@dataclass
 class Results:
-    """One results folder, or two. Tables are None where there is no such file."""
+    """One results folder, of which each file is read when it is first asked for. Tables are None where there is no such
+    file, which `absent` then names."""
 
-    folder: Path
-    machine: Machine
-    catalog: pd.DataFrame
-    comparison: pd.DataFrame | None
-    cpu: pd.DataFrame | None
-    cpu_machine: Machine  # that of cpu.csv
-    cpu_folder: Path      # that cpu.csv is in
-    limits: pd.DataFrame | None = None
-    models: pd.DataFrame | None = None
-    timing: pd.DataFrame | None = None
-    index: pd.DataFrame | None = None            # kernels by the type of their loop's index
-    agreement: pd.DataFrame | None = None        # with nvbench and plain loops, by timing mode, variant, type and n
-    repeat: pd.DataFrame | None = None           # two runs of the comparison beside each other
-    repeat_relative: pd.DataFrame | None = None  # the same, each by CUB's time in its own round
-    raw_workspace: pd.DataFrame | None = None    # tuned/sum beside the same with a memset before each call
-    beside: list[Results] = field(default_factory=list)  # other GPUs' comparisons
+    def __init__(self, folder: Path, cpu_folder: Path | None = None):
+        for f in (folder, cpu_folder):
+            if f is not None and not f.is_dir():
+                raise ResultsError(f"{f} is not a folder: name a results folder")
+        self.folder = folder
+        self.cpu_folder = cpu_folder or folder  # that cpu.csv is in
+        self.absent: set[str] = set()
+        self._tables: dict[str, pd.DataFrame | None] = {}
 
+    def file(self, name: str) -> Path:
+        return (self.cpu_folder if name.partition(".")[0] == "cpu" else self.folder) / name
 
-def read_beside(folder: Path, machine: Machine) -> list[Results]:
-    """The comparisons in the folders beside this one that are of another GPU. What cannot be read there is left out,
-    and said: it is no fault of this folder."""
-    found = []
-    for other in sorted(folder.resolve().parent.iterdir()):
-        if not (other / "comparison.csv").exists() or other == folder.resolve():
-            continue
-        try:
-            there = read_machine(other / "machine.json", other.name)
-            if there.get("gpu.name") not in (None, machine.get("gpu.name")):
-                found.append(Results(other, there, read_catalog(other / "catalog.csv"),
-                                     read_points(other / "comparison.csv"), None, there, other))
-        except ResultsError as error:
-            print(f"  left out: {error}")
-    return found
+    def _once(self, file: str, read) -> pd.DataFrame | None:
+        if file not in self._tables:
+            path = self.file(file)
+            self._tables[file] = read(path) if path.exists() else None
+        if self._tables[file] is None:
+            self.absent.add(file)
+        return self._tables[file]
+
+    def experiment(self, name: str) -> pd.DataFrame | None:
+        """The rows of any experiment."""
+        return self._once(f"{name}.csv", read_points)
+
+    def table(self, file: str, columns: Columns) -> pd.DataFrame | None:
+        """Any other CSV, checked to have these columns; of one file always the same."""
+        return self._once(file, lambda path: read_table(path, columns))
+
+    @cached_property
+    def machine(self) -> Machine:
+        return read_machine(self.folder / "machine.json", self.folder.resolve().name)
+
+    @cached_property
+    def cpu_machine(self) -> Machine:
+        """That of cpu.csv."""
+        if self.cpu_folder == self.folder:
+            return self.machine
+        return read_machine(self.cpu_folder / "machine.json", self.cpu_folder.resolve().name)
+
+    @cached_property
+    def sm_count(self) -> float | None:
+        return self.machine.number("gpu.sm_count")
+
+    @cached_property
+    def catalog(self) -> pd.DataFrame:
+        return read_catalog(self.folder / "catalog.csv")
+
+    @property
+    def comparison(self) -> pd.DataFrame | None:
+        return self.experiment("comparison")
+
+    @property
+    def cpu(self) -> pd.DataFrame | None:
+        return self.experiment("cpu")
+
+    @property
+    def limits(self) -> pd.DataFrame | None:
+        return self.experiment("limits")
+
+    @property
+    def timing(self) -> pd.DataFrame | None:
+        return self.experiment("timing")
+
+    @property
+    def index(self) -> pd.DataFrame | None:
+        """Kernels by the type of their loop's index."""
+        return self.experiment("index")
+
+    @property
+    def models(self) -> pd.DataFrame | None:
+        def read(path: Path) -> pd.DataFrame:
+            there = [self.experiment(name) for name in ("comparison", "limits", "timing", "index")]
+            return read_models(path, [table for table in there if table is not None])
+
+        return self._once("models.csv", read)
+
+    @property
+    def agreement(self) -> pd.DataFrame | None:
+        """With nvbench and plain loops, by timing mode, variant, type and n."""
+        return self.table("nvbench-agreement.csv", AGREEMENT)
+
+    @property
+    def repeat(self) -> pd.DataFrame | None:
+        """Two runs of the comparison beside each other."""
+        return self.table("repeat.csv.gz", REPEAT)
+
+    @property
+    def repeat_relative(self) -> pd.DataFrame | None:
+        """The same, each by CUB's time in its own round."""
+        return self.table("repeat-relative.csv.gz", REPEAT)
+
+    @property
+    def raw_workspace(self) -> pd.DataFrame | None:
+        """tuned/sum beside the same with a memset before each call."""
+        return self.table("raw-workspace.csv", RAW_WORKSPACE)
+
+    @property
+    def probes(self) -> pd.DataFrame | None:
+        return self.table("probes.csv", PROBES)
+
+    @cached_property
+    def beside(self) -> list[Results]:
+        """Other GPUs' comparisons, in the folders beside this one. What cannot be read there is left out, and said: it
+        is no fault of this folder."""
+        found = []
+        for other in sorted(self.folder.resolve().parent.iterdir()):
+            if not (other / "comparison.csv").exists() or other == self.folder.resolve():
+                continue
+            try:
+                there = Results(other)
+                if there.machine.get("gpu.name") not in (None, self.machine.get("gpu.name")):
+                    assert there.comparison is not None and there.catalog is not None
+                    found.append(there)
+            except ResultsError as error:
+                print(f"  left out: {error}")
+        return found if self.comparison is not None else []
 
 
 def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
-    """Reads a folder; cpu.csv comes from `cpu_folder` where one is named (the program gives CPUs their own folders)."""
-    for f in (folder, cpu_folder):
-        if f is not None and not f.is_dir():
-            raise ResultsError(f"{f} is not a folder: name a results folder")
-    comparison, cpu = folder / "comparison.csv", (cpu_folder or folder) / "cpu.csv"
+    """A folder with a comparison, a CPU's rows or both; cpu.csv comes from `cpu_folder` where one is named (the program
+    gives CPUs their own folders). What the paper is made of is read now, so that a damaged file is told at once."""
+    results = Results(folder, cpu_folder)
+    comparison, cpu = results.file("comparison.csv"), results.file("cpu.csv")
     if not comparison.exists() and not cpu.exists():
         raise ResultsError(f"{folder} holds neither comparison.csv nor cpu.csv: run `reductio run comparison` or "
                            f"`reductio run cpu`, and name the folder that it writes to")
     if cpu_folder is not None and not cpu.exists():
         raise ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
-    machine = read_machine(folder / "machine.json", folder.resolve().name)
-    points = {name: read_points(folder / f"{name}.csv") for name in ("comparison", "limits", "timing", "index")
-              if (folder / f"{name}.csv").exists()}
-    models = folder / "models.csv"
-
-    def checked(name: str, columns: Columns) -> pd.DataFrame | None:
-        path = folder / name
-        return read_table(path, columns) if path.exists() else None
-
-    return Results(
-        folder=folder,
-        machine=machine,
-        catalog=read_catalog(folder / "catalog.csv"),
-        comparison=points.get("comparison"),
-        cpu=read_points(cpu) if cpu.exists() else None,
-        cpu_machine=read_machine(cpu_folder / "machine.json", cpu_folder.resolve().name) if cpu_folder else machine,
-        cpu_folder=cpu_folder or folder,
-        limits=points.get("limits"),
-        models=read_models(models, list(points.values())) if models.exists() else None,
-        timing=points.get("timing"),
-        index=points.get("index"),
-        agreement=read_agreement(folder / "nvbench-agreement.csv"),
-        repeat=checked("repeat.csv.gz", REPEAT),
-        repeat_relative=checked("repeat-relative.csv.gz", REPEAT),
-        raw_workspace=checked("raw-workspace.csv", RAW_WORKSPACE),
-        beside=read_beside(folder, machine) if "comparison" in points else [],
-    )
+    for part in ("machine", "cpu_machine", "catalog", "comparison", "cpu", "limits", "timing", "index", "models", "agreement",
+                 "repeat", "repeat_relative", "raw_workspace", "beside"):
+        getattr(results, part)
+    return results
 
 
 # ------------------------------------------------------------------------------------------------- series

@@ -125,30 +125,23 @@ class Calls:
     paired: bool
 
 
-class Folder:
-    """A results folder, of which each file is read when a test first asks for it."""
+class Folder(rs.Results):
+    """A results folder, and how claims.json's calls are found in it."""
 
     def __init__(self, folder: Path, cpu_folder: Path | None = None):
-        for f in (folder, cpu_folder):
-            if f is not None and not f.is_dir():
-                raise rs.ResultsError(f"{f} is not a folder: name a results folder")
-        self.path, self.cpu_path = folder, cpu_folder or folder
-        machine = rs.read_machine(folder / "machine.json", folder.resolve().name)
-        self.sm_count = machine.number("gpu.sm_count")
-        self.results = rs.Results(folder, machine, pd.DataFrame(), None, None, machine, self.cpu_path)
-        self.absent: set[str] = set()
-        self._tables: dict[str, pd.DataFrame | None] = {}
-        if not any((folder / f"{e}.csv").exists() for e in experiments(read_claims())):
+        super().__init__(folder, cpu_folder)
+        self.sm_count = self.machine.number("gpu.sm_count")
+        if not any(self.file(f"{e}.csv").exists() for e in experiments(read_claims())):
             raise rs.ResultsError(f"{folder} holds no experiment that any claim asks for: name a results folder that "
                                   f"`reductio run` wrote")
 
-    def experiment(self, name: str) -> pd.DataFrame | None:
-        if name not in self._tables:
-            path = (self.cpu_path if name == "cpu" else self.path) / f"{name}.csv"
-            self._tables[name] = rs.read_points(path) if path.exists() else None
-        if self._tables[name] is None:
-            self.absent.add(f"{name}.csv")
-        return self._tables[name]
+    @property
+    def results(self) -> rs.Results:
+        return self
+
+    @property
+    def path(self) -> Path:
+        return self.folder
 
     def series(self, name: str, test: dict, mode: str) -> list[rs.Series]:
         return rs.series(self.experiment(name), device=test["device"], operation=test["operation"],
@@ -232,7 +225,7 @@ class Folder:
 
     def values(self, file: str, value: str, where: dict[str, str], also=()) -> pd.DataFrame:
         """Rows of another CSV, with the column `value` as numbers. `also`: columns that the caller reads besides."""
-        path = self.path / file
+        path = self.file(file)
         if not path.exists():
             self.absent.add(file)
             raise Lacking(f"no {file}: {rs.remedy(path)}")

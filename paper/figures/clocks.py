@@ -5,19 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-import results as rs
 import verdicts as vd
 from figures import studies, style
 from figures.studies import Points
 
-PROBES = rs.Columns(["quantity", "sm", "repeat", "value", "unit"], ["sm", "repeat", "value"])
 QUANTITIES = {"sm_clock_offset": "clock()", "globaltimer_offset": "%globaltimer"}
-
-
-def read(folder: vd.Folder) -> pd.DataFrame | None:
-    """probes.csv, checked; None without it."""
-    path = folder.path / "probes.csv"
-    return rs.read_table(path, PROBES) if path.exists() else None
 
 
 def by_sm(table: pd.DataFrame, quantity: str) -> pd.DataFrame:
@@ -39,7 +31,7 @@ def shown(value: float) -> str:
 
 def draw(folder: vd.Folder):
     """None without probes.csv or its offsets."""
-    table = read(folder)
+    table = folder.probes
     if table is None or not any(len(by_sm(table, q)) for q in QUANTITIES):
         return None
     quantities = [q for q in QUANTITIES if len(by_sm(table, q))]

@@ -9,7 +9,7 @@ import results as rs
 import samples
 import speedup
 import verdicts as vd
-from figures import clocks, studies, style
+from figures import studies, style
 from figures.studies import Points
 from results import Series
 
@@ -46,7 +46,7 @@ def draw(folder: vd.Folder):
                 lines.append((variant, index, f"{rs.short_name(variant)}, index {index}", Points.of(rows), look))
     if not lines:
         return None
-    probes = clocks.read(folder)
+    probes = folder.probes
     known = {} if probes is None else {
         q: float(v.median()) for q in LATENCIES
         if len(v := probes.loc[(probes["quantity"] == q) & (probes["unit"] == "cycles"), "value"])}
