@@ -149,28 +149,6 @@ def losses(sizes: list[Size]) -> list[tuple[str, str, str, str]]:
              "" if s.auto is None else f"{100 * s.loss(s.auto):.1f} %") for s in sizes]
 
 
-def markdown(folder: Path) -> str:
-    """Both tables, and what those of the measured program lose; empty without autotune.csv."""
-    if not (folder / "autotune.csv").exists():
-        return ""
-    lines = []
-    for name, types in TABLES.items():
-        sizes = sizes_of(folder, types)
-        worst = max((s for s in sizes if s.auto is not None), key=lambda s: s.loss(s.auto), default=None)
-        told = ("" if worst is None else f" The table that was built in loses at most {100 * worst.loss(worst.auto):.1f} % to the "
-                f"fastest, at {in_bytes(worst.bytes)}.")
-        lines += [f"`{name}`, by {' and '.join(types)}:{told}", "", "```cpp", *code(sizes), "```", "",
-                  "| input | fastest launch | us | the table that was built in loses |", "|--:|---|--:|--:|",
-                  *(f"| {' | '.join(fields)} |" for fields in losses(sizes)), ""]
-    found = {of: policies(folder, of) for types in TABLES.values() for of in types}
-    if any(found.values()):
-        lines += ["CUB's policies, as threads of a block x elements of a thread x elements of a load:", "",
-                  "| elements | fastest | speedup over `cub/sum` | `auto` | of so many |", "|---|---|--:|--:|--:|",
-                  *(f"| {of} | {next(iter(gains))} | {next(iter(gains.values())):.3f} | "
-                    f"{gains[AUTO]:.3f} | {len(gains) - 1} |" for of, gains in found.items() if AUTO in gains), ""]
-    return "\n".join(lines).rstrip()
-
-
 def main(arguments: list[str] | None = None) -> int:
     parser = Parser(prog="autotune.py", description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="results folder with autotune.csv")

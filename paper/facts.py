@@ -127,16 +127,266 @@ class Folder:
             raise LookupError(f"{name}: {r['reason']}")
         return r["value"], r["ci_low"], r["ci_high"]
 
-    def probe(self, quantity: str) -> float:
+    def probe(self, quantity: str, unit: str) -> float:
         """The median over its repeats."""
-        found = self.rows("probes", quantity=quantity)["value"]
+        found = self.rows("probes", quantity=quantity, unit=unit)["value"]
         if not len(found):
             raise LookupError(f"probes.csv has no {quantity}")
         return float(found.median())
 
 
+H100, SECOND = "nvidia-h100-80gb-hbm3", "nvidia-h200-second"
+N = 2**28
+DOCUMENTS = ("squares", "twopass", "unroll", "levels", "multiblock")
+BEST = "multiblock/last-block-warp"
+
+
+def fastest(d: Folder, *groups: str, mode: str = "device") -> str:
+    """The sum of these groups that is fastest at N, f32."""
+    rows = d.rows("comparison", n=N, element_type="f32", operation="sum", timing_mode=mode, status="ok")
+    rows = rows[rows["variant"].str.split("/").str[0].isin(groups)]
+    return rows.loc[rows["time_median_s"].idxmin(), "variant"]
+
+
+def us_of_sum(d: Folder, *calls: str) -> list[float]:
+    return [d.us(call, N, operation="sum") for call in calls]
+
+
+def of_tuned(d: Folder, way: str = "", call: str = "tuned/sum:reading=auto", element_type: str = "") -> pd.DataFrame:
+    """tuned.csv at even sizes and starts."""
+    rows = d.rows("tuned", call, offset_elements=0, status="ok")
+    odd = rows["n"].isin([2**k + one for k in range(10, 32) for one in (-1, 1)])
+    rows = rows[~odd & (rows["element_type"].eq(element_type) | (element_type == ""))]
+    return rows[(rows["timing_mode"] + " " + rows["cache_state"]).str.startswith(way)]
+
+
+def mean(values) -> float:
+    """The geometric one."""
+    return float(np.exp(np.log(values).mean()))
+
+
+def by_type(d: Folder, way: str) -> list[float]:
+    return [mean(of_tuned(d, way, element_type=t)["speedup"]) for t in ("i32", "f32", "f64")]
+
+
+def ceiling_with(d: Folder, words: int) -> float:
+    """The share of the read ceiling, in %, that cold sums would reach if launches of several blocks took the way of so many
+    words beyond reading."""
+    rows = of_tuned(d, "device cold").dropna(subset=["share_of_read_ceiling"])
+    reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
+    finish = words * 0.5e-9 * d.probe("message_round_trip", "ns")
+    return 100 * mean(rows["share_of_read_ceiling"].where(rows["grid_blocks"] == 1, reading / (reading + finish)))
+
+
+def parts(d: Folder, n: int) -> list[float]:
+    """Launch floor, reading, what tuned and CUB take beyond it, and their times, in us."""
+    ours, cub = (d.measured(call, n, "tuned") for call in ("tuned/sum", "cub/sum"))
+    floor, read = ours["launch_floor_s"], ours["read_time_s"]
+    times = [of["time_median_s"] for of in (ours, cub)]
+    return [1e6 * t for t in (floor, read - floor, *(t - read for t in times), *times)]
+
+
+def verdict_counts(d: Folder) -> list[int]:
+    found = d.rows("verdicts", role="claim")["verdict"].value_counts()
+    return [int(found.get(v, 0)) for v in ("holds", "holds but weaker", "no effect", "reversed", "not decidable here")]
+
+
+def differ(d: Folder, other: str, role: str) -> set[str]:
+    """Claims that both folders decide, otherwise."""
+    here, there = (of.rows("verdicts", role=role).set_index("claim")["verdict"] for of in (d, d.beside(other)))
+    decided = (here != "not decidable here") & (there.reindex(here.index) != "not decidable here")
+    return set(here.index[decided & (here != there.reindex(here.index))])
+
+
+def fits(d: Folder, *calls: str) -> list[float]:
+    """Latency in us and bandwidth in TB/s beyond L2, of f32 on the device."""
+    found = []
+    for call in calls:
+        r = d.row("models", call, experiment="comparison", element_type="f32", operation="sum", timing_mode="device",
+                  range="beyond", status="ok")
+        found += [1e6 * r["latency_s"], 1e-12 * r["bandwidth_bytes_per_s"]]
+    return found
+
+
+def of_index(d: Folder, call: str, n: int = N) -> tuple[float, float, float]:
+    """t(u64) / t(i32) on the device, and the speedups of i32 and u64 over CUB."""
+    i32, u64 = (d.row("index", f"{call}:index={i}", n=n, element_type="i32", status="ok") for i in ("i32", "u64"))
+    part = "time_median_s" if i32["timing_mode"] == "device" else "device_part_median_s"
+    return u64[part] / i32[part], i32["speedup"], u64["speedup"]
+
+
+def unrolled(d: Folder, kernel: str, index: str, **where) -> float:
+    return d.rows("compiler", kernel=kernel, index=index, loop="main", **where)["unrolled_by"].iloc[0]
+
+
+def unrolled_host(d: Folder, compiler: str, level: str) -> float:
+    return d.row("compiler", kernel="host/plain", compiler=compiler, level=level, loop="main",
+                 element_type="i32")["unrolled_by"]
+
+
+def states(d: Folder) -> pd.DataFrame:
+    """CUB's sum by n and state of the cache, in s."""
+    return d.rows("limits", "cub/sum", timing_mode="device", element_type="f32").pivot(
+        index="n", columns="cache_state", values="time_median_s")
+
+
+def less(d: Folder) -> list[float]:
+    """How much less a warm call takes than a clean one up to 2^20 elements, in %: least and most."""
+    times = states(d).loc[:2**20]
+    return [100 * of(1 - times["warm"] / times["cold_clean"]) for of in (min, max)]
+
+
+def dirty(d: Folder) -> pd.Series:
+    """How many times as long a dirty call takes as a clean one, by n."""
+    times = states(d).dropna()
+    return times["cold_dirty"] / times["cold_clean"]
+
+
+def agreement(d: Folder, mode: str = "device", below: int = 2**40, least: int = 0) -> pd.DataFrame:
+    rows = d.rows("nvbench-agreement", mode=mode)
+    return rows[(rows["n"] < below) & (rows["n"] >= least)]
+
+
+def runs(d: Folder, experiment: str) -> list[dict]:
+    ids = set(d.table(experiment)["run_id"])
+    return [r for r in d.machine["runs"] if r["run_id"] in ids]
+
+
+def seconds(d: Folder, *experiments: str) -> float:
+    return sum(r["time_spent"]["wall_s"] for e in experiments for r in runs(d, e))
+
+
+OTHERS = ("ablation", "accuracy", "autotune", "index", "latency", "levels", "limits", "modern", "multiblock", "narrow",
+          "squares", "timing", "twopass", "unrolling")
+
+
+def over_to_host(d: Folder, variant: str) -> pd.Series:
+    return d.rows("to-host", variant=variant).set_index("n")["ratio"]
+
+
+def example(d: Folder, variant: str) -> list[float]:
+    r = d.row("compare-example", variant=variant, n=N)
+    return [1e6 * r["base_time_s"], r["ratio"], r["ratio_low"], r["ratio_high"]]
+
+
+
+README, RESULTS, CLAIMS, COMPARING = "README.md", "docs/results.md", "docs/claims.md", "docs/comparing.md"
+MEASURING, MODERN, REPRODUCING, TUNED = (f"docs/{p}.md" for p in ("measuring", "modern", "reproducing", "tuned"))
+
 FACTS = [
-    # README.md
-    # docs/results.md
-    # paper/main.tex
+    Fact(README, "CUB adds up 2^28 floats in **<251> us**", lambda d: us_of_sum(d, "cub/sum")),
+    Fact(README, "The fastest of the documents' kernels, `multiblock/last-block-warp`, takes **<260> us**: <86> % of the",
+         lambda d: (us_of_sum(d, BEST)[0], 100 * d.measured(BEST, N, operation="sum")["bandwidth_bytes_per_s"] /
+                    d.machine["gpu"]["theoretical_peak_bytes_per_s"])),
+    Fact(README, "takes **<260> us**: 86 % of the", lambda d: us_of_sum(d, fastest(d, *DOCUMENTS))),
+    Fact(README, "`tuned/sum`](docs/tuned.md), takes <245> us", lambda d: us_of_sum(d, "tuned/sum")),
+    Fact(README, "it is <1.27> to <1.33> times as fast as CUB on a cold L2, and <1.46> to <1.52> times in a CUDA graph",
+         lambda d: [of(by_type(d, way)) for way in ("device cold_dirty", "graph") for of in (min, max)]),
+    Fact(README, "Of the documents' 36 claims <16> still hold and <7> are reversed",
+         lambda d: (verdict_counts(d)[0], verdict_counts(d)[3])),
+
+    Fact(RESULTS, "`cub/sum` takes <13.6> us + bytes / <4.50> TB/s, `multiblock/last-block-warp` <13.8> us + bytes / "
+         "<4.33> TB/s, and `twopass/warp-unrolled` <17.0> us + bytes / <2.65> TB/s",
+         lambda d: fits(d, "cub/sum", BEST, "twopass/warp-unrolled:finish=second-launch")),
+    Fact(RESULTS, "Inside L2 it fits none of them", lambda d: not d.rows(
+        "models", experiment="comparison", element_type="f32", timing_mode="device", range="inside",
+        status="ok")["variant"].isin(["cub/sum", BEST, "twopass/warp-unrolled"]).any()),
+    Fact(RESULTS, "`int` is <1.60> times as fast as `size_t` in `twopass/rolled` and <3.06> times in `squares/multi-block`",
+         lambda d: [of_index(d, call)[0] for call in ("twopass/rolled", "squares/multi-block")]),
+    Fact(RESULTS, "as in `levels`, and contiguous chunks gain about <1> %", lambda d: 100 * max(
+        of_index(d, call)[0] - 1 for call in ("levels/global-stride", "levels/local-stride", "squares/chunked"))),
+    Fact(RESULTS, "has <97.7> % of CUB's speed, and would have <59.0> % by `size_t`",
+         lambda d: [100 * v for v in of_index(d, BEST)[1:]]),
+    Fact(RESULTS, "nvcc unrolls the plain loops <16> times over `int` and `long`. Over unsigned types it unrolls "
+         "`squares/strided` <4> times and `twopass/rolled` not at all",
+         lambda d: (unrolled(d, "squares/strided", "int"), unrolled(d, "squares/strided", "unsigned long"))),
+    Fact(RESULTS, "and `twopass/rolled` not at all. The loops of `levels` it never unrolls",
+         lambda d: unrolled(d, "twopass/rolled", "unsigned long") == unrolled(d, "levels/global-stride", "int") == 1),
+    Fact(RESULTS, "has <12> instructions an iteration with a test of bits and <34> with a remainder",
+         lambda d: [d.row("compiler", kernel=f"levels/naive{test}", loop="tree")["instructions"]
+                    for test in ("", "[test=modulo]")]),
+    Fact(RESULTS, "the same code with `>>= 1` and with `/= 2`, by nvcc and by g++ and clang++ from `-O2` on",
+         lambda d: all(d.rows("compiler", kernel=f"halve-{t}-shift", level=l)["opcodes"].tolist() ==
+                       d.rows("compiler", kernel=f"halve-{t}-divide", level=l)["opcodes"].tolist()
+                       for t in ("int", "unsigned") for l in ("O2", "O3"))),
+    Fact(RESULTS, "g++ unrolls `host/plain` from `-O3` on, to one vector of <4>. clang++ unrolls it at `-O2`, to <32> elements",
+         lambda d: [unrolled_host(d, *how) for how in (("g++", "O3"), ("clang++", "O2"))]),
+    Fact(RESULTS, "reductio's time is the lower at <58> of <63> points, by <5.1> % at the median below 2^22 elements and by "
+         "<0.4> % from there on. From 2^23 on none differs by more than <3.2> %. Each of nvbench's times is the median over "
+         "<6> processes",
+         lambda d: ((agreement(d)["difference"] < 0).sum(), len(agreement(d)), *(
+             -100 * of["difference"].median() for of in (agreement(d, below=2**22), agreement(d, least=2**22))),
+             100 * agreement(d, least=2**23)["difference"].abs().max(), agreement(d)["outside_processes"].median())),
+    Fact(RESULTS, "Below 2^22 elements plain loops agree at <5> of <24> points",
+         lambda d: ((of := agreement(d, "end_to_end", below=2**22))["difference"].abs().le(of["allowed"]).sum(),
+                    len(of))),
+    Fact(RESULTS, "by the host's clock, <15> % were taken while no CPU was quiet",
+         lambda d: 100 * (of := runs(d, "comparison")[0]["host_cpu"])["on_busy_cpu"] / of["samples"]),
+    Fact(RESULTS, "CUB adds up 2^28 floats in <358> us, `multiblock/last-block-warp` in <367> us and `tuned/sum`, which was "
+         "tuned on H200s alone, in <349> us", lambda d: us_of_sum(d, "cub/sum", BEST, "tuned/sum"), H100),
+
+    Fact(CLAIMS, "<16> of the claims hold, <3> hold more weakly, <6> have no effect, <7> are reversed and <4> are not "
+         "decidable",
+         verdict_counts),
+    Fact(CLAIMS, "where an H100 and a second H200 decide a claim at the document's own size, they decide it alike",
+         lambda d: not differ(d, H100, "claim") | differ(d, SECOND, "claim")),
+    Fact(CLAIMS, "At 2^28 one differs, U1, which holds on the H200 and holds more weakly on the H100",
+         lambda d: differ(d, H100, "large") | differ(d, SECOND, "large") == {"U1"}),
+
+    *(Fact(COMPARING, f"| `{call}` | 2^28 | <251> us | {numbers} | SLOWER |", lambda d, call=call: example(d, call))
+      for call, numbers in ((BEST, "<0.963> [<0.962>, <0.963>]"),
+                            ("twopass/template-unrolled", "<0.590> [<0.589>, <0.590>]"),
+                            ("levels/local-stride", "<0.571> [<0.571>, <0.571>]"))),
+
+    Fact(MEASURING, "takes <12> to <23> % less time than a cold, clean one up to 2^20 elements", less),
+    Fact(MEASURING, "make a cold call at most <7> % longer there, and <24> % longer at 2^24", lambda d: (
+        100 * (dirty(d).loc[:2**20].max() - 1), 100 * (dirty(d)[2**24] - 1))),
+
+    Fact(REPRODUCING, "`tuned` takes <716> s, `comparison` <473> s, and all other experiments together <11> minutes",
+         lambda d: (
+        seconds(d, "tuned"), seconds(d, "comparison"), seconds(d, *OTHERS) / 60)),
+    Fact(REPRODUCING, "has <8> GiB, and the program held at most <978> MiB on the host", lambda d: (
+        d.table("comparison")["bytes"].max() / 2**30,
+        max(r.get("peak_memory_bytes") or 0 for r in d.machine["runs"]) / 2**20)),
+
+    *(Fact(MODERN, f"| `{call}`{setting} | {times} |", lambda d, call=call + setting.replace(" [", ":").strip("]"): [
+        d.us(call, n, "modern") for n in (2**12, 2**20, N)])
+      for call, setting, times in (
+        ("modern/shuffle", "", "<6.53> | <9.53> | <313>"),
+        ("modern/vector-loads", "", "<6.87> | <9.03> | <248>"),
+        ("modern/loads-in-flight", " [loads=1]", "<6.70> | <8.84> | <293>"),
+        ("modern/loads-in-flight", " [loads=4]", "<6.75> | <8.80> | <248>"),
+        ("modern/cooperative", "", "<5.69> | <7.56> | <247>"),
+        ("modern/fan-in", "", "<4.93> | <7.13> | <246>"),
+        ("modern/cluster", "", "<5.03> | <9.79> | <270>"),
+        ("modern/bulk-copy", "", "<6.97> | <8.89> | <267>"),
+        ("tuned/sum", "", "<3.87> | <6.61> | <243>"),
+        ("cub/sum", "", "<3.93> | <8.52> | <247>"))),
+    Fact(MODERN, "Of i32, `modern/packed-atomic` takes <4.34> us at 2^12 and <6.37> us at 2^20",
+         lambda d: [d.us("modern/packed-atomic", n, "modern", element_type="i32") for n in (2**12, 2**20)]),
+
+    *(Fact(TUNED, f"| {words} | {means} |", lambda d, way=way: by_type(d, way)) for words, way, means in (
+        ("L2 cold and dirty", "device cold_dirty", "<1.327> | <1.312> | <1.272>"),
+        ("L2 cold and clean", "device cold_clean", "<1.344> | <1.325> | <1.292>"),
+        ("L2 warm", "device warm", "<1.304> | <1.283> | <1.269>"),
+        ("in a graph, L2 warm", "graph", "<1.524> | <1.499> | <1.456>"))),
+    Fact(TUNED, "The least of <960> points is <0.998>", lambda d: (len(of_tuned(d)), of_tuned(d)["speedup"].min())),
+    Fact(TUNED, "Cold sums reach <91.9> % of the read ceiling", lambda d: 100 * mean(
+        of_tuned(d, "device cold")["share_of_read_ceiling"])),
+    Fact(TUNED, "the speedup of `tuned/sum-to-host` is <1.53>", lambda d: mean(over_to_host(d, "tuned/sum-to-host"))),
+    Fact(TUNED, "it is least, <1.24>, at 2^10. CUB's call with a copy has <0.69>", lambda d: (
+        over_to_host(d, "tuned/sum-to-host").min(), mean(over_to_host(d, "cub/sum")))),
+    Fact(TUNED, "with this one in its place it would be missed up to 2^12", lambda d:
+         [n for n, ratio in over_to_host(d, "tuned/sum-to-host").items() if ratio < 1.4] == [2**10, 2**11, 2**12]),
+    Fact(TUNED, "such a call takes <1.05> us longer, or <17> to <29> %", lambda d: (
+        1e6 * (more := d.table("raw-workspace")).eval("base_time_s * (1 / ratio - 1)").median(),
+        *(100 * of(1 / more["ratio"] - 1) for of in (min, max)))),
+    *(Fact(TUNED, f"| {words} | {times} |", lambda d, n=n: parts(d, n)) for words, n, times in (
+        ("2^12", 2**12, "<2.72> | <0.95> | <0.16> | <0.27> | <3.83> | <3.94>"),
+        ("2^20", 2**20, "<2.75> | <2.98> | <0.76> | <2.89> | <6.50> | <8.63>"),
+        ("2^28", N, "<2.75> | <238> | <1.3> | <5.8> | <242> | <247>"))),
+    Fact(TUNED, "is under way for <287> ns, an atomic update takes <296> ns, and a load from L2 <142> ns", lambda d: (
+        d.probe("message_round_trip", "ns") / 2, d.probe("atomic_latency_l2", "ns"), d.probe("load_latency_l2", "ns"))),
+    Fact(TUNED, "cold sums would reach <96.2> % of the read ceiling; with two words, <93.2> %",
+         lambda d: [ceiling_with(d, words) for words in (1, 2)]),
 ]
