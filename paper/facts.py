@@ -4,9 +4,9 @@
     Fact("docs/claims.md", "S2 (<1.93> [<1.927>, <1.932>])", lambda d: d.contrast("S2", 2**28))
     Fact("README.md", "is the fastest of the documents' kernels", lambda d: d.us(ONE, N) < d.us(OTHER, N))
 
-The words stand in the page, white space aside. A number in <...> is typed there without these marks; the check gives the
-value of each, in order, and they have to agree as far as the typed digits go. A check of words without marks gives True,
-or what holds instead. tests/paper/test_facts.py asks all of them.
+The words stand in the page, white space aside. A number in <...> is typed there without these marks; the check gives
+the value of each, in order, and they have to agree as far as the typed digits go. A check of words without marks gives
+True, or what holds instead. tests/paper/test_facts.py asks all of them.
 """
 
 from __future__ import annotations
@@ -89,8 +89,8 @@ class Folder:
         return json.loads((self.path / "machine.json").read_text())
 
     def rows(self, table: str, call: str = "", **where) -> pd.DataFrame:
-        """A table's rows with these values, of a call `variant:name=value,name=value`: settings that are not named may have
-        any value."""
+        """A table's rows with these values, of a call `variant:name=value,name=value`: settings that are not named may
+        have any value."""
         found = self.table(table)
         variant, _, settings = call.partition(":")
         for column, value in ({"variant": variant} if variant else {}).items() | where.items():
@@ -170,8 +170,8 @@ def by_type(d: Folder, way: str) -> list[float]:
 
 
 def ceiling_with(d: Folder, words: int) -> float:
-    """The share of the read ceiling, in %, that cold sums would reach if launches of several blocks took the way of so many
-    words beyond reading."""
+    """The share of the read ceiling, in %, that cold sums would reach if launches of several blocks took the way of so
+    many words beyond reading."""
     rows = of_tuned(d, "device cold").dropna(subset=["share_of_read_ceiling"])
     reading = rows["share_of_read_ceiling"] * rows["time_median_s"]
     finish = words * 0.5e-9 * d.probe("message_round_trip", "ns")
@@ -275,7 +275,7 @@ MEASURING, MODERN, REPRODUCING, TUNED = (f"docs/{p}.md" for p in ("measuring", "
 
 FACTS = [
     Fact(README, "CUB adds up 2^28 floats in **<251> us**", lambda d: us_of_sum(d, "cub/sum")),
-    Fact(README, "The fastest of the documents' kernels, `multiblock/last-block-warp`, takes **<260> us**: <86> % of the",
+    Fact(README, "The fastest of the documents' kernels, `multiblock/last-block-warp`, takes **<260> us**: <86> %",
          lambda d: (us_of_sum(d, BEST)[0], 100 * d.measured(BEST, N, operation="sum")["bandwidth_bytes_per_s"] /
                     d.machine["gpu"]["theoretical_peak_bytes_per_s"])),
     Fact(README, "takes **<260> us**: 86 % of the", lambda d: us_of_sum(d, fastest(d, *DOCUMENTS))),
@@ -291,7 +291,8 @@ FACTS = [
     Fact(RESULTS, "Inside L2 it fits none of them", lambda d: not d.rows(
         "models", experiment="comparison", element_type="f32", timing_mode="device", range="inside",
         status="ok")["variant"].isin(["cub/sum", BEST, "twopass/warp-unrolled"]).any()),
-    Fact(RESULTS, "`int` is <1.60> times as fast as `size_t` in `twopass/rolled` and <3.06> times in `squares/multi-block`",
+    Fact(RESULTS, "`int` is <1.60> times as fast as `size_t` in `twopass/rolled` and <3.06> times in "
+         "`squares/multi-block`",
          lambda d: [of_index(d, call)[0] for call in ("twopass/rolled", "squares/multi-block")]),
     Fact(RESULTS, "as in `levels`, and contiguous chunks gain about <1> %", lambda d: 100 * max(
         of_index(d, call)[0] - 1 for call in ("levels/global-stride", "levels/local-stride", "squares/chunked"))),
@@ -309,11 +310,12 @@ FACTS = [
          lambda d: all(d.rows("compiler", kernel=f"halve-{t}-shift", level=l)["opcodes"].tolist() ==
                        d.rows("compiler", kernel=f"halve-{t}-divide", level=l)["opcodes"].tolist()
                        for t in ("int", "unsigned") for l in ("O2", "O3"))),
-    Fact(RESULTS, "g++ unrolls `host/plain` from `-O3` on, to one vector of <4>. clang++ unrolls it at `-O2`, to <32> elements",
+    Fact(RESULTS, "g++ unrolls `host/plain` from `-O3` on, to one vector of <4>. clang++ unrolls it at `-O2`, to <32> "
+         "elements",
          lambda d: [unrolled_host(d, *how) for how in (("g++", "O3"), ("clang++", "O2"))]),
-    Fact(RESULTS, "reductio's time is the lower at <58> of <63> points, by <5.1> % at the median below 2^22 elements and by "
-         "<0.4> % from there on. From 2^23 on none differs by more than <3.2> %. Each of nvbench's times is the median over "
-         "<6> processes",
+    Fact(RESULTS, "reductio's time is the lower at <58> of <63> points, by <5.1> % at the median below 2^22 elements "
+         "and by <0.4> % from there on. From 2^23 on none differs by more than <3.2> %. Each of nvbench's times is the "
+         "median over <6> processes",
          lambda d: ((agreement(d)["difference"] < 0).sum(), len(agreement(d)), *(
              -100 * of["difference"].median() for of in (agreement(d, below=2**22), agreement(d, least=2**22))),
              100 * agreement(d, least=2**23)["difference"].abs().max(), agreement(d)["outside_processes"].median())),
@@ -322,8 +324,8 @@ FACTS = [
                     len(of))),
     Fact(RESULTS, "by the host's clock, <15> % were taken while no CPU was quiet",
          lambda d: 100 * (of := runs(d, "comparison")[0]["host_cpu"])["on_busy_cpu"] / of["samples"]),
-    Fact(RESULTS, "CUB adds up 2^28 floats in <358> us, `multiblock/last-block-warp` in <367> us and `tuned/sum`, which was "
-         "tuned on H200s alone, in <349> us", lambda d: us_of_sum(d, "cub/sum", BEST, "tuned/sum"), H100),
+    Fact(RESULTS, "CUB adds up 2^28 floats in <358> us, `multiblock/last-block-warp` in <367> us and `tuned/sum`, "
+         "which was tuned on H200s alone, in <349> us", lambda d: us_of_sum(d, "cub/sum", BEST, "tuned/sum"), H100),
 
     Fact(CLAIMS, "<16> of the claims hold, <3> hold more weakly, <6> have no effect, <7> are reversed and <4> are not "
          "decidable",

@@ -34,7 +34,8 @@ def test_each_interval_that_is_typed_is_held_by_a_fact(page):
 
 
 def test_intervals_are_found():
-    page = "a <!-- generated:x by y -->\n1.0 [0.9, 1.1]\n<!-- end of generated:x --> b 3.21 [3.01,\n3.31] ```2 [1, 3]``` [7](d)"
+    page = ("a <!-- generated:x by y -->\n1.0 [0.9, 1.1]\n<!-- end of generated:x --> b 3.21 [3.01,\n3.31] "
+            "```2 [1, 3]``` [7](d)")
     assert without_facts("docs/none.md", page) == ["3.21 [3.01, 3.31]"]
 
 
@@ -47,7 +48,8 @@ def project(tmp_path):
         "speedup_ci_low,speedup_ci_high\n"
         "a/b,block=64;finish=x,4,cuda,f32,device,cold_dirty,0,ok,1.2344e-6,1.98,1.971,1.989\n"
         "a/b,block=128;finish=x,4,cuda,f32,device,cold_dirty,0,ok,2e-6,1,1,1\n")
-    (there / "contrasts.csv").write_text("name,n,value,ci_low,ci_high,reason\nS2,4,1.2,1.1,1.3,\nS3,4,,,,not measured\n")
+    (there / "contrasts.csv").write_text("name,n,value,ci_low,ci_high,reason\nS2,4,1.2,1.1,1.3,\n"
+                                         "S3,4,,,,not measured\n")
     (tmp_path / "page.md").write_text("One takes\n1.23 us, a speedup of 1.98 [1.97, 1.99]; 1,234 of them.")
     return tmp_path
 
