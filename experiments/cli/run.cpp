@@ -34,13 +34,18 @@ struct RunCommandOptions {
 };
 
 /// A row that is not ok is declined, or has a fault. In the order in which they are told.
-constexpr Status without_time[] = {Status::over_limit, Status::refused,    Status::failed,
+constexpr Status without_time[] = {Status::over_limit, Status::refused,    Status::no_memory, Status::failed,
                                    Status::wrong,      Status::impossible, Status::timeout};
 
 std::string_view in_words(Status s) {
-  return s == Status::ok ? "measured" : s == Status::over_limit ? "over the limit" : name(s);
+  return s == Status::ok           ? "measured"
+         : s == Status::over_limit ? "over the limit"
+         : s == Status::no_memory  ? "too large for the memory"
+                                   : name(s);
 }
-Ink ink_of(Status s) { return s == Status::over_limit || s == Status::refused ? Ink::yellow : Ink::red; }
+Ink ink_of(Status s) {
+  return s == Status::over_limit || s == Status::refused || s == Status::no_memory ? Ink::yellow : Ink::red;
+}
 
 class Observer final : public RunObserver {
  public:
@@ -165,7 +170,7 @@ int verdict(const std::string& experiment, const RunReport& report, const Observ
     return exit_error;
   if (report.interrupted && fail("interrupted; run it again with --resume to go on")) return exit_error;
   if (!report.count(Status::ok) && !report.skipped)
-    for (const Status status : {Status::refused, Status::over_limit})
+    for (const Status status : {Status::refused, Status::no_memory, Status::over_limit})
       if (report.count(status) && fail("no point was measured: " + observer.first_reason(status))) return exit_error;
   return exit_ok;
 }

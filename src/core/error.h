@@ -21,6 +21,11 @@ struct Unavailable : Refused {
   using Refused::Refused;
 };
 
+/// Unavailable for want of memory, on the device or the machine.
+struct NoMemory : Unavailable {
+  using Unavailable::Unavailable;
+};
+
 /// The device failed: a CUDA error, or a fault that the simulated device diagnosed. Exit code 1.
 struct DeviceError : std::runtime_error {
   using std::runtime_error::runtime_error;

@@ -67,8 +67,8 @@ void require_code(const std::string& gpu, int capability, std::span<const int> b
 DeviceMemory memory_for(const std::string& purpose, Backend& backend, std::size_t bytes) {
   try {
     return DeviceMemory(backend, bytes);
-  } catch (const Unavailable& e) {
-    throw Unavailable(purpose + ": " + e.what());
+  } catch (const NoMemory& e) {
+    throw NoMemory(purpose + ": " + e.what());
   } catch (const Refused& e) {
     throw Refused(purpose + ": " + e.what());
   }

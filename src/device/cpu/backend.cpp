@@ -95,7 +95,7 @@ class CpuBackend final : public Backend {
     void* p = fits ? ::operator new(bytes, alignment, std::nothrow) : nullptr;
     const bool short_of_addresses = fits || bytes > address_space_left();
     if (!p)
-      throw Unavailable("needs " + gib(bytes) + " of memory, " + gib(memory_free()) + " free" +
+      throw NoMemory("needs " + gib(bytes) + " of memory, " + gib(memory_free()) + " free" +
                         (short_of_addresses ? address_space_advice() : ""));
     std::memset(p, 0xFF, bytes);
     return p;

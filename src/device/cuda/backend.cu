@@ -131,7 +131,7 @@ class CudaBackend final : public Backend {
     const cudaError_t status = device::allocate_block(&p, bytes);
     if (status == cudaErrorMemoryAllocation) {
       cudaGetLastError();
-      throw Unavailable("needs " + gib(bytes) + " of GPU memory, " + gib(memory_free()) + " free");
+      throw NoMemory("needs " + gib(bytes) + " of GPU memory, " + gib(memory_free()) + " free");
     }
     check(status, "allocating GPU memory");
     // Other streams do not wait for this one, so the poison must have landed before anyone writes.

@@ -87,7 +87,7 @@ inline std::shared_ptr<void> allocate_workspace(std::size_t bytes) {
   const cudaError_t status = allocate_block(&p, bytes);
   if (status == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw Unavailable("needs a workspace of " + std::to_string(bytes) + " bytes, for which the GPU has no memory");
+    throw NoMemory("needs a workspace of " + std::to_string(bytes) + " bytes, for which the GPU has no memory");
   }
   check(status, "workspace allocation");
   std::shared_ptr<void> memory(p, free_block);

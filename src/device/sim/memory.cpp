@@ -83,14 +83,14 @@ void* allocate(std::size_t bytes) {
   forbid_in_enqueue("allocates device memory", in_prepare);
   Heap& h = heap();
   if (bytes > memory_free())
-    throw Unavailable("the simulated GPU has " + std::to_string(memory_free()) + " bytes of memory free; " +
+    throw NoMemory("the simulated GPU has " + std::to_string(memory_free()) + " bytes of memory free; " +
                       std::to_string(bytes) + " were asked for");
   // A single byte behind empty allocations, so that each has an address of its own.
   void* p = nullptr;
   auto* written = static_cast<std::uint8_t*>(std::calloc(bytes / word_bytes + 1, 1));
   if (!written || posix_memalign(&p, alignment_of_memory, bytes ? bytes : 1) != 0) {
     std::free(written);
-    throw Unavailable("this machine has no " + std::to_string(bytes) + " bytes for the simulated GPU's memory" +
+    throw NoMemory("this machine has no " + std::to_string(bytes) + " bytes for the simulated GPU's memory" +
                       address_space_advice());
   }
   std::memset(p, poison, bytes);

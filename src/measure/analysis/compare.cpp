@@ -50,19 +50,10 @@ MeasuredSet measured_in(const StoredResults& stored) {
   return out;
 }
 
-TimedRounds relative_to(TimedRounds rounds, const ByRound& reference) {
-  std::vector<double> all;
-  for (std::size_t r = 0; r < rounds.seconds.size(); ++r) {
-    auto& s = rounds.seconds[r];
-    if (s && r < reference.size() && reference[r] && *reference[r] > 0) {
-      s = *s / *reference[r];
-      all.push_back(*reference[r]);
-    } else {
-      s.reset();
-    }
-  }
-  if (!all.empty()) rounds.resolution_s /= median(all);
-  return rounds;
+std::vector<Factor> Measured::factors() const {
+  std::vector<Factor> out{{1, &rounds}};
+  if (!reference.seconds.empty()) out.push_back({-1, &reference});
+  return out;
 }
 
 MeasuredSet relative_to(const MeasuredSet& set, std::span<const std::string> ids) {
@@ -86,12 +77,11 @@ MeasuredSet relative_to(const MeasuredSet& set, std::span<const std::string> ids
   for (const Measured& m : set.rows) {
     if (is_reference(m)) continue;
     Measured relative = m;
-    if (!m.rounds.seconds.empty()) {
-      const auto found = references.find(group_of(m));
-      static const ByRound none;
-      relative.rounds =
-          relative_to(m.rounds, found == references.end() ? none : found->second->rounds.seconds);
-    }
+    const auto found = references.find(group_of(m));
+    if (found != references.end() && share_a_context(m.rounds, found->second->rounds))
+      relative.reference = found->second->rounds;
+    else
+      relative.rounds.seconds.clear();
     out.rows.push_back(std::move(relative));
   }
   return out;
@@ -197,7 +187,7 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
     if (c.reason.empty()) c.reason = why_not(*variant);
     if (c.reason.empty()) {
       c.ratio = paired ? paired_ratio(base->rounds, variant->rounds, each)
-                       : unpaired_ratio(base->rounds, variant->rounds, each);
+                       : unpaired_ratio(base->factors(), variant->factors(), each);
       c.verdict = verdict_on(*c.ratio, effect);
       if (c.verdict == Verdict::undecided) {
         c.rounds_to_decide = rounds_to_decide(*c.ratio, effect);

@@ -21,7 +21,10 @@ struct Measured {
   std::string source;  ///< where it is from: "now", or a folder
   Row row;
   TimedRounds rounds;
+  TimedRounds reference{};  ///< by whose times, of the same contexts, these are divided; without seconds: by none
 
+  /// What a ratio is made of: its times, over the reference's if it has one.
+  std::vector<Factor> factors() const;
   /// The field of a column; throws std::out_of_range for a column that there is not.
   std::string at(std::string_view column) const { return row.at(column); }
 };
@@ -36,14 +39,10 @@ struct MeasuredSet {
 };
 MeasuredSet measured_in(const StoredResults&);
 
-/// The same with every time as a multiple of that of a reference variant in the same round, which takes out what slowed
+/// The same with every time as a multiple of that of a reference variant in the same context, which takes out what slowed
 /// down or sped up both: the first of `ids` that was sampled beside it. The references' own rows are left out, rows
 /// without a reference beside them lose their times. Throws UsageError where no row has one.
 MeasuredSet relative_to(const MeasuredSet&, std::span<const std::string> ids);
-
-/// Times as multiples of the reference's in the same rounds, and the clock's resolution likewise; nothing in rounds in
-/// which either has none.
-TimedRounds relative_to(TimedRounds, const ByRound& reference);
 
 /// Enough rounds that an effect of 1 % is normally decided within seconds a point, over wanted_clusters allocations, or
 /// as many as intervals take of which each shall hold with `confidence_of_each`.

@@ -52,7 +52,7 @@ class Comparing {
     std::vector<std::vector<Measured>> out;
     for (const GroupOutcome& outcome : measured.groups) {
       for (const Row& row : outcome.rows) {
-        if (row.status == Status::refused || row.status == Status::over_limit)
+        if (row.status == Status::refused || row.status == Status::no_memory || row.status == Status::over_limit)
           throw UsageError(row.point.variant + ": " + row.reason);
         if (row.status == Status::wrong) throw WrongResult(row.point.variant + " gave a wrong result: " + row.reason);
         if (row.status != Status::ok)
@@ -244,14 +244,19 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
       if (s) *s -= p.planted_s;
     p.rest = paired_ratio(base, rest, confidence);
     if (!plan.other) continue;
-    const ByRound& other = measured[i][2].rounds.seconds;
+    const TimedRounds& other = measured[i][2].rounds;
     const auto contexts = static_cast<std::size_t>(base.allocations.back()) + 1;
     if (contexts < 2 * least_clusters) continue;
     const std::vector<bool> first = any_half(contexts, random);
-    const TimedRounds base_half = half_of(relative_to(base, other), first, true);
-    p.beside_other =
-        unpaired_ratio(base_half, half_of(relative_to(measured[i][1].rounds, other), first, false), confidence);
-    p.rest_beside_other = unpaired_ratio(base_half, half_of(relative_to(rest, other), first, false), confidence);
+    // Each from contexts of its own, over the other kernel's time there.
+    const auto beside_other = [&](const TimedRounds& variant) {
+      const TimedRounds b = half_of(base, first, true), b_other = half_of(other, first, true),
+                        v = half_of(variant, first, false), v_other = half_of(other, first, false);
+      const Factor of_base[] = {{1, &b}, {-1, &b_other}}, of_variant[] = {{1, &v}, {-1, &v_other}};
+      return unpaired_ratio(of_base, of_variant, confidence);
+    };
+    p.beside_other = beside_other(measured[i][1].rounds);
+    p.rest_beside_other = beside_other(rest);
     p.verdict_beside_other = verdict_on(*p.beside_other, plan.effect);
   }
   return out;

@@ -13,6 +13,7 @@ std::string_view name(Status s) {
     case Status::wrong: return "wrong";
     case Status::impossible: return "impossible";
     case Status::timeout: return "timeout";
+    case Status::no_memory: return "no_memory";
   }
   return "?";
 }

@@ -26,9 +26,10 @@ enum class Status {
   wrong,       ///< a result outside its error bound; times are withheld
   impossible,  ///< faster than hardware can be: not all was read, or the measurement is at fault
   timeout,     ///< no result within the harness's patience
+  no_memory,   ///< the device has not the memory for the input or for what the variant needs beside it
 };
 inline constexpr Status all_statuses[] = {Status::ok,    Status::refused,    Status::over_limit, Status::failed,
-                                          Status::wrong, Status::impossible, Status::timeout};
+                                          Status::wrong, Status::impossible, Status::timeout, Status::no_memory};
 inline constexpr std::size_t statuses = std::size(all_statuses);
 std::string_view name(Status);
 
@@ -48,6 +49,7 @@ struct Row {
   std::optional<double> share_of_read_ceiling;  ///< median over rounds of t_read / t
   std::string speedup_reference;               ///< the variant that `speedup` is over, timed in the same rounds
   std::optional<double> speedup, speedup_ci_low, speedup_ci_high;
+  std::optional<bool> speedup_enough;          ///< false: too few contexts, the interval is min..max of them
   std::string result, result2;  ///< as text that reads back exactly; the second of moments alone
   std::optional<double> abs_error, error_bound;
   std::optional<double> exact_result, sum_of_magnitudes;  ///< of floats: what errors are relative to

@@ -274,6 +274,7 @@ const std::vector<Column<Row>>& columns_of() {
       optional(positive(rounded(column<Row, &Row::speedup>("speedup")))),
       optional(positive(rounded(column<Row, &Row::speedup_ci_low>("speedup_ci_low")))),
       optional(positive(rounded(column<Row, &Row::speedup_ci_high>("speedup_ci_high")))),
+      optional(column<Row, &Row::speedup_enough>("speedup_enough")),
       column<Row, &Row::result>("result"),
       column<Row, &Row::result2>("result2"),
       column<Row, &Row::abs_error>("abs_error"),

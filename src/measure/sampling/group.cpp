@@ -42,7 +42,7 @@ End Group::with_memory(const std::function<bool()>& body) {
   } catch (const Refused& e) {
     // The input itself does not fit.
     for (Member& m : members)
-      if (!m.settled()) decline(m, e.what());
+      if (!m.settled()) decline(m, e);
   }
   if (device_busy) {
     // Freeing what a running call works on would wait for it, and it does not end.
@@ -134,10 +134,12 @@ bool Group::verify(Member& m) {
 
 /// What is refused before anything was sampled is a row. Later it costs that allocation; for the next, memory may be
 /// back.
-void Group::decline(Member& m, const std::string& why) {
-  if (!piloted) return m.settle(Status::refused, why);
+void Group::decline(Member& m, const Refused& why) {
+  const Status status = dynamic_cast<const NoMemory*>(&why) ? Status::no_memory : Status::refused;
+  if (!piloted) return m.settle(status, why.what());
   ++m.allocations_refused;
-  m.why_refused = why;
+  m.how_refused = status;
+  m.why_refused = why.what();
   m.plan.reset();
 }
 

@@ -100,7 +100,7 @@ class Group {
     try {
       body();
     } catch (const Refused& e) {
-      decline(m, e.what());
+      decline(m, e);
     } catch (const CallTimeout& e) {
       m.settle(Status::timeout, e.what());
       look_whether_lost(e);
@@ -134,7 +134,7 @@ class Group {
  private:
   void allocate();
   void release();
-  void decline(Member&, const std::string& why);
+  void decline(Member&, const Refused& why);
   void look_whether_lost(const std::exception&);
   void blame(const std::string& what, const std::exception&);
 

@@ -75,13 +75,6 @@ std::string shortcoming(const CentralTime& time, double confidence) {
                      time.clusters == 1 ? "" : "s", time.confidence, confidence);
 }
 
-/// There is a round that both have.
-bool meet(const ByRound& a, const ByRound& b) {
-  for (std::size_t r = 0; r < std::min(a.size(), b.size()); ++r)
-    if (a[r] && b[r] && *a[r] > 0 && *b[r] > 0) return true;
-  return false;
-}
-
 void add_sentence(std::string& reason, const std::string& sentence) {
   reason += (reason.empty() ? "" : "; ") + sentence;
 }
@@ -122,7 +115,7 @@ class Summary {
                                                "it cool, and see that nothing else runs on it",
                                                throttled_hz_.value_or(0) * 1e-6));
     else if (!timed && point.allocations_refused > 0)
-      point.settle(Status::refused, point.why_refused);
+      point.settle(point.how_refused, point.why_refused);
     if (point.settled()) return row;
     row.n_samples = times.counted;
     if (timed) summarise_times(point, times, of_part);
@@ -187,8 +180,8 @@ class Summary {
     for (std::size_t i = 0; i < out.rows.size(); ++i) {
       Row& row = out.rows[i];
       if (!can_have_speedup(row)) continue;
-      if (!meet(times_[base].seconds, times_[i].seconds)) {
-        add_sentence(row.reason, "no speedup: no round has both this and " + out.rows[base].point.variant);
+      if (!share_a_context(timed_rounds(base), timed_rounds(i))) {
+        add_sentence(row.reason, "no speedup: no context has both this and " + out.rows[base].point.variant);
         continue;
       }
       const Ratio r = i == base ? Ratio{.enough = true} : paired_ratio(timed_rounds(base), timed_rounds(i), rules_.confidence);
@@ -196,9 +189,7 @@ class Summary {
       row.speedup = r.value;
       row.speedup_ci_low = r.interval.low;
       row.speedup_ci_high = r.interval.high;
-      if (!r.enough)
-        add_sentence(row.reason, fmt::format("the speedup's interval is min..max of {} cluster{} of rounds", r.clusters,
-                                             r.clusters == 1 ? "" : "s"));
+      row.speedup_enough = r.enough;
     }
   }
 

@@ -33,6 +33,7 @@ struct SampledPoint {
   Row row;  ///< as far as its calls tell: launch, result, and where nothing can be measured the status and why
   bool has_default_settings = false;
   int allocations_refused = 0;  ///< after its pilot
+  Status how_refused = Status::refused;
   std::string why_refused;
 
   void settle(Status status, std::string reason) {

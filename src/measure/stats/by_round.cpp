@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <map>
+#include <numeric>
+#include <set>
 
 #include "core/error.h"
 
@@ -22,40 +25,63 @@ ByRound logarithms(const ByRound& by_round) {
   return out;
 }
 
-std::vector<std::vector<std::size_t>> clusters_of(const ByRound& by_round, std::span<const int> allocations) {
-  // Runs of rounds on one allocation. Coming back to an allocation later is a run of its own.
-  std::vector<std::vector<std::size_t>> runs;
-  std::optional<int> last;
-  for (std::size_t r = 0; r < by_round.size(); ++r) {
-    if (!by_round[r]) continue;
-    const int allocation = r < allocations.size() ? allocations[r] : 0;
-    if (last != allocation) runs.emplace_back();
-    last = allocation;
-    runs.back().push_back(r);
+Clusters clusters_of(std::span<const SeriesByRound> series) {
+  const auto allocation_of = [](const SeriesByRound& s, std::size_t round) {
+    return round < s.allocations.size() ? s.allocations[round] : 0;
+  };
+  std::set<int> allocations;
+  std::set<std::size_t> rounds;
+  for (const SeriesByRound& s : series)
+    for (std::size_t r = 0; r < s.values->size(); ++r)
+      if ((*s.values)[r]) {
+        allocations.insert(allocation_of(s, r));
+        rounds.insert(r);
+      }
+  const std::vector<std::size_t> all(rounds.begin(), rounds.end());
+  const std::size_t parts = std::min(least_clusters, all.size());
+  // Which part of the rounds one is in: the last that begins no later.
+  const auto part_of = [&](std::size_t round) {
+    const auto place = static_cast<std::size_t>(std::lower_bound(all.begin(), all.end(), round) - all.begin());
+    std::size_t part = 0;
+    while (part + 1 < parts && (part + 1) * all.size() / parts <= place) ++part;
+    return static_cast<int>(part);
+  };
+  std::map<int, std::vector<std::vector<double>>> by_cluster;  // by series
+  for (std::size_t i = 0; i < series.size(); ++i)
+    for (std::size_t r = 0; r < series[i].values->size(); ++r)
+      if (const auto& value = (*series[i].values)[r]) {
+        auto& its = by_cluster[allocations.size() == 1 ? part_of(r) : allocation_of(series[i], r)];
+        its.resize(series.size());
+        its[i].push_back(*value);
+      }
+  Clusters out;
+  std::vector<std::size_t> counted(series.size());
+  for (const auto& [_, of_cluster] : by_cluster) {
+    if (std::any_of(of_cluster.begin(), of_cluster.end(), [](const auto& values) { return values.empty(); })) continue;
+    out.means.emplace_back();
+    for (std::size_t i = 0; i < series.size(); ++i) {
+      out.means.back().push_back(trimmed_mean(of_cluster[i]));
+      counted[i] += of_cluster[i].size();
+    }
   }
-  if (runs.size() != 1) return runs;
-  const std::vector<std::size_t> run = runs.front();
-  runs.clear();
-  const std::size_t parts = std::min(least_clusters, run.size());
-  for (std::size_t p = 0; p < parts; ++p)
-    runs.emplace_back(run.begin() + static_cast<std::ptrdiff_t>(p * run.size() / parts),
-                      run.begin() + static_cast<std::ptrdiff_t>((p + 1) * run.size() / parts));
-  return runs;
+  if (!counted.empty()) out.rounds = *std::min_element(counted.begin(), counted.end());
+  return out;
+}
+
+ClusteredCentre clustered_centre(std::span<const SeriesByRound> series, std::span<const double> factors,
+                                 double confidence) {
+  const Clusters clusters = clusters_of(series);
+  if (clusters.means.empty()) throw UsageError("no context has samples of all that are to be compared");
+  std::vector<double> sums;
+  for (const auto& means : clusters.means)
+    sums.push_back(std::inner_product(means.begin(), means.end(), factors.begin(), 0.0));
+  return {.of_clusters = centre_of(sums, confidence), .rounds = clusters.rounds, .clusters = sums.size()};
 }
 
 ClusteredCentre clustered_centre(const ByRound& by_round, std::span<const int> allocations, double confidence) {
-  std::vector<double> means;
-  ClusteredCentre out;
-  for (const auto& cluster : clusters_of(by_round, allocations)) {
-    std::vector<double> its;
-    for (const std::size_t round : cluster) its.push_back(*by_round[round]);
-    means.push_back(trimmed_mean(its));
-    out.rounds += its.size();
-  }
-  if (means.empty()) throw UsageError("no rounds to compare");
-  out.of_clusters = centre_of(means, confidence);
-  out.clusters = means.size();
-  return out;
+  const SeriesByRound one{&by_round, allocations};
+  constexpr double factor = 1;
+  return clustered_centre({&one, 1}, {&factor, 1}, confidence);
 }
 
 CentralTime central_time(const ByRound& by_round, std::span<const int> allocations, double confidence) {

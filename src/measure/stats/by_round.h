@@ -18,17 +18,28 @@ std::vector<double> values(const ByRound&);
 /// The logarithms of those above 0.
 ByRound logarithms(const ByRound&);
 
-/// The rounds that have a value, by cluster: each the run of rounds on one allocation, of `allocations` by round. Where
-/// all are on one, they are cut into least_clusters equal parts, which is right only as far as rounds one after the other
-/// are independent; two to five runs stay what they are, and too few.
-std::vector<std::vector<std::size_t>> clusters_of(const ByRound&, std::span<const int> allocations);
+/// The rounds of one series, or of several that were sampled in the same contexts, by cluster: of each cluster and series
+/// the trimmed mean. A cluster is all rounds on one allocation, of `allocations` by round; it counts where every series
+/// has a value in it, in whichever rounds. Where all are on one allocation, the rounds are cut into least_clusters equal
+/// parts, which is right only as far as rounds one after the other are independent; two to five allocations stay what
+/// they are, and too few.
+struct SeriesByRound {
+  const ByRound* values;
+  std::span<const int> allocations;
+};
+struct Clusters {
+  std::vector<std::vector<double>> means;  ///< of each cluster, by series
+  std::size_t rounds = 0;                  ///< in these clusters, of the series that has the fewest
+};
+Clusters clusters_of(std::span<const SeriesByRound>);
 
 /// The centre of the clusters' trimmed means, and how many rounds and clusters it is made of.
 struct ClusteredCentre {
   Centre of_clusters;
   std::size_t rounds = 0, clusters = 0;
 };
-/// Throws UsageError where no round has a value.
+/// Of a sum of series, each with its factor. Throws UsageError where no cluster has values of all.
+ClusteredCentre clustered_centre(std::span<const SeriesByRound>, std::span<const double> factors, double confidence);
 ClusteredCentre clustered_centre(const ByRound&, std::span<const int> allocations, double confidence);
 
 /// What a series of calls took.

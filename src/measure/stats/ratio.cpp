@@ -8,14 +8,27 @@
 namespace reductio {
 namespace {
 
-/// The width on the logarithm of a ratio that the resolutions of both clocks leave unknown.
-double resolution_on_log(const TimedRounds& base, const TimedRounds& variant) {
-  const auto share = [](const TimedRounds& s) {
-    const std::vector<double> seconds = values(s.seconds);
+/// The width on the logarithm of a product that the clocks' resolutions leave unknown.
+double resolution_on_log(std::span<const Factor> factors) {
+  double width = 0;
+  for (const auto& [power, times] : factors) {
+    const std::vector<double> seconds = values(times->seconds);
     const double middle = seconds.empty() ? 0 : median(seconds);
-    return middle > 0 ? s.resolution_s / middle : 0;
-  };
-  return share(base) + share(variant);
+    if (middle > 0) width += std::abs(power) * times->resolution_s / middle;
+  }
+  return width;
+}
+
+ClusteredCentre centre_on_log(std::span<const Factor> factors, double confidence) {
+  std::vector<ByRound> logs;
+  std::vector<double> powers;
+  for (const auto& [power, times] : factors) {
+    logs.push_back(logarithms(times->seconds));
+    powers.push_back(power);
+  }
+  std::vector<SeriesByRound> series;
+  for (std::size_t i = 0; i < factors.size(); ++i) series.push_back({&logs[i], factors[i].times->allocations});
+  return clustered_centre(series, powers, confidence);
 }
 
 Ratio ratio_of(double log_value, Interval logs, double resolution) {
@@ -31,16 +44,15 @@ Ratio ratio_of(double log_value, Interval logs, double resolution) {
 
 std::size_t clusters_for(double confidence) { return 2 * fewest_samples(confidence); }
 
-Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence) {
-  ByRound logs = logarithms(base.seconds);
-  const ByRound of_variant = logarithms(variant.seconds);
-  logs.resize(std::min(logs.size(), of_variant.size()));
-  for (std::size_t r = 0; r < logs.size(); ++r) {
-    if (logs[r] && of_variant[r]) *logs[r] -= *of_variant[r];
-    else logs[r].reset();
-  }
-  const ClusteredCentre m = clustered_centre(logs, base.allocations, confidence);
-  Ratio out = ratio_of(m.of_clusters.value, m.of_clusters.interval, resolution_on_log(base, variant));
+bool share_a_context(const TimedRounds& a, const TimedRounds& b) {
+  const ByRound of_a = logarithms(a.seconds), of_b = logarithms(b.seconds);
+  const SeriesByRound both[] = {{&of_a, a.allocations}, {&of_b, b.allocations}};
+  return !clusters_of(both).means.empty();
+}
+
+Ratio product_of(std::span<const Factor> factors, double confidence) {
+  const ClusteredCentre m = centre_on_log(factors, confidence);
+  Ratio out = ratio_of(m.of_clusters.value, m.of_clusters.interval, resolution_on_log(factors));
   out.confidence = m.of_clusters.confidence;
   out.enough = m.of_clusters.enough;
   out.rounds = m.rounds;
@@ -48,16 +60,18 @@ Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double c
   return out;
 }
 
-Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence) {
-  const auto summary = [&](const TimedRounds& s) {
-    return clustered_centre(logarithms(s.seconds), s.allocations, confidence);
-  };
-  const ClusteredCentre of_base = summary(base), of_variant = summary(variant);
+Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence) {
+  const Factor both[] = {{1, &base}, {-1, &variant}};
+  return product_of(both, confidence);
+}
+
+Ratio unpaired_ratio(std::span<const Factor> base, std::span<const Factor> variant, double confidence) {
+  const ClusteredCentre of_base = centre_on_log(base, confidence), of_variant = centre_on_log(variant, confidence);
   const Centre &b = of_base.of_clusters, &v = of_variant.of_clusters;
   const double at = b.value - v.value;
   const Interval logs{at - std::hypot(b.value - b.interval.low, v.interval.high - v.value),
                       at + std::hypot(b.interval.high - b.value, v.value - v.interval.low)};
-  Ratio out = ratio_of(at, logs, resolution_on_log(base, variant));
+  Ratio out = ratio_of(at, logs, resolution_on_log(base) + resolution_on_log(variant));
   out.confidence = std::min(b.confidence, v.confidence);
   out.enough = b.enough && v.enough;
   out.rounds = std::min(of_base.rounds, of_variant.rounds);
@@ -65,11 +79,16 @@ Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double
   return out;
 }
 
+Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence) {
+  const Factor of_base{1, &base}, of_variant{1, &variant};
+  return unpaired_ratio({&of_base, 1}, {&of_variant, 1}, confidence);
+}
+
 std::string_view rule_in_words(bool paired) {
-  return paired ? "Of each allocation's rounds the mean of log(t(base)/t) without a tenth at either end; of these the "
-                  "Hodges-Lehmann centre and its signed-rank interval."
-                : "Of each allocation's rounds the mean of log(t) without a tenth at either end; of these the "
-                  "Hodges-Lehmann centre and its signed-rank interval; the two sides' errors combined as independent.";
+  return paired ? "Of each context and side the mean of log(t) without a tenth at either end; of the contexts' differences "
+                  "the Hodges-Lehmann centre and its signed-rank interval."
+                : "Of each context the mean of log(t) without a tenth at either end; of these the Hodges-Lehmann centre "
+                  "and its signed-rank interval; the two sides' errors combined as independent.";
 }
 
 double confidence_of_each(double together, std::size_t rows) {

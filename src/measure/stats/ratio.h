@@ -1,10 +1,11 @@
 #pragma once
 /// How many times as fast one variant is as another, and how sure that is.
 ///
-/// One rule for ratios of two variants that were sampled in the same rounds and of two runs: each cluster of rounds gives
-/// one number, the trimmed mean of its logarithms, and the result is the centre of these with its interval by signed
-/// ranks (statistics.h). A cluster is the run of rounds on one allocation, because rounds in one run share where memory
-/// lies and what drifts, and so tell less than their number.
+/// One rule for ratios of variants that were sampled in the same contexts and of two runs: each context gives one number
+/// for each variant, the trimmed mean of its log times, and the result is the centre of these numbers' differences with
+/// its interval by signed ranks (statistics.h). The rounds of one context are one cluster, because they share where memory
+/// lies and what drifts, and so tell less than their number. Variants are paired by context and not by round, because
+/// some get fewer samples than others, and few of their rounds are the same.
 ///
 /// Why these: within a cluster, calls that take one of two times make medians jump between the two, and a mean does not
 /// shrug off the host's interruptions. Between clusters, order statistics are a quarter wider for the same confidence
@@ -43,19 +44,32 @@ struct Ratio {
   double confidence = 0;   ///< of this interval alone (see Centre); unpaired: of that of either side, the lesser
   bool enough = false;     ///< false: too few clusters for the confidence asked for, the interval is min..max of them
   bool at_resolution = false;    ///< the clock's resolution decides the width: more rounds would not narrow it
-  std::size_t rounds = 0;  ///< that both have; unpaired: of the one that has fewer
+  std::size_t rounds = 0;  ///< in the contexts that count, of the one that has fewer
   std::size_t clusters = 0;  ///< likewise
 };
 
-/// By the clusters' trimmed means of the rounds' log-ratios, over the rounds that both have; `base` and `variant` were
-/// sampled in the same rounds. No interval is narrower than both clocks' resolutions are on these times. Throws
-/// UsageError where no round is common.
+/// One factor of a product of powers of times.
+struct Factor {
+  double power = 1;
+  const TimedRounds* times = nullptr;
+};
+
+/// Whether there is a context in which both were timed.
+bool share_a_context(const TimedRounds&, const TimedRounds&);
+
+/// A product of powers of times that were sampled in the same contexts, from the contexts that have samples of all. No
+/// interval is narrower than the clocks' resolutions are on these times. Throws UsageError where no context has them all.
+Ratio product_of(std::span<const Factor>, double confidence);
+
+/// The same of t(base) / t(variant).
 Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence);
 
 /// Of two series that were not sampled together: each with its own centre, by the clusters' trimmed means of its log
 /// times. Their errors are independent, so the distances of the interval's ends from the ratio are the roots of the sum
 /// of squares of theirs (MOVER: Zou and Donner, Statistics in Medicine 27, 2008). What changed between the two is in the
-/// ratio and not in the interval, except for what changes from cluster to cluster, too.
+/// ratio and not in the interval, except for what changes from cluster to cluster, too. Either side may be a product:
+/// a time over the time of what was sampled beside it.
+Ratio unpaired_ratio(std::span<const Factor> base, std::span<const Factor> variant, double confidence);
 Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence);
 
 /// How a ratio and its interval are made, in words, for what prints them.

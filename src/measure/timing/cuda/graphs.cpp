@@ -13,7 +13,7 @@ namespace {
 void check_fits(cudaError_t status, const char* what) {
   if (status != cudaErrorMemoryAllocation) return check(status, what);
   cudaGetLastError();  // an error that was told of must not show up as the failure of the next launch
-  throw Refused(std::string(what) + " needs more GPU memory than is free");
+  throw NoMemory(std::string(what) + " needs more GPU memory than is free");
 }
 
 }  // namespace
