@@ -37,6 +37,7 @@ Command add_run(CLI::App&, std::vector<std::string> command_line);  ///< the lat
 Command add_compare(CLI::App&, std::vector<std::string> command_line);  ///< likewise
 Command add_selftest(CLI::App&);
 Command add_models(CLI::App&);
+Command add_summarize(CLI::App&);
 Command add_claims(CLI::App&);
 Command add_probe(CLI::App&);
 Command add_new(CLI::App&);

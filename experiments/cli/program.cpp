@@ -112,7 +112,7 @@ int run_command(int argc, char** argv) {
   const std::vector<std::string> command_line = for_the_record(argc, argv);
   std::vector<Command> commands = {
       add_list(app),     add_info(app),   add_verify(app), add_run(app, command_line), add_compare(app, command_line),
-      add_selftest(app), add_models(app), add_claims(app), add_probe(app), add_new(app)};
+      add_selftest(app), add_models(app), add_summarize(app), add_claims(app), add_probe(app), add_new(app)};
   for (Command& command : commands) command.app->allow_extras();
   reject_empty_values(command_line);
   try {
@@ -141,7 +141,7 @@ int run_command(int argc, char** argv) {
     return exit;
   }
   throw UsageError(
-      "name a subcommand: list, info, verify, run, compare, selftest, models, claims, probe or new; see 'reductio --help'");
+      "name a subcommand: list, info, verify, run, compare, selftest, models, summarize, claims, probe or new; see 'reductio --help'");
 }
 
 }  // namespace

@@ -87,9 +87,9 @@ Fields record_of(Fields fields, std::string_view range, double cache_bytes, cons
 
 }  // namespace
 
-const std::vector<ModelColumn>& model_schema() {
-  static const std::vector<ModelColumn> all = [] {
-    std::vector<ModelColumn> columns{{.name = "schema_version", .kind = Kind::count}};
+const std::vector<TableColumn>& model_schema() {
+  static const std::vector<TableColumn> all = [] {
+    std::vector<TableColumn> columns{{.name = "schema_version", .kind = Kind::count}};
     for (const std::string_view c : shared_columns) {
       const auto& own = column_named<Row>(c);
       // A model's mode may also be device_part.
@@ -122,7 +122,7 @@ const std::vector<ModelColumn>& model_schema() {
 const std::vector<std::string>& model_columns() {
   static const std::vector<std::string> all = [] {
     std::vector<std::string> names;
-    for (const ModelColumn& column : model_schema()) names.push_back(column.name);
+    for (const TableColumn& column : model_schema()) names.push_back(column.name);
     return names;
   }();
   return all;

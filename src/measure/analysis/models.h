@@ -13,14 +13,6 @@
 
 namespace reductio {
 
-/// A column of models.csv; what it says of rows is as in schema.h.
-struct ModelColumn {
-  std::string name;
-  Kind kind;
-  bool key = false, optional = false;
-  std::vector<std::string> words{};
-};
-
 /// The columns, in order. SI units are in the names, empty means missing. Beside what the rows say:
 ///   run_id       of the rows, so that a reader sees when the models are of another run than the rows beside them
 ///   variant      or "(read-ceiling)": the harness's fastest kernel that only reads
@@ -32,7 +24,7 @@ struct ModelColumn {
 ///   cache_bytes  L2 of a GPU, the last-level cache of a CPU
 ///   status       "ok"; "does_not_fit": a residual passes 5 %, and the model's numbers are
 ///                withheld; "too_few_sizes", where there are enough on the other side of the cache's size
-const std::vector<ModelColumn>& model_schema();
+const std::vector<TableColumn>& model_schema();
 
 /// Their names.
 const std::vector<std::string>& model_columns();

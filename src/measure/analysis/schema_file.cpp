@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "measure/analysis/contrasts.h"
 #include "measure/analysis/models.h"
 #include "measure/results/schema.h"
 
@@ -39,7 +40,8 @@ std::string table(const char* name, const std::vector<Column>& columns) {
 
 std::string schema_json() {
   return "{\n  \"schema_version\": " + std::to_string(schema_version) + ",\n  " + table("rows", columns_of<Row>()) +
-         ",\n  " + table("samples", columns_of<RawSample>()) + ",\n  " + table("models", model_schema()) + "\n}\n";
+         ",\n  " + table("samples", columns_of<RawSample>()) + ",\n  " + table("models", model_schema()) +
+         ",\n  " + table("contrasts", contrast_schema()) + "\n}\n";
 }
 
 }  // namespace reductio

@@ -24,18 +24,19 @@ std::string required_content(const std::filesystem::path& path, const std::strin
 }
 
 struct Samples {
-  ByRound seconds, device_part_s;
+  ByRound seconds, device_part_s, cycles;
   std::vector<int> allocations;
 
-  void add(std::size_t round, int allocation, std::optional<double> s, std::optional<double> part) {
+  void add(const RawSample& sample) {
+    const auto round = static_cast<std::size_t>(sample.round);
     if (seconds.size() <= round) {
-      seconds.resize(round + 1);
-      device_part_s.resize(round + 1);
+      for (ByRound* times : {&seconds, &device_part_s, &cycles}) times->resize(round + 1);
       allocations.resize(round + 1);
     }
-    seconds[round] = s;
-    device_part_s[round] = part;
-    allocations[round] = allocation;
+    seconds[round] = sample.time_s;
+    device_part_s[round] = sample.device_part_s;
+    cycles[round] = sample.cycles;
+    allocations[round] = sample.allocation;
   }
 };
 
@@ -55,7 +56,7 @@ SamplesFile read_samples(const std::filesystem::path& path) {
       throw UsageError(fmt::format("{} has a sample of round {}; measure again", path.string(), sample.round));
     const auto at = static_cast<std::size_t>(sample.round);
     if (!sample.of_harness()) {
-      out.of_row[row_key(sample.point)].add(at, sample.allocation, sample.time_s, sample.device_part_s);
+      out.of_row[row_key(sample.point)].add(sample);
     } else if (sample.point.variant.starts_with("(read")) {
       ByRound& of_kernel = out.readers[group_key(sample.point)][sample.point.variant];
       if (of_kernel.size() <= at) of_kernel.resize(at + 1);
@@ -124,7 +125,7 @@ void read_experiment(const std::filesystem::path& path, const Chosen& chosen, st
           fmt::format("{} is of the same point as line {}, {} {}; finish that run with --resume, or remove one",
                       rows.at_line(i), first->second + 2, row.point.variant, describe_group(row.point)));
     if (chosen(row.point))
-      found.push_back({.row = std::move(row), .seconds = {}, .device_part_s = {}, .read_s = {}, .allocations = {}});
+      found.push_back({.row = std::move(row), .seconds = {}, .device_part_s = {}, .cycles = {}, .read_s = {}, .allocations = {}});
   }
   if (found.empty()) return;
   const auto samples_path = samples_beside(path);
@@ -138,6 +139,7 @@ void read_experiment(const std::filesystem::path& path, const Chosen& chosen, st
         stored.allocations = std::move(its->second.allocations);
         if (any(its->second.seconds)) stored.seconds = std::move(its->second.seconds);
         if (any(its->second.device_part_s)) stored.device_part_s = std::move(its->second.device_part_s);
+        if (any(its->second.cycles)) stored.cycles = std::move(its->second.cycles);
       }
       if (const auto ceiling = ceilings.find(group_key(row.point)); ceiling != ceilings.end())
         stored.read_s = ceiling->second;

@@ -17,7 +17,7 @@ namespace reductio {
 
 struct StoredRow {
   Row row;
-  ByRound seconds, device_part_s;  ///< by round; empty where no sample has such a time
+  ByRound seconds, device_part_s, cycles;  ///< by round; empty where no sample has such a time
   ByRound read_s;                  ///< the read ceiling of its group, by round; empty where none was measured
   std::vector<int> allocations;    ///< that each round used
 };

@@ -74,9 +74,8 @@ struct RawSample {
   /// Of its row; of the harness's own calls that of the group, with "(launch-floor)", "(polled-launch-floor)" or the name of a
   /// read-only kernel, "(read/...)", as variant and no settings.
   PointKey point;
-  int round = 0, allocation = 0, position = 0;  ///< position: within the round
+  int round = 0, allocation = 0;
   std::optional<double> time_s, device_part_s, cycles;
-  std::optional<double> clock_hz;  ///< of the kernels, after the round; nothing where it cannot be read
   bool voided = false;             ///< with its whole round, in which the clock was throttled
 
   bool of_harness() const { return point.variant.starts_with('('); }

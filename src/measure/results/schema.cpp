@@ -306,11 +306,9 @@ const std::vector<Column<RawSample>>& columns_of() {
       of_point<S>("cache_state"),
       listed(column<S, &S::round>("round")),
       listed(column<S, &S::allocation>("allocation")),
-      listed(column<S, &S::position>("position")),
       listed(not_negative(column<S, &S::time_s>("time_s"))),
       listed(not_negative(column<S, &S::device_part_s>("device_part_s"))),
       listed(not_negative(column<S, &S::cycles>("cycles"))),
-      listed(optional(positive(column<S, &S::clock_hz>("clock_hz")))),
       listed(optional(column<S, &S::voided>("voided"))),
       of_point<S>("caller"),
       of_point<S>("context"),
@@ -388,8 +386,7 @@ RecordReader<Record>::RecordReader(std::string file, std::vector<Fields> records
     if (at < header.size() && column.name == "schema_version")
       for (std::size_t i = 1; i < records_.size(); ++i)
         if (at < records_[i].size() && records_[i][at] != std::to_string(schema_version))
-          throw UsageError(fmt::format("{} holds rows of schema version {}, this program reads {}; measure again, or convert "
-                                       "old results by tools/convert_results.py",
+          throw UsageError(fmt::format("{} holds rows of schema version {}, this program reads {}; measure again",
                                        file_, records_[i][at], schema_version));
   }
   if (!missing.empty())

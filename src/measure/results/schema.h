@@ -50,6 +50,14 @@ struct Column {
   std::vector<std::string> words{};  ///< the only ones that a field may hold; empty: any
 };
 
+/// A column of a table that is made of results; what it says of rows is as above.
+struct TableColumn {
+  std::string name;
+  Kind kind;
+  bool key = false, optional = false;
+  std::vector<std::string> words{};
+};
+
 /// The table, in the order of the file. Of PointKey: the columns that rows and raw samples share, which make their key.
 template <class Record>
 const std::vector<Column<Record>>& columns_of();

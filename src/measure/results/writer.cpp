@@ -24,8 +24,8 @@ Json runs_in(const std::filesystem::path& path) {
   const int version = json.value("schema_version", 0);
   if (version != schema_version)
     throw UsageError(fmt::format(
-        "{} was written with schema version {}, this program writes {}; {}choose another --out", path.string(), version,
-        schema_version, version == 1 ? "convert the folder by tools/convert_results.py, or " : ""));
+        "{} was written with schema version {}, this program writes {}; choose another --out", path.string(), version,
+        schema_version));
   return json.value("runs", Json::array());
 }
 

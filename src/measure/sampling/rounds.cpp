@@ -78,7 +78,6 @@ void Rounds::choose_rounds() {
     if (!m.settled()) rounds_ = std::max(rounds_, m.samples);
   allocations_ = std::min(s_.timer().keeps_time() ? s_.rules.allocations : 1, rounds_);
   for (Member& m : group_.members) m.rounds = rounds_of(m.samples, rounds_, allocations_);
-  taken_in_.assign(static_cast<std::size_t>(rounds_), 0);
   for (int round = 0; round < rounds_; ++round) allocation_of_.push_back(allocation_of(round, rounds_, allocations_));
 }
 
@@ -156,7 +155,6 @@ bool Rounds::sample_round(int round, Part part, const std::function<bool()>& aba
   if (!read_clock()) return false;
   s_.highest_clock_hz = std::max({s_.highest_clock_hz, before, clock_hz_});
   taken.lowest_hz = std::min(before, clock_hz_);
-  taken.clock_hz = clock_hz_;
   for (const TakenSample& one : taken.samples) {
     const Sample& s = one.sample;
     spent_ += {.timed_s = s.timed_s, .prepared_s = s.prepared_s, .around_s = s.cost_s - s.timed_s - s.prepared_s};
@@ -168,7 +166,6 @@ bool Rounds::sample_round(int round, Part part, const std::function<bool()>& aba
 /// False if abandoned, or the device was lost.
 bool Rounds::take_samples(TakenRound& taken, Part part, const std::function<bool()>& abandon) {
   const std::size_t points = group_.members.size();
-  int& position = taken_in_[static_cast<std::size_t>(taken.round)];
   for (const int i : shuffled(static_cast<int>(points + group_.harness_calls.size()), random_)) {
     if (abandon()) return false;
     const auto call = static_cast<std::size_t>(i);
@@ -187,7 +184,7 @@ bool Rounds::take_samples(TakenRound& taken, Part part, const std::function<bool
       c.failed = true;
       alive = group_.guarded(c.name, [&] {
         const Sample s = sample(c);
-        taken.samples.push_back({call, position++, s});
+        taken.samples.push_back({call, s});
         c.failed = false;
       });
     } else {
@@ -195,7 +192,7 @@ bool Rounds::take_samples(TakenRound& taken, Part part, const std::function<bool
       if (!takes_part(m, part) || !m.plan || !contains(m.rounds, taken.round)) continue;
       alive = group_.guarded(m, [&] {
         const Sample s = sample(m);
-        if (group_.verify(m)) taken.samples.push_back({call, position++, s});
+        if (group_.verify(m)) taken.samples.push_back({call, s});
       });
     }
     if (!alive) return false;

@@ -44,7 +44,6 @@ class Rounds {
   std::mt19937_64 random_;
   int rounds_ = 0, allocations_ = 0;
   std::vector<int> allocation_of_;  ///< by round
-  std::vector<int> taken_in_;       ///< samples, by round
   double clock_hz_ = 0;             ///< of the kernels, when it was read last; 0: unknown
   std::vector<TakenRound> taken_;   ///< in the order of time
   Spent spent_;

@@ -218,11 +218,9 @@ class Summary {
                   .point = g_.points[of_harness ? 0 : taken.call].row.point,
                   .round = in.round,
                   .allocation = g_.allocations[static_cast<std::size_t>(in.round)],
-                  .position = taken.position,
                   .time_s = s.seconds,
                   .device_part_s = s.device_part_s,
                   .cycles = s.cycles,
-                  .clock_hz = in.clock_hz > 0 ? std::optional(in.clock_hz) : std::nullopt,
                   .voided = void_rounds_.contains(in.round)};
     if (of_harness) {
       out.point.variant = g_.harness_calls[taken.call - g_.points.size()];

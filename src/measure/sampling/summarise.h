@@ -17,14 +17,13 @@ namespace reductio {
 /// A sample of a round that may still be voided.
 struct TakenSample {
   std::size_t call;  ///< index of the point, or, behind the last point, of the harness call
-  int position;      ///< in its round
   Sample sample;
 };
 
 /// A round, which does not count where the clock was throttled.
 struct TakenRound {
   int round = 0;
-  double lowest_hz = 0, clock_hz = 0;  ///< of the kernels' clock: the lower of before and after; after. 0: unknown
+  double lowest_hz = 0;  ///< of the kernels' clock: the lower of before and after; 0: unknown
   std::vector<TakenSample> samples;
 };
 
