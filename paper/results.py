@@ -671,6 +671,7 @@ def _find_series(table: pd.DataFrame, device: str, operation: str, element_type:
         "speedup": rows["speedup"].where(ok & whole),
         "speedup_low": rows["speedup_ci_low"].where(ok & whole),
         "speedup_high": rows["speedup_ci_high"].where(ok & whole),
+        "speedup_enough": rows["speedup_enough"],
         "experiment": rows["experiment"],
         "key": keys_of(rows),
     }).sort_values(["variant", "n"], kind="stable")

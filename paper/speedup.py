@@ -26,7 +26,6 @@ WHOLE = ("device", "end_to_end")  # ways of timing a whole reduction
 COLUMNS = ["n", "ratio", "low", "high", "enough"]
 TIME_COLUMNS = {"device_part": "device_part_s", "clock": "cycles"}  # of raw samples, by mode; else "time_s"
 DIFFERENT_RUNS = "different runs"
-TOO_FEW = "the speedup's interval is min..max"  # in a row's reason
 
 # The rounds of two points are the same rounds if these agree: all but which call it is.
 WHOSE = ("variant", "settings")
@@ -163,7 +162,7 @@ def _at(results: Results, series: Series, base: Series, n: int, confidence: floa
     # The reference's own row has a speedup of 1: which of the base's settings that was.
     if (series.mode == base.mode and confidence == CONFIDENCE and point.speedup_reference == base.variant
             and not math.isnan(point.speedup) and of_base.speedup_reference == base.variant and of_base.speedup == 1):
-        return n, point.speedup, point.speedup_low, point.speedup_high, TOO_FEW not in point.reason
+        return n, point.speedup, point.speedup_low, point.speedup_high, point.speedup_enough != "no"
     of_rounds = samples.of(results, series.experiment)
     key = (base, n, confidence, of_rounds)
     if key not in series.kept:

@@ -110,7 +110,8 @@ TEST(MeasureCsv, ColumnsAreThePublishedOnes) {
       "cache_state, caller, context, n_samples, n_rejected, timer_resolution_s, time_median_s, time_ci_low_s, "
       "time_ci_high_s, time_min_s, time_p95_s, device_part_median_s, device_part_ci_low_s, device_part_ci_high_s, "
       "cycles_median, read_time_s, launch_floor_s, polled_launch_floor_s, bytes, bandwidth_bytes_per_s, "
-      "share_of_read_ceiling, speedup_reference, speedup, speedup_ci_low, speedup_ci_high, result, result2, abs_error, error_bound, "
+      "share_of_read_ceiling, speedup_reference, speedup, speedup_ci_low, speedup_ci_high, speedup_enough, "
+      "result, result2, abs_error, error_bound, "
       "exact_result, sum_of_magnitudes, distinct_results, status, reason");
 }
 

@@ -185,7 +185,7 @@ TEST(MeasureSchema, ColumnsMayStandInAnyOrderBesideOthersAndOptionalOnesBeAbsent
       EXPECT_EQ(error_of([&] { RecordReader<Row>("f", {fewer_names, fewer}); }),
                 "f lacks the column '" + column.name + "'; measure again with this program");
   }
-  EXPECT_EQ(optional, 10u) << "caller, context, the polled floor, the speedup's four, and three of errors and results";
+  EXPECT_EQ(optional, 11u) << "caller, context, the polled floor, the speedup's five, and three of errors and results";
 }
 
 TEST(MeasureSchema, WhatIsNoSuchValueIsToldByItsColumn) {
@@ -215,7 +215,7 @@ TEST(MeasureSchema, WhatIsNoSuchValueIsToldByItsColumn) {
             "clock, globaltimer; mend or remove it");
   EXPECT_EQ(told("status", "fine"),
             "f:2: status is 'fine', not one of ok, refused, over_limit, failed, wrong, impossible, "
-            "timeout; mend or remove it");
+            "timeout, no_memory; mend or remove it");
   EXPECT_EQ(told("time_median_s", ""), "");
 }
 

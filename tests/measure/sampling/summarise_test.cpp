@@ -45,7 +45,7 @@ GroupSamples sampled(const std::vector<std::string>& points, std::vector<std::st
     t.round = r;
     for (std::size_t call = 0; call < g.points.size() + g.harness_calls.size(); ++call)
       t.samples.push_back(
-          {call, static_cast<int>(call), {.seconds = seconds(call, r), .device_part_s = {}, .cycles = {}}});
+          {call, {.seconds = seconds(call, r), .device_part_s = {}, .cycles = {}}});
   }
   return g;
 }
@@ -74,14 +74,15 @@ TEST(MeasureSummarise, TheCallsOfAGraphShareTheResolutionOfItsTime) {
   EXPECT_LT(*out.rows[1].speedup_ci_high / *out.rows[1].speedup_ci_low, 1.0003);
 }
 
-TEST(MeasureSummarise, ARowWithoutASpeedupForWantOfCommonRoundsSaysSo) {
+TEST(MeasureSummarise, ARowWithoutASpeedupForWantOfCommonContextsSaysSo) {
   GroupSamples g = sampled({"cub/sum", "b"}, {}, 48, 12, [](std::size_t, int) { return 4e-6; });
   for (SampledPoint& p : g.points) p.has_default_settings = true;
-  for (TakenRound& r : g.rounds) r.samples.erase(r.samples.begin() + r.round % 2);
+  for (TakenRound& r : g.rounds)
+    r.samples.erase(r.samples.begin() + g.allocations[static_cast<std::size_t>(r.round)] % 2);
   const GroupOutcome out = summarise(g, {}, "run");
   EXPECT_EQ(out.rows[1].status, Status::ok);
   EXPECT_FALSE(out.rows[1].speedup);
-  EXPECT_EQ(out.rows[1].reason, "no speedup: no round has both this and cub/sum");
+  EXPECT_EQ(out.rows[1].reason, "no speedup: no context has both this and cub/sum");
 }
 
 TEST(MeasureSummarise, RowsHoldWhatTheirSamplesSayAndWhatTheHarnessCallsSay) {
@@ -289,7 +290,8 @@ TEST(MeasureSummarise, WithoutAReferenceOrATimeThereIsNoSpeedup) {
     for (SampledPoint& p : g.points) p.row.point.problem.operation = Operation::sum_of_squares;
   })[0])) << "whose reference is another";
   const auto apart = rows([](auto& g) {
-    for (TakenRound& t : g.rounds) t.samples.erase(t.samples.begin() + g.allocations[static_cast<std::size_t>(t.round)] % 2);
+    for (TakenRound& t : g.rounds)
+      t.samples.erase(t.samples.begin() + g.allocations[static_cast<std::size_t>(t.round)] % 2);
   });
   EXPECT_TRUE(none(apart[0])) << "in no context with it";
   EXPECT_FALSE(none(apart[1]));
@@ -298,17 +300,15 @@ TEST(MeasureSummarise, WithoutAReferenceOrATimeThereIsNoSpeedup) {
   EXPECT_FALSE(none(failed[1]));
 }
 
-TEST(MeasureSummarise, ASpeedupOfTooFewRoundsSaysSo) {
-  GroupSamples g = sampled({"a", "cub/sum"}, {}, 3, 3, [](std::size_t call, int round) { return 1e-5 * noise(call, round); });
-  g.points[1].has_default_settings = true;
-  EXPECT_EQ(summarise(g, {}, "").rows[0].reason,
-            "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95; the speedup's interval is min..max "
-            "of 3 clusters of rounds");
-  g = sampled({"a", "cub/sum"}, {}, 1, 1, [](std::size_t, int) { return 1e-5; });
-  g.points[1].has_default_settings = true;
-  EXPECT_EQ(summarise(g, {}, "").rows[0].reason,
-            "the interval is min..max: samples of 1 allocation give it a confidence of 0, not 0.95; the speedup's interval "
-            "is min..max of 1 cluster of rounds");
+TEST(MeasureSummarise, ASpeedupOfTooFewContextsSaysSo) {
+  for (const int contexts : {1, 3, 12}) {
+    GroupSamples g = sampled({"a", "cub/sum"}, {}, contexts, contexts,
+                             [](std::size_t call, int round) { return 1e-5 * noise(call, round); });
+    g.points[1].has_default_settings = true;
+    const GroupOutcome out = summarise(g, {}, "");
+    EXPECT_EQ(out.rows[0].speedup_enough, contexts == 12) << contexts;
+    EXPECT_EQ(out.rows[1].speedup_enough, true) << "over itself";
+  }
 }
 
 TEST(MeasureSummarise, ImpossibleIsWhatPassesTheBoundOfItsWayAndCache) {

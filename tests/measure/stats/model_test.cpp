@@ -299,7 +299,7 @@ TEST(MeasureStored, SamplesFromBeforeClocksWereWatchedAreRead) {
   edit_samples(path, [](std::vector<Fields> records) {
     std::string text;
     for (Fields& record : records) {
-      record.resize(16);  // without voided and what came after it
+      record.resize(17);  // without voided and what came after it
       text += csv_record(record);
     }
     return text;
@@ -327,7 +327,7 @@ TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {
            {"a cut row", "test.csv", [](std::string t) { return t.substr(0, t.size() - 20); }, "a row that was cut"},
            {"other columns", "test.csv", replaced("variant", "kernel"), "lacks the column 'variant'"},
            {"another schema", "test.csv", replaced("\n2,", "\n1,"), "rows of schema version 1, this program reads 2"},
-           {"a lost field", "test.csv", replaced(",random,", ","), ":2 has 51 fields where 52 belong"},
+           {"a lost field", "test.csv", replaced(",random,", ","), ":2 has 52 fields where 53 belong"},
            {"no number", "test.csv", replaced(",64,", ",many,"), ":2: n is 'many', not a whole number"},
            {"no samples", "test.samples.csv.gz", {}, "lacks the raw samples of 9 of the 9 timed rows of test.csv"},
            {"samples cut", "test.samples.csv.gz", [](std::string t) { return t.substr(0, t.size() - 9); },
