@@ -213,7 +213,7 @@ class Scarce : public Backend {
       : device_(std::move(device)), free_(bytes) {}
   const DeviceInfo& info() const override { return device_->info(); }
   void* allocate(std::size_t bytes) override {
-    if (bytes > free_) throw Refused("does not fit");
+    if (bytes > free_) throw NoMemory("does not fit");
     void* p = device_->allocate(bytes);
     free_ -= sizes_[p] = bytes;
     return p;

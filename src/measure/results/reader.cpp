@@ -205,6 +205,11 @@ double StoredResults::cache_bytes(std::string_view device) const {
   return bytes != found->end() && bytes->is_number() ? bytes->get<double>() : 0;
 }
 
+std::size_t StoredResults::sm_count() const {
+  const auto sms = nlohmann::ordered_json::json_pointer("/gpu/sm_count");
+  return machine->contains(sms) && (*machine)[sms].is_number_unsigned() ? (*machine)[sms].get<std::size_t>() : 0;
+}
+
 StoredResults read_results(const std::filesystem::path& named, const StoredChoice& choice) {
   if (!std::filesystem::is_directory(named))
     throw UsageError(named.string() + " is not a folder; name a results folder, such as out/results/MACHINE");

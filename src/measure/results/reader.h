@@ -32,6 +32,7 @@ struct StoredResults {
 
   /// Of the last cache before the memory that a device ("cuda", "cpu") reads; 0 where machine.json does not tell.
   double cache_bytes(std::string_view device) const;
+  std::size_t sm_count() const;  ///< of the GPU; 0 where machine.json does not tell
 };
 
 /// Which rows of a folder to read. Of the selection, empty lists mean all, and the variants' regex, types, operations

@@ -410,7 +410,7 @@ TEST(MeasureRun, MemoryThatIsHeldSoThatOtherLiesElsewhereIsGivenUpWhereItIsNeede
   ASSERT_EQ(heard.rows.size(), 3u);
   EXPECT_EQ(heard.rows[0].n_samples, 48u) << heard.rows[0].reason;
   EXPECT_EQ(heard.rows[1].n_samples, 48u) << heard.rows[1].reason;
-  EXPECT_EQ(heard.rows[2].status, Status::refused);
+  EXPECT_EQ(heard.rows[2].status, Status::no_memory);
 }
 
 TEST(MeasureRun, MemoryIsIdleBeforeTheSamplesOnEachAllocationAndAfterAllThatItAllocates) {
