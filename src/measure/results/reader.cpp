@@ -104,13 +104,25 @@ class Chosen {
   std::function<bool(const std::string&)> matches_;
 };
 
-std::filesystem::path samples_beside(const std::filesystem::path& csv) {
-  return std::filesystem::path(csv).replace_extension(".samples.csv.gz");
+std::filesystem::path samples_of(const std::filesystem::path& folder, const std::string& experiment) {
+  return folder / (experiment + ".samples.csv.gz");
 }
 
-void read_experiment(const std::filesystem::path& path, const Chosen& chosen, std::vector<StoredRow>& into) {
+/// An experiment's rows: EXPERIMENT.csv, or the same compressed, as large tables are kept.
+std::filesystem::path rows_of(const std::filesystem::path& folder, const std::string& experiment) {
+  const auto plain = folder / (experiment + ".csv"), compressed = folder / (experiment + ".csv.gz");
+  return !std::filesystem::exists(plain) && std::filesystem::exists(compressed) ? compressed : plain;
+}
+
+void read_experiment(const std::filesystem::path& folder, const std::string& experiment, const Chosen& chosen,
+                     std::vector<StoredRow>& into) {
+  const std::filesystem::path path = rows_of(folder, experiment);
   const auto refuse = [&](const std::string& why) { throw UsageError(path.string() + " " + why); };
-  const std::string text = required_content(path, "machine.json beside it tells of that run: copy the whole results folder");
+  std::string text = required_content(path, "machine.json beside it tells of that run: copy the whole results folder");
+  if (path.extension() == ".gz") {
+    if (!gzip_intact(text)) refuse("was cut; copy the whole results folder again");
+    text = gunzip(text);
+  }
   CsvText csv = parse_csv(text);
   if (csv.records.empty()) refuse("is empty; run the experiment again");
   const RecordReader<Row> rows(path.string(), std::move(csv.records));
@@ -128,7 +140,7 @@ void read_experiment(const std::filesystem::path& path, const Chosen& chosen, st
       found.push_back({.row = std::move(row), .seconds = {}, .device_part_s = {}, .cycles = {}, .read_s = {}, .allocations = {}});
   }
   if (found.empty()) return;
-  const auto samples_path = samples_beside(path);
+  const auto samples_path = samples_of(folder, experiment);
   SamplesFile samples = read_samples(samples_path);
   const auto ceilings = ceilings_of(samples);
   std::size_t missing = 0, timed = 0;
@@ -224,12 +236,11 @@ StoredResults read_results(const std::filesystem::path& named, const StoredChoic
   const Chosen chosen(choice.selection);
   const auto experiments = experiments_of(told, machine.string(), folder, choice.experiments);
   for (const std::string& experiment : experiments) {
-    const auto csv = folder / (experiment + ".csv");
     // A folder may keep rows alone of what nothing is computed from. Where that is all, it is said to lack them.
-    if (experiments.size() > 1 && choice.experiments.empty() && !std::filesystem::exists(samples_beside(csv)))
+    if (experiments.size() > 1 && choice.experiments.empty() && !std::filesystem::exists(samples_of(folder, experiment)))
       out.without_samples.push_back(experiment);
     else
-      read_experiment(csv, chosen, out.rows);
+      read_experiment(folder, experiment, chosen, out.rows);
   }
   if (!out.rows.empty()) return out;
   if (!out.without_samples.empty() && out.without_samples.size() == experiments.size())

@@ -12,6 +12,7 @@
 #include "measure/stats/model.h"
 #include "measure/analysis/models.h"
 #include "measure/sampling/sampler.h"
+#include "tests/error_of.h"
 #include "tests/measure/scripted_timer.h"
 #include "tests/sanitized.h"
 
@@ -305,6 +306,22 @@ TEST(MeasureStored, SamplesFromBeforeClocksWereWatchedAreRead) {
     return text;
   });
   EXPECT_EQ(read_results(path).rows.front().seconds, before);
+}
+
+TEST(MeasureStored, ACompressedTableIsReadAndNotAddedTo) {
+  const scripted::Folder folder;
+  const auto path = measured(folder);
+  const auto csv = path / "test.csv", compressed = path / "test.csv.gz";
+  const ByRound before = read_results(path).rows.front().seconds;
+  write_whole_file(compressed, gzip_member(*content_of(csv)));
+  std::filesystem::remove(csv);
+  EXPECT_EQ(read_results(path).rows.size(), 9u);
+  EXPECT_EQ(read_results(path).rows.front().seconds, before);
+  EXPECT_NE(error_of([&] { measured(folder); }).find("test.csv.gz has this experiment's rows already, compressed; gunzip it"),
+            std::string::npos);
+  const std::string whole = *content_of(compressed);
+  write_whole_file(compressed, whole.substr(0, whole.size() - 3));
+  EXPECT_NE(error_of([&] { read_results(path); }).find("test.csv.gz was cut"), std::string::npos);
 }
 
 TEST(MeasureStored, WhatIsMissingCutOrForeignIsOneClearLine) {
