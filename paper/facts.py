@@ -37,14 +37,14 @@ class Fact:
     def sentence(self) -> str:
         return " ".join(MARK.sub(r"\1", self.words).split())
 
-    def wrong(self, root: Path = ROOT) -> str:
-        """What is wrong with it, in one line; "" if it is true."""
+    def wrong(self, root: Path = ROOT, results: Path | None = None) -> str:
+        """What is wrong with it, in one line; "" if it is true: of the committed results, or of another folder's."""
         says = f'{self.page} says "{self.sentence}"'
         if self.sentence not in text_of(root / self.page):
             return f"{says} no longer: drop its fact, or mend its words"
         try:
-            found = self.of(folder(root / "experiments" / "results" / self.machine))
-        except LookupError as error:
+            found = self.of(folder(results or root / "experiments" / "results" / self.machine))
+        except (LookupError, OSError, ValueError) as error:
             return f"{says}: not in the data: {error.args[0]}"
         typed = MARK.findall(self.words)
         if not typed:

@@ -37,7 +37,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
     from figures import (ablation, accuracy, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid,
                          ladders, latency, limits, speedup, style, throughput, tuned)
     from figures import claims as claims_figure
-    from text import claims, tables
+    from text import claims, numbers, tables
 
     results = rs.read_results(results_folder, cpu_folder)
     verdicts = claims.judged(results)
@@ -82,10 +82,8 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
             continue
         written += style.save(figure, out, name, kinds)
         print(f"  {name}: drawn" + (f"; {lacking}" if absent else ""))
-    for table, source in ((results.timing, "timing.csv"), (results.index, "index.csv"), (results.models, "models.csv"),
-                          (results.agreement, "nvbench-agreement.csv"), (results.repeat, "repeat.csv.gz"),
-                          (results.repeat_relative, "repeat-relative.csv.gz")):
-        if results.comparison is not None and table is None:
+    for source in ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz", "repeat-relative.csv.gz"):
+        if results.comparison is not None and not (results_folder / source).exists():
             print(f"  {shown(results_folder)} has no {source}: what needs it says \"not measured\"")
     if verdicts is None:
         print(f"  {shown(results_folder)} has no verdicts.csv: the claims stand without verdicts; "
@@ -93,7 +91,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
     if (results_folder / "tuned.csv").exists() and not (results_folder / "goals.csv").exists():
         print(f"  {shown(results_folder)} has no goals.csv: nothing is said of tuned; make it with "
               f"python paper/goals.py {shown(results_folder)}")
-    written += tables.write(results, out)
+    written += [*tables.write(results, out), numbers.write(numbers.Numbers(results_folder, cpu_folder), out)]
     print(f"{len(written)} files in {shown(out)}, from {shown(results_folder)}")
     return written
 

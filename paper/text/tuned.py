@@ -516,19 +516,11 @@ def finding(results: Results) -> str:
             r" Figure~\ref{fig:tuned} shows all sizes, Table~\ref{tab:goals} the goals, Table~\ref{tab:tuned} each type.")
 
 
-FIGURE = r"""\begin{figure*}[tp]
-\centering
-\generatedfigure{tuned}
-\caption{Our own sum: its speedup over CUB, and its share of the read ceiling, against problem size by type, state of the
-cache and way of timing (\GpuName, \DateTuned). Powers of two are joined; the sizes between were drawn at random.
-\TunedInGraphs{} Shares of the ceiling are shown where L2 is cold.}\label{fig:tuned}
-\end{figure*}
-"""
 GOALS_CAPTION = (r"What was demanded of our own reduction before it was measured, over CUB where nothing else is said. Whether it "
                  r"is met is said by the estimates, as the goals were set; which points are slower or undecided, by intervals "
                  r"that hold all at once in their line with \confidence{} confidence, where a point within 1\,\% of CUB is not "
                  r"slower. In brackets is the interval of the point that an extreme is of: in those lines the same, else at "
-                 r"\confidence, of a share or an excess that of the call's own time. \CaveatEndToEnd")
+                 r"\confidence, of a share or an excess that of the call's own time. \caveat")
 PARTS_CAPTION = (r"Our own sum beside CUB by type and way of timing: geometric mean and least of the speedup over CUB, how many points "
                  r"are slower and undecided, and the geometric mean of the share of the read ceiling.")
 

@@ -1,4 +1,5 @@
-"""The paper's text types no measured number, uses only macros that exist, and builds without a complaint."""
+"""The paper's text types no measured number that no fact holds, its macros stand for numbers, and it builds without a
+complaint."""
 
 import re
 import shutil
@@ -11,7 +12,8 @@ import synthetic
 from project import SOURCE
 
 import results as rs
-from text import claims, steps, tables
+from text import claims, numbers, tables
+from text.sentences import SENTENCES
 
 PAPER = SOURCE / "paper"
 
@@ -39,25 +41,28 @@ def without(tex: str, macro: str) -> str:
 
 
 def typed_measurements(tex: str) -> list[str]:
-    """Measured numbers typed into the body of a LaTeX text."""
-    body = tex.split(r"\begin{document}", 1)[-1]
-    body = re.sub(r"(?<!\\)%.*", "", body)
-    return [m.group() for m in _MEASUREMENT.finditer(without(body, "documentfigure"))]
+    """Measured numbers typed into the body of a LaTeX text, and in no sentence that a fact holds to the data."""
+    body = re.sub(r"(?<!\\)%.*", "", tex.split(r"\begin{document}", 1)[-1])
+    body = " ".join(without(body, "documentfigure").split())
+    for said in SENTENCES:
+        body = body.replace(said.sentence, "")
+    return [m.group() for m in _MEASUREMENT.finditer(body)]
 
 
-def used_macros(tex: str) -> set[str]:
-    r"""Names like \CubLargeTime: two words or more, each with a capital."""
-    return set(re.findall(r"\\((?:[A-Z][a-z]*){2,})", re.sub(r"(?<!\\)%.*", "", tex))) - {"IfFileExists"}
+def write(results_folder: Path, out: Path, cpu: Path | None = None) -> Path:
+    """Text and tables, without figures, which take minutes."""
+    out.mkdir(exist_ok=True)
+    tables.write(rs.read_results(results_folder, cpu), out)
+    numbers.write(numbers.Numbers(results_folder, cpu), out)
+    return out
 
 
 @pytest.fixture(scope="module")
 def generated_of_comparison_alone(tmp_path_factory):
-    """Text and tables, without figures, of a folder as older programs left it: no limits, timing, models, nvbench."""
+    """Of a folder with no limits, timing, models, nvbench."""
     rows = [r for r in synthetic.gpu_rows(types=("f32",), sizes=[2**20, 2**24, 2**28])]
     folder = synthetic.write_folder(tmp_path_factory.mktemp("older") / "synthetic", rows)
-    out = tmp_path_factory.mktemp("paper-older")
-    tables.write(rs.read_results(folder), out)
-    return out
+    return write(folder, tmp_path_factory.mktemp("paper-older"))
 
 
 # ----------------------------------------------------------------------------------------------- the text
@@ -73,28 +78,31 @@ def test_the_paper_types_no_measured_number():
     "a 10-fold gain", "60 MiB", r"\documentfigure{3 ms} and 4 ms"])
 def test_the_lint_finds_a_typed_measurement(planted):
     text = (PAPER / "main.tex").read_text()
-    assert len(typed_measurements(text.replace(r"\FindingSizes", planted, 1))) == 1
+    assert len(typed_measurements(text.replace("How fast can", planted, 1))) == 1
 
 
 @pytest.mark.parametrize("harmless", [
     "from 2^{10} to 2^{30} elements", r"blocks of 256 threads", r"\documentfigure{10.4 to 1.001\,ms}", "% 5 GB/s",
-    r"\documentfigure{25\,\%, {98\,\%}}", r"\CubLargeTime{}", "in 1995 several", "Section 2 shows"])
+    r"\documentfigure{25\,\%, {98\,\%}}", r"\cell{a}{n=2^20}{time_s}", "in 1995 several", "Section 2 shows"])
 def test_the_lint_lets_pass_what_is_no_measurement(harmless):
     assert typed_measurements(harmless) == []
 
 
-def test_the_text_uses_only_macros_that_are_generated(full_folder, cpu_only_folder, generated_of_comparison_alone,
-                                                           tmp_path):
-    tex = (PAPER / "main.tex").read_text()
-    texts = [generated_of_comparison_alone]
-    for results_folder in (full_folder, cpu_only_folder):  # without figures, which take minutes
-        texts.append(tmp_path / results_folder.name)
-        texts[-1].mkdir()
-        tables.write(rs.read_results(results_folder), texts[-1])
-    for folder in texts:
-        defined = set(re.findall(r"\\newcommand\{\\([A-Za-z]+)\}", (folder / "macros.tex").read_text()))
-        assert used_macros(tex) <= defined
-    assert len(used_macros(tex)) > 20
+def test_each_number_of_the_text_is_in_the_committed_results(tmp_path):
+    results = SOURCE / "experiments" / "results"
+    lines = (write(results / "nvidia-h200", tmp_path, results / "cpu-intel-xeon") / "numbers.tex").read_text().splitlines()
+    assert [l for l in lines if numbers.ABSENT in l] == []
+    assert len(lines) > 100 and r"\newcommand{\resultsnote}{}" in lines
+
+
+@pytest.mark.parametrize("said", SENTENCES, ids=lambda s: s.sentence[:60])
+def test_what_the_text_says_of_the_data_is_so(said):
+    assert said.wrong(SOURCE) == ""
+
+
+def test_a_folder_without_a_gpu_has_none_of_them(cpu_only_folder, tmp_path):
+    text = (write(cpu_only_folder, tmp_path) / "numbers.tex").read_text()
+    assert text.count(numbers.ABSENT) > 100 and "The sentences describe the committed results" in text
 
 
 def test_the_paper_reads_only_generated():
@@ -168,9 +176,7 @@ def test_each_kernel_file_opens_with_the_claims_of_its_document(document):
     assert claims_of_head(head.replace("Its claims (", "Its claims: (")) == []
 
 
-def test_steps_and_text_name_claims_that_there_are():
-    for step in steps.steps():
-        assert step.claim in claims.CLAIMS[step.test["base"].split("/")[0]], step
+def test_the_text_names_claims_that_there_are():
     text = (PAPER / "main.tex").read_text()
     named = [n for inside in re.findall(r"\(((?:[A-Z]\d+(?:, | and )?)+)\)", text) for n in re.findall(r"[A-Z]\d+", inside)]
     assert "T7" in named and set(named) <= set(ALL_CLAIMS), named
@@ -187,24 +193,22 @@ def test_reproduce_draws_anew_when_anything_changes_that_the_paper_is_made_of(fu
     what it has done."""
     results, cpu = shutil.copytree(full_folder.parent, tmp_path / "results") / full_folder.name, tmp_path / "cpu"
     shutil.copytree(cpu_only_folder, cpu)
-    synthetic.write_samples(results, rounds=2)
-    synthetic.write_samples(results.parent / "other", rounds=2)
-    synthetic.write_samples(cpu, rounds=2, experiment="cpu")
     script = f"""
 import pathlib, sys
 sys.path.insert(0, {str(PAPER)!r})
 import results as rs
-from text import tables
+from text import numbers, tables
 opened = set()
 sys.addaudithook(lambda event, args: opened.add(str(args[0])) if event == "open" else None)
 tables.write(rs.read_results(pathlib.Path({str(results)!r}), pathlib.Path({str(cpu)!r})), pathlib.Path({str(tmp_path)!r}))
-print(*(p for p in opened if p.startswith(({str(results.parent)!r}, {str(cpu)!r}))), sep="\\n")
+numbers.write(numbers.Numbers(pathlib.Path({str(results)!r}), pathlib.Path({str(cpu)!r})), pathlib.Path({str(tmp_path)!r}))
+print(*(p for p in opened if p.startswith(({str(results.parent)!r}, {str(cpu)!r}, {str(PAPER)!r})) and not p.endswith((".py", ".pyc"))), sep="\\n")
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     opened = {str(Path(p).resolve()) for p in done.stdout.split()}
-    assert {str(cpu / "cpu.samples.csv.gz"), str(results.parent / "other" / "comparison.samples.csv.gz"),
-            str(results / "machine.json")} <= opened
+    assert {str(cpu / "cpu.csv"), str(results.parent / "other" / "comparison.csv"), str(results / "machine.json"),
+            str(PAPER / "main.tex"), str(PAPER / "contrasts.json")} <= opened
     key = re.search(r'key="\$from \$\(hash_of (.*?)\)"', (SOURCE / "reproduce").read_text(), re.S)[1]
     done = subprocess.run(["bash", "-c", f"from=$1 cpu=$2; realpath -q -- {key}", "bash", results, cpu], cwd=SOURCE,
                           capture_output=True, text=True)

@@ -1,0 +1,260 @@
+"""The numbers of the paper's sentences: finds the macros that main.tex uses, and writes generated/numbers.tex.
+
+    \\ratio{NAME}  \\ratio[N]{NAME}     a contrast of contrasts.json with its interval, at its first size or at N
+    \\gain{NAME}                       the same without the interval
+    \\seconds{NAME}  \\rate{NAME}       a contrast of one point: its time or cycles, the input's bytes over its time
+    \\cell[HOW]{FILE}{WHERE}{COLUMN}   a number of a CSV file, of the one row that WHERE leaves; HOW: median, min or max of
+                                      several, and percent of a share: \\cell[min,percent]{...}
+    \\rows{FILE}{WHERE}                how many rows; \\rows[COLUMN]{FILE}{WHERE}, how many values of a column
+    \\share{FILE}{WHERE}{MORE}         the percentage of the rows of WHERE that MORE leaves
+    \\record{FILE}{PATH}               of machine.json and the like: \\record{machine}{gpu.name}
+    \\dates{FILES}                     the first and the last day on which experiments were measured; * are all
+
+WHERE names columns and settings: `variant=cub/sum, n=2^20, block=256, ratio_low<=1`. FILE stands for FILE.csv or
+FILE.csv.gz; those that begin with cpu are read from the CPU's folder. What a folder lacks reads "not measured". What no
+folder could have is an error that names the macro and its line.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import operator
+import re
+from functools import cache
+from pathlib import Path
+
+import pandas as pd
+
+import results as rs
+from text import latex
+from text.sentences import SENTENCES
+
+PAPER = Path(__file__).resolve().parents[1]
+ABSENT = r"\emph{not measured}"
+ARGUMENTS = {"ratio": 1, "gain": 1, "seconds": 1, "rate": 1, "cell": 3, "rows": 2, "share": 3, "record": 2, "dates": 1}
+COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
+SIZE = re.compile(r"(\d+)(?:\^(\d+))?")
+
+
+class Mistake(Exception):
+    """A macro that no results could resolve."""
+
+
+class Lacking(Exception):
+    """These results do not have it."""
+
+
+def size_of(text: str) -> int:
+    """268435456 or 2^28."""
+    found = SIZE.fullmatch(text)
+    if found is None:
+        raise Mistake(f"{text!r} is no size")
+    return int(found[1]) ** int(found[2] or 1)
+
+
+def contrasts(path: Path) -> dict[str, tuple[bool, list[int] | None]]:
+    """Of each name in contrasts.json whether it is a ratio, and its sizes; None are all that were measured."""
+    found = {}
+    for group in json.loads(path.read_text(encoding="utf-8"))["groups"]:
+        keys = group.get("for", {})
+        for values in itertools.product(*keys.values()):
+            for name, points in group["contrasts"].items():
+                for key, value in zip(keys, values):
+                    name = name.replace(f"{{{key}}}", str(value))
+                found[name] = len(points) > 1, None if group["n"] == "all" else group["n"]
+    return found
+
+
+class Numbers:
+    """What the macros stand for in one results folder, and the CPU's."""
+
+    def __init__(self, folder: Path, cpu_folder: Path | None = None, names: Path = PAPER / "contrasts.json"):
+        self.folder, self.cpu_folder, self.names = folder, cpu_folder or folder, contrasts(names)
+        self.table, self.kept = cache(self._table), cache(self._where)
+
+    # ---------------------------------------------------------------------------------------------- contrasts
+
+    def contrast(self, which: str, name: str, ratio: bool) -> pd.Series:
+        if name not in self.names:
+            raise Mistake(f"contrasts.json has no {name}")
+        is_ratio, sizes = self.names[name]
+        if is_ratio != ratio:
+            raise Mistake(f"{name} is a {'ratio' if is_ratio else 'time'}")
+        rows = self.table("contrasts")
+        rows = rows[rows["name"] == name]
+        for of in filter(None, which.split(",")):
+            if of in rs.ELEMENT_BYTES:
+                rows = rows[rows["element_type"] == of]
+            elif sizes is not None and size_of(of) not in sizes:
+                raise Mistake(f"{name} has no size {of}")
+            else:
+                rows = rows[rows["n"] == str(size_of(of))]
+        if rows["element_type"].nunique() > 1:
+            raise Mistake(f"{name} is of several types: name one")
+        if not len(rows) or rows.iloc[0]["value"] == "":
+            raise Lacking
+        return rows.iloc[0]
+
+    def ratio(self, which: str, name: str) -> str:
+        row = self.contrast(which, name, ratio=True)
+        return latex.interval({"ratio": float(row["value"]), "low": float(row["ci_low"]), "high": float(row["ci_high"])})
+
+    def gain(self, which: str, name: str) -> str:
+        return latex.digits(float(self.contrast(which, name, ratio=True)["value"]))
+
+    def seconds(self, which: str, name: str) -> str:
+        row = self.contrast(which, name, ratio=False)
+        value = float(row["value"])
+        return latex.count(round(value)) + " cycles" if row["timing_mode"] == "clock" else latex.time(value)
+
+    def rate(self, which: str, name: str) -> str:
+        row = self.contrast(which, name, ratio=False)
+        return latex.bandwidth(int(row["n"]) * rs.ELEMENT_BYTES[row["element_type"]] / float(row["value"]))
+
+    # -------------------------------------------------------------------------------------------------- files
+
+    def path(self, file: str, *suffixes: str) -> Path:
+        folder = self.cpu_folder if file.startswith("cpu") else self.folder
+        stem = "machine" if file == "cpu-machine" else file
+        found = next((p for s in suffixes if (p := folder / (stem + s)).exists()), None)
+        if found is None:
+            raise Lacking
+        return found
+
+    def _table(self, file: str) -> pd.DataFrame:
+        """A file's rows, all fields text; of points that were measured again the last."""
+        table = pd.read_csv(self.path(file, ".csv", ".csv.gz"), dtype=str, keep_default_na=False)
+        key = [c for c in rs.ROWS.key if c in table]
+        return table.drop_duplicates(key, keep="last") if {"experiment", "status"} <= set(table) else table
+
+    def _where(self, file: str, where: str) -> pd.DataFrame:
+        rows = self.table(file)
+        for clause in filter(None, map(str.strip, where.split(","))):
+            found = re.fullmatch(r"([\w-]+)(<=|>=|=|<|>)(.*)", clause)
+            if found is None:
+                raise Mistake(f"{clause!r} is no condition")
+            key, compare, value = found[1], COMPARISONS[found[2]], found[3]
+            of = rows[key] if key in rows else rows["settings"].map(lambda s: rs.parse_settings(s).get(key, "")) \
+                if "settings" in rows else None
+            if of is None:
+                raise Lacking
+            if found[2] != "=":
+                of, value = pd.to_numeric(of, errors="coerce"), float(size_of(value) if "^" in value else value)
+            elif SIZE.fullmatch(value):
+                value = str(size_of(value))
+            rows = rows[compare(of, value)]
+        return rows
+
+    def cell(self, how: str, file: str, where: str, column: str) -> str:
+        ways = set(filter(None, how.split(",")))
+        take = ways - {"percent"}
+        if not take <= {"median", "min", "max"} or len(take) > 1:
+            raise Mistake(f"[{how}] is not median, min, max or percent")
+        rows = self.kept(file, where)
+        values = pd.to_numeric(rows[column] if column in rows else pd.Series(dtype=str), errors="coerce").dropna()
+        if not len(values):
+            raise Lacking
+        if len(values) > 1 and not take:
+            raise Mistake(f"{len(values)} rows of {file}.csv are alike in that: name more, or say median, min or max")
+        value = getattr(values, take.pop() if take else "median")()
+        unit = rows["unit"].iloc[0] if "unit" in rows else ""
+        return ("$-$" if value < 0 else "") + latex.percent(abs(value)) if "percent" in ways else shown(column, value * (1e-9 if unit == "ns" else 1), unit)
+
+    def rows(self, column: str, file: str, where: str) -> str:
+        rows = self.kept(file, where)
+        return latex.count(rows[column].nunique() if column else len(rows))
+
+    def share(self, _: str, file: str, where: str, more: str) -> str:
+        rows = self.kept(file, where)
+        if not len(rows):
+            raise Lacking
+        return latex.percent(len(self.kept(file, f"{where},{more}")) / len(rows))
+
+    def record(self, _: str, file: str, path: str) -> str:
+        value = json.loads(self.path(file, ".json").read_text(encoding="utf-8"))
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, dict) else None
+        if value in (None, ""):
+            raise Lacking
+        return latex.escape(value) if isinstance(value, str) else shown(path, value, "")
+
+    def dates(self, _: str, files: str) -> str:
+        every = files == "*"
+        names = [p.name.split(".")[0] for p in sorted(self.folder.glob("*.csv"))] if every else files.split(",")
+        days = set()
+        for name in map(str.strip, names):
+            try:
+                rows = self.table(name)
+            except Lacking:
+                continue
+            days |= {t[:10] for t in rows.get("timestamp_utc", ()) if t}
+        if not days:
+            raise Lacking
+        return " to ".join(dict.fromkeys((min(days), max(days))))
+
+    # --------------------------------------------------------------------------------------------------- text
+
+    def resolve(self, name: str, option: str, arguments: list[str]) -> str:
+        """As LaTeX; Mistake where no results could have it."""
+        try:
+            return getattr(self, name)(option, *arguments)
+        except Lacking:
+            return ABSENT
+
+
+def shown(column: str, value: float, unit: str) -> str:
+    """A number in the unit that its column's name or the row's own unit says."""
+    if column.endswith("bytes_per_s"):
+        return latex.bandwidth(value)
+    if column.endswith("_s") or unit == "ns":
+        return ("$-$" if value < 0 else "") + latex.time(abs(value))
+    if column.endswith("bytes"):
+        return latex.binary(value)
+    number = latex.count(round(value)) if value == round(value) and abs(value) >= 1 else latex.digits(value)
+    return number + (r"\,\%" if unit == "%" else "")
+
+
+def used(tex: str) -> list[tuple[int, str, str, list[str] | None]]:
+    """Line, macro, option and arguments of each macro in a text; no arguments where they cannot be read."""
+    body = re.sub(r"(?<!\\)%.*", "", tex)
+    found = []
+    for start in re.finditer(rf"\\({'|'.join(ARGUMENTS)})(?![A-Za-z])", body):
+        given = re.compile(r"(?:\[([^][]*)\])?" + r"\{([^{}]*)\}" * ARGUMENTS[start[1]]).match(body, start.end())
+        option, *arguments = ([re.sub(r"\s+", " ", a or "") for a in given.groups()] if given else [""])
+        found.append((body[:start.start()].count("\n") + 1, start[1], option, arguments if given else None))
+    return found
+
+
+DEFINITIONS = r"""\makeatletter
+\newcommand{\numbers@of}[1]{\@ifundefined{numbers:#1}{\PackageError{numbers}{#1 is not in numbers.tex}{}}%
+  {\csname numbers:#1\endcsname}}
+""" + "".join(rf"\DeclareRobustCommand{{\{name}}}[{1 + count}][]{{\numbers@of{{{name}:" +
+              ":".join(f"#{k}" for k in range(1, count + 2)) + "}}\n" for name, count in ARGUMENTS.items()) + r"\makeatother"
+
+
+def note(folder: Path, of: str = "nvidia-h200") -> str:
+    """What the first page says where the sentences may not be true of these results; "" where they are."""
+    if folder.resolve().name == of and not any(s.wrong(results=folder) for s in SENTENCES):
+        return ""
+    return (rf"\begin{{quote}}\textbf{{The sentences describe the committed results of \id{{{of}}}; numbers, tables and figures "
+            rf"are those of \id{{{latex.escape(folder.resolve().name)}}}.}}\end{{quote}}")
+
+
+def write(numbers: Numbers, out: Path, source: Path = PAPER / "main.tex") -> Path:
+    """numbers.tex for a text; ResultsError names each macro that is wrong."""
+    lines, wrong = {}, []
+    for line, name, option, arguments in used(source.read_text(encoding="utf-8")):
+        try:
+            if arguments is None:
+                raise Mistake(f"it takes {ARGUMENTS[name]} arguments in braces")
+            key = ":".join([name, option, *arguments])
+            lines.setdefault(key, rf"\expandafter\def\csname numbers:{key}\endcsname{{"
+                             + numbers.resolve(name, option, arguments) + "}")
+        except Mistake as mistake:
+            wrong.append(f"{source.name}:{line}: \\{name}{''.join(f'{{{a}}}' for a in arguments or [])}: {mistake}")
+    if wrong:
+        raise rs.ResultsError("\n".join(wrong))
+    path = out / "numbers.tex"
+    path.write_text("\n".join([DEFINITIONS, rf"\newcommand{{\resultsnote}}{{{note(numbers.folder)}}}", *sorted(lines.values())]) + "\n", encoding="utf-8")
+    return path
