@@ -45,11 +45,6 @@ def digits(value: float, significant: int = 3) -> str:
     return f"{rounded:.{decimals}f}"
 
 
-def signed(value: float) -> str:
-    """Two digits with their sign: "+0.65", "$-$5.7"."""
-    return ("$-$" if value < 0 else "+") + digits(abs(value), 2)
-
-
 def _scaled(value: float, units: list[tuple[float, str]]) -> str:
     for scale, unit in units:
         # The unit is chosen for the number as it is shown: 999.7 us is 1.00 ms.
@@ -112,23 +107,3 @@ def number_of(number: int, one: str, many: str) -> str:
 def listing(words: list[str]) -> str:
     """"a", "a and b", "a, b and c"."""
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "none"
-
-
-def grouped(pairs: list[tuple[str, str]], word: str) -> str:
-    """Names by their values, equal ones together: "128 for a and b, and 256 for c", where the word is "for"."""
-    of: dict[str, list[str]] = {}
-    for name, value in pairs:
-        of.setdefault(value, []).append(name)
-    return ", and ".join(f"{value} {word} {listing(names)}" for value, names in of.items())
-
-
-def runs_of_sizes(sizes: list[int], among: list[int]) -> str:
-    """Sizes as ranges of neighbours among those measured: "2^10 to 2^14 and 2^20"."""
-    order = sorted(among)
-    runs: list[list[int]] = []
-    for n in sorted(sizes):
-        if runs and order.index(n) == order.index(runs[-1][-1]) + 1:
-            runs[-1].append(n)
-        else:
-            runs.append([n])
-    return listing([power(r[0]) if len(r) == 1 else f"{power(r[0])} to {power(r[-1])}" for r in runs])

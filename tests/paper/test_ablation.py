@@ -2,7 +2,6 @@
 
 import csv
 import gzip
-import re
 
 import matplotlib.pyplot as plt
 import pytest
@@ -14,7 +13,6 @@ import ablation
 import verdicts as vd
 from ablation import BASE, FIRST, LAST, LEVELS, SIZES, TABLES
 from figures import ablation as figure_of
-from text import studies
 
 # How much longer a choice takes than the base's.
 LONGER = {"one-load": 4, "grid-stride": 1, "local-stride": 2, "unrolled-4": 0.8, "vectors": 0.7, "vectors-4": 0.5,
@@ -133,12 +131,12 @@ def test_the_figure_has_effects_and_interactions_of_each_size(tmp_path):
     assert "Synthetic GPU" in texts(figure)
 
 
-def test_without_the_file_or_its_times_there_is_neither_figure_nor_sentence(tmp_path):
+def test_without_the_file_or_its_times_there_is_no_figure(tmp_path):
     folder = folder_of(tmp_path / "a")
     (folder.path / "ablation.csv").unlink()
-    assert figure_of.draw(vd.Folder(folder.path)) is None and studies.composed(vd.Folder(folder.path)) == ""
+    assert figure_of.draw(vd.Folder(folder.path)) is None
     few = folder_of(tmp_path / "b", [r for r in rows() if r["variant"] == "cub/sum"])
-    assert figure_of.draw(few) is None and studies.composed(few) == ""
+    assert figure_of.draw(few) is None
 
 
 def test_a_variant_that_lacks_is_a_gap_of_the_figure(tmp_path):
@@ -175,20 +173,6 @@ def test_the_names_of_many_effects_that_are_not_shown_take_lines_that_fit(tmp_pa
     legible_and_inside({"ablation": figure})
     box, plots = figure.texts[-1].get_window_extent(), axes_of(figure, "effects").get_tightbbox()
     assert box.y1 < plots.y0, "the space below the panels is that of all lines"
-
-
-def test_the_sentence_says_what_each_level_gains_and_which_gains_most(tmp_path):
-    said = studies.composed(folder_of(tmp_path / "m"))
-    for n in ("12", "20", "28"):
-        assert re.search(rf"at \$2\^\{{{n}\}}\$ inside a thread 8\.0\d* \[.*?\], inside a block 1\.5\d* \[.*?\] and between blocks "
-                         r"2\.0\d* \[.*?\], and all together 24\.", said), said
-    assert r"Most is gained inside a thread at $2^{12}$ to $2^{28}$ (L1)." in said
-
-
-def test_the_sentence_sets_the_documents_calls_beside(tmp_path):
-    said = studies.composed(folder_of(tmp_path / "m"))
-    assert "Of 2 calls of the documents that make the same choices, 1 takes as long" in said
-    assert re.search(r"the speedup is 1\.5\d* \[.*?\] over \\texttt\{levels/\\allowbreak\{\}naive\} \(another tree\)", said), said
 
 
 def test_levels_name_every_choice_of_the_program():

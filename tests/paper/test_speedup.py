@@ -13,14 +13,12 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 from project import SOURCE
-from synthetic import OTHER_GPU, cpu_rows, gpu_rows, timed, write_folder, write_samples
+from synthetic import gpu_rows, timed, write_folder, write_samples
 
 import results as rs
 import samples
 import speedup
 from figures import speedup as figure
-from figures import style
-from text import findings, latex, tables, trust
 
 BIN = Path(os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio"))
 SIZES = [2**20, 2**24, 2**28]
@@ -339,89 +337,3 @@ def test_labels_are_moved_apart_and_keep_their_order():
 def test_without_cub_there_is_no_figure(tmp_path):
     rows = [r for r in gpu_rows(types=("f32",), sizes=SIZES) if not r["variant"].startswith("cub")]
     assert figure.draw(rs.read_results(write_folder(tmp_path / "m", rows)), "f32") is None
-
-
-# ---------------------------------------------------------------------- what figures, tables and texts call a speedup
-
-
-@pytest.fixture(scope="module")
-def apart(tmp_path_factory):
-    """Results whose paired ratios are not those of the medians: of every kernel of the documents the rows' medians are
-    what the samples say; of CUB and of what steps start from, half of it. So each speedup that is taken from the rounds
-    is twice the ratio of the medians."""
-    slow = {"cub/sum", "cub/transform-reduce"}
-    folder = write_folder(tmp_path_factory.mktemp("apart") / "m", gpu_rows(types=("f32",), sizes=SIZES),
-                          cpu_rows(types=("f32",), sizes=[2**20]))
-    write_folder(folder.parent / "other", gpu_rows(types=("f32",), sizes=SIZES), machine=OTHER_GPU)
-    for where in (folder, folder.parent / "other"):
-        write_samples(where, factor=lambda row: 2 if row["variant"] in slow else 1)
-    write_samples(folder, experiment="cpu", factor=lambda row: 2 if row["variant"] == "host/plain" else 1)
-    return rs.read_results(folder)
-
-
-def medians_ratio(results, variant, mode="device", n=2**28, base="cub/sum"):
-    found = rs.series(results.comparison, device="cuda", operation="sum", element_type="f32", mode=mode)
-    times = {s.variant: s.at(n)["time"] for s in reversed(found) if s.at(n) is not None}
-    return times[base] / times[variant]
-
-
-def field_of(table, variant, column):
-    line = next(l for l in table.splitlines() if variant in l and " & " in l)
-    return line.removesuffix(r" \\").split(" & ")[column]
-
-
-def shown(field):
-    return float(field.split(" [")[0])
-
-
-def test_the_table_of_times_pairs_by_round(apart):
-    table = tables.times_table(apart)
-    for column, mode in ((4, "device"), (8, "end_to_end")):
-        told = field_of(table, "multiblock/last-block-warp", column)
-        assert shown(told) == pytest.approx(2 * medians_ratio(apart, "multiblock/last-block-warp", mode), rel=2e-3)
-        assert "[" in told
-    assert "paired by round" in table
-
-
-def test_the_table_of_machines_and_its_sentence_pair_by_round(apart):
-    table = tables.machines_table(apart)
-    wanted = 2 * medians_ratio(apart, "multiblock/last-block-warp")
-    assert float(field_of(table, "multiblock", 4)) == pytest.approx(wanted, rel=2e-3)
-    assert float(field_of(table, "multiblock", 8)) == pytest.approx(wanted, rel=2e-3)
-    best = 2 * medians_ratio(apart, "twopass/template-unrolled")
-    assert f"kernels is {latex.digits(best)} on this GPU and {latex.digits(best)} on the Other GPU" in trust.machines(apart)
-
-
-def test_the_sentences_pair_by_round(apart):
-    said = findings.Findings(apart)
-    best = said.best(2**28)
-
-    def over_cub(text):
-        return [float(r) for r in re.findall(r"a speedup over CUB of ([\d.]+) \[", text)]
-
-    assert over_cub(said.at_size(2**28)) == pytest.approx([2 * medians_ratio(apart, best.variant)], rel=2e-3)
-    assert over_cub(said.thrust()) == pytest.approx(
-        [2 * medians_ratio(apart, "thrust/reduce", "end_to_end", n) for n in (2**24, 2**28)], rel=5e-3)
-    told = re.findall(r"([\d.]+) \[[\d.]+, [\d.]+\] at -O(\d) \(([\d.]+)", said.cpu())
-    plain, unrolled = ([50e-9 + 2**22 / ((1 + k) * (1 + 2 * j) * 1e9) for j in (0, 1, 2)] for k in (0, 3))
-    assert [float(r) for r, _, _ in told] == pytest.approx([2 * p / u for p, u in zip(plain, unrolled)], rel=2e-3)
-
-
-def test_what_page_locked_memory_gains_pairs_by_round(tmp_path):
-    folder = write_folder(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES))
-    plain = tables.finish_table(rs.read_results(folder))
-    write_samples(folder, factor=lambda row: 1 if "pinned" in row["settings"] else 2)
-    paired = tables.finish_table(rs.read_results(folder))
-    for column in (3, 6, 9):
-        assert shown(field_of(paired, "unroll8", column)) == pytest.approx(2 * shown(field_of(plain, "unroll8", column)),
-                                                                           rel=5e-3)
-
-
-def test_where_nothing_was_sampled_together_no_speedup_is_told(apart, tmp_path):
-    rows = gpu_rows(types=("f32",), sizes=SIZES)
-    rows = [r | dict(run_id="another") if r["variant"].startswith("cub/") else r for r in rows]
-    results = rs.read_results(write_samples(write_folder(tmp_path / "m", rows)))
-    said = findings.Findings(results)
-    assert "speedup" not in said.at_size(2**28) and said.thrust() == findings.ABSENT
-    assert field_of(tables.times_table(results), "multiblock/last-block-warp", 4) == tables.MISSING
-    assert tables.macros(results)["BestHandwrittenLargeSpeedup"] == findings.ABSENT
