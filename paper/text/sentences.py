@@ -11,9 +11,10 @@ H100 = "nvidia-h100-80gb-hbm3"
 
 
 def by_hand(d: Folder, experiment: str, mode: str, operation: str = "sum", least: int = 0, **where) -> pd.DataFrame:
-    """The documents' calls, L2 cold and dirty."""
+    """The documents' calls, L2 cold and dirty, without page-locked memory, which no document uses."""
     rows = d.rows(experiment, device="cuda", timing_mode=mode, operation=operation, cache_state="cold_dirty", status="ok", **where)
-    return rows[rows["variant"].str.startswith(DOCUMENTS) & (rows["n"] >= least)]
+    return rows[rows["variant"].str.startswith(DOCUMENTS) & (rows["n"] >= least)
+                & ~rows["settings"].fillna("").str.contains("host-pinned")]
 
 
 def fastest(d: Folder, experiment: str, n: int, call: str, mode: str = "device", operation: str = "sum") -> bool:

@@ -35,7 +35,6 @@ GAPS = {"comparison.csv": "speedup-f32: not drawn, {} has no comparison.csv",
         "cpu.csv": "cpu-f32: not drawn, {} has no cpu.csv",
         "limits.csv": "limits: not drawn, {} has no limits.csv",
         "timing.csv": '{} has no timing.csv: what needs it says "not measured"',
-        "index.csv": '{} has no index.csv: what needs it says "not measured"',
         "models.csv": '{} has no models.csv: what needs it says "not measured"',
         "nvbench-agreement.csv": '{} has no nvbench-agreement.csv: what needs it says "not measured"',
         "repeat.csv.gz": '{} has no repeat.csv.gz: what needs it says "not measured"',
@@ -49,7 +48,7 @@ def test_a_file_that_is_lacking_is_a_gap_that_is_stated(whole, tmp_path, capsys,
     assert make.main(["--results", str(folder), "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
     assert GAPS[lacking].format(folder) in said
-    assert (tmp_path / "out" / "macros.tex").exists()
+    assert (tmp_path / "out" / "numbers.tex").exists()
     assert all(gap.format(folder) not in said for other, gap in GAPS.items() if other not in (lacking, "verdicts.csv")
                and not (lacking == "comparison.csv" and "not measured" in gap))
 
