@@ -17,6 +17,7 @@ sys.path.insert(0, str(ROOT / "paper"))
 
 import pandas as pd  # noqa: E402
 
+import goals  # noqa: E402
 import results as rs  # noqa: E402
 from command_line import Parser  # noqa: E402
 
@@ -126,19 +127,12 @@ def tuned(folder: Path) -> str:
     """What was demanded of tuned, what was measured, and whether that meets it."""
     from text import tuned
 
-    return tuned.goals_markdown(rs.read_results(folder))
-
-
-def beside(folder: Path) -> list[Path]:
-    """Other GPUs' results folders."""
-    gpu = {p.parent: rs.read_machine(p, p.parent.name).get("gpu.name")
-           for p in folder.resolve().parent.glob("*/machine.json")}
-    return [p for p in sorted(gpu) if gpu[p] not in (None, gpu.get(folder.resolve()))]
+    return markdown(["", "demanded", "measured", ""], tuned.lines(folder), "llll")
 
 
 def trust(folder: Path) -> str:
     """Of this GPU and of others beside it: how other timers, a second run and the self-test agree."""
-    folders = [folder, *beside(folder)]
+    folders = [folder, *goals.beside(folder)]
     told = {of: checks(of) for of in folders if (of / "nvbench-agreement.csv").exists()}
     names = list(dict.fromkeys(name for of in told.values() for name in of))
     gpus = [rs.read_machine(of / "machine.json", of.name).get("gpu.name") for of in told]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.lines import Line2D
 
 import goals
@@ -14,46 +15,47 @@ from figures import studies, style
 from figures.panels import draw_line
 from figures.studies import PARITY_LOOK
 
-# Each column: its gid, its title, the way of timing, where the data start, and which sizes.
-COLUMNS = (("cold_dirty", "cold, dirty", goals.WAYS[0], "aligned", goals.not_ragged),
-           ("cold_clean", "cold, clean", goals.WAYS[1], "aligned", goals.not_ragged),
-           ("warm", "warm", goals.WAYS[2], "aligned", goals.not_ragged),
-           ("graph", "in a graph, warm", goals.WAYS[3], "aligned", goals.not_ragged),
-           ("off", "off by one; cold, dirty", goals.WAYS[0], "off by one", goals.not_ragged))
+TYPES = ("i32", "f32", "f64")
+# Each column: its gid, its title, the way of timing, and how many elements off alignment the data start.
+COLUMNS = (("cold_dirty", "cold, dirty", "device/cold_dirty", 0), ("cold_clean", "cold, clean", "device/cold_clean", 0),
+           ("warm", "warm", "device/warm", 0), ("graph", "in a graph, warm", "graph/warm", 0),
+           ("off", "off by one; cold, dirty", "device/cold_dirty", 1))
 LEFT, RIGHT, GAP, HEAD, ROW, BETWEEN, LOWER, FOOT = 0.56, 0.06, 0.12, 0.58, 0.92, 0.1, 0.92, 0.64
 DRAWN = "between powers of two"
 
 
 def draw(path: Path):
     """None without tuned.csv, or where it has nothing of tuned beside CUB."""
-    folder = goals.Folder(path)
-    found = {gid: [goals.part(folder, t, way, starts, has=has) for t in goals.TYPES]
-             for gid, _, way, starts, has in COLUMNS}
-    found = {gid: [p for p in parts if len(p.points)] for gid, parts in found.items()}
+    if not (path / "tuned.csv").exists():
+        return None
+    rows = rs.read_points(path / "tuned.csv")
+    rows = rows[(rows["variant"] == "tuned/sum") & rows["settings"].str.startswith("reading=auto") & rows["speedup"].notna()
+                & ~rows["n"].isin(goals.ODD)].sort_values("n")
+    of = {(f"{way}/{state}", start, t): points for (way, state, start, t), points in
+          rows.groupby(["timing_mode", "cache_state", "offset_elements", "element_type"])}
+    found = {gid: {t: of[way, start, t] for t in TYPES if (way, start, t) in of} for gid, _, way, start in COLUMNS}
     columns = [c for c in COLUMNS if found[c[0]]]
     if not columns:
         return None
-    types = [t for t in goals.TYPES if any(p.element_type == t for parts in found.values() for p in parts)]
-    points = [p.points for parts in found.values() for p in parts]
-    sizes = [n for of in points for n in of["n"]]
-    lowest, highest = (pick(float(v) for of in points for v in of[c].dropna())
-                       for pick, c in ((min, "low"), (max, "high")))
-    bounded = {gid for gid, _, way, *_ in columns if way in goals.COLD}
-    shares = [float(v) for gid in bounded for p in found[gid] for v in p.points["share"].dropna()] or [1.0]
+    types = [t for t in TYPES if any(t in points for points in found.values())]
+    drawn = pd.concat([points for column in found.values() for points in column.values()])
+    sizes, lowest, highest = drawn["n"], drawn["speedup_ci_low"].min(), drawn["speedup_ci_high"].max()
+    bounded = {gid for gid, _, way, _ in columns if "cold" in way}
+    shares = list(drawn.loc[drawn["cache_state"] != "warm", "share_of_read_ceiling"].dropna()) or [1.0]
     lower_height = LOWER + BETWEEN + 0.08 if bounded else 0
     height = HEAD + len(types) * ROW + (len(types) - 1) * BETWEEN + lower_height + FOOT
     figure = studies.sheet(style.TEXT_WIDTH, height)
     width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP * (len(columns) - 1)) / len(columns)
-    looks = {t: dict(style.line_style(k, 0), linewidth=0.8) for k, t in enumerate(goals.TYPES)}
+    looks = {t: dict(style.line_style(k, 0), linewidth=0.8) for k, t in enumerate(TYPES)}
     for k, (gid, title, *_) in enumerate(columns):
         x = LEFT + k * (width + GAP)
         rows = [studies.place(figure, x, FOOT + lower_height + (len(types) - 1 - i) * (ROW + BETWEEN), width, ROW,
                               f"speedup:{gid}:{t}") for i, t in enumerate(types)]
         lower = studies.place(figure, x, FOOT, width, LOWER, f"share:{gid}") if gid in bounded else None
-        for p in found[gid]:
-            draw_sizes(rows[types.index(p.element_type)], p, "ratio", looks[p.element_type])
+        for t, points in found[gid].items():
+            draw_sizes(rows[types.index(t)], points, t, "speedup", looks[t])
             if lower:
-                draw_sizes(lower, p, "share", looks[p.element_type])
+                draw_sizes(lower, points, t, "share_of_read_ceiling", looks[t])
         for axes, ends in ((*((r, (min(0.9, lowest) - 0.03, max(1.1, highest) * 1.03)) for r in rows),
                             (lower, (min(shares) - 0.03, max(1.03, max(shares) + 0.02))))):
             if axes is None:
@@ -74,7 +76,8 @@ def draw(path: Path):
                Line2D([], [], **between_look(dict(looks[types[0]], color=style.MARK_COLOR)))]
     figure.legend(handles, [*(f"{t}, powers of two" for t in types), f"sizes {DRAWN}"], ncols=len(handles), loc="upper left",
                   bbox_to_anchor=(LEFT / style.TEXT_WIDTH, 1 - 0.25 / height))
-    gpu = folder.machine.get("gpu.name", default=folder.machine.name)
+    machine = rs.read_machine(path / "machine.json", path.resolve().name)
+    gpu = machine.get("gpu.name", default=machine.name)
     studies.title(figure, f"tuned/sum on one {gpu}", left=LEFT)
     studies.foot(figure, "Rows: CUB's time over its own, with 95 % intervals; the last row, cold: the read ceiling's time over its "
                  f"own.\n{below_parity(columns, found)}", left=LEFT)
@@ -90,32 +93,30 @@ def between_look(look: dict) -> dict:
                 markeredgecolor=look["color"], markeredgewidth=0.4, alpha=0.75, zorder=1.8)
 
 
-def draw_sizes(axes, p: goals.Part, column: str, look: dict) -> None:
+def draw_sizes(axes, points: pd.DataFrame, label: str, column: str, look: dict) -> None:
     """Powers of two joined, other sizes apart; speedups with their intervals."""
-    powers = p.points["n"].map(is_power)
-    for of, label, how in ((p.points[powers], p.element_type, dict(look, markersize=2.2)),
-                           (p.points[~powers], f"{p.element_type}, {DRAWN}", between_look(look))):
+    powers = points["n"].map(is_power)
+    for of, name, how in ((points[powers], label, dict(look, markersize=2.2)),
+                          (points[~powers], f"{label}, {DRAWN}", between_look(look))):
         if not len(of):
             continue
         n, value = of["n"].to_numpy(float), of[column].to_numpy(float)
-        if column == "ratio":
-            down, up = (abs(value - of[end].to_numpy(float)) for end in ("low", "high"))
-            draw_line(axes, n, value, down, up, label=label, **how)
+        if column == "speedup":
+            down, up = (abs(value - of[f"speedup_ci_{end}"].to_numpy(float)) for end in ("low", "high"))
+            draw_line(axes, n, value, down, up, label=name, **how)
         else:
-            axes.plot(n, value, label=label, **how)
+            axes.plot(n, value, label=name, **how)
 
 
 def below_parity(columns, found) -> str:
     """How many of the intervals that are drawn reach below 1, and the one that does farthest."""
-    below = [(float(point.low), f"{p.element_type}, {title}", int(point.n)) for gid, title, *_ in columns for p in found[gid]
-             for point in p.points.itertuples() if point.low < 1]
-    every = sum(len(p.points) for parts in found.values() for p in parts)
-    if not below:
-        return f"None of {every} intervals reaches below 1."
-    low, where, n = min(below)
-    size = rs.power_label(n)
-    slower = sum(int((p.points["high"] < 1).sum()) for parts in found.values() for p in parts)
+    drawn = pd.concat([points.assign(where=f"{t}, {title}") for gid, title, *_ in columns for t, points in found[gid].items()])
+    below = drawn[drawn["speedup_ci_low"] < 1]
+    if below.empty:
+        return f"None of {len(drawn)} intervals reaches below 1."
+    farthest = below.loc[below["speedup_ci_low"] == below["speedup_ci_low"].min()].iloc[0]
+    slower = int((drawn["speedup_ci_high"] < 1).sum())
     reach = "reaches" if len(below) == 1 else "reach"
     lie = "none lies" if not slower else "1 lies" if slower == 1 else f"{slower} lie"
-    return (f"{len(below)} of {every} intervals {reach} below 1, the farthest to {low:.4f} ({where}, n = {size}); {lie} below it "
-            "as a whole.")
+    return (f"{len(below)} of {len(drawn)} intervals {reach} below 1, the farthest to {farthest['speedup_ci_low']:.4f} "
+            f"({farthest['where']}, n = {rs.power_label(farthest['n'])}); {lie} below it as a whole.")
