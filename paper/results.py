@@ -73,7 +73,7 @@ RAW_WORKSPACE = Columns(["schema_version", "element_type", "timing_mode", "cache
 TIMED_MODES = tuple(mode for mode in ROWS.words["timing_mode"] if mode not in ("clock", "globaltimer"))
 ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8}
 
-STATUS_WORDS = {"over_limit": "over the limit"}  # of others the status itself
+STATUS_WORDS = {"over_limit": "over the limit", "no_memory": "too large for the memory"}  # of others the status itself
 
 # Ids are "group/name". The documents' groups, in the order of the paper; the project's own reduction; what is drawn as
 # reference in every panel; what runs on the CPU. Any other group is its user's own.

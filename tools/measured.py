@@ -2,13 +2,10 @@
 """Says what results folders hold: of each experiment how many points were measured, and what was left out and why.
 
     python tools/measured.py experiments/results/nvidia-h200
-
-Inputs that a GPU's memory does not hold are refused, which is told apart: it depends on the machine alone.
 """
 
 from __future__ import annotations
 
-import re
 import sys
 from pathlib import Path
 
@@ -16,9 +13,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "paper"))
 
 from command_line import Parser  # noqa: E402
-
-# As the devices refuse what they have no memory for.
-NO_MEMORY = re.compile(r"needs .* of (?:GPU )?memory, .* free|for which the GPU has no memory|more GPU memory than is free")
 
 
 def count(points) -> str:
@@ -36,7 +30,7 @@ def lines(folder: Path) -> list[str]:
                  for status in rs.ROWS.statuses if status != "ok" and (points["status"] == status).any()]
         measured = points[points["status"] == "ok"]
         out.append(f"  {path.stem}: {len(measured):,} of {count(points)} measured" + "".join(f", {w}" for w in words))
-        lacking = points[(points["status"] == "refused") & points["reason"].str.contains(NO_MEMORY)]
+        lacking = points[points["status"] == "no_memory"]
         if len(lacking):
             largest = f", the largest measured has {int(measured['n'].max()):,}" if len(measured) else ""
             out.append(f"    too large for the memory here: {count(lacking)} of {int(lacking['n'].min()):,} elements and "

@@ -198,9 +198,8 @@ def tuned_picture(folder: Path):
 
 
 # What draws each picture, and from which files.
-PICTURES = {"docs/comparison.png": (comparison_picture, ("comparison.csv", "comparison.samples.csv.gz", "catalog.csv",
-                                                     "machine.json")),
-            "docs/tuned.png": (tuned_picture, ("tuned.csv", "tuned.samples.csv.gz", "machine.json"))}
+PICTURES = {"docs/comparison.png": (comparison_picture, ("comparison.csv", "catalog.csv", "machine.json")),
+            "docs/tuned.png": (tuned_picture, ("tuned.csv", "machine.json"))}
 
 
 def source_of(folder: Path, names: tuple[str, ...]) -> str:

@@ -1,9 +1,7 @@
 """tools/measured.py: what a results folder holds, and what was too large for the memory."""
 
 import measured
-import pytest
 import synthetic
-from project import SOURCE
 
 
 def row(n: int, **more) -> dict:
@@ -23,23 +21,11 @@ def test_each_experiment_is_counted_and_other_files_are_none(tmp_path):
 
 def test_what_is_too_large_for_the_memory_is_told_with_sizes_and_reason(tmp_path):
     why = "needs 8.0 GiB of GPU memory, 7.1 GiB free"
-    folder = synthetic.write_folder(tmp_path / "m", limits=[row(2**28), refused(2**30, why), refused(2**29, why),
-                                                            refused(2**5, "cold graph")])
+    lacking = [refused(n, why) | {"status": "no_memory"} for n in (2**30, 2**29)]
+    folder = synthetic.write_folder(tmp_path / "m", limits=[row(2**28), *lacking, refused(2**5, "cold graph")])
     assert measured.lines(folder)[1:] == [
         f"    too large for the memory here: 2 points of {2**29:,} elements and more, the largest measured has {2**28:,} "
         f"({why})"]
-
-
-@pytest.mark.parametrize("path, said, reason", [
-    ("device/cuda/backend.cu", '"needs " + gib(bytes) + " of GPU memory, " + gib(memory_free()) + " free"',
-     "needs 8.0 GiB of GPU memory, 7.1 GiB free"),
-    ("device/cpu/backend.cpp", '"needs " + gib(bytes) + " of memory, " + gib(memory_free()) + " free"',
-     "needs 8.0 GiB of memory, 7.1 GiB free"),
-    ("device/cuda/cuda.cuh", '" bytes, for which the GPU has no memory"',
-     "needs a workspace of 12 bytes, for which the GPU has no memory"),
-    ("measure/timing/cuda/graphs.cpp", '" needs more GPU memory than is free"', "the graph needs more GPU memory than is free")])
-def test_it_knows_how_the_program_says_that_there_is_no_memory(path, said, reason):
-    assert said in (SOURCE / "src" / path).read_text() and measured.NO_MEMORY.search(reason)
 
 
 def test_bad_input_is_one_line(tmp_path, capsys):

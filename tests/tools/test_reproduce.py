@@ -201,7 +201,7 @@ def test_goals_are_judged_where_tuned_was_measured(project):
     synthetic.write_tuned(project.committed / "other", synthetic.tuned_rows((2**12,)), synthetic.narrow_rows((2**10,)))
     done = project.run("--machine", "other")
     assert done.returncode == 0 and "left out: no tuned.csv" not in done.stdout, done.stdout + done.stderr
-    assert (project.folder / "out" / "committed" / "other" / "goals.csv").read_text().startswith("goal,quantity,")
+    assert (project.folder / "out" / "committed" / "other" / "goals.csv").read_text().startswith("goal,what,")
 
 
 def test_without_a_gpu_the_paper_is_of_committed_results(project):
@@ -219,7 +219,7 @@ def test_what_a_smaller_gpu_has_no_memory_for_is_told_at_the_end(project):
     project.play("paper/verdicts.py", "paper/goals.py")
     path = project.folder.parent / "measured" / "comparison.csv"
     rows = list(csv.DictReader(path.open(newline="")))
-    large = {**synthetic.row(variant="cub/sum", n=2**30, status="refused"),
+    large = {**synthetic.row(variant="cub/sum", n=2**30, status="no_memory"),
              "reason": "needs 4.0 GiB of GPU memory, 3.1 GiB free"}
     synthetic.write_csv(path, rows + [large])
     done = project.run()
