@@ -270,8 +270,7 @@ def tuned_tables(results: Results) -> str:
     wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
     return (floats(tuned.goals_body(results), r" & demanded & measured & \\", "".join(wide % w for w in ("0.28", "0.2", "0.27", "0.15")),
                    tuned.GOALS_CAPTION, "tab:goals")
-            + floats(tuned.parts_body(results), r" & type & points & speedup & least & slower & undecided & of the ceiling \\",
-                     "llrrrrrr", tuned.PARTS_CAPTION, "tab:tuned"))
+            + floats(tuned.parts_body(results), r" & i32 & f32 & f64 \\", "lrrr", tuned.PARTS_CAPTION, "tab:tuned"))
 
 
 def fastest_over_cub(results: Results, group: str) -> tuple[str, dict[int, Series]]:
