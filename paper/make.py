@@ -33,14 +33,13 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
     """Everything, figures as these kinds of file; returns what was written. Prints one line for each figure, drawn or
     not."""
     import results as rs
-    import verdicts as vd
     from figures import (ablation, accuracy, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid,
                          ladders, latency, limits, speedup, style, throughput, tuned)
     from figures import claims as claims_figure
-    from text import claims, numbers, tables
+    from text import numbers, tables
 
     results = rs.read_results(results_folder, cpu_folder)
-    verdicts = claims.judged(results)
+    verdicts = results.verdicts
     try:
         out.mkdir(parents=True, exist_ok=True)
         probe = out / ".writable"
@@ -60,15 +59,13 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
         plan.append((f"speedup-{element_type}", partial(speedup.draw, results, element_type), comparison))
         plan.append((f"cpu-{element_type}", partial(cpu.draw, results, element_type), [results.cpu_folder / "cpu.csv"]))
     plan.append(("limits", partial(limits.draw, results), [results_folder / "limits.csv"]))
-    studies = vd.Folder(results_folder, cpu_folder)
     for name, draw, files in (
-            ("ladders", ladders.draw, ("squares", "twopass", "unrolling", "levels", "multiblock")),
-            ("granularity", granularity.draw, ("levels",)), ("finish", finish.draw, ("levels",)),
-            ("decomposition", decomposition.draw, ("levels",)), ("blocks", blocks.draw, ("unrolling", "twopass")),
-            ("grid", grid.draw, ("multiblock",)), ("latency", latency.draw, ("latency",)),
-            ("ablation", ablation.draw, ("ablation",)), ("clocks", clocks.draw, ("probes",)),
-            ("accuracy", accuracy.draw, ("accuracy",)), ("claims", claims_figure.draw, ("verdicts",))):
-        plan.append((name, partial(draw, studies), [results_folder / f"{file}.csv" for file in files]))
+            ("ladders", ladders.draw, "contrasts"), ("granularity", granularity.draw, "contrasts"),
+            ("finish", finish.draw, "contrasts"), ("decomposition", decomposition.draw, "contrasts"),
+            ("blocks", blocks.draw, "unrolling twopass"), ("grid", grid.draw, "multiblock"), ("latency", latency.draw, "contrasts"),
+            ("ablation", ablation.draw, "contrasts"), ("clocks", clocks.draw, "probes"),
+            ("accuracy", accuracy.draw, "accuracy"), ("claims", claims_figure.draw, "verdicts")):
+        plan.append((name, partial(draw, results), [results_folder / f"{file}.csv" for file in files.split()]))
     plan.append(("tuned", partial(tuned.draw, results_folder), [results_folder / "tuned.csv"]))
     written = []
     for name, draw, sources in plan:

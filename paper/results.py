@@ -1,7 +1,7 @@
-"""Reading a results folder: the experiments' CSV, models.csv, catalog.csv, machine.json, and what was checked by
-other means: nvbench-agreement.csv, repeat.csv.gz, repeat-relative.csv.gz and raw-workspace.csv.
+"""Reading a results folder: the experiments' CSV, contrasts.csv, verdicts.csv, models.csv, probes.csv, catalog.csv and
+machine.json.
 
-Everything that figures and tables know comes through here, checked. A file that is missing, empty, cut short, of
+Everything that figures and verdicts know comes through here, checked. A file that is missing, empty, cut short, of
 another schema version or lacking columns raises ResultsError with one line that says what is wrong and what to do.
 """
 
@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import csv
 import gzip
-import hashlib
 import json
 import math
 import zlib
-from collections import OrderedDict
 from dataclasses import dataclass, field
-from functools import cached_property, wraps
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
+import contrasts
+from contrasts import Contrast
 
 # What columns there are, of what kind, and which of them tell one point from another: the program's own tables, as it
 # wrote them to this file.
@@ -35,9 +36,6 @@ class Columns:
     numbers: list[str]
     optional: list[str] = field(default_factory=list)  # a file may lack them: they are empty then
     key: list[str] = field(default_factory=list)       # what tells one point from another
-    counts: list[str] = field(default_factory=list)    # whole numbers, which are numbers, too
-    positive: list[str] = field(default_factory=list)  # numbers above 0
-    not_negative: list[str] = field(default_factory=list)
     words: dict[str, list[str]] = field(default_factory=dict)  # what alone a column may hold
 
     @property
@@ -46,28 +44,23 @@ class Columns:
 
     @staticmethod
     def of(table: str) -> Columns:
-        def those(has) -> list[str]:
-            return [c["name"] for c in SCHEMA[table]["columns"] if has(c)]
-
-        return Columns(those(lambda c: True), those(lambda c: c["kind"] in ("count", "number")),
-                       those(lambda c: c.get("optional")), those(lambda c: c.get("key")),
-                       those(lambda c: c["kind"] == "count"), those(lambda c: c.get("positive")),
-                       those(lambda c: c.get("not_negative")),
-                       {c["name"]: c["words"] for c in SCHEMA[table]["columns"] if "words" in c})
+        columns = SCHEMA[table]["columns"]
+        return Columns([c["name"] for c in columns], [c["name"] for c in columns if c["kind"] in ("count", "number")],
+                       [c["name"] for c in columns if c.get("optional")], [c["name"] for c in columns if c.get("key")],
+                       {c["name"]: c["words"] for c in columns if c.get("words")})
 
 
-ROWS, SAMPLES, MODELS = (Columns.of(table) for table in ("rows", "samples", "models"))
+ROWS, MODELS, CONTRASTS = (Columns.of(table) for table in ("rows", "models", "contrasts"))
 READ_CEILING = "(read-ceiling)"
 
-# What the figures need of nvbench-agreement.csv and of `reductio compare --csv`.
-AGREEMENT_NUMBERS = "n reductio_s outside_s outside_mean_s outside_spread outside_processes difference allowed".split()
-AGREEMENT = Columns(["mode", "variant", "element_type", *AGREEMENT_NUMBERS], AGREEMENT_NUMBERS)
-REPEAT_NUMBERS = "n ratio ratio_low ratio_high confidence".split()
-REPEAT = Columns(["schema_version", "variant", "timing_mode", "paired", "simultaneous", *REPEAT_NUMBERS],
-                 REPEAT_NUMBERS, optional=["settings", "operation", "element_type"])
+# Of files that the program does not write.
+VERDICTS = Columns(
+    "claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio ci_low ci_high "
+    "threshold verdict reason role verdicts_before".split(), "n ratio ci_low ci_high".split(), optional=["verdicts_before"],
+    words={"verdict": ["holds", "holds but weaker", "no effect", "reversed", "not decidable here"],
+           "role": ["claim", "large", "step", "beside"]})
+CLAIMS_FILE = Path(__file__).resolve().parent / "claims.json"
 PROBES = Columns(["quantity", "sm", "repeat", "value", "unit"], ["sm", "repeat", "value"])
-RAW_WORKSPACE = Columns(["schema_version", "element_type", "timing_mode", "cache_state", "base_time_s", "n", "ratio"],
-                        ["base_time_s", "n", "ratio"])
 
 # Ways of timing whose rows hold times: `clock` gives cycles, and `globaltimer` what kernels read of themselves.
 TIMED_MODES = tuple(mode for mode in ROWS.words["timing_mode"] if mode not in ("clock", "globaltimer"))
@@ -130,6 +123,7 @@ AGAIN = "run the experiment again"
 MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Compute read its counters",
            "probes.csv": "run `reductio probe`", "compiler.csv": "run experiments/compiler.py",
            "models.csv": "run `reductio models` again", "nvbench-agreement.csv": "run baselines/nvbench/agree.py",
+           "contrasts.csv": "run `reductio summarize FOLDER` again",
            "verdicts.csv": "run `python paper/verdicts.py FOLDER` again",
            "goals.csv": "run `python paper/goals.py FOLDER` again",
            **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "raw-workspace.csv", "to-host.csv"),
@@ -139,30 +133,6 @@ MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Comp
 def remedy(path: Path) -> str:
     """What to do about a file that cannot be used."""
     return MADE_BY.get(path.name, AGAIN)
-
-
-READ_AGAIN = 64  # files, the last that were read
-
-
-def read_once(read):
-    """A reader that gives again what it made of a file of the same name and bytes: one results folder is read by
-    figures, tables, verdicts and goals. What it gives is shared, and not to be changed."""
-    made: OrderedDict[tuple, object] = OrderedDict()
-
-    @wraps(read)
-    def again(path: Path, *how):
-        try:
-            key = path.name, hashlib.sha1(path.read_bytes()).digest(), repr(how)
-        except OSError:  # which the reader tells
-            return read(path, *how)
-        if key not in made:
-            made[key] = read(path, *how)
-        made.move_to_end(key)
-        if len(made) > READ_AGAIN:
-            made.popitem(last=False)
-        return made[key]
-
-    return again
 
 
 def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
@@ -201,10 +171,9 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-@read_once
 def read_table(path: Path, columns: Columns) -> pd.DataFrame:
-    """A CSV with at least these columns, of this schema version if it has one, numbers as finite numbers, and only
-    those words, whole numbers and numbers above 0 that the columns may hold. Optional columns that the file lacks are empty; others than these are left as they are."""
+    """A CSV with at least these columns, of this schema version if it has one, numbers as finite numbers and words as the
+    columns may hold. Optional columns that the file lacks are empty; others than these are left as they are."""
     header, rows = read_rows(path)
     if "schema_version" in columns.names:
         if "schema_version" not in header:
@@ -230,39 +199,25 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
         if column in header:
             refuse(column, ~table[column].isin(words), f"one of {', '.join(words)}")
     for column in columns.numbers:
-        there = table[column] != ""
-        if column in columns.counts:
-            refuse(column, there & ~table[column].str.fullmatch(r"[0-9]+"), "a whole number")
         numbers = pd.to_numeric(table[column], errors="coerce")
-        values = numbers.astype(float)
-        allowed, wanted = np.isfinite(values), "a finite number"
-        if column in columns.positive:
-            allowed, wanted = allowed & (values > 0), wanted + " above 0"
-        if column in columns.not_negative:
-            allowed, wanted = allowed & (values >= 0), wanted + " of 0 or more"
-        refuse(column, there & ~allowed, wanted)
+        refuse(column, (table[column] != "") & ~np.isfinite(numbers.astype(float)), "a finite number")
         table[column] = numbers
     return table
 
 
-@read_once
 def read_points(path: Path) -> pd.DataFrame:
     """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty fields are NaN or "".
 
     Columns are added: `page_locked` (see twin), and `words`, what tells a row's settings from others (see
     setting_words).
     """
-    table = read_table(path, ROWS).copy()
+    table = read_table(path, ROWS)
     table["n"] = table["n"].astype("Int64")
     ok = table["status"] == "ok"
     timed = ok & table["timing_mode"].isin(TIMED_MODES) & (table["device"] != "sim")
-    untimed = timed & table["time_median_s"].isna()
-    if untimed.any():
-        i = untimed.idxmax()
-        raise ResultsError(f"{path}:{i + 2}: status is ok but time_median_s is missing")
-    if (ok & table["n"].isna()).any():
-        i = (ok & table["n"].isna()).idxmax()
-        raise ResultsError(f"{path}:{i + 2}: status is ok but n is missing")
+    for column, lacking in (("time_median_s", timed & table["time_median_s"].isna()), ("n", ok & table["n"].isna())):
+        if lacking.any():
+            raise ResultsError(f"{path}:{lacking.idxmax() + 2}: status is ok but {column} is missing")
 
     # A point measured again (a later run appended to the same file) counts once: its last row. A clock that saw no time
     # pass tells nothing that a figure could show.
@@ -362,6 +317,12 @@ class Machine:
         return self.number("gpu.l2_bytes")
 
 
+@lru_cache(maxsize=1)
+def claims() -> dict:
+    """claims.json: what the documents claim, and the tests of it."""
+    return json.loads(CLAIMS_FILE.read_text(encoding="utf-8"))
+
+
 def read_machine(path: Path, name: str) -> Machine:
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -447,41 +408,47 @@ class Results:
         return self.experiment("timing")
 
     @property
-    def index(self) -> pd.DataFrame | None:
-        """Kernels by the type of their loop's index."""
-        return self.experiment("index")
-
-    @property
     def models(self) -> pd.DataFrame | None:
         def read(path: Path) -> pd.DataFrame:
-            there = [self.experiment(name) for name in ("comparison", "limits", "timing", "index")]
+            there = [self.experiment(name) for name in ("comparison", "limits", "timing")]
             return read_models(path, [table for table in there if table is not None])
 
         return self._once("models.csv", read)
 
     @property
-    def agreement(self) -> pd.DataFrame | None:
-        """With nvbench and plain loops, by timing mode, variant, type and n."""
-        return self.table("nvbench-agreement.csv", AGREEMENT)
-
-    @property
-    def repeat(self) -> pd.DataFrame | None:
-        """Two runs of the comparison beside each other."""
-        return self.table("repeat.csv.gz", REPEAT)
-
-    @property
-    def repeat_relative(self) -> pd.DataFrame | None:
-        """The same, each by CUB's time in its own round."""
-        return self.table("repeat-relative.csv.gz", REPEAT)
-
-    @property
-    def raw_workspace(self) -> pd.DataFrame | None:
-        """tuned/sum beside the same with a memset before each call."""
-        return self.table("raw-workspace.csv", RAW_WORKSPACE)
-
-    @property
     def probes(self) -> pd.DataFrame | None:
         return self.table("probes.csv", PROBES)
+
+    @cached_property
+    def contrasts(self) -> dict[str, list[tuple[str, Contrast]]]:
+        """By name, each with its element type; empty without contrasts.csv."""
+        table, found = self.table("contrasts.csv", CONTRASTS), {}
+        for row in table.itertuples() if table is not None else ():
+            found.setdefault(row.name, []).append((row.element_type, Contrast(
+                row.name, int(row.n), row.value, row.ci_low, row.ci_high, row.enough == "yes", row.verdict, row.reason,
+                row.experiment, 0 if pd.isna(row.pairs) else int(row.pairs))))
+        return found
+
+    def contrast(self, name: str, n: int | None = None, element_type: str | None = None) -> Contrast:
+        """A contrast at n, or at the first of its sizes; where contrasts.csv lacks it, one without a value."""
+        if name not in contrasts.asked():
+            raise KeyError(f"{contrasts.FILE.name} has no contrast {name}")
+        of = [c for kind, c in self.contrasts.get(name, []) if n in (None, c.n) and element_type in (None, kind)]
+        why = "contrasts.csv has no such row" if self.contrasts else "no contrasts.csv"
+        return of[0] if of else Contrast(name, n or 0, reason=f"{why}: {MADE_BY['contrasts.csv']}")
+
+    def contrasts_like(self, prefix: str) -> list[Contrast]:
+        """All that have a value, of those whose names begin so."""
+        return [c for one in contrasts.named(prefix) for _, c in self.contrasts.get(one.name, []) if c.known]
+
+    @cached_property
+    def verdicts(self) -> pd.DataFrame | None:
+        """As paper/verdicts.py wrote it, of each claim."""
+        table = self.table("verdicts.csv", VERDICTS)
+        if table is not None and table.loc[table["role"] == "claim", "claim"].tolist() != [c["id"] for c in claims()["claims"]]:
+            raise ResultsError(f"{self.file('verdicts.csv')} does not have each claim of claims.json once: "
+                               f"{MADE_BY['verdicts.csv']}")
+        return table
 
     @cached_property
     def beside(self) -> list[Results]:
@@ -511,8 +478,8 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
                            f"`reductio run cpu`, and name the folder that it writes to")
     if cpu_folder is not None and not cpu.exists():
         raise ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
-    for part in ("machine", "cpu_machine", "catalog", "comparison", "cpu", "limits", "timing", "index", "models", "agreement",
-                 "repeat", "repeat_relative", "raw_workspace", "beside"):
+    for part in ("machine", "cpu_machine", "catalog", "comparison", "cpu", "limits", "timing", "models", "contrasts", "verdicts",
+                 "probes", "beside"):
         getattr(results, part)
     return results
 
@@ -531,8 +498,8 @@ class Series:
     mode: str          # "device_part", or a timing mode; "time" of "clock" is in cycles, of all others in s
     cache_state: str   # "cold_dirty", "cold_clean", "warm"; "" where any was asked for
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
-    # By n: n, time, low, high, share, bytes, status, reason, run_id, resolution, speedup and the like as in the CSV,
-    # key (see keys_of); NaN times where status is not ok.
+    # By n: n, time, low, high, share, bytes, status, reason, run_id, speedup and the like as in the CSV; NaN times where
+    # status is not ok.
     points: pd.DataFrame
     seed: int = 1      # of the data
     caller: str = ""   # how calls follow each other
@@ -573,11 +540,6 @@ class Series:
             self._at[n] = self.ok[self.ok["n"] == n].iloc[0]
         return self._at[n]
 
-    @cached_property
-    def kept(self) -> dict:
-        """What was found of this series, for those who find it (speedup.py)."""
-        return {}
-
 
 def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
     """A few words for each (variant, settings): the values of the keys that the run varied, "" where it varied none.
@@ -601,16 +563,6 @@ def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
 
 # What may differ between rows of one variant, settings and n beside the way of timing: a line of its own for each.
 APART = ["seed", "context"]
-
-
-# What the samples of one point share, and nothing else does.
-SAMPLES_KEY = ["run_id", *SAMPLES.key]
-
-
-def keys_of(rows: pd.DataFrame) -> list[tuple]:
-    """The SAMPLES_KEY of each row."""
-    numbers = set(SAMPLES.numbers)
-    return list(zip(*(map(int, rows[c].fillna(0)) if c in numbers else rows[c] for c in SAMPLES_KEY)))
 
 
 def series(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,
@@ -643,12 +595,8 @@ def _find_series(table: pd.DataFrame, device: str, operation: str, element_type:
     part = mode == "device_part"
     if part:
         rows = rows[(rows["status"] != "ok") | rows["device_part_median_s"].notna()]
-        # The device's clock measured it, whichever measured the row.
-        clock = table[(table["device"] == device) & (table["timing_mode"] == "device")]["timer_resolution_s"].max()
-        rows = rows.assign(timer_resolution_s=rows["timer_resolution_s"] if pd.isna(clock) else clock)
     if mode == "clock":
-        rows = rows.assign(time_median_s=rows["cycles_median"], time_ci_low_s=math.nan, time_ci_high_s=math.nan,
-                           timer_resolution_s=1)
+        rows = rows.assign(time_median_s=rows["cycles_median"], time_ci_low_s=math.nan, time_ci_high_s=math.nan)
     ok, whole = rows["status"] == "ok", not part and mode != "clock"
     more = [[f"{column}={value}" for value in rows[column]] for column in APART if rows[column].nunique() > 1]
     points = pd.DataFrame({
@@ -665,7 +613,6 @@ def _find_series(table: pd.DataFrame, device: str, operation: str, element_type:
         "status": rows["status"],
         "reason": rows["reason"],
         "run_id": rows["run_id"],
-        "resolution": rows["timer_resolution_s"].fillna(0),
         # Of whole calls' times, and nothing else.
         "speedup_reference": rows["speedup_reference"].where(ok & whole, ""),
         "speedup": rows["speedup"].where(ok & whole),
@@ -673,7 +620,6 @@ def _find_series(table: pd.DataFrame, device: str, operation: str, element_type:
         "speedup_high": rows["speedup_ci_high"].where(ok & whole),
         "speedup_enough": rows["speedup_enough"],
         "experiment": rows["experiment"],
-        "key": keys_of(rows),
     }).sort_values(["variant", "n"], kind="stable")
     # A plan's settings keep the order in which the run took them.
     return [Series(str(variant), str(settings), operation, element_type, mode, cache_state or "",
@@ -704,6 +650,26 @@ def base_series(all_series: list[Series], operation: str, of: Series | None = No
     candidates = [s for s in all_series if s.variant == BASE[operation] and len(s.ok) and s.mode != "device_part"
                   and (of is None or s.measured_on == of.measured_on)]
     return min(candidates, key=lambda s: (-len(s.ok), s.ok["time"].sum()), default=None)
+
+
+def over(series_: Series, base: Series) -> pd.DataFrame:
+    """n, ratio, low, high, enough: the speedup over CUB's call as the program wrote it beside each row. Of a device part,
+    which has none, the ratio of the medians, without an interval."""
+    alike = series_.measured_on == base.measured_on and series_.mode in (base.mode, "device_part")
+    both = (series_.ok if alike else series_.ok.iloc[:0]).merge(base.ok, on=["n", "run_id"], suffixes=("", "_base"))
+    if series_.mode == "device_part":
+        return pd.DataFrame({"n": both["n"], "ratio": both["time_base"] / both["time"], "low": math.nan, "high": math.nan,
+                             "enough": False})
+    # CUB's own row has a speedup of 1: which of its settings the others' are over.
+    both = both[(both["speedup_reference"] == both["variant_base"]) & both["speedup"].notna() & (both["speedup_base"] == 1)]
+    return pd.DataFrame({"n": both["n"], "ratio": both["speedup"], "low": both["speedup_low"], "high": both["speedup_high"],
+                         "enough": both["speedup_enough"] != "no"})
+
+
+def of_only_reading(base: Series) -> pd.DataFrame:
+    """n, ratio: the speedup over the base's of only reading the same bytes, which the program paired."""
+    known = base.ok[base.ok["share"] > 0]
+    return pd.DataFrame({"n": known["n"], "ratio": 1 / known["share"]})
 
 
 def harness_calls(table: pd.DataFrame, *, device: str, operation: str, element_type: str, mode: str,

@@ -11,6 +11,7 @@ import json
 import math
 from pathlib import Path
 
+import contrasts
 import results as rs
 
 SIZES = [2**k for k in range(10, 31)]
@@ -92,10 +93,6 @@ def timed(time: float, width: float = 0.01, **fields) -> dict:
                share_of_read_ceiling=(4e-6 + size / 4.5e12) / time, result="1", abs_error=0, error_bound=0, **fields)
 
 
-# How far the interval of the ratio of two such times reaches, if their errors are independent.
-REACH = math.exp(math.hypot(math.log(1.01), math.log(0.99)))
-
-
 def gpu_rows(types=("f32", "i32", "f64"), sizes=SIZES, gpu=GPU) -> list[dict]:
     rows = []
     for variant, (operations, choices, where, rate, launch, _) in gpu.items():
@@ -122,7 +119,17 @@ def gpu_rows(types=("f32", "i32", "f64"), sizes=SIZES, gpu=GPU) -> list[dict]:
                                 rows.append(timed(device, **key))
                             rows.append(timed(device + (0 if where == "on_host" else 8e-6), **key,
                                               timing_mode="end_to_end"))
-    return rows
+    return beside_base(rows)
+
+
+def beside_base(rows: list[dict]) -> list[dict]:
+    """The same with their speedups over CUB's call, as the program writes them."""
+    def key(row) -> tuple:
+        return tuple(row[c] for c in ("operation", "element_type", "n", "timing_mode", "cache_state"))
+
+    bases = {key(r): r["time_median_s"] for r in rows if r["status"] == "ok" and r["variant"] == rs.BASE.get(r["operation"])}
+    return [r | speedup_of(r["time_median_s"], bases[key(r)], rs.BASE[r["operation"]])
+            if r["status"] == "ok" and key(r) in bases else r for r in rows]
 
 
 def cpu_rows(types=("f32", "i32", "f64"), sizes=SIZES[:17]) -> list[dict]:
@@ -258,33 +265,6 @@ def ladder_rows() -> list[dict]:
     return rows
 
 
-# Kernels with a loop of their own, and how much longer they take with an unsigned index; CUB takes half of an i32's time.
-INDEX = {"squares/chunked": 1.0, "squares/strided": 3.0, "twopass/rolled": 1.5, "levels/global-stride": 1.0,
-         "multiblock/two-launch": 1.6, "multiblock/last-block": 2.5, "multiblock/last-block-warp": 1.6}
-
-
-def index_rows() -> list[dict]:
-    """Each by the type of its loop's index: a signed one takes 100 us at 2^20, chunked 400 us, and so on with n."""
-    rows = []
-    for n in (2**20, 2**24, 2**28):
-        time = 100e-6 * n / 2**20
-        for variant, slower in INDEX.items():
-            squares = variant.startswith("squares/")
-            settings = ["block=256", "block=512"] if variant == "squares/strided" else ["block=256"]
-            for block in settings:
-                for index in ("i32", "i64", "u32", "u64"):
-                    mine = time * (4 if variant == "squares/chunked" else 1) * (slower if index[0] == "u" else 1)
-                    key = dict(experiment="index", variant=variant, settings=f"{block};index={index}", n=n,
-                               element_type="i32", accumulator_type="i32",
-                               operation="sum_of_squares" if squares else "sum")
-                    rows.append(timed(mine + 15e-6, **key, timing_mode="end_to_end", device_part_median_s=mine,
-                                      device_part_ci_low_s=0.99 * mine, device_part_ci_high_s=1.01 * mine) if squares else
-                                timed(mine, **key))
-        rows += [timed(time / 2, experiment="index", variant=v, operation=o, settings="count=32", n=n, element_type="i32",
-                       accumulator_type="i32") for o, v in rs.BASE.items()]
-    return rows
-
-
 def speedup_of(time: float, base: float, reference: str = "cub/sum") -> dict:
     """What the program writes of a row beside its reference's, with an interval of +-1 %."""
     return dict(speedup_reference=reference, speedup=base / time, speedup_ci_low=0.99 * base / time,
@@ -347,11 +327,10 @@ def narrow_rows(sizes=(2**10, 2**20, 2**26, 2**30)) -> list[dict]:
     return rows
 
 
-def write_tuned(folder: Path, tuned: list[dict] | None = None, narrow: list[dict] | None = None, **samples) -> Path:
-    """tuned.csv and narrow.csv with their raw samples."""
+def write_tuned(folder: Path, tuned: list[dict] | None = None, narrow: list[dict] | None = None) -> Path:
+    """tuned.csv and narrow.csv."""
     for name, rows in (("tuned", tuned or tuned_rows()), ("narrow", narrow or narrow_rows())):
         write_csv(folder / f"{name}.csv", rows)
-        write_samples(folder, experiment=name, **samples)
     return folder
 
 
@@ -397,8 +376,26 @@ def write_csv(path: Path, rows: list[dict]) -> None:
         writer.writerows(rows)
 
 
+WIDTH = 0.01  # of a contrast's interval, to either side
+
+
+def write_contrasts(folder: Path, values: dict, **more) -> Path:
+    """contrasts.csv with these values by name, or by (name, n); at all sizes of the contrast, or at that one. None lacks."""
+    rows = []
+    for key, value in values.items():
+        name, n = key if isinstance(key, tuple) else (key, None)
+        asked = {"cache_state": "cold_dirty", **contrasts.asked()[name].group}
+        told = {} if value is None else dict(value=value, ci_low=(1 - WIDTH) * value, ci_high=(1 + WIDTH) * value, confidence=0.95,
+                                             clusters=12, pairs=1, enough="yes", experiment=asked["experiments"][0])
+        blank = dict.fromkeys(rs.CONTRASTS.names, "") | dict(reason="" if told else "lacking")
+        of = dict(schema_version=rs.SCHEMA_VERSION, name=name) | {c: asked[c] for c in asked if c in rs.CONTRASTS.names and c != "n"}
+        rows += [blank | of | told | more | dict(n=size) for size in ([n] if n else asked["n"])]
+    write_csv(folder / "contrasts.csv", rows)
+    return folder
+
+
 def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=None, limits=None,
-                 models=None, timing=None, index=None) -> Path:
+                 models=None, timing=None) -> Path:
     """A results folder of the given parts; None leaves a file out, but catalog and machine have defaults."""
     folder.mkdir(parents=True, exist_ok=True)
     if comparison is not None:
@@ -411,32 +408,6 @@ def write_folder(folder: Path, comparison=None, cpu=None, catalog=None, machine=
         write_csv(folder / "models.csv", models)
     if timing is not None:
         write_csv(folder / "timing.csv", timing)
-    if index is not None:
-        write_csv(folder / "index.csv", index)
     write_csv(folder / "catalog.csv", catalog if catalog is not None else catalog_rows())
     (folder / "machine.json").write_text(json.dumps(MACHINE if machine is None else machine))
-    return folder
-
-
-def write_samples(folder: Path, rounds: int = 24, experiment: str = "comparison", factor=lambda row: 1.0,
-                  without=()) -> Path:
-    """Raw samples beside an experiment's rows, without some columns: they drift by half from the first round to the last,
-    all calls alike, two rounds an allocation. Where `factor` is not 1 they say something else than the row."""
-    records = []
-    with (folder / f"{experiment}.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-
-    def drifting(row: dict, column: str) -> str:
-        if not row[column]:
-            return ""
-        return " ".join(repr(float(row[column]) * (1 + k / (2 * rounds)) * factor(row)) for k in range(rounds))
-
-    for row in rows:
-        if row["time_median_s"] or row["cycles_median"]:
-            record = {key: row[key] for key in rs.SAMPLES_KEY} | dict(
-                round=" ".join(map(str, range(rounds))), allocation=" ".join(str(k // 2) for k in range(rounds)),
-                time_s=drifting(row, "time_median_s"), device_part_s=drifting(row, "device_part_median_s"),
-                cycles=drifting(row, "cycles_median"), voided=" ".join(["no"] * rounds))
-            records.append({c: f for c, f in record.items() if c not in without})
-    write_csv(folder / f"{experiment}.samples.csv.gz", records)
     return folder

@@ -8,9 +8,9 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 import results as rs
-import verdicts as vd
 from figures import studies, style
 from figures.speedup import MARKERS
+from results import Results
 
 EPSILON = 2.0**-24  # half a unit in the last place of a float32: what rounding the exact sum can cost
 SETS = ("random", "normal", "ill-conditioned", "alternating")
@@ -26,9 +26,9 @@ def errors_of(table: pd.DataFrame) -> pd.DataFrame:
                          "error": rows["abs_error"] / rows["sum_of_magnitudes"]}).dropna(subset=["error"])
 
 
-def draw(folder: vd.Folder):
+def draw(results: Results):
     """None without accuracy.csv or errors in it."""
-    table = folder.experiment("accuracy")
+    table = results.experiment("accuracy")
     errors = errors_of(table) if table is not None else pd.DataFrame()
     if not len(errors):
         return None
@@ -76,7 +76,7 @@ def draw(folder: vd.Folder):
     figure.legend([*(Line2D([], [], **looks[g]) for g in groups), Line2D([], [], **ROUNDING_LOOK)],
                   [*(names.get(g, g) for g in groups), "rounding once, at most"], ncols=len(groups) + 1, loc="lower left",
                   bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.24 / height))
-    studies.title(figure, f"Errors of float32 sums on one {studies.gpu_of(folder)}",
+    studies.title(figure, f"Errors of float32 sums on one {studies.gpu_of(results)}",
                   "Pale: each kernel with each finish. With marks: the worst of a document's, ours, or the library's. An error is the "
                   "largest of a row's calls.")
     studies.foot(figure, (f"Exact at every n and in every order: {', '.join(exact)}. " if exact else "")

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import results as rs
-import verdicts as vd
 from figures import studies, style
 from figures.speedup import label_ends
 from figures.studies import Points
+from results import Results
 
 # Experiment, document, timing mode, settings held.
 PANELS = (("unrolling", "unroll", "device_part", {"finish": "host"}),
           ("twopass", "twopass", "device", {"finish": "second-launch"}))
 
 
-def lines_of(folder: vd.Folder, experiment: str, document: str, mode: str, held: dict) -> list[tuple[str, Points]]:
+def lines_of(results: Results, experiment: str, document: str, mode: str, held: dict) -> list[tuple[str, Points]]:
     """Each kernel's times by block at the document's n, the slowest at its last block first."""
     n = studies.of_document(document)["n"][0]
     named: dict[str, list] = {}
-    for s in studies.calls(folder, experiment, document, mode, **held):
+    for s in studies.calls(results, experiment, document, mode, **held):
         load = studies.setting(s, "load")
         named.setdefault(rs.short_name(s.variant) + (f", {load}" if load else ""), []).append(s)
     lines = [(name, studies.times_by(of, "block", n)) for name, of in named.items()]
     return sorted((l for l in lines if len(l[1]) > 1), key=lambda l: -l[1].value[-1])
 
 
-def draw(folder: vd.Folder):
+def draw(results: Results):
     """None where neither experiment has several sizes of blocks."""
-    panels = [(p, lines) for p in PANELS if (lines := lines_of(folder, *p))]
+    panels = [(p, lines) for p in PANELS if (lines := lines_of(results, *p))]
     if not panels:
         return None
     left, head, tall, base, gap = 0.42, 0.62, 2.2, 0.52, 0.5
@@ -57,6 +57,6 @@ def draw(folder: vd.Folder):
         axes.set_title(f"{document}: n = {rs.power_label(problem['n'][0])}, {problem['element_type']}, {what}", loc="left", pad=4)
         label_ends(axes, [(p.x[-1], p.value[-1], name, style.MARK_COLOR) for name, p in lines], tall)
         x += width + names + gap
-    studies.title(figure, f"Size of a block and unrolling on one {studies.gpu_of(folder)}",
+    studies.title(figure, f"Size of a block and unrolling on one {studies.gpu_of(results)}",
                   f"{rs.CACHE_LABELS[studies.of_document('unroll')['cache_state']]}. Lines through marks: 95 % intervals.")
     return figure

@@ -9,9 +9,8 @@ import results as rs
 import verdicts as vd
 from figures import studies, style
 from figures.studies import Points
-from text.claims import with_tests
+from results import Results
 
-GAINS = ("ratio", "gains", "rest")  # kinds of tests that are speedups
 COLORS = {vd.HOLDS: "#0072B2", vd.WEAKER: "#56B4E9", vd.NONE: "#7F7F7F", vd.REVERSED: "#D55E00", vd.UNDECIDED: "#E69F00"}
 MARKS = {vd.HOLDS: "o", vd.WEAKER: "v", vd.NONE: "s", vd.REVERSED: "X", vd.UNDECIDED: "P"}
 THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0.8, color="black", zorder=1.9)
@@ -41,7 +40,7 @@ def timed_apart(claims: dict, claim: dict, test: dict) -> str:
 
 def step_words(test: dict) -> str:
     """What a test goes from and to: "chunked → strided", "block 256 → 512"."""
-    if test["kind"] == "gains":
+    if " to " in test["base"]:
         return "one gain over another"
     base, variant = test["base"], test["variant"]
     before, after = short_call(base, variant), short_call(variant, base)
@@ -55,11 +54,11 @@ def step_words(test: dict) -> str:
 
 def rows_of(table: pd.DataFrame) -> tuple[list[dict], list[str]]:
     """Each test that is a speedup, with the text's gain or None and what verdicts.csv has of it; and the claims without."""
-    claims, rows, others = vd.read_claims(), [], []
+    claims, rows, others = rs.claims(), [], []
     for claim in claims["claims"]:
-        own, found = with_tests(table, claim["id"], vd.CLAIM)
+        _, found = vd.with_tests(table, claim["id"], vd.CLAIM)
         tests = [vd.test_of(claims, claim, t) for t in claim["tests"] if not t.get("beside")]
-        drawn = [(t, f) for t, (_, f) in zip(tests, found.iterrows()) if t["kind"] in GAINS]
+        drawn = [(t, f) for t, (_, f) in zip(tests, found.iterrows()) if t["kind"] == "ratio" and t["timing_mode"] != "clock"]
         if not drawn:
             others.append(claim["id"])
         rows += [dict(claim=claim["id"], then=t.get("told"), ratio=f["ratio"], low=f["ci_low"],
@@ -69,12 +68,11 @@ def rows_of(table: pd.DataFrame) -> tuple[list[dict], list[str]]:
     return rows, others
 
 
-def draw(folder: vd.Folder):
+def draw(results: Results):
     """None without verdicts.csv."""
-    path = folder.path / "verdicts.csv"
-    if not path.exists():
+    if results.verdicts is None:
         return None
-    rows, others = rows_of(vd.read(path))
+    rows, others = rows_of(results.verdicts)
     half = -(-len(rows) // PANELS)
     # A claim's steps stay in one panel.
     while 0 < half < len(rows) and rows[half]["claim"] == rows[half - 1]["claim"]:
@@ -115,7 +113,7 @@ def draw(folder: vd.Folder):
             at = (height - head - ROW * (y + 0.5)) / height
             figure.text((0.06 + k * (width + gap)) / style.TEXT_WIDTH, at, word, va="center", fontweight="bold")
     verdicts = [v for v in vd.VERDICTS if any(r["verdict"] == v for r in rows)]
-    studies.title(figure, f"Then, in the documents, and now, on one {studies.gpu_of(folder)}")
+    studies.title(figure, f"Then, in the documents, and now, on one {studies.gpu_of(results)}")
     figure.legend([Line2D([], [], **THEN), *(Line2D([], [], **look(v)) for v in verdicts)],
                   ["the text's own gain", *(f"now: {v}" for v in verdicts)], ncols=6, loc="lower left",
                   bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.36 / height))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-import verdicts as vd
 from figures import studies, style
 from figures.studies import Points
+from results import Results
 
 QUANTITIES = {"sm_clock_offset": "clock()", "globaltimer_offset": "%globaltimer"}
 
@@ -29,9 +29,9 @@ def shown(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def draw(folder: vd.Folder):
+def draw(results: Results):
     """None without probes.csv or its offsets."""
-    table = folder.probes
+    table = results.probes
     if table is None or not any(len(by_sm(table, q)) for q in QUANTITIES):
         return None
     quantities = [q for q in QUANTITIES if len(by_sm(table, q))]
@@ -59,6 +59,6 @@ def draw(folder: vd.Folder):
         if k == len(quantities) - 1:
             axes.set_xlabel("multiprocessor", labelpad=1)
     repeats = int(np.nanmax(table.loc[table["quantity"].isin(quantities), "repeat"])) + 1
-    studies.title(figure, f"Clocks of one {studies.gpu_of(folder)}", "offset from the clock of multiprocessor 0")
+    studies.title(figure, f"Clocks of one {studies.gpu_of(results)}", "offset from the clock of multiprocessor 0")
     studies.foot(figure, f"Marks: median; lines: least and most of {repeats} repeats.")
     return figure

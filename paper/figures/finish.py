@@ -4,31 +4,20 @@ whose sums are left to add."""
 from __future__ import annotations
 
 import results as rs
-import verdicts as vd
 from figures import studies, style
-from figures.granularity import BLOCK, blocks_of
+from figures.granularity import blocks_of, by_loads
 from figures.studies import Points
+from results import Results
 
 VARIANT = "levels/global-stride"
 OTHERS = {"relaunch": "over relaunching", "host": "over the host"}
 
 
-def draw(folder: vd.Folder):
-    """None without levels.csv or with one finish alone."""
+def draw(results: Results):
+    """None where contrasts.csv has none of it."""
     document = studies.of_document("levels")
-    found = {(studies.setting(s, "finish"), studies.setting(s, "granularity")): s
-             for s in studies.calls(folder, "levels", "levels", "end_to_end", VARIANT, block=BLOCK)}
-    lines = []
-    for other in OTHERS:
-        for n in studies.sizes_of(list(found.values())):
-            rows = []
-            for (finish, loads), s in found.items():
-                base = found.get((other, loads))
-                g = studies.gain(folder, s, base, n) if finish == "atomic" and base is not None else None
-                if g is not None:
-                    rows.append((blocks_of(s, n), g["ratio"], g["low"], g["high"]))
-            if rows:
-                lines.append((other, n, Points.of(rows)))
+    lines = [(other, n, Points.at({blocks_of(loads, n): c for loads, c in of.items()}))
+             for other in OTHERS for n, of in by_loads(results, f"levels.atomic.{other}.").items()]
     if not lines:
         return None
     panels = [o for o in OTHERS if any(o == l[0] for l in lines)]
@@ -59,7 +48,7 @@ def draw(folder: vd.Folder):
         if k == len(panels) - 1:
             axes.set_xlabel("blocks whose sums are added", labelpad=1)
     studies.legend_by_size(figure, looks)
-    studies.title(figure, f"Finishing by atomics on one {studies.gpu_of(folder)}",
+    studies.title(figure, f"Finishing by atomics on one {studies.gpu_of(results)}",
                   f"{VARIANT}, {document['element_type']}, end to end, {rs.CACHE_LABELS[document['cache_state']]}")
-    studies.foot(figure, "Lines through marks: 95 % intervals, paired by round.")
+    studies.foot(figure, "Lines through marks: 95 % intervals, paired by context.")
     return figure

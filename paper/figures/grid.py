@@ -7,10 +7,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 import results as rs
-import verdicts as vd
 from figures import studies, style
 from figures.panels import ABOVE, CEILING_LOOK
 from figures.studies import Points
+from results import Results
 
 TERA = 1e12
 USUAL = 2  # blocks for each multiprocessor, the text's "usually a good number"
@@ -27,10 +27,10 @@ def rates(found, n: int) -> Points:
     return Points.of(rows)
 
 
-def draw(folder: vd.Folder):
+def draw(results: Results):
     """None without multiblock.csv."""
     document = studies.of_document("multiblock")
-    found = studies.calls(folder, "multiblock", "multiblock", "device", block=1024)
+    found = studies.calls(results, "multiblock", "multiblock", "device", block=1024)
     variants = sorted({s.variant for s in found if studies.count(s, "grid") is not None},
                       key=lambda v: (v != "multiblock/two-launch", v))
     sizes = [n for n in studies.sizes_of(found) if any(len(rates([s for s in found if s.variant == v], n)) for v in variants)]
@@ -40,7 +40,7 @@ def draw(folder: vd.Folder):
     height = head + tall + base
     figure = studies.sheet(style.TEXT_WIDTH, height)
     width = (style.TEXT_WIDTH - left - right - gap * (len(sizes) - 1)) / len(sizes)
-    harness = rs.harness_calls(folder.experiment("multiblock"), device="cuda", operation=document["operation"],
+    harness = rs.harness_calls(results.experiment("multiblock"), device="cuda", operation=document["operation"],
                                element_type=document["element_type"], mode="device",
                                cache_state=document["cache_state"]).set_index("n")
     looks = {v: dict(style.line_style(i, 0), markersize=3.2) for i, v in enumerate(variants)}
@@ -60,8 +60,8 @@ def draw(folder: vd.Folder):
             ceiling = harness["bytes"][n] / harness["read"][n] / TERA
             axes.axhspan(ceiling, ABOVE, **CEILING_LOOK)
             top = max(top, ceiling)
-        if folder.sm_count:
-            axes.axvline(USUAL * folder.sm_count, **USUAL_LOOK)
+        if results.sm_count:
+            axes.axvline(USUAL * results.sm_count, **USUAL_LOOK)
         axes.set_xlim(min(xs) / 1.5, max(xs) * 1.5)
         style.power_of_two_axis(axes.xaxis, min(xs), max(xs))
         axes.tick_params(labelleft=k == 0)
@@ -71,13 +71,13 @@ def draw(folder: vd.Folder):
     figure.axes[0].set_ylabel("throughput (TB/s)", labelpad=2)
     handles = [Line2D([], [], **looks[v]) for v in variants]
     names = [rs.short_name(v) for v in variants]
-    if folder.sm_count:
+    if results.sm_count:
         handles.append(Line2D([], [], **USUAL_LOOK))
-        names.append(f"{USUAL} blocks for each of {folder.sm_count:.0f} multiprocessors")
+        names.append(f"{USUAL} blocks for each of {results.sm_count:.0f} multiprocessors")
     handles.append(Patch(**CEILING_LOOK))
     names.append("faster than only reading")
     figure.legend(handles, names, ncols=len(handles), loc="lower left", bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.06 / height))
-    studies.title(figure, f"Throughput by number of blocks on one {studies.gpu_of(folder)}",
+    studies.title(figure, f"Throughput by number of blocks on one {studies.gpu_of(results)}",
                   f"multiblock, {document['element_type']}, blocks of 1024, device time, "
                   f"{rs.CACHE_LABELS[document['cache_state']]}. Lines through marks: 95 % intervals.")
     return figure

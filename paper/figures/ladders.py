@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
+import contrasts
 import results as rs
-import verdicts as vd
 from figures import studies, style
 from figures.studies import MICRO, Points
+from results import Contrast, Results
 
-# The claims whose tests lead from one kernel of a document to the next, in the document's order.
-STEPS = {"squares": "S1 S2 S3 S4", "twopass": "T1 T2", "unroll": "U0 U1 U2 U3", "levels": "L3 L4 L1", "multiblock": "M1 M2 M3"}
+# The contrasts of claims that lead from one kernel of a document to the next, in the document's order. "ladder.S2" and the
+# like are what they lead to over the first kernel, "ladder.S2.time" its time.
+STEPS = {"squares": "S1 S2 S3 S4", "twopass": "T1 T2", "unroll": "U0a U0b U1a U1b U1c U2b U3a U3b", "levels": "L3a L4a",
+         "multiblock": "M1a M2a M3"}
 COLUMNS = (("squares", "twopass", "multiblock"), ("unroll", "levels"))
 NOW = dict(linestyle="", marker="o", color=style.LINE_COLORS[0])
 THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0.8, color=style.LINE_COLORS[1])
@@ -26,50 +29,29 @@ class Rung:
     """One kernel of a ladder. Gains are over the rung that its step starts from, heights over the first rung."""
 
     call: str
-    test: dict | None           # of the claim that leads here; None for the first
-    then: float | None          # the text's own height, where it gives every step until here
-    told: float | None = None   # the text's own gain
-    time: float | None = None   # s
-    height: vd.Calls | None = None
-    gain: vd.Calls | None = None
-    lacking: str = ""
+    then: float | None           # the text's own height, where it gives every step until here
+    told: float | None           # the text's own gain
+    time: Contrast
+    height: Contrast | None = None  # None of the first
+    gain: Contrast | None = None
 
 
-def steps_of(document: str) -> list[Rung]:
-    """The rungs, as claims.json has them."""
-    claims = vd.read_claims()
-    of = {c["id"]: c for c in claims["claims"]}
-    mode = claims["documents"][document]["timing_mode"]
-    rungs: dict[str, Rung] = {}
-    for claim in STEPS[document].split():
-        for told in of[claim]["tests"]:
-            test = vd.test_of(claims, of[claim], told)
-            if test["kind"] != "ratio" or test["variant"] in rungs or (rungs and test["base"] not in rungs):
-                continue
-            base = rungs.setdefault(test["base"], Rung(test["base"], None, 1.0))
-            gain = test.get("told")
-            then = base.then * gain if base.then and gain else None
-            # A ladder is in one way of timing, that of its document's claims.
-            rungs[test["variant"]] = Rung(test["variant"], test | {"timing_mode": mode}, then, gain)
-    return list(rungs.values())
-
-
-def climb(folder: vd.Folder, document: str) -> list[Rung]:
+def climb(results: Results, document: str) -> list[Rung]:
     """The rungs with what the folder has of them; [] if it has none."""
-    rungs = steps_of(document)
-    first = rungs[0]
-    for rung in rungs:
-        test = rung.test or rungs[1].test
-        n = test["n"][0]
-        try:
-            there = folder.first_of(test, lambda name: folder.at(name, test, rung.call, n, test["timing_mode"]))
-            rung.time = float(there.at(n)["time"])
-            if rung is not first:
-                rung.height = folder.speedup(test | {"base": first.call}, n)
-                rung.gain = folder.speedup(test, n)
-        except vd.Lacking as why:
-            rung.lacking = str(why)
-    return rungs if any(r.time is not None for r in rungs) else []
+    told = {t["contrast"]: t["told"] for c in rs.claims()["claims"] for t in c["tests"] if "told" in t and "contrast" in t}
+    steps = STEPS[document].split()
+    first = contrasts.asked()[f"ladder.{document}"]
+    rungs = {first.calls(1)[0]: Rung(first.calls(1)[0], 1.0, None, results.contrast(first.name))}
+    for step in steps:
+        asked, gain = contrasts.asked()[step], told.get(step)
+        base = rungs[asked.calls(1)[0]]
+        call, = asked.calls(-1)
+        # S4 is judged end to end, and a ladder is in one way of timing.
+        of_step = results.contrast("ladder.S4.gain" if step == "S4" else step)
+        height = of_step if step == steps[0] else results.contrast(f"ladder.{step}")
+        rungs[call] = Rung(call, base.then * gain if base.then and gain else None, gain, results.contrast(f"ladder.{step}.time"),
+                           height, of_step)
+    return list(rungs.values()) if any(r.time.known for r in rungs.values()) else []
 
 
 def label(rung: Rung, rungs: list[Rung]) -> str:
@@ -91,8 +73,8 @@ def draw_ladder(figure, left: float, bottom: float, width: float, names_width: f
     axes = studies.place(figure, left + names_width, bottom, width - names_width - numbers, ROW * len(rungs),
                          f"ladder:{document}")
     at = list(range(len(rungs)))
-    measured = [(k, 1.0, 1.0, 1.0) if r.height is None else (k, r.height.ratio, r.height.low, r.height.high)
-                for k, r in zip(at, rungs) if r.height is not None or (k == 0 and r.time is not None)]
+    measured = [(k, 1.0, 1.0, 1.0) if r.height is None else (k, r.height.value, r.height.low, r.height.high)
+                for k, r in zip(at, rungs) if (r.height or r.time).known]
     told = [(k, r.then, r.then, r.then) for k, r in zip(at, rungs) if r.then and len(rungs) > 1 and rungs[1].told]
     axes.set_xscale("log")
     for k, (_, now, *_) in zip([m[0] for m in measured], measured):
@@ -122,17 +104,17 @@ def draw_ladder(figure, left: float, bottom: float, width: float, names_width: f
         figure.text((right - back) / whole, above / high, word, va="bottom", ha="right", color=style.MARK_COLOR)
     for k, r in zip(at, rungs):
         y = (bottom + ROW * (len(rungs) - k - 0.5)) / high
-        if r.time is None:
+        if not r.time.known:
             figure.text(right / whole, y, "not measured", va="center", ha="right", color=style.MARK_COLOR)
             continue
-        for words, back in ((digits(MICRO * r.time), 0.72), (digits(r.gain.ratio if r.gain else None), 0.35),
+        for words, back in ((digits(MICRO * r.time.value), 0.72), (digits(r.gain.value if r.gain and r.gain.known else None), 0.35),
                             ("" if r.told is None else f"{r.told:g}", 0)):
             figure.text((right - back) / whole, y, words, va="center", ha="right")
 
 
-def draw(folder: vd.Folder):
+def draw(results: Results):
     """None where the folder has none of the steps."""
-    found = {document: climb(folder, document) for document in rs.DOCUMENTS}
+    found = {document: climb(results, document) for document in rs.DOCUMENTS}
     columns = [[d for d in column if found[d]] for column in COLUMNS]
     if not any(columns):
         return None
@@ -156,7 +138,7 @@ def draw(folder: vd.Folder):
             top = bottom - ticks - spare
         if column:
             figure.axes[-1].set_xlabel("speedup over the first kernel", labelpad=1)
-    studies.title(figure, f"The documents' steps on one {studies.gpu_of(folder)}",
+    studies.title(figure, f"The documents' steps on one {studies.gpu_of(results)}",
                   "gain: speedup over the kernel that the step starts from; text: the document's own.")
     figure.legend([Line2D([], [], **NOW), Line2D([], [], **THEN), Line2D([], [], color=style.LINE_COLORS[0], linewidth=0.7)],
                   ["now", "the text's own", "95 % interval, where it is wider than the mark"], ncols=3, loc="lower left",

@@ -6,47 +6,31 @@ from __future__ import annotations
 from matplotlib.lines import Line2D
 
 import results as rs
-import samples
-import speedup
-import verdicts as vd
 from figures import studies, style
 from figures.studies import Points
-from results import Series
+from results import Results
 
 INDEX = ("i32", "u64")  # nvcc unrolls a loop over the first, so that several loads are in flight, not over the other
 LATENCIES = {"load_latency_memory": "memory", "load_latency_l2": "L2"}
 HIDDEN_LOOK = dict(color=style.MARK_COLOR, linewidth=0.9, linestyle=(0, (4, 1.5)), zorder=1.2)
 
 
-def of_an_element(folder: vd.Folder, s: Series, n: int) -> tuple[float, float, float, float] | None:
-    """Threads, and the cycles that each takes for an element of its own; with an interval where there are raw samples."""
-    threads, point = studies.count(s, "block"), s.at(n)
-    if threads is None or point is None:
-        return None
-    of_rounds = samples.of(folder.results, "latency").get(point["key"])
-    (counted,), (allocations,) = samples.paired("cycles", [of_rounds]) if of_rounds is not None else ([[]], [[]])
-    cycles = low = high = float(point["time"])
-    if counted:
-        ratio, least, most, _ = speedup.paired([1.0] * len(counted), counted, allocations)
-        cycles, low, high = 1 / ratio, 1 / most, 1 / least
-    return (threads, *(c * threads / n for c in (cycles, low, high)))
-
-
-def draw(folder: vd.Folder):
-    """None without latency.csv."""
+def draw(results: Results):
+    """None where contrasts.csv has none of it."""
     document = studies.of_document("squares")
     n = document["n"][0]
     lines = []
-    for i, variant in enumerate(("squares/strided", "squares/chunked")):
+    for i, variant in enumerate(("strided", "chunked")):
         for j, index in enumerate(INDEX):
-            found = studies.calls(folder, "latency", "squares", "clock", variant, index=index)
-            rows = [row for s in found if (row := of_an_element(folder, s, n)) is not None]
+            prefix = f"latency.{variant}.{index}."
+            rows = [(threads, *(threads / n * cycles for cycles in (c.value, c.low, c.high)))
+                    for c in results.contrasts_like(prefix) for threads in [int(c.name.removeprefix(prefix))]]
             if rows:
                 look = dict(style.line_style(i, j), markersize=3.2)
-                lines.append((variant, index, f"{rs.short_name(variant)}, index {index}", Points.of(rows), look))
+                lines.append((variant, index, f"{variant}, index {index}", Points.of(rows), look))
     if not lines:
         return None
-    probes = folder.probes
+    probes = results.probes
     known = {} if probes is None else {
         q: float(v.median()) for q in LATENCIES
         if len(v := probes.loc[(probes["quantity"] == q) & (probes["unit"] == "cycles"), "value"])}
@@ -78,7 +62,7 @@ def draw(folder: vd.Folder):
     if hidden:
         figure.legend([Line2D([], [], **HIDDEN_LOOK)], ["the text: a load less a cycle for each thread"], loc="lower left",
                       bbox_to_anchor=(0.06 / style.COLUMN_WIDTH, (0.2 + 0.135) / height))
-    studies.title(figure, f"Latency hidden by one block, {studies.gpu_of(folder)}",
+    studies.title(figure, f"Latency hidden by one block, {studies.gpu_of(results)}",
                   f"squares, {document['element_type']}, n = {rs.power_label(n)}, clock(), "
                   f"{rs.CACHE_LABELS[document['cache_state']]}")
     lines_said = ", ".join(f"{LATENCIES[q]} {cycles:.0f}" for q, cycles in known.items())

@@ -7,14 +7,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import results as rs
-import speedup
 from figures import style
 from figures.panels import FLOOR_LOOK, shade_above
-from results import Results
+from results import Results, Series
 
 # Each line's marker, so that it can be told without colour.
 MARKERS = {**dict(zip(rs.KERNEL_GROUPS, ("o", "s", "^", "D", "v", "P", "*"))),
            "cub": "p", "thrust": "X", "cublas": "<"}
+WHOLE = ("device", "end_to_end")  # ways of timing a whole reduction
+NOT_BY_DEFAULT = "allocator=caching"  # not as users call Thrust without ado
 LABEL_GAP = 0.145  # inches between two labels' middles
 LABEL_LEFT = 0.24  # inches between an axis' end and its labels
 
@@ -51,9 +52,26 @@ def label_ends(axes, ends: list[tuple[float, float, str, str]], inches: float) -
         axes.text(1 + LABEL_LEFT / width, to, text, transform=axes.transAxes, va="center", color=color)
 
 
+def fastest_of_each(results: Results, element_type: str, n: int) -> list[tuple[str, Series, Series]]:
+    """(group, series, base): of each document, of the user's own, of ours and of each other library the one that is
+    fastest at n, timed on the device, or end to end where none of the group's calls ends there; over CUB's call, timed alike."""
+    table, lines = results.comparison, []
+    for group in (*rs.KERNEL_GROUPS, "thrust", "cublas"):
+        own = rs.own_operation(table, group, results.catalog, element_type)
+        for mode in WHOLE:
+            found = rs.series(table, device="cuda", operation=own, element_type=element_type, mode=mode)
+            there = [s for s in found if rs.group_of(s.variant) == group and s.settings != NOT_BY_DEFAULT and s.at(n) is not None]
+            best = min(there, key=lambda s: s.at(n)["time"], default=None)
+            base = rs.base_series(found, own, best)
+            if best is not None and base is not None:
+                lines.append((group, best, base))
+                break
+    return lines
+
+
 def draw(results: Results, element_type: str, n: int = 2**28):
     """None where the results hold no times of CUB and another call of this type."""
-    lines = speedup.fastest_of_each(results, element_type, n)
+    lines = fastest_of_each(results, element_type, n)
     if not lines:
         return None
     names = [s.variant + ("" if s.mode == "device" else ", end to end") for _, s, _ in lines]
@@ -72,7 +90,7 @@ def draw(results: Results, element_type: str, n: int = 2**28):
     ends, leads, few = [], 1.0, False
     for (group, s, base), name in zip(lines, names):
         color = style.GROUP_COLORS.get(group) or style.LIBRARY_COLORS[group]
-        r = speedup.over(results, s, base)
+        r = rs.over(s, base)
         if not len(r):
             continue
         few |= not r["enough"].all()
@@ -88,7 +106,7 @@ def draw(results: Results, element_type: str, n: int = 2**28):
     cub = next((b for (_, mode), b in bases.items() if mode == "device" and b.operation == "sum"), lines[0][2])
     harness = rs.harness_calls(results.comparison, device="cuda", operation=cub.operation, element_type=element_type,
                                mode=cub.mode)
-    reading = speedup.of_only_reading(cub)
+    reading = rs.of_only_reading(cub)
     if len(reading):
         leads = max(leads, reading["ratio"].max())
         shade_above(upper, reading["n"].to_numpy(float), reading["ratio"].to_numpy(float))
@@ -103,7 +121,7 @@ def draw(results: Results, element_type: str, n: int = 2**28):
     label_ends(upper, [*ends, (sizes[-1], 1.0, "CUB", "black")], upper_h)
 
     ends = []
-    for mode in speedup.WHOLE:
+    for mode in WHOLE:
         for operation, variant in rs.BASE.items():
             base = bases.get((variant, mode))
             if base is None or (operation != "sum" and (rs.BASE["sum"], mode) in bases):
@@ -139,8 +157,7 @@ def draw(results: Results, element_type: str, n: int = 2**28):
                 f"{element_type}, one call at a time, {rs.CACHE_LABELS['cold_dirty']}. Of each document the kernel that is "
                 f"fastest at {rs.power_label(n)}.\nDashed, hollow marks: calls whose result arrives on the host, timed end "
                 "to end, over CUB end to end.", va="top", linespacing=1.25)
-    bands = ("Bands: 95 % intervals, paired by round" + ("; of slow calls their range" if few else "")
-             if speedup.are_paired(results) else "Bands: 95 % intervals, of the medians apart")
+    bands = "Bands: 95 % intervals, paired by context" + ("; of slow calls their range" if few else "")
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
     figure.text(left_edge, 0.05 / height, f"{bands}.{squares}", va="bottom")
     return figure

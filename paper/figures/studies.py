@@ -1,7 +1,4 @@
-"""What the figures of the documents' own experiments share: finding their calls, naming them, and laying out panels.
-
-Calls are named as claims.json names them and found as the verdicts find them, so a figure shows what a claim is judged
-by: verdicts.Folder reads each experiment's CSV once."""
+"""What the figures of the documents' own experiments share: finding their calls, naming them, and laying out panels."""
 
 from __future__ import annotations
 
@@ -9,14 +6,11 @@ from dataclasses import dataclass
 
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 from matplotlib.lines import Line2D
 
 import results as rs
-import speedup
-import verdicts as vd
 from figures import style
-from results import Series
+from results import Contrast, Results, Series
 
 MICRO = 1e6
 PARITY_LOOK = dict(color="black", linewidth=0.7, zorder=1.2)  # as fast as what it is compared with
@@ -24,7 +18,7 @@ PARITY_LOOK = dict(color="black", linewidth=0.7, zorder=1.2)  # as fast as what 
 
 def of_document(document: str, **other) -> dict:
     """Operation, type, timing mode and so on in which the document's claims are judged."""
-    return {"device": "cuda", **vd.read_claims()["documents"][document], **other}
+    return {"device": "cuda", **rs.claims()["documents"][document], **other}
 
 
 def settings_of(call: str) -> dict[str, str]:
@@ -33,15 +27,14 @@ def settings_of(call: str) -> dict[str, str]:
     return {k: v.removeprefix("ceil(").removesuffix(")") for k, v in found.items()}
 
 
-def calls(folder: vd.Folder, experiment: str, document: str, mode: str, variants: str = "", **settings) -> list[Series]:
-    """The experiment's series of the document's kernels, or of one of them, with these settings; [] without its CSV."""
-    if folder.experiment(experiment) is None:
+def calls(results: Results, experiment: str, document: str, mode: str, **settings) -> list[Series]:
+    """The experiment's series of the document's kernels with these settings; [] without its CSV."""
+    table, problem = results.experiment(experiment), of_document(document)
+    if table is None:
         return []
-    prefix = variants or document + "/"
     wanted = {k: str(v) for k, v in settings.items()}
-    return [s for s in folder.series(experiment, of_document(document), mode)
-            if (s.variant == variants or not variants and s.variant.startswith(prefix))
-            and wanted.items() <= rs.parse_settings(s.settings).items() and len(s.ok)]
+    return [s for s in rs.series(table, mode=mode, **{k: problem[k] for k in ("device", "operation", "element_type", "cache_state")})
+            if s.variant.startswith(document + "/") and wanted.items() <= rs.parse_settings(s.settings).items() and len(s.ok)]
 
 
 def setting(s: Series, name: str) -> str:
@@ -68,6 +61,11 @@ class Points:
         rows = sorted(rows)
         return Points(*(list(column) for column in zip(*rows))) if rows else Points([], [], [], [])
 
+    @staticmethod
+    def at(contrasts: dict[float, Contrast]) -> Points:
+        """Contrasts by x."""
+        return Points.of([(x, c.value, c.low, c.high) for x, c in contrasts.items()])
+
     def __len__(self) -> int:
         return len(self.x)
 
@@ -76,13 +74,6 @@ def times_by(found: list[Series], name: str, n: int) -> Points:
     """Microseconds at n by a numeric setting."""
     return Points.of([(count(s, name), *(MICRO * p[c] for c in ("time", "low", "high"))) for s in found
                       if count(s, name) is not None and (p := s.at(n)) is not None])
-
-
-def gain(folder: vd.Folder, mine: Series, base: Series, n: int) -> pd.Series | None:
-    """The speedup of a series over another at n, paired by round; None where both were not measured there."""
-    if mine.at(n) is None or base.at(n) is None:
-        return None
-    return speedup.at(folder.results, mine, base, n)
 
 
 def draw_points(axes, points: Points, vertical: bool = True, **look) -> None:
@@ -113,8 +104,8 @@ def sizes_of(found: list[Series]) -> list[int]:
     return sorted({int(n) for s in found for n in s.ok["n"]})
 
 
-def gpu_of(folder: vd.Folder) -> str:
-    machine = folder.results.machine
+def gpu_of(results: Results) -> str:
+    machine = results.machine
     return machine.get("gpu.name", default=machine.name)
 
 
@@ -142,29 +133,11 @@ def title(figure, text: str, below: str = "", left: float = 0.06) -> None:
         figure.text(left / width, 1 - 0.22 / height, below, va="top", linespacing=1.25)
 
 
-def legend_by_size(figure, looks: dict[int, dict], lift: float = 0) -> None:
-    """Between the panels and the foot, which may have more lines: the look of each n."""
+def legend_by_size(figure, looks: dict[int, dict]) -> None:
+    """Between the panels and the foot: the look of each n."""
     width, height = figure.get_size_inches()
     figure.legend([Line2D([], [], **look) for look in looks.values()], [f"n = {rs.power_label(n)}" for n in looks],
-                  ncols=len(looks), loc="lower left", bbox_to_anchor=(0.06 / width, (0.21 + lift) / height))
-
-
-LINE = 0.17  # inches: of a foot
-
-
-def left_out(why: dict[str, str], width: float) -> str:
-    """Lines for the end of the foot, each behind a line end, that name what a figure of this width does not show although
-    the folder has the times: by name, the reason."""
-    said = ""
-    for reason in dict.fromkeys(why.values()):
-        line = "Not shown"
-        for part in f"({reason}): {', '.join(name for name in why if why[name] == reason)}.".split():
-            if style.text_width(f"{line} {part}") > width - 0.12:
-                said, line = f"{said}\n{line}", part
-            else:
-                line += f" {part}"
-        said += f"\n{line}"
-    return said
+                  ncols=len(looks), loc="lower left", bbox_to_anchor=(0.06 / width, 0.21 / height))
 
 
 def foot(figure, text: str, left: float = 0.06) -> None:

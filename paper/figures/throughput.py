@@ -9,7 +9,6 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 import results as rs
-import speedup
 from figures import style
 from figures.panels import (CEILING_LOOK, FLOOR_LOOK, GIGA, LINE, PEAK_LOOK, bandwidth, document_sizes,
                             draw_harness_calls, draw_line, header, library_label, not_drawn, panels_of, references,
@@ -137,7 +136,7 @@ def draw(results: Results, element_type: str, mode: str):
             fastest = max(fastest, rates.max())
             own = rs.base_series([b for b in library if b.mode == mode], operation, s)
             if own is not None:
-                r = s.points[["n"]].merge(speedup.over(results, s, own), on="n", how="left")
+                r = s.points[["n"]].merge(rs.over(s, own), on="n", how="left")
                 leads = max(leads, np.nan_to_num(r["ratio"].max()))
                 draw_line(lower, r["n"].to_numpy(float), r["ratio"].to_numpy(), (r["ratio"] - r["low"]).to_numpy(),
                           (r["high"] - r["ratio"]).to_numpy(), label=s.name, **looks[index].of(s))
@@ -148,7 +147,7 @@ def draw(results: Results, element_type: str, mode: str):
             upper.axhline(peak / GIGA, **PEAK_LOOK)
         draw_harness_calls(upper, panel_calls[index])
         if base is not None:
-            reading = speedup.of_only_reading(base)
+            reading = rs.of_only_reading(base)
             shade_above(lower, reading["n"].to_numpy(float), reading["ratio"].to_numpy(float))
         for axes in (upper, lower):
             if l2_n:

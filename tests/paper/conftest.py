@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from project import SOURCE
-from synthetic import (MACHINE, cpu_rows, gpu_rows, index_rows, limits_rows, model_rows, timing_rows, write_checks,
+from synthetic import (MACHINE, cpu_rows, gpu_rows, limits_rows, model_rows, timing_rows, write_checks,
                        write_folder)
 
 
@@ -14,7 +14,7 @@ def full_folder(tmp_path_factory) -> Path:
     documents' steps ask for."""
     rows = gpu_rows(types=("f32",)) + gpu_rows(types=("i32",), sizes=[2**20, 2**24, 2**27, 2**28])
     folder = write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows, cpu_rows(types=("f32",)),
-                          limits=limits_rows(), models=model_rows(), timing=timing_rows(), index=index_rows())
+                          limits=limits_rows(), models=model_rows(), timing=timing_rows())
     write_checks(folder)
     return folder
 

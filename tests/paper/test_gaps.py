@@ -15,8 +15,7 @@ def whole(tmp_path_factory):
     rows = [r for t in ("f32", "i32") for r in synthetic.gpu_rows(types=(t,), sizes=[2**20, 2**24, 2**28])]
     folder = synthetic.write_folder(tmp_path_factory.mktemp("results") / "synthetic", rows,
                                     cpu=synthetic.cpu_rows(types=("f32",)), limits=synthetic.limits_rows(),
-                                    models=synthetic.model_rows(), timing=synthetic.timing_rows(),
-                                    index=synthetic.index_rows())
+                                    models=synthetic.model_rows(), timing=synthetic.timing_rows())
     synthetic.write_checks(folder)
     shutil.rmtree(folder.parent / "other")
     return folder
@@ -60,9 +59,8 @@ def test_a_whole_folder_has_no_gap(whole, tmp_path, capsys, quick):
 
 
 @pytest.mark.parametrize("file, column", [("comparison.csv", "timing_mode"), ("cpu.csv", "time_median_s"),
-                                          ("limits.csv", "read_time_s"), ("timing.csv", "n"), ("index.csv", "settings"),
-                                          ("models.csv", "latency_s"), ("catalog.csv", "variant"),
-                                          ("nvbench-agreement.csv", "difference")])
+                                          ("limits.csv", "read_time_s"), ("timing.csv", "n"),
+                                          ("models.csv", "latency_s"), ("catalog.csv", "variant")])
 def test_a_column_that_is_missing_is_one_line(whole, tmp_path, capsys, quick, file, column):
     folder = shutil.copytree(whole, tmp_path / "synthetic")
     header, rest = (folder / file).read_text().split("\n", 1)

@@ -34,6 +34,7 @@ PROGRAM = """case $1 in
     echo "$1: 3 measured"
     ;;
   probe) cp MEASURED/probes.csv out/results/here && echo probed ;;
+  summarize) cp MEASURED/contrasts.csv "$2" && echo summarized ;;
   *) echo done ;;
 esac
 """
@@ -84,22 +85,11 @@ class Project:
   *) exec {sys.executable} "$@" ;;
 esac""")
 
-    @staticmethod
-    def twopass(faster: float) -> list[dict]:
-        """Rows by which T2 is judged: how much faster unrolling the last warp is."""
-        claims = verdicts.read_claims()
-        claim = next(c for c in claims["claims"] if c["id"] == "T2")
-        test = verdicts.test_of(claims, claim, claim["tests"][0])
-        key = {k: test[k] for k in ("device", "operation", "element_type", "timing_mode", "cache_state")}
-        return [synthetic.timed(time, experiment="twopass", n=test["n"][0], variant=call.split(":")[0],
-                                settings=call.partition(":")[2].replace(",", ";"), **key)
-                for call, time in ((test["base"], 1e-3), (test["variant"], 1e-3 / faster))]
-
     def machine(self, name: str, into: Path, faster: float) -> Path:
         """A folder of GPU results."""
         folder = synthetic.write_folder(into / name, synthetic.gpu_rows(types=("f32",), sizes=[2**20]))
-        synthetic.write_csv(folder / "twopass.csv", self.twopass(faster))
-        return folder
+        synthetic.write_csv(folder / "twopass.csv", [synthetic.timed(1e-3, experiment="twopass", variant="cub/sum", n=2**24)])
+        return synthetic.write_contrasts(folder, {("T2", 2**24): faster})  # how much faster unrolling the last warp is
 
     def command(self, name, body: str) -> None:
         path = self.bin / name
@@ -191,7 +181,7 @@ def test_verdicts_follow_from_the_csv_as_it_is_now(project):
     other = project.committed / "other"
     assert verdicts.main([str(other), "--cpu-results", str(project.committed / "some-cpu")]) == 0
     assert "differ from the committed" not in project.run("--machine", "other").stdout
-    synthetic.write_csv(other / "twopass.csv", project.twopass(2))
+    synthetic.write_contrasts(other, {("T2", 2**24): 2})
     assert "these differ from the committed verdicts.csv" in project.run("--machine", "other").stdout
 
 
@@ -271,8 +261,8 @@ def test_it_waits_no_longer_than_two_minutes_and_for_nothing_else(project, why, 
 
 
 def test_a_committed_csv_that_lacks_a_column_is_one_line(project):
-    path = project.committed / "other" / "comparison.csv"
-    path.write_text(path.read_text().replace("time_median_s", "time"))
+    path = project.committed / "other" / "contrasts.csv"
+    path.write_text(path.read_text().replace("ci_low", "low"))
     done = project.run("--machine", "other")
     assert done.returncode == 1
-    assert "comparison.csv lacks the column time_median_s: run the experiment again" in done.stderr
+    assert "contrasts.csv lacks the column ci_low: run `reductio summarize FOLDER` again" in done.stderr

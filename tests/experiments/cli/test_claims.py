@@ -1,22 +1,24 @@
 """claims: what a folder's verdicts.csv says, in the terminal; and what is no such file."""
 
+import pandas as pd
 import pytest
 import synthetic
 
+import results as rs
 import verdicts as vd
 
 COUNTED = {vd.HOLDS: 3, vd.WEAKER: 1, vd.NONE: 2, vd.REVERSED: 4, vd.UNDECIDED: 26}
 
 
 def row(claim: str, verdict: str, role: str = vd.CLAIM, **more) -> dict:
-    return dict.fromkeys(vd.COLUMNS, "") | dict(claim=claim, verdict=verdict, role=role, statement=f"what {claim} says",
+    return dict.fromkeys(rs.VERDICTS.names, "") | dict(claim=claim, verdict=verdict, role=role, statement=f"what {claim} says",
                                                reason=f"why {claim} {verdict}") | more
 
 
 @pytest.fixture
 def folder(tmp_path):
     """36 claims, the first of them with an interval, the second with two tests."""
-    ids = [c["id"] for c in vd.read_claims()["claims"]]
+    ids = [c["id"] for c in rs.claims()["claims"]]
     words = [v for v, count in COUNTED.items() for _ in range(count)]
     rows = [row(c, v, n="1048576", ratio="3.80438", ci_low="3.79291", ci_high="3.81598", threshold="> 1.02",
                 base="squares/chunked:block=256", variant="squares/strided:block=256") for c, v in zip(ids[:1], words)]
@@ -25,13 +27,13 @@ def folder(tmp_path):
     rows[3:3] = [row(ids[1], vd.HOLDS, vd.STEP, n="100000000"), row(ids[1], vd.UNDECIDED, vd.STEP, reason="no ncu.csv")]
     there = tmp_path / "machine"
     there.mkdir()
-    vd.write(rows, there / "verdicts.csv")
+    vd.write(pd.DataFrame(rows), there / "verdicts.csv")
     return there
 
 
 def test_every_claim_stands_there_once_and_is_counted(reductio, folder):
     lines = reductio("claims", folder).ok().splitlines()
-    ids = [c["id"] for c in vd.read_claims()["claims"]]
+    ids = [c["id"] for c in rs.claims()["claims"]]
     assert [line.split()[0] for line in lines[1:-2]] == ids
     assert lines[0].split()[:2] == ["claim", "verdict"]
     assert lines[1].split() == "S1 holds 2^20 3.804 [3.793, 3.816] what S1 says".split()
@@ -40,7 +42,8 @@ def test_every_claim_stands_there_once_and_is_counted(reductio, folder):
 
 def test_the_count_is_that_of_the_script(reductio, folder):
     said = reductio("claims", folder).ok().splitlines()[-1]
-    assert said == f"36 claims: {vd.in_words(vd.counts(vd.read(folder / 'verdicts.csv').to_dict('records')))}"
+    verdicts = rs.Results(folder).verdicts
+    assert said == f"36 claims: {vd.in_words(vd.counts(verdicts.loc[verdicts['role'] == vd.CLAIM, 'verdict']))}"
 
 
 def test_a_claim_by_name_is_told_in_full(reductio, folder):
@@ -55,9 +58,7 @@ def test_a_claim_by_name_is_told_in_full(reductio, folder):
 
 
 def test_what_the_script_makes_of_rows_is_read(reductio, tmp_path):
-    rows = [synthetic.timed(1e-5, experiment="levels", variant="levels/naive", n=2**20)]
-    there = synthetic.write_folder(tmp_path / "synthetic")
-    synthetic.write_csv(there / "levels.csv", rows)
+    there = synthetic.write_contrasts(synthetic.write_folder(tmp_path / "synthetic"), {"S1": None})
     assert vd.main([str(there)]) == 0
     assert "34 not decidable here" in reductio("claims", there).ok().splitlines()[-1]
 
@@ -82,7 +83,7 @@ def test_a_file_of_an_earlier_revision_lacks_them(reductio, folder):
     assert lines[0].endswith(",role,verdicts_before") and all(line.endswith(",") for line in lines[1:])
     path.write_text("\n".join([lines[0].removesuffix(",verdicts_before"), *(line[:-1] for line in lines[1:])]) + "\n")
     assert reductio("claims", folder).ok() == now
-    assert vd.read(path)[vd.BEFORE].eq("").all()
+    assert rs.Results(folder).verdicts[vd.BEFORE].eq("").all()
 
 
 def test_what_decides_nothing_says_so(reductio, folder):

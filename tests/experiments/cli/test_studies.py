@@ -1,12 +1,12 @@
 """The documents' studies on the simulated device: every point verifies, and what claims compare is among them."""
 
 import csv
-import json
+import re
 
 import pytest
 from project import SOURCE
 
-import ablation
+import contrasts
 from conftest import call
 
 STUDIES = ["squares", "latency", "twopass", "unrolling", "levels", "multiblock", "modern", "ablation", "accuracy"]
@@ -41,33 +41,23 @@ def settings_of(text: str) -> dict[str, str]:
     return pairs
 
 
-def calls_of_claims() -> list[tuple[str, str, str, str]]:
-    """Claim, experiment, timing mode and call of all that a claim looks for in a study."""
-    claims = json.loads((SOURCE / "paper" / "claims.json").read_text())
-    found = []
-    for claim in claims["claims"]:
-        for own in claim.get("tests", []):
-            test = {**claims["documents"][claim["document"]], **own}
-            studies = [e for e in test.get("experiments", []) if e in STUDIES]
-            for key in ("base", "variant"):
-                side = own.get(key) or {}
-                mode = test.get("base_timing_mode" if key == "base" else "", test["timing_mode"])
-                mode = "end_to_end" if mode == "device_part" else mode
-                for looked_for in side.values() if isinstance(side, dict) else [side]:
-                    if studies and "/" in looked_for:
-                        found.append((claim["id"], studies[0], mode, looked_for))
-    return found
+def calls_of_contrasts() -> list[tuple[str, str, str, str]]:
+    """Contrast, experiment, timing mode and call of all that is looked for in a study first."""
+    return [(asked.name, asked.group["experiments"][0], "end_to_end" if way in ("device_part", "rest") else way, call)
+            for asked in contrasts.asked().values() if asked.group["experiments"][0] in STUDIES
+            for _, call, way in ([*point, asked.group["timing_mode"]][:3] for point in asked.points)]
 
 
 def lacking(rows, experiment: str, mode: str, looked_for: str) -> bool:
     variant, _, settings = looked_for.partition(":")
-    return not any(r["variant"] == variant and r["timing_mode"] == mode and
+    variant = re.compile(re.escape(variant).replace(r"\*", r"[^+/]+"))
+    return not any(variant.fullmatch(r["variant"]) and r["timing_mode"] == mode and
                    settings_of(settings).items() <= settings_of(r["settings"]).items() for r in rows[experiment])
 
 
-def test_what_claims_compare_is_measured(rows):
-    looked_for = calls_of_claims()
-    assert {"S1", "T3", "U10", "L9", "M1", "M2"} <= {claim for claim, *_ in looked_for}
+def test_what_contrasts_compare_is_measured(rows):
+    looked_for = calls_of_contrasts()
+    assert {"S1", "T3", "U10", "L9a", "M1b", "M2b", "ablation.thread.vectors"} <= {name for name, *_ in looked_for}
     assert [c for c in looked_for if lacking(rows, *c[1:])] == []
     # It tells what is not there.
     assert lacking(rows, "twopass", "device", "twopass/rolled:finish=host")
@@ -75,13 +65,10 @@ def test_what_claims_compare_is_measured(rows):
     assert lacking(rows, "squares", "clock", "cub/transform-reduce:")
 
 
-def test_the_ablation_has_what_its_figure_compares(rows):
+def test_the_ablation_has_both_types(rows):
     there = {(r["variant"], r["element_type"]) for r in rows["ablation"]}
-    wanted = [ablation.BASE | {level: choice} for level, choices in ablation.LEVELS.items() for choice in choices]
-    wanted += [ablation.BASE | {a: x, b: y} for (a, b), (xs, ys) in ablation.TABLES.items() for x in xs for y in ys]
-    assert {(ablation.variant(c), t) for c in [*wanted, ablation.FIRST, ablation.LAST] for t in ("f32", "i32")} <= there
-    assert all(ablation.choices_of(v) is None or c in ablation.LEVELS[level] for v, _ in there
-               for level, c in (ablation.choices_of(v) or {}).items())
+    asked = {call for name, _, _, call in calls_of_contrasts() if name.startswith("ablation.both.")}
+    assert len(asked) > 20 and {(call, t) for call in asked for t in ("f32", "i32")} <= there
 
 
 def test_grids_go_from_one_block_to_a_thread_for_each_element(rows):

@@ -1,0 +1,79 @@
+"""What contrasts.json asks of a results folder; `reductio summarize FOLDER` answers by FOLDER/contrasts.csv, which
+Results.contrast reads."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
+from pathlib import Path
+
+FILE = Path(__file__).resolve().parent / "contrasts.json"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One contrast of the list."""
+
+    name: str
+    group: dict          # what it has in common with others: operation, timing_mode and so on
+    points: list[list]   # power, call and, where it is not the group's, way of timing
+
+    def calls(self, power: int) -> list[str]:
+        """Those above the line, power 1, or below it, -1."""
+        return [point[1] for point in self.points if point[0] * power > 0]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What a results folder has of a contrast at one size; `value` is NaN where it lacks something, as `reason` says."""
+
+    name: str
+    n: int
+    value: float = math.nan  # a speedup or another ratio; of one call a time in s, by clock() in cycles
+    low: float = math.nan
+    high: float = math.nan
+    enough: bool = False     # contexts for the interval
+    verdict: str = ""
+    reason: str = ""
+    experiment: str = ""
+    pairs: int = 0           # that it is a mean over
+
+    @property
+    def known(self) -> bool:
+        return not math.isnan(self.value)
+
+
+@lru_cache(maxsize=1)
+def listed() -> dict:
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def effects() -> dict[str, float]:
+    """By way of timing: the smallest speedup or slowdown that counts."""
+    return listed()["effects"]
+
+
+@lru_cache(maxsize=1)
+def asked() -> dict[str, Asked]:
+    """All contrasts by name, in the order of the list."""
+    found = {}
+    for group in listed()["groups"]:
+        keys = group.get("for", {})
+        text = json.dumps(group["contrasts"])
+        for values in product(*keys.values()):
+            one = text
+            for key, value in zip(keys, values):
+                one = one.replace(f"{{{key}}}", str(value))
+            found |= {name: Asked(name, group, points) for name, points in json.loads(one).items()}
+    return found
+
+
+def named(prefix: str) -> list[Asked]:
+    """Those whose names begin so; an error where there is none."""
+    found = [a for name, a in asked().items() if name.startswith(prefix)]
+    if not found:
+        raise KeyError(f"{FILE.name} has no contrast {prefix}*")
+    return found
