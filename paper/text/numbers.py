@@ -3,8 +3,8 @@
     \\ratio{NAME}  \\ratio[N]{NAME}     a contrast of contrasts.json with its interval, at its first size or at N
     \\gain{NAME}                       the same without the interval
     \\seconds{NAME}  \\rate{NAME}       a contrast of one point: its time or cycles, the input's bytes over its time
-    \\cell[HOW]{FILE}{WHERE}{COLUMN}   a number of a CSV file, of the one row that WHERE leaves; HOW: median, min or max of
-                                      several, and percent of a share: \\cell[min,percent]{...}
+    \\cell[HOW]{FILE}{WHERE}{COLUMN}   a number of a CSV file, of the one row that WHERE leaves; HOW: median, min or max
+                                      of several, and percent of a share: \\cell[min,percent]{...}
     \\rows{FILE}{WHERE}                how many rows; \\rows[COLUMN]{FILE}{WHERE}, how many values of a column
     \\share{FILE}{WHERE}{MORE}         the percentage of the rows of WHERE that MORE leaves
     \\record{FILE}{PATH}               of machine.json and the like: \\record{machine}{gpu.name}
@@ -17,7 +17,6 @@ folder could have is an error that names the macro and its line.
 
 from __future__ import annotations
 
-import itertools
 import json
 import operator
 import re
@@ -26,11 +25,13 @@ from pathlib import Path
 
 import pandas as pd
 
+import contrasts
 import results as rs
+from contrasts import Asked
 from text import latex
 from text.sentences import SENTENCES
 
-PAPER = Path(__file__).resolve().parents[1]
+SOURCE = Path(__file__).resolve().parents[1] / "main.tex"
 ABSENT = r"\emph{not measured}"
 ARGUMENTS = {"ratio": 1, "gain": 1, "seconds": 1, "rate": 1, "cell": 3, "rows": 2, "share": 3, "record": 2, "dates": 1}
 COMPARISONS = {"=": operator.eq, "<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
@@ -53,40 +54,26 @@ def size_of(text: str) -> int:
     return int(found[1]) ** int(found[2] or 1)
 
 
-def contrasts(path: Path) -> dict[str, tuple[bool, list[int] | None]]:
-    """Of each name in contrasts.json whether it is a ratio, and its sizes; None are all that were measured."""
-    found = {}
-    for group in json.loads(path.read_text(encoding="utf-8"))["groups"]:
-        keys = group.get("for", {})
-        for values in itertools.product(*keys.values()):
-            for name, points in group["contrasts"].items():
-                for key, value in zip(keys, values):
-                    name = name.replace(f"{{{key}}}", str(value))
-                found[name] = len(points) > 1, None if group["n"] == "all" else group["n"]
-    return found
-
-
 class Numbers:
     """What the macros stand for in one results folder, and the CPU's."""
 
-    def __init__(self, folder: Path, cpu_folder: Path | None = None, names: Path = PAPER / "contrasts.json"):
-        self.folder, self.cpu_folder, self.names = folder, cpu_folder or folder, contrasts(names)
+    def __init__(self, folder: Path, cpu_folder: Path | None = None, asked: dict[str, Asked] | None = None):
+        self.folder, self.cpu_folder, self.asked = folder, cpu_folder or folder, asked or contrasts.asked()
         self.table, self.kept = cache(self._table), cache(self._where)
 
     # ---------------------------------------------------------------------------------------------- contrasts
 
-    def contrast(self, which: str, name: str, ratio: bool) -> pd.Series:
-        if name not in self.names:
+    def contrast(self, which: str, name: str, points: str) -> pd.Series:
+        if name not in self.asked:
             raise Mistake(f"contrasts.json has no {name}")
-        is_ratio, sizes = self.names[name]
-        if is_ratio != ratio:
-            raise Mistake(f"{name} is a {'ratio' if is_ratio else 'time'}")
-        rows = self.table("contrasts")
+        if (len(self.asked[name].points) == 1) != (points == "one"):
+            raise Mistake(f"{name} is a {'ratio' if points == 'one' else 'time'}")
+        rows, sizes = self.table("contrasts"), self.asked[name].group["n"]
         rows = rows[rows["name"] == name]
         for of in filter(None, which.split(",")):
             if of in rs.ELEMENT_BYTES:
                 rows = rows[rows["element_type"] == of]
-            elif sizes is not None and size_of(of) not in sizes:
+            elif sizes != "all" and size_of(of) not in sizes:
                 raise Mistake(f"{name} has no size {of}")
             else:
                 rows = rows[rows["n"] == str(size_of(of))]
@@ -97,19 +84,20 @@ class Numbers:
         return rows.iloc[0]
 
     def ratio(self, which: str, name: str) -> str:
-        row = self.contrast(which, name, ratio=True)
-        return latex.interval({"ratio": float(row["value"]), "low": float(row["ci_low"]), "high": float(row["ci_high"])})
+        row = self.contrast(which, name, "several")
+        ends = {"ratio": "value", "low": "ci_low", "high": "ci_high"}
+        return latex.interval({end: float(row[column]) for end, column in ends.items()})
 
     def gain(self, which: str, name: str) -> str:
-        return latex.digits(float(self.contrast(which, name, ratio=True)["value"]))
+        return latex.digits(float(self.contrast(which, name, "several")["value"]))
 
     def seconds(self, which: str, name: str) -> str:
-        row = self.contrast(which, name, ratio=False)
+        row = self.contrast(which, name, "one")
         value = float(row["value"])
         return latex.count(round(value)) + " cycles" if row["timing_mode"] == "clock" else latex.time(value)
 
     def rate(self, which: str, name: str) -> str:
-        row = self.contrast(which, name, ratio=False)
+        row = self.contrast(which, name, "one")
         return latex.bandwidth(int(row["n"]) * rs.ELEMENT_BYTES[row["element_type"]] / float(row["value"]))
 
     # -------------------------------------------------------------------------------------------------- files
@@ -159,7 +147,9 @@ class Numbers:
             raise Mistake(f"{len(values)} rows of {file}.csv are alike in that: name more, or say median, min or max")
         value = getattr(values, take.pop() if take else "median")()
         unit = rows["unit"].iloc[0] if "unit" in rows else ""
-        return ("$-$" if value < 0 else "") + latex.percent(abs(value)) if "percent" in ways else shown(column, value * (1e-9 if unit == "ns" else 1), unit)
+        if "percent" in ways:
+            return ("$-$" if value < 0 else "") + latex.percent(abs(value))
+        return shown(column, value * (1e-9 if unit == "ns" else 1), unit)
 
     def rows(self, column: str, file: str, where: str) -> str:
         rows = self.kept(file, where)
@@ -230,18 +220,19 @@ DEFINITIONS = r"""\makeatletter
 \newcommand{\numbers@of}[1]{\@ifundefined{numbers:#1}{\PackageError{numbers}{#1 is not in numbers.tex}{}}%
   {\csname numbers:#1\endcsname}}
 """ + "".join(rf"\DeclareRobustCommand{{\{name}}}[{1 + count}][]{{\numbers@of{{{name}:" +
-              ":".join(f"#{k}" for k in range(1, count + 2)) + "}}\n" for name, count in ARGUMENTS.items()) + r"\makeatother"
+              ":".join(f"#{k}" for k in range(1, count + 2)) + "}}\n" for name, count in ARGUMENTS.items())
+DEFINITIONS += r"\makeatother"
 
 
 def note(folder: Path, of: str = "nvidia-h200") -> str:
     """What the first page says where the sentences may not be true of these results; "" where they are."""
     if folder.resolve().name == of and not any(s.wrong(results=folder) for s in SENTENCES):
         return ""
-    return (rf"\begin{{quote}}\textbf{{The sentences describe the committed results of \id{{{of}}}; numbers, tables and figures "
-            rf"are those of \id{{{latex.escape(folder.resolve().name)}}}.}}\end{{quote}}")
+    return (rf"\begin{{quote}}\textbf{{The sentences describe the committed results of \id{{{of}}}; numbers, tables "
+            rf"and figures are those of \id{{{latex.escape(folder.resolve().name)}}}.}}\end{{quote}}")
 
 
-def write(numbers: Numbers, out: Path, source: Path = PAPER / "main.tex") -> Path:
+def write(numbers: Numbers, out: Path, source: Path = SOURCE) -> Path:
     """numbers.tex for a text; ResultsError names each macro that is wrong."""
     lines, wrong = {}, []
     for line, name, option, arguments in used(source.read_text(encoding="utf-8")):
@@ -256,5 +247,6 @@ def write(numbers: Numbers, out: Path, source: Path = PAPER / "main.tex") -> Pat
     if wrong:
         raise rs.ResultsError("\n".join(wrong))
     path = out / "numbers.tex"
-    path.write_text("\n".join([DEFINITIONS, rf"\newcommand{{\resultsnote}}{{{note(numbers.folder)}}}", *sorted(lines.values())]) + "\n", encoding="utf-8")
+    told = rf"\newcommand{{\resultsnote}}{{{note(numbers.folder)}}}"
+    path.write_text("\n".join([DEFINITIONS, told, *sorted(lines.values())]) + "\n", encoding="utf-8")
     return path

@@ -52,6 +52,11 @@ def in_order(variants) -> list[str]:
     return sorted(variants, key=lambda v: (groups.index(rs.group_of(v)), v))
 
 
+def name_of(variant: str) -> str:
+    """An id that stays on one line."""
+    return latex.code(variant).replace(r"\allowbreak{}", "")
+
+
 def over_cub(point) -> str:
     """The speedup over CUB that a row has itself: "0.574 [0.573, 0.575]", "1" of CUB's own call."""
     ratio, low, high = (point[c] for c in ("speedup", "speedup_low", "speedup_high"))
@@ -84,7 +89,8 @@ def times_table(results: Results) -> str:
         for n in SIZES:
             point, any_row = s.at(n), s.points[s.points["n"] == n]
             mark = STATUS_MARKS.get(any_row.iloc[0]["status"], MISSING) if len(any_row) else MISSING
-            out.append(latex.microseconds(point["time"]) + r"$^{\ast}$" * (s.mode == "device_part") if point is not None else mark)
+            part = r"$^{\ast}$" * (s.mode == "device_part")
+            out.append(latex.microseconds(point["time"]) + part if point is not None else mark)
         point = s.at(LARGE)
         out.append(MISSING if not whole or point is None or pd.isna(point["speedup"]) else over_cub(point))
         return out
@@ -100,7 +106,7 @@ def times_table(results: Results) -> str:
             last = group
             s: Series = row["name"]
             squares = r" $x^2$" if s.operation == "sum_of_squares" else ""
-            name = latex.code(variant).replace(r"\allowbreak{}", "") + (f" {latex.escape(s.words)}" if s.words else "")
+            name = name_of(variant) + (f" {latex.escape(s.words)}" if s.words else "")
             times = [*fields(row.get("device")), *fields(row.get("end_to_end"))]
             lines.append(" & ".join([name + squares, *times]) + r" \\")
     heads = " & ".join(latex.power(n) for n in SIZES)
@@ -108,10 +114,14 @@ def times_table(results: Results) -> str:
             "\n" r"\cmidrule(lr){2-5}\cmidrule(lr){6-9}" "\n"
             rf"variant & {heads} & speedup & {heads} & speedup \\")
     caption = (rf"Times of all variants for {TYPE}. ``Speedup'' is over CUB's call of the same operation, timed "
-               rf"alike, at {latex.power(LARGE)}, with its \confidence{{}} interval. $^{{\ast}}$: device part only, the "
-               r"host's additions are not in it, and a part has no speedup over a whole call. $x^2$: sum of squares. l: "
-               r"over the experiment's limit, r: refused, m: not enough memory, f: failed, w: wrong, i: impossible, t: no result in time, ---: no such time (what finishes on "
-               r"the host, or leaves its result there, has no device time).")
+               rf"alike, at "
+               rf"{latex.power(LARGE)}, with its \confidence{{}} interval. $^{{\ast}}$: device part only, which "
+               rf"lacks the "
+               r"host's additions and has no speedup over a whole call. $x^2$: sum of squares. l: over the "
+               r"experiment's "
+               r"limit, r: refused, m: not enough memory, f: failed, w: wrong, i: impossible, t: no result in time, "
+               r"---: "
+               r"no such time (what finishes on the host, or leaves its result there, has no device time).")
     return floats(lines, head, "l" + "r" * 8, caption, "tab:times")
 
 
@@ -123,23 +133,24 @@ STATES = {"cold_clean": "clean", "cold_dirty": "dirty", "warm": "warm"}
 
 def timing_table(results: Results) -> str:
     """One call in every way of timing and state of the cache, and two kernels that read the clock themselves."""
-    caption = (r"One call, by way of timing and state of the cache, in \textmu{}s of i32: clean and dirty are cold. \id{clock()} "
-               r"is given as its cycles over the GPU's clock rate, from the earliest start to the latest stop of all blocks: "
-               r"one block in \id{squares/strided}, many in \id{squares/multi-block}. ---: nothing can dirty the cache between "
-               r"a graph's calls without being timed.")
+    caption = (r"One call, by way of timing and state of the cache, in \textmu{}s of i32: clean and dirty are cold. "
+               r"\id{clock()} is given as its cycles over the GPU's clock rate, from the earliest start to the "
+               r"latest stop "
+               r"of all blocks: one block in \id{squares/strided}, many in \id{squares/multi-block}. ---: nothing can "
+               r"dirty the cache between a graph's calls without being timed.")
     table, clock, sizes, lines = results.timing, results.machine.number("gpu.sm_clock_hz"), SIZES[:2], []
     for variant, modes in WAYS.items() if table is not None else ():
         rows = table[(table["variant"] == variant) & (table["status"] == "ok") & (table["element_type"] == "i32")
                      & ~table["page_locked"] & (table["caller"] == "")]
         rows = rows[rows["settings"] == rows["settings"].head(1).squeeze()]  # the variant's default stands first
-        name = latex.code(variant).replace(r"\allowbreak{}", "")
+        name = name_of(variant)
         for mode in modes:
             of = rows[rows["timing_mode"] == mode].set_index(["n", "cache_state"])
             times = of["cycles_median"] / clock if mode == "clock" and clock else of["time_median_s"]
             if len(times):
                 found = [times.get((n, state)) for n in sizes for state in STATES]
-                lines.append(" & ".join([name, MODE_WORDS[mode], *(latex.microseconds(t) if t else MISSING for t in found)])
-                             + r" \\")
+                shown = [latex.microseconds(t) if t else MISSING for t in found]
+                lines.append(" & ".join([name, MODE_WORDS[mode], *shown]) + r" \\")
                 name = ""
     head = (" & & " + " & ".join(rf"\multicolumn{{3}}{{c}}{{{latex.power(n)}}}" for n in sizes) + r" \\" "\n"
             r"\cmidrule(lr){3-5}\cmidrule(lr){6-8}" "\n" rf"call & timed & {' & '.join([*STATES.values()] * 2)} \\")
@@ -157,10 +168,12 @@ def estimate(fit: pd.Series, columns: tuple[str, str, str], unit: float) -> str:
 
 def models_table(results: Results) -> str:
     """Latency, bandwidth and half-performance size, inside L2 and beyond, of the documents' fastest kernels."""
-    caption = (rf"Time as latency plus bytes over bandwidth, fitted on relative error, for {TYPE}: the fastest kernel of "
-               rf"each document at {latex.power(LARGE)}, and the libraries. ``Inside'' are inputs that L2 could hold. "
+    caption = (rf"Time as latency plus bytes over bandwidth, fitted on relative error, for {TYPE}: the fastest kernel "
+               rf"of each document at {latex.power(LARGE)}, and the libraries. ``Inside'' are inputs that L2 could "
+               rf"hold. "
                r"$n_{1/2}$: the size at which half of the bandwidth is reached. In brackets 95\,\% intervals of what "
-               r"sampling again would change. Where the line misses a median by more than 5\,\%, the model does not fit "
+               r"sampling again would change. Where the line misses a median by more than 5\,\%, the model does not "
+               r"fit "
                r"and its numbers are withheld; ``off by'' says how far it misses, and where.")
     label = "tab:models"
     shown = rs.models_shown(results, TYPE, LARGE)
@@ -169,7 +182,7 @@ def models_table(results: Results) -> str:
     lines = []
     for series, fits in shown:
         name = "only reading" if series is None else (
-            latex.code(series.variant).replace(r"\allowbreak{}", "")
+            name_of(series.variant)
             + (f" {latex.escape(series.words)}" if series.words else "")
             + (r" $x^2$" if series.operation == "sum_of_squares" else ""))
         timed = MODE_WORDS[series.mode if series else "device"]
@@ -208,7 +221,8 @@ def refused_table(results: Results) -> str:
         reason = reasons.pop() if len(reasons) == 1 else kind.replace("\0", "…")
         ids = in_order(set(same["variant"]))
         who = ", ".join(latex.code(v) for v in ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
-        lines.append(f"{rs.STATUS_WORDS.get(status, status)} & {latex.count(len(same))} & {latex.escape(reason)} & {who} " + r"\\")
+        fields = [rs.STATUS_WORDS.get(status, status), latex.count(len(same)), latex.escape(reason), who]
+        lines.append(" & ".join(fields) + r" \\")
     rest = sum(len(g) for _, g in groups[15:])
     if rest:
         lines.append(f" & {latex.count(rest)} & {len(groups) - 15} further reasons & " + r"\\")
@@ -231,13 +245,14 @@ def catalog_table(results: Results) -> str:
         last = group
         own = str(catalog["document_n"][variant])
         fields = [latex.escape(str(catalog[c][variant])) for c in ("thread", "block", "grid")]
-        lines.append(" & ".join([latex.code(variant), *fields, latex.power(float(own)) if own.isdigit() and int(own) else
-                                 MISSING]) + r" \\")
+        size = latex.power(float(own)) if own.isdigit() and int(own) else MISSING
+        lines.append(" & ".join([latex.code(variant), *fields, size]) + r" \\")
     wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
     return floats(lines, r"variant & inside a thread & inside a block & between blocks & $n$ \\",
                   "l" + wide % "0.22" + wide % "0.28" + wide % "0.16" + "r",
-                  "The hand-written variants and our own, by what they do at the three levels of a reduction; $n$ is the "
-                  "document's own size. Those composed of strategies, whose names say it, are left out.", "tab:catalog")
+                  "The hand-written variants and our own, by what they do at the three levels of a reduction; $n$ is "
+                  "the document's own size. Those composed of strategies, whose names say it, are left out.", "
+                  ""tab:catalog")
 
 
 CLAIMS_OF_A_PAGE = ("squares", "twopass", "unroll"), ("levels", "multiblock")
@@ -268,8 +283,8 @@ def changes_table(results: Results) -> str:
 def tuned_tables(results: Results) -> str:
     """The project's own reduction: its goals, and its sum by type and way of timing."""
     wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
-    return (floats(tuned.goals_body(results), r" & demanded & measured & \\", "".join(wide % w for w in ("0.28", "0.2", "0.27", "0.15")),
-                   tuned.GOALS_CAPTION, "tab:goals")
+    columns = "".join(wide % w for w in ("0.28", "0.2", "0.27", "0.15"))
+    return (floats(tuned.goals_body(results), r" & demanded & measured & \\", columns, tuned.GOALS_CAPTION, "tab:goals")
             + floats(tuned.parts_body(results), r" & i32 & f32 & f64 \\", "lrrr", tuned.PARTS_CAPTION, "tab:tuned"))
 
 
@@ -277,9 +292,9 @@ def fastest_over_cub(results: Results, group: str) -> tuple[str, dict[int, Serie
     """A document's fastest kernel at each size, by device time; end to end where all its kernels finish on the host."""
     operation = rs.own_operation(results.comparison, group, results.catalog, TYPE)
     for mode in ("device", "end_to_end"):
-        there = [s for s in rs.series(results.comparison, device="cuda", operation=operation, element_type=TYPE, mode=mode)
-                 if rs.group_of(s.variant) == group]
-        best = {n: min(of, key=lambda s: s.at(n)["time"]) for n in SIZES if (of := [s for s in there if s.at(n) is not None])}
+        there = rs.series(results.comparison, device="cuda", operation=operation, element_type=TYPE, mode=mode)
+        found = {n: [s for s in there if rs.group_of(s.variant) == group and s.at(n) is not None] for n in SIZES}
+        best = {n: min(of, key=lambda s: s.at(n)["time"]) for n, of in found.items() if of}
         if best:
             return mode, best
     return "", {}
@@ -287,8 +302,10 @@ def fastest_over_cub(results: Results, group: str) -> tuple[str, dict[int, Serie
 
 def machines_table(results: Results) -> str:
     """Each document's fastest kernel and its speedup over CUB, on this GPU and on those whose results lie beside."""
-    caption = (rf"What carries over to another GPU: the speedup over CUB of each document's fastest kernel, for {TYPE} at three "
-               r"sizes, and which kernel that is at the largest. Each GPU's speedups are within its own run. \caveat")
+    caption = (rf"What carries over to another GPU: the speedup over CUB of each document's fastest kernel, for "
+               rf"{TYPE} at "
+               r"three sizes, and which kernel that is at the largest. Each GPU's speedups are within its own run. "
+               r"\caveat")
     if results.comparison is None or not results.beside:
         return note(ABSENT, caption, "tab:machines")
     gpus, lines = [results, *results.beside], []
@@ -298,7 +315,7 @@ def machines_table(results: Results) -> str:
             fields += [MODE_WORDS[mode]] * (len(fields) == 1) if mode else []
             fields += [latex.digits(best[n].at(n)["speedup"]) if n in best else MISSING for n in SIZES]
             last = best.get(LARGE)
-            fields.append(MISSING if last is None else latex.code(rs.short_name(last.variant)).replace(r"\allowbreak{}", "")
+            fields.append(MISSING if last is None else name_of(rs.short_name(last.variant))
                           + (f" {latex.escape(last.words)}" if last.words else ""))
         if len(fields) == 2 + 4 * len(gpus):
             lines.append(" & ".join(fields) + r" \\")
@@ -320,12 +337,14 @@ def provenance_table(results: Results) -> str:
     for _, started, experiment, run in sorted(runs, key=lambda r: r[:3]):
         card = "-".join(str(run.get("machine_id") or "not recorded").split("-")[:2])
         lines.append(" & ".join([rf"\id{{{latex.escape(experiment)}}}", started.replace("T", " ").removesuffix("Z"),
-                                 latex.escape(str(run.get("git_revision"))[:8]), "yes" if run.get("git_dirty") else "no",
-                                 latex.escape(card), str((run.get("rules") or {}).get("allocations") or MISSING)]) + r" \\")
+                                 latex.escape(str(run.get("git_revision"))[:8]),
+                                 "yes" if run.get("git_dirty") else "no", latex.escape(card),
+                                 str((run.get("rules") or {}).get("allocations") or MISSING)]) + r" \\")
     return floats(lines, r"experiment & started (UTC) & revision & modified & card & passes \\", "llllll",
-                  r"Where the data come from: of each experiment when it was started, the revision of the program, whether its "
-                  r"sources were modified, the card, and in how many passes its points were sampled. Of \id{probes.csv}, "
-                  r"\id{ncu.csv} and \id{compiler.csv} date and card are not recorded.", "tab:provenance")
+                  r"Where the data come from: of each experiment when it was started, the revision of the program, "
+                  r"whether its sources were modified, the card, and in how many passes its points were sampled. Of "
+                  r"\id{probes.csv}, \id{ncu.csv} and \id{compiler.csv} date and card are not recorded.", "
+                  r""tab:provenance")
 
 
 def write(results: Results, out: Path) -> list[Path]:

@@ -1,37 +1,40 @@
-"""The macros of the paper's sentences stand for what the CSV hold, for "not measured", or for an error that names them."""
-
-import json
+"""The macros of the paper's sentences stand for what the CSV hold, for "not measured", or for an error that names
+them."""
 
 import pytest
 from synthetic import MACHINE, timed, write_csv, write_folder
 
 import results as rs
+from contrasts import Asked
 from text import numbers
 from text.sentences import said
 
-GROUPS = {"groups": [
-    {"n": [1024, 4096], "contrasts": {"gain": [[1, "a/b"], [-1, "a/c"]], "time": [[1, "a/b"]], "later": [[1, "a/b"], [-1, "a/d"]]}},
-    {"n": "all", "for": {"block": [64, 128], "way": ["x"]}, "contrasts": {"block-{block}-{way}": [[1, "a/b:block={block}"], [-1, "a/c"]]}}]}
+RATIO, TIME = [[1, "a/b"], [-1, "a/c"]], [[1, "a/b"]]
+ASKED = {name: Asked(name, {"n": n}, points) for name, n, points in (
+    ("gain", [1024, 4096], RATIO), ("later", [1024, 4096], RATIO), ("time", [1024, 4096], TIME),
+    ("every", "all", RATIO), ("none", "all", RATIO))}
 
 
 def contrast(name, n, value, low="", high="", mode="device", element_type="f32") -> dict:
-    return dict(name=name, element_type=element_type, timing_mode=mode, n=n, value=value, ci_low=low, ci_high=high, reason="")
+    return dict(name=name, element_type=element_type, timing_mode=mode, n=n, value=value, ci_low=low, ci_high=high,
+                reason="")
 
 
 @pytest.fixture
 def made(tmp_path):
-    rows = [timed(2e-6, variant="a/b", settings=f"block={b};load=x", n=n, experiment="study", timestamp_utc=f"2000-01-0{d}T00:00:00Z")
+    rows = [timed(2e-6, variant="a/b", settings=f"block={b};load=x", n=n, experiment="study",
+                  timestamp_utc=f"2000-01-0{d}T00:00:00Z")
             for b, n, d in ((64, 1024, 1), (128, 1024, 2), (64, 4096, 3))]
     folder = write_folder(tmp_path / "m", machine={**MACHINE, "runs": []})
     write_csv(folder / "study.csv", rows + [{**rows[0], "time_median_s": 3e-6}])
-    write_csv(folder / "probes.csv", [dict(quantity="q", value=v, unit=u) for v, u in ((300, "ns"), (100, "ns"), (7, "cycles"))])
+    probes = [dict(quantity="q", value=v, unit=u) for v, u in ((300, "ns"), (100, "ns"), (7, "cycles"))]
+    write_csv(folder / "probes.csv", probes)
     write_csv(folder / "repeat.csv.gz", [dict(ratio_low=l, ratio_high=1.1) for l in (0.9, 0.9, 0.9, 1.05)])
-    write_csv(folder / "contrasts.csv", [contrast("gain", 1024, 1.5, 1.49, 1.51), contrast("gain", 4096, 0.98765, 0.98, 0.99),
-                                         contrast("time", 1024, 2e-6), contrast("time", 4096, 1234567.8, mode="clock"),
-                                         contrast("later", 1024, ""), contrast("block-64-x", 2**20, 2, 1.9, 2.1),
-                                         contrast("block-64-x", 2**20, 4, 3.9, 4.1, element_type="i32")])
-    (tmp_path / "contrasts.json").write_text(json.dumps(GROUPS))
-    return numbers.Numbers(folder, names=tmp_path / "contrasts.json")
+    write_csv(folder / "contrasts.csv", [
+        contrast("gain", 1024, 1.5, 1.49, 1.51), contrast("gain", 4096, 0.98765, 0.98, 0.99),
+        contrast("time", 1024, 2e-6), contrast("time", 4096, 1234567.8, mode="clock"), contrast("later", 1024, ""),
+        contrast("every", 2**20, 2, 1.9, 2.1), contrast("every", 2**20, 4, 3.9, 4.1, element_type="i32")])
+    return numbers.Numbers(folder, asked=ASKED)
 
 
 def resolved(made, macro: str) -> str:
@@ -40,14 +43,16 @@ def resolved(made, macro: str) -> str:
 
 
 @pytest.mark.parametrize("macro, shown", [
-    (r"\ratio{gain}", "1.50 [1.49, 1.51]"), (r"\ratio[2^12]{gain}", "0.988 [0.980, 0.990]"), (r"\gain[4096]{gain}", "0.988"),
-    (r"\seconds{time}", r"2.00\,\textmu{}s"), (r"\seconds[4096]{time}", "1{,}234{,}568 cycles"), (r"\rate{time}", r"2.05\,GB/s"),
-    (r"\gain[i32]{block-64-x}", "4.00"), (r"\gain[2^20,f32]{block-64-x}", "2.00"),
+    (r"\ratio{gain}", "1.50 [1.49, 1.51]"), (r"\ratio[2^12]{gain}", "0.988 [0.980, 0.990]"),
+    (r"\gain[4096]{gain}", "0.988"), (r"\seconds{time}", r"2.00\,\textmu{}s"),
+    (r"\seconds[4096]{time}", "1{,}234{,}568 cycles"), (r"\rate{time}", r"2.05\,GB/s"),
+    (r"\gain[i32]{every}", "4.00"), (r"\gain[2^20,f32]{every}", "2.00"),
     (r"\cell{study}{variant=a/b, block=128}{time_median_s}", r"2.00\,\textmu{}s"),
     (r"\cell{study}{block=64, n=2^10, load=x}{time_median_s}", r"3.00\,\textmu{}s"),  # measured again
     (r"\cell[max]{study}{n<2^11}{bandwidth_bytes_per_s}", r"2.05\,GB/s"),
-    (r"\cell[median]{probes}{quantity=q, unit=ns}{value}", r"200\,ns"), (r"\cell{probes}{unit=cycles}{value}", "7"),
-    (r"\cell[min,percent]{repeat}{}{ratio_low}", r"90\,\%"), (r"\rows{study}{}", "3"), (r"\rows[settings]{study}{}", "2"),
+    (r"\cell[median]{probes}{quantity=q, unit=ns}{value}", r"200\,ns"),
+    (r"\cell{probes}{unit=cycles}{value}", "7"), (r"\cell[min,percent]{repeat}{}{ratio_low}", r"90\,\%"),
+    (r"\rows{study}{}", "3"), (r"\rows[settings]{study}{}", "2"),
     (r"\share{repeat}{ratio_high>1}{ratio_low<=1}", r"75\,\%"), (r"\record{machine}{gpu.name}", "Synthetic GPU"),
     (r"\record{machine}{gpu.l2_bytes}", r"50\,MiB"), (r"\dates{study, none}", "2000-01-01 to 2000-01-03"),
     (r"\dates{*}", "2000-01-01 to 2000-01-03")])
@@ -56,17 +61,20 @@ def test_what_each_macro_shows(made, macro, shown):
 
 
 @pytest.mark.parametrize("macro", [
-    r"\ratio{later}", r"\ratio[4096]{later}", r"\ratio{block-128-x}", r"\cell{none}{n=1}{value}", r"\cell{study}{n=7}{time_median_s}",
-    r"\cell{study}{block=64, n=2^12}{cycles_median}", r"\cell{probes}{block=7}{value}", r"\rows{none}{}", r"\record{none}{a}",
+    r"\ratio{later}", r"\ratio[4096]{later}", r"\ratio{none}", r"\cell{none}{n=1}{value}",
+    r"\cell{study}{n=7}{time_median_s}", r"\cell{study}{block=64, n=2^12}{cycles_median}",
+    r"\cell{probes}{block=7}{value}", r"\rows{none}{}", r"\record{none}{a}",
     r"\record{machine}{gpu.none}", r"\dates{none}", r"\share{study}{n=7}{n=7}"])
 def test_what_a_folder_lacks_is_not_measured(made, macro):
     assert resolved(made, macro) == numbers.ABSENT
 
 
 @pytest.mark.parametrize("macro, why", [
-    (r"\ratio{other}", "contrasts.json has no other"), (r"\ratio{time}", "time is a time"), (r"\seconds{gain}", "gain is a ratio"),
-    (r"\ratio[2048]{gain}", "gain has no size 2048"), (r"\ratio[large]{gain}", "'large' is no size"), (r"\gain{block-64-x}", "several types"),
-    (r"\cell{study}{n=2^10}{time_median_s}", "2 rows of study.csv are alike"), (r"\cell[mean]{study}{}{n}", "[mean] is not"),
+    (r"\ratio{other}", "contrasts.json has no other"), (r"\ratio{time}", "time is a time"),
+    (r"\seconds{gain}", "gain is a ratio"), (r"\ratio[2048]{gain}", "gain has no size 2048"),
+    (r"\ratio[large]{gain}", "'large' is no size"), (r"\gain{every}", "several types"),
+    (r"\cell{study}{n=2^10}{time_median_s}", "2 rows of study.csv are alike"),
+    (r"\cell[mean]{study}{}{n}", "[mean] is not"),
     (r"\cell{study}{block}{n}", "'block' is no condition"), (r"\rows{study}", "it takes 2 arguments")])
 def test_what_no_folder_could_have_is_an_error_that_names_macro_and_line(made, tmp_path, macro, why):
     text = tmp_path / "text.tex"
@@ -74,12 +82,14 @@ def test_what_no_folder_could_have_is_an_error_that_names_macro_and_line(made, t
     with pytest.raises(rs.ResultsError) as error:
         numbers.write(made, tmp_path, text)
     told = str(error.value)
-    assert told.startswith(f"text.tex:3: {macro.partition('{')[0].partition('[')[0]}") and why in told and "\n" not in told
+    name = macro.partition("{")[0].partition("[")[0]
+    assert told.startswith(f"text.tex:3: {name}") and why in told and "\n" not in told
 
 
 def test_macros_are_found_over_lines_and_written_once(made, tmp_path):
     text = tmp_path / "text.tex"
-    text.write_text("a \\cell{study}{block=128,\n  n=2^10}{n} \\cell{study}{block=128, n=2^10}{n}, \\gain{gain} and \\gainful{x}")
+    text.write_text("a \\cell{study}{block=128,\n  n=2^10}{n} \\cell{study}{block=128, n=2^10}{n}, \\gain{gain} and "
+                    "\\gainful{x}")
     lines = numbers.write(made, tmp_path, text).read_text().splitlines()
     written = [l for l in lines if l.startswith(r"\expandafter")]
     assert written == [r"\expandafter\def\csname numbers:cell::study:block=128, n=2^10:n\endcsname{1{,}024}",

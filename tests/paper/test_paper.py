@@ -90,7 +90,8 @@ def test_the_lint_lets_pass_what_is_no_measurement(harmless):
 
 def test_each_number_of_the_text_is_in_the_committed_results(tmp_path):
     results = SOURCE / "experiments" / "results"
-    lines = (write(results / "nvidia-h200", tmp_path, results / "cpu-intel-xeon") / "numbers.tex").read_text().splitlines()
+    made = write(results / "nvidia-h200", tmp_path, results / "cpu-intel-xeon")
+    lines = (made / "numbers.tex").read_text().splitlines()
     assert [l for l in lines if numbers.ABSENT in l] == []
     assert len(lines) > 100 and r"\newcommand{\resultsnote}{}" in lines
 
@@ -140,14 +141,17 @@ def test_packages_are_found_however_they_are_asked_for():
     assert used_packages(tex) == ["one", "two", "three"]
 
 
-@pytest.mark.skipif(shutil.which("kpsewhich") is None or shutil.which("dpkg") is None, reason="no LaTeX of Debian's here")
+@pytest.mark.skipif(shutil.which("kpsewhich") is None or shutil.which("dpkg") is None,
+                    reason="no LaTeX of Debian's here")
 def test_the_latex_packages_are_in_those_of_debian():
     for package, styles in DEBIAN.items():
         if subprocess.run(["dpkg", "-s", package], capture_output=True).returncode:
             pytest.skip(f"{package} is not installed")
-        paths = [subprocess.run(["kpsewhich", f"{s}.sty"], capture_output=True, text=True).stdout.strip() for s in styles]
+        paths = [subprocess.run(["kpsewhich", f"{s}.sty"], capture_output=True, text=True).stdout.strip()
+                 for s in styles]
         told = subprocess.run(["dpkg", "-S", *paths], capture_output=True, text=True).stdout
-        assert {line.split(": ", 1)[1]: line.split(": ", 1)[0] for line in told.splitlines()} == dict.fromkeys(paths, package)
+        owners = {line.split(": ", 1)[1]: line.split(": ", 1)[0] for line in told.splitlines()}
+        assert owners == dict.fromkeys(paths, package)
 
 
 CLAIMS = {document: [c["id"] for c in rs.claims()["claims"] if c["document"] == document] for document in rs.DOCUMENTS}
@@ -179,7 +183,8 @@ def test_each_kernel_file_opens_with_the_claims_of_its_document(document):
 
 def test_the_text_names_claims_that_there_are():
     text = (PAPER / "main.tex").read_text()
-    named = [n for inside in re.findall(r"\(((?:[A-Z]\d+(?:, | and )?)+)\)", text) for n in re.findall(r"[A-Z]\d+", inside)]
+    named = [n for inside in re.findall(r"\(((?:[A-Z]\d+(?:, | and )?)+)\)", text)
+             for n in re.findall(r"[A-Z]\d+", inside)]
     assert "T7" in named and set(named) <= set(ALL_CLAIMS), named
 
 
@@ -190,8 +195,8 @@ def test_every_citation_has_an_entry_and_every_entry_a_citation():
 
 
 def test_reproduce_draws_anew_when_anything_changes_that_the_paper_is_made_of(full_folder, cpu_only_folder, tmp_path):
-    """What is opened below the results while text and tables are made, is in the key by which draw() in ./reproduce knows
-    what it has done."""
+    """What is opened below the results while text and tables are made, is in the key by which draw() in ./reproduce
+    knows what it has done."""
     results, cpu = shutil.copytree(full_folder.parent, tmp_path / "results") / full_folder.name, tmp_path / "cpu"
     shutil.copytree(cpu_only_folder, cpu)
     script = f"""
@@ -201,9 +206,11 @@ import results as rs
 from text import numbers, tables
 opened = set()
 sys.addaudithook(lambda event, args: opened.add(str(args[0])) if event == "open" else None)
-tables.write(rs.read_results(pathlib.Path({str(results)!r}), pathlib.Path({str(cpu)!r})), pathlib.Path({str(tmp_path)!r}))
-numbers.write(numbers.Numbers(pathlib.Path({str(results)!r}), pathlib.Path({str(cpu)!r})), pathlib.Path({str(tmp_path)!r}))
-print(*(p for p in opened if p.startswith(({str(results.parent)!r}, {str(cpu)!r}, {str(PAPER)!r})) and not p.endswith((".py", ".pyc"))), sep="\\n")
+folders = pathlib.Path({str(results)!r}), pathlib.Path({str(cpu)!r})
+tables.write(rs.read_results(*folders), pathlib.Path({str(tmp_path)!r}))
+numbers.write(numbers.Numbers(*folders), pathlib.Path({str(tmp_path)!r}))
+below = {str(results.parent)!r}, {str(cpu)!r}, {str(PAPER)!r}
+print(*(p for p in opened if p.startswith(below) and not p.endswith((".py", ".pyc"))), sep="\\n")
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -235,8 +242,8 @@ def typeset(generated: Path, into: Path) -> str:
 
 
 def complaints(log: str) -> list[str]:
-    """What LaTeX warns of and a reader would see: references that nothing defines, labels and characters, and lines that
-    stick out by more than 3 points."""
+    """What LaTeX warns of and a reader would see: references that nothing defines, labels and characters, and lines
+    that stick out by more than 3 points."""
     log = re.sub(r"(?<=.{79})\n", "", log)  # LaTeX breaks its lines there
     wide = [m[0] for m in re.finditer(r"Overfull \\[hv]box \(([\d.]+)pt too \w+\).*", log) if float(m[1]) >= 3]
     return wide + re.findall(r"(?:Citation|Reference) .* undefined|Label .* multiply defined|Missing character.*"

@@ -24,7 +24,8 @@ def test_three_digits(value, shown):
     assert latex.digits(value) == shown
 
 
-@pytest.mark.parametrize("text, shown", [("2^28 of 2^k", "$2^{28}$ of $2^{k}$"), ("8.06e+05 cycles", r"$8.06\cdot10^{5}$ cycles"),
+@pytest.mark.parametrize("text, shown", [("2^28 of 2^k", "$2^{28}$ of $2^{k}$"),
+                                         ("8.06e+05 cycles", r"$8.06\cdot10^{5}$ cycles"),
                                          ("1e-12", r"$1\cdot10^{-12}$"), ("2 % of a unit", r"2\,\% of a unit"),
                                          ("page-locked, U10 and e+5", "page-locked, U10 and e+5")])
 def test_numbers_inside_of_text(text, shown):
@@ -41,7 +42,8 @@ def test_bandwidth_sizes_and_powers():
     assert latex.bandwidth(4.283e12) == r"4.28\,TB/s"
     assert latex.bandwidth(999.9e9) == r"1.00\,TB/s"
     assert latex.binary(60 * 2**20) == r"60\,MiB"
-    assert latex.power(2**24) == "$2^{24}$" and latex.power(10**8) == "$10^{8}$" and latex.power(1000003) == r"1\,000\,003"
+    assert latex.power(2**24) == "$2^{24}$" and latex.power(10**8) == "$10^{8}$"
+    assert latex.power(1000003) == r"1\,000\,003"
     assert latex.percent(0.954) == r"95\,\%"
 
 
@@ -73,7 +75,8 @@ def test_the_table_holds_every_variant_and_a_new_one(tmp_path):
 
 
 def test_one_call_in_every_way_of_timing(tmp_path):
-    lines = tables.timing_table(read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), timing=timing_rows())).splitlines()
+    results = read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), timing=timing_rows())
+    lines = tables.timing_table(results).splitlines()
     assert r"\texttt{cub/sum} & in a graph & 6.00 & --- & 4.00 & 6.00 & --- & 4.00 \\" in lines
     assert r" & end to end & 18.0 & 19.0 & 16.0 & 18.0 & 19.0 & 16.0 \\" in lines
     many = next(l for l in lines if l.startswith(r"\texttt{squares/multi-block}"))
@@ -81,7 +84,8 @@ def test_one_call_in_every_way_of_timing(tmp_path):
 
 
 def test_machines_stand_side_by_side(tmp_path):
-    rows = [r | speedup_of(r["time_median_s"], 1e-4) if r["status"] == "ok" else r for r in gpu_rows(types=("f32",), sizes=SIZES)]
+    rows = [r | speedup_of(r["time_median_s"], 1e-4) if r["status"] == "ok" else r
+            for r in gpu_rows(types=("f32",), sizes=SIZES)]
     folder = write_folder(tmp_path / "m", rows)
     assert tables.ABSENT in tables.machines_table(rs.read_results(folder))
     write_checks(folder)
@@ -91,9 +95,10 @@ def test_machines_stand_side_by_side(tmp_path):
 
 
 def test_each_run_stands_with_its_card(tmp_path):
-    run = {"run_id": "synthetic", "started_utc": "2000-01-02T03:04:05Z", "git_revision": "0123456789", "git_dirty": True,
-           "machine_id": "GPU-1-2-3", "rules": {"allocations": 12}}
-    results = read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES), machine={**MACHINE, "runs": [run, {**run, "run_id": "x"}]})
+    run = {"run_id": "synthetic", "started_utc": "2000-01-02T03:04:05Z", "git_revision": "0123456789",
+           "git_dirty": True, "machine_id": "GPU-1-2-3", "rules": {"allocations": 12}}
+    results = read(tmp_path / "m", gpu_rows(types=("f32",), sizes=SIZES),
+                   machine={**MACHINE, "runs": [run, {**run, "run_id": "x"}]})
     assert r"\id{comparison} & 2000-01-02 03:04:05 & 01234567 & yes & GPU-1 & 12 \\" in tables.provenance_table(results)
 
 
