@@ -114,14 +114,10 @@ def times_table(results: Results) -> str:
             "\n" r"\cmidrule(lr){2-5}\cmidrule(lr){6-9}" "\n"
             rf"variant & {heads} & speedup & {heads} & speedup \\")
     caption = (rf"Times of all variants for {TYPE}. ``Speedup'' is over CUB's call of the same operation, timed "
-               rf"alike, at "
-               rf"{latex.power(LARGE)}, with its \confidence{{}} interval. $^{{\ast}}$: device part only, which "
-               rf"lacks the "
-               r"host's additions and has no speedup over a whole call. $x^2$: sum of squares. l: over the "
-               r"experiment's "
-               r"limit, r: refused, m: not enough memory, f: failed, w: wrong, i: impossible, t: no result in time, "
-               r"---: "
-               r"no such time (what finishes on the host, or leaves its result there, has no device time).")
+               rf"alike, at {latex.power(LARGE)}, with its \confidence{{}} interval. $^{{\ast}}$: device part only, "
+               r"which lacks the host's additions and has no speedup over a whole call. $x^2$: sum of squares. "
+               r"l: over the experiment's limit, r: refused, m: not enough memory, f: failed, w: wrong, "
+               r"i: impossible, t: no result in time, ---: no such time (what finishes on the host, or leaves its result there, has no device time).")
     return floats(lines, head, "l" + "r" * 8, caption, "tab:times")
 
 
@@ -135,9 +131,8 @@ def timing_table(results: Results) -> str:
     """One call in every way of timing and state of the cache, and two kernels that read the clock themselves."""
     caption = (r"One call, by way of timing and state of the cache, in \textmu{}s of i32: clean and dirty are cold. "
                r"\id{clock()} is given as its cycles over the GPU's clock rate, from the earliest start to the "
-               r"latest stop "
-               r"of all blocks: one block in \id{squares/strided}, many in \id{squares/multi-block}. ---: nothing can "
-               r"dirty the cache between a graph's calls without being timed.")
+               r"latest stop of all blocks: one block in \id{squares/strided}, many in \id{squares/multi-block}. "
+               r"---: nothing can dirty the cache between a graph's calls without being timed.")
     table, clock, sizes, lines = results.timing, results.machine.number("gpu.sm_clock_hz"), SIZES[:2], []
     for variant, modes in WAYS.items() if table is not None else ():
         rows = table[(table["variant"] == variant) & (table["status"] == "ok") & (table["element_type"] == "i32")
@@ -173,8 +168,7 @@ def models_table(results: Results) -> str:
                rf"hold. "
                r"$n_{1/2}$: the size at which half of the bandwidth is reached. In brackets 95\,\% intervals of what "
                r"sampling again would change. Where the line misses a median by more than 5\,\%, the model does not "
-               r"fit "
-               r"and its numbers are withheld; ``off by'' says how far it misses, and where.")
+               r"fit and its numbers are withheld; ``off by'' says how far it misses, and where.")
     label = "tab:models"
     shown = rs.models_shown(results, TYPE, LARGE)
     if not shown:
@@ -251,8 +245,8 @@ def catalog_table(results: Results) -> str:
     return floats(lines, r"variant & inside a thread & inside a block & between blocks & $n$ \\",
                   "l" + wide % "0.22" + wide % "0.28" + wide % "0.16" + "r",
                   "The hand-written variants and our own, by what they do at the three levels of a reduction; $n$ is "
-                  "the document's own size. Those composed of strategies, whose names say it, are left out.", "
-                  ""tab:catalog")
+                  "the document's own size. Those composed of strategies, whose names say it, are left out.",
+                  "tab:catalog")
 
 
 CLAIMS_OF_A_PAGE = ("squares", "twopass", "unroll"), ("levels", "multiblock")
@@ -343,8 +337,8 @@ def provenance_table(results: Results) -> str:
     return floats(lines, r"experiment & started (UTC) & revision & modified & card & passes \\", "llllll",
                   r"Where the data come from: of each experiment when it was started, the revision of the program, "
                   r"whether its sources were modified, the card, and in how many passes its points were sampled. Of "
-                  r"\id{probes.csv}, \id{ncu.csv} and \id{compiler.csv} date and card are not recorded.", "
-                  r""tab:provenance")
+                  r"\id{probes.csv}, \id{ncu.csv} and \id{compiler.csv} date and card are not recorded.",
+                  "tab:provenance")
 
 
 def write(results: Results, out: Path) -> list[Path]:
