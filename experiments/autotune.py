@@ -76,7 +76,7 @@ def in_bytes(size: int, times: str = " ") -> str:
 
 
 def points_of(folder: Path, types: tuple[str, ...]) -> tuple[Path, pd.DataFrame]:
-    path = folder / "autotune.csv"
+    path = rs.stored(folder / "autotune.csv")
     if not path.exists():
         raise rs.ResultsError(f"{folder} has no autotune.csv: run `reductio run autotune` and name its folder")
     table = rs.read_points(path)

@@ -22,6 +22,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+import results as rs
+
 ROOT = Path(__file__).resolve().parents[1]
 MARK = re.compile(r"<(-?[\d,]*\.?\d+)>")
 
@@ -82,7 +84,7 @@ class Folder:
     @cache
     def table(self, name: str) -> pd.DataFrame:
         """contrasts.csv by "contrasts", an experiment's rows by its name; other names as they are."""
-        return pd.read_csv(self.path / (name if "." in name else f"{name}.csv"), low_memory=False)
+        return pd.read_csv(rs.stored(self.path / (name if "." in name else f"{name}.csv")), low_memory=False)
 
     @cached_property
     def machine(self) -> dict:

@@ -43,7 +43,7 @@ QUANTITIES = {"slower": ("verdict", lambda v: float((v == "SLOWER").sum()), Fals
 def points_of(folder: Path, goal: dict[str, str]) -> pd.DataFrame:
     """The goal's points: of each what its quantity is made of, and the ends."""
     file = "contrasts" if goal["contrasts"] else goal["experiment"]
-    if not (folder / f"{file}.csv").exists():
+    if not rs.stored(folder / f"{file}.csv").exists():
         return pd.DataFrame()
     if goal["contrasts"]:
         rows = pd.read_csv(folder / "contrasts.csv", low_memory=False)
@@ -52,7 +52,7 @@ def points_of(folder: Path, goal: dict[str, str]) -> pd.DataFrame:
         off = rows["name"].str.endswith("-start")
     else:
         variant, _, settings = goal["call"].partition(":")
-        rows = rs.read_points(folder / f"{file}.csv").rename(columns={
+        rows = rs.read_points(rs.stored(folder / f"{file}.csv")).rename(columns={
             "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high", "share_of_read_ceiling": "share"})
         rows = rows[(rows["variant"] == variant) & (rows["status"] == "ok") & rows["settings"].str.startswith(settings)]
         time, low, high = (rows[f"time_{c}_s"] for c in ("median", "ci_low", "ci_high"))
@@ -108,7 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", type=Path, help="results folder to judge by; goals.csv is written into it")
     folder = parser.parse_args(arguments).folder
     try:
-        if not (folder / "tuned.csv").exists():
+        if not rs.stored(folder / "tuned.csv").exists():
             raise rs.ResultsError(f"{folder} has no tuned.csv: run `reductio run tuned` and name its folder")
         rows = judged(folder)
         rows.to_csv(folder / "goals.csv", index=False, float_format="%.6g")

@@ -71,7 +71,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
     for name, draw, sources in plan:
         for suffix in style.KINDS:
             (out / (name + suffix)).unlink(missing_ok=True)
-        absent = [source.name for source in sources if not source.exists()]
+        absent = [source.name for source in sources if not rs.stored(source).exists()]
         figure = draw() if len(absent) < len(sources) else None
         lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
         if figure is None:
@@ -80,12 +80,12 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
         written += style.save(figure, out, name, kinds)
         print(f"  {name}: drawn" + (f"; {lacking}" if absent else ""))
     for source in ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz", "repeat-relative.csv.gz"):
-        if results.comparison is not None and not (results_folder / source).exists():
+        if results.comparison is not None and not rs.stored(results_folder / source).exists():
             print(f"  {shown(results_folder)} has no {source}: what needs it says \"not measured\"")
     if verdicts is None:
         print(f"  {shown(results_folder)} has no verdicts.csv: the claims stand without verdicts; "
               f"make it with python paper/verdicts.py {shown(results_folder)}")
-    if (results_folder / "tuned.csv").exists() and not (results_folder / "goals.csv").exists():
+    if rs.stored(results_folder / "tuned.csv").exists() and not (results_folder / "goals.csv").exists():
         print(f"  {shown(results_folder)} has no goals.csv: nothing is said of tuned; make it with "
               f"python paper/goals.py {shown(results_folder)}")
     written += [*tables.write(results, out), numbers.write(numbers.Numbers(results_folder, cpu_folder), out)]

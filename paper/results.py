@@ -135,6 +135,12 @@ def remedy(path: Path) -> str:
     return MADE_BY.get(path.name, AGAIN)
 
 
+def stored(path: Path) -> Path:
+    """A file, or the same compressed where only that is there, as large tables are kept."""
+    compressed = path.with_name(path.name + ".gz")
+    return compressed if not path.exists() and compressed.exists() else path
+
+
 def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     """Header and rows of one CSV file, each row whole; ResultsError otherwise."""
     try:
@@ -237,7 +243,8 @@ def read_points(path: Path) -> pd.DataFrame:
 def experiments_in(folder: Path) -> list[Path]:
     """The CSV of a folder that hold an experiment's rows, by name; others are models, probes and the like."""
     has = {"experiment", "status", "time_median_s"}
-    return [p for p in sorted(folder.glob("*.csv")) if has <= set(read_rows(p)[0])]
+    tables = [p for p in sorted(folder.glob("*.csv*")) if ".samples." not in p.name]
+    return [p for p in tables if has <= set(read_rows(p)[0])]
 
 
 def twin(settings: str) -> str:
@@ -354,7 +361,7 @@ class Results:
         self._tables: dict[str, pd.DataFrame | None] = {}
 
     def file(self, name: str) -> Path:
-        return (self.cpu_folder if name.partition(".")[0] == "cpu" else self.folder) / name
+        return stored((self.cpu_folder if name.partition(".")[0] == "cpu" else self.folder) / name)
 
     def _once(self, file: str, read) -> pd.DataFrame | None:
         if file not in self._tables:
@@ -456,7 +463,7 @@ class Results:
         is no fault of this folder."""
         found = []
         for other in sorted(self.folder.resolve().parent.iterdir()):
-            if not (other / "comparison.csv").exists() or other == self.folder.resolve():
+            if not stored(other / "comparison.csv").exists() or other == self.folder.resolve():
                 continue
             try:
                 there = Results(other)

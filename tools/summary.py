@@ -50,7 +50,7 @@ def with_interval(value: float, low: float, high: float) -> str:
 def comparison(folder: Path) -> str:
     """Of each document, ours and the other libraries the call that is fastest at the largest size: timed on the device,
     or end to end where none of the group ends there. Then CUB's sum, and only reading."""
-    table = rs.read_points(folder / "comparison.csv")
+    table = rs.read_points(rs.stored(folder / "comparison.csv"))
     table = table[(table["element_type"] == TYPE) & (table["status"] == "ok") & (table["device"] == "cuda") &
                   ~table["page_locked"] & (table["settings"] != "allocator=caching")]
     peak = rs.read_machine(folder / "machine.json", folder.name).peak_bytes_per_s
@@ -203,7 +203,7 @@ PICTURES = {"docs/comparison.png": (comparison_picture, ("comparison.csv", "cata
 
 
 def source_of(folder: Path, names: tuple[str, ...]) -> str:
-    return hashlib.sha256(b"".join((folder / name).read_bytes() for name in names)).hexdigest()
+    return hashlib.sha256(b"".join(rs.stored(folder / name).read_bytes() for name in names)).hexdigest()
 
 
 def drawn_from(path: Path) -> str | None:

@@ -26,9 +26,10 @@ DRAWN = "between powers of two"
 
 def draw(path: Path):
     """None without tuned.csv, or where it has nothing of tuned beside CUB."""
-    if not (path / "tuned.csv").exists():
+    source = rs.stored(path / "tuned.csv")
+    if not source.exists():
         return None
-    rows = rs.read_points(path / "tuned.csv")
+    rows = rs.read_points(source)
     rows = rows[(rows["variant"] == "tuned/sum") & rows["settings"].str.startswith("reading=auto") & rows["speedup"].notna()
                 & ~rows["n"].isin(goals.ODD)].sort_values("n")
     of = {(f"{way}/{state}", start, t): points for (way, state, start, t), points in
