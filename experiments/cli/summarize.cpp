@@ -25,7 +25,8 @@ int run(const SummarizeOptions& options) {
     throw UsageError("name a results folder, as experiments/results/nvidia-h200; see 'reductio summarize --help'");
   const auto list = content_of(options.contrasts);
   if (!list)
-    throw UsageError("cannot read " + options.contrasts + ": run this in the project's folder, or name a list by --contrasts");
+    throw UsageError("cannot read " + options.contrasts +
+                     ": run this in the project's folder, or name a list by --contrasts");
   const std::vector<Contrast> contrasts = contrasts_in(*list, options.contrasts);
   const StoredResults results = read_results(options.folder);
   std::optional<StoredResults> cpu;
@@ -51,7 +52,8 @@ int run(const SummarizeOptions& options) {
 
 Command add_summarize(CLI::App& app) {
   auto options = std::make_shared<SummarizeOptions>();
-  CLI::App* sub = app.add_subcommand("summarize", "Make contrasts.csv: the ratios and times that claims and figures need");
+  CLI::App* sub =
+      app.add_subcommand("summarize", "Make contrasts.csv: the ratios and times that claims and figures need");
   sub->add_option("folder", options->folder, "The results folder; contrasts.csv is written beside its experiments");
   sub->add_option("--cpu-results", options->cpu_results, "The folder that cpu.csv is in (default: the same)");
   sub->add_option("--contrasts", options->contrasts, "The list of contrasts (default: paper/contrasts.json)");

@@ -71,8 +71,7 @@ class Rows {
       const Row& row = stored.row;
       by_experiment_[row.experiment].push_back(&stored);
       if (row.point.timing_mode == TimingMode::device && row.timer_resolution_s)
-        device_resolution_s_[row.experiment] =
-            std::max(device_resolution_s_[row.experiment], *row.timer_resolution_s);
+        device_resolution_s_[row.experiment] = std::max(device_resolution_s_[row.experiment], *row.timer_resolution_s);
     }
   }
 
@@ -85,8 +84,7 @@ class Rows {
       const PointKey& p = stored->row.point;
       if (p.device == c.device && p.problem.operation == c.operation && p.problem.type == c.type &&
           p.timing_mode == mode_of(way) && p.cache_state == c.cache_state && p.caller == c.caller &&
-          p.context == c.context && p.offset_elements == c.offset_elements && p.dataset == "random" &&
-          p.problem.n > 0)
+          p.context == c.context && p.offset_elements == c.offset_elements && p.dataset == "random" && p.problem.n > 0)
         out.push_back(stored);
     }
     return out;
@@ -113,10 +111,12 @@ class Rows {
         why = fmt::format(": {}", stored->row.reason.empty() ? name(stored->row.status) : stored->row.reason);
         continue;
       }
-      if (row) throw Lacking{fmt::format("{}.csv has several rows that are {}: name more settings", experiment, point.call)};
+      if (row)
+        throw Lacking{fmt::format("{}.csv has several rows that are {}: name more settings", experiment, point.call)};
       row = stored;
     }
-    if (!row) throw Lacking{fmt::format("{}.csv has no time of {} ({}, n = {}){}", experiment, point.call, point.way, n, why)};
+    if (!row)
+      throw Lacking{fmt::format("{}.csv has no time of {} ({}, n = {}){}", experiment, point.call, point.way, n, why)};
     Found out{point.power, row, times_of(*row, point.way)};
     if (values(logarithms(out.times.seconds)).empty())
       throw Lacking{fmt::format("{}.csv has no samples of {} ({}, n = {})", experiment, point.call, point.way, n)};
@@ -126,9 +126,8 @@ class Rows {
  private:
   static bool has_all(const std::string& have, const Assignments& wanted) {
     const Assignments all = parse_assignments(have);
-    return std::all_of(wanted.begin(), wanted.end(), [&](const auto& one) {
-      return std::find(all.begin(), all.end(), one) != all.end();
-    });
+    return std::all_of(wanted.begin(), wanted.end(),
+                       [&](const auto& one) { return std::find(all.begin(), all.end(), one) != all.end(); });
   }
 
   TimedRounds times_of(const StoredRow& stored, const std::string& way) const {
@@ -137,7 +136,8 @@ class Rows {
       out.seconds = stored.cycles;
       out.resolution_s = 1;
     } else if (way == Contrast::device_part || way == Contrast::rest) {
-      if (way == Contrast::device_part) out.seconds = stored.device_part_s;
+      if (way == Contrast::device_part)
+        out.seconds = stored.device_part_s;
       else
         for (std::size_t r = 0; r < out.seconds.size(); ++r) {
           const bool both = out.seconds[r] && r < stored.device_part_s.size() && stored.device_part_s[r];
@@ -189,7 +189,8 @@ ContrastValue value_in(const Rows& rows, const std::string& experiment, const Co
       std::erase_if(common, [&](const auto& stars) { return !its.contains(stars); });
     }
     if (common.empty())
-      throw Lacking{fmt::format("{}.csv has no variants that differ in {} alone (n = {})", experiment, c.points.front().call, n)};
+      throw Lacking{
+          fmt::format("{}.csv has no variants that differ in {} alone (n = {})", experiment, c.points.front().call, n)};
     out.pairs = common.size();
     for (const auto& stars : common)
       for (Contrast::Point point : c.points) {
@@ -199,11 +200,13 @@ ContrastValue value_in(const Rows& rows, const std::string& experiment, const Co
       }
   }
   const Row& first = found.front().row->row;
-  std::map<std::pair<const StoredRow*, std::string>, Factor> factors;  // a time that stands twice counts with both powers
+  std::map<std::pair<const StoredRow*, std::string>, Factor>
+      factors;  // a time that stands twice counts with both powers
   for (std::size_t i = 0; i < found.size(); ++i) {
     const Row& row = found[i].row->row;
     if (row.run_id != first.run_id || row.point.seed != first.point.seed)
-      throw Lacking{fmt::format("{}.csv has {} and {} from different runs", experiment, first.point.variant, row.point.variant)};
+      throw Lacking{
+          fmt::format("{}.csv has {} and {} from different runs", experiment, first.point.variant, row.point.variant)};
     Factor& factor = factors[{found[i].row, c.points[i % c.points.size()].way}];
     factor.power = (factor.times ? factor.power : 0) + found[i].power;
     factor.times = &found[i].times;
@@ -262,7 +265,8 @@ std::string six_digits(double value) { return fmt::format("{:.6g}", value); }
 
 const std::vector<TableColumn>& contrast_schema() {
   static const std::vector<TableColumn> all = [] {
-    std::vector<TableColumn> columns{{.name = "schema_version", .kind = Kind::count}, {.name = "name", .kind = Kind::word}};
+    std::vector<TableColumn> columns{{.name = "schema_version", .kind = Kind::count},
+                                     {.name = "name", .kind = Kind::word}};
     for (const char* c : {"experiment", "operation", "element_type", "timing_mode", "cache_state", "n"}) {
       const auto& own = column_named<Row>(c);
       const bool any = own.name == "timing_mode";  // also device_part
@@ -291,19 +295,27 @@ std::vector<Fields> contrast_table(const std::vector<Contrast>& contrasts, const
     const Rows& of = c.device == DeviceKind::cpu ? cpu_rows : rows;
     for (const std::size_t n : sizes_of(of, c)) {
       const auto record = [&](const std::string& experiment, const Fields& rest) {
-        Fields fields{std::to_string(schema_version), c.name, experiment, std::string(name(c.operation)),
-                      std::string(name(c.type)), c.timing_mode, std::string(name(c.cache_state)), std::to_string(n)};
+        Fields fields{std::to_string(schema_version),
+                      c.name,
+                      experiment,
+                      std::string(name(c.operation)),
+                      std::string(name(c.type)),
+                      c.timing_mode,
+                      std::string(name(c.cache_state)),
+                      std::to_string(n)};
         fields.insert(fields.end(), rest.begin(), rest.end());
         out.push_back(std::move(fields));
       };
       try {
         const ContrastValue value = value_of(of, c, n);
         const Ratio& r = value.ratio;
-        record(value.experiment,
-               {six_digits(r.value), six_digits(r.interval.low), six_digits(r.interval.high), fmt::format("{}", c.confidence),
-                std::to_string(r.clusters), std::to_string(value.pairs), r.enough ? "yes" : "no",
-                is_ratio(c) ? std::string(name(verdict_on(r, c.effect))) : "",
-                r.enough ? "" : fmt::format("too few contexts for an interval: {}, it takes {}", r.clusters, least_clusters)});
+        record(
+            value.experiment,
+            {six_digits(r.value), six_digits(r.interval.low), six_digits(r.interval.high),
+             fmt::format("{}", c.confidence), std::to_string(r.clusters), std::to_string(value.pairs),
+             r.enough ? "yes" : "no", is_ratio(c) ? std::string(name(verdict_on(r, c.effect))) : "",
+             r.enough ? ""
+                      : fmt::format("too few contexts for an interval: {}, it takes {}", r.clusters, least_clusters)});
       } catch (const Lacking& lacking) {
         record("", {"", "", "", "", "", "", "", "", lacking.why});
       }

@@ -1,6 +1,6 @@
 #pragma once
-/// contrasts.csv: what a list of contrasts says of a results folder. All numbers that a claim, a figure or a sentence takes
-/// from raw samples are made here, by one rule (product_of in stats/ratio.h).
+/// contrasts.csv: what a list of contrasts says of a results folder. All numbers that a claim, a figure or a sentence
+/// takes from raw samples are made here, by one rule (product_of in stats/ratio.h).
 
 #include <vector>
 

@@ -36,8 +36,8 @@ struct Contrast {
   double effect = 0.01;  ///< the smallest that counts for the verdict
 };
 
-/// Reads paper/contrasts.json, whose `reading` tells its form: one contrast for each name, value of `for` and element type.
-/// `file` names it in messages. Throws UsageError for what is malformed, and for a name that stands twice.
+/// Reads paper/contrasts.json, whose `reading` tells its form: one contrast for each name, value of `for` and element
+/// type. `file` names it in messages. Throws UsageError for what is malformed, and for a name that stands twice.
 std::vector<Contrast> contrasts_in(std::string_view text, const std::string& file);
 
 }  // namespace reductio

@@ -21,8 +21,8 @@ namespace {
 constexpr int contexts = 12, each = 3;
 
 /// A row of `mode`, whose calls took about so long, by a factor that a context has in common with all rows of it.
-StoredRow stored(const std::string& variant, const std::string& settings, double seconds, TimingMode mode = TimingMode::device,
-                 std::size_t n = 1024, const std::string& experiment = "levels") {
+StoredRow stored(const std::string& variant, const std::string& settings, double seconds,
+                 TimingMode mode = TimingMode::device, std::size_t n = 1024, const std::string& experiment = "levels") {
   StoredRow out;
   out.row.run_id = "run of " + experiment;
   out.row.experiment = experiment;
@@ -51,7 +51,8 @@ StoredRow stored(const std::string& variant, const std::string& settings, double
 
 StoredResults folder(std::vector<StoredRow> rows) {
   StoredResults out;
-  out.machine = std::make_shared<nlohmann::ordered_json>(nlohmann::ordered_json::parse(R"({"gpu": {"sm_count": 132}})"));
+  out.machine =
+      std::make_shared<nlohmann::ordered_json>(nlohmann::ordered_json::parse(R"({"gpu": {"sm_count": 132}})"));
   out.rows = std::move(rows);
   return out;
 }
@@ -60,12 +61,14 @@ TimedRounds rounds(const StoredRow& row) { return {row.seconds, row.allocations,
 
 /// A list of one group, with these contrasts and whatever else the group has.
 std::string list(const std::string& contrasts, const std::string& more = R"("timing_mode": "device", "n": [1024])") {
-  return R"({"effects": {"device": 0.02}, "groups": [{"experiments": ["levels", "comparison"], "element_type": "f32", )" +
+  return R"({"effects": {"device": 0.02}, "groups": [{"experiments": ["levels", "comparison"], )"
+         R"("element_type": "f32", )" +
          more + R"(, "contrasts": {)" + contrasts + "}}]}";
 }
 
 /// The records by name and n, each by column.
-std::map<std::string, std::map<std::string, std::string>> summarized(const std::string& text, const StoredResults& results) {
+std::map<std::string, std::map<std::string, std::string>> summarized(const std::string& text,
+                                                                     const StoredResults& results) {
   const auto table = contrast_table(contrasts_in(text, "the list"), results, results);
   std::map<std::string, std::map<std::string, std::string>> out;
   for (std::size_t i = 1; i < table.size(); ++i) {
@@ -107,7 +110,8 @@ TEST(MeasureContrasts, PartsRestsAndCyclesAreTimesOfTheirOwn) {
   const StoredRow whole = stored("levels/a", "", 4e-6, TimingMode::end_to_end),
                   read = stored("levels/a", "", 4e-6, TimingMode::clock);
   const auto found = summarized(list(R"("part": [[1, "levels/a", "device_part"]], "rest": [[1, "levels/a", "rest"]],
-                                        "whole": [[1, "levels/a"]], "rate": [[1, "levels/a", "clock"], [-1, "levels/a"]])",
+                                        "whole": [[1, "levels/a"]],
+                                         "rate": [[1, "levels/a", "clock"], [-1, "levels/a"]])",
                                      R"("timing_mode": "end_to_end", "n": "all")"),
                                 folder({whole, read}));
   const auto value = [&](const char* name) { return std::stod(found.at(std::string(name) + " 1024").at("value")); };
@@ -120,8 +124,8 @@ TEST(MeasureContrasts, StarsGiveTheMeanOverAllPairsThatWereMeasured) {
   const StoredRow ax = stored("ablation/a+x", "", 4e-6), bx = stored("ablation/b+x", "", 2e-6),
                   ay = stored("ablation/a+y", "", 9e-6), by = stored("ablation/b+y", "", 3e-6),
                   az = stored("ablation/a+z", "", 5e-6);  // without its other half
-  const auto found = summarized(list(R"("effect": [[1, "ablation/a+*"], [-1, "ablation/b+*"]])"),
-                                folder({ax, bx, ay, by, az}));
+  const auto found =
+      summarized(list(R"("effect": [[1, "ablation/a+*"], [-1, "ablation/b+*"]])"), folder({ax, bx, ay, by, az}));
   const TimedRounds r[] = {rounds(ax), rounds(bx), rounds(ay), rounds(by)};
   const Factor factors[] = {{0.5, &r[0]}, {-0.5, &r[1]}, {0.5, &r[2]}, {-0.5, &r[3]}};
   auto effect = found.at("effect 1024");
@@ -136,9 +140,10 @@ TEST(MeasureContrasts, ForMakesOneOfEachValueAndAllTakesEverySize) {
     for (const int block : {64, 128})
       for (const char* variant : {"levels/a", "levels/b"})
         rows.push_back(stored(variant, "block=" + std::to_string(block), 1e-6 * block, TimingMode::device, n));
-  const auto found = summarized(list(R"("gain.{block}": [[1, "levels/a:block={block}"], [-1, "levels/b:block={block}"]])",
-                                     R"("timing_mode": "device", "n": "all", "for": {"block": [64, 128]})"),
-                                folder(rows));
+  const auto found =
+      summarized(list(R"("gain.{block}": [[1, "levels/a:block={block}"], [-1, "levels/b:block={block}"]])",
+                      R"("timing_mode": "device", "n": "all", "for": {"block": [64, 128]})"),
+                 folder(rows));
   EXPECT_EQ(found.size(), 4u);
   for (const char* key : {"gain.64 1024", "gain.64 4096", "gain.128 1024", "gain.128 4096"})
     EXPECT_NEAR(std::stod(found.at(key).at("value")), 1, 0.01) << key;
@@ -151,17 +156,21 @@ TEST(MeasureContrasts, TheFirstExperimentThatHasAllPointsAnswersAndWhatIsLacking
   StoredResults results = folder({stored("levels/a", "", 2e-6, TimingMode::device, 1024, "comparison"),
                                   stored("levels/b", "", 1e-6, TimingMode::device, 1024, "comparison"),
                                   stored("levels/b", "block=1", 1e-6), stored("levels/b", "block=2", 1e-6), refused});
-  const auto reason = [&](const std::string& points, const std::string& more = R"("timing_mode": "device", "n": [1024])") {
+  const auto reason = [&](const std::string& points,
+                          const std::string& more = R"("timing_mode": "device", "n": [1024])") {
     auto record = summarized(list(R"("x": )" + points, more), results).at("x 1024");
     EXPECT_EQ(record["value"], "");
     return record["reason"];
   };
-  EXPECT_EQ(summarized(list(R"("x": [[1, "levels/a"], [-1, "levels/b"]])"), results).at("x 1024")["experiment"], "comparison");
+  EXPECT_EQ(summarized(list(R"("x": [[1, "levels/a"], [-1, "levels/b"]])"), results).at("x 1024")["experiment"],
+            "comparison");
   EXPECT_EQ(summarized(list(R"("x": [[1, "levels/b"]])"), results).at("x 1024")["experiment"], "comparison")
       << "as levels has two";
-  EXPECT_NE(reason(R"([[1, "levels/c"]])").find("levels.csv has no time of levels/c (device, n = 1024): planted"), std::string::npos);
+  EXPECT_NE(reason(R"([[1, "levels/c"]])").find("levels.csv has no time of levels/c (device, n = 1024): planted"),
+            std::string::npos);
   EXPECT_NE(reason(R"([[1, "levels/d*"]])").find("has no variants that differ"), std::string::npos);
-  EXPECT_NE(reason(R"([[1, "levels/b:block=1"], [-1, "levels/b:block=1"]])").find("does not tell its points apart"), std::string::npos);
+  EXPECT_NE(reason(R"([[1, "levels/b:block=1"], [-1, "levels/b:block=1"]])").find("does not tell its points apart"),
+            std::string::npos);
   results.without_samples = {"levels"};
   std::erase_if(results.rows, [](const StoredRow& row) { return row.row.experiment == "levels"; });
   EXPECT_NE(reason(R"([[1, "levels/c"]])").find("no raw samples of levels"), std::string::npos);
@@ -198,10 +207,12 @@ TEST(MeasureContrasts, WhatIsMalformedIsOneClearLine) {
   EXPECT_NE(error(list(R"("x": [[1, "a/b:block"]])", device)).find("malformed setting 'block'"), std::string::npos);
   EXPECT_EQ(error(list(R"("x": [[1, "a/*"], [-1, "a/b"]])", device)),
             "the list: group 1: x: its points have different numbers of '*'");
-  EXPECT_EQ(error(list(R"("x": [[1, "a/b"]])", R"("timing_mode": "device", "n": "some")")), "the list: group 1: 'n' is malformed");
+  EXPECT_EQ(error(list(R"("x": [[1, "a/b"]])", R"("timing_mode": "device", "n": "some")")),
+            "the list: group 1: 'n' is malformed");
   EXPECT_EQ(error(list(R"("x": [[1, "a/b"]])", R"("timing_mode": "device", "n": "all", "for": {"block": []})")),
             "the list: group 1: 'for' has no list of values for block");
-  EXPECT_EQ(error(list(R"("x": [[1, "a/{k}"]], "y": [[1, "a/c"]])", R"("timing_mode": "device", "n": "all", "for": {"k": [1, 2]})")),
+  EXPECT_EQ(error(list(R"("x": [[1, "a/{k}"]], "y": [[1, "a/c"]])",
+                       R"("timing_mode": "device", "n": "all", "for": {"k": [1, 2]})")),
             "the list: group 1: the name x stands twice");
 }
 
