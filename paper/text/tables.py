@@ -117,7 +117,8 @@ def times_table(results: Results) -> str:
                rf"alike, at {latex.power(LARGE)}, with its \confidence{{}} interval. $^{{\ast}}$: device part only, "
                r"which lacks the host's additions and has no speedup over a whole call. $x^2$: sum of squares. "
                r"l: over the experiment's limit, r: refused, m: not enough memory, f: failed, w: wrong, "
-               r"i: impossible, t: no result in time, ---: no such time (what finishes on the host, or leaves its result there, has no device time).")
+               r"i: impossible, t: no result in time, ---: no such time (what finishes on "
+               r"the host, or leaves its result there, has no device time).")
     return floats(lines, head, "l" + "r" * 8, caption, "tab:times")
 
 

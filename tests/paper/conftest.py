@@ -27,13 +27,15 @@ def cpu_only_folder(tmp_path_factory) -> Path:
 
 
 def make_paper(results: Path, out: Path, cpu: Path | None = None) -> Path:
-    """All figures, tables and macros of a folder, for LaTeX: without PNGs, and with glyphs where ./reproduce embeds parts of
-    the font, which takes a third of the time."""
+    """Figures, tables and numbers of a folder, for LaTeX: of f32, as in the paper, without PNGs, and with glyphs where
+    ./reproduce embeds parts of the font, which takes a third of the time."""
+    from unittest.mock import patch
+
     import make
     import matplotlib.pyplot as plt
     from figures import style  # noqa: F401  which sets the kind of font
 
-    with plt.rc_context({"pdf.fonttype": 3}):
+    with plt.rc_context({"pdf.fonttype": 3}), patch.object(make, "TYPES", ("f32",)):
         make.make(results, out, cpu, kinds=(".pdf",))
     return out
 
