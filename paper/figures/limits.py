@@ -62,7 +62,7 @@ def draw(results: Results):
             if (s.variant, s.mode, s.cache_state) != (variant, mode, state):
                 continue
             p = s.points.merge(harness[["n", "read"]], on="n", how="left")
-            # The share is paired by round; its interval here is the time's, with the read ceiling's median as it is.
+            # The program paired the share; its interval here is the time's, with the read ceiling's median as it is.
             value = p["share"].to_numpy(float)
             low, high = ((p["read"] / p[end]).to_numpy(float) for end in ("high", "low"))
             draw_line(share, p["n"].to_numpy(float), value, np.clip(value - low, 0, None),
