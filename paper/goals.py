@@ -40,19 +40,18 @@ QUANTITIES = {"slower": ("verdict", lambda v: float((v == "SLOWER").sum()), Fals
               "over_empty_s": ("over_empty", max, False)}
 
 
-def points_of(folder: Path, goal: dict[str, str]) -> pd.DataFrame:
+def points_of(results: rs.Results, goal: dict[str, str]) -> pd.DataFrame:
     """The goal's points: of each what its quantity is made of, and the ends."""
-    file = "contrasts" if goal["contrasts"] else goal["experiment"]
-    if not rs.stored(folder / f"{file}.csv").exists():
+    rows = results.table("contrasts.csv", rs.CONTRASTS) if goal["contrasts"] else results.experiment(goal["experiment"])
+    if rows is None:
         return pd.DataFrame()
     if goal["contrasts"]:
-        rows = pd.read_csv(folder / "contrasts.csv", low_memory=False)
         rows = rows[rows["name"].isin(goal["contrasts"].split()) & rows["value"].notna()].rename(
             columns={"value": "speedup", "ci_low": "speedup_low", "ci_high": "speedup_high"})
         off = rows["name"].str.endswith("-start")
     else:
         variant, _, settings = goal["call"].partition(":")
-        rows = rs.read_points(rs.stored(folder / f"{file}.csv")).rename(columns={
+        rows = rows.rename(columns={
             "speedup_ci_low": "speedup_low", "speedup_ci_high": "speedup_high", "share_of_read_ceiling": "share"})
         rows = rows[(rows["variant"] == variant) & (rows["status"] == "ok") & rows["settings"].str.startswith(settings)]
         time, low, high = (rows[f"time_{c}_s"] for c in ("median", "ci_low", "ci_high"))
@@ -67,19 +66,13 @@ def points_of(folder: Path, goal: dict[str, str]) -> pd.DataFrame:
                 & ((off | rows["n"].isin(ODD)) == (goal["sizes"] == "odd"))].dropna(subset=QUANTITIES[goal["quantity"]][0])
 
 
-def beside(folder: Path) -> list[Path]:
-    """Other GPUs' results folders."""
-    gpu = {p.parent: rs.read_machine(p, p.parent.name).get("gpu.name")
-           for p in folder.resolve().parent.glob("*/machine.json")}
-    return [p for p in sorted(gpu) if gpu[p] not in (None, gpu.get(folder.resolve()))]
-
-
 def judged(folder: Path) -> pd.DataFrame:
     """A row for each demand of each goal, and one for each part of what is reported alone."""
+    here, elsewhere = [rs.Results(folder)], [rs.Results(other) for other in rs.beside(folder)]
     rows = []
     for goal in pd.read_csv(SET, keep_default_na=False, dtype=str).to_dict("records"):
         column, of, at_least = QUANTITIES[goal["quantity"]]
-        found = [points_of(f, goal) for f in ([folder] if goal["where"] == "here" else beside(folder))]
+        found = [points_of(r, goal) for r in (here if goal["where"] == "here" else elsewhere)]
         points = pd.concat([f for f in found if len(f)] or [pd.DataFrame(columns=[column, *PART])], ignore_index=True)
         if not goal["demanded"]:
             rows += [goal | dict(zip(PART, part), measured=of(p[column]), points=len(p))

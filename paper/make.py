@@ -66,7 +66,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
             ("ablation", ablation.draw, "contrasts"), ("clocks", clocks.draw, "probes"),
             ("accuracy", accuracy.draw, "accuracy"), ("claims", claims_figure.draw, "verdicts")):
         plan.append((name, partial(draw, results), [results_folder / f"{file}.csv" for file in files.split()]))
-    plan.append(("tuned", partial(tuned.draw, results_folder), [results_folder / "tuned.csv"]))
+    plan.append(("tuned", partial(tuned.draw, results), [results_folder / "tuned.csv"]))
     written = []
     for name, draw, sources in plan:
         for suffix in style.KINDS:

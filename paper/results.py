@@ -240,11 +240,15 @@ def read_points(path: Path) -> pd.DataFrame:
     return table
 
 
-def experiments_in(folder: Path) -> list[Path]:
-    """The CSV of a folder that hold an experiment's rows, by name; others are models, probes and the like."""
+def experiments_in(folder: Path) -> dict[str, Path]:
+    """By name the CSV of a folder that hold an experiment's rows; others are models, probes and the like."""
     has = {"experiment", "status", "time_median_s"}
-    tables = [p for p in sorted(folder.glob("*.csv*")) if ".samples." not in p.name]
-    return [p for p in tables if has <= set(read_rows(p)[0])]
+    found = {}
+    for path in sorted(p for p in folder.glob("*.csv*") if ".samples." not in p.name):
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+            if has <= set(file.readline().rstrip("\n").split(",")):
+                found[path.name.partition(".")[0]] = path
+    return found
 
 
 def twin(settings: str) -> str:
@@ -462,17 +466,19 @@ class Results:
         """Other GPUs' comparisons, in the folders beside this one. What cannot be read there is left out, and said: it
         is no fault of this folder."""
         found = []
-        for other in sorted(self.folder.resolve().parent.iterdir()):
-            if not stored(other / "comparison.csv").exists() or other == self.folder.resolve():
-                continue
+        for other in beside(self.folder) if self.comparison is not None else ():
             try:
-                there = Results(other)
-                if there.machine.get("gpu.name") not in (None, self.machine.get("gpu.name")):
-                    assert there.comparison is not None and there.catalog is not None
+                if (there := Results(other)).comparison is not None:
                     found.append(there)
             except ResultsError as error:
                 print(f"  left out: {error}")
-        return found if self.comparison is not None else []
+        return found
+
+
+def beside(folder: Path) -> list[Path]:
+    """Other GPUs' results folders, in the folder that this one is in."""
+    gpu = {p.parent: read_machine(p, p.parent.name).get("gpu.name") for p in folder.resolve().parent.glob("*/machine.json")}
+    return [p for p in sorted(gpu) if gpu[p] not in (None, gpu.get(folder.resolve()))]
 
 
 def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:

@@ -24,12 +24,12 @@ def lines(folder: Path) -> list[str]:
     import results as rs
 
     out = []
-    for path in rs.experiments_in(folder):
+    for name, path in rs.experiments_in(folder).items():
         points = rs.read_points(path)
         words = [f"{sum(points['status'] == status):,} {rs.STATUS_WORDS.get(status, status)}"
                  for status in rs.ROWS.statuses if status != "ok" and (points["status"] == status).any()]
         measured = points[points["status"] == "ok"]
-        out.append(f"  {path.stem}: {len(measured):,} of {count(points)} measured" + "".join(f", {w}" for w in words))
+        out.append(f"  {name}: {len(measured):,} of {count(points)} measured" + "".join(f", {w}" for w in words))
         lacking = points[points["status"] == "no_memory"]
         if len(lacking):
             largest = f", the largest measured has {int(measured['n'].max()):,}" if len(measured) else ""

@@ -17,7 +17,6 @@ sys.path.insert(0, str(ROOT / "paper"))
 
 import pandas as pd  # noqa: E402
 
-import goals  # noqa: E402
 import results as rs  # noqa: E402
 from command_line import Parser  # noqa: E402
 
@@ -132,7 +131,7 @@ def tuned(folder: Path) -> str:
 
 def trust(folder: Path) -> str:
     """Of this GPU and of others beside it: how other timers, a second run and the self-test agree."""
-    folders = [folder, *goals.beside(folder)]
+    folders = [folder, *rs.beside(folder)]
     told = {of: checks(of) for of in folders if (of / "nvbench-agreement.csv").exists()}
     names = list(dict.fromkeys(name for of in told.values() for name in of))
     gpus = [rs.read_machine(of / "machine.json", of.name).get("gpu.name") for of in told]
@@ -194,7 +193,7 @@ def comparison_picture(folder: Path):
 def tuned_picture(folder: Path):
     from figures import tuned
 
-    return tuned.draw(folder)
+    return tuned.draw(rs.Results(folder))
 
 
 # What draws each picture, and from which files.

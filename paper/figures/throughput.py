@@ -94,7 +94,7 @@ def draw(results: Results, element_type: str, mode: str):
     own_sizes = [[n for n in document_sizes(results, group) if min(sizes) <= n <= max(sizes)] for group, _, _ in panels]
     if any(own_sizes):
         marks["document's own n"] = Line2D([], [], **own_marker)
-    marks_per_line = style.legend_columns(list(marks), style.TEXT_WIDTH - left)
+    marks_per_line = style.legend_columns(list(marks), style.TEXT_WIDTH - left - right)
     top = 0.28 + LINE * -(-len(marks) // marks_per_line) + 0.05
 
     foot = 0.2

@@ -4,8 +4,6 @@ which were drawn at random, stand by themselves, since neighbours among them nee
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 from matplotlib.lines import Line2D
 
@@ -14,6 +12,7 @@ import results as rs
 from figures import studies, style
 from figures.panels import draw_line
 from figures.studies import PARITY_LOOK
+from results import Results
 
 TYPES = ("i32", "f32", "f64")
 # Each column: its gid, its title, the way of timing, and how many elements off alignment the data start.
@@ -24,12 +23,11 @@ LEFT, RIGHT, GAP, HEAD, ROW, BETWEEN, LOWER, FOOT = 0.56, 0.06, 0.12, 0.58, 0.92
 DRAWN = "between powers of two"
 
 
-def draw(path: Path):
+def draw(results: Results):
     """None without tuned.csv, or where it has nothing of tuned beside CUB."""
-    source = rs.stored(path / "tuned.csv")
-    if not source.exists():
+    rows = results.experiment("tuned")
+    if rows is None:
         return None
-    rows = rs.read_points(source)
     rows = rows[(rows["variant"] == "tuned/sum") & rows["settings"].str.startswith("reading=auto") & rows["speedup"].notna()
                 & ~rows["n"].isin(goals.ODD)].sort_values("n")
     of = {(f"{way}/{state}", start, t): points for (way, state, start, t), points in
@@ -77,9 +75,7 @@ def draw(path: Path):
                Line2D([], [], **between_look(dict(looks[types[0]], color=style.MARK_COLOR)))]
     figure.legend(handles, [*(f"{t}, powers of two" for t in types), f"sizes {DRAWN}"], ncols=len(handles), loc="upper left",
                   bbox_to_anchor=(LEFT / style.TEXT_WIDTH, 1 - 0.25 / height))
-    machine = rs.read_machine(path / "machine.json", path.resolve().name)
-    gpu = machine.get("gpu.name", default=machine.name)
-    studies.title(figure, f"tuned/sum on one {gpu}", left=LEFT)
+    studies.title(figure, f"tuned/sum on one {studies.gpu_of(results)}", left=LEFT)
     studies.foot(figure, "Rows: CUB's time over its own, with 95 % intervals; the last row, cold: the read ceiling's time over its "
                  f"own.\n{below_parity(columns, found)}", left=LEFT)
     return figure

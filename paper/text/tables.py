@@ -323,7 +323,7 @@ def machines_table(results: Results) -> str:
 
 def provenance_table(results: Results) -> str:
     """Each experiment's date, revision and card, in the order in which they were run, the CPU's last."""
-    found = {p.stem: (rs.read_points(p), results.machine) for p in rs.experiments_in(results.folder) if p.stem != "cpu"}
+    found = {name: (results.experiment(name), results.machine) for name in rs.experiments_in(results.folder) if name != "cpu"}
     if results.cpu is not None:
         found["cpu"] = results.cpu, results.cpu_machine
     runs = [(experiment == "cpu", str(run.get("started_utc")), experiment, run) for experiment, (table, machine) in

@@ -26,40 +26,37 @@ def cpu_only_folder(tmp_path_factory) -> Path:
                         machine={**MACHINE, "gpu": None, "device": "cpu"})
 
 
-def make_paper(results: Path, out: Path, cpu: Path | None = None) -> Path:
-    """All figures, tables and numbers of a folder, for LaTeX. Figures are drawn and stand there as blank pages of their size:
-    to write them takes most of the time, and other tests look at what they show."""
+def make_paper(results: Path, out: Path, cpu: Path | None = None) -> dict:
+    """All figures, tables and numbers of a folder, for LaTeX, and the figures by name. These stand there as blank pages of
+    their size: to write them takes most of the time, and other tests look at what they show."""
     import make
     import matplotlib.pyplot as plt
     from figures import style
 
-    save = style.save
+    save, drawn = style.save, {}
 
     def blank(figure, out: Path, name: str, _kinds) -> list[Path]:
-        page = plt.figure(figsize=figure.get_size_inches())
-        plt.close(figure)
-        return save(page, out, name, (".pdf",))
+        drawn[name] = figure
+        plt.close(figure)  # so that pyplot lets go of it
+        return save(plt.figure(figsize=figure.get_size_inches()), out, name, (".pdf",))
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(make, "TYPES", ("f32",))
         patch.setattr(style, "save", blank)
         make.make(results, out, cpu)
-    return out
-
-
-@pytest.fixture(scope="session")
-def generated(full_folder, tmp_path_factory) -> Path:
-    return make_paper(full_folder, tmp_path_factory.mktemp("paper") / "generated")
+    return drawn
 
 
 @pytest.fixture(scope="session")
 def generated_cpu_only(cpu_only_folder, tmp_path_factory) -> Path:
-    return make_paper(cpu_only_folder, tmp_path_factory.mktemp("paper-cpu") / "generated")
+    out = tmp_path_factory.mktemp("paper-cpu") / "generated"
+    make_paper(cpu_only_folder, out)
+    return out
 
 
 @pytest.fixture(scope="session")
-def committed(tmp_path_factory) -> Path:
-    """The paper of the committed results."""
+def committed(tmp_path_factory) -> tuple[Path, dict]:
+    """The paper of the committed results, and its figures."""
     results = SOURCE / "experiments" / "results"
     out = tmp_path_factory.mktemp("committed") / "generated"
-    return make_paper(results / "nvidia-h200", out, results / "cpu-intel-xeon")
+    return out, make_paper(results / "nvidia-h200", out, results / "cpu-intel-xeon")

@@ -1,7 +1,6 @@
 """The figures show what the CSV says: every variant, only ok points, one timing mode a panel, legible at print size."""
 
 import re
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +11,6 @@ from synthetic import GPU, LIMITS, cpu_rows, gpu_rows, limits_rows, row, timed, 
 import results as rs
 from figures import bars, cpu, limits, style, throughput
 
-COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
 SIZES = [2**k for k in range(18, 29, 2)]
 FEW = {v: GPU[v] for v in ("levels/naive", "multiblock/two-launch", "multiblock/last-block", "cub/sum")}
 
@@ -292,14 +290,6 @@ def test_nothing_to_draw_is_no_figure(results, tmp_path):
 
 def test_text_is_legible_in_print_and_inside_the_figure(drawn):
     legible_and_inside(drawn)
-
-
-def test_so_it_is_in_the_papers_own_figure_of_the_cpu():
-    """Ticks are as wide as the numbers are, and other machines have other numbers."""
-    figure = cpu.draw(rs.Results(COMMITTED / "cpu-intel-xeon"), "f32")
-    figure.canvas.draw()
-    legible_and_inside({"cpu": figure})
-    plt.close(figure)
 
 
 def test_legends_cover_no_data_and_not_each_other(drawn):

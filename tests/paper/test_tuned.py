@@ -8,6 +8,7 @@ import pytest
 import synthetic
 from drawn import axes_of, legible_and_inside, line, texts
 
+import results as rs
 from figures import tuned as figure
 from text import tuned
 
@@ -24,7 +25,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def drawn(folder):
-    yield figure.draw(folder)
+    yield figure.draw(rs.Results(folder))
     plt.close("all")
 
 
@@ -56,7 +57,7 @@ def test_intervals_that_reach_below_1_are_counted(drawn, folder, tmp_path):
     rows = [r | dict(speedup=0.5, speedup_ci_low=0.4, speedup_ci_high=1.1) if r["timing_mode"] == "graph" and r["variant"] == "tuned/sum"
             else r for r in rows]
     synthetic.write_csv(there / "tuned.csv", rows)
-    drawn = figure.draw(there)
+    drawn = figure.draw(rs.Results(there))
     assert "1 of 5 intervals reaches below 1, the farthest to 0.4000 (f32, in a graph, warm, n = $2^{12}$); none lies below it as a whole." in texts(drawn)
     plt.close(drawn)
 
@@ -75,11 +76,11 @@ def test_it_is_legible_and_names_the_gpu(drawn):
 def test_what_was_not_measured_is_not_drawn(folder, tmp_path):
     there = shutil.copytree(folder, tmp_path / "synthetic")
     synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1], ("f32",)) if r["timing_mode"] == "graph"])
-    assert [a.get_gid() for a in figure.draw(there).axes] == ["speedup:graph:f32"]
+    assert [a.get_gid() for a in figure.draw(rs.Results(there)).axes] == ["speedup:graph:f32"]
     synthetic.write_csv(there / "tuned.csv", [r for r in synthetic.tuned_rows(SIZES[:1]) if r["variant"] == "cub/sum"])
-    assert figure.draw(there) is None
+    assert figure.draw(rs.Results(there)) is None
     (there / "tuned.csv").unlink()
-    assert figure.draw(there) is None
+    assert figure.draw(rs.Results(there)) is None
 
 
 GOALS = """goal,what,quantity,element_type,timing_mode,cache_state,demanded,measured,low,high,points,at,at_n,verdict,set
