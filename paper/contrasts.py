@@ -28,7 +28,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Contrast:
-    """What a results folder has of a contrast at one size; `value` is NaN where it lacks something, as `reason` says."""
+    """What a results folder has of a contrast at one size; `value` is NaN where something lacks, as `reason` says."""
 
     name: str
     n: int

@@ -62,8 +62,9 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
     for name, draw, files in (
             ("ladders", ladders.draw, "contrasts"), ("granularity", granularity.draw, "contrasts"),
             ("finish", finish.draw, "contrasts"), ("decomposition", decomposition.draw, "contrasts"),
-            ("blocks", blocks.draw, "unrolling twopass"), ("grid", grid.draw, "multiblock"), ("latency", latency.draw, "contrasts"),
-            ("ablation", ablation.draw, "contrasts"), ("clocks", clocks.draw, "probes"),
+            ("blocks", blocks.draw, "unrolling twopass"), ("grid", grid.draw, "multiblock"),
+            ("latency", latency.draw, "contrasts"), ("ablation", ablation.draw, "contrasts"),
+            ("clocks", clocks.draw, "probes"),
             ("accuracy", accuracy.draw, "accuracy"), ("claims", claims_figure.draw, "verdicts")):
         plan.append((name, partial(draw, results), [results_folder / f"{file}.csv" for file in files.split()]))
     plan.append(("tuned", partial(tuned.draw, results), [results_folder / "tuned.csv"]))
@@ -79,7 +80,8 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
             continue
         written += style.save(figure, out, name, kinds)
         print(f"  {name}: drawn" + (f"; {lacking}" if absent else ""))
-    for source in ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz", "repeat-relative.csv.gz"):
+    for source in ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz",
+                   "repeat-relative.csv.gz"):
         if results.comparison is not None and not rs.stored(results_folder / source).exists():
             print(f"  {shown(results_folder)} has no {source}: what needs it says \"not measured\"")
     if verdicts is None:

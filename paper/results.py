@@ -55,8 +55,8 @@ READ_CEILING = "(read-ceiling)"
 
 # Of files that the program does not write.
 VERDICTS = Columns(
-    "claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio ci_low ci_high "
-    "threshold verdict reason role verdicts_before".split(), "n ratio ci_low ci_high".split(), optional=["verdicts_before"],
+    "claim document statement text_figure n operation element_type timing_mode cache_state base variant ratio ci_low "
+    "ci_high threshold verdict reason role verdicts_before".split(), "n ratio ci_low ci_high".split(), ["verdicts_before"],
     words={"verdict": ["holds", "holds but weaker", "no effect", "reversed", "not decidable here"],
            "role": ["claim", "large", "step", "beside"]})
 CLAIMS_FILE = Path(__file__).resolve().parent / "claims.json"
@@ -178,8 +178,8 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
 
 
 def read_table(path: Path, columns: Columns) -> pd.DataFrame:
-    """A CSV with at least these columns, of this schema version if it has one, numbers as finite numbers and words as the
-    columns may hold. Optional columns that the file lacks are empty; others than these are left as they are."""
+    """A CSV with at least these columns, of this schema version if it has one, numbers as finite numbers and words as
+    the columns may hold. Optional columns that the file lacks are empty; others than these are left as they are."""
     header, rows = read_rows(path)
     if "schema_version" in columns.names:
         if "schema_version" not in header:
@@ -455,8 +455,8 @@ class Results:
     @cached_property
     def verdicts(self) -> pd.DataFrame | None:
         """As paper/verdicts.py wrote it, of each claim."""
-        table = self.table("verdicts.csv", VERDICTS)
-        if table is not None and table.loc[table["role"] == "claim", "claim"].tolist() != [c["id"] for c in claims()["claims"]]:
+        table, ids = self.table("verdicts.csv", VERDICTS), [c["id"] for c in claims()["claims"]]
+        if table is not None and table.loc[table["role"] == "claim", "claim"].tolist() != ids:
             raise ResultsError(f"{self.file('verdicts.csv')} does not have each claim of claims.json once: "
                                f"{MADE_BY['verdicts.csv']}")
         return table
@@ -477,7 +477,8 @@ class Results:
 
 def beside(folder: Path) -> list[Path]:
     """Other GPUs' results folders, in the folder that this one is in."""
-    gpu = {p.parent: read_machine(p, p.parent.name).get("gpu.name") for p in folder.resolve().parent.glob("*/machine.json")}
+    gpu = {p.parent: read_machine(p, p.parent.name).get("gpu.name")
+           for p in folder.resolve().parent.glob("*/machine.json")}
     return [p for p in sorted(gpu) if gpu[p] not in (None, gpu.get(folder.resolve()))]
 
 
@@ -491,8 +492,8 @@ def read_results(folder: Path, cpu_folder: Path | None = None) -> Results:
                            f"`reductio run cpu`, and name the folder that it writes to")
     if cpu_folder is not None and not cpu.exists():
         raise ResultsError(f"{cpu} does not exist: run `reductio run cpu` first, or leave out --cpu-results")
-    for part in ("machine", "cpu_machine", "catalog", "comparison", "cpu", "limits", "timing", "models", "contrasts", "verdicts",
-                 "probes", "beside"):
+    for part in ("machine", "cpu_machine", "catalog", "comparison", "cpu", "limits", "timing", "models", "contrasts",
+                 "verdicts", "probes", "beside"):
         getattr(results, part)
     return results
 
@@ -511,8 +512,8 @@ class Series:
     mode: str          # "device_part", or a timing mode; "time" of "clock" is in cycles, of all others in s
     cache_state: str   # "cold_dirty", "cold_clean", "warm"; "" where any was asked for
     words: str         # what tells its settings from others of its group: "atomic", "block=512"; "" if nothing does
-    # By n: n, time, low, high, share, bytes, status, reason, run_id, speedup and the like as in the CSV; NaN times where
-    # status is not ok.
+    # By n: n, time, low, high, share, bytes, status, reason, run_id, speedup and the like as in the CSV; NaN times
+    # where status is not ok.
     points: pd.DataFrame
     seed: int = 1      # of the data
     caller: str = ""   # how calls follow each other
@@ -666,17 +667,18 @@ def base_series(all_series: list[Series], operation: str, of: Series | None = No
 
 
 def over(series_: Series, base: Series) -> pd.DataFrame:
-    """n, ratio, low, high, enough: the speedup over CUB's call as the program wrote it beside each row. Of a device part,
-    which has none, the ratio of the medians, without an interval."""
+    """n, ratio, low, high, enough: the speedup over CUB's call as the program wrote it beside each row. Of a device
+    part, which has none, the ratio of the medians, without an interval."""
     alike = series_.measured_on == base.measured_on and series_.mode in (base.mode, "device_part")
     both = (series_.ok if alike else series_.ok.iloc[:0]).merge(base.ok, on=["n", "run_id"], suffixes=("", "_base"))
     if series_.mode == "device_part":
-        return pd.DataFrame({"n": both["n"], "ratio": both["time_base"] / both["time"], "low": math.nan, "high": math.nan,
-                             "enough": False})
+        return pd.DataFrame({"n": both["n"], "ratio": both["time_base"] / both["time"], "low": math.nan,
+                             "high": math.nan, "enough": False})
     # CUB's own row has a speedup of 1: which of its settings the others' are over.
-    both = both[(both["speedup_reference"] == both["variant_base"]) & both["speedup"].notna() & (both["speedup_base"] == 1)]
-    return pd.DataFrame({"n": both["n"], "ratio": both["speedup"], "low": both["speedup_low"], "high": both["speedup_high"],
-                         "enough": both["speedup_enough"] != "no"})
+    both = both[(both["speedup_reference"] == both["variant_base"]) & both["speedup"].notna()
+                & (both["speedup_base"] == 1)]
+    return pd.DataFrame({"n": both["n"], "ratio": both["speedup"], "low": both["speedup_low"],
+                         "high": both["speedup_high"], "enough": both["speedup_enough"] != "no"})
 
 
 def of_only_reading(base: Series) -> pd.DataFrame:

@@ -25,7 +25,7 @@ import results as rs
 from command_line import Parser
 from results import Contrast, Results
 
-HOLDS, WEAKER, NONE, REVERSED, UNDECIDED = VERDICTS = tuple(rs.VERDICTS.words["verdict"])  # in the order in which they are counted
+VERDICTS = HOLDS, WEAKER, NONE, REVERSED, UNDECIDED = tuple(rs.VERDICTS.words["verdict"])  # as they are counted
 WORST_FIRST = (REVERSED, UNDECIDED, NONE, WEAKER, HOLDS)   # a claim's verdict is the worst of its tests'
 LARGE = 2**28
 BESIDES = "; "  # what a reason says after it the paper's table leaves out
@@ -53,16 +53,18 @@ def test_of(claims: dict, claim: dict, test: dict) -> dict:
         asked = contrasts.asked()[test["contrast"]]
         calls = [call for _, call, *_ in asked.points]
         # Of one gain over another: the four calls of contrasts.json, the second gain first.
-        sides = [*([calls[0:2], calls[2:4]] if len(calls) == 4 else [calls[-1:], calls[:-1]])]
+        sides = [calls[:2], calls[2:]] if len(calls) == 4 else [calls[-1:], calls[:-1]]
         variant, base = (" to ".join(dict.fromkeys(side)) for side in sides)
-        whole |= {**{k: v for k, v in asked.group.items() if k not in ("contrasts", "for")}, **test, "base": base, "variant": variant}
+        whole |= {k: v for k, v in asked.group.items() if k not in ("contrasts", "for")}
+        whole |= {**test, "base": base, "variant": variant}
     return {"effect": contrasts.effects()[whole["timing_mode"]], **whole}
 
 
 def changes(claims: dict) -> list[dict]:
     """What was changed of the claims' tests after there were data that they read, each with its claim's id, by date,
     and of one date what a claim had first comes first."""
-    made = [(k, {"claim": c["id"], **change}) for c in claims["claims"] for k, change in enumerate(c.get("changes", []))]
+    made = [(k, {"claim": c["id"], **change})
+            for c in claims["claims"] for k, change in enumerate(c.get("changes", []))]
     last = {}  # of a change that several claims had
     for k, change in made:
         last[change["what"]] = max(k, last.get(change["what"], 0))
@@ -122,7 +124,8 @@ def counter(results: Results, file: str, call: str, metric: str, n: int) -> floa
 
 def latency(results: Results) -> float:
     """Cycles of a load from memory."""
-    return float(values(results, "probes.csv", "value", {"quantity": "load_latency_memory", "unit": "cycles"})["value"].median())
+    where = {"quantity": "load_latency_memory", "unit": "cycles"}
+    return float(values(results, "probes.csv", "value", where)["value"].median())
 
 
 def threads_of(test: dict) -> int:
@@ -140,7 +143,8 @@ def decide(low: float, high: float, effect: float, expects: str, told: float | N
     above, below, within = low > up, high < down, low >= down and high <= up
     if expects == "more" and above and told is not None and high < math.sqrt(told):
         return WEAKER, f"below half of the document's {told:g} in logarithms, {math.sqrt(told):.3g}"
-    found = {"more": [(above, HOLDS, f"above {up:.3g}"), (below, REVERSED, f"below {down:.3g}"), (within, NONE, f"within {band}")],
+    found = {"more": [(above, HOLDS, f"above {up:.3g}"), (below, REVERSED, f"below {down:.3g}"),
+                      (within, NONE, f"within {band}")],
              "no more": [(high <= up, HOLDS, f"not above {up:.3g}"), (above, REVERSED, f"above {up:.3g}")],
              "no less": [(low >= down, HOLDS, f"not below {down:.3g}"), (below, REVERSED, f"below {down:.3g}")],
              "different": [(above or below, HOLDS, f"outside {band}"), (within, NONE, f"within {band}")],
@@ -185,8 +189,8 @@ def judge_quotient(results: Results, test: dict, _n: int | None) -> Found:
     (mine, of), (base, over) = (quantity(results, test, test[side]) for side in ("of", "over"))
     ratio = mine / base if base else math.inf if mine else 1.0  # of nothing and nothing: neither is more
     verdict, why = decide(ratio, ratio, test["effect"], test["expects"], test.get("told"))
-    return Found(verdict, f"{why} ({mine:.4g} over {base:.4g}, {test['file']})", ratio, threshold=threshold_of(test), base=over,
-                 variant=of)
+    return Found(verdict, f"{why} ({mine:.4g} over {base:.4g}, {test['file']})", ratio, threshold=threshold_of(test),
+                 base=over, variant=of)
 
 
 def judge_order(results: Results, test: dict, n: int) -> Found:
@@ -197,8 +201,9 @@ def judge_order(results: Results, test: dict, n: int) -> Found:
         # A rate of what is the same in all kernels is the time again, and goes with speed whatever they do.
         amounts = [counter(results, test["file"], call, test["of"], n) for call in calls]
         if max(amounts) <= (1 + test["effect"]) * min(amounts):
-            raise Lacking(f"{len(amounts)} kernels have the same {test['of']}, to within "
-                          f"{100 * (max(amounts) / min(amounts) - 1):.2g} %, so its rate is the time again ({test['file']})")
+            apart = 100 * (max(amounts) / min(amounts) - 1)
+            raise Lacking(f"{len(amounts)} kernels have the same {test['of']}, to within {apart:.2g} %, so its rate is the "
+                          f"time again ({test['file']})")
     speeds, tied = [1 / contrast(results, name, n).value for name in test["contrasts"]], test.get("tied", 0.0)
     tau = kendall(speeds, counted, tied)
     verdict = (HOLDS if tau >= test["holds"] else WEAKER if tau >= test["weaker"] else
@@ -207,8 +212,8 @@ def judge_order(results: Results, test: dict, n: int) -> Found:
     if tied:
         alike = max(max(a, b) / min(a, b) for i, (a, c) in enumerate(zip(speeds, counted))
                     for b, d in zip(speeds[:i + 1], counted[:i + 1]) if not compared(c, d, tied))
-        why += (f"{BESIDES}up to {100 * tied:g} % apart is a tie ({kendall(speeds, counted):.3g} without ties), and kernels whose "
-                f"counts tie are up to {alike:.3g} times apart")
+        why += (f"{BESIDES}up to {100 * tied:g} % apart is a tie ({kendall(speeds, counted):.3g} without ties), and kernels "
+                f"whose counts tie are up to {alike:.3g} times apart")
     return Found(verdict, why, tau, threshold=f">= {test['holds']:g}; weaker >= {test['weaker']:g}")
 
 
@@ -240,22 +245,22 @@ def judge_hidden(results: Results, test: dict, n: int) -> Found:
     threads are said to hide one each."""
     of_load, threads = latency(results), threads_of(test)
     hidden = of_load - contrast(results, test["contrast"], n).value * threads / n
-    return limited(test, hidden / threads, f"of a load's {of_load:.4g} cycles {hidden:.4g} are hidden, {hidden / threads:.3g} for each "
-                                           f"of {threads} threads (probes.csv)")
+    return limited(test, hidden / threads, f"of a load's {of_load:.4g} cycles {hidden:.4g} are hidden, "
+                                           f"{hidden / threads:.3g} for each of {threads} threads (probes.csv)")
 
 
 def judge_filled(results: Results, test: dict, n: int) -> Found:
     """How many cycles of a load's latency other threads fill with their work: one thread's work for an element takes no
-    more of a multiprocessor than all of its threads take for one each, and that is measured where each has one load under
-    way."""
+    more of a multiprocessor than all of its threads take for one each, and that is measured where each has one load
+    under way."""
     of_load, threads = latency(results), threads_of(test)
     each = contrast(results, test["contrast"], n).value / n
     taken = each * threads
     if taken < of_load:
-        raise Lacking(f"{test['variant']} takes {taken:.4g} cycles for each element, of a load's {of_load:.4g}: a thread has "
-                      f"several loads under way (probes.csv)")
-    why = (f"{threads} threads with one load each take {taken:.3g} cycles, {each:.3g} each: {test['threads']} fill at most "
-           f"{test['threads'] * each:.3g} of a load's {of_load:.3g} (probes.csv)")
+        raise Lacking(f"{test['variant']} takes {taken:.4g} cycles for each element, of a load's {of_load:.4g}: a thread "
+                      f"has several loads under way (probes.csv)")
+    why = (f"{threads} threads with one load each take {taken:.3g} cycles, {each:.3g} each: {test['threads']} fill at "
+           f"most {test['threads'] * each:.3g} of a load's {of_load:.3g} (probes.csv)")
     found = limited(test, each, why)
     if found.verdict == REVERSED and taken <= LATENCY_BOUND * of_load:
         found.verdict = UNDECIDED  # most of that may be the wait for the load, and no work
@@ -273,8 +278,8 @@ def judge_shown(_results: Results, test: dict, _n: int | None) -> Found:
     return Found(test["verdict"], f"{test['reason']} ({test['by']})")
 
 
-JUDGES = {"ratio": judge_ratio, "quotient": judge_quotient, "order": judge_order, "apart": judge_apart, "hidden": judge_hidden,
-          "filled": judge_filled, "measured": judge_measured, "shown": judge_shown}
+JUDGES = {"ratio": judge_ratio, "quotient": judge_quotient, "order": judge_order, "apart": judge_apart,
+          "hidden": judge_hidden, "filled": judge_filled, "measured": judge_measured, "shown": judge_shown}
 
 
 def judge(results: Results, test: dict, n: int) -> Found:
@@ -295,8 +300,8 @@ def worst(found: list[Found]) -> Found:
 
 
 def verdicts(results: Results) -> pd.DataFrame:
-    """verdicts.csv: of each claim its verdict, that at 2^28 where its tests reach so far, its tests where they are several,
-    and what is told beside."""
+    """verdicts.csv: of each claim its verdict, that at 2^28 where its tests reach so far, its tests where they are
+    several, and what is told beside."""
     claims, rows = rs.claims(), []
     for claim in claims["claims"]:
         tests = [test_of(claims, claim, t) for t in claim["tests"]]
@@ -390,24 +395,24 @@ def set_beside(here: Path, there: Path) -> pd.DataFrame:
         if table is None:
             raise rs.ResultsError(f"there is no {folder / 'verdicts.csv'}: run `python paper/verdicts.py {folder}`")
     same, calls = ["claim", "role", "n"], ["base", "variant"]  # one that lacks data may name no calls
-    if not mine[same].equals(theirs[same]) or ((mine[calls] != theirs[calls]) & (mine[calls] != "") & (theirs[calls] != "")
-                                               ).any(axis=None):
+    other = (mine[calls] != theirs[calls]) & (mine[calls] != "") & (theirs[calls] != "")
+    if not mine[same].equals(theirs[same]) or other.any(axis=None):
         raise rs.ResultsError(f"{here} and {there} were judged by different tests: judge both again by "
                               f"`python paper/verdicts.py`")
     return mine.join(theirs[["verdict", "ratio"]].add_suffix("_there"))
 
 
 def print_differences(both: pd.DataFrame, there: str) -> None:
-    """All rows of two folders whose verdicts differ, single steps of claims included; and how many do, of the claims that
-    are judged by measurements of the GPU."""
+    """All rows of two folders whose verdicts differ, single steps of claims included; and how many do, of the claims
+    that are judged by measurements of the GPU."""
     differ = both["verdict"] != both["verdict_there"]
     if differ.any():
         columns = ["claim", "role", "n", "base", "variant", "verdict", "ratio", "verdict_there", "ratio_there"]
         told = both.loc[differ, columns].astype({"n": "Int64"}).astype(object)
         print(f"_there: {there}\n" + told.where(told.notna(), "").to_string(index=False) + "\n")
     claims = rs.claims()
-    of_gpus = [c["id"] for c in claims["claims"] if any(
-        t["device"] != "cpu" and t["kind"] not in NO_MEASUREMENT for t in (test_of(claims, c, test) for test in c["tests"]))]
+    tests = [(c["id"], test_of(claims, c, test)) for c in claims["claims"] for test in c["tests"]]
+    of_gpus = [claim for claim, t in tests if t["device"] != "cpu" and t["kind"] not in NO_MEASUREMENT]
     for role, words in ((CLAIM, "the documents' own sizes"), (AT_LARGE, "2^28")):
         of = (both["role"] == role) & both["claim"].isin(of_gpus)
         decided = of & (both["verdict"] != UNDECIDED) & (both["verdict_there"] != UNDECIDED)

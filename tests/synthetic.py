@@ -127,7 +127,8 @@ def beside_base(rows: list[dict]) -> list[dict]:
     def key(row) -> tuple:
         return tuple(row[c] for c in ("operation", "element_type", "n", "timing_mode", "cache_state"))
 
-    bases = {key(r): r["time_median_s"] for r in rows if r["status"] == "ok" and r["variant"] == rs.BASE.get(r["operation"])}
+    bases = {key(r): r["time_median_s"] for r in rows
+             if r["status"] == "ok" and r["variant"] == rs.BASE.get(r["operation"])}
     return [r | speedup_of(r["time_median_s"], bases[key(r)], rs.BASE[r["operation"]])
             if r["status"] == "ok" and key(r) in bases else r for r in rows]
 
@@ -380,15 +381,17 @@ WIDTH = 0.01  # of a contrast's interval, to either side
 
 
 def write_contrasts(folder: Path, values: dict, **more) -> Path:
-    """contrasts.csv with these values by name, or by (name, n); at all sizes of the contrast, or at that one. None lacks."""
+    """contrasts.csv with these values by name, at all of its sizes, or by (name, n). None lacks."""
     rows = []
     for key, value in values.items():
         name, n = key if isinstance(key, tuple) else (key, None)
         asked = {"cache_state": "cold_dirty", **contrasts.asked()[name].group}
-        told = {} if value is None else dict(value=value, ci_low=(1 - WIDTH) * value, ci_high=(1 + WIDTH) * value, confidence=0.95,
-                                             clusters=12, pairs=1, enough="yes", experiment=asked["experiments"][0])
+        told = {} if value is None else dict(value=value, ci_low=(1 - WIDTH) * value, ci_high=(1 + WIDTH) * value,
+                                             confidence=0.95, clusters=12, pairs=1, enough="yes",
+                                             experiment=asked["experiments"][0])
         blank = dict.fromkeys(rs.CONTRASTS.names, "") | dict(reason="" if told else "lacking")
-        of = dict(schema_version=rs.SCHEMA_VERSION, name=name) | {c: asked[c] for c in asked if c in rs.CONTRASTS.names and c != "n"}
+        of = dict(schema_version=rs.SCHEMA_VERSION, name=name)
+        of |= {c: asked[c] for c in asked if c in rs.CONTRASTS.names and c != "n"}
         rows += [blank | of | told | more | dict(n=size) for size in ([n] if n else asked["n"])]
     write_csv(folder / "contrasts.csv", rows)
     return folder

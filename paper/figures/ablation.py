@@ -20,8 +20,8 @@ FIRST = 0.72  # inches: of the names before the cells
 
 def rows_of() -> list[tuple[str, str]]:
     """(level, choice) of all choices but the base's."""
-    return [(level, choice) for level in ("thread", "block", "between")
-            for name in contrasts.named(f"ablation.{level}.") for choice in [name.name.removeprefix(f"ablation.{level}.")]]
+    return [(level, asked.name.removeprefix(f"ablation.{level}."))
+            for level in ("thread", "block", "between") for asked in contrasts.named(f"ablation.{level}.")]
 
 
 def draw(results: Results):

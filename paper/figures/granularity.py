@@ -34,7 +34,8 @@ def draw(results: Results):
     found = {stride: by_loads(results, f"levels.granularity.{stride}.") for stride in STRIDES}
     sizes = sorted({n for of in found.values() for n in of})
     lines = [(stride, words, n, style.line_style(sizes.index(n), j),
-              [(1, 1.0, 1.0, 1.0, blocks_of(1, n)), *((k, c.value, c.low, c.high, blocks_of(k, n)) for k, c in sorted(of.items()))])
+              [(1, 1.0, 1.0, 1.0, blocks_of(1, n)),
+               *((k, c.value, c.low, c.high, blocks_of(k, n)) for k, c in sorted(of.items()))])
              for j, (stride, words) in enumerate(STRIDES.items()) for n, of in found[stride].items()]
     if not lines:
         return None

@@ -38,7 +38,7 @@ class Rung:
 
 def climb(results: Results, document: str) -> list[Rung]:
     """The rungs with what the folder has of them; [] if it has none."""
-    told = {t["contrast"]: t["told"] for c in rs.claims()["claims"] for t in c["tests"] if "told" in t and "contrast" in t}
+    told = {t["contrast"]: t["told"] for c in rs.claims()["claims"] for t in c["tests"] if {"told", "contrast"} <= set(t)}
     steps = STEPS[document].split()
     first = contrasts.asked()[f"ladder.{document}"]
     rungs = {first.calls(1)[0]: Rung(first.calls(1)[0], 1.0, None, results.contrast(first.name))}
@@ -49,8 +49,8 @@ def climb(results: Results, document: str) -> list[Rung]:
         # S4 is judged end to end, and a ladder is in one way of timing.
         of_step = results.contrast("ladder.S4.gain" if step == "S4" else step)
         height = of_step if step == steps[0] else results.contrast(f"ladder.{step}")
-        rungs[call] = Rung(call, base.then * gain if base.then and gain else None, gain, results.contrast(f"ladder.{step}.time"),
-                           height, of_step)
+        then = base.then * gain if base.then and gain else None
+        rungs[call] = Rung(call, then, gain, results.contrast(f"ladder.{step}.time"), height, of_step)
     return list(rungs.values()) if any(r.time.known for r in rungs.values()) else []
 
 
@@ -107,8 +107,8 @@ def draw_ladder(figure, left: float, bottom: float, width: float, names_width: f
         if not r.time.known:
             figure.text(right / whole, y, "not measured", va="center", ha="right", color=style.MARK_COLOR)
             continue
-        for words, back in ((digits(MICRO * r.time.value), 0.72), (digits(r.gain.value if r.gain and r.gain.known else None), 0.35),
-                            ("" if r.told is None else f"{r.told:g}", 0)):
+        gain = digits(r.gain.value if r.gain and r.gain.known else None)
+        for words, back in ((digits(MICRO * r.time.value), 0.72), (gain, 0.35), ("" if r.told is None else f"{r.told:g}", 0)):
             figure.text((right - back) / whole, y, words, va="center", ha="right")
 
 

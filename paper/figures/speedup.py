@@ -54,13 +54,15 @@ def label_ends(axes, ends: list[tuple[float, float, str, str]], inches: float) -
 
 def fastest_of_each(results: Results, element_type: str, n: int) -> list[tuple[str, Series, Series]]:
     """(group, series, base): of each document, of the user's own, of ours and of each other library the one that is
-    fastest at n, timed on the device, or end to end where none of the group's calls ends there; over CUB's call, timed alike."""
+    fastest at n, timed on the device, or end to end where none of the group's calls ends there; over CUB's call, timed
+    alike."""
     table, lines = results.comparison, []
     for group in (*rs.KERNEL_GROUPS, "thrust", "cublas"):
         own = rs.own_operation(table, group, results.catalog, element_type)
         for mode in WHOLE:
             found = rs.series(table, device="cuda", operation=own, element_type=element_type, mode=mode)
-            there = [s for s in found if rs.group_of(s.variant) == group and s.settings != NOT_BY_DEFAULT and s.at(n) is not None]
+            there = [s for s in found if rs.group_of(s.variant) == group and s.settings != NOT_BY_DEFAULT
+                     and s.at(n) is not None]
             best = min(there, key=lambda s: s.at(n)["time"], default=None)
             base = rs.base_series(found, own, best)
             if best is not None and base is not None:

@@ -32,9 +32,10 @@ def calls(results: Results, experiment: str, document: str, mode: str, **setting
     table, problem = results.experiment(experiment), of_document(document)
     if table is None:
         return []
-    wanted = {k: str(v) for k, v in settings.items()}
-    return [s for s in rs.series(table, mode=mode, **{k: problem[k] for k in ("device", "operation", "element_type", "cache_state")})
-            if s.variant.startswith(document + "/") and wanted.items() <= rs.parse_settings(s.settings).items() and len(s.ok)]
+    which = {k: problem[k] for k in ("device", "operation", "element_type", "cache_state")}
+    wanted = {k: str(v) for k, v in settings.items()}.items()
+    return [s for s in rs.series(table, mode=mode, **which) if s.variant.startswith(document + "/") and len(s.ok)
+            and wanted <= rs.parse_settings(s.settings).items()]
 
 
 def setting(s: Series, name: str) -> str:

@@ -21,7 +21,8 @@ WAYS = {"tuned/cold": ("device", "cold_dirty"), "tuned/clean": ("device", "cold_
 def contrast(name: str, row: dict, value: float) -> dict:
     verdict = "FASTER" if value > 1.02 else "SLOWER" if value < 0.98 else "UNDECIDED"
     return {**dict.fromkeys(rs.CONTRASTS.names, ""), "schema_version": rs.SCHEMA_VERSION, "name": name, "enough": "yes",
-            **{c: row[c] for c in ("operation", "element_type", "timing_mode", "cache_state", "n")}, "value": value, "ci_low": 0.99 * value, "ci_high": 1.01 * value, "verdict": verdict}
+            **{c: row[c] for c in ("operation", "element_type", "timing_mode", "cache_state", "n")}, "value": value,
+            "ci_low": 0.99 * value, "ci_high": 1.01 * value, "verdict": verdict}
 
 
 def contrasts(tuned: list[dict], narrow: list[dict]) -> list[dict]:
