@@ -24,6 +24,9 @@
 namespace reductio {
 namespace {
 
+constexpr int childs_memory_end = 112;
+int of_memory_end = 1;
+
 constexpr int tick_ms = 100;
 
 /// What a frame holds: a message, the end, or what was thrown.
@@ -94,8 +97,13 @@ Child::Child(const std::function<void(const Send&)>& work) {
   from_ = ends[0];
 }
 
+int memory_end_exit_code() { return of_memory_end; }
+
+bool Child::memory_ended() const { return death_ == "exit(" + std::to_string(childs_memory_end) + ")"; }
+
 void Child::run(const std::function<void(const Send&)>& work, int to, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  of_memory_end = childs_memory_end;
   if (getppid() != parent) _exit(1);  // it ended before that
   for (const int s : {SIGINT, SIGTERM, SIGHUP}) signal(s, SIG_IGN);
   const auto say = [&](Frame kind, const Message& fields) {

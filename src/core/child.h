@@ -15,6 +15,10 @@ struct MemoryEnded : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The exit code of a process whose memory ended where nothing could be thrown: 1, and in a Child one of its own, which
+/// no variant's exit(1) is taken for.
+int memory_end_exit_code();
+
 /// A forked process that sends messages through a pipe, and whoever made it watches that they come.
 class Child {
  public:
@@ -37,12 +41,14 @@ class Child {
     stopped,  ///< stop() said so, and what the child had sent by then was given; the child still runs
   };
   /// Waits for the child's next message. Time in which this process was suspended does not count. Asks `stop` first,
-  /// and ten times a second, until it says so. Throws what work() threw: the errors of core/error.h as themselves, others
-  /// as std::runtime_error.
+  /// and ten times a second, until it says so. Throws what work() threw: the errors of core/error.h as themselves,
+  /// others as std::runtime_error.
   Got next(Message&, double patience_s, const std::function<bool()>& stop = {});
 
   /// "SIGSEGV (Segmentation fault)" or "exit(3)"; "unknown means" where somebody else waited for it.
   const std::string& death() const { return death_; }
+  /// Whether it died by memory_end_exit_code().
+  bool memory_ended() const;
 
   /// False if the process is still there half a minute later: a driver holds it.
   bool kill();

@@ -282,12 +282,6 @@ ExactReference::ExactReference(Operation op, ElementType type, std::span<const s
   reference_ = rounded(op, type, n, terms_);
 }
 
-std::string ChangedElement::in_words(bool right_before) const {
-  const std::string element = "element " + std::to_string(index) + " of the input was changed";
-  return right_before ? "; which was right before " + element + ": the result of an earlier call, or the element was not read"
-                      : "; " + element + " for this call";
-}
-
 Reference ExactReference::with(const ChangedElement& c) const {
   std::vector<ReferenceTerms> terms = terms_;
   const std::vector<Operation> values = values_by(operation_);
@@ -385,6 +379,21 @@ Check check_result(const void* result, const Reference& want, std::size_t longes
   if (!c.ok) c.why = (about_squares ? "sum of squares: " : "sum: ") + c.why;
   c.text = sum.text;
   c.text2 = squares.text;
+  return c;
+}
+
+Check check_call(const void* result, const Reference& unchanged, const ChangedElement* changed,
+                 std::size_t longest_chain, Operation op, bool flushes_subnormals) {
+  const auto against = [&](const Reference& want) {
+    return check_result(result, want, longest_chain, op, flushes_subnormals);
+  };
+  Check c = against(changed ? changed->want : unchanged);
+  if (!changed || c.ok) return c;
+  const std::string element = "element " + std::to_string(changed->index) + " of the input was changed";
+  c.right_before = against(unchanged).ok;
+  c.about_change = c.right_before ? "; which was right before " + element +
+                                        ": the result of an earlier call, or the element was not read"
+                                  : "; " + element + " for this call";
   return c;
 }
 

@@ -17,8 +17,7 @@
 namespace reductio {
 
 /// The exact result of one reduction over n elements that repeat a tile, by a superaccumulator for floats (no rounding
-/// until the end) and modulo 2^width for integers. Of vector_add it is the sum of all that the call stores, of moments
-/// the sum.
+/// until the end) and modulo 2^width for integers. Of moments it is the sum.
 struct Reference {
   ElementType type;           ///< the accumulator's
   std::uint64_t integer = 0;  ///< the result's bits, for integers; the upper ones are zero
@@ -43,9 +42,6 @@ struct ChangedElement {
   std::size_t index = 0, bytes = 0;      ///< which of the n, and the size of one
   std::array<std::byte, 8> was{}, is{};  ///< the element itself: the first `bytes` of each
   Reference want{};                      ///< what is right while it is changed
-
-  /// Appended to what is wrong with a result; `right_before`: it is right for the input as it was.
-  std::string in_words(bool right_before) const;
 };
 
 /// What adding up gives, before it is rounded to one value of a result.
@@ -105,8 +101,14 @@ struct Check {
   double error_bound =
       0;  ///< gamma_h * sum|x| with h additions on the longest chain; 0 where bits must match (integers, exact data)
   std::string why;  ///< "got X, want Y (error E, bound B)", empty if ok
+  /// Where an element of the input was changed for the call, and the result is wrong.
+  std::string about_change{};  ///< appended to `why`: which element, and whether the result was right before
+  bool right_before = false;   ///< the result is that of the input as it was
 };
 Check check_result(const void* result, const Reference&, std::size_t longest_chain, Operation,
                    bool flushes_subnormals = false);
+/// The result of a call on an input with that element changed; null: as it is, whose result is `unchanged`.
+Check check_call(const void* result, const Reference& unchanged, const ChangedElement*, std::size_t longest_chain,
+                 Operation, bool flushes_subnormals);
 
 }  // namespace reductio

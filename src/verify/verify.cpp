@@ -406,8 +406,7 @@ class Follower {
         case Child::Got::stopped: tally_.report.interrupted = true; return false;
         case Child::Got::died: {
           // As the simulated device ends it, which has said so.
-          if (const std::string limit = address_space_advice(); child.death() == "exit(1)" && !limit.empty())
-            throw MemoryEnded("out of memory" + limit);
+          if (child.memory_ended()) throw MemoryEnded("out of memory" + address_space_advice());
           const bool by_others = child.death().starts_with("SIGKILL");
           return give_up(child, "ended the process by " + child.death() +
                                     (by_others ? "; the system may have ended it for want of memory" : ""));

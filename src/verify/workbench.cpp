@@ -195,23 +195,16 @@ class Workbench::Call {
     }
     const Problem& p = case_->problem;
     const Reference& unchanged = reference_for(p.operation, input_->recipe, input_->tile).reference();
-    const Reference& want = changed_ ? changed_->want : unchanged;
-    if (case_->check == "exact" && !want.all_exact())
+    if (case_->check == "exact" && !(changed_ ? changed_->want : unchanged).all_exact())
       return "the battery is at fault: this data is not exact in every order";
-    const auto check_against = [&](const Reference& r) {
-      return check_result(result_.data(), r, plan_->info().longest_chain, p.operation,
-                          plan_->info().flushes_subnormals);
-    };
-    const Check check = check_against(want);
+    const Check check = check_call(result_.data(), unchanged, changed_ ? &*changed_ : nullptr,
+                                   plan_->info().longest_chain, p.operation, plan_->info().flushes_subnormals);
     std::string why = case_->check == "fault" ? not_as_declared(check) : check.why;
     if (why.empty()) return input_unchanged();
     if (const std::string undefined = sim::undefined_shuffles(); on_sim() && !undefined.empty())
       return why + "; " + undefined;
-    if (changed_) {
-      const bool right_before = check_against(unchanged).ok;
-      why += changed_->in_words(right_before);
-      if (right_before) return why;
-    }
+    why += check.about_change;
+    if (check.right_before) return why;
     return (untouched(in_output) ? "the output was not written, or with what stood there before the call: " : "") +
            why + (is_first ? "" : bench_->compared_with_first_call(*case_, input_->recipe));
   }
@@ -466,8 +459,8 @@ std::string Workbench::two_plans(const Case& c) {
 }
 
 /// Nine calls of one plan: two inputs at one address, twice each in turn, the second of every three calls on another
-/// stream. From the third on another element of the input is changed in each. One is captured where a device can, and is launched twice.
-/// Each is awaited before the next.
+/// stream. From the third on another element of the input is changed in each. One is captured where a device can, and
+/// is launched twice. Each is awaited before the next.
 std::string Workbench::calls(const Case& c) {
   const auto plan = make_plan(*c.variant, c.problem, c.settings, backend_->info());
   Input& a = input(recipe_of(c, c.seed));

@@ -57,6 +57,19 @@ TEST(Child, what_it_throws_is_thrown_by_its_maker) {
   }
 }
 
+TEST(Child, the_end_of_its_memory_is_told_from_an_exit_of_its_own) {
+  const auto memory_ended = [](auto die) {
+    Child child([&](const Child::Send&) { die(); });
+    Child::Message m;
+    EXPECT_EQ(child.next(m, for_ever_s), Child::Got::died);
+    return child.memory_ended();
+  };
+  EXPECT_TRUE(memory_ended([] { std::_Exit(memory_end_exit_code()); }));
+  EXPECT_FALSE(memory_ended([] { std::_Exit(1); }));
+  EXPECT_FALSE(memory_ended([] { std::raise(SIGKILL); }));
+  EXPECT_EQ(memory_end_exit_code(), 1) << "of the process that its user started";
+}
+
 TEST(Child, how_it_died_is_known_and_what_it_said_before_is_kept) {
   const auto death_of = [](auto die) {
     Child child([&](const Child::Send& send) {

@@ -359,6 +359,30 @@ TEST(ChangedElement, makes_the_result_of_the_input_as_it_was_wrong) {
         }
 }
 
+TEST(CheckCall, says_of_a_wrong_result_whether_it_was_right_before_the_change) {
+  const Data data(Operation::sum, ElementType::i32, "random", 100);
+  std::mt19937_64 random(1);
+  const auto changed = data.exact.draw_change(data.tile, random, 100);
+  const Reference& unchanged = data.exact.reference();
+  const auto check = [&](const Reference& result, const ChangedElement* c) {
+    return check_call(right_result(result).data(), unchanged, c, 100, Operation::sum, false);
+  };
+  const std::string element = "element " + std::to_string(changed->index) + " of the input was changed";
+  EXPECT_TRUE(check(unchanged, nullptr).ok);
+  EXPECT_TRUE(check(changed->want, &*changed).ok);
+  const Check stale = check(unchanged, &*changed);
+  EXPECT_FALSE(stale.ok);
+  EXPECT_TRUE(stale.right_before);
+  EXPECT_EQ(stale.about_change.find("; which was right before " + element), 0u) << stale.about_change;
+  Reference other = unchanged;
+  other.integer ^= changed->want.integer ^ 1;
+  const Check wrong = check(other, &*changed), as_it_is = check(changed->want, nullptr);
+  EXPECT_FALSE(wrong.ok || wrong.right_before);
+  EXPECT_EQ(wrong.about_change, "; " + element + " for this call");
+  EXPECT_FALSE(as_it_is.ok || as_it_is.right_before);
+  EXPECT_EQ(as_it_is.about_change, "");
+}
+
 TEST(ChangedElement, is_any_of_all) {
   std::mt19937_64 random(1);
   const Data data(Operation::sum, ElementType::f32, "random", 100);

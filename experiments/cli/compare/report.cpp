@@ -31,6 +31,9 @@ std::string in_words(const Compared& c) {
   return fmt::format("{} ({}{})", text, name(c.verdict), c.has_interval() ? "" : ", " + c.reason);
 }
 
+/// "first" in a while, else in a loop.
+std::string show_caller(const Measured& m) { return m.at("caller").empty() ? "loop" : m.at("caller"); }
+
 std::string show_time(const Measured& m) { return m.row.time_median_s ? show_seconds(*m.row.time_median_s) : ""; }
 
 Ink ink_of(Verdict v) {
@@ -55,7 +58,8 @@ std::string show_verdict(const Compared& c) {
   std::string text = ink(ink_of(c.verdict), name(c.verdict));
   std::vector<std::string> more;
   if (!c.reason.empty()) more.push_back(c.reason);
-  if (c.rounds_to_decide) more.push_back(fmt::format("some {} samples or more would decide", roughly(*c.rounds_to_decide)));
+  if (c.rounds_to_decide)
+    more.push_back(fmt::format("some {} samples or more would decide", roughly(*c.rounds_to_decide)));
   return more.empty() ? text : text + ": " + join(more, "; ");
 }
 
@@ -64,12 +68,14 @@ std::string show_verdict(const Compared& c) {
 std::string where(const Compared& c, const std::vector<const Compared*>& among, bool in_common,
                   const std::string& who) {
   std::vector<std::string> words;
-  for (const std::string_view column : {"n", "element_type", "operation", "timing_mode", "cache_state", "experiment"}) {
-    const std::string& own = c.variant.at(column);
+  for (const std::string_view column :
+       {"n", "element_type", "operation", "timing_mode", "cache_state", "caller", "experiment"}) {
+    const std::string own = c.variant.at(column);
     const bool common =
         std::all_of(among.begin(), among.end(), [&](const Compared* o) { return o->variant.at(column) == own; });
-    if (common && column == "experiment") continue;
-    if (common == in_common) words.push_back(column == "n" ? show_size(std::stoull(own)) : own);
+    if (common && (column == "experiment" || column == "caller")) continue;
+    if (common != in_common) continue;
+    words.push_back(column == "n" ? show_size(std::stoull(own)) : column == "caller" ? show_caller(c.variant) : own);
   }
   const bool one_variant =
       std::all_of(among.begin(), among.end(), [&](const Compared* o) { return o->variant.label == c.variant.label; });
@@ -151,6 +157,7 @@ const Column csv_columns[] = {
     {"n", true, [](auto& c, auto&) { return c.variant.at("n"); }},
     {"timing_mode", false, [](auto& c, auto&) { return c.variant.at("timing_mode"); }},
     {"cache_state", false, [](auto& c, auto&) { return c.variant.at("cache_state"); }},
+    {"caller", false, [](auto& c, auto&) { return c.variant.at("caller"); }},
     {"paired", false, [](auto&, auto& all) { return std::string(all.paired ? "yes" : "no"); }},
     {"n_rounds", true, of_ratio<&Ratio::rounds>},
     {"n_clusters", true, of_ratio<&Ratio::clusters>},
@@ -224,13 +231,17 @@ void print(const Comparison& comparison, const Wording& wording, const CompareOp
     // A long comparison shows what differs; the rest is in the counts of the last lines and in --csv.
     const bool all = comparison.rows.size() <= table_rows;
     std::size_t hidden = 0, refused = 0;
-    // A point may have been measured in several experiments, and is compared with its own in each.
-    const bool several = std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const Compared& c) {
-      return c.variant.row.experiment != comparison.rows.front().variant.row.experiment;
-    });
+    // A point may have been measured in several experiments and by both callers, and is compared with its own in each.
+    const auto differs = [&](const char* column) {
+      return std::any_of(comparison.rows.begin(), comparison.rows.end(), [&](const Compared& c) {
+        return c.variant.at(column) != comparison.rows.front().variant.at(column);
+      });
+    };
+    const bool experiments = differs("experiment"), callers = differs("caller");
     std::vector<std::string> header{
         "variant", "operation", "type", "n", "mode", "cache", "base", "t(base)/t [interval]", "verdict"};
-    if (several) header.insert(header.begin(), "experiment");
+    if (callers) header.insert(header.begin() + 6, "caller");
+    if (experiments) header.insert(header.begin(), "experiment");
     Table table(std::move(header));
     for (const Compared& c : comparison.rows) {
       if (!all && (!c.ratio || c.verdict == Verdict::same || c.verdict == Verdict::undecided)) {
@@ -246,7 +257,8 @@ void print(const Comparison& comparison, const Wording& wording, const CompareOp
                                      show_time(c.base),
                                      c.ratio ? show_ratio(*c.ratio) : "",
                                      show_verdict(c)};
-      if (several) shown.insert(shown.begin(), c.variant.row.experiment);
+      if (callers) shown.insert(shown.begin() + 6, show_caller(c.variant));
+      if (experiments) shown.insert(shown.begin(), c.variant.at("experiment"));
       table.add(std::move(shown));
     }
     if (hidden + refused < comparison.rows.size()) table.print();

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "core/child.h"
 #include "device/backend.h"
 
 namespace reductio::sim {
@@ -25,7 +26,7 @@ EndsOutOfMemory::EndsOutOfMemory() {
 void end_out_of_memory() {
   std::fflush(stdout);
   std::fprintf(stderr, "reductio: simulated device: out of memory%s\n", limit_in_words().c_str());
-  std::_Exit(1);
+  std::_Exit(memory_end_exit_code());
 }
 
 }  // namespace reductio::sim

@@ -100,12 +100,8 @@ Call Group::call(HarnessCall& c) {
 bool Group::verify(Member& m) {
   if (!m.changed && m.any_verified && m.result == m.verified) return true;
   const Reference& unchanged = reference_->reference();
-  const Reference& want = m.changed ? m.stored->want : unchanged;
-  const auto check_against = [&](const Reference& r) {
-    return check_result(m.result.bytes.data(), r, m.info.longest_chain, m.point->problem.operation,
-                        m.info.flushes_subnormals);
-  };
-  const Check check = check_against(want);
+  const Check check = check_call(m.result.bytes.data(), unchanged, m.changed ? &*m.stored : nullptr,
+                                 m.info.longest_chain, m.point->problem.operation, m.info.flushes_subnormals);
   if (m.changed && check.ok) return true;
   if (!m.changed) {
     m.results.insert(m.result.bytes);
@@ -117,14 +113,14 @@ bool Group::verify(Member& m) {
     m.row.result2 = check.text2;
     m.row.abs_error = std::isfinite(check.abs_error) ? std::optional(check.abs_error) : std::nullopt;
     m.row.error_bound = check.error_bound;
-    if (is_floating(want.type)) {
+    if (const Reference& want = m.changed ? m.stored->want : unchanged; is_floating(want.type)) {
       const auto if_finite = [](double x) { return std::isfinite(x) ? std::optional(x) : std::nullopt; };
       m.row.exact_result = if_finite(want.value);
       m.row.sum_of_magnitudes = if_finite(want.sum_of_magnitudes);
     }
   }
   if (!check.ok) {
-    m.settle(Status::wrong, check.why + (m.changed ? m.stored->in_words(check_against(unchanged).ok) : ""));
+    m.settle(Status::wrong, check.why + check.about_change);
     return false;
   }
   m.any_verified = true;
