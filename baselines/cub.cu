@@ -124,8 +124,10 @@ Variant describe(std::string id, std::string title, std::string call, std::vecto
   return {.id = std::move(id),
           .title = std::move(title),
           .cites = std::move(call) + cccl_version(),
+          .kind = VariantKind::library,
+          .base_of = operations,
           .how = {.thread = "even share of tiles", .block = "warp shuffles", .grid = "second launch"},
-          .operations = std::move(operations),
+          .operations = operations,
           .types = {ElementType::i32, ElementType::f32, ElementType::f64, ElementType::i8, ElementType::i64,
                     ElementType::f16, ElementType::bf16},
           .tunables = {Tunable::choice("counts", {"auto", "32", "64"}, "auto")},
@@ -138,6 +140,8 @@ const device::Register register_sum(describe("cub/sum", "CUB Sum", "cub::DeviceR
                                     prepare<Sum>);
 Variant describe_to_host() {
   Variant v = describe("cub/sum-to-host", "CUB Sum, to the host", "cub::DeviceReduce::Sum", {Operation::sum});
+  v.base_of = {};
+  v.own_experiment = "compare";
   v.how.grid = "second launch, into the host's memory";
   v.result = ResultLocation::host_part;
   return v;

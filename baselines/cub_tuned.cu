@@ -5,9 +5,9 @@
 ///
 /// CUB's own policy for compute capability 9.0 is that of 6.0, made on a P100. A fair rival of tuned/sum is tuned with
 /// the same effort: experiment `autotune`, in a program that is built with REDUCTIO_CUB_POLICIES=ON, times about
-/// as many policies as it does launches of tuned/sum, and experiments/autotune.py says which is the fastest of each element
-/// type. CUB takes a policy for each type and architecture, not for each n, so one row of `chosen` is what a caller of
-/// CUB can have.
+/// as many policies as it does launches of tuned/sum, and experiments/autotune.py says which is the fastest of each
+/// element type. CUB takes a policy for each type and architecture, not for each n, so one row of `chosen` is what a
+/// caller of CUB can have.
 ///
 /// Policies go through cub::DispatchReduce, which takes one in CCCL 3, and which CCCL 3.5 deprecates.
 
@@ -122,6 +122,8 @@ const device::Register register_sum(
     {.id = "cub/sum-tuned",
      .title = "CUB Sum, another policy",
      .cites = "cub::DispatchReduce" + cccl_version(),
+     .kind = VariantKind::library,
+     .own_experiment = "tuned",
      .how = {.thread = "even share of tiles", .block = "warp shuffles", .grid = "second launch"},
      .operations = {Operation::sum},
      .types = {ElementType::i32, ElementType::f32, ElementType::f64},

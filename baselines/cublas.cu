@@ -85,7 +85,8 @@ const Library& library() {
     void* const library = open_library();
     const auto find = [&]<class F>(F& function, const char* symbol, bool required = true) {
       function = reinterpret_cast<F>(dlsym(library, symbol));
-      if (required && !function) throw Unavailable(std::string("the cuBLAS that was found is too old: it lacks ") + symbol);
+      if (required && !function)
+        throw Unavailable(std::string("the cuBLAS that was found is too old: it lacks ") + symbol);
     };
     Library l{};
     find(l.create, "cublasCreate_v2");
@@ -176,6 +177,7 @@ const device::Register register_dot(
     {.id = "cublas/dot",
      .title = "cuBLAS dot",
      .cites = "cublasSdot, cublasDdot; the cuBLAS found at run time",
+     .kind = VariantKind::library,
      .how = {.thread = "not documented", .block = "not documented", .grid = "not documented"},
      .operations = {Operation::sum_of_squares},
      .types = {ElementType::f32, ElementType::f64},

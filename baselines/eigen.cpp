@@ -52,6 +52,7 @@ Variant describe(std::string id, std::string title, std::string call, Operation 
           .title = std::move(title),
           .cites = std::move(call) + ", Eigen " + std::to_string(EIGEN_WORLD_VERSION) + "." +
                    std::to_string(EIGEN_MAJOR_VERSION) + "." + std::to_string(EIGEN_MINOR_VERSION),
+          .kind = VariantKind::cpu,
           .how = {.thread = "two SIMD accumulators", .block = "", .grid = "one core"},
           .operations = {operation},
           .types = {ElementType::i32, ElementType::f32, ElementType::f64},

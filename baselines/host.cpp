@@ -11,12 +11,7 @@
 ///   host/recursive    that recursive function, which the text so did not time: halving in place. It overwrites its
 ///                     input: working in a copy would time the copy as well.
 ///
-/// The opening examples themselves, which reduce nothing (core/vector_add.h): a[i] = b[i] + c[i], for the documents'
-/// int and for f32. n counts the elements of b and c together.
-///
-///   host/add-plain    one element a turn
-///   host/add-unroll2  two, as in twopass
-///   host/add-unroll4  four, as in unroll
+/// The opening examples themselves add two vectors, which is no reduction: baselines/vector_add times them.
 ///
 /// Setting `opt`: the level at which the compiler optimised the loop; "O3-fast-math" is -O3 -ffast-math, which may add
 /// floats in another order. Whether unrolling by hand helps depends on it.
@@ -30,7 +25,6 @@
 
 #include "baselines/host_loops.h"
 #include "core/variant.h"
-#include "core/vector_add.h"
 
 namespace reductio {
 namespace {
@@ -38,13 +32,12 @@ namespace {
 struct Level {
   const char* name;
   HostSum (*sum)(HostLoop, ElementType);
-  HostVectorAdd (*add)(HostAdd, ElementType);
 };
-constexpr Level levels[] = {{"O0", host_loop_O0, host_loop_O0},
-                            {"O1", host_loop_O1, host_loop_O1},
-                            {"O2", host_loop_O2, host_loop_O2},
-                            {"O3", host_loop_O3, host_loop_O3},
-                            {"O3-fast-math", host_loop_O3_fast_math, host_loop_O3_fast_math}};
+constexpr Level levels[] = {{"O0", host_loop_O0},
+                            {"O1", host_loop_O1},
+                            {"O2", host_loop_O2},
+                            {"O3", host_loop_O3},
+                            {"O3-fast-math", host_loop_O3_fast_math}};
 
 Tunable opt() {
   std::vector<std::string> names;
@@ -67,6 +60,7 @@ void register_loop(HostLoop loop, std::string id, std::string title, std::string
   Variant v{.id = std::move(id),
             .title = std::move(title),
             .cites = std::move(cites),
+            .kind = VariantKind::cpu,
             .how = {.thread = halving ? "halving in place" : "one accumulator", .block = "", .grid = "one core"},
             .operations = {Operation::sum},
             .types = {ElementType::i32, ElementType::f32, ElementType::f64},
@@ -86,27 +80,6 @@ void register_loop(HostLoop loop, std::string id, std::string title, std::string
   });
 }
 
-std::string half_beyond_int(const Problem& p, const Settings& s) {
-  return beyond_int({p.operation, p.type, p.n / 2}, s);
-}
-
-void register_add(HostAdd loop, std::string id, std::string title, std::string cites, std::size_t document_n) {
-  Variant v{.id = std::move(id),
-            .title = std::move(title),
-            .cites = std::move(cites),
-            .how = {.thread = "element by element", .block = "", .grid = "one core"},
-            .operations = {Operation::vector_add},
-            .types = {ElementType::i32, ElementType::f32},
-            .tunables = {opt()},
-            .result = ResultLocation::array,
-            .determinism = Determinism::always,
-            .document_n = document_n,
-            .declines = half_beyond_int};
-  register_variant(std::move(v), DeviceKind::cpu, [=](const Problem& p, const Settings& s, const DeviceInfo&) {
-    return vector_add_plan(p, level_of(s).add(loop, p.type));
-  });
-}
-
 const struct RegisterLoops {
   RegisterLoops() {
     register_loop(HostLoop::plain, "host/plain", "CPU loop", "baseline; unroll, its CPU reference (inferred)",
@@ -119,12 +92,6 @@ const struct RegisterLoops {
                   "unroll, opening example as a sum, continued", 0);
     register_loop(HostLoop::recursive, "host/recursive", "CPU, recursive halving",
                   "unroll, its author's repository (not called)", std::size_t{1} << 24);
-    register_add(HostAdd::plain, "host/add-plain", "CPU vector addition", "twopass and unroll, opening examples",
-                 2 * 1000);
-    register_add(HostAdd::unroll2, "host/add-unroll2", "CPU vector addition, unrolled by 2", "twopass, opening example",
-                 2 * 1000);
-    register_add(HostAdd::unroll4, "host/add-unroll4", "CPU vector addition, unrolled by 4", "unroll, opening example",
-                 2 * 100);
   }
 } loops;
 

@@ -56,6 +56,7 @@ std::unique_ptr<Plan> prepare(const Problem&, const Settings&, const DeviceInfo&
 const RegisterCpu register_sum({.id = "openmp/sum",
                                 .title = "OpenMP",
                                 .cites = "parallel for simd reduction(+)",
+                                .kind = VariantKind::cpu,
                                 .how = {.thread = "SIMD loop over an even share", .block = "", .grid = "all cores"},
                                 .operations = {Operation::sum},
                                 .types = {ElementType::i32, ElementType::f32, ElementType::f64},

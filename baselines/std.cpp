@@ -79,6 +79,7 @@ const RegisterCpu register_reduce(
     {.id = "std/reduce",
      .title = "std::reduce",
      .cites = "std::reduce, std::transform_reduce",
+     .kind = VariantKind::cpu,
      .how = {.thread = "the library's choice", .block = "", .grid = "one core, or TBB's tasks"},
      .operations = {Operation::sum, Operation::sum_of_squares},
      .types = {ElementType::i32, ElementType::f32, ElementType::f64},

@@ -117,6 +117,7 @@ Variant describe(std::string id, std::string title, std::string call, Operation 
       .id = std::move(id),
       .title = std::move(title),
       .cites = std::move(call) + cccl,
+      .kind = VariantKind::library,
       .how = {.thread = "even share of tiles", .block = "warp shuffles", .grid = "second launch, value to the host"},
       .operations = {operation},
       .types = {ElementType::i32, ElementType::f32, ElementType::f64},

@@ -83,6 +83,7 @@ const RegisterCpu register_cpu(
      .title = "Thrust on the CPU",
      .cites = "thrust::reduce, thrust::transform_reduce, CCCL " + std::to_string(THRUST_MAJOR_VERSION) + "." +
               std::to_string(THRUST_MINOR_VERSION) + "." + std::to_string(THRUST_SUBMINOR_VERSION),
+     .kind = VariantKind::cpu,
      .how = {.thread = "one accumulator", .block = "", .grid = "one core, or an even share for each"},
      .operations = {Operation::sum, Operation::sum_of_squares},
      .types = {ElementType::i32, ElementType::f32, ElementType::f64},

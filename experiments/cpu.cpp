@@ -1,15 +1,13 @@
 /// cpu: the CPU's baselines and the documents' host loops, in every setting that they have, by a steady clock, at every
-/// other power of two; the loops that add vectors, which are no reductions, among themselves. Warm, because that is how
-/// a host loop meets its data. It is the study of what unrolling by hand gains on the host, where a compiler may do the
-/// same (T5, U7): loops by 1, 2, 4 and 8 and the recursive one, at -O0 to -O3, beside Eigen, the standard library, OpenMP
-/// and Thrust.
+/// other power of two. Warm, because that is how a host loop meets its data. Loops by 1, 2, 4 and 8 and the recursive
+/// one, at -O0 to -O3, stand beside Eigen, the standard library, OpenMP and Thrust. What unrolling by hand gains where
+/// iterations do not wait for each other is measured by baselines/vector_add.
 ///
 /// Unless sizes are named, what costs much and tells little is left out. What the compiler was told decides little
 /// where memory does: loops beyond 2^24, the documents' largest, have their default level only. A loop that overwrites
 /// its input cannot be warm, since restoring the input would decide what the cache holds. It is timed cold, which costs
 /// far more than the call: in every setting at its document's own size, by default at every fourth of the others.
 
-#include <algorithm>
 #include <thread>
 
 #include "measure/plan/axes.h"
@@ -29,9 +27,6 @@ bool is_worth_its_time(const Point& p) {
 bool has(const Point& p, const Selection& selection) {
   const Variant& v = *p.variant;
   if (p.cache_state != (v.consumes_input ? CacheState::cold_dirty : CacheState::warm)) return false;
-  // Vectors are added in the documents' type and f32 alone.
-  if (selection.types.empty() && std::find(v.types.begin(), v.types.end(), p.problem.type) == v.types.end())
-    return false;
   return !selection.sizes.empty() || is_worth_its_time(p);
 }
 
@@ -39,7 +34,6 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   return product_of({.types = {ElementType::i32, ElementType::f32, ElementType::f64},
                      .sizes = {1 << 10, 1 << 12, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 22, 1 << 24, 1 << 26},
                      .cache_states = {CacheState::cold_dirty, CacheState::warm},
-                     .reductions_only = false,
                      .settings =
                          [&](const Variant& v) {
                            std::vector<std::string> all;

@@ -14,7 +14,7 @@ std::vector<Settings> every_index(const Variant& v, const Selection& selection) 
   std::vector<Settings> out;
   const Settings standard = v.settings(selection.settings);
   if (!standard.has("index")) {
-    if (is_of_cub(v) && !left_to_its_experiment(v, selection)) out.push_back(standard);
+    if (!v.base_of.empty()) out.push_back(standard);
     return out;
   }
   const Tunable index = loop_index();

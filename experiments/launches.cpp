@@ -4,15 +4,11 @@
 #include <set>
 
 #include "core/call.h"
-#include "measure/sampling/summarise.h"
 
 namespace reductio {
 
 bool left_to_its_experiment(const Variant& v, const Selection& selection) {
-  const bool has_its_own = v.id.starts_with("ablation/") || v.id.starts_with("modern/") ||
-                           v.id == "cub/sum-tuned" || v.id == "cub/sum-to-host" || v.id == "tuned/sum-any-order" ||
-                           v.id == "tuned/sum-raw-workspace";
-  return has_its_own && selection.variants_regex.empty();
+  return !v.own_experiment.empty() && selection.variants_regex.empty();
 }
 
 std::vector<Settings> documents_launches(const Variant& v, const Selection& selection) {
@@ -42,20 +38,18 @@ std::vector<Settings> every_launch(const Variant& v, const Selection& selection,
   return out;
 }
 
-bool is_of_cub(const Variant& v) { return v.id.starts_with("cub/"); }
-
 std::function<std::vector<Settings>(const Variant&)> of_document(
     const std::string& document, const Selection& selection,
     std::function<std::vector<Settings>(const Variant&)> launches) {
-  const auto first = std::find_if(variants().begin(), variants().end(),
-                                  [&](const Variant& v) { return v.id.starts_with(document + "/"); });
+  const auto first =
+      std::find_if(variants().begin(), variants().end(), [&](const Variant& v) { return v.group() == document; });
   std::vector<Operation> operations = selection.operations;
   if (operations.empty() && first != variants().end()) operations = {first->operations.front()};
   return [=](const Variant& v) -> std::vector<Settings> {
-    if (v.id.starts_with(document + "/")) return launches(v);
-    const bool is_reference = std::any_of(operations.begin(), operations.end(),
-                                          [&](Operation o) { return speedup_reference(o) == v.id; });
-    if (is_reference) return {v.settings(selection.settings)};
+    if (v.group() == document) return launches(v);
+    const bool is_base =
+        std::any_of(operations.begin(), operations.end(), [&](Operation o) { return v.is_base_of(o); });
+    if (is_base) return {v.settings(selection.settings)};
     return {};
   };
 }

@@ -17,8 +17,8 @@ namespace reductio {
 /// launch that the document compares with the first. What the user has set takes their place.
 std::vector<Settings> documents_launches(const Variant&, const Selection&);
 
-/// Whether a variant is left to the experiment that is named like its group, where alone it is compared with others of
-/// its kind, or to `compare`, and left out of those that measure every variant. Not where the user names variants.
+/// Whether a variant is left to its own experiment (Variant::own_experiment), and out of those that measure every
+/// variant. Not where the user names variants.
 bool left_to_its_experiment(const Variant&, const Selection&);
 
 /// Values of tunables by their names: {{"block", {"256", "512"}}}.
@@ -29,10 +29,9 @@ using Choices = std::vector<std::pair<std::string, std::vector<std::string>>>;
 std::vector<Settings> every_launch(const Variant&, const Selection&, const Choices&);
 
 /// For Axes::settings of an experiment on one document: `launches` of its variants, and beside them, with its default
-/// settings, CUB's call of the operation that they do, which every speedup over CUB is over. No other variant.
+/// settings, the library's call that speedups of their operation are over. No other variant.
 std::function<std::vector<Settings>(const Variant&)> of_document(
     const std::string& document, const Selection&, std::function<std::vector<Settings>(const Variant&)> launches);
-bool is_of_cub(const Variant&);
 
 /// One launch of a variant.
 struct NamedCall {

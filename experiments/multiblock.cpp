@@ -1,6 +1,6 @@
-/// multiblock: the document's study. Its three kernels with one block, with more until the GPU is full and beyond, up to
-/// a thread for each element (M1): two launches against one with a last-block guard (M2), and warp shuffles in place of
-/// shared memory (M3). 100,000,000 elements are the document's. On the device; with the default grid, two blocks for
+/// multiblock: the document's study. Its three kernels with one block, with more until the GPU is full and beyond, up
+/// to a thread for each element (M1): two launches against one with a last-block guard (M2), and warp shuffles in place
+/// of shared memory (M3). 100,000,000 elements are the document's. On the device; with the default grid, two blocks for
 /// each multiprocessor, end to end as well.
 
 #include <algorithm>
@@ -51,22 +51,24 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
       {.types = {ElementType::i32},
        .sizes = sizes,
        .modes = {TimingMode::device, TimingMode::end_to_end},
-       .settings = of_document("multiblock", selection,
-                               [&](const Variant& v) { return launches(v, selection, chosen(selection.sizes, sizes)); }),
+       .settings =
+           of_document("multiblock", selection,
+                       [&](const Variant& v) { return launches(v, selection, chosen(selection.sizes, sizes)); }),
        .has =
            [&](const Point& p) {
-             if (is_of_cub(*p.variant) || selection.sets("grid")) return true;
+             if (!p.variant->base_of.empty() || selection.sets("grid")) return true;
              const bool by_default = p.settings.text("grid") == "auto";
              return by_default || (fits(p, usual) && (selection.full || p.timing_mode == TimingMode::device));
            }},
       selection, device);
 }
 
-const RegisterExperiment multiblock({.name = "multiblock",
-                                     .summary = "document multiblock: its three kernels by number of blocks, 2^20 to 2^28 "
-                                                "elements",
-                                     .points = points,
-                                     .rules = of_studies});
+const RegisterExperiment multiblock(
+    {.name = "multiblock",
+     .summary = "document multiblock: its three kernels by number of blocks, 2^20 to 2^28 "
+                "elements",
+     .points = points,
+     .rules = of_studies});
 
 }  // namespace
 }  // namespace reductio

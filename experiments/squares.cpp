@@ -1,7 +1,7 @@
 /// squares: the document's study. One block of 32 to 1024 threads, by chunks and with a stride (S1, S2); then one block
 /// after the other until each multiprocessor has four (S3), with the host adding up the threads or the blocks (S4). By
-/// the clock that the blocks read themselves, by the GPU's one clock (S5), and end to end, of which the device's part is
-/// a column.
+/// the clock that the blocks read themselves, by the GPU's one clock (S5), and end to end, of which the device's part
+/// is a column.
 ///
 /// 2^20 elements are the document's. Of 2^28 one block of fewer threads than the document's 256, or of more than its
 /// 512, is left out: a call takes up to a second and tells what 2^24 does.
@@ -20,7 +20,7 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection) {
 }
 
 bool is_worth_its_time(const Point& p) {
-  if (p.settings.has("grid") || is_of_cub(*p.variant) || p.problem.n < (1 << 28)) return true;
+  if (p.settings.has("grid") || !p.variant->base_of.empty() || p.problem.n < (1 << 28)) return true;
   return is_set_to(p.settings, "block", 256) || is_set_to(p.settings, "block", 512);
 }
 

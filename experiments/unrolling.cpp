@@ -1,8 +1,8 @@
 /// unrolling: the table of document `unroll` again, its nine kernels from neighbored to the template in the text's
-/// blocks of 1024 (U0 to U3, U9), over sizes; and smaller blocks at the text's 2^24 elements, since what unrolling saves
-/// depends on how deep the tree is. Where each thread adds several elements they are read one after the other, as the
-/// text has them, or at once (U10). End to end, of which the device's part is a column, and from the launch until the
-/// device is idle, which is what the text times.
+/// blocks of 1024 (U0 to U3, U9), over sizes; and smaller blocks at the text's 2^24 elements, since what unrolling
+/// saves depends on how deep the tree is. Where each thread adds several elements they are read one after the other, as
+/// the text has them, or at once (U10). End to end, of which the device's part is a column, and from the launch until
+/// the device is idle, which is what the text times.
 
 #include "experiments/launches.h"
 #include "measure/plan/axes.h"
@@ -18,7 +18,7 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection) {
 }
 
 bool is_worth_its_time(const Point& p) {
-  return is_of_cub(*p.variant) || is_set_to(p.settings, "block", 1024) || p.problem.n == documents_n;
+  return !p.variant->base_of.empty() || is_set_to(p.settings, "block", 1024) || p.problem.n == documents_n;
 }
 
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
@@ -34,11 +34,12 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
       selection, device);
 }
 
-const RegisterExperiment unrolling({.name = "unrolling",
-                                    .summary = "document unroll: its nine kernels, 2^16 to 2^28 elements, and by block at "
-                                               "2^24",
-                                    .points = points,
-                                    .rules = of_studies});
+const RegisterExperiment unrolling(
+    {.name = "unrolling",
+     .summary = "document unroll: its nine kernels, 2^16 to 2^28 elements, and by block at "
+                "2^24",
+     .points = points,
+     .rules = of_studies});
 
 }  // namespace
 }  // namespace reductio

@@ -77,10 +77,10 @@ CPU_GROUPS = ("host", "eigen", "std", "openmp")
 YOURS = "your variants"
 KERNEL_GROUPS = (*DOCUMENTS, YOURS, OURS)  # of all kernels that no library has
 
-# The library call that a ratio is taken to, by operation: of every reduction. Adding vectors is none.
+# The library call that a ratio is taken to, by operation: of every reduction.
 BASE = {"sum": "cub/sum", "sum_of_squares": "cub/transform-reduce"}
 
-OPERATION_LABELS = {"sum": "sum", "sum_of_squares": "sum of squares", "vector_add": "vector addition"}
+OPERATION_LABELS = {"sum": "sum", "sum_of_squares": "sum of squares"}
 CACHE_LABELS = {"cold_dirty": "L2 cold and dirty", "cold_clean": "L2 cold and clean", "warm": "L2 warm"}
 CPU_CACHE_LABELS = {"cold_dirty": "cold cache", "cold_clean": "cold cache", "warm": "warm cache"}
 MODE_LABELS = {"device": "device time", "device_part": "device part only", "end_to_end": "end to end",

@@ -55,7 +55,7 @@ GPU = {
 LEVELS = ["O0", "O2", "O3", "O3-fast-math"]
 CPU = {
     "host/plain": LEVELS, "host/unroll2": LEVELS, "host/unroll4": LEVELS, "host/unroll8": LEVELS,
-    "host/recursive": LEVELS, "host/add-plain": LEVELS, "host/add-unroll4": LEVELS,
+    "host/recursive": LEVELS,
     "eigen/sum": [""], "openmp/sum": [""], "std/reduce": ["policy=seq", "policy=par"], "thrust/cpu": [""],
 }
 MACHINE = {
@@ -145,7 +145,6 @@ def cpu_rows(types=("f32", "i32", "f64"), sizes=SIZES[:17]) -> list[dict]:
                     time = 50e-9 + n * rs.ELEMENT_BYTES[element_type] / ((1 + k) * (1 + 2 * j) * 1e9)
                     rows.append(timed(time, experiment="cpu", device="cpu", variant=variant, settings=settings,
                                       element_type=element_type, accumulator_type=element_type, n=n,
-                                      operation="vector_add" if "/add-" in variant else "sum",
                                       timing_mode="end_to_end", cache_state="warm"))
     return rows
 

@@ -37,6 +37,9 @@ nlohmann::ordered_json describe(const Variant& v) {
       {"id", v.id},
       {"title", v.title},
       {"cites", v.cites},
+      {"group", v.group()},
+      {"kind", name(v.kind)},
+      {"own_experiment", v.own_experiment},
       {"strategy", {{"thread", v.how.thread}, {"block", v.how.block}, {"grid", v.how.grid}}},
       {"result", name(v.result)},
       {"ways_without", ways_without(v)},
@@ -45,13 +48,16 @@ nlohmann::ordered_json describe(const Variant& v) {
       {"persistent_state", v.persistent_state},
       {"determinism", name(v.determinism)},
   };
+  out["default_settings"] = v.settings().str();
   if (v.document_n) out["document_n"] = v.document_n;
   if (!v.compiled_in.empty()) out["compiled_in"] = v.compiled_in;
   if (!v.embodies.empty()) out["embodies"] = v.embodies;
   if (!v.differs.empty()) out["differs"] = v.differs;
   if (!v.cuda_only.empty()) out["cuda_only"] = v.cuda_only;
   if (v.known_fault) out["known_faults"] = known_faults(v);
-  for (const char* key : {"operations", "types", "devices", "tunables"}) out[key] = nlohmann::ordered_json::array();
+  for (const char* key : {"base_of", "operations", "types", "devices", "tunables"})
+    out[key] = nlohmann::ordered_json::array();
+  for (Operation o : v.base_of) out["base_of"].push_back(name(o));
   for (Operation o : v.operations) out["operations"].push_back(name(o));
   for (ElementType t : v.types) out["types"].push_back(name(t));
   for (DeviceKind d : devices_of(v)) out["devices"].push_back(name(d));

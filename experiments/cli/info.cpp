@@ -156,10 +156,7 @@ std::vector<std::string> refuses(const Variant& v) {
     if (!none.empty()) out.push_back(std::string(what) + " " + none);
   };
   missing("types", all_types(), v.types);
-  std::vector<Operation> alike;  // a reduction that is no vector addition refuses nothing
-  for (const Operation o : all_operations())
-    if (is_reduction(o) == is_reduction(v.operations.front())) alike.push_back(o);
-  missing("operations", alike, v.operations);
+  missing("operations", all_operations(), v.operations);
   missing("devices", all_devices(), devices_of(v));
   return out;
 }
@@ -191,6 +188,9 @@ int variant_info(const InfoOptions& options) {
   heading(v.id);
   line("title", v.title);
   line("from", v.cites);
+  line("kind", std::string(name(v.kind)));
+  if (!v.base_of.empty()) line("base of speedups of", names(v.base_of, ", "));
+  line("measured alone by", v.own_experiment);
   line("inside a thread", v.how.thread);
   line("inside a block", v.how.block);
   line("between blocks", v.how.grid);
@@ -198,8 +198,7 @@ int variant_info(const InfoOptions& options) {
   line("types", names(v.types, ", "));
   line("devices", names(devices_of(v), ", "));
   static constexpr const char* results[] = {"in device memory", "partial results; the host adds them up",
-                                            "on the host; the call waits for it",
-                                            "an array, added up for the check alone"};
+                                            "on the host; the call waits for it"};
   line("result", results[static_cast<int>(v.result)]);
   static constexpr const char* repeats[] = {"may differ in the last bits from call to call",
                                             "the same bits for one launch shape and n", "the same bits for one n"};

@@ -14,7 +14,7 @@ void SelectionOptions::add_variants(CLI::App& app) {
 
 void SelectionOptions::add_types(CLI::App& app) {
   app.add_option("--types", types, "Element types: i8,i32,i64,f16,bf16,f32,f64")->type_name("LIST");
-  app.add_option("--operations", operations, "Operations: sum,sum_of_squares,moments,wide_sum,vector_add")
+  app.add_option("--operations", operations, "Operations: sum,sum_of_squares,moments,wide_sum")
       ->type_name("LIST");
 }
 
@@ -67,9 +67,10 @@ void add_confidence(CLI::App& app, std::function<void(double)> take) {
 void add_sampling(CLI::App& app, RunOptions& options) {
   app.add_option("--min-samples", options.min_samples, "Samples of each point, at least")->type_name("N");
   app.add_option("--max-samples", options.max_samples, "Samples of each point, at most")->type_name("N");
-  app.add_option("--allocations", options.allocations,
-                 "Spread the samples over so many fresh contexts of a GPU (of a CPU: allocations of memory), with one on "
-                 "each at least, whatever --timeout says: for narrower intervals where contexts differ")
+  app.add_option(
+         "--allocations", options.allocations,
+         "Spread the samples over so many fresh contexts of a GPU (of a CPU: allocations of memory), with one on "
+         "each at least, whatever --timeout says: for narrower intervals where contexts differ")
       ->type_name("N");
   app.add_option("--timeout", options.time_budget_s,
                  "Time budget of each point, in seconds: once it is spent, a point that has --min-samples gets no more")

@@ -45,7 +45,17 @@ std::string_view name(ResultLocation r) {
     case ResultLocation::on_device: return "on_device";
     case ResultLocation::host_part: return "host_part";
     case ResultLocation::on_host: return "on_host";
-    case ResultLocation::array: return "array";
+  }
+  return "?";
+}
+
+std::string_view name(VariantKind k) {
+  switch (k) {
+    case VariantKind::yours: return "yours";
+    case VariantKind::document: return "document";
+    case VariantKind::ours: return "ours";
+    case VariantKind::library: return "library";
+    case VariantKind::cpu: return "cpu";
   }
   return "?";
 }
@@ -57,6 +67,8 @@ void Plan::finish(void*, Stream) {
 bool finishes_on_host(const Settings& s) {
   return s.has("finish") && (s.text("finish") == "host" || s.text("finish") == "host-pinned");
 }
+
+bool Variant::is_base_of(Operation o) const { return contains(base_of, o); }
 
 Settings Variant::settings(const Assignments& chosen) const {
   Settings out(tunables);
@@ -125,6 +137,7 @@ Variant combined(Variant shared, const Own& own) {
   v.id = own.id;
   v.title = own.title;
   v.cites = own.cites;
+  if (!own.own_experiment.empty()) v.own_experiment = own.own_experiment;
   if (!own.how.thread.empty()) v.how.thread = own.how.thread;
   if (!own.how.block.empty()) v.how.block = own.how.block;
   if (!own.how.grid.empty()) v.how.grid = own.how.grid;

@@ -9,8 +9,8 @@ namespace reductio {
 namespace {
 
 constexpr std::array devices{DeviceKind::cuda, DeviceKind::sim, DeviceKind::cpu};
-constexpr std::array operations{Operation::sum, Operation::sum_of_squares, Operation::moments, Operation::wide_sum,
-                                Operation::vector_add};
+constexpr std::array operations{Operation::sum, Operation::sum_of_squares, Operation::moments,
+                                Operation::wide_sum};
 constexpr std::array types{ElementType::i8,   ElementType::i32, ElementType::i64, ElementType::f16,
                            ElementType::bf16, ElementType::f32, ElementType::f64};
 
@@ -41,7 +41,6 @@ std::string_view name(Operation o) {
     case Operation::sum_of_squares: return "sum_of_squares";
     case Operation::moments: return "moments";
     case Operation::wide_sum: return "wide_sum";
-    case Operation::vector_add: return "vector_add";
   }
   return "?";
 }
@@ -67,7 +66,6 @@ std::span<const DeviceKind> all_devices() { return devices; }
 std::span<const Operation> all_operations() { return operations; }
 std::span<const ElementType> all_types() { return types; }
 
-bool is_reduction(Operation o) { return o != Operation::vector_add; }
 bool has_squares(Operation o) { return o == Operation::sum_of_squares || o == Operation::moments; }
 std::size_t values_of(Operation o) { return o == Operation::moments ? 2 : 1; }
 

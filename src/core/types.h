@@ -13,9 +13,8 @@ enum class DeviceKind { cuda, sim, cpu };
 enum class Operation {
   sum,
   sum_of_squares,
-  moments,     ///< the sum and the sum of squares, by one call: a result of two values
-  wide_sum,    ///< the sum in an accumulator of 64 bits, of types whose own is narrower: i8, i32 and f32
-  vector_add,  ///< no reduction: stores a[i] = b[i] + c[i], b and c the input's two halves (core/vector_add.h)
+  moments,   ///< the sum and the sum of squares, by one call: a result of two values
+  wide_sum,  ///< the sum in an accumulator of 64 bits, of types whose own is narrower: i8, i32 and f32
 };
 enum class ElementType {
   i8,
@@ -43,8 +42,6 @@ std::span<const DeviceKind> all_devices();
 std::span<const Operation> all_operations();
 std::span<const ElementType> all_types();
 
-/// Whether n elements become one value. Only reductions are compared with each other and with libraries.
-bool is_reduction(Operation);
 /// Whether elements are squared before they are added.
 bool has_squares(Operation);
 /// Whether elements of that type are reduced so. All are, but for the wide sum.

@@ -25,7 +25,6 @@ enum class ResultLocation {
   on_device,  ///< enqueue() leaves the result in `out`; the harness copies it
   host_part,  ///< enqueue() leaves partial results; finish() copies them and adds them up on the host
   on_host,    ///< the call blocks and its value arrives on the host (thrust::reduce); no asynchronous part to time
-  array,      ///< enqueue() leaves an array, for which alone the call is timed; finish() adds it up for the check
 };
 std::string_view name(ResultLocation);
 
@@ -70,8 +69,8 @@ class Plan {
   virtual void enqueue(void* in, void* out, Stream stream) = 0;
 
   /// Only where info().result is not on_device: waits for `stream`, does the host's part and writes the result to
-  /// `result` in host memory. With enqueue() it makes up the end-to-end time, except of an array's: that ends before. It
-  /// does not read the input, which may no longer be the call's.
+  /// `result` in host memory. With enqueue() it makes up the end-to-end time. It does not read the input, which may no
+  /// longer be the call's.
   virtual void finish(void* result, Stream stream);
 
   /// The clock readings of the last finished call, where the variant declares `reads_clock`. It may fetch them from the
@@ -107,14 +106,30 @@ struct Variant;
 /// Whether the setting `finish`, where there is one, leaves partial results to the host.
 bool finishes_on_host(const Settings&);
 
-/// Prepares a plan: chooses the launch, allocates workspace. Throws Refused where the variant declines, but not every size
-/// and setting of an operation and type that its lists name: that fails verification, unless it is Unavailable.
+/// Prepares a plan: chooses the launch, allocates workspace. Throws Refused where the variant declines, but not every
+/// size and setting of an operation and type that its lists name: that fails verification, unless it is Unavailable.
 using Prepare = std::function<std::unique_ptr<Plan>(const Problem&, const Settings&, const DeviceInfo&)>;
 
+/// Whose a variant is: what figures, tables and experiments treat alike.
+enum class VariantKind {
+  yours,     ///< its user's own
+  document,  ///< a document's kernel; the document is its group
+  ours,      ///< a kernel of this project: tuned, modern, ablation
+  library,   ///< a library's call on the GPU
+  cpu,       ///< what runs on the CPU: loops, and libraries' calls
+};
+std::string_view name(VariantKind);
+
 struct Variant {
-  std::string id{};     ///< "levels/global-stride": filter, test name, CSV key
+  std::string id{};     ///< "levels/global-stride": filter, test name, CSV key; its group, then its name
   std::string title{};  ///< legend of figures
   std::string cites{};  ///< where in its document it stands, or which library call it is
+  VariantKind kind = VariantKind::yours;
+  /// The operations whose speedups are over its call with default settings, where that was sampled in the same rounds.
+  std::vector<Operation> base_of{};
+  /// Where alone it is measured unless the user names variants: an experiment, or "compare", the command. Empty: in
+  /// each experiment that measures all variants.
+  std::string own_experiment{};
   Strategy how{};
   std::vector<Operation> operations;  ///< the first is the document's own
   std::vector<ElementType> types;     ///< the first is the document's own
@@ -148,7 +163,9 @@ struct Variant {
   std::array<Prepare, device_kinds> prepare{};
   std::array<std::string, device_kinds> file{};  ///< likewise: the source that registered it
 
-  bool runs_on(DeviceKind kind) const { return static_cast<bool>(prepare[static_cast<int>(kind)]); }
+  std::string_view group() const { return std::string_view(id).substr(0, id.find('/')); }  ///< "levels"
+  bool is_base_of(Operation) const;
+  bool runs_on(DeviceKind device) const { return static_cast<bool>(prepare[static_cast<int>(device)]); }
   /// The values of all tunables: defaults, overridden by those of `chosen` that this variant has.
   Settings settings(const Assignments& chosen = {}) const;
   /// Where calls with these settings leave their result, so which ways of timing they have: known before any plan.
@@ -166,7 +183,8 @@ std::string refusal(const Variant&, DeviceKind, const Problem&, const Settings&)
 /// `advice` says what to do: "choose a larger block".
 std::string too_many_blocks(const Problem&, const Settings&, std::size_t blocks, const std::string& advice);
 
-/// Throws Unavailable unless kernels may use the instructions of compute capability `needed` / 10 (DeviceInfo::capability).
+/// Throws Unavailable unless kernels may use the instructions of compute capability `needed` / 10
+/// (DeviceInfo::capability).
 void require_capability(const DeviceInfo&, int needed);
 
 /// refusal() first, then the variant's own preparation. Throws Refused, and DeviceError where the plan leaves its
@@ -176,6 +194,7 @@ std::unique_ptr<Plan> make_plan(const Variant&, const Problem&, const Settings&,
 /// What one variant of several has of its own, where they share a Variant.
 struct Own {
   std::string id, title, cites;
+  std::string own_experiment{};              ///< empty: shared
   Strategy how{};                            ///< what is empty is shared
   std::vector<Tunable> tunables{};           ///< each in place of the shared one of its name, or beside those
   std::optional<Determinism> determinism{};  ///< none: shared

@@ -61,8 +61,7 @@ auto dispatch(const Problem& p, F&& f) {
         case Operation::sum: return f.template operator()<T, Identity>();
         case Operation::sum_of_squares: return f.template operator()<T, Square>();
         case Operation::moments:
-        case Operation::wide_sum:
-        case Operation::vector_add: break;
+        case Operation::wide_sum: break;
       }
       throw Refused("operation is not supported");
     }

@@ -170,6 +170,8 @@ void add(const Combination& c) {
   Variant v{.id = c.id,
             .title = c.id.substr(c.id.find('/') + 1),
             .cites = "src/strategies, a choice of each level",
+            .kind = VariantKind::ours,
+            .own_experiment = "ablation",
             .how = c.how,
             .operations = {Operation::sum},
             .types = {ElementType::f32, ElementType::i32},

@@ -298,7 +298,7 @@ Level<T, Load> told(void (*start)(const Launch&, Input<T, Load>, GlobalPtr<T>, I
 const Tunable granularity = Tunable::powers_of_two("granularity", 1, 1024, 32);
 
 const Register registered(
-    {.how = {.thread = "one load", .grid = "atomic, relaunch or host"},
+    {.kind = VariantKind::document, .how = {.thread = "one load", .grid = "atomic, relaunch or host"},
      .operations = {Operation::sum, Operation::sum_of_squares},
      .types = {ElementType::f32, ElementType::i32, ElementType::f64},
      .tunables = {Tunable::powers_of_two("block", 32, 1024, 256),

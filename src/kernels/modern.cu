@@ -246,11 +246,11 @@ __global__ void __launch_bounds__(most_threads, 1)
 ///   slot:  empty -- a block stores (sum, full) --> full -- the last block has read it --> empty
 ///
 /// It ends, because nobody but the last block waits, and only for blocks of its own launch, none of which waits for
-/// anybody: each that gets a place on the GPU runs to its end and gives the place up. So the wait ends unless the others
-/// never get a place. GPUs so far give places in the order of the block's number, so that when the last block runs all
-/// others have run or are running. CUDA does not promise that; without it there still is progress as long as the GPU
-/// holds one block beside those that wait, of which each kernel under way has one. And a slot is empty when a call
-/// begins, because the last block of the call before has emptied it, and ended after that.
+/// anybody: each that gets a place on the GPU runs to its end and gives the place up. So the wait ends unless the
+/// others never get a place. GPUs so far give places in the order of the block's number, so that when the last block
+/// runs all others have run or are running. CUDA does not promise that; without it there still is progress as long as
+/// the GPU holds one block beside those that wait, of which each kernel under way has one. And a slot is empty when a
+/// call begins, because the last block of the call before has emptied it, and ended after that.
 ///
 /// Launch: any grid, whole warps, empty slots. Result: out[0]; the slots are empty again.
 template <class T>
@@ -419,7 +419,9 @@ const std::vector<ElementType> integers{ElementType::i32};
 
 /// What all have in common, with what one has of its own. `state`: what a call leaves to the next one.
 Variant modern(const Own& own, const std::vector<ElementType>& types, const std::string& state = "") {
-  return combined({.how = {.thread = "grid stride", .block = "warp shuffles", .grid = "second launch"},
+  return combined({.kind = VariantKind::ours,
+                   .own_experiment = "modern",
+                   .how = {.thread = "grid stride", .block = "warp shuffles", .grid = "second launch"},
                    .operations = {Operation::sum},
                    .types = types,
                    .tunables = {Tunable::powers_of_two("block", warp, most_threads, 512),

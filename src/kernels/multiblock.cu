@@ -229,7 +229,8 @@ std::unique_ptr<Plan> prepare_last_block(const LastBlock& last, const Problem& p
   });
 }
 
-const Variant shared{.how = {.thread = "grid stride"},
+const Variant shared{.kind = VariantKind::document,
+                     .how = {.thread = "grid stride"},
                      .operations = {Operation::sum, Operation::sum_of_squares},
                      .types = {ElementType::i32, ElementType::f32, ElementType::f64},
                      .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),

@@ -196,7 +196,7 @@ std::unique_ptr<Plan> prepare(const Timed& timed, const Problem& p, const Settin
 const Tunable grids = Tunable::integer("grid", 1, 0x7fffffff, {"1", "5", "32"}, "32");
 
 const Register registered(
-    {.operations = {Operation::sum_of_squares, Operation::sum},
+    {.kind = VariantKind::document, .operations = {Operation::sum_of_squares, Operation::sum},
      .types = {ElementType::i32, ElementType::f32, ElementType::f64},
      .tunables = {Tunable::powers_of_two("block", 32, 1024, 256),
                   Tunable::choice("finish", {"host", "host-pinned"}, "host"), loop_index()},

@@ -1,18 +1,19 @@
 /// tuned: the project's own reduction, tuned/tuned.h, as variants, so that it is verified, measured and compared like
 /// the documents' kernels. No document has it.
 ///
-///   tuned/sum            one launch: loads of 16 bytes, and a finish by what is added up and how much: one block alone,
-///                        a thread block cluster, or packed atomics
-///   tuned/sum-any-order  the same for a caller who allows another order of adding floating-point numbers at each call: of
-///                        much input, whose tiles blocks claim as they go, each thread adds up what its block got, as
-///                        tuned/sum's do of integers
-///   tuned/sum-raw-workspace  tuned/sum for a caller who keeps no workspace: raw memory is set to zero before each call, by a
-///                        memset on the stream, which is timed as a part of the call
+///   tuned/sum            one launch: loads of 16 bytes, and a finish by what is added up and how much: one block
+///                        alone, a thread block cluster, or packed atomics
+///   tuned/sum-any-order  the same for a caller who allows another order of adding floating-point numbers at each call:
+///                        of much input, whose tiles blocks claim as they go, each thread adds up what its block got,
+///                        as tuned/sum's do of integers
+///   tuned/sum-raw-workspace  tuned/sum for a caller who keeps no workspace: raw memory is set to zero before each
+///                        call, by a memset on the stream, which is timed as a part of the call
 ///
-/// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a thread's
-/// share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all; 0: one block) and, of
-/// reading=tiled, `kept` (the MiB of input that may stay in L2), are there to make that table by measurement. Where there
-/// are no clusters, reading=cluster is strided. overlap=no keeps a call from beginning while the kernel before it runs.
+/// reading=auto is what a user of the header gets, by tuned/launch_table.h; the other values, with `vectors` (a
+/// thread's share, of 16 bytes each), `per-sm` (the most blocks for each SM, of a cluster in all; 0: one block) and, of
+/// reading=tiled, `kept` (the MiB of input that may stay in L2), are there to make that table by measurement. Where
+/// there are no clusters, reading=cluster is strided. overlap=no keeps a call from beginning while the kernel before it
+/// runs.
 
 #include <memory>
 
@@ -54,20 +55,21 @@ std::unique_ptr<Plan> plan(const Problem& p, const tuned::Choice& choice, const 
 std::unique_ptr<Plan> prepare(const Problem& p, const tuned::Choice& choice, const DeviceInfo& device,
                               Memory workspace = Memory::ready) {
   if (p.operation == Operation::wide_sum)
-    return dispatch_wide_sum(p, [&]<class In, class Acc>() { return plan<In, Acc, Identity>(p, choice, device, workspace); });
+    return dispatch_wide_sum(
+        p, [&]<class In, class Acc>() { return plan<In, Acc, Identity>(p, choice, device, workspace); });
   return dispatch_wide(p, [&]<class In, class Acc>() {
     switch (p.operation) {
       case Operation::sum: return plan<In, Acc, Identity>(p, choice, device, workspace);
       case Operation::sum_of_squares: return plan<In, Acc, Square>(p, choice, device, workspace);
       case Operation::moments: return plan<In, Acc, tuned::Moments>(p, choice, device, workspace);
-      case Operation::wide_sum:
-      case Operation::vector_add: break;
+      case Operation::wide_sum: break;
     }
     throw Refused("operation is not supported");
   });
 }
 
 const Variant both{
+    .kind = VariantKind::ours,
     .how = {.thread = "16-byte loads, four or eight", .block = "warp shuffles",
             .grid = "cluster or packed atomics"},
     .operations = {Operation::sum, Operation::wide_sum, Operation::sum_of_squares, Operation::moments},
@@ -86,6 +88,7 @@ const Register tuned_sum(
 
 const Register any_order(
     combined(both, {.id = "tuned/sum-any-order", .title = "tuned, in any order", .cites = "src/tuned/tuned.h",
+                    .own_experiment = "tuned",
                     .tunables = {Tunable::choice("reading", {"auto", "claimed"}, "auto"),
                                  Tunable::choice("per-sm", {"1", "2"}, "2")},
                     .determinism = Determinism::none}),
@@ -96,7 +99,8 @@ const Register any_order(
     });
 
 const Register raw_workspace(
-    combined(both, {.id = "tuned/sum-raw-workspace", .title = "tuned, raw workspace", .cites = "src/tuned/tuned.h"}),
+    combined(both, {.id = "tuned/sum-raw-workspace", .title = "tuned, raw workspace", .cites = "src/tuned/tuned.h",
+                    .own_experiment = "compare"}),
     [](const Problem& p, const Settings&, const DeviceInfo& device) { return prepare(p, {}, device, Memory::raw); });
 
 }  // namespace

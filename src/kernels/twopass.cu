@@ -203,7 +203,7 @@ std::unique_ptr<Plan> prepare(const Kernels<Pass>& kernel, const Problem& p, con
 }
 
 const Register registered(
-    {.how = {.thread = "grid stride", .grid = "second launch or host"},
+    {.kind = VariantKind::document, .how = {.thread = "grid stride", .grid = "second launch or host"},
      .operations = {Operation::sum, Operation::sum_of_squares},
      .types = {ElementType::i32, ElementType::f32, ElementType::f64},
      .tunables = {Tunable::powers_of_two("block", 1, 1024, 256),

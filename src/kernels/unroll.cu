@@ -318,7 +318,7 @@ auto launch_unrolled(const Settings& s) {
 }
 
 const Register registered(
-    {.operations = {Operation::sum},
+    {.kind = VariantKind::document, .operations = {Operation::sum},
      .types = {ElementType::i32, ElementType::f32, ElementType::f64},
      .tunables = {Tunable::powers_of_two("block", 32, 1024, 1024),
                   Tunable::choice("finish", {"host", "host-pinned"}, "host")},

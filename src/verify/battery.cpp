@@ -392,7 +392,7 @@ class Builder {
     for (const Settings& s : all) {
       const ElementType type = draw(v_.types);
       add({draw(v_.operations), type, draw(sizes)}, s, draw(offsets), {"random", "calls", 2}, draw(orders));
-      if (floats.empty() || device_.kind != DeviceKind::sim || !is_reduction(v_.operations.front())) continue;
+      if (floats.empty() || device_.kind != DeviceKind::sim) continue;
       const std::size_t n = s == all.front() ? full : 1021;
       add({draw(v_.operations), draw(floats), n}, s, draw(offsets), {"random", "chain", 0}, draw(orders));
     }

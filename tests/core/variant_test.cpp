@@ -196,6 +196,18 @@ TEST(Variant, ARegularExpressionThatStdRegexCannotTakeIsRefused) {
     EXPECT_EQ(select_variants(taken).size(), variants().size()) << taken;
 }
 
+TEST(Variant, AUsersOwnNeedsNoFieldThatSaysWhoseItIs) {
+  const Variant mine{.id = "mine/first", .operations = {Operation::sum}, .types = {ElementType::f32}};
+  EXPECT_EQ(mine.kind, VariantKind::yours);
+  EXPECT_EQ(mine.group(), "mine");
+  EXPECT_EQ(mine.own_experiment, "");
+  EXPECT_FALSE(mine.is_base_of(Operation::sum));
+  Variant base = mine;
+  base.base_of = {Operation::sum, Operation::wide_sum};
+  EXPECT_TRUE(base.is_base_of(Operation::wide_sum));
+  EXPECT_FALSE(base.is_base_of(Operation::moments));
+}
+
 TEST(Variant, RowsOfATableShareWhatTheyDoNotSay) {
   const Variant shared{
       .id = {},

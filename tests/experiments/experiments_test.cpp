@@ -51,7 +51,7 @@ TEST(Experiments, HostLoopsMeetAtEveryLevelAtTheDocumentsLargestSizeAndByDefault
   EXPECT_EQ(sizes.at("host/plain").size(), 9u);
   EXPECT_LT(sizes.at("host/recursive").size(), sizes.at("host/plain").size()) << "flushing the cache costs most of all";
 
-  EXPECT_EQ(levels.size(), 8u);
+  EXPECT_EQ(levels.size(), 5u);
   const std::set<std::string> all{"O0", "O1", "O2", "O3", "O3-fast-math"};
   for (auto& [id, at] : levels) {
     // The figure's bars stand at the largest size that all loops have at every level.
@@ -89,18 +89,29 @@ TEST(Experiments, NoneHoldsItsRowsBackForMoreThanAMinute) {
   EXPECT_LT(dearest, cpu.rules.batch_s / 10);
 }
 
-TEST(Experiments, VectorsAreAddedInTheCpusExperimentAlone) {
-  const auto adds = [](const char* experiment) {
-    std::set<std::string> out;
-    for (const Point& p : find_experiment(experiment).points({}, DeviceKind::cpu))
-      if (!is_reduction(p.problem.operation)) out.insert(p.variant->id + " " + std::string(name(p.problem.type)));
-    return out;
-  };
-  EXPECT_EQ(adds("cpu"),
-            (std::set<std::string>{"host/add-plain i32", "host/add-plain f32", "host/add-unroll2 i32",
-                                   "host/add-unroll2 f32", "host/add-unroll4 i32", "host/add-unroll4 f32"}));
-  EXPECT_EQ(adds("comparison"), std::set<std::string>{});
-  EXPECT_EQ(adds("timing"), std::set<std::string>{});
+TEST(Experiments, EachVariantSaysWhoseItIsWhatItIsTheBaseOfAndWhereItIsMeasured) {
+  const std::set<std::string_view> documents{"squares", "twopass", "unroll", "levels", "multiblock"};
+  std::map<Operation, std::vector<std::string>> bases;
+  for (const Variant& v : variants()) {
+    if (v.id.find('/') == std::string::npos) continue;  // of a test
+    const bool is_ours = v.group() == "tuned" || v.group() == "modern" || v.group() == "ablation";
+    EXPECT_EQ(v.kind == VariantKind::document, documents.contains(v.group())) << v.id;
+    EXPECT_EQ(v.kind == VariantKind::ours, is_ours) << v.id;
+    EXPECT_EQ(v.kind == VariantKind::cpu, v.runs_on(DeviceKind::cpu)) << v.id;
+    for (const Operation o : v.base_of) {
+      bases[o].push_back(v.id);
+      EXPECT_NE(std::find(v.operations.begin(), v.operations.end(), o), v.operations.end()) << v.id;
+    }
+    if (v.own_experiment.empty() || v.own_experiment == "compare") continue;
+    const Experiment& own = find_experiment(v.own_experiment);
+    if (gpu() != DeviceKind::cuda) continue;  // the simulated one has small sizes alone
+    const std::vector<Point> points = own.points({}, gpu());
+    EXPECT_TRUE(std::any_of(points.begin(), points.end(), [&](const Point& p) { return p.variant == &v; })) << v.id;
+  }
+  for (const auto& [operation, of] : bases) EXPECT_EQ(of.size(), 1u) << name(operation);
+  if (gpu() == DeviceKind::cuda) {
+    EXPECT_EQ(bases.size(), all_operations().size());
+  }
 }
 
 TEST(Experiments, IndexHasEveryTypeOfEveryLoopAndCubBeside) {
@@ -261,7 +272,8 @@ TEST(Experiments, WhatSquaresComparesIsTimedByItsOwnClockAndByTheOthersAtItsOwnS
 
 TEST(Experiments, EachDocumentsStudyHasCubsCallOfItsOperationBesideEveryPointThatCubCanBe) {
   if (gpu() == DeviceKind::sim) GTEST_SKIP() << "CUB has no simulated device";
-  for (const char* experiment : {"squares", "latency", "twopass", "unrolling", "levels", "multiblock", "modern", "ablation"}) {
+  for (const char* experiment :
+       {"squares", "latency", "twopass", "unrolling", "levels", "multiblock", "modern", "ablation"}) {
     std::set<std::string> with_cub, without;
     std::set<std::string> libraries;
     for (const Point& p : find_experiment(experiment).points({}, DeviceKind::cuda)) {
@@ -475,13 +487,12 @@ TEST(Experiments, WhatHasAnExperimentOfItsOwnIsNotInThoseOfAllVariantsUnlessItIs
     return false;
   };
   EXPECT_FALSE(holds("index", {}));
-  for (const Variant& v : variants())  // without a GPU no experiment has CUB's
-    if (v.id == "cub/sum-to-host") {
-      EXPECT_TRUE(left_to_its_experiment(v, {}));
-      Selection one;
-      one.variants_regex = "^cub/sum-to-host$";
-      EXPECT_FALSE(left_to_its_experiment(v, one));
-    }
+  for (const Variant& v : variants()) {
+    EXPECT_EQ(left_to_its_experiment(v, {}), !v.own_experiment.empty()) << v.id;
+    Selection one;
+    one.variants_regex = "^" + v.id + "$";
+    EXPECT_FALSE(left_to_its_experiment(v, one)) << v.id;
+  }
   Selection named;
   for (const char* regex : {"^modern/shuffle$", "^tuned/sum-any-order$", "^tuned/sum-raw-workspace$"}) {
     named.variants_regex = regex;
@@ -501,7 +512,8 @@ TEST(Experiments, AccuracyAddsUpFourDataSetsAndRepeatsOneSizeAThousandTimes) {
     sizes[p.dataset].insert(p.problem.n);
     all.insert(p.variant->id + " " + p.settings.str());
     if (p.samples == 2000) repeated.insert(p.variant->id + " " + p.settings.str());
-    EXPECT_EQ(p.samples, p.problem.n == 1 << 20 && p.dataset == "random" ? 2000 : 0) << p.variant->id << ": of every second the bits count";
+    EXPECT_EQ(p.samples, p.problem.n == 1 << 20 && p.dataset == "random" ? 2000 : 0)
+        << p.variant->id << ": of every second the bits count";
     if (p.settings.has("finish")) {
       EXPECT_NE(p.settings.text("finish"), "host-pinned") << "adds in the same order";
     }

@@ -300,7 +300,9 @@ std::unique_ptr<Plan> prepare_bulk_copy(const Problem& p, const Settings& s, con
   });
 }
 
-const Variant needs_hopper{.how = {.block = "warp shuffles", .grid = "second launch"},
+const Variant needs_hopper{.kind = VariantKind::ours,
+                           .own_experiment = "modern",
+                           .how = {.block = "warp shuffles", .grid = "second launch"},
                            .operations = {Operation::sum},
                            .types = {ElementType::f32, ElementType::f64, ElementType::i32},
                            .tunables = {Tunable::powers_of_two("block", warp, most_threads, 512),

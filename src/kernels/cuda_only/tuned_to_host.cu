@@ -39,6 +39,7 @@ std::unique_ptr<Plan> prepare_to_host(const Problem& p, const Settings& s, const
 }
 
 const Register to_host({.id = "tuned/sum-to-host", .title = "tuned, to the host", .cites = "src/tuned/tuned.h",
+                        .kind = VariantKind::ours,
                         .how = {.thread = "16-byte loads, four or eight", .block = "warp shuffles",
                                 .grid = "host, which polls"},
                         .operations = {Operation::sum, Operation::sum_of_squares},

@@ -22,7 +22,6 @@ std::vector<Point> product_of(const Axes& axes, const Selection& selection, Devi
     });
   };
   for (const Variant* v : variants) {
-    if (axes.reductions_only && !is_reduction(v->operations.front())) continue;
     if (v->operations.front() == Operation::moments && selection.operations.empty() && selection.variants_regex.empty())
       continue;
     const auto operations = chosen(selection.operations, {v->operations.front()});

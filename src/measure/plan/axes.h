@@ -15,7 +15,6 @@ struct Axes {
   std::vector<std::size_t> sizes;
   std::vector<TimingMode> modes = {TimingMode::end_to_end};
   std::vector<CacheState> cache_states = {CacheState::cold_dirty};
-  bool reductions_only = true;  ///< leaves out variants of vector_add
   /// Of a variant; empty: what the user has set and otherwise its defaults.
   std::function<std::vector<Settings>(const Variant&)> settings = {};
   /// Combinations for which it is false are left out; empty: none are.
@@ -25,10 +24,9 @@ struct Axes {
 /// Each variant that was selected, at every combination of the axes, the first axis outermost. Types and sizes that the
 /// user selected take the place of the axes'; operations are those that the user selected, else a variant's first. One
 /// whose first is moments, which hardly another does, is left out unless operations or variants are selected. Ways
-/// of timing that calls of a variant do not have on this device (ways.h) are left out; UsageError where nothing else was
-/// asked for.
-/// Settings with a known fault would all be refused, so they are left out unless the user asks for them, by choosing no
-/// variant but theirs, or the setting that makes the fault.
+/// of timing that calls of a variant do not have on this device (ways.h) are left out; UsageError where nothing else
+/// was asked for. Settings with a known fault would all be refused, so they are left out unless the user asks for them,
+/// by choosing no variant but theirs, or the setting that makes the fault.
 std::vector<Point> product_of(const Axes&, const Selection&, DeviceKind);
 
 }  // namespace reductio

@@ -201,7 +201,8 @@ Json to_json(const Machine& m) {
 std::string catalog_csv() {
   std::string out = csv_record({"schema_version", "variant", "title", "cites", "thread", "block", "grid", "devices",
                                 "operations", "element_types", "tunables", "result", "consumes_input", "reads_clock",
-                                "persistent_state", "determinism", "document_n", "ways_without", "embodies", "differs"});
+                                "persistent_state", "determinism", "document_n", "ways_without", "embodies", "differs",
+                                "group", "kind", "base_of", "own_experiment", "default_settings"});
   const auto yes_no = [](bool b) { return std::string(b ? "yes" : "no"); };
   for (const Variant& v : variants()) {
     std::vector<DeviceKind> devices;
@@ -215,7 +216,9 @@ std::string catalog_csv() {
     out += csv_record({std::to_string(schema_version), v.id, v.title, v.cites, v.how.thread, v.how.block, v.how.grid,
                        joined(devices), joined(v.operations), joined(v.types), tunables, std::string(name(v.result)),
                        yes_no(v.consumes_input), yes_no(v.reads_clock), v.persistent_state, std::string(determinism),
-                       v.document_n ? std::to_string(v.document_n) : "", ways_without(v), v.embodies, v.differs});
+                       v.document_n ? std::to_string(v.document_n) : "", ways_without(v), v.embodies, v.differs,
+                       std::string(v.group()), std::string(name(v.kind)), joined(v.base_of), v.own_experiment,
+                       v.settings().str()});
   }
   return out;
 }

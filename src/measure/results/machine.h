@@ -66,7 +66,8 @@ struct Machine {
   std::string os, hostname;
 
   /// More than all cores of the device can load, from whatever cache: of a GPU twice the 128 bytes a clock that an SM's
-  /// L1 gives; of a CPU 1 TB/s each, which is two loads of 64 bytes a clock at 8 GHz. Nothing where the clock is unknown.
+  /// L1 gives; of a CPU 1 TB/s each, which is two loads of 64 bytes a clock at 8 GHz. Nothing where the clock is
+  /// unknown.
   std::optional<double> load_limit_bytes_per_s() const;
 
   /// What must be the same for a run to be resumed: the GPU's UUID, else the CPU's model and cores.
@@ -92,7 +93,7 @@ Machine describe_machine(const Backend&);
 /// machine.json without its runs.
 nlohmann::ordered_json to_json(const Machine&);
 
-/// catalog.csv: every variant's id, title, citation, strategy, devices, operations, types, tunables.
+/// catalog.csv: of every variant what its descriptor says.
 std::string catalog_csv();
 
 /// "2026-11-21T15:04:05Z".

@@ -24,7 +24,7 @@ Group::Group(SamplingState& s, std::span<const Point* const> points) : state(s) 
     Member& m = members.emplace_back();
     m.point = p;
     m.row.point = *p;
-    m.has_default_settings = p->settings == p->variant->settings();
+    m.is_reference = p->variant->is_base_of(p->problem.operation) && p->settings == p->variant->settings();
   }
 }
 

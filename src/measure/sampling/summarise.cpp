@@ -171,11 +171,7 @@ class Summary {
   /// Over the reference of the group, if it has one that is ok; its own row shows which it is, with a speedup of 1.
   void add_speedups(GroupOutcome& out) const {
     std::size_t base = 0;
-    const auto is_reference = [&](const SampledPoint& p) {
-      const PointKey& point = p.row.point;
-      return p.has_default_settings && point.variant == speedup_reference(point.problem.operation);
-    };
-    while (base < g_.points.size() && !(is_reference(g_.points[base]) && can_have_speedup(out.rows[base]))) ++base;
+    while (base < g_.points.size() && !(g_.points[base].is_reference && can_have_speedup(out.rows[base]))) ++base;
     if (base == g_.points.size()) return;
     for (std::size_t i = 0; i < out.rows.size(); ++i) {
       Row& row = out.rows[i];
@@ -184,7 +180,8 @@ class Summary {
         add_sentence(row.reason, "no speedup: no context has both this and " + out.rows[base].point.variant);
         continue;
       }
-      const Ratio r = i == base ? Ratio{.enough = true} : paired_ratio(timed_rounds(base), timed_rounds(i), rules_.confidence);
+      const Ratio r =
+          i == base ? Ratio{.enough = true} : paired_ratio(timed_rounds(base), timed_rounds(i), rules_.confidence);
       row.speedup_reference = out.rows[base].point.variant;
       row.speedup = r.value;
       row.speedup_ci_low = r.interval.low;
@@ -242,17 +239,6 @@ class Summary {
 
 GroupOutcome summarise(const GroupSamples& g, const SamplingRules& rules, const std::string& run_id) {
   return Summary(g, rules).outcome(run_id);
-}
-
-std::string_view speedup_reference(Operation operation) {
-  switch (operation) {
-    case Operation::sum:
-    case Operation::wide_sum: return "cub/sum";
-    case Operation::sum_of_squares: return "cub/transform-reduce";
-    case Operation::moments: return "cub/moments";
-    case Operation::vector_add: return "";
-  }
-  return "";
 }
 
 bool is_void(const TakenRound& r, double highest_clock_hz, const SamplingRules& rules) {

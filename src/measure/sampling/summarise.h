@@ -30,7 +30,7 @@ struct TakenRound {
 /// What is known of a point beside its samples.
 struct SampledPoint {
   Row row;  ///< as far as its calls tell: launch, result, and where nothing can be measured the status and why
-  bool has_default_settings = false;
+  bool is_reference = false;  ///< speedups are over it: the base of its operation, with its default settings
   int allocations_refused = 0;  ///< after its pilot
   Status how_refused = Status::refused;
   std::string why_refused;
@@ -45,10 +45,6 @@ struct SampledPoint {
 
 /// The harness calls whose times are the launch floor and the polled one; all others make the read ceiling.
 inline constexpr std::string_view launch_floor_name = "(launch-floor)", polled_floor_name = "(polled-launch-floor)";
-
-/// The variant that speedups of this operation are over, where it was sampled beside them with its default settings; ""
-/// if there is none.
-std::string_view speedup_reference(Operation);
 
 struct GroupSamples {
   std::vector<SampledPoint> points;
@@ -105,8 +101,8 @@ struct TimeBounds {
 
 /// Those of a row of this point, of what is known.
 ///   cold      the memory's theoretical peak; and the read ceiling, by 2 %
-///   warm      the read ceiling, twice: a cache that is kept otherwise, and launches that overlap more, may make up for a
-///             part of what reading takes, but of 16 MiB or more, of which a round trip is a small part, not for half
+///   warm      the read ceiling, twice: a cache that is kept otherwise, and launches that overlap more, may make up for
+///             a part of what reading takes, but of 16 MiB or more, of which a round trip is a small part, not for half
 ///   all       what the device's cores can load
 /// Times by kernels' own clocks, which may be coarse, have none.
 TimeBounds bounds_of(const PointKey&, const std::optional<ReadCeiling>&, const GroupSamples&);

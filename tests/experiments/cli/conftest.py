@@ -27,7 +27,7 @@ unroll/unroll8-warp unroll/unroll8-complete unroll/unroll8-template
 levels/reduce0 levels/naive levels/divergence-free levels/completely-unrolled levels/global-stride levels/local-stride
 multiblock/two-launch multiblock/last-block multiblock/last-block-warp
 """.split()
-CPU = """host/plain host/unroll2 host/unroll4 host/unroll8 host/recursive host/add-plain host/add-unroll2 host/add-unroll4
+CPU = """host/plain host/unroll2 host/unroll4 host/unroll8 host/recursive
 eigen/sum eigen/squared-norm std/reduce openmp/sum""".split()
 GPU_BASELINES = "thrust/reduce thrust/transform-reduce cub/sum cub/transform-reduce cub/moments cublas/dot".split()
 

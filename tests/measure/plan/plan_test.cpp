@@ -204,20 +204,6 @@ TEST(MeasurePlan, TheProductOfAxesHasEachCombinationOnceTheFirstAxisOutermost) {
   EXPECT_EQ(texts({.sizes = {10, 20}}, plain), (std::vector<std::string>{"sum f64 5 end_to_end cold_dirty"}));
 }
 
-TEST(MeasurePlan, WhatIsNoReductionIsLeftOutUnlessTheAxesTakeIt) {
-  Selection host;
-  host.variants_regex = "^host/(plain|add-plain)$";
-  const auto ids = [&](const Axes& axes) {
-    std::vector<std::string> out;
-    for (const Point& p : product_of(axes, host, DeviceKind::cpu)) out.push_back(p.variant->id);
-    return out;
-  };
-  EXPECT_EQ(ids({.sizes = {10}}), (std::vector<std::string>{"host/plain"}));
-  EXPECT_EQ(ids({.sizes = {10}, .reductions_only = false}), (std::vector<std::string>{"host/add-plain", "host/plain"}));
-  host.operations = {Operation::vector_add};
-  EXPECT_EQ(ids({.sizes = {10}}), (std::vector<std::string>{"host/plain"})) << "to be refused";
-}
-
 TEST(MeasurePlan, UnknownExperimentsSuggestTheNearest) {
   static const RegisterExperiment here({.name = "zz-registered-by-a-test", .summary = "", .points = {}});
   EXPECT_EQ(find_experiment("zz-registered-by-a-test").name, "zz-registered-by-a-test");

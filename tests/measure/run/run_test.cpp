@@ -84,9 +84,10 @@ TEST(MeasureRun, EndToEndAnEmptyCallIsAwaitedByPollingToo) {
   std::map<std::size_t, int> with_device_part;  // samples, by the call
   script.clock().before_sample = [&](const Call& c) { with_device_part[c.info.grid_blocks] += c.device_part; };
   Heard heard;
-  run_session(session(folder, {point(a, 1000, TimingMode::end_to_end, CacheState::warm), point(a, 1000, TimingMode::device)},
-                      std::move(script)),
-              heard);
+  run_session(
+      session(folder, {point(a, 1000, TimingMode::end_to_end, CacheState::warm), point(a, 1000, TimingMode::device)},
+              std::move(script)),
+      heard);
   ASSERT_EQ(heard.rows.size(), 2u);
   EXPECT_GT(with_device_part[1], 0);
   EXPECT_EQ(with_device_part[polled_floor_id], 0) << "another call for a time that no row has";
@@ -303,8 +304,8 @@ TEST(MeasureRun, DriftHitsAllVariantsAlike) {
   EXPECT_GT(*heard.rows[0].time_p95_s / *heard.rows[0].time_min_s, 1.5);  // the drift itself is seen, not hidden
 }
 
-/// Gives the lowest place that is free, so that memory lies elsewhere only where other is held: whatever malloc() would do
-/// in a process in which other tests have run.
+/// Gives the lowest place that is free, so that memory lies elsewhere only where other is held: whatever malloc() would
+/// do in a process in which other tests have run.
 class FirstFit final : public Scarce {
  public:
   FirstFit() : Scarce(std::size_t{1} << 24) {}
@@ -689,7 +690,8 @@ TEST(MeasureRun, CallsThatAllocateAreSampledWhileNoOtherPlanHoldsMemory) {
   script.clock().before_sample = [&](const Call& c) { order.push_back(c.info.grid_blocks); };
   script.renew_context = [&] { order.push_back(0); };
   Heard heard;
-  run_session(session(folder, {point(other, 100), point(allocating, 100)}, std::move(script), {.allocations = 4}), heard);
+  run_session(session(folder, {point(other, 100), point(allocating, 100)}, std::move(script), {.allocations = 4}),
+              heard);
   ASSERT_EQ(heard.rows.size(), 2u);
   for (const Row& row : heard.rows) EXPECT_EQ(row.n_samples, 48u) << row.point.variant << ": " << row.reason;
   int passes = 0, samples = 0;
@@ -715,6 +717,24 @@ TEST(MeasureRun, CallsThatAllocateAreSampledWhileNoOtherPlanHoldsMemory) {
   int in_a_row = 0, most = 0;
   for (std::size_t i = 2; i < ids.size(); ++i) most = std::max(most, in_a_row = ids[i] == 1 ? in_a_row + 1 : 0);
   EXPECT_LE(most, 2) << "the last of one round and the first of the next";
+}
+
+TEST(MeasureRun, SpeedupsAreOverTheBaseOfTheOperationWithItsDefaultSettings) {
+  const auto reference_of = [](const std::vector<Operation>& base_of, const char* setting) {
+    const Folder folder;
+    const Variant a = variant("a", 1);
+    Variant b = variant("b", 2);
+    b.base_of = base_of;
+    b.tunables = {Tunable::choice("block", {"32", "64"}, "64")};
+    Point of_b = point(b, 100);
+    of_b.settings.set("block", setting);
+    Heard heard;
+    run_session(session(folder, {point(a, 100), of_b}, constant(1e-5)), heard);
+    return heard.rows.at(0).speedup_reference;
+  };
+  EXPECT_EQ(reference_of({Operation::sum}, "64"), "b");
+  EXPECT_EQ(reference_of({Operation::sum}, "32"), "");
+  EXPECT_EQ(reference_of({Operation::sum_of_squares}, "64"), "") << "whose base is another";
 }
 
 TEST(MeasureRun, AnAllocationThatIsRefusedCostsItsRoundsAndNotTheRow) {
@@ -768,7 +788,8 @@ TEST(MeasureRun, FewAllocationsAreToldWhereTheIntervalNeedsMore) {
   Scripted script([&](std::size_t, std::size_t) { return 1e-5 * (1 + ++asked / 20); });
   Heard heard;
   run_session(session(folder, {point(a, 100)}, std::move(script), {.allocations = 3}), heard);
-  EXPECT_EQ(heard.rows.at(0).reason, "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
+  EXPECT_EQ(heard.rows.at(0).reason,
+            "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
 }
 
 TEST(MeasureRun, AGroupsRoundsAreVoidedByTheClockThatAnotherGroupSaw) {
@@ -840,7 +861,8 @@ TEST(MeasureRun, SlowCallsGetThreeSamplesAndSayWhatTheirIntervalIs) {
   ASSERT_EQ(heard.rows.size(), 1u);
   EXPECT_EQ(heard.rows[0].n_samples, 3u);
   EXPECT_EQ(heard.rows[0].status, Status::ok);
-  EXPECT_EQ(heard.rows[0].reason, "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
+  EXPECT_EQ(heard.rows[0].reason,
+            "the interval is min..max: samples of 3 allocations give it a confidence of 0.75, not 0.95");
 }
 
 TEST(MeasureRun, ACallPredictedOverTheLimitIsRefusedWithoutBeingRun) {
@@ -901,7 +923,8 @@ TEST(MeasureRun, AFirstSizeThatIsHugeIsPredictedFromPartsOfIt) {
                       Scripted([](std::size_t elements, std::size_t) { return 1e-7 * static_cast<double>(elements); })),
               heard);
   EXPECT_EQ(heard.rows.at(0).status, Status::over_limit);
-  EXPECT_EQ(heard.rows.at(0).reason, "predicted 1.68 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
+  EXPECT_EQ(heard.rows.at(0).reason,
+            "predicted 1.68 s a call exceeds this experiment's limit of 0.2 s; --full runs it");
   EXPECT_EQ(largest, std::size_t{1} << 20);
 }
 
@@ -1075,7 +1098,8 @@ TEST(MeasureRun, OnACpuImpossibleIsWhatItsCoresCannotLoad) {
 // -------------------------------------------------------------------------------------------- who answers from memory
 
 /// An i32 sum that is added up once for each `key` of what it reads.
-Variant remembering(std::string name, std::function<std::vector<std::uint64_t>(const std::uint32_t*, std::size_t)> key) {
+Variant remembering(std::string name,
+                    std::function<std::vector<std::uint64_t>(const std::uint32_t*, std::size_t)> key) {
   const auto known = std::make_shared<std::map<std::vector<std::uint64_t>, std::uint32_t>>();
   return variant(std::move(name), 1, [=](const std::uint32_t* in, std::size_t n, std::uint32_t* out) {
     const auto [at, is_new] = known->try_emplace(key(in, n));
@@ -1091,7 +1115,9 @@ std::vector<Variant> remembering_ones() {
                         return std::vector<std::uint64_t>{reinterpret_cast<std::uintptr_t>(in), n};
                       }),
           remembering("by-first-middle-last",
-                      [](auto* in, std::size_t n) { return std::vector<std::uint64_t>{in[0], in[n / 2], in[n - 1], n}; }),
+                      [](auto* in, std::size_t n) {
+                        return std::vector<std::uint64_t>{in[0], in[n / 2], in[n - 1], n};
+                      }),
           remembering("by-samples", [](auto* in, std::size_t n) {
             std::vector<std::uint64_t> key{n};
             for (std::size_t i = 0; i < n; i += 1 + n / 64) key.push_back(in[i]);
@@ -1603,8 +1629,9 @@ TEST(MeasureRun, SamplesOfPointsThatAreMeasuredAgainAreDropped) {
 std::map<std::string, long> times_in(const Folder& folder) {
   std::map<std::string, long> out;
   for (const auto& row : rows_of(csv_in(folder)))
-    EXPECT_TRUE(out.emplace(row.at("variant") + " n=" + row.at("n"), std::lround(1e9 * std::stod(row.at("time_median_s"))))
-                    .second);
+    EXPECT_TRUE(
+        out.emplace(row.at("variant") + " n=" + row.at("n"), std::lround(1e9 * std::stod(row.at("time_median_s"))))
+            .second);
   return out;
 }
 
@@ -1721,12 +1748,13 @@ TEST(MeasureRun, AResumeThatWouldTakeOutRowsForGoodIsRefused) {
            text_of(folder.path() / "scripted" / "machine.json");
   };
   const std::string before = files();
-  EXPECT_EQ(error_of([&] {
-              run_session(resumed(session(folder, {point(a, 100), point(c, 100), point(c, 200)}, constant(1e-5))), heard);
-            }),
-            "cannot resume " + csv_in(folder).string() + ": it lacks c of " + describe_group(point(c, 100)) +
-                ", which has to be measured together with b, which is there but not in this selection; select both, or "
-                "choose another --out");
+  EXPECT_EQ(
+      error_of([&] {
+        run_session(resumed(session(folder, {point(a, 100), point(c, 100), point(c, 200)}, constant(1e-5))), heard);
+      }),
+      "cannot resume " + csv_in(folder).string() + ": it lacks c of " + describe_group(point(c, 100)) +
+          ", which has to be measured together with b, which is there but not in this selection; select both, or "
+          "choose another --out");
   EXPECT_EQ(files(), before) << "refused means untouched";
   // A narrower selection lacks nothing, and rows of groups that it does not touch stay.
   EXPECT_EQ(run_session(resumed(session(folder, {point(a, 100)}, constant(2e-5))), heard).skipped, 1u);
@@ -1931,11 +1959,13 @@ TEST(MeasureRun, AResumedRunsEntryTellsOfAllProcessesThatMeasuredItsRows) {
   EXPECT_GT(second["time_spent"]["timed_s"], first["time_spent"]["timed_s"]);
   EXPECT_EQ(second["peak_memory_bytes"], first["peak_memory_bytes"]);
 
-  EXPECT_EQ(run({100, 200}, {.samples = 1}, "nothing left", 0), second) << "a process that measures nothing changes nothing";
+  EXPECT_EQ(run({100, 200}, {.samples = 1}, "nothing left", 0), second)
+      << "a process that measures nothing changes nothing";
 
   // One that is killed leaves an entry without what is recorded at the end, and rows that took nobody knows how long.
   rewrite([](auto& entry) {
-    for (const char* key : {"time_spent", "host_cpu", "times_memory_stayed_busy", "peak_memory_bytes"}) entry.erase(key);
+    for (const char* key : {"time_spent", "host_cpu", "times_memory_stayed_busy", "peak_memory_bytes"})
+      entry.erase(key);
   });
   const auto third = run({100, 200, 400}, {.samples = 100}, "third", 0);
   for (const char* key : {"time_spent", "host_cpu", "times_memory_stayed_busy", "peak_memory_bytes"})
@@ -2016,7 +2046,8 @@ TEST(MeasureRun, KilledFiftyTimesItLeavesWholeRowsAndResumesToTheSamePoints) {
     run_session(resumed(session(folder, many_points(all), constant(1e-5), {.batch_s = 0})), heard);
     std::set<std::string> found;
     const CsvText csv = parse_csv(text_of(csv_in(folder)));
-    for (std::size_t i = 1; i < csv.records.size(); ++i) EXPECT_TRUE(found.insert(row_key(Row::parse(csv.records[i]).point)).second);
+    for (std::size_t i = 1; i < csv.records.size(); ++i)
+      EXPECT_TRUE(found.insert(row_key(Row::parse(csv.records[i]).point)).second);
     ASSERT_EQ(found, keys) << "trial " << trial;
     ASSERT_TRUE(gzip_intact(text_of(samples_in(folder))));
   }
@@ -2044,7 +2075,10 @@ TEST(MeasureRun, AnInterruptFinishesTheRowsUnderWayAndASecondDropsThem) {
     EXPECT_EQ(heard.rows.size(), signals == 1 ? 4u : 2u);
     EXPECT_EQ(rows_of(csv_in(folder)).size(), heard.rows.size());
     const auto recorded = [&] {
-      return nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json")).at("runs").at(0).at("interrupted");
+      return nlohmann::json::parse(text_of(folder.path() / "scripted" / "machine.json"))
+          .at("runs")
+          .at(0)
+          .at("interrupted");
     };
     EXPECT_EQ(recorded(), true);
     const auto rest = run_session(resumed(session(folder, many_points(all), constant(1e-5), {.batch_s = 0})), heard);
@@ -2238,8 +2272,10 @@ TEST(MeasureRun, OptionsThatMakeNoSenseAreRefused) {
             "--max-samples 50 is less than --allocations 200: each takes one sample at least");
   EXPECT_EQ(why([](auto& o) { o.allocations = 6; }), "");
   for (const int none : {0, -4}) {
-    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.min_samples = none; }), why([&](auto& o) { o.min_samples = none; }));
-    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.max_samples = none; }), why([&](auto& o) { o.max_samples = none; }));
+    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.min_samples = none; }),
+              why([&](auto& o) { o.min_samples = none; }));
+    EXPECT_EQ(why([&](auto& o) { o.allocations = 10, o.max_samples = none; }),
+              why([&](auto& o) { o.max_samples = none; }));
   }
   Experiment twice = e;
   twice.rules.end_to_end_factor = 2;
@@ -2421,7 +2457,8 @@ TEST(MeasureRun, DifferentBitsAmongAPointsResultsAreCountedAndErrorsHaveTheirSca
   EXPECT_EQ(rows["a"].distinct_results, 1u);
   EXPECT_EQ(rows["b"].distinct_results, 3u);
   EXPECT_EQ(rows["c"].distinct_results, 1u);
-  const Reference want = reference(Operation::sum, ElementType::f32, make_tile("random", ElementType::f32, 1000, 1), 1000);
+  const Reference want =
+      reference(Operation::sum, ElementType::f32, make_tile("random", ElementType::f32, 1000, 1), 1000);
   EXPECT_EQ(rows["a"].exact_result, want.value);
   EXPECT_EQ(rows["a"].sum_of_magnitudes, want.sum_of_magnitudes);
   EXPECT_FALSE(rows["c"].exact_result || rows["c"].sum_of_magnitudes) << "integers have no errors";

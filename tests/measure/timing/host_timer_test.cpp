@@ -127,30 +127,6 @@ TEST_F(MeasureHostTimer, AnElementIsChangedForTheTimedCallAlone) {
   }
 }
 
-/// The value by which an array is checked is no part of what the call is timed for.
-TEST_F(MeasureHostTimer, AnArraysIntervalEndsBeforeItIsAddedUp) {
-  double finish_began = 0;
-  const auto plan = plan_of({.result = ResultLocation::array}, [](void*, void*, Stream) { spin(spin_s); },
-                            [&](void* result, Stream) {
-                              finish_began = host_now();
-                              *static_cast<std::uint32_t*>(result) = 10;
-                              spin(spin_s);
-                            });
-  const Instruments instruments = make_instruments(*backend_);
-  for (const CacheState cache : {CacheState::warm, CacheState::cold_dirty}) {
-    result_ = 0;
-    const double before = host_now();
-    const Sample sample = instruments.timer->sample(call(*plan), TimingMode::end_to_end, cache);
-    EXPECT_EQ(result_, 10u);
-    EXPECT_GE(*sample.seconds, spin_s);                                // any machine: the call spins so long
-    EXPECT_LE(sample.prepared_s + *sample.seconds, finish_began - before);  // any machine: finishing begins after both
-    EXPECT_GE(sample.cost_s, sample.prepared_s + *sample.seconds + spin_s);  // any machine: finishing spins so long
-  }
-  const double before = host_now();
-  const double pilot_s = instruments.timer->run(call(*plan));
-  EXPECT_LE(pilot_s, finish_began - before);  // any machine: finishing begins after it
-}
-
 TEST_F(MeasureHostTimer, AFlushWritesAndReadsTwiceTheCacheEachTime) {
   constexpr std::size_t cache = std::size_t{33} << 20, words = 2 * cache / sizeof(std::size_t);
   CpuFlush flush(cache);

@@ -115,7 +115,6 @@ double TimedStream::end_to_end_interval(const Call& c, CacheState cache) {
   const double end = host_now();
   turns_.called(c.plan);
   if (c.info.result == ResultLocation::on_device && c.result) std::memcpy(c.result, result_->data(), c.result_bytes);
-  if (c.info.result == ResultLocation::array) c.plan->finish(c.result, stream_);
   prepared_s_ += elapsed_s(begin_, ready_);
   return end - start;
 }
@@ -123,14 +122,15 @@ double TimedStream::end_to_end_interval(const Call& c, CacheState cache) {
 /// Until the result is in host memory, but for the last few bytes' way out of the page-locked ones.
 void TimedStream::call_to_result(const Call& c) {
   c.plan->enqueue(c.in, c.out, stream_);
-  if (c.info.result == ResultLocation::on_device) copy_result(c);
-  if (c.info.result == ResultLocation::on_device || c.info.result == ResultLocation::array) synchronize();
-  else c.plan->finish(c.result, stream_);
+  if (c.info.result != ResultLocation::on_device) return c.plan->finish(c.result, stream_);
+  copy_result(c);
+  synchronize();
 }
 
 void TimedStream::warm_up_host() {
   std::array<std::byte, 4> value{};
-  const Call call{.plan = empty_.get(), .info = empty_->info(), .out = l2_.sum(), .result_bytes = 4, .result = value.data()};
+  const Call call{
+      .plan = empty_.get(), .info = empty_->info(), .out = l2_.sum(), .result_bytes = 4, .result = value.data()};
   for (int i = 0; i < 32; ++i) call_to_result(call);  // a multiple of eight kernels: no turn is lost
 }
 
@@ -200,8 +200,8 @@ void TimedStream::called(const Call& c, Sampled what) {
 
 /// The kernels of a stream take turns in eights: a call of two launches takes one of two times, on an H200 6.2 and 7.3
 /// us in the case of cub/sum at 2^16, by how many launches came before it. Calls of the same few plans in turn would
-/// each stand in a turn of its own, for ever. So up to seven empty kernels come before each sample, as many as bring the
-/// call into a turn that it has not had yet.
+/// each stand in a turn of its own, for ever. So up to seven empty kernels come before each sample, as many as bring
+/// the call into a turn that it has not had yet.
 void TimedStream::take_next_turn(const Call& c, unsigned between, Sampled what) {
   if (what == Sampled::graph_behind_hold) return;
   const bool held = what == Sampled::behind_hold;
@@ -210,9 +210,9 @@ void TimedStream::take_next_turn(const Call& c, unsigned between, Sampled what) 
   turns_.launched(kernels);
 }
 
-/// The kernels that one call launches, counted in a graph that is captured of it and never run; copies within the device
-/// and setting of memory are kernels, too, but for what is set with the launch itself. Nothing where it cannot be
-/// captured: a call that waits for the device.
+/// The kernels that one call launches, counted in a graph that is captured of it and never run; copies within the
+/// device and setting of memory are kernels, too, but for what is set with the launch itself. Nothing where it cannot
+/// be captured: a call that waits for the device.
 std::optional<unsigned> TimedStream::kernels_of(const Call& c) {
   if (c.info.result == ResultLocation::on_host) return std::nullopt;
   constexpr std::size_t set_with_the_launch = 4096;  // bytes; so much is, on an H200
