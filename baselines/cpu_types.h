@@ -32,8 +32,8 @@ auto dispatch_cpu(const Problem& p, F&& f) {
 /// The most threads that an OpenMP baseline starts, which the setting `threads` allows, too.
 inline constexpr int most_threads = 1024;
 
-/// Throws Unavailable, with `advice` at its end, for more than most_threads, and where the system does not start so many
-/// now: libgomp overflows the stack of the first and ends the program at the second, as TBB does.
+/// Throws Unavailable, with `advice` at its end, for more than most_threads, and where the system does not start so
+/// many now: libgomp overflows the stack of the first and ends the program at the second, as TBB does.
 inline void require_threads(int threads, const std::string& advice) {
   const std::string needs = "needs " + std::to_string(threads) + " threads, ";
   if (threads > most_threads)

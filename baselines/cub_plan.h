@@ -23,8 +23,8 @@ struct CubCall {
   Enqueue enqueue;  ///< (in, out, stream)
 };
 
-/// Asks CUB how much temporary storage such a call needs, and allocates it. `call` goes by CUB's convention: with a null
-/// `temporary` it only sets `bytes`; `in` is n elements, `out` the result. `Count` is the type of num_items.
+/// Asks CUB how much temporary storage such a call needs, and allocates it. `call` goes by CUB's convention: with a
+/// null `temporary` it only sets `bytes`; `in` is n elements, `out` the result. `Count` is the type of num_items.
 template <class In, class Acc, class Count, class Call>
 auto cub_call(const Problem& p, const DeviceInfo& gpu, Call call) {
   const auto n = static_cast<Count>(p.n);

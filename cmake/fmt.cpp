@@ -1,6 +1,6 @@
-// fmt 9, compiled once. Debian has it as a shared library, which the program may not need where it runs, and as headers,
-// which would compile all of it again in every file. These are the templates that its headers declare as compiled
-// elsewhere.
+// fmt 9, compiled once. Debian has it as a shared library, which the program may not need where it runs, and as
+// headers, which would compile all of it again in every file. These are the templates that its headers declare as
+// compiled elsewhere.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE

@@ -56,16 +56,17 @@ std::vector<Point> points(Selection selection, DeviceKind device) {
   return out;
 }
 
-const RegisterExperiment accuracy({.name = "accuracy",
-                                   .summary = "errors of f32 sums by order of adding, 2^10 to 2^28 elements of four data "
-                                              "sets, and 1000 repeated calls at 2^20",
-                                   .points = points,
-                                   .rules = {.min_samples = 1,
-                                             .max_samples = 3,
-                                             .time_budget_s = 0.01,
-                                             .slow_samples = 1,
-                                             .allocations = 1,
-                                             .harness_calls = false}});
+const RegisterExperiment accuracy(
+    {.name = "accuracy",
+     .summary = "errors of f32 sums by order of adding, 2^10 to 2^28 elements of four data "
+                "sets, and 1000 repeated calls at 2^20",
+     .points = points,
+     .rules = {.min_samples = 1,
+               .max_samples = 3,
+               .time_budget_s = 0.01,
+               .slow_samples = 1,
+               .allocations = 1,
+               .harness_calls = false}});
 
 }  // namespace
 }  // namespace reductio

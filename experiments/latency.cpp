@@ -29,11 +29,12 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
       selection, device);
 }
 
-const RegisterExperiment latency({.name = "latency",
-                                  .summary = "one block of squares, 32 to 1024 threads, with one and with several loads "
-                                             "of a thread in flight",
-                                  .points = points,
-                                  .rules = of_studies});
+const RegisterExperiment latency(
+    {.name = "latency",
+     .summary = "one block of squares, 32 to 1024 threads, with one and with several loads "
+                "of a thread in flight",
+     .points = points,
+     .rules = of_studies});
 
 }  // namespace
 }  // namespace reductio

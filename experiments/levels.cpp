@@ -1,8 +1,8 @@
 /// levels: the document's study of a reduction's three levels, one change at a time and together, in blocks of 256.
-/// Between blocks: each kernel with each finish, relaunch, host and atomic (L5). Inside a block: naive, divergence-free,
-/// completely unrolled (L3, L4). Inside a thread: global and local stride (L1, L2) with 1 to 1024 loads a thread, again
-/// with each finish, since the number of groups that are left to combine follows from it (L7 to L9). On the device, and
-/// end to end, which alone compares a finish on the host with the others.
+/// Between blocks: each kernel with each finish, relaunch, host and atomic (L5). Inside a block: naive,
+/// divergence-free, completely unrolled (L3, L4). Inside a thread: global and local stride (L1, L2) with 1 to 1024
+/// loads a thread, again with each finish, since the number of groups that are left to combine follows from it (L7 to
+/// L9). On the device, and end to end, which alone compares a finish on the host with the others.
 
 #include "experiments/launches.h"
 #include "measure/plan/axes.h"

@@ -44,11 +44,12 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
   return out;
 }
 
-const RegisterExperiment narrow({.name = "narrow",
-                                 .summary = "tuned beside CUB: sums of i8, f16 and bf16, 2^10 to 2^31 elements, wide sums of "
-                                            "i8, i32 and f32, and moments beside two calls",
-                                 .points = points,
-                                 .rules = of_studies});
+const RegisterExperiment narrow(
+    {.name = "narrow",
+     .summary = "tuned beside CUB: sums of i8, f16 and bf16, 2^10 to 2^31 elements, wide sums of "
+                "i8, i32 and f32, and moments beside two calls",
+     .points = points,
+     .rules = of_studies});
 
 }  // namespace
 }  // namespace reductio

@@ -1,7 +1,7 @@
-/// timing: every variant in every way of timing it and every state of the cache. What the ways agree on is the variant's;
-/// where they differ is what each of them adds: launching, the way to the host, the cache. Clocks that kernels read
-/// themselves are asked for where kernels read them. So each document's claims can be judged by its own clock, too:
-/// `squares` by clock(), `unroll` by the host's from the launch until the device is idle.
+/// timing: every variant in every way of timing it and every state of the cache. What the ways agree on is the
+/// variant's; where they differ is what each of them adds: launching, the way to the host, the cache. Clocks that
+/// kernels read themselves are asked for where kernels read them. So each document's claims can be judged by its own
+/// clock, too: `squares` by clock(), `unroll` by the host's from the launch until the device is idle.
 
 #include <iterator>
 

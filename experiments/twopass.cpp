@@ -19,7 +19,8 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection) {
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   return product_of(
       {.types = {ElementType::i32},
-       .sizes = sizes_on(device, selection.full ? powers_of_two(16, 28) : std::vector<std::size_t>{1 << 20, 1 << 24, 1 << 28}),
+       .sizes = sizes_on(device,
+                         selection.full ? powers_of_two(16, 28) : std::vector<std::size_t>{1 << 20, 1 << 24, 1 << 28}),
        .modes = {TimingMode::device, TimingMode::end_to_end},
        .settings = of_document("twopass", selection, [&](const Variant& v) { return launches(v, selection); })},
       selection, device);

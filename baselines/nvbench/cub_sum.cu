@@ -7,8 +7,8 @@
 ///   cub_sum_each_turn   the same, with one more kernel in each sample, an empty one before it, where that makes them
 ///                       odd in number. A call of two launches takes one of several times, by how many kernels came
 ///                       before it in its stream, modulo eight (docs/measuring.md). nvbench adds four to a sample: the
-///                       memset of L2, the one that holds the stream back, two that read the clock. So a sample has six,
-///                       which meet four of the eight turns, or seven, which meet all
+///                       memset of L2, the one that holds the stream back, two that read the clock. So a sample has
+///                       six, which meet four of the eight turns, or seven, which meet all
 ///   empty_kernel        what nvbench makes of a call that does nothing
 
 #include <cuda_runtime.h>

@@ -1,6 +1,6 @@
-/// Sums timed by plain loops: what reductio's graph and end-to-end times are checked against. They share no code with it,
-/// but for the choice of a CPU whose core does nothing else, without which they would tell of other work on the host.
-/// One run draws as one process does, so run it several times and take the median. Prints CSV, in seconds:
+/// Sums timed by plain loops: what reductio's graph and end-to-end times are checked against. They share no code with
+/// it, but for the choice of a CPU whose core does nothing else, without which they would tell of other work on the
+/// host. One run draws as one process does, so run it several times and take the median. Prints CSV, in seconds:
 ///
 ///   graph       cub::DeviceReduce::Sum, the time per call of a graph of 100 calls (10 from 2^24 elements on) that is
 ///               replayed right after an untimed replay of it, between two events: none waits for its launch. With
@@ -78,8 +78,8 @@ struct Loops {
     check(cudaMemsetAsync(in, 0, std::size_t{largest} * 4, stream));
     check(cudaMalloc(&workspace, room_bytes));
     check(cudaMalloc(&out, room_bytes));
-    // So that a few bytes are cut from memory that is mapped already, as in any program that holds some. Where none were
-    // held, Thrust's calls, which allocate, mapped memory each time: on an H100 they took four times as long.
+    // So that a few bytes are cut from memory that is mapped already, as in any program that holds some. Where none
+    // were held, Thrust's calls, which allocate, mapped memory each time: on an H100 they took four times as long.
     check(cudaMalloc(&small, 4));
     check(cudaMallocHost(&pinned, 4));
     for (const double until = now() + 0.3; now() < until; check(cudaStreamSynchronize(stream))) flush();  // awake
@@ -140,7 +140,8 @@ struct Loops {
     call_at(0);  // loads the kernels, which must not happen while a graph is captured
     check(cudaStreamSynchronize(stream));
     for (int place = 0; place < places; ++place)
-      std::printf("graph,cub/sum,%s,%d,%d,%.9g\n", type, n, place, graph(n < 1 << 24 ? 100 : 10, [&] { call_at(place); }));
+      std::printf("graph,cub/sum,%s,%d,%d,%.9g\n", type, n, place,
+                  graph(n < 1 << 24 ? 100 : 10, [&] { call_at(place); }));
     volatile T value{};
     const double thrust_s = end_to_end([&] { value = thrust::reduce(thrust::cuda::par.on(stream), first, first + n); });
     const double cub_s = end_to_end([&] {

@@ -29,8 +29,8 @@ constexpr const char* skeleton = R"(/// @ID@: say here what this reduction tries
 /// To make it your own: change the kernel, keep it correct for every n from 0 to over 2^32, then
 ///   cmake --build build && build/bin/reductio verify --variants '^@ID@$'
 ///   build/bin/reductio run comparison --variants '^(@ID@|cub/sum)$' --sizes 2^20:2^28
-/// Everything that a kernel may use is listed at the top of device/kernel.h, and what the file's foot uses at the top of
-/// device/device.h. Several variants that share a preparation are one table: see src/kernels/twopass.cu.
+/// Everything that a kernel may use is listed at the top of device/kernel.h, and what the file's foot uses at the top
+/// of device/device.h. Several variants that share a preparation are one table: see src/kernels/twopass.cu.
 #include <algorithm>
 
 #include "device/device.h"

@@ -141,7 +141,8 @@ int run_command(int argc, char** argv) {
     return exit;
   }
   throw UsageError(
-      "name a subcommand: list, info, verify, run, compare, selftest, models, summarize, claims, probe or new; see 'reductio --help'");
+      "name a subcommand: list, info, verify, run, compare, selftest, models, summarize, claims, probe or new; see "
+      "'reductio --help'");
 }
 
 }  // namespace

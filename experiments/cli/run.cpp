@@ -95,11 +95,12 @@ class Observer final : public RunObserver {
     for (const Status status : without_time) print_reasons(status);
     const Spent& spent = report.spent;
     if (const double samples = spent.timed_s + spent.prepared_s + spent.around_s; samples > 0 && report.measured_s > 0)
-      fmt::print("of the time {:.0f} % was measured, {:.0f} % went into untimed calls, the cache's state and inputs, {:.0f} % "
-                 "around samples, {:.0f} % into waiting until memory is idle, {:.0f} % into inputs, plans, pilots and files\n",
-                 100 * spent.timed_s / report.measured_s, 100 * spent.prepared_s / report.measured_s,
-                 100 * spent.around_s / report.measured_s, 100 * spent.memory_wait_s / report.measured_s,
-                 std::max(0.0, 100 * (1 - (samples + spent.memory_wait_s) / report.measured_s)));
+      fmt::print(
+          "of the time {:.0f} % was measured, {:.0f} % went into untimed calls, the cache's state and inputs, {:.0f} % "
+          "around samples, {:.0f} % into waiting until memory is idle, {:.0f} % into inputs, plans, pilots and files\n",
+          100 * spent.timed_s / report.measured_s, 100 * spent.prepared_s / report.measured_s,
+          100 * spent.around_s / report.measured_s, 100 * spent.memory_wait_s / report.measured_s,
+          std::max(0.0, 100 * (1 - (samples + spent.memory_wait_s) / report.measured_s)));
     fmt::print("{}: {}", experiment,
                ink(Ink::bold, fmt::format("{} {}", report.count(Status::ok), in_words(Status::ok))));
     for (const Status status : without_time)
@@ -231,9 +232,10 @@ int run(RunCommandOptions& options) {
                                 {"binary", binary_hash()}}
                                .dump());
       else
-        fmt::print("{}: {} points{}, about {}; nothing was run\n", experiment->name, report.points,
-                   report.count(Status::refused) ? fmt::format(", {} of them refused", report.count(Status::refused)) : "",
-                   show_seconds(report.estimated_s));
+        fmt::print(
+            "{}: {} points{}, about {}; nothing was run\n", experiment->name, report.points,
+            report.count(Status::refused) ? fmt::format(", {} of them refused", report.count(Status::refused)) : "",
+            show_seconds(report.estimated_s));
       continue;
     }
     if (options.run.profile) {

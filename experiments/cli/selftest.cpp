@@ -201,7 +201,8 @@ int run(const SelftestOptions& options) {
       plan.other = &v;
   plan.planted_rules = compare_rules();
   // Beside another kernel each half has as many contexts as compare has.
-  if (plan.other && !options.quick) plan.planted_rules.allocations = plan.planted_rules.min_samples = 2 * wanted_clusters;
+  if (plan.other && !options.quick)
+    plan.planted_rules.allocations = plan.planted_rules.min_samples = 2 * wanted_clusters;
   plan.rules = compare_rules();
   plan.rules.max_samples = 240;  // many comparisons rather than narrow ones
   plan.rules.time_budget_s = 0.08;
@@ -246,10 +247,10 @@ int run(const SelftestOptions& options) {
   for (const auto& [which, unused, words] : kinds) {
     const SelfComparisons::Kind all = report.all(which);
     if (!all.comparisons) continue;
-    false_positives.push_back(
-        fmt::format("{} of {} comparisons of a variant with itself, {}, found a difference: a rate in {} where at most {} "
-                    "is stated",
-                    all.without_one, all.comparisons, words, percent(all.rate()), percent(1 - plan.confidence)));
+    false_positives.push_back(fmt::format(
+        "{} of {} comparisons of a variant with itself, {}, found a difference: a rate in {} where at most {} "
+        "is stated",
+        all.without_one, all.comparisons, words, percent(all.rate()), percent(1 - plan.confidence)));
     too_many = too_many || all.too_many(plan.confidence);
   }
   std::vector<std::string> missed;
@@ -290,7 +291,8 @@ Command add_selftest(CLI::App& app) {
   sub->add_option("variant", options->variant, "Which variant (default: cub/sum on a GPU, host/plain on a CPU)");
   options->selection.add_points(*sub);
   options->selection.add_order(*sub);
-  sub->add_option("--repeats", options->repeats, "Comparisons of the variant with itself, for each size (default: 320 in all)")
+  sub->add_option("--repeats", options->repeats,
+                  "Comparisons of the variant with itself, for each size (default: 320 in all)")
       ->type_name("N");
   sub->add_flag("--quick", options->quick, "Few comparisons, to see that it works");
   sub->add_flag("--json", options->json, "The outcome as JSON");

@@ -198,8 +198,8 @@ std::size_t offset_of(const VerifyOptions& options) {
   return parse_whole("--offset", options.offset, "a whole number of elements from 0 to 2^60", most_elements);
 }
 
-/// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults; or just the
-/// one kind of case that --dataset and --check describe. Throws UsageError where there is no such case.
+/// What --sizes asks for: exact and bounded data at each size, under the settings asked for or the defaults; or just
+/// the one kind of case that --dataset and --check describe. Throws UsageError where there is no such case.
 std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked, const Variant& v, DeviceKind device) {
   std::vector<std::pair<std::string, std::string>> works{{"exact", "exact"}, {"random", "bounded"}};
   if (!options.dataset.empty() || !options.check.empty())
@@ -412,17 +412,20 @@ Command add_verify(CLI::App& app) {
       ->type_name("TIER");
   sub->add_option("--offset", options->offset, "With --sizes: elements between the input and an aligned address")
       ->type_name("N");
-  sub->add_option("--dataset", options->dataset, "With --sizes: the data, as a failing case names it")->type_name("NAME");
+  sub->add_option("--dataset", options->dataset, "With --sizes: the data, as a failing case names it")
+      ->type_name("NAME");
   sub->add_option("--order", options->order,
                   "With --sizes: the simulated device's order of threads: forward, reverse or random")
       ->type_name("ORDER");
-  sub->add_option("--check", options->check,
-                  "With --sizes, as a failing case names it: exact, bounded, special, repeat, two-plans, calls, settings, "
-                  "chain or fault")
+  sub->add_option(
+         "--check", options->check,
+         "With --sizes, as a failing case names it: exact, bounded, special, repeat, two-plans, calls, settings, "
+         "chain or fault")
       ->type_name("CHECK");
-  sub->add_option("--patience", options->patience_s,
-                  "Seconds that a case may take before its variant is given up (default: 30 or more, by device and size); "
-                  "0: for ever, and in this process, as debuggers and compute-sanitizer want it")
+  sub->add_option(
+         "--patience", options->patience_s,
+         "Seconds that a case may take before its variant is given up (default: 30 or more, by device and size); "
+         "0: for ever, and in this process, as debuggers and compute-sanitizer want it")
       ->type_name("S");
   sub->add_option("--junit", options->junit, "Also write the outcome as JUnit XML")->type_name("FILE");
   auto* json = sub->add_flag("--json", options->json, "The outcome as JSON");

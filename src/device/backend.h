@@ -29,11 +29,11 @@ class Backend {
   virtual void release(void*) noexcept = 0;
   virtual std::size_t memory_free() const = 0;
 
-  /// From now on what is allocated, plans' memory too, begins at a place that chance chooses, if it is less than 1 MiB: up
-  /// to 64 KiB into memory that was taken for it. The place of a few bytes decides how long a GPU's blocks take to hand
-  /// them to each other (docs/measuring.md says by how much), and each context has the same places as the one before. So
-  /// without this all of a row's contexts would have one place, and agree for that alone. Only GPUs do so, all of the
-  /// process's, until such a backend ends.
+  /// From now on what is allocated, plans' memory too, begins at a place that chance chooses, if it is less than 1 MiB:
+  /// up to 64 KiB into memory that was taken for it. The place of a few bytes decides how long a GPU's blocks take to
+  /// hand them to each other (docs/measuring.md says by how much), and each context has the same places as the one
+  /// before. So without this all of a row's contexts would have one place, and agree for that alone. Only GPUs do so,
+  /// all of the process's, until such a backend ends.
   virtual void scatter() {}
 
   /// Asynchronous with respect to the host where the device is; ordered in `stream`.
@@ -65,7 +65,8 @@ class Backend {
   /// `first`, unless null, is given the first launch; on a GPU it must be of a kernel of this program.
   /// Returns a function that launches the captured work on `stream` again, with the host's values as captured. On the
   /// CPU that is empty.
-  virtual std::function<void()> watch_enqueue(const std::function<void()>& enqueue, Stream stream, FirstLaunch* first) = 0;
+  virtual std::function<void()> watch_enqueue(const std::function<void()>& enqueue, Stream stream,
+                                              FirstLaunch* first) = 0;
 };
 
 /// Opens a device. `selector` picks a GPU by index or UUID ("" the first). Throws NoGpu where there is no usable
@@ -85,8 +86,8 @@ std::unique_ptr<Backend> open_cuda(const std::string& selector);  ///< cuda/back
 std::unique_ptr<Backend> open_sim();                              ///< sim/backend.cpp
 std::unique_ptr<Backend> open_cpu();                              ///< cpu/backend.cpp
 
-/// Suffix for out-of-memory messages: "; this program runs under 'ulimit -v 2000000': raise it". Empty where the address
-/// space has no limit (RLIMIT_AS).
+/// Suffix for out-of-memory messages: "; this program runs under 'ulimit -v 2000000': raise it". Empty where the
+/// address space has no limit (RLIMIT_AS).
 std::string address_space_advice();
 
 /// Memory of a backend with an owner.

@@ -15,9 +15,9 @@
 ///   order        __threadfence, __threadfence_block, _system; load_relaxed(p), load_acquire(p), store_relaxed(p, v),
 ///                store_release(p, v): of the whole GPU, load_acquire<Scope::block>(p) of the block, Scope::system.
 ///                Waiting loops poll by one of these loads
-///   launches     wait_for_previous_kernel(): until the kernel before this one in its stream has ended and what it stored
-///                can be seen, for launches that may begin earlier (Launch::overlaps); let_next_kernel_begin(): once
-///                every block has called it, such a launch after this one may take the places that are free
+///   launches     wait_for_previous_kernel(): until the kernel before this one in its stream has ended and what it
+///                stored can be seen, for launches that may begin earlier (Launch::overlaps); let_next_kernel_begin():
+///                once every block has called it, such a launch after this one may take the places that are free
 ///   numbers      min, max, and C's math.h; rsqrtf, rsqrt; __popc, __clz, __ffs, __brev, and of 8 bytes __popcll ...;
 ///                __funnelshift_l, _r; __mulhi, __umulhi, __dp4a; __float_as_uint and its kin,
 ///                __double2hiint, __double2loint, __hiloint2double; __fadd_rn, sub, mul, div, __fmaf_rn, __frcp_rn,
@@ -58,8 +58,8 @@
 
 namespace reductio::device {
 
-/// A number of a launch, from any integer, which braces would not narrow: `int block` is as good as `unsigned`. One that
-/// does not fit, or is negative, becomes the largest there is, which no device launches.
+/// A number of a launch, from any integer, which braces would not narrow: `int block` is as good as `unsigned`. One
+/// that does not fit, or is negative, becomes the largest there is, which no device launches.
 template <class Word>
 struct Count {
   Word value = 0;
@@ -72,7 +72,8 @@ struct Count {
   template <class Integer>
   static constexpr Word fitting(Integer count) {
     constexpr bool whole = std::is_convertible<Integer, Word>::value && !std::is_floating_point<Integer>::value;
-    static_assert(whole, "a launch takes whole numbers of blocks, threads and bytes, in one dimension: of a dim3 its x");
+    static_assert(whole,
+                  "a launch takes whole numbers of blocks, threads and bytes, in one dimension: of a dim3 its x");
     constexpr Word most = static_cast<Word>(-1);
     if constexpr (whole)
       if (static_cast<std::uint64_t>(count) < most) return static_cast<Word>(count);
@@ -118,7 +119,7 @@ auto for_block(unsigned block, F f) {
 #elif __has_include("sim/sim.h")
 #include "sim/sim.h"
 #else
-#error "reductio: compile this file as CUDA (a .cu file, by nvcc); of its installed headers tuned/launch_table.h alone is plain C++"
+#error "reductio: compile this file as CUDA (a .cu file, by nvcc); of its headers launch_table.h alone is plain C++"
 #endif
 
 namespace reductio::device {

@@ -7,7 +7,8 @@
 namespace reductio::device {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-/// A Buffer of zeros, not poisoned. They are there when this returns; only where plans are prepared, never in enqueue().
+/// A Buffer of zeros, not poisoned. They are there when this returns; only where plans are prepared, never in
+/// enqueue().
 template <class T>
 Buffer<T> zeroed_buffer(std::size_t count) {
   Buffer<T> buffer(count);

@@ -79,8 +79,8 @@ struct LastBlock {
 
 /// Every block but the last stores its sum together with a mark into a slot of its own; the last polls the slots, and
 /// adds to its own threads' values what it finds, before they meet: one tree in place of two, and no atomic. Who has
-/// read a slot leaves it empty. Sum and mark arrive together (tuned::Message). It ends, because nobody but the last block
-/// waits, and a block that does not wait gives its place on the GPU up to one that has not begun. Uses `slots`.
+/// read a slot leaves it empty. Sum and mark arrive together (tuned::Message). It ends, because nobody but the last
+/// block waits, and a block that does not wait gives its place on the GPU up to one that has not begun. Uses `slots`.
 struct FanIn {
   template <class Thread, class Block, class T>
   static __device__ void reduce(GlobalPtr<const T> in, std::int64_t n, GlobalPtr<T> out, const Workspace<T>& w) {

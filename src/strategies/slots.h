@@ -1,6 +1,6 @@
 #pragma once
-/// Where a block finds what others have stored for it, with no order between them to keep: each word says by itself whether
-/// it is there (tuned::Message).
+/// Where a block finds what others have stored for it, with no order between them to keep: each word says by itself
+/// whether it is there (tuned::Message).
 
 #include <cstdint>
 

@@ -74,7 +74,9 @@ template <class W, Sums sums>
 struct DigitsOfFloating {
   static constexpr unsigned words = sums == Sums::many ? 8 : 4, bits_each = digit_bits(sums);
   static constexpr int mantissa_bits = std::numeric_limits<W>::digits, bits = words * bits_each - count_bits;
-  static constexpr int lowest = sums == Sums::many ? mantissa_bits == 53 ? -120 : -100 : mantissa_bits == 53 ? -92 : -80;
+  static constexpr int lowest = sums == Sums::many    ? mantissa_bits == 53 ? -120 : -100
+                                : mantissa_bits == 53 ? -92
+                                                      : -80;
 
   static __device__ unsigned counts_of(unsigned k) { return k == words - 1 ? 2 * count_bits : count_bits; }
   static __device__ bool fits(W sum) {

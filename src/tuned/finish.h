@@ -16,8 +16,8 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 using device::load_relaxed;
 using device::store_relaxed;
 
-/// Sums as words each of which says by itself whether it is there: its high half is 4 bytes of the sums, its low half the
-/// mark that it is full. Where nothing has arrived there are zeros.
+/// Sums as words each of which says by itself whether it is there: its high half is 4 bytes of the sums, its low half
+/// the mark that it is full. Where nothing has arrived there are zeros.
 template <class S>
 struct Message {
   static_assert(sizeof(S) % 4 == 0 && sizeof(S) / 4 <= most_words, "sums of 4, 8 or 16 bytes");
@@ -50,9 +50,9 @@ struct StoreEach {
   }
 };
 
-/// Where sums are added up without rounding (digits.h), so that it does not matter who adds first: words that say how much
-/// they hold and how many blocks have added to it. The lanes of one warp have a word each, which they update all at
-/// once; who completes the number of blocks has the result.
+/// Where sums are added up without rounding (digits.h), so that it does not matter who adds first: words that say how
+/// much they hold and how many blocks have added to it. The lanes of one warp have a word each, which they update all
+/// at once; who completes the number of blocks has the result.
 template <class S, Sums meet = Sums::one_of_each_block>
 class PackedSum {
   using W = typename Summed<S>::W;
@@ -179,8 +179,8 @@ struct OnDevice {
   }
 };
 
-/// To page-locked memory of the host, where the host polls for it: a Message of each block, its words side by side, which
-/// are zero before the call.
+/// To page-locked memory of the host, where the host polls for it: a Message of each block, its words side by side,
+/// which are zero before the call.
 struct OnHost {
   GlobalPtr<std::uint64_t> words;
 

@@ -16,7 +16,8 @@ struct Gpu {
   /// 90 for 9.0: of the GPU, or of what the kernels were compiled for if that is less. 0: nothing that needs newer
   /// hardware is used.
   unsigned compute_capability = 0;
-  unsigned most_cluster_blocks = 0;  ///< of a thread block cluster; 0: no clusters. It differs by GPU, not by capability
+  unsigned most_cluster_blocks =
+      0;  ///< of a thread block cluster; 0: no clusters. It differs by GPU, not by capability
   std::size_t l2_bytes = 60 * MiB;   ///< as CUDA names it; of an H200
 };
 
@@ -81,8 +82,8 @@ inline constexpr LaunchRow words_table[] = {
     {SIZE_MAX, Reading::claimed, 8, 2},
 };
 
-/// For sums that each block sends to the host, which adds them up (docs/tuning.md, 39): no block waits for another, so a
-/// cluster gains nothing, and the fewer blocks the sooner the host has read them all. By hand, not by autotune.
+/// For sums that each block sends to the host, which adds them up (docs/tuning.md, 39): no block waits for another, so
+/// a cluster gains nothing, and the fewer blocks the sooner the host has read them all. By hand, not by autotune.
 inline constexpr LaunchRow to_host_table[] = {
     {512 * KiB, Reading::strided, 4, 4},
     {256 * MiB, Reading::tiled, 8, 1, kept_in_l2},
@@ -104,8 +105,9 @@ struct Choice {
   unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
   std::size_t kept_bytes = SIZE_MAX;
   bool overlaps = true;  ///< also if not `chosen`: with the kernel before, where the hardware can
-  /// Also if not `chosen`: floating-point sums of much input may be added up in another order at each call, so their last
-  /// bits may differ (docs/tuned.md: what it is worth). Of integers the order makes no difference, so it always may.
+  /// Also if not `chosen`: floating-point sums of much input may be added up in another order at each call, so their
+  /// last bits may differ (docs/tuned.md: what it is worth). Of integers the order makes no difference, so it always
+  /// may.
   bool any_order = false;
 };
 
@@ -122,8 +124,8 @@ inline constexpr unsigned most_sums = 4095;
 /// The most blocks of a cluster that there are sums for.
 inline constexpr unsigned most_blocks_of_cluster = 16;
 
-/// The workspace, in words: those that sums are added up in, and how many tiles have been claimed, each alone on 128 bytes;
-/// and for each of two sums a long accumulator (tuned/long_accumulator.h). All are zero between calls.
+/// The workspace, in words: those that sums are added up in, and how many tiles have been claimed, each alone on 128
+/// bytes; and for each of two sums a long accumulator (tuned/long_accumulator.h). All are zero between calls.
 inline constexpr unsigned claims_word = 16, long_accumulator_word = 32, long_accumulator_words = 80;
 inline constexpr std::size_t workspace_words = long_accumulator_word + 2 * long_accumulator_words;
 inline constexpr std::size_t workspace_bytes = workspace_words * sizeof(std::uint64_t);

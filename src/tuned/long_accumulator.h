@@ -1,7 +1,7 @@
 #pragma once
 /// A sum of numbers in double, however large or small, that atomic updates add up without rounding: a long accumulator
-/// (Kulisch), a fixed-point number that reaches from the least to the largest double. So it comes to the same bits in any
-/// order. It is there for what tuned/digits.h has no place for, so it has to be right more than it has to be quick.
+/// (Kulisch), a fixed-point number that reaches from the least to the largest double. So it comes to the same bits in
+/// any order. It is there for what tuned/digits.h has no place for, so it has to be right more than it has to be quick.
 ///
 ///   word    0                1                      65
 ///   digit   | 2^-1074 on     | 2^-1042 on  | ... |  2^1006 on |    32 bits each, in words of 64, signed
@@ -57,7 +57,8 @@ class LongAccumulator {
       if (part == (mantissa != 0 ? 2u : negative ? 1u : 0u)) device::atomicAdd(words_ + (infinities + part), 1);
       return;
     }
-    const std::int64_t size = exponent == 0 ? mantissa : mantissa | std::int64_t{1} << 52, whole = negative ? -size : size;
+    const std::int64_t size = exponent == 0 ? mantissa : mantissa | std::int64_t{1} << 52,
+                       whole = negative ? -size : size;
     const unsigned place = exponent == 0 ? 0 : exponent - 1, shift = place % 32;
     const std::int64_t above = whole >> (32 - shift);  // of the lowest digit
     const std::int64_t digit = part == 0   ? static_cast<std::uint32_t>(static_cast<std::uint64_t>(whole) << shift)
@@ -66,7 +67,8 @@ class LongAccumulator {
     if (part < parts && digit != 0) device::atomicAdd(words_ + (place / 32 + part), static_cast<std::uint64_t>(digit));
   }
 
-  /// By all lanes of one warp, who can see whatever was added: the sum, rounded off by less than 2^-51 of it, in each lane.
+  /// By all lanes of one warp, who can see whatever was added: the sum, rounded off by less than 2^-51 of it, in each
+  /// lane.
   __device__ double take() const {
     const unsigned lane = threadIdx.x % 32;
     std::uint64_t word[3];
@@ -83,7 +85,8 @@ class LongAccumulator {
     const auto first = static_cast<unsigned>(low != 0 ? __ffs(static_cast<int>(low)) - 1
                                              : middle != 0 ? __ffs(static_cast<int>(middle)) + 31 : 64);
     for (int sign = 1;; sign = -1) {
-      // From the lowest digit up: each keeps 32 bits, and what is more is carried on, so that at the end it is the sign.
+      // From the lowest digit up: each keeps 32 bits, and what is more is carried on, so that at the end it is the
+      // sign.
       std::int64_t sum = 0;
       std::uint64_t below = 0, behind_first = 0;
       unsigned digit = 0, first_digit = 0, place = 0;

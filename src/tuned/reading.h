@@ -278,7 +278,8 @@ struct Claimed {
       if (tile < whole)
         sum = sum_of_vectors<S, W, Operation, In>(v);
       else
-        sum = sum_of_rest<S, W, Operation, Tiled::vectors>(in, first, threadIdx.x, block, [](auto p) { return __ldg(p); });
+        sum = sum_of_rest<S, W, Operation, Tiled::vectors>(in, first, threadIdx.x, block,
+                                                           [](auto p) { return __ldg(p); });
       tile = next[turn];
     }
     take(sum, turn);

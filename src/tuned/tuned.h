@@ -39,10 +39,10 @@
 ///
 /// How it works
 ///
-///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). All threads have the same
-///             number of such rounds, and what is left is spread over all of them in one last step. What lies before
-///             the first multiple of 16 bytes (of 128, a line of the caches, where there is much to read) and behind
-///             the last whole vector is part of that step. Of much input blocks claim what they read as they go.
+///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). All threads have the
+///             same number of such rounds, and what is left is spread over all of them in one last step. What lies
+///             before the first multiple of 16 bytes (of 128, a line of the caches, where there is much to read) and
+///             behind the last whole vector is part of that step. Of much input blocks claim what they read as they go.
 ///   Blocks    add up by warp shuffles, and once over their warps.
 ///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster,
 ///             for little (cluster.cuh); packed atomics, for all else (finish.h). To the host: each block sends its sum
@@ -186,17 +186,19 @@ constexpr bool adds_up() {
 /// A plan: the launch for n elements, chosen when it is made. Cheap to make and to copy; it owns nothing.
 template <class In, class Acc = In, class Operation = Identity>
 class Reduction {
-  static_assert(adds_up<In, Acc>(),
-                "tuned: the result's type does not go with the elements': integers take an integer of 4 or 8 bytes and no "
-                "fewer than theirs, or a float or double with all their digits; __half, __nv_bfloat16 and float take float "
-                "or double; double takes double; none is const or volatile");
+  static_assert(
+      adds_up<In, Acc>(),
+      "tuned: the result's type does not go with the elements': integers take an integer of 4 or 8 bytes and no "
+      "fewer than theirs, or a float or double with all their digits; __half, __nv_bfloat16 and float take float "
+      "or double; double takes double; none is const or volatile");
   using W = typename AddedIn<Acc>::type;
   using S = SumIn<Acc, Operation>;
 
  public:
   /// Results of a call: 2 for Moments.
   static constexpr unsigned results = sizeof(S) / sizeof(W);
-  static constexpr FinishedBy finished_by = std::is_same<S, std::uint32_t>::value ? FinishedBy::one_word : FinishedBy::words;
+  static constexpr FinishedBy finished_by =
+      std::is_same<S, std::uint32_t>::value ? FinishedBy::one_word : FinishedBy::words;
 
   Reduction(std::size_t n, const Gpu& gpu, const Choice& choice = {})
       : n_(n), overlaps_(gpu.compute_capability >= 90 && choice.overlaps),
@@ -239,8 +241,8 @@ class Reduction {
       device::launch<reduce<In, Acc, Operation, Tiled, StoreEach, OnHost>>(shape, share, Tiled(), StoreEach{},
                                                                           OnHost{arrival});
     else
-      device::launch<reduce<In, Acc, Operation, Strided<256>, StoreEach, OnHost>>(shape, share, Strided<256>(), StoreEach{},
-                                                                                 OnHost{arrival});
+      device::launch<reduce<In, Acc, Operation, Strided<256>, StoreEach, OnHost>>(shape, share, Strided<256>(),
+                                                                                  StoreEach{}, OnHost{arrival});
   }
 
 #ifdef __CUDACC__
@@ -316,7 +318,8 @@ class Reduction {
     if (shape_.grid == 1)
       device::launch<reduce<In, Acc, Operation, How, StoreEach, OnDevice<Acc>>>(shape, share, how, StoreEach{}, result);
     else
-      device::launch<reduce<In, Acc, Operation, How, Packed, OnDevice<Acc>>>(shape, share, how, Packed{workspace}, result);
+      device::launch<reduce<In, Acc, Operation, How, Packed, OnDevice<Acc>>>(shape, share, how, Packed{workspace},
+                                                                             result);
   }
 
   std::size_t n_;

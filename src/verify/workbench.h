@@ -27,8 +27,8 @@ struct Recipe {
 
 /// Inputs stay on the device for further cases with the same recipe, within a share of its memory. Cases in an order
 /// that keeps recipes together pay for each input once. A variant that meets one again finds another element somewhere,
-/// so that it does not pass by what it remembers. The inputs of a case that failed are made anew, or the next one would be
-/// blamed for what it did to them.
+/// so that it does not pass by what it remembers. The inputs of a case that failed are made anew, or the next one would
+/// be blamed for what it did to them.
 class Workbench {
  public:
   explicit Workbench(Backend& backend) : backend_(&backend) {}

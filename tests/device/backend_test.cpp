@@ -149,7 +149,8 @@ TEST_P(EveryBackend, WatchesWhatIsEnqueued) {
   EXPECT_EQ(read(m.get(), m.size()), std::vector<unsigned char>(m.size(), 7)) << "the host is not asked again";
   const auto waits = [&] { backend->synchronize(stream); };
   const auto allocates = [&] { DeviceMemory(*backend, 4096); };
-  EXPECT_NE(error_of<DeviceError>([&] { backend->watch_enqueue(waits, stream, nullptr); }).find("enqueue()"), std::string::npos);
+  EXPECT_NE(error_of<DeviceError>([&] { backend->watch_enqueue(waits, stream, nullptr); }).find("enqueue()"),
+            std::string::npos);
   EXPECT_NE(error_of<DeviceError>([&] { backend->watch_enqueue(allocates, stream, nullptr); }).find("enqueue()"),
             std::string::npos);
   backend->fill(m.get(), 8, m.size(), stream);

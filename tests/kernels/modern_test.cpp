@@ -16,7 +16,8 @@ DeviceInfo simulated_of(int capability = 80) {
   return gpu;
 }
 
-PlanInfo launch_of(const std::string& id, std::size_t n, const Assignments& chosen, const DeviceInfo& gpu = simulated_of()) {
+PlanInfo launch_of(const std::string& id, std::size_t n, const Assignments& chosen,
+                   const DeviceInfo& gpu = simulated_of()) {
   const Variant& v = find_variant(id);
   return make_plan(v, {Operation::sum, ElementType::i32, n}, v.settings(chosen), gpu)->info();
 }

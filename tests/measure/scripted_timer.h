@@ -74,7 +74,8 @@ class Clock final : public Timer {
     complete(c);
     const auto* spinning = dynamic_cast<const SpinningPlan*>(c.plan);
     const double s = seconds_(c.info.grid_blocks, c.input_bytes) + (spinning && !deaf ? spinning->seconds : 0);
-    Sample out{.seconds = s, .device_part_s = {}, .cycles = {}, .cost_s = s + overhead_s, .timed_s = s, .prepared_s = 0};
+    Sample out{
+        .seconds = s, .device_part_s = {}, .cycles = {}, .cost_s = s + overhead_s, .timed_s = s, .prepared_s = 0};
     if (mode == TimingMode::graph && captured_.insert(c.plan).second) out.cost_s += capture_s.value();
     if (mode == TimingMode::end_to_end && c.info.result == ResultLocation::host_part) out.device_part_s = s / 2;
     if (const auto reading = c.plan->clock_reading()) out.cycles = reading->cycles;

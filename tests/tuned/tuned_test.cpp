@@ -1,5 +1,5 @@
-// tuned/tuned.h by itself, as its user has it: every type, any n and start, one workspace for many calls. What the battery
-// does with the variant tuned/sum is not repeated here.
+// tuned/tuned.h by itself, as its user has it: every type, any n and start, one workspace for many calls. What the
+// battery does with the variant tuned/sum is not repeated here.
 
 #include "tuned/tuned.h"
 
@@ -81,11 +81,13 @@ void adds_up() {
       tuned::Reduction<In, Acc>(n + 3 - start, small_gpu, small_blocks)(from, out.ptr(), workspace.ptr(), nullptr);
       EXPECT_EQ(on_host(out)[0], (expected<Acc>(values, start))) << n << " from " << start << ", small blocks";
     }
-    tuned::sum_of_squares<In, Acc>(GlobalPtr<const In>(in.ptr()), n + 3, out.ptr(), workspace.ptr(), small_gpu, nullptr);
+    tuned::sum_of_squares<In, Acc>(GlobalPtr<const In>(in.ptr()), n + 3, out.ptr(), workspace.ptr(), small_gpu,
+                                   nullptr);
     EXPECT_EQ(on_host(out)[0], (expected<Acc>(values, 0, true))) << n << ", squares";
     const Buffer<Acc> both(2);
     for (const tuned::Choice& choice : {tuned::Choice{}, small_blocks, tiles, claims}) {
-      tuned::Reduction<In, Acc, tuned::Moments>(n + 2, small_gpu, choice)(in.ptr() + 1, both.ptr(), workspace.ptr(), nullptr);
+      tuned::Reduction<In, Acc, tuned::Moments>(n + 2, small_gpu, choice)(in.ptr() + 1, both.ptr(), workspace.ptr(),
+                                                                          nullptr);
       const std::vector<Acc> moments{expected<Acc>(values, 1), expected<Acc>(values, 1, true)};
       EXPECT_EQ(on_host(both), moments) << n << ", moments";
     }
@@ -169,8 +171,8 @@ TEST_P(SimTuned, AddsUpTilesOfAnyNumber) {
         }
 }
 
-/// More tiles than blocks, so that blocks claim some, and a last one that is not whole, or not there, or all there is. Every
-/// call leaves the count of claims and all words at zero for the next.
+/// More tiles than blocks, so that blocks claim some, and a last one that is not whole, or not there, or all there is.
+/// Every call leaves the count of claims and all words at zero for the next.
 template <class T>
 void adds_up_claimed_tiles(const tuned::Choice& choice = claims) {
   const tuned::Gpu two_sms{2, 512};
@@ -335,8 +337,8 @@ void digits_of_floating() {
   constexpr W least = std::numeric_limits<W>::epsilon();
   const W top = std::ldexp(W{1}, D::lowest + D::bits), bottom = std::ldexp(W{1}, D::lowest + D::mantissa_bits - 1);
   const W largest = std::nextafter(top, W{0}), odd = 1 + least;
-  for (const W sum : {W{0}, W{1}, W{-1}, odd, -odd, W{3} / 7, W{-1e-7f}, W{12345.678f}, largest, -largest, bottom, -bottom,
-                      std::nextafter(bottom, W{1})})
+  for (const W sum : {W{0}, W{1}, W{-1}, odd, -odd, W{3} / 7, W{-1e-7f}, W{12345.678f}, largest, -largest, bottom,
+                      -bottom, std::nextafter(bottom, W{1})})
     EXPECT_EQ(back({sum}), sum) << sum;
   for (int exponent = D::lowest + D::mantissa_bits - 1; exponent < D::lowest + D::bits; ++exponent)
     EXPECT_EQ(back({std::ldexp(odd, exponent)}), std::ldexp(odd, exponent)) << exponent;
@@ -348,7 +350,8 @@ void digits_of_floating() {
   for (const W sum : {largest, -largest, std::nextafter(std::ldexp(W{1}, D::lowest + 2 * int{D::bits_each}), W{0}),
                       -std::nextafter(std::ldexp(W{1}, D::lowest + 3 * int{D::bits_each}), W{0})})
     if (meet == tuned::Sums::many)  // whose parts are added up in a step more
-      EXPECT_NEAR(static_cast<double>(as_many(sum) / (tuned::most_sums * static_cast<long double>(sum))), 1, least) << sum;
+      EXPECT_NEAR(static_cast<double>(as_many(sum) / (tuned::most_sums * static_cast<long double>(sum))), 1, least)
+          << sum;
     else
       EXPECT_EQ(as_many(sum), static_cast<W>(tuned::most_sums * static_cast<long double>(sum))) << sum;
   // The largest digits that there are, and of each as many as can meet.
@@ -380,8 +383,8 @@ TEST(SimTunedDigits, HoldSumsWithoutRounding) {
   EXPECT_EQ(in_digits<std::uint32_t>({0xffffffffu, 0xffffffffu}), 0xfffffffeu);
 }
 
-/// Sums that the words have no place for go to the long accumulator: of some blocks, of all, infinite ones, and of moments
-/// both sums of a block, or one of them. All words are zero afterwards.
+/// Sums that the words have no place for go to the long accumulator: of some blocks, of all, infinite ones, and of
+/// moments both sums of a block, or one of them. All words are zero afterwards.
 template <class T, class Operation = Identity>
 void adds_up_what_does_not_fit(const tuned::Choice& choice, std::size_t n) {
   const tuned::Gpu two_sms{2, 512};
@@ -392,8 +395,14 @@ void adds_up_what_does_not_fit(const tuned::Choice& choice, std::size_t n) {
   const T small = std::ldexp(T{1}, std::is_same_v<T, float> ? -100 : -500), large = 1 / small,
           infinite = std::numeric_limits<T>::infinity(), nothing = std::numeric_limits<T>::quiet_NaN(),
           fits_but_not_squared = std::ldexp(T{1}, std::is_same_v<T, float> ? 40 : 30);
-  for (const auto& [usual, first] : {std::pair{small, small}, {T{1}, large}, {T{1}, small}, {T{1}, infinite}, {large, T{1}},
-                                     {fits_but_not_squared, fits_but_not_squared}, {T{1}, nothing}, {infinite, -infinite},
+  for (const auto& [usual, first] : {std::pair{small, small},
+                                     {T{1}, large},
+                                     {T{1}, small},
+                                     {T{1}, infinite},
+                                     {large, T{1}},
+                                     {fits_but_not_squared, fits_but_not_squared},
+                                     {T{1}, nothing},
+                                     {infinite, -infinite},
                                      {T{1}, -infinite}}) {
     std::vector<T> values(n, usual);
     values[0] = first;
@@ -402,7 +411,8 @@ void adds_up_what_does_not_fit(const tuned::Choice& choice, std::size_t n) {
     const std::vector<std::uint64_t> words = on_host(workspace);
     EXPECT_EQ(std::count(words.begin(), words.end(), 0u), std::ssize(words)) << usual << " " << first;
     const std::vector<T> results = on_host(out);
-    const long double sum = static_cast<long double>(usual) * static_cast<long double>(n - 1) + static_cast<long double>(first);
+    const long double sum =
+        static_cast<long double>(usual) * static_cast<long double>(n - 1) + static_cast<long double>(first);
     if (std::isnan(first) || std::isinf(usual))
       EXPECT_TRUE(std::isnan(results[0])) << usual << " " << first;
     else if (std::isinf(first))
@@ -430,8 +440,8 @@ TEST_P(SimTuned, AddsUpWhatDoesNotFitIntoItsWords) {
   adds_up_what_does_not_fit<double, tuned::Moments>(claims, 20 * 8192 + 77);
 }
 
-/// Little in some shares of the input (blocks' or tiles'), beside nothing or beside much that cancels out: none of it is lost
-/// or rounded off, whichever of the two has a place in the words.
+/// Little in some shares of the input (blocks' or tiles'), beside nothing or beside much that cancels out: none of it
+/// is lost or rounded off, whichever of the two has a place in the words.
 template <class T>
 void adds_up_little_beside_more(const tuned::Choice& choice, std::size_t share, std::size_t shares) {
   const tuned::Gpu two_sms{2, 512};
@@ -451,7 +461,8 @@ void adds_up_little_beside_more(const tuned::Choice& choice, std::size_t share, 
       ASSERT_EQ(call.shape().grid, 2u);
       const auto in = on_device(values);
       call(in.ptr(), out.ptr(), workspace.ptr(), nullptr);
-      EXPECT_EQ(on_host(out)[0], small * static_cast<T>(share * (shares - (cancels ? 2 : 1)))) << little << " " << large;
+      EXPECT_EQ(on_host(out)[0], small * static_cast<T>(share * (shares - (cancels ? 2 : 1))))
+          << little << " " << large;
       EXPECT_EQ(on_host(workspace), std::vector<std::uint64_t>(workspace.size())) << little << " " << large;
     }
 }
@@ -463,7 +474,8 @@ TEST_P(SimTuned, AddsUpLittleBesideMore) {
 }
 
 /// One warp, whose lanes add the numbers to an accumulator and then take the sum, all of them the same.
-__global__ void sum_of_long(GlobalPtr<const double> in, unsigned n, GlobalPtr<std::uint64_t> words, GlobalPtr<double> out) {
+__global__ void sum_of_long(GlobalPtr<const double> in, unsigned n, GlobalPtr<std::uint64_t> words,
+                            GlobalPtr<double> out) {
   const tuned::LongAccumulator sum(words);
   for (unsigned i = threadIdx.x / tuned::LongAccumulator::parts; i < n; i += 32 / tuned::LongAccumulator::parts)
     if (threadIdx.x < 32 / tuned::LongAccumulator::parts * tuned::LongAccumulator::parts)
@@ -530,8 +542,8 @@ TEST(TunedLaunch, HasBlocksClaimTilesOfMuch) {
   EXPECT_EQ(tuned::launch_shape(2048 * MiB, FinishedBy::words, tuned::h200).grid, 2u * 132);
 }
 
-/// Counted by hand: an element's own tree and those of its vector and tile, the ends, a warp's and a block's shuffles, the
-/// words, and what did not fit. Where the order varies a block may have claimed all tiles.
+/// Counted by hand: an element's own tree and those of its vector and tile, the ends, a warp's and a block's shuffles,
+/// the words, and what did not fit. Where the order varies a block may have claimed all tiles.
 TEST(TunedLaunch, BoundsTheLongestChainOfAdditions) {
   tuned::Choice in_any_order;
   in_any_order.any_order = true;
@@ -543,7 +555,8 @@ TEST(TunedLaunch, BoundsTheLongestChainOfAdditions) {
     ASSERT_LE(call.longest_chain(), of_tile + of_words + 5) << n;
     ASSERT_GE(tuned::Reduction<float>(n, tuned::h200, in_any_order).longest_chain(), n / 16384) << n;
   }
-  // One block that claims all tiles, for each of which it is as long; blocks without claims; and one that needs no words.
+  // One block that claims all tiles, for each of which it is as long; blocks without claims; and one that needs no
+  // words.
   const auto chain = [](std::size_t n, const tuned::Gpu& gpu, const tuned::Choice& choice) {
     return tuned::Reduction<float>(n, gpu, choice).longest_chain();
   };
@@ -686,8 +699,8 @@ TEST_P(SimTuned, TwoPlansWithAWorkspaceEachTakeTurns) {
   }
 }
 
-/// What a call before left in the long accumulators would be part of the next result. Sums of 4 and 8 bytes and pairs take
-/// turns.
+/// What a call before left in the long accumulators would be part of the next result. Sums of 4 and 8 bytes and pairs
+/// take turns.
 TEST_P(SimTuned, TheWorkspaceIsZeroAfterEachCallWhateverItsSize) {
   const auto workspace = new_workspace();
   const auto empty = [&] { return on_host(workspace) == std::vector<std::uint64_t>(workspace.size()); };
@@ -825,7 +838,8 @@ TEST(TunedLaunch, HasAClusterWhereTheGpuHasThem) {
   EXPECT_EQ(tuned::launch_shape(0, FinishedBy::words, h200, {true, tuned::Reading::cluster, 1, 16}).grid, 2u);
   EXPECT_EQ(tuned::launch_shape(0, FinishedBy::words, h200, {true, tuned::Reading::cluster, 1, 0}).grid, 2u);
   EXPECT_EQ(tuned::launch_shape(1 << 20, FinishedBy::words, h200, {true, tuned::Reading::cluster, 1, 12}).grid, 8u);
-  EXPECT_EQ(tuned::launch_shape(1 << 20, FinishedBy::words, h200, huge_cluster).grid, 16u) << "there are sums for no more";
+  EXPECT_EQ(tuned::launch_shape(1 << 20, FinishedBy::words, h200, huge_cluster).grid, 16u)
+      << "there are sums for no more";
   // 9.0 is not enough: a GPU whose clusters have 8 blocks, or 4, refuses a launch with more.
   EXPECT_EQ(reading(64 << 10, FinishedBy::words, 8), tuned::Reading::cluster);
   EXPECT_EQ(reading(512 << 10, FinishedBy::words, 16), tuned::Reading::cluster);
@@ -851,7 +865,9 @@ TEST(TunedLaunch, GoesBySmsAndByL2) {
       EXPECT_EQ(of_h200.kept_bytes, row.kept_bytes);
     }
   const tuned::Gpu twice_the_sms{264, 2048, 90, 16, 60 * MiB}, a_third_of_l2{132, 2048, 90, 16, 20 * MiB};
-  const auto up_to = [](const tuned::LaunchRow& row, const tuned::Gpu& gpu) { return tuned::row_for(row, gpu).up_to_bytes; };
+  const auto up_to = [](const tuned::LaunchRow& row, const tuned::Gpu& gpu) {
+    return tuned::row_for(row, gpu).up_to_bytes;
+  };
   EXPECT_EQ(up_to({16 * KiB, Reading::strided, 4, 0}, twice_the_sms), 16 * KiB);
   EXPECT_EQ(up_to({256 * KiB, Reading::cluster, 4, 8}, twice_the_sms), 256 * KiB);
   EXPECT_EQ(up_to({3 * MiB, Reading::strided, 4, 4}, twice_the_sms), 6 * MiB);

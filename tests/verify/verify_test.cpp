@@ -1068,7 +1068,8 @@ TEST(BatteryJunit, tells_what_became_of_each_variant) {
     <testcase classname="reductio.sim" name="a/fine" time="1.500">
     </testcase>
     <testcase classname="reductio.sim" name="a/&lt;wrong&gt;" time="0.000">
-      <failure message="2 of 3 cases failed">stand-in/sound sum i32 n=3 colour=green random seed=1: got &quot;1&quot; &amp; want 2&#10;?&#10;</failure>
+      <failure message="2 of 3 cases failed">stand-in/sound sum i32 n=3 colour=green )"
+                       R"(random seed=1: got &quot;1&quot; &amp; want 2&#10;?&#10;</failure>
     </testcase>
   </testsuite>
   <testsuite name="cpu" tests="3" failures="1" errors="0" skipped="1" time="0.000">

@@ -13,7 +13,8 @@
 #include <type_traits>
 
 // Where a library and a program both use an installed header and are compiled for different GPUs, each must launch its
-// own kernels: functions of one name would be merged by the linker. So the name has the architectures in it, up to eight.
+// own kernels: functions of one name would be merged by the linker. So the name has the architectures in it, up to
+// eight.
 #define REDUCTIO_NAMESPACE_OF(a, b, c, d, e, f, g, h, ...) on_cuda_##a##_##b##_##c##_##d##_##e##_##f##_##g##_##h
 #define REDUCTIO_NAMESPACE_FOR(...) REDUCTIO_NAMESPACE_OF(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0, 0)
 #define REDUCTIO_DEVICE_NAMESPACE REDUCTIO_NAMESPACE_FOR(__CUDA_ARCH_LIST__)
@@ -150,8 +151,8 @@ template <class... Parameters, void (*kernel)(Parameters...)>
 struct Launcher<kernel> {
   static void run(const Launch& l, Parameters... args) {
     if (l.overlaps || l.cluster > 1) return run_with_attributes(l, args...);
-    // What <<<>>> does, but for its errors, which cudaGetLastError() alone would tell, together with any that the caller
-    // has had before and knows of.
+    // What <<<>>> does, but for its errors, which cudaGetLastError() alone would tell, together with any that the
+    // caller has had before and knows of.
     void* pointers[] = {static_cast<void*>(&args)..., nullptr};
     check_launch(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), blocks(l), l.block.value, pointers,
                                   l.shared_bytes, static_cast<cudaStream_t>(l.stream)),

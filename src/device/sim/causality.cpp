@@ -134,7 +134,8 @@ std::uint32_t Causality::known(const Publication& p, Means by, const Accesses& a
       if (a.lanes & ~lanes && a.epoch < f->moment.epoch) lanes |= f->moment.ordered(a);
     }
   }
-  if (published && atomic_at == p.location && a.thread / warp_size == p.write.thread / warp_size && a.epoch < p.write.epoch)
+  if (published && atomic_at == p.location && a.thread / warp_size == p.write.thread / warp_size &&
+      a.epoch < p.write.epoch)
     lanes |= a.lanes & 1u << p.write.thread % warp_size;
   return lanes;
 }

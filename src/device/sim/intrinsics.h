@@ -98,7 +98,8 @@ unsigned __match_any_sync(unsigned mask, V value, const char* file = __builtin_F
 template <Operand V>
 unsigned __match_all_sync(unsigned mask, V value, int* alike, const char* file = __builtin_FILE(),
                           int line = __builtin_LINE()) {
-  const auto same = sim::warp_operation(sim::WarpOperation::match_all, mask, bits_of(+value_of(value)), 0, {file, line});
+  const auto same =
+      sim::warp_operation(sim::WarpOperation::match_all, mask, bits_of(+value_of(value)), 0, {file, line});
   *alike = same != 0;
   return static_cast<unsigned>(same);
 }

@@ -84,8 +84,8 @@ class HostBuffer {
   std::unique_ptr<T[]> memory_;
 };
 
-/// The memory behind `count` elements from p, for the host. Throws Fault, which names the caller, if they pass the end of
-/// p's view.
+/// The memory behind `count` elements from p, for the host. Throws Fault, which names the caller, if they pass the end
+/// of p's view.
 template <class T>
 void* host_range(GlobalPtr<T> p, std::size_t count, const char* caller = "host_range()", sim::Site site = {}) {
   const sim::View& v = p.view();

@@ -152,7 +152,8 @@ View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable
 
 void fail_range(std::size_t count, std::size_t in_view, const char* what, Site site) {
   throw Fault(FaultKind::out_of_bounds, "", 0, {}, "", 0,
-              called(what, site) + std::to_string(count) + " elements asked for where " + std::to_string(in_view) + " are in view");
+              called(what, site) + std::to_string(count) + " elements asked for where " + std::to_string(in_view) +
+                  " are in view");
 }
 
 void make_records(Memory& m) {

@@ -14,9 +14,10 @@
 namespace reductio::device {
 inline namespace on_sim {
 
-/// What `p[i]` and `*p` give where p is not const: reads convert to T, writes go through the checks. It is used where it
-/// stands. `auto x = p[i]` would read only when x is used, so what uses one that has a name copies it, and the copy does
-/// not compile. It converts implicitly to T alone; otherwise `cond ? p[i] : 0` would quietly be an int for a float p.
+/// What `p[i]` and `*p` give where p is not const: reads convert to T, writes go through the checks. It is used where
+/// it stands. `auto x = p[i]` would read only when x is used, so what uses one that has a name copies it, and the copy
+/// does not compile. It converts implicitly to T alone; otherwise `cond ? p[i] : 0` would quietly be an int for a float
+/// p.
 template <class Pointer>
 class Reference;
 

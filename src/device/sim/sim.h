@@ -53,10 +53,13 @@
 #define REDUCTIO_PRAGMA(...) _Pragma(#__VA_ARGS__)
 #define REDUCTIO_NOT_HERE(what_to_write) REDUCTIO_PRAGMA(GCC error what_to_write)
 // As a C++ array it would be memory that nothing checks, and not the block's.
-#define __shared__ \
-  REDUCTIO_NOT_HERE("no __shared__ here: write SharedPtr<T> x = shared_array<T, N>(), or shared_memory<T>() for dynamic memory")
-#define __constant__ \
-  REDUCTIO_NOT_HERE("no __constant__ here: pass a struct by value as the kernel's parameter, which CUDA keeps in constant memory, or write constexpr")
+#define __shared__   \
+  REDUCTIO_NOT_HERE( \
+      "no __shared__ here: write SharedPtr<T> x = shared_array<T, N>(), or shared_memory<T>() for dynamic memory")
+#define __constant__                                                                                                  \
+  REDUCTIO_NOT_HERE(                                                                                                  \
+      "no __constant__ here: pass a struct by value as the kernel's parameter, which CUDA keeps in constant memory, " \
+      "or write constexpr")
 #define __managed__ \
   REDUCTIO_NOT_HERE("no __managed__ here: pass a GlobalPtr<T> to the kernel, of a Buffer<T> of the plan")
 

@@ -47,8 +47,8 @@ struct Watched {
   Shape first_launch{};           ///< all zeros if nothing was launched
   std::function<void()> again{};  ///< puts the same work onto the same streams, as a captured graph's launch does
 };
-/// Runs `enqueue`, which may put work onto streams and do nothing else. Throws Fault (contract) if it allocates, frees or
-/// waits.
+/// Runs `enqueue`, which may put work onto streams and do nothing else. Throws Fault (contract) if it allocates, frees
+/// or waits.
 Watched watch_enqueue(const std::function<void()>& enqueue);
 /// For what a watched enqueue() may not do, "allocates device memory", and what to do instead. Throws Fault if one
 /// runs.

@@ -43,8 +43,8 @@ enum class WarpOperation : std::uint8_t {
 /// Blocks until all lanes in `mask` are here that have not returned from the kernel. The result: for `shuffle` the bits
 /// that lane `source` brought, 0xFF.. if it brought none (undefined_shuffles()); for `match_any` the lanes that brought
 /// the same bits as the caller, for `match_all` all lanes that are here if all did, else 0; for the others what those
-/// lanes' `bits` make together, as unsigned words of 4 bytes: for `ballot` each lane brings the bit of its own vote, for
-/// `any` and `all` 0 or 1.
+/// lanes' `bits` make together, as unsigned words of 4 bytes: for `ballot` each lane brings the bit of its own vote,
+/// for `any` and `all` 0 or 1.
 std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
 
 /// Before each atomic load, and each atomic that changes nothing: lets others run if this is a repeated look.

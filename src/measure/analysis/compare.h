@@ -39,9 +39,9 @@ struct MeasuredSet {
 };
 MeasuredSet measured_in(const StoredResults&);
 
-/// The same with every time as a multiple of that of a reference variant in the same context, which takes out what slowed
-/// down or sped up both: the first of `ids` that was sampled beside it. The references' own rows are left out, rows
-/// without a reference beside them lose their times. Throws UsageError where no row has one.
+/// The same with every time as a multiple of that of a reference variant in the same context, which takes out what
+/// slowed down or sped up both: the first of `ids` that was sampled beside it. The references' own rows are left out,
+/// rows without a reference beside them lose their times. Throws UsageError where no row has one.
 MeasuredSet relative_to(const MeasuredSet&, std::span<const std::string> ids);
 
 /// Enough rounds that an effect of 1 % is normally decided within seconds a point, over wanted_clusters allocations, or

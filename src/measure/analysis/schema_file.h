@@ -6,8 +6,8 @@
 
 namespace reductio {
 
-/// Its content: the timing modes; of each table the columns' names and kinds, which of them tell points apart ("key"), which a file may
-/// lack ("optional"), and the words that its `status` knows.
+/// Its content: the timing modes; of each table the columns' names and kinds, which of them tell points apart ("key"),
+/// which a file may lack ("optional"), and the words that its `status` knows.
 std::string schema_json();
 
 }  // namespace reductio

@@ -226,7 +226,8 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
       const TimingMode spins_by =
           plan.point.device == DeviceKind::cuda ? TimingMode::globaltimer : TimingMode::end_to_end;
       p.unknown = instruments.timer->resolution_s(spins_by) / pilot_s;
-      slowed.push_back(with_spin(variant, plan.point.device, *instruments.harness_calls, 0.1 * bare_s[i] + p.planted_s));
+      slowed.push_back(
+          with_spin(variant, plan.point.device, *instruments.harness_calls, 0.1 * bare_s[i] + p.planted_s));
       planted.push_back({comparing.point(bases[i], p.n), comparing.point(slowed.back(), p.n)});
       if (plan.other) planted.back().push_back(comparing.point(*plan.other, p.n));
       out.planted.push_back(p);

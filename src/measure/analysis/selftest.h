@@ -113,9 +113,9 @@ struct WrongResult : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// All comparisons share the contexts of one measurement, so that their number costs little. Throws UsageError where the
-/// variant cannot be timed so, or when stopped; WrongResult where its result is not right; DeviceError where the device
-/// fails.
+/// All comparisons share the contexts of one measurement, so that their number costs little. Throws UsageError where
+/// the variant cannot be timed so, or when stopped; WrongResult where its result is not right; DeviceError where the
+/// device fails.
 SelftestReport selftest(Backend&, Instruments&, const SelftestPlan&, const SelftestWatch&);
 
 }  // namespace reductio

@@ -18,8 +18,8 @@ struct Figure {
 };
 
 /// All figures that this timer has; none where the device keeps no time. One that cannot be measured is left out, and
-/// `notice` is told why. `theoretical_peak_bytes_per_s`: of the device's memory, 0 where unknown. Throws CallTimeout where
-/// the device no longer answers.
+/// `notice` is told why. `theoretical_peak_bytes_per_s`: of the device's memory, 0 where unknown. Throws CallTimeout
+/// where the device no longer answers.
 std::vector<Figure> timer_figures(Backend&, const Instruments&, double theoretical_peak_bytes_per_s,
                                   const std::function<void(const std::string&)>& notice);
 

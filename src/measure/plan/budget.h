@@ -14,14 +14,14 @@ namespace reductio {
 
 struct SamplingRules {
   int min_samples = 7, max_samples = 48;  ///< per point; a 95 % interval needs 6
-  int end_to_end_factor = 1;              ///< times `max_samples` that a point end to end may have: short calls scatter more
+  int end_to_end_factor = 1;  ///< times `max_samples` that a point end to end may have: short calls scatter more
   double time_budget_s = 0.15;            ///< wall-clock time after which a point gets no more than min_samples
   double slow_s = 0.020;                  ///< a call longer than this gets `slow_samples`
   int slow_samples = 3;
-  double limit_s = 0.200;                 ///< a call predicted longer than this is not measured (Status::over_limit), unless `full`
+  double limit_s = 0.200;  ///< a call predicted longer than this is not measured (Status::over_limit), unless `full`
   bool full = false;
   int allocations = 12;      ///< of input and workspace, over which a point's rounds are spread
-  double batch_s = 60;       ///< groups that take so long together are one batch: all of them on each allocation in turn
+  double batch_s = 60;  ///< groups that take so long together are one batch: all of them on each allocation in turn
   double confidence = 0.95;
   double clock_floor = 0.9;  ///< a round with the kernels' clock below this share of the highest seen is void for all
   bool paired = false;       ///< all points of a group in every round, as many as the dearest affords

@@ -50,8 +50,8 @@ struct Point {
   std::string dataset = "random";
   std::uint64_t seed = 1;
   int samples = 0;  ///< that it shall get, whatever they cost; 0: as many as the rules of sampling say
-  /// Calls follow each other as in a loop, so each comes after an untimed one of its own. Otherwise each is the first in
-  /// a while, after calls of all others of its group.
+  /// Calls follow each other as in a loop, so each comes after an untimed one of its own. Otherwise each is the first
+  /// in a while, after calls of all others of its group.
   bool in_loop = true;
 };
 

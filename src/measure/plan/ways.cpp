@@ -16,7 +16,8 @@ std::string ways_without(const Variant& v, const Settings& s) {
   std::vector<std::pair<std::string, Words>> ways_by_reason;
   const auto note = [&](std::string_view way, const std::string& why) {
     if (why.empty()) return;
-    const auto same = std::find_if(ways_by_reason.begin(), ways_by_reason.end(), [&](auto& w) { return w.first == why; });
+    const auto same =
+        std::find_if(ways_by_reason.begin(), ways_by_reason.end(), [&](auto& w) { return w.first == why; });
     if (same != ways_by_reason.end()) same->second.emplace_back(way);
     else ways_by_reason.push_back({why, {std::string(way)}});
   };
@@ -24,7 +25,8 @@ std::string ways_without(const Variant& v, const Settings& s) {
     note(name(mode), timing_refusal(v, s, mode, CacheState::cold_dirty));
   note(name(CacheState::warm), timing_refusal(v, s, TimingMode::end_to_end, CacheState::warm));
   Words sentences;
-  for (const auto& [why, ways] : ways_by_reason) sentences.push_back(fmt::format("not {} ({})", fmt::join(ways, ", "), why));
+  for (const auto& [why, ways] : ways_by_reason)
+    sentences.push_back(fmt::format("not {} ({})", fmt::join(ways, ", "), why));
   return fmt::format("{}", fmt::join(sentences, ", "));
 }
 

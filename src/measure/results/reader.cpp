@@ -137,7 +137,8 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
           fmt::format("{} is of the same point as line {}, {} {}; finish that run with --resume, or remove one",
                       rows.at_line(i), first->second + 2, row.point.variant, describe_group(row.point)));
     if (chosen(row.point))
-      found.push_back({.row = std::move(row), .seconds = {}, .device_part_s = {}, .cycles = {}, .read_s = {}, .allocations = {}});
+      found.push_back(
+          {.row = std::move(row), .seconds = {}, .device_part_s = {}, .cycles = {}, .read_s = {}, .allocations = {}});
   }
   if (found.empty()) return;
   const auto samples_path = samples_of(folder, experiment);
@@ -237,7 +238,8 @@ StoredResults read_results(const std::filesystem::path& named, const StoredChoic
   const auto experiments = experiments_of(told, machine.string(), folder, choice.experiments);
   for (const std::string& experiment : experiments) {
     // A folder may keep rows alone of what nothing is computed from. Where that is all, it is said to lack them.
-    if (experiments.size() > 1 && choice.experiments.empty() && !std::filesystem::exists(samples_of(folder, experiment)))
+    if (experiments.size() > 1 && choice.experiments.empty() &&
+        !std::filesystem::exists(samples_of(folder, experiment)))
       out.without_samples.push_back(experiment);
     else
       read_experiment(folder, experiment, chosen, out.rows);

@@ -43,9 +43,9 @@ struct StoredChoice {
 };
 
 /// Of that folder, or of the one in it where it is what --out named and holds one machine's.
-/// Throws UsageError where the folder lacks machine.json, or an EXPERIMENT.csv (.gz) that machine.json tells of; where a file
-/// has another schema version, lacks a column, holds a row that was cut, a row twice, or a value that is none; where ok
-/// rows lack raw samples beside them; and where nothing is chosen.
+/// Throws UsageError where the folder lacks machine.json, or an EXPERIMENT.csv (.gz) that machine.json tells of; where
+/// a file has another schema version, lacks a column, holds a row that was cut, a row twice, or a value that is none;
+/// where ok rows lack raw samples beside them; and where nothing is chosen.
 StoredResults read_results(const std::filesystem::path& folder, const StoredChoice& = {});
 
 /// "note: ..." of the experiments that were left out; empty where none was.

@@ -71,8 +71,8 @@ struct Row {
 /// One timed call, as the raw samples beside the rows tell of it.
 struct RawSample {
   std::string run_id;
-  /// Of its row; of the harness's own calls that of the group, with "(launch-floor)", "(polled-launch-floor)" or the name of a
-  /// read-only kernel, "(read/...)", as variant and no settings.
+  /// Of its row; of the harness's own calls that of the group, with "(launch-floor)", "(polled-launch-floor)" or the
+  /// name of a read-only kernel, "(read/...)", as variant and no settings.
   PointKey point;
   int round = 0, allocation = 0;
   std::optional<double> time_s, device_part_s, cycles;

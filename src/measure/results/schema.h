@@ -120,8 +120,8 @@ class RecordReader {
 /// column they take about half the room, compressed, that they take with a record each.
 std::string csv_records(const std::vector<RawSample>&);
 
-/// The samples in such a file's records, header included; `file` names it in messages. Throws UsageError as RecordReader
-/// does, and where the listed fields of one record hold different numbers of values.
+/// The samples in such a file's records, header included; `file` names it in messages. Throws UsageError as
+/// RecordReader does, and where the listed fields of one record hold different numbers of values.
 std::vector<RawSample> samples_in(const std::string& file, std::vector<Fields> records);
 
 }  // namespace reductio

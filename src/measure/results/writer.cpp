@@ -96,8 +96,9 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
   entry_before_ = std::make_shared<Json>();
   const bool going_on = resume && std::filesystem::exists(csv_path_);
   if (const std::string compressed = csv_path_.string() + ".gz"; std::filesystem::exists(compressed))
-    throw UsageError(compressed + " has this experiment's rows already, compressed; gunzip it and add --resume, or choose "
-                                  "another --out");
+    throw UsageError(compressed +
+                     " has this experiment's rows already, compressed; gunzip it and add --resume, or choose "
+                     "another --out");
   csv_.emplace(going_on ? AppendFile::open(csv_path_) : AppendFile::create(csv_path_));
   if (going_on) read_earlier(points);
   if (!record_.order_seed) record_.order_seed = draw_order_seed();

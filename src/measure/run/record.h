@@ -11,8 +11,8 @@ namespace reductio {
 /// lost, which no row would survive.
 void record_start(nlohmann::ordered_json& entry, const Session&, RunObserver&);
 
-/// After the last. `before`: the entry as it was when this run was resumed, null where it was not; what becomes of both is
-/// told in machine.h.
+/// After the last. `before`: the entry as it was when this run was resumed, null where it was not; what becomes of both
+/// is told in machine.h.
 void record_end(nlohmann::ordered_json& entry, const Machine&, const RunReport&, const nlohmann::ordered_json& before);
 
 }  // namespace reductio

@@ -53,7 +53,8 @@ class RunObserver {
 struct RunReport {
   std::filesystem::path csv;              ///< empty for dry and profile runs
   std::size_t points = 0, skipped = 0;    ///< skipped: already in the file that was resumed
-  std::array<std::size_t, statuses> by_status{};  ///< rows written by this run, by Status; of a dry run, known to be refused
+  std::array<std::size_t, statuses>
+      by_status{};  ///< rows written by this run, by Status; of a dry run, known to be refused
   bool interrupted = false;                       ///< a signal left points over; --resume goes on
   double estimated_s = 0;                 ///< dry run: what measuring would take, roughly
   double measured_s = 0;                  ///< wall-clock time of the run
@@ -65,10 +66,10 @@ struct RunReport {
 };
 
 /// Measures one experiment on the device that `selection` names, else on the experiment's own. A first SIGINT, SIGTERM
-/// or SIGHUP ends the run: the batch under way is finished if some seconds of it are left by the estimate, else dropped.
-/// A second signal drops it in any case.
-/// Throws UsageError (results exist, folder not writable, nothing selected, resume refused), NoGpu, Refused where the
-/// device has no memory for the instruments, and DeviceError where it no longer answers; rows written until then stand.
+/// or SIGHUP ends the run: the batch under way is finished if some seconds of it are left by the estimate, else
+/// dropped. A second signal drops it in any case. Throws UsageError (results exist, folder not writable, nothing
+/// selected, resume refused), NoGpu, Refused where the device has no memory for the instruments, and DeviceError where
+/// it no longer answers; rows written until then stand.
 RunReport run_experiment(const Experiment&, const Selection&, const RunOptions&, RunObserver&);
 
 /// The experiment's points for this selection: thinned for --quick, each key once. UsageError if there are none.

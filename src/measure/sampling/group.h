@@ -28,7 +28,8 @@ struct SamplingState : Sampling {
   double highest_clock_hz = 0;  ///< of the kernels, so far
   History history;              ///< times known from earlier groups, for predictions
   References references;
-  std::mt19937_64 random{std::random_device{}()};  ///< what is changed in inputs: no two runs alike, unlike their orders
+  std::mt19937_64 random{
+      std::random_device{}()};  ///< what is changed in inputs: no two runs alike, unlike their orders
   Allocations allocations{backend};
 };
 
@@ -89,8 +90,8 @@ class Group {
   Call call(Member&);
   Call call(HarnessCall&);
   /// Whether the result of the last call is right; settles the member where it is not. Every call's result is looked
-  /// at, not only the first and the last. The row keeps the worst of those of the input as it is, and counts their bits:
-  /// those of a changed input differ by that.
+  /// at, not only the first and the last. The row keeps the worst of those of the input as it is, and counts their
+  /// bits: those of a changed input differ by that.
   bool verify(Member&);
   std::size_t input_bytes() const { return input_->bytes(); }
 

@@ -52,9 +52,9 @@ class Input {
 
 /// Where memory lies shifts times, so each allocation of input, result and workspace shall lie elsewhere than the last;
 /// but what was freed is what the next allocation of that size gets, and a fresh context has the same places as the one
-/// before. So in fresh contexts small blocks begin at places of their own (Backend::scatter()). Where there are no contexts,
-/// pieces of many sizes are taken and held before each, as many as chance says. A run that is repeated shall not find the
-/// same places, or its intervals would know too little.
+/// before. So in fresh contexts small blocks begin at places of their own (Backend::scatter()). Where there are no
+/// contexts, pieces of many sizes are taken and held before each, as many as chance says. A run that is repeated shall
+/// not find the same places, or its intervals would know too little.
 class Allocations {
  public:
   explicit Allocations(Backend& backend) : backend_(backend) {}

@@ -24,7 +24,11 @@ SamplingRules with_limit_of(const Timer& timer, SamplingRules rules) {
 class Pilot {
  public:
   Pilot(Group& group, Member& member)
-      : group_(group), s_(group.state), m_(member), point_(*member.point), rules_(with_limit_of(s_.timer(), s_.rules)) {}
+      : group_(group),
+        s_(group.state),
+        m_(member),
+        point_(*member.point),
+        rules_(with_limit_of(s_.timer(), s_.rules)) {}
 
   void decline_what_needs_no_plan() {
     std::string why = refusal(*point_.variant, point_.device, point_.problem, point_.settings);

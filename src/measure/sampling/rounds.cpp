@@ -98,7 +98,8 @@ bool Rounds::sample(int allocation, Part part, const std::function<bool()>& aban
     return true;
   if (!make_plans(allocation, part, abandon) || !wait_until_memory_idle() || !read_clock()) return false;
   for (int round = 0; round < rounds_; ++round)
-    if (allocation_of_[static_cast<std::size_t>(round)] == allocation && !sample_round(round, part, abandon)) return false;
+    if (allocation_of_[static_cast<std::size_t>(round)] == allocation && !sample_round(round, part, abandon))
+      return false;
   return true;
 }
 
@@ -125,9 +126,9 @@ void Rounds::make_harness_calls() {
 }
 
 /// New plans, and so new workspaces, for all that are sampled on `allocation`. Each makes one untimed call: the first
-/// in a context loads its kernels, which may wait for the device. Where there are no contexts and the call is long, that
-/// would cost as much as a sample and change nothing. They are made in random order, because what is
-/// allocated first may lie better. False if abandoned, or the device was lost.
+/// in a context loads its kernels, which may wait for the device. Where there are no contexts and the call is long,
+/// that would cost as much as a sample and change nothing. They are made in random order, because what is allocated
+/// first may lie better. False if abandoned, or the device was lost.
 bool Rounds::make_plans(int allocation, Part part, const std::function<bool()>& abandon) {
   for (const int i : shuffled(static_cast<int>(group_.members.size()), random_)) {
     Member& m = group_.members[static_cast<std::size_t>(i)];

@@ -18,11 +18,11 @@ std::vector<double> values(const ByRound&);
 /// The logarithms of those above 0.
 ByRound logarithms(const ByRound&);
 
-/// The rounds of one series, or of several that were sampled in the same contexts, by cluster: of each cluster and series
-/// the trimmed mean. A cluster is all rounds on one allocation, of `allocations` by round; it counts where every series
-/// has a value in it, in whichever rounds. Where all are on one allocation, the rounds are cut into least_clusters equal
-/// parts, which is right only as far as rounds one after the other are independent; two to five allocations stay what
-/// they are, and too few.
+/// The rounds of one series, or of several that were sampled in the same contexts, by cluster: of each cluster and
+/// series the trimmed mean. A cluster is all rounds on one allocation, of `allocations` by round; it counts where every
+/// series has a value in it, in whichever rounds. Where all are on one allocation, the rounds are cut into
+/// least_clusters equal parts, which is right only as far as rounds one after the other are independent; two to five
+/// allocations stay what they are, and too few.
 struct SeriesByRound {
   const ByRound* values;
   std::span<const int> allocations;
@@ -50,7 +50,8 @@ struct CentralTime {
   std::size_t clusters = 0;
   bool enough = false;    ///< false: too few samples or allocations for what was asked, the interval is min..max
 };
-/// By the logarithms' clustered centre, so that the quotient of two of these is unpaired_ratio()'s. There must be a time.
+/// By the logarithms' clustered centre, so that the quotient of two of these is unpaired_ratio()'s. There must be a
+/// time.
 CentralTime central_time(const ByRound&, std::span<const int> allocations, double confidence);
 
 /// The time of the fastest of several read-only kernels, without the bias of picking the luckiest: the even rounds

@@ -54,10 +54,10 @@ struct Model {
 ///
 /// Intervals are percentiles of `resamples` fits to resampled data: of each size, allocations are drawn with
 /// replacement, then the rounds within each, because rounds on one allocation share where memory lies; and each median
-/// is moved by up to half a resolution, because a reading stands for anything that near. So the intervals cover what sampling
-/// again would change. They do not cover how far the model itself is from the truth: largest_residual tells that.
-/// Simulated, 95 % intervals hold the truth in 99 % where rounds are independent; where allocations differ by twice as
-/// much as rounds, in 92 % with three allocations and 97 % with twelve. 0 < confidence < 1.
+/// is moved by up to half a resolution, because a reading stands for anything that near. So the intervals cover what
+/// sampling again would change. They do not cover how far the model itself is from the truth: largest_residual tells
+/// that. Simulated, 95 % intervals hold the truth in 99 % where rounds are independent; where allocations differ by
+/// twice as much as rounds, in 92 % with three allocations and 97 % with twelve. 0 < confidence < 1.
 Model fit_model(std::span<const SizeSamples>, double confidence, int resamples = 1000, std::uint64_t seed = 1);
 
 }  // namespace reductio

@@ -1,11 +1,11 @@
 #pragma once
 /// How many times as fast one variant is as another, and how sure that is.
 ///
-/// One rule for ratios of variants that were sampled in the same contexts and of two runs: each context gives one number
-/// for each variant, the trimmed mean of its log times, and the result is the centre of these numbers' differences with
-/// its interval by signed ranks (statistics.h). The rounds of one context are one cluster, because they share where memory
-/// lies and what drifts, and so tell less than their number. Variants are paired by context and not by round, because
-/// some get fewer samples than others, and few of their rounds are the same.
+/// One rule for ratios of variants that were sampled in the same contexts and of two runs: each context gives one
+/// number for each variant, the trimmed mean of its log times, and the result is the centre of these numbers'
+/// differences with its interval by signed ranks (statistics.h). The rounds of one context are one cluster, because
+/// they share where memory lies and what drifts, and so tell less than their number. Variants are paired by context and
+/// not by round, because some get fewer samples than others, and few of their rounds are the same.
 ///
 /// Why these: within a cluster, calls that take one of two times make medians jump between the two, and a mean does not
 /// shrug off the host's interruptions. Between clusters, order statistics are a quarter wider for the same confidence
@@ -26,8 +26,8 @@ namespace reductio {
 /// As many clusters are wanted where few rows are compared, and so as many allocations.
 inline constexpr int wanted_clusters = 24;
 
-/// The clusters that an interval of so much confidence takes: twice as many as it can be had with at all, so that it is no
-/// more than about a sixth wider than if the spread between clusters were known. 12 for 0.95, 22 for 0.999.
+/// The clusters that an interval of so much confidence takes: twice as many as it can be had with at all, so that it is
+/// no more than about a sixth wider than if the spread between clusters were known. 12 for 0.95, 22 for 0.999.
 std::size_t clusters_for(double confidence);
 
 /// The rounds of one point on a clock.
@@ -58,7 +58,8 @@ struct Factor {
 bool share_a_context(const TimedRounds&, const TimedRounds&);
 
 /// A product of powers of times that were sampled in the same contexts, from the contexts that have samples of all. No
-/// interval is narrower than the clocks' resolutions are on these times. Throws UsageError where no context has them all.
+/// interval is narrower than the clocks' resolutions are on these times. Throws UsageError where no context has them
+/// all.
 Ratio product_of(std::span<const Factor>, double confidence);
 
 /// The same of t(base) / t(variant).
@@ -66,9 +67,9 @@ Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double c
 
 /// Of two series that were not sampled together: each with its own centre, by the clusters' trimmed means of its log
 /// times. Their errors are independent, so the distances of the interval's ends from the ratio are the roots of the sum
-/// of squares of theirs (MOVER: Zou and Donner, Statistics in Medicine 27, 2008). What changed between the two is in the
-/// ratio and not in the interval, except for what changes from cluster to cluster, too. Either side may be a product:
-/// a time over the time of what was sampled beside it.
+/// of squares of theirs (MOVER: Zou and Donner, Statistics in Medicine 27, 2008). What changed between the two is in
+/// the ratio and not in the interval, except for what changes from cluster to cluster, too. Either side may be a
+/// product: a time over the time of what was sampled beside it.
 Ratio unpaired_ratio(std::span<const Factor> base, std::span<const Factor> variant, double confidence);
 Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence);
 
@@ -91,8 +92,8 @@ std::string_view name(Verdict);  ///< "FASTER", ...
 Verdict verdict_on(const Ratio&, double effect);
 
 /// The rounds that would decide, or too few: an interval's width goes by one over the root of their number only as far
-/// as allocations do not differ, for more rounds bring no more of those; and the ratio is a guess, too. Nothing where no
-/// number up to a million would: the ratio lies on a boundary, or the clock's resolution is too coarse.
+/// as allocations do not differ, for more rounds bring no more of those; and the ratio is a guess, too. Nothing where
+/// no number up to a million would: the ratio lies on a boundary, or the clock's resolution is too coarse.
 std::optional<std::size_t> rounds_to_decide(const Ratio&, double effect);
 
 }  // namespace reductio

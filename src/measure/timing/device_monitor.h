@@ -25,7 +25,7 @@ struct HostCpuCounts {
   std::size_t samples = 0;
   std::size_t moved = 0;        ///< of them, from another CPU than the one before, which had become busy
   std::size_t on_busy_cpu = 0;  ///< of them, from a busy CPU, because there was no quiet one
-  double chain_s = 0;           ///< the sum of CpuContention::chain_s over them, each by the last look before it: the CPUs' pace
+  double chain_s = 0;  ///< the sum of CpuContention::chain_s over them, each by the last look before it: the CPUs' pace
 };
 
 /// A device of which nothing can be seen, unless a function is overridden.
@@ -54,9 +54,9 @@ class DeviceMonitor {
 /// Waits until the same work is as fast as ever.
 class SettleDetector {
  public:
-  /// `measure` does the work and returns its seconds. They are fast if they are at most 5 % more than the fewest so far.
-  /// Where the first are fast, true is returned at once. Else there is a pause before each further measurement, and true
-  /// is returned after two fast ones in a row, false after 500 pauses.
+  /// `measure` does the work and returns its seconds. They are fast if they are at most 5 % more than the fewest so
+  /// far. Where the first are fast, true is returned at once. Else there is a pause before each further measurement,
+  /// and true is returned after two fast ones in a row, false after 500 pauses.
   bool wait(const std::function<double()>& measure, const std::function<void()>& pause);
 
  private:

@@ -1,9 +1,9 @@
 #pragma once
-/// The CPU that calls are made from, kept clear of other work. Two hardware threads share a core's instruction slots and
-/// its L1 and L2 caches, so while the other one is at work a call to the GPU takes longer to make: in a virtual machine
-/// on an H200's host `thrust::reduce` of 2^16 took 33 us and not 28, for milliseconds to half a second at a time, on each
-/// CPU at times of its own, with nothing else running in that machine. Another thread on the same CPU is not seen: what
-/// interrupts a look is taken out of it.
+/// The CPU that calls are made from, kept clear of other work. Two hardware threads share a core's instruction slots
+/// and its L1 and L2 caches, so while the other one is at work a call to the GPU takes longer to make: in a virtual
+/// machine on an H200's host `thrust::reduce` of 2^16 took 33 us and not 28, for milliseconds to half a second at a
+/// time, on each CPU at times of its own, with nothing else running in that machine. Another thread on the same CPU is
+/// not seen: what interrupts a look is taken out of it.
 
 #include <functional>
 #include <optional>
@@ -22,7 +22,8 @@ struct CpuContention {
   double cache = 1;              ///< of reading half of L2
 };
 
-/// Of the CPU that this thread is on, now. Takes some 40 us on a quiet one, and leaves little of what was in its caches.
+/// Of the CPU that this thread is on, now. Takes some 40 us on a quiet one, and leaves little of what was in its
+/// caches.
 CpuContention read_cpu_contention();
 
 class QuietCpu {
@@ -48,12 +49,12 @@ class QuietCpu {
 
   /// Looks at up to 32 of the CPUs, which tells more of how they are when quiet; then goes to one that is.
   Found survey();
-  /// Says what it said last, where that is less than `holds_s` ago: other work comes and goes in milliseconds, and a look
-  /// takes a third of a short sample. Else it looks, and stays where it is quiet: both ratios at most 8 % over those of
-  /// the reading that, by their product, a twentieth of all that surveys took are below, of any CPU (a machine that is
-  /// busy for more of the time has none to be told by). Else goes to the first quiet one in an order drawn at random, and
-  /// where there is none to the one of least contention. The 15 looks that follow such a search are only whether that one
-  /// has become quiet: where all are busy, searching would take longer than what is timed.
+  /// Says what it said last, where that is less than `holds_s` ago: other work comes and goes in milliseconds, and a
+  /// look takes a third of a short sample. Else it looks, and stays where it is quiet: both ratios at most 8 % over
+  /// those of the reading that, by their product, a twentieth of all that surveys took are below, of any CPU (a machine
+  /// that is busy for more of the time has none to be told by). Else goes to the first quiet one in an order drawn at
+  /// random, and where there is none to the one of least contention. The 15 looks that follow such a search are only
+  /// whether that one has become quiet: where all are busy, searching would take longer than what is timed.
   Found settle();
   /// This thread may run anywhere again, until the next survey().
   void release() { here_.reset(), at_ = nowhere, last_.reset(); }

@@ -36,7 +36,8 @@ struct Call {
   /// state. Otherwise it is the first in a while: on an H200 thrust::reduce then takes up to twice as long, by what ran
   /// in between. A warm call always comes after one of its own.
   bool in_loop = true;
-  bool device_part = true;  ///< end to end, of a plan that finishes on the host: another call times the device's part, too
+  bool device_part =
+      true;  ///< end to end, of a plan that finishes on the host: another call times the device's part, too
 };
 
 /// One timed call.

@@ -476,7 +476,8 @@ TEST(MeasureCompare, ExperimentsVariantsTypesAndSizesChooseAmongStoredRows) {
   none.experiments = {"two"};
   EXPECT_EQ(told(none),
             path + " holds no such rows; choose others by --experiment, --variants, --types, --operations and --sizes");
-  EXPECT_NE(told(choice_of([](Selection& s) { s.variants_regex = "("; })).find("malformed regular expression '('"), std::string::npos);
+  EXPECT_NE(told(choice_of([](Selection& s) { s.variants_regex = "("; })).find("malformed regular expression '('"),
+            std::string::npos);
   // One point in two experiments is two rows, each of which is compared with its own.
   const MeasuredSet all = measured_in(read_results(folder.path()));
   const auto pairs = match(all, all, false);
@@ -799,7 +800,8 @@ TEST(MeasureSelftest, ComparisonsOfSeparateContextsSeeWhatContextsDifferBy) {
   std::mt19937_64 random(8);
   const Variant a = variant("a", 1);
   double shift = 1;
-  Scripted script([&](std::size_t, std::size_t) { return 1e-4 * shift * std::normal_distribution(1.0, 0.002)(random); });
+  Scripted script(
+      [&](std::size_t, std::size_t) { return 1e-4 * shift * std::normal_distribution(1.0, 0.002)(random); });
   script.renew_context = [&] { shift = std::normal_distribution(1.0, 0.02)(random); };
   SelftestPlan plan = plan_for(a, 60);
   plan.planted.clear();

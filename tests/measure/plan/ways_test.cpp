@@ -20,16 +20,18 @@ TEST(MeasureWays, ThoseThatAVariantLacksAreToldInOneLine) {
   Variant v = variant("a", 1);
   EXPECT_EQ(ways_without(v), "");
   v.result = ResultLocation::on_host;
-  EXPECT_EQ(ways_without(v), "not device, graph, launch_to_idle (blocks until its result is on the host; timed end to end)");
+  EXPECT_EQ(ways_without(v),
+            "not device, graph, launch_to_idle (blocks until its result is on the host; timed end to end)");
   v.result = ResultLocation::on_device;
   v.tunables = {Tunable::choice("finish", {"atomic", "host", "relaunch", "host-pinned"}, "atomic")};
   EXPECT_EQ(ways_without(v), "finish=host, host-pinned: not device, graph (finishes on the host; timed end to end)");
   v.tunables = {Tunable::choice("finish", {"host", "host-pinned"}, "host")};
   EXPECT_EQ(ways_without(v), "not device, graph (finishes on the host; timed end to end)");
   v.consumes_input = true;
-  EXPECT_EQ(ways_without(v),
-            "not device (finishes on the host; timed end to end), not graph (overwrites its input, which a graph of many "
-            "calls cannot restore in between), not warm (overwrites its input: restoring it decides what the cache holds)");
+  EXPECT_EQ(
+      ways_without(v),
+      "not device (finishes on the host; timed end to end), not graph (overwrites its input, which a graph of many "
+      "calls cannot restore in between), not warm (overwrites its input: restoring it decides what the cache holds)");
 }
 
 TEST(MeasureWays, WhatADeviceLacksDependsOnNoCall) {

@@ -40,10 +40,27 @@ Row full_row() {
   r.n_samples = 48;
   r.n_rejected = 13;
   double value = 1.0 / 3;
-  for (auto* d : {&r.timer_resolution_s, &r.time_median_s, &r.time_ci_low_s, &r.time_ci_high_s, &r.time_min_s,
-                  &r.time_p95_s, &r.device_part_median_s, &r.device_part_ci_low_s, &r.device_part_ci_high_s,
-                  &r.cycles_median, &r.read_time_s, &r.launch_floor_s, &r.polled_launch_floor_s, &r.share_of_read_ceiling,
-                  &r.speedup, &r.speedup_ci_low, &r.speedup_ci_high, &r.abs_error, &r.error_bound, &r.exact_result, &r.sum_of_magnitudes})
+  for (auto* d : {&r.timer_resolution_s,
+                  &r.time_median_s,
+                  &r.time_ci_low_s,
+                  &r.time_ci_high_s,
+                  &r.time_min_s,
+                  &r.time_p95_s,
+                  &r.device_part_median_s,
+                  &r.device_part_ci_low_s,
+                  &r.device_part_ci_high_s,
+                  &r.cycles_median,
+                  &r.read_time_s,
+                  &r.launch_floor_s,
+                  &r.polled_launch_floor_s,
+                  &r.share_of_read_ceiling,
+                  &r.speedup,
+                  &r.speedup_ci_low,
+                  &r.speedup_ci_high,
+                  &r.abs_error,
+                  &r.error_bound,
+                  &r.exact_result,
+                  &r.sum_of_magnitudes})
     *d = value /= 7;
   r.distinct_results = 17;
   r.speedup_reference = "c/d";
@@ -119,7 +136,8 @@ TEST(MeasureSchema, RawSamplesAreStoredByColumnAndReadBack) {
   const auto records = records_of(samples);
   ASSERT_EQ(records.size(), 3u) << "the header, and a record for each point";
   const auto field = [&](std::size_t record, const std::string& column) {
-    return records[record][static_cast<std::size_t>(std::find(records[0].begin(), records[0].end(), column) - records[0].begin())];
+    return records[record][static_cast<std::size_t>(std::find(records[0].begin(), records[0].end(), column) -
+                                                    records[0].begin())];
   };
   EXPECT_EQ(field(1, "variant"), "other") << "in the order in which they first occur";
   EXPECT_EQ(field(1, "round"), "0 1 2");
@@ -146,7 +164,8 @@ TEST(MeasureSchema, ARecordForEachRawSampleIsReadAsWell) {
 TEST(MeasureSchema, ListsThatDoNotFitTogetherAreToldByTheirColumns) {
   const auto told = [](const std::string& column, const std::string& field) {
     auto records = records_of(samples_by_turns());
-    records[2][static_cast<std::size_t>(std::find(records[0].begin(), records[0].end(), column) - records[0].begin())] = field;
+    records[2][static_cast<std::size_t>(std::find(records[0].begin(), records[0].end(), column) - records[0].begin())] =
+        field;
     return error_of([&] { samples_in("f", records); });
   };
   EXPECT_EQ(told("time_s", "1e-6 2e-6"),
@@ -255,8 +274,11 @@ TEST(MeasureSchema, TimesAreWrittenToNineDigitsAndResultsToAll) {
   EXPECT_EQ(field("speedup"), "0.987654321");
   EXPECT_EQ(field("share_of_read_ceiling"), "1");
   EXPECT_EQ(field("sum_of_magnitudes"), "0.12345678901234566");
-  for (const auto& [exact, written] : {std::pair{0.99999999996, "1"}, {12345.678901234, "12345.6789"}, {0.0, "0"},
-                                       {0.0001234567890123, "0.000123456789"}, {0.00001234567890123, "1.23456789e-05"}}) {
+  for (const auto& [exact, written] : {std::pair{0.99999999996, "1"},
+                                       {12345.678901234, "12345.6789"},
+                                       {0.0, "0"},
+                                       {0.0001234567890123, "0.000123456789"},
+                                       {0.00001234567890123, "1.23456789e-05"}}) {
     row.time_min_s = exact;
     EXPECT_EQ(field("time_min_s"), written);
   }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "measure/results/csv.h"
+#include "measure/results/schema.h"
 #include "measure/sampling/rounds.h"
 #include "measure/stats/ratio.h"
 

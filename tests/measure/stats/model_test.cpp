@@ -132,7 +132,8 @@ TEST(MeasureModel, IntervalsCoverTheTruthAsOftenAsTheySay) {
 
 TEST(MeasureModel, WhatIsNoLineIsSaidNotToFit) {
   // A second launch from 2^18 bytes on.
-  const Model m = fit_model(samples(12, 26, [](double b, int) { return modelled(b) + (b >= 1 << 18 ? 3e-6 : 0); }), 0.95);
+  const Model m =
+      fit_model(samples(12, 26, [](double b, int) { return modelled(b) + (b >= 1 << 18 ? 3e-6 : 0); }), 0.95);
   EXPECT_FALSE(m.fits());
   EXPECT_GT(m.largest_residual, 0.15);
   // 4 % off at one size is within the 5 % that a model may be off.
@@ -317,8 +318,9 @@ TEST(MeasureStored, ACompressedTableIsReadAndNotAddedTo) {
   std::filesystem::remove(csv);
   EXPECT_EQ(read_results(path).rows.size(), 9u);
   EXPECT_EQ(read_results(path).rows.front().seconds, before);
-  EXPECT_NE(error_of([&] { measured(folder); }).find("test.csv.gz has this experiment's rows already, compressed; gunzip it"),
-            std::string::npos);
+  EXPECT_NE(
+      error_of([&] { measured(folder); }).find("test.csv.gz has this experiment's rows already, compressed; gunzip it"),
+      std::string::npos);
   const std::string whole = *content_of(compressed);
   write_whole_file(compressed, whole.substr(0, whole.size() - 3));
   EXPECT_NE(error_of([&] { read_results(path); }).find("test.csv.gz was cut"), std::string::npos);

@@ -84,7 +84,8 @@ std::vector<Noise> noises() {
 }
 
 /// Rounds of two variants of which the second takes 1 / `ratio` of the first's time, both on a drifting clock.
-std::pair<TimedRounds, TimedRounds> rounds_of_two(const Noise& noise, double ratio, int allocations, int each, Random& random) {
+std::pair<TimedRounds, TimedRounds> rounds_of_two(const Noise& noise, double ratio, int allocations, int each,
+                                                  Random& random) {
   std::pair<TimedRounds, TimedRounds> out;
   out.first.allocations = out.second.allocations = runs(allocations, each);
   double drift = 0;
@@ -103,7 +104,8 @@ bool covers(const Interval& i, double value) { return i.low <= value && value <=
 
 /// Share of `trials` in which `interval(pair)` covers `ratio`.
 template <class Make>
-double coverage(const Noise& noise, double ratio, int allocations, int each, int trials, Random& random, Make&& interval) {
+double coverage(const Noise& noise, double ratio, int allocations, int each, int trials, Random& random,
+                Make&& interval) {
   int covered = 0;
   for (int t = 0; t < trials; ++t) {
     const auto [base, variant] = rounds_of_two(noise, ratio, allocations, each, random);
@@ -112,7 +114,7 @@ double coverage(const Noise& noise, double ratio, int allocations, int each, int
   return covered / double(trials);
 }
 
-// -------------------------------------------------------------------------------------------------------------- clusters
+// ------------------------------------------------------------------------------------------------------------ clusters
 
 /// Of one series that has a value in every round.
 Clusters clusters_of_one(const ByRound& values, const std::vector<int>& allocations) {
@@ -140,8 +142,9 @@ TEST(MeasureRatio, OneAllocationIsCutIntoEqualClustersAndAFewStayTooFew) {
       EXPECT_DOUBLE_EQ(clusters.means[part].at(0), 2 * static_cast<double>(part) + 0.5);
   }
   for (const int allocations : {2, 3, 5, 11})
-    EXPECT_EQ(clusters_of_one(ByRound(static_cast<std::size_t>(allocations) * 9, 1.0), runs(allocations, 9)).means.size(),
-              static_cast<std::size_t>(allocations));
+    EXPECT_EQ(
+        clusters_of_one(ByRound(static_cast<std::size_t>(allocations) * 9, 1.0), runs(allocations, 9)).means.size(),
+        static_cast<std::size_t>(allocations));
 }
 
 TEST(MeasureRatio, AClusterCountsWhereAllHaveAValueInWhicheverRounds) {
@@ -313,7 +316,8 @@ TEST(MeasureRatio, CoverageHoldsForEveryNoiseWithTheCountsThatAreUsed) {
   Random random(3);
   constexpr int trials = 2000;
   for (const Noise& noise : noises())
-    for (const auto& [clusters, each] : {std::pair{6, 8}, std::pair{12, 4}, std::pair{12, 10}, std::pair{24, 1}, std::pair{24, 11}}) {
+    for (const auto& [clusters, each] :
+         {std::pair{6, 8}, std::pair{12, 4}, std::pair{12, 10}, std::pair{24, 1}, std::pair{24, 11}}) {
       // One row, and one of sixteen.
       const double of_many = confidence_of_each(0.95, 16);
       int alone = 0, among = 0;
@@ -368,14 +372,15 @@ TEST(MeasureRatio, UnpairedCoverageHoldsWithoutDrift) {
 
 TEST(MeasureRatio, OneBinaryRunTwiceIsNotCalledSlower) {
   SIMULATION_FOR_RELEASE_BUILDS();
-  // What `--baseline --fail-if-slower` meets up to 2^20: calls of one of two times, and with each context another share of
-  // either and a shift of 2 %. Four rows at once.
+  // What `--baseline --fail-if-slower` meets up to 2^20: calls of one of two times, and with each context another share
+  // of either and a shift of 2 %. Four rows at once.
   Random random(12);
   constexpr int trials = 500, clusters = 24, each = 20;
   const auto run = [&] {
     TimedRounds s{.seconds = {}, .allocations = runs(clusters, each), .resolution_s = 32e-9};
     for (int a = 0; a < clusters; ++a) {
-      const double shift = std::normal_distribution(0.0, 0.02)(random), share = std::uniform_real_distribution()(random);
+      const double shift = std::normal_distribution(0.0, 0.02)(random),
+                   share = std::uniform_real_distribution()(random);
       for (int i = 0; i < each; ++i) {
         const double seconds = (std::bernoulli_distribution(share)(random) ? 8e-6 : 7e-6) * std::exp(shift);
         s.seconds.emplace_back(32e-9 * std::round(seconds / 32e-9));
@@ -395,7 +400,9 @@ TEST(MeasureRatio, OneBinaryRunTwiceIsNotCalledSlower) {
 
 // ------------------------------------------------------------------------------------------------- why this estimator
 
-double mean(std::span<const double> s) { return std::accumulate(s.begin(), s.end(), 0.0) / static_cast<double>(s.size()); }
+double mean(std::span<const double> s) {
+  return std::accumulate(s.begin(), s.end(), 0.0) / static_cast<double>(s.size());
+}
 
 /// How clusters become one number and an interval, and what number very many clusters give.
 struct Between {
@@ -456,7 +463,8 @@ Found simulate(const std::function<std::vector<double>(Random&)>& cluster, int c
 /// Log-ratios of one cluster where the base's calls take 7 us or 8 us, as those of CUB do from 2^12 to 2^22.
 std::vector<double> of_two_times(double share_of_slow, int each, Random& random) {
   return independent(each, [&] {
-    return std::log((std::bernoulli_distribution(share_of_slow)(random) ? 8.0 : 7.0) / 7.5) + std::normal_distribution(0.0, 0.005)(random);
+    return std::log((std::bernoulli_distribution(share_of_slow)(random) ? 8.0 : 7.0) / 7.5) +
+           std::normal_distribution(0.0, 0.005)(random);
   });
 }
 /// Log-ratios of which one in twenty is of a call of the base that the host interrupted, for twice its time or so.
@@ -470,11 +478,13 @@ std::vector<double> disturbed(int each, Random& random) {
 TEST(MeasureRatio, TheRuleHoldsWhatItStatesAlsoWhereOnlyOneVariantIsDisturbed) {
   SIMULATION_FOR_RELEASE_BUILDS();
   for (const auto& [clusters, rounds] : {std::pair{6, 8}, std::pair{12, 4}, std::pair{12, 10}, std::pair{24, 20}})
-    for (const int each = rounds; const auto& [name, cluster] : std::map<std::string, std::function<std::vector<double>(Random&)>>{
+    for (const int each = rounds;
+         const auto& [name, cluster] : std::map<std::string, std::function<std::vector<double>(Random&)>>{
              {"two times", [&](Random& r) { return of_two_times(0.5, each, r); }},
              {"two times, each cluster's own share",
               [&](Random& r) { return of_two_times(std::uniform_real_distribution()(r), each, r); }},
-             {"two times, one to a cluster", [&](Random& r) { return of_two_times(std::bernoulli_distribution(0.5)(r), each, r); }},
+             {"two times, one to a cluster",
+              [&](Random& r) { return of_two_times(std::bernoulli_distribution(0.5)(r), each, r); }},
              {"disturbed", [&](Random& r) { return disturbed(each, r); }},
              {"skewed from cluster to cluster", [&](Random& r) {
                 const double shift = std::exponential_distribution(50.0)(r);
@@ -533,7 +543,9 @@ TEST(MeasureRatio, ABootstrapOverTheSameClustersCoversTooLittle) {
                     std::exp(quantile(medians, (1 + confidence) / 2))};
   };
   const double slack = 4 * std::sqrt(confidence * (1 - confidence) / trials);
-  const auto by_order = [&](const TimedRounds& b, const TimedRounds& v) { return paired_ratio(b, v, confidence).interval; };
+  const auto by_order = [&](const TimedRounds& b, const TimedRounds& v) {
+    return paired_ratio(b, v, confidence).interval;
+  };
   EXPECT_GE(coverage(noises().back(), 1, allocations, 9, trials, random, by_order), confidence - slack);
   EXPECT_LT(coverage(noises().back(), 1, allocations, 9, trials, random, bootstrap), confidence - slack);
 }
@@ -541,8 +553,9 @@ TEST(MeasureRatio, ABootstrapOverTheSameClustersCoversTooLittle) {
 TEST(MeasureRatio, ThreeAllocationsDoNotShowWhatTheirPlaceDoes) {
   // Why comparing takes as many allocations as it wants clusters: cut into clusters, three say little more than three.
   Random random(6);
-  const double share = coverage(noises().back(), 1, 3, 40, 600, random,
-                                [](const TimedRounds& b, const TimedRounds& v) { return paired_ratio(b, v, 0.95).interval; });
+  const double share = coverage(noises().back(), 1, 3, 40, 600, random, [](const TimedRounds& b, const TimedRounds& v) {
+    return paired_ratio(b, v, 0.95).interval;
+  });
   EXPECT_LT(share, 0.85);
 }
 

@@ -52,7 +52,8 @@ TEST(MeasureStatistics, CentresAreThoseOfTheSignedRankTables) {
     std::vector<double> s, means;
     for (int i = 0; i < n; ++i) s.push_back(std::exp2(i));  // the mean of each pair is another
     for (int i = 0; i < n; ++i)
-      for (int j = i; j < n; ++j) means.push_back((s[static_cast<std::size_t>(i)] + s[static_cast<std::size_t>(j)]) / 2);
+      for (int j = i; j < n; ++j)
+        means.push_back((s[static_cast<std::size_t>(i)] + s[static_cast<std::size_t>(j)]) / 2);
     std::sort(means.begin(), means.end());
     const Centre c = centre_of(s, 0.95);
     const auto k = static_cast<std::size_t>(rejects);  // counted from 0

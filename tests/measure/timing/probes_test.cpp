@@ -44,7 +44,8 @@ TEST(MeasureProbes, AMessagesTimeIsThatOfARoundTrip) {
 }
 
 TEST(MeasureProbes, RecordsOfTheWholeGpuNameNoSm) {
-  const std::vector<Probe> probes = {{"sm_clock_offset", 7, 2, -1.5, "cycles"}, {"load_latency_l2", {}, 0, 270.25, "ns"}};
+  const std::vector<Probe> probes = {{"sm_clock_offset", 7, 2, -1.5, "cycles"},
+                                     {"load_latency_l2", {}, 0, 270.25, "ns"}};
   EXPECT_EQ(probes_csv(probes),
             "quantity,sm,repeat,value,unit\nsm_clock_offset,7,2,-1.5,cycles\nload_latency_l2,,0,270.25,ns\n");
 }

@@ -1,6 +1,7 @@
 // Uses the installed reductio::tuned as its header says: one call, plans, moments, integers, results straight to the
-// host, tiles that blocks claim, numbers that are rounded and infinity, calls that overlap, a graph that is replayed, two
-// streams at once. Exit code 0: every result was right; 77: there is no GPU; else the first wrong result is printed.
+// host, tiles that blocks claim, numbers that are rounded and infinity, calls that overlap, a graph that is replayed,
+// two streams at once. Exit code 0: every result was right; 77: there is no GPU; else the first wrong result is
+// printed.
 
 #include <cmath>
 #include <cstdint>
@@ -142,8 +143,8 @@ int main() {
     }
   }
 
-  // Every way to finish that the table knows for floats: one block, a cluster where the GPU has them, few and many blocks
-  // that add up in the workspace's words.
+  // Every way to finish that the table knows for floats: one block, a cluster where the GPU has them, few and many
+  // blocks that add up in the workspace's words.
   for (const std::size_t part : {std::size_t{0}, std::size_t{1000}, std::size_t{20000}, std::size_t{100000}, n - 1}) {
     double of_part = 0, squares_of_part = 0;
     for (std::size_t i = 1; i <= part; ++i) {
@@ -179,7 +180,8 @@ int main() {
   tuned::sum(integers_in, n, unsigned_out, lane.workspace, gpu, lane.stream);
   check(cudaStreamSynchronize(lane.stream), "integers in 8 bytes");
   expect(value(wide_out), static_cast<double>(wide), "integers in long long");
-  expect(value(unsigned_out), static_cast<double>(static_cast<unsigned long long>(wide)), "integers in unsigned long long");
+  expect(value(unsigned_out), static_cast<double>(static_cast<unsigned long long>(wide)),
+         "integers in unsigned long long");
 
   const tuned::Reduction<float, double> plan(n, gpu);
   const tuned::Reduction<float, double> small(20000, gpu), smaller(1000, gpu);

@@ -1,9 +1,9 @@
 /// The instruments of an NVIDIA GPU. A sample, in its stream:
 ///
-///   device          restore, poison, set the cache state, hold | start event, call, stop event | release the hold, wait
-///   end_to_end      go to a quiet CPU, restore, poison, set the cache state, wait until idle | call, copy 16 bytes to pinned memory, wait
-///   launch_to_idle  go to a quiet CPU, restore, poison, set the cache state, wait until idle | call, wait until idle | the host's part
-///   graph           as device, with a graph of many calls as the call
+///   device          restore, poison, set the cache state, hold | start event, call, stop event | release the hold,
+///   wait end_to_end      go to a quiet CPU, restore, poison, set the cache state, wait until idle | call, copy 16
+///   bytes to pinned memory, wait launch_to_idle  go to a quiet CPU, restore, poison, set the cache state, wait until
+///   idle | call, wait until idle | the host's part graph           as device, with a graph of many calls as the call
 ///   globaltimer     the kernels' own readings of the GPU's one clock; clock: of their SMs' cycles
 ///
 /// A call's changed element is stored before the cache is set, and put back when the call is over.
@@ -66,8 +66,8 @@ class InContext {
     backend_.renew_context();
     open(0.02);  // it was hardly idle
   }
-  /// Before what the host's clock times. Another CPU has nothing of the call's in its caches, so a call of a loop is made
-  /// there once more than it is before each sample.
+  /// Before what the host's clock times. Another CPU has nothing of the call's in its caches, so a call of a loop is
+  /// made there once more than it is before each sample.
   void go_to_quiet_cpu(const Call& c) {
     if (!cpu_.chooses()) return;
     const QuietCpu::Found found = cpu_.settle();

@@ -54,8 +54,10 @@ std::vector<void*> Graphs::copies_of(const Call& c) {
   const std::size_t offset = reinterpret_cast<std::uintptr_t>(c.in) % alignment;
   const std::size_t stride = (offset + c.input_bytes + vector + alignment - 1) / alignment * alignment;
   if (count > most)
-    throw Refused("a cold graph reads copies of its input in turn, so many that none is in L2 when it is read again: of "
-                  "this one " + std::to_string(count) + ", more than the " + std::to_string(most) + " that it may have");
+    throw Refused(
+        "a cold graph reads copies of its input in turn, so many that none is in L2 when it is read again: of "
+        "this one " +
+        std::to_string(count) + ", more than the " + std::to_string(most) + " that it may have");
   // As large as it can ever be needed, so that graphs which are captured already keep their copies.
   if (!copies_)
     copies_.emplace(memory_for("the copies of the input that a cold graph reads", stream_.backend(),

@@ -124,9 +124,9 @@ class SpinPlan final : public Plan {
   std::uint64_t ns_;
 };
 
-/// The vectors of `bytes` bytes at `in`, at any alignment, from a boundary before them on: those that hold the first and
-/// the last byte are read whole, which stays inside the allocation because allocations are aligned to, and padded to,
-/// more than that.
+/// The vectors of `bytes` bytes at `in`, at any alignment, from a boundary before them on: those that hold the first
+/// and the last byte are read whole, which stays inside the allocation because allocations are aligned to, and padded
+/// to, more than that.
 struct Vectors {
   const uint4* first;
   std::size_t count;

@@ -35,13 +35,13 @@ void store_element(const ElementPlace&, const std::array<std::byte, 8>& value, s
 /// One in 2^32, so that a compiler cannot leave out what is read.
 inline constexpr unsigned sum_that_is_stored = 0x9e3779b9u;
 
-/// Asked at each call for GPU memory of one word, 0 between calls, that a fresh context has anew: a kernel that outlives
-/// its context must hold none.
+/// Asked at each call for GPU memory of one word, 0 between calls, that a fresh context has anew: a kernel that
+/// outlives its context must hold none.
 using WordOfContext = std::function<std::uint64_t*()>;
 
 /// Kernels that read `bytes` bytes, at any alignment, and do nothing else: one for each end of what is fast, and
-/// tuned's own reading, so that the fastest of them tells the read ceiling. `claims`: where it counts claims. `out`: four
-/// bytes, written where a thread's sum of the words that it read is `sum_that_is_stored`.
+/// tuned's own reading, so that the fastest of them tells the read ceiling. `claims`: where it counts claims. `out`:
+/// four bytes, written where a thread's sum of the words that it read is `sum_that_is_stored`.
 std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims);
 /// tuned's reading of tiles that blocks claim, whatever it would choose for so many bytes.
 std::unique_ptr<Plan> reading_by_claims(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims);

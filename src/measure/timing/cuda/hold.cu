@@ -40,8 +40,9 @@ void Hold::release() { __atomic_store_n(&control_->released, ticket_, __ATOMIC_R
 
 void Hold::must_not_have_timed_out() const {
   if (__atomic_load_n(&control_->timed_out, __ATOMIC_ACQUIRE) == ticket_)
-    throw DeviceError("enqueue() waits for the device: the stream was held back for a second and the call was still not "
-                      "queued");
+    throw DeviceError(
+        "enqueue() waits for the device: the stream was held back for a second and the call was still not "
+        "queued");
 }
 
 }  // namespace reductio::cuda
