@@ -68,9 +68,16 @@ ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f6
 
 STATUS_WORDS = {"over_limit": "over the limit", "no_memory": "too large for the memory"}  # of others the status itself
 
+
+@lru_cache(maxsize=1)
+def claims() -> dict:
+    """claims.json: what the documents claim, and the tests of it."""
+    return json.loads(CLAIMS_FILE.read_text(encoding="utf-8"))
+
+
 # Ids are "group/name". The documents' groups, in the order of the paper; the project's own reduction; what is drawn as
 # reference in every panel; what runs on the CPU. Any other group is its user's own.
-DOCUMENTS = ("squares", "twopass", "unroll", "levels", "multiblock")
+DOCUMENTS = tuple(claims()["documents"])
 OURS = "tuned"
 LIBRARIES = ("cub", "thrust", "cublas")
 CPU_GROUPS = ("host", "eigen", "std", "openmp")
@@ -326,12 +333,6 @@ class Machine:
     @property
     def l2_bytes(self) -> float | None:
         return self.number("gpu.l2_bytes")
-
-
-@lru_cache(maxsize=1)
-def claims() -> dict:
-    """claims.json: what the documents claim, and the tests of it."""
-    return json.loads(CLAIMS_FILE.read_text(encoding="utf-8"))
 
 
 def read_machine(path: Path, name: str) -> Machine:
