@@ -37,12 +37,6 @@ struct RunCommandOptions {
 constexpr Status without_time[] = {Status::over_limit, Status::refused,    Status::no_memory, Status::failed,
                                    Status::wrong,      Status::impossible, Status::timeout};
 
-std::string_view in_words(Status s) {
-  return s == Status::ok           ? "measured"
-         : s == Status::over_limit ? "over the limit"
-         : s == Status::no_memory  ? "too large for the memory"
-                                   : name(s);
-}
 Ink ink_of(Status s) {
   return s == Status::over_limit || s == Status::refused || s == Status::no_memory ? Ink::yellow : Ink::red;
 }

@@ -171,7 +171,7 @@ Comparison compare(std::span<const Pair> pairs, bool paired, double confidence, 
                  .effect = effect,
                  .looks = looks};
   const auto why_not = [](const Measured& m) -> std::string {
-    if (m.row.status != Status::ok) return fmt::format("{}: {}, {}", m.label, name(m.row.status), m.row.reason);
+    if (m.row.status != Status::ok) return fmt::format("{}: {}, {}", m.label, in_words(m.row.status), m.row.reason);
     if (std::none_of(m.rounds.seconds.begin(), m.rounds.seconds.end(), [](const auto& s) { return s && *s > 0; }))
       return m.label + ": no times";
     return {};

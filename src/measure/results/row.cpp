@@ -18,6 +18,13 @@ std::string_view name(Status s) {
   return "?";
 }
 
+std::string_view in_words(Status s) {
+  return s == Status::ok           ? "measured"
+         : s == Status::over_limit ? "over the limit"
+         : s == Status::no_memory  ? "too large for the memory"
+                                   : name(s);
+}
+
 std::optional<double> Row::bandwidth_bytes_per_s() const {
   if (!time_median_s || *time_median_s <= 0) return std::nullopt;
   return static_cast<double>(point.problem.bytes()) / *time_median_s;

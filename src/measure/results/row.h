@@ -32,6 +32,7 @@ inline constexpr Status all_statuses[] = {Status::ok,    Status::refused,    Sta
                                           Status::wrong, Status::impossible, Status::timeout, Status::no_memory};
 inline constexpr std::size_t statuses = std::size(all_statuses);
 std::string_view name(Status);
+std::string_view in_words(Status);  ///< "measured", "over the limit", "refused"
 
 struct Row {
   std::string run_id, timestamp_utc, experiment, machine;

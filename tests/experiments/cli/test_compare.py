@@ -128,7 +128,7 @@ def test_csv_and_json_say_the_same(reductio):
     assert len(told["rows"]) == 2 and all(r["verdict"] in VERDICTS for r in told["rows"])
     assert list(told["rows"][0]) == list(rows[0]) and told["rows"][0]["n"] == 4096
     assert LAST.fullmatch(told["conclusions"][-1] + "\n")
-    assert "log(t)" in told["rule"] and told["rule"] in reductio("compare", FAST, SLOW, *SMALL).ok()
+    assert "mean of log(t)" in told["rule"] and told["rule"] in reductio("compare", FAST, SLOW, *SMALL).ok()
     (origin,) = told["origins"]
     assert origin["source"] == "now" and origin["machine"]["machine"] == rows[0]["machine"]
     assert origin["machine"]["build"]["git_revision"] and origin["machine"]["cpu"]["model"]
@@ -637,7 +637,7 @@ def test_where_nothing_could_be_compared_no_interval_is_spoken_of(reductio):
     for arguments in (too_large, [*too_large, "--fail-if-slower"]):
         done = reductio(*arguments)
         assert done.code == 1
-        why = "eigen/sum: no_memory, needs 4194304.0 GiB of memory"
+        why = "eigen/sum: too large for the memory, needs 4194304.0 GiB of memory"
         assert done.err.splitlines()[-1].startswith(f"reductio: nothing could be compared: {why}")
         assert f"not compared: {why}" in done.out and "base: eigen/sum. Nothing could be compared.\n" in done.out
         assert "interval " not in done.out.replace("[interval]", "") and "intervals" not in done.out

@@ -288,13 +288,13 @@ def test_unwritable_folder_is_found_out_first(reductio, tmp_path):
 @pytest.mark.parametrize("n", ["2^50", "2^60"])
 @pytest.mark.parametrize("where", [["cpu", "--variants", "^eigen/sum$"],
                                    ["comparison", "--device", "sim", "--variants", "^twopass/rolled$"]])
-def test_more_than_memory_is_a_refused_row(reductio, tmp_path, where, n):
+def test_more_than_memory_is_a_row_of_its_own_status(reductio, tmp_path, where, n):
     done = reductio("run", *where, "--types", "f64", "--sizes", n, "--full")
     message, *warnings = reversed(done.err.splitlines())
     assert done.code == 1 and message.startswith(f"reductio: {where[0]}: no point was measured: ")
     assert "memory" in message and all("WARNING" in w for w in warnings)
     rows = read(next(tmp_path.rglob(f"{where[0]}.csv")))
-    assert rows and all(r["status"] == "refused" and r["reason"] and r["time_median_s"] == "" for r in rows)
+    assert rows and all(r["status"] == "no_memory" and r["reason"] and r["time_median_s"] == "" for r in rows)
 
 
 def test_more_threads_than_start_are_a_refused_row(reductio, tmp_path, sanitized):
