@@ -75,17 +75,12 @@ def claims() -> dict:
     return json.loads(CLAIMS_FILE.read_text(encoding="utf-8"))
 
 
-# Ids are "group/name". The documents' groups, in the order of the paper; the project's own reduction; what is drawn as
-# reference in every panel; what runs on the CPU. Any other group is its user's own.
+# Ids are "group/name". The documents' groups, in the order of the paper, and the panel of all that is the user's own.
 DOCUMENTS = tuple(claims()["documents"])
-OURS = "tuned"
-LIBRARIES = ("cub", "thrust", "cublas")
-CPU_GROUPS = ("host", "eigen", "std", "openmp")
 YOURS = "your variants"
-KERNEL_GROUPS = (*DOCUMENTS, YOURS, OURS)  # of all kernels that no library has
-
-# The library call that a ratio is taken to, by operation: of every reduction.
-BASE = {"sum": "cub/sum", "sum_of_squares": "cub/transform-reduce"}
+# Whose variants are, in the order of figures and tables; of the first three are the kernels that no library has.
+KERNELS = ("document", "yours", "ours")
+KINDS = (*KERNELS, "library", "cpu")
 
 OPERATION_LABELS = {"sum": "sum", "sum_of_squares": "sum of squares"}
 CACHE_LABELS = {"cold_dirty": "L2 cold and dirty", "cold_clean": "L2 cold and clean", "warm": "L2 warm"}
@@ -98,24 +93,21 @@ class ResultsError(Exception):
     """One line for the user: what is wrong with the results, and what to do."""
 
 
-def group_of(variant: str) -> str:
-    """The figure panel that a variant belongs to."""
-    prefix = variant.split("/", 1)[0]
-    if prefix == OURS or prefix in DOCUMENTS or prefix in LIBRARIES or prefix in CPU_GROUPS:
-        return prefix
-    return YOURS
+def place(kind: str, group: str) -> tuple:
+    """What sorts groups as figures and tables show them."""
+    return KINDS.index(kind), DOCUMENTS.index(group) if group in DOCUMENTS else len(DOCUMENTS), group
 
 
-def is_handwritten(variant: str) -> bool:
-    """True for the documents' kernels and the user's own, false for the project's own reduction, library calls and CPU
-    loops."""
-    group = group_of(variant)
-    return group in DOCUMENTS or group == YOURS
+def groups(table: pd.DataFrame, *kinds: str) -> list[str]:
+    """Those of a table's variants, or the catalogue's, of these kinds."""
+    found = set(zip(table["kind"], table["group"]))
+    return [group for kind, group in sorted(found, key=lambda of: place(*of)) if kind in kinds]
 
 
 def short_name(variant: str) -> str:
     """The id as shown where its group is already named: without the documents' prefix, whole for the user's own."""
-    return variant.split("/", 1)[1] if group_of(variant) in DOCUMENTS else variant
+    prefix, _, name = variant.partition("/")
+    return name if prefix in DOCUMENTS else variant
 
 
 def parse_settings(text: str) -> dict[str, str]:
@@ -221,8 +213,9 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
 def read_points(path: Path) -> pd.DataFrame:
     """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty fields are NaN or "".
 
-    Columns are added: `page_locked` (see twin), and `words`, what tells a row's settings from others (see
-    setting_words).
+    Columns are added: `page_locked` (see twin); `words`, what tells a row's settings from others (see setting_words);
+    and what the folder's catalogue says: `kind`, `group`, `is_base` and `by_default`, of the variant, the operation and
+    the settings.
     """
     table = read_table(path, ROWS)
     table["n"] = table["n"].astype("Int64")
@@ -236,6 +229,11 @@ def read_points(path: Path) -> pd.DataFrame:
     # pass tells nothing that a figure could show.
     table = table.drop_duplicates(ROWS.key, keep="last")
     table = table[table["time_median_s"] != 0].reset_index(drop=True)
+    catalog = read_catalog(path.parent / "catalog.csv")
+    of = catalog.reindex(table["variant"]).set_axis(table.index)
+    table["kind"], table["group"] = of["kind"].fillna("yours"), of["group"].fillna(YOURS)
+    table["is_base"] = [o in str(of_these).split(";") for o, of_these in zip(table["operation"], of["base_of"])]
+    table["by_default"] = of["default_settings"] == table["settings"]
     table["page_locked"] = False
     for device, of_device in table.groupby("device"):
         pairs = list(zip(of_device["variant"], of_device["settings"]))
@@ -279,17 +277,20 @@ def read_models(path: Path, points: list[pd.DataFrame]) -> pd.DataFrame:
     return table
 
 
+CATALOG = "thread block grid operations document_n group kind base_of default_settings".split()  # what is read of it
+
+
 def read_catalog(path: Path) -> pd.DataFrame:
-    """catalog.csv by variant, every field text; an empty table if there is none. Only `variant` is required."""
-    if not path.exists():
-        return pd.DataFrame(columns=["title", "cites", "thread", "block", "grid", "document_n"])
-    header, rows = read_rows(path)
+    """catalog.csv by variant, every field text, `group` as figures name it; an empty table if there is none. Only
+    `variant` is required: what no catalogue tells is its user's own."""
+    header, rows = read_rows(path) if path.exists() else (["variant"], [])
     if "variant" not in header:
         raise ResultsError(f"{path} lacks the column variant: run the experiment again with this revision")
     table = pd.DataFrame(rows, columns=header, dtype=str).drop_duplicates("variant", keep="last").set_index("variant")
-    for column in ("title", "cites", "thread", "block", "grid", "document_n"):
-        if column not in table:
-            table[column] = ""
+    table = table.assign(**{c: "" for c in CATALOG if c not in table})
+    table["kind"] = table["kind"].replace("", "yours")
+    table["group"] = table.index.str.partition("/").get_level_values(0) if len(table) else ""
+    table.loc[table["kind"] == "yours", "group"] = YOURS
     return table
 
 
@@ -521,6 +522,10 @@ class Series:
     context: str = ""  # which of several fresh contexts or processes the samples come from
     experiment: str = "comparison"
     offset_elements: int = 0  # how far behind an aligned element the data start
+    kind: str = "yours"       # as the catalogue says
+    group: str = YOURS        # the figure panel that it belongs to
+    is_base: bool = False     # its operation's speedups are over it
+    by_default: bool = False  # its settings are the variant's defaults
 
     @property
     def name(self) -> str:
@@ -635,11 +640,13 @@ def _find_series(table: pd.DataFrame, device: str, operation: str, element_type:
         "speedup_high": rows["speedup_ci_high"].where(ok & whole),
         "speedup_enough": rows["speedup_enough"],
         "experiment": rows["experiment"],
+        **{column: rows[column] for column in ("kind", "group", "is_base", "by_default")},
     }).sort_values(["variant", "n"], kind="stable")
     # A plan's settings keep the order in which the run took them.
     return [Series(str(variant), str(settings), operation, element_type, mode, cache_state or "",
                    of_series["words"].iloc[0], of_series.reset_index(drop=True), int(seed), caller, str(context),
-                   str(of_series["experiment"].iloc[0]), offset_elements)
+                   offset_elements=offset_elements,
+                   **of_series[["experiment", "kind", "group", "is_base", "by_default"]].iloc[0])
             for (variant, settings, seed, context), of_series
             in points.groupby(["variant", "settings", *APART], sort=False)]
 
@@ -651,18 +658,18 @@ def device_series(table: pd.DataFrame, **which) -> list[Series]:
     no failures. The rest is included, its refusals to be told.
     """
     timed = series(table, mode="device", **which)
-    have = {group_of(s.variant) for s in timed if len(s.ok)}
+    have = {s.group for s in timed if len(s.ok)}
     parts = [s for s in series(table, mode="device_part", **which)
-             if is_handwritten(s.variant) and len(s.ok) and group_of(s.variant) not in have]
+             if s.kind in ("document", "yours") and len(s.ok) and s.group not in have]
     elsewhere = {(s.variant, s.settings) for s in series(table, mode="end_to_end", **which) if len(s.ok)}
     kept = [s for s in timed if len(s.ok) or (s.variant, s.settings) not in elsewhere]
     return sorted(kept + parts, key=lambda s: s.variant)
 
 
-def base_series(all_series: list[Series], operation: str, of: Series | None = None) -> Series | None:
-    """CUB's series that speedups are over: where a series is named, the one that was measured on the same as it. Of
+def base_series(all_series: list[Series], of: Series | None = None) -> Series | None:
+    """The series that speedups are over: where a series is named, the one that was measured on the same as it. Of
     several settings, the one with most points, then the fastest."""
-    candidates = [s for s in all_series if s.variant == BASE[operation] and len(s.ok) and s.mode != "device_part"
+    candidates = [s for s in all_series if s.is_base and len(s.ok) and s.mode != "device_part"
                   and (of is None or s.measured_on == of.measured_on)]
     return min(candidates, key=lambda s: (-len(s.ok), s.ok["time"].sum()), default=None)
 
@@ -708,11 +715,11 @@ def fastest_of_each_document(results: Results, element_type: str, n: int) -> lis
     finishes on the host); in the documents' order."""
     assert results.comparison is not None
     chosen = []
-    for group in DOCUMENTS:
+    for group in groups(results.comparison, "document"):
         operation = own_operation(results.comparison, group, results.catalog, element_type)
         found = [s for s in device_series(results.comparison, device="cuda", operation=operation,
                                           element_type=element_type)
-                 if group_of(s.variant) == group and s.at(n) is not None]
+                 if s.group == group and s.at(n) is not None]
         if found:
             chosen.append(min(found, key=lambda s: s.at(n)["time"]))
     return chosen
@@ -740,7 +747,7 @@ def models_shown(results: Results, element_type: str, n: int) -> list[tuple[Seri
         return []
     which = dict(device="cuda", operation="sum", element_type=element_type)
     shown: list[Series | None] = [None, *fastest_of_each_document(results, element_type, n)]
-    shown += [b for b in [base_series(series(results.comparison, mode="device", **which), "sum")] if b is not None]
+    shown += [b for b in [base_series(series(results.comparison, mode="device", **which))] if b is not None]
     shown += [s for s in series(results.comparison, mode="end_to_end", **which)
               if s.variant == "thrust/reduce" and len(s.ok)][:1]
     found = [(s, models_of(results.models, s, **({} if s else dict(operation="sum", element_type=element_type,
@@ -750,16 +757,12 @@ def models_shown(results: Results, element_type: str, n: int) -> list[tuple[Seri
 
 def own_operation(table: pd.DataFrame, group: str, catalog: pd.DataFrame, element_type: str) -> str:
     """The operation that a group's panel shows: the one its variants list first, as far as the data has it."""
-    rows = table[(table["variant"].map(group_of) == group) & (table["element_type"] == element_type)]
+    rows = table[(table["group"] == group) & (table["element_type"] == element_type)]
     measured = set(rows["operation"])
-    if "operations" in catalog:
-        firsts = [str(catalog["operations"].get(v, "")).replace(";", " ").replace(",", " ").split()
-                  for v in sorted(set(rows["variant"]))]
-        listed = [f[0] for f in firsts if f and f[0] in measured]
-        if listed:
-            return max(sorted(set(listed)), key=listed.count)
-    if group == "squares" and "sum_of_squares" in measured:
-        return "sum_of_squares"
+    firsts = [str(catalog["operations"].get(v, "")).partition(";")[0] for v in set(rows["variant"])]
+    listed = sorted(f for f in firsts if f in measured)
+    if listed:
+        return max(listed, key=listed.count)
     return "sum" if "sum" in measured or not measured else sorted(measured)[0]
 
 

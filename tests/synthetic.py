@@ -128,8 +128,8 @@ def beside_base(rows: list[dict]) -> list[dict]:
         return tuple(row[c] for c in ("operation", "element_type", "n", "timing_mode", "cache_state"))
 
     bases = {key(r): r["time_median_s"] for r in rows
-             if r["status"] == "ok" and r["variant"] == rs.BASE.get(r["operation"])}
-    return [r | speedup_of(r["time_median_s"], bases[key(r)], rs.BASE[r["operation"]])
+             if r["status"] == "ok" and r["variant"] == BASE.get(r["operation"])}
+    return [r | speedup_of(r["time_median_s"], bases[key(r)], BASE[r["operation"]])
             if r["status"] == "ok" and key(r) in bases else r for r in rows]
 
 
@@ -200,13 +200,20 @@ def model_rows() -> list[dict]:
                       status="too_few_sizes", largest_residual="", largest_residual_n="")]
 
 
+BASE = {"sum": "cub/sum", "sum_of_squares": "cub/transform-reduce"}
+KINDS = dict.fromkeys(rs.DOCUMENTS, "document") | dict.fromkeys(("cub", "thrust", "cublas"), "library")
+
+
 def catalog_rows(gpu=GPU) -> list[dict]:
     rows = [dict(schema_version=rs.SCHEMA_VERSION, variant=v, title=v.split("/")[-1].replace("-", " "), cites="page 1",
                  thread="grid stride", block="tree & stride halves", grid="atomic_add", devices="cuda",
-                 operations=";".join(spec[0]), element_types="i32;f32;f64", document_n=spec[5] or "")
+                 operations=";".join(spec[0]), element_types="i32;f32;f64", document_n=spec[5] or "",
+                 kind=KINDS.get(v.split("/")[0], "yours"), base_of=";".join(o for o, base in BASE.items() if base == v),
+                 default_settings=spec[1][0])
             for v, spec in gpu.items()]
-    rows += [dict(schema_version=rs.SCHEMA_VERSION, variant=v, title=v, cites="", thread="one load", block="", grid="", devices="cpu",
-                  operations="sum", element_types="f32", document_n="") for v in CPU]
+    rows += [dict(schema_version=rs.SCHEMA_VERSION, variant=v, title=v, cites="", thread="one load",
+                  block="", grid="", devices="cpu", operations="sum", element_types="f32", document_n="", kind="cpu",
+                  base_of="", default_settings="") for v in CPU]
     return sorted(rows, key=lambda r: r["variant"])
 
 

@@ -21,7 +21,6 @@ import results as rs  # noqa: E402
 from command_line import Parser  # noqa: E402
 
 TYPE, SIZES = "f32", (2**20, 2**24, 2**28)
-GROUPS = (*rs.DOCUMENTS, rs.OURS, "thrust", "cublas")
 SOURCE_KEY = "reductio-source"  # a picture says inside which files it was drawn from
 
 
@@ -51,13 +50,13 @@ def comparison(folder: Path) -> str:
     or end to end where none of the group ends there. Then CUB's sum, and only reading."""
     table = rs.read_points(rs.stored(folder / "comparison.csv"))
     table = table[(table["element_type"] == TYPE) & (table["status"] == "ok") & (table["device"] == "cuda") &
-                  ~table["page_locked"] & (table["settings"] != "allocator=caching")]
+                  ~table["page_locked"] & (table["by_default"] | table["is_base"] | (table["kind"] != "library"))]
     peak = rs.read_machine(folder / "machine.json", folder.name).peak_bytes_per_s
     largest = table[table["n"] == SIZES[-1]]
 
     def cub(call: pd.Series) -> pd.Series:
         same = largest[(largest["operation"] == call["operation"]) & (largest["timing_mode"] == call["timing_mode"])]
-        return same[(same["variant"] == rs.BASE[call["operation"]]) & (same["speedup"] == 1)].iloc[0]
+        return same[same["is_base"] & (same["speedup"] == 1)].iloc[0]
 
     def row(name: str, what: list[str], times: list[float], base: pd.Series, speedup: str) -> list[str]:
         rate = base["bytes"] / times[-1]  # of so many bytes, whoever reads them
@@ -65,8 +64,8 @@ def comparison(folder: Path) -> str:
                 microseconds(base["time_median_s"]), speedup]
 
     calls = []
-    for group in GROUPS:
-        of = largest[largest["variant"].str.startswith(f"{group}/")]
+    for group in rs.groups(largest, "document", "ours", "library"):
+        of = largest[(largest["group"] == group) & ~largest["is_base"]]
         of = of[of["operation"] == ("sum" if "sum" in set(of["operation"]) else "sum_of_squares")]
         of = of[of["timing_mode"] == ("device" if "device" in set(of["timing_mode"]) else "end_to_end")]
         if len(of):

@@ -21,7 +21,7 @@ def errors_of(table: pd.DataFrame) -> pd.DataFrame:
     """dataset, group, order (the kernel and its settings), n, error: relative to the sum of the magnitudes."""
     rows = table[(table["status"] == "ok") & (table["device"] == "cuda") & (table["operation"] == "sum")
                  & (table["element_type"] == "f32") & (table["sum_of_magnitudes"] > 0)]
-    return pd.DataFrame({"dataset": rows["dataset"], "group": rows["variant"].map(rs.group_of),
+    return pd.DataFrame({"dataset": rows["dataset"], "kind": rows["kind"], "group": rows["group"],
                          "order": rows["variant"] + " " + rows["settings"], "n": rows["n"].astype("int64"),
                          "error": rows["abs_error"] / rows["sum_of_magnitudes"]}).dropna(subset=["error"])
 
@@ -35,13 +35,13 @@ def draw(results: Results):
     sets = [d for d in [*SETS, *sorted(set(errors["dataset"]) - set(SETS))] if d in set(errors["dataset"])]
     exact = [d for d in sets if not (errors.loc[errors["dataset"] == d, "error"] > 0).any()]
     drawn = [d for d in sets if d not in exact]
-    groups = [g for g in (*rs.KERNEL_GROUPS, *rs.LIBRARIES) if g in set(errors["group"])]
+    groups = rs.groups(errors, *rs.KERNELS, "library")
     # Thrust's call is CUB's kernel.
     of = {g: errors[errors["group"] == g].set_index(["dataset", "n"])["error"].sort_index() for g in ("cub", "thrust")}
     alike = len(of["cub"]) > 0 and of["cub"].equals(of["thrust"])
     groups = [g for g in groups if g != "thrust"] if alike else groups
     names = {"cub": "CUB and Thrust" if alike else "CUB", "thrust": "Thrust", "cublas": "cuBLAS"}
-    looks = {g: dict(color=style.GROUP_COLORS.get(g) or style.LIBRARY_COLORS[g], marker=MARKERS[g], markersize=3)
+    looks = {g: dict(color=style.color_of(g), marker=MARKERS.get(g, "h"), markersize=3)
              for g in groups}
     left, right, head, tall, gap, base = 0.55, 0.08, 0.62, 2.0, 0.16, 0.78
     height = head + tall + base

@@ -84,8 +84,7 @@ def draw(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
                                 width / style.TEXT_WIDTH, (height - top - foot) / height))
         axes.set_gid(f"bars:{n}")
         for position, group, s in rows:
-            library_group = rs.group_of(s.variant)
-            color = style.LIBRARY_COLORS.get(library_group) or style.GROUP_COLORS.get(group)
+            color = style.color_of(group if group in style.GROUP_COLORS else s.group)
             point = s.at(n)
             if point is not None:
                 value = point["bytes"] / point["time"] / GIGA

@@ -27,7 +27,7 @@ def cpu_series(results: Results, element_type: str) -> list[Series]:
     table = results.cpu
     assert table is not None
     found = []
-    for operation in sorted(set(table["operation"]) & set(rs.BASE)):
+    for operation in sorted(set(table["operation"]) & set(rs.OPERATION_LABELS)):
         for mode in ("end_to_end", "device"):
             have = {s.variant for s in found if s.operation == operation}
             for state in sorted(set(table["cache_state"])):

@@ -51,7 +51,7 @@ def draw(results: Results):
     figure = plt.figure(figsize=(style.TEXT_WIDTH, total))
     rate, time, share = (figure.add_axes(((left + k * (width + gap)) / style.TEXT_WIDTH, foot / total,
                                           width / style.TEXT_WIDTH, height / total)) for k in range(3))
-    variant = next((s.variant for s in others if s.variant == rs.BASE.get(s.operation)), others[0].variant)
+    variant = next((s.variant for s in others if s.is_base), others[0].variant)
     for mode, state, harness, look in lines:
         n, read = harness["n"].to_numpy(float), harness["read"].to_numpy(float)
         rate.plot(n, harness["bytes"] / read / 1e12, label=f"{mode} {state}", **look)

@@ -26,11 +26,11 @@ def panels_of(results: Results, element_type: str, mode: str) -> list[tuple[str,
     table = results.comparison
     assert table is not None
     panels = []
-    for group in rs.KERNEL_GROUPS:
+    for group in rs.groups(table, *rs.KERNELS):
         operation = rs.own_operation(table, group, results.catalog, element_type)
         which = dict(device="cuda", operation=operation, element_type=element_type)
         found = rs.device_series(table, **which) if mode == "device" else rs.series(table, mode=mode, **which)
-        found = [s for s in found if rs.group_of(s.variant) == group]
+        found = [s for s in found if s.group == group]
         if any(len(s.ok) for s in found):
             panels.append((group, operation, found))
     return panels
@@ -41,19 +41,18 @@ def references(results: Results, operation: str, element_type: str, mode: str) -
     table = results.comparison
     assert table is not None
     which = dict(device="cuda", operation=operation, element_type=element_type)
-    found = [s for s in rs.series(table, mode=mode, **which)
-             if rs.group_of(s.variant) in rs.LIBRARIES and len(s.ok)]
-    have = {rs.group_of(s.variant) for s in found}
+    found = [s for s in rs.series(table, mode=mode, **which) if s.kind == "library" and len(s.ok)]
+    have = {s.group for s in found}
     if mode != "end_to_end":
         found += [s for s in rs.series(table, mode="end_to_end", **which)
-                  if rs.group_of(s.variant) in rs.LIBRARIES and len(s.ok) and rs.group_of(s.variant) not in have]
-    return sorted(found, key=lambda s: (rs.LIBRARIES.index(rs.group_of(s.variant)), s.variant))
+                  if s.kind == "library" and len(s.ok) and s.group not in have]
+    return sorted(found, key=lambda s: s.variant)
 
 
 def library_label(series: Series, panel_mode: str) -> str:
     notes = [series.words] if series.words else []
     notes += [rs.MODE_LABELS[series.mode]] if series.mode != panel_mode else []
-    return LIBRARY_NAMES[rs.group_of(series.variant)] + (f" ({', '.join(notes)})" if notes else "")
+    return LIBRARY_NAMES.get(series.group, series.group) + (f" ({', '.join(notes)})" if notes else "")
 
 
 def not_drawn(all_series: list[Series]) -> str:
@@ -73,11 +72,8 @@ def header(results: Results, element_type: str, mode: str) -> str:
 def document_sizes(results: Results, group: str) -> list[float]:
     """The problem sizes that the group's document names."""
     catalog = results.catalog
-    mine = [i for i in catalog.index if rs.group_of(str(i)) == group]
-    sizes = {float(v) for v in catalog.loc[mine, "document_n"] if str(v).strip().isdigit() and int(v) > 0}
-    return sorted(sizes)
-
-
+    sizes = catalog.loc[catalog["group"] == group, "document_n"]
+    return sorted({float(v) for v in sizes if v.isdigit() and int(v) > 0})
 
 
 def bandwidth(series: Series) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

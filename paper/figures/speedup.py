@@ -12,10 +12,8 @@ from figures.panels import FLOOR_LOOK, shade_above
 from results import Results, Series
 
 # Each line's marker, so that it can be told without colour.
-MARKERS = {**dict(zip(rs.KERNEL_GROUPS, ("o", "s", "^", "D", "v", "P", "*"))),
-           "cub": "p", "thrust": "X", "cublas": "<"}
+MARKERS = {**dict(zip(rs.DOCUMENTS, "os^Dv")), rs.YOURS: "P", "tuned": "*", "cub": "p", "thrust": "X", "cublas": "<"}
 WHOLE = ("device", "end_to_end")  # ways of timing a whole reduction
-NOT_BY_DEFAULT = "allocator=caching"  # not as users call Thrust without ado
 LABEL_GAP = 0.145  # inches between two labels' middles
 LABEL_LEFT = 0.24  # inches between an axis' end and its labels
 
@@ -57,14 +55,15 @@ def fastest_of_each(results: Results, element_type: str, n: int) -> list[tuple[s
     fastest at n, timed on the device, or end to end where none of the group's calls ends there; over CUB's call, timed
     alike."""
     table, lines = results.comparison, []
-    for group in (*rs.KERNEL_GROUPS, "thrust", "cublas"):
+    for group in rs.groups(table, *rs.KERNELS, "library"):
         own = rs.own_operation(table, group, results.catalog, element_type)
         for mode in WHOLE:
             found = rs.series(table, device="cuda", operation=own, element_type=element_type, mode=mode)
-            there = [s for s in found if rs.group_of(s.variant) == group and s.settings != NOT_BY_DEFAULT
+            # Libraries as users call them without ado.
+            there = [s for s in found if s.group == group and not s.is_base and (s.by_default or s.kind != "library")
                      and s.at(n) is not None]
             best = min(there, key=lambda s: s.at(n)["time"], default=None)
-            base = rs.base_series(found, own, best)
+            base = rs.base_series(found, best)
             if best is not None and base is not None:
                 lines.append((group, best, base))
                 break
@@ -91,7 +90,7 @@ def draw(results: Results, element_type: str, n: int = 2**28):
 
     ends, leads, few = [], 1.0, False
     for (group, s, base), name in zip(lines, names):
-        color = style.GROUP_COLORS.get(group) or style.LIBRARY_COLORS[group]
+        color = style.color_of(group)
         r = rs.over(s, base)
         if not len(r):
             continue
@@ -100,11 +99,11 @@ def draw(results: Results, element_type: str, n: int = 2**28):
         x, y = r["n"].to_numpy(float), r["ratio"].to_numpy(float)
         whole = s.mode == "device"
         upper.fill_between(x, r["low"].to_numpy(float), r["high"].to_numpy(float), color=color, alpha=0.25, linewidth=0)
-        upper.plot(x, y, color=color, marker=MARKERS[group], markersize=3, linestyle="-" if whole else (0, (4, 1.5)),
+        upper.plot(x, y, color=color, marker=MARKERS.get(group, "h"), markersize=3, linestyle="-" if whole else (0, (4, 1.5)),
                    markerfacecolor=color if whole else "white", label=s.name, zorder=2)
-        ends.append((x[-1], y[-1], name, style.MARK_COLOR if group in rs.LIBRARIES else color))
+        ends.append((x[-1], y[-1], name, style.MARK_COLOR if s.kind == "library" else color))
     upper.axhline(1, color="black", linewidth=1.3, zorder=1.5)
-    bases = {(b.variant, b.mode): b for _, _, b in lines}
+    bases = {(b.operation, b.mode): b for _, _, b in lines}
     cub = next((b for (_, mode), b in bases.items() if mode == "device" and b.operation == "sum"), lines[0][2])
     harness = rs.harness_calls(results.comparison, device="cuda", operation=cub.operation, element_type=element_type,
                                mode=cub.mode)
@@ -124,9 +123,9 @@ def draw(results: Results, element_type: str, n: int = 2**28):
 
     ends = []
     for mode in WHOLE:
-        for operation, variant in rs.BASE.items():
-            base = bases.get((variant, mode))
-            if base is None or (operation != "sum" and (rs.BASE["sum"], mode) in bases):
+        for operation in rs.OPERATION_LABELS:
+            base = bases.get((operation, mode))
+            if base is None or (operation != "sum" and ("sum", mode) in bases):
                 continue  # a sum of squares takes as long as a sum: one line says it
             x, y = base.ok["n"].to_numpy(float), 1e6 * base.ok["time"].to_numpy(float)
             lower.plot(x, y, color="black", linestyle="-" if mode == "device" else (0, (4, 1.5)), label=base.name)

@@ -50,6 +50,11 @@ plt.rcParams.update({
 })
 
 
+def color_of(group: str) -> str:
+    """That of a group where one figure holds all; grey of those that have none of their own."""
+    return GROUP_COLORS.get(group) or LIBRARY_COLORS.get(group, MARK_COLOR)
+
+
 def line_style(variant_index: int, settings_index: int) -> dict:
     """How the line of a panel's k-th variant with the panel's j-th choice of settings is drawn."""
     color = LINE_COLORS[variant_index % len(LINE_COLORS)]
@@ -62,8 +67,8 @@ def line_style(variant_index: int, settings_index: int) -> dict:
 
 def library_style(group: str, settings_index: int) -> dict:
     """Reference lines: no markers, black or grey, a little thicker than variants."""
-    dashes = LIBRARY_DASHES[group] if settings_index == 0 else DASHES[(settings_index + 2) % len(DASHES)]
-    return {"color": LIBRARY_COLORS[group], "linestyle": dashes, "linewidth": 1.3, "zorder": 1.9}
+    dashes = LIBRARY_DASHES.get(group, ":") if settings_index == 0 else DASHES[(settings_index + 2) % len(DASHES)]
+    return {"color": color_of(group), "linestyle": dashes, "linewidth": 1.3, "zorder": 1.9}
 
 
 def power_of_two_axis(axis, low: float, high: float, every: int = 4) -> None:

@@ -73,8 +73,8 @@ def draw(results: Results, element_type: str, mode: str):
         library = references(results, operation, element_type, mode)
         panel_libraries.append(library)
         for s in library:
-            words = sorted({t.words for t in library if rs.group_of(t.variant) == rs.group_of(s.variant)})
-            look = style.library_style(rs.group_of(s.variant), words.index(s.words))
+            words = sorted({t.words for t in library if t.group == s.group})
+            look = style.library_style(s.group, words.index(s.words))
             marks.setdefault(library_label(s, mode), Line2D([], [], **look))
     l2_look = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
     own_look = dict(color=style.MARK_COLOR, linewidth=0.5, zorder=1.1)
@@ -122,7 +122,7 @@ def draw(results: Results, element_type: str, mode: str):
         lower.set_gid(f"ratio:{group}")
 
         library = panel_libraries[index]
-        base = rs.base_series([s for s in library if s.mode == mode], operation)
+        base = rs.base_series([s for s in library if s.mode == mode])
         everything += series + library
         for s in library:
             look = marks[library_label(s, mode)]
@@ -134,7 +134,7 @@ def draw(results: Results, element_type: str, mode: str):
             draw_line(upper, *bandwidth(s), label=s.name, **looks[index].of(s))
             rates = s.ok["bytes"] / s.ok["time"] / GIGA
             fastest = max(fastest, rates.max())
-            own = rs.base_series([b for b in library if b.mode == mode], operation, s)
+            own = rs.base_series([b for b in library if b.mode == mode], s)
             if own is not None:
                 r = s.points[["n"]].merge(rs.over(s, own), on="n", how="left")
                 leads = max(leads, np.nan_to_num(r["ratio"].max()))

@@ -46,12 +46,6 @@ def note(says: str, caption: str, label: str) -> str:
                       r"\end{table*}"]) + "\n"
 
 
-def in_order(variants) -> list[str]:
-    """Documents in the paper's order, then the user's own, ours, and libraries."""
-    groups = [*rs.KERNEL_GROUPS, *rs.LIBRARIES, *rs.CPU_GROUPS]
-    return sorted(variants, key=lambda v: (groups.index(rs.group_of(v)), v))
-
-
 def name_of(variant: str) -> str:
     """An id that stays on one line."""
     return latex.code(variant).replace(r"\allowbreak{}", "")
@@ -69,14 +63,13 @@ def times_table(results: Results) -> str:
     if table is None:
         return note(ABSENT, "Times of all variants.", "tab:times")
     rows: dict[tuple, dict] = {}
-    operations = {g: rs.own_operation(table, g, results.catalog, TYPE) for g in rs.KERNEL_GROUPS}
+    operations = {g: rs.own_operation(table, g, results.catalog, TYPE) for g in rs.groups(table, *rs.KERNELS)}
     for operation in ("sum", "sum_of_squares"):
         which = dict(device="cuda", operation=operation, element_type=TYPE)
         for column, found in (("device", rs.device_series(table, **which)),
                               ("end_to_end", rs.series(table, mode="end_to_end", **which))):
             for s in found:
-                group = rs.group_of(s.variant)
-                if group not in rs.LIBRARIES and operations.get(group) != operation:
+                if s.kind != "library" and operations.get(s.group) != operation:
                     continue
                 # A part of a call has no speedup over the whole of another.
                 rows.setdefault((s.variant, s.settings, s.measured_on), {"name": s})[column] = (s, s.mode == column)
@@ -96,19 +89,16 @@ def times_table(results: Results) -> str:
         return out
 
     lines, last = [], None
-    for variant in in_order({v for v, *_ in rows}):
-        for (v, *_), row in rows.items():
-            if v != variant:
-                continue
-            group = rs.group_of(variant)
-            if last not in (None, group) and not {last, group} <= set(rs.LIBRARIES):
-                lines.append(r"\addlinespace[2pt]")
-            last = group
-            s: Series = row["name"]
-            squares = r" $x^2$" if s.operation == "sum_of_squares" else ""
-            name = name_of(variant) + (f" {latex.escape(s.words)}" if s.words else "")
-            times = [*fields(row.get("device")), *fields(row.get("end_to_end"))]
-            lines.append(" & ".join([name + squares, *times]) + r" \\")
+    for row in sorted(rows.values(), key=lambda row: (s := row["name"]) and (rs.place(s.kind, s.group), s.variant)):
+        s: Series = row["name"]
+        block = s.group if s.kind != "library" else s.kind
+        if last not in (None, block):
+            lines.append(r"\addlinespace[2pt]")
+        last = block
+        squares = r" $x^2$" if s.operation == "sum_of_squares" else ""
+        name = name_of(s.variant) + (f" {latex.escape(s.words)}" if s.words else "")
+        times = [*fields(row.get("device")), *fields(row.get("end_to_end"))]
+        lines.append(" & ".join([name + squares, *times]) + r" \\")
     heads = " & ".join(latex.power(n) for n in SIZES)
     head = (r" & \multicolumn{4}{c}{device (\textmu{}s)} & \multicolumn{4}{c}{end to end (\textmu{}s)} \\"
             "\n" r"\cmidrule(lr){2-5}\cmidrule(lr){6-9}" "\n"
@@ -208,13 +198,14 @@ def refused_table(results: Results) -> str:
     if not len(rows):
         return note("Every point was measured." if table is not None else ABSENT, caption, label)
     number = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
-    rows = rows.assign(kind=rows["reason"].map(lambda r: number.sub("\0", r)))
+    rows = rows.assign(worded=rows["reason"].map(lambda r: number.sub("\0", r)))
     lines = []
-    groups = sorted(rows.groupby(["status", "kind"]), key=lambda g: (-len(g[1]), g[0]))
-    for (status, kind), same in groups[:15]:
+    groups = sorted(rows.groupby(["status", "worded"]), key=lambda g: (-len(g[1]), g[0]))
+    for (status, worded), same in groups[:15]:
         reasons = set(same["reason"])
-        reason = reasons.pop() if len(reasons) == 1 else kind.replace("\0", "…")
-        ids = in_order(set(same["variant"]))
+        reason = reasons.pop() if len(reasons) == 1 else worded.replace("\0", "…")
+        whose = zip(same["kind"], same["group"], same["variant"])
+        ids = [variant for *_, variant in sorted({(*rs.place(k, g), v) for k, g, v in whose})]
         who = ", ".join(latex.code(v) for v in ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
         fields = [rs.STATUS_WORDS.get(status, status), latex.count(len(same)), latex.escape(reason), who]
         lines.append(" & ".join(fields) + r" \\")
@@ -228,20 +219,16 @@ def refused_table(results: Results) -> str:
 
 def catalog_table(results: Results) -> str:
     """The hand-written variants and ours, and how each works at the three levels of a reduction."""
-    catalog = results.catalog
-    # The composed ones say in their names what they do at each level.
-    ids = in_order([str(v) for v in catalog.index if rs.group_of(str(v)) in rs.KERNEL_GROUPS
-                    and not str(v).startswith("ablation/")])
-    lines, last = [], None
-    for variant in ids:
-        group = rs.group_of(variant)
-        if last not in (None, group):
-            lines.append(r"\addlinespace[2pt]")
-        last = group
-        own = str(catalog["document_n"][variant])
-        fields = [latex.escape(str(catalog[c][variant])) for c in ("thread", "block", "grid")]
-        size = latex.power(float(own)) if own.isdigit() and int(own) else MISSING
-        lines.append(" & ".join([latex.code(variant), *fields, size]) + r" \\")
+    catalog, lines = results.catalog, []
+    for group in rs.groups(catalog, *rs.KERNELS):
+        if group == "ablation":
+            continue  # the composed ones say in their names what they do at each level
+        lines += [r"\addlinespace[2pt]"] if lines else []
+        for variant, says in catalog[catalog["group"] == group].sort_index().iterrows():
+            own = says["document_n"]
+            size = latex.power(float(own)) if own.isdigit() and int(own) else MISSING
+            levels = map(latex.escape, says[["thread", "block", "grid"]])
+            lines.append(" & ".join([latex.code(variant), *levels, size]) + r" \\")
     wide = r">{\raggedright\arraybackslash}p{%s\textwidth}"
     return floats(lines, r"variant & inside a thread & inside a block & between blocks & $n$ \\",
                   "l" + wide % "0.22" + wide % "0.28" + wide % "0.16" + "r",
@@ -288,7 +275,7 @@ def fastest_over_cub(results: Results, group: str) -> tuple[str, dict[int, Serie
     operation = rs.own_operation(results.comparison, group, results.catalog, TYPE)
     for mode in ("device", "end_to_end"):
         there = rs.series(results.comparison, device="cuda", operation=operation, element_type=TYPE, mode=mode)
-        found = {n: [s for s in there if rs.group_of(s.variant) == group and s.at(n) is not None] for n in SIZES}
+        found = {n: [s for s in there if s.group == group and s.at(n) is not None] for n in SIZES}
         best = {n: min(of, key=lambda s: s.at(n)["time"]) for n, of in found.items() if of}
         if best:
             return mode, best

@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from drawn import axes_of, legible_and_inside, line, texts
-from synthetic import GPU, LIMITS, cpu_rows, gpu_rows, limits_rows, row, timed, write_folder
+from synthetic import GPU, LIMITS, catalog_rows, cpu_rows, gpu_rows, limits_rows, row, timed, write_folder
 
 import results as rs
 from figures import bars, cpu, limits, style, throughput
@@ -75,7 +75,7 @@ def test_a_new_variant_is_drawn_without_an_edit(tmp_path):
     rows = gpu_rows(types=("f32",), sizes=SIZES, gpu=FEW)
     rows += [timed(1e-6 * k, variant="mine/fancy", n=n) for k, n in enumerate(SIZES, 1)]
     rows += [timed(1e-6, variant="levels/brand-new", settings="finish=atomic", n=n) for n in SIZES]
-    r = read(tmp_path / "m", rows)
+    r = read(tmp_path / "m", rows, catalog=catalog_rows(FEW | {"levels/brand-new": FEW["levels/naive"]}))
     figure = throughput.draw(r, "f32", "device")
     xy, _ = line(axes_of(figure, "throughput:your variants"), "mine/fancy")
     assert len(xy) == len(SIZES)

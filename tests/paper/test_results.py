@@ -50,7 +50,7 @@ def test_the_catalog_has_the_columns_that_figures_and_tables_read():
     source = (SOURCE / "src" / "measure" / "results" / "machine.cpp").read_text()
     header = source[source.index("std::string catalog_csv()"):]
     header = header[:header.index("})")]
-    for column in ("variant", "thread", "block", "grid", "operations", "document_n"):
+    for column in ("variant", *rs.CATALOG):
         assert f'"{column}"' in header, column
 
 
@@ -227,7 +227,7 @@ def test_settings_are_told_apart_by_what_differs():
 def test_ratio_is_time_of_cub_over_time(folder):
     table = rs.read_points(folder / "comparison.csv")
     found = {s.name: s for s in rs.series(table, device="cuda", operation="sum", element_type="f32", mode="device")}
-    base = rs.base_series(list(found.values()), "sum")
+    base = rs.base_series(list(found.values()))
     assert base.variant == "cub/sum"
     r = rs.over(found["multiblock/two-launch"], base).set_index("n").loc[2**24]
     ratio = (5e-6 + 2**26 / 4e12) / (6e-6 + 2**26 / 3e12)
