@@ -1,6 +1,5 @@
 """The figures of the documents' studies show what their CSV says; every value here is planted in synthetic rows."""
 
-import json
 import math
 import re
 from pathlib import Path
@@ -24,8 +23,7 @@ FIGURES = {"ladders": ladders, "granularity": granularity, "finish": finish, "de
 
 def folder_of(path: Path, rows: list[dict] = (), of: dict | None = None) -> rs.Results:
     """A folder with these rows, a CSV an experiment, and with these contrasts."""
-    path.mkdir()
-    (path / "machine.json").write_text(json.dumps(synthetic.MACHINE))
+    synthetic.write_folder(path)
     for experiment in sorted({r["experiment"] for r in rows}):
         synthetic.write_csv(path / f"{experiment}.csv", [r for r in rows if r["experiment"] == experiment])
     if of:
