@@ -122,7 +122,7 @@ AGAIN = "run the experiment again"
 MADE_BY = {"ncu.csv": "run experiments/ncu.py on a machine that lets Nsight Compute read its counters",
            "probes.csv": "run `reductio probe`", "compiler.csv": "run experiments/compiler.py",
            "models.csv": "run `reductio models` again", "nvbench-agreement.csv": "run baselines/nvbench/agree.py",
-           "contrasts.csv": "run `reductio summarize FOLDER` again",
+           "contrasts.csv": "run `reductio summarize FOLDER --cpu-results FOLDER` again",
            "verdicts.csv": "run `python paper/verdicts.py FOLDER` again",
            "goals.csv": "run `python paper/goals.py FOLDER` again",
            **dict.fromkeys(("repeat.csv.gz", "repeat-relative.csv.gz", "raw-workspace.csv", "to-host.csv"),

@@ -2,8 +2,8 @@
 /// opening examples of two documents add vectors, a[i] = b[i] + c[i]: twopass holds that unrolling makes such a loop
 /// faster (claim T5), unroll that on the host nothing is to be seen (U7). It is no reduction, so no variant.
 ///
-///   build/bin/vector_add experiments/results/MACHINE        # writes vector_add.csv and its raw samples there
-///   build/bin/vector_add out/here 6 2^10                    # fewer passes than 48, and other sizes
+///   build/bin/vector_add out/results/MACHINE        # writes vector_add.csv and its raw samples there
+///   build/bin/vector_add out/here 6 2^10            # fewer passes than 48, and other sizes
 ///
 /// Rows and samples are as an experiment's. `operation` says sum, because each row has one: nothing is added up. Of the
 /// loops (baselines/host_loops.h) host/add-plain takes one element a turn, host/add-unroll2 two, as in twopass, and
@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -135,6 +136,8 @@ int run(const std::vector<std::string>& arguments) {
     for (const ElementType type : {ElementType::i32, ElementType::f32})
       all.emplace_back(Problem{Operation::sum, type, n});
   }
+  if (const auto csv = std::filesystem::path(arguments[0]) / "vector_add.csv"; std::filesystem::exists(csv))
+    throw UsageError(csv.string() + " is there already; remove it to measure anew");
   const Machine machine = describe_machine(*open_backend(DeviceKind::cpu));
   const RunRecord record{
       .run_id = utc_now(), .experiment = "vector_add", .started_utc = utc_now(), .arguments = arguments};

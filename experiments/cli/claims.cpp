@@ -37,7 +37,8 @@ class Verdicts {
   explicit Verdicts(const std::filesystem::path& folder) : path_(folder / "verdicts.csv") {
     if (!std::filesystem::is_directory(folder))
       throw UsageError(folder.string() + " is not a folder: name a results folder");
-    const std::string remedy = "run `.venv/bin/python paper/verdicts.py " + folder.string() +
+    const std::string remedy = "run `reductio summarize " + folder.string() +
+                               "` and `.venv/bin/python paper/verdicts.py " + folder.string() +
                                "` in the project's folder, where ./check --quick makes .venv,";
     const auto text = content_of(path_);
     if (!text && !std::filesystem::exists(folder / "machine.json"))

@@ -265,4 +265,4 @@ def test_a_committed_csv_that_lacks_a_column_is_one_line(project):
     path.write_text(path.read_text().replace("ci_low", "low"))
     done = project.run("--machine", "other")
     assert done.returncode == 1
-    assert "contrasts.csv lacks the column ci_low: run `reductio summarize FOLDER` again" in done.stderr
+    assert "contrasts.csv lacks the column ci_low: run `reductio summarize FOLDER --cpu-results FOLDER` again" in done.stderr

@@ -118,8 +118,8 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_option("--out", options->out, "Where baselines are kept")->type_name("DIR")->capture_default_str();
   sub->add_flag("--common", options->common, "Results folders: only the rows that both have");
   sub->add_option("--relative-to", options->relative_to,
-                  "Results folders: times as multiples of these variants' in the same round, so that what slowed both "
-                  "down is left out")
+                  "Results folders: times as multiples of these variants' in the same context, so that what slowed "
+                  "both down is left out")
       ->type_name("VARIANT,...")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

@@ -50,7 +50,7 @@ int compare_stored(const CompareOptions& options, double confidence) {
                 (options.relative_to.empty()
                      ? std::string(". ")
                      : ", and as far as " + join(options.relative_to, " or ") +
-                           ", by whose time in the same round all were divided, did not drift with it. ") +
+                           ", by whose time in the same context all were divided, did not drift with it. ") +
                 elsewhere(comparison, origins) + confidence_in_words(comparison) +
                 (comparison.intervals() ? fmt::format(" 1 lies in {} of {}.", covering, comparison.intervals()) : ""),
          .origins = origins},

@@ -113,7 +113,7 @@ Results::Results(const std::filesystem::path& folder, const Machine& machine, Ru
   const bool complete = std::all_of(points.begin(), points.end(), [&](const Point& p) { return has(row_key(p)); });
   entry_ = std::make_shared<Json>(complete && !entry_before_->is_null() ? *entry_before_ : begun_entry());
   write_machine();
-  write_whole_file(folder / "catalog.csv", catalog_csv());
+  if (!variants().empty()) write_whole_file(folder / "catalog.csv", catalog_csv());  // vector_add has none
 }
 
 void Results::read_earlier(std::span<const Point> points) {
