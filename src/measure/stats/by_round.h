@@ -20,9 +20,9 @@ ByRound logarithms(const ByRound&);
 
 /// The rounds of one series, or of several that were sampled in the same contexts, by cluster: of each cluster and
 /// series the trimmed mean. A cluster is all rounds on one allocation, of `allocations` by round. It counts if every
-/// series has a value in it; the rounds may differ. With a single allocation the rounds are cut into least_clusters equal
-/// parts, which is right only as far as rounds one after the other are independent. Two to five allocations stay what they
-/// are, and too few.
+/// series has a value in it; the rounds may differ. With a single allocation the rounds are cut into least_clusters
+/// equal parts, which is right only as far as rounds one after the other are independent. Two to five allocations stay
+/// what they are, and too few.
 struct SeriesByRound {
   const ByRound* values;
   std::span<const int> allocations;
