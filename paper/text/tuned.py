@@ -63,7 +63,7 @@ def power(n: int) -> str:
 
 GOALS_CAPTION = (r"What was demanded of our own reduction before it was measured, over CUB where nothing else is said. Whether "
                  r"it is met is said by the estimates, as the goals were set; which points are slower or undecided, by "
-                 r"intervals that hold all at once in their line with \confidence{} confidence, where a point within 1\,\% "
+                 r"intervals that hold all at once in their line with at least \confidence{} confidence, where a point within 1\,\% "
                  r"of CUB is not slower. In brackets is the \confidence{} interval of the point that an extreme is of. \caveat")
 PARTS_CAPTION = r"Our own sum over CUB's by type and way of timing: geometric means of the speedup."
 
