@@ -11,18 +11,17 @@ True, or what holds instead. tests/paper/test_facts.py asks all of them.
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 import results as rs
+from results import Results
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = re.compile(r"<(-?[\d,]*\.?\d+)>")
@@ -32,25 +31,27 @@ MARK = re.compile(r"<(-?[\d,]*\.?\d+)>")
 class Fact:
     page: str
     words: str
-    of: Callable[[Folder], object]
+    of: Callable[[Results], object]
     machine: str = "nvidia-h200"
 
     @property
     def sentence(self) -> str:
         return " ".join(MARK.sub(r"\1", self.words).split())
 
-    def wrong(self, root: Path = ROOT, results: Path | None = None) -> str:
+    def wrong(self, root: Path = ROOT, results: Results | None = None) -> str:
         """What is wrong with it, in one line; "" if it is true: of the committed results, or of another folder's."""
         says = f'{self.page} says "{self.sentence}"'
         if self.sentence not in text_of(root / self.page):
             return f"{says} no longer: drop its fact, or mend its words"
         try:
-            found = self.of(folder(results or root / "experiments" / "results" / self.machine))
-        except (LookupError, OSError, ValueError) as error:
+            found = self.of(results or rs.opened(root / "experiments" / "results" / self.machine))
+        except (LookupError, OSError, ValueError, rs.ResultsError) as error:
             return f"{says}: not in the data: {error.args[0]}"
         typed = MARK.findall(self.words)
         if not typed:
             return "" if isinstance(found, (bool, np.bool_)) and found else f"{says}; by the data it is {found}"
+        if isinstance(found, rs.Contrast):
+            found = found.value, found.low, found.high
         values = [float(v) for v in (found if isinstance(found, (tuple, list)) else (found,))][:len(typed)]
         same = len(values) == len(typed) and all(map(agrees, typed, values))
         return "" if same else f"{says}; by the data: {', '.join(f'{v:.6g}' for v in values)}"
@@ -67,94 +68,23 @@ def text_of(page: Path) -> str:
     return " ".join(page.read_text(encoding="utf-8").split())
 
 
-@cache
-def folder(path: Path) -> Folder:
-    return Folder(path)
-
-
-class Folder:
-    """The committed CSV of one machine, and of those beside it."""
-
-    def __init__(self, path: Path):
-        self.path = path
-
-    def beside(self, machine: str) -> Folder:
-        return folder(self.path.parent / machine)
-
-    @cache
-    def table(self, name: str) -> pd.DataFrame:
-        """contrasts.csv by "contrasts", an experiment's rows by its name; other names as they are."""
-        return pd.read_csv(rs.stored(self.path / (name if "." in name else f"{name}.csv")), low_memory=False)
-
-    @cached_property
-    def machine(self) -> dict:
-        return json.loads((self.path / "machine.json").read_text())
-
-    def rows(self, table: str, call: str = "", **where) -> pd.DataFrame:
-        """A table's rows with these values, of a call `variant:name=value,name=value`: settings that are not named may
-        have any value."""
-        found = self.table(table)
-        variant, _, settings = call.partition(":")
-        for column, value in ({"variant": variant} if variant else {}).items() | where.items():
-            found = found[found[column] == value]
-        for pair in filter(None, settings.split(",")):
-            found = found[(";" + found["settings"].fillna("") + ";").str.contains(f";{pair};", regex=False)]
-        return found
-
-    def row(self, table: str, call: str = "", **where) -> pd.Series:
-        """The one such row."""
-        found = self.rows(table, call, **where)
-        if len(found) != 1:
-            raise LookupError(f"{table} has {len(found)} rows of {call} {where}, where one is wanted")
-        return found.iloc[0]
-
-    def measured(self, call: str, n: int, experiment: str = "comparison", **where) -> pd.Series:
-        """An experiment's row: f32, on the device, L2 cold and dirty, unless said."""
-        usual = dict(n=n, device="cuda", element_type="f32", timing_mode="device", cache_state="cold_dirty",
-                     offset_elements=0, status="ok")
-        return self.row(experiment, call, **(usual | where))
-
-    def us(self, call: str, n: int, experiment: str = "comparison", **where) -> float:
-        return 1e6 * self.measured(call, n, experiment, **where)["time_median_s"]
-
-    def speedup(self, call: str, n: int, experiment: str = "comparison", **where) -> tuple[float, float, float]:
-        """Over CUB, with its interval."""
-        r = self.measured(call, n, experiment, **where)
-        return r["speedup"], r["speedup_ci_low"], r["speedup_ci_high"]
-
-    def contrast(self, name: str, n: int | None = None, **where) -> tuple[float, float, float]:
-        """Of contrasts.csv, with its interval; where it is of several sizes or types, of that one."""
-        r = self.row("contrasts", name=name, **(where | ({} if n is None else {"n": n})))
-        if math.isnan(r["value"]):
-            raise LookupError(f"{name}: {r['reason']}")
-        return r["value"], r["ci_low"], r["ci_high"]
-
-    def probe(self, quantity: str, unit: str) -> float:
-        """The median over its repeats."""
-        found = self.rows("probes", quantity=quantity, unit=unit)["value"]
-        if not len(found):
-            raise LookupError(f"probes.csv has no {quantity}")
-        return float(found.median())
-
-
 H100, SECOND = "nvidia-h100-80gb-hbm3", "nvidia-h200-second"
 N = 2**28
-DOCUMENTS = ("squares", "twopass", "unroll", "levels", "multiblock")
 BEST = "multiblock/last-block-warp"
 
 
-def fastest(d: Folder, *groups: str, mode: str = "device") -> str:
-    """The sum of these groups that is fastest at N, f32."""
-    rows = d.rows("comparison", n=N, element_type="f32", operation="sum", timing_mode=mode, status="ok")
-    rows = rows[rows["variant"].str.split("/").str[0].isin(groups)]
+def fastest(d: Results) -> str:
+    """The documents' sum that is fastest at N, f32."""
+    rows = d.rows("comparison", n=N, element_type="f32", operation="sum", timing_mode="device", status="ok",
+                  kind="document")
     return rows.loc[rows["time_median_s"].idxmin(), "variant"]
 
 
-def us_of_sum(d: Folder, *calls: str) -> list[float]:
+def us_of_sum(d: Results, *calls: str) -> list[float]:
     return [d.us(call, N, operation="sum") for call in calls]
 
 
-def of_tuned(d: Folder, way: str = "", call: str = "tuned/sum:reading=auto", element_type: str = "") -> pd.DataFrame:
+def of_tuned(d: Results, way: str = "", call: str = "tuned/sum:reading=auto", element_type: str = "") -> pd.DataFrame:
     """tuned.csv at even sizes and starts."""
     rows = d.rows("tuned", call, offset_elements=0, status="ok")
     odd = rows["n"].isin([2**k + one for k in range(10, 32) for one in (-1, 1)])
@@ -167,11 +97,11 @@ def mean(values) -> float:
     return float(np.exp(np.log(values).mean()))
 
 
-def by_type(d: Folder, way: str) -> list[float]:
+def by_type(d: Results, way: str) -> list[float]:
     return [mean(of_tuned(d, way, element_type=t)["speedup"]) for t in ("i32", "f32", "f64")]
 
 
-def ceiling_with(d: Folder, words: int) -> float:
+def ceiling_with(d: Results, words: int) -> float:
     """The share of the read ceiling, in %, that cold sums would reach if launches of several blocks took the way of so
     many words beyond reading."""
     rows = of_tuned(d, "device cold").dropna(subset=["share_of_read_ceiling"])
@@ -180,7 +110,7 @@ def ceiling_with(d: Folder, words: int) -> float:
     return 100 * mean(rows["share_of_read_ceiling"].where(rows["grid_blocks"] == 1, reading / (reading + finish)))
 
 
-def parts(d: Folder, n: int) -> list[float]:
+def parts(d: Results, n: int) -> list[float]:
     """Launch floor, reading, what tuned and CUB take beyond it, and their times, in us."""
     ours, cub = (d.measured(call, n, "tuned") for call in ("tuned/sum", "cub/sum"))
     floor, read = ours["launch_floor_s"], ours["read_time_s"]
@@ -188,19 +118,19 @@ def parts(d: Folder, n: int) -> list[float]:
     return [1e6 * t for t in (floor, read - floor, *(t - read for t in times), *times)]
 
 
-def verdict_counts(d: Folder) -> list[int]:
+def verdict_counts(d: Results) -> list[int]:
     found = d.rows("verdicts", role="claim")["verdict"].value_counts()
     return [int(found.get(v, 0)) for v in ("holds", "holds but weaker", "no effect", "reversed", "not decidable here")]
 
 
-def differ(d: Folder, other: str, role: str) -> set[str]:
+def differ(d: Results, other: str, role: str) -> set[str]:
     """Claims that both folders decide, otherwise."""
-    here, there = (of.rows("verdicts", role=role).set_index("claim")["verdict"] for of in (d, d.beside(other)))
+    here, there = (of.rows("verdicts", role=role).set_index("claim")["verdict"] for of in (d, d.other(other)))
     decided = (here != "not decidable here") & (there.reindex(here.index) != "not decidable here")
     return set(here.index[decided & (here != there.reindex(here.index))])
 
 
-def fits(d: Folder, *calls: str) -> list[float]:
+def fits(d: Results, *calls: str) -> list[float]:
     """Latency in us and bandwidth in TB/s beyond L2, of f32 on the device."""
     found = []
     for call in calls:
@@ -210,51 +140,59 @@ def fits(d: Folder, *calls: str) -> list[float]:
     return found
 
 
-def of_index(d: Folder, call: str, n: int = N) -> tuple[float, float, float]:
+def of_index(d: Results, call: str, n: int = N) -> tuple[float, float, float]:
     """t(u64) / t(i32) on the device, and the speedups of i32 and u64 over CUB."""
     i32, u64 = (d.row("index", f"{call}:index={i}", n=n, element_type="i32", status="ok") for i in ("i32", "u64"))
     part = "time_median_s" if i32["timing_mode"] == "device" else "device_part_median_s"
     return u64[part] / i32[part], i32["speedup"], u64["speedup"]
 
 
-def unrolled(d: Folder, kernel: str, index: str, **where) -> float:
+def unrolled(d: Results, kernel: str, index: str, **where) -> float:
     return d.rows("compiler", kernel=kernel, index=index, loop="main", **where)["unrolled_by"].iloc[0]
 
 
-def unrolled_host(d: Folder, compiler: str, level: str) -> float:
+def unrolled_host(d: Results, compiler: str, level: str) -> float:
     return d.row("compiler", kernel="host/plain", compiler=compiler, level=level, loop="main",
                  element_type="i32")["unrolled_by"]
 
 
-def states(d: Folder) -> pd.DataFrame:
+def same_code(d: Results, **where) -> bool:
+    """Whether loops that halve their index by a shift and by a division are the same instructions."""
+    def opcodes(kernel: str) -> list[str]:
+        return d.rows("compiler", kernel=kernel, **where)["opcodes"].tolist()
+
+    return all(opcodes(f"halve-{t}-shift") == opcodes(f"halve-{t}-divide") != [] for t in ("int", "unsigned"))
+
+
+def states(d: Results) -> pd.DataFrame:
     """CUB's sum by n and state of the cache, in s."""
     return d.rows("limits", "cub/sum", timing_mode="device", element_type="f32").pivot(
         index="n", columns="cache_state", values="time_median_s")
 
 
-def less(d: Folder) -> list[float]:
+def less(d: Results) -> list[float]:
     """How much less a warm call takes than a clean one up to 2^20 elements, in %: least and most."""
     times = states(d).loc[:2**20]
     return [100 * of(1 - times["warm"] / times["cold_clean"]) for of in (min, max)]
 
 
-def dirty(d: Folder) -> pd.Series:
+def dirty(d: Results) -> pd.Series:
     """How many times as long a dirty call takes as a clean one, by n."""
     times = states(d).dropna()
     return times["cold_dirty"] / times["cold_clean"]
 
 
-def agreement(d: Folder, mode: str = "device", below: int = 2**40, least: int = 0) -> pd.DataFrame:
+def agreement(d: Results, mode: str = "device", below: int = 2**40, least: int = 0) -> pd.DataFrame:
     rows = d.rows("nvbench-agreement", mode=mode)
     return rows[(rows["n"] < below) & (rows["n"] >= least)]
 
 
-def runs(d: Folder, experiment: str) -> list[dict]:
-    ids = set(d.table(experiment)["run_id"])
-    return [r for r in d.machine["runs"] if r["run_id"] in ids]
+def runs(d: Results, experiment: str) -> list[dict]:
+    ids = set(d.rows(experiment)["run_id"])
+    return [r for r in d.machine.get("runs") if r["run_id"] in ids]
 
 
-def seconds(d: Folder, *experiments: str) -> float:
+def seconds(d: Results, *experiments: str) -> float:
     return sum(r["time_spent"]["wall_s"] for e in experiments for r in runs(d, e))
 
 
@@ -262,11 +200,11 @@ OTHERS = ("ablation", "accuracy", "autotune", "index", "latency", "levels", "lim
           "squares", "timing", "twopass", "unrolling")
 
 
-def over_to_host(d: Folder, variant: str) -> pd.Series:
+def over_to_host(d: Results, variant: str) -> pd.Series:
     return d.rows("to-host", variant=variant).set_index("n")["ratio"]
 
 
-def example(d: Folder, variant: str) -> list[float]:
+def example(d: Results, variant: str) -> list[float]:
     r = d.row("compare-example", variant=variant, n=N)
     return [1e6 * r["base_time_s"], r["ratio"], r["ratio_low"], r["ratio_high"]]
 
@@ -279,8 +217,8 @@ FACTS = [
     Fact(README, "CUB adds up 2^28 floats in **<251> us**", lambda d: us_of_sum(d, "cub/sum")),
     Fact(README, "The fastest of the documents' kernels, `multiblock/last-block-warp`, takes **<260> us**: <86> %",
          lambda d: (us_of_sum(d, BEST)[0], 100 * d.measured(BEST, N, operation="sum")["bandwidth_bytes_per_s"] /
-                    d.machine["gpu"]["theoretical_peak_bytes_per_s"])),
-    Fact(README, "takes **<260> us**: 86 % of the", lambda d: us_of_sum(d, fastest(d, *DOCUMENTS))),
+                    d.machine.peak_bytes_per_s)),
+    Fact(README, "takes **<260> us**: 86 % of the", lambda d: us_of_sum(d, fastest(d))),
     Fact(README, "`tuned/sum`](docs/tuned.md), takes <245> us", lambda d: us_of_sum(d, "tuned/sum")),
     Fact(README, "it is <1.27> to <1.33> times as fast as CUB on a cold L2, and <1.46> to <1.52> times in a CUDA graph",
          lambda d: [of(by_type(d, way)) for way in ("device cold_dirty", "graph") for of in (min, max)]),
@@ -309,9 +247,7 @@ FACTS = [
          lambda d: [d.row("compiler", kernel=f"levels/naive{test}", loop="tree")["instructions"]
                     for test in ("", "[test=modulo]")]),
     Fact(RESULTS, "the same code with `>>= 1` and with `/= 2`, by nvcc and by g++ and clang++ from `-O2` on",
-         lambda d: all(d.rows("compiler", kernel=f"halve-{t}-shift", level=l)["opcodes"].tolist() ==
-                       d.rows("compiler", kernel=f"halve-{t}-divide", level=l)["opcodes"].tolist()
-                       for t in ("int", "unsigned") for l in ("O2", "O3"))),
+         lambda d: all(same_code(d, level=level) for level in ("O2", "O3"))),
     Fact(RESULTS, "g++ unrolls `host/plain` from `-O3` on, to one vector of <4>. clang++ unrolls it at `-O2`, to <32> "
          "elements",
          lambda d: [unrolled_host(d, *how) for how in (("g++", "O3"), ("clang++", "O2"))]),
@@ -335,7 +271,7 @@ FACTS = [
     Fact(CLAIMS, "where an H100 and a second H200 decide a claim at the document's own size, they decide it alike",
          lambda d: not differ(d, H100, "claim") | differ(d, SECOND, "claim")),
     Fact(CLAIMS, "At 2^28 two differ: on the H100 U1 holds more weakly, and U2 has no effect, by <1.2> %",
-         lambda d: 100 * (d.beside(H100).contrast("U2a", N)[0] - 1)),
+         lambda d: 100 * (d.other(H100).contrast("U2a", N).value - 1)),
     Fact(CLAIMS, "At 2^28 two differ: on the H100 U1 holds more weakly",
          lambda d: differ(d, H100, "large") | differ(d, SECOND, "large") == {"U1", "U2"}),
 
@@ -352,8 +288,8 @@ FACTS = [
          lambda d: (
         seconds(d, "tuned"), seconds(d, "comparison"), seconds(d, *OTHERS) / 60)),
     Fact(REPRODUCING, "has <8> GiB, and the program held at most <978> MiB on the host", lambda d: (
-        d.table("comparison")["bytes"].max() / 2**30,
-        max(r.get("peak_memory_bytes") or 0 for r in d.machine["runs"]) / 2**20)),
+        d.rows("comparison")["bytes"].max() / 2**30,
+        max(r.get("peak_memory_bytes") or 0 for r in d.machine.get("runs")) / 2**20)),
 
     *(Fact(MODERN, f"| `{call}`{setting} | {times} |", lambda d, call=call + setting.replace(" [", ":").strip("]"): [
         d.us(call, n, "modern") for n in (2**12, 2**20, N)])
@@ -385,7 +321,7 @@ FACTS = [
     Fact(TUNED, "with this one in its place it would be missed up to 2^12", lambda d:
          [n for n, ratio in over_to_host(d, "tuned/sum-to-host").items() if ratio < 1.4] == [2**10, 2**11, 2**12]),
     Fact(TUNED, "such a call takes <1.05> us longer, or <17> to <29> %", lambda d: (
-        1e6 * (more := d.table("raw-workspace")).eval("base_time_s * (1 / ratio - 1)").median(),
+        1e6 * (more := d.rows("raw-workspace")).eval("base_time_s * (1 / ratio - 1)").median(),
         *(100 * of(1 / more["ratio"] - 1) for of in (min, max)))),
     *(Fact(TUNED, f"| {words} | {times} |", lambda d, n=n: parts(d, n)) for words, n, times in (
         ("2^12", 2**12, "<2.72> | <0.95> | <0.16> | <0.27> | <3.83> | <3.94>"),

@@ -90,7 +90,7 @@ def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=
     if rs.stored(results_folder / "tuned.csv").exists() and not (results_folder / "goals.csv").exists():
         print(f"  {shown(results_folder)} has no goals.csv: nothing is said of tuned; make it with "
               f"python paper/goals.py {shown(results_folder)}")
-    written += [*tables.write(results, out), numbers.write(numbers.Numbers(results_folder, cpu_folder), out)]
+    written += [*tables.write(results, out), numbers.write(numbers.Numbers(results), out)]
     print(f"{len(written)} files in {shown(out)}, from {shown(results_folder)}")
     return written
 

@@ -93,6 +93,10 @@ class ResultsError(Exception):
     """One line for the user: what is wrong with the results, and what to do."""
 
 
+class Absent(LookupError):
+    """A results folder does not have it."""
+
+
 def place(kind: str, group: str) -> tuple:
     """What sorts groups as figures and tables show them."""
     return KINDS.index(kind), DOCUMENTS.index(group) if group in DOCUMENTS else len(DOCUMENTS), group
@@ -245,15 +249,27 @@ def read_points(path: Path) -> pd.DataFrame:
     return table
 
 
+def read_any(path: Path) -> pd.DataFrame:
+    """A CSV that is no experiment's: columns that hold numbers alone are numbers."""
+    header, rows = read_rows(path)
+    table = pd.DataFrame(rows, columns=header, dtype=str)
+    for column in header:
+        given, numbers = table[column] != "", pd.to_numeric(table[column], errors="coerce")
+        if given.any() and numbers.notna().equals(given):
+            table[column] = numbers
+    return table
+
+
+def is_experiment(path: Path) -> bool:
+    """Whether a CSV holds an experiment's rows; others are models, probes and the like."""
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
+        return {"experiment", "status", "time_median_s"} <= set(file.readline().rstrip("\n").split(","))
+
+
 def experiments_in(folder: Path) -> dict[str, Path]:
-    """By name the CSV of a folder that hold an experiment's rows; others are models, probes and the like."""
-    has = {"experiment", "status", "time_median_s"}
-    found = {}
-    for path in sorted(p for p in folder.glob("*.csv*") if ".samples." not in p.name):
-        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8") as file:
-            if has <= set(file.readline().rstrip("\n").split(",")):
-                found[path.name.partition(".")[0]] = path
-    return found
+    """By name the CSV of a folder that hold an experiment's rows."""
+    return {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.csv*"))
+            if ".samples." not in path.name and is_experiment(path)}
 
 
 def twin(settings: str) -> str:
@@ -365,6 +381,7 @@ class Results:
         self.cpu_folder = cpu_folder or folder  # that cpu.csv is in
         self.absent: set[str] = set()
         self._tables: dict[str, pd.DataFrame | None] = {}
+        self._any: dict[str, pd.DataFrame] = {}
 
     def file(self, name: str) -> Path:
         return stored((self.cpu_folder if name.partition(".")[0] == "cpu" else self.folder) / name)
@@ -384,6 +401,45 @@ class Results:
     def table(self, file: str, columns: Columns) -> pd.DataFrame | None:
         """Any other CSV, checked to have these columns; of one file always the same."""
         return self._once(file, lambda path: read_table(path, columns))
+
+    def rows(self, name: str, call: str = "", **where) -> pd.DataFrame:
+        """The rows of NAME.csv with these values, of a call `variant:name=value,name=value`: settings that are not named
+        may have any value."""
+        if name not in self._any:
+            if not (path := self.file(f"{name}.csv")).exists():
+                raise Absent(f"{self.folder.name} has no {name}.csv")
+            self._any[name] = self.experiment(name) if is_experiment(path) else read_any(path)
+        found = self._any[name]
+        variant, _, settings = call.partition(":")
+        for column, value in ({"variant": variant} if variant else {}).items() | where.items():
+            found = found[found[column] == value]
+        for pair in filter(None, settings.split(",")):
+            found = found[(";" + found["settings"] + ";").str.contains(f";{pair};", regex=False)]
+        return found
+
+    def row(self, name: str, call: str = "", **where) -> pd.Series:
+        """The one such row."""
+        found = self.rows(name, call, **where)
+        if len(found) != 1:
+            raise Absent(f"{name} has {len(found)} rows of {call} {where}, where one is wanted")
+        return found.iloc[0]
+
+    def measured(self, call: str, n: int, experiment: str = "comparison", **where) -> pd.Series:
+        """An experiment's row: f32, on the device, L2 cold and dirty, unless said."""
+        usual = dict(n=n, device="cuda", element_type="f32", timing_mode="device", cache_state="cold_dirty",
+                     offset_elements=0, status="ok")
+        return self.row(experiment, call, **(usual | where))
+
+    def us(self, call: str, n: int, experiment: str = "comparison", **where) -> float:
+        return 1e6 * self.measured(call, n, experiment, **where)["time_median_s"]
+
+    def probe(self, quantity: str, unit: str) -> float:
+        """The median over its repeats."""
+        return float(self.rows("probes", quantity=quantity, unit=unit)["value"].median())
+
+    def other(self, machine: str) -> Results:
+        """The folder of another one, beside this."""
+        return opened(self.folder.parent / machine)
 
     @cached_property
     def machine(self) -> Machine:
@@ -475,6 +531,12 @@ class Results:
             except ResultsError as error:
                 print(f"  left out: {error}")
         return found
+
+
+@lru_cache
+def opened(folder: Path) -> Results:
+    """A folder that several ask of, read once."""
+    return Results(folder)
 
 
 def beside(folder: Path) -> list[Path]:

@@ -11,13 +11,12 @@
     \\dates{FILES}                     the first and the last day on which experiments were measured; * are all
 
 WHERE names columns and settings: `variant=cub/sum, n=2^20, block=256, ratio_low<=1`. FILE stands for FILE.csv or
-FILE.csv.gz; those that begin with cpu are read from the CPU's folder. What a folder lacks reads "not measured". What no
+FILE.csv.gz; cpu and cpu-machine are read from the CPU's folder. What a folder lacks reads "not measured". What no
 folder could have is an error that names the macro and its line.
 """
 
 from __future__ import annotations
 
-import json
 import operator
 import re
 from functools import cache
@@ -27,7 +26,8 @@ import pandas as pd
 
 import contrasts
 import results as rs
-from contrasts import Asked
+from contrasts import Contrast
+from results import Absent, Results
 from text import latex
 from text.sentences import SENTENCES
 
@@ -42,10 +42,6 @@ class Mistake(Exception):
     """A macro that no results could resolve."""
 
 
-class Lacking(Exception):
-    """These results do not have it."""
-
-
 def size_of(text: str) -> int:
     """268435456 or 2^28."""
     found = SIZE.fullmatch(text)
@@ -55,82 +51,63 @@ def size_of(text: str) -> int:
 
 
 class Numbers:
-    """What the macros stand for in one results folder, and the CPU's."""
+    """What the macros stand for in a results folder, and the CPU's."""
 
-    def __init__(self, folder: Path, cpu_folder: Path | None = None, asked: dict[str, Asked] | None = None):
-        self.folder, self.cpu_folder, self.asked = folder, cpu_folder or folder, asked or contrasts.asked()
-        self.table, self.kept = cache(self._table), cache(self._where)
+    def __init__(self, results: Results):
+        self.results, self.kept = results, cache(self._where)
 
     # ---------------------------------------------------------------------------------------------- contrasts
 
-    def contrast(self, which: str, name: str, points: str) -> pd.Series:
-        if name not in self.asked:
+    def contrast(self, which: str, name: str, points: str) -> tuple[str, Contrast]:
+        """The element type and the contrast."""
+        if (asked := contrasts.asked().get(name)) is None:
             raise Mistake(f"contrasts.json has no {name}")
-        if (len(self.asked[name].points) == 1) != (points == "one"):
+        if (len(asked.points) == 1) != (points == "one"):
             raise Mistake(f"{name} is a {'ratio' if points == 'one' else 'time'}")
-        rows, sizes = self.table("contrasts"), self.asked[name].group["n"]
-        rows = rows[rows["name"] == name]
+        found = self.results.contrasts.get(name, [])
         for of in filter(None, which.split(",")):
             if of in rs.ELEMENT_BYTES:
-                rows = rows[rows["element_type"] == of]
-            elif sizes != "all" and size_of(of) not in sizes:
+                found = [(kind, c) for kind, c in found if kind == of]
+            elif asked.group["n"] != "all" and size_of(of) not in asked.group["n"]:
                 raise Mistake(f"{name} has no size {of}")
             else:
-                rows = rows[rows["n"] == str(size_of(of))]
-        if rows["element_type"].nunique() > 1:
+                found = [(kind, c) for kind, c in found if c.n == size_of(of)]
+        if len({kind for kind, _ in found}) > 1:
             raise Mistake(f"{name} is of several types: name one")
-        if not len(rows) or rows.iloc[0]["value"] == "":
-            raise Lacking
-        return rows.iloc[0]
+        if not found or not found[0][1].known:
+            raise Absent(name)
+        return found[0]
 
     def ratio(self, which: str, name: str) -> str:
-        row = self.contrast(which, name, "several")
-        ends = {"ratio": "value", "low": "ci_low", "high": "ci_high"}
-        return latex.interval({end: float(row[column]) for end, column in ends.items()})
+        _, c = self.contrast(which, name, "several")
+        return latex.interval({"ratio": c.value, "low": c.low, "high": c.high})
 
     def gain(self, which: str, name: str) -> str:
-        return latex.digits(float(self.contrast(which, name, "several")["value"]))
+        return latex.digits(self.contrast(which, name, "several")[1].value)
 
     def seconds(self, which: str, name: str) -> str:
-        row = self.contrast(which, name, "one")
-        value = float(row["value"])
-        return latex.count(round(value)) + " cycles" if row["timing_mode"] == "clock" else latex.time(value)
+        value = self.contrast(which, name, "one")[1].value
+        cycles = contrasts.asked()[name].group["timing_mode"] == "clock"
+        return latex.count(round(value)) + " cycles" if cycles else latex.time(value)
 
     def rate(self, which: str, name: str) -> str:
-        row = self.contrast(which, name, "one")
-        return latex.bandwidth(int(row["n"]) * rs.ELEMENT_BYTES[row["element_type"]] / float(row["value"]))
+        kind, c = self.contrast(which, name, "one")
+        return latex.bandwidth(c.n * rs.ELEMENT_BYTES[kind] / c.value)
 
     # -------------------------------------------------------------------------------------------------- files
 
-    def path(self, file: str, *suffixes: str) -> Path:
-        folder = self.cpu_folder if file.startswith("cpu") else self.folder
-        stem = "machine" if file == "cpu-machine" else file
-        found = next((p for s in suffixes if (p := folder / (stem + s)).exists()), None)
-        if found is None:
-            raise Lacking
-        return found
-
-    def _table(self, file: str) -> pd.DataFrame:
-        """A file's rows, all fields text; of points that were measured again the last."""
-        table = pd.read_csv(self.path(file, ".csv", ".csv.gz"), dtype=str, keep_default_na=False)
-        key = [c for c in rs.ROWS.key if c in table]
-        return table.drop_duplicates(key, keep="last") if {"experiment", "status"} <= set(table) else table
-
     def _where(self, file: str, where: str) -> pd.DataFrame:
-        rows = self.table(file)
+        rows = self.results.rows(file)
         for clause in filter(None, map(str.strip, where.split(","))):
             found = re.fullmatch(r"([\w-]+)(<=|>=|=|<|>)(.*)", clause)
             if found is None:
                 raise Mistake(f"{clause!r} is no condition")
             key, compare, value = found[1], COMPARISONS[found[2]], found[3]
-            of = rows[key] if key in rows else rows["settings"].map(lambda s: rs.parse_settings(s).get(key, "")) \
-                if "settings" in rows else None
-            if of is None:
-                raise Lacking
-            if found[2] != "=":
-                of, value = pd.to_numeric(of, errors="coerce"), float(size_of(value) if "^" in value else value)
-            elif SIZE.fullmatch(value):
-                value = str(size_of(value))
+            if key not in rows and "settings" not in rows:
+                raise Absent(key)
+            of = rows[key] if key in rows else rows["settings"].map(lambda s: rs.parse_settings(s).get(key, ""))
+            if found[2] != "=" or SIZE.fullmatch(value):
+                of, value = pd.to_numeric(of, errors="coerce"), size_of(value) if SIZE.fullmatch(value) else float(value)
             rows = rows[compare(of, value)]
         return rows
 
@@ -142,7 +119,7 @@ class Numbers:
         rows = self.kept(file, where)
         values = pd.to_numeric(rows[column] if column in rows else pd.Series(dtype=str), errors="coerce").dropna()
         if not len(values):
-            raise Lacking
+            raise Absent(file)
         if len(values) > 1 and not take:
             raise Mistake(f"{len(values)} rows of {file}.csv are alike in that: name more, or say median, min or max")
         value = getattr(values, take.pop() if take else "median")()
@@ -158,29 +135,24 @@ class Numbers:
     def share(self, _: str, file: str, where: str, more: str) -> str:
         rows = self.kept(file, where)
         if not len(rows):
-            raise Lacking
+            raise Absent(file)
         return latex.percent(len(self.kept(file, f"{where},{more}")) / len(rows))
 
     def record(self, _: str, file: str, path: str) -> str:
-        value = json.loads(self.path(file, ".json").read_text(encoding="utf-8"))
-        for part in path.split("."):
-            value = value.get(part) if isinstance(value, dict) else None
-        if value in (None, ""):
-            raise Lacking
+        there = self.results.folder / f"{file}.json"
+        if file != "cpu-machine" and not there.exists():
+            raise Absent(file)
+        value = (self.results.cpu_machine if file == "cpu-machine" else rs.read_machine(there, file)).get(path)
+        if value is None:
+            raise Absent(path)
         return latex.escape(value) if isinstance(value, str) else shown(path, value, "")
 
     def dates(self, _: str, files: str) -> str:
-        every = files == "*"
-        names = [p.name.split(".")[0] for p in sorted(self.folder.glob("*.csv"))] if every else files.split(",")
-        days = set()
-        for name in map(str.strip, names):
-            try:
-                rows = self.table(name)
-            except Lacking:
-                continue
-            days |= {t[:10] for t in rows.get("timestamp_utc", ()) if t}
+        there = rs.experiments_in(self.results.folder)
+        names = set(there) if files == "*" else set(re.split(r",\s*", files)) & set(there)
+        days = {t[:10] for name in names for t in self.results.rows(name)["timestamp_utc"] if t}
         if not days:
-            raise Lacking
+            raise Absent(files)
         return " to ".join(dict.fromkeys((min(days), max(days))))
 
     # --------------------------------------------------------------------------------------------------- text
@@ -189,7 +161,7 @@ class Numbers:
         """As LaTeX; Mistake where no results could have it."""
         try:
             return getattr(self, name)(option, *arguments)
-        except Lacking:
+        except Absent:
             return ABSENT
 
 
@@ -224,12 +196,13 @@ DEFINITIONS = r"""\makeatletter
 DEFINITIONS += r"\makeatother"
 
 
-def note(folder: Path, of: str = "nvidia-h200") -> str:
+def note(results: Results, of: str = "nvidia-h200") -> str:
     """What the first page says where the sentences may not be true of these results; "" where they are."""
-    if folder.resolve().name == of and not any(s.wrong(results=folder) for s in SENTENCES):
+    name = results.folder.resolve().name
+    if name == of and not any(s.wrong(results=results) for s in SENTENCES):
         return ""
     return (rf"\begin{{quote}}\textbf{{The sentences describe the committed results of \id{{{of}}}; numbers, tables "
-            rf"and figures are those of \id{{{latex.escape(folder.resolve().name)}}}.}}\end{{quote}}")
+            rf"and figures are those of \id{{{latex.escape(name)}}}.}}\end{{quote}}")
 
 
 def write(numbers: Numbers, out: Path, source: Path = SOURCE) -> Path:
@@ -247,6 +220,6 @@ def write(numbers: Numbers, out: Path, source: Path = SOURCE) -> Path:
     if wrong:
         raise rs.ResultsError("\n".join(wrong))
     path = out / "numbers.tex"
-    told = rf"\newcommand{{\resultsnote}}{{{note(numbers.folder)}}}"
+    told = rf"\newcommand{{\resultsnote}}{{{note(numbers.results)}}}"
     path.write_text("\n".join([DEFINITIONS, told, *sorted(lines.values())]) + "\n", encoding="utf-8")
     return path

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import pandas as pd
 
-from facts import Fact, Folder
-
-DOCUMENTS = ("squares/", "twopass/", "unroll/", "levels/", "multiblock/")
-H100 = "nvidia-h100-80gb-hbm3"
+from facts import H100, Fact, agreement, differ, same_code
+from results import Results
 
 
-def by_hand(d: Folder, experiment: str, mode: str, operation: str = "sum", least: int = 0, **where) -> pd.DataFrame:
+
+def by_hand(d: Results, experiment: str, mode: str, operation: str = "sum", least: int = 0, **where) -> pd.DataFrame:
     """The documents' calls, L2 cold and dirty, without page-locked memory, which no document uses."""
     rows = d.rows(experiment, device="cuda", timing_mode=mode, operation=operation, cache_state="cold_dirty",
-                  status="ok", **where)
-    return rows[rows["variant"].str.startswith(DOCUMENTS) & (rows["n"] >= least)
-                & ~rows["settings"].fillna("").str.contains("host-pinned")]
+                  status="ok", kind="document", **where)
+    return rows[(rows["n"] >= least) & ~rows["settings"].str.contains("host-pinned")]
 
 
-def fastest(d: Folder, experiment: str, n: int, call: str, mode: str = "device", operation: str = "sum") -> bool:
+def fastest(d: Results, experiment: str, n: int, call: str, mode: str = "device", operation: str = "sum") -> bool:
     """Whether a call is the fastest of its experiment."""
     rows = by_hand(d, experiment, mode, operation, n=n)
     best = rows.loc[rows["time_median_s"].idxmin()]
@@ -26,155 +24,141 @@ def fastest(d: Folder, experiment: str, n: int, call: str, mode: str = "device",
     return best["variant"] == variant and set(settings.split(",")) <= {"", *best["settings"].split(";")}
 
 
-def whole(d: Folder, mode: str, **where) -> pd.DataFrame:
+def whole(d: Results, mode: str, **where) -> pd.DataFrame:
     return by_hand(d, "comparison", mode, element_type="f32", **where)
 
 
-def most(d: Folder, mode: str, least: int = 0) -> tuple[str, int]:
+def most(d: Results, mode: str, least: int = 0) -> tuple[str, int]:
     """Which of the documents' calls gains most over CUB, and at which size."""
     rows = whole(d, mode, least=least)
     best = rows.loc[rows["speedup"].idxmax()]
     return best["variant"], best["n"]
 
 
-def ends(d: Folder) -> tuple[str, str]:
+def ends(d: Results) -> tuple[str, str]:
     """The slowest and the fastest of the documents' sums end to end at 2^24."""
     times = whole(d, "end_to_end", n=2**24).set_index("variant")["time_median_s"]
     return times.idxmax(), times.idxmin()
 
 
-def in_every_way(d: Folder) -> pd.Series:
+def in_every_way(d: Results) -> pd.Series:
     """CUB's sum of 2^20 elements on a warm cache, by way of timing."""
     rows = d.rows("timing", "cub/sum", element_type="i32", cache_state="warm", n=2**20)
     return rows.set_index("timing_mode")["time_median_s"]
 
 
-def agree_large(d: Folder) -> bool:
+def agree_large(d: Results) -> bool:
     """Whether plain loops differ from the harness end to end only below 2^22 elements, and there at most points."""
-    small = d.rows("nvbench-agreement", mode="end_to_end")["n"] < 2**22
-    return off(d, "end_to_end")["n"].max() < 2**22 and len(off(d, "end_to_end")) > 0.5 * small.sum()
+    differing = off(d, "end_to_end")
+    return differing["n"].max() < 2**22 and len(differing) > 0.5 * len(agreement(d, "end_to_end", below=2**22))
 
 
-def repeats(d: Folder) -> float:
+def repeats(d: Results) -> float:
     """The share of the points whose interval of two runs' ratio holds 1."""
-    rows = d.rows("repeat.csv.gz", timing_mode="device").dropna(subset=["ratio"])
+    rows = d.rows("repeat", timing_mode="device").dropna(subset=["ratio"])
     return rows.eval("ratio_low <= 1 <= ratio_high").mean()
 
 
-def best_block(d: Folder, variant: str) -> str:
+def best_block(d: Results, variant: str) -> str:
     rows = d.rows("unrolling", variant, n=2**24, timing_mode="end_to_end")
     return rows.loc[rows["device_part_median_s"].idxmin(), "settings"].partition(";")[0]
 
 
-def differing(d: Folder) -> pd.DataFrame:
+def differing(d: Results) -> pd.DataFrame:
     """The calls that give other bits from time to time."""
     rows = d.rows("accuracy", dataset="random", n=2**20)
     return rows[rows["distinct_results"] > 1]
 
 
-def loads(d: Folder, n: int) -> int:
+def loads(d: Results, n: int) -> int:
     """The number of loads a thread with which a global stride and atomics are fastest."""
     rows = d.rows("levels", "levels/global-stride:finish=atomic", n=n, timing_mode="device", status="ok")
     return int(rows.loc[rows["time_median_s"].idxmin(), "settings"].partition("granularity=")[2].partition(";")[0])
 
 
-def verdicts(d: Folder, *claims: str) -> set[str]:
+def verdicts(d: Results, *claims: str) -> set[str]:
     rows = d.rows("verdicts", role="claim")
     return set(rows[rows["claim"].isin(claims)]["verdict"])
 
 
-def alike(d: Folder, other: str) -> bool:
-    """Whether every claim that both decide at its document's size has the same verdict."""
-    here, there = (of.rows("verdicts", role="claim").set_index("claim")["verdict"] for of in (d, d.beside(other)))
-    both = here.index[(here != "not decidable here") & (there.reindex(here.index) != "not decidable here")]
-    return len(both) > 20 and bool((here[both] == there[both]).all())
-
-
-def off(d: Folder, mode: str) -> pd.DataFrame:
+def off(d: Results, mode: str) -> pd.DataFrame:
     """The points at which times from outside differ by more than is allowed."""
-    rows = d.rows("nvbench-agreement", mode=mode)
+    rows = agreement(d, mode)
     return rows[rows["difference"].abs() > rows["allowed"]]
 
 
-def counter(d: Folder, call: str, metric: str) -> float:
+def counter(d: Results, call: str, metric: str) -> float:
     return d.row("ncu", call, n=2**24, metric=metric)["value"]
 
 
-def efficiency(d: Folder) -> list[float]:
+def efficiency(d: Results) -> list[float]:
     return [counter(d, f"unroll/{v}", "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.pct") for v in
             ("neighbored", "neighbored-less", "interleaved", "unroll2", "unroll8:load=chained", "unroll8-complete")]
 
 
-def barriers(d: Folder) -> list[float]:
+def barriers(d: Results) -> list[float]:
     return [counter(d, f"unroll/{v}", "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio") for v in
             ("unroll8:load=chained", "unroll8:load=independent", "unroll8-warp")]
 
 
-def gains(d: Folder, n: int | None, *names: str) -> list[float]:
-    return [d.contrast(name, n)[0] for name in names]
+def gains(d: Results, n: int | None, *names: str) -> list[float]:
+    return [d.contrast(name, n).value for name in names]
 
 
-def composed(d: Folder, n: int) -> list[float]:
+def composed(d: Results, n: int) -> list[float]:
     return gains(d, n, "composed-between", "composed-thread", "composed-block")
 
 
-def grids(d: Folder) -> pd.Series:
+def grids(d: Results) -> pd.Series:
     """Times of two launches by the number of blocks per SM."""
     rows = d.rows("multiblock", "multiblock/two-launch", n=10**8, timing_mode="device", status="ok")
     grid = pd.to_numeric(rows["settings"].str.extract(r"grid=(\d+)")[0])
-    return rows.assign(each=grid / d.machine["gpu"]["sm_count"]).set_index("each")["time_median_s"]
+    return rows.assign(each=grid / d.sm_count).set_index("each")["time_median_s"]
 
 
-def first(d: Folder, call: str, mode: str) -> list[float]:
+def first(d: Results, call: str, mode: str) -> list[float]:
     """The first call in a while over one in a loop, by size."""
-    rows = d.rows("timing", call, element_type="i32", timing_mode=mode, cache_state="cold_dirty").fillna({"caller": ""})
+    rows = d.rows("timing", call, element_type="i32", timing_mode=mode, cache_state="cold_dirty")
     times = rows.pivot(index="n", columns="caller", values="time_median_s").dropna()
     return (times["first"] / times[""]).tolist()
 
 
-def errors(d: Folder, *calls: str) -> list[float]:
+def errors(d: Results, *calls: str) -> list[float]:
     rows = d.rows("accuracy", device="cuda", dataset="random", n=2**28)
     return [rows[rows["variant"] == v]["abs_error"].max() for v in calls]
 
 
-def host(d: Folder, n: int = 2**24) -> pd.Series:
-    rows = d.beside("cpu-intel-xeon").rows("cpu", operation="sum", element_type="f32", cache_state="warm", n=n,
+def host(d: Results, n: int = 2**24) -> pd.Series:
+    rows = d.other("cpu-intel-xeon").rows("cpu", operation="sum", element_type="f32", cache_state="warm", n=n,
                                            status="ok")
     return rows.set_index(["variant", "settings"])["time_median_s"]
 
 
-def unrolled(d: Folder) -> list[float]:
+def unrolled(d: Results) -> list[float]:
     """The speedup of unrolling the host's loop, by the compiler's level."""
     times, levels = host(d), ("opt=O0", "opt=O1", "opt=O2", "opt=O3")
     return [times["host/plain", level] / times["host/unroll8", level] for level in levels]
 
 
-def same_code(d: Folder) -> bool:
-    def opcodes(kernel: str) -> list[str]:
-        return d.rows("compiler", compiler="nvcc", kernel=kernel)["opcodes"].tolist()
-
-    return all(opcodes(f"halve-{t}-shift") == opcodes(f"halve-{t}-divide") for t in ("int", "unsigned"))
-
-
-def of_host(d: Folder, level: str) -> float:
+def of_host(d: Results, level: str) -> float:
     """The elements of a vector in g++'s loop."""
     return d.row("compiler", compiler="g++", level=level, kernel="host/add-plain", element_type="i32",
                  loop="main")["elements_per_load"]
 
 
-def fits(d: Folder, scope: str) -> float:
+def fits(d: Results, scope: str) -> float:
     """The share of the device-timed f32 calls whose times a latency and a bandwidth fit."""
     rows = d.rows("models", experiment="comparison", device="cuda", timing_mode="device", element_type="f32",
                   range=scope)
     return (rows["status"] == "ok").sum() / (rows["status"] != "too_few_sizes").sum()
 
 
-def minutes(d: Folder, *experiments: str) -> float:
-    runs = [run for run in d.machine["runs"] if not experiments or run["experiment"] in experiments]
+def minutes(d: Results, *experiments: str) -> float:
+    runs = [run for run in d.machine.get("runs") if not experiments or run["experiment"] in experiments]
     return sum(run["time_spent"]["wall_s"] for run in runs) / 60
 
 
-def finishes(d: Folder, n: int) -> float:
+def finishes(d: Results, n: int) -> float:
     """The slowest over the fastest way to finish, end to end, with 64 loads per thread."""
     times = gains(d, n, "finish-atomic-64", "finish-relaunch-64", "finish-host-64")
     return max(times) / min(times)
@@ -197,7 +181,7 @@ SENTENCES = [
     said("nowhere slower than CUB",
          lambda d: d.row("goals", goal="sums", quantity="slower", element_type="all")["measured"] == 0),
     said("None failed, was wrong, or came out faster than the memory",
-         lambda d: set(d.table("comparison")["status"]) <= {"ok", "over_limit", "refused", "no_memory"}),
+         lambda d: set(d.rows("comparison")["status"]) <= {"ok", "over_limit", "refused", "no_memory"}),
     said(r"from $2^{22}$ on the most that any of them gains is",
          lambda d: most(d, "end_to_end", 2**22) == ("multiblock/last-block-warp", 2**22)),
     said("the slowest hand-written sum takes", lambda d: ends(d) == ("unroll/neighbored", "multiblock/last-block")),
@@ -209,9 +193,9 @@ SENTENCES = [
          agree_large),
     said(r"less than the \confidence{} that the intervals promise", lambda d: repeats(d) < 0.95),
     said(r"\id{multi-block-tree} with two blocks per SM",
-         lambda d: fastest(d, "squares", 2**20, f"squares/multi-block-tree:grid={2 * d.machine['gpu']['sm_count']}",
+         lambda d: fastest(d, "squares", 2**20, f"squares/multi-block-tree:grid={2 * d.machine.get('gpu.sm_count')}",
                            "end_to_end", "sum_of_squares")),
-    said("makes the same code of a loop that halves its index", same_code),
+    said("makes the same code of a loop that halves its index", lambda d: same_code(d, compiler="nvcc")),
     said("leaves the plain loop as it is at -O2, and makes vectors of it at -O3",
          lambda d: (of_host(d, "O2"), of_host(d, "O3")) == (1, 4)),
     said("Unrolling the tree no longer pays", lambda d: verdicts(d, "T1", "T2") == {"reversed", "no effect"}),
@@ -238,7 +222,7 @@ SENTENCES = [
          lambda d: gains(d, None, "multiblock-over-cub") > gains(d, None, "twopass-over-cub")
          and gains(d, None, "multiblock-over-cub") > gains(d, None, "levels-over-cub")),
     said("No result is beyond the error bound of its variant",
-         lambda d: "wrong" not in set(d.table("accuracy")["status"])),
+         lambda d: "wrong" not in set(d.rows("accuracy")["status"])),
     said("hundreds of times as exact as the long chains",
          lambda d: (e := errors(d, "cub/sum", "squares/strided"))[1] > 200 * e[0]),
     said("The others finish by atomics", lambda d: differing(d)["settings"].str.contains("finish=atomic").all()),
@@ -247,7 +231,7 @@ SENTENCES = [
     said("OpenMP reads fastest", lambda d: host(d).idxmin()[0] == "openmp/sum"),
     said("Unrolling the host's loop by hand gains nothing from -O0 to -O3",
          lambda d: all(abs(u - 1) < 0.05 for u in unrolled(d))),
-    said("Every claim that both decide at its document's size has the same verdict", lambda d: alike(d, H100)),
+    said("Every claim that both decide at its document's size has the same verdict", lambda d: not differ(d, H100, "claim")),
     said("coalescing (S1), more threads and blocks (S2, S3), independent loads (U10), work inside a thread (L1), a "
          "grid that fills the GPU (M1), one launch in place of two (M2)",
          lambda d: verdicts(d, "S1", "S2", "S3", "U10", "L1", "M1", "M2") == {"holds"}),

@@ -4,8 +4,8 @@ import re
 
 import pytest
 from project import SOURCE
+from synthetic import speedup_of, timed, write_contrasts, write_folder
 
-import facts
 from facts import FACTS, Fact
 
 PAGES = ["README.md", *(f"docs/{p.name}" for p in sorted((SOURCE / "docs").glob("*.md")))]
@@ -41,23 +41,19 @@ def test_intervals_are_found():
 
 @pytest.fixture
 def project(tmp_path):
-    there = tmp_path / "experiments" / "results" / "nvidia-h200"
-    there.mkdir(parents=True)
-    (there / "comparison.csv").write_text(
-        "variant,settings,n,device,element_type,timing_mode,cache_state,offset_elements,status,time_median_s,speedup,"
-        "speedup_ci_low,speedup_ci_high\n"
-        "a/b,block=64;finish=x,4,cuda,f32,device,cold_dirty,0,ok,1.2344e-6,1.98,1.971,1.989\n"
-        "a/b,block=128;finish=x,4,cuda,f32,device,cold_dirty,0,ok,2e-6,1,1,1\n")
-    (there / "contrasts.csv").write_text("name,n,value,ci_low,ci_high,reason\nS2,4,1.2,1.1,1.3,\n"
-                                         "S3,4,,,,not measured\n")
+    of = dict(variant="a/b", n=4)
+    folder = write_folder(tmp_path / "experiments" / "results" / "nvidia-h200", [
+        timed(1.2344e-6, **of, settings="block=64;finish=x") | speedup_of(1, 1.98),
+        timed(2e-6, **of, settings="block=128;finish=x")])
+    write_contrasts(folder, {"S2": 1.2, "S3": None})
     (tmp_path / "page.md").write_text("One takes\n1.23 us, a speedup of 1.98 [1.97, 1.99]; 1,234 of them.")
     return tmp_path
 
 
 @pytest.mark.parametrize("words, of, wrong", [
     ("takes <1.23> us", lambda d: d.us("a/b:block=64", 4), ""),
-    ("of <1.98> [<1.97>, <1.99>]", lambda d: d.speedup("a/b:block=64,finish=x", 4), ""),
-    ("speedup of <1.98>", lambda d: d.speedup("a/b:block=64", 4), ""),
+    ("of <1.98>", lambda d: d.measured("a/b:block=64,finish=x", 4)["speedup"], ""),
+    ("<1.98> [<1.97>, <1.99>]", lambda d: (1.98, 1.971, 1.989), ""),
     ("<1,234> of them", lambda d: 1234.4, ""),
     ("One takes", lambda d: d.us("a/b:block=64", 4) < d.us("a/b:block=128", 4), ""),
     ("takes <1.23> us", lambda d: d.us("a/b:block=128", 4), 'page.md says "takes 1.23 us"; by the data: 2'),
@@ -65,7 +61,7 @@ def project(tmp_path):
     ("One takes", lambda d: "another", 'page.md says "One takes"; by the data it is another'),
     ("takes <1.24> us", lambda d: 1.24, 'page.md says "takes 1.24 us" no longer: drop its fact, or mend its words'),
     ("takes <1.23> us", lambda d: d.us("a/b", 4), "comparison has 2 rows of a/b"),
-    ("takes <1.23> us", lambda d: d.contrast("S3"), "not in the data: S3: not measured"),
+    ("takes <1.23> us", lambda d: d.contrast("S3"), "by the data: nan"),
     ("takes <1.23> us", lambda d: d.contrast("S2"), "by the data: 1.2"),
 ])
 def test_a_sentence_that_is_no_longer_true_is_named(project, words, of, wrong):

@@ -4,24 +4,26 @@ them."""
 import pytest
 from synthetic import MACHINE, timed, write_csv, write_folder
 
+import contrasts
 import results as rs
 from contrasts import Asked
 from text import numbers
 from text.sentences import said
 
 RATIO, TIME = [[1, "a/b"], [-1, "a/c"]], [[1, "a/b"]]
-ASKED = {name: Asked(name, {"n": n}, points) for name, n, points in (
-    ("gain", [1024, 4096], RATIO), ("later", [1024, 4096], RATIO), ("time", [1024, 4096], TIME),
-    ("every", "all", RATIO), ("none", "all", RATIO))}
+ASKED = {name: Asked(name, {"n": n, "timing_mode": "clock" if name == "clock" else "device"}, points)
+         for name, n, points in (("gain", [1024, 4096], RATIO), ("later", [1024, 4096], RATIO), ("time", [1024], TIME),
+                                 ("clock", [4096], TIME), ("every", "all", RATIO), ("none", "all", RATIO))}
 
 
-def contrast(name, n, value, low="", high="", mode="device", element_type="f32") -> dict:
-    return dict(name=name, element_type=element_type, timing_mode=mode, n=n, value=value, ci_low=low, ci_high=high,
-                reason="")
+def contrast(name, n, value, low="", high="", element_type="f32") -> dict:
+    return dict.fromkeys(rs.CONTRASTS.names, "") | dict(
+        schema_version=rs.SCHEMA_VERSION, name=name, operation="sum", element_type=element_type, timing_mode="device",
+        cache_state="warm", n=n, value=value, ci_low=low, ci_high=high, enough="yes", verdict="SAME")
 
 
 @pytest.fixture
-def made(tmp_path):
+def made(tmp_path, monkeypatch):
     rows = [timed(2e-6, variant="a/b", settings=f"block={b};load=x", n=n, experiment="study",
                   timestamp_utc=f"2000-01-0{d}T00:00:00Z")
             for b, n, d in ((64, 1024, 1), (128, 1024, 2), (64, 4096, 3))]
@@ -32,9 +34,10 @@ def made(tmp_path):
     write_csv(folder / "repeat.csv.gz", [dict(ratio_low=l, ratio_high=1.1) for l in (0.9, 0.9, 0.9, 1.05)])
     write_csv(folder / "contrasts.csv", [
         contrast("gain", 1024, 1.5, 1.49, 1.51), contrast("gain", 4096, 0.98765, 0.98, 0.99),
-        contrast("time", 1024, 2e-6), contrast("time", 4096, 1234567.8, mode="clock"), contrast("later", 1024, ""),
+        contrast("time", 1024, 2e-6), contrast("clock", 4096, 1234567.8), contrast("later", 1024, ""),
         contrast("every", 2**20, 2, 1.9, 2.1), contrast("every", 2**20, 4, 3.9, 4.1, element_type="i32")])
-    return numbers.Numbers(folder, asked=ASKED)
+    monkeypatch.setattr(contrasts, "asked", lambda: ASKED)
+    return numbers.Numbers(rs.Results(folder))
 
 
 def resolved(made, macro: str) -> str:
@@ -45,7 +48,7 @@ def resolved(made, macro: str) -> str:
 @pytest.mark.parametrize("macro, shown", [
     (r"\ratio{gain}", "1.50 [1.49, 1.51]"), (r"\ratio[2^12]{gain}", "0.988 [0.980, 0.990]"),
     (r"\gain[4096]{gain}", "0.988"), (r"\seconds{time}", r"2.00\,\textmu{}s"),
-    (r"\seconds[4096]{time}", "1{,}234{,}568 cycles"), (r"\rate{time}", r"2.05\,GB/s"),
+    (r"\seconds{clock}", "1{,}234{,}568 cycles"), (r"\rate{time}", r"2.05\,GB/s"),
     (r"\gain[i32]{every}", "4.00"), (r"\gain[2^20,f32]{every}", "2.00"),
     (r"\cell{study}{variant=a/b, block=128}{time_median_s}", r"2.00\,\textmu{}s"),
     (r"\cell{study}{block=64, n=2^10, load=x}{time_median_s}", r"3.00\,\textmu{}s"),  # measured again
@@ -97,11 +100,12 @@ def test_macros_are_found_over_lines_and_written_once(made, tmp_path):
 
 
 def test_results_of_another_machine_say_so_on_the_first_page(made):
-    assert r"\id{m}" in numbers.note(made.folder)
+    assert r"\id{m}" in numbers.note(made.results)
 
 
 def test_a_sentence_that_is_no_longer_true_says_so(made, monkeypatch):
-    folder = made.folder.rename(made.folder.with_name("nvidia-h200"))
+    folder = made.results.folder
+    renamed = rs.Results(folder.rename(folder.with_name("nvidia-h200")))
     for holds in (True, False):
         monkeypatch.setattr(numbers, "SENTENCES", [said("Adding up an array is the first", lambda d: holds)])
-        assert (numbers.note(folder) == "") == holds
+        assert (numbers.note(renamed) == "") == holds

@@ -52,8 +52,9 @@ def typed_measurements(tex: str) -> list[str]:
 def write(results_folder: Path, out: Path, cpu: Path | None = None) -> Path:
     """Text and tables, without figures, which take minutes."""
     out.mkdir(exist_ok=True)
-    tables.write(rs.read_results(results_folder, cpu), out)
-    numbers.write(numbers.Numbers(results_folder, cpu), out)
+    results = rs.read_results(results_folder, cpu)
+    tables.write(results, out)
+    numbers.write(numbers.Numbers(results), out)
     return out
 
 
@@ -205,8 +206,9 @@ from text import numbers, tables
 opened = set()
 sys.addaudithook(lambda event, args: opened.add(str(args[0])) if event == "open" else None)
 folders = pathlib.Path({str(results)!r}), pathlib.Path({str(cpu)!r})
-tables.write(rs.read_results(*folders), pathlib.Path({str(tmp_path)!r}))
-numbers.write(numbers.Numbers(*folders), pathlib.Path({str(tmp_path)!r}))
+results = rs.read_results(*folders)
+tables.write(results, pathlib.Path({str(tmp_path)!r}))
+numbers.write(numbers.Numbers(results), pathlib.Path({str(tmp_path)!r}))
 below = {str(results.parent)!r}, {str(cpu)!r}, {str(PAPER)!r}
 print(*(p for p in opened if p.startswith(below) and not p.endswith((".py", ".pyc"))), sep="\\n")
 """
