@@ -180,6 +180,12 @@ def read_rows(path: Path) -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
+def refuse_lacking(path: Path, missing: list[str]) -> None:
+    if missing:
+        raise ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
+                           f"{remedy(path)} with this revision")
+
+
 def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     """A CSV with at least these columns, of this schema version if it has one, numbers as finite numbers and words as
     the columns may hold. Optional columns that the file lacks are empty; others than these are left as they are."""
@@ -192,10 +198,7 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
             found = ", ".join(repr(v) for v in versions)
             raise ResultsError(f"{path} has schema_version {found}, these figures read {SCHEMA_VERSION!r}: "
                                f"{remedy(path)} with this revision, or draw with the revision that wrote it")
-    missing = [c for c in columns.names if c not in header and c not in columns.optional]
-    if missing:
-        raise ResultsError(f"{path} lacks the column{'s' if len(missing) > 1 else ''} {', '.join(missing)}: "
-                           f"{remedy(path)} with this revision")
+    refuse_lacking(path, [c for c in columns.names if c not in header and c not in columns.optional])
     table = pd.DataFrame(rows, columns=header, dtype=str)
     table = table.assign(**{c: "" for c in columns.optional if c not in header})
 
@@ -300,8 +303,7 @@ def read_catalog(path: Path) -> pd.DataFrame:
     """catalog.csv by variant, every field text, `group` as figures name it; an empty table if there is none. Only
     `variant` is required: what no catalogue tells is its user's own."""
     header, rows = read_rows(path) if path.exists() else (["variant"], [])
-    if "variant" not in header:
-        raise ResultsError(f"{path} lacks the column variant: run the experiment again with this revision")
+    refuse_lacking(path, [] if "variant" in header else ["variant"])
     table = pd.DataFrame(rows, columns=header, dtype=str).drop_duplicates("variant", keep="last").set_index("variant")
     table = table.assign(**{c: "" for c in CATALOG if c not in table})
     table["kind"] = table["kind"].replace("", "yours")
@@ -411,7 +413,9 @@ class Results:
             self._any[name] = self.experiment(name) if is_experiment(path) else read_any(path)
         found = self._any[name]
         variant, _, settings = call.partition(":")
-        for column, value in ({"variant": variant} if variant else {}).items() | where.items():
+        where |= {"variant": variant} if variant else {}
+        refuse_lacking(self.file(f"{name}.csv"), [c for c in where if c not in found])
+        for column, value in where.items():
             found = found[found[column] == value]
         for pair in filter(None, settings.split(",")):
             found = found[(";" + found["settings"] + ";").str.contains(f";{pair};", regex=False)]

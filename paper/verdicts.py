@@ -95,37 +95,30 @@ def contrast(results: Results, name: str, n: int) -> Contrast:
     return found
 
 
-def values(results: Results, file: str, value: str, where: dict, also=()) -> pd.DataFrame:
-    """Rows of another CSV, with the column `value` as numbers. `also`: columns that the caller reads besides."""
-    path = results.folder / file
-    if not path.exists():
+def values(results: Results, file: str, value: str = "value", call: str = "", **where) -> pd.DataFrame:
+    """Rows of another CSV that have a number in the column `value`."""
+    try:
+        rows = results.rows(file.removesuffix(".csv"), call, **where)
+    except rs.Absent:
         results.absent.add(file)
-        raise Lacking(f"no {file}: {rs.remedy(path)}")
-    table = rs.read_table(path, rs.Columns([*also, *where, value], [value]))
-    table = table[(table[list(where)] == pd.Series(where, dtype=str)).all(axis=1)]
-    valued = table[table[value].notna()]
-    if not len(valued):
-        why = next((r for r in table["reason"] if r), "") if "reason" in table else ""
-        said = ", ".join(f"{c} is {w}" for c, w in where.items())
+        raise Lacking(f"no {file}: {rs.remedy(results.folder / file)}")
+    rs.refuse_lacking(results.file(file), [] if value in rows else [value])
+    found = rows.assign(**{value: pd.to_numeric(rows[value], errors="coerce")}).dropna(subset=[value])
+    if not len(found):
+        why = next((r for r in rows["reason"] if r), "") if "reason" in rows else ""
+        said = ", ".join(f"{c} is {w}" for c, w in (({"call": call} if call else {}) | where).items())
         raise Lacking(f"{file} has no {value} where {said}{': ' + why if why else ''}")
-    return valued
+    return found
 
 
 def counter(results: Results, file: str, call: str, metric: str, n: int) -> float:
     """What a profiler counted in a call's kernel."""
-    variant, _, settings = call.partition(":")
-    wanted = rs.parse_settings(settings.replace(",", ";")).items()
-    rows = values(results, file, "value", {"variant": variant, "metric": metric, "n": str(n)}, also=["settings"])
-    rows = rows[[wanted <= rs.parse_settings(s).items() for s in rows["settings"]]]
-    if not len(rows):
-        raise Lacking(f"{file} has no {metric} of {call} at n = {n}")
-    return float(rows["value"].median())
+    return float(values(results, file, call=call, metric=metric, n=n)["value"].median())
 
 
 def latency(results: Results) -> float:
     """Cycles of a load from memory."""
-    where = {"quantity": "load_latency_memory", "unit": "cycles"}
-    return float(values(results, "probes.csv", "value", where)["value"].median())
+    return float(values(results, "probes.csv", quantity="load_latency_memory", unit="cycles")["value"].median())
 
 
 def threads_of(test: dict) -> int:
@@ -181,7 +174,7 @@ def quantity(results: Results, test: dict, side) -> tuple[float, str]:
         value = counter(results, test["file"], side["call"], side["metric"], side["n"])
         return (0.0 if value < side.get("none_below", 0) else value), f"{side['metric']} of {side['call']}"
     column, take = side.get("value", "value"), side.get("take", "median")
-    of = values(results, test["file"], column, side["where"])[column]
+    of = values(results, test["file"], column, **side["where"])[column]
     return float({"median": of.median, "most": of.max}[take]()), " ".join(side["where"].values())
 
 
@@ -232,8 +225,8 @@ def kendall(one: list[float], other: list[float], tied: float = 0.0) -> float:
 
 def judge_apart(results: Results, test: dict, n: int) -> Found:
     """How far the SMs' clocks are apart, as a share of the cycles that the run takes."""
-    offsets = values(results, "probes.csv", "value", {"quantity": "sm_clock_offset", "unit": "cycles"}, also=["sm"])
-    rate = float(values(results, "probes.csv", "value", {"quantity": "sm_clock_rate"})["value"].median())
+    offsets = values(results, "probes.csv", quantity="sm_clock_offset", unit="cycles")
+    rate = float(values(results, "probes.csv", quantity="sm_clock_rate")["value"].median())
     by_sm = offsets.groupby("sm")["value"].median()
     spread, cycles = float(by_sm.max() - by_sm.min()), contrast(results, test["contrast"], n).value * 1e9 * rate
     return limited(test, spread / cycles, f"the clocks of {len(by_sm)} SMs are {spread:.4g} cycles apart, and the run "

@@ -102,7 +102,7 @@ def test_counters_and_probes_are_those_that_are_made():
     timing = SOURCE / "src" / "measure" / "timing"
     probed = (timing / "cuda" / "probes.cu").read_text() + (timing / "probes.cpp").read_text()
     asked = (SOURCE / "paper" / "verdicts.py").read_text() + rs.CLAIMS_FILE.read_text()
-    named = re.findall(r'"quantity": "(\w+)"', asked)
+    named = re.findall(r'quantity(?:": |=)"(\w+)"', asked)
     assert named and all(f'"{quantity}"' in probed for quantity in named)
 
 
@@ -399,7 +399,7 @@ def test_bad_input_is_one_line(tmp_path, capsys):
     for file, broken, said in (
             ("contrasts.csv", whole[:-20], "it was cut while being written: run `reductio summarize"),
             ("contrasts.csv", whole.replace(",ci_low", ",low"), "contrasts.csv lacks the column ci_low"),
-            ("probes.csv", "quantity,value\nload_latency_memory,1\n", "probes.csv lacks the columns sm, unit: run `reductio probe`")):
+            ("probes.csv", "quantity,value\nload_latency_memory,1\n", "probes.csv lacks the column unit: run `reductio probe`")):
         (folder / "contrasts.csv").write_text(whole)
         (folder / file).write_text(broken)
         assert run(folder) == 1 and said in one_line(capsys)
