@@ -40,9 +40,9 @@ def microseconds(seconds: float) -> str:
 
 
 def with_interval(value: float, low: float, high: float) -> str:
-    """"0.572 [0.570, 0.574]"."""
-    digits = 3 if value < 2 else 2 if value < 10 else 1
-    return f"{value:.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
+    """"0.572 [0.570, 0.574]", "408,924 [399,450, 417,473]"."""
+    digits = 3 if value < 2 else 2 if value < 10 else 1 if value < 1000 else 0
+    return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
 
 
 def comparison(folder: Path) -> str:
