@@ -610,21 +610,14 @@ class Series:
         return self.points[self.points["status"] == "ok"]
 
     @cached_property
-    def rows(self) -> dict[int, tuple]:
-        """The measured points by n, each with the columns of `points` as attributes."""
-        return {int(row.n): row for row in self.ok[::-1].itertuples(index=False)}
-
-    @cached_property
-    def _at(self) -> dict[int, pd.Series]:
-        return {}
+    def _at(self) -> dict[int, pd.Series | None]:
+        return dict.fromkeys(self.ok["n"])
 
     def at(self, n: int) -> pd.Series | None:
         """The measured point at n, None if there is none or it is not ok."""
-        if n not in self.rows:
-            return None
-        if n not in self._at:
+        if n in self._at and self._at[n] is None:
             self._at[n] = self.ok[self.ok["n"] == n].iloc[0]
-        return self._at[n]
+        return self._at.get(n)
 
 
 def setting_words(table: pd.DataFrame) -> dict[tuple[str, str], str]:
