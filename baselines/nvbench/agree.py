@@ -1,6 +1,6 @@
 """Compares reductio's medians with times taken from outside: by nvbench, and by plain loops.
 
-    python baselines/nvbench/agree.py --comparison comparison.csv --limits limits.csv --nvbench 1.json[.gz]...
+    python baselines/nvbench/agree.py --comparison comparison.csv[.gz] --limits limits.csv --nvbench 1.json[.gz]...
                                       --loops loops-1.csv... [--out nvbench-agreement.csv]
 
 By timing mode, the published row of reductio, what it is compared with, and by how much they may differ:

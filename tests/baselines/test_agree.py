@@ -187,6 +187,6 @@ def test_what_is_committed_comes_from_what_lies_beside_it(tmp_path):
     folder = SOURCE / "experiments" / "results" / "nvidia-h200"
     loops = sorted(map(str, folder.glob("nvbench/loops-*.csv")))
     made = tmp_path / "agreement.csv"
-    agree.main(["--comparison", str(folder / "comparison.csv"), "--limits", str(folder / "limits.csv"), "--nvbench",
+    agree.main(["--comparison", str(folder / "comparison.csv.gz"), "--limits", str(folder / "limits.csv"), "--nvbench",
                 *sorted(map(str, folder.glob("nvbench/*.json.gz"))), "--loops", *loops, "--out", str(made)])
     assert made.read_bytes() == (folder / "nvbench-agreement.csv").read_bytes()
