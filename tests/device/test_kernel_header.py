@@ -127,8 +127,7 @@ def test_an_include_of_the_harness_would_be_found(installed):
     assert done.returncode != 0 and "core/types.h" in done.stderr
 
 
-KERNEL = """#include "device/kernel.h"
-namespace {
+KERNEL = """namespace {
 using namespace reductio::device;
 __global__ void copy(%s in, GlobalPtr<float> out) { out[0] = in[0]; }
 }
@@ -137,11 +136,9 @@ auto* const start = launch<copy>;
 
 
 @pytest.mark.parametrize("pointer, refused", [("GlobalPtr<const float>", False), ("const float*", True)])
-def test_a_raw_pointer_is_no_parameter_of_a_kernel(tmp_path, pointer, refused):
+def test_a_raw_pointer_is_no_parameter_of_a_kernel(syntax_of, pointer, refused):
     """Nothing would check what is read through it on the simulated device."""
-    (tmp_path / "kernel.cpp").write_text(KERNEL % pointer)
-    done = subprocess.run([os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-I", SOURCE / "src",
-                           tmp_path / "kernel.cpp"], capture_output=True, text=True)
+    done = syntax_of(KERNEL % pointer, '"device/kernel.h"')
     assert (done.returncode != 0) == refused, done.stderr
     assert ("a kernel's parameter is a GlobalPtr<T>, not a raw pointer T*" in done.stderr) == refused, done.stderr
 
@@ -181,11 +178,9 @@ NOT_CARRIED = {
 
 
 @pytest.mark.parametrize("idiom", NOT_CARRIED)
-def test_an_idiom_that_is_not_carried_says_in_one_line_what_to_write(tmp_path, idiom):
+def test_an_idiom_that_is_not_carried_says_in_one_line_what_to_write(syntax_of, idiom):
     header, kernel, message = NOT_CARRIED[idiom]
-    (tmp_path / "kernel.cpp").write_text(f'#include "device/{header}.h"\nusing namespace reductio::device;\n{kernel}\n')
-    done = subprocess.run([os.environ.get("CXX", "g++"), "-std=c++20", "-fsyntax-only", "-I", SOURCE / "src",
-                           tmp_path / "kernel.cpp"], capture_output=True, text=True)
+    done = syntax_of(f"using namespace reductio::device;\n{kernel}\n", f'"device/{header}.h"')
     errors = [line for line in done.stderr.splitlines() if "error: " in line]
     assert done.returncode != 0 and len(errors) == 1 and message in errors[0], done.stderr
 

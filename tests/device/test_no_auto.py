@@ -1,17 +1,14 @@
 """On the simulated device p[i] is no float but what stands for it, so `auto a = p[i]` would read later than on CUDA. Whatever
 uses one that has a name does not compile, and the error says what to write."""
 
-import os
 import shutil
 import subprocess
 
 import pytest
 from project import SOURCE
 
-FILE = """#include <array>
-#include <utility>
-#include "device/kernel.h"
-using namespace reductio::device;
+HEADERS = "<array>", "<utility>", '"device/kernel.h"'
+FILE = """using namespace reductio::device;
 template <class T> T twice(T x) { return x + x; }
 template <class T> T identity(T x) { return x; }
 template <class T> float by_reference(const T& x) { return x; }
@@ -59,18 +56,22 @@ RIGHT = """float a = s[t]; s[t] = s[t + 1]; s[t + 1] = a;
   float y[2] = {s[0], s[1]}; x += y[0]; s[0] = s[1] = x; x = float(t ? double(s[t]) : 0.5);"""
 
 
-def errors(compiler: str, folder, line: str) -> list[str]:
-    (folder / "kernels.cpp").write_text(FILE % line)
-    done = subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter",
-                           "-fsyntax-only", "-I", SOURCE / "src", folder / "kernels.cpp"], capture_output=True, text=True)
+def errors_in(done: subprocess.CompletedProcess) -> list[str]:
     found = [line for line in done.stderr.splitlines() if "error: " in line]
     assert bool(found) == (done.returncode != 0), done.stderr
     return found
 
 
+def errors(compiler: str, folder, line: str) -> list[str]:
+    (folder / "kernels.cpp").write_text("".join(f"#include {header}\n" for header in HEADERS) + FILE % line)
+    return errors_in(subprocess.run([compiler, "-std=c++20", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter",
+                                     "-fsyntax-only", "-I", SOURCE / "src", folder / "kernels.cpp"],
+                                    capture_output=True, text=True))
+
+
 @pytest.mark.parametrize("line, advice", WRONG, ids=[line for line, _ in WRONG])
-def test_a_name_for_an_element_is_an_error_that_says_what_to_write(line, advice, tmp_path):
-    found = errors(os.environ.get("CXX", "g++"), tmp_path, line)
+def test_a_name_for_an_element_is_an_error_that_says_what_to_write(line, advice, syntax_of):
+    found = errors_in(syntax_of(FILE % line, *HEADERS))
     assert any(advice in error for error in found), found
 
 

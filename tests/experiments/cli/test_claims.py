@@ -105,7 +105,7 @@ def test_what_is_no_verdicts_csv_is_one_line(reductio, folder, tmp_path):
     assert f"{tmp_path} holds no results: name a results folder" in reductio("claims", tmp_path).error()
     (tmp_path / "machine.json").write_text("{}")
     said = reductio("claims", tmp_path).error()
-    assert "there is no" in said and f"run `.venv/bin/python paper/verdicts.py {tmp_path}` in the project's folder" in said
+    assert "there is no" in said and f"run `reductio summarize {tmp_path}` and `.venv/bin/python paper/verdicts.py {tmp_path}`" in said
     assert "./check --quick makes .venv" in said  # without which the script ends in a traceback
     whole = (folder / "verdicts.csv").read_bytes()
     for old, new, told in (("threshold", "limit", "lacks the column threshold"), (",holds,", ",sticks,", "no verdict 'sticks'"),
