@@ -209,6 +209,10 @@ def example(d: Results, variant: str) -> list[float]:
     return [1e6 * r["base_time_s"], r["ratio"], r["ratio_low"], r["ratio_high"]]
 
 
+def of_row(d: Results):
+    """The row that measuring.md explains."""
+    return d.measured("tuned/sum", N, operation="sum")
+
 
 README, RESULTS, CLAIMS, COMPARING = "README.md", "docs/results.md", "docs/claims.md", "docs/comparing.md"
 MEASURING, MODERN, REPRODUCING, TUNED = (f"docs/{p}.md" for p in ("measuring", "modern", "reproducing", "tuned"))
@@ -280,6 +284,14 @@ FACTS = [
                             ("twopass/template-unrolled", "<0.590> [<0.589>, <0.590>]"),
                             ("levels/local-stride", "<0.571> [<0.571>, <0.571>]"))),
 
+    Fact(MEASURING, "| <245.5> us [<245.2>, <245.7>] | the time of one call", lambda d: [
+        1e6 * of_row(d)[f"time_{part}_s"] for part in ("median", "ci_low", "ci_high")]),
+    Fact(MEASURING, "| `n_samples`, `n_rejected` | <96>, <0> |", lambda d: (
+        of_row(d)["n_samples"], of_row(d)["n_rejected"])),
+    Fact(MEASURING, "| `read_time_s` | <244.9> us |", lambda d: 1e6 * of_row(d)["read_time_s"]),
+    Fact(MEASURING, "| `launch_floor_s` | <2.69> us |", lambda d: 1e6 * of_row(d)["launch_floor_s"]),
+    Fact(MEASURING, "| <1.022> [<1.019>, <1.022>] | over `cub/sum`", lambda d: [
+        of_row(d)[f"speedup{end}"] for end in ("", "_ci_low", "_ci_high")]),
     Fact(MEASURING, "takes <12> to <23> % less time than a cold, clean one up to 2^20 elements", less),
     Fact(MEASURING, "make a cold call at most <7> % longer there, and <24> % longer at 2^24", lambda d: (
         100 * (dirty(d).loc[:2**20].max() - 1), 100 * (dirty(d)[2**24] - 1))),
