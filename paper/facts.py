@@ -118,9 +118,12 @@ def parts(d: Results, n: int) -> list[float]:
     return [1e6 * t for t in (floor, read - floor, *(t - read for t in times), *times)]
 
 
+VERDICTS = "holds", "holds but weaker", "no effect", "reversed", "not decidable here"
+
+
 def verdict_counts(d: Results) -> list[int]:
     found = d.rows("verdicts", role="claim")["verdict"].value_counts()
-    return [int(found.get(v, 0)) for v in ("holds", "holds but weaker", "no effect", "reversed", "not decidable here")]
+    return [int(found.get(v, 0)) for v in VERDICTS]
 
 
 def differ(d: Results, other: str, role: str) -> set[str]:
@@ -230,9 +233,10 @@ FACTS = [
     Fact(README, "Of the documents' 36 claims <16> still hold and <7> are reversed",
          lambda d: (verdict_counts(d)[0], verdict_counts(d)[3])),
 
-    Fact(RESULTS, "`cub/sum` takes <13.6> us + bytes / <4.50> TB/s, `multiblock/last-block-warp` <13.8> us + bytes / "
-         "<4.33> TB/s, and `twopass/warp-unrolled` <17.0> us + bytes / <2.65> TB/s",
-         lambda d: fits(d, "cub/sum", BEST, "twopass/warp-unrolled:finish=second-launch")),
+    *(Fact(RESULTS, f"| `{call}` | {numbers} TB/s |", lambda d, call=call + finish: fits(d, call))
+      for call, finish, numbers in (
+        ("cub/sum", "", "<13.6> us | <4.50>"), (BEST, "", "<13.8> us | <4.33>"),
+        ("twopass/warp-unrolled", ":finish=second-launch", "<17.0> us | <2.65>"))),
     Fact(RESULTS, "Inside L2 it fits none of them", lambda d: not d.rows(
         "models", experiment="comparison", element_type="f32", timing_mode="device", range="inside",
         status="ok")["variant"].isin(["cub/sum", BEST, "twopass/warp-unrolled"]).any()),
@@ -270,14 +274,14 @@ FACTS = [
     Fact(RESULTS, "CUB adds up 2^28 floats in <358> us, `multiblock/last-block-warp` in <367> us and `tuned/sum`, "
          "which was tuned on H200s alone, in <349> us", lambda d: us_of_sum(d, "cub/sum", BEST, "tuned/sum"), H100),
 
-    Fact(CLAIMS, "<16> of the claims hold, <3> hold more weakly, <5> have no effect, <7> are reversed and <5> are not "
-         "decidable",
-         verdict_counts),
-    Fact(CLAIMS, "where an H100 and a second H200 decide a claim at the document's own size, they decide it alike",
+    *(Fact(CLAIMS, f"| {verdict} | <{count}> |", lambda d, k=k: verdict_counts(d)[k])
+      for k, (verdict, count) in enumerate(zip(VERDICTS, (16, 3, 5, 7, 5)))),
+    Fact(CLAIMS, "An H100 and a second H200 reach the same verdict wherever they decide a claim at the document's own "
+         "size",
          lambda d: not differ(d, H100, "claim") | differ(d, SECOND, "claim")),
-    Fact(CLAIMS, "At 2^28 two differ: on the H100 U1 holds more weakly, and U2 has no effect, by <1.2> %",
+    Fact(CLAIMS, "At 2^28 the H100 differs in two: U1 holds more weakly, and U2 has no effect, by <1.2> %",
          lambda d: 100 * (d.other(H100).contrast("U2a", N).value - 1)),
-    Fact(CLAIMS, "At 2^28 two differ: on the H100 U1 holds more weakly",
+    Fact(CLAIMS, "At 2^28 the H100 differs in two: U1 holds more weakly",
          lambda d: differ(d, H100, "large") | differ(d, SECOND, "large") == {"U1", "U2"}),
 
     *(Fact(COMPARING, f"| `{call}` | 2^28 | <251> us | {numbers} | SLOWER |", lambda d, call=call: example(d, call))
