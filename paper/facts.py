@@ -344,8 +344,8 @@ FACTS = [
     Fact(TUNED, "a memset before each call costs <1.05> us, or <17> to <29> %", lambda d: (
         1e6 * (more := d.rows("raw-workspace")).eval("base_time_s * (1 / ratio - 1)").median(),
         *(100 * of(1 / more["ratio"] - 1) for of in (min, max)))),
-    Fact(TUNED, "an empty call takes <2.75> us and reading another <2.98> us. The rest takes CUB <2.89> us and `tuned` "
-         "<0.76> us",
+    Fact(TUNED, "an empty call takes <2.75> us and reading another <2.98> us. The rest takes <2.89> us in CUB "
+         "and <0.76> us in `tuned`",
          lambda d: [parts(d, 2**20)[k] for k in (0, 1, 3, 2)]),
     *(Fact(TUNING, f"| {words} | {times} |", lambda d, n=n: parts(d, n)) for words, n, times in (
         ("2^12", 2**12, "<2.72> | <0.95> | <0.16> | <0.27> | <3.83> | <3.94>"),
