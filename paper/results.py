@@ -217,12 +217,12 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     return table
 
 
-def read_points(path: Path) -> pd.DataFrame:
+def read_points(path: Path, catalog: pd.DataFrame | None = None) -> pd.DataFrame:
     """The rows of comparison.csv, limits.csv or cpu.csv as a table with numbers as numbers; empty fields are NaN or "".
 
     Columns are added: `page_locked` (see twin); `words`, what tells a row's settings from others (see setting_words);
-    and what the folder's catalogue says: `kind`, `group`, `is_base` and `by_default`, of the variant, the operation and
-    the settings.
+    and what the catalogue (the folder's own, unless one is given) says: `kind`, `group`, `is_base` and `by_default`, of
+    the variant, the operation and the settings.
     """
     table = read_table(path, ROWS)
     table["n"] = table["n"].astype("Int64")
@@ -236,7 +236,7 @@ def read_points(path: Path) -> pd.DataFrame:
     # pass tells nothing that a figure could show.
     table = table.drop_duplicates(ROWS.key, keep="last")
     table = table[table["time_median_s"] != 0].reset_index(drop=True)
-    catalog = read_catalog(path.parent / "catalog.csv")
+    catalog = read_catalog(path.parent / "catalog.csv") if catalog is None else catalog
     of = catalog.reindex(table["variant"]).set_axis(table.index)
     table["kind"], table["group"] = of["kind"].fillna("yours"), of["group"].fillna(YOURS)
     table["is_base"] = [o in str(of_these).split(";") for o, of_these in zip(table["operation"], of["base_of"])]

@@ -38,6 +38,7 @@ Command add_compare(CLI::App&, std::vector<std::string> command_line);  ///< lik
 Command add_selftest(CLI::App&);
 Command add_models(CLI::App&);
 Command add_summarize(CLI::App&);
+Command add_plot(CLI::App&);
 Command add_claims(CLI::App&);
 Command add_probe(CLI::App&);
 Command add_new(CLI::App&);

@@ -117,7 +117,7 @@ def legend_columns(labels: list[str], width: float) -> int:
 
 
 # Kinds of file that a figure is written to, vectors and pixels, and what would stand inside of when and by what.
-KINDS = {".pdf": ("CreationDate", "ModDate", "Producer", "Creator"), ".png": ("Software",)}
+KINDS = {".pdf": ("CreationDate", "ModDate", "Producer", "Creator"), ".png": ("Software",), ".svg": ("Date",)}
 
 
 def save(figure, out: Path, name: str, kinds=tuple(KINDS)) -> list[Path]:

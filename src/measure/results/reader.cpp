@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -115,7 +116,7 @@ std::filesystem::path rows_of(const std::filesystem::path& folder, const std::st
 }
 
 void read_experiment(const std::filesystem::path& folder, const std::string& experiment, const Chosen& chosen,
-                     std::vector<StoredRow>& into) {
+                     bool with_samples, std::vector<StoredRow>& into) {
   const std::filesystem::path path = rows_of(folder, experiment);
   const auto refuse = [&](const std::string& why) { throw UsageError(path.string() + " " + why); };
   std::string text = required_content(path, "machine.json beside it tells of that run: copy the whole results folder");
@@ -139,6 +140,10 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
     if (chosen(row.point))
       found.push_back(
           {.row = std::move(row), .seconds = {}, .device_part_s = {}, .cycles = {}, .read_s = {}, .allocations = {}});
+  }
+  if (!with_samples) {
+    into.insert(into.end(), std::make_move_iterator(found.begin()), std::make_move_iterator(found.end()));
+    return;
   }
   if (found.empty()) return;
   const auto samples_path = samples_of(folder, experiment);
@@ -203,8 +208,8 @@ std::filesystem::path folder_of_one_machine(const std::filesystem::path& named) 
   for (const auto& entry : std::filesystem::directory_iterator(named, error))
     if (std::filesystem::exists(entry.path() / "machine.json", error)) machines.push_back(entry.path());
   if (machines.size() > 1)
-    throw UsageError(fmt::format("{} holds results of {} machines; name one of its folders", named.string(),
-                                 machines.size()));
+    throw UsageError(
+        fmt::format("{} holds results of {} machines; name one of its folders", named.string(), machines.size()));
   return machines.empty() ? named : machines.front();
 }
 
@@ -238,11 +243,11 @@ StoredResults read_results(const std::filesystem::path& named, const StoredChoic
   const auto experiments = experiments_of(told, machine.string(), folder, choice.experiments);
   for (const std::string& experiment : experiments) {
     // A folder may keep rows alone of what nothing is computed from. Where that is all, it is said to lack them.
-    if (experiments.size() > 1 && choice.experiments.empty() &&
+    if (choice.with_samples && experiments.size() > 1 && choice.experiments.empty() &&
         !std::filesystem::exists(samples_of(folder, experiment)))
       out.without_samples.push_back(experiment);
     else
-      read_experiment(folder, experiment, chosen, out.rows);
+      read_experiment(folder, experiment, chosen, choice.with_samples, out.rows);
   }
   if (!out.rows.empty()) return out;
   if (!out.without_samples.empty() && out.without_samples.size() == experiments.size())

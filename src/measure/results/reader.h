@@ -40,6 +40,7 @@ struct StoredResults {
 struct StoredChoice {
   std::vector<std::string> experiments{};
   Selection selection{};
+  bool with_samples = true;  ///< false: rows alone, whether or not raw samples are beside them
 };
 
 /// Of that folder, or of the one in it where it is what --out named and holds one machine's.

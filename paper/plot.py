@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Draws one chart of a results folder: what `reductio plot FOLDER --out FILE` calls, with the chart's rows as its input.
+
+Throughput against n, a line for each variant; of one size a bar for each variant and its settings.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from command_line import Parser
+
+
+def draw(table, title: str, where: str):
+    """`table`: rows that differ in variant, settings and n alone, in the legend's order."""
+    import matplotlib.pyplot as plt
+    import numpy as np
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    import results as rs
+    from figures import style
+    from figures.panels import CEILING_LOOK, FLOOR_LOOK, GIGA, draw_harness_calls
+
+    table = table.reset_index(drop=True)
+    size = table["n"].astype(float) * table["element_type"].map(rs.ELEMENT_BYTES)
+    table = table.assign(n=table["n"].astype("int64"), bytes=size,
+                         **{name: size / table[f"time_{column}_s"] / GIGA for name, column in
+                            (("rate", "median"), ("low", "ci_high"), ("high", "ci_low"))})
+    one_size = table["n"].nunique() == 1
+    variants = list(dict.fromkeys(table["variant"]))
+    tall = 0.7 + 0.15 * len(table) if one_size else 3.2 + 0.14 * max(0, len(variants) - 20)
+    figure, axes = plt.subplots(figsize=(style.TEXT_WIDTH, tall), layout="constrained")
+    axes.set_title(f"{where}, {title}" + (f", n = {rs.power_label(table['n'].iloc[0])}" if one_size else ""),
+                   x=0 if not one_size else -0.5, loc="left", fontweight="bold")
+    error = {side: np.nan_to_num(np.clip(sign * (table[side] - table["rate"]), 0, None))
+             for side, sign in (("low", -1), ("high", 1))}
+    if one_size:
+        order = np.argsort(-table["rate"].to_numpy())
+        rows = table.iloc[order]
+        axes.barh(range(len(rows)), rows["rate"], color=style.LINE_COLORS[0], height=0.7,
+                  xerr=[error["low"][order], error["high"][order]], error_kw=dict(linewidth=0.7, ecolor="black"))
+        axes.set_yticks(range(len(rows)), [f"{v} [{s}]" if s else v for v, s in zip(rows["variant"], rows["settings"])])
+        axes.set_ylim(len(rows) - 0.5, -0.5)
+        axes.grid(False, axis="y")
+        axes.set_xlabel("throughput (GB/s)")
+        return figure
+    libraries = {}
+    for variant in variants:
+        rows = table[table["variant"] == variant].sort_values("n")
+        if rows["kind"].iloc[0] == "library":
+            group = rows["group"].iloc[0]
+            look = style.library_style(group, libraries.setdefault(group, 0))
+            libraries[group] += 1
+        else:
+            look = style.line_style(variants.index(variant), 0)
+        axes.errorbar(rows["n"], rows["rate"], yerr=[error["low"][rows.index], error["high"][rows.index]], elinewidth=0.5,
+                      label=variant, **look)
+    calls = table.groupby("n")[["bytes", "read_time_s", "launch_floor_s"]].median().reset_index()
+    calls = calls.rename(columns={"read_time_s": "read", "launch_floor_s": "floor"})
+    low, high = table["rate"].min(), max(table["rate"].max(), np.nan_to_num((calls["bytes"] / calls["read"]).max() / GIGA))
+    draw_harness_calls(axes, calls)
+    axes.set_yscale("log")
+    axes.set_ylim(low / 1.3, high * 1.3)
+    style.decade_axis(axes.yaxis)
+    axes.set_xlim(table["n"].min() / 1.3, table["n"].max() * 1.3)
+    style.power_of_two_axis(axes.xaxis, table["n"].min(), table["n"].max())
+    axes.set_xlabel("n (elements)")
+    axes.set_ylabel("throughput (GB/s)")
+    handles, labels = axes.get_legend_handles_labels()
+    handles = [line[0] for line in handles]  # without their error bars
+    if calls["read"].notna().any():
+        handles.append(Patch(**CEILING_LOOK))
+        labels.append("faster than only reading")
+    if calls["floor"].notna().any():
+        handles.append(Line2D([], [], **FLOOR_LOOK))
+        labels.append("an empty call")
+    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(1.02, 1))
+    return figure
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = Parser(description=__doc__.splitlines()[0])
+    parser.add_argument("--title", required=True)
+    parser.add_argument("--folder", type=Path, required=True, metavar="DIR", help="the results folder of the rows")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    options = parser.parse_args(arguments)
+    try:
+        import results as rs
+        from figures import style
+    except ModuleNotFoundError as error:
+        print(f"reductio: a figure needs the Python package {error.name}: pip install -r requirements.txt into .venv, or "
+              "leave --out out to plot on the terminal", file=sys.stderr)
+        return 1
+    try:
+        table = rs.read_points(Path("/dev/stdin"), rs.read_catalog(options.folder / "catalog.csv"))
+        where = table["machine"].iloc[0]
+        style.save(draw(table, options.title, where), options.out.parent, options.out.stem, (options.out.suffix,))
+    except (rs.ResultsError, OSError) as error:
+        print(f"reductio: {error}", file=sys.stderr)
+        return 1
+    print(f"{options.out}: {options.title}, {where}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,64 @@
+"""plot: a folder's throughput on the terminal and as a file, and what is said where there is nothing to draw."""
+
+import csv
+import shutil
+
+import pytest
+from project import SOURCE
+
+CPU = SOURCE / "experiments" / "results" / "cpu-intel-xeon"
+
+
+def with_rows(folder, change):
+    """A copy of the CPU's folder with its rows changed and no raw samples, which no chart needs."""
+    shutil.copytree(CPU, folder, ignore=shutil.ignore_patterns("*.gz", "vector_add*"))
+    machine = (folder / "machine.json").read_text()
+    (folder / "machine.json").write_text(machine.replace('"vector_add"', '"cpu"'))
+    with (folder / "cpu.csv").open(newline="") as file:
+        rows = [change(row) for row in csv.DictReader(file)]
+    with (folder / "cpu.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return folder
+
+
+def test_lines_against_n_on_the_terminal(reductio, tmp_path):
+    folder = with_rows(tmp_path / "out" / "results" / "here", lambda row: row)
+    out = reductio("plot", "--types", "f32", "--operations", "sum").ok()  # out/results is the default
+    lines = out.splitlines()
+    assert out == reductio("plot", folder, "--types", "f32", "--operations", "sum").ok()
+    assert lines[0] == "cpu: sum f32 end_to_end warm, cpu-intel-xeon" and max(map(len, lines)) <= 100
+    assert [line for line in lines if line.startswith("  A  openmp/sum ") and line.endswith(" GB/s at 2^26")]
+    assert any("2^10" in line and "2^26" in line for line in lines)
+    assert sum("A" in line[10:] for line in lines[2:23]) >= 5, "the line of the fastest"
+    assert "--chart" in reductio("plot", folder, "--chart", 99).error()
+
+
+def test_bars_of_one_size(reductio):
+    out = reductio("plot", CPU, "--sizes", "2^20", "--types", "f32", "--variants", "^host/unroll4$").ok().splitlines()
+    assert out[0].startswith("cpu: sum f32 end_to_end warm n=2^20, GB/s")
+    bars = [line.count("#") for line in out if line.startswith("host/unroll4 [")]
+    assert len(bars) == 5 and bars == sorted(bars, reverse=True) and bars[0] > 2 * bars[-1] > 0
+
+
+def test_a_figure_by_the_projects_own_python(reductio, tmp_path):
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "mine.svg"
+    assert str(file) in reductio("plot", CPU, "--types", "f32", "--out", file, cwd=SOURCE).ok()
+    assert file.read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize("arguments, told", [
+    ([], "there is no out/results here"),
+    (["empty"], "is empty a results folder?"),
+    (["timeless"], "timeless holds 813 rows without a time; the first says: too slow"),
+    (["timeless", "--out", "x.gif"], "holds 813 rows without a time"),
+    ([CPU, "--out", "x.gif"], "--out takes a file that ends in .png, .pdf or .svg, not 'x.gif'"),
+    ([CPU, "--experiment", "none"], "has none of that name; it has cpu, vector_add"),
+])
+def test_nothing_to_draw_is_one_line(reductio, tmp_path, arguments, told):
+    (tmp_path / "empty").mkdir()
+    if "timeless" in arguments:
+        with_rows(tmp_path / "timeless", lambda row: row | {"status": "refused", "reason": "too slow", "time_median_s": ""})
+    assert told in reductio("plot", *arguments).error()
