@@ -1,4 +1,4 @@
-"""The CPU's baselines."""
+"""The CPU's baselines: host loops by compiler level, and every reduction's throughput against n."""
 
 from __future__ import annotations
 
@@ -50,6 +50,23 @@ def best_of(levels: list[Series]) -> Series:
     return min(levels, key=lambda s: (-s.ok["n"].iloc[-1], s.ok["time"].iloc[-1]))
 
 
+# A slow call over a fast one; the share of points at which that is told; calls so much longer than the timer's step count.
+BUSY, OFTEN, STEPS = 2, 0.1, 100
+
+
+def busy_note(results: Results, element_type: str) -> str:
+    """What is said where calls of one point differ so much that other work must have run beside them; else nothing."""
+    table = results.cpu
+    assert table is not None
+    timed = table[(table["element_type"] == element_type) & (table["status"] == "ok")
+                  & (table["time_min_s"] > STEPS * table["timer_resolution_s"].fillna(0))]
+    busy = timed["time_p95_s"] > BUSY * timed["time_min_s"]
+    if busy.mean() <= OFTEN:
+        return ""
+    return (f"The machine was busy: at {busy.sum()} of {len(busy)} points the slowest 5 % of calls took over {BUSY} times as "
+            "long as the fastest call.")
+
+
 def level_look(i: int) -> dict:
     return {"facecolor": style.LINE_COLORS[i % len(style.LINE_COLORS)], "hatch": ("", "////", "....", "xxxx")[i % 4],
             "edgecolor": "white", "linewidth": 0.3}
@@ -79,7 +96,8 @@ def draw(results: Results, element_type: str):
               + ("" if s.operation == "sum" else " (squares)") + state_mark(s) for s in lines]
     left, gap, top, height, ticks = 0.5, 0.5, 0.6, 1.9, 0.4
     per_line = style.legend_columns(labels, style.TEXT_WIDTH - left)
-    foot = ticks + LINE * -(-len(labels) // per_line) + 0.28
+    busy = busy_note(results, element_type)
+    foot = ticks + LINE * -(-len(labels) // per_line) + 0.28 + (LINE if busy else 0)
     total = top + height + foot
     figure = plt.figure(figsize=(style.TEXT_WIDTH, total))
     half = (style.TEXT_WIDTH - left - gap - 0.08) / 2
@@ -138,7 +156,7 @@ def draw(results: Results, element_type: str):
     figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total,
                 f"{where}: {element_type}, {rs.MODE_LABELS['end_to_end']}, {rs.CPU_CACHE_LABELS[usual]}", va="top",
                 fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
-    figure.text(left / style.TEXT_WIDTH, 0.04 / total,
-                "Bars and marks: times; thin lines: 95 % confidence intervals. "
-                + not_drawn(cpu_series(results, element_type)), va="bottom")
+    figure.text(left / style.TEXT_WIDTH, 0.04 / total, (busy + "\n" if busy else "")
+                + "Bars and marks: times; thin lines: 95 % confidence intervals. "
+                + not_drawn(cpu_series(results, element_type)), va="bottom", linespacing=1.25)
     return figure

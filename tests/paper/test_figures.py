@@ -253,13 +253,18 @@ def test_limits_without_a_read_ceiling_are_no_figure(tmp_path):
 # --------------------------------------------------------------------------------------------------- CPU
 
 
-def test_cpu_lines_in_another_cache_state_say_so(tmp_path):
+def test_cpu_lines_in_another_cache_state_say_so_and_samples_of_a_busy_machine(drawn, tmp_path):
     rows = cpu_rows(types=("f32",), sizes=SIZES)
     for r in rows:
         if r["variant"] == "host/recursive":
             r["cache_state"] = "cold_dirty"
+        if r["variant"] == "host/plain":
+            r["time_p95_s"] = 2.1 * r["time_min_s"]
     figure = cpu.draw(read(tmp_path / "m", None, cpu=rows), "f32")
     assert texts(figure).count("Synthetic CPU: f32, end to end, warm cache") == 1
+    busy = sum(r["variant"] == "host/plain" for r in rows)
+    assert f"The machine was busy: at {busy} of {len(rows)} points" in texts(figure)
+    assert "busy" not in texts(drawn["cpu", ""])
     ticks = [t.get_text() for t in axes_of(figure, "cpu:levels").get_xticklabels()]
     assert ticks == ["plain", "recursive\n(cold cache)", "unroll2", "unroll4", "unroll8"]
     marked = {t.get_text() for t in figure.legends[0].get_texts() if "cold cache" in t.get_text()}
