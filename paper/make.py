@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws all figures and writes all tables and numbers of the paper from one results folder.
+"""Draws all figures and writes all tables and numbers of the paper from one results folder, and an index of them.
 
     python paper/make.py --results experiments/results/nvidia-h200 --out paper/generated
 
@@ -11,8 +11,9 @@ Reads CSV and JSON only. What the folder does not hold is not drawn, and said.
 from __future__ import annotations
 
 import os
+import re
 import sys
-from functools import partial
+from datetime import date
 from pathlib import Path
 
 from command_line import Parser
@@ -29,68 +30,106 @@ def shown(path: Path) -> str:
     return str(path) if relative.startswith("..") else relative
 
 
-def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=(".pdf", ".png")) -> list[Path]:
-    """Everything, figures as these kinds of file; returns what was written. Prints one line for each figure, drawn or
-    not."""
-    import results as rs
+def numbers_in_paper() -> dict[str, int]:
+    """Of each figure that the paper shows."""
+    text = (ROOT / "paper" / "main.tex").read_text(encoding="utf-8")
+    return {name: k for k, name in enumerate(re.findall(r"^\\generatedfigure\{([^}]*)\}", text, re.M), 1)}
+
+
+def planned(results) -> list[tuple]:
+    """(name, module, arguments, the files that it is drawn from) of each figure, in the paper's order, then the rest."""
     from figures import (ablation, accuracy, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid,
-                         ladders, latency, limits, speedup, style, throughput, tuned)
+                         ladders, latency, limits, speedup, throughput, tuned)
     from figures import claims as claims_figure
+
+    plan = []
+    for kind in TYPES:
+        for mode in ("device", "end_to_end"):
+            for what, module in (("throughput", throughput), ("bars", bars)):
+                plan.append((f"{what}-{mode.replace('_', '-')}-{kind}", module, (kind, mode), "comparison"))
+        plan += [(f"speedup-{kind}", speedup, (kind,), "comparison"), (f"cpu-{kind}", cpu, (kind,), "cpu")]
+    for name, module, files in (
+            ("limits", limits, "limits"), ("ladders", ladders, "contrasts"), ("granularity", granularity, "contrasts"),
+            ("finish", finish, "contrasts"), ("decomposition", decomposition, "contrasts"),
+            ("blocks", blocks, "unrolling twopass"), ("grid", grid, "multiblock"), ("latency", latency, "contrasts"),
+            ("ablation", ablation, "contrasts"), ("clocks", clocks, "probes"), ("accuracy", accuracy, "accuracy"),
+            ("claims", claims_figure, "verdicts"), ("tuned", tuned, "tuned")):
+        plan.append((name, module, (), files))
+    numbers = numbers_in_paper()
+    plan.sort(key=lambda one: (numbers.get(one[0], len(plan)), one[0]))
+    return [(f"fig{numbers[name]:02}-{name}" if name in numbers else f"more-{name}", module, arguments,
+             [results.file(f"{file}.csv") for file in files.split()]) for name, module, arguments, files in plan]
+
+
+def draw_all(results, out: Path, kinds) -> tuple[list[Path], list[str]]:
+    """The files written, and what the index says of each figure. Prints one line for each figure, drawn or not."""
+    from figures import style
+
+    for old in (*out.glob("fig[0-9][0-9]-*"), *out.glob("more-*")):  # of another results folder, perhaps
+        if old.suffix in style.KINDS:
+            old.unlink()
+    written, told = [], []
+    for name, module, arguments, sources in planned(results):
+        short = name.partition("-")[2]
+        absent = [source.name for source in sources if not source.exists()]
+        figure = module.draw(results, *arguments) if len(absent) < len(sources) else None
+        lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
+        if figure is None:
+            print(f"  {short}: not drawn, {lacking}")
+            continue
+        written += style.save(figure, out, name, kinds)
+        print(f"  {short}: drawn" + (f"; {lacking}" if absent else ""))
+        shows = ", ".join(arguments).replace("_", " ") + (": " if arguments else "")
+        shows += " ".join(module.__doc__.split()).partition(". ")[0].rstrip(".")
+        told.append(f"| `figures/{name}` | {shows} | {', '.join(s.name for s in sources if s.exists())} |")
+    return written, told
+
+
+def index(results, told: list[str], tables: list[Path]) -> str:
+    """index.md: which figures and tables there are, what they show, when they were made and from which machine."""
+    def machine(folder: Path, of) -> str:
+        days = sorted({str(run.get("started_utc", ""))[:10] for run in of.record.get("runs", [])} - {""})
+        return (f"`{shown(folder)}` ({of.get('gpu.name', 'cpu.model', default=of.name)}"
+                + (f", measured {days[0]} to {days[-1]})" if days else ")"))
+
+    where = machine(results.folder, results.machine)
+    if results.cpu is not None and results.cpu_folder != results.folder:
+        where += f"; of the CPU from {machine(results.cpu_folder, results.cpu_machine)}"
+    return "\n".join([
+        "# Figures and tables", "", f"Made {date.today()} by `paper/make.py`, from {where}.", "",
+        "Each figure is there as `.pdf` and `.png`. `fig01` is the paper's Figure 1; `more-` are not in the paper.", "",
+        "| file | shows | drawn from |", "| --- | --- | --- |", *told, "",
+        "Tables and numbers of the paper, for LaTeX: " + ", ".join(f"`tables/{path.name}`" for path in tables) + ".", ""])
+
+
+def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=(".pdf", ".png")) -> list[Path]:
+    """Everything, figures as these kinds of file; returns what was written."""
+    import results as rs
     from text import numbers, tables
 
     results = rs.read_results(results_folder, cpu_folder)
-    verdicts = results.verdicts
     try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe = out / ".writable"
-        probe.touch()
-        probe.unlink()
+        for folder in (out / "figures", out / "tables"):
+            folder.mkdir(parents=True, exist_ok=True)
+            probe = folder / ".writable"
+            probe.touch()
+            probe.unlink()
     except OSError as error:
         raise rs.ResultsError(f"{shown(out)} cannot be written ({error.strerror}): name another folder with --out")
-
-    # A figure of an earlier results folder must not stand beside this one's.
-    plan = []  # name, what draws it, the files that it is drawn from
-    comparison = [results_folder / "comparison.csv"]
-    for element_type in TYPES:
-        for mode in ("device", "end_to_end"):
-            name = f"{mode.replace('_', '-')}-{element_type}"
-            plan.append((f"throughput-{name}", partial(throughput.draw, results, element_type, mode), comparison))
-            plan.append((f"bars-{name}", partial(bars.draw, results, element_type, mode), comparison))
-        plan.append((f"speedup-{element_type}", partial(speedup.draw, results, element_type), comparison))
-        plan.append((f"cpu-{element_type}", partial(cpu.draw, results, element_type), [results.cpu_folder / "cpu.csv"]))
-    plan.append(("limits", partial(limits.draw, results), [results_folder / "limits.csv"]))
-    for name, draw, files in (
-            ("ladders", ladders.draw, "contrasts"), ("granularity", granularity.draw, "contrasts"),
-            ("finish", finish.draw, "contrasts"), ("decomposition", decomposition.draw, "contrasts"),
-            ("blocks", blocks.draw, "unrolling twopass"), ("grid", grid.draw, "multiblock"),
-            ("latency", latency.draw, "contrasts"), ("ablation", ablation.draw, "contrasts"),
-            ("clocks", clocks.draw, "probes"),
-            ("accuracy", accuracy.draw, "accuracy"), ("claims", claims_figure.draw, "verdicts")):
-        plan.append((name, partial(draw, results), [results_folder / f"{file}.csv" for file in files.split()]))
-    plan.append(("tuned", partial(tuned.draw, results), [results_folder / "tuned.csv"]))
-    written = []
-    for name, draw, sources in plan:
-        for suffix in style.KINDS:
-            (out / (name + suffix)).unlink(missing_ok=True)
-        absent = [source.name for source in sources if not rs.stored(source).exists()]
-        figure = draw() if len(absent) < len(sources) else None
-        lacking = f"{shown(sources[0].parent)} has no {', '.join(absent) or 'such points'}"
-        if figure is None:
-            print(f"  {name}: not drawn, {lacking}")
-            continue
-        written += style.save(figure, out, name, kinds)
-        print(f"  {name}: drawn" + (f"; {lacking}" if absent else ""))
+    written, told = draw_all(results, out / "figures", kinds)
     for source in ("timing.csv", "models.csv", "contrasts.csv", "nvbench-agreement.csv", "repeat.csv.gz",
                    "repeat-relative.csv.gz"):
         if results.comparison is not None and not rs.stored(results_folder / source).exists():
             print(f"  {shown(results_folder)} has no {source}: what needs it says \"not measured\"")
-    if verdicts is None:
+    if results.verdicts is None:
         print(f"  {shown(results_folder)} has no verdicts.csv: the claims stand without verdicts; "
               f"make it with python paper/verdicts.py {shown(results_folder)}")
     if rs.stored(results_folder / "tuned.csv").exists() and not (results_folder / "goals.csv").exists():
         print(f"  {shown(results_folder)} has no goals.csv: nothing is said of tuned; make it with "
               f"python paper/goals.py {shown(results_folder)}")
-    written += [*tables.write(results, out), numbers.write(numbers.Numbers(results), out)]
+    texts = [*tables.write(results, out / "tables"), numbers.write(numbers.Numbers(results), out / "tables")]
+    (out / "index.md").write_text(index(results, told, texts), encoding="utf-8")
+    written += [*texts, out / "index.md"]
     print(f"{len(written)} files in {shown(out)}, from {shown(results_folder)}")
     return written
 

@@ -49,7 +49,8 @@ def test_files_that_are_lacking_are_gaps_that_are_stated(whole, tmp_path, capsys
     assert make.main(["--results", str(folder), "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
     assert [file for file in GAPS if GAPS[file].format(folder) in said] == [f for f in GAPS if f in lacking or f == "verdicts.csv"]
-    assert (tmp_path / "out" / "numbers.tex").exists()
+    assert (tmp_path / "out" / "tables" / "numbers.tex").exists()
+    assert str(folder) in (tmp_path / "out" / "index.md").read_text()
 
 
 @pytest.mark.parametrize("file, column", [("comparison.csv", "timing_mode"), ("cpu.csv", "time_median_s"),

@@ -11,6 +11,7 @@ import pytest
 import synthetic
 from project import SOURCE
 
+import make
 import results as rs
 from text import numbers, tables
 from text.sentences import SENTENCES
@@ -90,7 +91,7 @@ def test_the_lint_lets_pass_what_is_no_measurement(harmless):
 
 
 def test_each_number_of_the_text_is_in_the_committed_results(committed):
-    lines = (committed[0] / "numbers.tex").read_text().splitlines()
+    lines = (committed[0] / "tables" / "numbers.tex").read_text().splitlines()
     assert [l for l in lines if numbers.ABSENT in l] == []
     assert len(lines) > 100 and r"\newcommand{\resultsnote}{}" in lines
 
@@ -274,8 +275,12 @@ def test_it_builds_of_a_folder_without_a_gpu(generated_cpu_only, tmp_path):
 
 
 def test_the_committed_results_have_all_figures_of_the_text(committed):
-    named = re.findall(r"^\\generatedfigure\{([^}]*)\}", (PAPER / "main.tex").read_text(), re.M)
-    assert len(named) > 10 and [n for n in named if not (committed[0] / f"{n}.pdf").exists()] == []
+    out, named = committed[0], make.numbers_in_paper()
+    assert len(named) > 10
+    assert [n for n, k in named.items() if not (out / "figures" / f"fig{k:02}-{n}.pdf").exists()] == []
+    index = (out / "index.md").read_text()
+    assert [p.name for p in (out / "figures").iterdir() if f"`figures/{p.stem}`" not in index] == []
+    assert "NVIDIA H200" in index
 
 
 @pytest.mark.skipif(shutil.which("latexmk") is None, reason="latexmk is not installed")

@@ -79,7 +79,7 @@ class Project:
         not ask for and each of which takes a second to import its packages."""
         played = "|".join(("-c", *scripts))  # -c: whether packages are there
         self.command(self.folder / ".venv" / "bin" / "python", f"""case $1 in
-  paper/make.py) mkdir -p "${{@: -1}}" ;;
+  paper/make.py) mkdir -p "${{@: -1}}"/{{figures,tables}} && echo "# Figures and tables" >"${{@: -1}}/index.md" ;;
   experiments/*) echo "${{1##*/}}: no such tool here" >&2; exit 77 ;;
   {played}) echo played ;;
   *) exec {sys.executable} "$@" ;;
@@ -132,13 +132,18 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
     assert project.calls("reductio probe") and project.calls("reductio models") == ["reductio models out/results/here"]
     assert "left out: ncu.py: no such tool here" in done.stdout
     assert "left out: compiler.py: no such tool here" in done.stdout
-    assert "python paper/make.py --results out/results/here --cpu-results out/results/here-cpu --out out/paper/generated" \
+    assert "python paper/make.py --results out/results/here --cpu-results out/results/here-cpu --out out" \
         in project.calls("python paper/make.py")
     assert (project.folder / "out" / "paper.pdf").exists()
     assert "all from this machine, out/results/here and out/results/here-cpu" in done.stdout
     assert files(project.committed) == before
 
-    told = (project.folder / "out" / "compare-other.txt").read_text()
+    out = project.folder / "out"
+    told = (out / "compare-other.txt").read_text()
+    assert done.stdout.endswith((out / "summary.txt").read_text())
+    index = (out / "index.md").read_text()
+    assert index.startswith("# Figures and tables\n# Beside them\n") and index.count("# Beside them") == 1
+    assert [n for n in ("paper.pdf", "results", "summary.txt", "compare-other.txt") if f"\n- `{n}`: " not in index] == []
     assert told.startswith("_there: other\n") and done.stdout.endswith(told)
     assert re.search("^ *T2 +claim +16777216 .* holds +[\\d.]+ +reversed +[\\d.]+$", told, re.M)
 
@@ -162,7 +167,7 @@ def test_a_named_machine_is_not_measured(project):
     assert done.returncode == 0, done.stdout + done.stderr
     assert project.calls("reductio") == project.calls("cmake") == []
     assert project.calls("python paper/make.py") == [
-        "python paper/make.py --results out/committed/other --cpu-results out/committed/some-cpu --out out/paper/generated"]
+        "python paper/make.py --results out/committed/other --cpu-results out/committed/some-cpu --out out"]
     assert "Nothing was measured. The paper, out/paper.pdf: from the committed results of other" in done.stdout
     assert files(project.committed) == before
     assert (project.folder / "out" / "committed" / "other" / "verdicts.csv").exists()
@@ -199,8 +204,8 @@ def test_without_a_gpu_the_paper_is_of_committed_results(project):
     done = project.run()
     assert done.returncode == 0, done.stdout + done.stderr
     assert project.calls("reductio run") == ["reductio run cpu --dry-run --json", "reductio run cpu --out out/results"]
-    assert "python paper/make.py --results out/committed/nvidia-h200 --cpu-results out/committed/some-cpu --out " \
-        "out/paper/generated" in project.calls("python paper/make.py")
+    assert "python paper/make.py --results out/committed/nvidia-h200 --cpu-results out/committed/some-cpu --out out" \
+        in project.calls("python paper/make.py")
     assert "which has no GPU, but from the committed results of nvidia-h200" in done.stdout
 
 
