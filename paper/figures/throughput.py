@@ -3,8 +3,12 @@ leave additions to the host CUB's median over the device part's."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -43,153 +47,195 @@ class Looks:
         return handles, labels
 
 
+COLUMNS = 3
+# In inches, from the left: the first column's labels, the columns with a gap between them, an edge.
+LEFT, GAP, EDGE = 0.55, 0.2, 0.06
+WIDTH = (style.TEXT_WIDTH - LEFT - EDGE - (COLUMNS - 1) * GAP) / COLUMNS
+# From the top: the figure's head, for each row of panels its title, throughput, a gap, the ratio, n and its legend; the
+# foot.
+HEAD, TITLE, PLOT, BETWEEN, TICKS, BELOW, FOOT = 0.33, 0.38, 1.15, 0.08, 0.34, 0.08, 0.2
+LEGEND_OUT = 0.08  # a legend begins so far left of its panel
+
+L2_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
+OWN_LOOK = dict(color=style.MARK_COLOR, linewidth=0.5, zorder=1.1)
+OWN_MARKER = dict(color=style.MARK_COLOR, marker="v", markersize=4, linestyle="none")
+
+
+@dataclass
+class Panel:
+    """A document, or what else has a panel of its own."""
+
+    group: str
+    operation: str
+    mode: str
+    series: list[Series]
+    library: list[Series]
+    calls: pd.DataFrame      # the harness's own, by n
+    own_sizes: list[float]   # the document's own n, as far as the figure shows them
+
+    def __post_init__(self):
+        self.looks = Looks(self.series)
+        self.handles, self.labels = self.looks.legend()
+        self.legend_columns = style.legend_columns(self.labels, WIDTH + LEGEND_OUT + EDGE)
+        self.legend_lines = -(-len(self.labels) // self.legend_columns)
+
+    @cached_property
+    def in_mode(self) -> list[Series]:
+        """Those library calls that a speedup can be over."""
+        return [s for s in self.library if s.mode == self.mode]
+
+    @cached_property
+    def parts(self) -> bool:
+        """Whether only the device's part of calls is shown, of which there is no speedup."""
+        return all(s.mode == "device_part" for s in self.series if len(s.ok))
+
+    def library_look(self, s: Series) -> dict:
+        return style.library_style(s.group, sorted({t.words for t in self.library if t.group == s.group}).index(s.words))
+
+
+def panels_with_libraries(results: Results, element_type: str, mode: str) -> list[Panel]:
+    found = panels_of(results, element_type, mode)
+    sizes = [n for _, _, series in found for s in series for n in s.ok["n"]]
+    return [Panel(group, operation, mode, series, references(results, operation, element_type, mode),
+                  rs.harness_calls(results.comparison, device="cuda", operation=operation, element_type=element_type,
+                                   mode=mode),
+                  [n for n in document_sizes(results, group) if min(sizes) <= n <= max(sizes)])
+            for group, operation, series in found]
+
+
+def marks_of(panels: list[Panel], peak: float | None, l2: float | None, l2_n: float | None) -> dict[str, Line2D | Patch]:
+    """The figure's own legend: libraries, peak, what the harness calls, L2, the document's n."""
+    marks: dict[str, Line2D | Patch] = {}
+    for panel in panels:
+        for s in panel.library:
+            marks.setdefault(library_label(s, panel.mode), Line2D([], [], **panel.library_look(s)))
+    if peak:
+        marks[f"theoretical peak, {peak / 1e12:.2f} TB/s"] = Line2D([], [], **PEAK_LOOK)
+    if any(panel.calls["read"].notna().any() for panel in panels):
+        marks["faster than only reading the input"] = Patch(**CEILING_LOOK)
+    floors = np.concatenate([panel.calls["floor"].to_numpy(float) for panel in panels])
+    if not np.isnan(floors).all():
+        marks[f"as fast as an empty call, {1e6 * np.nanmedian(floors):.3g} µs"] = Line2D([], [], **FLOOR_LOOK)
+    if l2_n:
+        marks[f"n that fills L2, {l2 / 2**20:.0f} MiB"] = Line2D([], [], **L2_LOOK)
+    if any(panel.own_sizes for panel in panels):
+        marks["document's own n"] = Line2D([], [], **OWN_MARKER)
+    return marks
+
+
+def layout(panels: list[Panel], head: float):
+    """The figure, and of each panel the axes of throughput and ratio, which all share theirs."""
+    heights = [head]
+    for k in range(0, len(panels), COLUMNS):
+        legend = LINE * max(panel.legend_lines for panel in panels[k:k + COLUMNS])
+        heights += [TITLE, PLOT, BETWEEN, PLOT, TICKS + legend + BELOW]
+    heights.append(FOOT)
+    figure = plt.figure(figsize=(style.TEXT_WIDTH, sum(heights)))
+    grid = figure.add_gridspec(len(heights), COLUMNS, height_ratios=heights, hspace=0, wspace=GAP / WIDTH, top=1, bottom=0,
+                               left=LEFT / style.TEXT_WIDTH, right=1 - EDGE / style.TEXT_WIDTH)
+    pairs = []
+    for k, panel in enumerate(panels):
+        row, column = divmod(k, COLUMNS)
+        first, first_ratio = pairs[0] if pairs else (None, None)
+        upper = figure.add_subplot(grid[5 * row + 2, column], sharex=first, sharey=first)
+        lower = figure.add_subplot(grid[5 * row + 4, column], sharex=first or upper, sharey=first_ratio)
+        upper.set_gid(f"throughput:{panel.group}")
+        lower.set_gid(f"ratio:{panel.group}")
+        upper.tick_params(labelbottom=False, labelleft=column == 0)
+        lower.tick_params(labelleft=column == 0)
+        if column == 0:
+            upper.set_ylabel("throughput (GB/s)")
+            lower.set_ylabel("ratio to CUB" if panel.parts else "speedup over CUB")
+        lower.set_xlabel("n (elements)", labelpad=1)
+        modes = ", ".join(rs.MODE_LABELS[m] for m in sorted({s.mode for s in panel.series if len(s.ok)}))
+        upper.set_title(f"{panel.group}: {rs.OPERATION_LABELS.get(panel.operation, panel.operation)},\n{modes}", loc="left",
+                        pad=6)
+        lower.legend(panel.handles, panel.labels, ncols=panel.legend_columns, loc="upper left",
+                     bbox_to_anchor=(-LEGEND_OUT / WIDTH, -TICKS / PLOT))
+        pairs.append((upper, lower))
+    return figure, pairs
+
+
+def draw_throughput(axes, panel: Panel, peak: float | None) -> None:
+    for s in panel.library:
+        draw_line(axes, *bandwidth(s), label=library_label(s, panel.mode), **panel.library_look(s))
+    for s in panel.series:
+        if len(s.ok):
+            draw_line(axes, *bandwidth(s), label=s.name, **panel.looks.of(s))
+    if peak:
+        axes.axhline(peak / GIGA, **PEAK_LOOK)
+    draw_harness_calls(axes, panel.calls)
+    if panel.own_sizes:
+        axes.plot(panel.own_sizes, [1] * len(panel.own_sizes), clip_on=False, transform=axes.get_xaxis_transform(),
+                  **OWN_MARKER)
+
+
+def draw_ratio(axes, panel: Panel) -> float:
+    """The greatest that is drawn."""
+    most, base = 0.0, rs.base_series(panel.in_mode)
+    for s in panel.series:
+        own = rs.base_series(panel.in_mode, s)
+        if own is None or not len(s.ok):
+            continue
+        r = s.points[["n"]].merge(rs.over(s, own), on="n", how="left")
+        most = max(most, np.nan_to_num(r["ratio"].max()))
+        draw_line(axes, r["n"].to_numpy(float), r["ratio"].to_numpy(), (r["ratio"] - r["low"]).to_numpy(),
+                  (r["high"] - r["ratio"]).to_numpy(), label=s.name, **panel.looks.of(s))
+    axes.axhline(1, color="black", linewidth=0.8, zorder=1.5)
+    if base is None:
+        axes.text(0.5, 0.5, "no time of CUB\nto compare with", transform=axes.transAxes, ha="center", va="center")
+        return most
+    reading = rs.of_only_reading(base)
+    shade_above(axes, reading["n"].to_numpy(float), reading["ratio"].to_numpy(float))
+    if panel.parts:
+        axes.text(0.98, 0.96, "t(CUB) / t(device part)", transform=axes.transAxes, va="top", ha="right",
+                  color=style.MARK_COLOR, bbox=dict(facecolor="white", edgecolor="none", alpha=0.8, pad=0.5))
+    return most
+
+
+def foot(panels: list[Panel]) -> str:
+    everything = {(s.variant, s.settings, s.operation, s.mode): s for p in panels for s in (*p.series, *p.library)}.values()
+    bare = any(s.mode == "device_part" and s.ok["low"].isna().all() for s in everything if len(s.ok))
+    return (f"Marks: times; thin bars: their 95 % confidence intervals{' (device parts have none)' if bare else ''}. "
+            + not_drawn(list(everything)))
+
+
 def draw(results: Results, element_type: str, mode: str):
     """Throughput against n: a panel for each document with the library references, and under it the ratio to CUB.
 
     Returns None where the results hold nothing of this type and mode.
     """
-    panels = panels_of(results, element_type, mode)
+    panels = panels_with_libraries(results, element_type, mode)
     if not panels:
         return None
+    drawn = [s for panel in panels for s in panel.series if len(s.ok)]
+    sizes = [n for s in drawn for n in s.ok["n"]]
     peak, l2 = results.machine.peak_bytes_per_s, results.machine.l2_bytes
-    bytes_each = rs.ELEMENT_BYTES[element_type]
-    sizes = [n for _, _, series in panels for s in series for n in s.ok["n"]]
+    l2_n = l2 / rs.ELEMENT_BYTES[element_type] if l2 else None
+    l2_n = l2_n if l2_n and min(sizes) <= l2_n <= max(sizes) else None
+    marks = marks_of(panels, peak, l2, l2_n)
+    per_line = style.legend_columns(list(marks), style.TEXT_WIDTH - LEFT - EDGE)
+    figure, pairs = layout(panels, HEAD + LINE * -(-len(marks) // per_line))
 
-    # All in inches: rows of panels, each a title, the throughput, the ratio and its legend.
-    columns = 3
-    rows = -(-len(panels) // columns)
-    left, right, gap = 0.55, 0.06, 0.2
-    width = (style.TEXT_WIDTH - left - right - (columns - 1) * gap) / columns
-    looks = [Looks(series) for _, _, series in panels]
-    legends = [look.legend() for look in looks]
-    per_line = [style.legend_columns(labels, width + 0.08 + right) for _, labels in legends]  # from 0.08 left of it
-    lines = [-(-len(labels) // k) for (_, labels), k in zip(legends, per_line)]
-    strips = [max(lines[r * columns:(r + 1) * columns]) * LINE for r in range(rows)]
-    title_h, line_h, inner, ratio_h, ticks, below = 0.38, 1.15, 0.08, 1.15, 0.34, 0.08
-
-    marks: dict[str, Line2D | Patch] = {}  # the figure's own legend: libraries, peak, L2, the document's n
-    panel_libraries = []
-    for _, operation, _ in panels:
-        library = references(results, operation, element_type, mode)
-        panel_libraries.append(library)
-        for s in library:
-            words = sorted({t.words for t in library if t.group == s.group})
-            look = style.library_style(s.group, words.index(s.words))
-            marks.setdefault(library_label(s, mode), Line2D([], [], **look))
-    l2_look = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
-    own_look = dict(color=style.MARK_COLOR, linewidth=0.5, zorder=1.1)
-    own_marker = dict(color=style.MARK_COLOR, marker="v", markersize=4, linestyle="none")
-    if peak:
-        marks[f"theoretical peak, {peak / 1e12:.2f} TB/s"] = Line2D([], [], **PEAK_LOOK)
-    panel_calls = [rs.harness_calls(results.comparison, device="cuda", operation=operation, element_type=element_type,
-                                    mode=mode) for _, operation, _ in panels]
-    if any(b["read"].notna().any() for b in panel_calls):
-        marks["faster than only reading the input"] = Patch(**CEILING_LOOK)
-    if any(b["floor"].notna().any() for b in panel_calls):
-        floor = np.nanmedian(np.concatenate([b["floor"].to_numpy(float) for b in panel_calls]))
-        marks[f"as fast as an empty call, {1e6 * floor:.3g} µs"] = Line2D([], [], **FLOOR_LOOK)
-    l2_n = l2 / bytes_each if l2 and min(sizes) <= l2 / bytes_each <= max(sizes) else None
-    if l2_n:
-        marks[f"n that fills L2, {l2 / 2**20:.0f} MiB"] = Line2D([], [], **l2_look)
-    own_sizes = [[n for n in document_sizes(results, group) if min(sizes) <= n <= max(sizes)] for group, _, _ in panels]
-    if any(own_sizes):
-        marks["document's own n"] = Line2D([], [], **own_marker)
-    marks_per_line = style.legend_columns(list(marks), style.TEXT_WIDTH - left - right)
-    top = 0.28 + LINE * -(-len(marks) // marks_per_line) + 0.05
-
-    foot = 0.2
-    height = top + foot + sum(title_h + line_h + inner + ratio_h + ticks + s + below for s in strips)
-    figure = plt.figure(figsize=(style.TEXT_WIDTH, height))
-
-    def axes_at(x: float, y_top: float, h: float, **kwargs):
-        return figure.add_axes((x / style.TEXT_WIDTH, 1 - (y_top + h) / height, width / style.TEXT_WIDTH, h / height),
-                               **kwargs)
-
-    everything: list[Series] = []
-    fastest, leads = 0.0, 0.0  # of what is drawn: GB/s, and the greatest speedup over CUB
-    first = first_ratio = None
-    y_top = top
-    for index, (group, operation, series) in enumerate(panels):
-        row, column = divmod(index, columns)
-        if column == 0 and row > 0:
-            y_top += title_h + line_h + inner + ratio_h + ticks + strips[row - 1] + below
-        x = left + column * (width + gap)
-        upper = axes_at(x, y_top + title_h, line_h, sharex=first, sharey=first)
-        first = first or upper
-        lower = axes_at(x, y_top + title_h + line_h + inner, ratio_h, sharex=first, sharey=first_ratio)
-        first_ratio = first_ratio or lower
-        upper.set_gid(f"throughput:{group}")
-        lower.set_gid(f"ratio:{group}")
-
-        library = panel_libraries[index]
-        base = rs.base_series([s for s in library if s.mode == mode])
-        everything += series + library
-        for s in library:
-            look = marks[library_label(s, mode)]
-            draw_line(upper, *bandwidth(s), label=library_label(s, mode), color=look.get_color(),
-                      linestyle=look.get_linestyle(), linewidth=look.get_linewidth(), zorder=look.get_zorder())
-        for s in series:
-            if not len(s.ok):
-                continue
-            draw_line(upper, *bandwidth(s), label=s.name, **looks[index].of(s))
-            rates = s.ok["bytes"] / s.ok["time"] / GIGA
-            fastest = max(fastest, rates.max())
-            own = rs.base_series([b for b in library if b.mode == mode], s)
-            if own is not None:
-                r = s.points[["n"]].merge(rs.over(s, own), on="n", how="left")
-                leads = max(leads, np.nan_to_num(r["ratio"].max()))
-                draw_line(lower, r["n"].to_numpy(float), r["ratio"].to_numpy(), (r["ratio"] - r["low"]).to_numpy(),
-                          (r["high"] - r["ratio"]).to_numpy(), label=s.name, **looks[index].of(s))
-        lower.axhline(1, color="black", linewidth=0.8, zorder=1.5)
-        if base is None:
-            lower.text(0.5, 0.5, "no time of CUB\nto compare with", transform=lower.transAxes, ha="center", va="center")
-        if peak:
-            upper.axhline(peak / GIGA, **PEAK_LOOK)
-        draw_harness_calls(upper, panel_calls[index])
-        if base is not None:
-            reading = rs.of_only_reading(base)
-            shade_above(lower, reading["n"].to_numpy(float), reading["ratio"].to_numpy(float))
+    leads = 0.0  # the greatest speedup over CUB
+    for panel, (upper, lower) in zip(panels, pairs):
+        draw_throughput(upper, panel, peak)
+        leads = max(leads, draw_ratio(lower, panel))
         for axes in (upper, lower):
             if l2_n:
-                axes.axvline(l2_n, **l2_look)
-            for n in own_sizes[index]:
-                axes.axvline(n, **own_look)
-        if own_sizes[index]:
-            upper.plot(own_sizes[index], [1] * len(own_sizes[index]), clip_on=False,
-                       transform=upper.get_xaxis_transform(), **own_marker)
+                axes.axvline(l2_n, **L2_LOOK)
+            for n in panel.own_sizes:
+                axes.axvline(n, **OWN_LOOK)
+    upper, lower = pairs[0]
+    upper.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
+    style.power_of_two_axis(upper.xaxis, min(sizes), max(sizes))
+    upper.set_ylim(0, 1.06 * max(peak / GIGA if peak else 0, *((s.ok["bytes"] / s.ok["time"]).max() / GIGA for s in drawn)))
+    lower.set_ylim(0, max(1.25, 1.1 * leads))
 
-        modes = ", ".join(rs.MODE_LABELS[m] for m in sorted({s.mode for s in series if len(s.ok)}))
-        upper.set_title(f"{group}: {rs.OPERATION_LABELS.get(operation, operation)},\n{modes}", loc="left", pad=6)
-        upper.tick_params(labelbottom=False)
-        parts = all(s.mode == "device_part" for s in series if len(s.ok))
-        if parts and base is not None:  # of a part of a call there is no speedup
-            lower.text(0.98, 0.96, "t(CUB) / t(device part)", transform=lower.transAxes, va="top", ha="right",
-                       color=style.MARK_COLOR, bbox=dict(facecolor="white", edgecolor="none", alpha=0.8, pad=0.5))
-        if column == 0:
-            upper.set_ylabel("throughput (GB/s)")
-            lower.set_ylabel("ratio to CUB" if parts else "speedup over CUB")
-        else:
-            upper.tick_params(labelleft=False)
-            lower.tick_params(labelleft=False)
-        lower.set_xlabel("n (elements)", labelpad=1)
-        handles, labels = legends[index]
-        y = y_top + title_h + line_h + inner + ratio_h + ticks
-        lower.legend(handles, labels, ncols=per_line[index], loc="upper left", bbox_transform=figure.transFigure,
-                     bbox_to_anchor=((x - 0.08) / style.TEXT_WIDTH, 1 - y / height))
-
-    assert first is not None and first_ratio is not None
-    first.set_ylim(0, 1.06 * max(peak / GIGA if peak else 0, fastest))
-    first.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
-    style.power_of_two_axis(first.xaxis, min(sizes), max(sizes))
-    first_ratio.set_ylim(0, max(1.25, 1.1 * leads))
-
-    figure.text(left / style.TEXT_WIDTH, 1 - 0.03 / height, header(results, element_type, mode), va="top",
-                fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
-    figure.legend(list(marks.values()), list(marks), ncols=marks_per_line, loc="upper left",
-                  bbox_to_anchor=(left / style.TEXT_WIDTH, 1 - 0.24 / height))
-    bare = any(s.mode == "device_part" and s.ok["low"].isna().all() for s in everything if len(s.ok))
-    parts = " (device parts have none)" if bare else ""
-    unique = list({(s.variant, s.settings, s.operation, s.mode): s for s in everything}.values())
-    figure.text(left / style.TEXT_WIDTH, 0.04 / height,
-                f"Marks: times; thin bars: their 95 % confidence intervals{parts}. {not_drawn(unique)}", va="bottom")
+    left, height = LEFT / style.TEXT_WIDTH, figure.get_figheight()
+    figure.text(left, 1 - 0.03 / height, header(results, element_type, mode), va="top", fontsize=style.FONT_SIZE + 1.5,
+                fontweight="bold")
+    figure.legend(list(marks.values()), list(marks), ncols=per_line, loc="upper left",
+                  bbox_to_anchor=(left, 1 - 0.24 / height))
+    figure.text(left, 0.04 / height, foot(panels), va="bottom")
     return figure
