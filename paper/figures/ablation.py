@@ -12,6 +12,7 @@ from figures.studies import Points
 from results import Contrast, Results
 
 BASE = ("grid-stride", "shuffle", "last-block")  # inside a thread, inside a block and between blocks
+LEVELS = {"thread": "inside a thread", "block": "inside a block", "between": "between blocks"}
 SIZES = {"small": 2**12, "middle": 2**20, "large": 2**28}
 ROW = 0.2  # inches: of a choice
 CELL = 0.72  # inches: the width of a cell of interactions
@@ -21,7 +22,7 @@ FIRST = 0.72  # inches: of the names before the cells
 def rows_of() -> list[tuple[str, str]]:
     """(level, choice) of all choices but the base's."""
     return [(level, asked.name.removeprefix(f"ablation.{level}."))
-            for level in ("thread", "block", "between") for asked in contrasts.named(f"ablation.{level}.")]
+            for level in LEVELS for asked in contrasts.named(f"ablation.{level}.")]
 
 
 def draw(results: Results):
@@ -36,7 +37,7 @@ def draw(results: Results):
         return None
     pairs = {k: max(of[k].pairs for _, of in by_size.values() if k in of) for k in range(len(rows))
              if any(k in of for _, of in by_size.values())}
-    names, head, base = 1.42, 0.46, 0.72
+    names, head, base = 1.6, 0.62, 0.8
     tall = ROW * len(rows)
     height = head + tall + base
     figure = studies.sheet(style.TEXT_WIDTH, height)
@@ -46,9 +47,11 @@ def draw(results: Results):
     draw_interactions(figure, results, by_size, names + wide + between, base, cells, tall)
     studies.title(figure, f"What each choice is worth on one {studies.gpu_of(results)}",
                   f"sum of f32, device time, {rs.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE)}")
-    studies.foot(figure, "Left: the geometric mean over pairs of variants, as many as in brackets, that differ in nothing "
-                         "else; host: end to end. Lines: 95 % intervals.\nRight: what two choices gain together over the "
-                         "product of what each gains; bold where the interval excludes 1.")
+    figure.text((names + wide + between) / style.TEXT_WIDTH, 1 - 0.55 / height,
+                "gain of both choices / product of their gains", va="center")
+    studies.foot(figure, "Left: geometric means over pairs of variants, as many as in brackets, that differ in nothing else; "
+                         "host is timed end to end.\nRight: 1 if two choices do not affect each other; bold where the 95 % "
+                         "interval excludes 1.")
     return figure
 
 
@@ -66,13 +69,16 @@ def draw_effects(figure, by_size, rows, pairs, left: float, base: float, wide: f
     studies.speedup_rows(axes, [choice + (f" ({pairs[k]})" if k in pairs else "") for k, (_, choice) in enumerate(rows)],
                          "gain over the base's choice")
     axes.xaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
-    for k, (level, _) in enumerate(rows):
-        if k and rows[k - 1][0] != level:
-            axes.axhline(k - 0.5, color=style.MARK_COLOR, linewidth=0.4)
     width, height = figure.get_size_inches()
-    figure.legend([Line2D([], [], **look) for look in looks.values()],
-                  [f"n = {rs.power_label(n)}" for n, _ in by_size.values()], ncols=len(looks), loc="lower left",
-                  bbox_to_anchor=(0.06 / width, (base - 0.42) / height))
+    for level, words in LEVELS.items():
+        of = [k for k, row in enumerate(rows) if row[0] == level]
+        if of[0]:
+            axes.axhline(of[0] - 0.5, color=style.MARK_COLOR, linewidth=0.4)
+        figure.text(0.12 / width, (base + tall - ROW * (sum(of) / len(of) + 0.5)) / height, words, rotation=90, va="center",
+                    ha="center", fontweight="bold")
+    figure.legend([*(Line2D([], [], **look) for look in looks.values()), Line2D([], [], color="black", linewidth=0.7)],
+                  [*(f"gain at n = {rs.power_label(n)}, with its 95 % interval" for n, _ in by_size.values()), "no gain"],
+                  ncols=4, loc="lower left", bbox_to_anchor=(0.06 / width, (base - 0.47) / height))
 
 
 def draw_interactions(figure, results: Results, by_size, left: float, base: float, wide: float, tall: float) -> None:

@@ -11,8 +11,13 @@ from figures import studies, style
 from figures.studies import Points
 from results import Results
 
+# What the legend says of each mark, shortly what verdicts.py decides.
+MEANS = {vd.HOLDS: "as the claim says, a gain or none", vd.WEAKER: "below half the text's gain, in logarithms",
+         vd.NONE: "no gain beyond 2 %, end to end 5 %", vd.REVERSED: "the opposite of the claim",
+         vd.UNDECIDED: "the interval reaches across the threshold"}
 COLORS = {vd.HOLDS: "#0072B2", vd.WEAKER: "#56B4E9", vd.NONE: "#7F7F7F", vd.REVERSED: "#D55E00", vd.UNDECIDED: "#E69F00"}
 MARKS = {vd.HOLDS: "o", vd.WEAKER: "v", vd.NONE: "s", vd.REVERSED: "X", vd.UNDECIDED: "P"}
+STEP = dict(color="#C8C8C8", linewidth=2.2, solid_capstyle="butt", zorder=1.1)  # from then to now
 THEN = dict(linestyle="", marker="D", markerfacecolor="white", markeredgewidth=0.8, color="black", zorder=1.9)
 ROW, PANELS = 0.15, 2
 
@@ -78,7 +83,7 @@ def draw(results: Results):
     while 0 < half < len(rows) and rows[half]["claim"] == rows[half - 1]["claim"]:
         half += 1
     parts = [rows[:half], rows[half:]]
-    head, base, gap = 0.3, 0.88, 0.15
+    head, base, gap = 0.3, 1.28, 0.15
     height = head + ROW * max(map(len, parts)) + base
     figure = studies.sheet(style.TEXT_WIDTH, height)
     values = [v for r in rows for v in (r["then"], r["ratio"], r["low"], r["high"]) if v is not None and pd.notna(v)]
@@ -95,7 +100,7 @@ def draw(results: Results):
         axes.set_xscale("log")
         for y, r in enumerate(part):
             if r["then"] and pd.notna(r["ratio"]):
-                axes.plot([r["then"], r["ratio"]], [y, y], color="#C8C8C8", linewidth=2.2, solid_capstyle="butt", zorder=1.1)
+                axes.plot([r["then"], r["ratio"]], [y, y], **STEP)
         for verdict in vd.VERDICTS:
             studies.draw_points(axes, Points.of([(y, r["ratio"], r["low"], r["high"]) for y, r in enumerate(part)
                                                  if r["verdict"] == verdict and pd.notna(r["ratio"])]),
@@ -114,9 +119,11 @@ def draw(results: Results):
             figure.text((0.06 + k * (width + gap)) / style.TEXT_WIDTH, at, word, va="center", fontweight="bold")
     verdicts = [v for v in vd.VERDICTS if any(r["verdict"] == v for r in rows)]
     studies.title(figure, f"Then, in the documents, and now, on one {studies.gpu_of(results)}")
-    figure.legend([Line2D([], [], **THEN), *(Line2D([], [], **look(v)) for v in verdicts)],
-                  ["the text's own gain", *(f"now: {v}" for v in verdicts)], ncols=6, loc="lower left",
+    handles = [Line2D([], [], **THEN), Line2D([], [], **STEP), *(Line2D([], [], **look(v)) for v in verdicts)]
+    figure.legend(handles, ["the gain that the document's text names", "from that gain to the one measured here",
+                            *(f"{v}: {MEANS[v]}" for v in verdicts)], ncols=2, loc="lower left",
                   bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.36 / height))
-    studies.foot(figure, "Lines through marks: 95 % intervals. A verdict is the test's own, at the document's own n.\nClaims "
-                         f"whose tests are no speedups: {', '.join(others) or 'none'}.")
+    studies.foot(figure, "Marks with a colour: the gain measured here at the document's own n, with its 95 % interval, and the "
+                         "test's verdict.\nBold: the claim's id. Claims whose tests are no speedups: "
+                         f"{', '.join(others) or 'none'}.")
     return figure

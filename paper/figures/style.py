@@ -120,7 +120,7 @@ def legend_columns(labels: list[str], width: float) -> int:
 KINDS = {".pdf": ("CreationDate", "ModDate", "Producer", "Creator"), ".png": ("Software",), ".svg": ("Date",)}
 
 
-def save(figure, out: Path, name: str, kinds=tuple(KINDS)) -> list[Path]:
+def save(figure, out: Path, name: str, kinds=(".pdf", ".png")) -> list[Path]:
     """Writes these kinds of file, byte for byte the same for the same data: no dates inside."""
     paths = [out / (name + kind) for kind in kinds]
     for path in paths:
