@@ -84,13 +84,14 @@ bool narrow_counts(const Problem& p, const Settings& s) {
   return counts == "32" || (counts == "auto" && p.n <= std::numeric_limits<std::int32_t>::max());
 }
 
-template <class Call>
+template <class Function>
 std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
   const bool narrow = narrow_counts(p, s);
   const auto plan = [&]<class In, class Acc>() {
-    return narrow ? cub_plan<In, Acc, std::int32_t>(p, gpu, Call()) : cub_plan<In, Acc, std::int64_t>(p, gpu, Call());
+    return narrow ? cub_plan<In, Acc, std::int32_t>(p, gpu, Function())
+                  : cub_plan<In, Acc, std::int64_t>(p, gpu, Function());
   };
-  if constexpr (std::is_same_v<Call, Sum>)
+  if constexpr (std::is_same_v<Function, Sum>)
     if (p.operation == Operation::wide_sum) return device::dispatch_wide_sum(p, plan);
   return device::dispatch_wide(p, plan);
 }

@@ -25,8 +25,8 @@ struct CubCall {
 
 /// Asks CUB how much temporary storage such a call needs, and allocates it. `call` goes by CUB's convention: with a
 /// null `temporary` it only sets `bytes`; `in` is n elements, `out` the result. `Count` is the type of num_items.
-template <class In, class Acc, class Count, class Call>
-auto cub_call(const Problem& p, const DeviceInfo& gpu, Call call) {
+template <class In, class Acc, class Count, class Function>
+auto cub_call(const Problem& p, const DeviceInfo& gpu, Function call) {
   const auto n = static_cast<Count>(p.n);
   std::size_t bytes = 0;
   device::check(call(nullptr, bytes, static_cast<const In*>(nullptr), static_cast<Acc*>(nullptr), n, cudaStream_t{}),
@@ -42,8 +42,8 @@ auto cub_call(const Problem& p, const DeviceInfo& gpu, Call call) {
 }
 
 /// A plan of such a call that leaves its result on the device.
-template <class In, class Acc, class Count, class Call>
-std::unique_ptr<Plan> cub_plan(const Problem& p, const DeviceInfo& gpu, Call call) {
+template <class In, class Acc, class Count, class Function>
+std::unique_ptr<Plan> cub_plan(const Problem& p, const DeviceInfo& gpu, Function call) {
   const auto prepared = cub_call<In, Acc, Count>(p, gpu, call);
   return plan_of(prepared.info, prepared.enqueue);
 }

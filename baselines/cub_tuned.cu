@@ -6,7 +6,7 @@
 /// CUB's own policy for compute capability 9.0 is that of 6.0, made on a P100. A fair rival of tuned/sum is tuned with
 /// the same effort: experiment `autotune`, in a program that is built with REDUCTIO_CUB_POLICIES=ON, times about
 /// as many policies as it does launches of tuned/sum, and experiments/autotune.py says which is the fastest of each
-/// element type. CUB takes a policy for each type and architecture, not for each n, so one row of `chosen` is what a
+/// element type. CUB takes a policy for each type and architecture, not for each n, so one row of `best` is what a
 /// caller of CUB can have.
 ///
 /// Policies go through cub::DispatchReduce, which takes one in CCCL 3, and which CCCL 3.5 deprecates.
@@ -41,11 +41,11 @@ struct Policy {
 
 // What `auto` takes: of i32, f32 and f64 the fastest on an H200 of those below, by experiments/autotune.py.
 template <class T>
-constexpr Policy chosen = {512, 16, 4};
+constexpr Policy best = {512, 16, 4};
 template <>
-constexpr Policy chosen<float> = {512, 16, 4};
+constexpr Policy best<float> = {512, 16, 4};
 template <>
-constexpr Policy chosen<double> = {512, 16, 2};
+constexpr Policy best<double> = {512, 16, 2};
 
 #ifdef REDUCTIO_CUB_POLICIES
 constexpr std::array searched = {Policy{128, 8, 2},  Policy{128, 8, 4},  Policy{128, 16, 2}, Policy{128, 16, 4},
@@ -100,7 +100,7 @@ std::unique_ptr<Plan> plan_by_name(const Problem& p, const DeviceInfo& gpu, [[ma
 std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
   return device::dispatch(p, [&]<class T>() {
     const std::string& policy = s.text("policy");
-    constexpr Policy standard = chosen<T>;
+    constexpr Policy standard = best<T>;
     return policy == "auto" ? plan_by<T, standard.threads, standard.items, standard.at_once>(p, gpu)
                             : plan_by_name<T>(p, gpu, policy, std::make_index_sequence<searched.size()>());
   });

@@ -63,8 +63,8 @@ struct Library {
 
 void* open_library() {
   std::vector<std::string> names;
-  if (const char* chosen = std::getenv("REDUCTIO_CUBLAS")) {
-    names = {chosen};
+  if (const char* named = std::getenv("REDUCTIO_CUBLAS")) {
+    names = {named};
   } else {
     // First the one that belongs to the CUDA runtime in this program.
     const std::string own = "libcublas.so." + std::to_string(CUDART_VERSION / 1000);

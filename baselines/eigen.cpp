@@ -30,8 +30,8 @@ std::size_t longest_chain(std::size_t n) {
 }
 
 /// `call(vector)` is the Eigen call.
-template <class Call>
-std::unique_ptr<Plan> plan(const Problem& p, Call call) {
+template <class Function>
+std::unique_ptr<Plan> plan(const Problem& p, Function call) {
   return dispatch_cpu(p, [&]<class T>() -> std::unique_ptr<Plan> {
     return plan_of({.longest_chain = longest_chain<T>(p.n)}, [=, n = p.n](void* in, void* out, Stream) {
       *static_cast<T*>(out) = call(Vector<T>(static_cast<const T*>(in), static_cast<Eigen::Index>(n)));

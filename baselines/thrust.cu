@@ -69,8 +69,8 @@ class CachingAllocator {
 };
 
 /// `call(policy, first, last)` is the Thrust call; it returns a T.
-template <class T, class Call>
-std::unique_ptr<Plan> plan(const Problem& p, const Settings& s, const DeviceInfo& gpu, Call call) {
+template <class T, class Function>
+std::unique_ptr<Plan> plan(const Problem& p, const Settings& s, const DeviceInfo& gpu, Function call) {
   const bool caching = s.text("allocator") == "caching";
   const auto allocator = caching ? std::make_shared<CachingAllocator>() : nullptr;
   const auto value = std::make_shared<T>();

@@ -23,7 +23,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
        .settings = of_document("ablation", selection,
                                [&](const Variant& v) { return std::vector{v.settings(selection.settings)}; })},
       selection, device);
-  const std::vector<const Variant*> wanted = chosen_variants(selection, device);
+  const std::vector<const Variant*> wanted = selected_variants(selection, device);
   for (std::size_t i = 0, composed = out.size(); i < composed; ++i) {
     const Point p = out[i];
     if (p.variant->embodies.empty() || (device != DeviceKind::sim && p.problem.n < least_of_documents)) continue;

@@ -15,9 +15,9 @@ std::vector<Settings> launches(const Variant& v, const Selection& selection) {
   if (v.id != "tuned/sum") return {};
   if (!selection.settings.empty()) return {v.settings(selection.settings)};
   const auto with = [&](const char* reading, const Choices& choices) {
-    Selection chosen = selection;
-    chosen.settings = {{"reading", reading}};
-    return every_launch(v, chosen, choices);
+    Selection narrowed = selection;
+    narrowed.settings = {{"reading", reading}};
+    return every_launch(v, narrowed, choices);
   };
   std::vector<Settings> out{v.settings()};
   for (const auto& some : {with("strided", {{"vectors", {"4"}}, {"per-sm", {"0"}}}),

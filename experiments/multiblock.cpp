@@ -53,7 +53,7 @@ std::vector<Point> points(const Selection& selection, DeviceKind device) {
        .modes = {TimingMode::device, TimingMode::end_to_end},
        .settings =
            of_document("multiblock", selection,
-                       [&](const Variant& v) { return launches(v, selection, chosen(selection.sizes, sizes)); }),
+                       [&](const Variant& v) { return launches(v, selection, selected_or(selection.sizes, sizes)); }),
        .has =
            [&](const Point& p) {
              if (!p.variant->base_of.empty() || selection.sets("grid")) return true;

@@ -15,7 +15,7 @@ namespace {
 std::vector<Point> points(const Selection& selection, DeviceKind device) {
   std::vector<Point> out;
   const std::vector<Operation> own{Operation::sum, Operation::wide_sum, Operation::moments};
-  for (const Operation operation : chosen(selection.operations, own)) {
+  for (const Operation operation : selected_or(selection.operations, own)) {
     Selection one = selection;
     one.operations = {operation};
     const bool moments = operation == Operation::moments, wide = operation == Operation::wide_sum;

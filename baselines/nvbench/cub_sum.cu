@@ -24,8 +24,8 @@
 __global__ void nothing() {}
 
 /// How many kernels a call launches; loads them, too.
-template <class Call>
-std::size_t kernels_of(Call&& call, cudaStream_t stream) {
+template <class Function>
+std::size_t kernels_of(Function&& call, cudaStream_t stream) {
   call(stream);
   cudaGraph_t graph;
   NVBENCH_CUDA_CALL(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));

@@ -88,8 +88,8 @@ struct Loops {
 
   void flush() { check(cudaMemsetAsync(flushed, 1, flushed_bytes, stream)); }
 
-  template <class Call>
-  double graph(int calls, Call&& call) {
+  template <class Function>
+  double graph(int calls, Function&& call) {
     cudaGraph_t graph;
     cudaGraphExec_t replayed;
     check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
@@ -111,8 +111,8 @@ struct Loops {
     return s;
   }
 
-  template <class Call>
-  double end_to_end(Call&& call) {
+  template <class Function>
+  double end_to_end(Function&& call) {
     return centre_s([&] {
       cpu.settle();
       call();  // as in a loop; the look at the CPU left little of it in the caches

@@ -84,8 +84,8 @@ struct Adds {
 };
 
 /// Among so many calls that an interval is long enough for the clock.
-template <class Call>
-Sample time_of(Call&& call) {
+template <class Function>
+Sample time_of(Function&& call) {
   Sample s;
   for (s.calls = 1;; s.calls *= 2) {
     const double begin = host_now();

@@ -29,17 +29,17 @@ std::vector<const Variant*> matching(const SelectionOptions& options) {
                        [&](auto one) { return std::find(all.begin(), all.end(), one) != all.end(); });
   };
   std::vector<const Variant*> out;
-  for (const Variant* v : options.chosen())
+  for (const Variant* v : options.selected())
     if ((!asked.device || v->runs_on(*asked.device)) && has(v->types, asked.types) &&
         has(v->operations, asked.operations))
       out.push_back(v);
   return out;
 }
 
-void print_variants(const std::vector<const Variant*>& chosen, const ListOptions& options) {
+void print_variants(const std::vector<const Variant*>& selected, const ListOptions& options) {
   if (options.json) {
     auto all = nlohmann::ordered_json::array();
-    for (const Variant* v : chosen) all.push_back(describe(*v));
+    for (const Variant* v : selected) all.push_back(describe(*v));
     fmt::print("{}\n", all.dump(2));
     return;
   }
@@ -49,12 +49,12 @@ void print_variants(const std::vector<const Variant*>& chosen, const ListOptions
     const auto column = std::find(catalog[0].begin(), catalog[0].end(), "variant") - catalog[0].begin();
     for (const Fields& record : catalog)
       if (&record == &catalog[0] ||
-          std::any_of(chosen.begin(), chosen.end(), [&](auto* v) { return v->id == record[column]; }))
+          std::any_of(selected.begin(), selected.end(), [&](auto* v) { return v->id == record[column]; }))
         fmt::print("{}", csv_record(record));
     return;
   }
   Table table({"variant", "operations", "types", "devices", "from", "settings (default)"});
-  for (const Variant* v : chosen) {
+  for (const Variant* v : selected) {
     std::vector<std::string> tunables;
     for (const Tunable& t : v->tunables) tunables.push_back(t.name + "=" + t.standard);
     if (!v->cuda_only.empty()) tunables.push_back("(CUDA only)");
@@ -62,8 +62,8 @@ void print_variants(const std::vector<const Variant*>& chosen, const ListOptions
     table.add({v->id, names(v->operations), names(v->types), names(devices_of(*v)), v->cites, join(tunables, " ")});
   }
   table.print();
-  fmt::print("\n{} variant{}; 'reductio info VARIANT' tells all about one\n", chosen.size(),
-             chosen.size() == 1 ? "" : "s");
+  fmt::print("\n{} variant{}; 'reductio info VARIANT' tells all about one\n", selected.size(),
+             selected.size() == 1 ? "" : "s");
 }
 
 void print_experiments(const ListOptions& options) {

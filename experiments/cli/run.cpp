@@ -177,12 +177,12 @@ int run(RunCommandOptions& options) {
     throw UsageError("name an experiment to run: " + join(known, ", ") + " ('reductio list experiments' tells more)");
   }
   // Everything that can be wrong with the request is found out before the first experiment starts.
-  std::vector<const Experiment*> chosen;
+  std::vector<const Experiment*> selected;
   for (const auto& word : options.experiments) {
     const Experiment* experiment = &find_experiment(word);
-    if (std::find(chosen.begin(), chosen.end(), experiment) != chosen.end())
+    if (std::find(selected.begin(), selected.end(), experiment) != selected.end())
       throw UsageError("experiment '" + word + "' is named twice; its rows go to one file, so name it once");
-    chosen.push_back(experiment);
+    selected.push_back(experiment);
   }
   const Selection selection = options.selection.parse();
   options.run.out = options.out;
@@ -190,20 +190,20 @@ int run(RunCommandOptions& options) {
   if (options.run.quick && options.run.full)
     throw UsageError("--quick and --full contradict each other; leave one out");
   const auto device_of = [&](const Experiment* e) { return selection.device.value_or(e->device); };
-  for (const Experiment* experiment : chosen) {
+  for (const Experiment* experiment : selected) {
     choose_rules(*experiment, options.run);
     require_device(*experiment, device_of(experiment));
   }
   // Beside one that runs on a GPU, --gpu is meant for that one.
-  if (std::none_of(chosen.begin(), chosen.end(), [&](auto* e) { return device_of(e) == DeviceKind::cuda; }))
-    options.selection.check_gpu(device_of(chosen.front()), "experiment '" + chosen.front()->name + "'");
+  if (std::none_of(selected.begin(), selected.end(), [&](auto* e) { return device_of(e) == DeviceKind::cuda; }))
+    options.selection.check_gpu(device_of(selected.front()), "experiment '" + selected.front()->name + "'");
 
   // A GPU that is demanded but not there is told before anything else is run. An estimate needs none.
   const auto before = gpus_in_use();
   const bool has_cuda =
       std::any_of(variants().begin(), variants().end(), [](const Variant& v) { return v.runs_on(DeviceKind::cuda); });
   std::string gpu_uuid;
-  for (const Experiment* experiment : chosen)
+  for (const Experiment* experiment : selected)
     if (device_of(experiment) == DeviceKind::cuda && (!options.run.dry_run || !has_cuda))
       if (const auto machine = describe_machine(*open_or_advise(DeviceKind::cuda, options.run.gpu)); machine.gpu)
         gpu_uuid = machine.gpu->uuid;
@@ -211,7 +211,7 @@ int run(RunCommandOptions& options) {
   if (rows_to_stdout) fmt::print("{}", csv_record(columns()));
 
   int exit = exit_ok;
-  for (const Experiment* experiment : chosen) {
+  for (const Experiment* experiment : selected) {
     const DeviceKind device = device_of(experiment);
     const bool timed = !options.run.dry_run && !options.run.profile;
     Observer observer(options, timed ? misleading(device, gpu_uuid, before) : std::vector<std::string>());
@@ -239,7 +239,7 @@ int run(RunCommandOptions& options) {
     observer.summarise(experiment->name, report);
     exit = std::max(exit, verdict(experiment->name, report, observer));
     if (report.interrupted) break;
-    if (Interrupts::count() && experiment != chosen.back()) {
+    if (Interrupts::count() && experiment != selected.back()) {
       print_message("interrupted after " + experiment->name +
                     ", which is complete; run it again with --resume to go on");
       return std::max<int>(exit, exit_error);

@@ -12,9 +12,9 @@ namespace reductio::cli {
 namespace {
 
 /// What the variants that have setting `key` allow: one line for all if they agree, else each with an example.
-std::string allowed(const std::vector<const Variant*>& chosen, const std::string& key) {
+std::string allowed(const std::vector<const Variant*>& selected, const std::string& key) {
   std::vector<std::pair<std::string, std::string>> kinds;  // description, first variant that has it
-  for (const Variant* v : chosen)
+  for (const Variant* v : selected)
     for (const Tunable& t : v->tunables)
       if (t.name == key && std::none_of(kinds.begin(), kinds.end(), [&](auto& k) { return k.first == t.describe(); }))
         kinds.emplace_back(t.describe(), v->id);
@@ -30,7 +30,7 @@ std::uint64_t parse_seed(std::string_view option, const std::string& text) {
 
 }  // namespace
 
-std::vector<const Variant*> SelectionOptions::chosen() const { return select_variants(variants); }
+std::vector<const Variant*> SelectionOptions::selected() const { return select_variants(variants); }
 
 Selection SelectionOptions::of_rows() const {
   Selection out;
@@ -49,7 +49,7 @@ Selection SelectionOptions::parse() const {
   if (!order_seed.empty()) out.order_seed = parse_seed("--order-seed", order_seed);
   if (!gpu.empty() && out.device && *out.device != DeviceKind::cuda)
     throw UsageError("--gpu picks a GPU, but --device is " + device + "; leave one of them out");
-  check_settings(chosen(), out.settings);
+  check_settings(selected(), out.settings);
   return out;
 }
 
@@ -59,10 +59,10 @@ void SelectionOptions::check_gpu(DeviceKind kind, const std::string& what) const
                      "; leave --gpu out");
 }
 
-void check_settings(const std::vector<const Variant*>& chosen,
+void check_settings(const std::vector<const Variant*>& selected,
                     const std::vector<std::pair<std::string, std::string>>& settings) {
   std::set<std::string> known;
-  for (const Variant* v : chosen)
+  for (const Variant* v : selected)
     for (const Tunable& t : v->tunables) known.insert(t.name);
   const std::vector<std::string> names(known.begin(), known.end());
   for (const auto& setting : settings) {  // whole, because clang 14 captures no structured bindings
@@ -73,12 +73,12 @@ void check_settings(const std::vector<const Variant*>& chosen,
                        (near.empty() ? "" : "; did you mean '" + near + "'?") +
                        (names.empty() ? " (they have none)" : " (they have: " + join(names, ", ") + ")"));
     }
-    const bool some = std::any_of(chosen.begin(), chosen.end(), [&](const Variant* v) {
+    const bool some = std::any_of(selected.begin(), selected.end(), [&](const Variant* v) {
       return std::any_of(v->tunables.begin(), v->tunables.end(),
                          [&](const Tunable& t) { return t.name == setting.first && t.allows(setting.second); });
     });
     if (!some)
-      throw UsageError("no selected variant allows " + key + "=" + value + "; allowed: " + allowed(chosen, key));
+      throw UsageError("no selected variant allows " + key + "=" + value + "; allowed: " + allowed(selected, key));
   }
 }
 

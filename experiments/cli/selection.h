@@ -36,11 +36,11 @@ struct SelectionOptions {
   /// Throws UsageError where --gpu is given but `what` runs on another device.
   void check_gpu(DeviceKind, const std::string& what) const;
   /// Variants by --variants, all without it. Throws UsageError.
-  std::vector<const Variant*> chosen() const;
+  std::vector<const Variant*> selected() const;
 };
 
-/// Throws UsageError unless every setting is one that some of `chosen` has, with a value that it allows.
-void check_settings(const std::vector<const Variant*>& chosen,
+/// Throws UsageError unless every setting is one that some of `selected` has, with a value that it allows.
+void check_settings(const std::vector<const Variant*>& selected,
                     const std::vector<std::pair<std::string, std::string>>& settings);
 
 /// f32 if it is there, else the first: what is timed where no type is asked for.

@@ -177,8 +177,8 @@ int run(const SelftestOptions& options) {
   SelftestPlan plan;
   plan.point.variant = variant;
   plan.point.device = device;
-  plan.point.problem.operation = chosen(selection.operations, variant->operations).front();
-  plan.point.problem.type = chosen(selection.types, {usual_type(variant->types)}).front();
+  plan.point.problem.operation = selected_or(selection.operations, variant->operations).front();
+  plan.point.problem.type = selected_or(selection.types, {usual_type(variant->types)}).front();
   plan.point.settings = variant->settings(selection.settings);
   plan.point.seed = selection.seed;
   plan.order_seed = selection.order_seed ? *selection.order_seed : draw_order_seed();
@@ -186,10 +186,10 @@ int run(const SelftestOptions& options) {
   plan.point.timing_mode = end_to_end ? TimingMode::end_to_end : TimingMode::device;
   plan.point.cache_state =
       device == DeviceKind::cpu && !variant->consumes_input ? CacheState::warm : CacheState::cold_dirty;
-  plan.sizes = chosen(selection.sizes,
-                      device == DeviceKind::cpu
-                          ? std::vector<std::size_t>{1u << 14, 1u << 17}
-                          : std::vector<std::size_t>{1u << 12, 1u << 16, 1u << 20, 1u << 24, 1u << 28});
+  plan.sizes =
+      selected_or(selection.sizes, device == DeviceKind::cpu
+                                       ? std::vector<std::size_t>{1u << 14, 1u << 17}
+                                       : std::vector<std::size_t>{1u << 12, 1u << 16, 1u << 20, 1u << 24, 1u << 28});
   // In all as many comparisons as show a true rate of 10 % in nine of ten self-tests, where 5 % are stated.
   const int enough = 320, sizes = static_cast<int>(plan.sizes.size());
   plan.repeats = options.repeats.value_or(options.quick ? 10 : (enough + sizes - 1) / sizes);

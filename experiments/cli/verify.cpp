@@ -251,9 +251,10 @@ struct Work {
   std::vector<VariantResult> refused{};  ///< those of which nothing was left
 };
 
-Work plan(DeviceKind kind, const std::vector<const Variant*>& chosen, const Selection& asked, bool compares_settings) {
+Work plan(DeviceKind kind, const std::vector<const Variant*>& selected, const Selection& asked,
+          bool compares_settings) {
   Work work;
-  for (const Variant* v : chosen) {
+  for (const Variant* v : selected) {
     // Of a kernel that the simulated device cannot run, the summary says so.
     if (!v->runs_on(kind) && (kind != DeviceKind::sim || v->cuda_only.empty())) continue;
     try {
@@ -294,7 +295,7 @@ VerifyReport verified(const VerifyOptions& options, const Selection& asked, cons
 
 int run(const VerifyOptions& options) {
   const Selection asked = options.selection.parse();
-  const auto chosen = options.selection.chosen();
+  const auto selected = options.selection.selected();
   check_case_options(options, asked);
   if (!options.tier.empty()) parse_tier(options.tier);
   if (!options.tier.empty() && !asked.sizes.empty())
@@ -302,7 +303,7 @@ int run(const VerifyOptions& options) {
   if (options.patience_s && !(*options.patience_s >= 0))
     throw UsageError("--patience takes a number of seconds, or 0 to wait for ever");
   // What runs on the simulated device is a kernel, which a build with CUDA has for the GPU as well.
-  if (std::none_of(chosen.begin(), chosen.end(),
+  if (std::none_of(selected.begin(), selected.end(),
                    [](auto* v) { return v->runs_on(DeviceKind::cuda) || v->runs_on(DeviceKind::sim); }))
     options.selection.check_gpu(DeviceKind::cpu, "every selected variant");
   if (!options.junit.empty()) {
@@ -323,7 +324,7 @@ int run(const VerifyOptions& options) {
   std::deque<Work> all_work;  // failures point at its variants
   std::string ended_early;    // why not all was run
   for (const DeviceKind kind : kinds) {
-    const Work& work = all_work.emplace_back(plan(kind, chosen, asked, options.check == "settings"));
+    const Work& work = all_work.emplace_back(plan(kind, selected, asked, options.check == "settings"));
     if (!demanded && work.variants.empty() && work.refused.empty()) continue;
     if (Interrupts::count()) {
       ended_early += fmt::format("; nothing was run on device {}", name(kind));

@@ -172,6 +172,7 @@ void register_variant(Variant v, DeviceKind device, Prepare prepare, const char*
   if (device == DeviceKind::sim && !v.cuda_only.empty())
     end_registration("variant '" + v.id + "' is cuda_only and compiled for the simulated device; move its file, " +
                      file + ", to src/kernels/cuda_only");
+  if (v.title.empty()) v.title = v.id;
   auto& all = registry();
   const auto at =
       std::lower_bound(all.begin(), all.end(), v.id, [](const Variant& a, const std::string& id) { return a.id < id; });

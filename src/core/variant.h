@@ -42,8 +42,8 @@ struct PlanInfo {
   /// Where this plan's calls leave their result: what Variant::result_of() says of its settings. make_plan() looks.
   ResultLocation result = ResultLocation::on_device;
   /// Some of the additions take subnormal numbers, and give subnormal results, as zero: f32 atomics on a GPU's global
-  /// memory do (PTX, atom.add.f32). The error bound then has room for it.
-  bool flushes_subnormals = false;
+  /// memory do (PTX, atom.add.f32). The error bound then has room for it. Empty: verification finds it out by a call.
+  std::optional<bool> flushes_subnormals = false;
 };
 
 /// Readings of the device's own clock, taken by the kernel itself. Cycles of the SM clock: on current GPUs each
@@ -85,7 +85,8 @@ enum class Determinism {
   always,            ///< fixed by n alone
 };
 
-/// Where a variant stands in the three levels of a reduction, in a few words each; for figures and listings.
+/// Where a variant stands in the three levels of a reduction, in a few words each; for figures and listings. A level
+/// may be left empty.
 struct Strategy {
   std::string thread{};  ///< inside a thread: "one load", "grid stride"
   std::string block{};   ///< inside a block: "tree, stride halves"
@@ -122,8 +123,8 @@ std::string_view name(VariantKind);
 
 struct Variant {
   std::string id{};     ///< "levels/global-stride": filter, test name, CSV key; its group, then its name
-  std::string title{};  ///< legend of figures
-  std::string cites{};  ///< where in its document it stands, or which library call it is
+  std::string title{};  ///< legend of figures; empty: registration takes the id
+  std::string cites{};  ///< where in its document it stands, or which library call it is; empty for a user's own
   VariantKind kind = VariantKind::yours;
   /// The operations whose speedups are over its call with default settings, where that was sampled in the same rounds.
   std::vector<Operation> base_of{};

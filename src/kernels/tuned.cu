@@ -30,7 +30,7 @@ std::size_t kept_bytes(const std::string& text) {
   return text == "all" ? SIZE_MAX : std::stoull(text) * tuned::MiB;
 }
 
-tuned::Choice chosen(const Settings& s) {
+tuned::Choice choice_of(const Settings& s) {
   const std::string& reading = s.text("reading");
   tuned::Choice choice{reading != "auto", tuned::Reading::strided, s.count("vectors"), s.count("per-sm"),
                        kept_bytes(s.text("kept")), s.text("overlap") == "yes"};
@@ -84,7 +84,7 @@ const Register tuned_sum(
                                  Tunable::choice("per-sm", {"0", "1", "2", "4", "8", "16"}, "4"),
                                  Tunable::choice("kept", {"all", "0", "16", "32"}, "all"),
                                  Tunable::choice("overlap", {"yes", "no"}, "yes")}}),
-    [](const Problem& p, const Settings& s, const DeviceInfo& device) { return prepare(p, chosen(s), device); });
+    [](const Problem& p, const Settings& s, const DeviceInfo& device) { return prepare(p, choice_of(s), device); });
 
 const Register any_order(
     combined(both, {.id = "tuned/sum-any-order", .title = "tuned, in any order", .cites = "src/tuned/tuned.h",

@@ -99,13 +99,13 @@ constexpr const LaunchRow* table_of(FinishedBy who) {
 /// What the caller chooses in place of the table, as an experiment that makes the table does. Counts that no launch can
 /// have are taken as the nearest that one can.
 struct Choice {
-  bool chosen = false;  ///< false: as the table says
+  bool fixed = false;  ///< false: as the table says
   /// In place of claimed, tiled to the host, and from 2^40 bytes on.
   Reading reading = Reading::strided;
   unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
   std::size_t kept_bytes = SIZE_MAX;
-  bool overlaps = true;  ///< also if not `chosen`: with the kernel before, where the hardware can
-  /// Also if not `chosen`: floating-point sums of much input may be added up in another order at each call, so their
+  bool overlaps = true;  ///< also if not `fixed`: with the kernel before, where the hardware can
+  /// Also if not `fixed`: floating-point sums of much input may be added up in another order at each call, so their
   /// last bits may differ (docs/tuned.md: what it is worth). Of integers the order makes no difference, so it always
   /// may.
   bool any_order = false;
@@ -154,7 +154,7 @@ constexpr LaunchRow row_for(LaunchRow row, const Gpu& gpu) {
 /// The launch for so many bytes of input. To the host neither a cluster nor claims, whatever is chosen.
 constexpr LaunchShape launch_shape(std::size_t bytes, FinishedBy who, const Gpu& gpu, const Choice& choice = {}) {
   LaunchRow r{bytes, choice.reading, choice.vectors_per_thread, choice.most_blocks, choice.kept_bytes};
-  if (!choice.chosen) {
+  if (!choice.fixed) {
     const LaunchRow* row = table_of(who);
     while (bytes > row_for(*row, gpu).up_to_bytes) ++row;
     r = row_for(*row, gpu);

@@ -302,13 +302,13 @@ class Reduction {
     return levels;
   }
 
-  Launch launch_of(const LaunchShape& chosen, void* stream) const {
-    Launch shape{chosen.grid, chosen.block, 0, stream};
-    shape.overlaps = overlaps_;
-    return shape;
+  Launch launch_of(const LaunchShape& shape, void* stream) const {
+    Launch launch{shape.grid, shape.block, 0, stream};
+    launch.overlaps = overlaps_;
+    return launch;
   }
-  Share<In> share_of(GlobalPtr<const In> in, const LaunchShape& chosen) const {
-    return tuned::share_of(in, n_, aligned_to(chosen.reading), chosen.kept_bytes);
+  Share<In> share_of(GlobalPtr<const In> in, const LaunchShape& shape) const {
+    return tuned::share_of(in, n_, aligned_to(shape.reading), shape.kept_bytes);
   }
 
   template <class How>

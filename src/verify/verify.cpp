@@ -83,7 +83,7 @@ Child::Message message_of(const Event& e) {
   return out;
 }
 
-Event event_of(const Child::Message& m, const std::vector<const Variant*>& chosen) {
+Event event_of(const Child::Message& m, const std::vector<const Variant*>& selected) {
   Event e{.kind = static_cast<Event::Kind>(m.at(0).at(0)), .v = std::stoull(m.at(1)), .text = m.at(2)};
   e.seconds = std::stod(m.at(3));
   const auto number = [&](std::size_t i) { return std::stoull(m.at(i)); };
@@ -93,7 +93,7 @@ Event event_of(const Child::Message& m, const std::vector<const Variant*>& chose
     e.reasons_left_out.assign(m.begin() + 6, m.end());
   }
   if (e.kind == Event::Kind::begun) {
-    const Variant& v = *chosen.at(e.v);
+    const Variant& v = *selected.at(e.v);
     e.what = Case{&v, {parse_operation(m.at(4)), parse_type(m.at(5)), number(6)}, Settings(v.tunables), number(7),
                   m.at(8), number(9), m.at(10), m.at(11)};
     for (std::size_t i = 12; i + 1 < m.size(); i += 2) e.what->settings.set(m[i], m[i + 1]);
@@ -113,8 +113,8 @@ class Tally {
     std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
   };
 
-  Tally(const std::vector<const Variant*>& chosen, DeviceKind device) : of_(chosen.size()) {
-    for (const Variant* v : chosen) {
+  Tally(const std::vector<const Variant*>& selected, DeviceKind device) : of_(selected.size()) {
+    for (const Variant* v : selected) {
       VariantResult& r = report.by_variant.emplace_back();
       r.id = v->id;
       r.device = device;
@@ -246,10 +246,10 @@ std::string refusal_of_all(const Case& c, const DeviceInfo& device) {
 class Run {
  public:
   /// `tell` is to apply each event to the tally.
-  Run(const std::vector<const Variant*>& chosen, Backend& backend,
+  Run(const std::vector<const Variant*>& selected, Backend& backend,
       const std::function<std::vector<Case>(const Variant&)>& make_cases, const Tally& tally,
       const std::function<void(const Event&)>& tell, const std::function<bool()>& interrupted)
-      : chosen_(chosen),
+      : selected_(selected),
         backend_(backend),
         make_cases_(make_cases),
         tally_(tally),
@@ -261,15 +261,15 @@ class Run {
   void run() {
     // Batteries are made twice, once to count: all of them together would take a quarter of a gigabyte.
     std::vector<std::pair<std::size_t, Case>> large;
-    std::vector<std::size_t> small(chosen_.size());
-    for (std::size_t v = 0; v < chosen_.size() && !ended(); ++v) {
+    std::vector<std::size_t> small(selected_.size());
+    for (std::size_t v = 0; v < selected_.size() && !ended(); ++v) {
       if (tally_.over(v) || tally_.complete(v)) continue;
       std::vector<Case> cases = cases_of(v, true);
       while (small[v] < cases.size() && cases[small[v]].problem.n < worth_sharing) ++small[v];
       for (std::size_t i = std::max(small[v], tally_.done(v)); i < cases.size(); ++i)
         large.emplace_back(v, std::move(cases[i]));
     }
-    for (std::size_t v = 0; v < chosen_.size() && !ended(); ++v) {
+    for (std::size_t v = 0; v < selected_.size() && !ended(); ++v) {
       if (tally_.over(v) || tally_.done(v) >= small[v]) continue;
       const std::vector<Case> cases = cases_of(v, false);
       for (std::size_t i = tally_.done(v); i < small[v]; ++i) run_one(v, cases[i]);
@@ -277,7 +277,7 @@ class Run {
     std::stable_sort(large.begin(), large.end(),
                      [](const auto& a, const auto& b) { return before(a.second, b.second); });
     for (const auto& [v, c] : large) run_one(v, c);
-    for (std::size_t v = 0; v < chosen_.size() && !ended(); ++v)
+    for (std::size_t v = 0; v < selected_.size() && !ended(); ++v)
       if (!tally_.over(v)) judge_refusals(v);
   }
 
@@ -286,7 +286,7 @@ class Run {
 
   /// In the order in which they are run, without those that are left out. `count`: says how many there are.
   std::vector<Case> cases_of(std::size_t v, bool count) {
-    const Variant& variant = *chosen_[v];
+    const Variant& variant = *selected_[v];
     const Problem first{variant.operations.front(), variant.types.front(), 1};
     tell_({.kind = Event::Kind::begun,
            .v = v,
@@ -360,7 +360,7 @@ class Run {
     }
   }
 
-  const std::vector<const Variant*>& chosen_;
+  const std::vector<const Variant*>& selected_;
   Backend& backend_;
   const std::function<std::vector<Case>(const Variant&)>& make_cases_;
   const Tally& tally_;
@@ -377,10 +377,10 @@ constexpr double most_seconds_between_cases = 120;
 /// Follows one process after another that verifies, each with its own copy of the tally as it stands.
 class Follower {
  public:
-  Follower(const std::vector<const Variant*>& chosen, Tally& tally,
+  Follower(const std::vector<const Variant*>& selected, Tally& tally,
            const std::function<double(const Case&)>& patience_s, const VerifyProgress& progress,
            const std::function<bool()>& interrupted)
-      : chosen_(chosen), tally_(tally), patience_s_(patience_s), progress_(progress), interrupted_(interrupted) {}
+      : selected_(selected), tally_(tally), patience_s_(patience_s), progress_(progress), interrupted_(interrupted) {}
 
   /// To its end. True: the next one is to go on without the variant that ended it.
   bool follow(Child& child) {
@@ -430,7 +430,7 @@ class Follower {
   bool take(const Child::Message& m) {
     opened_ = true;
     if (m.empty()) return true;  // it is open
-    const Event e = event_of(m, chosen_);
+    const Event e = event_of(m, selected_);
     tally_.apply(e);
     if (e.kind == Event::Kind::begun) tally_.show(progress_);
     return e.kind != Event::Kind::lost;
@@ -448,7 +448,7 @@ class Follower {
     return stopped.empty();
   }
 
-  const std::vector<const Variant*>& chosen_;
+  const std::vector<const Variant*>& selected_;
   Tally& tally_;
   const std::function<double(const Case&)>& patience_s_;
   const VerifyProgress& progress_;
@@ -488,33 +488,33 @@ std::string Case::command(DeviceKind device) const {
 
 std::string run_case(const Case& c, Backend& backend) { return Workbench(backend).run(c); }
 
-VerifyReport verify(const std::vector<const Variant*>& chosen, Backend& backend, Tier tier, std::uint64_t seed,
+VerifyReport verify(const std::vector<const Variant*>& selected, Backend& backend, Tier tier, std::uint64_t seed,
                     const VerifyProgress& progress) {
   return verify(
-      chosen, backend, [&](const Variant& v) { return battery(v, backend.info(), tier, seed); }, progress);
+      selected, backend, [&](const Variant& v) { return battery(v, backend.info(), tier, seed); }, progress);
 }
 
-VerifyReport verify(const std::vector<const Variant*>& chosen, Backend& backend,
+VerifyReport verify(const std::vector<const Variant*>& selected, Backend& backend,
                     const std::function<std::vector<Case>(const Variant&)>& cases_of, const VerifyProgress& progress,
                     const std::function<bool()>& interrupted) {
-  Tally tally(chosen, backend.info().kind);
+  Tally tally(selected, backend.info().kind);
   const std::function<void(const Event&)> tell = [&](const Event& e) {
     tally.apply(e);
     if (e.kind == Event::Kind::begun) tally.show(progress);
     if (e.kind == Event::Kind::lost) tally.report.stopped = e.text;
   };
-  Run(chosen, backend, cases_of, tally, tell, interrupted).run();
+  Run(selected, backend, cases_of, tally, tell, interrupted).run();
   tally.report.interrupted = interrupted && interrupted();
   return tally.finished();
 }
 
-VerifyReport verify_apart(const std::vector<const Variant*>& chosen, DeviceKind device,
+VerifyReport verify_apart(const std::vector<const Variant*>& selected, DeviceKind device,
                           const std::function<std::unique_ptr<Backend>()>& open,
                           const std::function<std::vector<Case>(const Variant&, const DeviceInfo&)>& cases_of,
                           const std::function<double(const Case&)>& patience_s, const VerifyProgress& progress,
                           const std::function<bool()>& interrupted) {
-  Tally tally(chosen, device);
-  Follower follower(chosen, tally, patience_s, progress, interrupted);
+  Tally tally(selected, device);
+  Follower follower(selected, tally, patience_s, progress, interrupted);
   for (bool goes_on = true; goes_on;) {
     Child child([&](const Child::Send& send) {
       const auto backend = open();
@@ -526,7 +526,7 @@ VerifyReport verify_apart(const std::vector<const Variant*>& chosen, DeviceKind 
         tally.apply(e);
         send(message_of(e));
       };
-      Run(chosen, *backend, make, tally, tell, {}).run();
+      Run(selected, *backend, make, tally, tell, {}).run();
     });
     goes_on = follower.follow(child);
   }

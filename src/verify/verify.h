@@ -87,7 +87,7 @@ struct VerifyReport {
   std::size_t passed = 0, failed = 0, refused = 0, not_run = 0;
   std::vector<Failure> failures;          ///< the first 20 of each variant
   std::vector<std::string> refusals;      ///< distinct: "id: reason"
-  std::vector<VariantResult> by_variant;  ///< in the order of `chosen`
+  std::vector<VariantResult> by_variant;  ///< in the order of `selected`
   std::string stopped;                    ///< why the device no longer works and nothing more was run; empty if it does
   bool interrupted = false;
 };
@@ -106,21 +106,21 @@ std::string run_case(const Case&, Backend&);
 /// progress(done, total, current), before each case.
 using VerifyProgress = std::function<void(std::size_t, std::size_t, const std::string&)>;
 
-/// Runs the batteries of `chosen`. A variant that fails, throws or faults is a failure in the report, never an
+/// Runs the batteries of `selected`. A variant that fails, throws or faults is a failure in the report, never an
 /// exception. So is one whose preparation refuses every size and setting of an operation and type that it declares.
-VerifyReport verify(const std::vector<const Variant*>& chosen, Backend&, Tier, std::uint64_t seed,
+VerifyReport verify(const std::vector<const Variant*>& selected, Backend&, Tier, std::uint64_t seed,
                     const VerifyProgress& progress = {});
 
 /// The same with the cases that `cases_of` makes of each variant; it is asked twice, and must say the same.
 /// Ends before the next case once `interrupted` says so.
-VerifyReport verify(const std::vector<const Variant*>& chosen, Backend&,
+VerifyReport verify(const std::vector<const Variant*>& selected, Backend&,
                     const std::function<std::vector<Case>(const Variant&)>& cases_of,
                     const VerifyProgress& progress = {}, const std::function<bool()>& interrupted = {});
 
 /// The same in a process of its own (core/child.h), where `open` and `cases_of` are called. A variant that crashes,
 /// calls exit(), loses the device or takes longer than `patience_s` of its case fails and is given up. A fresh process
 /// goes on with the others. Throws what `open` throws, and UsageErrors of `cases_of`.
-VerifyReport verify_apart(const std::vector<const Variant*>& chosen, DeviceKind,
+VerifyReport verify_apart(const std::vector<const Variant*>& selected, DeviceKind,
                           const std::function<std::unique_ptr<Backend>()>& open,
                           const std::function<std::vector<Case>(const Variant&, const DeviceInfo&)>& cases_of,
                           const std::function<double(const Case&)>& patience_s, const VerifyProgress& progress = {},

@@ -37,7 +37,7 @@ class Workbench {
   std::string run(const Case&);
 
  private:
-  struct Input {
+  struct CaseInput {
     Recipe recipe;
     std::vector<std::byte> tile;
     DeviceMemory memory;   ///< offset + n elements exactly, those before the offset left poisoned
@@ -45,12 +45,12 @@ class Workbench {
     int cases = 0;         ///< that it was made for or found by
     const Variant* met_by = nullptr;  ///< of the last case that is one call
   };
-  class Call;
+  class CaseCall;
 
   /// Makes room by dropping other inputs, but not `keep`. References stay valid until then.
-  Input& input(const Recipe&, const Input* keep = nullptr);
+  CaseInput& input(const Recipe&, const CaseInput* keep = nullptr);
   /// Another element for one call on this input, by chance and `seed`; none where none shows in the result.
-  static std::optional<ChangedElement> change_of(Input&, const Case&, const Plan&, std::uint64_t seed);
+  static std::optional<ChangedElement> change_of(CaseInput&, const Case&, const Plan&, std::uint64_t seed);
   std::string checked(const Case&);
   std::string once(const Case&);
   std::string compared_with_first_call(Case, const Recipe& data);
@@ -60,12 +60,12 @@ class Workbench {
   std::string settings(const Case&);
   std::string chain(const Case&);
   /// As much memory as the input has, poisoned.
-  std::shared_ptr<DeviceMemory> room_for(const Input&);
+  std::shared_ptr<DeviceMemory> room_for(const CaseInput&);
   /// Keeps a GPU's stream busy for a while: what belongs behind it and does not wait is found out.
   void hold_back(Stream);
 
   Backend* backend_;
-  std::list<Input> inputs_;  // the latest first
+  std::list<CaseInput> inputs_;  // the latest first
   std::optional<DeviceMemory> delay_;
 };
 

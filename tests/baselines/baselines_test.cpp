@@ -50,9 +50,9 @@ class Environment {
 
 /// Runs one call the way the harness does: input at an offset of `offset` elements, poisoned output.
 template <class T>
-class Call {
+class OneCall {
  public:
-  Call(const Variant& v, Operation operation, const Settings& s, const std::vector<T>& x, std::size_t offset)
+  OneCall(const Variant& v, Operation operation, const Settings& s, const std::vector<T>& x, std::size_t offset)
       : backend_(open_backend(DeviceKind::cpu)),
         x_(x),
         variant_(v),
@@ -103,7 +103,7 @@ class CpuBaselines : public testing::Test {
               SCOPED_TRACE(v.id + " " + std::string(name(operation)) + " n=" + std::to_string(n) + " " + s.str() +
                            " offset=" + std::to_string(offset));
               try {
-                Call<T> call(v, operation, s, x, offset);
+                OneCall<T> call(v, operation, s, x, offset);
                 f(call, x, operation);
                 ++calls;
               } catch (const Refused& e) {  // a library that this machine lacks
@@ -128,7 +128,7 @@ TYPED_TEST(CpuBaselines, MatchAPlainLoopExactly) {
     for (T& e : x) e = static_cast<T>(static_cast<int>(random() % 23) - 11);
     return x;
   };
-  this->for_all(fill, [](Call<T>& call, const std::vector<T>& x, Operation operation) {
+  this->for_all(fill, [](OneCall<T>& call, const std::vector<T>& x, Operation operation) {
     T want = 0;
     for (const T e : x) want += operation == Operation::sum_of_squares ? e * e : e;
     EXPECT_EQ(call(), want);
@@ -150,7 +150,7 @@ TYPED_TEST(CpuBaselines, MatchAnAccurateSumOfArbitraryData) {
     }
     return x;
   };
-  this->for_all(fill, [](Call<T>& call, const std::vector<T>& x, Operation operation) {
+  this->for_all(fill, [](OneCall<T>& call, const std::vector<T>& x, Operation operation) {
     const std::size_t chain = call.info().longest_chain;
     EXPECT_LE(chain, x.size());
     if constexpr (std::is_floating_point_v<T>) {
@@ -207,7 +207,7 @@ TYPED_TEST(CpuBaselines, HostLoopsTakeEveryRemainder) {
       for (const Settings& s : all_settings(v.tunables)) {
         const Problem p{v.operations.front(), element_type<T>, n};
         if (!refusal(v, DeviceKind::cpu, p, s).empty()) continue;
-        Call<T> call(v, p.operation, s, x, 1);
+        OneCall<T> call(v, p.operation, s, x, 1);
         EXPECT_EQ(call(), want) << v.id << " " << s.str() << " n=" << n;
       }
     }
@@ -244,7 +244,7 @@ TEST(Baselines, FastMathEndsAtItsLoops) {
   volatile float zero = 0;  // added by the machine, not by the compiler
   EXPECT_NE(least + zero, 0);
   const Variant& v = find_variant("host/plain");
-  Call<float> call(v, Operation::sum, v.settings({{"opt", "O3-fast-math"}}), std::vector<float>(100, least), 0);
+  OneCall<float> call(v, Operation::sum, v.settings({{"opt", "O3-fast-math"}}), std::vector<float>(100, least), 0);
   EXPECT_EQ(call(), 100 * least);
 }
 
@@ -267,11 +267,11 @@ TEST(Baselines, RecursiveHalvingAddsInATree) {
   std::vector<float> x(1 << 20, 1e-4f);
   x[0] = 4096;  // one accumulator that starts here loses most of every small addend
   for (const Settings& s : all_settings(v.tunables)) {
-    Call<float> tree(v, Operation::sum, s, x, 0);
+    OneCall<float> tree(v, Operation::sum, s, x, 0);
     EXPECT_NEAR(tree(), 4096 + ((1 << 20) - 1) * 1e-4, 0.01) << s.str();
   }
   const Variant& loop = find_variant("host/plain");
-  Call<float> chain(loop, Operation::sum, loop.settings(), x, 0);
+  OneCall<float> chain(loop, Operation::sum, loop.settings(), x, 0);
   EXPECT_GT(std::fabs(chain() - (4096 + ((1 << 20) - 1) * 1e-4)), 0.1);
 }
 
@@ -279,7 +279,7 @@ TEST(Baselines, OpenMpTakesAnyNumberOfThreads) {
   const Variant& v = find_variant("openmp/sum");
   const std::vector<std::uint32_t> x(1001, 3);
   for (const char* threads : {"1", "2", "5", "64"}) {
-    Call<std::uint32_t> call(v, Operation::sum, v.settings({{"threads", threads}}), x, 0);
+    OneCall<std::uint32_t> call(v, Operation::sum, v.settings({{"threads", threads}}), x, 0);
     EXPECT_EQ(call(), 3003u) << threads;
   }
   const Problem p{Operation::sum, ElementType::i32, 10};
@@ -304,9 +304,9 @@ TEST(Baselines, StdReduceInParallelIsFoundBesideTheProgram) {
   if (!std::filesystem::exists(module)) GTEST_SKIP() << "built without TBB";
   const Variant& v = find_variant("std/reduce");
   const std::vector<double> x(100003, 2);
-  Call<double> sum(v, Operation::sum, v.settings({{"policy", "par"}}), x, 0);
+  OneCall<double> sum(v, Operation::sum, v.settings({{"policy", "par"}}), x, 0);
   EXPECT_EQ(sum(), 200006);
-  Call<double> squares(v, Operation::sum_of_squares, v.settings({{"policy", "par"}}), x, 0);
+  OneCall<double> squares(v, Operation::sum_of_squares, v.settings({{"policy", "par"}}), x, 0);
   EXPECT_EQ(squares(), 400012);
 }
 

@@ -126,9 +126,9 @@ TEST(Experiments, IndexHasEveryTypeOfEveryLoopAndCubBeside) {
     if (!v.settings().has("index") || v.fault_of(v.settings())) continue;
     EXPECT_EQ(types[v.id], (std::set<std::string>{"i32", "i64", "u32", "u64"})) << v.id;
   }
-  Selection chosen;
-  chosen.settings = {{"index", "u32"}};
-  for (const Point& p : find_experiment("index").points(chosen, device)) {
+  Selection selection;
+  selection.settings = {{"index", "u32"}};
+  for (const Point& p : find_experiment("index").points(selection, device)) {
     if (p.settings.has("index")) {
       EXPECT_EQ(p.settings.text("index"), "u32");
     }
@@ -136,15 +136,15 @@ TEST(Experiments, IndexHasEveryTypeOfEveryLoopAndCubBeside) {
 }
 
 TEST(Experiments, WhatTheUserNamesIsNotThinned) {
-  Selection chosen;
-  chosen.sizes = {10, 1000, 1 << 12, 1 << 13};
-  chosen.variants_regex = "^host/recursive$";
+  Selection selection;
+  selection.sizes = {10, 1000, 1 << 12, 1 << 13};
+  selection.variants_regex = "^host/recursive$";
   std::set<std::size_t> sizes;
-  for (const Point& p : find_experiment("cpu").points(chosen, DeviceKind::cpu)) sizes.insert(p.problem.n);
+  for (const Point& p : find_experiment("cpu").points(selection, DeviceKind::cpu)) sizes.insert(p.problem.n);
   EXPECT_EQ(sizes, (std::set<std::size_t>{10, 1000, 1 << 12, 1 << 13}));
-  chosen.sizes = {1 << 26};
+  selection.sizes = {1 << 26};
   std::set<std::string> levels;
-  for (const Point& p : find_experiment("cpu").points(chosen, DeviceKind::cpu)) levels.insert(p.settings.str());
+  for (const Point& p : find_experiment("cpu").points(selection, DeviceKind::cpu)) levels.insert(p.settings.str());
   EXPECT_EQ(levels.size(), 5u);
 }
 

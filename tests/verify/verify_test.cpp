@@ -77,8 +77,8 @@ Variant sound() {
                      [](const Problem& p, const Settings&, const DeviceInfo&) { return sequential_plan(p); });
 }
 
-VerifyReport report_on(std::vector<const Variant*> chosen, Tier tier = Tier::quick) {
-  return verify(chosen, *open_cpu(), tier, 1);
+VerifyReport report_on(std::vector<const Variant*> selected, Tier tier = Tier::quick) {
+  return verify(selected, *open_cpu(), tier, 1);
 }
 
 DeviceInfo info_of(DeviceKind device) {
@@ -727,8 +727,8 @@ TEST(BatteryVerify, a_case_has_a_command_that_runs_it_again) {
     const Case of{&composed, {Operation::sum, ElementType::f32, 1}, composed.settings(), 0, "random", 1, "", "exact"};
     const std::string command = of.command(DeviceKind::sim);
     const std::size_t from = command.find('\'') + 1;
-    const auto chosen = select_variants(command.substr(from, command.find('\'', from) - from));
-    EXPECT_EQ(chosen, std::vector{&composed}) << command;
+    const auto selected = select_variants(command.substr(from, command.find('\'', from) - from));
+    EXPECT_EQ(selected, std::vector{&composed}) << command;
   }
 }
 
@@ -811,14 +811,14 @@ Variant misbehaving(const std::string& what, const std::function<void()>& misbeh
   });
 }
 
-VerifyReport report_apart(const std::vector<const Variant*>& chosen,
+VerifyReport report_apart(const std::vector<const Variant*>& selected,
                           const std::function<std::unique_ptr<Backend>()>& open = open_cpu,
                           const VerifyProgress& progress = {}, const std::function<bool()>& interrupted = {}) {
   const auto cases_of = [](const Variant& v, const DeviceInfo& device) { return battery(v, device, Tier::quick, 1); };
   const auto patience_s = [](const Case& c) {
     return c.variant->id == "stand-in/hangs" && c.problem.n >= 100 ? 0.1 : 1e9;
   };
-  return verify_apart(chosen, DeviceKind::cpu, open, cases_of, patience_s, progress, interrupted);
+  return verify_apart(selected, DeviceKind::cpu, open, cases_of, patience_s, progress, interrupted);
 }
 
 TEST(BatteryApart, says_the_same_as_in_one_process) {

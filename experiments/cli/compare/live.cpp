@@ -155,9 +155,9 @@ int compare_live(CompareOptions& options) {
     session.folder = draft->folder();
   }
 
-  const auto sizes = chosen(selection.sizes, usual_sizes(device));
-  const auto all_types = chosen(selection.types, {usual_type(types)});
-  const auto all_operations = chosen(selection.operations, {operations.front()});
+  const auto sizes = selected_or(selection.sizes, usual_sizes(device));
+  const auto all_types = selected_or(selection.types, {usual_type(types)});
+  const auto all_operations = selected_or(selection.operations, {operations.front()});
   const auto modes = choose_modes(candidates, options.modes, cache, *session.instruments.timer);
   for (const Operation operation : all_operations)
     for (const ElementType t : all_types)

@@ -22,7 +22,7 @@ struct KernelName {};
 /// One launch of a kernel: what every thread of it calls. Each gets its own copy of the arguments, as parameters of a
 /// kernel are.
 template <class... Parameters>
-struct Call {
+struct KernelCall {
   void (*kernel)(Parameters...);
   std::tuple<Parameters...> args;
   void operator()() const { std::apply(kernel, args); }
@@ -45,7 +45,7 @@ struct Launcher<kernel> {
  private:
   static void enqueue(const Launch& l, bool cooperative, Parameters... args) {
     sim::enqueue_kernel(Stream{l.stream}, {l.grid, l.block, l.shared_bytes, cooperative},
-                        Call<Parameters...>{kernel, {args...}}, typeid(KernelName<kernel>));
+                        KernelCall<Parameters...>{kernel, {args...}}, typeid(KernelName<kernel>));
   }
 };
 

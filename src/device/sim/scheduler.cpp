@@ -176,10 +176,10 @@ REDUCTIO_RARE Next Scheduler::pick_random() {
   const auto draw = [this] {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u;
     const std::size_t i = ((random_ >> 32) * ready_.size()) >> 32;
-    const std::uint32_t chosen = ready_[i];
+    const std::uint32_t drawn = ready_[i];
     ready_[i] = ready_.back();
     ready_.pop_back();
-    return Next{slots_[chosen >> 16].get(), chosen & 0xffff};
+    return Next{slots_[drawn >> 16].get(), drawn & 0xffff};
   };
   Next next;
   if (n_ahead_ > 0) {

@@ -13,7 +13,7 @@ namespace reductio {
 std::vector<Point> product_of(const Axes& axes, const Selection& selection, DeviceKind device) {
   std::vector<Point> out;
   std::string why_not;  // the last that was left out
-  const auto variants = chosen_variants(selection, device);
+  const auto variants = selected_variants(selection, device);
   // A fault was asked for by choosing no other variant, or the setting that another value of would be without it.
   const auto asked_for = [&](const Variant& v, const Settings& s) {
     if (variants.size() == 1) return true;
@@ -24,13 +24,13 @@ std::vector<Point> product_of(const Axes& axes, const Selection& selection, Devi
   for (const Variant* v : variants) {
     if (v->operations.front() == Operation::moments && selection.operations.empty() && selection.variants_regex.empty())
       continue;
-    const auto operations = chosen(selection.operations, {v->operations.front()});
-    const auto types = chosen(selection.types, chosen(axes.types, {v->types.front()}));
+    const auto operations = selected_or(selection.operations, {v->operations.front()});
+    const auto types = selected_or(selection.types, selected_or(axes.types, {v->types.front()}));
     auto settings = axes.settings ? axes.settings(*v) : expand_settings(*v, selection, {});
     std::erase_if(settings, [&](const Settings& s) { return v->fault_of(s) && !asked_for(*v, s); });
     for (const Operation operation : operations)
       for (const ElementType type : types)
-        for (const std::size_t n : chosen(selection.sizes, axes.sizes))
+        for (const std::size_t n : selected_or(selection.sizes, axes.sizes))
           for (const TimingMode mode : axes.modes)
             for (const CacheState cache : axes.cache_states)
               for (const Settings& s : settings) {

@@ -8,7 +8,7 @@
 
 namespace reductio {
 
-std::vector<const Variant*> chosen_variants(const Selection& selection, DeviceKind device) {
+std::vector<const Variant*> selected_variants(const Selection& selection, DeviceKind device) {
   std::vector<const Variant*> out = select_variants(selection.variants_regex);
   std::erase_if(out, [&](const Variant* v) { return !v->runs_on(device); });
   if (out.empty())

@@ -35,11 +35,11 @@ struct Selection {
 
 /// The variants that run on `device` and match the selection, sorted by id. Throws UsageError where nothing matches,
 /// and where --set names a tunable that none of them has.
-std::vector<const Variant*> chosen_variants(const Selection&, DeviceKind device);
+std::vector<const Variant*> selected_variants(const Selection&, DeviceKind device);
 
 /// What the user selected, else `otherwise`.
 template <class T>
-std::vector<T> chosen(const std::vector<T>& selected, const std::vector<T>& otherwise) {
+std::vector<T> selected_or(const std::vector<T>& selected, const std::vector<T>& otherwise) {
   return selected.empty() ? otherwise : selected;
 }
 

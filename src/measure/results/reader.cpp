@@ -88,9 +88,9 @@ std::map<std::string, ByRound> ceilings_of(const SamplesFile& samples) {
 }
 
 /// Whether a row is one of those that are chosen.
-class Chosen {
+class Selected {
  public:
-  explicit Chosen(const Selection& selection) : of_(selection), matches_(parse_regex(selection.variants_regex)) {}
+  explicit Selected(const Selection& selection) : of_(selection), matches_(parse_regex(selection.variants_regex)) {}
 
   bool operator()(const PointKey& p) const {
     const auto in = [](const auto& list, const auto& one) {
@@ -115,7 +115,7 @@ std::filesystem::path rows_of(const std::filesystem::path& folder, const std::st
   return !std::filesystem::exists(plain) && std::filesystem::exists(compressed) ? compressed : plain;
 }
 
-void read_experiment(const std::filesystem::path& folder, const std::string& experiment, const Chosen& chosen,
+void read_experiment(const std::filesystem::path& folder, const std::string& experiment, const Selected& selected,
                      bool with_samples, std::vector<StoredRow>& into) {
   const std::filesystem::path path = rows_of(folder, experiment);
   const auto refuse = [&](const std::string& why) { throw UsageError(path.string() + " " + why); };
@@ -137,7 +137,7 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
       throw UsageError(
           fmt::format("{} is of the same point as line {}, {} {}; finish that run with --resume, or remove one",
                       rows.at_line(i), first->second + 2, row.point.variant, describe_group(row.point)));
-    if (chosen(row.point))
+    if (selected(row.point))
       found.push_back(
           {.row = std::move(row), .seconds = {}, .device_part_s = {}, .cycles = {}, .read_s = {}, .allocations = {}});
   }
@@ -180,7 +180,7 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
 /// The experiments that machine.json tells of and that are chosen, each once: of one that was run twice, once to add
 /// rows to it, it tells twice.
 std::vector<std::string> experiments_of(const nlohmann::ordered_json& machine, const std::string& file,
-                                        const std::filesystem::path& folder, const std::vector<std::string>& chosen) {
+                                        const std::filesystem::path& folder, const std::vector<std::string>& selected) {
   const auto in = [](const std::vector<std::string>& list, const std::string& one) {
     return std::find(list.begin(), list.end(), one) != list.end();
   };
@@ -191,9 +191,9 @@ std::vector<std::string> experiments_of(const nlohmann::ordered_json& machine, c
     if (experiment.empty()) throw UsageError(file + " tells of a run without an experiment's name");
     if (in(all, experiment)) continue;
     all.push_back(experiment);
-    if (chosen.empty() || in(chosen, experiment)) out.push_back(experiment);
+    if (selected.empty() || in(selected, experiment)) out.push_back(experiment);
   }
-  for (const std::string& one : chosen)
+  for (const std::string& one : selected)
     if (!in(all, one))
       throw UsageError(fmt::format("--experiment {}: {} has none of that name; it has {}", one, folder.string(),
                                    fmt::join(all, ", ")));
@@ -239,7 +239,7 @@ StoredResults read_results(const std::filesystem::path& named, const StoredChoic
   const auto& told = *out.machine;
   if (!told.is_object() || !told.contains("runs") || !told["runs"].is_array())
     throw UsageError(machine.string() + " is damaged; copy the results folder again");
-  const Chosen chosen(choice.selection);
+  const Selected selected(choice.selection);
   const auto experiments = experiments_of(told, machine.string(), folder, choice.experiments);
   for (const std::string& experiment : experiments) {
     // A folder may keep rows alone of what nothing is computed from. Where that is all, it is said to lack them.
@@ -247,7 +247,7 @@ StoredResults read_results(const std::filesystem::path& named, const StoredChoic
         !std::filesystem::exists(samples_of(folder, experiment)))
       out.without_samples.push_back(experiment);
     else
-      read_experiment(folder, experiment, chosen, choice.with_samples, out.rows);
+      read_experiment(folder, experiment, selected, choice.with_samples, out.rows);
   }
   if (!out.rows.empty()) return out;
   if (!out.without_samples.empty() && out.without_samples.size() == experiments.size())

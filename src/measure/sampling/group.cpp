@@ -8,7 +8,7 @@
 
 namespace reductio {
 
-Call call_of(Plan& plan, bool consumes_input, const Input& in, const DeviceMemory& out, HostValue& result) {
+Call call_of(Plan& plan, bool consumes_input, const DeviceInput& in, const DeviceMemory& out, HostValue& result) {
   return {.plan = &plan,
           .info = plan.info(),
           .in = consumes_input ? in.scratch() : in.data(),
@@ -100,8 +100,9 @@ Call Group::call(HarnessCall& c) {
 bool Group::verify(Member& m) {
   if (!m.changed && m.any_verified && m.result == m.verified) return true;
   const Reference& unchanged = reference_->reference();
-  const Check check = check_call(m.result.bytes.data(), unchanged, m.changed ? &*m.stored : nullptr,
-                                 m.info.longest_chain, m.point->problem.operation, m.info.flushes_subnormals);
+  const Check check =
+      check_call(m.result.bytes.data(), unchanged, m.changed ? &*m.stored : nullptr, m.info.longest_chain,
+                 m.point->problem.operation, m.info.flushes_subnormals.value_or(true));
   if (m.changed && check.ok) return true;
   if (!m.changed) {
     m.results.insert(m.result.bytes);

@@ -41,7 +41,7 @@ struct HostValue {
 
 /// The call of `plan` on `in`; on its scratch copy, restored from it each time, if the plan consumes what it reads.
 /// `out`, in device memory, holds one result.
-Call call_of(Plan&, bool consumes_input, const Input& in, const DeviceMemory& out, HostValue& result);
+Call call_of(Plan&, bool consumes_input, const DeviceInput& in, const DeviceMemory& out, HostValue& result);
 
 /// A point on its way to a row.
 struct Member : SampledPoint {
@@ -139,7 +139,7 @@ class Group {
   void look_whether_lost(const std::exception&);
   void blame(const std::string& what, const std::exception&);
 
-  Input* input_ = nullptr;
+  DeviceInput* input_ = nullptr;
   std::unique_ptr<DeviceMemory> out_;
   const ExactReference* reference_ = nullptr;
 };

@@ -29,7 +29,7 @@ std::size_t allocation_size(const Backend& backend, const InputKey& key) {
 
 }  // namespace
 
-Input::Input(Backend& backend, const InputKey& key, std::span<const std::byte> tile, bool with_scratch)
+DeviceInput::DeviceInput(Backend& backend, const InputKey& key, std::span<const std::byte> tile, bool with_scratch)
     : key_(key), tile_(tile), data_(backend, allocation_size(backend, key)) {
   if (with_scratch) scratch_.emplace(backend, data_.size());
   upload(backend, static_cast<std::byte*>(data()), tile, bytes(), backend.stream());
@@ -55,13 +55,13 @@ void Allocations::free_all() {
   tiles_.clear();
 }
 
-Input& Allocations::input(const InputKey& key, bool with_scratch) {
+DeviceInput& Allocations::input(const InputKey& key, bool with_scratch) {
   if (!input_ || input_->key() != key || (with_scratch && !input_->has_scratch())) {
     input_.reset();  // first, so that both need not fit at once
     auto tile = tiles_.find(key);
     if (tile == tiles_.end())
       tile = tiles_.emplace(key, make_tile(key.dataset, key.type, key.n, key.seed)).first;
-    input_ = with_room_for([&] { return std::make_unique<Input>(backend_, key, tile->second, with_scratch); });
+    input_ = with_room_for([&] { return std::make_unique<DeviceInput>(backend_, key, tile->second, with_scratch); });
   }
   return *input_;
 }

@@ -30,10 +30,10 @@ struct InputKey {
 };
 
 /// An input in an allocation of its own, beside a scratch copy for variants that consume theirs.
-class Input {
+class DeviceInput {
  public:
   /// Repeats `tile`, as of make_tile(), which must outlive it. Throws Refused where it does not fit.
-  Input(Backend&, const InputKey&, std::span<const std::byte> tile, bool with_scratch);
+  DeviceInput(Backend&, const InputKey&, std::span<const std::byte> tile, bool with_scratch);
 
   const InputKey& key() const { return key_; }
   std::span<const std::byte> tile() const { return tile_; }
@@ -66,7 +66,7 @@ class Allocations {
 
   /// Stays for as long as consecutive groups want the same on an allocation, because gigabytes are not filled in no
   /// time. Throws Refused where it does not fit.
-  Input& input(const InputKey&, bool with_scratch);
+  DeviceInput& input(const InputKey&, bool with_scratch);
 
   /// What `allocate` gives, which may throw Refused: then once more without the pieces that are held.
   template <class F>
@@ -84,7 +84,7 @@ class Allocations {
   Backend& backend_;
   std::mt19937_64 random_{std::random_device{}()};
   std::vector<DeviceMemory> held_;  ///< all so far
-  std::unique_ptr<Input> input_;
+  std::unique_ptr<DeviceInput> input_;
   std::map<InputKey, std::vector<std::byte>> tiles_;  ///< in host memory, because every allocation wants them again
 };
 

@@ -460,14 +460,14 @@ TEST(MeasureCompare, ExperimentsVariantsTypesAndSizesChooseAmongStoredRows) {
     set(choice.selection);
     return choice;
   };
-  const auto chosen = [&](auto&& set) { return rows(choice_of(set)); };
+  const auto selected = [&](auto&& set) { return rows(choice_of(set)); };
   EXPECT_EQ(rows({}), 4u);
   EXPECT_EQ(rows({.experiments = {"one"}}), 3u);
   EXPECT_EQ(rows({.experiments = {"two", "one"}}), 4u);
-  EXPECT_EQ(chosen([](Selection& s) { s.variants_regex = "^b$"; }), 1u);
-  EXPECT_EQ(chosen([](Selection& s) { s.sizes = {200, 300}; }), 1u);
-  EXPECT_EQ(chosen([&](Selection& s) { s.types = {point(a, 100).problem.type}; }), 4u);
-  EXPECT_EQ(chosen([&](Selection& s) { s.operations = {point(a, 100).problem.operation}; }), 4u);
+  EXPECT_EQ(selected([](Selection& s) { s.variants_regex = "^b$"; }), 1u);
+  EXPECT_EQ(selected([](Selection& s) { s.sizes = {200, 300}; }), 1u);
+  EXPECT_EQ(selected([&](Selection& s) { s.types = {point(a, 100).problem.type}; }), 4u);
+  EXPECT_EQ(selected([&](Selection& s) { s.operations = {point(a, 100).problem.operation}; }), 4u);
   const auto told = [&](const StoredChoice& choice) { return error_of([&] { read_results(folder.path(), choice); }); };
   const std::string path = (folder.path() / "scripted").string();
   EXPECT_EQ(told({.experiments = {"three"}}),

@@ -2508,9 +2508,9 @@ TEST(MeasureRun, QuickKeepsSomeSizesAndPointsAreTakenOnce) {
   std::vector<std::size_t> sizes;
   for (const Point& p : choose_points(e, {}, DeviceKind::cpu, true)) sizes.push_back(p.problem.n);
   EXPECT_EQ(sizes, (std::vector<std::size_t>{1 << 10, 1 << 14, 1 << 18, 1 << 22}));
-  Selection chosen;
-  chosen.sizes = {5};
-  EXPECT_EQ(choose_points(e, chosen, DeviceKind::cpu, true).size(), 21u);  // what the user names is not thinned
+  Selection selection;
+  selection.sizes = {5};
+  EXPECT_EQ(choose_points(e, selection, DeviceKind::cpu, true).size(), 21u);  // what the user names is not thinned
 }
 
 TEST(MeasureRun, ADryRunCountsAndEstimatesAndWritesNothing) {
