@@ -37,212 +37,201 @@ using namespace strategies;
 
 constexpr unsigned block = 256, tree = std::countr_zero(block);
 
-/// Between blocks, as a call has it: the kernel's part, and what precedes or follows its launch.
-enum class End { host, second_launch, atomic, last_block_zeroed, last_block, fan_in };
-
-struct Words {
-  const char *id, *words, *state = "";
-};
-Words words_of(End end) {
-  switch (end) {
-    case End::host: return {"host", "host adds blocks"};
-    case End::second_launch: return {"second-launch", "second launch"};
-    case End::atomic: return {"atomic", "atomic"};
-    case End::last_block_zeroed: return {"last-block-zeroed", "last block, count zeroed by a memset"};
-    case End::last_block:
-      return {"last-block", "last block, count wraps", "the count of blocks that arrived, zero when prepared"};
-    case End::fan_in:
-      return {"fan-in", "fan-in over marked slots", "the blocks' slots, empty between calls"};
-  }
-  return {};
-}
-
-template <End end>
-using KernelOf = std::conditional_t<
-    end == End::host || end == End::second_launch, Partials,
-    std::conditional_t<end == End::atomic, Atomic, std::conditional_t<end == End::fan_in, FanIn, LastBlock>>>;
-
-/// A composed kernel, and the one that a second launch takes.
+/// The launches of one variant for one problem. Each choice between blocks makes its plan of these.
 template <class T>
-struct Composed {
-  using Launched = void (*)(const Launch&, GlobalPtr<const T>, std::int64_t, GlobalPtr<T>, Workspace<T>);
-  Launched first, second;
+struct Launches {
+  using Kernel = void (*)(const Launch&, GlobalPtr<const T>, std::int64_t, GlobalPtr<T>, Workspace<T>);
+  Kernel first, second;  ///< second: adds up the blocks' sums; null but for SecondLaunch
+  std::size_t n, grid, shared_bytes;
+  std::size_t longest_chain;  ///< of a block's sum
+
+  void operator()(void* in, GlobalPtr<T> out, Stream stream, const Workspace<T>& w = {}) const {
+    first({grid, block, shared_bytes, stream}, global<const T>(in, n), static_cast<std::int64_t>(n), out, w);
+  }
+  /// How many of the blocks' sums each thread of one block adds up.
+  std::size_t sums_per_thread() const { return ceil_div(grid, block); }
+  /// `additions`: those that a block's sum passes through until it is in the result.
+  PlanInfo info(std::size_t additions = 0, std::size_t workspace_bytes = 0) const {
+    return {.grid_blocks = grid,
+            .block_threads = block,
+            .longest_chain = longest_chain + additions,
+            .workspace_bytes = workspace_bytes};
+  }
 };
 
-/// One choice of each level.
-struct Combination {
-  std::string id;
-  Strategy how;
-  End end;
-  unsigned load_bytes;
-  bool loops;
-  std::size_t (*longest_chain)(std::size_t n, std::size_t threads);
-  std::size_t shared_elements;
-  Composed<std::uint32_t> i32;
-  Composed<float> f32;
-  std::string embodies, differs;
+/// What most choices between blocks share. Each adds its name, its words for listings, its kernel and its plan.
+struct Choice {
+  static constexpr const char* state = "";
+  static constexpr ResultLocation result = ResultLocation::on_device;
+  static constexpr Determinism determinism = Determinism::per_launch_shape;
 };
 
-template <class Thread, class Block, End end>
-Combination combination(std::string embodies = "", std::string differs = "") {
-  const auto composed = []<class T>() -> Composed<T> {
-    const auto first = launch<strategies::reduce<T, Thread, Block, KernelOf<end>>>;
-    if constexpr (end == End::second_launch)
-      return {first, launch<strategies::reduce<T, GridStride, Block, Partials>>};
-    else
-      return {first, nullptr};
-  };
-  const Words between = words_of(end);
-  return {.id = std::string("ablation/") + Thread::name + "+" + Block::name + "+" + between.id,
-          .how = {.thread = Thread::words, .block = Block::words, .grid = between.words},
-          .end = end,
-          .load_bytes = Thread::load_bytes,
-          .loops = Thread::loops,
-          .longest_chain = Thread::longest_chain,
-          .shared_elements = Block::shared_elements(block),
-          .i32 = composed.template operator()<std::uint32_t>(),
-          .f32 = composed.template operator()<float>(),
-          .embodies = std::move(embodies),
-          .differs = std::move(differs)};
-}
+struct Host : Choice {
+  static constexpr const char *name = "host", *words = "host adds blocks";
+  static constexpr ResultLocation result = ResultLocation::host_part;
+  using Kernel = Partials;
+  template <class T>
+  static std::unique_ptr<Plan> plan(const Launches<T>& launches, const Settings& s) {
+    return plan_with_host_part<T>(launches.info(), s, launches.n, launches);
+  }
+};
 
-std::size_t grid_for(const Combination& c, const Problem& p, const DeviceInfo& gpu) {
-  const std::size_t busy = blocks_for(p.n, block * (c.load_bytes / size_of(p.type)));
+struct SecondLaunch : Choice {
+  static constexpr const char *name = "second-launch", *words = "second launch";
+  using Kernel = Partials;
+  template <class T>
+  static std::unique_ptr<Plan> plan(const Launches<T>& launches, const Settings&) {
+    const Buffer<T> partials(launches.grid);
+    return plan_of(launches.info(launches.sums_per_thread() + tree, partials.bytes()),
+                   [=](void* in, void* out, Stream stream) {
+                     launches(in, partials.ptr(), stream);
+                     launches.second({1, block, launches.shared_bytes, stream}, partials.ptr(),
+                                     static_cast<std::int64_t>(launches.grid), global<T>(out, 1), {});
+                   });
+  }
+};
+
+struct AtomicAdd : Choice {
+  static constexpr const char *name = "atomic", *words = "atomic";
+  static constexpr Determinism determinism = Determinism::none;
+  using Kernel = Atomic;
+  template <class T>
+  static std::unique_ptr<Plan> plan(const Launches<T>& launches, const Settings&) {
+    PlanInfo info = launches.info(launches.grid);
+    info.flushes_subnormals = std::is_same_v<T, float>;  // as f32 atomics do, whatever the compiler's flags
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      zero(global<T>(out, 1), 1, stream);
+      launches(in, global<T>(out, 1), stream);
+    });
+  }
+};
+
+template <bool zeroed>
+struct CountedBlocks : Choice {
+  static constexpr const char* name = zeroed ? "last-block-zeroed" : "last-block";
+  static constexpr const char* words = zeroed ? "last block, count zeroed by a memset" : "last block, count wraps";
+  static constexpr const char* state = zeroed ? "" : "the count of blocks that arrived, zero when prepared";
+  using Kernel = LastBlock;
+  template <class T>
+  static std::unique_ptr<Plan> plan(const Launches<T>& launches, const Settings&) {
+    const Buffer<T> partials(launches.grid);
+    const Buffer<unsigned> arrived = zeroed_buffer<unsigned>(1);
+    return plan_of(launches.info(launches.sums_per_thread() + tree, partials.bytes() + arrived.bytes()),
+                   [=](void* in, void* out, Stream stream) {
+                     if (zeroed) zero(arrived.ptr(), 1, stream);
+                     launches(in, global<T>(out, 1), stream, {.partials = partials.ptr(), .arrived = arrived.ptr()});
+                   });
+  }
+};
+
+using LastBlockZeroed = CountedBlocks<true>;
+using LastBlockWraps = CountedBlocks<false>;
+
+struct FanInSlots : Choice {
+  static constexpr const char *name = "fan-in", *words = "fan-in over marked slots";
+  static constexpr const char* state = "the blocks' slots, empty between calls";
+  using Kernel = FanIn;
+  template <class T>
+  static std::unique_ptr<Plan> plan(const Launches<T>& launches, const Settings&) {
+    const Buffer<std::uint64_t> slots = zeroed_buffer<std::uint64_t>(tuned::Message<T>::words * launches.grid);
+    return plan_of(
+        launches.info(launches.sums_per_thread() + 1 + tree, slots.bytes()),
+        [=](void* in, void* out, Stream stream) { launches(in, global<T>(out, 1), stream, {.slots = slots.ptr()}); });
+  }
+};
+
+/// As many blocks as have something to load; of threads that loop, no more than the GPU holds.
+template <class Thread>
+std::size_t grid_for(const Problem& p, const DeviceInfo& gpu) {
+  const std::size_t busy = blocks_for(p.n, block * (Thread::load_bytes / size_of(p.type)));
   const std::size_t per_sm = std::max(gpu.threads_per_sm / static_cast<int>(block), 1);
-  return c.loops ? std::min(busy, per_sm * static_cast<std::size_t>(gpu.sm_count)) : busy;
+  return Thread::loops ? std::min(busy, per_sm * static_cast<std::size_t>(gpu.sm_count)) : busy;
 }
 
-template <class T>
-std::unique_ptr<Plan> plan(const Combination& c, const Composed<T>& kernels, const Problem& p, const Settings& s,
-                           const DeviceInfo& gpu) {
-  const std::size_t n = p.n, grid = grid_for(c, p, gpu), shared_bytes = c.shared_elements * sizeof(T);
-  const std::size_t a_thread_of_one_block = ceil_div(grid, block);  // of the blocks' sums
-  PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = c.longest_chain(n, grid * block) + tree};
-  const auto first = [=, start = kernels.first](void* in, GlobalPtr<T> out, const Workspace<T>& w, Stream stream) {
-    start({grid, block, shared_bytes, stream}, global<const T>(in, n), static_cast<std::int64_t>(n), out, w);
-  };
-  switch (c.end) {
-    case End::host:
-      return plan_with_host_part<T>(
-          info, s, n, [=](void* in, GlobalPtr<T> partials, Stream stream) { first(in, partials, {}, stream); });
-    case End::second_launch: {
-      const Buffer<T> partials(grid);
-      info.longest_chain += a_thread_of_one_block + tree;
-      info.workspace_bytes = partials.bytes();
-      return plan_of(info, [=, second = kernels.second](void* in, void* out, Stream stream) {
-        first(in, partials.ptr(), {}, stream);
-        second({1, block, shared_bytes, stream}, partials.ptr(), static_cast<std::int64_t>(grid), global<T>(out, 1),
-               {});
-      });
-    }
-    case End::atomic:
-      info.longest_chain += grid;
-      info.flushes_subnormals = p.type == ElementType::f32;  // as f32 atomics do, whatever the compiler's flags
-      return plan_of(info, [=](void* in, void* out, Stream stream) {
-        zero(global<T>(out, 1), 1, stream);
-        first(in, global<T>(out, 1), {}, stream);
-      });
-    case End::last_block_zeroed:
-    case End::last_block: {
-      const Buffer<T> partials(grid);
-      const Buffer<unsigned> arrived = zeroed_buffer<unsigned>(1);
-      info.longest_chain += a_thread_of_one_block + tree;
-      info.workspace_bytes = partials.bytes() + arrived.bytes();
-      return plan_of(info, [=, zeroed = c.end == End::last_block_zeroed](void* in, void* out, Stream stream) {
-        if (zeroed) zero(arrived.ptr(), 1, stream);
-        first(in, global<T>(out, 1), {.partials = partials.ptr(), .arrived = arrived.ptr()}, stream);
-      });
-    }
-    case End::fan_in: {
-      const Buffer<std::uint64_t> slots = zeroed_buffer<std::uint64_t>(tuned::Message<T>::words * grid);
-      info.longest_chain += a_thread_of_one_block + 1 + tree;
-      info.workspace_bytes = slots.bytes();
-      return plan_of(info, [=](void* in, void* out, Stream stream) {
-        first(in, global<T>(out, 1), {.slots = slots.ptr()}, stream);
-      });
-    }
-  }
-  return nullptr;
-}
-
-void add(const Combination& c) {
-  const bool on_host = c.end == End::host;
-  Variant v{.id = c.id,
-            .title = c.id.substr(c.id.find('/') + 1),
+/// Registers one choice of each level.
+template <class Thread, class Block, class Between>
+void add(std::string embodies = "", std::string differs = "") {
+  const std::string name = std::string(Thread::name) + "+" + Block::name + "+" + Between::name;
+  Variant v{.id = "ablation/" + name,
+            .title = name,
             .cites = "src/strategies, a choice of each level",
             .kind = VariantKind::ours,
             .own_experiment = "ablation",
-            .how = c.how,
+            .how = {.thread = Thread::words, .block = Block::words, .grid = Between::words},
             .operations = {Operation::sum},
             .types = {ElementType::f32, ElementType::i32},
-            .result = on_host ? ResultLocation::host_part : ResultLocation::on_device,
-            .persistent_state = words_of(c.end).state,
-            .determinism = c.end == End::atomic ? Determinism::none : Determinism::per_launch_shape,
-            .embodies = c.embodies,
-            .differs = c.differs};
-  if (on_host) v.tunables = {Tunable::choice("finish", {"host"}, "host")};
-  Register(std::move(v), [c](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-    return p.type == ElementType::i32 ? plan<std::uint32_t>(c, c.i32, p, s, gpu) : plan<float>(c, c.f32, p, s, gpu);
+            .result = Between::result,
+            .persistent_state = Between::state,
+            .determinism = Between::determinism,
+            .embodies = std::move(embodies),
+            .differs = std::move(differs)};
+  if (Between::result == ResultLocation::host_part) v.tunables = {Tunable::choice("finish", {"host"}, "host")};
+  Register(std::move(v), [](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+    const std::size_t grid = grid_for<Thread>(p, gpu);
+    const auto plan = [&]<class T>() {
+      Launches<T> launches{.first = launch<strategies::reduce<T, Thread, Block, typename Between::Kernel>>,
+                           .second = nullptr,
+                           .n = p.n,
+                           .grid = grid,
+                           .shared_bytes = Block::shared_elements(block) * sizeof(T),
+                           .longest_chain = Thread::longest_chain(p.n, grid * block) + tree};
+      if constexpr (std::is_same_v<Between, SecondLaunch>)
+        launches.second = launch<strategies::reduce<T, GridStride, Block, Partials>>;
+      return Between::plan(launches, s);
+    };
+    return p.type == ElementType::i32 ? plan.template operator()<std::uint32_t>() : plan.template operator()<float>();
   });
 }
 
 const bool registered = [] {
-  using enum End;
-  for (const Combination& c : {
-           // thread by between
-           combination<OneLoad, Shuffle, host>(),
-           combination<OneLoad, Shuffle, second_launch>(),
-           combination<OneLoad, Shuffle, atomic>(),
-           combination<OneLoad, Shuffle, last_block>(),
-           combination<OneLoad, Shuffle, fan_in>(),
-           combination<GridStride, Shuffle, host>(),
-           combination<GridStride, Shuffle, second_launch>(),
-           combination<GridStride, Shuffle, atomic>(),
-           combination<GridStride, Shuffle, last_block>(),
-           combination<GridStride, Shuffle, fan_in>(),
-           combination<Vectors4, Shuffle, host>(),
-           combination<Vectors4, Shuffle, second_launch>(),
-           combination<Vectors4, Shuffle, atomic>(),
-           combination<Vectors4, Shuffle, last_block>(),
-           combination<Vectors4, Shuffle, fan_in>(),
-           // block by between; with grid-stride+shuffle above
-           combination<GridStride, Neighbored, second_launch>(),
-           combination<GridStride, Neighbored, atomic>(),
-           combination<GridStride, Neighbored, last_block>(),
-           combination<GridStride, Neighbored, fan_in>(),
-           combination<GridStride, Interleaved, second_launch>("twopass/rolled:block=256,finish=second-launch"),
-           combination<GridStride, Interleaved, atomic>(
-               "levels/global-stride:block=256,granularity=ceil(n/262144),finish=atomic",
-               "1024 blocks there, as many as the GPU holds here"),
-           combination<GridStride, Interleaved, last_block>(),
-           combination<GridStride, Interleaved, fan_in>(),
-           // each level alone
-           combination<LocalStride, Shuffle, last_block>(),
-           combination<Unrolled4, Shuffle, last_block>(),
-           combination<Vectors, Shuffle, last_block>(),
-           combination<GridStride, NeighboredLess, last_block>(),
-           combination<GridStride, LastWarp, last_block>(),
-           // what documents have beside
-           combination<GridStride, Shuffle, last_block_zeroed>(
-               "multiblock/last-block-warp:block=256,grid=8*SMs,index=u64"),
-           combination<Unrolled4, Shuffle, last_block_zeroed>(
-               "multiblock/last-block-warp:block=256,grid=8*SMs,index=i32", "there it is nvcc that unrolls"),
-           combination<GridStride, Interleaved, last_block_zeroed>(
-               "multiblock/last-block:block=256,grid=8*SMs,index=u64"),
-           combination<GridStride, Interleaved, host>("twopass/rolled:block=256,finish=host"),
-           combination<GridStride, LastWarp, second_launch>("twopass/warp-unrolled:block=256,finish=second-launch"),
-           combination<OneLoad, Neighbored, second_launch>(),  // the first idea at every level
-           combination<OneLoad, Neighbored, atomic>("levels/naive:block=256,finish=atomic,test=bits"),
-           combination<OneLoad, Interleaved, atomic>("levels/divergence-free:block=256,finish=atomic"),
-           combination<OneLoad, LastWarp, atomic>("levels/completely-unrolled:finish=atomic",
-                                                  "there the levels above the last warp are written out too"),
-           combination<LocalStride, Interleaved, atomic>(
-               "levels/local-stride:block=256,granularity=ceil(n/262144),finish=atomic",
-               "1024 blocks there, as many as the GPU holds here"),
-           combination<OneLoad, Interleaved, host>("unroll/interleaved:block=256,finish=host",
-                                                   "there the tree is in place, in global memory"),
-       })
-    add(c);
+  // thread by between
+  add<OneLoad, Shuffle, Host>();
+  add<OneLoad, Shuffle, SecondLaunch>();
+  add<OneLoad, Shuffle, AtomicAdd>();
+  add<OneLoad, Shuffle, LastBlockWraps>();
+  add<OneLoad, Shuffle, FanInSlots>();
+  add<GridStride, Shuffle, Host>();
+  add<GridStride, Shuffle, SecondLaunch>();
+  add<GridStride, Shuffle, AtomicAdd>();
+  add<GridStride, Shuffle, LastBlockWraps>();
+  add<GridStride, Shuffle, FanInSlots>();
+  add<Vectors4, Shuffle, Host>();
+  add<Vectors4, Shuffle, SecondLaunch>();
+  add<Vectors4, Shuffle, AtomicAdd>();
+  add<Vectors4, Shuffle, LastBlockWraps>();
+  add<Vectors4, Shuffle, FanInSlots>();
+  // block by between; with grid-stride+shuffle above
+  add<GridStride, Neighbored, SecondLaunch>();
+  add<GridStride, Neighbored, AtomicAdd>();
+  add<GridStride, Neighbored, LastBlockWraps>();
+  add<GridStride, Neighbored, FanInSlots>();
+  add<GridStride, Interleaved, SecondLaunch>("twopass/rolled:block=256,finish=second-launch");
+  add<GridStride, Interleaved, AtomicAdd>("levels/global-stride:block=256,granularity=ceil(n/262144),finish=atomic",
+                                          "1024 blocks there, as many as the GPU holds here");
+  add<GridStride, Interleaved, LastBlockWraps>();
+  add<GridStride, Interleaved, FanInSlots>();
+  // each level alone
+  add<LocalStride, Shuffle, LastBlockWraps>();
+  add<Unrolled4, Shuffle, LastBlockWraps>();
+  add<Vectors, Shuffle, LastBlockWraps>();
+  add<GridStride, NeighboredLess, LastBlockWraps>();
+  add<GridStride, LastWarp, LastBlockWraps>();
+  // what documents have beside
+  add<GridStride, Shuffle, LastBlockZeroed>("multiblock/last-block-warp:block=256,grid=8*SMs,index=u64");
+  add<Unrolled4, Shuffle, LastBlockZeroed>("multiblock/last-block-warp:block=256,grid=8*SMs,index=i32",
+                                           "there it is nvcc that unrolls");
+  add<GridStride, Interleaved, LastBlockZeroed>("multiblock/last-block:block=256,grid=8*SMs,index=u64");
+  add<GridStride, Interleaved, Host>("twopass/rolled:block=256,finish=host");
+  add<GridStride, LastWarp, SecondLaunch>("twopass/warp-unrolled:block=256,finish=second-launch");
+  add<OneLoad, Neighbored, SecondLaunch>();  // the first idea at every level
+  add<OneLoad, Neighbored, AtomicAdd>("levels/naive:block=256,finish=atomic,test=bits");
+  add<OneLoad, Interleaved, AtomicAdd>("levels/divergence-free:block=256,finish=atomic");
+  add<OneLoad, LastWarp, AtomicAdd>("levels/completely-unrolled:finish=atomic",
+                                    "there the levels above the last warp are written out too");
+  add<LocalStride, Interleaved, AtomicAdd>("levels/local-stride:block=256,granularity=ceil(n/262144),finish=atomic",
+                                           "1024 blocks there, as many as the GPU holds here");
+  add<OneLoad, Interleaved, Host>("unroll/interleaved:block=256,finish=host",
+                                  "there the tree is in place, in global memory");
   return true;
 }();
 
