@@ -34,6 +34,26 @@ function(reductio_compile_cheaply target)
   endif()
 endfunction()
 
+# reductio_forgive_unused(FILES...): in a kernel file of a user's own, what nothing uses (a variable, a parameter, a
+# function) is a warning, as while it is being written. nvcc says nothing of it, the compiler of the simulated device does.
+set(reductio_own_kernels ablation levels modern multiblock squares tuned twopass unroll modern_cuda tuned_to_host)
+function(reductio_forgive_unused)
+  set(_forgive -Wno-error=unused-variable -Wno-error=unused-parameter -Wno-error=unused-function
+               -Wno-error=unused-but-set-variable -Wno-error=unused-but-set-parameter -Wno-error=unused-local-typedefs)
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    set(_forgive -Wno-error=unused)
+  endif()
+  list(JOIN _forgive "," _by_nvcc)
+  foreach(_file ${ARGN})
+    cmake_path(GET _file STEM _name)
+    if(NOT _name IN_LIST reductio_own_kernels)
+      set_property(SOURCE ${_file} APPEND PROPERTY COMPILE_OPTIONS
+        $<$<COMPILE_LANGUAGE:CXX>:${_forgive}>
+        $<$<COMPILE_LANGUAGE:CUDA>:-Xcudafe=--diag_remark=177,--diag_remark=550> $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${_by_nvcc}>)
+    endif()
+  endforeach()
+endfunction()
+
 # nvcc is optional: without it the simulated device and the CPU baselines are built.
 if(REDUCTIO_CUDA)
   include(CheckLanguage)

@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <string>
 #include <system_error>
 
 #include "core/variant.h"
@@ -17,84 +18,110 @@ namespace {
 namespace fs = std::filesystem;
 
 struct NewOptions {
-  std::string name, source;
+  std::string name, source, from = "two-launch";
 };
 
-// @ID@ and @TITLE@ are filled in. The file must compile for both devices and pass the battery unchanged:
-// tests/experiments/cli/test_new.py builds one.
-constexpr const char* skeleton = R"(/// @ID@: say here what this reduction tries, and where the idea comes from.
+// @ID@ is filled in. Each file must compile for both devices and pass the battery unchanged:
+// tests/experiments/cli/test_new.py builds them.
+constexpr const char* head = R"(/// @ID@: say here what this reduction tries, and where the idea comes from.
 ///
 /// Variants: @ID@
 ///
 /// To make it your own: change the kernel, keep it correct for every n from 0 to over 2^32, then
 ///   cmake --build build && build/bin/reductio verify --variants '^@ID@$'
 ///   build/bin/reductio run comparison --variants '^(@ID@|cub/sum)$' --sizes 2^20:2^28
-/// Everything that a kernel may use is listed at the top of device/kernel.h, and what the file's foot uses at the top
-/// of device/device.h. Several variants that share a preparation are one table: see src/kernels/twopass.cu.
-#include <algorithm>
-
+/// device/kernel.h lists what a kernel may use, device/sum_kernel.h what the last statement can say. T is float, double
+/// and, for i32, unsigned. A kernel of float alone needs no template: it takes GlobalPtr<const float> in and
+/// GlobalPtr<float> out, and the last argument is launch<sum_all>.
 #include "device/device.h"
 
-namespace reductio {
+namespace reductio::device {
 namespace {  // kernels of other files, and of the other device, may have the same names
-using namespace device;
+)";
 
-/// Block b adds up its share of in[0, n) and stores it in out[b]. `in` squares what it reads where that is asked for.
-/// Each thread strides over the grid; then a tree in shared memory: thread t adds t + s, s halves.
-/// Requires: blockDim.x a power of two, blockDim.x elements of shared memory. Valid: in thread 0.
-/// The index is signed, because nvcc unrolls no loop with a stride over an unsigned one, which may wrap round.
-template <class T, class Load>
-__global__ void partial_sums(Input<T, Load> in, GlobalPtr<T> out, std::int64_t n) {
+constexpr const char* block_tree = R"(
+/// The block's sum, valid in thread 0: a tree in shared memory. blockDim.x is a power of two.
+template <class T>
+__device__ T block_sum(T value) {
   SharedPtr<T> shared = shared_memory<T>();
-  T sum = 0;
-  const std::int64_t stride = std::int64_t{blockDim.x} * gridDim.x;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < n; i += stride) sum += in[i];
-  shared[threadIdx.x] = sum;
-  __syncthreads();  // all sums are stored before a thread reads another's
+  shared[threadIdx.x] = value;
+  __syncthreads();  // all values are stored before a thread reads another's
   for (unsigned s = blockDim.x / 2; s > 0; s /= 2) {
     if (threadIdx.x < s) shared[threadIdx.x] += shared[threadIdx.x + s];
     __syncthreads();  // this level is done before the next one reads it
   }
-  if (threadIdx.x == 0) out[blockIdx.x] = shared[0];
+  return shared[0];
 }
-
-/// Chooses the launch and allocates the workspace. What the plan's function does is what is timed: no allocation and
-/// no waiting in there.
-std::unique_ptr<Plan> prepare(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  return dispatch(p, [&]<class T, class Load>() {
-    const unsigned block = s.count("block");
-    // Enough blocks to fill the GPU, no more than there is work for, and one at least.
-    const std::size_t n = p.n, fill = std::size_t(gpu.sm_count) * (std::size_t(gpu.threads_per_sm) / block);
-    const std::size_t grid = std::max<std::size_t>(1, std::min(fill, ceil_div(n, block)));
-    const std::size_t shared_bytes = block * sizeof(T);
-    const Buffer<T> partials(grid);
-    // The most additions that one element passes through, which its rounding bound follows from: in both launches each
-    // thread's own sum, then the levels of the tree, of which there are at most 10.
-    const PlanInfo info{.grid_blocks = grid,
-                        .block_threads = block,
-                        .longest_chain = n / (grid * block) + 1 + 10 + grid / block + 1 + 10,
-                        .workspace_bytes = partials.bytes()};
-    return plan_of(info, [=](void* in, void* out, Stream stream) {
-      launch<partial_sums<T, Load>>({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, partials.ptr(), n);
-      // Partial sums are not squared again.
-      launch<partial_sums<T, Identity>>({1, block, shared_bytes, stream}, {partials.ptr()}, global<T>(out, 1), grid);
-    });
-  });
-}
-
-// This is all that the rest of reductio knows: listing, tests, experiments, CSV and figures follow from it.
-const Register registered({.id = "@ID@",
-                           .title = "@TITLE@",
-                           .cites = "this project",
-                           .how = {.thread = "grid stride", .block = "tree, stride halves", .grid = "second launch"},
-                           .operations = {Operation::sum, Operation::sum_of_squares},
-                           .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-                           .tunables = {Tunable::powers_of_two("block", 32, 1024, 256)}},
-                          prepare);
-
-}  // namespace
-}  // namespace reductio
 )";
+
+constexpr const char* thread_sum = R"(  T sum = 0;
+  const std::int64_t first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t stride = std::int64_t{blockDim.x} * gridDim.x;  // signed, or nvcc would not unroll the loop
+  for (std::int64_t i = first; i < n; i += stride) sum += in[i];
+)";
+
+constexpr const char* atomic_kernel = R"(
+/// Each thread adds its share to out[0], which each call sets to zero first.
+template <class T>
+__global__ void sum_all(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n) {
+@THREAD@  atomicAdd(out, sum);
+}
+
+const Register registered = sum_kernel("@ID@", {.finish = Finish::thread_atomics, .block = 256, .blocks_per_sm = 8},
+                                       []<class T>() { return launch<sum_all<T>>; });
+)";
+
+constexpr const char* two_launch_kernel = R"(@TREE@
+/// Block b stores its share's sum in out[b]. A second launch, of one block, adds up what the first stored.
+template <class T>
+__global__ void sum_all(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n) {
+@THREAD@  sum = block_sum(sum);
+  if (threadIdx.x == 0) out[blockIdx.x] = sum;
+}
+
+const Register registered = sum_kernel("@ID@",
+                                       {.finish = Finish::second_launch,
+                                        .blocks_per_sm = 8,
+                                        .threads_per_shared_element = 1,
+                                        .tunables = {Tunable::powers_of_two("block", 32, 1024, 256)}},
+                                       []<class T>() { return launch<sum_all<T>>; });
+)";
+
+constexpr const char* last_block_kernel = R"(@TREE@
+/// Block b stores its share's sum in partials[b] and counts itself; the last to arrive adds them up. `arrived` is zero.
+template <class T>
+__global__ void sum_all(GlobalPtr<const T> in, GlobalPtr<T> out, std::int64_t n, GlobalPtr<T> partials,
+                        GlobalPtr<unsigned> arrived) {
+@THREAD@  sum = block_sum(sum);
+  bool last = false;
+  if (threadIdx.x == 0) {
+    partials[blockIdx.x] = sum;
+    __threadfence();  // this block's sum is stored before it is counted
+    last = atomicAdd(arrived, 1u) == gridDim.x - 1;
+    __threadfence();  // the others' sums are read after the counter that told of them
+  }
+  if (!__syncthreads_or(last)) return;  // all threads learn whether theirs is the last block
+  T total = 0;
+  for (unsigned b = threadIdx.x; b < gridDim.x; b += blockDim.x) total += partials[b];
+  total = block_sum(total);
+  if (threadIdx.x == 0) out[0] = total;
+}
+
+const Register registered = sum_kernel("@ID@",
+                                       {.finish = Finish::last_block,
+                                        .blocks_per_sm = 8,
+                                        .threads_per_shared_element = 1,
+                                        .tunables = {Tunable::powers_of_two("block", 32, 1024, 256)}},
+                                       []<class T>() { return launch<sum_all<T>>; });
+)";
+
+constexpr const char* foot = R"(
+}  // namespace
+}  // namespace reductio::device
+)";
+
+const std::map<std::string, const char*> kernels{
+    {"atomic", atomic_kernel}, {"two-launch", two_launch_kernel}, {"last-block", last_block_kernel}};
 
 constexpr std::size_t longest_id = 64;
 
@@ -161,16 +188,19 @@ void replace_all(std::string& text, const std::string& what, const std::string& 
 }
 
 int run(const NewOptions& options) {
+  const auto kernel = kernels.find(options.from);
+  if (kernel == kernels.end())
+    throw UsageError("--from is atomic, two-launch or last-block, not '" + options.from + "'");
   if (options.name.empty()) throw UsageError("name the new variant, as mine/first-idea; see 'reductio new --help'");
   const std::string id = make_id(options.name);
   check_is_free(id);
   const fs::path file = find_project(options.source) / "src" / "kernels" / (underscored(id) + ".cu");
   if (fs::exists(file)) throw UsageError("'" + file.string() + "' exists already; choose another name");
 
-  std::string text = skeleton, title = id.substr(id.find('/') + 1);
-  std::replace(title.begin(), title.end(), '-', ' ');
+  std::string text = std::string(head) + kernel->second + foot;
+  replace_all(text, "@TREE@", block_tree);
+  replace_all(text, "@THREAD@", thread_sum);
   replace_all(text, "@ID@", id);
-  replace_all(text, "@TITLE@", title);
   std::ofstream out(file);
   out << text;
   out.close();
@@ -185,6 +215,9 @@ Command add_new(CLI::App& app) {
   auto options = std::make_shared<NewOptions>();
   CLI::App* sub = app.add_subcommand("new", "Write the file of a new variant, which works and waits to be changed");
   sub->add_option("name", options->name, "Its id, as mine/first-idea: a group and a name of a-z, 0-9 and -");
+  sub->add_option("--from", options->from, "How its blocks' sums become one: atomic, two-launch, last-block")
+      ->type_name("KERNEL")
+      ->capture_default_str();
   sub->add_option("--source", options->source, "The project's source folder (default: the current one or one above)")
       ->type_name("DIR");
   return {sub, [options] { return run(*options); }};

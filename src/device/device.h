@@ -3,13 +3,15 @@
 /// variants are prepared and registered with:
 ///
 ///   memory       Buffer<T>(count): workspace, poisoned when made, shared by copies, freed with the last;
+///                zeroed_buffer<T>(count): zeros, for state that calls leave to each other;
 ///                global<T>(p, count): the harness's pointer as GlobalPtr; zero(p, count, stream), asynchronous;
 ///                copy_to_host(dst, p, count, stream), returns when the values have arrived;
 ///                HostBuffer<T>(count, pinned): host memory, page-locked if `pinned`; moves, does not copy
+///   registering  sum_kernel(id, shape, kernel): in one statement (device/sum_kernel.h); and where that does not fit,
+///                Register(Variant, Prepare), or for a document's table of variants Register(shared, prepare, rows)
 ///   planning     dispatch(problem, f): from a problem to template arguments; Kernels<Start>: a variant's kernel for
 ///                all of them; plan_of(info, enqueue);
 ///                finishes_on_host(settings), plan_with_host_part(): the documents' finish on the host
-///   registering  Register(Variant, Prepare), or for a document's table of variants Register(shared, prepare, rows)
 
 #include <algorithm>
 #include <cstddef>
@@ -18,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -48,6 +51,20 @@ class Buffer {
   std::shared_ptr<void> memory_;
 };
 
+/// A Buffer of zeros, not poisoned: state that one call of a plan leaves to the next (Variant::persistent_state). They
+/// are there when this returns; only where plans are prepared, never in enqueue().
+template <class T>
+Buffer<T> zeroed_buffer(std::size_t count) {
+  Buffer<T> buffer(count);
+#ifdef __CUDACC__
+  check(cudaMemsetAsync(buffer.ptr(), 0, buffer.bytes(), native(workspace_stream())), "zeroing of a plan's state");
+  check(cudaStreamSynchronize(native(workspace_stream())), "zeroing of a plan's state");
+#else
+  sim::fill_now(host_range(buffer.ptr(), count), 0, buffer.bytes());
+#endif
+  return buffer;
+}
+
 /// Calls f.template operator()<T, Load>() with the problem's types, or <T>() where f knows one operation only. T is the
 /// type that kernels add in: unsigned for i32, because signed overflow is undefined in C++ while integer sums here are
 /// defined modulo 2^32. What adds up in another type than the element's is in device/wide.h.
@@ -74,15 +91,43 @@ auto dispatch(const Problem& p, F&& f) {
   }
 }
 
+/// f(the launch of a variant's kernel for these types). `choose` gives it, a function of the types and, where it takes
+/// them, of the settings: `[]<class T, class Load>() { return launch<kernel<T, Load>>; }`; or it is the launch itself.
+/// It may leave out Load where the kernel knows one operation only, and may name a third type,
+/// `[]<class T, class Load, class Index>(const Settings& s)`, where the variant has the setting `index`
+/// (core/loop_index.h).
+template <class T, class Load, class Choose, class F>
+auto with_kernel(const Choose& choose, [[maybe_unused]] const Settings& s, F f) {
+  if constexpr (std::is_pointer_v<Choose>)
+    return f(choose);
+  else if constexpr (requires { choose.template operator()<T, Load, int>(s); })
+    return for_loop_index(s.text("index"),
+                          [&]<class Index>() { return f(choose.template operator()<T, Load, Index>(s)); });
+  else if constexpr (requires { choose.template operator()<T, Load, int>(); })
+    return for_loop_index(s.text("index"),
+                          [&]<class Index>() { return f(choose.template operator()<T, Load, Index>()); });
+  else if constexpr (requires { choose.template operator()<T, Load>(s); })
+    return f(choose.template operator()<T, Load>(s));
+  else if constexpr (requires { choose.template operator()<T, Load>(); })
+    return f(choose.template operator()<T, Load>());
+  else if constexpr (requires { choose.template operator()<T>(s); })
+    return f(choose.template operator()<T>(s));
+  else
+    return f(choose.template operator()<T>());
+}
+/// Whether such a function is one of Load, too.
+template <class Choose>
+constexpr bool takes_load =
+    requires(const Choose& c, const Settings& s) { c.template operator()<float, Identity>(s); } ||
+    requires(const Choose& c) { c.template operator()<float, Identity>(); } ||
+    requires(const Choose& c, const Settings& s) { c.template operator()<float, Identity, int>(s); } ||
+    requires(const Choose& c) { c.template operator()<float, Identity, int>(); };
+
 /// Launches a kernel with these parameters: launch<kernel>, or a function that calls it.
 template <class... Parameters>
 using Start = std::function<void(const Launch&, Parameters...)>;
 
-/// One variant's kernel, for whatever types a problem has. It is written as a function of those types that gives the
-/// launch of the kernel, `[]<class T, class Load>() { return launch<kernel<T, Load>>; }`. The function may take the
-/// settings, `(const Settings& s)`, may leave out Load where the kernel knows one operation only, and may name a third
-/// type, `[]<class T, class Load, class Index>(const Settings& s)`, where the variant has the setting `index`
-/// (core/loop_index.h).
+/// One variant's kernel, for whatever types a problem has, written as the function that with_kernel() calls.
 /// `StartOf<T, Load>` is the Start of the document's kernels, which have the same parameters.
 template <template <class T, class Load> class StartOf>
 class Kernels {
@@ -110,24 +155,12 @@ class Kernels {
 
   template <class Choose, class T>
   void add() {
-    static_cast<One<T, Identity>&>(all_).choose = [](const Settings& s) { return chosen<Choose, T, Identity>(s); };
-    static_cast<One<T, Square>&>(all_).choose = [](const Settings& s) { return chosen<Choose, T, Square>(s); };
+    static_cast<One<T, Identity>&>(all_).choose = start_of<Choose, T, Identity>;
+    static_cast<One<T, Square>&>(all_).choose = start_of<Choose, T, Square>;
   }
   template <class Choose, class T, class Load>
-  static StartOf<T, Load> chosen([[maybe_unused]] const Settings& s) {
-    constexpr Choose choose{};
-    if constexpr (requires { choose.template operator()<T, Load, int>(s); })
-      return for_loop_index(s.text("index"), [&]<class Index>() -> StartOf<T, Load> {
-        return choose.template operator()<T, Load, Index>(s);
-      });
-    else if constexpr (requires { choose.template operator()<T, Load>(s); })
-      return choose.template operator()<T, Load>(s);
-    else if constexpr (requires { choose.template operator()<T, Load>(); })
-      return choose.template operator()<T, Load>();
-    else if constexpr (requires { choose.template operator()<T>(s); })
-      return choose.template operator()<T>(s);
-    else
-      return choose.template operator()<T>();
+  static StartOf<T, Load> start_of(const Settings& s) {
+    return with_kernel<T, Load>(Choose{}, s, [](auto start) -> StartOf<T, Load> { return start; });
   }
   All all_;
 };
@@ -202,3 +235,5 @@ struct Register {
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE
 }  // namespace reductio::device
+
+#include "device/sum_kernel.h"

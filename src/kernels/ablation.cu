@@ -25,7 +25,6 @@
 #include <vector>
 
 #include "device/device.h"
-#include "device/state.h"
 #include "strategies/between.h"
 #include "strategies/block.h"
 #include "strategies/thread.h"

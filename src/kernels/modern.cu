@@ -32,7 +32,6 @@
 
 #include "device/device.h"
 #include "device/grid_sync.h"
-#include "device/state.h"
 #include "strategies/slots.h"
 #include "tuned/tuned.h"
 

@@ -25,9 +25,6 @@
 /// read all of it by then). The counter is zeroed by a memset before each launch, as in the document: part of every
 /// call, so of its time.
 
-#include <bit>
-#include <memory>
-
 #include "device/device.h"
 
 namespace reductio {
@@ -169,66 +166,6 @@ __global__ void last_block_warp(Input<T, Load> in, GlobalPtr<T> out, Index n, Gl
   }
 }
 
-template <class T, class Load>
-using Guarded = Start<Input<T, Load>, GlobalPtr<T>, std::size_t, GlobalPtr<T>, GlobalPtr<unsigned>>;
-template <class T, class Load>
-using Unguarded = Start<Input<T, Load>, GlobalPtr<T>, std::size_t>;
-
-struct LastBlock {
-  unsigned threads_per_shared_element;
-  Kernels<Guarded> kernel;
-};
-
-/// The launch that the settings ask for, and the longest chain of additions through both of its trees.
-template <class Load>
-PlanInfo shape(const Problem& p, const Settings& s, const DeviceInfo& gpu) {
-  const unsigned block = s.count("block"), trees = 2 * std::countr_zero(block);
-  const std::size_t grid = s.text("grid") == "auto" ? 2 * static_cast<std::size_t>(gpu.sm_count) : s.count("grid");
-  const std::size_t chain = Load::roundings + ceil_div(p.n, grid * block) + ceil_div(grid, block) + trees;
-  return {.grid_blocks = grid, .block_threads = block, .longest_chain = chain};
-}
-
-/// The settings with the index that the document has wherever it can count to the last thread's last step.
-Settings with_document_index(const Problem& p, const Settings& s, const PlanInfo& info) {
-  return with_loop_index(s, "i32", p.n + info.grid_blocks * info.block_threads);
-}
-
-std::unique_ptr<Plan> prepare_two_launches(const Kernels<Unguarded>& kernel, const Problem& p, const Settings& chosen,
-                                           const DeviceInfo& gpu) {
-  return dispatch(p, [&]<class T, class Load>() {
-    PlanInfo info = shape<Load>(p, chosen, gpu);
-    const Settings s = with_document_index(p, chosen, info);
-    const unsigned block = info.block_threads;
-    const std::size_t n = p.n, grid = info.grid_blocks, shared_bytes = block * sizeof(T);
-    const Buffer<T> partials(grid);
-    info.workspace_bytes = partials.bytes();
-    return plan_of(info, [=, first = kernel.get<T, Load>(s), second = kernel.get<T, Identity>(s)](
-                             void* in, void* out, Stream stream) {
-      first({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, partials.ptr(), n);
-      second({1, block, shared_bytes, stream}, {partials.ptr()}, global<T>(out, 1), grid);
-    });
-  });
-}
-
-std::unique_ptr<Plan> prepare_last_block(const LastBlock& last, const Problem& p, const Settings& chosen,
-                                         const DeviceInfo& gpu) {
-  return dispatch(p, [&]<class T, class Load>() {
-    PlanInfo info = shape<Load>(p, chosen, gpu);
-    const Settings s = with_document_index(p, chosen, info);
-    const unsigned block = info.block_threads;
-    const std::size_t n = p.n, grid = info.grid_blocks;
-    const std::size_t shared_bytes = block / last.threads_per_shared_element * sizeof(T);
-    const Buffer<T> partials(grid);
-    const Buffer<unsigned> arrived(1);
-    info.workspace_bytes = partials.bytes() + arrived.bytes();
-    return plan_of(info, [=, start = last.kernel.get<T, Load>(s)](void* in, void* out, Stream stream) {
-      zero(arrived.ptr(), 1, stream);
-      start({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, global<T>(out, 1), n, partials.ptr(),
-            arrived.ptr());
-    });
-  });
-}
-
 const Variant shared{.kind = VariantKind::document,
                      .how = {.thread = "grid stride"},
                      .operations = {Operation::sum, Operation::sum_of_squares},
@@ -238,31 +175,41 @@ const Variant shared{.kind = VariantKind::document,
                      .document_n = 100000000,
                      .compiled_in = "block=1024"};
 
-const Register two_launches(
-    shared, prepare_two_launches,
-    {{{.id = "multiblock/two-launch", .title = "multi-block, two launches",
-       .cites = "multiblock, first listing: two kernels",
-       .how = {.block = "tree, stride halves", .grid = "second launch"}},
-      []<class T, class Load, class Index>(const Settings& s) {
-        return s.count("block") == 1024 ? launch<two_launch<T, Load, Index, BlockSize<1024>>>
-                                        : launch<two_launch<T, Load, Index, BlockSize<0>>>;
-      }}});
-const Register last_blocks(
-    shared, prepare_last_block,
-    {{{.id = "multiblock/last-block", .title = "multi-block, last block",
-       .cites = "multiblock, second listing: last-block guard",
-       .how = {.block = "tree, stride halves", .grid = "last block, fence and counter"}},
-      {1, []<class T, class Load, class Index>(const Settings& s) {
-         return s.count("block") == 1024 ? launch<last_block<T, Load, Index, BlockSize<1024>>>
-                                         : launch<last_block<T, Load, Index, BlockSize<0>>>;
-       }}},
-     {{.id = "multiblock/last-block-warp", .title = "multi-block, last block, warp shuffles",
-       .cites = "multiblock, closing remark: warp-level reduction",
-       .how = {.block = "warp shuffles", .grid = "last block, fence and counter"}},
-      {warp, []<class T, class Load, class Index>(const Settings& s) {
-         return s.count("block") == 1024 ? launch<last_block_warp<T, Load, Index, BlockSize<1024>>>
-                                         : launch<last_block_warp<T, Load, Index, BlockSize<0>>>;
-       }}}});
+/// The launch of all three: two blocks per SM, whatever n is, and in each a tree of the block's threads.
+SumShape shape(Finish finish, unsigned threads_per_shared_element) {
+  return {.finish = finish,
+          .threads_per_shared_element = threads_per_shared_element,
+          .grid = [](std::size_t, unsigned, const DeviceInfo& gpu) { return 2 * std::size_t(gpu.sm_count); },
+          .document_index = "i32"};
+}
+
+const Register two_launches =
+    sum_kernel(combined(shared, {.id = "multiblock/two-launch",
+                                 .title = "multi-block, two launches",
+                                 .cites = "multiblock, first listing: two kernels",
+                                 .how = {.block = "tree, stride halves", .grid = "second launch"}}),
+               shape(Finish::second_launch, 1), []<class T, class Load, class Index>(const Settings& s) {
+                 return s.count("block") == 1024 ? launch<two_launch<T, Load, Index, BlockSize<1024>>>
+                                                 : launch<two_launch<T, Load, Index, BlockSize<0>>>;
+               });
+const Register guarded =
+    sum_kernel(combined(shared, {.id = "multiblock/last-block",
+                                 .title = "multi-block, last block",
+                                 .cites = "multiblock, second listing: last-block guard",
+                                 .how = {.block = "tree, stride halves", .grid = "last block, fence and counter"}}),
+               shape(Finish::last_block, 1), []<class T, class Load, class Index>(const Settings& s) {
+                 return s.count("block") == 1024 ? launch<last_block<T, Load, Index, BlockSize<1024>>>
+                                                 : launch<last_block<T, Load, Index, BlockSize<0>>>;
+               });
+const Register guarded_warps =
+    sum_kernel(combined(shared, {.id = "multiblock/last-block-warp",
+                                 .title = "multi-block, last block, warp shuffles",
+                                 .cites = "multiblock, closing remark: warp-level reduction",
+                                 .how = {.block = "warp shuffles", .grid = "last block, fence and counter"}}),
+               shape(Finish::last_block, warp), []<class T, class Load, class Index>(const Settings& s) {
+                 return s.count("block") == 1024 ? launch<last_block_warp<T, Load, Index, BlockSize<1024>>>
+                                                 : launch<last_block_warp<T, Load, Index, BlockSize<0>>>;
+               });
 
 }  // namespace
 }  // namespace reductio

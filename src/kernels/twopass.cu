@@ -144,9 +144,8 @@ __global__ void template_unrolled(Input<T, Load> in, GlobalPtr<T> out, Index n) 
   }
 }
 
-/// The number of blocks: as told, or for "auto" as many as the GPU holds at once and have an element to read.
-std::size_t grid_for(const Settings& s, unsigned block, std::size_t n, const DeviceInfo& gpu) {
-  if (s.text("grid") != "auto") return s.count("grid");
+/// grid=auto: as many blocks as the GPU holds at once and have an element to read.
+std::size_t resident_blocks(std::size_t n, unsigned block, const DeviceInfo& gpu) {
   constexpr int most_blocks_per_sm = 32;
   const int blocks_per_sm = std::clamp(gpu.threads_per_sm / static_cast<int>(block), 1, most_blocks_per_sm);
   const std::size_t resident = static_cast<std::size_t>(gpu.sm_count) * static_cast<std::size_t>(blocks_per_sm);
@@ -175,62 +174,42 @@ KnownFault loses_sums(const Settings& s) {
           }};
 }
 
-template <class T, class Load>
-using Pass = Start<Input<T, Load>, GlobalPtr<T>, std::size_t>;
+const Variant shared{
+    .kind = VariantKind::document, .how = {.thread = "grid stride", .grid = "second launch or host"},
+    .operations = {Operation::sum, Operation::sum_of_squares},
+    .types = {ElementType::i32, ElementType::f32, ElementType::f64},
+    .tunables = {Tunable::powers_of_two("block", 1, 1024, 256),
+                 Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto"),
+                 Tunable::choice("finish", {"second-launch", "host", "host-pinned"}, "second-launch"), loop_index()}};
 
-std::unique_ptr<Plan> prepare(const Kernels<Pass>& kernel, const Problem& p, const Settings& chosen,
-                              const DeviceInfo& gpu) {
-  return dispatch(p, [&]<class T, class Load>() {
-    const unsigned block = chosen.count("block");
-    const std::size_t n = p.n, grid = grid_for(chosen, block, n, gpu), shared_bytes = block * sizeof(T);
-    const Settings s = with_loop_index(chosen, "u64", n + grid * block);
-    const std::size_t tree = std::bit_width(block) - 1, chain = Load::roundings + ceil_div(n, grid * block) + tree;
-    PlanInfo info{.grid_blocks = grid, .block_threads = block, .longest_chain = chain};
-    const auto first_pass = [=, start = kernel.get<T, Load>(s)](void* in, GlobalPtr<T> out, Stream stream) {
-      start({grid, block, shared_bytes, stream}, {global<const T>(in, n)}, out, n);
-    };
-    if (finishes_on_host(s)) return plan_with_host_part<T>(info, s, n, first_pass);
+const SumShape shape{.finish = Finish::second_launch, .threads_per_shared_element = 1, .grid = resident_blocks,
+                     .document_index = "u64"};
 
-    const Buffer<T> partials(grid);
-    info.longest_chain += ceil_div(grid, block) + tree;
-    info.workspace_bytes = partials.bytes();
-    const Pass<T, Identity> second_pass = kernel.get<T, Identity>(s);  // partial sums are not squared again
-    return plan_of(info, [=](void* in, void* out, Stream stream) {
-      first_pass(in, partials.ptr(), stream);
-      second_pass({1, block, shared_bytes, stream}, {partials.ptr()}, global<T>(out, 1), grid);
-    });
-  });
-}
-
-const Register registered(
-    {.kind = VariantKind::document, .how = {.thread = "grid stride", .grid = "second launch or host"},
-     .operations = {Operation::sum, Operation::sum_of_squares},
-     .types = {ElementType::i32, ElementType::f32, ElementType::f64},
-     .tunables = {Tunable::powers_of_two("block", 1, 1024, 256),
-                  Tunable::integer("grid", 1, 0x7fffffff, {"auto", "1", "40"}, "auto"),
-                  Tunable::choice("finish", {"second-launch", "host", "host-pinned"}, "second-launch"), loop_index()}},
-    prepare,
-    {{{.id = "twopass/rolled", .title = "two-pass, rolled", .cites = "twopass, two-pass reduction",
-       .how = {.block = "tree, stride halves"}},
-      []<class T, class Load, class Index>(const Settings&) { return launch<rolled<T, Load, Index>>; }},
-     {{.id = "twopass/warp-unrolled", .title = "two-pass, warp unrolled",
-       .cites = "twopass, unrolling of the second stage", .how = {.block = "tree, stride halves, last warp unrolled"},
-       .tunables = {Tunable::powers_of_two("block", 32, 1024, 256)}},
-      []<class T, class Load, class Index>(const Settings&) { return launch<warp_unrolled<T, Load, Index>>; }},
-     {{.id = "twopass/template-unrolled", .title = "two-pass, unrolled by template",
-       .cites = "twopass, further unrolling of the second stage",
-       .how = {.block = "tree, stride halves, unrolled by template"}, .compiled_in = "every block"},
-      []<class T, class Load, class Index>(const Settings& s) {  // the document's switch over the block sizes
-        return for_block<1, 1024>(
-            s.count("block"), []<unsigned Threads>() { return launch<template_unrolled<T, Load, Index, Threads>>; });
-      }},
-     {{.id = "twopass/multiple-of-32", .title = "two-pass, block a multiple of 32",
-       .cites = "twopass, two-pass reduction, its first note",
-       .how = {.block = "tree, stride halves, loses sums unless the block is a power of two"},
-       .tunables = {Tunable::choice(
-           "block", {"32", "64", "96", "128", "160", "192", "224", "256", "512", "768", "1024"}, "96")},
-       .known_fault = loses_sums},
-      []<class T, class Load, class Index>(const Settings&) { return launch<rolled<T, Load, Index>>; }}});
+const Register registered[] = {
+    sum_kernel(combined(shared, {.id = "twopass/rolled", .title = "two-pass, rolled",
+                                 .cites = "twopass, two-pass reduction", .how = {.block = "tree, stride halves"}}),
+               shape, []<class T, class Load, class Index>() { return launch<rolled<T, Load, Index>>; }),
+    sum_kernel(combined(shared, {.id = "twopass/warp-unrolled", .title = "two-pass, warp unrolled",
+                                 .cites = "twopass, unrolling of the second stage",
+                                 .how = {.block = "tree, stride halves, last warp unrolled"},
+                                 .tunables = {Tunable::powers_of_two("block", 32, 1024, 256)}}),
+               shape, []<class T, class Load, class Index>() { return launch<warp_unrolled<T, Load, Index>>; }),
+    sum_kernel(combined(shared, {.id = "twopass/template-unrolled", .title = "two-pass, unrolled by template",
+                                 .cites = "twopass, further unrolling of the second stage",
+                                 .how = {.block = "tree, stride halves, unrolled by template"},
+                                 .compiled_in = "every block"}),
+               shape, []<class T, class Load, class Index>(const Settings& s) {  // the document's switch over the sizes
+                 return for_block<1, 1024>(s.count("block"), []<unsigned Threads>() {
+                   return launch<template_unrolled<T, Load, Index, Threads>>;
+                 });
+               }),
+    sum_kernel(combined(shared, {.id = "twopass/multiple-of-32", .title = "two-pass, block a multiple of 32",
+                                 .cites = "twopass, two-pass reduction, its first note",
+                                 .how = {.block = "tree, stride halves, loses sums unless the block is a power of two"},
+                                 .tunables = {Tunable::choice("block", {"32", "64", "96", "128", "160", "192", "224",
+                                                                        "256", "512", "768", "1024"}, "96")},
+                                 .known_fault = loses_sums}),
+               shape, []<class T, class Load, class Index>() { return launch<rolled<T, Load, Index>>; })};
 
 }  // namespace
 }  // namespace reductio

@@ -5,7 +5,6 @@
 #include <cstdint>
 
 #include "device/device.h"
-#include "device/state.h"
 #include "tuned/tuned.h"
 
 namespace reductio::tuned {

@@ -146,7 +146,7 @@ void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
             (default_stream_holds_work() ? "; what waits in the default stream, Stream{}, is not done before a call: "
                                          : "; ") +
             "a call zeroes what it needs on its own stream, and what calls leave to each other is a zeroed_buffer "
-            "(device/state.h)");
+            "(device/device.h)");
   stop_last(FaultKind::unwritten, site_of(t.site),
             "reads byte " + std::to_string(t.where) + " (" + element(t) +
                 ") of shared memory, which nobody in this block has written");

@@ -170,7 +170,7 @@ void store_release(Pointer<T> p, std::type_identity_t<T> value, const char* file
   T name(T*, Values...) {                                                                                      \
     static_assert(sizeof(T) == 0,                                                                              \
                   "an atomic takes a GlobalPtr<T> or SharedPtr<T>: in place of a __device__ variable pass the kernel " \
-                  "a pointer, of zeroed_buffer<T>(1) in device/state.h say");                                  \
+                  "a pointer, of zeroed_buffer<T>(1) say");                                                    \
     return {};                                                                                                 \
   }
 REDUCTIO_NO_RAW_POINTER(atomicAdd)

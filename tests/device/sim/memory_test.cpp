@@ -51,7 +51,7 @@ TEST_P(SimMemory, ReadOfUnwrittenWorkspace) {
   EXPECT_EQ(f.block, 1u);
   EXPECT_EQ(f.threads, Threads{9});
   EXPECT_TRUE(says(f, "reads element 3 of a view in global memory, which nobody has written")) << f.what();
-  EXPECT_TRUE(says(f, "is a zeroed_buffer (device/state.h)")) << f.what();
+  EXPECT_TRUE(says(f, "is a zeroed_buffer (device/device.h)")) << f.what();
   EXPECT_FALSE(says(f, "default stream")) << f.what();
 }
 
