@@ -56,7 +56,7 @@ def planned(results) -> list[tuple]:
             ("claims", claims_figure, "verdicts"), ("tuned", tuned, "tuned")):
         plan.append((name, module, (), files))
     numbers = numbers_in_paper()
-    plan.sort(key=lambda one: (numbers.get(one[0], len(plan)), one[0]))
+    plan.sort(key=lambda one: (numbers.get(one[0], 99), one[0]))
     return [(f"fig{numbers[name]:02}-{name}" if name in numbers else f"more-{name}", module, arguments,
              [results.file(f"{file}.csv") for file in files.split()]) for name, module, arguments, files in plan]
 

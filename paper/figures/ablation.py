@@ -40,23 +40,23 @@ def draw(results: Results):
     names, head, base = 1.6, 0.62, 0.8
     tall = ROW * len(rows)
     height = head + tall + base
-    figure = studies.sheet(style.TEXT_WIDTH, height)
+    figure = style.sheet(height)
     cells, between = FIRST + 3 * CELL, 0.3
     wide = style.TEXT_WIDTH - names - between - cells
     draw_effects(figure, by_size, rows, pairs, names, base, wide, tall)
     draw_interactions(figure, results, by_size, names + wide + between, base, cells, tall)
-    studies.title(figure, f"What each choice is worth on one {studies.gpu_of(results)}",
+    style.title(figure, f"What each choice is worth on one {studies.gpu_of(results)}",
                   f"sum of f32, device time, {rs.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE)}")
     figure.text((names + wide + between) / style.TEXT_WIDTH, 1 - 0.55 / height,
                 "gain of both choices / product of their gains", va="center")
-    studies.foot(figure, "Left: geometric means over pairs of variants, as many as in brackets, that differ in nothing else; "
+    style.foot(figure, "Left: geometric means over pairs of variants, as many as in brackets, that differ in nothing else; "
                          "host is timed end to end.\nRight: 1 if two choices do not affect each other; bold where the 95 % "
                          "interval excludes 1.")
     return figure
 
 
 def draw_effects(figure, by_size, rows, pairs, left: float, base: float, wide: float, tall: float) -> None:
-    axes = studies.place(figure, left, base, wide, tall, "effects")
+    axes = style.place(figure, left, base, wide, tall, "effects")
     axes.set_xscale("log")
     looks = {name: dict(style.line_style(i, 0), linestyle="", markersize=3.4) for i, name in enumerate(by_size)}
     every = []
@@ -76,9 +76,9 @@ def draw_effects(figure, by_size, rows, pairs, left: float, base: float, wide: f
             axes.axhline(of[0] - 0.5, color=style.MARK_COLOR, linewidth=0.4)
         figure.text(0.12 / width, (base + tall - ROW * (sum(of) / len(of) + 0.5)) / height, words, rotation=90, va="center",
                     ha="center", fontweight="bold")
-    figure.legend([*(Line2D([], [], **look) for look in looks.values()), Line2D([], [], color="black", linewidth=0.7)],
-                  [*(f"gain at n = {rs.power_label(n)}, with its 95 % interval" for n, _ in by_size.values()), "no gain"],
-                  ncols=4, loc="lower left", bbox_to_anchor=(0.06 / width, (base - 0.47) / height))
+    style.legend(figure, [*(Line2D([], [], **look) for look in looks.values()), Line2D([], [], color="black", linewidth=0.7)],
+                 [*(f"gain at n = {rs.power_label(n)}, with its 95 % interval" for n, _ in by_size.values()), "no gain"],
+                 base - 0.47, ncols=4)
 
 
 def draw_interactions(figure, results: Results, by_size, left: float, base: float, wide: float, tall: float) -> None:
@@ -88,7 +88,7 @@ def draw_interactions(figure, results: Results, by_size, left: float, base: floa
     gap = 0.2
     each = (tall - gap * (len(by_size) - 1)) / len(by_size)
     for i, (name, (n, _)) in enumerate(by_size.items()):
-        axes = studies.place(figure, left, base + tall - (i + 1) * each - i * gap, wide, each, f"interactions:{name}")
+        axes = style.place(figure, left, base + tall - (i + 1) * each - i * gap, wide, each, f"interactions:{name}")
         axes.set_axis_off()
         axes.set_xlim(0, wide)
         axes.set_ylim(len(lines) + 1, 0)

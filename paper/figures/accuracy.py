@@ -45,11 +45,11 @@ def draw(results: Results):
              for g in groups}
     left, right, head, tall, gap, base = 0.55, 0.08, 0.62, 2.0, 0.16, 0.78
     height = head + tall + base
-    figure = studies.sheet(style.TEXT_WIDTH, height)
+    figure = style.sheet(height)
     width = (style.TEXT_WIDTH - left - right - gap * (len(drawn) - 1)) / max(1, len(drawn))
     positive = errors.loc[errors["error"] > 0, "error"]
     for k, dataset in enumerate(drawn):
-        axes = studies.place(figure, left + k * (width + gap), base, width, tall, f"accuracy:{dataset}",
+        axes = style.place(figure, left + k * (width + gap), base, width, tall, f"accuracy:{dataset}",
                              sharey=figure.axes[0] if k else None)
         here = errors[errors["dataset"] == dataset]
         axes.set_yscale("log")
@@ -73,12 +73,11 @@ def draw(results: Results):
         first.set_ylim(10 ** np.floor(np.log10(positive.quantile(0.03))), 10 ** np.ceil(np.log10(max(positive.max(), EPSILON))))
         first.yaxis.set_minor_locator(NullLocator())
         first.set_ylabel("|error| / sum of magnitudes", labelpad=2)
-    figure.legend([*(Line2D([], [], **looks[g]) for g in groups), Line2D([], [], **ROUNDING_LOOK)],
-                  [*(names.get(g, g) for g in groups), "rounding once, at most"], ncols=len(groups) + 1, loc="lower left",
-                  bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.24 / height))
-    studies.title(figure, f"Errors of float32 sums on one {studies.gpu_of(results)}",
+    style.legend(figure, [*(Line2D([], [], **looks[g]) for g in groups), Line2D([], [], **ROUNDING_LOOK)],
+                 [*(names.get(g, g) for g in groups), "rounding once, at most"], 0.24, ncols=len(groups) + 1)
+    style.title(figure, f"Errors of float32 sums on one {studies.gpu_of(results)}",
                   "Pale: each kernel with each finish. With marks: the worst of a document's, ours, or the library's. An error is the "
                   "largest of a row's calls.")
-    studies.foot(figure, (f"Exact at every n and in every order: {', '.join(exact)}. " if exact else "")
+    style.foot(figure, (f"Exact at every n and in every order: {', '.join(exact)}. " if exact else "")
                  + "What is exact, or below the axis, is not drawn.")
     return figure

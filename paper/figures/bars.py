@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -71,7 +70,7 @@ def draw(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
     top = 0.34 + LINE * max(map(len, titles))
     height = top + foot + y * 0.135
     width = (style.TEXT_WIDTH - left - right - gap * (len(sizes) - 1)) / len(sizes)
-    figure = plt.figure(figsize=(style.TEXT_WIDTH, height))
+    figure = style.sheet(height)
     peak = results.machine.peak_bytes_per_s
     longest = max((p["bytes"] / p["time"] / GIGA for _, _, s in rows for n in sizes if (p := s.at(n)) is not None),
                   default=1.0)
@@ -80,9 +79,7 @@ def draw(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
     on_white = dict(facecolor="white", edgecolor="none", pad=0.4)  # so that no line crosses text
     parts = read = False
     for k, n in enumerate(sizes):
-        axes = figure.add_axes(((left + k * (width + gap)) / style.TEXT_WIDTH, foot / height,
-                                width / style.TEXT_WIDTH, (height - top - foot) / height))
-        axes.set_gid(f"bars:{n}")
+        axes = style.place(figure, left + k * (width + gap), foot, width, height - top - foot, f"bars:{n}")
         for position, group, s in rows:
             color = style.color_of(group if group in style.GROUP_COLORS else s.group)
             point = s.at(n)
@@ -125,8 +122,7 @@ def draw(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
         axes.set_xlabel("throughput (GB/s)", labelpad=1)
         axes.set_title("\n".join(titles[k]), loc="left", pad=3)
 
-    figure.text(0.1 / style.TEXT_WIDTH, 1 - 0.05 / height, header(results, element_type, mode), va="top",
-                fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
+    style.title(figure, header(results, element_type, mode))
     handles = []
     if peak:
         handles.append(Line2D([], [], **PEAK_LOOK, label=f"theoretical peak {peak / 1e12:.2f} TB/s"))
@@ -137,6 +133,5 @@ def draw(results: Results, element_type: str, mode: str, sizes: tuple[int, ...] 
         handles.append(Patch(facecolor="white", edgecolor=style.MARK_COLOR,
                              label="▹ device part only, no host additions"))
     handles.append(Patch(facecolor="white", edgecolor=style.MARK_COLOR, hatch="//////", label="no time"))
-    figure.legend(handles=handles, ncols=len(handles), loc="lower left",
-                  bbox_to_anchor=(0.1 / style.TEXT_WIDTH, 0.07 / height))
+    style.legend(figure, handles, [handle.get_label() for handle in handles], 0.07, ncols=len(handles))
     return figure

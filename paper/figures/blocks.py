@@ -33,11 +33,11 @@ def draw(results: Results):
     height = head + tall + base
     names_width = [0.3 + max(style.text_width(name) for name, _ in lines) for _, lines in panels]
     width = (style.TEXT_WIDTH - left - gap * (len(panels) - 1) - sum(names_width) - 0.04) / len(panels)
-    figure = studies.sheet(style.TEXT_WIDTH, height)
+    figure = style.sheet(height)
     x = left
     for ((experiment, document, mode, _), lines), names in zip(panels, names_width):
         problem = studies.of_document(document)
-        axes = studies.place(figure, x, base, width, tall, f"blocks:{document}")
+        axes = style.place(figure, x, base, width, tall, f"blocks:{document}")
         for k, (name, points) in enumerate(lines):
             studies.draw_points(axes, points, label=name, **style.line_style(k, 0))
         blocks = [b for _, p in lines for b in p.x]
@@ -57,6 +57,6 @@ def draw(results: Results):
         axes.set_title(f"{document}: n = {rs.power_label(problem['n'][0])}, {problem['element_type']}, {what}", loc="left", pad=4)
         label_ends(axes, [(p.x[-1], p.value[-1], name, style.MARK_COLOR) for name, p in lines], tall)
         x += width + names + gap
-    studies.title(figure, f"Size of a block and unrolling on one {studies.gpu_of(results)}",
+    style.title(figure, f"Size of a block and unrolling on one {studies.gpu_of(results)}",
                   f"{rs.CACHE_LABELS[studies.of_document('unroll')['cache_state']]}. Lines through marks: 95 % intervals.")
     return figure

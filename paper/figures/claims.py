@@ -85,7 +85,7 @@ def draw(results: Results):
     parts = [rows[:half], rows[half:]]
     head, base, gap = 0.3, 1.28, 0.15
     height = head + ROW * max(map(len, parts)) + base
-    figure = studies.sheet(style.TEXT_WIDTH, height)
+    figure = style.sheet(height)
     values = [v for r in rows for v in (r["then"], r["ratio"], r["low"], r["high"]) if v is not None and pd.notna(v)]
     width = (style.TEXT_WIDTH - 0.12 - gap) / PANELS
     for k, part in enumerate(parts):
@@ -95,7 +95,7 @@ def draw(results: Results):
         names = [f"{r['words']}" for r in part]
         names_width = 0.36 + max(map(style.text_width, names))
         tall = ROW * len(part)
-        axes = studies.place(figure, 0.06 + k * (width + gap) + names_width, height - head - tall, width - names_width, tall,
+        axes = style.place(figure, 0.06 + k * (width + gap) + names_width, height - head - tall, width - names_width, tall,
                              f"claims:{k}")
         axes.set_xscale("log")
         for y, r in enumerate(part):
@@ -118,12 +118,11 @@ def draw(results: Results):
             at = (height - head - ROW * (y + 0.5)) / height
             figure.text((0.06 + k * (width + gap)) / style.TEXT_WIDTH, at, word, va="center", fontweight="bold")
     verdicts = [v for v in vd.VERDICTS if any(r["verdict"] == v for r in rows)]
-    studies.title(figure, f"Then, in the documents, and now, on one {studies.gpu_of(results)}")
+    style.title(figure, f"Then, in the documents, and now, on one {studies.gpu_of(results)}")
     handles = [Line2D([], [], **THEN), Line2D([], [], **STEP), *(Line2D([], [], **look(v)) for v in verdicts)]
-    figure.legend(handles, ["the gain that the document's text names", "from that gain to the one measured here",
-                            *(f"{v}: {MEANS[v]}" for v in verdicts)], ncols=2, loc="lower left",
-                  bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.36 / height))
-    studies.foot(figure, "Marks with a colour: the gain measured here at the document's own n, with its 95 % interval, and the "
+    style.legend(figure, handles, ["the gain that the document's text names", "from that gain to the one measured here",
+                                   *(f"{v}: {MEANS[v]}" for v in verdicts)], 0.36, ncols=2)
+    style.foot(figure, "Marks with a colour: the gain measured here at the document's own n, with its 95 % interval, and the "
                          "test's verdict.\nBold: the claim's id. Claims whose tests are no speedups: "
                          f"{', '.join(others) or 'none'}.")
     return figure

@@ -38,9 +38,9 @@ def draw(results: Results):
     rate = table.loc[table["quantity"] == "sm_clock_rate", "value"].median()  # cycles/ns
     left, right, head, tall, gap, base = 0.5, 0.08, 0.6, 1.05, 0.42, 0.5
     height = head + len(quantities) * tall + (len(quantities) - 1) * gap + base
-    figure = studies.sheet(style.COLUMN_WIDTH, height)
+    figure = style.sheet(height, style.COLUMN_WIDTH)
     for k, quantity in enumerate(quantities):
-        axes = studies.place(figure, left, height - head - tall - k * (tall + gap), style.COLUMN_WIDTH - left - right, tall,
+        axes = style.place(figure, left, height - head - tall - k * (tall + gap), style.COLUMN_WIDTH - left - right, tall,
                              f"clocks:{quantity}")
         of = by_sm(table, quantity)
         cycles = quantity == "sm_clock_offset"
@@ -59,6 +59,6 @@ def draw(results: Results):
         if k == len(quantities) - 1:
             axes.set_xlabel("multiprocessor", labelpad=1)
     repeats = int(np.nanmax(table.loc[table["quantity"].isin(quantities), "repeat"])) + 1
-    studies.title(figure, f"Clocks of one {studies.gpu_of(results)}", "offset from the clock of multiprocessor 0")
-    studies.foot(figure, f"Marks: median; lines: least and most of {repeats} repeats.")
+    style.title(figure, f"Clocks of one {studies.gpu_of(results)}", "offset from the clock of multiprocessor 0")
+    style.foot(figure, f"Marks: median; lines: least and most of {repeats} repeats.")
     return figure

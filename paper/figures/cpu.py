@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -99,17 +98,13 @@ def draw(results: Results, element_type: str):
     busy = busy_note(results, element_type)
     foot = ticks + LINE * -(-len(labels) // per_line) + 0.28 + (LINE if busy else 0)
     total = top + height + foot
-    figure = plt.figure(figsize=(style.TEXT_WIDTH, total))
+    figure = style.sheet(total)
     half = (style.TEXT_WIDTH - left - gap - 0.08) / 2
-
-    def axes_at(x: float, w: float):
-        return figure.add_axes((x / style.TEXT_WIDTH, foot / total, w / style.TEXT_WIDTH, height / total))
 
     x = left
     if common:
         n = max(common)
-        axes = axes_at(left, half)
-        axes.set_gid("cpu:levels")
+        axes = style.place(figure, left, foot, half, height, "cpu:levels")
         names = sorted({s.variant for s in loops})
         levels = sorted({optimisation_of(s.settings)[1] for s in loops})
         thick = 0.8 / len(levels)
@@ -135,8 +130,7 @@ def draw(results: Results, element_type: str):
                     bbox_to_anchor=(0, 1.01))
         x = left + half + gap
 
-    axes = axes_at(x, style.TEXT_WIDTH - 0.08 - x)
-    axes.set_gid("cpu:lines")
+    axes = style.place(figure, x, foot, style.TEXT_WIDTH - 0.08 - x, height, "cpu:lines")
     handles = []
     for k, s in enumerate(lines):  # a colour and marker each, and dashes for the settings of one variant
         of_variant = [t for t in lines if t.variant == s.variant]
@@ -151,12 +145,8 @@ def draw(results: Results, element_type: str):
     axes.set_ylabel("throughput (GB/s)")
     axes.set_xlabel("n (elements)", labelpad=1)
     axes.set_title("against n, host loops at their best level", loc="left", pad=4)
-    figure.legend(handles, labels, ncols=per_line, loc="upper left",
-                  bbox_to_anchor=(left / style.TEXT_WIDTH, (foot - ticks) / total))
-    figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total,
-                f"{where}: {element_type}, {rs.MODE_LABELS['end_to_end']}, {rs.CPU_CACHE_LABELS[usual]}", va="top",
-                fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
-    figure.text(left / style.TEXT_WIDTH, 0.04 / total, (busy + "\n" if busy else "")
-                + "Bars and marks: times; thin lines: 95 % confidence intervals. "
-                + not_drawn(cpu_series(results, element_type)), va="bottom", linespacing=1.25)
+    style.legend(figure, handles, labels, foot - ticks, left, "upper left", ncols=per_line)
+    style.title(figure, f"{where}: {element_type}, {rs.MODE_LABELS['end_to_end']}, {rs.CPU_CACHE_LABELS[usual]}", left=left)
+    style.foot(figure, (busy + "\n" if busy else "") + "Bars and marks: times; thin lines: 95 % confidence intervals. "
+               + not_drawn(cpu_series(results, element_type)), left)
     return figure

@@ -31,8 +31,8 @@ def draw(results: Results):
     left, right, head, base = 1.4, 0.1, 0.46, 0.72
     tall = ROW * len(ROWS)
     height = head + tall + base
-    figure = studies.sheet(style.COLUMN_WIDTH, height)
-    axes = studies.place(figure, left, base, style.COLUMN_WIDTH - left - right, tall, "decomposition")
+    figure = style.sheet(height, style.COLUMN_WIDTH)
+    axes = style.place(figure, left, base, style.COLUMN_WIDTH - left - right, tall, "decomposition")
     axes.set_xscale("log")
     looks = {n: dict(style.line_style(i, 0), linestyle="", markersize=3.6) for i, n in enumerate(found)}
     for i, (n, of) in enumerate(found.items()):
@@ -48,7 +48,7 @@ def draw(results: Results):
     for y in (len(CHAIN) - 0.5, len(CHAIN) + 0.5):
         axes.axhline(y, color=style.MARK_COLOR, linewidth=0.4)
     studies.legend_by_size(figure, looks)
-    studies.title(figure, f"Gains by level on one {studies.gpu_of(results)}",
+    style.title(figure, f"Gains by level on one {studies.gpu_of(results)}",
                   f"levels, {document['element_type']}, blocks of 256, device time, {rs.CACHE_LABELS[document['cache_state']]}")
-    studies.foot(figure, "The first three together make the fourth. Lines: 95 % intervals.")
+    style.foot(figure, "The first three together make the fourth. Lines: 95 % intervals.")
     return figure

@@ -23,12 +23,12 @@ def draw(results: Results):
     panels = [o for o in OTHERS if any(o == l[0] for l in lines)]
     left, right, head, tall, gap, base = 0.42, 0.08, 0.46, 1.3, 0.2, 0.72
     height = head + len(panels) * tall + (len(panels) - 1) * gap + base
-    figure = studies.sheet(style.COLUMN_WIDTH, height)
+    figure = style.sheet(height, style.COLUMN_WIDTH)
     sizes = sorted({n for _, n, _ in lines})
     looks = {n: dict(style.line_style(i, 0), markersize=3.2) for i, n in enumerate(sizes)}
     groups = [x for *_, p in lines for x in p.x]
     for k, other in enumerate(panels):
-        axes = studies.place(figure, left, height - head - tall - k * (tall + gap), style.COLUMN_WIDTH - left - right, tall,
+        axes = style.place(figure, left, height - head - tall - k * (tall + gap), style.COLUMN_WIDTH - left - right, tall,
                              f"finish:{other}")
         for of, n, points in lines:
             if of == other:
@@ -48,7 +48,7 @@ def draw(results: Results):
         if k == len(panels) - 1:
             axes.set_xlabel("blocks whose sums are added", labelpad=1)
     studies.legend_by_size(figure, looks)
-    studies.title(figure, f"Finishing by atomics on one {studies.gpu_of(results)}",
+    style.title(figure, f"Finishing by atomics on one {studies.gpu_of(results)}",
                   f"{VARIANT}, {document['element_type']}, end to end, {rs.CACHE_LABELS[document['cache_state']]}")
-    studies.foot(figure, "Lines through marks: 95 % intervals, paired by context.")
+    style.foot(figure, "Lines through marks: 95 % intervals, paired by context.")
     return figure

@@ -43,9 +43,9 @@ def draw(results: Results):
     left, right, head, tall, gap, base = 0.5, 0.14, 0.46, 2.0, 0.2, 0.98
     below = 0.9 if strides else 0.0
     height = head + tall + (gap + below if strides else 0) + base
-    figure = studies.sheet(style.COLUMN_WIDTH, height)
+    figure = style.sheet(height, style.COLUMN_WIDTH)
     width = style.COLUMN_WIDTH - left - right
-    axes = studies.place(figure, left, height - head - tall, width, tall, "granularity")
+    axes = style.place(figure, left, height - head - tall, width, tall, "granularity")
     sms = results.sm_count
     for stride, words, n, look, rows in lines:
         look = dict(look, markersize=3.2)
@@ -60,7 +60,7 @@ def draw(results: Results):
     axes.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
     axes.set_ylabel("speedup over one load", labelpad=2)
     if strides:
-        lower = studies.place(figure, left, base, width, below, "strides")
+        lower = style.place(figure, left, base, width, below, "strides")
         for i, (n, points) in enumerate(strides):
             studies.draw_points(lower, points, label=str(n), **dict(style.line_style(i, 0), markersize=3.2))
         lower.set_ylabel("global over local", labelpad=2)
@@ -76,9 +76,9 @@ def draw(results: Results):
     figure.axes[-1].set_xlabel("loads a thread", labelpad=1)
     handles = [Line2D([], [], **look) for _, _, _, look, _ in lines]
     names = [f"n = {rs.power_label(n)}, {words}" for _, words, n, _, _ in lines]
-    figure.legend(handles, names, ncols=2, loc="lower left", bbox_to_anchor=(0.06 / style.COLUMN_WIDTH, 0.21 / height))
-    studies.title(figure, f"Loads a thread on one {studies.gpu_of(results)}",
+    style.legend(figure, handles, names, 0.21, ncols=2)
+    style.title(figure, f"Loads a thread on one {studies.gpu_of(results)}",
                   f"levels, {document['element_type']}, device time, {rs.CACHE_LABELS[document['cache_state']]}, finish atomic")
-    studies.foot(figure, "Hollow: fewer blocks than multiprocessors. Lines: 95 % intervals."
+    style.foot(figure, "Hollow: fewer blocks than multiprocessors. Lines: 95 % intervals."
                  if sms is not None else "Lines through marks: 95 % intervals.")
     return figure

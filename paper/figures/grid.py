@@ -38,7 +38,7 @@ def draw(results: Results):
         return None
     left, right, head, tall, gap, base = 0.42, 0.08, 0.62, 1.5, 0.16, 0.62
     height = head + tall + base
-    figure = studies.sheet(style.TEXT_WIDTH, height)
+    figure = style.sheet(height)
     width = (style.TEXT_WIDTH - left - right - gap * (len(sizes) - 1)) / len(sizes)
     harness = rs.harness_calls(results.experiment("multiblock"), device="cuda", operation=document["operation"],
                                element_type=document["element_type"], mode="device",
@@ -48,7 +48,7 @@ def draw(results: Results):
         looks[v]["markerfacecolor"] = "white"  # the kernels lie upon each other
     top = 0.0
     for k, n in enumerate(sizes):
-        axes = studies.place(figure, left + k * (width + gap), base, width, tall, f"grid:{n}",
+        axes = style.place(figure, left + k * (width + gap), base, width, tall, f"grid:{n}",
                              sharey=figure.axes[0] if k else None)
         xs = []
         for v in variants:
@@ -76,8 +76,8 @@ def draw(results: Results):
         names.append(f"{USUAL} blocks for each of {results.sm_count:.0f} multiprocessors")
     handles.append(Patch(**CEILING_LOOK))
     names.append("faster than only reading")
-    figure.legend(handles, names, ncols=len(handles), loc="lower left", bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.06 / height))
-    studies.title(figure, f"Throughput by number of blocks on one {studies.gpu_of(results)}",
+    style.legend(figure, handles, names, 0.06, ncols=len(handles))
+    style.title(figure, f"Throughput by number of blocks on one {studies.gpu_of(results)}",
                   f"multiblock, {document['element_type']}, blocks of 1024, device time, "
                   f"{rs.CACHE_LABELS[document['cache_state']]}. Lines through marks: 95 % intervals.")
     return figure

@@ -70,7 +70,7 @@ def digits(value: float | None) -> str:
 def draw_ladder(figure, left: float, bottom: float, width: float, names_width: float, document: str,
                 rungs: list[Rung]) -> None:
     names, numbers = [label(r, rungs) for r in rungs], 1.15
-    axes = studies.place(figure, left + names_width, bottom, width - names_width - numbers, ROW * len(rungs),
+    axes = style.place(figure, left + names_width, bottom, width - names_width - numbers, ROW * len(rungs),
                          f"ladder:{document}")
     at = list(range(len(rungs)))
     measured = [(k, 1.0, 1.0, 1.0) if r.height is None else (k, r.height.value, r.height.low, r.height.high)
@@ -124,7 +124,7 @@ def draw(results: Results):
         return sum(0.2 + ROW * len(found[d]) + ticks for d in column)
 
     height = head + max(map(needs, columns)) + legend
-    figure = studies.sheet(style.TEXT_WIDTH, height)
+    figure = style.sheet(height)
     width = (style.TEXT_WIDTH - gap - 0.12) / 2
     for c, column in enumerate(columns):
         # Panels of the shorter column are spread over the height of the longer.
@@ -138,9 +138,8 @@ def draw(results: Results):
             top = bottom - ticks - spare
         if column:
             figure.axes[-1].set_xlabel("speedup over the first kernel", labelpad=1)
-    studies.title(figure, f"The documents' steps on one {studies.gpu_of(results)}",
+    style.title(figure, f"The documents' steps on one {studies.gpu_of(results)}",
                   "gain: speedup over the kernel that the step starts from; text: the document's own.")
-    figure.legend([Line2D([], [], **NOW), Line2D([], [], **THEN), Line2D([], [], color=style.LINE_COLORS[0], linewidth=0.7)],
-                  ["now", "the text's own", "95 % interval, where it is wider than the mark"], ncols=3, loc="lower left",
-                  bbox_to_anchor=(0.06 / style.TEXT_WIDTH, 0.05 / height))
+    style.legend(figure, [Line2D([], [], **NOW), Line2D([], [], **THEN), Line2D([], [], color=style.LINE_COLORS[0], linewidth=0.7)],
+                 ["now", "the text's own", "95 % interval, where it is wider than the mark"], 0.05, ncols=3)
     return figure

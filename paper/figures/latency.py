@@ -39,8 +39,8 @@ def draw(results: Results):
     hidden = "load_latency_memory" in known
     base = 0.57 + 0.135 * (-(-len(lines) // 2) + hidden + bool(known))
     height = head + tall + base
-    figure = studies.sheet(style.COLUMN_WIDTH, height)
-    axes = studies.place(figure, left, base, style.COLUMN_WIDTH - left - right, tall, "latency")
+    figure = style.sheet(height, style.COLUMN_WIDTH)
+    axes = style.place(figure, left, base, style.COLUMN_WIDTH - left - right, tall, "latency")
     for variant, index, _, points, look in lines:
         studies.draw_points(axes, points, label=f"{variant} {index}", **look)
     for quantity, cycles in known.items():
@@ -57,15 +57,14 @@ def draw(results: Results):
     style.decade_axis(axes.yaxis)
     axes.set_xlabel("threads of the block", labelpad=1)
     axes.set_ylabel("cycles a thread takes for an element", labelpad=2)
-    figure.legend([Line2D([], [], **look) for *_, look in lines], [words for _, _, words, _, _ in lines], ncols=2,
-                  loc="lower left", bbox_to_anchor=(0.06 / style.COLUMN_WIDTH, (0.2 + 0.135 * (hidden + bool(known))) / height))
+    style.legend(figure, [Line2D([], [], **look) for *_, look in lines], [words for _, _, words, _, _ in lines],
+                 0.2 + 0.135 * (hidden + bool(known)), ncols=2)
     if hidden:
-        figure.legend([Line2D([], [], **HIDDEN_LOOK)], ["the text: a load less a cycle for each thread"], loc="lower left",
-                      bbox_to_anchor=(0.06 / style.COLUMN_WIDTH, (0.2 + 0.135) / height))
-    studies.title(figure, f"Latency hidden by one block, {studies.gpu_of(results)}",
+        style.legend(figure, [Line2D([], [], **HIDDEN_LOOK)], ["the text: a load less a cycle for each thread"], 0.2 + 0.135)
+    style.title(figure, f"Latency hidden by one block, {studies.gpu_of(results)}",
                   f"squares, {document['element_type']}, n = {rs.power_label(n)}, clock(), "
                   f"{rs.CACHE_LABELS[document['cache_state']]}")
     lines_said = ", ".join(f"{LATENCIES[q]} {cycles:.0f}" for q, cycles in known.items())
-    studies.foot(figure, (f"Horizontal: cycles of one load, from {lines_said}.\n" if known else "")
+    style.foot(figure, (f"Horizontal: cycles of one load, from {lines_said}.\n" if known else "")
                  + "Lines through marks: 95 % intervals.")
     return figure

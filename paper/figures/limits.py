@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.lines import Line2D
 
 import results as rs
 from figures import style
-from figures.panels import LINE, PEAK_LOOK, draw_line, not_drawn
+from figures.panels import L2_LOOK, LINE, PEAK_LOOK, draw_line, not_drawn
 from results import Results
 
 
@@ -35,12 +34,11 @@ def draw(results: Results):
     handles = [Line2D([], [], **look) for _, _, _, look in lines]
     handles.append(Line2D([], [], color="black", linewidth=0.6))
     labels.append("without marks: an empty call")
-    l2_look = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
     if peak:
         handles.append(Line2D([], [], **PEAK_LOOK))
         labels.append(f"theoretical peak, {peak / 1e12:.2f} TB/s")
     if l2:
-        handles.append(Line2D([], [], **l2_look))
+        handles.append(Line2D([], [], **L2_LOOK))
         labels.append(f"n that fills L2, {l2 / 2**20:.0f} MiB")
     per_line = style.legend_columns(labels, style.TEXT_WIDTH - 0.1)
 
@@ -48,9 +46,9 @@ def draw(results: Results):
     foot = ticks + LINE * -(-len(labels) // per_line) + 0.28
     total = top + height + foot
     width = (style.TEXT_WIDTH - left - right - 2 * gap) / 3
-    figure = plt.figure(figsize=(style.TEXT_WIDTH, total))
-    rate, time, share = (figure.add_axes(((left + k * (width + gap)) / style.TEXT_WIDTH, foot / total,
-                                          width / style.TEXT_WIDTH, height / total)) for k in range(3))
+    figure = style.sheet(total)
+    rate, time, share = (style.place(figure, left + k * (width + gap), foot, width, height, f"limits:{gid}")
+                         for k, gid in enumerate(("rate", "time", "share")))
     variant = next((s.variant for s in others if s.is_base), others[0].variant)
     for mode, state, harness, look in lines:
         n, read = harness["n"].to_numpy(float), harness["read"].to_numpy(float)
@@ -71,7 +69,7 @@ def draw(results: Results):
         rate.axhline(peak / 1e12, **PEAK_LOOK)
     for axes in (rate, time, share):
         if l2 and min(sizes) <= l2 / rs.ELEMENT_BYTES[types[0]] <= max(sizes):
-            axes.axvline(l2 / rs.ELEMENT_BYTES[types[0]], **l2_look)
+            axes.axvline(l2 / rs.ELEMENT_BYTES[types[0]], **L2_LOOK)
         axes.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
         style.power_of_two_axis(axes.xaxis, min(sizes), max(sizes), every=8)
         axes.set_xlabel("n (elements)", labelpad=1)
@@ -80,17 +78,13 @@ def draw(results: Results):
     style.decade_axis(time.yaxis)
     share.set_ylim(0, max(1.05, 1.05 * np.nanmax([s.points["share"].max() for s in others])))
     share.axhline(1, color="black", linewidth=0.8, zorder=1.5)
-    for axes, gid, title, label in ((rate, "rate", "only reading: throughput", "throughput (TB/s)"),
-                                    (time, "time", "only reading: time", "time of a call (µs)"),
-                                    (share, "share", f"{variant}", "time of only reading / its own")):
-        axes.set_gid(f"limits:{gid}")
+    for axes, title, label in ((rate, "only reading: throughput", "throughput (TB/s)"),
+                               (time, "only reading: time", "time of a call (µs)"),
+                               (share, variant, "time of only reading / its own")):
         axes.set_title(title, loc="left", pad=4)
         axes.set_ylabel(label)
-    figure.legend(handles, labels, ncols=per_line, loc="upper left",
-                  bbox_to_anchor=(0.1 / style.TEXT_WIDTH, (foot - ticks) / total))
+    style.legend(figure, handles, labels, foot - ticks, 0.1, "upper left", ncols=per_line)
     where = results.machine.get("gpu.name", default=results.machine.name)
-    figure.text(left / style.TEXT_WIDTH, 1 - 0.05 / total, f"{where}: read ceiling and launch floor, {types[0]}", va="top",
-                fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
-    figure.text(0.1 / style.TEXT_WIDTH, 0.04 / total,
-                f"Marks: times; thin bars: 95 % confidence intervals of {variant}. {not_drawn(others)}", va="bottom")
+    style.title(figure, f"{where}: read ceiling and launch floor, {types[0]}", left=left)
+    style.foot(figure, f"Marks: times; thin bars: 95 % confidence intervals of {variant}. {not_drawn(others)}", 0.1)
     return figure

@@ -1,14 +1,13 @@
-"""The first figure: how many times as fast as CUB each document's fastest kernel, ours and the other libraries are;
+"""How many times as fast as CUB each document's fastest kernel, ours and the other libraries are;
 below it the times that the speedups are over."""
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 import results as rs
 from figures import style
-from figures.panels import FLOOR_LOOK, shade_above
+from figures.panels import FLOOR_LOOK, L2_LOOK, shade_above
 from results import Results, Series
 
 # Each line's marker, so that it can be told without colour.
@@ -80,13 +79,9 @@ def draw(results: Results, element_type: str, n: int = 2**28):
     right = LABEL_LEFT + 0.05 + max(map(style.text_width, [*names, "only reading the input"]))
     height = top + upper_h + gap + lower_h + foot
     width = style.TEXT_WIDTH - left - right
-    figure = plt.figure(figsize=(style.TEXT_WIDTH, height))
-    upper = figure.add_axes((left / style.TEXT_WIDTH, (foot + lower_h + gap) / height, width / style.TEXT_WIDTH,
-                             upper_h / height))
-    lower = figure.add_axes((left / style.TEXT_WIDTH, foot / height, width / style.TEXT_WIDTH, lower_h / height),
-                            sharex=upper)
-    upper.set_gid("speedup")
-    lower.set_gid("base")
+    figure = style.sheet(height)
+    upper = style.place(figure, left, foot + lower_h + gap, width, upper_h, "speedup")
+    lower = style.place(figure, left, foot, width, lower_h, "base", sharex=upper)
 
     ends, leads, few = [], 1.0, False
     for (group, s, base), name in zip(lines, names):
@@ -148,17 +143,14 @@ def draw(results: Results, element_type: str, n: int = 2**28):
     l2_n = l2 / rs.ELEMENT_BYTES[element_type] if l2 else None
     if l2_n and min(sizes) <= l2_n <= max(sizes):
         for axes in (upper, lower):
-            axes.axvline(l2_n, color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
+            axes.axvline(l2_n, **L2_LOOK)
         upper.text(l2_n * 1.15, 1.13 * leads, f"L2 is full: {l2 / 2**20:.0f} MiB", va="top", color=style.MARK_COLOR)
-    left_edge = 0.1 / style.TEXT_WIDTH
     gpu = results.machine.get("gpu.name", default=results.machine.name)
-    figure.text(left_edge, 1 - 0.05 / height, f"Speedup over CUB on one {gpu}", va="top",
-                fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
-    figure.text(left_edge, 1 - 0.24 / height,
+    style.title(figure, f"Speedup over CUB on one {gpu}",
                 f"{element_type}, one call at a time, {rs.CACHE_LABELS['cold_dirty']}. Of each document the kernel that is "
                 f"fastest at {rs.power_label(n)}.\nDashed, hollow marks: calls whose result arrives on the host, timed end "
-                "to end, over CUB end to end.", va="top", linespacing=1.25)
+                "to end, over CUB end to end.", left=0.1)
     bands = "Bands: 95 % intervals, paired by context" + ("; of slow calls their range" if few else "")
     squares = "" if all(s.operation == "sum" for _, s, _ in lines) else " Sums of squares are over CUB's sum of squares."
-    figure.text(left_edge, 0.05 / height, f"{bands}.{squares}", va="bottom")
+    style.foot(figure, f"{bands}.{squares}", 0.1)
     return figure

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.lines import Line2D
 
@@ -110,37 +109,7 @@ def gpu_of(results: Results) -> str:
     return machine.get("gpu.name", default=machine.name)
 
 
-def sheet(width: float, height: float):
-    return plt.figure(figsize=(width, height))
-
-
-def place(figure, left: float, bottom: float, width: float, height: float, gid: str, **more):
-    """Axes at inches from the lower left corner."""
-    whole, high = figure.get_size_inches()
-    axes = figure.add_axes((left / whole, bottom / high, width / whole, height / high), **more)
-    axes.set_gid(gid)
-    return axes
-
-
-def title(figure, text: str, below: str = "", left: float = 0.06) -> None:
-    """The figure's bold first line, smaller where a long name would reach beyond the edge, and what is said below it in one
-    or more lines."""
-    width, height = figure.get_size_inches()
-    line = figure.text(left / width, 1 - 0.04 / height, text, va="top", fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
-    room, taken = (width - left - 0.06) * figure.dpi, line.get_window_extent(figure.canvas.get_renderer()).width
-    if taken > room:
-        line.set_fontsize(line.get_fontsize() * room / taken)
-    if below:
-        figure.text(left / width, 1 - 0.22 / height, below, va="top", linespacing=1.25)
-
-
 def legend_by_size(figure, looks: dict[int, dict]) -> None:
     """Between the panels and the foot: the look of each n."""
-    width, height = figure.get_size_inches()
-    figure.legend([Line2D([], [], **look) for look in looks.values()], [f"n = {rs.power_label(n)}" for n in looks],
-                  ncols=len(looks), loc="lower left", bbox_to_anchor=(0.06 / width, 0.21 / height))
-
-
-def foot(figure, text: str, left: float = 0.06) -> None:
-    width, height = figure.get_size_inches()
-    figure.text(left / width, 0.04 / height, text, va="bottom", linespacing=1.25)
+    style.legend(figure, [Line2D([], [], **look) for look in looks.values()], [f"n = {rs.power_label(n)}" for n in looks],
+                 0.21, ncols=len(looks))

@@ -116,6 +116,43 @@ def legend_columns(labels: list[str], width: float) -> int:
     return 1
 
 
+def sheet(height: float, width: float = TEXT_WIDTH):
+    """A figure of so many inches."""
+    return plt.figure(figsize=(width, height))
+
+
+def place(figure, left: float, bottom: float, width: float, height: float, gid: str, **more):
+    """Axes at inches from the lower left corner."""
+    whole, high = figure.get_size_inches()
+    axes = figure.add_axes((left / whole, bottom / high, width / whole, height / high), **more)
+    axes.set_gid(gid)
+    return axes
+
+
+def title(figure, text: str, below: str = "", left: float = 0.06) -> None:
+    """The figure's bold first line, smaller where a long name would reach beyond the edge, and what is said below it in one
+    or more lines."""
+    width, height = figure.get_size_inches()
+    line = figure.text(left / width, 1 - 0.04 / height, text, va="top", fontsize=FONT_SIZE + 1.5, fontweight="bold")
+    room, taken = (width - left - 0.06) * figure.dpi, line.get_window_extent(figure.canvas.get_renderer()).width
+    if taken > room:
+        line.set_fontsize(line.get_fontsize() * room / taken)
+    if below:
+        figure.text(left / width, 1 - 0.22 / height, below, va="top", linespacing=1.25)
+
+
+def legend(figure, handles: list, labels: list[str], bottom: float, left: float = 0.06, loc: str = "lower left",
+           **more) -> None:
+    """The figure's own, at inches from the lower left corner."""
+    width, height = figure.get_size_inches()
+    figure.legend(handles, labels, loc=loc, bbox_to_anchor=(left / width, bottom / height), **more)
+
+
+def foot(figure, text: str, left: float = 0.06) -> None:
+    width, height = figure.get_size_inches()
+    figure.text(left / width, 0.04 / height, text, va="bottom", linespacing=1.25)
+
+
 # Kinds of file that a figure is written to, vectors and pixels, and what would stand inside of when and by what.
 KINDS = {".pdf": ("CreationDate", "ModDate", "Producer", "Creator"), ".png": ("Software",), ".svg": ("Date",)}
 

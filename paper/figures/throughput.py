@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 from matplotlib.lines import Line2D
@@ -14,7 +13,7 @@ from matplotlib.patches import Patch
 
 import results as rs
 from figures import style
-from figures.panels import (CEILING_LOOK, FLOOR_LOOK, GIGA, LINE, PEAK_LOOK, bandwidth, document_sizes,
+from figures.panels import (CEILING_LOOK, FLOOR_LOOK, GIGA, L2_LOOK, LINE, PEAK_LOOK, bandwidth, document_sizes,
                             draw_harness_calls, draw_line, header, library_label, not_drawn, panels_of, references,
                             shade_above)
 from results import Results, Series
@@ -56,7 +55,6 @@ WIDTH = (style.TEXT_WIDTH - LEFT - EDGE - (COLUMNS - 1) * GAP) / COLUMNS
 HEAD, TITLE, PLOT, BETWEEN, TICKS, BELOW, FOOT = 0.33, 0.38, 1.15, 0.08, 0.34, 0.08, 0.2
 LEGEND_OUT = 0.08  # a legend begins so far left of its panel
 
-L2_LOOK = dict(color=style.MARK_COLOR, linewidth=0.8, linestyle=(0, (1, 1.6)), zorder=1.2)
 OWN_LOOK = dict(color=style.MARK_COLOR, linewidth=0.5, zorder=1.1)
 OWN_MARKER = dict(color=style.MARK_COLOR, marker="v", markersize=4, linestyle="none")
 
@@ -130,7 +128,7 @@ def layout(panels: list[Panel], head: float):
         legend = LINE * max(panel.legend_lines for panel in panels[k:k + COLUMNS])
         heights += [TITLE, PLOT, BETWEEN, PLOT, TICKS + legend + BELOW]
     heights.append(FOOT)
-    figure = plt.figure(figsize=(style.TEXT_WIDTH, sum(heights)))
+    figure = style.sheet(sum(heights))
     grid = figure.add_gridspec(len(heights), COLUMNS, height_ratios=heights, hspace=0, wspace=GAP / WIDTH, top=1, bottom=0,
                                left=LEFT / style.TEXT_WIDTH, right=1 - EDGE / style.TEXT_WIDTH)
     pairs = []
@@ -232,10 +230,7 @@ def draw(results: Results, element_type: str, mode: str):
     upper.set_ylim(0, 1.06 * max(peak / GIGA if peak else 0, *((s.ok["bytes"] / s.ok["time"]).max() / GIGA for s in drawn)))
     lower.set_ylim(0, max(1.25, 1.1 * leads))
 
-    left, height = LEFT / style.TEXT_WIDTH, figure.get_figheight()
-    figure.text(left, 1 - 0.03 / height, header(results, element_type, mode), va="top", fontsize=style.FONT_SIZE + 1.5,
-                fontweight="bold")
-    figure.legend(list(marks.values()), list(marks), ncols=per_line, loc="upper left",
-                  bbox_to_anchor=(left, 1 - 0.24 / height))
-    figure.text(left, 0.04 / height, foot(panels), va="bottom")
+    style.title(figure, header(results, element_type, mode), left=LEFT)
+    style.legend(figure, list(marks.values()), list(marks), figure.get_figheight() - 0.24, LEFT, "upper left", ncols=per_line)
+    style.foot(figure, foot(panels), LEFT)
     return figure

@@ -43,14 +43,14 @@ def draw(results: Results):
     shares = list(drawn.loc[drawn["cache_state"] != "warm", "share_of_read_ceiling"].dropna()) or [1.0]
     lower_height = LOWER + BETWEEN + 0.08 if bounded else 0
     height = HEAD + len(types) * ROW + (len(types) - 1) * BETWEEN + lower_height + FOOT
-    figure = studies.sheet(style.TEXT_WIDTH, height)
+    figure = style.sheet(height)
     width = (style.TEXT_WIDTH - LEFT - RIGHT - GAP * (len(columns) - 1)) / len(columns)
     looks = {t: dict(style.line_style(k, 0), linewidth=0.8) for k, t in enumerate(TYPES)}
     for k, (gid, title, *_) in enumerate(columns):
         x = LEFT + k * (width + GAP)
-        rows = [studies.place(figure, x, FOOT + lower_height + (len(types) - 1 - i) * (ROW + BETWEEN), width, ROW,
+        rows = [style.place(figure, x, FOOT + lower_height + (len(types) - 1 - i) * (ROW + BETWEEN), width, ROW,
                               f"speedup:{gid}:{t}") for i, t in enumerate(types)]
-        lower = studies.place(figure, x, FOOT, width, LOWER, f"share:{gid}") if gid in bounded else None
+        lower = style.place(figure, x, FOOT, width, LOWER, f"share:{gid}") if gid in bounded else None
         for t, points in found[gid].items():
             draw_sizes(rows[types.index(t)], points, t, "speedup", looks[t])
             if lower:
@@ -73,10 +73,10 @@ def draw(results: Results):
                 lower.set_ylabel("of the ceiling")
     handles = [*(Line2D([], [], markersize=2.6, **looks[t]) for t in types),
                Line2D([], [], **between_look(dict(looks[types[0]], color=style.MARK_COLOR)))]
-    figure.legend(handles, [*(f"{t}, powers of two" for t in types), f"sizes {DRAWN}"], ncols=len(handles), loc="upper left",
-                  bbox_to_anchor=(LEFT / style.TEXT_WIDTH, 1 - 0.25 / height))
-    studies.title(figure, f"tuned/sum on one {studies.gpu_of(results)}", left=LEFT)
-    studies.foot(figure, "Rows: CUB's time over its own, with 95 % intervals; the last row, cold: the read ceiling's time over its "
+    style.legend(figure, handles, [*(f"{t}, powers of two" for t in types), f"sizes {DRAWN}"], height - 0.25, LEFT, "upper left",
+                 ncols=len(handles))
+    style.title(figure, f"tuned/sum on one {studies.gpu_of(results)}", left=LEFT)
+    style.foot(figure, "Rows: CUB's time over its own, with 95 % intervals; the last row, cold: the read ceiling's time over its "
                  f"own.\n{below_parity(columns, found)}", left=LEFT)
     return figure
 

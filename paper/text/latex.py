@@ -97,13 +97,3 @@ def power(n: float) -> str:
 
 def count(number: int) -> str:
     return f"{number:,}".replace(",", "{,}")
-
-
-def number_of(number: int, one: str, many: str) -> str:
-    """"no kernel is", "1 kernel is", "12 kernels are"."""
-    return f"no {one}" if number == 0 else f"1 {one}" if number == 1 else f"{count(number)} {many}"
-
-
-def listing(words: list[str]) -> str:
-    """"a", "a and b", "a, b and c"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}" if words else "none"

@@ -33,7 +33,7 @@ def drawn(results):
     made["cpu", ""] = cpu.draw(results, "f32")
     made["limits", ""] = limits.draw(results)
     for figure in made.values():
-        figure.canvas.draw()
+        figure.draw_without_rendering()
     yield made
     plt.close("all")
 

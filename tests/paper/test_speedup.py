@@ -59,7 +59,7 @@ def test_speedups_are_those_of_the_rows(tmp_path):
 @pytest.fixture(scope="module")
 def drawn(folder):
     made = figure.draw(rs.read_results(folder), "f32")
-    made.canvas.draw()
+    made.draw_without_rendering()
     yield made
     plt.close(made)
 

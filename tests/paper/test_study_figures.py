@@ -61,9 +61,9 @@ def close():
 
 def test_a_long_name_in_a_title_is_not_cut_off():
     for text in ("Loads a thread on one NVIDIA H200", "Finishing by atomics on one NVIDIA H100 80GB HBM3", "A title " * 12):
-        figure = studies.sheet(style.COLUMN_WIDTH, 2)
-        studies.title(figure, text)
-        figure.canvas.draw()
+        figure = style.sheet(2, style.COLUMN_WIDTH)
+        style.title(figure, text)
+        figure.draw_without_rendering()
         (line,) = figure.texts
         assert line.get_window_extent().x1 <= figure.bbox.width
     assert line.get_fontsize() < style.FONT_SIZE
@@ -330,7 +330,7 @@ def test_a_folder_without_an_experiment_has_not_its_figure(tmp_path):
 def test_the_committed_h200_has_all_of_them_legible_in_print(committed):
     drawn = {name: committed[1][name] for name in [*FIGURES, "cpu-f32", "throughput-device-f32"]}
     for figure in drawn.values():
-        figure.canvas.draw()
+        figure.draw_without_rendering()
     legible_and_inside(drawn)
     for name in FIGURES:
         width, said = drawn[name].get_size_inches()[0], texts(drawn[name])

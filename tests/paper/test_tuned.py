@@ -68,7 +68,7 @@ def test_shares_of_the_ceiling_are_drawn_where_it_is_a_bound(drawn):
 
 
 def test_it_is_legible_and_names_the_gpu(drawn):
-    drawn.canvas.draw()
+    drawn.draw_without_rendering()
     legible_and_inside({"tuned": drawn})
     assert "tuned/sum on one Synthetic GPU" in texts(drawn)
 
