@@ -74,7 +74,6 @@ def test_series_are_found_once_in_a_table_and_anew_in_a_part_of_it(tmp_path):
         assert [s.variant for s in rs.series(part, **which)] == ["mine/x"]
 
 
-@pytest.mark.parametrize("name", ["comparison.csv", "cpu.csv", "limits.csv"])
 @pytest.mark.parametrize("break_it, said", [
     (lambda text: "", "is empty"),
     (lambda text: text.splitlines()[0] + "\n", "has a header but no rows"),
@@ -90,10 +89,19 @@ def test_series_are_found_once_in_a_table_and_anew_in_a_part_of_it(tmp_path):
     (lambda text: text.replace("e-0", "e+400", 1), ", not a finite number"),
 ], ids=["empty", "header only", "cut row", "cut line end", "cut quote", "other schema", "lost column", "no schema",
         "unknown status", "no number", "unknown type", "not finite"])
-def test_bad_csv_is_one_clear_line(folder, name, break_it, said):
-    edit(folder / name, break_it)
+def test_bad_csv_is_one_clear_line(tmp_path, break_it, said):
+    path = write_folder(tmp_path / "m", cpu=cpu_rows(types=("f32",), sizes=[2**20])) / "cpu.csv"
+    edit(path, break_it)
+    with pytest.raises(rs.ResultsError) as why:
+        rs.read_points(path)
+    assert said in str(why.value) and path.name in str(why.value) and "\n" not in str(why.value)
+
+
+@pytest.mark.parametrize("name", ["comparison.csv", "cpu.csv", "limits.csv"])
+def test_a_folder_with_a_bad_csv_is_one_clear_line(folder, name):
+    edit(folder / name, lambda text: text[:-40])
     error = complaint(folder)
-    assert said in error and name in error
+    assert "cut while being written" in error and name in error
 
 
 def test_rows_of_a_clock_that_saw_no_time_pass_are_read_and_left_out(folder):
