@@ -178,7 +178,7 @@ class Folder {
   std::filesystem::path path_;
 };
 
-struct Heard final : RunObserver {
+struct Heard : RunObserver {
   void row(const Row& r) override { rows.push_back(r); }
   void notice(const std::string& text) override { notices.push_back(text); }
   std::vector<Row> rows;

@@ -20,11 +20,13 @@ inline std::uint32_t sum(const std::uint32_t* in, std::size_t n) {
   return s;
 }
 
+inline Prepare& on_cpu(Variant& v) { return v.prepare[static_cast<int>(DeviceKind::cpu)]; }
+
 /// An i32 sum on the CPU whose calls tell the clock that they are `id`. `enqueue` replaces the right sum.
 inline Variant variant(std::string name, std::size_t id, Enqueue enqueue = {}) {
   Variant v{
       .id = std::move(name), .title = "t", .cites = "c", .operations = {Operation::sum}, .types = {ElementType::i32}};
-  v.prepare[static_cast<int>(DeviceKind::cpu)] = [id, enqueue](const Problem& p, const Settings&, const DeviceInfo&) {
+  on_cpu(v) = [id, enqueue](const Problem& p, const Settings&, const DeviceInfo&) {
     return plan_of({.grid_blocks = id, .longest_chain = p.n}, [=, n = p.n](void* in, void* out, Stream) {
       const auto* x = static_cast<const std::uint32_t*>(in);
       auto* result = static_cast<std::uint32_t*>(out);
