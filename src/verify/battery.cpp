@@ -35,7 +35,6 @@
 
 #include "verify/pairwise.h"
 #include "verify/verify.h"
-#include "verify/workbench.h"
 
 namespace reductio {
 namespace {
@@ -107,8 +106,8 @@ std::pair<std::string, std::vector<std::string>> parts_of(const std::string& id)
   return {id.substr(0, slash), parts};
 }
 
-/// Cases that cost more than this (in microseconds on the simulated device) are left to the covering array: a large
-/// grid at small n shows nothing that a smaller one does not.
+/// Costlier cases (microseconds on the simulated device) are left to the covering array: a large grid at small n shows
+/// nothing that a smaller one does not.
 constexpr double most_cost_in_whole = 8000;
 /// A grid so small that each thread of it would load more than this is not asked to do large sizes.
 constexpr std::size_t most_loads_per_thread_of_settings = std::size_t{1} << 22;
@@ -194,8 +193,8 @@ struct Shape {
   std::vector<std::size_t> tiles{};  ///< a block; what a block and what the whole grid takes in one go
 };
 
-/// What a case costs: in microseconds (about) on the simulated device and the CPU, in calls on a GPU, where one call
-/// is like another at these sizes.
+/// What a case costs: about microseconds on the simulated device and the CPU; calls on a GPU, where all calls cost
+/// alike at these sizes.
 double cost_of(DeviceKind device, const Shape& shape, std::size_t n, std::string_view order, std::string_view check) {
   const double calls = check == "repeat" ? 3 : check == "two-plans" ? 4 : 1;  // of those in the covering array
   const auto elements = static_cast<double>(n);
@@ -383,7 +382,7 @@ class Builder {
     std::vector<ElementType> floats;
     std::copy_if(v_.types.begin(), v_.types.end(), std::back_inserter(floats), is_floating);
     const auto orders = orders_of(device_.kind, true);
-    // Large enough that blocks are full at least once, small enough for nine calls.
+    // Large enough to fill blocks at least once, small enough for nine calls.
     const std::size_t sizes[] = {257, 1021, std::min<std::size_t>(scope_.pairs_to, 4093)};
     // Where the tier allows it, more than the defaults' grid has threads.
     const std::size_t full = scope_.drawn_to ? 2 * scope_.pairs_to + 3 : scope_.pairs_to + 1;
@@ -476,7 +475,7 @@ class Builder {
     add({operation, type, n}, settings, 1, random, orders_of(device_.kind, true).front(), most_loads);
   }
 
-  /// Large inputs have one offset for each kind of data, so that all variants share them.
+  /// Large inputs have one offset for each kind of data, so all variants share them.
   void add_exact_large(const Problem& problem, const Settings& settings, std::size_t most_loads) {
     const Work work = is_floating(problem.type) ? Work{"exact", "exact", 1} : Work{"random", "exact", 0};
     add(problem, settings, 0, work, draw(orders_of(device_.kind, true)), most_loads);
@@ -498,7 +497,7 @@ class Builder {
       if (c.dataset == "wide") c.dataset = "wide-square";
       if (c.dataset == "alternating" && problem.type != ElementType::f16) c.check = "special";
     }
-    // Each random order is another one, and so is its data; an even step keeps what the seed says about signs.
+    // Each random order differs, and so does its data; the even step keeps what the seed says about signs.
     if (c.order == "random") c.seed += 2 * (random_() % 4);
     cases_.push_back(std::move(c));
   }

@@ -66,8 +66,8 @@ std::vector<std::vector<std::size_t>> pairwise(std::span<const std::size_t> leve
   Uncovered uncovered(levels);
   std::vector<std::vector<std::size_t>> rows;
   while (uncovered.left() > 0) {
-    // Every candidate starts from the level with the most open pairs. The factor that holds such a pair's other half
-    // can close it whatever else is chosen, so each row covers something new.
+    // Every candidate starts from the level with the most open pairs. Some choice of the pair's other factor can always
+    // close one, so each row covers something new.
     std::size_t start = 0, start_level = 0, most = 0;
     for (std::size_t f = 0; f < factors; ++f)
       for (std::size_t a = 0; a < levels[f]; ++a)

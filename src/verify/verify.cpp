@@ -46,7 +46,7 @@ void insert_distinct(std::vector<std::string>& all, const std::string& one) {
   if (std::find(all.begin(), all.end(), one) == all.end()) all.push_back(one);
 }
 
-/// What a run tells of itself as it goes: through a pipe, if it is in a process of its own.
+/// What a run reports as it goes; from a child process through a pipe.
 struct Event {
   enum class Kind : char {
     counted,      ///< a variant's cases are known
@@ -101,7 +101,7 @@ Event event_of(const Child::Message& m, const std::vector<const Variant*>& selec
   return e;
 }
 
-/// What has become of the variants so far, and so where the next process goes on.
+/// The outcome so far, and so where the next process goes on.
 class Tally {
  public:
   using Pair = std::pair<Operation, ElementType>;
@@ -214,8 +214,8 @@ class Tally {
   std::size_t total_ = 0;
 };
 
-/// Why preparing refuses a case's operation and type at every size and setting; empty if it does not, or for want of
-/// what the machine lacks. What the lists or declines() refuse is said in the descriptor, as it should be.
+/// Why preparing refuses an operation and type at every size and setting; empty if it does not, or if the machine lacks
+/// something. The descriptor rightly says what lists and declines() refuse.
 std::string refusal_of_all(const Case& c, const DeviceInfo& device) {
   // The settings that were asked for may be what it refuses.
   const auto registered = std::find_if(variants().begin(), variants().end(),
@@ -257,7 +257,7 @@ class Run {
         interrupted_(interrupted),
         bench_(backend) {}
 
-  /// Goes on where the tally stands. Ends early where the device is lost, which it tells, or when interrupted.
+  /// Goes on from the tally. Ends early if the device is lost, which it reports, or when interrupted.
   void run() {
     // Batteries are made twice, once to count: all of them together would take a quarter of a gigabyte.
     std::vector<std::pair<std::size_t, Case>> large;
@@ -336,8 +336,8 @@ class Run {
       outcome.text = e.what();
     } catch (const std::exception& e) {
       if (dynamic_cast<const std::bad_alloc*>(&e) && !address_space_advice().empty()) throw MemoryEnded(e.what());
-      // A launch that failed is no DeviceError, because a kernel's header knows no harness; it may be the device's all
-      // the same.
+      // A failed launch throws no DeviceError, because a kernel's header knows no harness; it may still be the device's
+      // fault.
       const bool of_device = dynamic_cast<const DeviceError*>(&e) != nullptr;
       outcome.kind = Event::Kind::failed;
       outcome.text = of_device ? e.what() : std::string("threw: ") + e.what();
@@ -374,7 +374,7 @@ class Run {
 /// settings.
 constexpr double most_seconds_between_cases = 120;
 
-/// Follows one process after another that verifies, each with its own copy of the tally as it stands.
+/// Follows child processes one after the other, each of which starts from a copy of the tally.
 class Follower {
  public:
   Follower(const std::vector<const Variant*>& selected, Tally& tally,

@@ -1,6 +1,6 @@
 #pragma once
-/// The battery that every variant must pass, on every device where it runs. `reductio verify` and the tests both run
-/// this; which sizes, settings, types, orders and alignments are combined is decided in one place, battery.cpp.
+/// The battery that every variant must pass on every device where it runs. `reductio verify` and the tests run it.
+/// battery.cpp alone decides which sizes, settings, types, orders and alignments are combined.
 
 #include <array>
 #include <cstddef>
@@ -35,12 +35,11 @@ struct Case {
   std::uint64_t seed;  ///< of the data, and of the order where that is random
   std::string order;   ///< the simulated device's schedule: "forward", "reverse", "random"; empty elsewhere
   /// One call whose result is "exact" (bit for bit), "bounded" (within the rounding bound) or "special" (an infinity or
-  /// NaN); "repeat": one plan, several calls on differing data; "two-plans": two plans on two streams at once; "calls":
-  /// nine calls of one plan, on two streams, with data at one address that differ by all elements or by one, and one of
-  /// them launched twice as it was captured; "settings": the same call with other settings, whose results must agree
-  /// bit for bit (Determinism::always); "chain": the declared longest chain of
-  /// additions against the executed one (simulated device, floats). "fault": one call of settings with a known fault,
-  /// whose result must be wrong, and exactly as the variant says.
+  /// NaN). "fault": one call with a known fault, whose result must be wrong in just the declared way. The others make
+  /// several calls (checks.cpp): "repeat", one plan on differing data; "two-plans", two plans on two streams at once;
+  /// "calls", nine calls of one plan on two streams, one of them captured and launched twice; "settings", other
+  /// settings, whose bits must agree (Determinism::always); "chain", the declared longest chain of additions against
+  /// the executed one (simulated device, floats).
   std::string check;
   std::string left_out{};  ///< why the tier does not run it; empty: it does
 
@@ -54,7 +53,7 @@ struct Case {
 inline constexpr std::array case_orders{"forward", "reverse", "random"};
 inline constexpr std::array case_checks{"exact", "bounded",  "special", "repeat", "two-plans",
                                         "calls", "settings", "chain",   "fault"};
-/// Whether a check is a protocol of its own, which does not follow from the data.
+/// Whether a check makes several calls, so that it does not follow from the data.
 bool is_protocol(std::string_view check);
 
 struct Failure {
@@ -62,7 +61,7 @@ struct Failure {
   std::string why;  ///< "got 41, want 42", or the fault that the device diagnosed
 };
 
-/// A variant that failed this often is given up: the rest of its battery would say the same, slowly.
+/// A variant that fails this often is given up: more cases would say the same, slowly.
 inline constexpr std::size_t most_failures = 20;
 
 /// What became of one variant.
@@ -71,8 +70,8 @@ struct VariantResult {
   DeviceKind device = DeviceKind::cpu;
   std::size_t passed = 0, failed = 0, refused = 0;
   std::size_t not_run = 0;  ///< the variant was given up, the device no longer works, or the run was interrupted
-  /// Cases that the tier would run but for their cost on a GPU; no case below. What it does not draw of the whole
-  /// product is not counted.
+  /// Cases that the tier would run but for their cost on a GPU. What it does not draw of the whole product is not
+  /// counted.
   std::size_t left_out = 0;
   double seconds = 0;
   std::vector<Failure> failures{};
@@ -92,8 +91,8 @@ struct VerifyReport {
   bool interrupted = false;
 };
 
-/// Whether a variant is composed of parts, as its id says ("ablation/one-load+shuffle+atomic"), each of which is at the
-/// same place in an id before it: so those for which this is false have every part of all.
+/// Whether every part of a composed variant ("ablation/one-load+shuffle+atomic") stands at the same place in an earlier
+/// id. Those for which this is false cover all parts.
 bool repeats_parts(const Variant&);
 
 /// The cases of one variant on one device. They point at the variant.
@@ -111,22 +110,22 @@ using VerifyProgress = std::function<void(std::size_t, std::size_t, const std::s
 VerifyReport verify(const std::vector<const Variant*>& selected, Backend&, Tier, std::uint64_t seed,
                     const VerifyProgress& progress = {});
 
-/// The same with the cases that `cases_of` makes of each variant; it is asked twice, and must say the same.
-/// Ends before the next case once `interrupted` says so.
+/// The same with the cases of `cases_of`, which is called twice and must return the same. Ends before the next case
+/// once `interrupted` returns true.
 VerifyReport verify(const std::vector<const Variant*>& selected, Backend&,
                     const std::function<std::vector<Case>(const Variant&)>& cases_of,
                     const VerifyProgress& progress = {}, const std::function<bool()>& interrupted = {});
 
-/// The same in a process of its own (core/child.h), where `open` and `cases_of` are called. A variant that crashes,
-/// calls exit(), loses the device or takes longer than `patience_s` of its case fails and is given up. A fresh process
-/// goes on with the others. Throws what `open` throws, and UsageErrors of `cases_of`.
+/// The same in a child process (core/child.h), which calls `open` and `cases_of`. A variant that crashes, calls exit(),
+/// loses the device or exceeds its case's `patience_s` fails and is given up; a fresh process goes on with the others.
+/// Throws what `open` throws, and UsageErrors of `cases_of`.
 VerifyReport verify_apart(const std::vector<const Variant*>& selected, DeviceKind,
                           const std::function<std::unique_ptr<Backend>()>& open,
                           const std::function<std::vector<Case>(const Variant&, const DeviceInfo&)>& cases_of,
                           const std::function<double(const Case&)>& patience_s, const VerifyProgress& progress = {},
                           const std::function<bool()>& interrupted = {});
 
-/// Some times what the slowest variants take for such a case on slow machines, in seconds.
+/// Several times what the slowest variants take on slow machines, in seconds.
 double usual_patience_s(DeviceKind, const Case&);
 
 }  // namespace reductio

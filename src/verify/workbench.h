@@ -1,16 +1,15 @@
 #pragma once
-/// Where cases are run: makes inputs on the device, knows their references, and keeps both for the next case.
+/// Inputs on the device, kept for further cases.
 
 #include <cstddef>
 #include <cstdint>
 #include <list>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "core/reference.h"
+#include "core/variant.h"
 #include "device/backend.h"
 #include "verify/verify.h"
 
@@ -24,47 +23,38 @@ struct Recipe {
   std::uint64_t seed;
   bool operator==(const Recipe&) const = default;
 };
+Recipe recipe_of(const Case&, std::uint64_t seed);
 
-/// Inputs stay on the device for further cases with the same recipe, within a share of its memory. Cases in an order
-/// that keeps recipes together pay for each input once. A variant that meets one again finds another element somewhere,
-/// so that it does not pass by what it remembers. The inputs of a case that failed are made anew, or the next one would
-/// be blamed for what it did to them.
+/// An input on the device.
+struct CaseInput {
+  Recipe recipe;
+  std::vector<std::byte> tile;
+  DeviceMemory memory;              ///< offset + n elements exactly, those before the offset left poisoned
+  bool suspect = false;             ///< given to a case that has not passed (yet), which may have written to it
+  int cases = 0;                    ///< that it was made for or found by
+  const Variant* met_by = nullptr;  ///< of the last case that is one call
+};
+
+/// Keeps inputs on the device for further cases with the same recipe, within a share of its memory. A variant that
+/// meets an input again finds another element in it, so that it cannot pass by what it remembers. After a failed case
+/// its inputs are made anew, or the next case would be blamed.
 class Workbench {
  public:
-  explicit Workbench(Backend& backend) : backend_(&backend) {}
+  explicit Workbench(Backend& backend) : backend(backend) {}
 
   /// As run_case().
   std::string run(const Case&);
 
- private:
-  struct CaseInput {
-    Recipe recipe;
-    std::vector<std::byte> tile;
-    DeviceMemory memory;   ///< offset + n elements exactly, those before the offset left poisoned
-    bool suspect = false;  ///< given to a case that has not passed (yet), which may have written to it
-    int cases = 0;         ///< that it was made for or found by
-    const Variant* met_by = nullptr;  ///< of the last case that is one call
-  };
-  class CaseCall;
-
   /// Makes room by dropping other inputs, but not `keep`. References stay valid until then.
   CaseInput& input(const Recipe&, const CaseInput* keep = nullptr);
-  /// Another element for one call on this input, by chance and `seed`; none where none shows in the result.
-  static std::optional<ChangedElement> change_of(CaseInput&, const Case&, const Plan&, std::uint64_t seed);
-  std::string checked(const Case&);
-  std::string once(const Case&);
-  std::string compared_with_first_call(Case, const Recipe& data);
-  std::string repeat(const Case&);
-  std::string two_plans(const Case&);
-  std::string calls(const Case&);
-  std::string settings(const Case&);
-  std::string chain(const Case&);
   /// As much memory as the input has, poisoned.
   std::shared_ptr<DeviceMemory> room_for(const CaseInput&);
-  /// Keeps a GPU's stream busy for a while: what belongs behind it and does not wait is found out.
+  /// Keeps a GPU's stream busy for a while, to find out what does not wait for it.
   void hold_back(Stream);
 
-  Backend* backend_;
+  Backend& backend;
+
+ private:
   std::list<CaseInput> inputs_;  // the latest first
   std::optional<DeviceMemory> delay_;
 };

@@ -1,0 +1,184 @@
+#include "verify/call.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <random>
+#include <tuple>
+
+#include "core/error.h"
+#include "device/sim/schedule.h"
+#include "verify/checks.h"
+#include "verify/subnormals.h"
+
+namespace reductio {
+namespace {
+
+constexpr std::size_t guard = 64;
+constexpr unsigned char mark = 0xA5;
+
+/// Cached: a reference costs a pass over a tile, and many settings of many variants use the same data.
+const ExactReference& reference_for(Operation operation, const CaseInput& input) {
+  using Key = std::tuple<Operation, ElementType, std::string, std::size_t, std::uint64_t>;
+  static std::map<Key, ExactReference> known;
+  const Recipe& recipe = input.recipe;
+  const Key key{operation, recipe.type, recipe.dataset, recipe.n, recipe.seed};
+  const auto at = known.find(key);
+  if (at != known.end()) return at->second;
+  return known.try_emplace(key, operation, recipe.type, input.tile, recipe.n).first->second;
+}
+
+bool all_poisoned(const std::byte* bytes, std::size_t count) {
+  return std::all_of(bytes, bytes + count, [](std::byte b) { return b == std::byte{0xFF}; });
+}
+
+std::string shape_text(std::size_t blocks, unsigned threads) {
+  return std::to_string(blocks) + " blocks of " + std::to_string(threads) + " threads";
+}
+
+}  // namespace
+
+Drain::~Drain() {
+  for (const Stream s : streams_) try {
+      backend_.synchronize(s);
+    } catch (const DeviceError&) {
+      // The case has failed already, or a wrong stream's work has: its result was judged without it.
+    }
+}
+
+Output::Output(Backend& backend, std::size_t bytes, Stream stream)
+    : backend_(backend), bytes_(bytes), memory_(backend, 2 * guard + bytes) {
+  backend.fill(memory_.get(), mark, guard, stream);
+  backend.fill(memory_.bytes_at(guard + bytes), mark, guard, stream);
+  backend.synchronize(stream);
+}
+
+void* Output::get() const { return memory_.bytes_at(guard); }
+
+std::string Output::read(void* result, Stream stream) const {
+  std::vector<std::byte> all(memory_.size());
+  backend_.copy_out(all.data(), memory_.get(), all.size(), stream);
+  std::memcpy(result, all.data() + guard, bytes_);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if ((i < guard || i >= guard + bytes_) && all[i] != std::byte{mark})
+      return i < guard ? "wrote " + std::to_string(guard - i) + " bytes before the output"
+                       : "wrote " + std::to_string(i - guard - bytes_) + " bytes behind the output";
+  return {};
+}
+
+std::unique_ptr<Plan> plan_for(const Case& c, const DeviceInfo& device) {
+  if (c.check != "fault") return make_plan(*c.variant, c.problem, c.settings, device);
+  Variant v = *c.variant;
+  v.known_fault = nullptr;
+  return make_plan(v, c.problem, c.settings, device);
+}
+
+std::optional<ChangedElement> change_of(const CaseInput& input, const Case& c, const Plan& plan, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  return reference_for(c.problem.operation, input).draw_change(input.tile, random, plan.info().longest_chain);
+}
+
+CaseCall::CaseCall(Workbench& bench, const Case& what, Plan& plan, CaseInput& input, Output& output, Stream stream,
+                   std::shared_ptr<DeviceMemory> copy, std::optional<ChangedElement> changed)
+    : bench_(bench),
+      case_(what),
+      plan_(plan),
+      input_(input),
+      output_(output),
+      stream_(stream),
+      copy_(std::move(copy)),
+      changed_(std::move(changed)) {
+  if (!copy_ && what.variant->consumes_input) copy_ = bench.room_for(input);
+}
+
+/// Copies the input, if the call works on a copy, then changes the element.
+void CaseCall::put_input() {
+  Backend& backend = bench_.backend;
+  if (copy_)
+    backend.copy_within(copy_->bytes_at(skipped()), input_.memory.bytes_at(skipped()), case_.problem.bytes(), stream_);
+  if (changed_) backend.copy_in(changed_place(), changed_->is.data(), changed_->bytes, stream_);
+}
+
+void CaseCall::enqueue(bool captured) {
+  put_input();
+  Backend& backend = bench_.backend;
+  const PlanInfo said = plan_.info();
+  const auto put = [&] { plan_.enqueue(device_input().bytes_at(skipped()), output_.get(), stream_); };
+  if (said.result == ResultLocation::on_host || !(captured || on_sim())) return put();
+  if (backend.info().kind == DeviceKind::cuda && said.grid_blocks == 0)  // a library's own launches
+    return void(again_ = backend.watch_enqueue(put, stream_, nullptr));
+  FirstLaunch launch;
+  again_ = backend.watch_enqueue(put, stream_, &launch);
+  if (launch.grid_blocks != said.grid_blocks || launch.block_threads != said.block_threads)
+    wrong_launch_ = "the plan declares a first launch of " + shape_text(said.grid_blocks, said.block_threads) +
+                    " (PlanInfo), and launches " + shape_text(launch.grid_blocks, launch.block_threads);
+}
+
+std::string CaseCall::settle(bool is_first) {
+  if (!wrong_launch_.empty()) return wrong_launch_;
+  const PlanInfo info = plan_.info();
+  const bool on_device = info.result == ResultLocation::on_device;
+  if (on_device)
+    bench_.backend.synchronize(stream_);
+  else
+    plan_.finish(result_.data(), stream_);
+  Result in_output{};
+  if (std::string why = output_.read(in_output.data(), stream_); !why.empty()) return why;
+  if (on_device) result_ = in_output;
+
+  const Problem& p = case_.problem;
+  const Reference& unchanged = reference_for(p.operation, input_).reference();
+  if (case_.check == "exact" && !(changed_ ? changed_->want : unchanged).all_exact())
+    return "the battery is at fault: this data is not exact in every order";
+  const auto judged = [&](bool flushes) {
+    return check_call(result_.data(), unchanged, changed_ ? &*changed_ : nullptr, info.longest_chain, p.operation,
+                      flushes);
+  };
+  Check check = judged(info.flushes_subnormals.value_or(false));
+  if (!check.ok && flushes_subnormals(bench_.backend, case_, info)) check = judged(true);
+  std::string why = case_.check == "fault" ? not_as_declared(check) : check.why;
+  if (why.empty()) return input_unchanged();
+  if (const std::string undefined = sim::undefined_shuffles(); on_sim() && !undefined.empty())
+    return why + "; " + undefined;
+  why += check.about_change;
+  if (check.right_before) return why;
+  if (on_device && all_poisoned(in_output.data(), p.result_bytes()))
+    why = "the output was not written, or with what stood there before the call: " + why;
+  return is_first ? why : why + compared_with_first_call(bench_, case_, input_.recipe);
+}
+
+/// What is wrong with a result that must be wrong in one known way: the sum of the elements that the variant declares
+/// as kept, the others being zero. `check` says whether it is right.
+std::string CaseCall::not_as_declared(const Check& check) const {
+  const Problem& p = case_.problem;
+  const KnownFault fault = case_.variant->fault_of(case_.settings);
+  if (check.ok) return "got " + check.text + ", which is right, though the variant declares that " + fault.why;
+  std::vector<std::byte> kept = input_.tile;
+  const std::size_t size = size_of(p.type);
+  for (std::size_t i = 0; i * size < kept.size(); ++i)
+    if (!fault.keeps(i, plan_.info())) std::fill_n(kept.data() + i * size, size, std::byte{0});
+  const Reference want = reference(p.operation, p.type, kept, p.n);
+  const Check declared = check_result(result_.data(), want, plan_.info().longest_chain, p.operation);
+  return declared.ok ? "" : "wrong, but not as the variant declares (" + fault.why + "): " + declared.why;
+}
+
+/// Checks all of it, or the next case would be blamed: the first period here, the others on the device, each against
+/// the one before.
+std::string CaseCall::input_unchanged() {
+  const DeviceMemory& memory = device_input();
+  Backend& backend = bench_.backend;
+  if (changed_) backend.copy_in(changed_place(), changed_->was.data(), changed_->bytes, stream_);
+  const bool consumed = case_.variant->consumes_input;
+  const std::vector<std::byte>& tile = input_.tile;
+  std::vector<std::byte> now(skipped() + (consumed ? 0 : tile.size()));
+  if (now.empty()) return {};
+  backend.copy_out(now.data(), memory.get(), now.size(), stream_);
+  if (!all_poisoned(now.data(), skipped())) return "wrote to memory before its input";
+  if (consumed) return {};
+  if (std::equal(tile.begin(), tile.end(), now.begin() + static_cast<std::ptrdiff_t>(skipped())) &&
+      backend.repeats(memory.bytes_at(skipped()), tile.size(), memory.size() - skipped(), stream_))
+    return {};
+  return "changed its input, which it does not declare (consumes_input)";
+}
+
+}  // namespace reductio

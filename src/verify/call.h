@@ -1,0 +1,119 @@
+#pragma once
+/// One call of a plan, from its input to the verdict, and what it needs: a stream, an output between guards.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/reference.h"
+#include "core/variant.h"
+#include "device/backend.h"
+#include "verify/workbench.h"
+
+namespace reductio {
+
+using Result = std::array<std::byte, 16>;  // the widest: two accumulators
+
+class OwnStream {
+ public:
+  explicit OwnStream(Backend& backend) : backend_(backend), stream_(backend.create_stream()) {}
+  ~OwnStream() { backend_.destroy_stream(stream_); }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+  operator Stream() const { return stream_; }
+
+ private:
+  Backend& backend_;
+  Stream stream_;
+};
+
+/// Before a case's memory is freed, waits for all that a failing case may have left on its streams and, by mistake, on
+/// the default stream. Declared last, so destroyed first.
+class Drain {
+ public:
+  Drain(Backend& backend, std::initializer_list<Stream> streams) : backend_(backend), streams_(streams) {
+    streams_.push_back(Stream{});
+  }
+  ~Drain();
+  Drain(const Drain&) = delete;
+  Drain& operator=(const Drain&) = delete;
+
+ private:
+  Backend& backend_;
+  std::vector<Stream> streams_;
+};
+
+/// A poisoned result in device memory between guards that must stay intact. The guards are written at once: a case
+/// whose further memory is refused leaves no work behind.
+class Output {
+ public:
+  Output(Backend&, std::size_t bytes, Stream);
+  void* get() const;
+  void poison(Stream stream) { backend_.fill(get(), 0xFF, bytes_, stream); }
+  /// The result, after waiting for `stream`; or what is wrong with the guards.
+  std::string read(void* result, Stream stream) const;
+
+ private:
+  Backend& backend_;
+  std::size_t bytes_;
+  DeviceMemory memory_;
+};
+
+/// The plan of a case. Settings with a known fault are refused otherwise; here they have one, to show it.
+std::unique_ptr<Plan> plan_for(const Case&, const DeviceInfo&);
+
+/// Draws an element to change for one call, by `seed`; none if no change would show in the result.
+std::optional<ChangedElement> change_of(const CaseInput&, const Case&, const Plan&, std::uint64_t seed);
+
+class CaseCall {
+ public:
+  /// `copy`: the call works on a copy that arrives on `stream` just before it, so work on another stream finds older
+  /// data. Variants that consume their input get one if this is null. `changed`: an element that differs for this call.
+  CaseCall(Workbench&, const Case&, Plan&, CaseInput&, Output&, Stream, std::shared_ptr<DeviceMemory> copy = {},
+           std::optional<ChangedElement> changed = {});
+
+  /// `captured`: on a GPU as a graph. The simulated device watches every call.
+  void enqueue(bool captured = false);
+  /// Launches what another call captured, which is of the same plan and memory.
+  void enqueue_again(const CaseCall& captured) {
+    put_input();
+    captured.again_();
+  }
+  /// Whether it can be launched again. What only its finish() leaves may need the host's part of enqueue(), too.
+  bool can_be_launched_again() const { return again_ && plan_.info().result == ResultLocation::on_device; }
+
+  /// Waits for the result and judges it. Empty if all is well. `is_first`: no call of this plan came before.
+  std::string settle(bool is_first = true);
+  const Result& result() const { return result_; }
+
+ private:
+  std::string not_as_declared(const Check&) const;
+  std::string input_unchanged();
+  void put_input();
+
+  bool on_sim() const { return bench_.backend.info().kind == DeviceKind::sim; }
+  std::size_t skipped() const { return case_.offset_elements * size_of(case_.problem.type); }
+  const DeviceMemory& device_input() const { return copy_ ? *copy_ : input_.memory; }
+  void* changed_place() const { return device_input().bytes_at(skipped() + changed_->index * changed_->bytes); }
+
+  Workbench& bench_;
+  const Case& case_;
+  Plan& plan_;
+  CaseInput& input_;
+  Output& output_;
+  Stream stream_;
+  std::shared_ptr<DeviceMemory> copy_;
+  std::optional<ChangedElement> changed_;
+  std::function<void()> again_;
+  std::string wrong_launch_;
+  Result result_{};
+};
+
+}  // namespace reductio

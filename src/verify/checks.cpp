@@ -1,0 +1,239 @@
+#include "verify/checks.h"
+
+#include <algorithm>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "device/sim/schedule.h"
+#include "verify/call.h"
+
+namespace reductio {
+namespace {
+
+void set_order(const Case& c, std::uint64_t seed) {
+  if (c.order.empty()) return;
+  sim::set_schedule(c.order == "forward"   ? sim::Order::forward
+                    : c.order == "reverse" ? sim::Order::reverse
+                                           : sim::Order::random,
+                    seed);
+}
+
+/// The same case in the opposite order of threads; in another one where that is random, and its seed with it.
+Case opposite(const Case& c) {
+  Case out = c;
+  if (c.order == "forward") out.order = "reverse";
+  if (c.order == "reverse") out.order = "forward";
+  return out;
+}
+
+/// One call. A variant that has met this input finds another element somewhere.
+std::string check_once(Workbench& bench, const Case& c) {
+  const auto plan = plan_for(c, bench.backend.info());
+  CaseInput& in = bench.input(recipe_of(c, c.seed));
+  const OwnStream stream(bench.backend);
+  Output output(bench.backend, c.problem.result_bytes(), stream);
+  std::optional<ChangedElement> changed;
+  const bool met_again = std::exchange(in.met_by, c.variant) == c.variant;
+  if (met_again && c.check != "fault") changed = change_of(in, c, *plan, c.seed + static_cast<std::uint64_t>(in.cases));
+  CaseCall call(bench, c, *plan, in, output, stream, nullptr, changed);
+  const Drain drain(bench.backend, {stream});
+  call.enqueue();
+  std::string why = call.settle();
+  // Run again by itself, a case meets its input for the first time.
+  if (changed && !why.empty()) why += ", as the variant had met this input before; --check calls does that alone";
+  return why;
+}
+
+/// One plan on A, then on B with no pause where results stay on the device, then on A again. For floats, B is exact
+/// data, so each of its elements counts.
+std::string check_repeat(Workbench& bench, const Case& c) {
+  const auto plan = plan_for(c, bench.backend.info());
+  CaseInput& a = bench.input(recipe_of(c, c.seed));
+  Recipe other = recipe_of(c, c.seed + 1);
+  if (is_floating(c.problem.type)) other.dataset = "exact";
+  CaseInput& b = bench.input(other, &a);
+  const std::size_t bytes = c.problem.result_bytes();
+  const OwnStream stream(bench.backend);
+  Output first_output(bench.backend, bytes, stream), second_output(bench.backend, bytes, stream);
+  CaseCall first(bench, c, *plan, a, first_output, stream, bench.room_for(a));
+  CaseCall second(bench, c, *plan, b, second_output, stream, bench.room_for(b));
+  CaseCall third(bench, c, *plan, a, first_output, stream, bench.room_for(a));
+  const Drain drain(bench.backend, {stream});
+
+  const bool at_once = plan->info().result == ResultLocation::on_device;
+  if (plan->info().result != ResultLocation::on_host) bench.hold_back(stream);
+  first.enqueue();
+  if (at_once) second.enqueue();
+  if (std::string why = first.settle(); !why.empty()) return "first call: " + why;
+  if (!at_once) second.enqueue();
+  if (std::string why = second.settle(false); !why.empty()) return "second call of the same plan: " + why;
+
+  // A result that is the same each time is so in the opposite order, too.
+  set_order(opposite(c), c.seed + 1);
+  first_output.poison(stream);
+  third.enqueue();
+  if (std::string why = third.settle(false); !why.empty()) return "third call of the same plan: " + why;
+  if (c.variant->determinism != Determinism::none && first.result() != third.result())
+    return "two calls on the same input differ in bits, though the variant declares that they do not";
+  return {};
+}
+
+/// Two plans on two streams, each called twice, their calls interleaved and awaited in reverse.
+std::string check_two_plans(Workbench& bench, const Case& c) {
+  const auto plan_1 = plan_for(c, bench.backend.info());
+  const auto plan_2 = plan_for(c, bench.backend.info());
+  CaseInput& a = bench.input(recipe_of(c, c.seed));
+  CaseInput& b = bench.input(recipe_of(c, c.seed + 1), &a);
+  const std::size_t bytes = c.problem.result_bytes();
+  const OwnStream stream_1(bench.backend), stream_2(bench.backend);
+  Output output_1(bench.backend, bytes, stream_1), output_2(bench.backend, bytes, stream_2);
+  Output output_3(bench.backend, bytes, stream_1), output_4(bench.backend, bytes, stream_2);
+  CaseCall call_1(bench, c, *plan_1, a, output_1, stream_1, bench.room_for(a));
+  CaseCall call_2(bench, c, *plan_2, b, output_2, stream_2, bench.room_for(b));
+  CaseCall call_3(bench, c, *plan_1, b, output_3, stream_1, bench.room_for(b));
+  CaseCall call_4(bench, c, *plan_2, a, output_4, stream_2, bench.room_for(a));
+  const Drain drain(bench.backend, {stream_1, stream_2});
+
+  const auto settle = [](CaseCall& call, const char* which, bool is_first = true) {
+    std::string why = call.settle(is_first);
+    return why.empty() ? why : std::string("two plans at once, ") + which + ": " + why;
+  };
+  const bool at_once = plan_1->info().result == ResultLocation::on_device;
+  std::string why;
+  call_1.enqueue();
+  call_2.enqueue();
+  std::string why_later;
+  if (!at_once) {
+    // Both device parts are done before either host part: partial results that two plans share are found out.
+    bench.backend.synchronize(stream_1);
+    bench.backend.synchronize(stream_2);
+    if (why = settle(call_2, "second plan"); !why.empty()) return why;
+    if (why = settle(call_1, "first plan"); !why.empty()) return why;
+  }
+  call_3.enqueue();
+  call_4.enqueue();
+  why_later = settle(call_4, "second plan, second call", false);
+  if (why_later.empty()) why_later = settle(call_3, "first plan, second call", false);
+  if (at_once) {  // a second call is not to blame for what is wrong of the first
+    if (why = settle(call_2, "second plan"); !why.empty()) return why;
+    if (why = settle(call_1, "first plan"); !why.empty()) return why;
+  }
+  return why_later;
+}
+
+/// Nine calls of one plan, each awaited: two inputs at one address, twice each in turn; every third call on another
+/// stream. From the third call on, each changes another element of the input. One is captured, where a device can, and
+/// launched twice.
+std::string check_calls(Workbench& bench, const Case& c) {
+  const auto plan = plan_for(c, bench.backend.info());
+  CaseInput& a = bench.input(recipe_of(c, c.seed));
+  CaseInput& b = bench.input(recipe_of(c, c.seed + 1), &a);
+  const OwnStream stream(bench.backend), other(bench.backend);
+  Output output(bench.backend, c.problem.result_bytes(), stream);
+  const auto room = bench.room_for(a);
+  const Drain drain(bench.backend, {stream, other});
+  constexpr int calls = 9;
+  const auto change_in = [&](CaseInput& in, int i) {
+    return change_of(in, c, *plan, c.seed + static_cast<std::uint64_t>(i));
+  };
+  const auto ready = [&](Stream on) {
+    output.poison(on);
+    // Work that stays on the stream of an earlier call is done before the input is there.
+    if (plan->info().result != ResultLocation::on_host) bench.hold_back(on);
+  };
+  for (int i = 0; i < calls; ++i) {
+    const Stream on = i % 3 == 1 ? other : stream;
+    CaseInput& in = (i + 1) / 2 % 2 == 0 ? a : b;  // each with one of the other data before it, and with one of its own
+    const std::string which =
+        "call " + std::to_string(i + 1) + " of one plan" + (i % 3 == 1 ? ", on another stream" : "");
+    CaseCall call(bench, c, *plan, in, output, on, room, i < 2 ? std::nullopt : change_in(in, i));
+    ready(on);
+    call.enqueue(i == calls / 2);
+    if (std::string why = call.settle(i == 0); !why.empty()) return which + ": " + why;
+    if (i != calls / 2 || !call.can_be_launched_again()) continue;
+    CaseCall second(bench, c, *plan, in, output, on, room, change_in(in, calls));
+    ready(on);
+    second.enqueue_again(call);
+    if (std::string why = second.settle(false); !why.empty())
+      return which + ", captured in a graph that is launched again: " + why;
+  }
+  return {};
+}
+
+/// The same call with every value of every tunable, each in the opposite thread order of the one before; then with
+/// another element in the input.
+std::string check_settings(Workbench& bench, const Case& c) {
+  const Variant& v = *c.variant;
+  if (v.determinism != Determinism::always)
+    throw Refused("does not declare that n alone decides the bits (Determinism::always), so its settings may differ");
+  std::vector<Settings> all{c.settings, c.settings};  // in both orders
+  for (const Tunable& t : v.tunables)
+    for (Settings& s : v.with_other_values(c.settings, t)) all.push_back(std::move(s));
+  CaseInput& in = bench.input(recipe_of(c, c.seed));
+  const OwnStream stream(bench.backend);
+  Output output(bench.backend, c.problem.result_bytes(), stream);
+  std::optional<Result> first;
+  Case one = c;
+  for (const Settings& s : all) {
+    one.settings = s;
+    if (!refusal(v, bench.backend.info().kind, c.problem, s).empty()) continue;
+    const auto plan = make_plan(v, c.problem, s, bench.backend.info());
+    CaseCall call(bench, one, *plan, in, output, stream);
+    const Drain drain(bench.backend, {stream});
+    output.poison(stream);
+    call.enqueue();
+    if (std::string why = call.settle(); !why.empty()) return s.str() + ": " + why;
+    if (!first) first = call.result();
+    if (call.result() != *first)
+      return s == c.settings
+                 ? "two calls on the same input differ in bits, though the variant declares that they do not"
+                 : "the result with " + s.str() + " differs in bits from that with " + c.settings.str() +
+                       ", though the variant declares that n alone decides (Determinism::always)";
+    one = opposite(one);
+    set_order(one, c.seed + 1);
+  }
+  const auto plan = make_plan(v, c.problem, c.settings, bench.backend.info());
+  CaseCall changed(bench, c, *plan, in, output, stream, nullptr, change_of(in, c, *plan, c.seed));
+  const Drain drain(bench.backend, {stream});
+  output.poison(stream);
+  changed.enqueue();
+  if (std::string why = changed.settle(); !why.empty()) return "with another element in the input: " + why;
+  return {};
+}
+
+struct Protocol {
+  const char* name;
+  std::string (*run)(Workbench&, const Case&);
+};
+/// All other checks are of one call.
+constexpr Protocol protocols[] = {{"repeat", check_repeat},
+                                  {"two-plans", check_two_plans},
+                                  {"calls", check_calls},
+                                  {"settings", check_settings},
+                                  {"chain", check_chain}};
+
+}  // namespace
+
+std::string run_check(Workbench& bench, const Case& c) {
+  set_order(c, c.seed);
+  for (const auto& [name, run] : protocols)
+    if (c.check == name) return run(bench, c);
+  return check_once(bench, c);
+}
+
+std::string compared_with_first_call(Workbench& bench, Case c, const Recipe& data) {
+  c.dataset = data.dataset;
+  c.seed = data.seed;
+  std::string why;
+  try {
+    why = check_once(bench, c);
+  } catch (const std::exception& e) {
+    why = e.what();
+  }
+  return why.empty() ? "; does a call leave a counter or other state behind?"
+                     : "; so is the first call of a plan on this data: " + why;
+}
+
+}  // namespace reductio

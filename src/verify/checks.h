@@ -1,0 +1,22 @@
+#pragma once
+/// The checks, each a function of a case. They return what is wrong, and an empty string if nothing is.
+
+#include <string>
+
+#include "verify/workbench.h"
+
+namespace reductio {
+
+/// The check that the case names.
+std::string run_check(Workbench&, const Case&);
+
+/// Explains a wrong later call of a plan: is this data wrong in every call, or does a call leave state behind?
+std::string compared_with_first_call(Workbench&, Case, const Recipe& data);
+
+/// Counts the additions that some elements pass through: the first and the last, where most kernels' chains are
+/// longest, the middle one, and a few at random. None may exceed the declared longest chain. For larger inputs the
+/// declared chain may not exceed four times the longest found, nor four times a balanced tree's depth; compensated sums
+/// and sums in a wider type count as one addition.
+std::string check_chain(Workbench&, const Case&);
+
+}  // namespace reductio
