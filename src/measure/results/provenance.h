@@ -1,0 +1,57 @@
+#pragma once
+/// Which machine, program and run the rows of a results folder come from: its machine.json.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "measure/plan/budget.h"
+#include "measure/results/machine.h"
+
+namespace reductio {
+
+/// Identifies one run of one experiment for its machine.json entry and for resuming.
+struct RunRecord {
+  std::string run_id, experiment, started_utc;
+  std::vector<std::string> arguments;
+  std::uint64_t seed = 1;                     ///< of the data
+  std::optional<SamplingRules> rules{};       ///< a resumed run must have the same
+  std::optional<std::uint64_t> order_seed{};  ///< nothing: the resumed run's, else one is drawn
+};
+
+/// What an entry of machine.json's runs begins with: which run it was, of which machine and program.
+nlohmann::ordered_json to_json(const RunRecord&, const Machine&);
+
+/// machine.json of a results folder: the machine, and an entry for each experiment's run. Other experiments may be
+/// running and write theirs.
+class MachineFile {
+ public:
+  /// Throws UsageError where the file is damaged, or written with another schema version.
+  MachineFile(const std::filesystem::path& folder, const Machine&);
+
+  /// Finds the entry of the run that `record` goes on with, by its run_id, and takes its order seed where `record` has
+  /// none: one entry tells of all rows. Throws UsageError, about the file `csv`, where there is no entry, and where
+  /// that run's machine, program, seed, order seed or rules were others.
+  void resume(RunRecord& record, const std::string& csv);
+  /// Begins an entry, or goes on with that of the run that is resumed. `complete`: nothing is left to be measured, so
+  /// that entry stays as it is.
+  void begin(const RunRecord&, bool complete);
+
+  nlohmann::ordered_json& entry() { return *entry_; }
+  /// The entry as the processes before this one left it; null where this is the first.
+  const nlohmann::ordered_json& entry_before() const { return *before_; }
+  /// The entry beside those of other experiments. One of the same experiment is replaced: its rows are gone, or it is
+  /// the run that was resumed.
+  void write() const;
+
+ private:
+  std::filesystem::path folder_;
+  Machine machine_;
+  std::shared_ptr<nlohmann::ordered_json> runs_, before_, entry_;
+};
+
+}  // namespace reductio
