@@ -59,9 +59,8 @@ constexpr KindOfComparison kinds[] = {{&SelfComparisons::together, "together", "
                                       {&SelfComparisons::apart, "apart", "in other contexts, as by another process"}};
 
 Json to_json(const SelfComparisons::Kind& kind) {
-  Json out = {{"comparisons", kind.comparisons},
-              {"false_positives", kind.without_one},
-              {"faster_or_slower", kind.told_apart}};
+  Json out = {
+      {"comparisons", kind.comparisons}, {"false_positives", kind.without_one}, {"faster_or_slower", kind.told_apart}};
   if (kind.smallest) out["smallest_effect"] = *kind.smallest;
   return out;
 }
@@ -90,23 +89,23 @@ Json to_json(const SelftestReport& report, const SelftestPlan& plan, const std::
     out["with_itself"].push_back(std::move(one));
   }
   for (const PlantedEffect& p : report.planted)
-    out["planted"].push_back({{"n", p.n},
-                              {"effect", p.effect},
-                              {"planted_s", p.planted_s},
-                              {"ratio", p.ratio.value},
-                              {"interval", interval(p.ratio.interval)},
-                              {"rest_ratio", p.rest.value},
-                              {"rest_interval", interval(p.rest.interval)},
-                              {"verdict", name(p.verdict)},
-                              {"ratio_beside_other", p.beside_other ? Json(p.beside_other->value) : Json()},
-                              {"interval_beside_other", p.beside_other ? interval(p.beside_other->interval) : Json()},
-                              {"rest_ratio_beside_other", p.beside_other ? Json(p.rest_beside_other.value) : Json()},
-                              {"rest_interval_beside_other",
-                               p.beside_other ? interval(p.rest_beside_other.interval) : Json()},
-                              {"verdict_beside_other", p.beside_other ? Json(name(p.verdict_beside_other)) : Json()},
-                              {"covered", p.covered()},
-                              {"found", p.found()},
-                              {"too_small_beside_other", p.too_small_beside_other()}});
+    out["planted"].push_back(
+        {{"n", p.n},
+         {"effect", p.effect},
+         {"planted_s", p.planted_s},
+         {"ratio", p.ratio.value},
+         {"interval", interval(p.ratio.interval)},
+         {"rest_ratio", p.rest.value},
+         {"rest_interval", interval(p.rest.interval)},
+         {"verdict", name(p.verdict)},
+         {"ratio_beside_other", p.beside_other ? Json(p.beside_other->value) : Json()},
+         {"interval_beside_other", p.beside_other ? interval(p.beside_other->interval) : Json()},
+         {"rest_ratio_beside_other", p.beside_other ? Json(p.rest_beside_other.value) : Json()},
+         {"rest_interval_beside_other", p.beside_other ? interval(p.rest_beside_other.interval) : Json()},
+         {"verdict_beside_other", p.beside_other ? Json(name(p.verdict_beside_other)) : Json()},
+         {"covered", p.covered()},
+         {"found", p.found()},
+         {"too_small_beside_other", p.too_small_beside_other()}});
   for (const Figure& f : figures) out["figures"][f.name] = f.value;
   return out;
 }
@@ -116,8 +115,8 @@ void print(const SelftestReport& report, const SelftestPlan& plan, const std::ve
   fmt::print("{} beside itself on {}: two plans, a workspace each; {}, {}; order seed {}\n", plan.point.variant->id,
              machine, name(plan.point.timing_mode), name(plan.point.cache_state), plan.order_seed);
   for (const auto& [which, unused, words] : kinds) {
-    Table itself({"n", "a call", "comparisons", "intervals without 1", "FASTER or SLOWER",
-                  "smallest effect seen in 9 of 10"});
+    Table itself(
+        {"n", "a call", "comparisons", "intervals without 1", "FASTER or SLOWER", "smallest effect seen in 9 of 10"});
     for (const SelfComparisons& s : report.with_itself) {
       const SelfComparisons::Kind& kind = s.*which;
       if (!kind.comparisons) continue;
@@ -144,22 +143,21 @@ void print(const SelftestReport& report, const SelftestPlan& plan, const std::ve
   fmt::print("\n");
 }
 
-int run(const SelftestOptions& options) {
-  const Selection selection = options.selection.parse();
-  if (options.repeats.value_or(1) < 1) throw UsageError("--repeats must be 1 or more");
-  if (selection.device == DeviceKind::sim)
-    throw UsageError("the simulated device keeps no time; a self-test needs a clock");
-  if (std::count(selection.sizes.begin(), selection.sizes.end(), 0u))
-    throw UsageError("--sizes 0: adding up nothing takes no time to slow by a known share; give sizes from 1 on");
-  const Variant* variant = options.variant.empty() ? nullptr : &find_variant(options.variant);
+/// The variant, and the device that it is measured on.
+struct Bench {
+  const Variant* variant;
+  DeviceKind device;
+  std::unique_ptr<Backend> backend;
+};
 
-  // The GPU where there is one, unless the variant or the user say otherwise. One that is named must be there.
+/// The GPU where there is one, unless the variant or the user say otherwise. One that is named must be there.
+Bench open_bench(const SelftestOptions& options, const Selection& selection) {
+  const Variant* variant = options.variant.empty() ? nullptr : &find_variant(options.variant);
   DeviceKind device =
       selection.device.value_or(variant && variant->runs_on(DeviceKind::cpu) ? DeviceKind::cpu : DeviceKind::cuda);
   if (variant && !variant->runs_on(device))
     throw UsageError(fmt::format("{} does not run on device {}", variant->id, name(device)));
   if (variant) options.selection.check_gpu(device, variant->id);
-  const auto before = gpus_in_use();
   std::unique_ptr<Backend> backend;
   if (!selection.device && !variant && options.selection.gpu.empty()) {
     try {
@@ -171,77 +169,85 @@ int run(const SelftestOptions& options) {
   // Before the variant, which a program without CUDA does not hold: that there is no GPU is what the user must know.
   if (!backend) backend = open_or_advise(device, options.selection.gpu);
   if (!variant) variant = &find_variant(device == DeviceKind::cuda ? "cub/sum" : "host/plain");
-  const Machine machine = describe_machine(*backend);
-  Instruments instruments = make_instruments(*backend);
+  return {variant, device, std::move(backend)};
+}
 
+/// Another kernel of the same problem: a document's fastest, or a loop that is unrolled. Null where there is none.
+const Variant* other_than(const Point& point) {
+  const auto has = [](const auto& list, const auto& one) { return std::count(list.begin(), list.end(), one) > 0; };
+  const Variant* other = nullptr;
+  for (const Variant& v : variants())
+    if ((v.id == "multiblock/last-block-warp" || v.id == "host/unroll4") && &v != point.variant &&
+        v.runs_on(point.device) && has(v.operations, point.problem.operation) && has(v.types, point.problem.type))
+      other = &v;
+  return other;
+}
+
+SelftestPlan plan_of(const SelftestOptions& options, const Selection& selection, const Variant& variant,
+                     DeviceKind device) {
+  const bool on_cpu = device == DeviceKind::cpu;
   SelftestPlan plan;
-  plan.point.variant = variant;
+  plan.point.variant = &variant;
   plan.point.device = device;
-  plan.point.problem.operation = selected_or(selection.operations, variant->operations).front();
-  plan.point.problem.type = selected_or(selection.types, {usual_type(variant->types)}).front();
-  plan.point.settings = variant->settings(selection.settings);
+  plan.point.problem.operation = selected_or(selection.operations, variant.operations).front();
+  plan.point.problem.type = selected_or(selection.types, {usual_type(variant.types)}).front();
+  plan.point.settings = variant.settings(selection.settings);
   plan.point.seed = selection.seed;
+  plan.point.timing_mode =
+      on_cpu || variant.result != ResultLocation::on_device ? TimingMode::end_to_end : TimingMode::device;
+  plan.point.cache_state = on_cpu && !variant.consumes_input ? CacheState::warm : CacheState::cold_dirty;
   plan.order_seed = selection.order_seed ? *selection.order_seed : draw_order_seed();
-  const bool end_to_end = device == DeviceKind::cpu || variant->result != ResultLocation::on_device;
-  plan.point.timing_mode = end_to_end ? TimingMode::end_to_end : TimingMode::device;
-  plan.point.cache_state =
-      device == DeviceKind::cpu && !variant->consumes_input ? CacheState::warm : CacheState::cold_dirty;
   plan.sizes =
-      selected_or(selection.sizes, device == DeviceKind::cpu
-                                       ? std::vector<std::size_t>{1u << 14, 1u << 17}
-                                       : std::vector<std::size_t>{1u << 12, 1u << 16, 1u << 20, 1u << 24, 1u << 28});
+      selected_or(selection.sizes, on_cpu ? std::vector<std::size_t>{1u << 14, 1u << 17}
+                                          : std::vector<std::size_t>{1u << 12, 1u << 16, 1u << 20, 1u << 24, 1u << 28});
   // In all as many comparisons as show a true rate of 10 % in nine of ten self-tests, where 5 % are stated.
   const int enough = 320, sizes = static_cast<int>(plan.sizes.size());
   plan.repeats = options.repeats.value_or(options.quick ? 10 : (enough + sizes - 1) / sizes);
-  // Another kernel of the same operation: a document's fastest, or a loop that is unrolled.
-  for (const Variant& v : variants())
-    if ((v.id == "multiblock/last-block-warp" || v.id == "host/unroll4") && &v != variant && v.runs_on(device) &&
-        std::count(v.operations.begin(), v.operations.end(), plan.point.problem.operation) &&
-        std::count(v.types.begin(), v.types.end(), plan.point.problem.type))
-      plan.other = &v;
-  plan.planted_rules = compare_rules();
-  // Beside another kernel each half has as many contexts as compare has.
-  if (plan.other && !options.quick)
-    plan.planted_rules.allocations = plan.planted_rules.min_samples = 2 * wanted_clusters;
-  plan.rules = compare_rules();
-  plan.rules.max_samples = 240;  // many comparisons rather than narrow ones
+  plan.other = other_than(plan.point);
+  plan.rules = plan.planted_rules = compare_rules();
   plan.rules.time_budget_s = 0.08;
-  if (options.quick) {
-    plan.rules.max_samples = 5 * wanted_clusters;
+  plan.rules.max_samples = options.quick ? 5 * wanted_clusters : 240;  // many comparisons rather than narrow ones
+  if (options.quick)
     plan.planted_rules.time_budget_s = 0.2;
-  }
+  else if (plan.other)  // beside another kernel each half has as many contexts as compare has
+    plan.planted_rules.allocations = plan.planted_rules.min_samples = 2 * wanted_clusters;
+  return plan;
+}
 
-  if (!options.quiet)
-    for (const auto& text : misleading(device, machine.gpu ? machine.gpu->uuid : "", before))
-      print_warning(text);
-  Progress progress(options.quiet);
-  const Interrupts catching;
+struct Outcome {
   SelftestReport report;
   std::vector<Figure> figures;
+};
+
+/// Throws WrongResult and CallTimeout; of the latter nothing is freed, which would wait for the call that does not end.
+Outcome measure(std::unique_ptr<Backend> backend, const SelftestPlan& plan, const Machine& machine, bool quiet) {
+  Instruments instruments = make_instruments(*backend);
+  Progress progress(quiet);
+  const Interrupts catching;
+  Outcome outcome;
   try {
-    figures = timer_figures(*backend, instruments, machine.gpu ? machine.gpu->theoretical_peak_bytes_per_s() : 0,
-                            [](const std::string& text) { print_message("note: " + text); });
-    report = selftest(*backend, instruments, plan,
-                      {.progress =
-                           [&](double share, const std::string& what) {
-                             progress.show(static_cast<std::size_t>(100 * share), 100, what);
-                           },
-                       .stop = [] { return Interrupts::count() > 0; }});
+    outcome.figures =
+        timer_figures(*backend, instruments, machine.gpu ? machine.gpu->theoretical_peak_bytes_per_s() : 0,
+                      [](const std::string& text) { print_message("note: " + text); });
+    outcome.report = selftest(
+        *backend, instruments, plan,
+        {.progress = [&](double share,
+                         const std::string& what) { progress.show(static_cast<std::size_t>(100 * share), 100, what); },
+         .stop = [] { return Interrupts::count() > 0; }});
   } catch (const CallTimeout&) {
-    keep_for_ever(std::move(instruments));  // freeing would wait for the call that does not end
+    keep_for_ever(std::move(instruments));
     keep_for_ever(backend.release());
     throw;
-  } catch (const WrongResult& e) {
+  } catch (const WrongResult&) {
     progress.clear();
-    print_message(e.what());
-    return exit_wrong;
+    throw;
   }
   progress.clear();
+  return outcome;
+}
 
-  if (options.json)
-    fmt::print("{}\n", to_json(report, plan, figures).dump(2));
-  else if (!options.quiet)
-    print(report, plan, figures, machine.name);
+/// The last lines, and what they mean for the exit code.
+int conclude(const SelftestReport& report, const SelftestPlan& plan, const SelftestOptions& options) {
   std::vector<std::string> false_positives;  // a line for each kind of comparison
   bool too_many = false;
   for (const auto& [which, unused, words] : kinds) {
@@ -253,6 +259,18 @@ int run(const SelftestOptions& options) {
         all.without_one, all.comparisons, words, percent(all.rate()), percent(1 - plan.confidence)));
     too_many = too_many || all.too_many(plan.confidence);
   }
+  if (!options.json || !options.quiet) {
+    const std::string told = fmt::format("{}\n{}\n", join(false_positives, "\n"), report.told());
+    if (options.json)
+      tell(told);
+    else
+      fmt::print("{}", told);
+  }
+  push_output();
+  if (too_many) {
+    print_message("selftest failed: " + join(false_positives, "; "));
+    return exit_error;
+  }
   std::vector<std::string> missed;
   bool too_short = false, otherwise = false;
   for (const PlantedEffect& p : report.planted)
@@ -261,26 +279,39 @@ int run(const SelftestOptions& options) {
                                    p.why_missed(plan.other ? plan.other->id : "")));
       (p.missed_by_resolution() ? too_short : otherwise) = true;
     }
-  if (!options.json || !options.quiet) {
-    const std::string outcome = fmt::format("{}\n{}\n", join(false_positives, "\n"), report.told());
-    if (options.json)
-      tell(outcome);
-    else
-      fmt::print("{}", outcome);
+  if (missed.empty()) return exit_ok;
+  print_message(
+      fmt::format("selftest failed: planted effects missed: {}{}{}", join(missed, ", "),
+                  too_short ? "; the clock's resolution is too coarse for calls this short, give larger --sizes" : "",
+                  otherwise ? "; is the machine busy?" : ""));
+  return exit_error;
+}
+
+int run(const SelftestOptions& options) {
+  const Selection selection = options.selection.parse();
+  if (options.repeats.value_or(1) < 1) throw UsageError("--repeats must be 1 or more");
+  if (selection.device == DeviceKind::sim)
+    throw UsageError("the simulated device keeps no time; a self-test needs a clock");
+  if (std::count(selection.sizes.begin(), selection.sizes.end(), 0u))
+    throw UsageError("--sizes 0: adding up nothing takes no time to slow by a known share; give sizes from 1 on");
+  const auto before = gpus_in_use();
+  Bench bench = open_bench(options, selection);
+  const SelftestPlan plan = plan_of(options, selection, *bench.variant, bench.device);
+  const Machine machine = describe_machine(*bench.backend);
+  if (!options.quiet)
+    for (const auto& text : misleading(bench.device, machine.gpu ? machine.gpu->uuid : "", before)) print_warning(text);
+  Outcome outcome;
+  try {
+    outcome = measure(std::move(bench.backend), plan, machine, options.quiet);
+  } catch (const WrongResult& e) {
+    print_message(e.what());
+    return exit_wrong;
   }
-  push_output();
-  if (too_many) {
-    print_message("selftest failed: " + join(false_positives, "; "));
-    return exit_error;
-  }
-  if (!missed.empty()) {
-    print_message(fmt::format(
-        "selftest failed: not told as they are: {}{}{}", join(missed, ", "),
-        too_short ? "; the clock's resolution is too coarse for calls this short, give larger --sizes" : "",
-        otherwise ? "; is the machine busy?" : ""));
-    return exit_error;
-  }
-  return exit_ok;
+  if (options.json)
+    fmt::print("{}\n", to_json(outcome.report, plan, outcome.figures).dump(2));
+  else if (!options.quiet)
+    print(outcome.report, plan, outcome.figures, machine.name);
+  return conclude(outcome.report, plan, options);
 }
 
 }  // namespace

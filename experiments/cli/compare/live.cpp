@@ -48,7 +48,7 @@ class Collector final : public RunObserver {
     return until && std::find(looks.begin(), looks.end(), allocations) != looks.end() && until(so_far());
   }
   std::function<bool(const std::vector<GroupOutcome>&)> until;  ///< whether a batch needs no more contexts
-  std::vector<std::vector<Measured>> groups;  ///< each in the candidates' order
+  std::vector<std::vector<Measured>> groups;                    ///< each in the candidates' order
 
  private:
   const std::vector<Candidate>& candidates_;
@@ -79,6 +79,77 @@ void check_request(const CompareOptions& options) {
     throw UsageError("name at least two variants to compare, the base first (or one with --baseline)");
 }
 
+/// What was asked for, before anything is opened.
+struct Request {
+  double effect;
+  Selection selection;
+  std::vector<Candidate> candidates;
+  std::vector<Operation> operations;
+  std::vector<ElementType> types;
+  DeviceKind device;
+  CacheState cache;
+};
+
+Request parse(const CompareOptions& options) {
+  const double effect = parse_effect(options.effect);
+  check_request(options);
+  const Selection selection = options.selection.parse();
+  const auto candidates = parse_candidates(options.what, selection, !options.baseline.empty() || !options.save.empty());
+  const auto operations = shared_operations(candidates, selection.operations);
+  const auto types = shared_types(candidates, selection.types);
+  const DeviceKind device = choose_device(candidates, selection);
+  options.selection.check_gpu(device, candidates.front().label);
+  const bool consumes =
+      std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.variant->consumes_input; });
+  const CacheState cache = !options.cache.empty()                   ? parse_cache_state(options.cache)
+                           : device == DeviceKind::cpu && !consumes ? CacheState::warm
+                                                                    : CacheState::cold_dirty;
+  if (!options.modes.empty()) parse_list(options.modes, parse_timing_mode);  // wrong words before a GPU is looked for
+  return {effect, selection, candidates, operations, types, device, cache};
+}
+
+/// Group by group, each in the candidates' order.
+std::vector<Point> points_of(const Request& request, const std::vector<TimingMode>& modes) {
+  std::vector<Point> points;
+  for (const Operation operation : selected_or(request.selection.operations, {request.operations.front()}))
+    for (const ElementType type : selected_or(request.selection.types, {usual_type(request.types)}))
+      for (const std::size_t n : selected_or(request.selection.sizes, usual_sizes(request.device)))
+        for (const TimingMode mode : modes)
+          for (const Candidate& c : request.candidates)
+            points.push_back({.variant = c.variant,
+                              .device = request.device,
+                              .problem = {operation, type, n},
+                              .settings = c.settings,
+                              .timing_mode = mode,
+                              .cache_state = request.cache,
+                              .seed = request.selection.seed});
+  return points;
+}
+
+/// What measured groups are asked: how each candidate compares with the first, or with itself in a baseline.
+struct Question {
+  const CompareOptions& options;
+  double effect, confidence;
+  std::size_t intervals;            ///< in all groups
+  std::optional<MeasuredSet> then;  ///< the baseline
+
+  int times_looked() const { return options.until_decided ? static_cast<int>(looks.size()) : 1; }
+
+  /// No rows where nothing is compared. `some`: of a part of the groups, by the intervals that all rows will have.
+  Comparison answer(const std::vector<std::vector<Measured>>& groups, bool some = false) const {
+    MeasuredSet now{.name = "what was measured now", .rows = {}};
+    std::vector<Pair> pairs;
+    for (const auto& group : groups) {
+      for (std::size_t i = 1; i < group.size() && !then; ++i) pairs.emplace_back(&group[0], &group[i]);
+      if (then) now.rows.insert(now.rows.end(), group.begin(), group.end());
+    }
+    if (then) pairs = match_baseline(*then, now, options.baseline);
+    if (pairs.empty()) return {};
+    const double each = some && !options.separately ? confidence_of_each(confidence, intervals) : confidence;
+    return compare(pairs, !then, each, effect, some || options.separately, times_looked());
+  }
+};
+
 /// "24 rounds" or "12 to 24 rounds": over how many rounds the ratios are.
 std::string rounds_in_words(const Comparison& comparison) {
   std::size_t fewest = 0, most = 0;
@@ -88,6 +159,23 @@ std::string rounds_in_words(const Comparison& comparison) {
       most = std::max(most, c.ratio->rounds);
     }
   return (fewest == most ? "" : std::to_string(fewest) + " to ") + counted(most, "round");
+}
+
+void print_answer(const Comparison& comparison, const Question& question, const std::string& base,
+                  const std::string& machine, const Json& origins) {
+  const std::string how =
+      question.then
+          ? "Unpaired: the baseline was measured at another time, and what drifted since is in the ratio but not in "
+            "its interval, unless it varies from allocation to allocation, too. " +
+                elsewhere(comparison, origins)
+          : fmt::format("Paired: in turn, in random order, {} on {}. ", rounds_in_words(comparison), machine);
+  print(comparison,
+        {.base = base,
+         .who = [](const Compared& c) { return c.variant.label; },
+         .how = how + confidence_in_words(comparison),
+         .origins = origins,
+         .advice = question.options.until_decided ? "" : "; --until-decided takes more contexts"},
+        question.options);
 }
 
 /// The exit code of rows that have no time to compare, after telling of the first; exit_ok where there are none.
@@ -111,87 +199,49 @@ int complain(const std::vector<std::vector<Measured>>& groups) {
 }  // namespace
 
 int compare_live(CompareOptions& options) {
-  const double effect = parse_effect(options.effect);
-  check_request(options);
-  const Selection selection = options.selection.parse();
-  const bool against_stored = !options.baseline.empty(), stores = !options.save.empty();
-  const auto candidates = parse_candidates(options.what, selection, against_stored || stores);
-  const auto operations = shared_operations(candidates, selection.operations);
-  const auto types = shared_types(candidates, selection.types);
-  const DeviceKind device = choose_device(candidates, selection);
-  options.selection.check_gpu(device, candidates.front().label);
-  const bool consumes =
-      std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.variant->consumes_input; });
-  const CacheState cache = !options.cache.empty()                   ? parse_cache_state(options.cache)
-                           : device == DeviceKind::cpu && !consumes ? CacheState::warm
-                                                                    : CacheState::cold_dirty;
-  if (!options.modes.empty()) parse_list(options.modes, parse_timing_mode);  // wrong words before a GPU is looked for
-
+  const Request request = parse(options);
   const auto before = gpus_in_use();
   Session session{.experiment = "compare",
                   .points = {},
                   .rules = {},
                   .options = options.run,
-                  .seed = selection.seed,
-                  .order_seed = selection.order_seed ? *selection.order_seed : draw_order_seed(),
+                  .seed = request.selection.seed,
+                  .order_seed = request.selection.order_seed ? *request.selection.order_seed : draw_order_seed(),
                   .machine = {},
-                  .backend = open_or_advise(device, options.selection.gpu),
+                  .backend = open_or_advise(request.device, options.selection.gpu),
                   .instruments = {}};
   session.machine = describe_machine(*session.backend);
   session.instruments = make_instruments(*session.backend);
   session.options.resume = false;
-  const auto baselines = std::filesystem::path(options.out) / session.machine.name / "baselines";
-  std::optional<MeasuredSet> then;
+  const std::string machine = session.machine.name, experiment = session.experiment;
+
+  const auto baselines = std::filesystem::path(options.out) / machine / "baselines";
   Json origins = Json::array();
-  if (against_stored) {
+  std::optional<MeasuredSet> then;
+  if (!options.baseline.empty()) {
     const StoredResults results = read_baseline(baselines, options.baseline);
     origins.push_back(origin_of(results));
     then = measured_in(results);
   }
   std::optional<BaselineDraft> draft;
-  session.keeps_rows = stores;
-  if (stores) {
+  session.keeps_rows = !options.save.empty();
+  if (session.keeps_rows) {
     draft.emplace(baselines, options.save, options.force);
     session.folder = draft->folder();
   }
 
-  const auto sizes = selected_or(selection.sizes, usual_sizes(device));
-  const auto all_types = selected_or(selection.types, {usual_type(types)});
-  const auto all_operations = selected_or(selection.operations, {operations.front()});
-  const auto modes = choose_modes(candidates, options.modes, cache, *session.instruments.timer);
-  for (const Operation operation : all_operations)
-    for (const ElementType t : all_types)
-      for (const std::size_t n : sizes)
-        for (const TimingMode mode : modes)
-          for (const Candidate& c : candidates)
-            session.points.push_back({.variant = c.variant,
-                                      .device = device,
-                                      .problem = {operation, t, n},
-                                      .settings = c.settings,
-                                      .timing_mode = mode,
-                                      .cache_state = cache,
-                                      .seed = selection.seed});
-
-  const std::size_t groups = session.points.size() / candidates.size();
-  const std::size_t intervals = groups * (against_stored ? candidates.size() : candidates.size() - 1);
+  const auto& candidates = request.candidates;
+  session.points =
+      points_of(request, choose_modes(candidates, options.modes, request.cache, *session.instruments.timer));
+  const std::size_t intervals = session.points.size() / candidates.size() * (candidates.size() - (then ? 0 : 1));
   session.rules = chosen_rules(options, intervals);
-  const double confidence = session.rules.confidence;
+  origins.push_back(origin_of(session));
+  const Question question{options, request.effect, session.rules.confidence, intervals, std::move(then)};
 
   if (!options.quiet)
-    for (const auto& text : misleading(device, session.machine.gpu ? session.machine.gpu->uuid : "", before))
+    for (const auto& text : misleading(request.device, session.machine.gpu ? session.machine.gpu->uuid : "", before))
       print_warning(text);
-  const std::string machine = session.machine.name, experiment = session.experiment;
-  origins.push_back(origin_of(session));
   Collector collector(candidates, options.quiet);
-  const int times_looked = options.until_decided ? static_cast<int>(looks.size()) : 1;
-  const auto pairs_in = [&](const std::vector<std::vector<Measured>>& of_groups, MeasuredSet& now) {
-    std::vector<Pair> pairs;
-    for (const auto& group : of_groups) {
-      for (std::size_t i = 1; i < group.size() && !against_stored; ++i) pairs.emplace_back(&group[0], &group[i]);
-      if (against_stored) now.rows.insert(now.rows.end(), group.begin(), group.end());
-    }
-    return against_stored ? match_baseline(*then, now, options.baseline) : pairs;
-  };
   if (options.until_decided)
     collector.until = [&](const std::vector<GroupOutcome>& outcomes) {
       std::vector<std::vector<Measured>> so_far;
@@ -199,11 +249,7 @@ int compare_live(CompareOptions& options) {
         so_far.push_back(measured_in(outcome));
         for (Measured& m : so_far.back()) m.row.experiment = experiment;
       }
-      MeasuredSet now{.name = "what was measured now", .rows = {}};
-      const auto pairs = pairs_in(so_far, now);
-      // Of this batch's rows alone, by the intervals that all rows will have.
-      const double each = options.separately ? confidence : confidence_of_each(confidence, intervals);
-      return !compare(pairs, !against_stored, each, effect, true, times_looked).count(Verdict::undecided);
+      return !question.answer(so_far, true).count(Verdict::undecided);
     };
   if (draft) draft->discard();  // of a run that was cut off
   const RunReport report = run_session(std::move(session), collector);
@@ -213,25 +259,12 @@ int compare_live(CompareOptions& options) {
   }
   if (draft) draft->keep();
 
-  MeasuredSet now{.name = "what was measured now", .rows = {}};
-  const std::vector<Pair> pairs = pairs_in(collector.groups, now);
   int exit = exit_ok;
-  if (!pairs.empty()) {
-    const Comparison comparison = compare(pairs, !against_stored, confidence, effect, options.separately, times_looked);
+  const Comparison comparison = question.answer(collector.groups);
+  if (!comparison.rows.empty()) {
     origins.back()["runs"][0]["run_id"] = comparison.rows.front().variant.row.run_id;
-    const std::string how =
-        against_stored
-            ? "Unpaired: the baseline was measured at another time, and what drifted since is in the ratio but not in "
-              "its interval, unless it varies from allocation to allocation, too. " +
-                  elsewhere(comparison, origins)
-            : fmt::format("Paired: in turn, in random order, {} on {}. ", rounds_in_words(comparison), machine);
-    print(comparison,
-          {.base = against_stored ? "baseline '" + options.baseline + "'" : candidates.front().label,
-           .who = [&](const Compared& c) { return c.variant.label; },
-           .how = how + confidence_in_words(comparison),
-           .origins = origins,
-           .advice = options.until_decided ? "" : "; --until-decided takes more contexts"},
-          options);
+    print_answer(comparison, question, question.then ? "baseline '" + options.baseline + "'" : candidates.front().label,
+                 machine, origins);
     exit = report.count(Status::wrong) || report.count(Status::failed) ? exit_ok : verdict(comparison, options);
   }
   if (draft && !options.quiet && !options.csv && !options.json)
