@@ -47,7 +47,7 @@ std::string how_told(const PlantedEffect& p) {
   if (!p.covered()) return ink(Ink::red, "not covered");
   if (!p.too_small_beside_other()) return ink(Ink::red, "not found");
   return ink(Ink::yellow,
-             fmt::format("too small to be told here: the interval is {} wide", percent(log_width(*p.beside_other))));
+             fmt::format("too small to be found here: the interval is {} wide", percent(log_width(*p.beside_other))));
 }
 
 /// In words, and its key in JSON.

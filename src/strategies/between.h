@@ -1,10 +1,10 @@
 #pragma once
-/// Between blocks: how the sums of the blocks become one, and the kernel that is composed of the three levels. Each
-/// level is a class with
+/// Between blocks: how the blocks' sums become one, and the kernel composed of the three levels. Each level is a class
+/// with
 ///
 ///   reduce<Thread, Block>(in, n, out, workspace)   the whole kernel, of which it decides the end
 ///
-/// A level whose end is another launch, or the host, leaves that to whoever launches.
+/// Where a second launch or the host adds up the blocks' sums, the launching code does that.
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Workspace {
   GlobalPtr<std::uint64_t> slots{};  ///< one for each block, as Slots has them; empty before and behind a call
 };
 
-/// Every block leaves its sum in out[b]. A second launch, of one block over these, or the host adds them up.
+/// Each block stores its sum in out[b]. A second launch of one block, or the host, adds them up.
 struct Partials {
   template <class Thread, class Block, class T>
   static __device__ void reduce(GlobalPtr<const T> in, std::int64_t n, GlobalPtr<T> out, const Workspace<T>&) {
@@ -44,8 +44,8 @@ struct Atomic {
   }
 };
 
-/// Every block stores its sum and draws a ticket. Who draws the last one knows that all sums are stored, and adds them
-/// up. Uses `partials` and `arrived`.
+/// Each block stores its sum and draws a ticket. The block with the last ticket knows that all sums are stored, and
+/// adds them up. Uses `partials` and `arrived`.
 struct LastBlock {
   template <class Thread, class Block, class T>
   static __device__ void reduce(GlobalPtr<const T> in, std::int64_t n, GlobalPtr<T> out, const Workspace<T>& w) {
@@ -60,8 +60,8 @@ struct LastBlock {
   }
 
  private:
-  /// True for all threads of the block that arrives last, once thread 0 of every block has stored its sum. A block
-  /// barrier. The count wraps to zero with the last ticket, so the next call finds it as this one did.
+  /// True for all threads of the last block, once thread 0 of every block has stored its sum. A block barrier. The
+  /// count wraps to zero at the last ticket, ready for the next call.
   static __device__ bool is_last(GlobalPtr<unsigned> arrived) {
     bool last = false;
     if (threadIdx.x == 0) {
@@ -77,10 +77,10 @@ struct LastBlock {
   }
 };
 
-/// Every block but the last stores its sum together with a mark into a slot of its own; the last polls the slots, and
-/// adds to its own threads' values what it finds, before they meet: one tree in place of two, and no atomic. Who has
-/// read a slot leaves it empty. Sum and mark arrive together (tuned::Message). It ends, because nobody but the last
-/// block waits, and a block that does not wait gives its place on the GPU up to one that has not begun. Uses `slots`.
+/// Each block but the last stores its sum, with a mark that it is there, in a slot of its own. The last block polls the
+/// slots and adds the sums to its threads' values before they meet: one tree in place of two, and no atomic. It empties
+/// each slot that it has read. Sum and mark arrive together (tuned::Message). It ends: only the last block waits, and
+/// the others leave the GPU to blocks that have not begun. Uses `slots`.
 struct FanIn {
   template <class Thread, class Block, class T>
   static __device__ void reduce(GlobalPtr<const T> in, std::int64_t n, GlobalPtr<T> out, const Workspace<T>& w) {
@@ -107,8 +107,8 @@ struct FanIn {
   }
 };
 
-/// The composed kernel. Launch: the grid that Thread wants, a power of two from 32 as block, as much dynamic shared
-/// memory as Block says. Result: out[0], or out[b] of every block b by Partials.
+/// The composed kernel. Launch: Thread's grid, a power of two from 32 as block, and Block's dynamic shared memory.
+/// Result: out[0], or with Partials out[b] for every block b.
 template <class T, class Thread, class Block, class Between>
 __global__ void reduce(GlobalPtr<const T> in, std::int64_t n, GlobalPtr<T> out, Workspace<T> workspace) {
   Between::template reduce<Thread, Block>(in, n, out, workspace);

@@ -78,8 +78,8 @@ struct Interleaved {
   }
 };
 
-/// From Interleaved: once 32 values are left they are one warp's, so the last levels need no block barrier and no loop.
-/// All lanes take them, without a condition; those that the next level does not need work for nothing.
+/// From Interleaved: the last 32 values are one warp's, so the last levels need no block barrier and no loop. All lanes
+/// work without a condition; some for nothing.
 ///
 ///   a b c d  ->  a+c b+d c+a d+b      (distance 2)
 struct LastWarp {
@@ -117,8 +117,8 @@ struct LastWarp {
   }
 };
 
-/// Through registers, in two levels: every warp adds up its lanes, then the first warp the warps, so the block meets
-/// once in place of once a level.
+/// Through registers, in two levels: every warp adds up its lanes, then the first warp the warps. One block barrier
+/// instead of one a level.
 struct Shuffle {
   static constexpr const char *name = "shuffle", *words = "warp shuffles";
   static constexpr std::size_t shared_elements(unsigned block) { return block / warp; }

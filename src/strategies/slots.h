@@ -1,6 +1,5 @@
 #pragma once
-/// Where a block finds what others have stored for it, with no order between them to keep: each word says by itself
-/// whether it is there (tuned::Message).
+/// Slots for the blocks' sums. No order to keep: each word says by itself whether it is there (tuned::Message).
 
 #include <cstdint>
 
@@ -20,7 +19,7 @@ __device__ bool is_full(const tuned::Message<S>& m) {
   return all;
 }
 
-/// Slots for one sum of each block: of each slot its first word, then of each its second one, and so on.
+/// One slot a block: first the first words of all slots, then the second words.
 struct Slots {
   GlobalPtr<std::uint64_t> first;
   unsigned count;

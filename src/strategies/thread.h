@@ -7,8 +7,8 @@
 ///   longest_chain(n, threads)   additions, at most, of an element inside its thread
 ///   sum<T>(in, n)     what the calling thread adds up of n elements
 ///
-/// What varies is told by the order in which two blocks of two threads take elements; every loop is kept a loop, so
-/// that as many loads are in flight as the level says and not as many as the compiler unrolls to.
+/// The pictures show in which order two blocks of two threads take elements. Every loop stays a loop: a level has as
+/// many loads in flight as it says, not as many as the compiler unrolls to.
 
 #include <cstddef>
 #include <cstdint>
@@ -61,8 +61,8 @@ struct GridStride {
   }
 };
 
-/// Elements one block apart: each block reads a contiguous chunk of its own, whole steps of it. How many these are
-/// takes a division, which the other levels do not have.
+/// Elements one block apart: each block reads a contiguous chunk of whole steps. Its length takes a division, which the
+/// other levels do not need.
 ///
 ///   in: 0 1 0 1 0 1 0' 1' 0' 1' 0' 1'
 struct LocalStride {
@@ -81,7 +81,7 @@ struct LocalStride {
   }
 };
 
-/// From GridStride: four elements are asked for before the first is waited for. What is left is taken one by one.
+/// From GridStride: four loads in flight. The rest is taken one by one.
 struct Unrolled4 {
   static constexpr const char *name = "unrolled-4", *words = "grid stride, unrolled by 4";
   static constexpr unsigned load_bytes = 4;
@@ -106,9 +106,8 @@ struct Unrolled4 {
   }
 };
 
-/// From GridStride: 16 bytes a load, `InFlight` of them asked for before the first is waited for. The elements before
-/// the first multiple of 16 bytes and those behind the last whole vector are fewer than a vector holds, and the first
-/// threads of the grid take one each.
+/// From GridStride: 16 bytes a load, `InFlight` of them in flight. The elements before the first multiple of 16 bytes
+/// and behind the last whole vector are fewer than a vector holds; the grid's first threads take one each.
 template <int InFlight>
 struct VectorsInFlight {
   static constexpr const char* name = InFlight == 1 ? "vectors" : "vectors-4";

@@ -481,8 +481,8 @@ class Builder {
     add(problem, settings, 0, work, draw(orders_of(device_.kind, true)), most_loads);
   }
 
-  /// On a GPU, where a thread would load more than `most_loads` elements, the case is left out, and it is told. Where
-  /// an operation and a type that were drawn do not go together, the document's operation takes its place.
+  /// On a GPU, a case whose threads would load more than `most_loads` elements is left out, and reported. If the drawn
+  /// operation and type do not go together, the document's operation is used.
   void add(Problem problem, const Settings& settings, std::size_t offset, const Work& work, const char* order,
            std::size_t most_loads = std::numeric_limits<std::size_t>::max()) {
     if (work.check != std::string_view("fault") && v_.fault_of(settings)) return;  // one of several values together

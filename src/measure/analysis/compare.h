@@ -1,5 +1,5 @@
 #pragma once
-/// Comparing: variants measured together now, two results folders, or what is measured now with a stored baseline.
+/// Comparing variants measured together, two results folders, or new measurements with a stored baseline.
 
 #include <filesystem>
 #include <optional>
@@ -39,20 +39,20 @@ struct MeasuredSet {
 };
 MeasuredSet measured_in(const StoredResults&);
 
-/// The same with every time as a multiple of that of a reference variant in the same context, which takes out what
-/// slowed down or sped up both: the first of `ids` that was sampled beside it. The references' own rows are left out,
-/// rows without a reference beside them lose their times. Throws UsageError where no row has one.
+/// The same with every time divided by a reference variant's in the same context: the first of `ids` sampled beside it.
+/// That takes out what slowed both. The references' own rows are left out; rows without a reference lose their times.
+/// Throws UsageError if no row has one.
 MeasuredSet relative_to(const MeasuredSet&, std::span<const std::string> ids);
 
-/// Enough rounds that an effect of 1 % is normally decided within seconds a point, over wanted_clusters allocations, or
-/// as many as intervals take of which each shall hold with `confidence_of_each`.
+/// Enough rounds to decide an effect of 1 % within seconds a point, over wanted_clusters allocations, or as many as
+/// intervals of `confidence_of_each` take.
 SamplingRules compare_rules(double confidence_of_each = 0.95);
 
 /// A base and what is compared with it.
 using Pair = std::pair<const Measured*, const Measured*>;
 
-/// The rows that `base` and `now` have in common, in the order of `now`. Throws UsageError where there are none, saying
-/// in what they differ, and where either lacks rows of the other, saying how many, unless `common_only`.
+/// The rows that `base` and `now` share, in the order of `now`. Throws UsageError if there are none, saying how they
+/// differ; and, unless `common_only`, if either lacks rows of the other, saying how many.
 std::vector<Pair> match(const MeasuredSet& base, const MeasuredSet& now, bool common_only);
 
 /// One printed row.
@@ -78,20 +78,18 @@ struct Comparison {
   std::size_t intervals() const;  ///< rows whose ratio has one
 };
 
-/// Compares pair by pair, with intervals that hold all at once, or `separately`, which suits counting how many of many
-/// fail and no conclusion from the few that do. `paired`: the two of a pair were sampled in the same rounds. Of several
-/// `looks` at samples that are added to until rows are decided, each may err as often as one alone divided by their
-/// number, so that stopping at the first that decides errs no more often. Throws UsageError for a confidence outside
-/// (0, 1) and an effect that is not above 0.
+/// Compares pair by pair. Intervals hold all at once, or each `separately`, which suits counting failures and no
+/// conclusion from the few. `paired`: both were sampled in the same rounds. With several `looks` at a growing sample,
+/// each may err by its share of the allowed error, so stopping at the first that decides errs no more often. Throws
+/// UsageError for a confidence outside (0, 1) and an effect of 0 or less.
 Comparison compare(std::span<const Pair>, bool paired, double confidence, double effect, bool separately = false,
                    int looks = 1);
 
-/// The least effect by which all rows that have an interval would be decided, to two digits, rounded up; nothing where
-/// they are all decided already.
+/// The least effect that would decide all rows with an interval, to two digits, rounded up; nothing if all are decided.
 std::optional<double> least_effect(const Comparison&);
 
-/// "All 12 intervals hold at once with 95 % confidence; an effect counts from 1 % on.", how many rows have none, and of
-/// a GPU's times end to end, that such intervals hold less than they state (docs/measuring.md).
+/// "All 12 intervals hold at once with 95 % confidence; an effect counts from 1 % on.", how many rows have none, and,
+/// for a GPU's end-to-end times, that intervals cover less than they state (docs/measuring.md).
 std::string confidence_in_words(const Comparison&);
 
 }  // namespace reductio

@@ -33,8 +33,8 @@ struct Found {
   TimedRounds times;
 };
 
-/// Matches an id with `*` against an id, and tells what stands for each star; nothing where it does not match. A star
-/// stands for one or more characters that are no '+' or '/'.
+/// Matches an id against a pattern with `*`, and returns what each star stands for; nothing if it does not match. A
+/// star is one or more characters other than '+' and '/'.
 std::optional<std::vector<std::string>> stars_in(std::string_view pattern, std::string_view id) {
   std::vector<std::string> out;
   std::size_t at = 0;

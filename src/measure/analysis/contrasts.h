@@ -1,6 +1,6 @@
 #pragma once
-/// contrasts.csv: what a list of contrasts says of a results folder. All numbers that a claim, a figure or a sentence
-/// takes from raw samples are made here, by one rule (product_of in stats/ratio.h).
+/// contrasts.csv: the values of a list of contrasts in a results folder. Every number that a claim, figure or sentence
+/// takes from raw samples is made here, by one rule (product_of in stats/ratio.h).
 
 #include <vector>
 

@@ -1,6 +1,6 @@
 #pragma once
-/// models.csv: the model of model.h for everything that a results folder holds, one record for each variant, settings,
-/// operation, type, way of timing, state of the cache, and side of the cache's size.
+/// models.csv: the model of model.h for all of a results folder. One record for each variant, settings, operation,
+/// type, timing mode, cache state, and side of the cache's size.
 
 #include <cstddef>
 #include <string>

@@ -1,6 +1,5 @@
 #pragma once
-/// experiments/results/schema.json: by this file Python knows the columns of rows, raw samples and models, and the
-/// timing modes.
+/// experiments/results/schema.json tells Python the columns of rows, raw samples and models, and the timing modes.
 
 #include <string>
 

@@ -100,7 +100,7 @@ void count(SelfComparisons::Kind& kind, const Ratio& r, double effect, std::vect
   ++kind.comparisons;
   kind.without_one += r.interval.low > 1 || r.interval.high < 1;
   kind.told_apart += verdict == Verdict::faster || verdict == Verdict::slower;
-  // A slowdown of e moves the interval down by e: it is told from none where it is more than the upper end.
+  // A slowdown of e moves the interval down by e, so it is found if it is more than the upper end.
   reach.push_back(std::max(std::log(r.interval.high), 0.0));
 }
 
@@ -148,9 +148,9 @@ std::size_t SelftestReport::count(bool (PlantedEffect::*so)() const) const {
 
 std::string SelftestReport::told() const {
   const std::size_t small = count(&PlantedEffect::too_small_beside_other);
-  return fmt::format("{} of {} planted effects, none among them, were told as they are{}",
-                     count(&PlantedEffect::found), planted.size(),
-                     small ? fmt::format(", {} too small to be told beside another kernel", small) : "");
+  return fmt::format("{} of {} planted effects, zero included, were found{}", count(&PlantedEffect::found),
+                     planted.size(),
+                     small ? fmt::format(", {} too small to be found beside another kernel", small) : "");
 }
 
 SelfComparisons::Kind SelftestReport::all(SelfComparisons::Kind SelfComparisons::*kind) const {
@@ -189,8 +189,10 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
       const auto contexts = static_cast<std::size_t>(both[0].rounds.allocations.back()) + 1;
       if (contexts < 2 * least_clusters) continue;
       const std::vector<bool> first = any_half(contexts, random);
-      count(here.apart, unpaired_ratio(half_of(both[0].rounds, first, true), half_of(both[1].rounds, first, false),
-                                       plan.confidence), plan.effect, unpaired);
+      count(
+          here.apart,
+          unpaired_ratio(half_of(both[0].rounds, first, true), half_of(both[1].rounds, first, false), plan.confidence),
+          plan.effect, unpaired);
     }
     here.median_s = median(medians);
     here.together.smallest = std::expm1(quantile(paired, 0.9));
@@ -239,7 +241,7 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
     const TimedRounds& base = measured[i][0].rounds;
     p.ratio = paired_ratio(base, measured[i][1].rounds, confidence);
     p.verdict = verdict_on(p.ratio, plan.effect);
-    // Not by the ratio of medians: where the base's time wanders, so does the share that a fixed time is of it.
+    // Not by the ratio of medians: if the base's time drifts, so does a fixed time's share of it.
     TimedRounds rest = measured[i][1].rounds;
     for (auto& s : rest.seconds)
       if (s) *s -= p.planted_s;

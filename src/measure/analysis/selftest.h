@@ -1,6 +1,6 @@
 #pragma once
-/// Whether comparing can be trusted, on this machine and now: a variant beside itself must not differ, neither in the
-/// same contexts nor in others, as another process would have; and a variant that was slowed by a known time must.
+/// Whether comparing can be trusted on this machine now. A variant must not differ from itself, neither in the same
+/// contexts nor in others, as in another process; and a known slowdown must be found.
 
 #include <cstddef>
 #include <cstdint>
@@ -63,23 +63,22 @@ struct PlantedEffect {
   Ratio ratio;           ///< base and slowed one
   Ratio rest;            ///< the same with `planted_s` taken off the slowed one's samples: should be 1
   Verdict verdict = Verdict::undecided;
-  /// Beside another kernel, as two runs would find it: the time as a multiple of the other's, without the effect in one
-  /// half of the contexts and with it in the other half.
+  /// Relative to another kernel, as in two runs: without the effect in one half of the contexts, with it in the other.
   std::optional<Ratio> beside_other;
   Ratio rest_beside_other;  ///< the same with `planted_s` taken off as in `rest`: should be 1
   Verdict verdict_beside_other = Verdict::undecided;
-  /// What of a call's time nobody knows about the spins: each ends with the first reading of its clock that is late
-  /// enough, so their difference is known to one resolution of that clock.
+  /// Uncertainty of the planted time: each spin ends at the first reading of its clock that is late enough, so the
+  /// difference of two is known to one resolution.
   double unknown = 0;
   /// The timer saw as much as was planted.
   bool covered() const { return holds_one(rest.interval); }
   /// A spin of zero is found if nothing is.
   bool found() const { return covered() && is_right(verdict) && (!beside_other || is_right(verdict_beside_other)); }
-  /// Beside the other kernel the interval is so wide that not telling the effect says nothing: found in the same rounds
-  /// and UNDECIDED there, by an interval that holds what was planted and whose half width is more than half of what the
-  /// effect lies beyond the smallest that matters, on the log scale. An effect at twice the half width is told in 97 of
-  /// 100 runs by intervals of 95 %, and in more by the wider ones of several at once. The largest effect of a size is
-  /// never too small, or a machine would pass on which nothing can be told.
+  /// Relative to the other kernel, the interval is too wide for a miss to mean anything: the effect was found in the
+  /// same rounds, and is UNDECIDED here by an interval that holds it and whose half width is more than half of the
+  /// effect's distance from the smallest that matters, on the log scale. At twice the half width, 95 % intervals find
+  /// an effect in 97 of 100 runs, wider ones in more. The largest effect of a size is never too small, or a machine
+  /// would pass on which nothing can be found.
   bool too_small_beside_other() const;
   /// Neither found nor too small: the self-test fails.
   bool missed() const { return !found() && !too_small_beside_other(); }
@@ -113,9 +112,8 @@ struct WrongResult : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// All comparisons share the contexts of one measurement, so that their number costs little. Throws UsageError where
-/// the variant cannot be timed so, or when stopped; WrongResult where its result is not right; DeviceError where the
-/// device fails.
+/// All comparisons share one measurement's contexts, so many cost little. Throws UsageError if the variant cannot be
+/// timed so, or when stopped; WrongResult; DeviceError if the device fails.
 SelftestReport selftest(Backend&, Instruments&, const SelftestPlan&, const SelftestWatch&);
 
 }  // namespace reductio

@@ -1,6 +1,6 @@
 #pragma once
-/// What a timer and the caches behind it do on this machine, measured. These are figures to be read, never a reason to
-/// fail: they depend on the machine and on what else runs on it.
+/// What the timer and the caches do on this machine. Figures to read, never a reason to fail: they depend on the
+/// machine and its load.
 
 #include <functional>
 #include <string>
@@ -17,9 +17,9 @@ struct Figure {
   std::string warning;  ///< empty where it is what a good measurement needs
 };
 
-/// All figures that this timer has; none where the device keeps no time. One that cannot be measured is left out, and
-/// `notice` is told why. `theoretical_peak_bytes_per_s`: of the device's memory, 0 where unknown. Throws CallTimeout
-/// where the device no longer answers.
+/// All figures of this timer; none where the device keeps no time. One that cannot be measured is left out, and
+/// `notice` is told why. `theoretical_peak_bytes_per_s`: of the device's memory, 0 where unknown. Throws CallTimeout if
+/// the device no longer answers.
 std::vector<Figure> timer_figures(Backend&, const Instruments&, double theoretical_peak_bytes_per_s,
                                   const std::function<void(const std::string&)>& notice);
 

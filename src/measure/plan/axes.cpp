@@ -14,7 +14,7 @@ std::vector<Point> product_of(const Axes& axes, const Selection& selection, Devi
   std::vector<Point> out;
   std::string why_not;  // the last that was left out
   const auto variants = selected_variants(selection, device);
-  // A fault was asked for by choosing no other variant, or the setting that another value of would be without it.
+  // Whether the user asked for the fault: by selecting no other variant, or the setting that makes it.
   const auto asked_for = [&](const Variant& v, const Settings& s) {
     if (variants.size() == 1) return true;
     return std::any_of(v.tunables.begin(), v.tunables.end(), [&](const Tunable& t) {

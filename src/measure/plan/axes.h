@@ -21,12 +21,11 @@ struct Axes {
   std::function<bool(const Point&)> has = {};
 };
 
-/// Each variant that was selected, at every combination of the axes, the first axis outermost. Types and sizes that the
-/// user selected take the place of the axes'; operations are those that the user selected, else a variant's first. One
-/// whose first is moments, which hardly another does, is left out unless operations or variants are selected. Ways
-/// of timing that calls of a variant do not have on this device (ways.h) are left out; UsageError where nothing else
-/// was asked for. Settings with a known fault would all be refused, so they are left out unless the user asks for them,
-/// by choosing no variant but theirs, or the setting that makes the fault.
+/// Each selected variant at every combination of the axes, the first axis outermost. Selected types and sizes replace
+/// the axes'. Operations are the selected ones, else the variant's first; a variant whose first is moments is left out
+/// unless operations or variants are selected. Leaves out ways of timing that a variant's calls lack on this device
+/// (ways.h); UsageError if nothing is left. Settings with a known fault are refused anyway, so they are left out, too,
+/// unless the user asks for them by selecting only their variant, or the faulty setting.
 std::vector<Point> product_of(const Axes&, const Selection&, DeviceKind);
 
 }  // namespace reductio

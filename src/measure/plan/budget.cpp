@@ -7,8 +7,7 @@
 namespace reductio {
 namespace {
 
-/// 0 to count - 1 as their bits in reverse have it, 0 4 2 6 1 5 3 7: the first few lie far apart, however many they
-/// are.
+/// 0 to count - 1 in bit-reversed order, 0 4 2 6 1 5 3 7: any prefix is well spread.
 std::vector<int> bit_reversed(int count) {
   int size = 1;
   while (size < count) size *= 2;

@@ -1,6 +1,5 @@
 #pragma once
-/// How much time points get: the rules of sampling, how many samples and rounds follow from them, and what a call and a
-/// point will cost.
+/// How much time points get: sampling rules, samples and rounds, and the expected cost of calls and points.
 
 #include <cstddef>
 #include <map>
@@ -33,10 +32,10 @@ int samples_for(const SamplingRules&, double call_s, double cost_s);
 /// Those that the point itself demands come first.
 int samples_for(const Point&, const SamplingRules&, double call_s, double cost_s);
 
-/// The rounds, of `rounds`, in which a point of `samples` samples takes part: the first so many of one fixed
-/// order, so that whoever has fewer samples shares all its rounds with whoever has more: speedups are over rounds that
-/// both are in. The order takes a round of each allocation in turn, and neither rounds nor allocations in the order of
-/// time, so that a point meets every allocation and whatever drifts.
+/// The rounds, of `rounds`, in which a point of `samples` samples takes part: a prefix of one fixed order, so a point
+/// with fewer samples shares all its rounds with one that has more. Speedups are over rounds that both are in. The
+/// order visits a round of each allocation in turn, and scatters rounds and allocations over time, so every point meets
+/// every allocation and any drift.
 std::vector<int> rounds_of(int samples, int rounds, int allocations);
 
 /// The allocations of a batch, of `allocations`, in which a group of `fewer` takes part: spread evenly.
@@ -55,7 +54,7 @@ class History {
   };
   /// The largest size at most p.problem.n that was noted.
   std::optional<TimeAtSize> largest_below(const Point& p) const;
-  /// Scaled linearly in n from that size; a launch cost in it makes this too much rather than too little.
+  /// Scaled linearly in n from that size; a launch cost makes this too much rather than too little.
   std::optional<double> predict(const Point& p) const;
 
  private:
@@ -67,7 +66,7 @@ double scale_linearly(History::TimeAtSize, std::size_t n);
 /// "predicted 0.41 s a call exceeds this experiment's limit of 0.2 s; --full runs it".
 std::string limit_reason(double predicted_s, const SamplingRules&);
 
-/// What a point will cost to measure, in seconds, from its size alone: for dry runs and for what is left of a run.
+/// Expected seconds to measure a point, from its size alone: for dry runs and for what is left of a run.
 double rough_cost_s(const Point&, const SamplingRules&);
 
 }  // namespace reductio

@@ -1,6 +1,6 @@
 #pragma once
-/// An experiment is a list of points to measure and the rules for sampling them. Drivers under experiments/ make the
-/// points; run_experiment() measures, verifies and writes them; the program only connects the two.
+/// An experiment is a list of points and sampling rules. Drivers in experiments/ make the points; run_experiment()
+/// measures, verifies and writes them.
 
 #include <functional>
 #include <span>

@@ -12,7 +12,7 @@ namespace reductio {
 
 /// Points that share device, operation, type, n, offset, dataset, seed, timing mode and cache state form a group: they
 /// answer one question and are sampled together. Returns indices. Groups come in ascending n, because a small size
-/// predicts the next, and those that read the same input one after the other; points keep their order.
+/// predicts the next, and groups with the same input follow each other; points keep their order.
 std::vector<std::vector<std::size_t>> group_points(std::span<const Point>);
 
 /// Groups that are measured together: runs of neighbours whose costs come to `seconds` or more, the last to less.

@@ -50,13 +50,12 @@ struct Point {
   std::string dataset = "random";
   std::uint64_t seed = 1;
   int samples = 0;  ///< that it shall get, whatever they cost; 0: as many as the rules of sampling say
-  /// Calls follow each other as in a loop, so each comes after an untimed one of its own. Otherwise each is the first
-  /// in a while, after calls of all others of its group.
+  /// Loop caller: each call follows an untimed one of its own. Otherwise each is the first in a while, after calls of
+  /// all others in its group.
   bool in_loop = true;
 };
 
-/// What tells one point from another: the point with its variant and settings in words, so that rows which another
-/// program wrote have one, too.
+/// Identifies a point, with variant and settings in words, so that rows of another program have a key, too.
 struct PointKey {
   PointKey() = default;
   PointKey(const Point&);  // implicit: a point can be named wherever its key can

@@ -23,8 +23,7 @@ struct Selection {
   std::uint64_t seed = 1;                   ///< of the data
   std::optional<std::uint64_t> order_seed;  ///< of the order in which points are sampled; nothing: drawn by each run
   bool full = false;  ///< also what an experiment leaves out for its time
-  /// Multiprocessors of the device to be measured, for grids that fill it. Where only an estimate is asked for, which
-  /// needs no device, those of an H100 or H200.
+  /// Multiprocessors of the device, for grids that fill it. Estimates need no device and assume an H100 or H200.
   int sm_count = 132;
 
   /// Whether the user chose a value of this tunable.
@@ -43,14 +42,13 @@ std::vector<T> selected_or(const std::vector<T>& selected, const std::vector<T>&
   return selected.empty() ? otherwise : selected;
 }
 
-/// Every combination of the values of the tunables named in `expanded`, everything else at the variant's default; what
-/// the user has set is fixed. Open tunables (a number of threads) expand to the values that verification covers,
-/// numbers above `largest` left out.
+/// Every combination of the values of the tunables in `expanded`, others at their defaults; what the user has set is
+/// fixed. Open tunables (a number of threads) expand to the values that verification covers, up to `largest`.
 std::vector<Settings> expand_settings(const Variant&, const Selection&, const std::vector<std::string>& expanded,
                                       std::int64_t largest = 0x7fffffff);
 
-/// Another one each time. Processes that sample in one order give every call the same company, and may agree for that
-/// alone.
+/// A new one each time. Processes with the same order would repeat the same interleaving, so their agreement would
+/// prove nothing.
 std::uint64_t draw_order_seed();
 
 /// 2^first, ..., 2^last.

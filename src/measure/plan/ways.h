@@ -1,6 +1,6 @@
 #pragma once
-/// Ways of timing that calls do not have, whatever is measured: known of a variant and its settings before any plan is
-/// made, so that experiments have no such points.
+/// Ways of timing that calls lack, known from variant and settings before any plan is made. Experiments have no such
+/// points.
 
 #include <string>
 

@@ -1,6 +1,6 @@
 #pragma once
-/// The list of contrasts, paper/contrasts.json. A contrast is a product of powers of times: the quotient of two is a
-/// speedup, the mean of many such quotients a main effect, one time alone a time.
+/// The list of contrasts, paper/contrasts.json. A contrast is a product of powers of times: a speedup is a quotient of
+/// two, a main effect the mean of many quotients, and one time alone a time.
 
 #include <cstddef>
 #include <string>
@@ -36,8 +36,8 @@ struct Contrast {
   double effect = 0.01;  ///< the smallest that counts for the verdict
 };
 
-/// Reads paper/contrasts.json, whose `reading` tells its form: one contrast for each name, value of `for` and element
-/// type. `file` names it in messages. Throws UsageError for what is malformed, and for a name that stands twice.
+/// Reads paper/contrasts.json, whose `reading` explains its form: one contrast for each name, value of `for` and
+/// element type. `file` names it in messages. Throws UsageError for malformed entries and repeated names.
 std::vector<Contrast> contrasts_in(std::string_view text, const std::string& file);
 
 }  // namespace reductio

@@ -222,7 +222,7 @@ void write_whole_file(const std::filesystem::path& path, std::string_view conten
 FolderLock::FolderLock(const std::filesystem::path& folder)
     : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
   if (fd_ < 0) throw OutputError("cannot open the folder " + folder.string() + ": " + cause(errno));
-  // A file system without locks refuses: what is written there is written all the same.
+  // A file system without locks refuses; the file is written all the same.
   while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) {
   }
 }

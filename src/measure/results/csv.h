@@ -1,6 +1,6 @@
 #pragma once
-/// Results on disk: CSV as RFC 4180 quotes it, written so that a run killed at any instant leaves whole rows and at
-/// most one cut row, and raw samples as gzip members that are readable each by itself.
+/// Results on disk: CSV quoted by RFC 4180, and raw samples as gzip members that can be read one by one. A run killed
+/// at any instant leaves whole rows and at most one cut row.
 
 #include <cstddef>
 #include <filesystem>
@@ -12,7 +12,7 @@
 
 namespace reductio {
 
-/// Results could not be written: disk full, closed pipe, no permission. What was written before stands.
+/// Results could not be written: disk full, closed pipe, no permission. Earlier blocks stand.
 struct OutputError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -41,8 +41,8 @@ class AppendFile {
   AppendFile& operator=(AppendFile&&) = delete;
   ~AppendFile();
 
-  /// One write of the whole block. If the block does not fit, what was written of it is taken back and OutputError
-  /// says why; blocks before it stand.
+  /// Writes the whole block at once. If it does not fit, the part written is taken back and OutputError says why;
+  /// earlier blocks stand.
   void append(std::string_view block);
   void truncate(std::size_t bytes);
   std::string read() const;
@@ -55,7 +55,7 @@ class AppendFile {
 
 /// One gzip member holding `text`; members may follow one another in a file.
 std::string gzip_member(std::string_view text);
-/// The text of all whole members; a member that was cut short, and what follows it, is left out.
+/// The text of all whole members; stops at one that was cut.
 std::string gunzip(std::string_view compressed);
 /// Whether there is nothing but whole members.
 bool gzip_intact(std::string_view compressed);
@@ -66,8 +66,7 @@ std::optional<std::string> content_of(const std::filesystem::path&);
 /// Replaces a file's content in one step: readers see the old or the new, never half.
 void write_whole_file(const std::filesystem::path&, std::string_view content);
 
-/// While it lives, other processes, and others in this one, wait to lock the same folder: to read a file, change it and
-/// write it back.
+/// Locks a folder against other processes, and others in this one, to read, change and write back a file.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);

@@ -42,7 +42,7 @@ struct GpuDescription {
   std::size_t l2_bytes = 0, memory_bytes = 0;
   double memory_clock_hz = 0, sm_clock_hz = 0;
   int memory_bus_bits = 0;
-  /// Two transfers a clock over the whole bus: what the data sheet calls the bandwidth.
+  /// Two transfers a clock over the whole bus: the data sheet's bandwidth.
   double theoretical_peak_bytes_per_s() const { return 2 * memory_clock_hz * memory_bus_bits / 8; }
 };
 
@@ -65,9 +65,8 @@ struct Machine {
   CpuDescription cpu;
   std::string os, hostname;
 
-  /// More than all cores of the device can load, from whatever cache: of a GPU twice the 128 bytes a clock that an SM's
-  /// L1 gives; of a CPU 1 TB/s each, which is two loads of 64 bytes a clock at 8 GHz. Nothing where the clock is
-  /// unknown.
+  /// More than all cores can load from any cache. GPU: twice the 128 bytes a clock of an SM's L1. CPU: 1 TB/s a core,
+  /// two 64-byte loads a clock at 8 GHz. Nothing where the clock is unknown.
   std::optional<double> load_limit_bytes_per_s() const;
 
   /// What must be the same for a run to be resumed: the GPU's UUID, else the CPU's model and cores.

@@ -1,5 +1,5 @@
 #pragma once
-/// A results folder read back: the rows of its experiments, each with the raw samples behind it, without voided rounds.
+/// A results folder read back: its experiments' rows with their raw samples, without voided rounds.
 
 #include <cstddef>
 #include <filesystem>
@@ -35,18 +35,17 @@ struct StoredResults {
   std::size_t sm_count() const;  ///< of the GPU; 0 where machine.json does not tell
 };
 
-/// Which rows of a folder to read. Of the selection, empty lists mean all, and the variants' regex, types, operations
-/// and sizes count; of a variant that this program does not have as of any other.
+/// Which rows of a folder to read. Of the selection, the variants' regex, types, operations and sizes count; empty
+/// lists mean all. Variants need not exist in this program.
 struct StoredChoice {
   std::vector<std::string> experiments{};
   Selection selection{};
   bool with_samples = true;  ///< false: rows alone, whether or not raw samples are beside them
 };
 
-/// Of that folder, or of the one in it where it is what --out named and holds one machine's.
-/// Throws UsageError where the folder lacks machine.json, or an EXPERIMENT.csv (.gz) that machine.json tells of; where
-/// a file has another schema version, lacks a column, holds a row that was cut, a row twice, or a value that is none;
-/// where ok rows lack raw samples beside them; and where nothing is chosen.
+/// Reads that folder, or the only machine's folder in it, as --out names it. Throws UsageError if the folder lacks
+/// machine.json or an EXPERIMENT.csv (.gz) that it names; if a file has another schema version, lacks a column, or
+/// holds a cut row, a repeated row or an invalid value; if ok rows lack raw samples; and if nothing is chosen.
 StoredResults read_results(const std::filesystem::path& folder, const StoredChoice& = {});
 
 /// "note: ..." of the experiments that were left out; empty where none was.

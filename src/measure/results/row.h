@@ -1,7 +1,7 @@
 #pragma once
-/// One row of results: a point, how it was timed, and what came out. The columns are a published format: their names,
-/// order and units are fixed for one schema version, and figures, paper and users read nothing else. schema.h says
-/// which member stands in which column.
+/// One row of results: a point, how it was timed, and what came out. The columns are a published format: one schema
+/// version fixes their names, order and units. Figures, paper and users read nothing else. schema.h maps members to
+/// columns.
 
 #include <cstddef>
 #include <cstdint>
@@ -72,8 +72,8 @@ struct Row {
 /// One timed call, as the raw samples beside the rows tell of it.
 struct RawSample {
   std::string run_id;
-  /// Of its row; of the harness's own calls that of the group, with "(launch-floor)", "(polled-launch-floor)" or the
-  /// name of a read-only kernel, "(read/...)", as variant and no settings.
+  /// The row's key. The harness's own calls have their group's, with "(launch-floor)", "(polled-launch-floor)" or a
+  /// read-only kernel's name, "(read/...)", as variant and no settings.
   PointKey point;
   int round = 0, allocation = 0;
   std::optional<double> time_s, device_part_s, cycles;
@@ -86,8 +86,7 @@ struct RawSample {
 const std::vector<std::string>& columns();
 const std::vector<std::string>& sample_columns();
 
-/// The fields of the point's columns, joined: what tells one row of an experiment from another; rows of one results
-/// file have distinct keys. `without`: all but that column.
+/// The fields of the point's columns, joined: distinct within one results file. `without`: all but that column.
 std::string row_key(const PointKey&, std::string_view without = {});
 /// What points that were sampled together share: all of it but variant and settings.
 std::string group_key(const PointKey&);

@@ -172,7 +172,7 @@ Column<Record> rounded(Column<Record> column) {
   return column;
 }
 
-/// What follows from other columns: written for readers' convenience. Reading checks that it is such a value, no more.
+/// Derived from other columns, for readers' convenience. Reading only checks that it is a valid value.
 template <class Record, class Derive>
 Column<Record> derived(std::string name, Derive derive) {
   using Field = std::remove_cvref_t<decltype(derive(std::declval<const Record&>()))>;

@@ -1,7 +1,6 @@
 #pragma once
-/// The columns of results, each in one place: its name, what kind of value it holds, and how that is written and read.
-/// From these tables are made the header, a row's record, its JSON and its key, reading back, and
-/// experiments/results/schema.json, by which Python knows all of it.
+/// The columns of results, each in one place: name, kind of value, writing, reading. These tables give the header,
+/// records, JSON, keys and experiments/results/schema.json, which Python reads.
 
 #include <cstddef>
 #include <cstdint>
@@ -93,8 +92,8 @@ Fields fields_of(const Record& record) {
 /// A row as JSON: numbers as numbers, what is missing as null.
 nlohmann::ordered_json to_json(const Row&);
 
-/// The records of a file, by the names in its header: columns may stand in any order, unknown ones are passed over, and
-/// those that are optional may be absent. `file` names it in messages.
+/// The records of a file, by its header: columns may stand in any order, unknown ones are skipped, optional ones may be
+/// missing. `file` names it in messages.
 template <class Record>
 class RecordReader {
  public:
@@ -115,9 +114,9 @@ class RecordReader {
   std::vector<std::pair<const Column<Record>*, std::size_t>> places_;  ///< where each column stands
 };
 
-/// The records of a file of raw samples, without the header: one for each run and point, in the order in which they
-/// first occur. Its listed fields hold one value for each sample, separated by spaces, or nothing where all lack it: by
-/// column they take about half the room, compressed, that they take with a record each.
+/// The records of a raw-sample file, without the header: one for each run and point, in order of first occurrence.
+/// Listed fields hold one value a sample, separated by spaces, or nothing if all lack it. Compressed, this takes half
+/// the room of a record a sample.
 std::string csv_records(const std::vector<RawSample>&);
 
 /// The samples in such a file's records, header included; `file` names it in messages. Throws UsageError as

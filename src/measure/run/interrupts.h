@@ -6,8 +6,8 @@
 
 namespace reductio {
 
-/// Counts SIGINT, SIGTERM and SIGHUP while it lives, instead of being killed by them. The third kills. A SIGHUP that is
-/// ignored, as nohup does, stays ignored.
+/// While it lives, counts SIGINT, SIGTERM and SIGHUP instead of dying by them. The third kills. A SIGHUP that nohup
+/// ignores stays ignored.
 class Interrupts {
  public:
   Interrupts();

@@ -28,8 +28,8 @@ Json describe(const std::optional<GpuState>& s) {
 
 std::optional<GpuState> state_of(const Machine& m) { return m.gpu ? gpu_state(m.gpu->uuid) : std::nullopt; }
 
-/// Resolution and launch floor of a mode, in the state of the first point of that mode, else of the first of all, or
-/// warm where that cannot be; null where the timer has no such mode.
+/// Resolution and launch floor of a mode, in the cache state of its first point; else of the first point of all, or
+/// warm if that cannot be. Null where the timer lacks the mode.
 Json measure_clock(const Instruments& instruments, Backend& backend, TimingMode mode,
                    const std::vector<Point>& points) {
   Timer& timer = *instruments.timer;
@@ -78,8 +78,8 @@ Json describe(const std::optional<CacheProbe>& probe) {
           {"cold_dirty_s", probe->cold_dirty_s}};
 }
 
-/// Sets entry[key], or entry[key][inner], to what `measure` gives. No row needs it, so where it fails it is left out
-/// with a notice. Throws where the device is lost, which no row would survive. `path`: "key" or "key/inner".
+/// Sets entry[key], or entry[key][inner], to what `measure` returns. No row needs it, so a failure leaves it out with a
+/// notice. Throws if the device is lost. `path`: "key" or "key/inner".
 template <class Measure>
 void record(Json& entry, const std::string& path, Backend& backend, RunObserver& observer, Measure&& measure) {
   try {
@@ -92,7 +92,7 @@ void record(Json& entry, const std::string& path, Backend& backend, RunObserver&
   }
 }
 
-/// Of two processes of a run, where both came to their end: `key` of both in one. Else null.
+/// Merges `key` of two processes of a run; null unless both finished.
 template <class Combine>
 void combine(Json& entry, const Json& before, const char* key, Combine&& of_both) {
   Json& now = entry[key];
@@ -134,7 +134,7 @@ void record_start(Json& entry, const Session& session, RunObserver& observer) {
     record(entry, path, *session.backend, observer, measure);
   };
   DeviceMonitor& monitor = *session.instruments.monitor;
-  // What an experiment before this one freed shall not be in what is measured next.
+  // Memory that an earlier experiment freed must not disturb this one.
   note("memory_idle_at_start", [&] { return Json(monitor.wait_until_memory_idle()); });
   entry["timing"] = Json::object();
   for (const TimingMode mode : all_timing_modes)

@@ -1,5 +1,5 @@
 #pragma once
-/// What machine.json tells of a run beside its rows: the clocks, whether flushing works, where the time went.
+/// What machine.json says of a run besides its rows: clocks, flushing, where the time went.
 
 #include <nlohmann/json_fwd.hpp>
 
@@ -7,12 +7,11 @@
 
 namespace reductio {
 
-/// Before the first row: measures what no row needs. What fails is left out with a notice; throws where the device is
-/// lost, which no row would survive.
+/// Before the first row: measures what no row needs. A failure leaves out the entry with a notice; throws if the device
+/// is lost.
 void record_start(nlohmann::ordered_json& entry, const Session&, RunObserver&);
 
-/// After the last. `before`: the entry as it was when this run was resumed, null where it was not; what becomes of both
-/// is told in machine.h.
+/// After the last row. `before`: the entry when this run was resumed, else null. machine.h says how both are merged.
 void record_end(nlohmann::ordered_json& entry, const Machine&, const RunReport&, const nlohmann::ordered_json& before);
 
 }  // namespace reductio

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int most_allocations = 10'000;  ///< contexts of a GPU are made in half an hour
 
-/// What the user says of samples holds for all points, whatever the experiment has for some of them.
+/// The user's sample counts hold for all points, whatever the experiment has for some.
 bool says_how_many_samples(const RunOptions& o) { return o.quick || o.min_samples || o.max_samples; }
 
 }  // namespace

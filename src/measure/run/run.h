@@ -1,6 +1,6 @@
 #pragma once
-/// Running an experiment: its points are measured batch by batch, verified and written as rows, so that a run that is
-/// killed loses no finished batch, of a minute or less, and can be resumed.
+/// Running an experiment: its points are measured batch by batch, verified and written as rows. A killed run loses at
+/// most the batch under way, of a minute or less, and can be resumed.
 
 #include <array>
 #include <cstddef>
@@ -35,7 +35,8 @@ struct RunOptions {
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
-  /// Before the first group: where rows will go (empty path: nowhere), points in all, those already in the file.
+  /// Before the first group: the rows' file (empty: none), how many points in all, and how many are in the file
+  /// already.
   virtual void started(const std::filesystem::path& /*csv*/, std::size_t /*points*/, std::size_t /*already_done*/) {}
   /// `what` is being measured. `remaining_s` is an estimate; negative while there is no ground for one.
   virtual void progress(std::size_t /*done*/, std::size_t /*points*/, double /*elapsed_s*/, double /*remaining_s*/,
@@ -46,7 +47,7 @@ class RunObserver {
   virtual void group(const GroupOutcome&) {}
   /// Of a batch, after each allocation but the last: true ends it there.
   virtual bool enough(int /*allocations*/, const SoFar&) { return false; }
-  /// Something that the user should know and that is no error: "the last row was cut and is measured again".
+  /// A note to the user that is no error: "the last row was cut and is measured again".
   virtual void notice(const std::string&) {}
 };
 
@@ -65,11 +66,10 @@ struct RunReport {
   std::size_t count(Status s) const { return by_status[static_cast<std::size_t>(s)]; }
 };
 
-/// Measures one experiment on the device that `selection` names, else on the experiment's own. A first SIGINT, SIGTERM
-/// or SIGHUP ends the run: the batch under way is finished if some seconds of it are left by the estimate, else
-/// dropped. A second signal drops it in any case. Throws UsageError (results exist, folder not writable, nothing
-/// selected, resume refused), NoGpu, Refused where the device has no memory for the instruments, and DeviceError where
-/// it no longer answers; rows written until then stand.
+/// Measures one experiment on the device that `selection` names, else on its own. The first SIGINT, SIGTERM or SIGHUP
+/// ends the run: the batch under way is finished if only seconds are left, else dropped. A second signal always drops
+/// it. Throws UsageError (results exist, folder not writable, nothing selected, resume refused), NoGpu, Refused if the
+/// device lacks memory for the instruments, and DeviceError if it no longer answers; rows written so far stand.
 RunReport run_experiment(const Experiment&, const Selection&, const RunOptions&, RunObserver&);
 
 /// The experiment's points for this selection: thinned for --quick, each key once. UsageError if there are none.

@@ -25,7 +25,7 @@
 namespace reductio {
 namespace {
 
-/// After an interrupt the batch under way is finished where so much of it is left, and dropped where it is more.
+/// After an interrupt, a batch with at most this left is finished, a longer one dropped.
 constexpr double soon_s = 5;
 
 std::string new_run_id() {
@@ -35,7 +35,7 @@ std::string new_run_id() {
   return fmt::format("{}-{:08x}", when, random());
 }
 
-/// Times of rows that an earlier part of this run measured, so that predictions go on where they were.
+/// Predictions go on from the rows of an earlier process of this run.
 void remember(History& history, const std::vector<Row>& rows, const std::vector<Point>& points) {
   std::map<std::string, const Point*> by_key;
   for (const Point& p : points) by_key.emplace(row_key(p), &p);
@@ -173,7 +173,7 @@ class SessionRun {
     if (results_) remember(sampler_->history(), results_->earlier_rows(), finished_);
   }
 
-  /// False where the user did not want to wait. Throws where the device no longer answers.
+  /// False if interrupted. Throws if the device no longer answers.
   bool measure_batch(const Groups& groups, std::size_t first, std::size_t last) {
     const double before = groups.cost_of(0, first), batch = groups.cost_of(first, last),
                  all = groups.cost_of(0, groups.costs_s.size());

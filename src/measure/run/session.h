@@ -1,6 +1,5 @@
 #pragma once
-/// Running points on an open device; run_experiment() is this behind opening the device and asking the experiment.
-/// Tests call it with a timer of their own.
+/// Runs points on an open device; run_experiment() opens it and asks the experiment. Tests bring their own timer.
 
 #include <cstdint>
 #include <filesystem>

@@ -45,7 +45,7 @@ End Group::with_memory(const std::function<bool()>& body) {
       if (!m.settled()) decline(m, e);
   }
   if (device_busy) {
-    // Freeing what a running call works on would wait for it, and it does not end.
+    // Freeing would wait for the running call, which does not end.
     for (Member& m : members) keep_for_ever(m.plan.release());
     for (HarnessCall& c : harness_calls) keep_for_ever(c.plan.release());
     keep_for_ever(out_.release());
@@ -83,7 +83,7 @@ void Group::make_plan_for(Member& m) {
 
 Call Group::call(Member& m) {
   Call call = call_of(*m.plan, m.point->variant->consumes_input, *input_, *out_, m.result);
-  // Every call has an element stored, so that all find caches alike: in every second one it is the element itself.
+  // Every call stores an element, so all find caches alike; in every second call it is the element itself.
   m.stored = reference_->draw_change(input_->tile(), state.random, m.info.longest_chain);
   m.changed = m.stored && m.calls++ % 2 == 1;
   if (m.stored && !m.changed) m.stored->is = m.stored->was;
@@ -129,8 +129,7 @@ bool Group::verify(Member& m) {
   return true;
 }
 
-/// What is refused before anything was sampled is a row. Later it costs that allocation; for the next, memory may be
-/// back.
+/// Refused before any sample: a row. Refused later: only that allocation is lost, as memory may be back for the next.
 void Group::decline(Member& m, const Refused& why) {
   const Status status = dynamic_cast<const NoMemory*>(&why) ? Status::no_memory : Status::refused;
   if (!piloted) return m.settle(status, why.what());

@@ -1,6 +1,5 @@
 #pragma once
-/// A group of points while it is measured: its points on their way to rows, the memory that their calls work on, and
-/// what becomes of errors.
+/// A group of points while it is measured: their unfinished rows, the memory of their calls, and what errors become.
 
 #include <array>
 #include <cstddef>
@@ -39,8 +38,8 @@ struct HostValue {
   bool operator==(const HostValue&) const = default;
 };
 
-/// The call of `plan` on `in`; on its scratch copy, restored from it each time, if the plan consumes what it reads.
-/// `out`, in device memory, holds one result.
+/// The call of `plan` on `in`, or on its scratch copy, restored each time, if the plan consumes its input. `out`, in
+/// device memory, holds one result.
 Call call_of(Plan&, bool consumes_input, const DeviceInput& in, const DeviceMemory& out, HostValue& result);
 
 /// A point on its way to a row.
@@ -79,23 +78,22 @@ class Group {
   /// There is a point that may still be called.
   bool any_open() const;
 
-  /// Allocates input and output, runs `body`, and frees them with all plans. `body` says false where it was abandoned
-  /// or the device was lost. Does nothing where no point is open.
+  /// Allocates input and output, runs `body`, and frees them with all plans. `body` returns false if it was abandoned
+  /// or the device was lost. Does nothing if no point is open.
   End with_memory(const std::function<bool()>& body);
 
   // What follows is for within with_memory().
 
   void make_plan_for(Member&);
-  /// Of every two calls of a member the second finds another element in the input. Each is to be made once.
+  /// Every second call of a member finds another element in the input. Each call is made once.
   Call call(Member&);
   Call call(HarnessCall&);
-  /// Whether the result of the last call is right; settles the member where it is not. Every call's result is looked
-  /// at, not only the first and the last. The row keeps the worst of those of the input as it is, and counts their
-  /// bits: those of a changed input differ by that.
+  /// Whether the last result is right; settles the member if it is not. Every call is checked. The row keeps the worst
+  /// result on the unchanged input and counts its bit patterns.
   bool verify(Member&);
   std::size_t input_bytes() const { return input_->bytes(); }
 
-  /// Runs `body` and turns what it throws into the member's row. False where the device was lost.
+  /// Runs `body`; an exception becomes the member's row. False if the device was lost.
   template <class Body>
   bool guarded(Member& m, Body&& body) {
     try {
@@ -112,8 +110,8 @@ class Group {
     return !device_lost;
   }
 
-  /// Runs `body`, a call of the harness's own. Where it throws, the rows do without what it tells. False where the
-  /// device was lost; whose fault it then is nobody can tell.
+  /// Runs `body`, one of the harness's own calls. If it throws, rows lack that column. False if the device was lost;
+  /// nobody can tell by whom.
   template <class Body>
   bool guarded(const std::string& what, Body&& body) {
     try {

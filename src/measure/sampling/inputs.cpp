@@ -7,7 +7,7 @@
 namespace reductio {
 namespace {
 
-/// The tile once over the link, then doubled on the device: what is there already is always whole periods, so element
+/// Copies the tile once over the link, then doubles it on the device. What is there is always whole periods, so element
 /// i stays tile[i % period].
 void upload(Backend& backend, std::byte* dst, std::span<const std::byte> tile, std::size_t bytes, Stream s) {
   std::size_t have = tile.size();
@@ -21,8 +21,8 @@ void upload(Backend& backend, std::byte* dst, std::span<const std::byte> tile, s
 
 std::size_t allocation_size(const Backend& backend, const InputKey& key) {
   std::size_t size = (key.offset_elements + key.n) * size_of(key.type);
-  // The read ceiling's kernels load whole 16-byte vectors, so the last one may reach past the input. Not on the
-  // simulated device, which checks accesses against exactly these bytes.
+  // The read ceiling's kernels load whole 16-byte vectors, so the last may reach past the input. The simulated device
+  // checks accesses against exactly these bytes.
   if (backend.info().kind == DeviceKind::cuda) size = (size + 31) / 16 * 16;
   return std::max<std::size_t>(size, 1);
 }

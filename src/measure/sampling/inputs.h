@@ -50,25 +50,24 @@ class DeviceInput {
   std::optional<DeviceMemory> scratch_;
 };
 
-/// Where memory lies shifts times, so each allocation of input, result and workspace shall lie elsewhere than the last;
-/// but what was freed is what the next allocation of that size gets, and a fresh context has the same places as the one
-/// before. So in fresh contexts small blocks begin at places of their own (Backend::scatter()). Where there are no
-/// contexts, pieces of many sizes are taken and held before each, as many as chance says. A run that is repeated shall
-/// not find the same places, or its intervals would know too little.
+/// Buffer placement shifts times, so each allocation must lie elsewhere than the last. But an allocator hands out what
+/// was just freed, and a fresh context repeats the placement of the one before. In fresh contexts, small blocks
+/// therefore begin at random places (Backend::scatter()). Without contexts, pieces of random sizes are held before each
+/// allocation. A repeated run must not find the same places, or its intervals would be too narrow.
 class Allocations {
  public:
   explicit Allocations(Backend& backend) : backend_(backend) {}
 
-  /// Frees the input and, unless the next allocation is made in a fresh context, takes more pieces; there it scatters
-  /// what follows. Pilots run before any.
+  /// Frees the input, then scatters the next allocations, or holds more pieces if there is no fresh context. Pilots run
+  /// before any.
   void begin_next(bool in_fresh_context);
   void free_all();
 
-  /// Stays for as long as consecutive groups want the same on an allocation, because gigabytes are not filled in no
-  /// time. Throws Refused where it does not fit.
+  /// Reused while consecutive groups on an allocation want the same: filling gigabytes takes time. Throws Refused where
+  /// it does not fit.
   DeviceInput& input(const InputKey&, bool with_scratch);
 
-  /// What `allocate` gives, which may throw Refused: then once more without the pieces that are held.
+  /// What `allocate` returns. If it throws Refused, it is called again without the held pieces.
   template <class F>
   auto with_room_for(F&& allocate) {
     try {

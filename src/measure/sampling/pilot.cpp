@@ -12,8 +12,7 @@
 namespace reductio {
 namespace {
 
-/// A simulated device's calls take what the machine below it takes, many times as long when others keep it busy. Its
-/// limit is not about times, but keeps a run from lasting for ever.
+/// The simulated device's speed depends on the machine's load. Its limit only keeps a run from lasting for ever.
 constexpr double limit_of_simulated_s = 10;
 
 SamplingRules with_limit_of(const Timer& timer, SamplingRules rules) {
@@ -48,7 +47,7 @@ class Pilot {
 
  private:
   void time_calls() {
-    // The first call loads the kernels, which would make it look slow, and is the first that is verified.
+    // The first call loads the kernels, so it looks slow. It is also the first one verified.
     const double first_s = m_.call_s = s_.timer().run(group_.call(m_));
     if (!group_.verify(m_)) return;
     if (!s_.timer().keeps_time()) {
@@ -58,7 +57,7 @@ class Pilot {
     const bool slow = m_.call_s > rules_.slow_s;
     Sample sample{};
     if (slow) {
-      // Slow as predicted, or slow for the loading of kernels? Only the second costs another call.
+      // Slow as predicted, or only by loading kernels? The latter costs one more call.
       const bool as_predicted = s_.history.predict(point_).value_or(0) > rules_.slow_s;
       sample.cost_s = sample.seconds.emplace(as_predicted ? m_.call_s : s_.timer().run(group_.call(m_)));
     } else {
@@ -81,14 +80,14 @@ class Pilot {
 
   int affordable(double cost_s) const { return samples_for(point_, rules_, m_.call_s, cost_s); }
 
-  /// Two more, where what samples cost would not leave the most of them: a search for a quiet CPU before one of them
-  /// costs as much as tens of short samples. False where a result is wrong.
+  /// Two more pilots if the first one's cost would leave fewer than the most samples: one search for a quiet CPU costs
+  /// as much as tens of short samples. False if a result is wrong.
   bool take_more_pilots(std::vector<double>& costs_s) {
     const auto again = [&] {
       costs_s.push_back(take_sample().cost_s);
       return group_.verify(m_);
     };
-    // A graph is captured, instantiated and uploaded for its first sample, which no later one pays for.
+    // The first sample captures, instantiates and uploads the graph; later ones do not pay for it.
     if (point_.timing_mode == TimingMode::graph) {
       costs_s.clear();
       if (!again()) return false;
@@ -97,10 +96,9 @@ class Pilot {
     return again() && again();
   }
 
-  /// The predicted time of a call, where it is over the limit. Predicted from the largest smaller size that was
-  /// measured, scaled linearly. That is too much where the size lies far below and launching decides its time, so
-  /// before a point is refused, parts of its input are run, at most eight times the last and none predicted over the
-  /// limit.
+  /// The predicted time of a call if it is over the limit. Scales the largest smaller size linearly, which is too much
+  /// where launching dominates. So before a point is refused, parts of its input are run: each at most eight times the
+  /// last, and none predicted over the limit.
   std::optional<double> predicted_over_limit() {
     if (rules_.full) return std::nullopt;
     const std::size_t n = point_.problem.n;
@@ -120,8 +118,8 @@ class Pilot {
     return std::nullopt;
   }
 
-  /// The time of the first n elements; nothing where the variant declines that many. `first_of_all`: this call loads
-  /// the kernels, which takes long, so a second one is timed.
+  /// The time for the first n elements; nothing where the variant declines that size. `first_of_all`: loads the
+  /// kernels, so a second call is timed.
   std::optional<History::TimeAtSize> time_of_part(std::size_t n, bool first_of_all) {
     Point part = point_;
     part.problem.n = n;

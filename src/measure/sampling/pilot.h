@@ -1,6 +1,6 @@
 #pragma once
-/// Pilots: the first calls of each point of a group, which decide whether it is measured and by how many samples.
-/// Nothing that is timed here counts.
+/// Pilots: the first calls of each point of a group. They decide whether it is measured and how many samples it gets.
+/// Their times do not count.
 
 #include <functional>
 

@@ -15,7 +15,7 @@
 namespace reductio {
 namespace {
 
-/// A call longer than this hides what the first one on fresh memory, or after others' calls, costs more than the next.
+/// In longer calls, what the first one on fresh memory costs extra does not show.
 constexpr double hides_warm_up_s = 1e-3;
 
 bool shows_what_ran_before(const Member& m) { return m.call_s <= hides_warm_up_s; }
@@ -27,14 +27,14 @@ std::uint64_t hash(std::string_view text) {
   return h;
 }
 
-/// A call that blocks, as of Thrust, allocates and frees its workspace in every call. Where calls are the first in a
-/// while, it is one of all.
+/// A blocking call, such as Thrust's, allocates its workspace each time. If calls are the first in a while, it is
+/// sampled among the others.
 bool allocates(const Point& p) {
   return p.in_loop && p.variant->result_of(p.settings) == ResultLocation::on_host;
 }
 
-/// To a tenth of a nanosecond, far below what any clock here resolves: the digits behind it are the noise of floating
-/// point, and the greater part of a file of raw samples.
+/// Rounded to 0.1 ns, far below any clock's resolution: further digits are noise and would be most of the raw-sample
+/// file.
 void round_times(Sample& s) {
   for (std::optional<double>* time : {&s.seconds, &s.device_part_s})
     if (*time) **time = std::round(**time * 1e10) / 1e10;
@@ -44,7 +44,7 @@ bool contains(const std::vector<int>& rounds, int round) {
   return std::find(rounds.begin(), rounds.end(), round) != rounds.end();
 }
 
-/// Leaves out the rows that were still to be sampled, and all samples: what is measured again shall not be there twice.
+/// Drops unfinished rows and all samples: a resumed run measures them again and must not find them twice.
 void keep_settled(const std::vector<bool>& settled, GroupOutcome& out) {
   GroupOutcome kept = out;
   kept.rows.clear();
@@ -68,7 +68,7 @@ Rounds::Rounds(Group& group, std::size_t index)
 /// Which rounds each point takes part in, and on which allocation each round is.
 void Rounds::choose_rounds() {
   if (s_.rules.paired) {
-    // As many samples for all as the one that gets the fewest, so that every round holds all.
+    // Paired: all get as many samples as the one that gets fewest, so every round holds all.
     int fewest = s_.rules.max_samples;
     for (const Member& m : group_.members)
       if (!m.settled()) fewest = std::min(fewest, m.samples);
@@ -84,8 +84,8 @@ void Rounds::choose_rounds() {
 End Rounds::sample(int allocation, const std::function<bool()>& abandon) {
   return group_.with_memory([&] {
     if (group_.harness_calls.empty()) make_harness_calls();
-    // Calls that allocate come first, while no other plan holds memory: beside 60 plans thrust::reduce took up to a
-    // tenth longer than beside none (one H200).
+    // Calls that allocate are sampled first, while no other plan holds memory: beside 60 plans thrust::reduce was up to
+    // 10 % slower (one H200).
     return sample(allocation, Part::allocating, abandon) && sample(allocation, Part::others, abandon);
   });
 }
@@ -125,10 +125,10 @@ void Rounds::make_harness_calls() {
     group_.harness_calls.push_back({.name = "(" + name + ")", .plan = std::move(plan)});
 }
 
-/// New plans, and so new workspaces, for all that are sampled on `allocation`. Each makes one untimed call: the first
-/// in a context loads its kernels, which may wait for the device. Where there are no contexts and the call is long,
-/// that would cost as much as a sample and change nothing. They are made in random order, because what is allocated
-/// first may lie better. False if abandoned, or the device was lost.
+/// Makes new plans, and so new workspaces, for all that are sampled on `allocation`. Each makes one untimed call,
+/// because the first in a context loads kernels, which may wait for the device; long calls without contexts skip it.
+/// Plans are made in random order, as earlier allocations may be placed better. False if abandoned or the device was
+/// lost.
 bool Rounds::make_plans(int allocation, Part part, const std::function<bool()>& abandon) {
   for (const int i : shuffled(static_cast<int>(group_.members.size()), random_)) {
     Member& m = group_.members[static_cast<std::size_t>(i)];
@@ -146,8 +146,7 @@ bool Rounds::make_plans(int allocation, Part part, const std::function<bool()>& 
   return true;
 }
 
-/// One round. It is void for all variants alike where the clock was throttled, which summarise() decides: it may show
-/// later only.
+/// One round. summarise() decides later whether the clock was throttled, which voids it for all variants.
 bool Rounds::sample_round(int round, Part part, const std::function<bool()>& abandon) {
   TakenRound taken;
   taken.round = round;
@@ -201,7 +200,7 @@ bool Rounds::take_samples(TakenRound& taken, Part part, const std::function<bool
   return true;
 }
 
-/// What was freed since the last samples may be gigabytes. False if the device was lost.
+/// Waits, because the driver may be overwriting gigabytes freed since the last samples. False if the device was lost.
 bool Rounds::wait_until_memory_idle() {
   const double since = host_now();
   const bool alive = group_.guarded(

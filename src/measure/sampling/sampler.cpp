@@ -64,14 +64,14 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
     try {
       if (renew_context) renew_context();
     } catch (const std::exception&) {
-      // Without a context nothing more can be measured; what earlier batches gave is written.
+      // Without a context nothing can be measured; earlier batches are written already.
       groups.front().device_lost = out.device_lost = std::current_exception();
       out.groups.push_back(rounds.front().finish());
       return out;
     }
     for (std::size_t i = 0; i < groups.size(); ++i) {
       tell(groups[i], true);
-      // A group of fewer allocations takes part in some of these, spread over them.
+      // A group with fewer allocations takes part in some of these, evenly spread.
       const std::vector<int> its = spread_evenly(rounds[i].allocations(), allocations);
       const auto at = std::find(its.begin(), its.end(), allocation);
       if (at == its.end()) continue;

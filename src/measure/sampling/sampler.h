@@ -1,7 +1,6 @@
 #pragma once
-/// Measures groups of points: pilots first, then one allocation after the other, on each the rounds of all groups that
-/// fall to it, so that the rounds of every group are spread over all the time that measuring takes; every result
-/// verified, rows at the end.
+/// Measures groups of points: pilots first, then allocation by allocation, on each the rounds of all groups that use
+/// it. So every group's rounds are spread over the whole time. Every result is verified; rows come at the end.
 
 #include <cstdint>
 #include <exception>
@@ -24,8 +23,8 @@ struct SamplingState;
 struct Measurement {
   std::vector<GroupOutcome> groups;  ///< in their order
   bool abandoned = false;            ///< no groups: the user did not want to wait
-  /// The device no longer answers: `groups` holds only that which was under way, of it the rows that were settled, the
-  /// culprit included. Nothing else can be measured.
+  /// The device no longer answers. `groups` holds only the one under way, with the rows settled so far, the culprit
+  /// included.
   std::exception_ptr device_lost;
   bool device_busy = false;  ///< lost to a call that still runs: nothing of the device may be freed
 };
@@ -36,10 +35,10 @@ using SoFar = std::function<std::vector<GroupOutcome>()>;
 /// Whoever waits for a measurement.
 struct Watch {
   std::function<bool()> abandon;  ///< asked between samples: true drops everything
-  /// Told before a group is piloted, and before it is sampled on one allocation: one of its points, which of both, and
-  /// the share of all that is done.
+  /// Called before a group is piloted, and before it is sampled on an allocation: one of its points, which of both, and
+  /// the share done.
   std::function<void(const Point&, bool sampled, double share)> progress = {};
-  /// Asked after each allocation but the last, with how many there were: true makes it the last.
+  /// Called after each allocation but the last, with their number; true makes it the last.
   std::function<bool(int allocations, const SoFar&)> enough = {};
 };
 
@@ -59,15 +58,15 @@ class Sampler {
   explicit Sampler(Sampling);
   ~Sampler();
 
-  /// Every group is piloted once, then sampled on each of its allocations. What cannot be measured becomes a row with
-  /// its reason; throws nothing for it.
+  /// Pilots every group once, then samples it on each of its allocations. A point that cannot be measured becomes a row
+  /// with its reason; nothing is thrown for it.
   Measurement measure(std::span<const std::vector<const Point*>> groups, const Watch&);
 
   /// Times known from elsewhere (rows of an earlier run), for predictions.
   History& history();
 
-  /// One bare call of each point, each in a range that profilers can filter by, after a call that loads the kernels.
-  /// `notice` is told each point, and what is wrong with it. No groups unless the device is lost, then as by measure().
+  /// One bare call of each point in a profiler range of its own, after a call that loads the kernels. `notice` gets
+  /// each point and what is wrong with it. No groups, unless the device is lost: then as by measure().
   Measurement profile(std::span<const Point* const> points, const std::function<void(const std::string&)>& notice);
 
  private:

@@ -68,7 +68,7 @@ std::optional<double> median_of(const ByRound& by_round) {
   return known.empty() ? std::nullopt : std::optional(median(known));
 }
 
-/// Why an interval is min..max and not of the confidence that was asked for; empty if it is.
+/// Why an interval is min..max instead of the confidence asked for; empty if it is not.
 std::string shortcoming(const CentralTime& time, double confidence) {
   if (time.enough) return {};
   return fmt::format("samples of {} allocation{} give it a confidence of {:.3g}, not {:g}", time.clusters,
@@ -168,7 +168,7 @@ class Summary {
       point.settle(Status::impossible, std::move(why));
   }
 
-  /// Over the reference of the group, if it has one that is ok; its own row shows which it is, with a speedup of 1.
+  /// Over the group's reference if that is ok. The reference's own row has a speedup of 1.
   void add_speedups(GroupOutcome& out) const {
     std::size_t base = 0;
     while (base < g_.points.size() && !(g_.points[base].is_reference && can_have_speedup(out.rows[base]))) ++base;
@@ -228,7 +228,7 @@ class Summary {
 
   const GroupSamples& g_;
   const SamplingRules& rules_;
-  /// By number: a round is void for all alike, also where calls that allocate took their part of it before the others.
+  /// By round number: a void round is void for allocating calls, too, which were sampled before the others.
   std::set<int> void_rounds_;
   std::optional<double> throttled_hz_;
   std::vector<Times> times_;  ///< of the points, then of the harness calls

@@ -1,5 +1,5 @@
 #pragma once
-/// What the samples of a group say about its points. No timer, no device: all that is known comes in, rows come out.
+/// From samples to rows. No timer, no device.
 
 #include <cstddef>
 #include <optional>
@@ -43,7 +43,7 @@ struct SampledPoint {
   bool settled() const { return row.status != Status::ok; }
 };
 
-/// The harness calls whose times are the launch floor and the polled one; all others make the read ceiling.
+/// The harness calls behind the launch floors; all others make the read ceiling.
 inline constexpr std::string_view launch_floor_name = "(launch-floor)", polled_floor_name = "(polled-launch-floor)";
 
 struct GroupSamples {
@@ -57,7 +57,7 @@ struct GroupSamples {
   std::optional<double> load_limit_bytes_per_s{};         ///< Sampling::load_limit_bytes_per_s
 };
 
-/// Where the wall-clock time of measuring went, as far as it was in samples or waited for them.
+/// Where the wall-clock time of samples went.
 struct Spent {
   double timed_s = 0;        ///< in the timed intervals
   double prepared_s = 0;     ///< restoring inputs, and bringing the cache into its state
@@ -87,8 +87,8 @@ struct GroupOutcome {
 /// The rows, and what goes with them. `run_id` is for the raw samples.
 GroupOutcome summarise(const GroupSamples&, const SamplingRules&, const std::string& run_id);
 
-/// Whether a try at a round is void: the clock was throttled, by the highest that is known. Unknown frequencies are 0
-/// and void nothing.
+/// Whether a round is void: its clock was below the threshold of the highest clock seen. Unknown clocks are 0 and void
+/// nothing.
 bool is_void(const TakenRound&, double highest_clock_hz, const SamplingRules&);
 
 /// What no time of a row can be below.
@@ -99,16 +99,11 @@ struct TimeBounds {
   std::optional<double> load_limit_bytes_per_s{};   ///< wherever it comes from
 };
 
-/// Those of a row of this point, of what is known.
-///   cold      the memory's theoretical peak; and the read ceiling, by 2 %
-///   warm      the read ceiling, twice: a cache that is kept otherwise, and launches that overlap more, may make up for
-///             a part of what reading takes, but of 16 MiB or more, of which a round trip is a small part, not for half
-///   all       what the device's cores can load
-/// Times by kernels' own clocks, which may be coarse, have none.
+/// The bounds that apply to this point:
 TimeBounds bounds_of(const PointKey&, const std::optional<ReadCeiling>&, const GroupSamples&);
 
-/// Why a time cannot be true; empty if it can. It is impossible above a bandwidth, or above the ceiling with disjoint
-/// intervals.
+/// Why a time is impossible; empty if it is not. Impossible is above a bandwidth, or faster than the ceiling with
+/// disjoint intervals.
 std::string impossibility(std::size_t bytes, double median_s, Interval, const TimeBounds&);
 
 }  // namespace reductio

@@ -1,5 +1,5 @@
 #pragma once
-/// Times by round: what one variant or one read-only kernel took, round by round, and what is read off such lists.
+/// Times by round, of one variant or one read-only kernel, and what follows from such lists.
 
 #include <optional>
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace reductio {
 
-/// Times of one variant or one harness call, by round; nothing in rounds in which it took no part, or that were voided.
+/// By round; nothing in rounds without a sample, or that were voided.
 using ByRound = std::vector<std::optional<double>>;
 
 /// The times of the rounds that have one.
@@ -18,11 +18,10 @@ std::vector<double> values(const ByRound&);
 /// The logarithms of those above 0.
 ByRound logarithms(const ByRound&);
 
-/// The rounds of one series, or of several that were sampled in the same contexts, by cluster: of each cluster and
-/// series the trimmed mean. A cluster is all rounds on one allocation, of `allocations` by round. It counts if every
-/// series has a value in it; the rounds may differ. With a single allocation the rounds are cut into least_clusters
-/// equal parts, which is right only as far as rounds one after the other are independent. Two to five allocations stay
-/// what they are, and too few.
+/// The rounds of one series, or of several that share contexts, by cluster: for each cluster and series the trimmed
+/// mean. A cluster is all rounds on one allocation, of `allocations` by round. It counts if every series has a value in
+/// it; their rounds may differ. A single allocation is cut into least_clusters equal parts, which is right only if
+/// consecutive rounds are independent. Two to five allocations stay as they are, too few for an interval.
 struct SeriesByRound {
   const ByRound* values;
   std::span<const int> allocations;
@@ -50,12 +49,11 @@ struct CentralTime {
   std::size_t clusters = 0;
   bool enough = false;    ///< false: too few samples or allocations for what was asked, the interval is min..max
 };
-/// By the logarithms' clustered centre, so that the quotient of two of these is unpaired_ratio()'s. There must be a
-/// time.
+/// Uses the centre of the logarithms, so that the quotient of two of these is unpaired_ratio()'s. There must be a time.
 CentralTime central_time(const ByRound&, std::span<const int> allocations, double confidence);
 
 /// The time of the fastest of several read-only kernels, without the bias of picking the luckiest: the even rounds
-/// decide which kernel is the fastest in the odd ones, and the odd rounds decide it for the even ones.
+/// decide which kernel is fastest in the odd ones, and vice versa.
 struct ReadCeiling {
   ByRound seconds;  ///< of each round: the kernel that was fastest in the other half of the rounds
   double time_s = 0;  ///< their centre

@@ -1,6 +1,6 @@
 #pragma once
-/// The model that reading an array suggests, time = latency + bytes / bandwidth, fitted to what one variant took at
-/// several sizes. It is a summary where it fits and says so where it does not.
+/// The model time = latency + bytes / bandwidth, fitted to one variant's times at several sizes. Where it does not fit,
+/// it says so.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,8 +27,8 @@ struct Line {
   double at(double bytes) const { return latency_s + s_per_byte * bytes; }
 };
 
-/// The line with the least sum of squared relative errors (line / time - 1), because an error of a microsecond is all
-/// of a small call and nothing of a large one. At least two different sizes, every time above 0.
+/// The line with the least sum of squared relative errors (line / time - 1): a microsecond is all of a small call and
+/// nothing of a large one. Needs two different sizes, and every time above 0.
 Line fit_line(std::span<const double> bytes, std::span<const double> seconds);
 
 struct Estimate {
@@ -46,18 +46,18 @@ struct Model {
 
   bool fits() const { return largest_residual <= most_residual; }
   static constexpr double most_residual = 0.05;
-  /// Two numbers through fewer sizes say little about whether the model holds.
+  /// With fewer sizes, two fitted numbers say little about whether the model holds.
   static constexpr std::size_t fewest_sizes = 4;
 };
 
 /// Fitted to the medians of the sizes, of which there are at least fewest_sizes, all different.
 ///
-/// Intervals are percentiles of `resamples` fits to resampled data: of each size, allocations are drawn with
-/// replacement, then the rounds within each, because rounds on one allocation share where memory lies; and each median
-/// is moved by up to half a resolution, because a reading stands for anything that near. So the intervals cover what
-/// sampling again would change. They do not cover how far the model itself is from the truth: largest_residual tells
-/// that. Simulated, 95 % intervals hold the truth in 99 % where rounds are independent; where allocations differ by
-/// twice as much as rounds, in 92 % with three allocations and 97 % with twelve. 0 < confidence < 1.
+/// Intervals are percentiles of `resamples` fits to resampled data. For each size, allocations are drawn with
+/// replacement, then rounds within each, because rounds on one allocation share buffer placement. Each median moves by
+/// up to half a resolution, because a reading stands for anything that near. So the intervals cover what sampling again
+/// would change. They do not cover the model's own error: largest_residual tells that. Simulated, 95 % intervals hold
+/// the truth in 99 % if rounds are independent. If allocations differ by twice as much as rounds, they hold it in 92 %
+/// with three allocations and 97 % with twelve. 0 < confidence < 1.
 Model fit_model(std::span<const SizeSamples>, double confidence, int resamples = 1000, std::uint64_t seed = 1);
 
 }  // namespace reductio

@@ -8,7 +8,7 @@
 namespace reductio {
 namespace {
 
-/// The width on the logarithm of a product that the clocks' resolutions leave unknown.
+/// The log-scale width that the clocks' resolutions leave unknown.
 double resolution_on_log(std::span<const Factor> factors) {
   double width = 0;
   for (const auto& [power, times] : factors) {
@@ -118,7 +118,7 @@ std::optional<std::size_t> rounds_to_decide(const Ratio& r, double effect) {
   if (r.at_resolution || !(r.value > 0)) return std::nullopt;
   const double at = std::log(r.value), bound = std::log1p(effect);
   const double up = std::log(r.interval.high) - at, down = at - std::log(r.interval.low);
-  // How many times as far as it may the interval reaches, to the side or sides that the verdict asks about.
+  // How far the interval reaches, as a multiple of what the verdict allows, on the side or sides that it asks about.
   const double over = at > bound    ? down / (at - bound)
                       : at < -bound ? up / (-bound - at)
                                     : std::max(up / (bound - at), down / (bound + at));

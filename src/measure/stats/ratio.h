@@ -1,16 +1,15 @@
 #pragma once
 /// How many times as fast one variant is as another, and how sure that is.
 ///
-/// One rule for ratios of variants that were sampled in the same contexts and of two runs: each context gives one
-/// number for each variant, the trimmed mean of its log times, and the result is the centre of these numbers'
-/// differences with its interval by signed ranks (statistics.h). The rounds of one context are one cluster, because
-/// they share where memory lies and what drifts, and so tell less than their number. Variants are paired by context and
-/// not by round, because some get fewer samples than others, and few of their rounds are the same.
+/// One rule for variants sampled in the same contexts and for two runs. Each context gives one number for each variant:
+/// the trimmed mean of its log times. The result is the centre of these numbers' differences, with an interval by
+/// signed ranks (statistics.h). The rounds of one context are one cluster: they share buffer placement and drift, so
+/// they tell less than their number. Variants are paired by context, not by round, because sample counts differ and few
+/// rounds are shared.
 ///
-/// Why these: within a cluster, calls that take one of two times make medians jump between the two, and a mean does not
-/// shrug off the host's interruptions. Between clusters, order statistics are a quarter wider for the same confidence
-/// and come in coarser steps; Student's t and percentile bootstraps hold less than they state where a cluster has been
-/// disturbed. The tests simulate all of them.
+/// Why these: within a cluster, bimodal calls make medians jump, and host interruptions disturb plain means. Between
+/// clusters, order-statistic intervals are a quarter wider and coarser; Student's t and percentile bootstraps cover
+/// less than they state when a cluster was disturbed. The tests simulate all of them.
 
 #include <cstddef>
 #include <optional>
@@ -23,11 +22,11 @@
 
 namespace reductio {
 
-/// As many clusters are wanted where few rows are compared, and so as many allocations.
+/// How many clusters, and so allocations, are wanted where few rows are compared.
 inline constexpr int wanted_clusters = 24;
 
-/// The clusters that an interval of so much confidence takes: twice as many as it can be had with at all, so that it is
-/// no more than about a sixth wider than if the spread between clusters were known. 12 for 0.95, 22 for 0.999.
+/// The clusters wanted for this confidence: twice the minimum, so that the interval is at most about a sixth wider than
+/// if the spread between clusters were known. 12 for 0.95, 22 for 0.999.
 std::size_t clusters_for(double confidence);
 
 /// The rounds of one point on a clock.
@@ -57,19 +56,17 @@ struct Factor {
 /// Whether there is a context in which both were timed.
 bool share_a_context(const TimedRounds&, const TimedRounds&);
 
-/// A product of powers of times that were sampled in the same contexts, from the contexts that have samples of all. No
-/// interval is narrower than the clocks' resolutions are on these times. Throws UsageError where no context has them
-/// all.
+/// A product of powers of times, over the contexts that have samples of all. No interval is narrower than the clocks'
+/// resolutions. Throws UsageError if no context has them all.
 Ratio product_of(std::span<const Factor>, double confidence);
 
 /// The same of t(base) / t(variant).
 Ratio paired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence);
 
-/// Of two series that were not sampled together: each with its own centre, by the clusters' trimmed means of its log
-/// times. Their errors are independent, so the distances of the interval's ends from the ratio are the roots of the sum
-/// of squares of theirs (MOVER: Zou and Donner, Statistics in Medicine 27, 2008). What changed between the two is in
-/// the ratio and not in the interval, except for what changes from cluster to cluster, too. Either side may be a
-/// product: a time over the time of what was sampled beside it.
+/// Of two series that were not sampled together, each with its own centre. Their errors are independent, so the
+/// interval's ends lie at the root of the sum of squares of theirs (MOVER: Zou and Donner, Statistics in Medicine 27,
+/// 2008). What changed between the runs is in the ratio but not in the interval, unless it also varies between
+/// clusters. Either side may be a product, such as a time over another time sampled beside it.
 Ratio unpaired_ratio(std::span<const Factor> base, std::span<const Factor> variant, double confidence);
 Ratio unpaired_ratio(const TimedRounds& base, const TimedRounds& variant, double confidence);
 

@@ -21,7 +21,7 @@ std::vector<double> sorted(std::span<const double> samples) {
   return s;
 }
 
-// In double throughout: long double takes longer to compile and to run, and no interval here is worth its digits.
+// In double throughout: long double compiles and runs longer, and no interval here needs its digits.
 using Policy = boost::math::policies::policy<boost::math::policies::promote_double<false>>;
 using Binomial = boost::math::binomial_distribution<double, Policy>;
 using StudentsT = boost::math::students_t_distribution<double, Policy>;

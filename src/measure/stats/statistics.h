@@ -19,8 +19,8 @@ double median(std::span<const double> samples);
 /// The smallest value that at least a share p of the samples does not exceed (nearest rank). 0 < p <= 1.
 double quantile(std::span<const double> samples, double p);
 
-/// The mean without the least and the greatest tenth of the samples: with n of them, n/10 less at either end; of a
-/// sample that the cut falls into, the part that is left counts. `samples` must not be empty.
+/// The mean without the lowest and highest tenth of the samples. A sample that the cut falls into counts in part.
+/// `samples` must not be empty.
 double trimmed_mean(std::span<const double> samples);
 
 /// With fewer clusters than this their range covers less than 95 %.
@@ -35,22 +35,22 @@ struct Centre {
   bool enough = false;    ///< false: too few values for what was asked, the interval is min..max
 };
 
-/// The centre of values that are independent of each other and symmetric about it, whatever else their distribution:
-/// Hodges and Lehmann's estimate (Ann. Math. Stat. 34, 1963), the median of the means of all pairs of values, each with
-/// itself included; and the narrowest pair of these means, as far from either end, that Wilcoxon's signed-rank test
-/// does not reject. Where that takes more values than there are, though there are least_clusters, the range of the
-/// values is stretched about the estimate as Student's t stretches with confidence. `values` must not be empty; 0 <
-/// confidence < 1.
+/// The centre of independent values that are symmetric about it, whatever their distribution: the Hodges-Lehmann
+/// estimate (Ann. Math. Stat. 34, 1963), the median of the means of all pairs, each value with itself included. The
+/// interval is the narrowest pair of these means, equally far from either end, that Wilcoxon's signed-rank test does
+/// not reject. If that takes more values than there are, but there are least_clusters, the range of the values is
+/// stretched about the estimate as Student's t stretches with confidence. `values` must not be empty; 0 < confidence <
+/// 1.
 Centre centre_of(std::span<const double> values, double confidence);
 
 /// The fewest samples whose min..max covers the median with `confidence`: 6 for 0.95, 8 for 0.99.
 std::size_t fewest_samples(double confidence);
 
-/// The probability of what happened in `count` of `cases` independent cases: Clopper and Pearson's interval, which
-/// covers it with at least `confidence`. 0 < confidence < 1, count <= cases, cases > 0.
+/// The probability of an event seen in `count` of `cases` independent cases: the Clopper-Pearson interval, which covers
+/// it with at least `confidence`. 0 < confidence < 1, count <= cases, cases > 0.
 Interval share_interval(std::size_t count, std::size_t cases, double confidence);
 
-/// The interval widened about `value` so that it is no narrower than the resolution of the clock that measured it.
+/// The interval, widened about `value` to at least the clock's resolution.
 Interval no_narrower_than(Interval, double value, double resolution);
 
 }  // namespace reductio

@@ -1,6 +1,5 @@
 #pragma once
-/// Calls of the harness's own on a device, beside those of the variants: what a call costs at the least, and effects of
-/// known size.
+/// The harness's own calls: the cheapest ones, for floors and ceilings, and effects of known size.
 
 #include <cstddef>
 #include <functional>
@@ -25,15 +24,15 @@ class HarnessCalls {
   /// An empty call, whose time is the launch floor; nothing where there is no such thing.
   virtual std::unique_ptr<Plan> empty() { return nullptr; }
 
-  /// An empty call that is awaited as tuned/sum-to-host is: its kernel writes one word to memory of the host, which the
-  /// host polls. Its time end to end is the polled launch floor; nothing where there is no such thing.
+  /// An empty call that polls for its result as tuned/sum-to-host does: its kernel writes one word to host memory. Its
+  /// end-to-end time is the polled launch floor. Null where there is no such call.
   virtual std::unique_ptr<Plan> polled_empty() { return nullptr; }
 
-  /// Kernels that read `bytes` bytes and do nothing else, for the read ceiling in this mode; none where it has none.
+  /// Kernels that only read `bytes` bytes, for the read ceiling in this mode; none where the mode has none.
   virtual std::vector<HarnessPlan> readers(std::size_t /*bytes*/, TimingMode) { return {}; }
 
-  /// `plan`, each of whose calls is followed, inside what is timed, by `seconds` of spinning by the device's own clock:
-  /// an effect of known size, which the timer must find.
+  /// `plan` with a spin of `seconds`, by the device's clock, after each call and inside the timed interval: an effect
+  /// of known size that the timer must find.
   virtual std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) = 0;
 };
 

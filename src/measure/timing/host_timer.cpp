@@ -1,4 +1,4 @@
-/// Timers without a GPU: a steady clock for CPUs, and none at all for the simulated device.
+/// Timers without a GPU: a steady clock for CPUs; none for the simulated device.
 
 #include <algorithm>
 #include <array>
@@ -174,7 +174,7 @@ class HostMonitor final : public DeviceMonitor {
   HostMonitor(Backend& backend, Timer& timer) : backend_(backend), timer_(timer) {}
 
   std::optional<CacheProbe> probe_cache() override {
-    // More than the caches before the last one hold, and little enough that others who use that one leave room for it.
+    // More than the inner caches, and little enough to fit beside others' data in the shared one.
     const std::size_t bytes = std::max<std::size_t>(backend_.info().l2_bytes / 16, 256u << 10);
     std::vector<std::size_t> memory(bytes / sizeof(std::size_t), 1);
     ReadPlan plan(memory.size());

@@ -16,9 +16,9 @@ struct Instruments {
   std::unique_ptr<Timer> timer;
   std::unique_ptr<HarnessCalls> harness_calls;
   std::unique_ptr<DeviceMonitor> monitor;
-  /// Ends the device's context and goes on in a new one, as a new process would, with the same clocks and what was seen
-  /// of the memory so far. Every plan, input and stream must be gone, and all that the timer kept for plans is
-  /// forgotten. Empty where the device has no contexts.
+  /// Replaces the device's context by a new one, as a new process would have, and keeps the clocks and what was seen of
+  /// the memory. Plans, inputs and streams must be gone; what the timer kept for plans is forgotten. Empty where the
+  /// device has no contexts.
   std::function<void()> renew_context = {};
 };
 
@@ -30,7 +30,7 @@ Instruments make_host_instruments(Backend&, std::function<void(CacheState)> flus
 Instruments make_sim_instruments(Backend&);   ///< host_timer.cpp: run calls, keep no time
 Instruments make_cuda_instruments(Backend&);  ///< cuda/cuda_timer.cpp, or its stub without CUDA
 
-/// Frees none of them, because that would wait for a call that does not end.
+/// Leaks them: freeing would wait for a call that never ends.
 void keep_for_ever(Instruments&&);
 
 }  // namespace reductio

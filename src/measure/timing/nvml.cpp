@@ -119,8 +119,7 @@ std::vector<GpuUse> use_now() {
 
 std::vector<GpuUse> gpus_in_use() {
   std::vector<GpuUse> use = use_now();
-  // Busy, and nobody holds it: the tail of a program that has ended, perhaps an own earlier run. A period later it
-  // shows.
+  // Busy without a process: the tail of a program that has just ended. The next sampling period tells.
   const auto idle_again = [](const GpuUse& gpu) { return gpu.utilization_percent > 0 && gpu.processes == 0; };
   for (int i = 0; i < 3 && std::any_of(use.begin(), use.end(), idle_again); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));

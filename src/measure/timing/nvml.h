@@ -1,6 +1,6 @@
 #pragma once
-/// Clocks, temperature, power and throttling through NVML, which is loaded when first asked: the program starts
-/// without it. Only reads; nothing here changes a setting of the card.
+/// Clocks, temperature, power and throttling through NVML, loaded on first use, so the program starts without it.
+/// Read-only: changes no setting of the card.
 
 #include <cstdint>
 #include <optional>
@@ -20,7 +20,7 @@ std::string nvml_driver_version();
 /// The state of the GPU with this UUID ("GPU-..."); nothing where NVML or the GPU is absent.
 std::optional<GpuState> gpu_state(const std::string& uuid);
 
-/// What a GPU is used for by others. Asked before CUDA is started, this program is not among the processes.
+/// How busy a GPU is. Asked before CUDA starts, this program is not among the processes.
 struct GpuUse {
   std::string uuid;
   unsigned processes = 0;            ///< that hold a CUDA context

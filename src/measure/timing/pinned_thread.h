@@ -12,8 +12,8 @@ std::vector<int> allowed_cpus();
 /// The CPUs of a list as the system writes it, "0-3,8"; empty for what is no such list.
 std::vector<int> cpus_of(const std::string& list);
 
-/// This thread, and those that it starts meanwhile, on one CPU for as long as the object lives; afterwards on those of
-/// before. Where the system does not allow it nothing happens.
+/// Pins this thread, and threads that it starts, to one CPU while the object lives; then restores the affinity. Does
+/// nothing where the system forbids it.
 class PinnedThread {
  public:
   explicit PinnedThread(int cpu);

@@ -1,6 +1,6 @@
 #pragma once
-/// Figures of a GPU that belong to no variant: how far the SMs' clocks are apart, how many cycles a load and an atomic
-/// update take, and how long a word is under way from SM to SM.
+/// Figures of a GPU that belong to no variant: offsets between the SMs' clocks, cycles of a load and of an atomic
+/// update, latency of a word from SM to SM.
 
 #include <cstdint>
 #include <optional>
@@ -21,18 +21,17 @@ struct Probe {
   std::string unit;
 };
 
-/// What one thread of an SM read twice, of its SM's cycles and of the GPU's one clock. Each pair was read right after
-/// the latter's step.
+/// Two readings by one thread of an SM: its cycle counter, and the GPU's one clock, right after a step of the latter.
 struct SmClocks {
   unsigned sm = 0;
   std::uint64_t first_cycles = 0, first_ns = 0, last_cycles = 0, last_ns = 0;
 };
 
-/// sm_clock_rate, and sm_clock_offset: what this SM's counter shows when that of the SM with the lowest number shows
-/// zero. The readings were not taken at one instant; what lies between them by the GPU's one clock is taken out.
+/// sm_clock_rate, and sm_clock_offset: what this SM's counter shows when the lowest-numbered SM's shows zero. Readings
+/// are taken at different times; the GPU's one clock corrects for that.
 std::vector<Probe> clock_probes(std::span<const SmClocks>, int repeat);
 
-/// Questions that one SM asked another, which answered with its reading of the GPU's one clock.
+/// Exchanges of one SM with another, which answers with its reading of the GPU's one clock.
 struct Exchanges {
   unsigned sm = 0;
   std::int64_t count = 0;
@@ -40,8 +39,8 @@ struct Exchanges {
   std::int64_t round_trip_ns = 0;    ///< the sum of answered - asked
 };
 
-/// globaltimer_offset, from the SM with the lowest number, and exchange_round_trip, which the asking SM, with a count
-/// of zero, has none of.
+/// globaltimer_offset, relative to the lowest-numbered SM, and exchange_round_trip. The asking SM has a count of zero
+/// and none of the latter.
 std::vector<Probe> exchange_probes(std::span<const Exchanges>, int repeat);
 
 /// message_round_trip: a word to another SM and one back, of exchanges without clocks.

@@ -21,7 +21,7 @@ inline void hide(std::uint32_t& value) { asm volatile("" : "+r"(value)); }
 
 volatile std::uint32_t result_of_work;
 
-/// Each step waits for the one before, so that a core's other thread takes nothing from it.
+/// Each step waits for the one before, so a busy sibling takes nothing from it.
 double dependent_s() {
   std::uint32_t x = 1;
   const double start = host_now();
@@ -34,7 +34,7 @@ double dependent_s() {
   return end - start;
 }
 
-/// As many instructions at a time as a core can start.
+/// As many instructions at once as a core can issue.
 double independent_s() {
   std::uint32_t a = 1, b = 2, c = 3, d = 4, e = 5, f = 6, g = 7, h = 8;
   const double start = host_now();
@@ -59,7 +59,7 @@ std::size_t half_of_l2_bytes() {
   return std::clamp<std::size_t>(l2 > 0 ? static_cast<std::size_t>(l2) / 2 : 0, 128u << 10, 1u << 20);
 }
 
-/// A word of each line, all of them in L2 unless another thread took their place.
+/// One word of each line; all lines are in L2 unless another thread evicted them.
 double reading_s() {
   static const std::vector<std::uint32_t> words(half_of_l2_bytes() / sizeof(std::uint32_t), 1);
   std::uint32_t sum = 0;
@@ -73,7 +73,7 @@ double reading_s() {
   return end - start;
 }
 
-/// Without what an interrupt adds to one of them.
+/// The minimum, so interrupts do not count.
 double least_of(int times, double (*seconds)()) {
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < times; ++i) least = std::min(least, seconds());

@@ -682,7 +682,7 @@ def test_selftest_in_words(reductio):
     done = reductio("selftest", "host/unroll8", "--quick", "--sizes", "2^10", "--repeats", "3")
     assert re.search(r"\d of 3 comparisons of a variant with itself, in the same rounds, found a difference: .*\n"
                      r"\d of 3 comparisons of a variant with itself, in other contexts, .*\n"
-                     r"\d of 3 planted effects, none among them, were told as they are"
-                     r"(, 1 too small to be told beside another kernel)?\n\Z", done.out), done.out
+                     r"\d of 3 planted effects, zero included, were found"
+                     r"(, 1 too small to be found beside another kernel)?\n\Z", done.out), done.out
     assert "slowed by a spin of known length" in done.out
     assert "the timer and the caches here" in done.out and "a spin of 200 us" in done.out

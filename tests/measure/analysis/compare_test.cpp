@@ -644,8 +644,7 @@ TEST(MeasureSelftest, WhatWideIntervalsBesideAnotherKernelCannotTellIsCountedApa
   EXPECT_NEAR(small.rest_beside_other.value, small.beside_other->value * 1.05, 0.005);
   EXPECT_EQ(report.count(&PlantedEffect::missed), 0u);
   EXPECT_EQ(report.told(),
-            "2 of 3 planted effects, none among them, were told as they are, 1 too small to be told beside another "
-            "kernel");
+            "2 of 3 planted effects, zero included, were found, 1 too small to be found beside another kernel");
 }
 
 TEST(MeasureSelftest, TheLargestEffectMustBeToldBesideAnotherKernel) {

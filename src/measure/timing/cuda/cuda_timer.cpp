@@ -1,9 +1,10 @@
-/// The instruments of an NVIDIA GPU. A sample, in its stream:
+/// The instruments of an NVIDIA GPU. A sample, in its stream; "prepare" restores the input, poisons the result and sets
+/// the cache state:
 ///
-///   device          restore, poison, set the cache state, hold | start event, call, stop event | release the hold,
-///   wait end_to_end      go to a quiet CPU, restore, poison, set the cache state, wait until idle | call, copy 16
-///   bytes to pinned memory, wait launch_to_idle  go to a quiet CPU, restore, poison, set the cache state, wait until
-///   idle | call, wait until idle | the host's part graph           as device, with a graph of many calls as the call
+///   device          prepare, hold | start event, call, stop event | release the hold, wait
+///   end_to_end      go to a quiet CPU, prepare, wait until idle | call, copy 16 bytes to pinned memory, wait
+///   launch_to_idle  go to a quiet CPU, prepare, wait until idle | call, wait until idle | the host's part
+///   graph           as device, with a graph of many calls as the call
 ///   globaltimer     the kernels' own readings of the GPU's one clock; clock: of their SMs' cycles
 ///
 /// A call's changed element is stored before the cache is set, and put back when the call is over.
@@ -66,8 +67,7 @@ class InContext {
     backend_.renew_context();
     open(0.02);  // it was hardly idle
   }
-  /// Before what the host's clock times. Another CPU has nothing of the call's in its caches, so a call of a loop is
-  /// made there once more than it is before each sample.
+  /// Before an end-to-end sample. Another CPU has cold caches, so a loop caller makes one more call there.
   void go_to_quiet_cpu(const Call& c) {
     if (!cpu_.chooses()) return;
     const QuietCpu::Found found = cpu_.settle();
@@ -254,8 +254,8 @@ class CudaMonitor final : public DeviceMonitor {
 
   std::optional<HostCpuCounts> take_host_cpu_counts() override { return device_->take_cpu_counts(); }
 
-  /// After cudaFree the driver's scrubber overwrites what was given back, for milliseconds a gigabyte, while kernels
-  /// run already: they miss the bandwidth.
+  /// After cudaFree the driver overwrites the freed memory, for milliseconds a gigabyte, which takes bandwidth from
+  /// kernels that already run.
   bool wait_until_memory_idle() override {
     L2Flush& l2 = stream().l2();
     const bool idle = memory_settled_.wait(
@@ -299,8 +299,8 @@ class CudaMonitor final : public DeviceMonitor {
 Instruments make_cuda_instruments(Backend& backend) {
   const auto device = std::make_shared<cuda::InContext>(backend);
   auto monitor = std::make_unique<cuda::CudaMonitor>(device);
-  // The monitor compares with the fastest that it has seen, so it must see idle memory before samples free any. The
-  // driver may still be overwriting what an earlier program freed: hence several looks, a tenth of a second in all.
+  // The monitor compares with the minimum that it has seen, so it must see idle memory before samples free any. The
+  // driver may still be overwriting an earlier program's memory: hence several readings over a tenth of a second.
   for (int i = 0; i < 20; ++i) {
     monitor->wait_until_memory_idle();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -11,7 +11,7 @@ namespace reductio::cuda {
 class GpuClocks {
  public:
   GpuClocks(Stream stream, StreamTurns& turns) : stream_(stream), turns_(turns), read_(pinned<Reading>()) {}
-  /// Launches a kernel once, asynchronously: what is loaded at its first launch may wait for the device.
+  /// Launches a kernel once, asynchronously: loading at a first launch may wait for the device.
   void load() { read(0); }
   /// Of the kernels' clock, now.
   double hz();

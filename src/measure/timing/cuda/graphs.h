@@ -1,7 +1,7 @@
 #pragma once
-/// Captured graphs of many calls in one stream: each waits for the one before, unless its launches overlap on purpose.
-/// Warm, all read the same input; cold_clean, they read copies of it in turn, so many that what one call leaves in L2
-/// is evicted before a call wants it again.
+/// Captured graphs of many calls in one stream. Each call waits for the one before, unless its launches overlap on
+/// purpose. Warm graphs read one input. Cold graphs read copies in turn, so many that each copy is evicted before it is
+/// read again.
 
 #include <map>
 #include <optional>

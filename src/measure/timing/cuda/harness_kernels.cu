@@ -41,14 +41,14 @@ __global__ void store_word(const ElementPlace place, const Word word) {
 struct Cached {
   static __device__ uint4 load(const uint4* p) { return __ldg(p); }
 };
-/// Past L1; and on an H200 L2 gives up such lines first, so that they displace each other and not what is dirty: better
-/// between 2^20 and 2^24 elements, worse beyond.
+/// Bypasses L1. An H200's L2 evicts such lines first, so they displace each other and not dirty lines: faster between
+/// 2^20 and 2^24 elements, slower beyond.
 struct PastL1 {
   static __device__ uint4 load(const uint4* p) { return device::load_past_l1(p); }
 };
 
-/// Reads every vector once, Unroll of them in flight per thread, and adds them up, so that the loads are needed. The
-/// sum is stored only where it equals `sum_that_is_stored`.
+/// Reads every vector once, Unroll loads in flight per thread. The sum makes the loads necessary; it is stored only if
+/// it equals `sum_that_is_stored`.
 template <int Block, int Unroll, class Load>
 __global__ void __launch_bounds__(Block)
     read_only(const uint4* in, std::size_t vectors, unsigned* out) {
@@ -124,9 +124,8 @@ class SpinPlan final : public Plan {
   std::uint64_t ns_;
 };
 
-/// The vectors of `bytes` bytes at `in`, at any alignment, from a boundary before them on: those that hold the first
-/// and the last byte are read whole, which stays inside the allocation because allocations are aligned to, and padded
-/// to, more than that.
+/// The vectors that cover `bytes` bytes at `in`, at any alignment. The first and the last are read whole; allocations
+/// are aligned and padded to more than a vector.
 struct Vectors {
   const uint4* first;
   std::size_t count;
@@ -149,8 +148,8 @@ ReadShape read_shape(std::string name, int blocks_per_sm) {
   return {std::move(name), read_only<Block, Unroll, Load>, Block, Unroll, blocks_per_sm};
 }
 
-/// One for each end of what is fast: one or many loads in flight, a grid that stays or a block for every tile, small
-/// blocks for inputs of few vectors.
+/// The extremes of what is fast: one or many loads in flight, a persistent grid or a block per tile, small blocks for
+/// small inputs.
 std::vector<ReadShape> read_shapes() {
   return {read_shape<512, 4, Cached>("read/512x4", 4),       read_shape<512, 4, PastL1>("read/512x4/past-l1", 4),
           read_shape<256, 8, Cached>("read/256x8/tiles", 0), read_shape<256, 8, PastL1>("read/256x8/tiles/past-l1", 0),
@@ -180,8 +179,8 @@ class ReadPlan final : public Plan {
   std::size_t bytes_, grid_ = 1;
 };
 
-/// The launch of tuned/sum for so many bytes of i32, without its finish: in every state of L2 it keeps there what tuned
-/// keeps, and in a graph its launches overlap as tuned's do.
+/// tuned/sum's launch for so many bytes of i32, without its finish: it keeps in L2 what tuned keeps, and in a graph its
+/// launches overlap as tuned's do.
 class ReadAsTunedPlan final : public Plan {
  public:
   ReadAsTunedPlan(std::size_t bytes, const DeviceInfo& info, WordOfContext claims, const tuned::Choice& choice = {})

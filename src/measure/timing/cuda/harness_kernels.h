@@ -14,9 +14,9 @@ namespace reductio::cuda {
 
 std::unique_ptr<Plan> empty_kernel();
 
-/// An empty kernel but for the word by which its end is seen, and the host's polling of that word: both are those of
-/// tuned::Reduction::to_host. `arrival`: asked at each call for page-locked memory of polled_words words, which a fresh
-/// context has anew.
+/// An empty kernel that writes one word to host memory, and the host's polling for it; both are
+/// tuned::Reduction::to_host's. `arrival` is asked at each call for page-locked memory of polled_words words, which a
+/// fresh context allocates anew.
 std::unique_ptr<Plan> polled_empty_kernel(std::function<std::uint64_t*()> arrival);
 inline constexpr std::size_t polled_words = 1;
 
@@ -35,15 +35,15 @@ void store_element(const ElementPlace&, const std::array<std::byte, 8>& value, s
 /// One in 2^32, so that a compiler cannot leave out what is read.
 inline constexpr unsigned sum_that_is_stored = 0x9e3779b9u;
 
-/// Asked at each call for GPU memory of one word, 0 between calls, that a fresh context has anew: a kernel that
-/// outlives its context must hold none.
+/// Asked at each call for one word of GPU memory, 0 between calls. A fresh context allocates it anew, so a kernel that
+/// outlives its context must not hold it.
 using WordOfContext = std::function<std::uint64_t*()>;
 
-/// Kernels that read `bytes` bytes, at any alignment, and do nothing else: one for each end of what is fast, and
-/// tuned's own reading, so that the fastest of them tells the read ceiling. `claims`: where it counts claims. `out`:
-/// four bytes, written where a thread's sum of the words that it read is `sum_that_is_stored`.
+/// Kernels that only read `bytes` bytes, at any alignment: one for each kind of fast launch, and tuned's own reading.
+/// The fastest is the read ceiling. `claims`: where dynamic scheduling counts. `out`: four bytes, written if a thread's
+/// sum equals `sum_that_is_stored`.
 std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims);
-/// tuned's reading of tiles that blocks claim, whatever it would choose for so many bytes.
+/// tuned's reading with dynamic scheduling, whatever it would choose for so many bytes.
 std::unique_ptr<Plan> reading_by_claims(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims);
 /// The first of them.
 std::unique_ptr<Plan> reading_kernel(std::size_t bytes, int sm_count);

@@ -1,6 +1,6 @@
 #pragma once
-/// Holding a stream back: a kernel that spins until the host says go. Until then nothing behind it starts, so when it
-/// ends, all that the host has queued meanwhile is there already and no host latency lies between.
+/// Holds a stream back: a kernel spins until the host says go. Everything that the host has queued by then starts
+/// without host latency in between.
 
 #include <cstdint>
 
@@ -9,8 +9,8 @@
 
 namespace reductio::cuda {
 
-/// Shared between host and GPU, in pinned host memory. Tickets only grow, so nothing is ever reset: a hold ends when
-/// `released` has reached its ticket.
+/// Shared between host and GPU, in pinned host memory. Tickets only grow, so nothing is reset: a hold ends when
+/// `released` reaches its ticket.
 struct HoldControl {
   std::uint64_t released;
   std::uint64_t timed_out;  ///< the last ticket whose hold ended by its limit
@@ -33,7 +33,7 @@ class Holds {
   std::uint64_t ticket_ = 0;
 };
 
-/// Ends at the latest when it goes out of scope, so that an exception in between cannot leave it spinning.
+/// Released at the latest by its destructor, so an exception cannot leave it spinning.
 class Hold {
  public:
   explicit Hold(Holds&);

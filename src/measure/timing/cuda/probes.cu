@@ -56,8 +56,8 @@ struct alignas(128) Mailbox {
   std::uint64_t at_ns;
 };
 
-/// Whether *p became `wanted`; false once it took seconds, so that no fault makes the GPU hang. Acquires, so that what
-/// was stored before is seen, or is relaxed.
+/// Waits until *p is `wanted`; false after seconds, so that no fault hangs the GPU. Acquires what was stored before, or
+/// is relaxed.
 template <bool acquire = true>
 __device__ bool becomes(unsigned* p, unsigned wanted) {
   for (unsigned i = 0; i < 1u << 22; ++i)
@@ -65,9 +65,9 @@ __device__ bool becomes(unsigned* p, unsigned wanted) {
   return false;
 }
 
-/// Block 0 asks every other block in turn `count` times; whoever is asked answers with its reading of the clock. By the
-/// middle of question and answer it is told which of the two clocks is ahead, as NTP does between machines.
-/// Launch: cooperative, for the blocks wait for each other; one thread a block, a block an SM; mailboxes of zeros.
+/// Block 0 asks every other block in turn `count` times; that block answers with its reading of the clock. The middle
+/// of question and answer tells which clock is ahead, as NTP does. Launch: cooperative, as blocks wait for each other;
+/// one thread a block, a block an SM; mailboxes of zeros.
 __global__ void exchange_clocks(Mailbox* boxes, Exchanges* out, unsigned count) {
   Exchanges& own = out[blockIdx.x];
   own.sm = this_sm();
@@ -101,9 +101,8 @@ __global__ void exchange_clocks(Mailbox* boxes, Exchanges* out, unsigned count) 
   }
 }
 
-/// Block 0 sends every other block in turn `count` words, each of which that block sends back: by relaxed accesses, as
-/// tuned/finish.h does, and with no reading of a clock in between.
-/// Launch: as exchange_clocks.
+/// Block 0 sends every other block in turn `count` words, which that block sends back, by relaxed accesses as
+/// tuned/finish.h uses, without reading a clock. Launch: as exchange_clocks.
 __global__ void pass_words(Mailbox* boxes, Exchanges* out, unsigned count) {
   Exchanges& own = out[blockIdx.x];
   own.sm = this_sm();
@@ -214,8 +213,8 @@ class Probing {
     exchanges<pass_words>(message_probes);
     updates();
     const std::size_t l2 = std::max<std::size_t>(backend_.info().l2_bytes, 1u << 20);
-    // Of what L1 holds, a part; of L2, an eighth, which either half of a divided L2 could hold; and more than L2 holds,
-    // or a part of it that was flushed, which few pages of memory hold.
+    // A part of L1; an eighth of L2, which either half of a divided L2 holds; and more than L2, or a flushed part of
+    // it, on few pages.
     latency<ByL1>("load_latency_l1", 16 << 10, false, 4096);
     latency<ByL2>("load_latency_l2", l2 / 8, false, 8192);
     latency<ByL2>("load_latency_memory", 5 * l2, true, 8192);
@@ -235,7 +234,7 @@ class Probing {
     backend_.copy_out(out.data(), memory.get(), count * sizeof(T), stream_.get());
     return out;
   }
-  /// So that each block has an SM of its own: with all of the shared memory, no two fit.
+  /// Gives each block an SM of its own: with all of the shared memory, no two fit.
   template <class Kernel>
   void take_whole_sms(Kernel* kernel) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes_)),

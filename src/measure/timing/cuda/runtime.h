@@ -1,6 +1,6 @@
 #pragma once
-/// What the GPU's instruments use of CUDA's runtime: errors, pinned memory, events. Free of device code and of
-/// device.h, which take a compiler seconds: files that launch nothing are plain C++.
+/// What the GPU's instruments use of CUDA's runtime: errors, pinned memory, events. No device code and no device.h,
+/// which take seconds to compile: files that launch nothing are plain C++.
 
 #include <cuda_runtime_api.h>
 

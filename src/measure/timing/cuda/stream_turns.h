@@ -1,7 +1,7 @@
 #pragma once
-/// The kernels of a stream take turns in eights: what a call of several launches takes depends on how many kernels came
-/// before it in its stream, modulo eight (docs/measuring.md). Here those are counted, so that the samples of every call
-/// meet each turn as often as any other. No CUDA in here: who launches says so.
+/// The time of a call of several launches depends on how many kernels its stream ran before, modulo eight
+/// (docs/measuring.md). This counts them, so that the samples of every call meet each turn equally often. No CUDA in
+/// here: whoever launches says so.
 
 #include <algorithm>
 #include <array>
@@ -36,9 +36,9 @@ class StreamTurns {
       launched_uncounted();
   }
 
-  /// How many kernels to launch now so that a call of this plan comes in the turn that is its next, with `between`
-  /// kernels still to come before it. Each eight samples of a plan meet all turns, in random order; those behind a hold
-  /// apart from the others, which are timed otherwise. `plan`: learned.
+  /// How many kernels to launch now so that this plan's call comes in its next turn, with `between` kernels still to
+  /// come before it. Each eight samples of a plan meet all turns, in random order. Those behind a hold count apart:
+  /// they are timed otherwise. `plan`: learned.
   unsigned missing_before(const void* plan, unsigned between, bool held) {
     Samples& its = plans_.at(plan).samples[held];
     if (its.next % turns == 0) std::shuffle(its.order.begin(), its.order.end(), random_);

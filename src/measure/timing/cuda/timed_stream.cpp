@@ -37,8 +37,8 @@ TimedStream::~TimedStream() {
   cudaStreamSynchronize(native(stream_));  // nothing that still runs may read what is freed next
 }
 
-/// Kernels are loaded when first launched, and loading may wait for the device: under a hold that would be a deadlock.
-/// Every kernel of the harness is launched once before any hold; plans are by run().
+/// A kernel is loaded at its first launch, and loading may wait for the device: behind a hold, a deadlock. So every
+/// kernel of the harness is launched once before any hold; run() does it for plans.
 void TimedStream::load_kernels() {
   empty_->enqueue(nullptr, nullptr, stream_);
   polled_empty_kernel([this] { return arrival(); })->enqueue(nullptr, nullptr, stream_);
@@ -119,7 +119,7 @@ double TimedStream::end_to_end_interval(const Call& c, CacheState cache) {
   return end - start;
 }
 
-/// Until the result is in host memory, but for the last few bytes' way out of the page-locked ones.
+/// Until the result is in page-locked host memory.
 void TimedStream::call_to_result(const Call& c) {
   c.plan->enqueue(c.in, c.out, stream_);
   if (c.info.result != ResultLocation::on_device) return c.plan->finish(c.result, stream_);
@@ -198,10 +198,9 @@ void TimedStream::called(const Call& c, Sampled what) {
     turns_.called(c.plan);
 }
 
-/// The kernels of a stream take turns in eights: a call of two launches takes one of two times, on an H200 6.2 and 7.3
-/// us in the case of cub/sum at 2^16, by how many launches came before it. Calls of the same few plans in turn would
-/// each stand in a turn of its own, for ever. So up to seven empty kernels come before each sample, as many as bring
-/// the call into a turn that it has not had yet.
+/// A call of two launches takes one of two times (cub/sum at 2^16 on an H200: 6.2 or 7.3 us), by how many launches its
+/// stream saw before, modulo eight. Calls of the same few plans in turn would each keep one of the eight turns for
+/// ever. So up to seven empty kernels precede each sample and bring it into a turn that it has not had yet.
 void TimedStream::take_next_turn(const Call& c, unsigned between, Sampled what) {
   if (what == Sampled::graph_behind_hold) return;
   const bool held = what == Sampled::behind_hold;
@@ -210,9 +209,9 @@ void TimedStream::take_next_turn(const Call& c, unsigned between, Sampled what) 
   turns_.launched(kernels);
 }
 
-/// The kernels that one call launches, counted in a graph that is captured of it and never run; copies within the
-/// device and setting of memory are kernels, too, but for what is set with the launch itself. Nothing where it cannot
-/// be captured: a call that waits for the device.
+/// How many kernels one call launches, counted in a captured graph that never runs. Copies within the device and
+/// memsets are kernels, too, unless small enough to be set with the launch. Nothing where the call waits for the device
+/// and cannot be captured.
 std::optional<unsigned> TimedStream::kernels_of(const Call& c) {
   if (c.info.result == ResultLocation::on_host) return std::nullopt;
   constexpr std::size_t set_with_the_launch = 4096;  // bytes; so much is, on an H200

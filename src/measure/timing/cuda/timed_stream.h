@@ -1,6 +1,6 @@
 #pragma once
-/// One stream of the GPU, and the intervals that are timed in it. Everything that a sample does is ordered in this
-/// stream, which does not wait for the default stream.
+/// One stream of the GPU and the intervals timed in it. All of a sample is ordered in this stream, which does not wait
+/// for the default stream.
 
 #include <array>
 #include <cstddef>
@@ -33,8 +33,8 @@ class TimedStream {
 
   /// Seconds of a plain call, from the host's view, its result in c.result.
   double run(const Call& c);
-  /// Seconds of what `enqueue` queues, between two events behind a hold. The stream is idle when this returns, unless
-  /// the call itself failed.
+  /// Seconds of what `enqueue` queues, between two events behind a hold. The stream is idle afterwards, unless the call
+  /// failed.
   template <class Enqueue>
   double held_interval(Enqueue&& enqueue) {
     Hold hold(holds_);
@@ -46,13 +46,13 @@ class TimedStream {
     hold.must_not_have_timed_out();
     return elapsed_s(start_, stop_);
   }
-  /// That of one call, once the input is restored, the output poisoned and the cache brought into its state, with the
-  /// call made once before, untimed, where it is one of a loop or the cache shall be warm.
+  /// The same of one call, after restoring the input, poisoning the output and setting the cache. A loop caller, or a
+  /// warm cache, takes one untimed call first.
   double device_interval(const Call& c, CacheState cache) {
     return held_interval(c, cache, Sampled::behind_hold, [&] { c.plan->enqueue(c.in, c.out, stream_); },
                          place_of_change(c));
   }
-  /// That of a graph of many such calls, in the place of the call. `changed`: where its changed element is.
+  /// The same of a graph of many such calls. `changed`: where its changed element is.
   double graph_interval(const Call& c, CacheState cache, cudaGraphExec_t graph, const ElementPlace& changed) {
     return held_interval(c, cache, Sampled::graph_behind_hold,
                          [&] { check(cudaGraphLaunch(graph, native(stream_)), "launching a graph"); }, changed);
@@ -64,7 +64,7 @@ class TimedStream {
   /// Leaves the call's value in c.result and the stream idle.
   void collect(const Call& c);
 
-  /// Some empty calls to a result in host memory: they bring the driver's data to the CPU that this thread is on.
+  /// Some empty calls to a result in host memory: they warm the current CPU's caches with the driver's data.
   void warm_up_host();
 
   /// Seconds that preparing took since this was asked last.
@@ -83,8 +83,8 @@ class TimedStream {
   GpuClocks& clocks() { return clocks_; }
 
  private:
-  /// What a sample times, by the host's clock or behind a hold, whose kernel comes between preparing and the call. A
-  /// graph's kernels meet all turns by themselves, so it is not brought into one.
+  /// What a sample times, by the host's clock or behind a hold, whose kernel runs between preparing and the call. A
+  /// graph's kernels meet all turns by themselves.
   enum class Sampled { by_host, behind_hold, graph_behind_hold };
 
   static ElementPlace place_of_change(const Call& c) { return {.first = c.changed ? c.changed_place() : nullptr}; }
