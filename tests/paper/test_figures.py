@@ -71,40 +71,42 @@ def test_ratio_panel_is_relative_to_cub(drawn):
     assert dict(map(tuple, xy))[2**24] == pytest.approx((5e-6 + 2**26 / 4e12) / (6e-6 + 2**26 / 3e12))
 
 
-def test_a_new_variant_is_drawn_without_an_edit(tmp_path):
+@pytest.fixture(scope="module")
+def unusual(tmp_path_factory):
+    """Throughput and bars of a folder with the user's own variants, and points that are not ok."""
     rows = gpu_rows(types=("f32",), sizes=SIZES, gpu=FEW)
     rows += [timed(1e-6 * k, variant="mine/fancy", n=n) for k, n in enumerate(SIZES, 1)]
     rows += [timed(1e-6, variant="levels/brand-new", settings="finish=atomic", n=n) for n in SIZES]
-    r = read(tmp_path / "m", rows, catalog=catalog_rows(FEW | {"levels/brand-new": FEW["levels/naive"]}))
-    figure = throughput.draw(r, "f32", "device")
-    xy, _ = line(axes_of(figure, "throughput:your variants"), "mine/fancy")
-    assert len(xy) == len(SIZES)
-    line(axes_of(figure, "throughput:levels"), "levels/brand-new [atomic]")
-    assert "mine/fancy" in texts(figure) and "brand-new" in texts(figure)
-    assert "mine/fancy" in texts(bars.draw(r, "f32", "device"))
-
-
-def test_what_is_not_ok_is_counted_and_not_drawn_nor_joined_across(tmp_path):
-    rows = gpu_rows(types=("f32",), sizes=SIZES, gpu=FEW)
+    rows += [timed(1e-5, variant="mine/locked", settings="finish=host-pinned", n=n) for n in SIZES]
+    rows += [timed(1e-5, variant="mine/small", n=2**24),
+             row(variant="mine/small", n=2**28, status="refused", reason="too big")]
     victim = next(r for r in rows if r["variant"] == "multiblock/two-launch" and r["n"] == 2**22)
     victim.update(row(variant=victim["variant"], n=2**22, settings=victim["settings"], status="wrong", reason="no"))
     for key in ("time_median_s", "time_ci_low_s", "time_ci_high_s"):
         victim[key] = 1e-9  # times beside a status that is not ok must not be believed
-    figure = throughput.draw(read(tmp_path / "m", rows), "f32", "device")
+    r = read(tmp_path_factory.mktemp("r") / "m", rows, catalog=catalog_rows(FEW | {"levels/brand-new": FEW["levels/naive"]}))
+    yield throughput.draw(r, "f32", "device"), bars.draw(r, "f32", "device")
+    plt.close("all")
+
+
+def test_a_new_variant_is_drawn_without_an_edit(unusual):
+    figure, of_bars = unusual
+    xy, _ = line(axes_of(figure, "throughput:your variants"), "mine/fancy")
+    assert len(xy) == len(SIZES)
+    line(axes_of(figure, "throughput:levels"), "levels/brand-new [atomic]")
+    assert "mine/fancy" in texts(figure) and "brand-new" in texts(figure) and "mine/fancy" in texts(of_bars)
+    line(axes_of(figure, "throughput:your variants"), "mine/locked")  # page-locked memory alone
+
+
+def test_what_is_not_ok_is_counted_and_not_drawn_nor_joined_across(unusual):
+    figure, of_bars = unusual
     xy, _ = line(axes_of(figure, "throughput:multiblock"), "multiblock/two-launch")
     assert np.isnan(dict(map(tuple, xy))[2**22])
-    assert "1 wrong" in texts(figure)
-
-
-def test_bars_name_what_was_refused_and_why(tmp_path):
-    rows = [r for r in gpu_rows(types=("f32",), sizes=[2**24, 2**28], gpu=FEW)]
-    rows += [row(variant="mine/small", n=n, status="refused", reason="too big") for n in (2**28,)]
-    rows += [timed(1e-5, variant="mine/small", n=2**24)]
-    figure = bars.draw(read(tmp_path / "m", rows), "f32", "device")
-    axes = axes_of(figure, f"bars:{2**28}")
+    assert "1 refused, 1 wrong" in texts(figure)
+    axes = axes_of(of_bars, f"bars:{2**28}")
     assert "refused: too big" in [t.get_text() for t in axes.texts]
     assert any(p.get_hatch() for p in axes.patches)
-    assert not any(p.get_hatch() for p in axes_of(figure, f"bars:{2**24}").patches)
+    assert not any(p.get_hatch() for p in axes_of(of_bars, f"bars:{2**24}").patches)
 
 
 def test_bars_show_bandwidth_of_every_variant(drawn):
@@ -130,11 +132,6 @@ def test_page_locked_memory_doubles_no_line_bar_or_legend(drawn):
         labels = [t.get_text() for t in axes_of(drawn["bars", mode], f"bars:{2**24}").get_yticklabels()]
         assert labels.count(name) == 1, labels
     line(axes_of(drawn["throughput", "end_to_end"], "throughput:twopass"), "twopass/template-unrolled [host]")
-
-
-def test_page_locked_memory_alone_is_shown(tmp_path):
-    rows = [timed(1e-5, variant="mine/x", settings="finish=host-pinned", n=n) for n in SIZES]
-    line(axes_of(throughput.draw(read(tmp_path / "m", rows), "f32", "device"), "throughput:your variants"), "mine/x")
 
 
 # ------------------------------------------------------------------------------------------- timing modes

@@ -14,7 +14,7 @@ import contrasts
 import results as rs
 import verdicts as vd
 from figures import (ablation, accuracy, blocks, claims, clocks, decomposition, finish, granularity, grid, ladders, latency,
-                     studies, style)
+                     style)
 
 COMMITTED = Path(__file__).resolve().parents[2] / "experiments" / "results"
 FIGURES = {"ladders": ladders, "granularity": granularity, "finish": finish, "decomposition": decomposition, "blocks": blocks,
