@@ -256,26 +256,26 @@ FACTS = [
     Fact(RESULTS, "nvcc unrolls the plain loops <16> times over `int` and `long`. Over unsigned types it unrolls "
          "`squares/strided` <4> times and `twopass/rolled` not at all",
          lambda d: (unrolled(d, "squares/strided", "int"), unrolled(d, "squares/strided", "unsigned long"))),
-    Fact(RESULTS, "and `twopass/rolled` not at all. The loops of `levels` it never unrolls",
+    Fact(RESULTS, "and `twopass/rolled` not at all. It never unrolls the loops of `levels`",
          lambda d: unrolled(d, "twopass/rolled", "unsigned long") == unrolled(d, "levels/global-stride", "int") == 1),
-    Fact(RESULTS, "has <12> instructions an iteration with a test of bits and <34> with a remainder",
+    Fact(RESULTS, "has <12> instructions if it tests bits and <34> if it takes a remainder",
          lambda d: [d.row("compiler", kernel=f"levels/naive{test}", loop="tree")["instructions"]
                     for test in ("", "[test=modulo]")]),
-    Fact(RESULTS, "the same code with `>>= 1` and with `/= 2`, by nvcc and by g++ and clang++ from `-O2` on",
+    Fact(RESULTS, "by `>>= 1` and by `/= 2` gives the same code in nvcc, and in g++ and clang++ from `-O2` on",
          lambda d: all(same_code(d, level=level) for level in ("O2", "O3"))),
-    Fact(RESULTS, "g++ unrolls `host/plain` from `-O3` on, to one vector of <4>. clang++ unrolls it at `-O2`, to <32> "
-         "elements",
+    Fact(RESULTS, "g++ unrolls `host/plain` from `-O3` on, to one vector of <4> elements. clang++ unrolls it at `-O2`, "
+         "to <32>",
          lambda d: [unrolled_host(d, *how) for how in (("g++", "O3"), ("clang++", "O2"))]),
-    Fact(RESULTS, "reductio's time is the lower at <58> of <63> points, by <5.1> % at the median below 2^22 elements "
-         "and by <0.4> % from there on. From 2^23 on none differs by more than <3.2> %. Each of nvbench's times is the "
-         "median over <6> processes",
+    Fact(RESULTS, "reductio's time is lower than nvbench's at <58> of <63> points. The median difference is <5.1> % "
+         "below 2^22 elements and <0.4> % from there on. From 2^23 on none differs by more than <3.2> %. Each nvbench "
+         "time is a median over <6> processes",
          lambda d: ((agreement(d)["difference"] < 0).sum(), len(agreement(d)), *(
              -100 * of["difference"].median() for of in (agreement(d, below=2**22), agreement(d, least=2**22))),
              100 * agreement(d, least=2**23)["difference"].abs().max(), agreement(d)["outside_processes"].median())),
     Fact(RESULTS, "Below 2^22 elements plain loops agree at <5> of <24> points",
          lambda d: ((of := agreement(d, "end_to_end", below=2**22))["difference"].abs().le(of["allowed"]).sum(),
                     len(of))),
-    Fact(RESULTS, "by the host's clock, <15> % were taken while no CPU was quiet",
+    Fact(RESULTS, "on the host's clock, <15> % were taken while no core was quiet",
          lambda d: 100 * (of := runs(d, "comparison")[0]["host_cpu"])["on_busy_cpu"] / of["samples"]),
     Fact(RESULTS, "CUB adds up 2^28 floats in <358> us, `multiblock/last-block-warp` in <367> us and `tuned/sum`, "
          "which was tuned on H200s alone, in <349> us", lambda d: us_of_sum(d, "cub/sum", BEST, "tuned/sum"), H100),

@@ -140,15 +140,16 @@ def trust(folder: Path) -> str:
 def checks(folder: Path) -> dict[str, str]:
     """By what is checked: at how many points it agrees, and the largest difference."""
     agreement, found = pd.read_csv(folder / "nvbench-agreement.csv"), {}
-    for name, mode, variant in (("nvbench, `cub/sum`: within 3 %, below 2^22 6 %", "device", "cub/sum"),
-                                ("a plain loop, `cub/sum` in a graph: within 3 %", "graph", "cub/sum"),
-                                ("a plain loop, `cub/sum` end to end: 5 %", "end_to_end", "cub/sum"),
-                                ("a plain loop, `thrust/reduce` end to end: 5 %", "end_to_end", "thrust/reduce")):
+    for name, mode, variant in (
+            ("nvbench, `cub/sum`: within 3 % (below 2^22, 6 %)", "device", "cub/sum"),
+            ("a plain loop, `cub/sum` in a graph: within 3 %", "graph", "cub/sum"),
+            ("a plain loop, `cub/sum` end to end: within 5 %", "end_to_end", "cub/sum"),
+            ("a plain loop, `thrust/reduce` end to end: within 5 %", "end_to_end", "thrust/reduce")):
         of = agreement[(agreement["mode"] == mode) & (agreement["variant"] == variant)]
         off = of["difference"].abs()
         if len(of):
             found[name] = f"{(off <= of['allowed']).sum()} of {len(of)}, at most {100 * off.max():.2g} % apart"
-    for name, file in (("the comparison run twice", "repeat.csv.gz"),
+    for name, file in (("two runs", "repeat.csv.gz"),
                        ("the same, relative to CUB", "repeat-relative.csv.gz")):
         of = pd.read_csv(folder / file, low_memory=False).dropna(subset=["ratio_low", "ratio_high"])
         of = of.assign(same=of["ratio_low"].le(1) & of["ratio_high"].ge(1),
@@ -156,13 +157,13 @@ def checks(folder: Path) -> dict[str, str]:
         for mode, words in (("device", "on the device"), ("end_to_end", "end to end")):
             there = of[of["timing_mode"] == mode]
             same, width = 100 * there["same"].mean(), 100 * there["width"].median()
-            found[f"{name}, {words}: the interval holds 1"] = f"{same:.1f} % of {len(there):,}; {width:.2g} % wide"
+            found[f"{name}, {words}: the interval includes 1"] = f"{same:.1f} % of {len(there):,}; {width:.2g} % wide"
     selftest = json.loads((folder / "selftest.json").read_text())
-    for name, key in (("`selftest`, a call beside itself: the 95 % interval misses 1", "together"),
-                      ("the same, in contexts of its own", "apart")):
+    for name, key in (("`selftest`, a variant against itself: the interval excludes 1", "together"),
+                      ("the same, in other contexts", "apart")):
         found[name] = f"{selftest[key]['false_positives']} of {selftest[key]['comparisons']}"
     planted = selftest["planted"]
-    found["`selftest`, planted slowdowns of 0, 5 and 10 %: told as they are"] = (
+    found["`selftest`, planted slowdowns of 0, 5 and 10 %: reported correctly"] = (
         f"{sum(p['found'] and not p['too_small_beside_other'] for p in planted)} of {len(planted)}")
     return found
 

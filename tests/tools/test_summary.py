@@ -76,8 +76,8 @@ def test_checks_are_counted(folder, tmp_path):
         {"together": {"false_positives": 3, "comparisons": 64}, "apart": {"false_positives": 2, "comparisons": 64},
          "planted": [planted, planted | {"found": False}, planted | {"too_small_beside_other": True}]}))
     found = summary.checks(copy)
-    assert found["nvbench, `cub/sum`: within 3 %, below 2^22 6 %"] == "3 of 5, at most 9 % apart"
+    assert found["nvbench, `cub/sum`: within 3 % (below 2^22, 6 %)"] == "3 of 5, at most 9 % apart"
     assert found["a plain loop, `cub/sum` in a graph: within 3 %"].startswith("2 of 2")
-    assert found["the comparison run twice, on the device: the interval holds 1"].startswith("75.0 % of 4")
-    assert found["`selftest`, a call beside itself: the 95 % interval misses 1"] == "3 of 64"
-    assert found["`selftest`, planted slowdowns of 0, 5 and 10 %: told as they are"] == "1 of 3"
+    assert found["two runs, on the device: the interval includes 1"].startswith("75.0 % of 4")
+    assert found["`selftest`, a variant against itself: the interval excludes 1"] == "3 of 64"
+    assert found["`selftest`, planted slowdowns of 0, 5 and 10 %: reported correctly"] == "1 of 3"
