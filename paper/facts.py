@@ -285,9 +285,9 @@ FACTS = [
     Fact(CLAIMS, "An H100 and a second H200 reach the same verdict wherever they decide a claim at the document's own "
          "size",
          lambda d: not differ(d, H100, "claim") | differ(d, SECOND, "claim")),
-    Fact(CLAIMS, "At 2^28 the H100 differs in two: U1 holds more weakly, and U2 has no effect, by <1.2> %",
+    Fact(CLAIMS, "At 2^28 the H100 differs in two: U1 holds but weaker, and U2 has no effect, a gain of <1.2> %",
          lambda d: 100 * (d.other(H100).contrast("U2a", N).value - 1)),
-    Fact(CLAIMS, "At 2^28 the H100 differs in two: U1 holds more weakly",
+    Fact(CLAIMS, "At 2^28 the H100 differs in two: U1 holds but weaker",
          lambda d: differ(d, H100, "large") | differ(d, SECOND, "large") == {"U1", "U2"}),
 
     *(Fact(COMPARING, f"| `{call}` | 2^28 | <251> us | {numbers} | SLOWER |", lambda d, call=call: example(d, call))

@@ -111,7 +111,7 @@ def claims(folder: Path) -> str:
         blocks = {of["role"].iloc[0]: of for _, of in table[table["claim"] == claim].groupby("block")}
         own, large = blocks["claim"], blocks.get("large", table.iloc[:0])
         first = own.iloc[0]
-        others = [f"at 2^28: {v}" for v in large["verdict"].iloc[:1]]
+        others = [f"at 2^{int(n).bit_length() - 1}: {v}" for n, v in zip(large["n"][:1], large["verdict"])]
         others += [f"as first set: {v}" for v in filter(None, first["verdicts_before"].split("; ")[:1])]
         others = [o for o in others if not o.endswith(f": {first['verdict']}")]
         figure = "; ".join(filter(None, [first["text_figure"], notes[claim]]))
