@@ -307,9 +307,8 @@ FACTS = [
     Fact(MEASURING, "make a cold call at most <7> % longer there, and <24> % longer at 2^24", lambda d: (
         100 * (dirty(d).loc[:2**20].max() - 1), 100 * (dirty(d)[2**24] - 1))),
 
-    Fact(REPRODUCING, "`tuned` takes <716> s, `comparison` <473> s, and all other experiments together <11> minutes",
-         lambda d: (
-        seconds(d, "tuned"), seconds(d, "comparison"), seconds(d, *OTHERS) / 60)),
+    Fact(REPRODUCING, "`tuned` takes <716> s, `comparison` <473> s, all other experiments together <11> minutes",
+         lambda d: (seconds(d, "tuned"), seconds(d, "comparison"), seconds(d, *OTHERS) / 60)),
     Fact(REPRODUCING, "has <8> GiB, and the program held at most <978> MiB on the host", lambda d: (
         d.rows("comparison")["bytes"].max() / 2**30,
         max(r.get("peak_memory_bytes") or 0 for r in d.machine.get("runs")) / 2**20)),
