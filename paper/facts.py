@@ -334,7 +334,7 @@ FACTS = [
         ("L2 cold and clean", "device cold_clean", "<1.344> | <1.325> | <1.292>"),
         ("L2 warm", "device warm", "<1.304> | <1.283> | <1.269>"),
         ("in a graph, L2 warm", "graph", "<1.524> | <1.499> | <1.456>"))),
-    Fact(TUNED, "The least of <960> speedups is <0.998>", lambda d: (len(of_tuned(d)), of_tuned(d)["speedup"].min())),
+    Fact(TUNED, "The lowest of <960> speedups is <0.998>", lambda d: (len(of_tuned(d)), of_tuned(d)["speedup"].min())),
     Fact(TUNED, "Cold sums reach <91.9> % of the read ceiling", lambda d: 100 * mean(
         of_tuned(d, "device cold")["share_of_read_ceiling"])),
     Fact(TUNED, "At 16 KiB it gains at most <4> % outside graphs", lambda d: 100 * (
@@ -344,7 +344,7 @@ FACTS = [
     Fact(TUNED, "`to_host` is <1.53> times as fast as `cub/sum-to-host`",
          lambda d: mean(over_to_host(d, "tuned/sum-to-host"))),
     Fact(TUNED, "At 2^10 it is <1.24> times as fast", lambda d: over_to_host(d, "tuned/sum-to-host").min()),
-    Fact(TUNED, "Over this one it would be missed up to 2^12", lambda d:
+    Fact(TUNED, "Over `cub/sum-to-host`, sizes up to 2^12 miss it", lambda d:
          [n for n, ratio in over_to_host(d, "tuned/sum-to-host").items() if ratio < 1.4] == [2**10, 2**11, 2**12]),
     Fact(TUNED, "a memset before each call costs <1.05> us, or <17> to <29> %", lambda d: (
         1e6 * (more := d.rows("raw-workspace")).eval("base_time_s * (1 / ratio - 1)").median(),
