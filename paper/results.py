@@ -343,6 +343,11 @@ class Machine:
         return value if math.isfinite(value) and value > 0 else None
 
     @property
+    def gpu(self) -> str:
+        """Its name, or the folder's where there is none."""
+        return str(self.get("gpu.name", default=self.name))
+
+    @property
     def peak_bytes_per_s(self) -> float | None:
         """The theoretical peak: clock times width of the memory bus, two transfers a clock."""
         told = self.number("gpu.theoretical_peak_bytes_per_s")

@@ -45,7 +45,7 @@ def draw(results: Results):
     wide = style.TEXT_WIDTH - names - between - cells
     draw_effects(figure, by_size, rows, pairs, names, base, wide, tall)
     draw_interactions(figure, results, by_size, names + wide + between, base, cells, tall)
-    style.title(figure, f"What each choice is worth on one {studies.gpu_of(results)}",
+    style.title(figure, f"What each choice is worth on one {results.machine.gpu}",
                   f"sum of f32, device time, {rs.CACHE_LABELS['cold_dirty']}; the base: {', '.join(BASE)}")
     figure.text((names + wide + between) / style.TEXT_WIDTH, 1 - 0.55 / height,
                 "gain of both choices / product of their gains", va="center")

@@ -8,7 +8,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 import results as rs
-from figures import studies, style
+from figures import style
 from figures.speedup import MARKERS
 from results import Results
 
@@ -75,7 +75,7 @@ def draw(results: Results):
         first.set_ylabel("|error| / sum of magnitudes", labelpad=2)
     style.legend(figure, [*(Line2D([], [], **looks[g]) for g in groups), Line2D([], [], **ROUNDING_LOOK)],
                  [*(names.get(g, g) for g in groups), "rounding once, at most"], 0.24, ncols=len(groups) + 1)
-    style.title(figure, f"Errors of float32 sums on one {studies.gpu_of(results)}",
+    style.title(figure, f"Errors of float32 sums on one {results.machine.gpu}",
                   "Pale: each kernel with each finish. With marks: the worst of a document's, ours, or the library's. An error is the "
                   "largest of a row's calls.")
     style.foot(figure, (f"Exact at every n and in every order: {', '.join(exact)}. " if exact else "")

@@ -57,6 +57,6 @@ def draw(results: Results):
         axes.set_title(f"{document}: n = {rs.power_label(problem['n'][0])}, {problem['element_type']}, {what}", loc="left", pad=4)
         label_ends(axes, [(p.x[-1], p.value[-1], name, style.MARK_COLOR) for name, p in lines], tall)
         x += width + names + gap
-    style.title(figure, f"Size of a block and unrolling on one {studies.gpu_of(results)}",
+    style.title(figure, f"Size of a block and unrolling on one {results.machine.gpu}",
                   f"{rs.CACHE_LABELS[studies.of_document('unroll')['cache_state']]}. Lines through marks: 95 % intervals.")
     return figure

@@ -118,7 +118,7 @@ def draw(results: Results):
             at = (height - head - ROW * (y + 0.5)) / height
             figure.text((0.06 + k * (width + gap)) / style.TEXT_WIDTH, at, word, va="center", fontweight="bold")
     verdicts = [v for v in vd.VERDICTS if any(r["verdict"] == v for r in rows)]
-    style.title(figure, f"Then, in the documents, and now, on one {studies.gpu_of(results)}")
+    style.title(figure, f"Then, in the documents, and now, on one {results.machine.gpu}")
     handles = [Line2D([], [], **THEN), Line2D([], [], **STEP), *(Line2D([], [], **look(v)) for v in verdicts)]
     style.legend(figure, handles, ["the gain that the document's text names", "from that gain to the one measured here",
                                    *(f"{v}: {MEANS[v]}" for v in verdicts)], 0.36, ncols=2)

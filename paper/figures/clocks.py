@@ -59,6 +59,6 @@ def draw(results: Results):
         if k == len(quantities) - 1:
             axes.set_xlabel("multiprocessor", labelpad=1)
     repeats = int(np.nanmax(table.loc[table["quantity"].isin(quantities), "repeat"])) + 1
-    style.title(figure, f"Clocks of one {studies.gpu_of(results)}", "offset from the clock of multiprocessor 0")
+    style.title(figure, f"Clocks of one {results.machine.gpu}", "offset from the clock of multiprocessor 0")
     style.foot(figure, f"Marks: median; lines: least and most of {repeats} repeats.")
     return figure

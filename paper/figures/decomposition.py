@@ -48,7 +48,7 @@ def draw(results: Results):
     for y in (len(CHAIN) - 0.5, len(CHAIN) + 0.5):
         axes.axhline(y, color=style.MARK_COLOR, linewidth=0.4)
     studies.legend_by_size(figure, looks)
-    style.title(figure, f"Gains by level on one {studies.gpu_of(results)}",
+    style.title(figure, f"Gains by level on one {results.machine.gpu}",
                   f"levels, {document['element_type']}, blocks of 256, device time, {rs.CACHE_LABELS[document['cache_state']]}")
     style.foot(figure, "The first three together make the fourth. Lines: 95 % intervals.")
     return figure

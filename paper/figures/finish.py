@@ -48,7 +48,7 @@ def draw(results: Results):
         if k == len(panels) - 1:
             axes.set_xlabel("blocks whose sums are added", labelpad=1)
     studies.legend_by_size(figure, looks)
-    style.title(figure, f"Finishing by atomics on one {studies.gpu_of(results)}",
+    style.title(figure, f"Finishing by atomics on one {results.machine.gpu}",
                   f"{VARIANT}, {document['element_type']}, end to end, {rs.CACHE_LABELS[document['cache_state']]}")
     style.foot(figure, "Lines through marks: 95 % intervals, paired by context.")
     return figure

@@ -77,7 +77,7 @@ def draw(results: Results):
     handles = [Line2D([], [], **look) for _, _, _, look, _ in lines]
     names = [f"n = {rs.power_label(n)}, {words}" for _, words, n, _, _ in lines]
     style.legend(figure, handles, names, 0.21, ncols=2)
-    style.title(figure, f"Loads a thread on one {studies.gpu_of(results)}",
+    style.title(figure, f"Loads a thread on one {results.machine.gpu}",
                   f"levels, {document['element_type']}, device time, {rs.CACHE_LABELS[document['cache_state']]}, finish atomic")
     style.foot(figure, "Hollow: fewer blocks than multiprocessors. Lines: 95 % intervals."
                  if sms is not None else "Lines through marks: 95 % intervals.")

@@ -77,7 +77,7 @@ def draw(results: Results):
     handles.append(Patch(**CEILING_LOOK))
     names.append("faster than only reading")
     style.legend(figure, handles, names, 0.06, ncols=len(handles))
-    style.title(figure, f"Throughput by number of blocks on one {studies.gpu_of(results)}",
+    style.title(figure, f"Throughput by number of blocks on one {results.machine.gpu}",
                   f"multiblock, {document['element_type']}, blocks of 1024, device time, "
                   f"{rs.CACHE_LABELS[document['cache_state']]}. Lines through marks: 95 % intervals.")
     return figure

@@ -138,7 +138,7 @@ def draw(results: Results):
             top = bottom - ticks - spare
         if column:
             figure.axes[-1].set_xlabel("speedup over the first kernel", labelpad=1)
-    style.title(figure, f"The documents' steps on one {studies.gpu_of(results)}",
+    style.title(figure, f"The documents' steps on one {results.machine.gpu}",
                   "gain: speedup over the kernel that the step starts from; text: the document's own.")
     style.legend(figure, [Line2D([], [], **NOW), Line2D([], [], **THEN), Line2D([], [], color=style.LINE_COLORS[0], linewidth=0.7)],
                  ["now", "the text's own", "95 % interval, where it is wider than the mark"], 0.05, ncols=3)

@@ -61,7 +61,7 @@ def draw(results: Results):
                  0.2 + 0.135 * (hidden + bool(known)), ncols=2)
     if hidden:
         style.legend(figure, [Line2D([], [], **HIDDEN_LOOK)], ["the text: a load less a cycle for each thread"], 0.2 + 0.135)
-    style.title(figure, f"Latency hidden by one block, {studies.gpu_of(results)}",
+    style.title(figure, f"Latency hidden by one block, {results.machine.gpu}",
                   f"squares, {document['element_type']}, n = {rs.power_label(n)}, clock(), "
                   f"{rs.CACHE_LABELS[document['cache_state']]}")
     lines_said = ", ".join(f"{LATENCIES[q]} {cycles:.0f}" for q, cycles in known.items())

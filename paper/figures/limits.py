@@ -84,7 +84,6 @@ def draw(results: Results):
         axes.set_title(title, loc="left", pad=4)
         axes.set_ylabel(label)
     style.legend(figure, handles, labels, foot - ticks, 0.1, "upper left", ncols=per_line)
-    where = results.machine.get("gpu.name", default=results.machine.name)
-    style.title(figure, f"{where}: read ceiling and launch floor, {types[0]}", left=left)
+    style.title(figure, f"{results.machine.gpu}: read ceiling and launch floor, {types[0]}", left=left)
     style.foot(figure, f"Marks: times; thin bars: 95 % confidence intervals of {variant}. {not_drawn(others)}", 0.1)
     return figure

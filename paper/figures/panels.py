@@ -65,8 +65,7 @@ def not_drawn(all_series: list[Series]) -> str:
 
 
 def header(results: Results, element_type: str, mode: str) -> str:
-    where = results.machine.get("gpu.name", default=results.machine.name)
-    return f"{where}: {element_type}, {rs.MODE_LABELS[mode]}, {rs.CACHE_LABELS['cold_dirty']}"
+    return f"{results.machine.gpu}: {element_type}, {rs.MODE_LABELS[mode]}, {rs.CACHE_LABELS['cold_dirty']}"
 
 
 def document_sizes(results: Results, group: str) -> list[float]:

@@ -145,8 +145,7 @@ def draw(results: Results, element_type: str, n: int = 2**28):
         for axes in (upper, lower):
             axes.axvline(l2_n, **L2_LOOK)
         upper.text(l2_n * 1.15, 1.13 * leads, f"L2 is full: {l2 / 2**20:.0f} MiB", va="top", color=style.MARK_COLOR)
-    gpu = results.machine.get("gpu.name", default=results.machine.name)
-    style.title(figure, f"Speedup over CUB on one {gpu}",
+    style.title(figure, f"Speedup over CUB on one {results.machine.gpu}",
                 f"{element_type}, one call at a time, {rs.CACHE_LABELS['cold_dirty']}. Of each document the kernel that is "
                 f"fastest at {rs.power_label(n)}.\nDashed, hollow marks: calls whose result arrives on the host, timed end "
                 "to end, over CUB end to end.", left=0.1)

@@ -104,11 +104,6 @@ def sizes_of(found: list[Series]) -> list[int]:
     return sorted({int(n) for s in found for n in s.ok["n"]})
 
 
-def gpu_of(results: Results) -> str:
-    machine = results.machine
-    return machine.get("gpu.name", default=machine.name)
-
-
 def legend_by_size(figure, looks: dict[int, dict]) -> None:
     """Between the panels and the foot: the look of each n."""
     style.legend(figure, [Line2D([], [], **look) for look in looks.values()], [f"n = {rs.power_label(n)}" for n in looks],

@@ -9,7 +9,7 @@ from matplotlib.lines import Line2D
 
 import goals
 import results as rs
-from figures import studies, style
+from figures import style
 from figures.panels import draw_line
 from figures.studies import PARITY_LOOK
 from results import Results
@@ -75,7 +75,7 @@ def draw(results: Results):
                Line2D([], [], **between_look(dict(looks[types[0]], color=style.MARK_COLOR)))]
     style.legend(figure, handles, [*(f"{t}, powers of two" for t in types), f"sizes {DRAWN}"], height - 0.25, LEFT, "upper left",
                  ncols=len(handles))
-    style.title(figure, f"tuned/sum on one {studies.gpu_of(results)}", left=LEFT)
+    style.title(figure, f"tuned/sum on one {results.machine.gpu}", left=LEFT)
     style.foot(figure, "Rows: CUB's time over its own, with 95 % intervals; the last row, cold: the read ceiling's time over its "
                  f"own.\n{below_parity(columns, found)}", left=LEFT)
     return figure

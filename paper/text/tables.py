@@ -301,7 +301,7 @@ def machines_table(results: Results) -> str:
                           + (f" {latex.escape(last.words)}" if last.words else ""))
         if len(fields) == 2 + 4 * len(gpus):
             lines.append(" & ".join(fields) + r" \\")
-    names = [latex.escape(str(r.machine.get("gpu.name", default=r.machine.name))) for r in gpus]
+    names = [latex.escape(r.machine.gpu) for r in gpus]
     rules = "".join(rf"\cmidrule(lr){{{3 + 4 * k}-{6 + 4 * k}}}" for k in range(len(gpus)))
     head = (" & & " + " & ".join(rf"\multicolumn{{4}}{{c}}{{{name}}}" for name in names) + r" \\" f"\n{rules}\n"
             "document & timed" + f" & {' & '.join(map(latex.power, SIZES))} & kernel" * len(gpus) + r" \\")
