@@ -20,7 +20,7 @@ def draw(table, title: str, where: str):
     from matplotlib.patches import Patch
 
     import results as rs
-    from figures import style
+    from figures import cpu, style
     from figures.panels import CEILING_LOOK, FLOOR_LOOK, GIGA, draw_harness_calls
 
     table = table.reset_index(drop=True)
@@ -32,8 +32,10 @@ def draw(table, title: str, where: str):
     variants = list(dict.fromkeys(table["variant"]))
     tall = 0.7 + 0.15 * len(table) if one_size else 3.2 + 0.14 * max(0, len(variants) - 20)
     figure, axes = plt.subplots(figsize=(style.TEXT_WIDTH, tall), layout="constrained")
-    axes.set_title(f"{where}, {title}" + (f", n = {rs.power_label(table['n'].iloc[0])}" if one_size else ""),
-                   x=0 if not one_size else -0.5, loc="left", fontweight="bold")
+    busy = cpu.busy_note(table) if (table["device"] == "cpu").all() else ""
+    figure.suptitle(f"{where}, {title}" + (f", n = {rs.power_label(table['n'].iloc[0])}" if one_size else ""), x=0.01,
+                    ha="left", fontweight="bold")
+    figure.supxlabel(busy, x=0.01, ha="left", fontsize=style.FONT_SIZE)
     error = {side: np.nan_to_num(np.clip(sign * (table[side] - table["rate"]), 0, None))
              for side, sign in (("low", -1), ("high", 1))}
     if one_size:

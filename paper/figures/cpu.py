@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
@@ -53,14 +54,11 @@ def best_of(levels: list[Series]) -> Series:
 BUSY, OFTEN, STEPS = 2, 0.1, 100
 
 
-def busy_note(results: Results, element_type: str) -> str:
+def busy_note(rows: pd.DataFrame) -> str:
     """What is said where calls of one point differ so much that other work must have run beside them; else nothing."""
-    table = results.cpu
-    assert table is not None
-    timed = table[(table["element_type"] == element_type) & (table["status"] == "ok")
-                  & (table["time_min_s"] > STEPS * table["timer_resolution_s"].fillna(0))]
+    timed = rows[(rows["status"] == "ok") & (rows["time_min_s"] > STEPS * rows["timer_resolution_s"].fillna(0))]
     busy = timed["time_p95_s"] > BUSY * timed["time_min_s"]
-    if busy.mean() <= OFTEN:
+    if not busy.mean() > OFTEN:
         return ""
     return (f"The machine was busy: at {busy.sum()} of {len(busy)} points the slowest 5 % of calls took over {BUSY} times as "
             "long as the fastest call.")
@@ -95,7 +93,7 @@ def draw(results: Results, element_type: str):
               + ("" if s.operation == "sum" else " (squares)") + state_mark(s) for s in lines]
     left, gap, top, height, ticks = 0.5, 0.5, 0.6, 1.9, 0.4
     per_line = style.legend_columns(labels, style.TEXT_WIDTH - left)
-    busy = busy_note(results, element_type)
+    busy = busy_note(results.cpu[results.cpu["element_type"] == element_type])
     foot = ticks + LINE * -(-len(labels) // per_line) + 0.28 + (LINE if busy else 0)
     total = top + height + foot
     figure = style.sheet(total)
