@@ -40,9 +40,6 @@ set(reductio_own_kernels ablation levels modern multiblock squares tuned twopass
 function(reductio_forgive_unused)
   set(_forgive -Wno-error=unused-variable -Wno-error=unused-parameter -Wno-error=unused-function
                -Wno-error=unused-but-set-variable -Wno-error=unused-but-set-parameter -Wno-error=unused-local-typedefs)
-  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    set(_forgive -Wno-error=unused)
-  endif()
   list(JOIN _forgive "," _by_nvcc)
   foreach(_file ${ARGN})
     cmake_path(GET _file STEM _name)

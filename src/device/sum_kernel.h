@@ -167,35 +167,36 @@ inline std::size_t grid_of(const SumShape& shape, std::size_t n, unsigned block,
   return std::min(blocks_for(n, std::size_t{block} * shape.elements_per_step), fill);
 }
 
-/// The plan of sum_kernel() for one pair of types.
-template <class T, class Load, class Choose>
-std::unique_ptr<Plan> plan_of_sum(const SumShape& shape, const Choose& choose, const Problem& p, Settings s,
-                                  const DeviceInfo& gpu) {
+/// The plan of sum_kernel() for one element type. `first` gives the kernel for the settings, `second` the one that adds
+/// up partial sums; `roundings` are the load's.
+template <class T>
+std::unique_ptr<Plan> plan_of_sum(const SumShape& shape, const std::function<SumLaunch<T>(const Settings&)>& first,
+                                  const std::function<SumLaunch<T>(const Settings&)>& second, unsigned roundings,
+                                  const Problem& p, Settings s, const DeviceInfo& gpu) {
   const unsigned block = s.count("block", shape.block), per_element = shape.threads_per_shared_element;
   const std::size_t n = p.n, grid = grid_of(shape, n, block, s, gpu);
   const std::size_t end = n + grid * block * shape.elements_per_step;  // no index passes it
   if (s.has("index")) s = with_loop_index(s, shape.document_index, end);
-  const auto [start, most, has_counter] = sum_launch<T, Load>(choose, s);
-  if (end > most)
-    throw Refused("the kernel's n counts to " + std::to_string(most) + ", and its last step ends at " +
+  const SumLaunch<T> kernel = first(s);
+  if (end > kernel.most)
+    throw Refused("the kernel's n counts to " + std::to_string(kernel.most) + ", and its last step ends at " +
                   std::to_string(end) + ": make it std::int64_t");
 
   PlanInfo info{.grid_blocks = grid,
                 .block_threads = block,
-                .longest_chain = Load::roundings + longest_chain_of(shape, n, grid, block, finishes_on_host(s))};
+                .longest_chain = roundings + longest_chain_of(shape, n, grid, block, finishes_on_host(s))};
   const std::size_t shared_bytes = per_element ? ceil_div(block, per_element) * sizeof(T) : 0;
-  const auto blocks = [=, start = start](void* in, GlobalPtr<T> out, Stream stream, GlobalPtr<T> partials = {},
-                                         GlobalPtr<unsigned> arrived = {}) {
+  const auto blocks = [=, start = kernel.start](void* in, GlobalPtr<T> out, Stream stream, GlobalPtr<T> partials = {},
+                                                GlobalPtr<unsigned> arrived = {}) {
     start({grid, block, shared_bytes, stream}, global<const T>(in, n), out, n, partials, arrived);
   };
   if (finishes_on_host(s)) return plan_with_host_part<T>(info, s, n, blocks);
   if (shape.finish == Finish::second_launch) {
     const Buffer<T> partials(grid);
     info.workspace_bytes = partials.bytes();
-    const SumStart<T> second = sum_launch<T, Identity>(choose, s).start;  // partial sums are not squared again
-    return plan_of(info, [=](void* in, void* out, Stream stream) {
+    return plan_of(info, [=, again = second(s).start](void* in, void* out, Stream stream) {
       blocks(in, partials.ptr(), stream);
-      second({1, block, shared_bytes, stream}, partials.ptr(), global<T>(out, 1), grid, {}, {});
+      again({1, block, shared_bytes, stream}, partials.ptr(), global<T>(out, 1), grid, {}, {});
     });
   }
   if (shape.finish == Finish::last_block) {
@@ -212,6 +213,15 @@ std::unique_ptr<Plan> plan_of_sum(const SumShape& shape, const Choose& choose, c
     zero(global<T>(out, 1), 1, stream);
     blocks(in, global<T>(out, 1), stream);
   });
+}
+
+template <class T, class Load, class Choose>
+std::unique_ptr<Plan> plan_of_sum(const SumShape& shape, const Choose& kernel, const Problem& p, const Settings& s,
+                                  const DeviceInfo& gpu) {
+  return plan_of_sum<T>(
+      shape, [&](const Settings& decided) { return sum_launch<T, Load>(kernel, decided); },
+      // Partial sums are not squared again.
+      [&](const Settings& decided) { return sum_launch<T, Identity>(kernel, decided); }, Load::roundings, p, s, gpu);
 }
 
 /// Registers `kernel` as a variant. It is

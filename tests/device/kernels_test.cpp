@@ -92,7 +92,7 @@ TEST(SumKernel, TheLaunchFillsTheGpuAndTheChainFollowsFromIt) {
   EXPECT_EQ(info.block_threads, 64u);
   EXPECT_EQ(info.longest_chain, 14u + 6 + 1 + 6) << "a thread's elements, two trees, a thread's partial sums";
   EXPECT_EQ(info.workspace_bytes, 12 * sizeof(float));
-  EXPECT_EQ(planned<float, Identity>(two, storing, 100).grid_blocks, 2u) << "none without an element";
+  EXPECT_EQ((planned<float, Identity>(two, storing, 100).grid_blocks), 2u) << "none without an element";
   EXPECT_EQ((planned<float, Identity>(two, storing, 0).grid_blocks), 1u);
   EXPECT_EQ((planned<float, Square>(two, storing, 10000).longest_chain), info.longest_chain + 1);
 
@@ -102,10 +102,8 @@ TEST(SumKernel, TheLaunchFillsTheGpuAndTheChainFollowsFromIt) {
   EXPECT_EQ(chain(Finish::thread_atomics), 14u + 12 * 64);
   EXPECT_EQ(chain(Finish::warp_atomics), 14u + 5 + 24);
   EXPECT_EQ(chain(Finish::block_atomics), 14u + 6 + 12);
-  EXPECT_EQ(
-      planned<float, Identity>({.elements_per_step = 4, .longest_chain = [](auto...) { return 7; }}, storing, 10000)
-          .longest_chain,
-      7u);
+  const SumShape told{.elements_per_step = 4, .longest_chain = [](auto...) { return 7; }};
+  EXPECT_EQ((planned<float, Identity>(told, storing, 10000).longest_chain), 7u);
 }
 
 TEST(SumKernel, SettingsTakeThePlaceOfTheShape) {
