@@ -1,15 +1,13 @@
 #pragma once
-/// tuned's finish for little more than one block can read: the blocks are one thread block cluster, and each warp sends
-/// its sum straight into the first block's shared memory, which no other finish can. From compute capability 9.0.
+/// tuned's finish for small inputs: the blocks form one thread block cluster, and each warp sends its sum into the
+/// first block's shared memory. From compute capability 9.0. The simulated device has no clusters, so only GPUs check
+/// this: exact references, memcheck, racecheck, synccheck.
 ///
-/// The simulated device has no clusters, so this is checked on GPUs alone, against the exact reference, by memcheck,
-/// racecheck and synccheck.
-///
-/// Why it is right. The first block sets up its barrier and says how many bytes it waits for, then all blocks meet
-/// (arrive before the input is read, wait after it, so that it costs nothing): nobody sends before the barrier is
-/// there, nor to a block that has not begun. A transfer (st.async) writes the sum and counts its bytes on the barrier
-/// in one go, and who has seen the barrier's phase complete sees all sums. The first block outlives all transfers,
-/// because it waits for them; the others may end once theirs are sent.
+/// The first block initialises its barrier with the bytes it expects. All blocks then meet (they arrive before reading
+/// the input and wait after it, so the meeting costs nothing). So the barrier exists before anyone sends, and every
+/// block has started. A transfer (st.async) writes a sum and counts its bytes on the barrier in one operation: once the
+/// barrier's phase completes, all sums are there. The first block outlives the transfers because it waits for them. The
+/// others may exit once theirs are sent.
 
 #include <cstdint>
 #include <cstring>

@@ -1,8 +1,7 @@
 #pragma once
-/// Sums as whole numbers that atomic updates add up: without rounding, and so to the same bits in any order. Of
-/// integers that is no wonder. A floating-point number is written in a fixed-point number, of which each word has a
-/// digit: a long accumulator (Kulisch), cut short so that one update of a warp is enough. Sums whose bits lie outside
-/// of it, and what is no number, do not fit: they go to a long accumulator that is whole (long_accumulator.h).
+/// Sums as whole numbers in several words, which atomics add up without rounding and so to the same bits in any order.
+/// Floating-point sums are written in fixed point, one digit a word: a short Kulisch accumulator, small enough for one
+/// update by a warp. Sums outside its range, infinities and NaN go to the full one (long_accumulator.h).
 ///
 ///   of one sum from each block, 144 bits
 ///   bit       2^lowest                                                                          2^(lowest + 144)
@@ -11,8 +10,8 @@
 ///   word 0-2  | sum of the digits, signed: 52 bits                | how many blocks: 12 bits |
 ///   word 3    | sum of the digits, signed: 40 bits | of how many something did not fit: 12 | how many blocks: 12 |
 ///
-/// A digit has so many bits less than its place that 4095 of them cannot carry into what lies beside it. Of many sums
-/// from each block, up to 2^24 in all, there are seven digits of 27 bits and a last one of 15: 204 bits.
+/// Each digit has 12 bits less than its field, so 4095 of them cannot overflow it. If blocks add many sums, up to 2^24
+/// in all, there are seven digits of 27 bits and one of 15: 204 bits.
 
 #include <cmath>
 #include <cstdint>
@@ -27,21 +26,21 @@
 namespace reductio::tuned {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-/// The bits of a word that count blocks, and of the last word those that count blocks of which something did not fit.
+/// Bits of a word that count blocks. The last word has as many more, which count blocks with values that did not fit.
 inline constexpr unsigned count_bits = 12;
 static_assert(most_sums == (1u << count_bits) - 1, "a call has no more blocks");
 inline constexpr std::uint64_t one_block = 1, all_blocks = most_sums;
 /// In the last word of a sum of floating-point numbers.
 inline constexpr std::uint64_t one_that_did_not_fit = one_block << count_bits,
                                all_that_did_not_fit = std::uint64_t{most_sums} << count_bits;
-/// How many sums meet: one of each block, or up to 2^24.
+/// How many sums are added up: one of each block, or up to 2^24.
 enum class Sums : unsigned { one_of_each_block = count_bits, many = 24 };
-/// The bits of a digit of which so many can be added up. The last one has fewer by as many as count.
+/// Bits of a digit, so that this many can be added up. The last digit has count_bits less.
 constexpr unsigned digit_bits(Sums sums) { return 64 - count_bits - 1 - static_cast<unsigned>(sums); }
 
-/// Of a sum in W: `words`, how many there are. fits(sum): whether it can be written so. digit(sum, k): digit k of it,
-/// signed. A word has digits from bit counts_of(k) on. part(word, k): what the digits in word k are together, with
-/// their weight: the parts of all words add up to the sum.
+/// The digits of a sum in W. words: how many. fits(sum): whether the sum is in range. digit(sum, k): its digit k,
+/// signed. counts_of(k): the bit of word k where the digit starts. part(word, k): the value of word k's digits; the
+/// parts of all words add up to the sum.
 template <class W, Sums sums = Sums::one_of_each_block>
 struct Digits;
 
@@ -54,7 +53,7 @@ struct Digits<std::uint32_t> {
   static __device__ std::uint32_t part(std::uint64_t word, unsigned) { return static_cast<std::uint32_t>(word >> 32); }
 };
 
-/// Modulo 2^64, of which the last word need not have what is beyond.
+/// Modulo 2^64: the last word may drop what is beyond.
 template <>
 struct Digits<std::uint64_t> {
   static constexpr unsigned words = 2, bits_each = digit_bits(Sums::one_of_each_block);
@@ -68,8 +67,8 @@ struct Digits<std::uint64_t> {
   }
 };
 
-/// Which sums fit: zero, and of float those from 10^-17 to 10^19, of double from 10^-12 to 10^15, roughly; of many sums
-/// those from 10^-23 to 10^31 and from 10^-20 to 10^25.
+/// Range, roughly: zero and 10^-17 to 10^19 for float, 10^-12 to 10^15 for double; with many sums 10^-23 to 10^31 and
+/// 10^-20 to 10^25.
 template <class W, Sums sums>
 struct DigitsOfFloating {
   static constexpr unsigned words = sums == Sums::many ? 8 : 4, bits_each = digit_bits(sums);
@@ -83,14 +82,13 @@ struct DigitsOfFloating {
     const W size = sum < 0 ? -sum : sum;
     return size == 0 || (size >= power_of_two<W>(lowest + mantissa_bits - 1) && size < power_of_two<W>(lowest + bits));
   }
-  /// Exact, as each step is: what the digits before this one leave, in units of this digit, less a fraction that those
-  /// behind it have.
+  /// Exact in every step: what the higher digits leave, in units of this digit, without its fraction.
   static __device__ std::int64_t digit(W sum, unsigned k) {
     const int unit = exponent_of(k), above = unit + static_cast<int>(bits_each);
     const Step exact = sum, before = truncated(exact * power_of_two<Step>(-above)) * power_of_two<Step>(above);
     return static_cast<std::int64_t>((exact - before) * power_of_two<Step>(-unit));
   }
-  /// Exact. Each addition of parts rounds off at most 2^-53 of the sum of the blocks' sums without their signs.
+  /// Exact. Adding two parts rounds by at most 2^-53 of the sum of the blocks' absolute sums.
   static __device__ double part(std::uint64_t word, unsigned k) {
     const std::int64_t digits = static_cast<std::int64_t>(word) >> counts_of(k);
     return static_cast<double>(digits) * power_of_two<double>(exponent_of(k));
@@ -113,7 +111,7 @@ struct Digits<float, sums> : DigitsOfFloating<float, sums> {};
 template <Sums sums>
 struct Digits<double, sums> : DigitsOfFloating<double, sums> {};
 
-/// What a lane has a word of: the sum, or of a Pair the first one, and as many lanes further the second one.
+/// The sums that lanes have words of: one, or the two of a Pair, one behind the other.
 template <class S>
 struct Summed {
   using W = S;

@@ -1,6 +1,24 @@
 #pragma once
-/// How the blocks of tuned/tuned.h make one result of their sums, in the launch that read the input. tuned.h says why
-/// each is right, and why it ends.
+/// How the blocks of tuned/tuned.h combine their sums in the same launch.
+///
+/// Packed atomics (Packed). One 64-bit word holds the sum so far and the number of blocks that added to it. A block
+/// adds its sum and 1 in one atomic. The block whose atomic completes the count reads the whole sum from its return
+/// value. It needs nothing else that other blocks wrote, so the atomic is relaxed and nobody waits. It then resets the
+/// word to 0. The next call on the workspace sees the 0, because it starts after this kernel has ended.
+///
+/// Wider sums take several words, one lane of a warp each (PackedSum). Each word has one digit of the sum and its own
+/// count (digits.h). Floating-point sums are written in fixed point, so adding digits does not round and any order
+/// gives the same bits. The block that completes the last word has the result. If another word is not complete yet, it
+/// polls that word: every block has already sent it.
+///
+/// Values that do not fit. Too large, too small, infinite or NaN: the block adds them to a long accumulator
+/// (long_accumulator.h) and counts itself in the last word. Each lane updates the accumulator, passes a fence, and then
+/// updates its word. In the last block each lane sees its word complete and passes a fence before the warp's barrier.
+/// So lane k sees what lane k of every block added, and the barrier shares it with the warp.
+///
+/// To the host (OnHost). A block's sum and its "full" mark are one 8-byte store, which PTX keeps whole; a vector store
+/// it does not. So a 4-byte sum takes one word, an 8-byte sum two, and moments up to four. The host waits for each word
+/// on its own.
 
 #include <cstdint>
 #include <cstring>
@@ -16,8 +34,8 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 using device::load_relaxed;
 using device::store_relaxed;
 
-/// Sums as words each of which says by itself whether it is there: its high half is 4 bytes of the sums, its low half
-/// the mark that it is full. Where nothing has arrived there are zeros.
+/// Sums as words that can arrive one by one. High half: 4 bytes of the sums. Low half: the mark `full`, or 0 until the
+/// word has arrived.
 template <class S>
 struct Message {
   static_assert(sizeof(S) % 4 == 0 && sizeof(S) / 4 <= most_words, "sums of 4, 8 or 16 bytes");
@@ -41,8 +59,8 @@ struct Message {
   }
 };
 
-/// Each block stores its sum as a result of its own: where there is one block, or the host adds them up. (As all
-/// others, it is called by the first warp of each block, with the block's sum.)
+/// Each block stores its own sum: for a single block, or where the host adds them up. Every finish is called by the
+/// first warp of each block, with the block's sum.
 struct StoreEach {
   template <class S, class Result>
   __device__ void end(const S& sum, const Result& result) const {
@@ -50,9 +68,7 @@ struct StoreEach {
   }
 };
 
-/// Where sums are added up without rounding (digits.h), so that it does not matter who adds first: words that say how
-/// much they hold and how many blocks have added to it. The lanes of one warp have a word each, which they update all
-/// at once; who completes the number of blocks has the result.
+/// Packed atomics over several words, without rounding. Each lane of a warp updates one word, all in one request.
 template <class S, Sums meet = Sums::one_of_each_block>
 class PackedSum {
   using W = typename Summed<S>::W;
@@ -85,25 +101,25 @@ class PackedSum {
       std::uint64_t mine = (static_cast<std::uint64_t>(digits_) << D::counts_of(k())) + one_block;
       if (did_not_fit_) {
         if (k() == D::words - 1) mine += one_that_did_not_fit;
-        __threadfence();  // who sees this update sees those before it
+        __threadfence();  // whoever sees the update below sees those of the long accumulator
       }
       word = device::atomicAdd(words_ + threadIdx.x, mine) + mine;
     }
-    // The sum is made of what there is, complete or not, so that making it does not wait for knowing that.
+    // Sum up first and check afterwards: the sum then does not wait for the check.
     S sums = sums_of(word);
     const unsigned are_complete = __ballot_sync(all_lanes, complete(word));
     if ((are_complete >> last & 1) == 0) return;
     if ((are_complete | ~0u << lanes) != all_lanes) {
-      // The updates of a warp are one request, so a GPU is not seen to do this; but nothing promises that.
+      // Not seen on a GPU, where a warp's updates are one request, but nothing promises it.
       while (has_word() && !complete(word)) word = load_relaxed(words_ + threadIdx.x);
       __syncwarp();
       sums = sums_of(word);
     }
-    // Each lane's word is complete: so, behind this fence, lane k sees what lane k of every block did before its own.
+    // Every word is complete: behind this fence lane k sees what lane k of every block did before its update.
     if constexpr (floating)
       if (__any_sync(all_lanes, has_word() && k() == D::words - 1 && (word & all_that_did_not_fit) != 0)) {
         __threadfence();
-        __syncwarp();  // the fences of all lanes stand before what any of them reads
+        __syncwarp();  // all lanes' fences come before any lane's reads
         double more = long_accumulator(0).take();
         if constexpr (last >= D::words) {
           const double of_second = long_accumulator(1).take();
@@ -117,14 +133,14 @@ class PackedSum {
 
  private:
   static __device__ bool has_word() { return threadIdx.x < lanes; }
-  /// Which sum's digit this lane has, and which of its digits.
+  /// Which sum this lane belongs to, and which digit of it.
   static __device__ unsigned which() { return threadIdx.x / D::words; }
   static __device__ unsigned k() { return threadIdx.x % D::words; }
 
   __device__ LongAccumulator long_accumulator(unsigned of) const {
     return LongAccumulator(words_ + (long_accumulator_word + of * long_accumulator_words));
   }
-  /// In lane 0. `more`: what is added to the sum that this lane has a word of, if anything is.
+  /// The sum, in lane 0. `more` is added to the sum that this lane belongs to.
   template <class... More>
   static __device__ S sums_of(std::uint64_t word, More... more) {
     auto part = D::part(word, k());
@@ -143,7 +159,7 @@ class PackedSum {
   bool did_not_fit_ = false;
 };
 
-/// The same for blocks with one sum each.
+/// Packed atomics for blocks with one sum each.
 struct Packed {
   GlobalPtr<std::uint64_t> workspace;
 
@@ -165,7 +181,7 @@ struct Packed {
   }
 };
 
-/// Where a call's result goes: to GPU memory, out[0], of a Pair out[0] and out[1].
+/// Stores a result in GPU memory: out[0], or out[0] and out[1] of a Pair.
 template <class Acc>
 struct OnDevice {
   GlobalPtr<Acc> out;
@@ -179,8 +195,7 @@ struct OnDevice {
   }
 };
 
-/// To page-locked memory of the host, where the host polls for it: a Message of each block, its words side by side,
-/// which are zero before the call.
+/// Stores a Message of each block in page-locked host memory, which is zero before the call and which the host polls.
 struct OnHost {
   GlobalPtr<std::uint64_t> words;
 
@@ -192,8 +207,8 @@ struct OnHost {
   }
 };
 
-/// By the host: adds up the sums of `blocks` blocks, OnHost, in the order in which a warp's lanes and then the warp
-/// would. `wait_for(i)` gives word i once it is marked.
+/// On the host: adds up the sums of `blocks` blocks in the order of a warp, first per lane, then across lanes.
+/// `wait_for(i)` returns word i once it is marked.
 template <class S, class WaitFor>
 S sum_of_arrivals(unsigned blocks, const WaitFor& wait_for) {
   constexpr unsigned lanes = 32;
@@ -209,8 +224,7 @@ S sum_of_arrivals(unsigned blocks, const WaitFor& wait_for) {
 }
 
 #ifdef __CUDACC__
-/// Waits until the sums of all `blocks` blocks of a call have arrived OnHost, and adds them up. Throws
-/// device::LaunchError if the stream fails meanwhile.
+/// Waits for the sums of all blocks of a call and adds them up. Throws device::LaunchError if the stream fails.
 template <class S>
 S await_arrivals(const std::uint64_t* words, unsigned blocks, cudaStream_t stream) {
   return sum_of_arrivals<S>(blocks, [=](unsigned i) {
@@ -219,11 +233,11 @@ S await_arrivals(const std::uint64_t* words, unsigned blocks, cudaStream_t strea
     for (unsigned polls = 1;; ++polls) {
       const std::uint64_t word = load();
       if (marked(word)) return word;
-      // Rarely, since it takes longer than a poll. A stream that is done has written everything.
+      // Rarely, because it costs more than a poll. A stream that is done has written everything.
       if (polls % 4096 == 0) {
         const cudaError_t status = cudaStreamQuery(stream);
         if (status == cudaErrorNotReady) {
-          cudaGetLastError();  // which is no error, and must not show up as that of the next launch
+          cudaGetLastError();  // "not ready" must not show up as the next launch's error
           continue;
         }
         device::check_launch(status, "waiting for the result");

@@ -1,12 +1,11 @@
 #pragma once
-/// A sum of numbers in double, however large or small, that atomic updates add up without rounding: a long accumulator
-/// (Kulisch), a fixed-point number that reaches from the least to the largest double. So it comes to the same bits in
-/// any order. It is there for what tuned/digits.h has no place for, so it has to be right more than it has to be quick.
+/// A long accumulator (Kulisch): a fixed-point number that covers every double. Atomics add to it without rounding, so
+/// any order gives the same bits. It takes the sums outside the range of tuned/digits.h: it must be right, not fast.
 ///
 ///   word    0                1                      65
 ///   digit   | 2^-1074 on     | 2^-1042 on  | ... |  2^1006 on |    32 bits each, in words of 64, signed
 ///
-///   word    66: how many times infinity, 67: minus infinity, 68: no number
+///   word    66 counts +infinity, 67 -infinity, 68 NaN
 
 #include <cstdint>
 #include <cstring>
@@ -21,7 +20,7 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
 using device::GlobalPtr;
 
-/// 2^exponent, of normal numbers.
+/// 2^exponent, a normal number.
 template <class W>
 __device__ W power_of_two(int exponent) {
   using Bits = std::conditional_t<sizeof(W) == 8, std::uint64_t, std::uint32_t>;
@@ -32,7 +31,7 @@ __device__ W power_of_two(int exponent) {
   return out;
 }
 
-/// Its words are zero before the first update, and again when it has been taken.
+/// Its words are zero before the first update and after take().
 class LongAccumulator {
   static constexpr unsigned digits = 66, infinities = digits, all = digits + 3, all_lanes = 0xffffffffu;
   static constexpr int lowest = -1074;
@@ -41,12 +40,12 @@ class LongAccumulator {
   static_assert(all <= long_accumulator_words);
 
  public:
-  /// A number takes so many updates, for each of which there is a lane.
+  /// Adding a number takes three updates, one lane each.
   static constexpr unsigned parts = 3;
 
   explicit __device__ LongAccumulator(GlobalPtr<std::uint64_t> words) : words_(words) {}
 
-  /// Adds x; `part` of what that takes.
+  /// Update `part` of those that add x.
   __device__ void add(double x, unsigned part) const {
     std::uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
@@ -67,8 +66,8 @@ class LongAccumulator {
     if (part < parts && digit != 0) device::atomicAdd(words_ + (place / 32 + part), static_cast<std::uint64_t>(digit));
   }
 
-  /// By all lanes of one warp, who can see whatever was added: the sum, rounded off by less than 2^-51 of it, in each
-  /// lane.
+  /// The sum in every lane, with a relative error below 2^-51; resets the words. For all lanes of one warp, which must
+  /// see everything that was added.
   __device__ double take() const {
     const unsigned lane = threadIdx.x % 32;
     std::uint64_t word[3];
@@ -85,8 +84,7 @@ class LongAccumulator {
     const auto first = static_cast<unsigned>(low != 0 ? __ffs(static_cast<int>(low)) - 1
                                              : middle != 0 ? __ffs(static_cast<int>(middle)) + 31 : 64);
     for (int sign = 1;; sign = -1) {
-      // From the lowest digit up: each keeps 32 bits, and what is more is carried on, so that at the end it is the
-      // sign.
+      // From the lowest digit up: each keeps 32 bits and carries the rest. The last carry is the sign.
       std::int64_t sum = 0;
       std::uint64_t below = 0, behind_first = 0;
       unsigned digit = 0, first_digit = 0, place = 0;

@@ -1,6 +1,5 @@
 #pragma once
-/// tuned/tuned.h as the harness prepares it: what its variants have in common. A user of tuned has no need of it, and
-/// it is not installed.
+/// What the harness's variants of tuned/tuned.h share. Not installed: users of tuned do not need it.
 
 #include <cstdint>
 
@@ -15,11 +14,11 @@ inline Gpu gpu_of(const DeviceInfo& device) {
           static_cast<unsigned>(device.capability), static_cast<unsigned>(device.cluster_blocks), device.l2_bytes};
 }
 
-/// What Variant::persistent_state says of tuned's variants.
+/// Variant::persistent_state of tuned's variants.
 inline constexpr const char* persistent_state =
     "the words that sums are added up in, and the number of claims: zero between calls";
 
-/// A reduction, its workspace, and what the harness is told of both. Copies share the workspace.
+/// A reduction, its workspace, and their PlanInfo. Copies share the workspace.
 template <class In, class Acc, class Operation>
 struct Prepared {
   Reduction<In, Acc, Operation> reduction;

@@ -1,5 +1,12 @@
 #pragma once
-/// What one thread of tuned/tuned.h adds up, and what a block adds up of its threads.
+/// How the threads of tuned/tuned.h read their share of the input, and how a block adds up its threads.
+///
+/// Strided   all threads in turn, 16 bytes a load, four loads in flight: small and middling inputs.
+/// Tiled     a tile of 64 KiB a block and round, eight loads in flight: large inputs.
+/// Claimed   the same tiles by dynamic scheduling: each block claims its next tile from a counter. The largest inputs.
+///
+/// Rounds have the same length for all threads. One last step spreads the rest over all of them, with what lies before
+/// the first aligned vector and behind the last.
 
 #include <cstdint>
 #include <cstring>
@@ -9,7 +16,7 @@
 #include "launch_table.h"
 
 #ifdef __CUDACC__
-struct __half;  // not included: whoever has such elements has included what they are
+struct __half;  // only declared: who has such elements has included their header
 struct __nv_bfloat16;
 #endif
 
@@ -19,8 +26,7 @@ inline namespace REDUCTIO_DEVICE_NAMESPACE {
 using device::GlobalPtr;
 using device::SharedPtr;
 
-/// The type that is added in. Of integers the unsigned one, because signed overflow is undefined in C++; by size, since
-/// two types may have 8 bytes.
+/// The type of the additions: for integers the unsigned type of that size, because signed overflow is undefined.
 template <class Acc, bool = std::is_integral<Acc>::value>
 struct AddedIn {
   using type = Acc;
@@ -30,8 +36,8 @@ struct AddedIn<Acc, true> {
   using type = std::conditional_t<sizeof(Acc) == 8, std::uint64_t, std::uint32_t>;
 };
 
-/// An element in the type that it is added in. Not by a cast of halves: who compiles with their conversions switched
-/// off (__CUDA_NO_HALF_CONVERSIONS__, as PyTorch's extensions are) has none.
+/// An element in the type of the additions. Halves are not cast: PyTorch's extensions compile without their conversions
+/// (__CUDA_NO_HALF_CONVERSIONS__).
 template <class W, class In>
 __device__ W widened(In x) {
 #ifdef __CUDACC__
@@ -42,7 +48,7 @@ __device__ W widened(In x) {
   return static_cast<W>(x);
 }
 
-/// Two sums that are made in one read.
+/// Two sums from one read.
 template <class W>
 struct Pair {
   W first, second;
@@ -73,8 +79,7 @@ struct SumsOf<Moments, W> {
 template <class Acc, class Operation>
 using SumIn = typename SumsOf<Operation, typename AddedIn<Acc>::type>::type;
 
-/// Whether kernels are compiled for a GPU whose kernels may begin while the one before still runs (tuned.h), and an SM
-/// of which holds 2048 threads: those of 12.x hold 1536.
+/// Whether an SM can hold two calls at once: it supports programmatic dependent launch and 2048 threads (12.x: 1536).
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1200
 inline constexpr bool holds_two_calls = true;
 #else
@@ -88,8 +93,7 @@ struct Vector {
   In lane[lanes];
 };
 
-/// The input of a call as threads take it: `vectors` vectors from the first boundary on (aligned_to), and what lies
-/// before and behind them.
+/// The input of a call: `vectors` vectors from the first boundary on (aligned_to), and the elements before and behind.
 template <class In>
 struct Share {
   GlobalPtr<const uint4> body;
@@ -110,7 +114,7 @@ Share<In> share_of(GlobalPtr<const In> in, std::size_t n, unsigned boundary, std
           static_cast<unsigned>(n - head - body)};
 }
 
-/// Adds up a vector in a tree, each element as the operation takes it.
+/// Applies the operation to each element of a vector and adds them up in a tree.
 template <class S, class W, class Operation, class In>
 __device__ S sum_of_vector(const uint4& bits) {
   constexpr int lanes = Vector<In>::lanes;
@@ -133,10 +137,9 @@ __device__ S sum_of_vectors(const uint4 (&v)[count]) {
   return sums[0];
 }
 
-/// The last step of thread t of so many: what is left from vector `first` on, fewer than `count` vectors for each,
-/// spread over all of them, so that none has more to read than another; and the odd ends, which the first ones take.
-/// Each load has a condition of its own and no branch, so that all are under way before the first is waited for: with
-/// branches a warp of whose threads some have a vector more takes a round trip to memory more.
+/// The last step of thread t of `threads`: its share of what is left from vector `first` on, less than `count` vectors,
+/// and one element of each end. Every load is predicated, without a branch, so that all are in flight at once: a branch
+/// would cost a warp another round trip to memory.
 template <class S, class W, class Operation, int count, class In, class Load>
 __device__ S sum_of_rest(const Share<In>& in, std::int64_t first, unsigned t, unsigned threads, Load load) {
   int left = static_cast<int>(in.vectors - first) - static_cast<int>(t);  // of this thread's, every `threads`-th
@@ -151,15 +154,15 @@ __device__ S sum_of_rest(const Share<In>& in, std::int64_t first, unsigned t, un
          (S(Operation{}(widened<W>(before))) + S(Operation{}(widened<W>(behind))));
 }
 
-/// All threads of the grid take turns: thread t has the vectors t, t + threads, t + 2 threads, ... Four are asked for
-/// before the first is waited for. Indices are signed, so that nvcc need not allow for one that wraps.
+/// Thread t reads the vectors t, t + threads, t + 2 threads, ..., four in flight. Indices are signed so that nvcc may
+/// assume that they do not wrap.
 template <unsigned Block>
 struct Strided {
   static constexpr unsigned block = Block;
   static constexpr int vectors = 4;
-  /// An SM has registers for so many blocks. Where it can, for those of two calls with 1024 threads each, so that the
-  /// next one's blocks have places beside this one's. That leaves 32 registers for a thread, enough for a sum of 4
-  /// bytes and for one as wide as its elements; other kernels would spill.
+  /// How many blocks an SM must have registers for. Two calls of 1024 threads each where possible, so that the next
+  /// call's blocks fit beside this one's. That leaves 32 registers a thread: enough for 4-byte sums and sums as wide as
+  /// their elements. Other kernels would spill.
   template <class In, class S>
   static constexpr unsigned blocks_per_sm() {
     constexpr bool few_registers = std::is_arithmetic<S>::value && (sizeof(S) == 4 || sizeof(S) == sizeof(In));
@@ -184,10 +187,9 @@ struct Strided {
   }
 };
 
-/// Blocks take turns, with a tile of 8 vectors a thread: neighbouring threads have neighbouring vectors, and what one
-/// block reads at a time lies together, which memory serves best where there is much to read. Tiles behind the part
-/// that is to stay in L2 are read by loads whose lines L2 gives up first: they displace each other, neither that part
-/// nor what somebody else has written. Once there are fewer tiles than blocks, what is left is spread over all threads.
+/// Blocks take tiles of 8 vectors a thread in turn. A tile is contiguous, which DRAM serves best. The first `kept`
+/// vectors are read by plain loads and may stay in L2. Tiles behind them use evict-first loads, so that they displace
+/// each other and nothing else. When fewer tiles than blocks remain, all threads share them.
 struct Tiled {
   static constexpr unsigned block = 512;
   template <class In, class S>
@@ -225,15 +227,15 @@ struct Tiled {
   }
 };
 
-/// A block's claim to a further tile, by its first thread. It is under way from here on, while the block reads. Each
-/// block begins with the tile of its own number.
+/// A block's claim to its next tile, made by its first thread: an atomic that is in flight while the block reads the
+/// current tile. Each block starts with the tile of its own number.
 class Claim {
  public:
   explicit __device__ Claim(GlobalPtr<std::uint64_t> claims) : claims_(claims) {
     if (threadIdx.x == 0) number_ = device::atomicAdd(claims, 1);
   }
-  /// What is the block's now, of `count`: nothing if it is `count` or more. There are as many claims, since each block
-  /// makes one while it reads one; so the last leaves 0 behind.
+  /// The claimed tile, of `count`; none if it is `count` or more. There is one claim for each tile read, so the last
+  /// claim is known and resets the counter to 0.
   __device__ unsigned answer(unsigned count) const {
     if (number_ == count - 1) device::store_relaxed(claims_, std::uint64_t{0});
     return gridDim.x + static_cast<unsigned>(number_);
@@ -244,10 +246,9 @@ class Claim {
   std::uint64_t number_ = 0;
 };
 
-/// Blocks claim tiles one by one: in rounds that are fixed beforehand they get further and further apart, because some
-/// SMs read more slowly, and memory serves them best while they read side by side. So it differs from call to call who
-/// adds up which tile, but not what a tile's sum is. What is no whole tile, and the odd ends, are one tile more. Tiles
-/// are read by plain loads: of so much input nothing stays in L2 anyway.
+/// Dynamic scheduling: blocks claim tiles one by one. With fixed rounds blocks drift apart, because some SMs read more
+/// slowly, and DRAM serves neighbouring tiles best. Which block reads a tile differs from call to call; the tile's sum
+/// does not. The rest and the ends are one more tile. Loads are plain: so much input does not stay in L2 anyway.
 struct Claimed {
   static constexpr unsigned block = Tiled::block;
   template <class In, class S>
@@ -256,15 +257,15 @@ struct Claimed {
   }
   GlobalPtr<std::uint64_t> claims;
 
-  /// take(sum, turn): by all threads, what this one adds up of a tile; `turn` is 0 and 1 in turns, and it passes a
-  /// barrier of the block. It is called while the next tile is read, once before there is any, with nothing.
+  /// Calls take(sum, turn) in all threads with the thread's sum of a tile, while the next tile is read; first with 0,
+  /// before there is one. `turn` alternates between 0 and 1. `take` must pass a barrier of the block.
   template <class S, class W, class Operation, class In, class Take>
   __device__ void sums_of_tiles(const Share<In>& in, const Take& take) const {
     const SharedPtr<unsigned> next = device::shared_array<unsigned, 2>();
     const auto whole = static_cast<unsigned>(in.vectors / Tiled::tile);
     const unsigned tiles = whole + (whole * Tiled::tile < in.vectors || in.has_ends());
     S sum{};
-    unsigned turn = 0;  // who still looks at one answer does so elsewhere than the next is written
+    unsigned turn = 0;  // two answers in turn: a slow thread may still read the last one
     for (unsigned tile = blockIdx.x; tile < tiles; turn ^= 1) {
       const Claim claim(claims);
       const std::int64_t first = tile * Tiled::tile;
@@ -273,7 +274,7 @@ struct Claimed {
         const auto from = in.body + (first + threadIdx.x);
         for (int u = 0; u < Tiled::vectors; ++u) v[u] = __ldg(from + u * block);
       }
-      if (threadIdx.x == 0) next[turn] = claim.answer(tiles);  // there before the tile is, as it was asked for before
+      if (threadIdx.x == 0) next[turn] = claim.answer(tiles);  // arrives before the tile: it was asked for earlier
       take(sum, turn);
       if (tile < whole)
         sum = sum_of_vectors<S, W, Operation, In>(v);
@@ -285,13 +286,13 @@ struct Claimed {
     take(sum, turn);
   }
 
-  /// Of all tiles that the block reads: where the order of adding may vary.
+  /// The thread's sum over all its block's tiles, for sums whose order may vary.
   template <class S, class W, class Operation, class In>
   __device__ S sum_of_thread(const Share<In>& in) const {
     S total{};
     sums_of_tiles<S, W, Operation>(in, [&](const S& sum, unsigned) {
       total += sum;
-      __syncthreads();  // for the answer to the claim
+      __syncthreads();  // the claim's answer is stored
     });
     return total;
   }
@@ -309,8 +310,7 @@ __device__ Pair<W> sum_of_warp(Pair<W> value) {
   return {sum_of_warp(value.first), sum_of_warp(value.second)};
 }
 
-/// Adds up the sums of a block's warps, without a shuffle, which is a round trip of some 25 cycles each: all lanes of a
-/// warp read them all at once.
+/// Adds up the sums of a block's warps. Every lane reads all of them: a shuffle would cost some 25 cycles a step.
 template <unsigned warps, class S>
 __device__ S sum_of_warps(SharedPtr<const S> sums) {
   S part[warps] = {};
@@ -320,8 +320,7 @@ __device__ S sum_of_warps(SharedPtr<const S> sums) {
   return part[0];
 }
 
-/// Adds up one value of every thread; valid in all lanes of the first warp. `sums`: a place of each warp, whose old
-/// values nobody reads any more.
+/// Adds up one value of every thread; valid in all lanes of the first warp. `sums`: one element a warp, not in use.
 template <unsigned block, class S>
 __device__ S sum_of_block(S value, SharedPtr<S> sums) {
   value = sum_of_warp(value);

@@ -1,98 +1,41 @@
 #pragma once
-/// tuned: a reduction in one launch, without knobs, for any n, any alignment and any stream.
+/// tuned: a fast sum on the GPU in one launch, for any n, any alignment and any stream. Needs C++17.
 ///
 ///   #include <reductio/tuned/tuned.h>                        // in a .cu file
 ///   using namespace reductio;
 ///
 ///   const tuned::Gpu gpu = tuned::current_gpu();             // once
-///   std::uint64_t* workspace;                                // once for each stream; any n and any type afterwards
+///   std::uint64_t* workspace;                                // once for each stream; fits any n and any type
 ///   cudaMalloc(&workspace, tuned::workspace_bytes);
 ///   tuned::init(workspace, stream);
 ///
-///   tuned::sum(in, n, out, workspace, gpu, stream);          // out[0] = in[0] + ... + in[n - 1]
+///   tuned::sum(in, n, out, workspace, gpu, stream);          // out[0] = in[0] + ... + in[n - 1]; 0 for n = 0
 ///   tuned::sum_of_squares(in, n, out, workspace, gpu, stream);
 ///   tuned::moments(in, n, out, workspace, gpu, stream);      // out[0] the sum, out[1] the sum of squares, in one read
 ///
-///   const tuned::Reduction<float, double> total(n, gpu);     // a plan, whose launch is chosen; adds floats in double
+///   const tuned::Reduction<float, double> total(n, gpu);     // a plan, safe for threads to share; sums in double
 ///   total(in, out, workspace, stream);
-///   const double value = total.to_host(in, arrival, stream); // waits, by polling memory of the host; no workspace
+///   const double value = total.to_host(in, arrival, stream); // waits: polls page-locked memory; no workspace
 ///
-/// `in` and `out` are pointers to GPU memory, aligned to their element; `out` is no element of the input. Each call
-/// puts one kernel onto the stream: it allocates nothing, waits for nothing and can be captured in a graph and
-/// replayed. (to_host waits, and its words are cleared by the host, so it is not for graphs.) A workspace serves one
-/// call at a time: calls of one stream, or calls that events order. One that two calls had at once, or that was never
-/// initialised, may hold counts that no call completes: then results are wrong or not written, without a word, or a
-/// call never ends. init() mends it. A Gpu and a workspace belong to one GPU. A plan keeps no state: host threads may
-/// share it. A launch that CUDA refuses throws device::LaunchError, and nothing else is thrown.
+/// Pointers   to GPU memory, aligned to their element. `out` must not be part of the input.
+/// Calls      put one kernel onto the stream. They allocate nothing, wait for nothing and can be captured in a graph.
+///            (to_host cannot.) A launch that CUDA refuses throws device::LaunchError; nothing else is thrown.
+/// Workspace  serves one call at a time on one GPU: calls of one stream, or calls ordered by events. Two calls at once,
+///            or a workspace that was never initialised, give wrong results or hang. init() repairs it.
+/// Types      integers: to an integer of 4 or 8 bytes that is no smaller, or to a float or double with all their
+///            digits. __half, __nv_bfloat16, float: to float or double. double: to double. Others do not compile.
+/// Values     a sum starts at +0. Integers wrap. Floating-point results repeat bit by bit for one n, type, Gpu and
+///            alignment of `in` modulo 128 bytes, unless Choice::any_order. to_host may differ in its last bits.
+/// Streams    from compute capability 9.0 a call may start while the kernel before still runs (programmatic dependent
+///            launch); it waits for its end before it reads. Your own kernels in the stream that are launched so must
+///            wait likewise (cudaGridDependencySynchronize()), or set Choice::overlaps to false.
 ///
-/// The result's type holds every element, else the call does not compile. Integers go with an integer of 4 or 8 bytes
-/// and no fewer than theirs, or with a float or double that has all their digits; __half, __nv_bfloat16 and float go
-/// with float or double; double goes with double.
-///
-/// A sum begins at zero: of no elements it is 0, and of negative zeros alone +0.0, as CUB's sum (which begins at T{})
-/// and std::accumulate(..., 0.0f) give; IEEE 754's sum of two negative zeros would be -0.0.
-///
-/// Integers wrap: sums are modulo 2^width. For one n, one type, one alignment of `in` modulo 128 bytes and one Gpu, the
-/// result is the same bits at every call, unless Choice::any_order says otherwise: of floating-point numbers it is
-/// fixed what is added to what, and in which order, wherever anything is rounded. So is that of to_host, but it may
-/// differ in its last bits from the one on the GPU, and the calling thread's rounding mode counts.
-///
-/// How it works
-///
-///   Reading   16 bytes a load, four or eight loads of a thread under way at once (reading.h). All threads have the
-///             same number of such rounds, and what is left is spread over all of them in one last step. What lies
-///             before the first multiple of 16 bytes (of 128, a line of the caches, where there is much to read) and
-///             behind the last whole vector is part of that step. Of much input blocks claim what they read as they go.
-///   Blocks    add up by warp shuffles, and once over their warps.
-///   Finish    by the sum's size and the input's (launch_table.h): one block that needs none; a thread block cluster,
-///             for little (cluster.cuh); packed atomics, for all else (finish.h). To the host: each block sends its sum
-///             there, and the calling thread adds them up in fixed order.
-///
-/// Packed atomics. One word of 64 bits holds the sum so far and how many blocks have added to it. A block adds its sum
-/// and 1 in one update; the one that completes the number has the whole sum from that very update, so nothing else has
-/// to be seen by anybody and the update is relaxed. It sets the word back to 0, which the next call sees because it
-/// begins after this one has ended. Nobody waits.
-///
-/// More than 4 bytes of integer take several words, each with a digit of the sum and a count of its own, and one lane
-/// of a warp for each (digits.h). A floating-point sum is written as a fixed-point number, so these words hold it as it
-/// is, and adding them up rounds nothing off: it gives the same bits in any order. Who completes the number in the last
-/// word has the result, for what the same instruction has updated beside it is complete as well, and if it were not, is
-/// waited for: all blocks have sent it.
-///
-/// Sums that do not fit. What is too large or too small for the words, infinite, or no number, a block adds to a longer
-/// fixed-point number, which has all the exponents of a double (long_accumulator.h), and counts itself in the last word
-/// as a block of which something did not fit. A lane's updates of that number stand before its update of its own word,
-/// with a fence between; and each lane of the block that has the result has seen its own word complete, and passes a
-/// fence, before the warp's barrier and reading the long number. So lane k has seen what lane k of every block did, and
-/// the barrier hands that on. The long number is read only if some block was counted so.
-///
-/// Why all words are zero when a call begins. Who has the result has set them so: that block ends no earlier, and the
-/// next call on this workspace begins after it has ended.
-///
-/// Claims. Of much input each block reads the tile of its own number first. Before it reads one it claims the next, by
-/// counting up a word of the workspace: dynamic scheduling. So there is one claim for each tile, and whoever has the
-/// last number knows that no other follows, and sets the word back to 0. Where the order may vary, for integers always,
-/// a block's threads add up what it got, tile after tile. Else it makes a sum of each tile, while it reads the next,
-/// and adds these up in digits.
-///
-/// To the host. Sum and mark of a block are one store: PTX keeps a scalar store of 8 bytes whole, but no vector store.
-/// So a sum of 4 bytes is sent as one word of 8, one of 8 bytes as two words, each of one half of the sum and the mark,
-/// and the two sums of 8 bytes of moments as four. Each word says by itself whether it is there.
-///
-/// Calls one after another. From compute capability 9.0 a call's blocks may take their places while the kernel before
-/// it in the stream, another call of tuned say, still runs (programmatic dependent launch). Before they touch global
-/// memory they wait until that kernel has ended and what it stored can be seen, so nothing changes but the time: the
-/// launch is hidden behind the work before it. A call allows the same to the kernel after it once each of its own
-/// blocks has a place.
-///
-/// The wait is for the kernel before, not for those before that. So each kernel of the user's in the stream that is
-/// itself launched so has to wait (griddepcontrol.wait, cudaGridDependencySynchronize()) before it ends, be it before
-/// or behind a call: else a call after it may begin while one further back still writes its input or uses its
-/// workspace. Kernels launched in the ordinary way need nothing. Choice::overlaps = false makes a call wait for all
-/// before it.
-///
-/// Input is read past the coherent path (ld.global.nc) after that wait, which PTX promises for what nobody writes while
-/// the kernel runs; the kernel before has ended by then, and the machine code has no such load before the wait.
+/// How it works: reading.h (16-byte loads, dynamic scheduling), finish.h (packed atomics), cluster.cuh (clusters for
+/// small inputs), launch_table.h (the launch for each size). docs/tuned.md has the design and the measurements.
+
+#if __cplusplus < 201703L
+#error "reductio/tuned needs C++17: compile with -std=c++17, in CMake target_compile_features(NAME PRIVATE cxx_std_17)"
+#else
 
 #include <algorithm>
 #include <cstddef>
@@ -118,7 +61,7 @@ using device::Identity;
 using device::Launch;
 using device::Square;
 
-/// Launch: at most as many blocks as one word can count (most_sums); one block takes StoreEach.
+/// Launch: at most most_sums blocks, which is what one word can count. A single block finishes by StoreEach.
 template <class In, class Acc, class Operation, class Reading, class Finish, class Result>
 __global__ void __launch_bounds__(Reading::block, Reading::template blocks_per_sm<In, SumIn<Acc, Operation>>())
 reduce(const Share<In> in, const Reading reading, const Finish finish, const Result result) {
@@ -131,8 +74,8 @@ reduce(const Share<In> in, const Reading reading, const Finish finish, const Res
   if (threadIdx.x < 32) finish.end(sum, result);
 }
 
-/// The same of tiles that blocks claim, for sums that are rounded: each tile's is added up without rounding, so it does
-/// not matter to the result which block has read it.
+/// The same with dynamic scheduling, for floating-point sums. Tile sums are added without rounding, so the result does
+/// not depend on which block read which tile.
 template <class In, class Acc, class Operation>
 __global__ void __launch_bounds__(Claimed::block, Claimed::blocks_per_sm<In, SumIn<Acc, Operation>>())
 reduce_tiles(const Share<In> in, const Claimed reading, const Packed finish, const OnDevice<Acc> result) {
@@ -144,7 +87,7 @@ reduce_tiles(const Share<In> in, const Claimed reading, const Packed finish, con
   device::let_next_kernel_begin();
   PackedSum<S, Sums::many> packed(finish.workspace);
   reading.sums_of_tiles<S, W, Operation>(in, [&](const S& sum, unsigned turn) {
-    // What the first warp still reads of one tile lies elsewhere than what is stored of the next.
+    // Two buffers in turn: the first warp may still read the last tile's sums.
     const S of_tile = sum_of_block<Claimed::block>(sum, sums + turn * warps);
     if (threadIdx.x < 32) packed.add(of_tile);
   });
@@ -152,20 +95,19 @@ reduce_tiles(const Share<In> in, const Claimed reading, const Packed finish, con
   packed.end(result);
 }
 
-/// A template, so that every file which includes this may have it.
+/// A template, so that several files may include it.
 template <class Word>
 __global__ void set_up(GlobalPtr<Word> workspace, std::size_t words) {
   const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (i < words) workspace[i] = 0;
 }
 
-/// Makes raw memory a workspace; once, before the first call on it. Words of zero are a workspace: whoever has a memset
-/// at hand needs no init().
+/// Initialises a workspace, once, before the first call on it: sets it to zero. cudaMemset does as well.
 inline void init(GlobalPtr<std::uint64_t> workspace, void* stream) {
   device::launch<set_up<std::uint64_t>>({ceil_div(workspace_words, 256), 256, 0, stream}, workspace, workspace_words);
 }
 
-/// Whether a result of type Acc has room for every element of type In.
+/// Whether a result of type Acc can hold every element of type In.
 template <class In, class Acc>
 constexpr bool adds_up() {
   if constexpr (!std::is_same<In, std::remove_cv_t<In>>::value || !std::is_arithmetic<Acc>::value ||
@@ -183,7 +125,7 @@ constexpr bool adds_up() {
     return std::is_constructible<Acc, In>::value;
 }
 
-/// A plan: the launch for n elements, chosen when it is made. Cheap to make and to copy; it owns nothing.
+/// A plan: the launch for n elements. Cheap to make and to copy; owns nothing.
 template <class In, class Acc = In, class Operation = Identity>
 class Reduction {
   static_assert(
@@ -227,13 +169,13 @@ class Reduction {
         shape.cluster = shape_.grid;
         return device::launch<reduce_in_cluster<In, Acc, Operation>>(shape, share, result);
 #else
-        return;  // launch_shape() chooses it from compute capability 9.0 only, which no simulated device has
+        return;  // launch_shape() chooses it from compute capability 9.0 on, which no simulated device has
 #endif
     }
   }
 
-  /// Puts a call onto the stream whose blocks, to_host_shape().grid of them, each send their sum to `arrival`: empty
-  /// memory, arrival_words() of it, that the host may read while the kernel runs. sum_of_arrivals() adds them up.
+  /// Puts a call onto the stream, each of whose to_host_shape().grid blocks sends its sum to `arrival`: arrival_words()
+  /// words of zero that the host can read while the kernel runs. sum_of_arrivals() adds them up.
   void send_to_host(GlobalPtr<const In> in, GlobalPtr<std::uint64_t> arrival, void* stream) const {
     const Launch shape = launch_of(to_host_shape_, stream);
     const Share<In> share = share_of(in, to_host_shape_);
@@ -246,14 +188,14 @@ class Reduction {
   }
 
 #ifdef __CUDACC__
-  /// One call, awaited. Nothing is copied, and no block waits for another: each sends its sum to `arrival`, page-locked
-  /// memory (cudaMallocHost) of arrival_words() words for one call at a time, and this thread polls them and adds them
-  /// up. Throws device::LaunchError if the stream fails. Of Moments the result is a Pair<Acc>.
+  /// One call and its result. Each block sends its sum to `arrival`, page-locked memory (cudaMallocHost) of
+  /// arrival_words() words, which serves one call at a time. This thread polls them and adds them up, in its own
+  /// rounding mode. Moments give a Pair<Acc>. Throws device::LaunchError if the stream fails.
   auto to_host(const In* in, std::uint64_t* arrival, cudaStream_t stream) const {
     begin_to_host(in, arrival, stream);
     return end_to_host(arrival, stream);
   }
-  /// Its two halves: putting the call onto the stream, and waiting for it.
+  /// Its two halves: enqueue, and wait.
   void begin_to_host(const In* in, std::uint64_t* arrival, cudaStream_t stream) const {
     std::fill_n(arrival, to_host_shape_.grid * Message<S>::words, 0);
     send_to_host(in, arrival, stream);
@@ -270,10 +212,9 @@ class Reduction {
   LaunchShape shape() const { return shape_; }
   LaunchShape to_host_shape() const { return to_host_shape_; }
 
-  /// The most additions that an element passes through, each of which may round.
+  /// The longest chain of additions that an element passes through; each may round.
   std::size_t longest_chain() const {
-    // Words are added up in three steps, or two. What did not fit is rounded twice and added to that, and all of it is
-    // rounded to the result.
+    // Three steps over the words at most; two roundings and an addition for what did not fit; one to the result.
     std::size_t finish = 3 + 3 + 1;
     if (shape_.reading == tuned::Reading::cluster)
       finish = ceil_div(shape_.grid * shape_.block / 32, 32) + 5;
@@ -290,9 +231,9 @@ class Reduction {
   std::size_t chain_of_block(const LaunchShape& shape) const {
     const std::size_t all = n_ * sizeof(In) / 16 + 1, at_once = vectors_at_once(shape.reading);
     std::size_t rounds = ceil_div(all, at_once * shape.grid * shape.block);
-    if (shape.reading == tuned::Reading::claimed)  // in any order one block may have claimed all
+    if (shape.reading == tuned::Reading::claimed)  // in any order one block may claim every tile
       rounds = any_order_ ? rounds * shape.grid + 1 : 1;
-    // A vector's own tree, that of the vectors at once, the sum that takes these one by one, and the odd ends.
+    // The tree inside a vector, the tree over vectors in flight, the thread's running sum, and the ends.
     const std::size_t thread = depth(Vector<In>::lanes) + depth(at_once) + rounds + 3;
     return Operation::roundings + thread + 5 + depth(shape.block / 32);
   }
@@ -361,3 +302,5 @@ inline Gpu current_gpu() {
 
 }  // namespace REDUCTIO_DEVICE_NAMESPACE
 }  // namespace reductio::tuned
+
+#endif  // C++17

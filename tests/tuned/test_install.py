@@ -86,6 +86,16 @@ def test_it_compiles_by_itself_for_the_simulated_device(compiler, tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("compiler", ["g++", "clang++"])
+def test_cxx14_is_told_in_one_line(compiler, tmp_path):
+    if not shutil.which(compiler):
+        pytest.skip(f"no {compiler} here")
+    (tmp_path / "old.cpp").write_text('#include "tuned/tuned.h"\n')
+    done = run(compiler, "-std=c++14", "-fsyntax-only", "-I", SOURCE / "src", tmp_path / "old.cpp")
+    assert done.returncode != 0 and done.stderr.count("error:") == 1, done.stderr
+    assert "needs C++17: compile with -std=c++17" in done.stderr
+
+
 def test_on_cuda_it_includes_no_library(installed, tmp_path):
     """What a user's file is spared: CUB, Thrust and cooperative groups take nvcc seconds."""
     if not Path(NVCC).is_file():
