@@ -221,6 +221,7 @@ std::vector<Case> cases_at(const VerifyOptions& options, const Selection& asked,
                          asked.seed,
                          device != DeviceKind::sim ? "" : options.order.empty() ? "random" : options.order,
                          check == "bounded" && !is_floating(type) ? "exact" : check});
+          out.back().cost = 1e4 + static_cast<double>(n);
           check_case(out.back());
         }
   return out;
@@ -330,8 +331,8 @@ int run(const VerifyOptions& options) {
       ended_early += fmt::format("; nothing was run on device {}", name(kind));
       continue;
     }
-    const auto show = [&](std::size_t done, std::size_t total, const std::string& current) {
-      progress.show(done, total, std::string(name(kind)) + "  " + current);
+    const auto show = [&](std::size_t done, std::size_t total, const std::string& current, double left_s) {
+      progress.show(done, total, std::string(name(kind)) + "  " + current, left_s);
     };
     VerifyReport report;
     try {
@@ -405,15 +406,15 @@ int run(const VerifyOptions& options) {
 
 Command add_verify(CLI::App& app) {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App* sub = app.add_subcommand("verify", "Check variants against exact references, on every device that is here");
+  CLI::App* sub = app.add_subcommand("verify", "Check variants against exact references, on every available device");
   options->selection.add_variants(*sub);
   options->selection.add_points(*sub);
   sub->add_option("--tier", options->tier,
                   "How much: quick, sanitizer, check, standard or gpu (default: gpu on a GPU, standard elsewhere)")
       ->type_name("TIER");
-  sub->add_option("--offset", options->offset, "With --sizes: elements between the input and an aligned address")
+  sub->add_option("--offset", options->offset, "With --sizes: the input starts N elements behind an aligned address")
       ->type_name("N");
-  sub->add_option("--dataset", options->dataset, "With --sizes: the data, as a failing case names it")
+  sub->add_option("--dataset", options->dataset, "With --sizes: the kind of data, as a failing case names it")
       ->type_name("NAME");
   sub->add_option("--order", options->order,
                   "With --sizes: the simulated device's order of threads: forward, reverse or random")
@@ -425,8 +426,8 @@ Command add_verify(CLI::App& app) {
       ->type_name("CHECK");
   sub->add_option(
          "--patience", options->patience_s,
-         "Seconds that a case may take before its variant is given up (default: 30 or more, by device and size); "
-         "0: for ever, and in this process, as debuggers and compute-sanitizer want it")
+         "Give a variant up when a case takes longer than S seconds (default: 30 or more, by device and size). 0: wait "
+         "for ever and verify in this process, for debuggers and compute-sanitizer")
       ->type_name("S");
   sub->add_option("--junit", options->junit, "Also write the outcome as JUnit XML")->type_name("FILE");
   auto* json = sub->add_flag("--json", options->json, "The outcome as JSON");

@@ -210,6 +210,13 @@ double cost_of(DeviceKind device, const Shape& shape, std::size_t n, std::string
   return calls;
 }
 
+/// The same for the checks of all parts, and on a GPU with the time that large inputs take.
+double whole_cost_of(const DeviceInfo& device, const Shape& shape, const Case& c, std::size_t settings) {
+  const double more = c.check == "calls" ? 9 : c.check == "settings" ? static_cast<double>(settings) : 1;
+  const double large = device.kind == DeviceKind::cuda ? static_cast<double>(c.problem.n) / (1 << 22) : 0;
+  return more * (cost_of(device.kind, shape, c.problem.n, c.order, c.check) + large);
+}
+
 /// The cases of one variant, as they are collected.
 class Builder {
  public:
@@ -499,6 +506,7 @@ class Builder {
     }
     // Each random order differs, and so does its data; the even step keeps what the seed says about signs.
     if (c.order == "random") c.seed += 2 * (random_() % 4);
+    c.cost = whole_cost_of(device_, shape, c, right_.size());
     cases_.push_back(std::move(c));
   }
 

@@ -62,6 +62,7 @@ struct Event {
   std::string text{};
   double seconds = 0;
   std::size_t cases = 0, left_out = 0;          ///< counted
+  double cost = 0;                              ///< counted: of all its cases; begun: of this one
   std::vector<std::string> reasons_left_out{};  ///< counted: distinct
   std::optional<Case> what{};                   ///< begun
 };
@@ -71,13 +72,14 @@ Child::Message message_of(const Event& e) {
                      fmt::format("{}", e.seconds)};
   const auto add = [&](auto... fields) { (out.push_back(fields), ...); };
   if (e.kind == Event::Kind::counted) {
-    add(std::to_string(e.cases), std::to_string(e.left_out));
+    add(std::to_string(e.cases), std::to_string(e.left_out), fmt::format("{}", e.cost));
     out.insert(out.end(), e.reasons_left_out.begin(), e.reasons_left_out.end());
   }
   if (e.kind == Event::Kind::begun) {
     const Case& c = *e.what;
     add(std::string(name(c.problem.operation)), std::string(name(c.problem.type)), std::to_string(c.problem.n),
-        std::to_string(c.offset_elements), c.dataset, std::to_string(c.seed), c.order, c.check);
+        std::to_string(c.offset_elements), c.dataset, std::to_string(c.seed), c.order, c.check,
+        fmt::format("{}", c.cost));
     for (const auto& [name, value] : c.settings) add(name, value);
   }
   return out;
@@ -90,13 +92,15 @@ Event event_of(const Child::Message& m, const std::vector<const Variant*>& selec
   if (e.kind == Event::Kind::counted) {
     e.cases = number(4);
     e.left_out = number(5);
-    e.reasons_left_out.assign(m.begin() + 6, m.end());
+    e.cost = std::stod(m.at(6));
+    e.reasons_left_out.assign(m.begin() + 7, m.end());
   }
   if (e.kind == Event::Kind::begun) {
     const Variant& v = *selected.at(e.v);
     e.what = Case{&v, {parse_operation(m.at(4)), parse_type(m.at(5)), number(6)}, Settings(v.tunables), number(7),
                   m.at(8), number(9), m.at(10), m.at(11)};
-    for (std::size_t i = 12; i + 1 < m.size(); i += 2) e.what->settings.set(m[i], m[i + 1]);
+    e.what->cost = std::stod(m.at(12));
+    for (std::size_t i = 13; i + 1 < m.size(); i += 2) e.what->settings.set(m[i], m[i + 1]);
   }
   return e;
 }
@@ -128,6 +132,7 @@ class Tally {
       case Event::Kind::counted:
         total_ += e.cases - of_[e.v].cases;
         of_[e.v].cases = e.cases;
+        of_[e.v].cost = e.cost;
         r.left_out = e.left_out;
         r.reasons_left_out = e.reasons_left_out;
         return;
@@ -148,7 +153,10 @@ class Tally {
       case Event::Kind::lost: of_[e.v].given_up = true; return;
     }
     under_way->ended = true;
-    if (e.kind != Event::Kind::misdeclared) ++of_[e.v].done;
+    if (e.kind != Event::Kind::misdeclared) {
+      ++of_[e.v].done;
+      of_[e.v].cost_done += under_way->what.cost;
+    }
     const auto [at, is_new] = of_[e.v].refused_alone.try_emplace(pair_of(under_way->what));
     if (e.kind != Event::Kind::refused)
       at->second.reset();
@@ -178,11 +186,18 @@ class Tally {
       if (first) out.push_back(*first);
     return out;
   }
-  void show(const VerifyProgress& progress) const {
+  void show(const VerifyProgress& progress) {
     if (!progress || !under_way || under_way->ended || !under_way->when.empty()) return;
     std::size_t done = 0;
-    for (std::size_t v = 0; v < of_.size(); ++v) done += over(v) ? of_[v].cases : of_[v].done;
-    progress(done, total_, under_way->what.describe());
+    double cost_done = 0, cost_left = 0;
+    for (std::size_t v = 0; v < of_.size(); ++v) {
+      done += over(v) ? of_[v].cases : of_[v].done;
+      cost_done += of_[v].cost_done;
+      if (!over(v)) cost_left += of_[v].cost - of_[v].cost_done;
+    }
+    if (!first_case_) first_case_ = under_way->since;
+    const std::chrono::duration<double> elapsed = under_way->since - *first_case_;
+    progress(done, total_, under_way->what.describe(), time_left(elapsed.count(), cost_done, cost_left));
   }
 
   VerifyReport finished() {
@@ -205,6 +220,7 @@ class Tally {
  private:
   struct OfVariant {
     std::size_t cases = 0, done = 0;
+    double cost = 0, cost_done = 0;
     bool given_up = false;
     std::map<Pair, std::optional<Case>> refused_alone{};  ///< nothing where some case was not refused
   };
@@ -212,6 +228,7 @@ class Tally {
 
   std::vector<OfVariant> of_;
   std::size_t total_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> first_case_{};
 };
 
 /// Why preparing refuses an operation and type at every size and setting; empty if it does not, or if the machine lacks
@@ -303,6 +320,7 @@ class Run {
     });
     std::stable_sort(cases.begin(), cases.end(), before);
     counted.cases = cases.size();
+    for (const Case& c : cases) counted.cost += c.cost;
     if (count) tell_(counted);
     return cases;
   }
@@ -484,6 +502,11 @@ std::string Case::command(DeviceKind device) const {
   text += " --dataset " + dataset + " --seed " + std::to_string(seed);
   if (!order.empty()) text += " --order " + order;
   return text + " --check " + check;
+}
+
+double time_left(double elapsed_s, double cost_done, double cost_left) {
+  if (elapsed_s < 1 || cost_done <= 0) return -1;
+  return elapsed_s / cost_done * std::max(cost_left, 0.0);
 }
 
 std::string run_case(const Case& c, Backend& backend) { return Workbench(backend).run(c); }

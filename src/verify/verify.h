@@ -42,6 +42,7 @@ struct Case {
   /// the executed one (simulated device, floats).
   std::string check;
   std::string left_out{};  ///< why the tier does not run it; empty: it does
+  double cost = 1;         ///< beside the other cases of a run: for the estimate of what is left
 
   /// "levels/naive sum f32 n=1025 block=32;finish=atomic offset=1 random seed=3 order=reverse": enough to run it again.
   std::string describe() const;
@@ -102,8 +103,12 @@ std::vector<Case> battery(const Variant&, const DeviceInfo&, Tier, std::uint64_t
 /// device fails, and whatever else the variant throws.
 std::string run_case(const Case&, Backend&);
 
-/// progress(done, total, current), before each case.
-using VerifyProgress = std::function<void(std::size_t, std::size_t, const std::string&)>;
+/// progress(done, total, current, left_s), before each case. left_s: as time_left() says.
+using VerifyProgress = std::function<void(std::size_t, std::size_t, const std::string&, double left_s)>;
+
+/// The seconds that the rest takes at the rate so far, in costs, not in cases: a large case takes a thousand times as
+/// long as a small one. Negative in the first second, which shows no rate.
+double time_left(double elapsed_s, double cost_done, double cost_left);
 
 /// Runs the batteries of `selected`. A variant that fails, throws or faults is a failure in the report, never an
 /// exception. So is one whose preparation refuses every size and setting of an operation and type that it declares.

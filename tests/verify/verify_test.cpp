@@ -735,12 +735,40 @@ TEST(BatteryVerify, a_case_has_a_command_that_runs_it_again) {
 TEST(BatteryVerify, progress_counts_every_case_once) {
   const Variant v = sound();
   std::size_t calls = 0, expected = battery(v, open_cpu()->info(), Tier::quick, 1).size();
-  verify({&v, &v}, *open_cpu(), Tier::quick, 1, [&](std::size_t done, std::size_t total, const std::string& current) {
-    EXPECT_EQ(done, calls++);
-    EXPECT_EQ(total, 2 * expected);
-    EXPECT_FALSE(current.empty());
-  });
+  verify({&v, &v}, *open_cpu(), Tier::quick, 1,
+         [&](std::size_t done, std::size_t total, const std::string& current, double) {
+           EXPECT_EQ(done, calls++);
+           EXPECT_EQ(total, 2 * expected);
+           EXPECT_FALSE(current.empty());
+         });
   EXPECT_EQ(calls, 2 * expected);
+}
+
+TEST(BatteryVerify, time_left_follows_costs_not_cases) {
+  // A thousand small cases of 1 ms, then ten large ones of 1 s; costs are twice that and the clock is scripted.
+  std::vector<double> seconds(1000, 1e-3);
+  seconds.insert(seconds.end(), 10, 1.0);
+  double elapsed = 0, left = 0;
+  for (const double s : seconds) left += s;
+  EXPECT_LT(time_left(0.9, 1.8, 20), 0) << "too early";
+  for (const double s : seconds) {
+    elapsed += s;
+    left -= s;
+    if (elapsed >= 1) {
+      EXPECT_NEAR(time_left(elapsed, 2 * elapsed, 2 * left), left, 1e-6);
+    }
+  }
+}
+
+TEST(BatteryVerify, costs_of_cases_grow_with_threads_calls_and_elements) {
+  const Variant v = sound();
+  double small = 0, large = 0;
+  for (const Case& c : battery(v, open_cpu()->info(), Tier::standard, 1)) {
+    EXPECT_GT(c.cost, 0) << c.describe();
+    if (c.problem.n < 100 && !is_protocol(c.check)) small = std::max(small, c.cost);
+    if (c.problem.n > 1'000'000) large = std::max(large, c.cost);
+  }
+  EXPECT_GT(large, 50 * small);
 }
 
 /// A CPU whose memory breaks for good, as a GPU's context does after an illegal access.
@@ -878,7 +906,7 @@ TEST(BatteryApart, what_hangs_crashes_or_exits_costs_its_own_variant_alone) {
 
 TEST(BatteryApart, what_its_maker_throws_is_no_failure_of_a_case) {
   const Variant good = sound();
-  const auto throws = [](std::size_t, std::size_t, const std::string&) { throw std::runtime_error("no terminal"); };
+  const VerifyProgress throws = [](auto...) { throw std::runtime_error("no terminal"); };
   EXPECT_EQ(error_of<std::runtime_error>([&] { report_apart({&good}, open_cpu, throws); }), "no terminal");
 }
 
@@ -919,7 +947,7 @@ TEST(BatteryApart, ends_when_interrupted_with_what_it_had) {
   const std::size_t all = battery(good, open_cpu()->info(), Tier::quick, 1).size();
   for (const bool apart : {true, false}) {
     int begun = 0;
-    const auto progress = [&](std::size_t, std::size_t, const std::string&) { ++begun; };
+    const auto progress = [&](std::size_t, std::size_t, const std::string&, double) { ++begun; };
     const auto interrupted = [&] { return begun == 3; };
     const auto cases_of = [](const Variant& v) { return battery(v, open_cpu()->info(), Tier::quick, 1); };
     const VerifyReport report = apart ? report_apart({&good}, open_cpu, progress, interrupted)
