@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <functional>
+#include <future>
 #include <map>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <thread>
 
 #include "measure/results/row.h"
 #include "measure/stats/model.h"
@@ -135,7 +139,8 @@ std::size_t model_column(std::string_view name) {
   return static_cast<std::size_t>(at - all.begin());
 }
 
-ModelTable model_table(const StoredResults& results, double confidence) {
+ModelTable model_table(const StoredResults& results, double confidence,
+                       const std::function<void(std::size_t, std::size_t)>& show) {
   std::map<Fields, Sizes> models;
   for (const StoredRow& row : results.rows) {
     const std::size_t n = row.row.point.problem.n;
@@ -153,22 +158,40 @@ ModelTable model_table(const StoredResults& results, double confidence) {
     note(row.read_s, {{"variant", "(read-ceiling)"}, {"settings", ""}});
   }
   ModelTable out;
+  std::vector<std::function<Fields()>> fitting;
   const std::size_t device = model_column("device");
-  for (const auto& [key, sizes] : models) {
+  for (auto& [key, sizes] : models) {
     const double cache = results.cache_bytes(key[device]);
     Sizes inside, beyond;
-    for (const auto& [n, samples] : sizes) (samples.bytes <= cache ? inside : beyond).emplace(n, samples);
+    for (auto& [n, samples] : sizes) (samples.bytes <= cache ? inside : beyond).emplace(n, std::move(samples));
     if (std::max(inside.size(), beyond.size()) < Model::fewest_sizes) {
       ++out.left_out;
       continue;
     }
     // Named, since older clang++ captures no structured binding by [&] alone.
-    const auto add = [&, &key = key](std::string_view range, const Sizes& of_range) {
-      if (!of_range.empty()) out.records.push_back(record_of(key, range, cache, of_range, confidence));
+    const auto add = [&, &key = key](std::string_view range, Sizes of_range) {
+      if (!of_range.empty())
+        fitting.push_back([&key, range, cache, confidence, of_range = std::move(of_range)] {
+          return record_of(key, range, cache, of_range, confidence);
+        });
     };
-    add("inside", inside);
-    add(cache > 0 ? "beyond" : "all", beyond);
+    add("inside", std::move(inside));
+    add(cache > 0 ? "beyond" : "all", std::move(beyond));
   }
+  out.records.resize(fitting.size());
+  std::atomic<std::size_t> next{0}, done{0};
+  const auto work = [&](bool shows) {
+    for (std::size_t i = next++; i < fitting.size(); i = next++) {
+      out.records[i] = fitting[i]();
+      const std::size_t so_far = ++done;
+      if (shows && show) show(so_far, fitting.size());
+    }
+  };
+  std::vector<std::future<void>> others;
+  for (unsigned t = 1; t < std::thread::hardware_concurrency(); ++t)
+    others.push_back(std::async(std::launch::async, work, false));
+  work(true);
+  for (auto& other : others) other.get();
   return out;
 }
 

@@ -3,6 +3,7 @@
 /// type, timing mode, cache state, and side of the cache's size.
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,8 @@ struct ModelTable {
   std::size_t left_out = 0;     ///< series without a record, because there are too few sizes for any model
 };
 
-/// The same for the same results.
-ModelTable model_table(const StoredResults&, double confidence);
+/// The same for the same results, by as many threads as there are CPUs. show(done, total) is called by this one.
+ModelTable model_table(const StoredResults&, double confidence,
+                       const std::function<void(std::size_t, std::size_t)>& show = {});
 
 }  // namespace reductio

@@ -21,7 +21,13 @@ double resampled_median(const SizeSamples& size, std::mt19937_64& random, std::v
     const auto& rounds = all[random() % all.size()];
     for (std::size_t r = 0; r < rounds.size(); ++r) drawn.push_back(rounds[random() % rounds.size()]);
   }
-  const double m = median(drawn);
+  const auto middle = drawn.begin() + static_cast<std::ptrdiff_t>(drawn.size() / 2);
+  std::nth_element(drawn.begin(), middle, drawn.end());
+  double m = *middle;
+  if (drawn.size() % 2 == 0) {
+    const double below = *std::max_element(drawn.begin(), middle);
+    m = below + (m - below) / 2;
+  }
   // Half a resolution could be more than the whole of a time that short.
   return std::max(m + (uniform(random) - 0.5) * size.resolution_s, 0.01 * m);
 }
@@ -74,6 +80,8 @@ Model fit_model(std::span<const SizeSamples> sizes, double confidence, int resam
       m.largest_residual = residual;
       m.largest_residual_at = i;
     }
+
+  if (!m.fits()) return m;
 
   std::mt19937_64 random(seed);
   std::vector<double> latencies, bandwidths, halves, drawn;

@@ -57,7 +57,7 @@ struct Model {
 /// up to half a resolution, because a reading stands for anything that near. So the intervals cover what sampling again
 /// would change. They do not cover the model's own error: largest_residual tells that. Simulated, 95 % intervals hold
 /// the truth in 99 % if rounds are independent. If allocations differ by twice as much as rounds, they hold it in 92 %
-/// with three allocations and 97 % with twelve. 0 < confidence < 1.
+/// with three allocations and 97 % with twelve. A line that does not fit gets none. 0 < confidence < 1.
 Model fit_model(std::span<const SizeSamples>, double confidence, int resamples = 1000, std::uint64_t seed = 1);
 
 }  // namespace reductio
