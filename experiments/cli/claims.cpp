@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "measure/results/csv.h"
 
@@ -135,11 +136,12 @@ std::string claim_counts(const Verdicts& v, bool as_first_set) {
   return join(words, ", ");
 }
 
-/// "holds (as first set: reversed)" where the claim's tests as first set gave another verdict.
-std::string verdict_of(const Verdicts& v, const Fields& record) {
-  const std::string& now = v.field(record, "verdict");
+/// The claim; "(verdict as first set: reversed)" behind it where its tests as first set gave another verdict.
+std::string statement_of(const Verdicts& v, const Fields& record) {
+  const std::string& statement = v.field(record, "statement");
   const std::string first = v.first_verdict(record);
-  return first == now ? now : fmt::format("{} (as first set: {})", now, first);
+  return first == v.field(record, "verdict") ? statement
+                                             : fmt::format("{} (verdict as first set: {})", statement, first);
 }
 
 void print_claims(const Verdicts& v) {
@@ -148,11 +150,11 @@ void print_claims(const Verdicts& v) {
   Table table({"claim", "verdict", "n", "ratio", "what is claimed"});
   for (const Fields& r : v.records())
     if (v.has(r, "role", "claim"))
-      table.add({v.field(r, "claim"), verdict_of(v, r), size_of(v, r), ratio_of(v, r), v.field(r, "statement")});
+      table.add({v.field(r, "claim"), v.field(r, "verdict"), size_of(v, r), ratio_of(v, r), statement_of(v, r)});
   table.print();
-  fmt::print("\n{} claims: {}\n", std::count_if(all.begin(), all.end(), is_claim), claim_counts(v, false));
+  say(fmt::format("\n{} claims: {}", std::count_if(all.begin(), all.end(), is_claim), claim_counts(v, false)));
   if (claim_counts(v, true) != claim_counts(v, false))
-    fmt::print("by their tests as first set: {}\n", claim_counts(v, true));
+    say(fmt::format("by their tests as first set: {}", claim_counts(v, true)));
 }
 
 bool has_claim(const Verdicts& v, const std::string& claim) {
@@ -165,27 +167,27 @@ void print_claim(const Verdicts& v, const std::string& claim) {
   bool told = false;
   for (const Fields& r : v.records()) {
     if (v.field(r, "claim") != claim) continue;
-    if (!told) fmt::print("{}\n", ink(Ink::bold, claim + ": " + v.field(r, "statement")));
+    if (!told) say_bold(claim + ": " + v.field(r, "statement"));
     told = true;
     const bool beside = v.has(r, "role", "beside"), step = v.has(r, "role", "step") || beside;
     const std::string n = size_of(v, r), found = ratio_of(v, r), pad = step ? "    " : "  ";
-    fmt::print("{}{}{}{}{}: {}\n", pad, beside ? "beside, deciding nothing: " : "",
-               verdict_in_colour(v.field(r, "verdict")), n.empty() ? "" : " at " + n, found.empty() ? "" : ", " + found,
-               v.field(r, "reason"));
+    const std::size_t hang = pad.size() + 2;
+    say(fmt::format("{}{}{}{}{}: {}", pad, beside ? "beside, deciding nothing: " : "",
+                    verdict_in_colour(v.field(r, "verdict")), n.empty() ? "" : " at " + n,
+                    found.empty() ? "" : ", " + found, v.field(r, "reason")),
+        hang);
     if (const auto before = v.verdicts_before(r); !before.empty())
-      fmt::print("{}  as first set: {}{}\n", pad, before.front(),
-                 before.size() > 1 ? ", then " + join({before.begin() + 1, before.end()}, ", then ") : "");
+      say(fmt::format("{}  as first set: {}", pad, join(before, ", then ")), hang + 2);
     const std::string &base = v.field(r, "base"), &variant = v.field(r, "variant");
     const std::string calls = base.empty() ? variant : variant + " over " + base;
     const std::string& threshold = v.field(r, "threshold");
-    if (!calls.empty()) fmt::print("{}  {}{}\n", pad, calls, threshold.empty() ? "" : " (" + threshold + ")");
+    if (!calls.empty())
+      say(fmt::format("{}  {}{}", pad, calls, threshold.empty() ? "" : " (" + threshold + ")"), hang + 2);
   }
 }
 
 int run(const ClaimsOptions& options) {
-  if (options.folder.empty())
-    throw UsageError("name a results folder, as experiments/results/nvidia-h200; see 'reductio claims --help'");
-  const Verdicts v(options.folder);
+  const Verdicts v(folder_or_default(options.folder, "claims"));
   for (const std::string& claim : options.claims)
     if (!has_claim(v, claim))
       throw UsageError("there is no claim '" + claim + "'; without a claim's name all are listed");
@@ -198,9 +200,10 @@ int run(const ClaimsOptions& options) {
 
 Command add_claims(CLI::App& app) {
   auto options = std::make_shared<ClaimsOptions>();
-  CLI::App* sub = app.add_subcommand("claims", "Print what the documents claim, and what a results folder says of it");
-  sub->add_option("folder", options->folder, "The results folder; paper/verdicts.py writes its verdicts.csv");
-  sub->add_option("claims", options->claims, "Claims to tell in full, as S1 or U0: each test, its thresholds and why")
+  CLI::App* sub = app.add_subcommand("claims", "Print the documents' claims and a results folder's verdicts");
+  sub->add_option("folder", options->folder,
+                  "The results folder (default: the one in out/results); paper/verdicts.py writes its verdicts.csv");
+  sub->add_option("claims", options->claims, "Claims to explain, as S1 U0: each test, its threshold and the reason")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   return {sub, [options] { return run(*options); }, true};
 }

@@ -42,5 +42,6 @@ Command add_plot(CLI::App&);
 Command add_claims(CLI::App&);
 Command add_probe(CLI::App&);
 Command add_new(CLI::App&);
+Command add_completion(CLI::App&);
 
 }  // namespace reductio::cli

@@ -26,7 +26,9 @@ struct InfoOptions {
 
 /// Key and value, one a line, the values under each other.
 void line(const std::string& key, const std::string& value) {
-  if (!value.empty()) fmt::print("  {}{}{}\n", key, std::string(key.size() < 20 ? 20 - key.size() : 1, ' '), value);
+  constexpr std::size_t column = 20;
+  if (value.empty()) return;
+  say(fmt::format("  {}{}{}", key, std::string(key.size() < column ? column - key.size() : 1, ' '), value), column + 2);
 }
 
 void heading(const std::string& text) { fmt::print("{}\n", ink(Ink::bold, text)); }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/describe.h"
@@ -18,8 +20,78 @@ namespace {
 struct ListOptions {
   std::string what = "variants";
   SelectionOptions selection;
-  bool json = false, csv = false;
+  bool all = false, json = false, csv = false;
 };
+
+/// What a heading of the listing says, and the groups of variants under it.
+struct Section {
+  std::string_view heading;
+  VariantKind kind;
+  std::vector<std::string_view> groups;  ///< in this order; empty: all of that kind
+};
+
+const std::vector<Section>& sections() {
+  static const std::vector<Section> all = {
+      {"yours", VariantKind::yours, {}},
+      {"squares: sum of squares in four steps, int, measured with clock() on a GeForce 8800 GT",
+       VariantKind::document,
+       {"squares"}},
+      {"twopass: two-stage reduction, grid-stride loads; rolled, unrolled by warp, unrolled by template",
+       VariantKind::document,
+       {"twopass"}},
+      {"unroll: \"unrolling loops\", in place in global memory, the host adds the blocks; GTX 1050 Ti",
+       VariantKind::document,
+       {"unroll"}},
+      {"levels: reduction in three levels, inside a thread, inside a block, between blocks",
+       VariantKind::document,
+       {"levels"}},
+      {"multiblock: many blocks with grid-stride loads, in two launches or with a last-block finish",
+       VariantKind::document,
+       {"multiblock"}},
+      {"ours: a fast sum (tuned), modern GPU features one at a time, every idea on its own (ablation)",
+       VariantKind::ours,
+       {"tuned", "modern", "ablation"}},
+      {"libraries on the GPU", VariantKind::library, {"cub", "thrust", "cublas"}},
+      {"CPU", VariantKind::cpu, {"host", "std", "eigen", "openmp", "thrust"}},
+  };
+  return all;
+}
+
+/// The section of a variant, and its group's place in it. A group that no section names stands last in the first
+/// section of its kind.
+std::pair<std::size_t, std::size_t> place_of(const Variant& v) {
+  std::pair<std::size_t, std::size_t> place{sections().size(), 0};
+  for (std::size_t i = 0; i < sections().size(); ++i) {
+    const Section& s = sections()[i];
+    const auto at = std::find(s.groups.begin(), s.groups.end(), v.group());
+    if (s.kind != v.kind) continue;
+    if (at != s.groups.end() || s.groups.empty()) return {i, static_cast<std::size_t>(at - s.groups.begin())};
+    place = std::min(place, {i, s.groups.size()});
+  }
+  return place;
+}
+
+/// The idea in a few words: the title; of a document's kernel and where the title is but the group's name what it does
+/// at each level. Left out is what the heading says of the whole group, and what the setting `finish` chooses.
+std::string idea_of(const Variant& v) {
+  if (!known_faults(v).empty()) return v.title + " (has a known fault)";
+  if (v.kind != VariantKind::document && !v.title.empty() && v.title != v.group()) return v.title;
+  const auto same_for_all = [&](std::string Strategy::*level) {
+    return std::all_of(variants().begin(), variants().end(), [&](const Variant& other) {
+      return other.group() != v.group() || other.how.*level == v.how.*level;
+    });
+  };
+  const bool chosen = std::any_of(v.tunables.begin(), v.tunables.end(), [](auto& t) { return t.name == "finish"; });
+  std::vector<std::string> parts;
+  for (const auto level : {&Strategy::thread, &Strategy::block, &Strategy::grid}) {
+    std::string part = v.how.*level;
+    if (const auto where = part.find(": "); where != std::string::npos) part.erase(0, where + 2);
+    const bool said = v.kind == VariantKind::document && same_for_all(level);
+    if (!part.empty() && part != "none" && !said && !(chosen && level == &Strategy::grid)) parts.push_back(part);
+  }
+  if (v.kind != VariantKind::document && parts.size() == 3) parts.erase(parts.begin() + 1);  // for one line
+  return join(parts, "; ");
+}
 
 /// The chosen variants that run on the device asked for, that have all types and all operations asked for.
 std::vector<const Variant*> matching(const SelectionOptions& options) {
@@ -53,17 +125,31 @@ void print_variants(const std::vector<const Variant*>& selected, const ListOptio
         fmt::print("{}", csv_record(record));
     return;
   }
-  Table table({"variant", "operations", "types", "devices", "from", "settings (default)"});
-  for (const Variant* v : selected) {
-    std::vector<std::string> tunables;
-    for (const Tunable& t : v->tunables) tunables.push_back(t.name + "=" + t.standard);
-    if (!v->cuda_only.empty()) tunables.push_back("(CUDA only)");
-    if (!known_faults(*v).empty()) tunables.push_back("(has a known fault)");
-    table.add({v->id, names(v->operations), names(v->types), names(devices_of(*v)), v->cites, join(tunables, " ")});
+  std::vector<const Variant*> ordered = selected;
+  std::stable_sort(ordered.begin(), ordered.end(), [](auto* a, auto* b) { return place_of(*a) < place_of(*b); });
+  // A crowd that only its own experiment measures is one line, unless it was asked for.
+  constexpr std::size_t crowd = 12;
+  const auto crowd_of = [&](const Variant& v) {
+    return static_cast<std::size_t>(std::count_if(ordered.begin(), ordered.end(), [&](auto* other) {
+      return other->group() == v.group() && other->own_experiment == v.own_experiment;
+    }));
+  };
+  const bool folds = !options.all && options.selection.variants.empty();
+  Table table({"variant", "runs on", "idea"});
+  std::size_t section = sections().size();
+  std::set<std::string> folded;
+  for (const Variant* v : ordered) {
+    const auto here = place_of(*v).first;
+    if (here != section) table.section(std::string(sections()[here].heading));
+    section = here;
+    const std::size_t alike = folds && !v->own_experiment.empty() ? crowd_of(*v) : 0;
+    if (alike <= crowd)
+      table.add({v->id, names(devices_of(*v)), idea_of(*v)});
+    else if (const std::string group(v->group()); folded.insert(group + " " + v->own_experiment).second)
+      table.add({group + "/...", names(devices_of(*v)), fmt::format("{} combinations, --all lists them", alike)});
   }
   table.print();
-  fmt::print("\n{} variant{}; 'reductio info VARIANT' tells all about one\n", selected.size(),
-             selected.size() == 1 ? "" : "s");
+  say(fmt::format("\n{}; 'reductio info VARIANT' tells all about one", counted(selected.size(), "variant")));
 }
 
 void print_experiments(const ListOptions& options) {
@@ -95,7 +181,8 @@ Command add_list(CLI::App& app) {
   options->selection.add_types(*sub);
   sub->add_option("--device", options->selection.device, "Only variants that run on this device: cuda, sim or cpu")
       ->type_name("DEVICE");
-  auto* json = sub->add_flag("--json", options->json, "Everything about each as JSON");
+  sub->add_flag("--all", options->all, "Every variant, also the combinations that are one line otherwise (ablation)");
+  auto* json = sub->add_flag("--json", options->json, "All details as JSON");
   sub->add_flag("--csv", options->csv, "The table as CSV")->excludes(json);
   return {sub,
           [options] {

@@ -46,16 +46,21 @@ void print(const std::vector<Fields>& records) {
 }
 
 int run(const ModelsOptions& options) {
-  if (options.folder.empty())
-    throw UsageError("name a results folder, as experiments/results/nvidia-h200; see 'reductio models --help'");
-  const StoredResults results = read_results(options.folder);
+  Progress progress(options.quiet);
+  progress.show(0, 0, "reading");
+  const StoredResults results = read_results(folder_or_default(options.folder, "models"));
   const auto path = results.folder / "models.csv";
   const std::string note = note_of_left_out(results);
   if (!note.empty() && std::filesystem::exists(path))
     throw UsageError(path.string() + " stays as it is: it may hold fits that cannot be made again (" + note +
                      "); remove it to fit the rest");
-  if (!note.empty()) print_message(note);
-  const auto [records, left_out] = model_table(results, options.confidence);
+  if (!note.empty()) {
+    progress.clear();
+    print_message(note);
+  }
+  const auto [records, left_out] = model_table(
+      results, options.confidence, [&](std::size_t done, std::size_t total) { progress.show(done, total, "models"); });
+  progress.clear();
   std::string text = csv_record(model_columns());
   const std::size_t status = model_column("status");
   std::map<std::string, int> by_status;
@@ -67,10 +72,10 @@ int run(const ModelsOptions& options) {
   if (options.csv) fmt::print("{}", text);
   if (options.csv || options.quiet) return exit_ok;
   print(records);
-  fmt::print(
+  say(fmt::format(
       "\n{} models in {}: {} fit within 5 %, {} do not fit, {} have too few sizes; {} series have too few for any "
-      "model and are left out\n",
-      records.size(), path.string(), by_status["ok"], by_status["does_not_fit"], by_status["too_few_sizes"], left_out);
+      "model and are left out",
+      records.size(), path.string(), by_status["ok"], by_status["does_not_fit"], by_status["too_few_sizes"], left_out));
   return exit_ok;
 }
 
@@ -79,7 +84,7 @@ int run(const ModelsOptions& options) {
 Command add_models(CLI::App& app) {
   auto options = std::make_shared<ModelsOptions>();
   CLI::App* sub = app.add_subcommand("models", "Fit latency + bytes / bandwidth to a results folder's times");
-  sub->add_option("folder", options->folder, "The results folder; models.csv is written beside its experiments");
+  sub->add_option("folder", options->folder, "The results folder (default: the one in out/results); gets models.csv");
   add_confidence(*sub, [options](double share) { options->confidence = share; });
   sub->add_flag("--csv", options->csv, "Print the table as it is written to models.csv");
   sub->add_flag("--quiet", options->quiet, "Print nothing");

@@ -8,7 +8,7 @@
 namespace reductio::cli {
 
 void SelectionOptions::add_variants(CLI::App& app) {
-  app.add_option("--variants", variants, "Only variants whose id contains a match of this regular expression")
+  app.add_option("--variants", variants, "Only variants whose id matches this regular expression, or a part of it does")
       ->type_name("REGEX");
 }
 
@@ -25,23 +25,22 @@ void SelectionOptions::add_sizes(CLI::App& app) {
 }
 
 void SelectionOptions::add_settings(CLI::App& app) {
-  app.add_option("--set", settings, "Settings of the variants that have them: block=256,granularity=16")
+  app.add_option("--set", settings, "Settings, for the variants that have them: block=256,granularity=16")
       ->type_name("NAME=VALUE,...");
-  app.add_option("--seed", seed, "Seed of the data, and in verify of the order of threads")
+  app.add_option("--seed", seed, "Seed of the data; in verify also of the order of threads")
       ->type_name("N")
       ->capture_default_str();
 }
 
 void SelectionOptions::add_order(CLI::App& app) {
   app.add_option("--order-seed", order_seed,
-                 "Seed of the order in which points are sampled, to repeat a run (default: drawn, and recorded)")
+                 "Seed of the sampling order, to repeat a run (default: random; it is recorded)")
       ->type_name("N");
 }
 
 void SelectionOptions::add_device(CLI::App& app) {
   app.add_option("--device", device, "Where to run: cuda (a GPU), sim (the simulated GPU) or cpu")->type_name("DEVICE");
-  app.add_option("--gpu", gpu, "Which GPU: its index, or its UUID as 'nvidia-smi -L' prints it")
-      ->type_name("INDEX|UUID");
+  app.add_option("--gpu", gpu, "Which GPU: index, or UUID as in 'nvidia-smi -L'")->type_name("INDEX|UUID");
 }
 
 void SelectionOptions::add_points(CLI::App& app) {
@@ -60,20 +59,20 @@ void add_confidence(CLI::App& app, std::function<void(double)> take) {
              throw UsageError("--confidence takes a share between 0 and 1, as 95% or 0.95, not '" + text + "'");
            take(*share);
          },
-         "Of the intervals, as 95% or 0.95, which it is without being said")
+         "Confidence of the intervals: 95% (the default) or 0.95")
       ->type_name("P");
 }
 
 void add_sampling(CLI::App& app, RunOptions& options) {
-  app.add_option("--min-samples", options.min_samples, "Samples of each point, at least")->type_name("N");
-  app.add_option("--max-samples", options.max_samples, "Samples of each point, at most")->type_name("N");
+  app.add_option("--min-samples", options.min_samples, "Fewest samples of each point")->type_name("N");
+  app.add_option("--max-samples", options.max_samples, "Most samples of each point")->type_name("N");
   app.add_option(
          "--allocations", options.allocations,
-         "Spread the samples over so many fresh contexts of a GPU (of a CPU: allocations of memory), with one on "
-         "each at least, whatever --timeout says: for narrower intervals where contexts differ")
+         "Spread each point's samples over N fresh GPU contexts (on a CPU: memory allocations), at least one sample "
+         "on each, whatever --timeout says. More give narrower intervals where contexts differ")
       ->type_name("N");
   app.add_option("--timeout", options.time_budget_s,
-                 "Time budget of each point, in seconds: once it is spent, a point that has --min-samples gets no more")
+                 "Time budget of a point in seconds. Once it is spent, a point with --min-samples gets no more")
       ->type_name("S");
   add_confidence(app, [&options](double share) { options.confidence = share; });
 }

@@ -20,7 +20,7 @@ namespace {
 
 struct ProbeOptions {
   SelectionOptions selection;
-  std::string out = "results";
+  std::string out = default_out();
   bool quiet = false;
 };
 
@@ -58,7 +58,8 @@ int run(const ProbeOptions& options) {
 
 Command add_probe(CLI::App& app) {
   auto options = std::make_shared<ProbeOptions>();
-  CLI::App* sub = app.add_subcommand("probe", "Read a GPU's clocks, and what its loads and messages take");
+  CLI::App* sub =
+      app.add_subcommand("probe", "Measure a GPU's SM clocks and the latency of its loads, atomics and messages");
   sub->add_option("--out", options->out, "Records go to DIR/<machine>/probes.csv")
       ->type_name("DIR")
       ->capture_default_str();

@@ -1,11 +1,15 @@
 /// The program: reads the command line, runs one subcommand, and turns errors into one line and an exit code.
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <system_error>
 
@@ -92,28 +96,81 @@ struct OutOfMemory : std::bad_alloc {
   }
 };
 
+/// CLI11's help, wrapped between words. CLI11 prints each description on one line.
+class Help final : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override {
+    return paragraph(Formatter::make_description(app));
+  }
+  std::string make_footer(const CLI::App* app) const override { return paragraph(Formatter::make_footer(app)); }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    return paragraph(Formatter::make_usage(app, std::move(name)), 6);
+  }
+  std::string make_option(const CLI::Option* option, bool is_positional) const override {
+    return entry(make_option_name(option, is_positional) + make_option_opts(option), make_option_desc(option));
+  }
+  std::string make_subcommand(const CLI::App* sub) const override {
+    return entry(sub->get_display_name(true), sub->get_description());
+  }
+
+ private:
+  static std::size_t columns() { return std::min<std::size_t>(text_width(), 100); }
+  static std::string paragraph(const std::string& text, std::size_t hang = 2) { return wrapped(text, columns(), hang); }
+  /// The name, and beside it what it is; below it where the terminal is narrow or the name long.
+  static std::string entry(const std::string& name, const std::string& description) {
+    const std::size_t indent = columns() < 80 ? 6 : 30;
+    std::string out = "  " + name;
+    if (out.size() + 2 > indent)
+      out = wrapped(out, columns(), 4) + "\n" + std::string(indent, ' ');
+    else
+      out.resize(indent, ' ');
+    const std::string told = wrapped(description, columns() - indent);
+    for (const char c : told) out += c == '\n' ? "\n" + std::string(indent, ' ') : std::string(1, c);
+    return out + "\n";
+  }
+};
+
+/// The program's version, and those of what it was built with.
+std::string versions() {
+  const BuildDescription& b = build_description();
+  return fmt::format("reductio {}\n{}\n{}", version_text(),
+                     b.cuda_compiler.empty() ? "built without CUDA"
+                                             : fmt::format("CUDA toolkit: {} for {}, CCCL {}", b.cuda_compiler,
+                                                           b.cuda_architectures, b.cccl),
+                     "C++ compiler: " + b.cxx_compiler);
+}
+
 int run_command(int argc, char** argv) {
   CLI::App app("reductio: how fast can a GPU add up an array? Hand-written reductions beside Thrust and CUB.",
                "reductio");
+  app.formatter(std::make_shared<Help>());
   app.footer(
-      "Exit codes: 0 fine, 1 wrong usage or an error, 2 a wrong result, 77 no GPU where one was demanded;\n"
-      "with compare --fail-if-slower 3 slower, 4 undecided.\n"
+      "Exit codes: 0 fine, 1 wrong usage or an error, 2 a wrong result, 77 no GPU where one was demanded; with compare "
+      "--fail-if-slower 3 slower, 4 undecided.\n"
       "Examples:\n"
       "  reductio list\n"
       "  reductio verify --variants '^twopass/' --device sim\n"
-      "  reductio run comparison --types f32 --sizes 2^20:2^28 --out results\n"
+      "  reductio run comparison --types f32 --sizes 2^20:2^28\n"
       "  reductio compare cub/sum twopass/warp-unrolled");
-  app.set_version_flag("--version", "reductio " + version_text(),
-                       "Show the version and the revision that it was built from");
+  app.set_version_flag("--version", versions(), "Show the version, its git revision, CUDA, CCCL and the compiler");
   app.allow_extras();  // so that this program, not CLI11, tells what is unknown and what was perhaps meant
 
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as everywhere: the last one counts
 
   const std::vector<std::string> command_line = for_the_record(argc, argv);
-  std::vector<Command> commands = {
-      add_list(app),  add_info(app),     add_verify(app), add_run(app, command_line), add_compare(app, command_line),
-      add_plot(app),  add_selftest(app), add_models(app), add_summarize(app),         add_claims(app),
-      add_probe(app), add_new(app)};
+  std::vector<Command> commands = {add_list(app),
+                                   add_info(app),
+                                   add_verify(app),
+                                   add_run(app, command_line),
+                                   add_compare(app, command_line),
+                                   add_plot(app),
+                                   add_selftest(app),
+                                   add_models(app),
+                                   add_summarize(app),
+                                   add_claims(app),
+                                   add_probe(app),
+                                   add_new(app),
+                                   add_completion(app)};
   for (Command& command : commands) command.app->allow_extras();
   reject_empty_values(command_line);
   try {
@@ -142,9 +199,8 @@ int run_command(int argc, char** argv) {
     return exit;
   }
   throw UsageError(
-      "name a subcommand: list, info, verify, run, compare, plot, selftest, models, summarize, claims, probe or new; "
-      "see "
-      "'reductio --help'");
+      "name a subcommand: list, info, verify, run, compare, plot, selftest, models, summarize, claims, probe, new or "
+      "completion; see 'reductio --help'");
 }
 
 }  // namespace

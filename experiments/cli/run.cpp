@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/describe.h"
@@ -29,7 +30,7 @@ struct RunCommandOptions {
   std::vector<std::string> experiments;
   SelectionOptions selection;
   RunOptions run;
-  std::string out = "results";
+  std::string out = default_out();
   bool quiet = false, json = false, csv = false;
 };
 
@@ -60,6 +61,7 @@ class Observer final : public RunObserver {
   }
 
   void row(const Row& row) override {
+    if (row.status == Status::ok && row.point.device != DeviceKind::sim) timed_.insert(row.point.variant);
     if (row.status != Status::ok) ++reasons_[{row.status, row.point.variant + ": " + row.reason}];
     if (options_.csv || options_.json) {
       progress_.clear();
@@ -87,14 +89,6 @@ class Observer final : public RunObserver {
     if (!tells() || options_.quiet) return;
     if (!rows_.empty()) print_rows();
     for (const Status status : without_time) print_reasons(status);
-    const Spent& spent = report.spent;
-    if (const double samples = spent.timed_s + spent.prepared_s + spent.around_s; samples > 0 && report.measured_s > 0)
-      fmt::print(
-          "of the time {:.0f} % was measured, {:.0f} % went into untimed calls, the cache's state and inputs, {:.0f} % "
-          "around samples, {:.0f} % into waiting until memory is idle, {:.0f} % into inputs, plans, pilots and files\n",
-          100 * spent.timed_s / report.measured_s, 100 * spent.prepared_s / report.measured_s,
-          100 * spent.around_s / report.measured_s, 100 * spent.memory_wait_s / report.measured_s,
-          std::max(0.0, 100 * (1 - (samples + spent.memory_wait_s) / report.measured_s)));
     fmt::print("{}: {}", experiment,
                ink(Ink::bold, fmt::format("{} {}", report.count(Status::ok), in_words(Status::ok))));
     for (const Status status : without_time)
@@ -104,6 +98,22 @@ class Observer final : public RunObserver {
     fmt::print(", in {}", show_seconds(report.measured_s));
     if (!report.csv.empty()) fmt::print(" -> {}", report.csv.string());
     fmt::print("\n");
+  }
+
+  /// The commands that go on from here, with this run's folder.
+  void suggest(const std::filesystem::path& folder) const {
+    if (timed_.empty() || !tells() || options_.quiet) return;
+    std::vector<std::string> steps{"plot " + folder.string()};
+    const auto is_base = [](const std::string& id) { return !find_variant(id).base_of.empty(); };
+    const auto found = std::find_if(timed_.begin(), timed_.end(), is_base);
+    const std::string base = found != timed_.end() ? *found : *timed_.begin();
+    for (const std::string& id : timed_)
+      if (id != base) {
+        steps.push_back("compare " + base + " " + id);
+        break;
+      }
+    if (std::filesystem::exists(folder / "verdicts.csv")) steps.push_back("claims " + folder.string());
+    for (const std::string& step : steps) fmt::print("next: reductio {}\n", step);
   }
 
   std::string first_reason(Status status) const {
@@ -145,6 +155,7 @@ class Observer final : public RunObserver {
   Progress progress_;
   std::size_t points_ = 0;
   std::vector<Row> rows_;
+  std::set<std::string> timed_;  ///< variants
   std::map<std::pair<Status, std::string>, std::size_t> reasons_;
 };
 
@@ -238,6 +249,7 @@ int run(RunCommandOptions& options) {
     }
     observer.summarise(experiment->name, report);
     exit = std::max(exit, verdict(experiment->name, report, observer));
+    if (experiment == selected.back() && exit == exit_ok) observer.suggest(report.csv.parent_path());
     if (report.interrupted) break;
     if (Interrupts::count() && experiment != selected.back()) {
       print_message("interrupted after " + experiment->name +
@@ -262,11 +274,11 @@ Command add_run(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_option("--out", options->out, "Results go to DIR/<machine>/<experiment>.csv")
       ->type_name("DIR")
       ->capture_default_str();
-  sub->add_flag("--resume", r.resume, "Go on with results that are there, keeping every finished group");
+  sub->add_flag("--resume", r.resume, "Continue an earlier run and keep its finished points");
   sub->add_flag("--quick", r.quick, "A smoke test: fewer and smaller sizes, fewer samples");
-  sub->add_flag("--full", r.full, "Also what the experiment leaves out for its time, and calls over its limit");
-  auto* dry = sub->add_flag("--dry-run", r.dry_run, "Only count the points and estimate the time");
-  sub->add_flag("--profile", r.profile, "One bare call of each point inside an NVTX range, for ncu; writes nothing")
+  sub->add_flag("--full", r.full, "Everything: also points that take long, and calls over the time limit");
+  auto* dry = sub->add_flag("--dry-run", r.dry_run, "Only count points and estimate the time");
+  sub->add_flag("--profile", r.profile, "One bare call of each point in an NVTX range, for ncu; writes no results")
       ->excludes(dry);
   options->selection.add_order(*sub);
   add_sampling(*sub, r);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <set>
 #include <sstream>
 
@@ -80,6 +81,23 @@ void check_settings(const std::vector<const Variant*>& selected,
     if (!some)
       throw UsageError("no selected variant allows " + key + "=" + value + "; allowed: " + allowed(selected, key));
   }
+}
+
+std::string folder_or_default(const std::string& named, const std::string& command) {
+  if (!named.empty()) return named;
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(default_out(), error))
+    if (std::filesystem::exists(entry.path() / "machine.json", error)) found.push_back(entry.path().string());
+  std::sort(found.begin(), found.end());
+  if (found.size() > 1)
+    throw UsageError("name a results folder, of those in " + default_out() + ": reductio " + command + " " +
+                     join(found, " or "));
+  if (found.empty())
+    throw UsageError("name a results folder, as experiments/results/nvidia-h200; there is none in " + default_out() +
+                     ", where 'reductio run' writes");
+  print_message("note: reads " + found.front());
+  return found.front();
 }
 
 std::vector<std::string> words_of(const std::string& list) {

@@ -46,6 +46,12 @@ void check_settings(const std::vector<const Variant*>& selected,
 /// f32 if it is there, else the first: what is timed where no type is asked for.
 ElementType usual_type(const std::vector<ElementType>&);
 
+/// --out where it is not given, of all commands.
+inline std::string default_out() { return RunOptions{}.out.string(); }
+/// The results folder that was named, else that of the one machine that has results in default_out(), of which
+/// print_message() tells. Throws UsageError where there is none or more than one; `command` is the one asking.
+std::string folder_or_default(const std::string& named, const std::string& command);
+
 /// --confidence, as 95% or 0.95; throws UsageError unless it lies between 0 and 1.
 void add_confidence(CLI::App&, std::function<void(double)> take);
 

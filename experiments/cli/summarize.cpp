@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "measure/analysis/contrasts.h"
 
@@ -21,14 +22,13 @@ struct SummarizeOptions {
 };
 
 int run(const SummarizeOptions& options) {
-  if (options.folder.empty())
-    throw UsageError("name a results folder, as experiments/results/nvidia-h200; see 'reductio summarize --help'");
+  const std::string folder = folder_or_default(options.folder, "summarize");
   const auto list = content_of(options.contrasts);
   if (!list)
     throw UsageError("cannot read " + options.contrasts +
                      ": run this in the project's folder, or name a list by --contrasts");
   const std::vector<Contrast> contrasts = contrasts_in(*list, options.contrasts);
-  const StoredResults results = read_results(options.folder);
+  const StoredResults results = read_results(folder);
   std::optional<StoredResults> cpu;
   if (!options.cpu_results.empty()) cpu.emplace(read_results(options.cpu_results));
   const std::vector<Fields> records = contrast_table(contrasts, results, cpu ? *cpu : results);
@@ -43,7 +43,7 @@ int run(const SummarizeOptions& options) {
   const auto lacking = std::count_if(records.begin() + 1, records.end(), [&](const Fields& record) {
     return record[static_cast<std::size_t>(at("value"))].empty();
   });
-  fmt::print("{} contrasts in {}: {} have a value, {} lack points, as the column 'reason' says\n", records.size() - 1,
+  fmt::print("{} contrasts in {}: {} have a value, {} lack points (see column 'reason')\n", records.size() - 1,
              path.string(), static_cast<std::ptrdiff_t>(records.size()) - 1 - lacking, lacking);
   return exit_ok;
 }
@@ -53,8 +53,9 @@ int run(const SummarizeOptions& options) {
 Command add_summarize(CLI::App& app) {
   auto options = std::make_shared<SummarizeOptions>();
   CLI::App* sub =
-      app.add_subcommand("summarize", "Make contrasts.csv: the ratios and times that claims and figures need");
-  sub->add_option("folder", options->folder, "The results folder; contrasts.csv is written beside its experiments");
+      app.add_subcommand("summarize", "Write contrasts.csv: the ratios and times that claims and figures need");
+  sub->add_option("folder", options->folder,
+                  "The results folder (default: the one in out/results); gets contrasts.csv");
   sub->add_option("--cpu-results", options->cpu_results, "The folder that cpu.csv is in (default: the same)");
   sub->add_option("--contrasts", options->contrasts, "The list of contrasts (default: paper/contrasts.json)");
   sub->add_flag("--csv", options->csv, "Print the table as it is written to contrasts.csv");

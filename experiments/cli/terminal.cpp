@@ -19,15 +19,22 @@ namespace {
 int output_error = 0;  // errno of the first write to stdout that failed: only that one tells why
 
 /// Columns of the terminal; 0 where there is none.
-std::size_t width(std::FILE* stream) {
+std::size_t terminal_width(std::FILE* stream) {
   winsize size{};
   if (!is_terminal(stream) || ioctl(fileno(stream), TIOCGWINSZ, &size) != 0) return 0;
   return size.ws_col;
 }
 
-/// Code points, which is what a field takes on the screen for the letters used here.
+/// What the text takes on the screen: code points, without the escape sequences of ink().
 std::size_t letters(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+  std::size_t count = 0;
+  bool escape = false;
+  for (const char c : text) {
+    if (c == '\033') escape = true;
+    if (!escape && (c & 0xC0) != 0x80) ++count;
+    if (c == 'm') escape = false;
+  }
+  return count;
 }
 
 /// At most `limit` letters, ended by "..." if something was cut.
@@ -39,14 +46,21 @@ std::string shorten(std::string_view text, std::size_t limit) {
   return std::string(text.substr(0, end)) + std::string(std::min<std::size_t>(limit, 3), '.');
 }
 
-/// Broken at spaces into lines of at most `limit` letters; a word that is longer has a line of its own.
-std::vector<std::string> fold(std::string_view text, std::size_t limit) {
-  std::vector<std::string> lines{""};
-  while (!text.empty()) {
+/// One line of text broken between words, the first line `limit` letters long, the others `hang` less.
+std::vector<std::string> fold(std::string_view text, std::size_t limit, std::size_t hang = 0) {
+  const std::size_t start = std::min(text.find_first_not_of(' '), text.size());
+  std::vector<std::string> lines{std::string(text.substr(0, start))};
+  bool empty = true;  // nothing but its indentation is in the last line
+  for (text.remove_prefix(start); !text.empty();) {
     const auto space = std::min(text.find(' '), text.size());
     const std::string_view word = text.substr(0, space);
-    if (!lines.back().empty() && letters(lines.back()) + 1 + letters(word) > limit) lines.emplace_back();
-    lines.back() += (lines.back().empty() ? "" : " ") + std::string(word);
+    const std::size_t room = limit > hang ? limit - (lines.size() > 1 ? hang : 0) : 0;
+    if (!empty && letters(lines.back()) + 1 + letters(word) > room) {
+      lines.emplace_back();
+      empty = true;
+    }
+    lines.back() += (empty ? "" : " ") + std::string(word);
+    empty = false;
     text.remove_prefix(std::min(space + 1, text.size()));
   }
   return lines;
@@ -127,26 +141,117 @@ std::string join(const std::vector<std::string>& items, std::string_view separat
   return fmt::format("{}", fmt::join(items, separator));
 }
 
-void Table::print(std::FILE* stream) const {
-  std::vector<std::size_t> widths(rows_.front().size());
-  for (const auto& row : rows_)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], letters(row[i]));
+std::size_t text_width(std::FILE* stream) {
+  const char* set = std::getenv("COLUMNS");
+  if (const long columns = set ? std::strtol(set, nullptr, 10) : 0; columns > 0)
+    return static_cast<std::size_t>(columns);
+  const std::size_t columns = terminal_width(stream);
+  return columns ? columns : 100;
+}
+
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t hang) {
+  std::string out;
+  for (;;) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    out += join(fold(text.substr(0, end), columns, hang), "\n" + std::string(hang, ' '));
+    if (end == text.size()) return out;
+    out += '\n';
+    text.remove_prefix(end + 1);
+  }
+}
+
+void say(std::string_view text, std::size_t hang) { fmt::print("{}\n", wrapped(text, text_width(), hang)); }
+
+void say_bold(std::string_view text) { fmt::print("{}\n", ink(Ink::bold, wrapped(text, text_width()))); }
+
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+bool is_section(const std::vector<std::string>& row) { return row.size() == 1; }
+
+/// Of each column.
+std::vector<std::size_t> widths_of(const Rows& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows)
+    if (!is_section(row))
+      for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], letters(row[i]));
+  return widths;
+}
+
+/// Where the last column begins.
+std::size_t indent_of(const std::vector<std::size_t>& widths) {
   std::size_t indent = 0;
   for (std::size_t i = 0; i + 1 < widths.size(); ++i) indent += widths[i] + 2;
-  const std::size_t columns = width(stream);
-  // Folding into a sliver would be harder to read than the terminal's own wrapping.
-  const std::size_t last = columns > indent + 20 ? columns - indent : std::string::npos;
+  return indent;
+}
 
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    std::string line;
-    for (std::size_t i = 0; i + 1 < rows_[r].size(); ++i)
-      line += rows_[r][i] + std::string(widths[i] - letters(rows_[r][i]) + 2, ' ');
-    const auto folded = fold(rows_[r].back(), last);
-    line += folded.front();
-    for (std::size_t i = 1; i < folded.size(); ++i) line += "\n" + std::string(indent, ' ') + folded[i];
-    line.erase(line.find_last_not_of(' ') + 1);
-    fmt::print(stream, "{}\n", r == 0 ? ink(Ink::bold, line, stream) : line);
+/// Takes out the columns, but for the first and the last, that have one value: "type f32, n 2^20".
+std::string take_common(Rows& rows) {
+  std::vector<std::string> common;
+  if (rows.size() < 3) return "";
+  for (std::size_t i = rows.front().size() - 2; i > 0 && rows.front().size() > 2; --i) {
+    const std::string value = is_section(rows[1]) ? rows[2][i] : rows[1][i];
+    if (!std::all_of(rows.begin() + 1, rows.end(), [&](auto& r) { return is_section(r) || r[i] == value; })) continue;
+    if (!value.empty()) common.insert(common.begin(), rows.front()[i] + " " + value);
+    for (auto& row : rows)
+      if (!is_section(row)) row.erase(row.begin() + static_cast<std::ptrdiff_t>(i));
   }
+  return join(common, ", ");
+}
+
+std::string aligned(const std::vector<std::string>& row, const std::vector<std::size_t>& widths, std::size_t last) {
+  std::string line;
+  for (std::size_t i = 0; i + 1 < row.size(); ++i) line += row[i] + std::string(widths[i] - letters(row[i]) + 2, ' ');
+  line += join(fold(row.back(), last), "\n" + std::string(indent_of(widths), ' '));
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+/// A row as a paragraph, broken between its fields where that can be.
+std::string paragraph(const std::vector<std::string>& header, const std::vector<std::string>& row,
+                      std::size_t columns) {
+  constexpr std::size_t hang = 4;
+  std::string out, line = row.front();
+  for (std::size_t i = 1; i < row.size(); ++i) {
+    if (row[i].empty()) continue;
+    const std::string field = header[i].empty() ? row[i] : header[i] + ": " + row[i];
+    if (letters(line) + 2 + letters(field) <= columns) {
+      line += "  " + field;
+      continue;
+    }
+    out += line + "\n";
+    line = wrapped(std::string(hang, ' ') + field, columns, hang);
+    if (const std::size_t end = line.rfind('\n'); end != std::string::npos) {
+      out += line.substr(0, end + 1);
+      line.erase(0, end + 1);
+    }
+  }
+  return out + line;
+}
+
+}  // namespace
+
+void Table::print(std::FILE* stream) const {
+  constexpr std::size_t least = 20;  // a narrower last column would be harder to read than paragraphs
+  const std::size_t columns = text_width(stream);
+  Rows rows = rows_;
+  const auto natural = [&] { return indent_of(widths_of(rows)) + widths_of(rows).back(); };
+  if (natural() > columns)
+    if (const std::string common = take_common(rows); !common.empty())
+      fmt::print(stream, "{}\n", wrapped("all rows: " + common, columns));
+  const auto widths = widths_of(rows);
+  const std::size_t indent = indent_of(widths);
+  const bool fits = natural() <= columns || indent + least <= columns;
+  for (std::size_t r = fits ? 0 : 1; r < rows.size(); ++r)
+    if (is_section(rows[r]))
+      fmt::print(stream, "\n{}\n", ink(Ink::bold, wrapped(rows[r].front(), columns), stream));
+    else if (!fits)
+      fmt::print(stream, "{}\n", paragraph(rows.front(), rows[r], columns));
+    else
+      fmt::print(stream, "{}\n",
+                 r == 0 ? ink(Ink::bold, aligned(rows[r], widths, columns - indent), stream)
+                        : aligned(rows[r], widths, columns - indent));
 }
 
 Progress::Progress(bool quiet) : on_(!quiet && is_terminal(stderr)) {}
@@ -166,7 +271,7 @@ void Progress::show(std::size_t done, std::size_t total, std::string_view curren
                                : "";
   const double percent = total ? 100.0 * static_cast<double>(done) / static_cast<double>(total) : 100.0;
   const std::string line = fmt::format("{}/{} ({:.0f} %{})  {}", done, total, percent, left, current);
-  const std::size_t columns = width(stderr);
+  const std::size_t columns = terminal_width(stderr);
   tell("\r\033[K" + shorten(line, columns > 1 ? columns - 1 : 79));
 }
 

@@ -1,5 +1,6 @@
 #pragma once
-/// What a person sees: colour, tables, progress. Nothing here changes what a script reads from --csv or --json.
+/// What a person sees: colour, wrapped text, tables, progress. Nothing here changes what a script reads from --csv or
+/// --json.
 
 #include <chrono>
 #include <cstddef>
@@ -46,11 +47,24 @@ std::string counted(std::size_t n, std::string_view noun);
 /// The items separated by `separator`.
 std::string join(const std::vector<std::string>& items, std::string_view separator);
 
-/// A table with columns as wide as they need; on a terminal the last column folds at the terminal's edge.
+/// Columns for text on `stream`: $COLUMNS if it is set, else those of the terminal, else 100.
+std::size_t text_width(std::FILE* stream = stdout);
+/// `text` broken between words into lines of at most `columns`, the second and later ones indented by `hang`. Its own
+/// line breaks stay. A word that is too long has a line of its own.
+std::string wrapped(std::string_view text, std::size_t columns, std::size_t hang = 0);
+/// The text, wrapped to stdout's width, and a line break.
+void say(std::string_view text, std::size_t hang = 0);
+/// The same in bold.
+void say_bold(std::string_view text);
+
+/// A table no wider than text_width(). If it does not fit, columns with one value are said once, above it, and the
+/// last column is wrapped. If that does not do either, each row becomes a paragraph: "first  name: value  name: value".
 class Table {
  public:
   explicit Table(std::vector<std::string> header) : rows_{std::move(header)} {}
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  /// A heading over the rows that follow.
+  void section(std::string heading) { rows_.push_back({std::move(heading)}); }
   void print(std::FILE* stream = stdout) const;
 
  private:

@@ -93,8 +93,8 @@ constexpr const LaunchRow* table_of(FinishedBy who) {
 
 /// Overrides the table, for experiments such as autotune. Counts that no launch can have become the nearest possible.
 struct Choice {
-  bool fixed = false;  ///< false: use the table
-  Reading reading = Reading::strided;  ///< claimed becomes tiled to the host and from 2^40 bytes on
+  bool fixed = false;                               ///< false: use the table
+  Reading reading = Reading::strided;                ///< claimed becomes tiled to the host and from 2^40 bytes on
   unsigned vectors_per_thread = 4, most_blocks = 4;  ///< as in a LaunchRow
   std::size_t kept_bytes = SIZE_MAX;
   bool overlaps = true;  ///< starts while the kernel before still runs, if the GPU can; also if not `fixed`

@@ -78,7 +78,7 @@ int run(CompareOptions& options) {
 Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   auto options = std::make_shared<CompareOptions>();
   options->run.arguments = std::move(command_line);
-  CLI::App* sub = app.add_subcommand("compare", "Is a variant faster, by how much, and how sure is that?");
+  CLI::App* sub = app.add_subcommand("compare", "Which variant is faster, by how much, and how sure is that?");
   sub->add_option("what", options->what,
                   "Variants, the base first, each with settings of its own if need be (levels/naive:block=128); or "
                   "results folders")
@@ -91,12 +91,12 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
       ->type_name("LIST")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--modes", options->modes,
-                  "What is timed: device, graph, launch_to_idle, end_to_end (default: device where all have it, else "
-                  "end_to_end)")
+  sub->add_option(
+         "--modes", options->modes,
+         "What is timed: device, graph, launch_to_idle, end_to_end (default: device if all have it, else end_to_end)")
       ->type_name("LIST");
   sub->add_option("--cache", options->cache,
-                  "What the cache holds: cold_dirty, cold_clean or warm (default: cold_dirty; on a CPU warm)")
+                  "State of the cache: cold_dirty, cold_clean or warm (default: cold_dirty; on a CPU warm)")
       ->type_name("STATE");
   options->selection.add_order(*sub);
   add_sampling(*sub, options->run);
@@ -106,28 +106,29 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_flag("--fail-if-slower", options->fail_if_slower, "Exit code 3 if anything is SLOWER, else 4 if UNDECIDED");
   sub->add_flag(
          "--until-decided", options->until_decided,
-         fmt::format("Go on to {} contexts of a GPU (of a CPU: allocations), and to {}, where {} leave a verdict "
-                     "UNDECIDED; the intervals allow for all {} looks",
-                     looks[1], looks[2], looks[0], looks.size()))
+         fmt::format(
+             "While a verdict is UNDECIDED after {2} contexts (on a CPU: allocations), go on to {0} and {1}; the "
+             "intervals allow for all {3} looks",
+             looks[1], looks[2], looks[0], looks.size()))
       ->excludes("--allocations");
-  sub->add_option("--save-baseline", options->save, "Keep what is measured as DIR/<machine>/baselines/NAME")
+  sub->add_option("--save-baseline", options->save, "Save the measurement as DIR/<machine>/baselines/NAME")
       ->type_name("NAME");
   sub->add_flag("--force", options->force, "Replace a baseline of that name");
-  sub->add_option("--baseline", options->baseline, "Compare each variant with itself in that baseline, unpaired")
+  sub->add_option("--baseline", options->baseline, "Compare each variant with itself in a saved baseline, unpaired")
       ->type_name("NAME");
   sub->add_option("--out", options->out, "Where baselines are kept")->type_name("DIR")->capture_default_str();
   sub->add_flag("--common", options->common, "Results folders: only the rows that both have");
   sub->add_option("--relative-to", options->relative_to,
-                  "Results folders: times as multiples of these variants' in the same context, so that what slowed "
-                  "both down is left out")
+                  "Results folders: divide times by these variants' times in the same context, which cancels what "
+                  "slowed both down")
       ->type_name("VARIANT,...")
       ->delimiter(',')
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_flag("--separately", options->separately,
-                "The confidence is each interval's own, not that of all at once: to count how many cover 1");
+                "Each interval has the confidence on its own, instead of all of them together");
   auto* json = sub->add_flag("--json", options->json, "The comparison as JSON");
   sub->add_flag("--csv", options->csv, "The comparison as CSV")->excludes(json);
-  sub->add_flag("--quiet", options->quiet, "Only the last lines, which say it in words, with the verdicts");
+  sub->add_flag("--quiet", options->quiet, "Only the conclusions");
   return {sub, [options, sub] {
             for (const char* name : {"--set", "--seed", "--order-seed", "--device", "--gpu", "--modes", "--cache",
                                      "--min-samples", "--max-samples", "--allocations", "--timeout", "--until-decided",

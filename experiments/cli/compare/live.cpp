@@ -165,8 +165,8 @@ void print_answer(const Comparison& comparison, const Question& question, const 
                   const std::string& machine, const Json& origins) {
   const std::string how =
       question.then
-          ? "Unpaired: the baseline was measured at another time, and what drifted since is in the ratio but not in "
-            "its interval, unless it varies from allocation to allocation, too. " +
+          ? "Unpaired: the baseline was measured at another time. What drifted since is in the ratio, but in its "
+            "interval only if it also varies between allocations. " +
                 elsewhere(comparison, origins)
           : fmt::format("Paired: in turn, in random order, {} on {}. ", rounds_in_words(comparison), machine);
   print(comparison,

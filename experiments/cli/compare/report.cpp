@@ -264,11 +264,11 @@ void print(const Comparison& comparison, const Wording& wording, const CompareOp
     if (hidden + refused < comparison.rows.size()) table.print();
     if (hidden) fmt::print("not shown: {}, SAME or UNDECIDED; --csv has all\n", counted(hidden, "row"));
     if (refused) fmt::print("not shown: {}, not compared; --csv has all, and why\n", counted(refused, "row"));
-    fmt::print("base: {}. {}\n", wording.base, comparison.ratios() ? wording.how : "Nothing could be compared.");
-    if (comparison.ratios()) fmt::print("{}\n", rule_in_words(comparison.paired));
+    say(fmt::format("base: {}. {}", wording.base, comparison.ratios() ? wording.how : "Nothing could be compared."));
+    if (comparison.ratios()) say(rule_in_words(comparison.paired));
   }
-  if (!undecided.empty()) fmt::print("{}\n", undecided);
-  for (const std::string& line : conclusions(comparison, wording)) fmt::print("{}\n", ink(Ink::bold, line));
+  if (!undecided.empty()) say(undecided);
+  for (const std::string& line : conclusions(comparison, wording)) say_bold(line);
 }
 
 int verdict(const Comparison& comparison, const CompareOptions& options) {

@@ -45,12 +45,12 @@ int compare_stored(const CompareOptions& options, double confidence) {
   print(comparison,
         {.base = stored.front().name,
          .who = [](const Compared& c) { return c.variant.source; },
-         .how = "Unpaired: the two were measured at different times, and what drifted in between is in the ratio but "
-                "not in its interval, unless it varies from allocation to allocation, too" +
+         .how = "Unpaired: the two were measured at different times. What drifted in between is in the ratio, but in "
+                "its interval only if it also varies between allocations. " +
                 (options.relative_to.empty()
-                     ? std::string(". ")
-                     : ", and as far as " + join(options.relative_to, " or ") +
-                           ", by whose time in the same context all were divided, did not drift with it. ") +
+                     ? std::string()
+                     : "Times were divided by those of " + join(options.relative_to, " or ") +
+                           " in the same context, so drift that both share cancels. ") +
                 elsewhere(comparison, origins) + confidence_in_words(comparison) +
                 (comparison.intervals() ? fmt::format(" 1 lies in {} of {}.", covering, comparison.intervals()) : ""),
          .origins = origins},

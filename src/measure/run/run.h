@@ -17,7 +17,7 @@
 namespace reductio {
 
 struct RunOptions {
-  std::filesystem::path out = "results";  ///< rows go to <out>/<machine>/<experiment>.csv
+  std::filesystem::path out = "out/results";  ///< rows go to <out>/<machine>/<experiment>.csv
   bool resume = false;                    ///< go on with an existing file; without it, an existing file is an error
   std::string gpu;                        ///< index or UUID; "" the first
   bool quick = false;    ///< a smoke test: some of the experiment's own sizes, up to 2^22, and fewer samples

@@ -55,8 +55,9 @@ class Outcome:
 
 def call(*arguments: object, cwd: Path | None = None, binary: Path = BIN, timeout: float = HANGS_S,
          **environment: str) -> Outcome:
+    # Wide, so that a row of a table is a line.
     done = subprocess.run([binary, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=timeout,
-                          stdin=subprocess.DEVNULL, env={**os.environ, **environment})
+                          stdin=subprocess.DEVNULL, env={**os.environ, "COLUMNS": "1000", **environment})
     return Outcome(done.returncode, done.stdout, done.stderr)
 
 

@@ -128,7 +128,9 @@ def test_csv_and_json_say_the_same(reductio):
     assert len(told["rows"]) == 2 and all(r["verdict"] in VERDICTS for r in told["rows"])
     assert list(told["rows"][0]) == list(rows[0]) and told["rows"][0]["n"] == 4096
     assert LAST.fullmatch(told["conclusions"][-1] + "\n")
-    assert "mean of log(t)" in told["rule"] and told["rule"] in reductio("compare", FAST, SLOW, *SMALL).ok()
+    narrow = reductio("compare", FAST, SLOW, *SMALL, COLUMNS="60").ok()
+    assert "mean of log(t)" in told["rule"] and told["rule"] in " ".join(narrow.split())
+    assert max(map(len, narrow.splitlines())) <= 60
     (origin,) = told["origins"]
     assert origin["source"] == "now" and origin["machine"]["machine"] == rows[0]["machine"]
     assert origin["machine"]["build"]["git_revision"] and origin["machine"]["cpu"]["model"]
@@ -268,7 +270,7 @@ def test_a_long_comparison_shows_what_differs(reductio, planted):
 
 def test_a_baseline_is_kept_and_compared_with(reductio, tmp_path):
     saved = reductio("compare", FAST, *SMALL, "--save-baseline", "before").ok()
-    folder = next(tmp_path.glob("results/*/baselines/before"))
+    folder = next(tmp_path.glob("out/results/*/baselines/before"))
     assert {p.name for p in folder.iterdir()} == {"compare.csv", "compare.samples.csv.gz", "machine.json",
                                                   "catalog.csv"}
     assert "before" in saved and str(folder.relative_to(tmp_path)) in saved
@@ -296,7 +298,7 @@ def test_a_baseline_is_not_overwritten_by_chance(reductio, tmp_path):
                                     "graph").error(1)
     assert snapshot(tmp_path) == before
     reductio("compare", FAST, "--sizes", "2^11", "--save-baseline", "x", "--force").ok()
-    rows = list(csv.DictReader(next(tmp_path.glob("results/*/baselines/x/compare.csv")).open(newline="")))
+    rows = list(csv.DictReader(next(tmp_path.glob("out/results/*/baselines/x/compare.csv")).open(newline="")))
     assert [r["n"] for r in rows] == ["2048"]
 
 

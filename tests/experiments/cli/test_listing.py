@@ -2,10 +2,12 @@
 
 import json
 import re
+import shutil
+import subprocess
 
 import pytest
 
-from conftest import CPU, GPU_BASELINES, KERNELS, SOURCE
+from conftest import BIN, CPU, GPU_BASELINES, KERNELS, SOURCE
 
 
 def test_lists_every_id_of_documents_and_baselines(reductio):
@@ -22,13 +24,44 @@ def test_lists_every_id_of_documents_and_baselines(reductio):
         assert (baseline in listed) == with_cuda, baseline
 
 
+def listed(text: str) -> list[str]:
+    """The ids of a listing: what stands first in its rows."""
+    return [line.split()[0] for line in text.splitlines()[1:-1] if "/" in line.split(" ")[0]]
+
+
 def test_table_json_and_csv_say_the_same(reductio):
-    table = reductio("list").ok().splitlines()
-    ids = [v["id"] for v in json.loads(reductio("list", "--json").ok())]
+    variants = json.loads(reductio("list", "--json").ok())
+    ids = [v["id"] for v in variants]
     assert ids == sorted(ids)
     assert [row["variant"] for row in reductio("list", "--csv").rows()] == ids
-    assert [line.split()[0] for line in table[1:1 + len(ids)]] == ids
-    assert table[-1].startswith(f"{len(ids)} variants")
+    table = reductio("list", "--all").ok()
+    assert sorted(listed(table)) == ids
+    assert table.splitlines()[-1].startswith(f"{len(ids)} variants")
+    kinds = {v["id"]: v["kind"] for v in variants}
+    order = [kinds[i] for i in listed(table)]
+    assert order == sorted(order, key=["yours", "document", "ours", "library", "cpu"].index)
+
+
+def test_the_listing_has_a_heading_for_each_document_and_folds_crowds(reductio):
+    text = reductio("list", COLUMNS="100").ok()
+    headings = [line.split(":")[0] for line in text.splitlines() if ": " in line and not line.startswith(" ")]
+    documents = ["squares", "twopass", "unroll", "levels", "multiblock"]
+    assert [h for h in headings if h in documents] == documents
+    ablation = [v["id"] for v in json.loads(reductio("list", "--json").ok()) if v["id"].startswith("ablation/")]
+    assert [line.split() for line in text.splitlines() if line.startswith("ablation/")] == [
+        ["ablation/...", *text.split("ablation/...")[1].split()[:1], str(len(ablation)), "combinations,", "--all",
+         "lists", "them"]]
+    assert listed(reductio("list", "--variants", "^ablation/").ok()) == ablation
+
+
+@pytest.mark.parametrize("columns", [60, 100])
+@pytest.mark.parametrize("arguments", [["list"], ["list", "experiments"], ["--help"], *([sub, "--help"] for sub in (
+    "list info verify run compare plot selftest models summarize claims probe new completion".split()))],
+    ids=lambda a: " ".join(a) if isinstance(a, list) else a)
+def test_no_line_is_wider_than_the_terminal_and_no_word_is_broken(reductio, arguments, columns):
+    text = reductio(*arguments, COLUMNS=str(columns)).ok()
+    assert max(map(len, text.splitlines())) <= columns, max(text.splitlines(), key=len)
+    assert text.split() == reductio(*arguments, COLUMNS="100").ok().split()
 
 
 def test_list_filters(reductio):
@@ -82,7 +115,8 @@ def test_info_tells_about_machine_and_build(reductio):
 
 def test_version_names_release_and_revision(reductio):
     text = reductio("--version").ok()
-    assert re.fullmatch(r"reductio \d+\.\d+\.\d+ \(.+\)\n", text), text
+    assert re.fullmatch(r"reductio \d+\.\d+\.\d+ \(.+\)\n(built without CUDA|CUDA toolkit: .+, CCCL \d.+)\n"
+                        r"C\+\+ compiler: .+ \d.+\n", text), text
     declared = re.search(r"project\(reductio VERSION (\S+)", (SOURCE / "CMakeLists.txt").read_text()).group(1)
     assert text.startswith(f"reductio {declared} ")
 
@@ -104,3 +138,24 @@ def test_help_exits_0_and_goes_to_stdout(reductio, sub):
                    "verify": ["--junit", "--tier", "--device", "--variants", "--seed"],
                    "list": ["--json", "--csv", "--variants"]}.get(sub[0] if sub else "", []):
         assert option in done.out, option
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
+@pytest.mark.parametrize("words,offered", [(["sum"], ["summarize"]), (["run", "compa"], ["comparison"]),
+                                           (["run", "--var"], ["--variants"]),
+                                           (["info", "levels/nai"], ["levels/naive"]),
+                                           (["verify", "--variants", "twopass/ro"], ["twopass/rolled"]),
+                                           (["verify", "--types", "bf"], ["bf16"]), (["claims", "out/"], [])])
+def test_bash_completes(reductio, words, offered):
+    """As bash calls the function: the program, the word under the cursor, the word before it."""
+    line = " ".join(f"'{w}'" for w in [str(BIN), *words])
+    ask = (f"source <('{BIN}' completion bash); COMP_WORDS=({line}); _reductio '{BIN}' '{words[-1]}' "
+           f"'{([str(BIN)] + words)[-2]}'; echo \"${{COMPREPLY[@]}}\"")
+    done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True)
+    assert (done.stdout.split(), done.stderr) == (offered, "")
+
+
+def test_zsh_has_the_same_by_bashcompinit(reductio):
+    bash, zsh = (reductio("completion", shell).ok() for shell in ("bash", "zsh"))
+    assert zsh.endswith(bash) and "bashcompinit" in zsh
+    assert "bash or zsh" in reductio("completion").error()

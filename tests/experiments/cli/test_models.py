@@ -34,6 +34,13 @@ def test_writes_beside_the_rows_also_where_the_folder_above_is_named(reductio, f
     assert (folder / "models.csv").exists() and not (folder.parent / "models.csv").exists()
 
 
+@pytest.mark.parametrize("columns", [60, 100])
+def test_no_line_is_wider_than_the_terminal(reductio, folder, columns):
+    lines = reductio("models", folder, COLUMNS=str(columns)).ok().splitlines()
+    assert max(len(line) for line in lines if str(folder) not in line) <= columns  # a path is a word
+    assert sum(line.startswith("host/") for line in lines) == 2
+
+
 def test_says_how_many_fit(reductio, folder):
     out = reductio("models", folder).ok()
     assert "host/unroll4" in out and "of raw" not in out
@@ -43,7 +50,7 @@ def test_says_how_many_fit(reductio, folder):
 
 def test_what_cannot_be_fitted_is_one_line_and_writes_nothing(reductio, folder, tmp_path):
     assert "is not a folder" in reductio("models", "nowhere").error()
-    assert "folder" in reductio("models").error()
+    assert "there is none in out/results" in reductio("models").error()
     assert "--confidence takes a share between 0 and 1" in reductio("models", folder, "--confidence", "95").error()
     assert "machine.json" in reductio("models", tmp_path).error()
     rows = folder / "cpu.csv"

@@ -47,11 +47,19 @@ def test_writes_rows_machine_and_catalog(reductio, tmp_path):
         assert {"host/plain", "twopass/rolled"} <= {r["variant"] for r in csv.DictReader(file)}
 
 
-def test_the_last_line_counts_and_says_where_the_rows_are(reductio):
-    """Scripts show it as what the run did."""
-    *_, spent, last = reductio(*SMALL, "--out", "o").ok().splitlines()
-    assert re.fullmatch(r"cpu: \d+ measured, in .* -> o/.*/cpu\.csv", last), last
-    assert spent.startswith("of the time ")
+def test_ends_with_a_count_where_the_rows_are_and_what_to_do_next(reductio, tmp_path):
+    """Scripts show the count as what the run did."""
+    *_, last, plot, compare = reductio(*SMALL).ok().splitlines()
+    found = re.fullmatch(r"cpu: \d+ measured, in .* -> (out/results/.*)/cpu\.csv", last)
+    assert found, last
+    assert plot == f"next: reductio plot {found[1]}"
+    assert compare == "next: reductio compare host/plain host/unroll4"
+    assert "next: " not in reductio(*SMALL, "--resume", "--quiet").ok()
+    assert f"reductio: note: reads {found[1]}\n" == reductio("models", "--quiet").err  # the only folder there is
+    other = tmp_path / "out" / "results" / "zz-other"
+    other.mkdir()
+    (other / "machine.json").write_text("{}")
+    assert f"reductio models {found[1]} or out/results/zz-other" in reductio("models").error()
 
 
 def test_csv_and_json_print_the_rows_that_are_written(reductio, tmp_path):

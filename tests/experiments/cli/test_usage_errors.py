@@ -56,8 +56,8 @@ WRONG = [
     (["verify", "--sizes", "100", "--offset", "1x"], ["malformed --offset '1x'"]),
     (["verify", "--sizes", "100", "--offset", str(2**62)], [f"malformed --offset '{2**62}'"]),
     (["verify", "--sizes", "100", "--offset", str(2**60)], [f"--offset {2**60} and 100 elements"]),
-    (["models"], ["name a results folder", "reductio models --help"]),
-    (["claims"], ["name a results folder", "reductio claims --help"]),
+    *(([command], ["name a results folder", "none in out/results", "reductio run"])
+      for command in ("models", "claims", "summarize")),
     (["new"], ["mine/first-idea", "reductio new --help"]),
     (["run", "cpu", "--types=", "--sizes", "1000"], ["--types has an empty value"]),
     (["run", "cpu", "--types="], ["--types has an empty value"]),
