@@ -372,7 +372,7 @@ class Run {
       tell_(
           {.kind = Event::Kind::misdeclared,
            .v = v,
-           .text = fmt::format("declares {} of {}, of which preparing refuses every case: {}; leave {} out of .types, "
+           .text = fmt::format("declares {} of {}, but preparing refuses every case of it: {}; leave {} out of .types, "
                                "decline it in .declines, or throw Unavailable for what a machine lacks",
                                name(c.problem.operation), type, why, type)});
     }

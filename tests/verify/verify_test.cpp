@@ -1003,12 +1003,12 @@ TEST(BatteryVerify, a_declared_type_that_preparing_refuses_fails) {
   EXPECT_GT(report.passed, 0u);
   EXPECT_EQ(report.not_run, 0u);
   EXPECT_EQ(
-      report.failures[0].why.rfind("declares sum of i64, of which preparing refuses every case: element type is not "
+      report.failures[0].why.rfind("declares sum of i64, but preparing refuses every case of it: element type is not "
                                    "supported; leave i64 out of .types",
                                    0),
       0u)
       << report.failures[0].why;
-  EXPECT_EQ(report.failures[1].why.rfind("declares sum_of_squares of i64, of which", 0), 0u) << report.failures[1].why;
+  EXPECT_EQ(report.failures[1].why.rfind("declares sum_of_squares of i64, but", 0), 0u) << report.failures[1].why;
   // Also where nothing else was asked for, and by the command that the failure prints.
   Variant alone = v;
   alone.types = {ElementType::i64};

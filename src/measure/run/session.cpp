@@ -183,7 +183,7 @@ class SessionRun {
     const auto abandon = [&] {
       if (Interrupts::count() == 1 && !finishing && results_ && left <= soon_s) {
         finishing = true;
-        observer_.notice("stopping when the rows under way are done, in some seconds; interrupt again to drop them");
+        observer_.notice("finishing the rows under way, which takes seconds; interrupt again to drop them");
       }
       return Interrupts::count() > (finishing ? 1 : 0);
     };
