@@ -1,14 +1,13 @@
 /// reductio plot: throughput against n of a results folder, on the terminal or as a figure.
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -26,7 +25,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct PlotOptions {
-  std::string folder = "out/results", out;
+  std::string folder, out;
   std::vector<std::string> experiments;
   SelectionOptions selection;
   std::size_t chart = 1;
@@ -121,16 +120,31 @@ std::vector<Chart> charts_of(const StoredResults& results) {
       fmt::format("{} holds {} without a time{}", results.folder.string(), counted(results.rows.size(), "row"), why));
 }
 
+/// Where calls of one point differ so much that other work must have run beside them; as paper/figures/cpu.py.
+std::string busy_note(const Chart& chart) {
+  std::size_t timed = 0, busy = 0;
+  for (const Row* row : chart.rows) {
+    if (row->point.device != DeviceKind::cpu || !row->time_min_s || !row->time_p95_s ||
+        *row->time_min_s <= 100 * row->timer_resolution_s.value_or(0))
+      continue;
+    ++timed;
+    busy += *row->time_p95_s > 2 * *row->time_min_s;
+  }
+  if (10 * busy <= timed) return "";
+  return fmt::format(
+      "The machine was busy: at {} of {} points the slowest 5 % of calls took over 2 times as long as the "
+      "fastest call.",
+      busy, timed);
+}
+
 /// 4390, 43.9, 4.39, 0.44.
 std::string show_rate(double v) {
   return v >= 100 ? fmt::format("{:.0f}", v) : v >= 10 ? fmt::format("{:.1f}", v) : fmt::format("{:.2f}", v);
 }
 
-std::size_t columns_here() {
-  winsize size{};
-  const bool known = isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col;
-  return std::clamp<std::size_t>(known ? size.ws_col : most_columns, 40, most_columns);
-}
+std::size_t columns_here() { return std::clamp<std::size_t>(text_width(), 40, most_columns); }
+
+void print_wrapped(const std::string& text) { fmt::print("{}\n", wrapped(text, columns_here())); }
 
 /// One size: a bar for each variant and its settings.
 void print_bars(const Chart& chart) {
@@ -156,7 +170,7 @@ void print_bars(const Chart& chart) {
     const auto bar = static_cast<std::size_t>(std::lround(rate / most_rate * static_cast<double>(room)));
     fmt::print("{:<{}} {:>7} {}\n", text, widest, show_rate(rate), std::string(std::max<std::size_t>(bar, 1), '#'));
   }
-  if (left_out) fmt::print("{} left out, all slower; choose by --variants\n", counted(left_out, "row"));
+  if (left_out) print_wrapped(counted(left_out, "row") + " left out, all slower; choose by --variants");
 }
 
 /// The drawing area: a character for each cell, from the upper left.
@@ -269,13 +283,15 @@ void print_lines(const Chart& chart) {
   below[margin - 3] = 'n';
   fmt::print("{:>{}} +{}\n{}\n", "", margin, axis, below);
 
+  std::size_t widest = reading.empty() ? 0 : 22;
+  for (const Line& line : lines) widest = std::max(widest, line.variant.size());
   for (std::size_t i = 0; i < lines.size(); ++i)
-    fmt::print("  {}  {:<34} {:>8} GB/s at {}\n", static_cast<char>('A' + i), lines[i].variant,
+    fmt::print("  {}  {:<{}} {:>7} GB/s at {}\n", static_cast<char>('A' + i), lines[i].variant, widest,
                show_rate(lines[i].last()), show_size(lines[i].at.rbegin()->first));
   if (!reading.empty())
-    fmt::print("  =  {:<34} {:>8}\n", "only reading the input", show_rate(reading.rbegin()->second));
-  fmt::print("Where letters meet, the first is shown. Of several settings the fastest is drawn.\n");
-  if (left_out) fmt::print("{} left out, all slower; choose by --variants\n", counted(left_out, "variant"));
+    fmt::print("  =  {:<{}} {:>7} GB/s\n", "only reading the input", widest, show_rate(reading.rbegin()->second));
+  print_wrapped("Where letters meet, the first is shown. Of several settings the fastest is drawn.");
+  if (left_out) print_wrapped(counted(left_out, "variant") + " left out, all slower; choose by --variants");
 }
 
 /// reductio's source folder: the current one or one above, or the one that the program was built in.
@@ -301,6 +317,8 @@ int draw_file(const Chart& chart, const StoredResults& results, const std::strin
   if (kind != ".png" && kind != ".pdf" && kind != ".svg")
     throw UsageError("--out takes a file that ends in .png, .pdf or .svg, not '" + out + "'");
   const fs::path project = find_figures(), venv = project / ".venv" / "bin" / "python";
+  if (!fs::exists(venv) && std::system("command -v python3 >/dev/null 2>&1") != 0)
+    throw UsageError("--out needs python3 with the packages of requirements.txt; install them, or leave --out out");
   std::string rows = csv_record(columns());
   if (chart.sizes.size() == 1)
     for (const Row* row : chart.rows) rows += csv_record(row->fields());
@@ -320,10 +338,8 @@ int draw_file(const Chart& chart, const StoredResults& results, const std::strin
 }
 
 int run(const PlotOptions& options) {
-  if (options.folder == "out/results" && !fs::is_directory(options.folder))
-    throw UsageError("there is no out/results here; name a results folder, or make one by 'reductio run'");
   const StoredResults results = read_results(
-      options.folder,
+      folder_or_default(options.folder, "plot"),
       {.experiments = options.experiments, .selection = options.selection.of_rows(), .with_samples = false});
   const std::vector<Chart> charts = charts_of(results);
   if (charts.empty()) refuse_timeless(results);
@@ -333,18 +349,23 @@ int run(const PlotOptions& options) {
   if (!options.out.empty()) return draw_file(chart, results, options.out);
 
   const std::string at = chart.sizes.size() == 1 ? " n=" + show_size(*chart.sizes.begin()) + ", GB/s" : "";
-  fmt::print("{}\n", ink(Ink::bold, fmt::format("{}{}, {}", chart.name, at, chart.rows.front()->machine)));
+  const std::string title = fmt::format("{}{}, {}", chart.name, at, chart.rows.front()->machine);
+  print_wrapped(ink(Ink::bold, title));
   chart.sizes.size() == 1 ? print_bars(chart) : print_lines(chart);
+  if (const std::string note = busy_note(chart); !note.empty()) print_wrapped(note);
   if (charts.size() > 1) {
     fmt::print("\nOther charts, by --chart K:\n");
     std::size_t told = 0;
     for (std::size_t i = 0; i < charts.size() && told < most_charts_told; ++i)
-      if (&charts[i] != &chart)
-        fmt::print("{:>4}  {} ({}, {})\n", i + 1, charts[i].name, counted(charts[i].lines().size(), "variant"),
-                   counted(charts[i].sizes.size(), "size")),
-            ++told;
+      if (&charts[i] != &chart) {
+        const std::string of = fmt::format("{} ({}, {})", charts[i].name, counted(charts[i].lines().size(), "variant"),
+                                           counted(charts[i].sizes.size(), "size"));
+        fmt::print("{:>4}  {}\n", i + 1, wrapped(of, columns_here() - 6, 6));
+        ++told;
+      }
     if (charts.size() - 1 > told)
-      fmt::print("      ... and {} more; choose by --experiment, --types and --operations\n", charts.size() - 1 - told);
+      print_wrapped(
+          fmt::format("... and {} more; choose by --experiment, --types and --operations", charts.size() - 1 - told));
   }
   return exit_ok;
 }
@@ -354,8 +375,7 @@ int run(const PlotOptions& options) {
 Command add_plot(CLI::App& app) {
   auto options = std::make_shared<PlotOptions>();
   CLI::App* sub = app.add_subcommand("plot", "Draw throughput against n of a results folder");
-  sub->add_option("folder", options->folder, "The results folder; of out/results the only machine's")
-      ->capture_default_str();
+  sub->add_option("folder", options->folder, "The results folder (default: the one in out/results)");
   sub->add_option("--out", options->out, "Write a figure, .png, .pdf or .svg, instead of printing (needs matplotlib)")
       ->type_name("FILE");
   sub->add_option("--chart", options->chart, "Which of the charts that the folder holds (default: 1, the newest)");

@@ -30,8 +30,10 @@ def test_lines_against_n_on_the_terminal(reductio, tmp_path):
     assert out == reductio("plot", folder, "--types", "f32", "--operations", "sum").ok()
     assert lines[0] == "cpu: sum f32 end_to_end warm, cpu-intel-xeon" and max(map(len, lines)) <= 100
     assert [line for line in lines if line.startswith("  A  openmp/sum ") and line.endswith(" GB/s at 2^26")]
+    assert any(line.startswith("The machine was busy: at ") for line in lines)
     assert any("2^10" in line and "2^26" in line for line in lines)
     assert sum("A" in line[10:] for line in lines[2:23]) >= 5, "the line of the fastest"
+    assert max(map(len, reductio("plot", folder, COLUMNS="60").ok().splitlines())) <= 60
     assert "--chart" in reductio("plot", folder, "--chart", 99).error()
 
 
@@ -50,7 +52,7 @@ def test_a_figure_by_the_projects_own_python(reductio, tmp_path):
 
 
 @pytest.mark.parametrize("arguments, told", [
-    ([], "there is no out/results here"),
+    ([], "there is none in out/results"),
     (["empty"], "is empty a results folder?"),
     (["timeless"], "timeless holds 813 rows without a time; the first says: too slow"),
     (["timeless", "--out", "x.gif"], "holds 813 rows without a time"),
