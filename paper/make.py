@@ -99,7 +99,7 @@ def index(results, told: list[str], tables: list[Path]) -> str:
         "# Figures and tables", "", f"Made {date.today()} by `paper/make.py`, from {where}.", "",
         "Each figure is there as `.pdf` and `.png`. `fig01` is the paper's Figure 1; `more-` are not in the paper.", "",
         "| file | shows | drawn from |", "| --- | --- | --- |", *told, "",
-        "Tables and numbers of the paper, for LaTeX: " + ", ".join(f"`tables/{path.name}`" for path in tables) + ".", ""])
+        "Tables and numbers of the paper, for LaTeX: " + ", ".join(f"`tables/{path.name}`" for path in tables) + ".", "", ""])
 
 
 def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=(".pdf", ".png")) -> list[Path]:
