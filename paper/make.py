@@ -37,7 +37,7 @@ def numbers_in_paper() -> dict[str, int]:
 
 
 def planned(results) -> list[tuple]:
-    """(name, module, arguments, the files that it is drawn from) of each figure, in the paper's order, then the rest."""
+    """(name, module, arguments, the files that it is drawn from) of each figure: the paper's in order, then others."""
     from figures import (ablation, accuracy, bars, blocks, clocks, cpu, decomposition, finish, granularity, grid,
                          ladders, latency, limits, speedup, throughput, tuned)
     from figures import claims as claims_figure
@@ -99,7 +99,7 @@ def index(results, told: list[str], tables: list[Path]) -> str:
         "# Figures and tables", "", f"Made {date.today()} by `paper/make.py`, from {where}.", "",
         "Each figure is there as `.pdf` and `.png`. `fig01` is the paper's Figure 1; `more-` are not in the paper.", "",
         "| file | shows | drawn from |", "| --- | --- | --- |", *told, "",
-        "Tables and numbers of the paper, for LaTeX: " + ", ".join(f"`tables/{path.name}`" for path in tables) + ".", "", ""])
+        f"The paper's tables and numbers, for LaTeX: {', '.join(f'`tables/{path.name}`' for path in tables)}.", "", ""])
 
 
 def make(results_folder: Path, out: Path, cpu_folder: Path | None = None, kinds=(".pdf", ".png")) -> list[Path]:

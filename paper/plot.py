@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws one chart of a results folder: what `reductio plot FOLDER --out FILE` calls, with the chart's rows as its input.
+"""Draws one chart of a results folder: `reductio plot FOLDER --out FILE` calls it, with the chart's rows as its input.
 
 Throughput against n, a line for each variant; of one size a bar for each variant and its settings.
 """
@@ -57,11 +57,12 @@ def draw(table, title: str, where: str):
             libraries[group] += 1
         else:
             look = style.line_style(variants.index(variant), 0)
-        axes.errorbar(rows["n"], rows["rate"], yerr=[error["low"][rows.index], error["high"][rows.index]], elinewidth=0.5,
-                      label=variant, **look)
+        axes.errorbar(rows["n"], rows["rate"], yerr=[error["low"][rows.index], error["high"][rows.index]],
+                      elinewidth=0.5, label=variant, **look)
     calls = table.groupby("n")[["bytes", "read_time_s", "launch_floor_s"]].median().reset_index()
     calls = calls.rename(columns={"read_time_s": "read", "launch_floor_s": "floor"})
-    low, high = table["rate"].min(), max(table["rate"].max(), np.nan_to_num((calls["bytes"] / calls["read"]).max() / GIGA))
+    reading = np.nan_to_num((calls["bytes"] / calls["read"]).max() / GIGA)
+    low, high = table["rate"].min(), max(table["rate"].max(), reading)
     draw_harness_calls(axes, calls)
     axes.set_yscale("log")
     axes.set_ylim(low / 1.3, high * 1.3)
@@ -92,8 +93,8 @@ def main(arguments: list[str] | None = None) -> int:
         import results as rs
         from figures import style
     except ModuleNotFoundError as error:
-        print(f"reductio: a figure needs the Python package {error.name}: pip install -r requirements.txt into .venv, or "
-              "leave --out out to plot on the terminal", file=sys.stderr)
+        print(f"reductio: a figure needs the Python package {error.name}: pip install -r requirements.txt into .venv, "
+              "or leave --out out to plot on the terminal", file=sys.stderr)
         return 1
     try:
         table = rs.read_points(Path("/dev/stdin"), rs.read_catalog(options.folder / "catalog.csv"))

@@ -50,7 +50,7 @@ def best_of(levels: list[Series]) -> Series:
     return min(levels, key=lambda s: (-s.ok["n"].iloc[-1], s.ok["time"].iloc[-1]))
 
 
-# A slow call over a fast one; the share of points at which that is told; calls so much longer than the timer's step count.
+# A slow call over a fast one; the share of points at which that is told; only times of so many timer steps count.
 BUSY, OFTEN, STEPS = 2, 0.1, 100
 
 

@@ -88,7 +88,8 @@ class Panel:
         return all(s.mode == "device_part" for s in self.series if len(s.ok))
 
     def library_look(self, s: Series) -> dict:
-        return style.library_style(s.group, sorted({t.words for t in self.library if t.group == s.group}).index(s.words))
+        words = sorted({t.words for t in self.library if t.group == s.group})
+        return style.library_style(s.group, words.index(s.words))
 
 
 def panels_with_libraries(results: Results, element_type: str, mode: str) -> list[Panel]:
@@ -101,7 +102,8 @@ def panels_with_libraries(results: Results, element_type: str, mode: str) -> lis
             for group, operation, series in found]
 
 
-def marks_of(panels: list[Panel], peak: float | None, l2: float | None, l2_n: float | None) -> dict[str, Line2D | Patch]:
+def marks_of(panels: list[Panel], peak: float | None, l2: float | None,
+             l2_n: float | None) -> dict[str, Line2D | Patch]:
     """The figure's own legend: libraries, peak, what the harness calls, L2, the document's n."""
     marks: dict[str, Line2D | Patch] = {}
     for panel in panels:
@@ -129,8 +131,8 @@ def layout(panels: list[Panel], head: float):
         heights += [TITLE, PLOT, BETWEEN, PLOT, TICKS + legend + BELOW]
     heights.append(FOOT)
     figure = style.sheet(sum(heights))
-    grid = figure.add_gridspec(len(heights), COLUMNS, height_ratios=heights, hspace=0, wspace=GAP / WIDTH, top=1, bottom=0,
-                               left=LEFT / style.TEXT_WIDTH, right=1 - EDGE / style.TEXT_WIDTH)
+    grid = figure.add_gridspec(len(heights), COLUMNS, height_ratios=heights, hspace=0, wspace=GAP / WIDTH, top=1,
+                               bottom=0, left=LEFT / style.TEXT_WIDTH, right=1 - EDGE / style.TEXT_WIDTH)
     pairs = []
     for k, panel in enumerate(panels):
         row, column = divmod(k, COLUMNS)
@@ -146,8 +148,8 @@ def layout(panels: list[Panel], head: float):
             lower.set_ylabel("ratio to CUB" if panel.parts else "speedup over CUB")
         lower.set_xlabel("n (elements)", labelpad=1)
         modes = ", ".join(rs.MODE_LABELS[m] for m in sorted({s.mode for s in panel.series if len(s.ok)}))
-        upper.set_title(f"{panel.group}: {rs.OPERATION_LABELS.get(panel.operation, panel.operation)},\n{modes}", loc="left",
-                        pad=6)
+        operation = rs.OPERATION_LABELS.get(panel.operation, panel.operation)
+        upper.set_title(f"{panel.group}: {operation},\n{modes}", loc="left", pad=6)
         lower.legend(panel.handles, panel.labels, ncols=panel.legend_columns, loc="upper left",
                      bbox_to_anchor=(-LEGEND_OUT / WIDTH, -TICKS / PLOT))
         pairs.append((upper, lower))
@@ -192,7 +194,8 @@ def draw_ratio(axes, panel: Panel) -> float:
 
 
 def foot(panels: list[Panel]) -> str:
-    everything = {(s.variant, s.settings, s.operation, s.mode): s for p in panels for s in (*p.series, *p.library)}.values()
+    everything = {(s.variant, s.settings, s.operation, s.mode): s
+                  for p in panels for s in (*p.series, *p.library)}.values()
     bare = any(s.mode == "device_part" and s.ok["low"].isna().all() for s in everything if len(s.ok))
     return (f"Marks: times; thin bars: their 95 % confidence intervals{' (device parts have none)' if bare else ''}. "
             + not_drawn(list(everything)))
@@ -227,10 +230,12 @@ def draw(results: Results, element_type: str, mode: str):
     upper, lower = pairs[0]
     upper.set_xlim(min(sizes) / 1.3, max(sizes) * 1.3)
     style.power_of_two_axis(upper.xaxis, min(sizes), max(sizes))
-    upper.set_ylim(0, 1.06 * max(peak / GIGA if peak else 0, *((s.ok["bytes"] / s.ok["time"]).max() / GIGA for s in drawn)))
+    fastest = max((s.ok["bytes"] / s.ok["time"]).max() for s in drawn)
+    upper.set_ylim(0, 1.06 * max(peak or 0, fastest) / GIGA)
     lower.set_ylim(0, max(1.25, 1.1 * leads))
 
     style.title(figure, header(results, element_type, mode), left=LEFT)
-    style.legend(figure, list(marks.values()), list(marks), figure.get_figheight() - 0.24, LEFT, "upper left", ncols=per_line)
+    style.legend(figure, list(marks.values()), list(marks), figure.get_figheight() - 0.24, LEFT, "upper left",
+                 ncols=per_line)
     style.foot(figure, foot(panels), LEFT)
     return figure
