@@ -47,7 +47,7 @@ void print(const std::vector<Fields>& records) {
 
 int run(const ModelsOptions& options) {
   Progress progress(options.quiet);
-  progress.show(0, 0, "reading");
+  progress.show(0, 0, "reading the samples");
   const StoredResults results = read_results(folder_or_default(options.folder, "models"));
   const auto path = results.folder / "models.csv";
   const std::string note = note_of_left_out(results);

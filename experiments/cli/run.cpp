@@ -145,8 +145,9 @@ class Observer final : public RunObserver {
       if (key.first == status) found.emplace_back(count, key.second);
     std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
     for (std::size_t i = 0; i < std::min(found.size(), most); ++i)
-      fmt::print("{}  {}{}\n", ink(ink_of(status), in_words(status)), found[i].second,
-                 found[i].first > 1 ? fmt::format(" ({} points)", found[i].first) : "");
+      say(fmt::format("{}  {}{}", ink(ink_of(status), in_words(status)), found[i].second,
+                      found[i].first > 1 ? fmt::format(" ({} points)", found[i].first) : ""),
+          4);
     if (found.size() > most) fmt::print("{}  ... and {} more reasons\n", in_words(status), found.size() - most);
   }
 

@@ -270,7 +270,8 @@ void Progress::show(std::size_t done, std::size_t total, std::string_view curren
                                ? ", about " + show_seconds(std::ceil(*remaining_s)) + " left"
                                : "";
   const double percent = total ? 100.0 * static_cast<double>(done) / static_cast<double>(total) : 100.0;
-  const std::string line = fmt::format("{}/{} ({:.0f} %{})  {}", done, total, percent, left, current);
+  const std::string line =
+      total ? fmt::format("{}/{} ({:.0f} %{})  {}", done, total, percent, left, current) : std::string(current);
   const std::size_t columns = terminal_width(stderr);
   tell("\r\033[K" + shorten(line, columns > 1 ? columns - 1 : 79));
 }

@@ -80,7 +80,8 @@ class Progress {
  public:
   explicit Progress(bool quiet);
   ~Progress() { clear(); }
-  /// Without `remaining_s` the rest is estimated from what is done; a negative one is not shown.
+  /// Without a total only `current` is shown. Without `remaining_s` the rest is estimated from what is done; a negative
+  /// one is not shown.
   void show(std::size_t done, std::size_t total, std::string_view current, std::optional<double> remaining_s = {});
   /// Removes the line, so that something else can be printed.
   void clear();

@@ -56,3 +56,5 @@ def test_progress_on_a_terminal_only(reductio, tmp_path):
     run = ["run", "cpu", "--variants", "^host/plain$", "--sizes", "1000,2000", "--types", "i32", "--out"]
     assert "/10 (" in on_a_terminal(*run, tmp_path / "a")  # 5 levels of optimisation, 2 sizes
     assert "/10 (" not in reductio(*run, "b").err
+    shown = on_a_terminal("models", *(tmp_path / "a").iterdir())
+    assert "reading the samples" in shown
