@@ -21,7 +21,14 @@ std::vector<std::string> ids() {
   return out;
 }
 
+std::vector<std::function<std::string(std::string_view)>>& explanations() {
+  static std::vector<std::function<std::string(std::string_view)>> all;
+  return all;
+}
+
 std::string did_you_mean(std::string_view word) {
+  for (const auto& explain : explanations())
+    if (const std::string why = explain(word); !why.empty()) return ": " + why;
   const std::string near = nearest(word, ids());
   return near.empty() ? "; see 'reductio list'" : "; did you mean '" + near + "'?";
 }
@@ -186,6 +193,10 @@ void register_variant(Variant v, DeviceKind device, Prepare prepare, const char*
   v.prepare[static_cast<int>(device)] = std::move(prepare);
   v.file[static_cast<int>(device)] = file;
   all.insert(at, std::move(v));
+}
+
+void explain_unknown(std::function<std::string(std::string_view id)> explain) {
+  explanations().push_back(std::move(explain));
 }
 
 std::span<const Variant> variants() { return registry(); }

@@ -230,6 +230,8 @@ const Variant& find_variant(std::string_view id);
 /// Throws UsageError if the expression is malformed, too large for std::regex's stack, or selects nothing (suggests the
 /// nearest id).
 std::vector<const Variant*> select_variants(std::string_view regex);
+/// What to say of an unknown id instead of "did you mean"; empty: nothing is known of it. Called before main().
+void explain_unknown(std::function<std::string(std::string_view id)>);
 
 /// The nearest of `candidates` by edit distance, for "did you mean"; empty if none is near.
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates);

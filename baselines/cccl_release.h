@@ -1,0 +1,43 @@
+#pragma once
+/// One release of CUB and Thrust, from cccl_release.cu to cccl_releases.cu: plain functions, so that nothing else of
+/// ours is compiled by the headers of two releases.
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+
+#include "core/types.h"
+
+namespace reductio {
+
+/// By CUB's convention: with a null `temporary` it only sets `bytes`. `in` is n elements, `out` the result.
+using CubCall = cudaError_t (*)(void* temporary, std::size_t& bytes, const void* in, void* out, std::size_t n,
+                                cudaStream_t);
+/// Blocks, and writes the result to `value` on the host. Throws DeviceError.
+using ThrustCall = void (*)(const void* in, std::size_t n, void* value, cudaStream_t);
+
+/// A call for each element type; null: not compiled.
+template <class Call>
+struct ByType {
+  static constexpr int types = static_cast<int>(ElementType::f64) + 1;
+  Call calls[types]{};
+  constexpr Call& operator[](ElementType t) { return calls[static_cast<int>(t)]; }
+  constexpr Call operator[](ElementType t) const { return calls[static_cast<int>(t)]; }
+};
+
+struct CcclRelease {
+  const char* name;               ///< "3.0.1", or what its user calls a checkout
+  const char* toolkit = "";       ///< the CUDA toolkit that it shipped with: "13.0"; empty: a checkout
+  int version = 0;                ///< CUB_VERSION: 300001; 0: this nvcc does not compile it
+  bool takes_2_to_31 = false;     ///< elements, or more
+  bool lacks_libcudacxx = false;  ///< its wheel holds only a part, so the toolkit's is included
+  ByType<CubCall> sum{}, transform_reduce{};
+  ByType<ThrustCall> reduce{};
+};
+
+/// Registers its variants.
+struct RegisterCcclRelease {
+  explicit RegisterCcclRelease(const CcclRelease&);
+};
+
+}  // namespace reductio

@@ -1,0 +1,157 @@
+/// Releases of CUB and Thrust side by side, as many as the program was built with (docs/releases.md):
+///
+///   cub@VERSION/sum               sum
+///   cub@VERSION/transform-reduce  sum of squares; before 2.4, which has no TransformReduce, by an iterator
+///   thrust@VERSION/reduce         sum
+///
+/// All are compiled by one nvcc, so a difference is the library's. Calls are those of cub.cu and thrust.cu.
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "baselines/cccl_release.h"
+#include "baselines/longest_chain.h"
+#include "device/device.h"
+#include "reductio_cccl.h"
+
+namespace reductio {
+namespace {
+
+constexpr std::size_t most_narrow = std::numeric_limits<std::int32_t>::max();
+
+/// What is known of releases that are not built, by name, in words.
+std::map<std::string, std::string>& absent() {
+  static std::map<std::string, std::string> all = [] {
+    std::map<std::string, std::string> found;
+    std::string_view lines = REDUCTIO_CCCL_ABSENT;
+    while (!lines.empty()) {
+      const std::string_view line = lines.substr(0, lines.find('\n'));
+      lines.remove_prefix(std::min(lines.size(), line.size() + 1));
+      const std::size_t space = line.find(' ');
+      found.emplace(line.substr(0, space), line.substr(space + 1));
+    }
+    return found;
+  }();
+  return all;
+}
+
+bool is_known(const std::string& release) {
+  return std::string_view(" " REDUCTIO_CCCL_KNOWN ",").find(" " + release + ",") != std::string_view::npos;
+}
+
+/// Of "cub@2.2.0/sum", where no variant has that id. May stand for a regular expression.
+std::string explain(std::string_view id) {
+  if (id.starts_with('^')) id.remove_prefix(1);
+  if (!id.starts_with("cub@") && !id.starts_with("thrust@")) return "";
+  id.remove_prefix(id.find('@') + 1);
+  std::string release(id.substr(0, id.find('/')));
+  std::erase(release, '\\');
+  if (const auto at = absent().find(release); at != absent().end())
+    return "the program is built without CUB " + release + ": " + at->second;
+  if (is_known(release))
+    return "the program is built without CUB " + release +
+           "; configure it with -DREDUCTIO_CCCL_RELEASES=all or =" + release;
+  return "releases of CUB are " REDUCTIO_CCCL_KNOWN;
+}
+[[maybe_unused]] const bool explained = (explain_unknown(explain), true);
+
+/// "CUB 1.15.1 (CUDA 11.8), compiled by nvcc 13.0.88".
+std::string cites(const CcclRelease& r, const std::string& call) {
+  const std::string number = std::to_string(r.version / 100000) + "." + std::to_string(r.version / 100 % 1000) + "." +
+                             std::to_string(r.version % 100);
+  const std::string nvcc = std::to_string(__CUDACC_VER_MAJOR__) + "." + std::to_string(__CUDACC_VER_MINOR__);
+  const std::string toolkit = r.toolkit;
+  return call + ", CUB " + number + (toolkit.empty() ? "" : " of CUDA " + toolkit) +
+         (r.lacks_libcudacxx ? " with this toolkit's libcu++" : "") + ", compiled by nvcc " + nvcc + "." +
+         std::to_string(__CUDACC_VER_BUILD__) +
+         (toolkit.empty() || toolkit == nvcc ? "" : ", not by the one it shipped with");
+}
+
+template <class Call>
+std::vector<ElementType> types(const ByType<Call>& calls) {
+  std::vector<ElementType> has;
+  for (const ElementType t : {ElementType::i32, ElementType::f32, ElementType::f64, ElementType::i8, ElementType::i64,
+                              ElementType::f16, ElementType::bf16})
+    if (calls[t]) has.push_back(t);
+  return has;
+}
+
+Variant describe(std::string id, std::string title, std::string cites, Operation operation,
+                 std::vector<ElementType> types) {
+  return {.id = std::move(id),
+          .title = std::move(title),
+          .cites = std::move(cites),
+          .kind = VariantKind::library,
+          .own_experiment = "history",
+          .how = {.thread = "even share of tiles", .block = "warp shuffles", .grid = "second launch"},
+          .operations = {operation},
+          .types = std::move(types),
+          .determinism = Determinism::per_launch_shape};
+}
+
+void register_cub(const CcclRelease& r, const std::string& name, const std::string& title, const std::string& call,
+                  Operation operation, const ByType<CubCall>& calls) {
+  const std::string release = r.name;
+  Variant v =
+      describe("cub@" + release + "/" + name, "CUB " + release + " " + title, cites(r, call), operation, types(calls));
+  if (!r.takes_2_to_31)
+    v.declines = [release](const Problem& p, const Settings&) -> std::string {
+      return p.n > most_narrow ? "CUB " + release + " counts elements by an int, so fewer than 2^31" : "";
+    };
+  const device::Register registered(std::move(v), [=](const Problem& p, const Settings&, const DeviceInfo& gpu) {
+    const auto reduce = calls[p.type];
+    const std::size_t n = p.n;
+    std::size_t bytes = 0;
+    device::check(reduce(nullptr, bytes, nullptr, nullptr, n, cudaStream_t{}),
+                  "asking CUB for the size of its temporary storage");
+    const device::Buffer<unsigned char> temporary(bytes);
+    const PlanInfo info{.longest_chain = assumed_longest_chain(n, gpu, 256), .workspace_bytes = bytes};
+    return plan_of(info, [=](void* in, void* out, Stream stream) {
+      std::size_t size = bytes;
+      device::check(reduce(temporary.ptr(), size, in, out, n, device::native(stream)), "CUB");
+    });
+  });
+}
+
+void register_thrust(const CcclRelease& r) {
+  const std::string release = r.name;
+  Variant v = describe("thrust@" + release + "/reduce", "Thrust " + release + " reduce", cites(r, "thrust::reduce"),
+                       Operation::sum, types(r.reduce));
+  v.how.grid = "second launch, value to the host";
+  v.result = ResultLocation::on_host;
+  const device::Register registered(
+      std::move(v), [calls = r.reduce](const Problem& p, const Settings&, const DeviceInfo& gpu) {
+        const PlanInfo info{.longest_chain = assumed_longest_chain(p.n, gpu, 256), .result = ResultLocation::on_host};
+        const auto value = std::make_shared<double>();  // room for each type
+        return plan_of(
+            info,
+            [=, reduce = calls[p.type], n = p.n](void* in, void*, Stream stream) {
+              reduce(in, n, value.get(), device::native(stream));
+            },
+            [value, size = size_of(p.type)](void* result, Stream) { std::memcpy(result, value.get(), size); });
+      });
+}
+
+}  // namespace
+
+RegisterCcclRelease::RegisterCcclRelease(const CcclRelease& r) {
+  if (r.version == 0) {
+    absent()[r.name] = "this nvcc does not compile it";
+    return;
+  }
+  register_cub(r, "sum", "Sum", "cub::DeviceReduce::Sum", Operation::sum, r.sum);
+  register_cub(r, "transform-reduce", "TransformReduce",
+               r.version >= 200400 ? "cub::DeviceReduce::TransformReduce" : "cub::DeviceReduce::Sum of an iterator",
+               Operation::sum_of_squares, r.transform_reduce);
+  register_thrust(r);
+}
+
+}  // namespace reductio
