@@ -71,11 +71,12 @@ std::pair<std::size_t, std::size_t> place_of(const Variant& v) {
   return place;
 }
 
-/// The idea in a few words: the title; of a document's kernel and where the title is but the group's name what it does
-/// at each level. Left out is what the heading says of the whole group, and what the setting `finish` chooses.
+/// The idea in a few words: the title; of a document's kernel, and where the title repeats the id, what it does at each
+/// level. Left out is what the heading says of the whole group, and what the setting `finish` chooses.
 std::string idea_of(const Variant& v) {
   if (!known_faults(v).empty()) return v.title + " (has a known fault)";
-  if (v.kind != VariantKind::document && !v.title.empty() && v.title != v.group()) return v.title;
+  const bool says_more = !v.title.empty() && v.title != v.group() && !v.id.ends_with("/" + v.title);
+  if (v.kind != VariantKind::document && says_more) return v.title;
   const auto same_for_all = [&](std::string Strategy::*level) {
     return std::all_of(variants().begin(), variants().end(), [&](const Variant& other) {
       return other.group() != v.group() || other.how.*level == v.how.*level;
@@ -89,7 +90,9 @@ std::string idea_of(const Variant& v) {
     const bool said = v.kind == VariantKind::document && same_for_all(level);
     if (!part.empty() && part != "none" && !said && !(chosen && level == &Strategy::grid)) parts.push_back(part);
   }
-  if (v.kind != VariantKind::document && parts.size() == 3) parts.erase(parts.begin() + 1);  // for one line
+  constexpr std::size_t one_line = 60;
+  while (v.kind != VariantKind::document && parts.size() > 1 && join(parts, "; ").size() > one_line)
+    parts.erase(parts.begin() + (parts.size() == 3 ? 1 : 0));
   return join(parts, "; ");
 }
 
