@@ -162,6 +162,11 @@ def test_runs_every_step_in_order_packs_and_has_nothing_left_to_do(machine):
     assert machine.run("--only", "selftest,ablation") == 0 and len(machine.calls) == 2
 
 
+def test_a_step_says_what_was_counted(machine):
+    machine.program('[[ $1 != run ]] || printf "limits: 9 measured, in 3 s -> results\\nnext: reductio plot results\\n"')
+    assert machine.run("--only", "limits") == 0 and machine.table["limits"].endswith("limits: 9 measured, in 3 s -> results")
+
+
 def test_goes_on_from_an_archive_on_another_day(machine):
     assert machine.run("--only", "verify,selftest,limits,cpu") == 0
     machine.program('[[ $1 != run ]] || { measured "$2" "$4" \',"ended_utc":"now","interrupted":true\' "$@"; exit 1; }')
