@@ -173,6 +173,9 @@ def test_a_named_machine_is_not_measured(project):
     assert files(project.committed) == before
     assert (project.folder / "out" / "committed" / "other" / "verdicts.csv").exists()
 
+    shutil.rmtree(project.folder / "out" / "figures")
+    assert project.run("--machine", "other").returncode == 0 and (project.folder / "out" / "figures").is_dir()
+
 
 def test_two_committed_machines_are_compared(project):
     done = project.run("--machine", "other", "--compare", "nvidia-h200")
