@@ -22,6 +22,7 @@ namespace {
 constexpr const char* script = R"(_reductio() {{
   local sub= word words=
   for word in "${{COMP_WORDS[@]}}"; do
+    [ "$word" = "$2" ] && continue
     case $word in {subcommands_or}) sub=$word; break ;; esac
   done
   case "$sub $3" in

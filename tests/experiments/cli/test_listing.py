@@ -143,7 +143,7 @@ def test_help_exits_0_and_goes_to_stdout(reductio, sub):
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
-@pytest.mark.parametrize("words,offered", [(["sum"], ["summarize"]), (["run", "compa"], ["comparison"]),
+@pytest.mark.parametrize("words,offered", [(["sum"], ["summarize"]), (["run"], ["run"]), (["run", "compa"], ["comparison"]),
                                            (["run", "--var"], ["--variants"]),
                                            (["info", "levels/nai"], ["levels/naive"]),
                                            (["verify", "--variants", "twopass/ro"], ["twopass/rolled"]),
