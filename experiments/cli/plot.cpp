@@ -61,9 +61,11 @@ struct Chart {
     }
     std::vector<Line> out;
     for (auto& [variant, line] : of) out.push_back(std::move(line));
-    const auto place = [](const Line& l) {
-      return std::tuple(!l.variant.starts_with("mine/"), ~l.at.rbegin()->first, -l.last());
+    const auto is_own = [](const Line& l) {
+      return std::any_of(variants().begin(), variants().end(),
+                         [&](const Variant& v) { return v.id == l.variant && v.kind == VariantKind::yours; });
     };
+    const auto place = [&](const Line& l) { return std::tuple(!is_own(l), ~l.at.rbegin()->first, -l.last()); };
     std::sort(out.begin(), out.end(), [&](const Line& a, const Line& b) { return place(a) < place(b); });
     return out;
   }
@@ -291,7 +293,7 @@ void print_lines(const Chart& chart) {
   if (!reading.empty())
     fmt::print("  =  {:<{}} {:>7} GB/s\n", "only reading the input", widest, show_rate(reading.rbegin()->second));
   print_wrapped("Where letters meet, the first is shown. Of several settings the fastest is drawn.");
-  if (left_out) print_wrapped(counted(left_out, "variant") + " left out, all slower; choose by --variants");
+  if (left_out) print_wrapped(counted(left_out, "variant") + " left out; choose by --variants");
 }
 
 /// reductio's source folder: the current one or one above, or the one that the program was built in.
@@ -303,12 +305,6 @@ fs::path find_figures() {
       if (folder == folder.root_path()) break;
     }
   throw UsageError("--out needs reductio's source folder, whose paper/plot.py draws; go there, or leave --out out");
-}
-
-std::string quoted(const std::string& word) {
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
 }
 
 /// The chart's rows, as CSV, go to the project's figures. These say themselves what they lack.

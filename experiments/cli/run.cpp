@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
+#include <tuple>
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/describe.h"
@@ -61,7 +63,8 @@ class Observer final : public RunObserver {
   }
 
   void row(const Row& row) override {
-    if (row.status == Status::ok && row.point.device != DeviceKind::sim) timed_.insert(row.point.variant);
+    if (row.status == Status::ok && row.point.device != DeviceKind::sim)
+      timed_[{row.point.problem.operation, row.point.problem.type}].insert(row.point.variant);
     if (row.status != Status::ok) ++reasons_[{row.status, row.point.variant + ": " + row.reason}];
     if (options_.csv || options_.json) {
       progress_.clear();
@@ -103,16 +106,10 @@ class Observer final : public RunObserver {
   /// The commands that go on from here, with this run's folder.
   void suggest(const std::filesystem::path& folder) const {
     if (timed_.empty() || !tells() || options_.quiet) return;
-    std::vector<std::string> steps{"plot " + folder.string()};
-    const auto is_base = [](const std::string& id) { return !find_variant(id).base_of.empty(); };
-    const auto found = std::find_if(timed_.begin(), timed_.end(), is_base);
-    const std::string base = found != timed_.end() ? *found : *timed_.begin();
-    for (const std::string& id : timed_)
-      if (id != base) {
-        steps.push_back("compare " + base + " " + id);
-        break;
-      }
-    if (std::filesystem::exists(folder / "verdicts.csv")) steps.push_back("claims " + folder.string());
+    const std::string where = quoted(folder.string());
+    std::vector<std::string> steps{"plot " + where};
+    if (const auto pair = to_compare(); !pair.empty()) steps.push_back("compare " + pair);
+    if (std::filesystem::exists(folder / "verdicts.csv")) steps.push_back("claims " + where);
     for (const std::string& step : steps) fmt::print("next: reductio {}\n", step);
   }
 
@@ -124,6 +121,22 @@ class Observer final : public RunObserver {
 
  private:
   bool tells() const { return !options_.csv && !options_.json; }
+
+  /// "BASE VARIANT": two that were timed on the same operation and type of elements; empty if there are none. A base
+  /// and a user's own come first.
+  std::string to_compare() const {
+    const auto rank = [](const std::string& id, bool as_base) {
+      const Variant& v = find_variant(id);
+      return as_base ? v.base_of.empty() : v.kind != VariantKind::yours;
+    };
+    std::optional<std::tuple<bool, bool, std::string, std::string>> best;
+    for (const auto& [problem, ids] : timed_)
+      for (const std::string& base : ids)
+        for (const std::string& other : ids)
+          if (const std::tuple pair(rank(base, true), rank(other, false), base, other); base != other)
+            if (!best || pair < *best) best = pair;
+    return best ? std::get<2>(*best) + " " + std::get<3>(*best) : "";
+  }
 
   void print_rows() const {
     Table table({"variant", "operation", "type", "n", "settings", "mode", "time", "GB/s", "status"});
@@ -156,7 +169,7 @@ class Observer final : public RunObserver {
   Progress progress_;
   std::size_t points_ = 0;
   std::vector<Row> rows_;
-  std::set<std::string> timed_;  ///< variants
+  std::map<std::pair<Operation, ElementType>, std::set<std::string>> timed_;  ///< variants
   std::map<std::pair<Status, std::string>, std::size_t> reasons_;
 };
 

@@ -62,6 +62,15 @@ def test_ends_with_a_count_where_the_rows_are_and_what_to_do_next(reductio, tmp_
     assert f"reductio models {found[1]} or out/results/zz-other" in reductio("models").error()
 
 
+def test_what_to_do_next_works_as_it_stands(reductio):
+    squares = ["run", "cpu", "--variants", "^eigen/", "--types", "f32", "--sizes", "2^10", "--out", "my out"]
+    *_, last, plot = reductio(*squares).ok().splitlines()  # a sum and a sum of squares are not compared
+    folder = re.search(r" -> (my out/.*)/cpu\.csv$", last)[1]
+    assert plot == f"next: reductio plot '{folder}'"
+    *_, compare = reductio("run", "cpu", "--variants", "^(eigen|host/plain)", "--types", "f32", "--sizes", "2^10").ok().splitlines()
+    assert compare == "next: reductio compare eigen/sum host/plain"
+
+
 def test_csv_and_json_print_the_rows_that_are_written(reductio, tmp_path):
     printed = reductio(*SMALL, "--out", "a", "--csv").rows()
     assert printed == read(results(tmp_path / "a"))
