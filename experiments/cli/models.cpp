@@ -46,18 +46,17 @@ void print(const std::vector<Fields>& records) {
 }
 
 int run(const ModelsOptions& options) {
+  const std::string folder = folder_or_default(options.folder, "models");
   Progress progress(options.quiet);
   progress.show(0, 0, "reading the samples");
-  const StoredResults results = read_results(folder_or_default(options.folder, "models"));
+  const StoredResults results = read_results(folder);
   const auto path = results.folder / "models.csv";
   const std::string note = note_of_left_out(results);
   if (!note.empty() && std::filesystem::exists(path))
     throw UsageError(path.string() + " stays as it is: it may hold fits that cannot be made again (" + note +
                      "); remove it to fit the rest");
-  if (!note.empty()) {
-    progress.clear();
-    print_message(note);
-  }
+  progress.clear();
+  if (!note.empty()) print_message(note);
   const auto [records, left_out] = model_table(
       results, options.confidence, [&](std::size_t done, std::size_t total) { progress.show(done, total, "models"); });
   progress.clear();
@@ -71,11 +70,11 @@ int run(const ModelsOptions& options) {
   write_whole_file(path, text);
   if (options.csv) fmt::print("{}", text);
   if (options.csv || options.quiet) return exit_ok;
-  print(records);
-  say(fmt::format(
-      "\n{} models in {}: {} fit within 5 %, {} do not fit, {} have too few sizes; {} series have too few for any "
-      "model and are left out",
-      records.size(), path.string(), by_status["ok"], by_status["does_not_fit"], by_status["too_few_sizes"], left_out));
+  if (!records.empty()) print(records);
+  // The counts are short enough for one line, which scripts show as what was done.
+  say(fmt::format("\n{} models in {}", records.size(), path.string()));
+  say(fmt::format("{} fit within 5 %, {} do not fit, {} have too few sizes; {} series have too few for any model",
+                  by_status["ok"], by_status["does_not_fit"], by_status["too_few_sizes"], left_out));
   return exit_ok;
 }
 

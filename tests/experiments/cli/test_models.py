@@ -1,6 +1,7 @@
 """models: what is fitted to a folder's times, what is written, and what is refused."""
 
 import csv
+import re
 
 import pytest
 
@@ -44,7 +45,12 @@ def test_no_line_is_wider_than_the_terminal(reductio, folder, columns):
 def test_says_how_many_fit(reductio, folder):
     out = reductio("models", folder).ok()
     assert "host/unroll4" in out and "of raw" not in out
-    assert out.splitlines()[-1].startswith("2 models in ") and "models.csv" in out.splitlines()[-1]
+    *_, where, last = out.splitlines()
+    assert where == f"2 models in {folder / 'models.csv'}"
+    found = re.fullmatch(r"(\d) fit within 5 %, (\d) do not fit, 0 have too few sizes; 0 series have too few for any model", last)
+    assert found and int(found[1]) + int(found[2]) == 2, last
+    *_, narrow = reductio("models", folder, COLUMNS="100").ok().splitlines()
+    assert narrow == last, "scripts show the last line as what was done, and the path may be long"
     assert reductio("models", folder, "--quiet").ok() == ""
 
 

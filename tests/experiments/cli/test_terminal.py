@@ -10,11 +10,11 @@ from conftest import BIN, HANGS_S
 VERIFY = ["verify", "--device", "cpu", "--tier", "quick", "--variants", "^host/plain$"]
 
 
-def on_a_terminal(*arguments, **environment):
+def on_a_terminal(*arguments, cwd=None, **environment):
     """What the program writes to a terminal that is both its stdout and its stderr."""
     ours, theirs = pty.openpty()
     ordinary = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"}
-    process = subprocess.Popen([BIN, *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs,
+    process = subprocess.Popen([BIN, *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, cwd=cwd,
                                env=ordinary | environment)
     os.close(theirs)
     text = b""
@@ -29,6 +29,13 @@ def on_a_terminal(*arguments, **environment):
     os.close(ours)
     assert process.wait(timeout=HANGS_S) == 0, text
     return text.decode()
+
+
+def test_what_is_read_stands_on_a_line_of_its_own(reductio, tmp_path):
+    reductio("run", "cpu", "--variants", "^host/plain$", "--types", "i32", "--sizes", "2^10", "--quiet").ok()
+    shown = on_a_terminal("models", cwd=tmp_path).replace("\r\n", "\n")
+    folder = next((tmp_path / "out" / "results").iterdir()).relative_to(tmp_path)
+    assert shown.startswith(f"reductio: note: reads {folder}\n\r\033[Kreading the samples\r\033[K"), shown
 
 
 COLOURS = ("\033[1m", "\033[32m", "\033[0m")
