@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/reference.h"
+#include "verify/call.h"
 
 namespace reductio {
 namespace {
@@ -19,14 +19,13 @@ bool shown_by_a_call(Backend& backend, const Case& c) {
   try {
     const auto plan = make_plan(*c.variant, p, c.settings, backend.info());
     const DeviceMemory in(backend, p.bytes()), out(backend, p.result_bytes());
-    const Stream stream = backend.create_stream();
+    const OwnStream stream(backend);
     backend.copy_in(in.get(), values.data(), p.bytes(), stream);
     plan->enqueue(in.get(), out.get(), stream);
     if (plan->info().result == ResultLocation::on_device)
       backend.copy_out(&result, out.get(), sizeof result, stream);
     else
       plan->finish(&result, stream);
-    backend.destroy_stream(stream);
   } catch (const std::exception&) {
     return false;  // what is wrong here is the case's to tell
   }
