@@ -1,12 +1,11 @@
 #pragma once
 /// sum_kernel(): a variant in one statement, for kernels (in, out, n) of the shapes that most reductions have:
 ///
-///   const Register mine = sum_kernel("mine/atomic", {.finish = Finish::thread_atomics, .block = 256, .blocks_per_sm =
-///   8},
+///   const Register mine = sum_kernel("mine/atomic", {.finish = Finish::thread_atomics, .block = 256},
 ///                                    []<class T>() { return launch<add_all<T>>; });
 ///
 /// It chooses the launch, allocates the workspace, zeroes what each call needs zeroed, and computes the longest chain
-/// of additions from the shape. What it cannot say, a variant prepares itself (device/device.h).
+/// of additions from the shape. A variant that no shape fits prepares its own plan (device/device.h).
 
 #include <algorithm>
 #include <bit>
@@ -48,32 +47,32 @@ inline const char* in_words(Finish finish) {
 /// What sum_kernel() cannot read off the kernel.
 struct SumShape {
   Finish finish = Finish::second_launch;
-  /// Threads of a block. A tunable `block` takes its place.
+  /// Threads per block. A tunable `block` overrides it.
   unsigned block = 256;
-  /// As many blocks at most, and none without an element. A tunable `grid`, a number or "auto", takes its place.
+  /// The grid has at most this many blocks per SM, and none without an element. A tunable `grid`, if it is a number,
+  /// overrides it.
   unsigned blocks_per_sm = 8;
-  /// That a thread takes at once: 4 of a kernel that loads float4.
+  /// That a thread loads at once: 4 if it loads float4.
   unsigned elements_per_step = 1;
-  /// Of dynamic shared memory: 1 for an element of every thread, 32 for one of every warp, 0 for none.
+  /// Dynamic shared memory: 1 for an element per thread, 32 for one per warp, 0 for none.
   unsigned threads_per_shared_element = 0;
-  /// Of last_block: the kernel leaves `arrived` at zero itself, so it is zeroed but once.
+  /// last_block alone: the kernel resets `arrived` to zero itself, so it is zeroed once and not in each call.
   bool resets_counter = false;
   std::vector<Tunable> tunables{};
-  std::vector<ElementType> types{ElementType::f32, ElementType::f64, ElementType::i32};  ///< of a template
+  std::vector<ElementType> types{ElementType::f32, ElementType::f64, ElementType::i32};  ///< of a template kernel
   Determinism determinism = Determinism::none;
   std::string title{}, cites{};  ///< empty: the id; none
   Strategy how{};                ///< in words; between blocks, empty: as `finish` says
   std::string cuda_only{};       ///< as Variant::cuda_only
-  /// In place of the computed chain (PlanInfo::longest_chain), of n elements and this launch.
+  /// Replaces the computed longest chain (PlanInfo::longest_chain) of n elements in this launch.
   std::function<std::size_t(std::size_t n, std::size_t grid, unsigned block)> longest_chain{};
-  /// In place of blocks_per_sm, where no number is set: how many blocks.
+  /// Replaces blocks_per_sm: how many blocks, if no setting says it.
   std::function<std::size_t(std::size_t n, unsigned block, const DeviceInfo&)> grid{};
-  /// Of a kernel with the setting `index`: the type in its document (core/loop_index.h).
+  /// For a kernel with the setting `index`: the type that its document has (core/loop_index.h).
   std::string document_index{};
 };
 
-/// What sum_kernel() needs to know of a kernel's parameters. Of a template, whose kernel it has yet to ask for, any
-/// element will do.
+/// What sum_kernel() needs to know of a kernel's parameters. A template has none yet, so any element will do.
 template <class Kernel>
 struct SumParameters {
   using Element = float;
@@ -107,7 +106,7 @@ using SumStart = std::function<void(const Launch&, GlobalPtr<const T> in, Global
 template <class T>
 struct SumLaunch {
   SumStart<T> start;
-  std::uint64_t most;  ///< that the kernel's n can be
+  std::uint64_t most;  ///< the largest n that the kernel can count to
   bool has_counter;
 };
 
