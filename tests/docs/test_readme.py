@@ -37,5 +37,5 @@ def test_it_compiles(kernel, compiler):
 
 def test_it_is_short():
     lines = (SOURCE / "README.md").read_text().splitlines()
-    assert len(lines) <= 115
+    assert len(lines) <= 120
     assert [line for line in lines if len(line) > 120 and not line.startswith("|")] == []
