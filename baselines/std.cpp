@@ -38,10 +38,16 @@ std::filesystem::path modules() {
 }
 
 StdParallelReduce* load_parallel() {
-  void* const module = dlopen((modules() / std_parallel_file).c_str(), RTLD_NOW | RTLD_LOCAL);
+  const std::filesystem::path file = modules() / std_parallel_file;
+  void* const module = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   void* const function = module ? dlsym(module, std_parallel_symbol) : nullptr;
   if (!function) {
     const char* const why = dlerror();
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored))
+      throw Unavailable("policy=par needs the file " + file.string() +
+                        ", which is not there; a build with TBB (Debian: libtbb-dev) writes it beside the program: "
+                        "copy it, too, or name its folder in REDUCTIO_MODULES");
     throw Unavailable("policy=par cannot be loaded (" + std::string(why ? why : "no reason given") +
                       "); it needs TBB when building and running (Debian: libtbb-dev, libtbb12)");
   }

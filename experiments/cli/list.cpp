@@ -75,7 +75,7 @@ std::pair<std::size_t, std::size_t> place_of(const Variant& v) {
 /// level. Left out is what the heading says of the whole group, and what the setting `finish` chooses.
 std::string idea_of(const Variant& v) {
   if (!known_faults(v).empty()) return v.title + " (has a known fault)";
-  const bool says_more = !v.title.empty() && v.title != v.group() && !v.id.ends_with("/" + v.title);
+  const bool says_more = v.title != v.id && v.title != v.group() && !v.id.ends_with("/" + v.title);
   if (v.kind != VariantKind::document && says_more) return v.title;
   const auto same_for_all = [&](std::string Strategy::*level) {
     return std::all_of(variants().begin(), variants().end(), [&](const Variant& other) {
@@ -93,7 +93,7 @@ std::string idea_of(const Variant& v) {
   constexpr std::size_t one_line = 60;
   while (v.kind != VariantKind::document && parts.size() > 1 && join(parts, "; ").size() > one_line)
     parts.erase(parts.begin() + (parts.size() == 3 ? 1 : 0));
-  return join(parts, "; ");
+  return parts.empty() ? "-" : join(parts, "; ");
 }
 
 /// The chosen variants that run on the device asked for, that have all types and all operations asked for.

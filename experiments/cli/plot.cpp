@@ -28,7 +28,7 @@ struct PlotOptions {
   std::string folder, out;
   std::vector<std::string> experiments;
   SelectionOptions selection;
-  std::size_t chart = 1;
+  std::string chart = "1";
 };
 
 constexpr std::size_t most_columns = 100, most_lines = 12, most_charts_told = 6;
@@ -71,7 +71,8 @@ struct Chart {
   }
 };
 
-/// The newest experiment's first; of one experiment's, device time before other ways of timing, then by rows.
+/// The newest day's first; of a day's, charts of several variants, then the newest experiment's; of one experiment's,
+/// device time before other ways of timing, then by rows.
 std::vector<Chart> charts_of(const StoredResults& results) {
   std::map<std::string, Chart> of;
   std::map<std::string, std::string> newest;
@@ -104,7 +105,8 @@ std::vector<Chart> charts_of(const StoredResults& results) {
   }
   std::stable_sort(out.begin(), out.end(), [](const Chart& a, const Chart& b) {
     const auto rank = [](const Chart& c) {
-      return std::tuple(c.newest, c.rows.front()->point.timing_mode == TimingMode::device, c.rows.size());
+      return std::tuple(c.newest.substr(0, 10), c.lines().size() > 1, c.newest,
+                        c.rows.front()->point.timing_mode == TimingMode::device, c.rows.size());
     };
     return rank(a) > rank(b);
   });
@@ -339,9 +341,11 @@ int run(const PlotOptions& options) {
       {.experiments = options.experiments, .selection = options.selection.of_rows(), .with_samples = false});
   const std::vector<Chart> charts = charts_of(results);
   if (charts.empty()) refuse_timeless(results);
-  if (options.chart < 1 || options.chart > charts.size())
-    throw UsageError(fmt::format("--chart {}: there are {}", options.chart, charts.size()));
-  const Chart& chart = charts[options.chart - 1];
+  std::size_t chosen = 0;
+  while (chosen < charts.size() && std::to_string(chosen + 1) != options.chart) ++chosen;
+  if (chosen == charts.size())
+    throw UsageError(fmt::format("--chart: give a number from 1 to {}, not '{}'", charts.size(), options.chart));
+  const Chart& chart = charts[chosen];
   if (!options.out.empty()) return draw_file(chart, results, options.out);
 
   const std::string at = chart.sizes.size() == 1 ? " n=" + show_size(*chart.sizes.begin()) + ", GB/s" : "";
@@ -374,7 +378,8 @@ Command add_plot(CLI::App& app) {
   sub->add_option("folder", options->folder, "The results folder (default: the one in out/results)");
   sub->add_option("--out", options->out, "Write a figure, .png, .pdf or .svg, instead of printing (needs matplotlib)")
       ->type_name("FILE");
-  sub->add_option("--chart", options->chart, "Which of the charts that the folder holds (default: 1, the newest)");
+  sub->add_option("--chart", options->chart, "Which of the charts that the folder holds (default: 1, the newest)")
+      ->type_name("K");
   sub->add_option("--experiment", options->experiments, "Only rows of these experiments, as comparison,tuned")
       ->type_name("LIST")
       ->delimiter(',')

@@ -140,6 +140,25 @@ std::string kind_of(const Failure& f) {
   return std::regex_replace(why, number, "#");
 }
 
+constexpr std::size_t indent = 9;  // of what is told about a variant, below its line
+
+/// One thing about the variant, in this ink.
+void print_detail(const std::string& text, std::optional<Ink> colour = {}, std::size_t deep = indent) {
+  const std::string told = wrapped(std::string(deep, ' ') + text, text_width(), deep + 2);
+  fmt::print("{}\n", colour ? ink(*colour, told) : told);
+}
+
+/// The command of a failed case; where it is broken, the shell reads on.
+std::string again(const std::string& command) {
+  const std::string deep(indent + 2, ' ');
+  const std::string whole = deep + "again: " + command;
+  if (whole.size() <= text_width()) return whole;
+  std::string out;
+  for (const char c : wrapped(whole, std::max<std::size_t>(text_width(), 3) - 2, indent + 4))
+    out += c == '\n' ? " \\\n" : std::string(1, c);
+  return out;
+}
+
 void print_failures(const VariantResult& r) {
   std::vector<std::pair<std::string, std::vector<const Failure*>>> kinds;  // in the order in which they were first met
   for (const Failure& f : r.failures) {
@@ -150,31 +169,32 @@ void print_failures(const VariantResult& r) {
   }
   for (const auto& [kind, alike] : kinds) {
     const Failure& f = *alike.front();
-    fmt::print("         {}\n           {}\n           {}\n", f.what.describe(), f.why,
-               ink(Ink::dim, "again: " + f.what.command(r.device)));
+    print_detail(f.what.describe());
+    print_detail(f.why, {}, indent + 2);
+    fmt::print("{}\n", ink(Ink::dim, again(f.what.command(r.device))));
     if (alike.size() > 1)
-      fmt::print("           ... and {} more case{} alike (--json has each)\n", alike.size() - 1,
-                 alike.size() > 2 ? "s" : "");
+      print_detail(fmt::format("... and {} alike (--json has each)", counted(alike.size() - 1, "more case")), {},
+                   indent + 2);
   }
 }
 
 void print_result(const VariantResult& r) {
   const auto colour = status(r) == "ok" ? Ink::green : status(r) == "failed" ? Ink::red : Ink::yellow;
-  fmt::print("{}  {:<4}  {:<28}  {:>7} passed", ink(colour, fmt::format("{:<7}", status(r))), name(r.device), r.id,
-             r.passed);
-  if (r.failed) fmt::print(", {} failed", r.failed);
-  if (r.refused) fmt::print(", {} refused", r.refused);
-  if (r.not_run) fmt::print(", {} not run", r.not_run);
-  if (r.left_out) fmt::print(", {} left out", r.left_out);
-  fmt::print("  {}\n", show_seconds(r.seconds));
+  std::string line = fmt::format("{}  {:<4}  {:<28}  {:>7} passed", ink(colour, fmt::format("{:<7}", status(r))),
+                                 name(r.device), r.id, r.passed);
+  if (r.failed) line += fmt::format(", {} failed", r.failed);
+  if (r.refused) line += fmt::format(", {} refused", r.refused);
+  if (r.not_run) line += fmt::format(", {} not run", r.not_run);
+  if (r.left_out) line += fmt::format(", {} left out", r.left_out);
+  say(line + "  " + show_seconds(r.seconds), indent);
   if (r.not_run && r.failed)
-    fmt::print("         given up after {} failure{}: {} of {} cases were run\n", r.failed, r.failed == 1 ? "" : "s",
-               r.cases() - r.not_run, r.cases());
+    print_detail(fmt::format("given up after {}: {} of {} cases were run", counted(r.failed, "failure"),
+                             r.cases() - r.not_run, r.cases()));
   print_failures(r);
-  if (r.failed > r.failures.size()) fmt::print("         ... and {} more\n", r.failed - r.failures.size());
-  for (const auto& why : r.faults) fmt::print("         {}\n", ink(Ink::dim, "wrong as declared: " + why));
-  for (const auto& why : r.reasons_left_out) fmt::print("         {}\n", ink(Ink::dim, "left out: " + why));
-  for (const auto& why : r.refusals) fmt::print("         {}\n", ink(Ink::dim, "refused: " + why));
+  if (r.failed > r.failures.size()) print_detail(fmt::format("... and {} more", r.failed - r.failures.size()));
+  for (const auto& why : r.faults) print_detail("wrong as declared: " + why, Ink::dim);
+  for (const auto& why : r.reasons_left_out) print_detail("left out: " + why, Ink::dim);
+  for (const auto& why : r.refusals) print_detail("refused: " + why, Ink::dim);
   push_output();
 }
 
@@ -381,8 +401,7 @@ int run(const VerifyOptions& options) {
     const auto same = std::unique(sum.reasons_left_out.begin(), sum.reasons_left_out.end());
     sum.reasons_left_out.erase(same, sum.reasons_left_out.end());
     if (sum.left_out)
-      fmt::print("{} case{} left out: {}\n", sum.left_out, sum.left_out == 1 ? "" : "s",
-                 fmt::join(sum.reasons_left_out, "; "));
+      say(fmt::format("{} left out: {}", counted(sum.left_out, "case"), join(sum.reasons_left_out, "; ")), 2);
     fmt::print("{} passed, {} failed, {} refused{}\n", sum.passed, sum.failed, sum.refused,
                sum.not_run ? fmt::format(", {} not run", sum.not_run) : "");
   }

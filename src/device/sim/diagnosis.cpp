@@ -19,7 +19,8 @@ std::string path_of(const char* file) {
   constexpr std::string_view here = __FILE__, below = "src/device/sim/diagnosis.cpp";
   static_assert(here.ends_with(below));
   constexpr std::string_view project = here.substr(0, here.size() - below.size());
-  const std::string_view path = file;
+  std::string_view path = file;
+  while (path.starts_with("../")) path.remove_prefix(3);  // from a build folder, as ccache may rewrite it
   return std::string(path.starts_with(project) ? path.substr(project.size()) : path);
 }
 

@@ -144,11 +144,15 @@ void record_start(Json& entry, const Session& session, RunObserver& observer) {
                                    [](const Point& p) { return p.cache_state != CacheState::warm; });
   note("cache_probe", [&] {
     const auto probe = flushes ? monitor.probe_cache() : std::nullopt;
-    if (probe && std::min(probe->cold_clean_s, probe->cold_dirty_s) <= probe->warm_s)
-      observer.notice(
-          fmt::format("reading {} bytes takes {:.3g} us from a warm cache, {:.3g} and {:.3g} us from a "
-                      "clean and a dirty cold one: cold rows may not be cold",
-                      probe->bytes, 1e6 * probe->warm_s, 1e6 * probe->cold_clean_s, 1e6 * probe->cold_dirty_s));
+    if (probe && std::min(probe->cold_clean_s, probe->cold_dirty_s) <= probe->warm_s) {
+      const bool is_long = probe->warm_s >= 1e-3;
+      const double scale = is_long ? 1e3 : 1e6;
+      observer.notice(fmt::format(
+          "reading {:.3g} MiB takes {:.3g} {unit} from a warm cache, {:.3g} and {:.3g} {unit} from a clean and a dirty "
+          "cold one: cold rows may not be cold",
+          static_cast<double>(probe->bytes) / (1 << 20), scale * probe->warm_s, scale * probe->cold_clean_s,
+          scale * probe->cold_dirty_s, fmt::arg("unit", is_long ? "ms" : "us")));
+    }
     return describe(probe);
   });
   if (!entry.contains("gpu_state_at_start")) entry["gpu_state_at_start"] = describe(state_of(session.machine));

@@ -65,16 +65,20 @@ TEST_P(SimFaults, WhatAKernelThrowsArrives) {
   EXPECT_NO_THROW(run<nothing>(1, 32, 0));
 }
 
-__global__ void reads_behind(GlobalPtr<unsigned> out) { out[0] = out[Subscript(1, "/somewhere/else/mine.cu", 12)]; }
+__global__ void reads_behind(GlobalPtr<unsigned> out, bool from_build) {
+  out[0] = out[Subscript(1, from_build ? "../../src/kernels/mine.cu" : "/somewhere/else/mine.cu", 12)];
+}
 
 TEST(SimFault, NamesAFileOfTheProjectFromItsFolderAndAnotherAsTheCompilerDoes) {
   const Buffer<unsigned> out(1);
-  const Fault elsewhere = fault_of<reads_behind>(1, 1, 0, out.ptr());
+  const Fault elsewhere = fault_of<reads_behind>(1, 1, 0, out.ptr(), false);
   EXPECT_EQ(elsewhere.file, "/somewhere/else/mine.cu");
   EXPECT_TRUE(says(elsewhere, "thread 0, /somewhere/else/mine.cu:12: reads element 1")) << elsewhere.what();
   const Fault here = fault_of<holds_an_object>(2, 32, 0, out.ptr());
   EXPECT_EQ(here.file, "tests/device/sim/faults_test.cpp");
   EXPECT_TRUE(says(here, ", tests/device/sim/faults_test.cpp:")) << here.what();
+  const Fault below = fault_of<reads_behind>(1, 1, 0, out.ptr(), true);
+  EXPECT_EQ(below.file, "src/kernels/mine.cu") << "seen from a build folder";
 }
 
 #ifndef REDUCTIO_SANITIZED

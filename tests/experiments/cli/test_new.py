@@ -203,6 +203,8 @@ def test_is_listed(built):
     assert listed["mine/first"]["devices"] == ["sim"]
     assert listed["mine/first"]["tunables"][0]["name"] == "block"
     assert "mine/drops-the-last" in listed
+    line = next(line for line in call("list", binary=built).ok().splitlines() if line.startswith("mine/first "))
+    assert line.count("mine/first") == 1 and len(line.split()) > 2, "without a title, how it reduces is its idea"
 
 
 @pytest.mark.parametrize("variant", ["mine/first", "mine/by-atomics", "mine/by-last-block", "mine/atomic", "ported/unrolled", "ported/shuffles",

@@ -34,7 +34,9 @@ def test_lines_against_n_on_the_terminal(reductio, tmp_path):
     assert any("2^10" in line and "2^26" in line for line in lines)
     assert sum("A" in line[10:] for line in lines[2:23]) >= 5, "the line of the fastest"
     assert max(map(len, reductio("plot", folder, COLUMNS="60").ok().splitlines())) <= 60
-    assert "--chart" in reductio("plot", folder, "--chart", 99).error()
+    for chart in ("99", "0", "x"):
+        told = reductio("plot", folder, "--chart", chart).error()
+        assert f"--chart: give a number from 1 to 9, not '{chart}'" in told
 
 
 def test_bars_of_one_size(reductio):
@@ -42,6 +44,11 @@ def test_bars_of_one_size(reductio):
     assert out[0].startswith("cpu: sum f32 end_to_end warm n=2^20, GB/s")
     bars = [line.count("#") for line in out if line.startswith("host/unroll4 [")]
     assert len(bars) == 5 and bars == sorted(bars, reverse=True) and bars[0] > 2 * bars[-1] > 0
+
+
+def test_several_variants_come_before_one_of_the_same_day(reductio):
+    """limits, which draws cub/sum alone, was measured after comparison."""
+    assert reductio("plot", CPU.with_name("nvidia-h200")).ok().startswith("comparison: sum f32 device ")
 
 
 def test_a_figure_by_the_projects_own_python(reductio, tmp_path):

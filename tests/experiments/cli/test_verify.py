@@ -1,6 +1,8 @@
 """verify: exit codes, reports, and what is selected."""
 
 import json
+import re
+import shlex
 import xml.etree.ElementTree as xml
 
 import pytest
@@ -83,6 +85,19 @@ def test_one_case_is_run_by_the_command_that_a_failure_prints(reductio):
     rows = reductio("verify", "--device", "cpu", "--variants", "^host/plain$", "--sizes", "7", "--dataset", "infinity",
                     "--check", "special", "--csv").rows()
     assert [r["passed"] for r in rows] == ["2"]
+
+
+def test_what_fails_and_what_is_refused_stays_within_the_terminal(reductio):
+    failed = reductio("verify", "--device", "sim", "--variants", "^twopass/rolled$", "--operations", "sum",
+                      "--types", "f32", "--sizes", "2^20", "--patience", "0.001", COLUMNS="60").out
+    refused = reductio("verify", "--device", "sim", "--variants", "^twopass/multiple-of-32$", "--sizes", "1000",
+                       COLUMNS="60").out
+    long = [line for line in (failed + refused).splitlines() if len(line) > 60]
+    assert all(len(line.removesuffix(" \\").split()) == 1 for line in long), "but for a word that is longer itself"
+    assert "refused: " in refused
+    # The command goes into a shell as it stands.
+    (command,) = re.findall(r"again: ((?:.*\\\n)+.*)\n", failed)
+    assert shlex.split(command.replace("\\\n", " "))[:5] == ["reductio", "verify", "--device", "sim", "--variants"]
 
 
 def test_wide_data_are_exact_for_squares_too(reductio):
