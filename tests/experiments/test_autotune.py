@@ -103,7 +103,7 @@ def test_cubs_policy_is_the_fastest_over_all_sizes(tmp_path, capsys):
 def test_the_policy_of_cubs_sum_loses_nothing_to_the_fastest_of_the_committed_run():
     """Where that run had all policies; nothing beyond what differs from run to run."""
     source = (SOURCE / "baselines" / "cub_tuned.cu").read_text()
-    chosen = {of: re.search(rf"chosen{name} = {{(\d+), (\d+), (\d+)}}", source) for of, name in
+    chosen = {of: re.search(rf"best{name} = {{(\d+), (\d+), (\d+)}}", source) for of, name in
               (("i32", ""), ("f32", "<float>"), ("f64", "<double>"))}
     assert all(chosen.values())
     for of, found in chosen.items():
