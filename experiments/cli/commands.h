@@ -1,6 +1,7 @@
 #pragma once
 /// The subcommands. Each lives in a file of its own, adds itself to the command line and is run if it was chosen.
 
+#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -23,6 +24,12 @@ enum Exit : int {
 
 /// main(): reads the command line, runs one subcommand, and turns errors into one line and an exit code.
 int program(int argc, char** argv);
+
+/// argv[0] as a shell takes it: for commands that are printed to be typed.
+const std::string& program_as_called();
+
+/// The groups of variants that a build without CUDA lacks, but for one on the CPU.
+inline constexpr std::array cuda_groups{"cub/", "cublas/", "thrust/"};
 
 struct Command {
   CLI::App* app;

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 
@@ -18,7 +19,7 @@ namespace {
 struct ModelsOptions {
   std::string folder;
   double confidence = 0.95;
-  bool csv = false, quiet = false;
+  bool csv = false, all = false, quiet = false;
 };
 
 /// "5.96 us [5.9, 6.02]", each number times `unit`.
@@ -28,6 +29,37 @@ std::string interval(const Fields& fields, std::size_t at, double unit, const ch
     return fields[i].empty() ? std::string("-") : fmt::format("{:.3g}", unit * std::stod(fields[i]));
   };
   return fmt::format("{}{} [{}, {}]", show(at), unit_name, show(at + 1), show(at + 2));
+}
+
+/// What a page shows of a long table: of the fits to one experiment's times of one problem, range and way of timing,
+/// those of the group with most variants, device times first; the highest bandwidth first, each variant once.
+std::vector<Fields> a_page_of(const std::vector<Fields>& records) {
+  const auto at = model_column;
+  const auto of_device = [&](const Fields& r) { return r[at("timing_mode")] == "device"; };
+  std::map<Fields, std::map<std::string, Fields>> groups;  // the fastest of each variant
+  const auto bandwidth = [&](const Fields& r) {
+    const std::string& text = r[at("bandwidth_bytes_per_s")];
+    return text.empty() ? 0 : std::stod(text);
+  };
+  for (const Fields& r : records) {
+    if (r[at("status")] != "ok") continue;
+    Fields group;
+    for (const char* column :
+         {"experiment", "device", "operation", "element_type", "dataset", "timing_mode", "cache_state", "range"})
+      group.push_back(r[at(column)]);
+    const auto [place, is_new] = groups[group].emplace(r[at("variant")], r);
+    if (!is_new && bandwidth(r) > bandwidth(place->second)) place->second = r;
+  }
+  std::vector<Fields> best;
+  for (const auto& [group, fits] : groups) {
+    const auto rank = [&](const Fields& one, std::size_t count) { return std::pair(of_device(one), count); };
+    if (!best.empty() && rank(fits.begin()->second, fits.size()) <= rank(best.front(), best.size())) continue;
+    best.clear();
+    for (const auto& [variant, fit] : fits) best.push_back(fit);
+  }
+  std::sort(best.begin(), best.end(), [&](const Fields& a, const Fields& b) { return bandwidth(a) > bandwidth(b); });
+  best.resize(std::min(best.size(), table_rows / 2));
+  return best;
 }
 
 void print(const std::vector<Fields>& records) {
@@ -49,12 +81,17 @@ int run(const ModelsOptions& options) {
   const std::string folder = folder_or_default(options.folder, "models");
   Progress progress(options.quiet);
   progress.show(0, 0, "reading the samples");
-  const StoredResults results = read_results(folder);
-  const auto path = results.folder / "models.csv";
-  const std::string note = note_of_left_out(results);
-  if (!note.empty() && std::filesystem::exists(path))
-    throw UsageError(path.string() + " stays as it is: it may hold fits that cannot be made again (" + note +
-                     "); remove it to fit the rest");
+  std::filesystem::path path;
+  std::string note;
+  const auto choose_file = [&](const StoredResults& found) {
+    path = found.folder / "models.csv";
+    if (const auto compressed = found.folder / "models.csv.gz"; std::filesystem::exists(compressed)) path = compressed;
+    note = note_of_left_out(found);
+    if (!note.empty() && std::filesystem::exists(path))
+      throw UsageError(path.string() + " stays as it is: it may hold fits that cannot be made again (" + note +
+                       "); remove it to fit the rest");
+  };
+  const StoredResults results = read_results(folder, {.before_reading = choose_file});
   progress.clear();
   if (!note.empty()) print_message(note);
   const auto [records, left_out] = model_table(
@@ -67,10 +104,16 @@ int run(const ModelsOptions& options) {
     text += csv_record(record);
     ++by_status[record[status]];
   }
-  write_whole_file(path, text);
+  write_whole_file(path, path.extension() == ".gz" ? gzip_member(text) : text);
   if (options.csv) fmt::print("{}", text);
   if (options.csv || options.quiet) return exit_ok;
-  if (!records.empty()) print(records);
+  const bool some = !options.all && records.size() > table_rows;
+  const std::vector<Fields> shown = some ? a_page_of(records) : records;
+  if (!shown.empty()) print(shown);
+  if (some)
+    say(shown.empty() ? "No model fits; --all prints why"
+                      : fmt::format("Shown: each variant's highest bandwidth in experiment {}; --all prints all models",
+                                    shown.front()[model_column("experiment")]));
   // The counts are short enough for one line, which scripts show as what was done.
   say(fmt::format("\n{} models in {}", records.size(), path.string()));
   say(fmt::format("{} fit within 5 %, {} do not fit, {} have too few sizes; {} series have too few for any model",
@@ -83,9 +126,12 @@ int run(const ModelsOptions& options) {
 Command add_models(CLI::App& app) {
   auto options = std::make_shared<ModelsOptions>();
   CLI::App* sub = app.add_subcommand("models", "Fit latency + bytes / bandwidth to a results folder's times");
-  sub->add_option("folder", options->folder, "The results folder (default: the one in out/results); gets models.csv");
+  sub->add_option(
+      "folder", options->folder,
+      "The results folder (default: the one in out/results); gets models.csv, or models.csv.gz where it is there");
   add_confidence(*sub, [options](double share) { options->confidence = share; });
   sub->add_flag("--csv", options->csv, "Print the table as it is written to models.csv");
+  sub->add_flag("--all", options->all, "Print all models, however many");
   sub->add_flag("--quiet", options->quiet, "Print nothing");
   return {sub, [options] { return run(*options); }};
 }

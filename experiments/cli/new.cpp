@@ -11,6 +11,7 @@
 
 #include "core/variant.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/terminal.h"
 
 namespace reductio::cli {
 namespace {
@@ -28,8 +29,8 @@ constexpr const char* head = R"(/// @ID@: say here what this reduction tries, an
 /// Variants: @ID@
 ///
 /// To make it your own: change the kernel, keep it correct for every n from 0 to over 2^32, then
-///   cmake --build build && build/bin/reductio verify --variants '^@ID@$'
-///   build/bin/reductio run comparison --variants '^(@ID@|cub/sum)$' --sizes 2^20:2^28
+///   cmake --build @BUILD@ && @BUILD@/bin/reductio verify --variants '^@ID@$'
+///   @BUILD@/bin/reductio run comparison --variants '^(@ID@|cub/sum)$' --sizes 2^20:2^28
 /// device/kernel.h lists what a kernel may use, device/sum_kernel.h what the last statement can say. T is float, double
 /// and, for i32, unsigned. A kernel of float alone needs no template: it takes GlobalPtr<const float> in and
 /// GlobalPtr<float> out, and the last argument is launch<sum_all>.
@@ -154,7 +155,7 @@ void check_is_free(const std::string& id) {
     throw UsageError("'" + group + "' is the group of a document or library; choose another, as mine/" +
                      id.substr(group.size()));
   };
-  for (const char* of_cuda : {"cub/", "cublas/", "thrust/"})  // not registered by a build without CUDA
+  for (const char* of_cuda : cuda_groups)
     if (group == of_cuda) refuse();
   for (const Variant& v : variants())
     if (v.id == id) throw UsageError("there is a variant '" + id + "' already; choose another name");
@@ -182,6 +183,23 @@ fs::path find_project(const std::string& source) {
   }
 }
 
+/// The build folder that this program lies in, if it builds `project`, which is then `cmake --build`'s; else empty.
+fs::path own_build(const fs::path& project) {
+  std::error_code no;
+  const fs::path folder = fs::read_symlink("/proc/self/exe", no).parent_path().parent_path();
+  std::ifstream cache(folder / "CMakeCache.txt");
+  for (std::string line; std::getline(cache, line);)
+    if (const std::string_view key = "CMAKE_HOME_DIRECTORY:INTERNAL="; line.starts_with(key))
+      return fs::equivalent(line.substr(key.size()), project, no) ? folder : fs::path();
+  return {};
+}
+
+/// `path` as seen from `base`, if it lies in it.
+std::string seen_from(const fs::path& base, const fs::path& path) {
+  const fs::path relative = path.lexically_relative(base);
+  return relative.empty() || *relative.begin() == ".." ? path.string() : relative.string();
+}
+
 void replace_all(std::string& text, const std::string& what, const std::string& by) {
   for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size())
     text.replace(at, what.size(), by);
@@ -194,18 +212,26 @@ int run(const NewOptions& options) {
   if (options.name.empty()) throw UsageError("name the new variant, as mine/first-idea; see 'reductio new --help'");
   const std::string id = make_id(options.name);
   check_is_free(id);
-  const fs::path file = find_project(options.source) / "src" / "kernels" / (underscored(id) + ".cu");
+  const fs::path project = find_project(options.source);
+  const fs::path file = project / "src" / "kernels" / (underscored(id) + ".cu");
   if (fs::exists(file)) throw UsageError("'" + file.string() + "' exists already; choose another name");
 
   std::string text = std::string(head) + kernel->second + foot;
   replace_all(text, "@TREE@", block_tree);
   replace_all(text, "@THREAD@", thread_sum);
   replace_all(text, "@ID@", id);
+  const fs::path build = own_build(project);
+  replace_all(text, "@BUILD@", build.empty() ? "build" : seen_from(fs::canonical(project), build));
   std::ofstream out(file);
   out << text;
   out.close();
   if (!out) throw UsageError("cannot write '" + file.string() + "'");
-  fmt::print("{}: variant {}\nBuild again, then: reductio verify --variants '^{}$'\n", file.string(), id, id);
+  fmt::print("{}: variant {}{}\n", file.string(), id,
+             id == options.name ? "" : "; a name without a group goes to mine/");
+  const fs::path others = project / "build";  // where presets and README.md build it
+  fmt::print("next: cmake --build {} && {} verify --variants '^{}$'\n",
+             quoted(build.empty() ? others.string() : seen_from(fs::current_path(), build)),
+             build.empty() ? quoted((others / "bin" / "reductio").string()) : program_as_called(), id);
   return exit_ok;
 }
 
@@ -214,7 +240,8 @@ int run(const NewOptions& options) {
 Command add_new(CLI::App& app) {
   auto options = std::make_shared<NewOptions>();
   CLI::App* sub = app.add_subcommand("new", "Write the file of a new variant, which works and waits to be changed");
-  sub->add_option("name", options->name, "Its id, as mine/first-idea: a group and a name of a-z, 0-9 and -");
+  sub->add_option("name", options->name,
+                  "Its id, as mine/first-idea: a group and a name of a-z, 0-9 and -; a name alone goes to mine/");
   sub->add_option("--from", options->from, "How its blocks' sums become one: atomic, two-launch, last-block")
       ->type_name("KERNEL")
       ->capture_default_str();

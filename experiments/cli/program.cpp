@@ -24,6 +24,57 @@
 namespace reductio::cli {
 namespace {
 
+std::string called = "reductio";  // program_as_called()
+
+/// What explain_unknown() says of a variant, or of a regular expression, of those that only nvcc can build.
+std::string why_without_cuda(std::string_view word) {
+  const bool of_cuda = std::any_of(cuda_groups.begin(), cuda_groups.end(),
+                                   [&](std::string_view group) { return word.find(group) != word.npos; });
+  return of_cuda && build_description().cuda_compiler.empty()
+             ? "this program was built without CUDA, which the cub/, cublas/ and thrust/ of GPUs need"
+             : "";
+}
+
+struct Example {
+  const char *subcommand, *line;
+};
+
+/// The end of each subcommand's help.
+constexpr Example examples[] = {
+    {"list", "reductio list --variants '^twopass/'"},
+    {"list", "reductio list experiments"},
+    {"info", "reductio info levels/naive"},
+    {"verify", "reductio verify --variants '^twopass/' --device sim"},
+    {"verify", "reductio verify --variants '^mine/' --tier quick"},
+    {"run", "reductio run comparison --types f32 --sizes 2^20:2^28"},
+    {"run", "reductio run cpu --quick    # without a GPU"},
+    {"compare", "reductio compare cub/sum twopass/warp-unrolled"},
+    {"compare", "reductio compare host/plain host/unroll4    # without a GPU"},
+    {"plot", "reductio plot experiments/results/nvidia-h200 --experiment comparison --types f32"},
+    {"plot", "reductio plot --out sums.png    # of the folder in out/results"},
+    {"selftest", "reductio selftest --quick"},
+    {"models", "reductio models    # of the folder in out/results"},
+    {"summarize", "reductio summarize out/results/MACHINE"},
+    {"claims", "reductio claims experiments/results/nvidia-h200"},
+    {"claims", "reductio claims experiments/results/nvidia-h200 S1 U0"},
+    {"probe", "reductio probe --gpu 0"},
+    {"new", "reductio new first-idea    # writes src/kernels/mine_first_idea.cu"},
+    {"new", "reductio new mine/by-atomics --from atomic"},
+    {"completion", "source <(reductio completion bash)    # in ~/.bashrc"},
+    {"completion", "source <(reductio completion zsh)    # in ~/.zshrc"},
+};
+
+std::string examples_of(const std::string& subcommand) {
+  std::string out;
+  int count = 0;
+  for (const Example& e : examples)
+    if (e.subcommand == subcommand) {
+      out += std::string("\n  ") + e.line;
+      ++count;
+    }
+  return (count > 1 ? "Examples:" : "Example:") + out;
+}
+
 /// "; did you mean 'X'?" or where to look.
 std::string hint(const std::string& word, const std::vector<std::string>& known, const std::string& help) {
   const std::string near = nearest(word, known);
@@ -171,7 +222,10 @@ int run_command(int argc, char** argv) {
                                    add_probe(app),
                                    add_new(app),
                                    add_completion(app)};
-  for (Command& command : commands) command.app->allow_extras();
+  for (Command& command : commands) {
+    command.app->allow_extras();
+    command.app->footer(examples_of(command.app->get_name()));
+  }
   reject_empty_values(command_line);
   try {
     app.parse(argc, argv);
@@ -205,7 +259,11 @@ int run_command(int argc, char** argv) {
 
 }  // namespace
 
+const std::string& program_as_called() { return called; }
+
 int program(int argc, char** argv) {
+  if (argc > 0) called = quoted(argv[0]);
+  explain_unknown(why_without_cuda);
   // A closed pipe is an error of the write, which says what stands: no work is lost silently.
   std::signal(SIGPIPE, SIG_IGN);
   OutOfMemory::text();

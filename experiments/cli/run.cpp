@@ -17,6 +17,7 @@
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
+#include "measure/plan/ways.h"
 #include "measure/results/csv.h"
 #include "measure/results/machine.h"
 #include "measure/results/schema.h"
@@ -64,7 +65,8 @@ class Observer final : public RunObserver {
 
   void row(const Row& row) override {
     if (row.status == Status::ok && row.point.device != DeviceKind::sim)
-      timed_[{row.point.problem.operation, row.point.problem.type}].insert(row.point.variant);
+      timed_[{row.point.problem.operation, row.point.problem.type, has_device_time(row.point)}].insert(
+          row.point.variant);
     if (row.status != Status::ok) ++reasons_[{row.status, row.point.variant + ": " + row.reason}];
     if (options_.csv || options_.json) {
       progress_.clear();
@@ -110,7 +112,7 @@ class Observer final : public RunObserver {
     std::vector<std::string> steps{"plot " + where};
     if (const auto pair = to_compare(); !pair.empty()) steps.push_back("compare " + pair);
     if (std::filesystem::exists(folder / "verdicts.csv")) steps.push_back("claims " + where);
-    for (const std::string& step : steps) fmt::print("next: reductio {}\n", step);
+    for (const std::string& step : steps) fmt::print("next: {} {}\n", program_as_called(), step);
   }
 
   std::string first_reason(Status status) const {
@@ -121,6 +123,12 @@ class Observer final : public RunObserver {
 
  private:
   bool tells() const { return !options_.csv && !options_.json; }
+
+  /// Whether compare times it by mode device: it refuses to compare one that has such a time with one that has none.
+  static bool has_device_time(const PointKey& p) {
+    const Variant& v = find_variant(p.variant);
+    return timing_refusal(v, v.settings(), TimingMode::device, CacheState::cold_dirty).empty();
+  }
 
   /// "BASE VARIANT": two that were timed on the same operation and type of elements; empty if there are none. A base
   /// and a user's own come first.
@@ -169,7 +177,7 @@ class Observer final : public RunObserver {
   Progress progress_;
   std::size_t points_ = 0;
   std::vector<Row> rows_;
-  std::map<std::pair<Operation, ElementType>, std::set<std::string>> timed_;  ///< variants
+  std::map<std::tuple<Operation, ElementType, bool>, std::set<std::string>> timed_;  ///< variants
   std::map<std::pair<Status, std::string>, std::size_t> reasons_;
 };
 

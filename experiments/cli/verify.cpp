@@ -171,7 +171,7 @@ void print_failures(const VariantResult& r) {
     const Failure& f = *alike.front();
     print_detail(f.what.describe());
     print_detail(f.why, {}, indent + 2);
-    fmt::print("{}\n", ink(Ink::dim, again(f.what.command(r.device))));
+    fmt::print("{}\n", ink(Ink::dim, again(f.what.command(r.device, program_as_called()))));
     if (alike.size() > 1)
       print_detail(fmt::format("... and {} alike (--json has each)", counted(alike.size() - 1, "more case")), {},
                    indent + 2);

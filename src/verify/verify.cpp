@@ -489,10 +489,10 @@ std::string Case::describe() const {
   return text;
 }
 
-std::string Case::command(DeviceKind device) const {
+std::string Case::command(DeviceKind device, const std::string& program) const {
   std::string id = variant->id;  // as a regular expression, in which a plus sign is none
   for (std::size_t at = 0; (at = id.find('+', at)) != std::string::npos; at += 2) id.insert(at, "\\");
-  std::string text = "reductio verify --device " + std::string(name(device)) + " --variants '^" + id +
+  std::string text = program + " verify --device " + std::string(name(device)) + " --variants '^" + id +
                      "$' --operations " + std::string(name(problem.operation)) + " --types " +
                      std::string(name(problem.type)) + " --sizes " + std::to_string(problem.n);
   std::string set = settings.str();

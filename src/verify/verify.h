@@ -47,7 +47,7 @@ struct Case {
   /// "levels/naive sum f32 n=1025 block=32;finish=atomic offset=1 random seed=3 order=reverse": enough to run it again.
   std::string describe() const;
   /// "reductio verify --device sim --variants '^levels/naive$' ...": runs it again, alone.
-  std::string command(DeviceKind) const;
+  std::string command(DeviceKind, const std::string& program = "reductio") const;
 };
 
 /// What a case's order and check may be.

@@ -241,14 +241,18 @@ StoredResults read_results(const std::filesystem::path& named, const StoredChoic
     throw UsageError(machine.string() + " is damaged; copy the results folder again");
   const Selected selected(choice.selection);
   const auto experiments = experiments_of(told, machine.string(), folder, choice.experiments);
+  std::vector<std::string> readable;
   for (const std::string& experiment : experiments) {
     // A folder may keep rows alone of what nothing is computed from. Where that is all, it is said to lack them.
     if (choice.with_samples && experiments.size() > 1 && choice.experiments.empty() &&
         !std::filesystem::exists(samples_of(folder, experiment)))
       out.without_samples.push_back(experiment);
     else
-      read_experiment(folder, experiment, selected, choice.with_samples, out.rows);
+      readable.push_back(experiment);
   }
+  if (choice.before_reading) choice.before_reading(out);
+  for (const std::string& experiment : readable)
+    read_experiment(folder, experiment, selected, choice.with_samples, out.rows);
   if (!out.rows.empty()) return out;
   if (!out.without_samples.empty() && out.without_samples.size() == experiments.size())
     throw UsageError(folder.string() + " holds no raw samples; copy the whole results folder");

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -41,6 +42,8 @@ struct StoredChoice {
   std::vector<std::string> experiments{};
   Selection selection{};
   bool with_samples = true;  ///< false: rows alone, whether or not raw samples are beside them
+  /// Called before rows are read, with all but them; may throw.
+  std::function<void(const StoredResults&)> before_reading{};
 };
 
 /// Reads that folder, or the only machine's folder in it, as --out names it. Throws UsageError if the folder lacks

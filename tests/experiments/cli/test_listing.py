@@ -147,7 +147,13 @@ def test_help_exits_0_and_goes_to_stdout(reductio, sub):
                                            (["run", "--var"], ["--variants"]),
                                            (["info", "levels/nai"], ["levels/naive"]),
                                            (["verify", "--variants", "twopass/ro"], ["twopass/rolled"]),
-                                           (["verify", "--types", "bf"], ["bf16"]), (["claims", "out/"], [])])
+                                           (["verify", "--types", "bf"], ["bf16"]), (["claims", "out/"], []),
+                                           (["compare", "--types", "f32,bf"], ["f32,bf16"]),
+                                           (["compare", "--modes", "gr"], ["graph"]),
+                                           (["compare", "--cache", "cold_c"], ["cold_clean"]),
+                                           (["compare", "--sizes", ""], []),
+                                           (["verify", "--tier", ""], "quick sanitizer check standard gpu".split()),
+                                           (["new", "--from", "la"], ["last-block"])])
 def test_bash_completes(reductio, words, offered):
     """As bash calls the function: the program, the word under the cursor, the word before it."""
     line = " ".join(f"'{w}'" for w in [str(BIN), *words])
@@ -155,6 +161,22 @@ def test_bash_completes(reductio, words, offered):
            f"'{([str(BIN)] + words)[-2]}'; echo \"${{COMPREPLY[@]}}\"")
     done = subprocess.run(["bash", "-c", ask], capture_output=True, text=True)
     assert (done.stdout.split(), done.stderr) == (offered, "")
+
+
+def test_each_help_ends_with_its_own_examples(reductio):
+    subcommands = re.findall(r"^  ([a-z]+)  ", reductio("--help").ok(), re.MULTILINE)
+    assert {"run", "new", "completion"} <= set(subcommands)
+    for sub in subcommands:
+        _, lines = re.split(r"\nExamples?:\n", reductio(sub, "--help").ok())
+        for line in lines.strip().splitlines():
+            assert line.strip().removeprefix("source <(").split(" ")[:2] == ["reductio", sub]
+
+
+def test_without_cuda_its_variants_are_told_from_typing_errors(reductio):
+    if "built without CUDA" not in reductio("--version").ok():
+        pytest.skip("built with CUDA")
+    for arguments in (["compare", "cub/sum", "twopass/rolled"], ["info", "thrust/reduce"], ["list", "--variants", "^cublas/"]):
+        assert "this program was built without CUDA, which the cub/, cublas/ and thrust/ of GPUs need" in reductio(*arguments).error()
 
 
 def test_zsh_has_the_same_by_bashcompinit(reductio):

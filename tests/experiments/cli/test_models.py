@@ -1,6 +1,8 @@
 """models: what is fitted to a folder's times, what is written, and what is refused."""
 
 import csv
+import gzip
+import json
 import re
 
 import pytest
@@ -28,6 +30,31 @@ def test_writes_models_beside_the_rows_and_prints_the_same(reductio, folder):
         assert (r["latency_s"] != "") == (r["status"] == "ok") == (float(r["largest_residual"]) <= 0.05)
         if r["status"] == "ok":
             assert float(r["bandwidth_ci_low_bytes_per_s"]) <= float(r["bandwidth_bytes_per_s"])
+
+
+def test_a_compressed_table_stays_one(reductio, folder):
+    reductio("models", folder, "--quiet").ok()
+    table = folder / "models.csv"
+    text = table.read_bytes()
+    table.rename(folder / "models.csv.gz")
+    assert "models.csv.gz" in reductio("models", folder).ok()
+    assert gzip.decompress((folder / "models.csv.gz").read_bytes()) == text and not table.exists()
+
+
+def test_a_long_table_shows_a_page(reductio, folder):
+    told = json.loads((folder / "machine.json").read_text())
+    for i in range(40):  # as many experiments, of the same rows
+        told["runs"].append(told["runs"][0] | {"experiment": f"copy-{i}"})
+        with (folder / "cpu.csv").open(newline="") as file, (folder / f"copy-{i}.csv").open("w", newline="") as copy:
+            rows = csv.DictReader(file)
+            out = csv.DictWriter(copy, rows.fieldnames, lineterminator="\n")
+            out.writeheader()
+            out.writerows(row | {"experiment": f"copy-{i}"} for row in rows)
+        (folder / f"copy-{i}.samples.csv.gz").write_bytes((folder / "cpu.samples.csv.gz").read_bytes())
+    (folder / "machine.json").write_text(json.dumps(told))
+    page = reductio("models", folder).ok()
+    assert "82 models in " in page and "--all prints all models" in page and len(page.splitlines()) < 12
+    assert len(reductio("models", folder, "--all").ok().splitlines()) > 82
 
 
 def test_writes_beside_the_rows_also_where_the_folder_above_is_named(reductio, folder):

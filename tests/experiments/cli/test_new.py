@@ -85,7 +85,10 @@ def built(project):
     assert call("new", "mine/first", cwd=project / "src" / "core").ok()  # finds the project from a folder inside it
     assert call("new", "mine/by-atomics", "--from", "atomic", "--source", project).ok()
     assert call("new", "mine/by-last-block", "--from", "last-block", "--source", project).ok()
-    assert call("new", "drops-the-last", "--source", project).ok()
+    first, then = call("new", "drops-the-last", "--source", project).ok().splitlines()
+    assert first.endswith("variant mine/drops-the-last; a name without a group goes to mine/")
+    assert then == (f"next: cmake --build {project}/build && {project}/build/bin/reductio verify "
+                    "--variants '^mine/drops-the-last$'")
     wrong = project / "src" / "kernels" / "mine_drops_the_last.cu"
     text = wrong.read_text()
     assert text.count("i < n; i += stride") == 1

@@ -52,8 +52,8 @@ def test_ends_with_a_count_where_the_rows_are_and_what_to_do_next(reductio, tmp_
     *_, last, plot, compare = reductio(*SMALL).ok().splitlines()
     found = re.fullmatch(r"cpu: \d+ measured, in .* -> (out/results/.*)/cpu\.csv", last)
     assert found, last
-    assert plot == f"next: reductio plot {found[1]}"
-    assert compare == "next: reductio compare host/plain host/unroll4"
+    assert plot == f"next: {BIN} plot {found[1]}"  # the program as it was called
+    assert compare == f"next: {BIN} compare host/plain host/unroll4"
     assert "next: " not in reductio(*SMALL, "--resume", "--quiet").ok()
     assert f"reductio: note: reads {found[1]}\n" == reductio("models", "--quiet").err  # the only folder there is
     other = tmp_path / "out" / "results" / "zz-other"
@@ -66,9 +66,9 @@ def test_what_to_do_next_works_as_it_stands(reductio):
     squares = ["run", "cpu", "--variants", "^eigen/", "--types", "f32", "--sizes", "2^10", "--out", "my out"]
     *_, last, plot = reductio(*squares).ok().splitlines()  # a sum and a sum of squares are not compared
     folder = re.search(r" -> (my out/.*)/cpu\.csv$", last)[1]
-    assert plot == f"next: reductio plot '{folder}'"
+    assert plot == f"next: {BIN} plot '{folder}'"
     *_, compare = reductio("run", "cpu", "--variants", "^(eigen|host/plain)", "--types", "f32", "--sizes", "2^10").ok().splitlines()
-    assert compare == "next: reductio compare eigen/sum host/plain"
+    assert compare == f"next: {BIN} compare eigen/sum host/plain"
 
 
 def test_csv_and_json_print_the_rows_that_are_written(reductio, tmp_path):
@@ -338,7 +338,6 @@ STARVED = [["verify", "--variants", "^levels/global-stride$", "--device", "sim",
            ["run", "cpu", "--variants", "^host/plain$", "--types", "f64", "--set", "opt=O2", "--sizes", "2^25"],
            ["compare", "host/plain", "host/unroll4", "--sizes", "2^25"],
            ["selftest", "host/plain", "--sizes", "2^25", "--quick"],
-           ["models", SOURCE / "experiments" / "results" / "nvidia-h200"],
            ["compare", *[SOURCE / "experiments" / "results" / "nvidia-h200"] * 2]]
 
 

@@ -7,6 +7,8 @@ import xml.etree.ElementTree as xml
 
 import pytest
 
+from conftest import BIN
+
 ONE = ["verify", "--variants", "^(host/plain|eigen/sum)$", "--device", "cpu", "--tier", "quick"]
 
 
@@ -97,7 +99,7 @@ def test_what_fails_and_what_is_refused_stays_within_the_terminal(reductio):
     assert "refused: " in refused
     # The command goes into a shell as it stands.
     (command,) = re.findall(r"again: ((?:.*\\\n)+.*)\n", failed)
-    assert shlex.split(command.replace("\\\n", " "))[:5] == ["reductio", "verify", "--device", "sim", "--variants"]
+    assert shlex.split(command.replace("\\\n", " "))[:5] == [str(BIN), "verify", "--device", "sim", "--variants"]
 
 
 def test_wide_data_are_exact_for_squares_too(reductio):
