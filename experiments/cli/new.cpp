@@ -29,7 +29,7 @@ constexpr const char* head = R"(/// @ID@: say here what this reduction tries, an
 /// Variants: @ID@
 ///
 /// To make it your own: change the kernel, keep it correct for every n from 0 to over 2^32, then
-///   cmake --build @BUILD@ && @BUILD@/bin/reductio verify --variants '^@ID@$'
+///   cmake --build @BUILD@ --target reductio && @BUILD@/bin/reductio verify --variants '^@ID@$'
 ///   @BUILD@/bin/reductio run comparison --variants '^(@ID@|cub/sum)$' --sizes 2^20:2^28
 /// device/kernel.h lists what a kernel may use, device/sum_kernel.h what the last statement can say. T is float, double
 /// and, for i32, unsigned. A kernel of float alone needs no template: it takes GlobalPtr<const float> in and
@@ -229,7 +229,7 @@ int run(const NewOptions& options) {
   fmt::print("{}: variant {}{}\n", file.string(), id,
              id == options.name ? "" : "; a name without a group goes to mine/");
   const fs::path others = project / "build";  // where presets and README.md build it
-  fmt::print("next: cmake --build {} && {} verify --variants '^{}$'\n",
+  fmt::print("next: cmake --build {} --target reductio && {} verify --variants '^{}$'\n",
              quoted(build.empty() ? others.string() : seen_from(fs::current_path(), build)),
              build.empty() ? quoted((others / "bin" / "reductio").string()) : program_as_called(), id);
   return exit_ok;

@@ -87,7 +87,7 @@ def built(project):
     assert call("new", "mine/by-last-block", "--from", "last-block", "--source", project).ok()
     first, then = call("new", "drops-the-last", "--source", project).ok().splitlines()
     assert first.endswith("variant mine/drops-the-last; a name without a group goes to mine/")
-    assert then == (f"next: cmake --build {project}/build && {project}/build/bin/reductio verify "
+    assert then == (f"next: cmake --build {project}/build --target reductio && {project}/build/bin/reductio verify "
                     "--variants '^mine/drops-the-last$'")
     wrong = project / "src" / "kernels" / "mine_drops_the_last.cu"
     text = wrong.read_text()
