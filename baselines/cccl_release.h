@@ -11,10 +11,10 @@
 namespace reductio {
 
 /// By CUB's convention: with a null `temporary` it only sets `bytes`. `in` is n elements, `out` the result.
-using CubCall = cudaError_t (*)(void* temporary, std::size_t& bytes, const void* in, void* out, std::size_t n,
+using CubFunction = cudaError_t (*)(void* temporary, std::size_t& bytes, const void* in, void* out, std::size_t n,
                                 cudaStream_t);
 /// Blocks, and writes the result to `value` on the host. Throws DeviceError.
-using ThrustCall = void (*)(const void* in, std::size_t n, void* value, cudaStream_t);
+using ThrustFunction = void (*)(const void* in, std::size_t n, void* value, cudaStream_t);
 
 /// A call for each element type; null: not compiled.
 template <class Call>
@@ -31,8 +31,8 @@ struct CcclRelease {
   int version = 0;                ///< CUB_VERSION: 300001; 0: this nvcc does not compile it
   bool takes_2_to_31 = false;     ///< elements, or more
   bool lacks_libcudacxx = false;  ///< its wheel holds only a part, so the toolkit's is included
-  ByType<CubCall> sum{}, transform_reduce{};
-  ByType<ThrustCall> reduce{};
+  ByType<CubFunction> sum{}, transform_reduce{};
+  ByType<ThrustFunction> reduce{};
 };
 
 /// Registers its variants.

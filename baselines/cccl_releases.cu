@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "baselines/cccl_release.h"
+#include "baselines/cub_plan.h"
 #include "baselines/longest_chain.h"
 #include "device/device.h"
 #include "reductio_cccl.h"
@@ -98,7 +99,7 @@ Variant describe(std::string id, std::string title, std::string cites, Operation
 }
 
 void register_cub(const CcclRelease& r, const std::string& name, const std::string& title, const std::string& call,
-                  Operation operation, const ByType<CubCall>& calls) {
+                  Operation operation, const ByType<CubFunction>& calls) {
   const std::string release = r.name;
   Variant v =
       describe("cub@" + release + "/" + name, "CUB " + release + " " + title, cites(r, call), operation, types(calls));
@@ -107,17 +108,7 @@ void register_cub(const CcclRelease& r, const std::string& name, const std::stri
       return p.n > most_narrow ? "CUB " + release + " counts elements by an int, so fewer than 2^31" : "";
     };
   const device::Register registered(std::move(v), [=](const Problem& p, const Settings&, const DeviceInfo& gpu) {
-    const auto reduce = calls[p.type];
-    const std::size_t n = p.n;
-    std::size_t bytes = 0;
-    device::check(reduce(nullptr, bytes, nullptr, nullptr, n, cudaStream_t{}),
-                  "asking CUB for the size of its temporary storage");
-    const device::Buffer<unsigned char> temporary(bytes);
-    const PlanInfo info{.longest_chain = assumed_longest_chain(n, gpu, 256), .workspace_bytes = bytes};
-    return plan_of(info, [=](void* in, void* out, Stream stream) {
-      std::size_t size = bytes;
-      device::check(reduce(temporary.ptr(), size, in, out, n, device::native(stream)), "CUB");
-    });
+    return cub_plan<void, void, std::size_t>(p, gpu, calls[p.type]);
   });
 }
 
