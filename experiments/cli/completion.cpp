@@ -56,20 +56,15 @@ std::string known_experiments() {
 
 /// The words that an option takes, by its name.
 std::map<std::string, std::string> words_by_option() {
-  const auto names_of = [](const auto& all) {
-    std::vector<std::string> out;
-    for (const auto one : all) out.emplace_back(name(one));
-    return join(out, " ");
-  };
   const auto listed = [](const auto& all) { return fmt::format("{}", fmt::join(all, " ")); };
   return {{"--variants", "ids"},
           {"--relative-to", "ids"},
           {"--experiment", known_experiments()},
-          {"--types", names_of(all_types())},
-          {"--operations", names_of(all_operations())},
-          {"--device", names_of(all_devices())},
+          {"--types", names(all_types(), " ")},
+          {"--operations", names(all_operations(), " ")},
+          {"--device", names(all_devices(), " ")},
           {"--modes", "device graph launch_to_idle end_to_end"},
-          {"--cache", names_of(all_cache_states)},
+          {"--cache", names(all_cache_states, " ")},
           {"--tier", "quick sanitizer check standard gpu"},
           {"--dataset", listed(dataset_names(ElementType::f64))},
           {"--order", listed(case_orders)},

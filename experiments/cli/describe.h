@@ -13,10 +13,10 @@ std::string_view name(Determinism);
 using reductio::name;
 
 /// The names of enumerators, separated.
-template <class T>
-std::string names(const std::vector<T>& all, std::string_view separator = ",") {
+template <class Range>
+std::string names(const Range& all, std::string_view separator = ",") {
   std::string out;
-  for (const T& one : all) out += (out.empty() ? "" : std::string(separator)) + std::string(name(one));
+  for (const auto& one : all) out += (out.empty() ? "" : std::string(separator)) + std::string(name(one));
   return out;
 }
 

@@ -49,6 +49,7 @@ struct Chart {
   std::string newest;
   std::vector<const Row*> rows;
   std::set<std::size_t> sizes;
+  std::set<std::string> variants;
 
   /// The fastest at the largest size first; a user's own before all others.
   std::vector<Line> lines() const {
@@ -61,11 +62,12 @@ struct Chart {
     }
     std::vector<Line> out;
     for (auto& [variant, line] : of) out.push_back(std::move(line));
-    const auto is_own = [](const Line& l) {
-      return std::any_of(variants().begin(), variants().end(),
-                         [&](const Variant& v) { return v.id == l.variant && v.kind == VariantKind::yours; });
+    std::set<std::string> own;
+    for (const Variant& v : reductio::variants())
+      if (v.kind == VariantKind::yours) own.insert(v.id);
+    const auto place = [&](const Line& l) {
+      return std::tuple(!own.contains(l.variant), ~l.at.rbegin()->first, -l.last());
     };
-    const auto place = [&](const Line& l) { return std::tuple(!is_own(l), ~l.at.rbegin()->first, -l.last()); };
     std::sort(out.begin(), out.end(), [&](const Line& a, const Line& b) { return place(a) < place(b); });
     return out;
   }
@@ -96,6 +98,7 @@ std::vector<Chart> charts_of(const StoredResults& results) {
     }
     chart.rows.push_back(&row);
     chart.sizes.insert(row.point.problem.n);
+    chart.variants.insert(row.point.variant);
     newest[row.experiment] = std::max(newest[row.experiment], row.timestamp_utc);
   }
   std::vector<Chart> out;
@@ -105,7 +108,7 @@ std::vector<Chart> charts_of(const StoredResults& results) {
   }
   std::stable_sort(out.begin(), out.end(), [](const Chart& a, const Chart& b) {
     const auto rank = [](const Chart& c) {
-      return std::tuple(c.newest.substr(0, 10), c.lines().size() > 1, c.newest,
+      return std::tuple(c.newest.substr(0, 10), c.variants.size() > 1, c.newest,
                         c.rows.front()->point.timing_mode == TimingMode::device, c.rows.size());
     };
     return rank(a) > rank(b);
@@ -358,7 +361,7 @@ int run(const PlotOptions& options) {
     std::size_t told = 0;
     for (std::size_t i = 0; i < charts.size() && told < most_charts_told; ++i)
       if (&charts[i] != &chart) {
-        const std::string of = fmt::format("{} ({}, {})", charts[i].name, counted(charts[i].lines().size(), "variant"),
+        const std::string of = fmt::format("{} ({}, {})", charts[i].name, counted(charts[i].variants.size(), "variant"),
                                            counted(charts[i].sizes.size(), "size"));
         fmt::print("{:>4}  {}\n", i + 1, wrapped(of, columns_here() - 6, 6));
         ++told;

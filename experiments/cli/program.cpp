@@ -209,19 +209,10 @@ int run_command(int argc, char** argv) {
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);  // as everywhere: the last one counts
 
   const std::vector<std::string> command_line = for_the_record(argc, argv);
-  std::vector<Command> commands = {add_list(app),
-                                   add_info(app),
-                                   add_verify(app),
-                                   add_run(app, command_line),
-                                   add_compare(app, command_line),
-                                   add_plot(app),
-                                   add_selftest(app),
-                                   add_models(app),
-                                   add_summarize(app),
-                                   add_claims(app),
-                                   add_probe(app),
-                                   add_new(app),
-                                   add_completion(app)};
+  std::vector<Command> commands = {
+      add_list(app),  add_info(app),     add_verify(app),    add_run(app, command_line), add_compare(app, command_line),
+      add_plot(app),  add_selftest(app), add_models(app),    add_summarize(app),         add_claims(app),
+      add_probe(app), add_new(app),      add_completion(app)};
   for (Command& command : commands) {
     command.app->allow_extras();
     command.app->footer(examples_of(command.app->get_name()));
@@ -252,9 +243,11 @@ int run_command(int argc, char** argv) {
     }
     return exit;
   }
-  throw UsageError(
-      "name a subcommand: list, info, verify, run, compare, plot, selftest, models, summarize, claims, probe, new or "
-      "completion; see 'reductio --help'");
+  std::vector<std::string> known;
+  for (const Command& command : commands) known.push_back(command.app->get_name());
+  const std::string last = known.back();
+  known.pop_back();
+  throw UsageError("name a subcommand: " + join(known, ", ") + " or " + last + "; see 'reductio --help'");
 }
 
 }  // namespace
@@ -276,7 +269,8 @@ int program(int argc, char** argv) {
   } catch (const std::filesystem::filesystem_error& e) {
     complain("cannot use '" + e.path1().string() + "': " + e.code().message());
     return exit_error;
-  } catch (const std::system_error& e) {                                         // fmt's do not say which file it was
+  } catch (const std::system_error& e) {
+    // fmt's do not say which file it was
     const bool starved = e.code() == std::errc::resource_unavailable_try_again;  // a thread could not be started
     complain(std::ferror(stdout) ? cannot_write_output(e.code().value())
                                  : e.what() + (starved ? address_space_advice() : ""));
