@@ -326,7 +326,7 @@ FACTS = [
         ("modern/bulk-copy", "", "<6.97> | <8.89> | <267>"),
         ("tuned/sum", "", "<3.87> | <6.61> | <243>"),
         ("cub/sum", "", "<3.93> | <8.52> | <247>"))),
-    Fact(MODERN, "Of i32, `modern/packed-atomic` takes <4.34> us at 2^12 and <6.37> us at 2^20",
+    Fact(MODERN, "For i32, `modern/packed-atomic` takes <4.34> us at 2^12 and <6.37> us at 2^20",
          lambda d: [d.us("modern/packed-atomic", n, "modern", element_type="i32") for n in (2**12, 2**20)]),
 
     *(Fact(TUNED, f"| {words} | {means} |", lambda d, way=way: by_type(d, way)) for words, way, means in (
