@@ -54,6 +54,7 @@ nlohmann::ordered_json describe(const Variant& v) {
   if (!v.embodies.empty()) out["embodies"] = v.embodies;
   if (!v.differs.empty()) out["differs"] = v.differs;
   if (!v.cuda_only.empty()) out["cuda_only"] = v.cuda_only;
+  if (!v.plugin.empty()) out["plugin"] = v.plugin;
   if (v.known_fault) out["known_faults"] = known_faults(v);
   for (const char* key : {"base_of", "operations", "types", "devices", "tunables"})
     out[key] = nlohmann::ordered_json::array();

@@ -8,6 +8,7 @@
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/describe.h"
+#include "experiments/cli/plugins.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "measure/plan/ways.h"
@@ -190,6 +191,7 @@ int variant_info(const InfoOptions& options) {
   heading(v.id);
   line("title", v.title);
   line("from", v.cites);
+  line("plug-in", v.plugin);
   line("kind", std::string(name(v.kind)));
   if (!v.base_of.empty()) line("base of speedups of", names(v.base_of, ", "));
   line("measured alone by", v.own_experiment);
@@ -226,10 +228,15 @@ int variant_info(const InfoOptions& options) {
 Command add_info(CLI::App& app) {
   auto options = std::make_shared<InfoOptions>();
   CLI::App* sub = app.add_subcommand("info", "Show this machine and program, or everything about one variant");
-  sub->add_option("variant", options->variant, "A variant's id, as 'reductio list' shows it");
+  sub->add_option("variant", options->variant, "A variant's id, as 'reductio list' shows it, or a plug-in's file");
+  options->selection.add_plugins(*sub);
   options->selection.add_device(*sub);
   sub->add_flag("--json", options->json, "As JSON");
-  return {sub, [options] { return options->variant.empty() ? machine_info(*options) : variant_info(*options); }, true};
+  return {sub, [options] {
+            load_plugins(options->selection);
+            if (names_plugin(options->variant)) options->variant = only_variant(options->variant, options->selection);
+            return options->variant.empty() ? machine_info(*options) : variant_info(*options);
+          }, true};
 }
 
 }  // namespace reductio::cli

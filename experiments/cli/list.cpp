@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/describe.h"
+#include "experiments/cli/plugins.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "measure/results/csv.h"
@@ -179,8 +181,9 @@ void print_experiments(const ListOptions& options) {
 Command add_list(CLI::App& app) {
   auto options = std::make_shared<ListOptions>();
   CLI::App* sub = app.add_subcommand("list", "List the variants, or the experiments");
-  sub->add_option("what", options->what, "variants or experiments")->capture_default_str();
+  sub->add_option("what", options->what, "variants or experiments, or the file of a plug-in")->capture_default_str();
   options->selection.add_variants(*sub);
+  options->selection.add_plugins(*sub);
   options->selection.add_types(*sub);
   sub->add_option("--device", options->selection.device, "Only variants that run on this device: cuda, sim or cpu")
       ->type_name("DEVICE");
@@ -189,6 +192,8 @@ Command add_list(CLI::App& app) {
   sub->add_flag("--csv", options->csv, "The table as CSV")->excludes(json);
   return {sub,
           [options] {
+            if (names_plugin(options->what)) options->selection.variants = std::exchange(options->what, "variants");
+            load_plugins(options->selection);
             if (options->what != "variants" && options->what != "experiments")
               throw UsageError("nothing to list by the name '" + options->what + "'; known: variants, experiments");
             if (options->what == "experiments")

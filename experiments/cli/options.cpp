@@ -12,6 +12,17 @@ void SelectionOptions::add_variants(CLI::App& app) {
       ->type_name("REGEX");
 }
 
+void SelectionOptions::add_plugins(CLI::App& app) {
+  app.add_option("--plugin", plugins,
+                 "Also the variants of this file, a shared library or a .cu, .cpp or .c to compile: docs/plugins.md. "
+                 "Loading it runs its code")
+      ->type_name("FILE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--nvcc-flags", nvcc_flags, "More flags of nvcc for a .cu: --nvcc-flags='-DBLOCK=512 -Iinclude'")
+      ->type_name("FLAGS");
+}
+
 void SelectionOptions::add_types(CLI::App& app) {
   app.add_option("--types", types, "Element types: i8,i32,i64,f16,bf16,f32,f64")->type_name("LIST");
   app.add_option("--operations", operations, "Operations: sum,sum_of_squares,moments,wide_sum")

@@ -14,6 +14,7 @@
 
 #include "experiments/cli/commands.h"
 #include "experiments/cli/describe.h"
+#include "experiments/cli/plugins.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "experiments/cli/warnings.h"
@@ -291,6 +292,7 @@ Command add_run(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_option("experiment", options->experiments, "Experiments, as 'reductio list experiments' shows them")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   options->selection.add_variants(*sub);
+  options->selection.add_plugins(*sub);
   options->selection.add_points(*sub);
   RunOptions& r = options->run;
   sub->add_option("--out", options->out, "Results go to DIR/<machine>/<experiment>.csv")
@@ -307,7 +309,10 @@ Command add_run(CLI::App& app, std::vector<std::string> command_line) {
   auto* json = sub->add_flag("--json", options->json, "Also print each row as a line of JSON");
   sub->add_flag("--csv", options->csv, "Also print the rows as CSV")->excludes(json);
   sub->add_flag("--quiet", options->quiet, "No progress and no summary");
-  return {sub, [options] { return run(*options); }};
+  return {sub, [options] {
+            load_plugins(options->selection);
+            return run(*options);
+          }};
 }
 
 }  // namespace reductio::cli

@@ -19,9 +19,12 @@ class App;
 namespace reductio::cli {
 
 struct SelectionOptions {
+  std::vector<std::string> plugins;
+  std::string nvcc_flags;
   std::string variants, types, operations, sizes, settings, device, gpu, seed = "1", order_seed;
 
   void add_variants(CLI::App&);  ///< --variants
+  void add_plugins(CLI::App&);   ///< --plugin, --nvcc-flags
   void add_types(CLI::App&);     ///< --types, --operations
   void add_sizes(CLI::App&);     ///< --sizes
   void add_settings(CLI::App&);  ///< --set, --seed

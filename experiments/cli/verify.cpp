@@ -18,6 +18,7 @@
 #include "core/reference.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/describe.h"
+#include "experiments/cli/plugins.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "measure/results/csv.h"
@@ -427,6 +428,7 @@ Command add_verify(CLI::App& app) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* sub = app.add_subcommand("verify", "Check variants against exact references, on every available device");
   options->selection.add_variants(*sub);
+  options->selection.add_plugins(*sub);
   options->selection.add_points(*sub);
   sub->add_option("--tier", options->tier,
                   "How much: quick, sanitizer, check, standard or gpu (default: gpu on a GPU, standard elsewhere)")
@@ -452,7 +454,10 @@ Command add_verify(CLI::App& app) {
   auto* json = sub->add_flag("--json", options->json, "The outcome as JSON");
   sub->add_flag("--csv", options->csv, "The outcome as CSV")->excludes(json);
   sub->add_flag("--quiet", options->quiet, "Only failures, no progress");
-  return {sub, [options] { return run(*options); }};
+  return {sub, [options] {
+            load_plugins(options->selection);
+            return run(*options);
+          }};
 }
 
 }  // namespace reductio::cli

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <list>
 #include <numeric>
 
 #include "core/parse.h"
@@ -10,8 +11,8 @@ namespace reductio {
 namespace {
 
 // A function-local static: registration runs before main(), in an unspecified order of files.
-std::vector<Variant>& registry() {
-  static std::vector<Variant> all;
+std::list<Variant>& registry() {
+  static std::list<Variant> all;
   return all;
 }
 
@@ -199,7 +200,7 @@ void explain_unknown(std::function<std::string(std::string_view id)> explain) {
   explanations().push_back(std::move(explain));
 }
 
-std::span<const Variant> variants() { return registry(); }
+const std::list<Variant>& variants() { return registry(); }
 
 const Variant& find_variant(std::string_view id) {
   for (const auto& v : registry())

@@ -5,9 +5,9 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -53,6 +53,14 @@ struct ClockReading {
   std::optional<double> seconds{};  ///< the same interval by the GPU's one clock, which all SMs share
 };
 
+/// Memory with guards around it, which nobody may write.
+struct Guarded {
+  static constexpr std::size_t guard_bytes = 512;  ///< on each side
+  static constexpr unsigned char mark = 0xA5;      ///< each of their bytes
+  void* memory = nullptr;                          ///< behind the first guard; null: there is none
+  std::size_t bytes = 0;                           ///< between them
+};
+
 /// A reduction that is ready to run. Preparing has chosen the launch, queried and allocated, so enqueue() is
 /// exactly the timed region. A plan is not reentrant; two plans are independent of each other.
 class Plan {
@@ -76,6 +84,9 @@ class Plan {
   /// The clock readings of the last finished call, where the variant declares `reads_clock`. It may fetch them from the
   /// device, so it is asked outside of what is timed: before the next enqueue(), while that call's stream is there.
   virtual std::optional<ClockReading> clock_reading() { return std::nullopt; }
+
+  /// The workspace of a plan that the simulated device cannot watch. Verification reads its guards after each call.
+  virtual Guarded guarded() const { return {}; }
 };
 
 /// Whether repeated calls on the same input give the same bits.
@@ -154,6 +165,8 @@ struct Variant {
   /// Why the GPU alone runs it, in words: "uses cub::BlockReduce". Its file is in src/kernels/cuda_only, which only
   /// nvcc compiles. Empty: the simulated device runs it, too.
   std::string cuda_only{};
+  /// The plug-in that it came with, as the user named it: "./mine.cu". Empty: it is built into the program.
+  std::string plugin{};
   /// Declines what the lists above cannot say: "" accepts, else the reason. Must be cheap: no allocation.
   std::function<std::string(const Problem&, const Settings&)> declines{};
   /// The fault that settings which the tunables allow have. They are refused, so never timed; verification runs them
@@ -222,8 +235,8 @@ struct RegisterCpu {
 /// "is registered twice, in a.cu and in b.cu; rename one".
 std::string registered_twice(const std::string& file, const std::string& other);
 
-/// All registered variants, sorted by id.
-std::span<const Variant> variants();
+/// All registered variants, sorted by id. They stay where they are: pointers to them hold while others are registered.
+const std::list<Variant>& variants();
 /// The variant of that id; throws UsageError that suggests the nearest one.
 const Variant& find_variant(std::string_view id);
 /// Those whose whole id matches, or contains a match of, the regular expression (ECMAScript), sorted by id.

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cstring>
 
 #include "core/error.h"
+#include "core/variant.h"
 
 namespace reductio {
 namespace {
@@ -72,6 +74,17 @@ DeviceMemory memory_for(const std::string& purpose, Backend& backend, std::size_
   } catch (const Refused& e) {
     throw Refused(purpose + ": " + e.what());
   }
+}
+
+std::shared_ptr<void> guarded_workspace(DeviceKind kind, std::size_t bytes) {
+  if (kind == DeviceKind::cuda) return cuda_workspace(bytes);
+  constexpr std::size_t guard = Guarded::guard_bytes;
+  const std::shared_ptr<Backend> cpu = open_cpu();
+  const std::shared_ptr<void> all(cpu->allocate(bytes + 2 * guard), [cpu](void* p) { cpu->release(p); });
+  std::byte* const begin = static_cast<std::byte*>(all.get());
+  std::memset(begin, Guarded::mark, guard);
+  std::memset(begin + guard + bytes, Guarded::mark, guard);
+  return {all, begin + guard};
 }
 
 std::unique_ptr<Backend> open_backend(DeviceKind kind, const std::string& selector) {

@@ -492,7 +492,11 @@ std::string Case::describe() const {
 std::string Case::command(DeviceKind device, const std::string& program) const {
   std::string id = variant->id;  // as a regular expression, in which a plus sign is none
   for (std::size_t at = 0; (at = id.find('+', at)) != std::string::npos; at += 2) id.insert(at, "\\");
-  std::string text = program + " verify --device " + std::string(name(device)) + " --variants '^" + id +
+  std::string plugin = variant->plugin;
+  if (plugin.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./+") != plugin.npos)
+    plugin = "'" + plugin + "'";
+  if (!plugin.empty()) plugin = " --plugin " + plugin;
+  std::string text = program + " verify" + plugin + " --device " + std::string(name(device)) + " --variants '^" + id +
                      "$' --operations " + std::string(name(problem.operation)) + " --types " +
                      std::string(name(problem.type)) + " --sizes " + std::to_string(problem.n);
   std::string set = settings.str();

@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     "kernels": {"core", "device", "strategies", "tuned"},
     "kernels/cuda_only": {"core", "device", "tuned"},
     "verify": {"core", "device", "device/sim", "verify"},
+    "plugin": {"core", "device", "plugin"},
     "measure/stats": {"core"} | below("measure/stats"),
     "measure/plan": {"core"} | below("measure/plan"),
     "measure/timing": {"core", "device", "tuned"} | below("measure/timing"),
@@ -40,8 +41,8 @@ MAY_INCLUDE = {
     "baselines/nvbench": set(),  # but ALONE below
     "baselines/vector_add": {"core", "device", "baselines"} | below("measure/sampling"),
     "experiments": {"core", "device", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
-    "experiments/cli": {"core", "device", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
-    "tests": {"core", "device", "strategies", "tuned", "verify", "experiments", "experiments/cli", "tests"} | DEVICES | ALL_OF_MEASURE,
+    "experiments/cli": {"core", "device", "plugin", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
+    "tests": {"core", "device", "plugin", "strategies", "tuned", "verify", "experiments", "experiments/cli", "tests"} | DEVICES | ALL_OF_MEASURE,
 }
 LAYERED = {"device", "measure"}
 # Single headers that a part may include besides.

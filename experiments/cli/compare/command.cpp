@@ -14,6 +14,7 @@
 #include "core/parse.h"
 #include "core/variant.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/plugins.h"
 #include "measure/analysis/compare.h"
 #include "measure/run/session.h"
 
@@ -80,12 +81,13 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   options->run.arguments = std::move(command_line);
   CLI::App* sub = app.add_subcommand("compare", "Which variant is faster, by how much, and how sure is that?");
   sub->add_option("what", options->what,
-                  "Variants, the base first, each with settings of its own if need be (levels/naive:block=128); or "
-                  "results folders")
+                  "Variants, the base first, each with settings of its own if need be (levels/naive:block=128), or the files "
+                  "of plug-ins; or results folders")
       ->type_name("VARIANT[:NAME=VALUE,...]")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   options->selection.add_points(*sub);
   options->selection.add_variants(*sub);
+  options->selection.add_plugins(*sub);
   sub->add_option("--experiment", options->experiments,
                   "Results folders: only the rows of these experiments, as comparison,tuned")
       ->type_name("LIST")
@@ -134,6 +136,8 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
                                      "--min-samples", "--max-samples", "--allocations", "--timeout", "--until-decided",
                                      "--save-baseline", "--force", "--baseline", "--out"})
               if (sub->count(name)) options->live_only.emplace_back(name);
+            load_plugins(options->selection);
+            options->what = with_variants_of_plugins(options->what, options->selection);
             return run(*options);
           }};
 }

@@ -285,6 +285,17 @@ class CudaBackend final : public Backend {
 
 }  // namespace
 
+std::shared_ptr<void> cuda_workspace(std::size_t bytes) {
+  constexpr std::size_t guard = Guarded::guard_bytes;
+  const std::shared_ptr<void> all = device::allocate_workspace(bytes + 2 * guard);
+  char* const begin = static_cast<char*>(all.get());
+  const cudaStream_t stream = native(device::workspace_stream());
+  check(cudaMemsetAsync(begin, Guarded::mark, guard, stream), "marking a workspace");
+  check(cudaMemsetAsync(begin + guard + bytes, Guarded::mark, guard, stream), "marking a workspace");
+  check(cudaStreamSynchronize(stream), "marking a workspace");
+  return {all, begin + guard};
+}
+
 std::unique_ptr<Backend> open_cuda(const std::string& selector) { return std::make_unique<CudaBackend>(selector); }
 
 }  // namespace reductio

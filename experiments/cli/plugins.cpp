@@ -1,0 +1,78 @@
+#include "experiments/cli/plugins.h"
+
+#include <filesystem>
+
+#include "core/error.h"
+#include "experiments/cli/terminal.h"
+#include "measure/results/machine.h"
+#include "plugin/compile.h"
+#include "plugin/load.h"
+
+namespace reductio::cli {
+namespace {
+
+/// "./mine.cu" and ":block=256" of a word.
+struct Named {
+  std::string file, settings;
+};
+
+Named parts_of(const std::string& word) {
+  const auto slash = word.rfind('/');
+  const auto colon = word.find(':', slash == word.npos ? 0 : slash);
+  return colon == word.npos ? Named{word, ""} : Named{word.substr(0, colon), word.substr(colon)};
+}
+
+std::vector<const Variant*> load(const std::string& file, const SelectionOptions& options) {
+  if (!std::filesystem::is_regular_file(file)) throw UsageError("there is no plug-in '" + file + "'");
+  if (!is_plugin_source(file)) return load_plugin(file, file);
+  const CompileOptions how{.cuda_architectures = build_description().cuda_architectures,
+                           .nvcc_flags = options.nvcc_flags,
+                           .tell = [](const std::string& command) { print_message("compiling: " + command); }};
+  return load_plugin(compiled_plugin(file, how), file);
+}
+
+}  // namespace
+
+bool names_plugin(const std::string& word) {
+  const std::string file = parts_of(word).file;
+  if (!is_plugin_source(file) && !file.ends_with(".so")) return false;
+  std::error_code error;
+  return file.starts_with("./") || file.starts_with("../") || file.starts_with("/") ||
+         std::filesystem::is_regular_file(file, error);
+}
+
+void load_plugins(SelectionOptions& options) {
+  for (const std::string& file : options.plugins) load(file, options);
+  if (!names_plugin(options.variants)) return;
+  std::string ids;
+  for (const Variant* v : load(options.variants, options)) {
+    ids += ids.empty() ? "" : "|";
+    for (const char c : v->id) ids += c == '+' || c == '.' ? std::string("\\") + c : std::string(1, c);
+  }
+  options.variants = "^(" + ids + ")$";
+}
+
+std::vector<std::string> with_variants_of_plugins(const std::vector<std::string>& words,
+                                                  const SelectionOptions& options) {
+  std::vector<std::string> out;
+  for (const std::string& word : words) {
+    if (!names_plugin(word)) {
+      out.push_back(word);
+      continue;
+    }
+    const auto [file, settings] = parts_of(word);
+    for (const Variant* v : load(file, options)) out.push_back(v->id + settings);
+  }
+  return out;
+}
+
+std::string only_variant(const std::string& word, const SelectionOptions& options) {
+  const auto all = load(word, options);
+  if (all.size() == 1) return all.front()->id;
+  std::vector<std::string> ids;
+  for (const Variant* v : all) ids.push_back(v->id);
+  throw UsageError("'" + word + "' has " + std::to_string(all.size()) + " variants; name one: info --plugin " +
+                   quoted(word) + " " + join(ids, " or "));
+}
+
+}  // namespace reductio::cli

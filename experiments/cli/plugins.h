@@ -1,0 +1,26 @@
+#pragma once
+/// Plug-ins on the command line: --plugin FILE, and files where variants may be named.
+
+#include <string>
+#include <vector>
+
+#include "core/variant.h"
+#include "experiments/cli/selection.h"
+
+namespace reductio::cli {
+
+/// Whether a word is the file of a plug-in and no variant or regular expression: a library or a source by its ending
+/// that is there, or whose path begins so that it can be nothing else, as "./mine.cu". Settings may follow a colon.
+bool names_plugin(const std::string& word);
+
+/// Loads the files of --plugin, and that of --variants, in whose place it selects the file's variants. Before any
+/// backend is opened: a plug-in is loaded before CUDA starts. Throws UsageError.
+void load_plugins(SelectionOptions&);
+
+/// The words with each file replaced by its variants, with the settings that followed it. Throws UsageError.
+std::vector<std::string> with_variants_of_plugins(const std::vector<std::string>& words, const SelectionOptions&);
+
+/// The id of a file's variant; UsageError where it has several.
+std::string only_variant(const std::string& word, const SelectionOptions&);
+
+}  // namespace reductio::cli

@@ -1,0 +1,267 @@
+#include "plugin/load.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "device/backend.h"
+#define REDUCTIO_WITHOUT_MACROS
+#include "reductio/plugin.h"
+
+namespace reductio {
+namespace {
+
+/// A bit of the interface and what it is here.
+template <class T>
+struct Bit {
+  std::uint32_t bit;
+  T means;
+};
+constexpr Bit<Operation> operation_bits[] = {{REDUCTIO_SUM, Operation::sum},
+                                             {REDUCTIO_SUM_OF_SQUARES, Operation::sum_of_squares},
+                                             {REDUCTIO_MOMENTS, Operation::moments},
+                                             {REDUCTIO_WIDE_SUM, Operation::wide_sum}};
+constexpr Bit<ElementType> type_bits[] = {{REDUCTIO_I8, ElementType::i8},     {REDUCTIO_I32, ElementType::i32},
+                                          {REDUCTIO_I64, ElementType::i64},   {REDUCTIO_F16, ElementType::f16},
+                                          {REDUCTIO_BF16, ElementType::bf16}, {REDUCTIO_F32, ElementType::f32},
+                                          {REDUCTIO_F64, ElementType::f64}};
+
+template <class T, std::size_t count>
+std::uint32_t bit_of(const Bit<T> (&all)[count], T one) {
+  for (const Bit<T>& b : all)
+    if (b.means == one) return b.bit;
+  return 0;
+}
+
+/// Text of a plug-in as part of one line.
+std::string one_line(const char* text) {
+  std::string out(text);
+  for (char& c : out)
+    if (std::iscntrl(static_cast<unsigned char>(c))) c = ' ';
+  return out;
+}
+
+/// What the plug-in says is wrong, if anything: null is nothing.
+template <class Error>
+void raise(const char* why) {
+  if (why) throw Error(one_line(why));
+}
+
+class PluginPlan final : public Plan {
+ public:
+  PluginPlan(const reductio_variant& v, const Problem& p, const Settings& s, DeviceKind device)
+      : variant_(v), result_(static_cast<ResultLocation>(v.result)) {
+    for (const auto& setting : s) values_.push_back(setting.second);
+    for (const std::string& value : values_) settings_.push_back(value.c_str());
+    problem_.variant = &v;
+    problem_.operation = bit_of(operation_bits, p.operation);
+    problem_.type = bit_of(type_bits, p.type);
+    problem_.n = p.n;
+    problem_.settings = settings_.data();
+    const std::uint64_t bytes = v.workspace_bytes ? v.workspace_bytes(&problem_) : 0;
+    constexpr std::uint64_t most = std::uint64_t{1} << 48;
+    if (bytes > most) throw Refused("asks for a workspace of " + std::to_string(bytes) + " bytes");
+    if (bytes > 0) {
+      workspace_ = guarded_workspace(device, bytes);
+      problem_.workspace = workspace_.get();
+      problem_.workspace_bytes = bytes;
+    }
+    info_.longest_chain = v.longest_chain ? v.longest_chain(&problem_) : p.n;
+    info_.workspace_bytes = bytes;
+    info_.result = result_;
+    if (device == DeviceKind::cuda) info_.flushes_subnormals.reset();  // atomics may, and -ftz=true
+    if (v.prepare) raise<Refused>(v.prepare(&problem_, &plan_));
+  }
+  ~PluginPlan() override {
+    if (variant_.destroy) variant_.destroy(plan_);
+  }
+  PluginPlan(const PluginPlan&) = delete;
+  PluginPlan& operator=(const PluginPlan&) = delete;
+
+  PlanInfo info() const override { return info_; }
+  void enqueue(void* in, void* out, Stream stream) override {
+    raise<DeviceError>(variant_.enqueue(&problem_, plan_, in, out, stream.handle));
+  }
+  void finish(void* result, Stream stream) override {
+    if (!variant_.finish) return Plan::finish(result, stream);
+    raise<DeviceError>(variant_.finish(&problem_, plan_, result, stream.handle));
+  }
+  Guarded guarded() const override { return {workspace_.get(), static_cast<std::size_t>(problem_.workspace_bytes)}; }
+
+ private:
+  const reductio_variant& variant_;
+  ResultLocation result_;
+  std::vector<std::string> values_;
+  std::vector<const char*> settings_;
+  reductio_problem problem_{};
+  std::shared_ptr<void> workspace_;
+  PlanInfo info_;
+  void* plan_ = nullptr;
+};
+
+/// Reads one table. Its errors name the file and the variant.
+class Reader {
+ public:
+  explicit Reader(const std::string& named) : named_(named) {}
+
+  std::vector<std::pair<Variant, const reductio_variant*>> read(const reductio_table& table) {
+    if (table.version != REDUCTIO_PLUGIN_VERSION)
+      fail("is for version " + std::to_string(table.version) + " of the plug-in interface, this program for version " +
+           std::to_string(REDUCTIO_PLUGIN_VERSION) + "; compile it with this program's reductio/plugin.h");
+    if (table.count == 0) fail("has no variant in its table");
+    if (!table.variants) fail("has a null pointer in its table: variants");
+    std::vector<std::pair<Variant, const reductio_variant*>> out;
+    std::set<std::string> ids;
+    for (std::uint32_t i = 0; i < table.count; ++i) {
+      who_ = "variant " + std::to_string(i);
+      if (!table.variants[i]) fail("has a null pointer in its table: " + who_);
+      Variant v = variant_of(*table.variants[i]);
+      if (!ids.insert(v.id).second) fail("has two variants '" + v.id + "'; rename one");
+      out.emplace_back(std::move(v), table.variants[i]);
+    }
+    return out;
+  }
+
+  [[noreturn]] void fail(const std::string& why) const { throw UsageError("plug-in '" + named_ + "' " + why); }
+
+ private:
+  Variant variant_of(const reductio_variant& from) {
+    Variant v;
+    v.id = id_of(from);
+    who_ = "variant '" + v.id + "'";
+    v.title = from.title ? one_line(from.title) : v.id;
+    v.plugin = named_;
+    v.operations = all_of(operation_bits, from.operations, "operations");
+    v.types = all_of(type_bits, from.types, "types");
+    if (from.device != REDUCTIO_GPU && from.device != REDUCTIO_CPU) unknown("device", from.device);
+    if (from.result > REDUCTIO_ON_HOST) unknown("result", from.result);
+    if (from.repeats > REDUCTIO_SAME) unknown("repeats", from.repeats);
+    v.result = static_cast<ResultLocation>(from.result);
+    v.determinism = static_cast<Determinism>(from.repeats);
+    v.consumes_input = from.consumes_input != 0;
+    require(from.enqueue, "enqueue");
+    if (v.result != ResultLocation::on_device) require(from.finish, "finish");
+    if (from.setting_count > 0) require(from.settings, "settings");
+    for (std::uint32_t i = 0; i < from.setting_count; ++i) v.tunables.push_back(tunable_of(from.settings[i], v));
+    if (from.device == REDUCTIO_GPU)
+      v.cuda_only =
+          "it is a plug-in, whose accesses to memory the simulated device cannot see; docs/porting.md says how a kernel "
+          "moves into the program";
+    return v;
+  }
+
+  std::string id_of(const reductio_variant& from) {
+    require(from.id, "id");
+    const std::string id = one_line(from.id);
+    const auto slash = id.find('/');
+    const bool known = std::all_of(id.begin(), id.end(), [](unsigned char c) {
+      return std::isalnum(c) || std::string_view("/-_+.@").find(static_cast<char>(c)) != std::string_view::npos;
+    });
+    if (!known || slash == std::string::npos || slash == 0 || slash + 1 == id.size() || id.find('/', slash + 1) != id.npos)
+      fail("has a variant '" + id +
+           "', whose id is not a group and a name, as 'mine/sum', of letters, digits and any of - _ + . @");
+    for (const Variant& other : variants())
+      if (other.id == id)
+        fail("has a variant '" + id + "', which is there already" +
+             (other.plugin.empty() ? "" : ", from '" + other.plugin + "'") + "; rename it");
+    return id;
+  }
+
+  Tunable tunable_of(const reductio_setting& from, const Variant& v) {
+    require(from.name, "the name of a setting");
+    require(from.values, "the values of a setting");
+    const std::string name = one_line(from.name);
+    const auto is_word = [](const std::string& word) {
+      return !word.empty() && word.find_first_of(",;:= ") == std::string::npos;
+    };
+    std::vector<std::string> values;
+    const std::string list = one_line(from.values);
+    for (std::size_t at = 0; at <= list.size();) {
+      const std::size_t end = std::min(list.find(',', at), list.size());
+      values.push_back(list.substr(at, end - at));
+      at = end + 1;
+    }
+    const std::string standard = from.standard ? one_line(from.standard) : values.front();
+    if (!is_word(name) || !std::all_of(values.begin(), values.end(), is_word))
+      fail("has a setting '" + name + "' of '" + list + "' in " + who_ + ": give a word, and words between commas");
+    if (name == "finish" || name == "index")
+      fail("has a setting '" + name + "' in " + who_ + ", which means something else in this program; rename it");
+    if (std::any_of(v.tunables.begin(), v.tunables.end(), [&](const Tunable& t) { return t.name == name; }))
+      fail("has two settings '" + name + "' in " + who_);
+    if (std::find(values.begin(), values.end(), standard) == values.end())
+      fail("has a setting '" + name + "' in " + who_ + " whose standard, '" + standard + "', is none of its values");
+    return Tunable::choice(name, std::move(values), standard);
+  }
+
+  template <class T, std::size_t count>
+  std::vector<T> all_of(const Bit<T> (&all)[count], std::uint32_t bits, const char* what) const {
+    std::vector<T> out;
+    for (const Bit<T>& b : all) {
+      if (bits & b.bit) out.push_back(b.means);
+      bits &= ~b.bit;
+    }
+    if (bits != 0) unknown(what, bits);
+    if (out.empty()) fail("has no " + std::string(what) + " in " + who_);
+    return out;
+  }
+  [[noreturn]] void unknown(const char* what, std::uint32_t value) const {
+    fail("has an unknown value in " + who_ + ": " + what + " " + std::to_string(value));
+  }
+  template <class T>
+  void require(T* p, const char* what) const {
+    if (!p) fail("has a null pointer in " + who_ + ": " + what);
+  }
+
+  const std::string& named_;
+  std::string who_;
+};
+
+}  // namespace
+
+std::vector<const Variant*> load_plugin(const std::filesystem::path& library, const std::string& named) {
+  static std::map<std::filesystem::path, std::vector<const Variant*>> loaded;
+  std::error_code error;
+  const std::filesystem::path whole = std::filesystem::canonical(library, error);
+  if (error) throw UsageError("cannot load '" + named + "': " + error.message());
+  if (const auto known = loaded.find(whole); known != loaded.end()) return known->second;
+
+  Reader reader(named);
+  void* const handle = dlopen(whole.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) {
+    const char* const why = dlerror();
+    throw UsageError("cannot load '" + named + "': " + one_line(why ? why : "unknown error"));
+  }
+  const auto plugin = reinterpret_cast<decltype(&reductio_plugin)>(dlsym(handle, "reductio_plugin"));
+  if (!plugin) reader.fail("has no function reductio_plugin; docs/plugins.md shows one");
+  const char* why = nullptr;
+  const reductio_table* const table = plugin(&why);
+  if (!table) reader.fail("offers nothing: " + (why ? one_line(why) : std::string("reductio_plugin() returned null")));
+
+  auto all = reader.read(*table);  // whole before any is registered
+  std::vector<const Variant*> out;
+  for (auto& [v, from] : all) {
+    const DeviceKind device = from->device == REDUCTIO_GPU ? DeviceKind::cuda : DeviceKind::cpu;
+    const std::string id = v.id;
+    register_variant(
+        std::move(v), device,
+        [from = from, device](const Problem& p, const Settings& s, const DeviceInfo&) -> std::unique_ptr<Plan> {
+          return std::make_unique<PluginPlan>(*from, p, s, device);
+        },
+        whole.c_str());
+    out.push_back(&find_variant(id));
+  }
+  loaded.emplace(whole, out);
+  return out;
+}
+
+}  // namespace reductio
