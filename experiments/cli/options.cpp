@@ -17,8 +17,8 @@ void SelectionOptions::add_plugins(CLI::App& app) {
                  "Also the variants of this file, a shared library or a .cu, .cpp or .c to compile: docs/plugins.md. "
                  "Loading it runs its code")
       ->type_name("FILE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false);  // a variant may follow
   app.add_option("--nvcc-flags", nvcc_flags, "More flags of nvcc for a .cu: --nvcc-flags='-DBLOCK=512 -Iinclude'")
       ->type_name("FLAGS");
 }

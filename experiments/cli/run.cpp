@@ -144,7 +144,11 @@ class Observer final : public RunObserver {
         for (const std::string& other : ids)
           if (const std::tuple pair(rank(base, true), rank(other, false), base, other); base != other)
             if (!best || pair < *best) best = pair;
-    return best ? std::get<2>(*best) + " " + std::get<3>(*best) : "";
+    if (!best) return "";
+    std::set<std::string> plugins;
+    for (const std::string& id : {std::get<2>(*best), std::get<3>(*best)})
+      if (const Variant& v = find_variant(id); !v.plugin.empty()) plugins.insert(" --plugin " + quoted(v.plugin));
+    return fmt::format("{} {}{}", std::get<2>(*best), std::get<3>(*best), fmt::join(plugins, ""));
   }
 
   void print_rows() const {

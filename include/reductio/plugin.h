@@ -111,7 +111,7 @@ typedef struct reductio_table {
 
 #define REDUCTIO_EXPORT __attribute__((visibility("default")))
 
-/* What the program calls when it has loaded the library. Null, with a text in *error, where there is nothing to offer. */
+/* What the program calls when it has loaded the library. Null, with a text in *error: there is nothing to offer. */
 REDUCTIO_EXPORT const reductio_table* reductio_plugin(const char** error);
 
 #ifndef REDUCTIO_WITHOUT_MACROS /* as the program itself reads this */
@@ -127,7 +127,7 @@ REDUCTIO_EXPORT const reductio_table* reductio_plugin(const char** error);
  * Likewise with F64, I32, I64, I8 (in: int8_t, out: int32_t), F16 (__half, float) and BF16 (__nv_bfloat16, float).
  * On the GPU the workspace has REDUCTIO_WORKSPACE_BYTES; define that before the #include for another size. */
 #ifndef REDUCTIO_WORKSPACE_BYTES
-#define REDUCTIO_WORKSPACE_BYTES (1u << 20)
+#define REDUCTIO_WORKSPACE_BYTES (1u << 16)
 #endif
 
 #define REDUCTIO_MOST_ADDED 256u

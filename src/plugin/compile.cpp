@@ -165,8 +165,8 @@ Compiler compiler_of(const fs::path& source, const CompileOptions& options) {
   };
   if (extension(source) == ".cu") {
     const std::string home = environment("CUDA_HOME"), own = environment("NVCC");
-    const fs::path nvcc =
-        own.empty() ? first({"nvcc", home.empty() ? "" : home + "/bin/nvcc", "/usr/local/cuda/bin/nvcc"}) : first({own});
+    const Words usual{"nvcc", home.empty() ? "" : home + "/bin/nvcc", "/usr/local/cuda/bin/nvcc"};
+    const fs::path nvcc = first(own.empty() ? usual : Words{own});
     if (nvcc.empty())
       fail(source, own.empty() ? "there is no nvcc on $PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin; $NVCC names "
                                  "another, and a library that was compiled elsewhere can be loaded"
@@ -179,12 +179,13 @@ Compiler compiler_of(const fs::path& source, const CompileOptions& options) {
     return {nvcc, flags};
   }
   const bool c = extension(source) == ".c";
-  const std::string own = environment(c ? "CC" : "CXX");
-  const fs::path compiler = !own.empty() ? first({own}) : c ? first({"cc", "gcc", "clang"}) : first({"c++", "g++", "clang++"});
+  const std::string variable = c ? "CC" : "CXX", own = environment(variable.c_str());
+  const Words usual = c ? Words{"cc", "gcc", "clang"} : Words{"c++", "g++", "clang++"};
+  const fs::path compiler = first(own.empty() ? usual : Words{own});
   if (compiler.empty())
-    fail(source, own.empty() ? std::string("there is no C") + (c ? "" : "++") + " compiler on $PATH; $" +
-                                   (c ? "CC" : "CXX") + " names one"
-                             : std::string("$") + (c ? "CC" : "CXX") + " is '" + own + "', which is no program");
+    fail(source, own.empty() ? "there is no compiler of " + std::string(c ? "C" : "C++") + " on $PATH; $" + variable +
+                                   " names another"
+                             : "$" + variable + " is '" + own + "', which is no program");
   return {compiler, {"-O3", "-march=native", c ? "-std=c11" : "-std=c++20", "-shared", "-fPIC"}};
 }
 
@@ -267,7 +268,8 @@ fs::path compiled_plugin(const fs::path& source, const CompileOptions& options) 
   command.push_back("-I" + include.string());
   command.push_back(source.string());
   std::string key = fs::absolute(source).lexically_normal().string() + "\n" + version_of(compiler.program);
-  for (const std::string& word : command) key += "\n" + word;
+  for (const std::string& word : compiler.flags) key += "\n" + word;
+  key += "\n" + header;
   const fs::path made = cache / (source.stem().string() + "-" + hash_of(key));
   const fs::path library = made.string() + ".so", list = made.string() + ".made_of";
   if (const auto lines = content(list); lines && fs::exists(library) && is_current(*lines, cache)) return library;
@@ -275,8 +277,8 @@ fs::path compiled_plugin(const fs::path& source, const CompileOptions& options) 
   if (options.tell) options.tell(in_one_line(command));
   const fs::path draft = library.string() + own, rule = made.string() + ".d" + own;
   Words whole = command;
-  for (const std::string& word : {std::string("-MD"), std::string("-MF"), rule.string(), std::string("-o"), draft.string()})
-    whole.push_back(word);
+  const Words outputs{"-MD", "-MF", rule.string(), "-o", draft.string()};
+  whole.insert(whole.end(), outputs.begin(), outputs.end());
   const int code = run(whole, STDERR_FILENO);
   const std::string files = content(rule).value_or("");
   fs::remove(rule, error);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cfenv>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -155,8 +156,8 @@ class Reader {
     for (std::uint32_t i = 0; i < from.setting_count; ++i) v.tunables.push_back(tunable_of(from.settings[i], v));
     if (from.device == REDUCTIO_GPU)
       v.cuda_only =
-          "it is a plug-in, whose accesses to memory the simulated device cannot see; docs/porting.md says how a kernel "
-          "moves into the program";
+          "it is a plug-in, whose accesses to memory the simulated device cannot see; docs/porting.md says how a "
+          "kernel moves into the program";
     return v;
   }
 
@@ -167,7 +168,8 @@ class Reader {
     const bool known = std::all_of(id.begin(), id.end(), [](unsigned char c) {
       return std::isalnum(c) || std::string_view("/-_+.@").find(static_cast<char>(c)) != std::string_view::npos;
     });
-    if (!known || slash == std::string::npos || slash == 0 || slash + 1 == id.size() || id.find('/', slash + 1) != id.npos)
+    const bool in_two = slash != id.npos && slash > 0 && slash + 1 < id.size() && id.find('/', slash + 1) == id.npos;
+    if (!known || !in_two)
       fail("has a variant '" + id +
            "', whose id is not a group and a name, as 'mine/sum', of letters, digits and any of - _ + . @");
     for (const Variant& other : variants())
@@ -236,7 +238,11 @@ std::vector<const Variant*> load_plugin(const std::filesystem::path& library, co
   if (const auto known = loaded.find(whole); known != loaded.end()) return known->second;
 
   Reader reader(named);
+  // What was linked with -ffast-math makes the thread that loads it flush subnormals.
+  std::fenv_t environment;
+  std::fegetenv(&environment);
   void* const handle = dlopen(whole.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::fesetenv(&environment);
   if (!handle) {
     const char* const why = dlerror();
     throw UsageError("cannot load '" + named + "': " + one_line(why ? why : "unknown error"));

@@ -1,9 +1,13 @@
 #include "verify/call.h"
 
 #include <algorithm>
+#include <cfenv>
+#include <chrono>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <random>
+#include <thread>
 #include <tuple>
 
 #include "core/error.h"
@@ -30,6 +34,17 @@ const ExactReference& reference_for(Operation operation, const CaseInput& input)
 
 bool all_poisoned(const std::byte* bytes, std::size_t count) {
   return std::all_of(bytes, bytes + count, [](std::byte b) { return b == std::byte{0xFF}; });
+}
+
+/// What code has changed of this thread's arithmetic, after restoring it; empty: nothing.
+std::string changed_arithmetic(const std::fenv_t& before, int rounding) {
+  const volatile double least = std::numeric_limits<double>::denorm_min();
+  const volatile double same = least * 1.0;
+  const bool rounds = std::fegetround() != rounding, flushes = !(same > 0);
+  if (!rounds && !flushes) return {};
+  std::fesetenv(&before);
+  return std::string("changed how this thread ") + (rounds ? "rounds" : "computes with subnormals") +
+         " and left it so, for all who compute after it";
 }
 
 std::string shape_text(std::size_t blocks, unsigned threads) {
@@ -103,7 +118,15 @@ void CaseCall::enqueue(bool captured) {
   put_input();
   Backend& backend = bench_.backend;
   const PlanInfo said = plan_.info();
-  const auto put = [&] { plan_.enqueue(device_input().bytes_at(skipped()), output_.get(), stream_); };
+  const auto put = [&] {
+    if (backend.info().kind != DeviceKind::cpu)
+      return plan_.enqueue(device_input().bytes_at(skipped()), output_.get(), stream_);
+    std::fenv_t before;
+    std::fegetenv(&before);
+    const int rounding = std::fegetround();
+    plan_.enqueue(device_input().bytes_at(skipped()), output_.get(), stream_);
+    wrong_arithmetic_ = changed_arithmetic(before, rounding);
+  };
   if (said.result == ResultLocation::on_host || !(captured || on_sim())) return put();
   if (backend.info().kind == DeviceKind::cuda && said.grid_blocks == 0)  // a library's own launches
     return void(again_ = backend.watch_enqueue(put, stream_, nullptr));
@@ -116,6 +139,7 @@ void CaseCall::enqueue(bool captured) {
 
 std::string CaseCall::settle(bool is_first) {
   if (!wrong_launch_.empty()) return wrong_launch_;
+  if (!wrong_arithmetic_.empty()) return wrong_arithmetic_;
   const PlanInfo info = plan_.info();
   const bool on_device = info.result == ResultLocation::on_device;
   if (on_device)
@@ -124,6 +148,7 @@ std::string CaseCall::settle(bool is_first) {
     plan_.finish(result_.data(), stream_);
   Result in_output{};
   if (std::string why = output_.read(in_output.data(), stream_); !why.empty()) return why;
+  if (std::string why = workspace_intact(); !why.empty()) return why;
   if (on_device) result_ = in_output;
 
   const Problem& p = case_.problem;
@@ -144,6 +169,7 @@ std::string CaseCall::settle(bool is_first) {
   if (check.right_before) return why;
   if (on_device && all_poisoned(in_output.data(), p.result_bytes()))
     why = "the output was not written, or with what stood there before the call: " + why;
+  if (on_device && bench_.backend.info().kind == DeviceKind::cpu) why += written_later(in_output);
   return is_first ? why : why + compared_with_first_call(bench_, case_, input_.recipe);
 }
 
@@ -160,6 +186,30 @@ std::string CaseCall::not_as_declared(const Check& check) const {
   const Reference want = reference(p.operation, p.type, kept, p.n);
   const Check declared = check_result(result_.data(), want, plan_.info().longest_chain, p.operation);
   return declared.ok ? "" : "wrong, but not as the variant declares (" + fault.why + "): " + declared.why;
+}
+
+std::string CaseCall::workspace_intact() const {
+  const Guarded g = plan_.guarded();
+  if (!g.memory) return {};
+  constexpr std::size_t guard = Guarded::guard_bytes;
+  std::array<std::byte, guard> bytes;
+  const auto read = [&](std::size_t from) {
+    bench_.backend.copy_out(bytes.data(), static_cast<std::byte*>(g.memory) + from - guard, guard, stream_);
+  };
+  const auto written = [](std::byte b) { return b != std::byte{Guarded::mark}; };
+  read(0);
+  if (std::any_of(bytes.begin(), bytes.end(), written)) return "wrote to memory before its workspace";
+  read(g.bytes + guard);
+  if (std::none_of(bytes.begin(), bytes.end(), written)) return {};
+  return "wrote to memory behind its workspace of " + std::to_string(g.bytes) + " bytes";
+}
+
+/// Of a CPU's wrong result: whether there is another one a while later.
+std::string CaseCall::written_later(const Result& then) const {
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  Result now{};
+  output_.read(now.data(), stream_);
+  return now == then ? "" : "; 50 ms later the output is another: the call returned before its work was done";
 }
 
 /// Checks all of it, or the next case would be blamed: the first period here, the others on the device, each against

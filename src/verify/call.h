@@ -95,6 +95,8 @@ class CaseCall {
 
  private:
   std::string not_as_declared(const Check&) const;
+  std::string workspace_intact() const;
+  std::string written_later(const Result& then) const;
   std::string input_unchanged();
   void put_input();
 
@@ -112,7 +114,7 @@ class CaseCall {
   std::shared_ptr<DeviceMemory> copy_;
   std::optional<ChangedElement> changed_;
   std::function<void()> again_;
-  std::string wrong_launch_;
+  std::string wrong_launch_, wrong_arithmetic_;
   Result result_{};
 };
 

@@ -81,8 +81,8 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   options->run.arguments = std::move(command_line);
   CLI::App* sub = app.add_subcommand("compare", "Which variant is faster, by how much, and how sure is that?");
   sub->add_option("what", options->what,
-                  "Variants, the base first, each with settings of its own if need be (levels/naive:block=128), or the files "
-                  "of plug-ins; or results folders")
+                  "Variants, the base first, each with settings of its own if need be (levels/naive:block=128), or the "
+                  "files of plug-ins; or results folders")
       ->type_name("VARIANT[:NAME=VALUE,...]")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   options->selection.add_points(*sub);
