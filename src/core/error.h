@@ -1,5 +1,5 @@
 #pragma once
-/// The errors that reductio tells its user about. Each message is one line: what is wrong, and what to do.
+/// The errors that reductio reports to its user. Each message is one line: what is wrong, and what to do.
 
 #include <stdexcept>
 #include <string>
@@ -11,17 +11,17 @@ struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A variant declines this problem, setting or device. Told to the user and written as a row, never dropped.
+/// A variant declines this problem, setting or device. It is reported and written as a row, never dropped.
 struct Refused : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Refused for want of what this machine lacks: memory, a compute capability, a library. Another machine may have it.
+/// Refused because this machine lacks memory, a compute capability or a library. Another machine may have it.
 struct Unavailable : Refused {
   using Refused::Refused;
 };
 
-/// Unavailable for want of memory, on the device or the machine.
+/// Unavailable because the device or the machine lacks memory.
 struct NoMemory : Unavailable {
   using Unavailable::Unavailable;
 };

@@ -1,6 +1,6 @@
 #pragma once
 /// Sums without rounding: a fixed-point number wide enough for every finite double, for the square of every finite
-/// double, and for 2^64 times as many of them (a "superaccumulator", after Kulisch). What the references stand on.
+/// double, and for 2^64 times as many of them (a "superaccumulator", after Kulisch). The references are computed by it.
 
 #include <array>
 #include <cstddef>
@@ -14,7 +14,7 @@ class ExactSum {
   void add(double x);
   /// Adds x * x without rounding: 106 bits, and no underflow.
   void add_square(double x) { add_square(x, false); }
-  /// Takes a finite x * x off again.
+  /// Subtracts a finite x * x again.
   void subtract_square(double x) { add_square(x, true); }
   /// Adds `times` times another sum.
   void add(const ExactSum& other, std::uint64_t times = 1);

@@ -1,8 +1,8 @@
 #pragma once
-/// The type of a loop's index, as a setting of kernels. It decides what a compiler may do with a loop of one condition
-/// that steps by more than one: the overflow of a signed index is undefined, so nvcc counts the steps before it begins
-/// and unrolls the loop; an unsigned index may wrap round and miss the end, and nvcc leaves it as it stands, one load
-/// in flight at a time.
+/// The type of a loop's index, as a setting of kernels. It decides whether nvcc unrolls a loop of one condition that
+/// steps by more than one. Overflow of a signed index is undefined, so nvcc knows the number of steps and unrolls the
+/// loop. An unsigned index may wrap round and miss the end, so nvcc does not unroll, and a thread has one load in
+/// flight.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace reductio {
 
-/// The tunable `index`: "document" is the type that the document's own loop has wherever that can count so far, and a
-/// signed one of 64 bits beyond.
+/// The tunable `index`. "document" is the type of the document's own loop, or a signed one of 64 bits if that cannot
+/// count so far.
 Tunable loop_index();
 
 /// `chosen` with its `index` decided: one of i32, i64, u32, u64. `documents` is the type in the document, `last` the

@@ -1,7 +1,7 @@
 #pragma once
-/// Floats of 16 bits on the host: to make data of them, to know their exact sums, and as the simulated device's Half
-/// and BFloat16 (device/wide.h). They are stored and converted, never calculated with: whoever adds them up does so in
-/// a wider type. Written out because not every compiler that builds this has them (clang++ 14 has neither in C++).
+/// Floats of 16 bits on the host: for data, for exact sums, and as the simulated device's Half and BFloat16
+/// (device/wide.h). They are stored and converted, never calculated with: sums use a wider type. Written out because
+/// not every compiler that builds this has them (clang++ 14 has neither in C++).
 
 #include <algorithm>
 #include <cmath>

@@ -27,8 +27,8 @@ std::size_t parse_size(std::string_view);
 /// lists of more than 100000 sizes.
 std::vector<std::size_t> parse_sizes(std::string_view);
 
-/// What `option` was given: a whole number, of digits alone, up to `most`. (CLI11 would take "-1" for the largest
-/// number.) Throws UsageError, which says that `wanted` is.
+/// The value of `option`: a whole number up to `most`, of digits alone. (CLI11 would read "-1" as the largest number.)
+/// Otherwise throws UsageError, which asks for `wanted`.
 std::uint64_t parse_whole(std::string_view option, std::string_view text, std::string_view wanted,
                           std::uint64_t most = std::numeric_limits<std::uint64_t>::max());
 

@@ -36,15 +36,15 @@ struct Reference {
 /// `tile` repeats: element i is tile[i % (its length)], for n elements. Throws UsageError for n > 0 and an empty tile.
 Reference reference(Operation, ElementType, std::span<const std::byte> tile, std::size_t n);
 
-/// An element of an input that is another one for one call. Whoever answers from memory, by whatever it looks at of its
-/// input short of all, then gives the result of the input as it was.
+/// An input element that is changed for one call. A kernel that returns a remembered result, or reads only part of its
+/// input, then gives the unchanged input's result.
 struct ChangedElement {
   std::size_t index = 0, bytes = 0;      ///< which of the n, and the size of one
   std::array<std::byte, 8> was{}, is{};  ///< the element itself: the first `bytes` of each
   Reference want{};                      ///< what is right while it is changed
 };
 
-/// What adding up gives, before it is rounded to one value of a result.
+/// The exact sum behind one value of a result, before rounding.
 struct ReferenceTerms {
   std::uint64_t integer = 0;
   ExactSum sum{}, magnitude{};

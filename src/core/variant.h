@@ -35,14 +35,14 @@ struct PlanInfo {
   /// The most additions that any one element passes through on its way into the result, for this n and these
   /// settings, the host's part included: the rounding error is at most gamma_h * sum|x| with h this number. What is
   /// added to zeros alone, as by threads that have no element, does not round. Verification counts the additions on the
-  /// simulated device: it fails if one passes through more, or if more than four times as many are declared as it found
-  /// and as a balanced tree is deep. What is added up in a wider type hardly rounds: declare the tree's depth for it.
+  /// simulated device. It fails if one passes through more, or if the number declared is over four times both the count
+  /// and a balanced tree's depth. What is added up in a wider type hardly rounds: declare the tree's depth for it.
   std::size_t longest_chain = 0;
   std::size_t workspace_bytes = 0;  ///< device memory that the plan holds beside input and output
   /// Where this plan's calls leave their result: what Variant::result_of() says of its settings. make_plan() looks.
   ResultLocation result = ResultLocation::on_device;
-  /// Some of the additions take subnormal numbers, and give subnormal results, as zero: f32 atomics on a GPU's global
-  /// memory do (PTX, atom.add.f32). The error bound then has room for it. Empty: verification finds it out by a call.
+  /// Some additions flush subnormal inputs and results to zero, as f32 atomics on a GPU's global memory do (PTX,
+  /// atom.add.f32). The error bound then allows for it. Empty: verification finds out by a call.
   std::optional<bool> flushes_subnormals = false;
 };
 
@@ -104,10 +104,10 @@ struct Strategy {
   std::string grid{};    ///< between blocks: "second launch", "atomic"
 };
 
-/// What a variant is known to get wrong with some settings, because its document has it so.
+/// A known fault of a document's kernel with some settings.
 struct KnownFault {
   std::string why{};  ///< in one line; empty: none, the result is right
-  /// Whether element i is in the result all the same, in the launch of such a plan.
+  /// Whether element i is still in the result of a plan with such settings.
   std::function<bool(std::size_t i, const PlanInfo&)> keeps{};
 
   explicit operator bool() const { return !why.empty(); }
@@ -122,7 +122,7 @@ bool finishes_on_host(const Settings&);
 /// size and setting of an operation and type that its lists name: that fails verification, unless it is Unavailable.
 using Prepare = std::function<std::unique_ptr<Plan>(const Problem&, const Settings&, const DeviceInfo&)>;
 
-/// Whose a variant is: what figures, tables and experiments treat alike.
+/// Whose a variant is. Figures, tables and experiments treat each kind alike.
 enum class VariantKind {
   yours,     ///< its user's own
   document,  ///< a document's kernel; the document is its group
@@ -139,8 +139,8 @@ struct Variant {
   VariantKind kind = VariantKind::yours;
   /// The operations whose speedups are over its call with default settings, where that was sampled in the same rounds.
   std::vector<Operation> base_of{};
-  /// Where alone it is measured unless the user names variants: an experiment, or "compare", the command. Empty: in
-  /// each experiment that measures all variants.
+  /// The only experiment that measures it unless the user names variants, or "compare", the command. Empty: each
+  /// experiment that measures all variants does.
   std::string own_experiment{};
   Strategy how{};
   std::vector<Operation> operations;  ///< the first is the document's own
@@ -156,7 +156,7 @@ struct Variant {
   /// The settings that are compile-time constants in the kernel, in words: "block=256 or 512". Others are read at run
   /// time. Empty: all are.
   std::string compiled_in{};
-  /// Launches that the document compares with its first, which has the default settings: what each has in their place.
+  /// Launches that the document compares with its first, the default settings: of each, the settings that differ.
   std::vector<Assignments> further_launches{};
   /// A document's call that makes the same choices at the three levels, for comparing the two; named as in
   /// paper/claims.json: "multiblock/last-block:block=256,grid=8*SMs". Empty: none.
@@ -169,8 +169,8 @@ struct Variant {
   std::string plugin{};
   /// Declines what the lists above cannot say: "" accepts, else the reason. Must be cheap: no allocation.
   std::function<std::string(const Problem&, const Settings&)> declines{};
-  /// The fault that settings which the tunables allow have. They are refused, so never timed; verification runs them
-  /// all the same, and wants a result that is wrong in just this way. Empty: no settings have one.
+  /// The fault of some settings that the tunables allow. These settings are refused, so never timed. Verification still
+  /// runs them, and expects a result that is wrong in just this way. Empty: no settings have one.
   std::function<KnownFault(const Settings&)> known_fault{};
 
   /// By DeviceKind; filled by registration. The same source registers once per device it is compiled for.
@@ -205,7 +205,7 @@ void require_capability(const DeviceInfo&, int needed);
 /// result elsewhere than result_of() says.
 std::unique_ptr<Plan> make_plan(const Variant&, const Problem&, const Settings&, const DeviceInfo&);
 
-/// What one variant of several has of its own, where they share a Variant.
+/// What one of several variants that share a Variant has of its own.
 struct Own {
   std::string id, title, cites;
   std::string own_experiment{};              ///< empty: shared

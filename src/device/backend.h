@@ -29,11 +29,11 @@ class Backend {
   virtual void release(void*) noexcept = 0;
   virtual std::size_t memory_free() const = 0;
 
-  /// From now on what is allocated, plans' memory too, begins at a place that chance chooses, if it is less than 1 MiB:
-  /// up to 64 KiB into memory that was taken for it. The place of a few bytes decides how long a GPU's blocks take to
-  /// hand them to each other (docs/measuring.md says by how much), and each context has the same places as the one
-  /// before. So without this all of a row's contexts would have one place, and agree for that alone. Only GPUs do so,
-  /// all of the process's, until such a backend ends.
+  /// From now on each allocation below 1 MiB, plans' memory included, starts at a random offset of up to
+  /// 64 KiB. The addresses of a few bytes decide how fast a GPU's blocks exchange them
+  /// (docs/measuring.md has the effect). Each new context would repeat the same addresses, so a row's
+  /// contexts would agree for that reason alone. Only GPUs do so, for the whole process, until such a
+  /// backend ends.
   virtual void scatter() {}
 
   /// Asynchronous with respect to the host where the device is; ordered in `stream`.
@@ -46,8 +46,8 @@ class Backend {
   /// multiples of 4. Waits for the stream.
   virtual bool repeats(const void* p, std::size_t period, std::size_t bytes, Stream) = 0;
 
-  /// The stream that everything which is timed, and everything around it, is put into. In a context that has used a
-  /// second one, each kernel starts later (on an H200 0.70 us after the one before in a graph, not 0.52).
+  /// The stream for all timed work and all work around it. In a context that has used a second one, each kernel starts
+  /// later (on an H200 0.70 us after the one before in a graph, not 0.52).
   virtual Stream stream() const { return {}; }
   virtual Stream create_stream() = 0;
   virtual void destroy_stream(Stream) noexcept = 0;
@@ -59,12 +59,12 @@ class Backend {
   /// has contexts; the others do nothing.
   virtual void renew_context() {}
 
-  /// Runs `enqueue`, which puts one call onto `stream`, and watches that it does nothing else: as Plan::enqueue() it
-  /// may not allocate, free or wait. Throws DeviceError, which on the simulated device says what it did; a GPU captures
-  /// the stream, which notices what cannot be captured there, and launches what it captured. The CPU watches nothing.
-  /// `first`, unless null, is given the first launch; on a GPU it must be of a kernel of this program.
-  /// Returns a function that launches the captured work on `stream` again, with the host's values as captured. On the
-  /// CPU that is empty.
+  /// Runs `enqueue`, which puts one call onto `stream`, and checks that it does nothing else: it may not allocate,
+  /// free or wait. Throws DeviceError if it does. The simulated device then names the offence. A GPU captures the
+  /// stream, which fails on what cannot be captured, and launches the captured work. The CPU checks nothing.
+  /// `first`, unless null, is given the first launch; on a GPU it must be of a kernel of this program. Returns a
+  /// function that launches the captured work on `stream` again, with the host's values as captured. On the CPU that
+  /// is empty.
   virtual std::function<void()> watch_enqueue(const std::function<void()>& enqueue, Stream stream,
                                               FirstLaunch* first) = 0;
 };

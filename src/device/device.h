@@ -36,8 +36,8 @@
 namespace reductio::device {
 inline namespace REDUCTIO_DEVICE_NAMESPACE {
 
-/// Workspace of `count` elements. Poisoned with 0xFF bytes, which is NaN for floats: whoever reads what nobody wrote
-/// gets a wrong result. Copies share it, and it is freed with the last.
+/// Workspace of `count` elements. Poisoned with 0xFF bytes, which is NaN for floats, so that reading before writing
+/// gives a wrong result. Copies share it, and it is freed with the last.
 template <class T>
 class Buffer {
  public:

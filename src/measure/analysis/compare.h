@@ -40,7 +40,7 @@ struct MeasuredSet {
 MeasuredSet measured_in(const StoredResults&);
 
 /// The same with every time divided by a reference variant's in the same context: the first of `ids` sampled beside it.
-/// That takes out what slowed both. The references' own rows are left out; rows without a reference lose their times.
+/// This cancels a common slowdown. The references' own rows are left out; rows without a reference lose their times.
 /// Throws UsageError if no row has one.
 MeasuredSet relative_to(const MeasuredSet&, std::span<const std::string> ids);
 
@@ -72,7 +72,7 @@ struct Comparison {
   bool separately = false;   ///< each interval holds by itself only
   double confidence = 0.95;  ///< that all intervals hold at once; `separately`, that each does
   double effect = 0.01;      ///< the smallest that matters
-  int looks = 1;             ///< of which each might have been the last: the intervals hold whichever it was
+  int looks = 1;             ///< checks, any of which may be the last: the intervals hold whichever is
   std::size_t count(Verdict) const;
   std::size_t ratios() const;     ///< rows that have one
   std::size_t intervals() const;  ///< rows whose ratio has one

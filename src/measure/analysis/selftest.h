@@ -1,6 +1,6 @@
 #pragma once
-/// Whether comparing can be trusted on this machine now. A variant must not differ from itself, neither in the same
-/// contexts nor in others, as in another process; and a known slowdown must be found.
+/// Whether comparing can be trusted on this machine now. A variant must not differ from itself, in the same contexts or
+/// in different ones (as in two processes). A known slowdown must be found.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,7 +29,7 @@ struct SelftestPlan {
   SamplingRules rules, planted_rules;  ///< of both kinds of comparison
 };
 
-/// Whoever waits for a self-test.
+/// What a caller is told during a self-test.
 struct SelftestWatch {
   std::function<void(double share, const std::string& what)> progress;  ///< of one of its three measurements
   std::function<bool()> stop;                                           ///< asked between samples
@@ -41,7 +41,7 @@ struct SelfComparisons {
     std::size_t comparisons = 0;
     std::size_t without_one = 0;     ///< intervals that leave out 1: false positives
     std::size_t told_apart = 0;      ///< verdicts FASTER or SLOWER
-    std::optional<double> smallest;  ///< the effect that nine in ten of these intervals would have told from none
+    std::optional<double> smallest;  ///< the effect that nine in ten of these intervals would have found
     /// Of the false positives among all comparisons; exact, 95 %. There must be one.
     Interval rate() const;
     /// Significantly more false positives than the confidence allows.
@@ -74,11 +74,11 @@ struct PlantedEffect {
   bool covered() const { return holds_one(rest.interval); }
   /// A spin of zero is found if nothing is.
   bool found() const { return covered() && is_right(verdict) && (!beside_other || is_right(verdict_beside_other)); }
-  /// Relative to the other kernel, the interval is too wide for a miss to mean anything: the effect was found in the
-  /// same rounds, and is UNDECIDED here by an interval that holds it and whose half width is more than half of the
-  /// effect's distance from the smallest that matters, on the log scale. At twice the half width, 95 % intervals find
-  /// an effect in 97 of 100 runs, wider ones in more. The largest effect of a size is never too small, or a machine
-  /// would pass on which nothing can be found.
+  /// Relative to the other kernel, the interval is too wide for a miss to mean anything. The effect was found in the
+  /// same rounds. Here it is UNDECIDED, by an interval that contains it and whose half width exceeds half of the
+  /// effect's distance from the smallest that matters, on the log scale. (At exactly half, 95 % intervals find an
+  /// effect in 97 of 100 runs, wider ones in more.) The largest effect of a size is never too small: else a machine
+  /// that finds nothing would pass.
   bool too_small_beside_other() const;
   /// Neither found nor too small: the self-test fails.
   bool missed() const { return !found() && !too_small_beside_other(); }
@@ -103,7 +103,7 @@ struct SelftestReport {
   SelfComparisons::Kind all(SelfComparisons::Kind SelfComparisons::*kind) const;
   /// How many planted effects are so: `&PlantedEffect::found`.
   std::size_t count(bool (PlantedEffect::*so)() const) const;
-  /// How many planted effects were told, in words.
+  /// How many planted effects were found, in words.
   std::string told() const;
 };
 

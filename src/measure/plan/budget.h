@@ -22,14 +22,14 @@ struct SamplingRules {
   int allocations = 12;      ///< of input and workspace, over which a point's rounds are spread
   double batch_s = 60;  ///< groups that take so long together are one batch: all of them on each allocation in turn
   double confidence = 0.95;
-  double clock_floor = 0.9;  ///< a round with the kernels' clock below this share of the highest seen is void for all
-  bool paired = false;       ///< all points of a group in every round, as many as the dearest affords
+  double clock_floor = 0.9;  ///< a round whose clock falls below this share of the highest is discarded for all
+  bool paired = false;       ///< every round has all points of a group; the most expensive one decides how many
   bool harness_calls = true; ///< the read-only kernels and the empty call in every round
 };
 
 /// Samples of a point whose call takes `call_s` and whose sample costs `cost_s` of wall-clock time in all.
 int samples_for(const SamplingRules&, double call_s, double cost_s);
-/// Those that the point itself demands come first.
+/// A number that the point itself demands takes precedence.
 int samples_for(const Point&, const SamplingRules&, double call_s, double cost_s);
 
 /// The rounds, of `rounds`, in which a point of `samples` samples takes part: a prefix of one fixed order, so a point
@@ -44,7 +44,7 @@ std::vector<int> spread_evenly(int fewer, int allocations);
 /// The allocation that a round uses: rounds in equal runs, one run after the other.
 int allocation_of(int round, int rounds, int allocations);
 
-/// What calls took at smaller sizes of the same variant, and so what a larger one will take.
+/// Times of calls at smaller sizes of a variant, from which larger ones are predicted.
 class History {
  public:
   void note(const Point&, double seconds);

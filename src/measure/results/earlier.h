@@ -1,5 +1,5 @@
 #pragma once
-/// Going on after a run was cut off: which of its rows and samples stay. Touches no file.
+/// Resuming an interrupted run: which of its rows and samples stay. Touches no file.
 
 #include <cstddef>
 #include <map>
@@ -19,13 +19,13 @@ namespace reductio {
 class EarlierRows {
  public:
   EarlierRows() = default;
-  /// Of the CSV's records. Of two rows of one point that are the same one is left. Throws UsageError where they differ,
-  /// and where the columns are others than this program's.
+  /// Reads the CSV's records and keeps one of two equal rows of a point. Throws UsageError if two rows differ, or if
+  /// the columns are not this program's.
   EarlierRows(std::string csv_path, std::vector<Fields> records);
 
-  /// Takes out the rows of groups that lack one of `points`, or samples; rows that have no time, because the point was
-  /// refused or failed, stay. UsageError where a row that would be taken out is of none of `points`: nothing would
-  /// replace it. Returns how many.
+  /// Removes the rows of groups that lack samples or one of `points`, and returns how many. Rows without a time
+  /// (refused, failed) stay. Throws UsageError if a row to remove belongs to none of `points`, as nothing would replace
+  /// it.
   std::size_t take_out_incomplete(std::span<const Point> points, const std::vector<RawSample>&);
   /// Drops the samples of rows that are measured again, and says whether there were any. The harness's own calls belong
   /// to their group.

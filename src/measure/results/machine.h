@@ -19,10 +19,10 @@
 /// is null where the value is not known or does not apply: `gpu` without one. `seed` is the data's, `order_seed` that
 /// of the order of sampling. Runs of earlier programs lack the latter: the data's decided the order, too.
 ///
-/// `resumed`: the processes that went on with a run, if any. `started_utc`, `arguments` and `gpu_state_at_start` are
-/// then the first one's, `time_spent`, `times_memory_stayed_busy` and `host_cpu` of all together, `peak_memory_bytes`
-/// that of the one that held most (each null where one of them recorded none, as one that did not come to its end),
-/// and the rest is the last one's.
+/// `resumed`: the processes that continued a run, if any. `started_utc`, `arguments` and `gpu_state_at_start` are then
+/// the first process's. `time_spent`, `times_memory_stayed_busy` and `host_cpu` are sums over all, and
+/// `peak_memory_bytes` is the largest; each is null if a process recorded none, such as one that was killed. The rest
+/// is the last process's.
 
 #include <cstddef>
 #include <cstdint>

@@ -33,16 +33,16 @@ class MachineFile {
   /// Throws UsageError where the file is damaged, or written with another schema version.
   MachineFile(const std::filesystem::path& folder, const Machine&);
 
-  /// Finds the entry of the run that `record` goes on with, by its run_id, and takes its order seed where `record` has
-  /// none: one entry tells of all rows. Throws UsageError, about the file `csv`, where there is no entry, and where
-  /// that run's machine, program, seed, order seed or rules were others.
+  /// Finds the entry of the run that `record` resumes, by its run_id, and takes its order seed if `record` has none.
+  /// Throws UsageError, about the file `csv`, if there is no entry, or if that run's machine, program, seed, order seed
+  /// or rules differ.
   void resume(RunRecord& record, const std::string& csv);
-  /// Begins an entry, or goes on with that of the run that is resumed. `complete`: nothing is left to be measured, so
-  /// that entry stays as it is.
+  /// Begins an entry, or continues the resumed run's. `complete`: nothing is left to measure, so that entry stays as it
+  /// is.
   void begin(const RunRecord&, bool complete);
 
   nlohmann::ordered_json& entry() { return *entry_; }
-  /// The entry as the processes before this one left it; null where this is the first.
+  /// The entry as earlier processes left it; null in the first.
   const nlohmann::ordered_json& entry_before() const { return *before_; }
   /// The entry beside those of other experiments. One of the same experiment is replaced: its rows are gone, or it is
   /// the run that was resumed.

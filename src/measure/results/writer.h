@@ -1,5 +1,5 @@
 #pragma once
-/// The files of one experiment in a results folder: made anew, or gone on with after a run was cut off.
+/// The files of one experiment in a results folder: new ones, or those of an interrupted run.
 
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
@@ -21,9 +21,9 @@ namespace reductio {
 /// run killed at any instant leaves only whole groups, except the one whose last row was cut.
 class Results {
  public:
-  /// Opens the files: new ones, or with `resume` those that are there, of which EarlierRows says what stays until
-  /// `points` are all in them. Throws UsageError where results exist and `resume` is off, and what MachineFile and
-  /// EarlierRows refuse; OutputError where the folder cannot be written.
+  /// Opens the files: new ones, or with `resume` the existing ones, of which EarlierRows says what stays. The run is
+  /// complete once all `points` are in them. Throws UsageError where results exist and `resume` is off, and what
+  /// MachineFile and EarlierRows refuse; OutputError where the folder cannot be written.
   Results(const std::filesystem::path& folder, const Machine&, RunRecord, bool resume,
           std::span<const Point> points = {});
 
@@ -39,8 +39,8 @@ class Results {
 
   void append(const std::vector<Row>&, const std::string& samples_csv);
 
-  /// This run's entry in machine.json; written at once. Of a resumed run it begins with what its first process began
-  /// with. Where no point is left to be measured it is the whole entry as it was, and stays so.
+  /// This run's entry in machine.json; written at once. In a resumed run it begins as its first process's did. If no
+  /// point is left to measure, it is the whole old entry and stays so.
   nlohmann::ordered_json& entry() { return machine_.entry(); }
   const nlohmann::ordered_json& entry_before() const { return machine_.entry_before(); }
   void write_machine() { machine_.write(); }

@@ -4,8 +4,8 @@
 /// One rule for variants sampled in the same contexts and for two runs. Each context gives one number for each variant:
 /// the trimmed mean of its log times. The result is the centre of these numbers' differences, with an interval by
 /// signed ranks (statistics.h). The rounds of one context are one cluster: they share buffer placement and drift, so
-/// they tell less than their number. Variants are paired by context, not by round, because sample counts differ and few
-/// rounds are shared.
+/// they hold less information than their number suggests. Variants are paired by context, not by round, because sample
+/// counts differ and few rounds are shared.
 ///
 /// Why these: within a cluster, bimodal calls make medians jump, and host interruptions disturb plain means. Between
 /// clusters, order-statistic intervals are a quarter wider and coarser; Student's t and percentile bootstraps cover
@@ -88,9 +88,9 @@ std::string_view name(Verdict);  ///< "FASTER", ...
 /// Against the smallest effect d > 0 that matters: 0.01 for 1 %.
 Verdict verdict_on(const Ratio&, double effect);
 
-/// The rounds that would decide, or too few: an interval's width goes by one over the root of their number only as far
-/// as allocations do not differ, for more rounds bring no more of those; and the ratio is a guess, too. Nothing where
-/// no number up to a million would: the ratio lies on a boundary, or the clock's resolution is too coarse.
+/// An estimate of the rounds that would decide, often too low: more rounds bring no more allocations, so if those
+/// differ, the interval narrows less than by the root of the rounds. The ratio is an estimate, too. Nothing if a
+/// million rounds would not decide: the ratio lies on a boundary, or the clock's resolution is too coarse.
 std::optional<std::size_t> rounds_to_decide(const Ratio&, double effect);
 
 }  // namespace reductio

@@ -26,7 +26,7 @@ double trimmed_mean(std::span<const double> samples);
 /// With fewer clusters than this their range covers less than 95 %.
 inline constexpr std::size_t least_clusters = 6;
 
-/// Where the values are symmetric about is their centre.
+/// A centre: the point that values are symmetric about.
 struct Centre {
   double value = 0;
   Interval interval;

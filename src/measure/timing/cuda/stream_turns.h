@@ -1,7 +1,7 @@
 #pragma once
 /// The time of a call of several launches depends on how many kernels its stream ran before, modulo eight
 /// (docs/measuring.md). This counts them, so that the samples of every call meet each turn equally often. No CUDA in
-/// here: whoever launches says so.
+/// here: the caller reports its launches.
 
 #include <algorithm>
 #include <array>
@@ -20,10 +20,10 @@ class StreamTurns {
   /// Kernels that were launched into the stream. Copies within the device are kernels, too, and so is setting memory,
   /// but for a few bytes.
   void launched(unsigned kernels = 1) { count_ += kernels; }
-  /// Kernels of which nobody knows how many: any turn may be next.
+  /// An unknown number of kernels: any turn may be next.
   void launched_uncounted() { launched(static_cast<unsigned>(random_()) % turns); }
 
-  /// What a call is known by is its plan's address. `kernels`: that one call launches; nothing where nobody can tell.
+  /// A call is identified by its plan's address. `kernels`: how many one call launches; nothing if unknown.
   bool knows(const void* plan) const { return plans_.contains(plan); }
   void learn(const void* plan, std::optional<unsigned> kernels) { plans_[plan].kernels = kernels; }
   void forget(const void* plan) { plans_.erase(plan); }
