@@ -59,8 +59,8 @@ class ExactReference {
 
   const Reference& reference() const { return reference_; }
 
-  /// Draws one of the n elements of the same tile, each alike, so that whoever looks at some of them misses most; and a
-  /// value for it that changes the result:
+  /// Draws one of the n elements of the same tile, each equally likely, so a kernel that skips elements misses changes;
+  /// and a value for it that changes the result:
   ///   integers       any
   ///   exact floats   one with which they stay exact in any order
   ///   other floats   one of several times the error bound of the longest chain, so that rounding cannot hide it; of
@@ -81,12 +81,12 @@ class ExactReference {
 };
 
 /// The verdict on one result (raw bytes of Problem::result_bytes() in host memory). Of moments both values must be
-/// right; all but the two texts is about the sum, or about the sum of squares where that alone is wrong.
+/// right. All members but the two texts describe the sum, or the sum of squares if only that is wrong.
 ///   integers    equal modulo 2^width
 ///   not finite  NaN exactly where IEEE addition gives NaN; infinities by their sign. A reference is finite only if the
 ///               exact result is, so data must not overflow on the way to a finite result (no dataset here does)
-///   floats      bit for bit where `exact_in_any_order` (but for the sign of zero); else within gamma_h * sum|x|, h
-///   being
+///   floats      bit for bit where `exact_in_any_order` (but for the sign of zero);
+///               else within gamma_h * sum|x|, h being
 ///               the longest chain of roundings. From h*u = 1/2 on (2^23 additions in f32) gamma_h is no bound at all:
 ///               there 8*sqrt(h)*u * sum|x|, which independent rounding errors do not exceed. They are not independent
 ///               where nearly all terms have one sign, because a large running sum rounds all small terms the same way:

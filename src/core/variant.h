@@ -81,8 +81,8 @@ class Plan {
   /// longer be the call's.
   virtual void finish(void* result, Stream stream);
 
-  /// The clock readings of the last finished call, where the variant declares `reads_clock`. It may fetch them from the
-  /// device, so it is asked outside of what is timed: before the next enqueue(), while that call's stream is there.
+  /// The clock readings of the last finished call, where the variant declares `reads_clock`. Fetching them may use the
+  /// device, so ask outside the timed interval: before the next enqueue(), while that call's stream exists.
   virtual std::optional<ClockReading> clock_reading() { return std::nullopt; }
 
   /// The workspace of a plan that the simulated device cannot watch. Verification reads its guards after each call.
@@ -243,7 +243,7 @@ const Variant& find_variant(std::string_view id);
 /// Throws UsageError if the expression is malformed, too large for std::regex's stack, or selects nothing (suggests the
 /// nearest id).
 std::vector<const Variant*> select_variants(std::string_view regex);
-/// What to say of an unknown id instead of "did you mean"; empty: nothing is known of it. Called before main().
+/// A message about an unknown id that replaces "did you mean"; empty: there is none. Called before main().
 void explain_unknown(std::function<std::string(std::string_view id)>);
 
 /// The nearest of `candidates` by edit distance, for "did you mean"; empty if none is near.

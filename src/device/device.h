@@ -51,8 +51,8 @@ class Buffer {
   std::shared_ptr<void> memory_;
 };
 
-/// A Buffer of zeros, not poisoned: state that one call of a plan leaves to the next (Variant::persistent_state). They
-/// are there when this returns; only where plans are prepared, never in enqueue().
+/// A Buffer of zeros, not poisoned: state that one call of a plan leaves to the next (Variant::persistent_state). The
+/// zeros are there when this returns. For preparing plans; never in enqueue().
 template <class T>
 Buffer<T> zeroed_buffer(std::size_t count) {
   Buffer<T> buffer(count);
@@ -91,10 +91,10 @@ auto dispatch(const Problem& p, F&& f) {
   }
 }
 
-/// f(the launch of a variant's kernel for these types). `choose` gives it, a function of the types and, where it takes
-/// them, of the settings: `[]<class T, class Load>() { return launch<kernel<T, Load>>; }`; or it is the launch itself.
-/// It may leave out Load where the kernel knows one operation only, and may name a third type,
-/// `[]<class T, class Load, class Index>(const Settings& s)`, where the variant has the setting `index`
+/// Calls f with the launch of a variant's kernel for these types. `choose` is that launch, or returns it:
+/// `[]<class T, class Load>() { return launch<kernel<T, Load>>; }`, with or without settings. It leaves out
+/// Load if the kernel knows one operation only. It has a third type,
+/// `[]<class T, class Load, class Index>(const Settings& s)`, if the variant has the setting `index`
 /// (core/loop_index.h).
 template <class T, class Load, class Choose, class F>
 auto with_kernel(const Choose& choose, [[maybe_unused]] const Settings& s, F f) {
@@ -115,7 +115,7 @@ auto with_kernel(const Choose& choose, [[maybe_unused]] const Settings& s, F f) 
   else
     return f(choose.template operator()<T>());
 }
-/// Whether such a function is one of Load, too.
+/// Whether such a function takes Load, too.
 template <class Choose>
 constexpr bool takes_load =
     requires(const Choose& c, const Settings& s) { c.template operator()<float, Identity>(s); } ||
@@ -186,7 +186,7 @@ class AddOnHost {
   HostBuffer<T> host_;
 };
 
-/// A plan whose `blocks(in, partials, stream)` leaves one value of each block for the host to add. `info` says what the
+/// A plan whose `blocks(in, partials, stream)` leaves one value per block for the host to add. `info` says what the
 /// device does with n elements; the host's part is added to it.
 template <class T, class Blocks>
 std::unique_ptr<Plan> plan_with_host_part(PlanInfo info, const Settings& s, std::size_t n, Blocks blocks) {

@@ -58,8 +58,8 @@
 
 namespace reductio::device {
 
-/// A number of a launch, from any integer, which braces would not narrow: `int block` is as good as `unsigned`. One
-/// that does not fit, or is negative, becomes the largest there is, which no device launches.
+/// A dimension of a launch, from any integer type: braces would not narrow an `int block`. A negative number, or one
+/// that does not fit, becomes the largest there is, which no device launches.
 template <class Word>
 struct Count {
   Word value = 0;
@@ -101,8 +101,8 @@ constexpr std::size_t ceil_div(std::size_t a, std::size_t b) { return a / b + (a
 /// launch of none.
 constexpr std::size_t blocks_for(std::size_t n, std::size_t share) { return n > share ? ceil_div(n, share) : 1; }
 
-/// f.template operator()<N>() for the power of two N in [low, high] that `block` is: what is known only when running
-/// becomes a template argument. Throws std::invalid_argument if `block` is none of them.
+/// Calls f.template operator()<N>() with N = `block`, a power of two in [low, high]: a number known at run time becomes
+/// a template argument. Throws std::invalid_argument if `block` is none of them.
 template <unsigned low, unsigned high, class F>
 auto for_block(unsigned block, F f) {
   if constexpr (low < high)

@@ -78,10 +78,10 @@ struct Comparison {
   std::size_t intervals() const;  ///< rows whose ratio has one
 };
 
-/// Compares pair by pair. Intervals hold all at once, or each `separately`, which suits counting failures and no
-/// conclusion from the few. `paired`: both were sampled in the same rounds. With several `looks` at a growing sample,
-/// each may err by its share of the allowed error, so stopping at the first that decides errs no more often. Throws
-/// UsageError for a confidence outside (0, 1) and an effect of 0 or less.
+/// Compares pair by pair. Intervals hold all at once, or each `separately`: right for counting failures, wrong for
+/// conclusions about those few. `paired`: both were sampled in the same rounds. With several `looks` at a growing
+/// sample, each may err by its share of the allowed error, so stopping at the first that decides errs no more often.
+/// Throws UsageError for a confidence outside (0, 1) and an effect of 0 or less.
 Comparison compare(std::span<const Pair>, bool paired, double confidence, double effect, bool separately = false,
                    int looks = 1);
 

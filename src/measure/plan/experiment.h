@@ -20,7 +20,7 @@ struct Experiment {
   std::function<std::vector<Point>(const Selection&, DeviceKind)> points;
   SamplingRules rules{};
   DeviceKind device = DeviceKind::cuda;  ///< where it runs unless the user says otherwise
-  std::string not_elsewhere{};           ///< why it has no use for another device, in words; empty: it has
+  std::string not_elsewhere{};           ///< why it runs on no other device, in words; empty: it may
   std::string file{};                    ///< filled by registration: its source
 };
 
@@ -30,6 +30,6 @@ struct RegisterExperiment {
 };
 std::span<const Experiment> experiments();                 ///< sorted by name
 const Experiment& find_experiment(std::string_view name);  ///< UsageError suggests the nearest
-void require_device(const Experiment&, DeviceKind);        ///< UsageError where it has no use for the device
+void require_device(const Experiment&, DeviceKind);        ///< UsageError if it does not run on the device
 
 }  // namespace reductio

@@ -69,7 +69,7 @@ struct Row {
   std::string at(std::string_view column) const;
 };
 
-/// One timed call, as the raw samples beside the rows tell of it.
+/// One timed call, as the raw samples beside the rows record it.
 struct RawSample {
   std::string run_id;
   /// The row's key. The harness's own calls have their group's, with "(launch-floor)", "(polled-launch-floor)" or a

@@ -49,7 +49,7 @@ struct Column {
   std::vector<std::string> words{};  ///< the only ones that a field may hold; empty: any
 };
 
-/// A column of a table that is made of results; what it says of rows is as above.
+/// A column of a table that is made of results. Its members mean what they mean for rows.
 struct TableColumn {
   std::string name;
   Kind kind;

@@ -1,5 +1,5 @@
 #pragma once
-/// The harness's own calls: the cheapest ones, for floors and ceilings, and effects of known size.
+/// The harness's own calls: the cheapest possible ones, for floors and ceilings, and planted effects of known size.
 
 #include <cstddef>
 #include <functional>
