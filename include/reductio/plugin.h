@@ -72,8 +72,8 @@ typedef struct reductio_problem {
 } reductio_problem;
 
 /* Functions that return const char* return null where all is well, else what is wrong, in one line. The program copies
- * the text before it calls the plug-in again. Calls come from one thread. No CUDA call before prepare(): CUDA must not
- * have started in a process that is forked. */
+ * the text before it calls the plug-in again. Calls come from one thread. No CUDA call while the library is loaded or
+ * in reductio_plugin(): the program forks processes, and in one that is forked CUDA must not have started. */
 typedef struct reductio_variant {
   const char* id;    /* "mine/atomic": a group and a name, of letters, digits and - _ + . @ */
   const char* title; /* in a few words; null: the id */

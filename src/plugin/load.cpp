@@ -80,6 +80,8 @@ class PluginPlan final : public Plan {
     info_.longest_chain = v.longest_chain ? v.longest_chain(&problem_) : p.n;
     info_.workspace_bytes = bytes;
     info_.result = result_;
+    // grid_blocks stays 0, as of a library's call: the kernels of a plug-in belong to a CUDA runtime of its own, which
+    // the program's cannot ask about their launches.
     if (device == DeviceKind::cuda) info_.flushes_subnormals.reset();  // atomics may, and -ftz=true
     if (v.prepare) raise<Refused>(v.prepare(&problem_, &plan_));
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -148,11 +150,12 @@ TEST(Variant, WhatRunsOnCudaOnlySaysWhy) {
               "'a/b' is cuda_only .* move its file, src/kernels/mine.cu, to src/kernels/cuda_only");
 }
 
+void register_as(const std::string& id, DeviceKind device, const char* file) {
+  register_variant({.id = id, .operations = {Operation::sum}, .types = {ElementType::f32}}, device,
+                   [](const Problem&, const Settings&, const DeviceInfo&) { return std::unique_ptr<Plan>(); }, file);
+}
+
 TEST(Variant, AnIdThatTwoFilesRegisterEndsTheProgramWithBothInOneLine) {
-  const auto register_as = [](const char* id, DeviceKind device, const char* file) {
-    register_variant({.id = id, .operations = {Operation::sum}, .types = {ElementType::f32}}, device,
-                     [](const Problem&, const Settings&, const DeviceInfo&) { return std::unique_ptr<Plan>(); }, file);
-  };
   EXPECT_EXIT(
       {
         register_as("a/twice", DeviceKind::sim, "../../src/kernels/one.cu");
@@ -167,6 +170,20 @@ TEST(Variant, AnIdThatTwoFilesRegisterEndsTheProgramWithBothInOneLine) {
         register_as("a/twice", DeviceKind::cpu, "one.cpp");
       },
       testing::ExitedWithCode(1), "^reductio: variant 'a/twice' is registered twice, in one.cpp; rename one\n$");
+}
+
+TEST(Variant, StaysWhereItIsWhileOthersAreRegistered) {
+  EXPECT_EXIT(
+      {
+        const Variant& first = variants().front();
+        const std::string id = first.id;
+        register_as("aa/before-all", DeviceKind::cpu, "one.cpp");
+        for (int i = 0; i < 1000; ++i) register_as("zz/" + std::to_string(i), DeviceKind::cpu, "one.cpp");
+        const bool in_order = std::is_sorted(variants().begin(), variants().end(),
+                                             [](const Variant& a, const Variant& b) { return a.id < b.id; });
+        std::_Exit(&find_variant(id) == &first && first.id == id && in_order ? 0 : 1);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 TEST(Variant, EachKnowsTheFileThatRegisteredIt) {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <ctime>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/variant.h"
@@ -125,16 +126,22 @@ std::string version_text() {
 
 std::string binary_hash() {
   // FNV-1a: it tells builds apart, nothing more is asked of it.
-  static const std::string hash = [] {
-    std::ifstream file("/proc/self/exe", std::ios::binary);
-    std::uint64_t h = 0xcbf29ce484222325u;
-    std::string block(1 << 20, '\0');
-    while (file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0)
+  static std::map<std::vector<std::string>, std::string> known;
+  std::vector<std::string> files{"/proc/self/exe"};
+  for (const Variant& v : variants())
+    if (!v.plugin.empty())
+      for (const std::string& file : v.file)
+        if (!file.empty() && std::find(files.begin(), files.end(), file) == files.end()) files.push_back(file);
+  std::string& hash = known[files];
+  if (!hash.empty()) return hash;
+  std::uint64_t h = 0xcbf29ce484222325u;
+  std::string block(1 << 20, '\0');
+  for (const std::string& name : files)
+    for (std::ifstream file(name, std::ios::binary);
+         file.read(block.data(), static_cast<std::streamsize>(block.size())), file.gcount() > 0;)
       for (std::streamsize i = 0; i < file.gcount(); ++i)
         h = (h ^ static_cast<unsigned char>(block[static_cast<std::size_t>(i)])) * 0x100000001b3u;
-    return fmt::format("{:016x}", h);
-  }();
-  return hash;
+  return hash = fmt::format("{:016x}", h);
 }
 
 Machine describe_machine(const Backend& backend) {

@@ -80,7 +80,7 @@ std::string slug(std::string_view);
 const BuildDescription& build_description();
 /// "0.1.0 (6b3f2a1c9d04, modified)", for --version.
 std::string version_text();
-/// A hash of the running executable: a run is not resumed by another program.
+/// A hash of the running executable and of the plug-ins that it has loaded: a run is not resumed by other code.
 std::string binary_hash();
 
 /// The GPU in use, as the CUDA runtime sees it. Throws NoGpu in a build without CUDA.

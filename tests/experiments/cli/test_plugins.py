@@ -1,5 +1,6 @@
 """Plug-ins: what is loaded, what is refused and why, and what verification says of those that cheat."""
 
+import json
 import os
 import re
 import shutil
@@ -220,6 +221,14 @@ def test_a_cache_that_cannot_be_written(reductio, tmp_path, mine):
     assert "$XDG_CACHE_HOME names another folder" in reductio("list", "./mine.c", XDG_CACHE_HOME=str(tmp_path / "file")).error()
 
 
+def test_a_run_is_not_resumed_with_another_plugin_of_that_name(reductio, mine):
+    run = ["run", "cpu", "--variants", "./mine.c", "--types", "f32", "--sizes", "1000", "--quick"]
+    reductio(*run).ok()
+    reductio(*run, "--resume").ok()
+    mine.write_text(CPU.replace("double sum = 0", "double sum = 0.0, more = 0").replace("(float)sum", "(float)(sum + more)"))
+    assert "it comes from another build of the program" in reductio(*run, "--resume").err
+
+
 # ---- on a GPU ----
 
 @pytest.mark.skipif(not NVCC, reason="nvcc is not there")
@@ -237,6 +246,50 @@ def test_a_kernel_of_the_gpu(reductio, tmp_path):
     if on_gpu.code == 77:
         pytest.skip("no GPU here")
     assert "mine/atomic" in on_gpu.ok()
+
+
+CUB = """
+#include <cub/device/device_reduce.cuh>
+#include <reductio/plugin.h>
+static void sum(const float* in, size_t n, float* out, void* workspace, cudaStream_t stream) {
+  size_t bytes = REDUCTIO_WORKSPACE_BYTES;
+  cub::DeviceReduce::Sum(workspace, bytes, in, out, static_cast<int>(n), stream);
+}
+REDUCTIO_SUM_F32("mine/cub", sum)
+"""
+ON_GPU = {
+    "allocates": r"cannot be captured into a graph",
+    "waits": r"cannot be captured into a graph",
+    "old-graph": r"cannot be captured into a graph",
+    "by-address": r"call 2 of one plan.*: got \S+, want \S+",
+    "other-stream": r"the output was not written",
+    "default-stream": r"the output was not written",
+    "past-workspace": r"wrote to memory behind its workspace of \d+ bytes",
+    "changes-input": r"changed its input, which it does not declare",
+    "bad-launch": r"invalid (argument|configuration)",
+    "bad-address": r"an illegal memory access was encountered",
+}
+
+
+@pytest.mark.skipif(not NVCC, reason="nvcc is not there")
+def test_cheats_on_a_gpu(reductio):
+    told = reductio("verify", "--variants", FIXTURES / "gpu_cheats.cu", "--device", "cuda", "--tier", "quick", "--json")
+    if told.code == 77:
+        pytest.skip("no GPU here")
+    judged = {v["variant"]: v for v in json.loads(told.out)["verified"]}
+    assert set(judged) == {f"gpu/{v}" for v in [*ON_GPU, "honest"]}
+    assert judged["gpu/honest"]["status"] == "ok"
+    for cheat, why in ON_GPU.items():
+        assert any(re.search(why, f["why"]) for f in judged[f"gpu/{cheat}"]["failures"]), judged[f"gpu/{cheat}"]
+
+
+@pytest.mark.skipif(not NVCC, reason="nvcc is not there")
+def test_cub_built_in_and_in_a_plugin_take_as_long(reductio, tmp_path):
+    (tmp_path / "cub.cu").write_text(CUB)
+    told = reductio("compare", "cub/sum", "./cub.cu", "--device", "cuda", "--sizes", "2^22,2^26", "--effect", "2%", "--csv")
+    if told.code == 77 or "unknown variant 'cub/sum'" in told.err:
+        pytest.skip("no GPU here")
+    assert [r["verdict"] for r in told.rows()] == ["SAME", "SAME"]
 
 
 # ---- those that cheat ----
@@ -265,7 +318,6 @@ PASS = ["honest", "inside-workspace", "refuses"]
 @pytest.fixture(scope="session")
 def judged(cache) -> dict[str, dict]:
     """Of all at once, each of which costs the others nothing."""
-    import json
     told = call("verify", "--variants", FIXTURES / "cheats.cpp", "--patience", "1", "--json", XDG_CACHE_HOME=str(cache))
     assert told.code == 2, told.err
     return {v["variant"]: v for v in json.loads(told.out)["verified"]}
