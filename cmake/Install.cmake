@@ -20,7 +20,7 @@ foreach(_header tuned/tuned.h tuned/launch_table.h tuned/reading.h tuned/digits.
   install(FILES src/${_header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reductio/${_folder} COMPONENT tuned)
 endforeach()
 # The header of plug-ins, for what is compiled elsewhere: cmake --install build --prefix DIR --component plugin
-install(FILES include/reductio/plugin.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reductio COMPONENT plugin)
+install(FILES src/plugin/include/reductio/plugin.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/reductio COMPONENT plugin)
 install(EXPORT reductio_targets FILE reductioConfig.cmake NAMESPACE reductio:: DESTINATION ${_package} COMPONENT tuned)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/generated/reductioConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)

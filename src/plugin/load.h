@@ -1,5 +1,5 @@
 #pragma once
-/// Plug-ins: shared libraries whose variants join the program's while it runs (include/reductio/plugin.h).
+/// Plug-ins: shared libraries whose variants join the program's while it runs (plugin/include/reductio/plugin.h).
 
 #include <filesystem>
 #include <string>

@@ -58,7 +58,7 @@ def mine(tmp_path) -> Path:
 
 def library(folder: Path, *flags: str, source: Path = FIXTURES / "table.c", name: str = "mine.so") -> Path:
     made = subprocess.run(["cc", "-std=c99", "-Wall", "-Wextra", "-pedantic", "-Wno-unused", "-Werror", "-shared", "-fPIC", *flags,
-                           f"-I{SOURCE / 'include'}", source, "-o", folder / name], capture_output=True, text=True)
+                           f"-I{SOURCE / 'src/plugin/include'}", source, "-o", folder / name], capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
     return folder / name
 
@@ -72,7 +72,7 @@ def test_the_header_is_plain_c_and_cpp(compiler, tmp_path):
         pytest.skip(f"no {program} here")
     file = tmp_path / ("a.cpp" if "++" in program else "a.c")
     file.write_text(CPU)
-    made = subprocess.run([program, dialect, "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{SOURCE / 'include'}", "-c", file,
+    made = subprocess.run([program, dialect, "-Wall", "-Wextra", "-pedantic", "-Werror", f"-I{SOURCE / 'src/plugin/include'}", "-c", file,
                            "-o", tmp_path / "a.o"], capture_output=True, text=True)
     assert made.returncode == 0, made.stderr
 
@@ -83,7 +83,7 @@ def test_the_header_is_installed(tmp_path):
     assert done.returncode == 0, done.stderr
     files = [p.relative_to(tmp_path).as_posix() for p in tmp_path.rglob("*") if p.is_file()]
     assert files == ["include/reductio/plugin.h"]
-    assert (tmp_path / files[0]).read_bytes() == (SOURCE / "include/reductio/plugin.h").read_bytes()
+    assert (tmp_path / files[0]).read_bytes() == (SOURCE / "src/plugin/include/reductio/plugin.h").read_bytes()
 
 
 # ---- where a file may be named ----
