@@ -243,7 +243,7 @@ int run(RunCommandOptions& options) {
   std::string gpu_uuid;
   for (const Experiment* experiment : selected)
     if (device_of(experiment) == DeviceKind::cuda && (!options.run.dry_run || !has_cuda))
-      if (const auto machine = describe_machine(*open_or_advise(DeviceKind::cuda, options.run.gpu)); machine.gpu)
+      if (const auto machine = open_bench_or_advise(DeviceKind::cuda, options.run.gpu).machine; machine.gpu)
         gpu_uuid = machine.gpu->uuid;
   const bool rows_to_stdout = options.csv && !options.run.dry_run && !options.run.profile;
   if (rows_to_stdout) fmt::print("{}", csv_record(columns()));

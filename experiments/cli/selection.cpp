@@ -112,13 +112,26 @@ ElementType usual_type(const std::vector<ElementType>& types) {
   return std::find(types.begin(), types.end(), ElementType::f32) != types.end() ? ElementType::f32 : types.front();
 }
 
-std::unique_ptr<Backend> open_or_advise(DeviceKind kind, const std::string& gpu) {
+namespace {
+
+template <class Open>
+auto or_advise(const Open& open) {
   try {
-    return open_backend(kind, gpu);
+    return open();
   } catch (const NoGpu& e) {
     throw NoGpu(std::string(e.what()) +
                 "; without a GPU: '--device sim' verifies, '--device cpu' and experiment 'cpu' time the CPU");
   }
+}
+
+}  // namespace
+
+std::unique_ptr<Backend> open_or_advise(DeviceKind kind, const std::string& gpu) {
+  return or_advise([&] { return open_backend(kind, gpu); });
+}
+
+Bench open_bench_or_advise(DeviceKind kind, const std::string& gpu) {
+  return or_advise([&] { return open_bench(kind, gpu); });
 }
 
 }  // namespace reductio::cli

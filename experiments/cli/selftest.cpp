@@ -6,8 +6,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "core/child.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
@@ -15,6 +17,7 @@
 #include "measure/analysis/compare.h"
 #include "measure/analysis/timer_figures.h"
 #include "measure/plan/selection.h"
+#include "measure/run/bench.h"
 #include "measure/run/interrupts.h"
 #include "measure/run/session.h"
 
@@ -143,33 +146,27 @@ void print(const SelftestReport& report, const SelftestPlan& plan, const std::ve
   fmt::print("\n");
 }
 
-/// The variant, and the device that it is measured on.
-struct Bench {
-  const Variant* variant;
-  DeviceKind device;
-  std::unique_ptr<Backend> backend;
-};
 
 /// The GPU where there is one, unless the variant or the user say otherwise. One that is named must be there.
-Bench open_bench(const SelftestOptions& options, const Selection& selection) {
-  const Variant* variant = options.variant.empty() ? nullptr : &find_variant(options.variant);
+Bench open_bench(const SelftestOptions& options, const Selection& selection, const Variant*& variant) {
+  variant = options.variant.empty() ? nullptr : &find_variant(options.variant);
   DeviceKind device =
       selection.device.value_or(variant && variant->runs_on(DeviceKind::cpu) ? DeviceKind::cpu : DeviceKind::cuda);
   if (variant && !variant->runs_on(device))
     throw UsageError(fmt::format("{} does not run on device {}", variant->id, name(device)));
   if (variant) options.selection.check_gpu(device, variant->id);
-  std::unique_ptr<Backend> backend;
+  std::optional<Bench> bench;
   if (!selection.device && !variant && options.selection.gpu.empty()) {
     try {
-      backend = open_backend(DeviceKind::cuda);
+      bench = open_bench(DeviceKind::cuda, "");
     } catch (const NoGpu&) {
       device = DeviceKind::cpu;
     }
   }
   // Before the variant, which a program without CUDA does not hold: that there is no GPU is what the user must know.
-  if (!backend) backend = open_or_advise(device, options.selection.gpu);
+  if (!bench) bench = open_bench_or_advise(device, options.selection.gpu);
   if (!variant) variant = &find_variant(device == DeviceKind::cuda ? "cub/sum" : "host/plain");
-  return {variant, device, std::move(backend)};
+  return std::move(*bench);
 }
 
 /// Another kernel of the same problem: a document's fastest, or a loop that is unrolled. Null where there is none.
@@ -219,24 +216,44 @@ struct Outcome {
   std::vector<Figure> figures;
 };
 
+std::vector<Figure> figures_of(const Bench& bench) {
+  const auto measure = [&](Backend& backend, const Instruments& instruments) {
+    const auto& gpu = bench.machine.gpu;
+    return timer_figures(backend, instruments, gpu ? gpu->theoretical_peak_bytes_per_s() : 0,
+                         [](const std::string& text) { print_message("note: " + text); });
+  };
+  if (bench.backend) return measure(*bench.backend, bench.instruments);
+  std::vector<Figure> out;
+  run_apart(
+      [&](const Child::Send& send) {
+        auto instruments = std::make_unique<Instruments>();
+        Backend& backend = *bench.instruments.open(*instruments);
+        for (const Figure& f : measure(backend, *instruments))
+          send({f.name, f.what, f.warning, std::string(reinterpret_cast<const char*>(&f.value), sizeof f.value)});
+        keep_for_ever(instruments.release());
+      },
+      [&](const Child::Message& m) {
+        out.push_back({.name = m.at(0), .what = m.at(1), .warning = m.at(2)});
+        std::memcpy(&out.back().value, m.at(3).data(), sizeof(double));
+      });
+  return out;
+}
+
 /// Throws WrongResult and CallTimeout; of the latter nothing is freed, which would wait for the call that does not end.
-Outcome measure(std::unique_ptr<Backend> backend, const SelftestPlan& plan, const Machine& machine, bool quiet) {
-  Instruments instruments = make_instruments(*backend);
+Outcome measure(Bench bench, const SelftestPlan& plan, bool quiet) {
   Progress progress(quiet);
   const Interrupts catching;
   Outcome outcome;
   try {
-    outcome.figures =
-        timer_figures(*backend, instruments, machine.gpu ? machine.gpu->theoretical_peak_bytes_per_s() : 0,
-                      [](const std::string& text) { print_message("note: " + text); });
+    outcome.figures = figures_of(bench);
     outcome.report = selftest(
-        *backend, instruments, plan,
+        bench.backend.get(), bench.instruments, plan,
         {.progress = [&](double share,
                          const std::string& what) { progress.show(static_cast<std::size_t>(100 * share), 100, what); },
          .stop = [] { return Interrupts::count() > 0; }});
   } catch (const CallTimeout&) {
-    keep_for_ever(std::move(instruments));
-    keep_for_ever(backend.release());
+    keep_for_ever(std::move(bench.instruments));
+    keep_for_ever(bench.backend.release());
     throw;
   } catch (const WrongResult&) {
     progress.clear();
@@ -295,14 +312,16 @@ int run(const SelftestOptions& options) {
   if (std::count(selection.sizes.begin(), selection.sizes.end(), 0u))
     throw UsageError("--sizes 0: adding up nothing takes no time to slow by a known share; give sizes from 1 on");
   const auto before = gpus_in_use();
-  Bench bench = open_bench(options, selection);
-  const SelftestPlan plan = plan_of(options, selection, *bench.variant, bench.device);
-  const Machine machine = describe_machine(*bench.backend);
+  const Variant* variant = nullptr;
+  Bench bench = open_bench(options, selection, variant);
+  const DeviceKind device = bench.info.kind;
+  const SelftestPlan plan = plan_of(options, selection, *variant, device);
+  const Machine machine = bench.machine;
   if (!options.quiet)
-    for (const auto& text : misleading(bench.device, machine.gpu ? machine.gpu->uuid : "", before)) print_warning(text);
+    for (const auto& text : misleading(device, machine.gpu ? machine.gpu->uuid : "", before)) print_warning(text);
   Outcome outcome;
   try {
-    outcome = measure(std::move(bench.backend), plan, machine, options.quiet);
+    outcome = measure(std::move(bench), plan, options.quiet);
   } catch (const WrongResult& e) {
     print_message(e.what());
     return exit_wrong;

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -215,6 +216,18 @@ bool Child::kill() {
   const bool ended = reaped_soon();
   pid_ = -1;
   return ended;
+}
+
+void run_apart(const std::function<void(const Child::Send&)>& work,
+               const std::function<void(const Child::Message&)>& take) {
+  Child child(work);
+  for (Child::Message m;;) switch (child.next(m, std::numeric_limits<double>::infinity())) {
+      case Child::Got::message: take(m); break;
+      case Child::Got::done: return;
+      default:
+        if (child.memory_ended()) throw MemoryEnded("out of memory");
+        throw DeviceError("the process that uses the device was ended by " + child.death());
+    }
 }
 
 }  // namespace reductio

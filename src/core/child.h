@@ -67,4 +67,9 @@ class Child {
   std::size_t taken_ = 0;  ///< so many bytes of what was received are of messages that next() has given
 };
 
+/// Runs work(send) in a Child and gives `take` each message. Throws what either throws, MemoryEnded, and DeviceError if
+/// the process dies.
+void run_apart(const std::function<void(const Child::Send&)>& work,
+               const std::function<void(const Child::Message&)>& take);
+
 }  // namespace reductio

@@ -201,17 +201,16 @@ int complain(const std::vector<std::vector<Measured>>& groups) {
 int compare_live(CompareOptions& options) {
   const Request request = parse(options);
   const auto before = gpus_in_use();
+  Bench bench = open_bench_or_advise(request.device, options.selection.gpu);
   Session session{.experiment = "compare",
                   .points = {},
                   .rules = {},
                   .options = options.run,
                   .seed = request.selection.seed,
                   .order_seed = request.selection.order_seed ? *request.selection.order_seed : draw_order_seed(),
-                  .machine = {},
-                  .backend = open_or_advise(request.device, options.selection.gpu),
-                  .instruments = {}};
-  session.machine = describe_machine(*session.backend);
-  session.instruments = make_instruments(*session.backend);
+                  .machine = std::move(bench.machine),
+                  .backend = std::move(bench.backend),
+                  .instruments = std::move(bench.instruments)};
   session.options.resume = false;
   const std::string machine = session.machine.name, experiment = session.experiment;
 

@@ -17,18 +17,19 @@ namespace reductio {
 namespace {
 
 /// `v` on this device, each call followed, inside what is timed, by a spin of so many seconds.
-Variant with_spin(const Variant& v, DeviceKind device, HarnessCalls& calls, double seconds) {
+Variant with_spin(const Variant& v, DeviceKind device, const Instruments& instruments, double seconds) {
   Variant out = v;
   Prepare& prepare = out.prepare[static_cast<std::size_t>(device)];
-  prepare = [inner = prepare, &calls, seconds](const Problem& p, const Settings& s, const DeviceInfo& info) {
-    return calls.followed_by_spin(inner(p, s, info), seconds);
+  prepare = [inner = prepare, &instruments, seconds](const Problem& p, const Settings& s,
+                                                      const DeviceInfo& info) {
+    return instruments.harness_calls->followed_by_spin(inner(p, s, info), seconds);
   };
   return out;
 }
 
 class Comparing {
  public:
-  Comparing(Backend& backend, Instruments& instruments, const SelftestPlan& plan, const SelftestWatch& watch)
+  Comparing(Backend* backend, Instruments& instruments, const SelftestPlan& plan, const SelftestWatch& watch)
       : backend_(backend), instruments_(instruments), plan_(plan), watch_(watch) {}
 
   using Group = std::vector<Point>;
@@ -73,7 +74,7 @@ class Comparing {
   }
 
  private:
-  Backend& backend_;
+  Backend* backend_;
   Instruments& instruments_;
   const SelftestPlan& plan_;
   const SelftestWatch& watch_;
@@ -165,7 +166,7 @@ SelfComparisons::Kind SelftestReport::all(SelfComparisons::Kind SelfComparisons:
 
 Interval SelfComparisons::Kind::rate() const { return share_interval(without_one, comparisons, 0.95); }
 
-SelftestReport selftest(Backend& backend, Instruments& instruments, const SelftestPlan& plan,
+SelftestReport selftest(Backend* backend, Instruments& instruments, const SelftestPlan& plan,
                         const SelftestWatch& watch) {
   const Variant& variant = *plan.point.variant;
   Comparing comparing(backend, instruments, plan, watch);
@@ -207,7 +208,7 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
   std::vector<Comparing::Group> alone;
   bases.reserve(plan.sizes.size());
   for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
-    bases.push_back(with_spin(variant, plan.point.device, *instruments.harness_calls, 0.1 * bare_s[i]));
+    bases.push_back(with_spin(variant, plan.point.device, instruments, 0.1 * bare_s[i]));
     alone.push_back({comparing.point(bases.back(), plan.sizes[i])});
   }
   SamplingRules pilot = plan.planted_rules;
@@ -229,7 +230,7 @@ SelftestReport selftest(Backend& backend, Instruments& instruments, const Selfte
           plan.point.device == DeviceKind::cuda ? TimingMode::globaltimer : TimingMode::end_to_end;
       p.unknown = instruments.timer->resolution_s(spins_by) / pilot_s;
       slowed.push_back(
-          with_spin(variant, plan.point.device, *instruments.harness_calls, 0.1 * bare_s[i] + p.planted_s));
+          with_spin(variant, plan.point.device, instruments, 0.1 * bare_s[i] + p.planted_s));
       planted.push_back({comparing.point(bases[i], p.n), comparing.point(slowed.back(), p.n)});
       if (plan.other) planted.back().push_back(comparing.point(*plan.other, p.n));
       out.planted.push_back(p);

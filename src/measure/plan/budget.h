@@ -56,6 +56,11 @@ class History {
   std::optional<TimeAtSize> largest_below(const Point& p) const;
   /// Scaled linearly in n from that size; a launch cost makes this too much rather than too little.
   std::optional<double> predict(const Point& p) const;
+  /// What crosses to another process.
+  template <class Archive>
+  void cross(Archive& archive) {
+    archive(seconds_);
+  }
 
  private:
   static std::string key(const Point&);

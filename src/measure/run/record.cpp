@@ -176,8 +176,10 @@ void record_end(Json& entry, const Machine& machine, const RunReport& report, co
         {"moved", cpu->moved},
         {"on_busy_cpu", cpu->on_busy_cpu},
         {"mean_chain_s", cpu->samples ? Json(cpu->chain_s / static_cast<double>(cpu->samples)) : Json()}};
-  if (rusage usage{}; getrusage(RUSAGE_SELF, &usage) == 0)  // of the process so far, in KiB on Linux
-    entry["peak_memory_bytes"] = std::int64_t{usage.ru_maxrss} * 1024;
+  std::int64_t peak_kib = 0;  // of the process so far, and of those that it made
+  for (const auto who : {RUSAGE_SELF, RUSAGE_CHILDREN})
+    if (rusage usage{}; getrusage(who, &usage) == 0) peak_kib = std::max<std::int64_t>(peak_kib, usage.ru_maxrss);
+  if (peak_kib > 0) entry["peak_memory_bytes"] = peak_kib * 1024;
   if (!before.is_null()) add_what_was_before(entry, before);
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "measure/run/bench.h"
 #include "measure/run/session.h"
 #include "measure/stats/statistics.h"
 
@@ -92,10 +93,10 @@ RunReport run_experiment(const Experiment& e, const Selection& selection, const 
   const SamplingRules rules = choose_rules(e, options);
   Selection wanted = selection;
   wanted.full = options.full;
-  std::unique_ptr<Backend> backend;
+  Bench bench;
   if (!options.dry_run) {
-    backend = open_backend(device, options.gpu);
-    if (backend->info().sm_count > 0) wanted.sm_count = backend->info().sm_count;
+    bench = open_bench(device, options.gpu, options.profile);
+    if (bench.info.sm_count > 0) wanted.sm_count = bench.info.sm_count;
   }
   std::vector<Point> points = choose_points(e, wanted, device, options.quick);
   if (says_how_many_samples(options))
@@ -114,11 +115,9 @@ RunReport run_experiment(const Experiment& e, const Selection& selection, const 
                   .options = options,
                   .seed = selection.seed,
                   .order_seed = selection.order_seed,
-                  .machine = {},
-                  .backend = std::move(backend),
-                  .instruments = {}};
-  session.machine = describe_machine(*session.backend);
-  session.instruments = make_instruments(*session.backend);
+                  .machine = std::move(bench.machine),
+                  .backend = std::move(bench.backend),
+                  .instruments = std::move(bench.instruments)};
   return run_session(std::move(session), observer);
 }
 

@@ -7,12 +7,14 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <random>
 #include <span>
 #include <utility>
 
+#include "core/child.h"
 #include "core/error.h"
 #include "measure/plan/grouping.h"
 #include "measure/plan/selection.h"
@@ -126,9 +128,31 @@ class SessionRun {
     observer_.started(report_.csv, report_.points, report_.skipped);
     done_ = report_.skipped;
     if (results_ && !session_.points.empty()) {
-      record_start(results_->entry(), session_, observer_);
+      record();
       results_->write_machine();
     }
+  }
+
+  void record() {
+    nlohmann::ordered_json& entry = results_->entry();
+    if (!session_.instruments.open) return record_start(entry, session_, observer_);
+    run_apart(
+        [&](const Child::Send& send) {
+          struct Notices : RunObserver {
+            explicit Notices(const Child::Send& to) : send(to) {}
+            void notice(const std::string& text) override { send({text}); }
+            const Child::Send& send;
+          } notices(send);
+          session_.backend.reset(open_here(session_.instruments));
+          record_start(entry, session_, notices);
+          send({"", entry.dump()});
+        },
+        [&](const Child::Message& m) {
+          if (m.size() == 1)
+            observer_.notice(m[0]);
+          else
+            entry = nlohmann::ordered_json::parse(m[1]);
+        });
   }
 
   void measure_all() {
@@ -168,8 +192,8 @@ class SessionRun {
     if (const auto& gpu = session_.machine.gpu; gpu && gpu->theoretical_peak_bytes_per_s() > 0)
       peak = gpu->theoretical_peak_bytes_per_s();
     sampler_ = std::make_unique<Sampler>(
-        Sampling{*session_.backend, session_.instruments, session_.rules, order_seed_, run_id_, peak,
-                 session_.machine.load_limit_bytes_per_s()});
+        Sampling{session_.backend.get(), session_.instruments, session_.rules, order_seed_, run_id_, peak,
+                 session_.machine.load_limit_bytes_per_s(), session_.patience_s});
     if (results_) remember(sampler_->history(), results_->earlier_rows(), finished_);
   }
 

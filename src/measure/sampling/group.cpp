@@ -6,7 +6,22 @@
 #include <cmath>
 #include <utility>
 
+#include "core/bytes.h"
+
 namespace reductio {
+namespace {
+
+/// What another process knows of a member.
+template <class Archive>
+void cross(Archive& archive, Member& m) {
+  Row& row = m.row;
+  archive(row.status, row.reason, row.result, row.result2, row.abs_error, row.error_bound, row.exact_result,
+          row.sum_of_magnitudes, row.distinct_results, row.grid_blocks, row.block_threads);
+  archive(m.allocations_refused, m.how_refused, m.why_refused, m.call_s, m.samples, m.calls, m.verified,
+          m.any_verified, m.results);
+}
+
+}  // namespace
 
 Call call_of(Plan& plan, bool consumes_input, const DeviceInput& in, const DeviceMemory& out, HostValue& result) {
   return {.plan = &plan,
@@ -28,8 +43,9 @@ Group::Group(SamplingState& s, std::span<const Point* const> points) : state(s) 
   }
 }
 
-bool Group::any_open() const {
-  return std::any_of(members.begin(), members.end(), [](const Member& m) { return !m.settled(); });
+std::size_t Group::settled() const {
+  return static_cast<std::size_t>(
+      std::count_if(members.begin(), members.end(), [](const Member& m) { return m.settled(); }));
 }
 
 End Group::with_memory(const std::function<bool()>& body) {
@@ -59,12 +75,13 @@ void Group::allocate() {
                                     [](const Member& m) { return !m.settled() && m.point->variant->consumes_input; });
   input_ = &state.allocations.input(InputKey(first()), consumed);
   out_ = state.allocations.with_room_for(
-      [&] { return std::make_unique<DeviceMemory>(state.backend, first().problem.result_bytes()); });
+      [&] { return std::make_unique<DeviceMemory>(*state.backend, first().problem.result_bytes()); });
   reference_ = &state.references.of(first());
 }
 
 void Group::release() {
   for (Member& m : members) {
+    const Step step(state.under_way, static_cast<int>(&m - members.data()));
     if (m.plan) state.timer().forget(m.plan.get());
     m.plan.reset();
   }
@@ -77,7 +94,7 @@ void Group::release() {
 void Group::make_plan_for(Member& m) {
   const Point& p = *m.point;
   m.plan = state.allocations.with_room_for(
-      [&] { return make_plan(*p.variant, p.problem, p.settings, state.backend.info()); });
+      [&] { return make_plan(*p.variant, p.problem, p.settings, state.backend->info()); });
   m.info = m.plan->info();
 }
 
@@ -147,10 +164,50 @@ void Group::look_whether_lost(const std::exception& e) {
     return;
   }
   try {
-    state.backend.synchronize(state.backend.stream());
+    state.backend->synchronize(state.backend->stream());
   } catch (const std::exception&) {
     device_lost = std::current_exception();  // an error that every later call would report again
   }
+}
+
+void Group::know_input() {
+  if (!any_open()) return;
+  state.allocations.tile(InputKey(first()));
+  state.references.of(first());
+}
+
+std::string Group::known_apart() {
+  BytesOut out;
+  out(piloted);
+  for (Member& m : members) {
+    bool settled = m.settled();
+    BytesOut of_member;
+    cross(of_member, m);
+    out(settled, of_member.bytes);
+  }
+  return out.bytes;
+}
+
+void Group::take_over(const std::string& bytes, bool was_lost) {
+  BytesIn in(bytes);
+  bool was_piloted = false;
+  in(was_piloted);
+  piloted = was_piloted && (piloted || !was_lost);
+  for (Member& m : members) {
+    bool settled = false;
+    std::string of_member;
+    in(settled, of_member);
+    if (was_lost && !settled) continue;
+    BytesIn one(of_member);
+    cross(one, m);
+  }
+}
+
+void Group::blame_process(int member, Status status, const std::string& why) {
+  if (member >= 0 && !members.at(static_cast<std::size_t>(member)).settled())
+    return members[static_cast<std::size_t>(member)].settle(status, why);
+  for (Member& m : members)
+    if (!m.settled()) m.settle(status, "while none of its own calls was under way, " + why);
 }
 
 void Group::blame(const std::string& what, const std::exception& e) {

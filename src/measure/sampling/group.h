@@ -2,7 +2,9 @@
 /// A group of points while it is measured: their unfinished rows, the memory of their calls, and what errors become.
 
 #include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -19,6 +21,30 @@
 
 namespace reductio {
 
+/// What the process of a pass is at, in memory that it shares with the one that follows it. A message for each call
+/// would disturb what is timed.
+struct UnderWay {
+  static constexpr int no_member = -1;
+  std::atomic<std::uint64_t> steps = 0;  ///< that were begun or ended
+  std::atomic<int> member = no_member;   ///< of the group: whose call it is
+};
+
+/// One call's time under way.
+class Step {
+ public:
+  Step(UnderWay* now, int member) : now_(now) { note(member); }
+  ~Step() { note(UnderWay::no_member); }
+  Step(const Step&) = delete;
+
+ private:
+  void note(int member) {
+    if (!now_) return;
+    now_->member = member;
+    ++now_->steps;
+  }
+  UnderWay* now_;
+};
+
 /// What groups share while they are measured.
 struct SamplingState : Sampling {
   explicit SamplingState(Sampling s) : Sampling(std::move(s)) {}
@@ -30,6 +56,7 @@ struct SamplingState : Sampling {
   std::mt19937_64 random{
       std::random_device{}()};  ///< what is changed in inputs: no two runs alike, unlike their orders
   Allocations allocations{backend};
+  UnderWay* under_way = nullptr;  ///< where the pass is a process
 };
 
 /// A result in host memory.
@@ -76,7 +103,8 @@ class Group {
 
   const Point& first() const { return *members.front().point; }
   /// There is a point that may still be called.
-  bool any_open() const;
+  bool any_open() const { return settled() < members.size(); }
+  std::size_t settled() const;
 
   /// Allocates input and output, runs `body`, and frees them with all plans. `body` returns false if it was abandoned
   /// or the device was lost. Does nothing if no point is open.
@@ -93,9 +121,21 @@ class Group {
   bool verify(Member&);
   std::size_t input_bytes() const { return input_->bytes(); }
 
+  // What follows is for passes that are processes.
+
+  /// The input's elements and the exact reference, in host memory, before processes are forked that need them.
+  void know_input();
+  /// What is known of the members, as bytes; and takes it over from there, of a process that lost the device only of
+  /// settled members: the others' calls come again.
+  std::string known_apart();
+  void take_over(const std::string&, bool was_lost);
+  /// The process of the pass has ended, or was: settles the member whose call was under way, or all if there is none.
+  void blame_process(int member, Status status, const std::string& why);
+
   /// Runs `body`; an exception becomes the member's row. False if the device was lost.
   template <class Body>
   bool guarded(Member& m, Body&& body) {
+    const Step step(state.under_way, static_cast<int>(&m - members.data()));
     try {
       body();
     } catch (const Refused& e) {
@@ -114,6 +154,7 @@ class Group {
   /// nobody can tell by whom.
   template <class Body>
   bool guarded(const std::string& what, Body&& body) {
+    const Step step(state.under_way, UnderWay::no_member);
     try {
       body();
     } catch (const std::exception& e) {

@@ -38,12 +38,13 @@ DeviceInput::DeviceInput(Backend& backend, const InputKey& key, std::span<const 
 
 void Allocations::begin_next(bool in_fresh_context) {
   input_.reset();
-  if (in_fresh_context) return backend_.scatter();  // nothing may be held when the next context is made
+  random_.seed(std::random_device{}());  // not as in another process of the same parent
+  if (in_fresh_context) return backend_->scatter();  // nothing may be held when the next context is made
   // What is larger is mapped anew, at pages of its own.
   const std::size_t smallest = 256, largest = std::size_t{64} << 10;
   try {
     for (std::size_t bytes = smallest; bytes <= largest; bytes *= 2)
-      for (std::uint64_t pieces = 1 + random_() % 3; pieces > 0; --pieces) held_.emplace_back(backend_, bytes);
+      for (std::uint64_t pieces = 1 + random_() % 3; pieces > 0; --pieces) held_.emplace_back(*backend_, bytes);
   } catch (const Refused&) {
     held_.clear();  // no memory to spare
   }
@@ -58,12 +59,16 @@ void Allocations::free_all() {
 DeviceInput& Allocations::input(const InputKey& key, bool with_scratch) {
   if (!input_ || input_->key() != key || (with_scratch && !input_->has_scratch())) {
     input_.reset();  // first, so that both need not fit at once
-    auto tile = tiles_.find(key);
-    if (tile == tiles_.end())
-      tile = tiles_.emplace(key, make_tile(key.dataset, key.type, key.n, key.seed)).first;
-    input_ = with_room_for([&] { return std::make_unique<DeviceInput>(backend_, key, tile->second, with_scratch); });
+    const auto& its_tile = tile(key);
+    input_ = with_room_for([&] { return std::make_unique<DeviceInput>(*backend_, key, its_tile, with_scratch); });
   }
   return *input_;
+}
+
+const std::vector<std::byte>& Allocations::tile(const InputKey& key) {
+  auto at = tiles_.find(key);
+  if (at == tiles_.end()) at = tiles_.emplace(key, make_tile(key.dataset, key.type, key.n, key.seed)).first;
+  return at->second;
 }
 
 const ExactReference& References::of(const Point& p) {

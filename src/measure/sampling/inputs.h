@@ -56,7 +56,7 @@ class DeviceInput {
 /// allocation. A repeated run must not find the same places, or its intervals would be too narrow.
 class Allocations {
  public:
-  explicit Allocations(Backend& backend) : backend_(backend) {}
+  explicit Allocations(Backend* const& backend) : backend_(backend) {}
 
   /// Frees the input, then scatters the next allocations, or holds more pieces if there is no fresh context. Pilots run
   /// before any.
@@ -66,6 +66,8 @@ class Allocations {
   /// Reused while consecutive groups on an allocation want the same: filling gigabytes takes time. Throws Refused where
   /// it does not fit.
   DeviceInput& input(const InputKey&, bool with_scratch);
+  /// Its elements in host memory; made once, here or in the process that this one was forked from.
+  const std::vector<std::byte>& tile(const InputKey&);
 
   /// What `allocate` returns. If it throws Refused, it is called again without the held pieces.
   template <class F>
@@ -80,7 +82,7 @@ class Allocations {
   }
 
  private:
-  Backend& backend_;
+  Backend* const& backend_;  ///< each process opens its own
   std::mt19937_64 random_{std::random_device{}()};
   std::vector<DeviceMemory> held_;  ///< all so far
   std::unique_ptr<DeviceInput> input_;

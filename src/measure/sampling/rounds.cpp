@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/bytes.h"
 #include "measure/plan/budget.h"
 #include "measure/timing/host_clock.h"
 
@@ -83,7 +84,7 @@ void Rounds::choose_rounds() {
 
 End Rounds::sample(int allocation, const std::function<bool()>& abandon) {
   return group_.with_memory([&] {
-    if (group_.harness_calls.empty()) make_harness_calls();
+    if (group_.harness_calls.empty() || !group_.harness_calls.front().plan) make_harness_calls();
     // Calls that allocate are sampled first, while no other plan holds memory: beside 60 plans thrust::reduce was up to
     // 10 % slower (one H200).
     return sample(allocation, Part::allocating, abandon) && sample(allocation, Part::others, abandon);
@@ -115,6 +116,7 @@ bool Rounds::takes_part(const Member& m, int allocation, Part part) const {
 
 void Rounds::make_harness_calls() {
   if (!s_.timer().keeps_time() || !s_.rules.harness_calls) return;
+  const std::vector<HarnessCall> of_another_process = std::exchange(group_.harness_calls, {});
   HarnessCalls& calls = *s_.instruments.harness_calls;
   if (auto plan = calls.empty())
     group_.harness_calls.push_back({.name = std::string(launch_floor_name), .plan = std::move(plan)});
@@ -123,6 +125,8 @@ void Rounds::make_harness_calls() {
       group_.harness_calls.push_back({.name = std::string(polled_floor_name), .plan = std::move(plan)});
   for (auto& [name, plan] : calls.readers(group_.input_bytes(), group_.first().timing_mode))
     group_.harness_calls.push_back({.name = "(" + name + ")", .plan = std::move(plan)});
+  for (std::size_t i = 0; i < of_another_process.size(); ++i)
+    group_.harness_calls[i].failed = of_another_process[i].failed;
 }
 
 /// Makes new plans, and so new workspaces, for all that are sampled on `allocation`. Each makes one untimed call,
@@ -136,7 +140,7 @@ bool Rounds::make_plans(int allocation, Part part, const std::function<bool()>& 
     if (abandon()) return false;
     const bool alive = group_.guarded(m, [&] {
       group_.make_plan_for(m);
-      const bool loads = bool(s_.instruments.renew_context);
+      const bool loads = s_.instruments.renew_context || s_.under_way;
       if (!s_.timer().keeps_time() || (!loads && !shows_what_ran_before(m))) return;
       s_.timer().run(group_.call(m));
       group_.verify(m);
@@ -214,6 +218,45 @@ bool Rounds::read_clock() {
   clock_hz_ = 0;
   return group_.guarded("the reading of the kernels' clock",
                         [&] { clock_hz_ = s_.instruments.monitor->clock_hz().value_or(0); });
+}
+
+void Rounds::begin_apart() {
+  taken_.clear();
+  spent_ = {};
+  times_memory_stayed_busy_ = 0;
+}
+
+std::string Rounds::sampled_apart() {
+  BytesOut out;
+  std::size_t rounds = taken_.size();
+  out(random_, spent_, times_memory_stayed_busy_, s_.highest_clock_hz, rounds);
+  for (TakenRound& r : taken_) out(r.round, r.lowest_hz, r.samples);
+  std::size_t calls = group_.harness_calls.size();
+  out(calls);
+  for (HarnessCall& c : group_.harness_calls) out(c.name, c.failed);
+  return out.bytes;
+}
+
+void Rounds::take_over(const std::string& bytes) {
+  BytesIn in(bytes);
+  Spent spent;
+  int stayed_busy = 0;
+  double highest_hz = 0;
+  std::size_t rounds = 0, calls = 0;
+  in(random_, spent, stayed_busy, highest_hz, rounds);
+  spent_ += spent;
+  times_memory_stayed_busy_ += stayed_busy;
+  s_.highest_clock_hz = std::max(s_.highest_clock_hz, highest_hz);
+  for (; rounds > 0; --rounds) {
+    TakenRound& r = taken_.emplace_back();
+    in(r.round, r.lowest_hz, r.samples);
+  }
+  in(calls);
+  group_.harness_calls.clear();
+  for (; calls > 0; --calls) {
+    HarnessCall& c = group_.harness_calls.emplace_back();
+    in(c.name, c.failed);
+  }
 }
 
 GroupOutcome Rounds::so_far() const {

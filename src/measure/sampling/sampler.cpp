@@ -1,11 +1,16 @@
 #include "measure/sampling/sampler.h"
 
 #include <fmt/format.h>
+#include <sys/mman.h>
 
 #include <algorithm>
+#include <new>
+#include <random>
 #include <string>
 #include <utility>
 
+#include "core/bytes.h"
+#include "core/child.h"
 #include "measure/sampling/group.h"
 #include "measure/sampling/pilot.h"
 #include "measure/sampling/rounds.h"
@@ -17,6 +22,143 @@ std::string describe(const Point& p) {
   const std::string settings = p.settings.str();
   return fmt::format("{}{}{} {}", p.variant->id, settings.empty() ? "" : " ", settings, describe_group(p));
 }
+
+/// Follows the processes of one pass over the groups. Each begins where the last ended.
+class Pass {
+ public:
+  /// What is done for the group of this index, in a process that has the device open.
+  using Work = std::function<End(std::size_t)>;
+
+  Pass(SamplingState& s, std::vector<Group>& groups, std::vector<Rounds>* rounds)
+      : s_(s), groups_(groups), rounds_(rounds) {}
+
+  /// To the last group. `begun` is told of each. A process that ends early costs the points whose call it was; what it
+  /// had sampled of their group is sampled again. device_lost: it cannot be opened any more; lost() says why.
+  End run(const Work& work, const std::function<void(std::size_t)>& begun, const std::function<bool()>& abandon) {
+    for (at_ = 0; at_ < groups_.size();) {
+      opened_ = false;
+      now_->member = UnderWay::no_member;
+      Child child([&](const Child::Send& send) { sample(work, send); });
+      if (const End end = follow(child, begun, abandon); end != End::done) return end;
+      if (!child.kill()) return lose("the driver holds a process that cannot be killed");
+    }
+    return End::done;
+  }
+
+  const std::exception_ptr& lost() const { return lost_; }
+
+ private:
+  /// In the process of the pass, from the group at_ on.
+  void sample(const Work& work, const Child::Send& send) {
+    s_.backend = open_here(s_.instruments);
+    s_.under_way = now_.get();
+    s_.random.seed(std::random_device{}());
+    if (rounds_) s_.allocations.begin_next(s_.backend->info().kind == DeviceKind::cuda);
+    send({});
+    for (std::size_t i = at_; i < groups_.size(); ++i) {
+      send({std::to_string(i)});
+      if (rounds_) (*rounds_)[i].begin_apart();
+      const bool lost = work(i) == End::device_lost;
+      send({lost ? "lost" : "", groups_[i].known_apart(), rounds_ && !lost ? (*rounds_)[i].sampled_apart() : ""});
+      if (lost) return;
+    }
+    BytesOut out;
+    s_.history.cross(out);
+    std::optional<HostCpuCounts> counts = s_.instruments.monitor->take_host_cpu_counts();
+    out(counts);
+    send({"", out.bytes});
+  }
+
+  /// Not done: the pass has ended with it.
+  End follow(Child& child, const std::function<void(std::size_t)>& begun, const std::function<bool()>& abandon) {
+    constexpr double look_s = 1;
+    double still_s = 0;
+    std::uint64_t steps = now_->steps;
+    for (Child::Message m;;) {
+      Child::Got got{};
+      try {
+        got = child.next(m, std::min(look_s, patience_s_), abandon);
+      } catch (const std::exception&) {
+        if (opened_) throw;
+        lost_ = std::current_exception();
+        return End::device_lost;
+      }
+      if (got == Child::Got::message) {
+        still_s = 0;
+        if (take(m, begun)) return End::done;
+      } else if (got == Child::Got::done) {
+        return End::done;
+      } else if (got == Child::Got::stopped) {
+        return End::abandoned;
+      } else if (got == Child::Got::died) {
+        if (child.memory_ended()) throw MemoryEnded("out of memory" + address_space_advice());
+        const bool by_others = child.death().starts_with("SIGKILL");
+        return give_up(Status::failed,
+                       "its process was ended by " + child.death() +
+                           (by_others ? "; the system may have ended it for want of memory" : ""));
+      } else if (std::exchange(steps, now_->steps) != now_->steps) {
+        still_s = 0;
+      } else if ((still_s += std::min(look_s, patience_s_)) >= patience_s_) {
+        return give_up(Status::timeout, fmt::format("it did not end within {:g} s, and its process was killed",
+                                                    patience_s_));
+      }
+    }
+  }
+
+  /// True: nothing more comes, as the device is lost to this process.
+  bool take(const Child::Message& m, const std::function<void(std::size_t)>& begun) {
+    if (m.empty()) opened_ = true;
+    if (m.size() == 1) {
+      if (begun) begun(at_);
+    } else if (m.size() == 2) {
+      BytesIn in(m[1]);
+      s_.history.cross(in);
+      std::optional<HostCpuCounts> counts;
+      in(counts);
+      if (counts) s_.instruments.monitor->add(*counts);
+    } else if (m.size() == 3) {
+      Group& group = groups_[at_];
+      const bool lost = !m[0].empty();
+      const std::size_t before = group.settled();
+      group.take_over(m[1], lost);
+      if (lost && group.settled() == before)
+        group.blame_process(UnderWay::no_member, Status::failed, "the device was lost");
+      if (lost) return true;
+      if (rounds_) (*rounds_)[at_].take_over(m[2]);
+      ++at_;
+    }
+    return false;
+  }
+
+  End give_up(Status status, const std::string& why) {
+    if (!opened_) return lose("the process that opens the device: " + why);
+    if (at_ < groups_.size()) groups_[at_].blame_process(now_->member, status, why);
+    return End::done;
+  }
+  End lose(const std::string& why) {
+    lost_ = std::make_exception_ptr(DeviceError(why));
+    return End::device_lost;
+  }
+
+  /// Shared with the processes.
+  struct Unmap {
+    void operator()(UnderWay* shared) const { munmap(shared, sizeof *shared); }
+  };
+  static UnderWay* shared() {
+    void* const page = mmap(nullptr, sizeof(UnderWay), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) throw MemoryEnded("out of memory" + address_space_advice());
+    return new (page) UnderWay;
+  }
+
+  SamplingState& s_;
+  std::vector<Group>& groups_;
+  std::vector<Rounds>* rounds_;  ///< null: the groups are piloted
+  const double patience_s_ = s_.timer().keeps_time() ? s_.patience_s : 10 * s_.patience_s;  ///< simulating is slow
+  std::size_t at_ = 0;           ///< the group that is under way, or comes next
+  bool opened_ = false;          ///< by the process that is followed
+  std::exception_ptr lost_;
+  std::unique_ptr<UnderWay, Unmap> now_{shared()};
+};
 
 }  // namespace
 
@@ -35,49 +177,66 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
   const auto tell = [&](const Group& group, bool sampled) {
     const std::size_t steps = groups.size() * static_cast<std::size_t>(1 + allocations);
     if (watch.progress)
-      watch.progress(group.first(), sampled, static_cast<double>(done++) / static_cast<double>(steps));
+      watch.progress(group.first(), sampled,
+                     std::min(1.0, static_cast<double>(done++) / static_cast<double>(steps)));  // some come twice
   };
 
   Measurement out;
-  /// Whether to go on.
-  const auto note = [&](Group& group, Rounds* rounds, End end) {
-    out.abandoned = end == End::abandoned;
-    if (end == End::device_lost) {
-      out.device_lost = group.device_lost;
-      out.device_busy = group.device_busy;
-      out.groups.push_back(rounds ? rounds->finish() : Rounds(group).finish());
-    }
-    return end == End::done;
-  };
-  for (Group& group : groups) {
-    tell(group, false);
-    if (!note(group, nullptr, pilot(group, watch.abandon))) return out;
-  }
   std::vector<Rounds> rounds;
   rounds.reserve(groups.size());
+  const auto lose = [&](std::size_t i, std::exception_ptr why) {
+    out.device_lost = groups[i].device_lost = std::move(why);
+    out.groups.push_back(rounds.empty() ? Rounds(groups[i]).finish() : rounds[i].finish());
+    return false;
+  };
+  const bool apart = bool(s_->instruments.open);
+  // In a process of its own nothing is abandoned: it is killed.
+  const auto abandon = apart ? [] { return false; } : watch.abandon;
+  /// All groups, in a process or here. Whether to go on.
+  const auto pass = [&](const Pass::Work& work) {
+    const bool sampled = !rounds.empty();
+    if (apart) {
+      Pass processes(*s_, groups, sampled ? &rounds : nullptr);
+      const End end = processes.run(work, [&](std::size_t i) { tell(groups[i], sampled); }, watch.abandon);
+      out.abandoned = end == End::abandoned;
+      return end == End::device_lost ? lose(0, processes.lost()) : end == End::done;
+    }
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      tell(groups[i], sampled);
+      const End end = work(i);
+      out.abandoned = end == End::abandoned;
+      out.device_busy = groups[i].device_busy;
+      if (end == End::device_lost) return lose(i, groups[i].device_lost);
+      if (end != End::done) return false;
+    }
+    return true;
+  };
+  for (Group& group : groups) {
+    if (!apart) break;
+    if ((out.abandoned = watch.abandon())) return out;
+    group.know_input();
+  }
+  if (!pass([&](std::size_t i) { return pilot(groups[i], abandon); })) return out;
   for (Group& group : groups) rounds.emplace_back(group, rounds.size());
   allocations = 0;  // no more than any group has
   for (const Rounds& of_group : rounds) allocations = std::max(allocations, of_group.allocations());
   for (int allocation = 0; allocation < allocations; ++allocation) {
-    const auto& renew_context = s_->instruments.renew_context;
-    s_->allocations.begin_next(bool(renew_context));
-    try {
-      if (renew_context) renew_context();
-    } catch (const std::exception&) {
-      // Without a context nothing can be measured; earlier batches are written already.
-      groups.front().device_lost = out.device_lost = std::current_exception();
-      out.groups.push_back(rounds.front().finish());
-      return out;
+    if (const auto& renew_context = s_->instruments.renew_context; !apart) {
+      s_->allocations.begin_next(bool(renew_context));
+      try {
+        if (renew_context) renew_context();
+      } catch (const std::exception&) {
+        lose(0, std::current_exception());  // without a context nothing can be measured; earlier batches are written
+        return out;
+      }
     }
-    for (std::size_t i = 0; i < groups.size(); ++i) {
-      tell(groups[i], true);
+    const bool goes_on = pass([&](std::size_t i) {
       // A group with fewer allocations takes part in some of these, evenly spread.
       const std::vector<int> its = spread_evenly(rounds[i].allocations(), allocations);
       const auto at = std::find(its.begin(), its.end(), allocation);
-      if (at == its.end()) continue;
-      const End end = rounds[i].sample(static_cast<int>(at - its.begin()), watch.abandon);
-      if (!note(groups[i], &rounds[i], end)) return out;
-    }
+      return at == its.end() ? End::done : rounds[i].sample(static_cast<int>(at - its.begin()), abandon);
+    });
+    if (!goes_on) return out;
     const SoFar so_far = [&] {
       std::vector<GroupOutcome> all;
       for (const Rounds& of_group : rounds) all.push_back(of_group.so_far());

@@ -44,13 +44,14 @@ struct Watch {
 
 /// How to sample, and by what.
 struct Sampling {
-  Backend& backend;
+  Backend* backend;  ///< null while only processes of their own open it: Instruments::open
   Instruments& instruments;
   SamplingRules rules;
   std::uint64_t order_seed;  ///< decides the order within rounds
   std::string run_id{};
   std::optional<double> theoretical_peak_bytes_per_s{};  ///< of the memory, for impossible times
   std::optional<double> load_limit_bytes_per_s{};        ///< the same of all cores, whatever holds the data
+  double patience_s = 120;  ///< with one step of a process, such as a call, before it is killed
 };
 
 class Sampler {

@@ -5,7 +5,7 @@
 
 namespace reductio {
 
-Instruments make_cuda_instruments(Backend&) { throw NoGpu("this program was built without CUDA"); }
+Instruments make_cuda_instruments(Backend&, const Seen&) { throw NoGpu("this program was built without CUDA"); }
 std::vector<Probe> probe_gpu(Backend&) { throw NoGpu("this program was built without CUDA"); }
 
 }  // namespace reductio

@@ -42,6 +42,9 @@ class DeviceMonitor {
   /// Of the samples since this was asked last. Nothing where no CPU is chosen.
   virtual std::optional<HostCpuCounts> take_host_cpu_counts() { return std::nullopt; }
 
+  /// Adds what another process counted.
+  virtual void add(const HostCpuCounts&) {}
+
   /// Waits until the device's memory is as fast as it has ever been here. Something else may be using it: NVIDIA's
   /// driver overwrites what was freed. False if it stayed slower for about a second.
   virtual bool wait_until_memory_idle() { return true; }
@@ -57,6 +60,9 @@ class SettleDetector {
   /// if the first is fast; otherwise pauses before each further one, and returns true after two fast ones in a row,
   /// false after 500 pauses.
   bool wait(const std::function<double()>& measure, const std::function<void()>& pause);
+
+  double least_s() const { return least_s_; }
+  void knows(double least_s) { least_s_ = least_s; }  ///< as seen by another
 
  private:
   double least_s_ = std::numeric_limits<double>::infinity();

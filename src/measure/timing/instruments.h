@@ -1,7 +1,9 @@
 #pragma once
 /// All that measuring on a device takes.
 
+#include <array>
 #include <functional>
+#include <iterator>
 #include <memory>
 
 #include "device/backend.h"
@@ -11,7 +13,13 @@
 
 namespace reductio {
 
-/// None of them is null once they are made.
+/// What instruments found out that holds for those of another process, too; zeros: nothing yet.
+struct Seen {
+  double event_resolution_s = 0, globaltimer_resolution_s = 0;
+  double least_memory_s = 0;  ///< of the memory's probe, while it is idle
+};
+
+/// None of them is null once they are made, but harness calls in a process that does not use the device.
 struct Instruments {
   std::unique_ptr<Timer> timer;
   std::unique_ptr<HarnessCalls> harness_calls;
@@ -20,15 +28,27 @@ struct Instruments {
   /// the memory. Plans, inputs and streams must be gone; what the timer kept for plans is forgotten. Empty where the
   /// device has no contexts.
   std::function<void()> renew_context = {};
+  /// Opens the device in this process, with instruments of its own in place of these, for good. Each pass is then a
+  /// process that calls it; the process that they are forked from never does. Empty: the device is open here.
+  std::function<Backend*(Instruments&)> open = {};
+  Seen seen = {};
 };
 
+/// Calls Instruments::open, which these have no more afterwards.
+Backend* open_here(Instruments&);
+
 /// Those of a backend, which must outlive them.
-Instruments make_instruments(Backend&);
+Instruments make_instruments(Backend&, const Seen& = {});
+
+/// For a process that leaves the device to others: a timer that knows its resolutions and takes no time, and a monitor
+/// that adds up what theirs counted.
+Instruments distant_instruments(DeviceKind, bool keeps_time,
+                                const std::array<double, std::size(all_timing_modes)>& resolution_s);
 
 /// host_timer.cpp: a steady clock, for CPUs. `flush` brings the cache into a cold state; a CpuFlush unless said.
 Instruments make_host_instruments(Backend&, std::function<void(CacheState)> flush = {});
 Instruments make_sim_instruments(Backend&);   ///< host_timer.cpp: run calls, keep no time
-Instruments make_cuda_instruments(Backend&);  ///< cuda/cuda_timer.cpp, or its stub without CUDA
+Instruments make_cuda_instruments(Backend&, const Seen& = {});  ///< cuda/cuda_timer.cpp, or its stub without CUDA
 
 /// Leaks them: freeing would wait for a call that never ends.
 void keep_for_ever(Instruments&&);

@@ -36,7 +36,7 @@ SamplingRules rounds_each(int each) {
 /// What measuring these points together gives.
 GroupOutcome measure(Instruments& instruments, const std::vector<Point>& points, const SamplingRules& rules) {
   const auto backend = open_cpu();
-  Sampler sampler({*backend, instruments, rules, 1});
+  Sampler sampler({backend.get(), instruments, rules, 1});
   std::vector<const Point*> group;
   for (const Point& p : points) group.push_back(&p);
   return scripted::measure(sampler, group);
@@ -312,7 +312,7 @@ TEST(MeasureCompare, AMeasurementEndsAfterTheAllocationThatIsSaidToBeEnough) {
   SamplingRules rules = compare_rules();
   rules.allocations = 80;
   rules.min_samples = rules.max_samples = 160;
-  Sampler sampler({*backend, script, rules, 1});
+  Sampler sampler({backend.get(), script, rules, 1});
   const std::vector<Point> points{point(a, 100), point(b, 100)};
   const std::vector<const Point*> group{&points[0], &points[1]};
   std::vector<int> asked;
@@ -546,7 +546,7 @@ SelftestPlan plan_for(const Variant& v, int repeats) {
 
 SelftestReport run_selftest(Scripted& script, const SelftestPlan& plan) {
   const auto backend = open_cpu();
-  return selftest(*backend, script, plan, {.progress = [](auto, auto&) {}, .stop = [] { return false; }});
+  return selftest(backend.get(), script, plan, {.progress = [](auto, auto&) {}, .stop = [] { return false; }});
 }
 
 TEST(MeasureSelftest, PassesOnAnHonestClock) {

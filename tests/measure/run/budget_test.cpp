@@ -102,7 +102,7 @@ TEST(MeasureRun, ALaunchCostIsNotMistakenForTimePerElement) {
 TEST(MeasureRun, TheShareOfABatchThatIsDoneGoesFromNothingToNearlyAllWhateverItsGroupsGet) {
   Scripted script = constant(0.05);  // three samples, on as many allocations of twelve
   const auto backend = open_cpu();
-  Sampler sampler({*backend, script, SamplingRules{}, 1});
+  Sampler sampler({backend.get(), script, SamplingRules{}, 1});
   const Point p = point(a, 100);
   const std::vector<std::vector<const Point*>> groups{{&p}};
   std::vector<double> shares;

@@ -311,7 +311,7 @@ TEST(MeasureRun, ASelftestWhoseCallNeverEndsFreesNothingThatItWorksOn) {
   SelftestPlan plan;
   plan.point = point(hangs, 0);
   plan.sizes = {100};
-  EXPECT_THROW(selftest(backend, script, plan, {.progress = [](auto, auto&) {}, .stop = [] { return false; }}),
+  EXPECT_THROW(selftest(&backend, script, plan, {.progress = [](auto, auto&) {}, .stop = [] { return false; }}),
                CallTimeout);
   EXPECT_LE(backend.memory_free(), all - 400);
 }

@@ -129,7 +129,7 @@ Coverage simulate(const Distribution& d, double confidence = 0.95) {
   const SamplingRules rules{.min_samples = 7, .max_samples = 48, .time_budget_s = 300e-6, .slow_s = 1e9, .full = true,
                             .confidence = confidence};
   const auto backend = open_cpu();
-  Sampler sampler({*backend, script, rules, 1});
+  Sampler sampler({backend.get(), script, rules, 1});
   Variant v = variant("a", 1);
   Prepare& prepare = v.prepare[static_cast<int>(DeviceKind::cpu)];
   prepare = [&run, made = prepare](const Problem& p, const Settings& s, const DeviceInfo& d) {

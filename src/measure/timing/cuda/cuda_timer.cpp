@@ -58,7 +58,7 @@ std::vector<int> cpus_near_gpu() {
 /// All that the instruments have on the device, which ends with its context; and the CPU that calls are made from.
 class InContext {
  public:
-  explicit InContext(Backend& backend) : backend_(backend), cpu_(cpus_near_gpu()) { open(0.3); }
+  InContext(Backend& backend, double awake_s) : backend_(backend), cpu_(cpus_near_gpu()) { open(awake_s); }
   TimedStream& stream() { return held_->stream; }
   Graphs& graphs() { return held_->graphs; }
   void renew() {
@@ -108,10 +108,11 @@ class InContext {
 
 class CudaTimer final : public Timer {
  public:
-  explicit CudaTimer(std::shared_ptr<InContext> device) : device_(std::move(device)) {
+  CudaTimer(std::shared_ptr<InContext> device, const Seen& seen) : device_(std::move(device)) {
     host_resolution_s_ = host_clock_resolution_s();
-    event_resolution_s_ = measure_event_resolution();
-    globaltimer_resolution_s_ = stream().clocks().globaltimer_resolution_s();
+    event_resolution_s_ = seen.event_resolution_s > 0 ? seen.event_resolution_s : measure_event_resolution();
+    globaltimer_resolution_s_ = seen.globaltimer_resolution_s > 0 ? seen.globaltimer_resolution_s
+                                                                  : stream().clocks().globaltimer_resolution_s();
   }
 
   std::string refusal(TimingMode mode, CacheState cache) const override {
@@ -274,6 +275,8 @@ class CudaMonitor final : public DeviceMonitor {
     return idle;
   }
 
+  SettleDetector& memory_settled() { return memory_settled_; }
+
   void in_range(const std::string& name, const std::function<void()>& body) override {
     nvtxRangePushA(name.c_str());
     cudaProfilerStart();  // for `ncu --profile-from-start off`; nothing where no profiler is attached
@@ -296,19 +299,27 @@ class CudaMonitor final : public DeviceMonitor {
 }  // namespace
 }  // namespace cuda
 
-Instruments make_cuda_instruments(Backend& backend) {
-  const auto device = std::make_shared<cuda::InContext>(backend);
+Instruments make_cuda_instruments(Backend& backend, const Seen& seen) {
+  const bool first = seen.least_memory_s <= 0;
+  const auto device = std::make_shared<cuda::InContext>(backend, first ? 0.3 : 0.05);  // a later one finds it awake
   auto monitor = std::make_unique<cuda::CudaMonitor>(device);
   // The monitor compares with the minimum that it has seen, so it must see idle memory before samples free any. The
   // driver may still be overwriting an earlier program's memory: hence several readings over a tenth of a second.
-  for (int i = 0; i < 20; ++i) {
+  if (!first) monitor->memory_settled().knows(seen.least_memory_s);
+  for (int i = 0; i < 20 && first; ++i) {
     monitor->wait_until_memory_idle();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-  return {.timer = std::make_unique<cuda::CudaTimer>(device),
+  auto timer = std::make_unique<cuda::CudaTimer>(device, seen);
+  const Seen now{.event_resolution_s = timer->resolution_s(TimingMode::device),
+                 .globaltimer_resolution_s = timer->resolution_s(TimingMode::globaltimer),
+                 .least_memory_s = monitor->memory_settled().least_s()};
+  return {.timer = std::move(timer),
           .harness_calls = std::make_unique<cuda::CudaCalls>(device),
           .monitor = std::move(monitor),
-          .renew_context = [device] { device->renew(); }};
+          .renew_context = [device] { device->renew(); },
+          .open = {},
+          .seen = now};
 }
 
 }  // namespace reductio
