@@ -237,14 +237,11 @@ int run(RunCommandOptions& options) {
     options.selection.check_gpu(device_of(selected.front()), "experiment '" + selected.front()->name + "'");
 
   // A GPU that is demanded but not there is told before anything else is run. An estimate needs none.
-  const auto before = gpus_in_use();
   const bool has_cuda =
       std::any_of(variants().begin(), variants().end(), [](const Variant& v) { return v.runs_on(DeviceKind::cuda); });
-  std::string gpu_uuid;
   for (const Experiment* experiment : selected)
     if (device_of(experiment) == DeviceKind::cuda && (!options.run.dry_run || !has_cuda))
-      if (const auto machine = open_bench_or_advise(DeviceKind::cuda, options.run.gpu).machine; machine.gpu)
-        gpu_uuid = machine.gpu->uuid;
+      open_bench_or_advise(DeviceKind::cuda, options.run.gpu, options.run.profile);
   const bool rows_to_stdout = options.csv && !options.run.dry_run && !options.run.profile;
   if (rows_to_stdout) fmt::print("{}", csv_record(columns()));
 
@@ -252,7 +249,8 @@ int run(RunCommandOptions& options) {
   for (const Experiment* experiment : selected) {
     const DeviceKind device = device_of(experiment);
     const bool timed = !options.run.dry_run && !options.run.profile;
-    Observer observer(options, timed ? misleading(device, gpu_uuid, before) : std::vector<std::string>());
+    Observer observer(options, timed ? misleading(open_bench_or_advise(device, options.run.gpu))
+                                     : std::vector<std::string>());
     const RunReport report = run_experiment(*experiment, selection, options.run, observer);
     if (options.run.dry_run) {
       if (options.json)

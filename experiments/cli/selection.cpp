@@ -130,8 +130,8 @@ std::unique_ptr<Backend> open_or_advise(DeviceKind kind, const std::string& gpu)
   return or_advise([&] { return open_backend(kind, gpu); });
 }
 
-Bench open_bench_or_advise(DeviceKind kind, const std::string& gpu) {
-  return or_advise([&] { return open_bench(kind, gpu); });
+Bench open_bench_or_advise(DeviceKind kind, const std::string& gpu, bool here) {
+  return or_advise([&] { return open_bench(kind, gpu, here); });
 }
 
 }  // namespace reductio::cli

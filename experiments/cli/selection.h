@@ -65,7 +65,7 @@ void add_sampling(CLI::App&, RunOptions&);
 /// open_backend(), whose NoGpu here also says what works on a machine without one.
 std::unique_ptr<Backend> open_or_advise(DeviceKind, const std::string& gpu);
 /// The same of open_bench().
-Bench open_bench_or_advise(DeviceKind, const std::string& gpu);
+Bench open_bench_or_advise(DeviceKind, const std::string& gpu, bool here = false);
 
 /// "a,b" as its words; "" as one that is empty.
 std::vector<std::string> words_of(const std::string& list);

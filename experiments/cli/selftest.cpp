@@ -146,7 +146,6 @@ void print(const SelftestReport& report, const SelftestPlan& plan, const std::ve
   fmt::print("\n");
 }
 
-
 /// The GPU where there is one, unless the variant or the user say otherwise. One that is named must be there.
 Bench open_bench(const SelftestOptions& options, const Selection& selection, const Variant*& variant) {
   variant = options.variant.empty() ? nullptr : &find_variant(options.variant);
@@ -217,20 +216,15 @@ struct Outcome {
 };
 
 std::vector<Figure> figures_of(const Bench& bench) {
-  const auto measure = [&](Backend& backend, const Instruments& instruments) {
-    const auto& gpu = bench.machine.gpu;
-    return timer_figures(backend, instruments, gpu ? gpu->theoretical_peak_bytes_per_s() : 0,
-                         [](const std::string& text) { print_message("note: " + text); });
-  };
-  if (bench.backend) return measure(*bench.backend, bench.instruments);
   std::vector<Figure> out;
   run_apart(
       [&](const Child::Send& send) {
-        auto instruments = std::make_unique<Instruments>();
-        Backend& backend = *bench.instruments.open(*instruments);
-        for (const Figure& f : measure(backend, *instruments))
+        Instruments& instruments = *std::make_unique<Instruments>().release();  // the process ends with them
+        Backend& backend = *bench.instruments.open(instruments);
+        const auto& gpu = bench.machine.gpu;
+        for (const Figure& f : timer_figures(backend, instruments, gpu ? gpu->theoretical_peak_bytes_per_s() : 0,
+                                             [](const std::string& text) { print_message("note: " + text); }))
           send({f.name, f.what, f.warning, std::string(reinterpret_cast<const char*>(&f.value), sizeof f.value)});
-        keep_for_ever(instruments.release());
       },
       [&](const Child::Message& m) {
         out.push_back({.name = m.at(0), .what = m.at(1), .warning = m.at(2)});
@@ -239,22 +233,18 @@ std::vector<Figure> figures_of(const Bench& bench) {
   return out;
 }
 
-/// Throws WrongResult and CallTimeout; of the latter nothing is freed, which would wait for the call that does not end.
-Outcome measure(Bench bench, const SelftestPlan& plan, bool quiet) {
+/// Throws WrongResult.
+Outcome measure(Bench& bench, const SelftestPlan& plan, bool quiet) {
   Progress progress(quiet);
   const Interrupts catching;
   Outcome outcome;
   try {
     outcome.figures = figures_of(bench);
     outcome.report = selftest(
-        bench.backend.get(), bench.instruments, plan,
+        nullptr, bench.instruments, plan,
         {.progress = [&](double share,
                          const std::string& what) { progress.show(static_cast<std::size_t>(100 * share), 100, what); },
          .stop = [] { return Interrupts::count() > 0; }});
-  } catch (const CallTimeout&) {
-    keep_for_ever(std::move(bench.instruments));
-    keep_for_ever(bench.backend.release());
-    throw;
   } catch (const WrongResult&) {
     progress.clear();
     throw;
@@ -311,17 +301,15 @@ int run(const SelftestOptions& options) {
     throw UsageError("the simulated device keeps no time; a self-test needs a clock");
   if (std::count(selection.sizes.begin(), selection.sizes.end(), 0u))
     throw UsageError("--sizes 0: adding up nothing takes no time to slow by a known share; give sizes from 1 on");
-  const auto before = gpus_in_use();
   const Variant* variant = nullptr;
   Bench bench = open_bench(options, selection, variant);
   const DeviceKind device = bench.info.kind;
   const SelftestPlan plan = plan_of(options, selection, *variant, device);
-  const Machine machine = bench.machine;
   if (!options.quiet)
-    for (const auto& text : misleading(device, machine.gpu ? machine.gpu->uuid : "", before)) print_warning(text);
+    for (const auto& text : misleading(bench)) print_warning(text);
   Outcome outcome;
   try {
-    outcome = measure(std::move(bench), plan, options.quiet);
+    outcome = measure(bench, plan, options.quiet);
   } catch (const WrongResult& e) {
     print_message(e.what());
     return exit_wrong;
@@ -329,7 +317,7 @@ int run(const SelftestOptions& options) {
   if (options.json)
     fmt::print("{}\n", to_json(outcome.report, plan, outcome.figures).dump(2));
   else if (!options.quiet)
-    print(outcome.report, plan, outcome.figures, machine.name);
+    print(outcome.report, plan, outcome.figures, bench.machine.name);
   return conclude(outcome.report, plan, options);
 }
 

@@ -67,7 +67,8 @@ double cpu_busy() {
 
 }  // namespace
 
-std::vector<std::string> misleading(DeviceKind device, const std::string& gpu_uuid, const std::vector<GpuUse>& before) {
+std::vector<std::string> misleading(const Bench& bench) {
+  const DeviceKind device = bench.info.kind;
   std::vector<std::string> out;
   if (device == DeviceKind::sim) return out;  // it reports no times
   if (debug) out.push_back("this is a debug build: its times mislead; configure with -DCMAKE_BUILD_TYPE=Release");
@@ -81,8 +82,8 @@ std::vector<std::string> misleading(DeviceKind device, const std::string& gpu_uu
     out.push_back("a profiler or checker is attached (" + *tool + "): times mislead; use --profile for one bare call");
   // An instance of a divided GPU has a UUID of its own, which the list of whole GPUs does not hold.
   bool listed = false, divided = false;
-  for (const GpuUse& gpu : before) {
-    const bool this_one = gpu.uuid == gpu_uuid;
+  for (const GpuUse& gpu : bench.in_use) {
+    const bool this_one = bench.machine.gpu && gpu.uuid == bench.machine.gpu->uuid;
     listed = listed || this_one;
     divided = divided || (gpu.mig && this_one);
     if (this_one && gpu.processes > 0)
@@ -92,7 +93,7 @@ std::vector<std::string> misleading(DeviceKind device, const std::string& gpu_uu
       out.push_back(
           fmt::format("the GPU is busy ({} % in use by others): times will be too long", gpu.utilization_percent));
   }
-  for (const GpuUse& gpu : before) divided = divided || (gpu.mig && !listed);
+  for (const GpuUse& gpu : bench.in_use) divided = divided || (gpu.mig && !listed);
   if (divided)
     out.push_back("the GPU is divided (MIG): times of a part of it do not compare with those of a whole one");
   return out;

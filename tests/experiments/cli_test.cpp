@@ -32,6 +32,15 @@ GpuUse gpu(std::string uuid, unsigned processes, unsigned utilization, bool mig)
   return use;
 }
 
+/// What misleads on the device with this UUID, "" where it is no GPU.
+std::vector<std::string> warnings_of(DeviceKind device, const std::string& uuid, std::vector<GpuUse> in_use) {
+  Bench bench;
+  bench.info.kind = device;
+  if (!uuid.empty()) bench.machine.gpu.emplace().uuid = uuid;
+  bench.in_use = std::move(in_use);
+  return misleading(bench);
+}
+
 /// How many of the warnings contain `word`.
 long count(const std::vector<std::string>& warnings, const std::string& word) {
   return std::count_if(warnings.begin(), warnings.end(),
@@ -87,33 +96,33 @@ TEST(CliBaseline, EachProcessHasADraftOfItsOwn) {
 }
 
 TEST(CliWarnings, AQuietGpuGivesNone) {
-  const auto warnings = misleading(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 0, 0, false), gpu("GPU-b", 3, 99, true)});
+  const auto warnings = warnings_of(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 0, 0, false), gpu("GPU-b", 3, 99, true)});
   EXPECT_EQ(count(warnings, "GPU"), 0) << "another GPU's use is no concern";
 }
 
 TEST(CliWarnings, TellsOfOtherProcessesAndLoad) {
-  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 1, 0, false)}), "shared with 1 other process:"),
+  EXPECT_EQ(count(warnings_of(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 1, 0, false)}), "shared with 1 other process:"),
             1);
-  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 2, 0, false)}), "2 other processes"), 1);
-  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 0, 40, false)}), "40 %"), 1);
+  EXPECT_EQ(count(warnings_of(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 2, 0, false)}), "2 other processes"), 1);
+  EXPECT_EQ(count(warnings_of(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 0, 40, false)}), "40 %"), 1);
 }
 
 TEST(CliWarnings, TellsOfADividedGpu) {
-  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 0, 0, true)}), "MIG"), 1);
-  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-instance", {gpu("GPU-a", 0, 0, true)}), "MIG"), 1)
+  EXPECT_EQ(count(warnings_of(DeviceKind::cuda, "GPU-a", {gpu("GPU-a", 0, 0, true)}), "MIG"), 1);
+  EXPECT_EQ(count(warnings_of(DeviceKind::cuda, "GPU-instance", {gpu("GPU-a", 0, 0, true)}), "MIG"), 1)
       << "an instance has a UUID that the list of whole GPUs does not hold";
-  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-b", {gpu("GPU-a", 0, 0, true), gpu("GPU-b", 0, 0, false)}), "MIG"),
-            0);
+  EXPECT_EQ(
+      count(warnings_of(DeviceKind::cuda, "GPU-b", {gpu("GPU-a", 0, 0, true), gpu("GPU-b", 0, 0, false)}), "MIG"), 0);
 }
 
 TEST(CliWarnings, TellsOfAProfiler) {
   ASSERT_EQ(setenv("CUDA_INJECTION64_PATH", "/nowhere/libinjected.so", 1), 0);
-  const auto attached = misleading(DeviceKind::cuda, "GPU-a", {});
-  const auto simulated = misleading(DeviceKind::sim, "", {});
+  const auto attached = warnings_of(DeviceKind::cuda, "GPU-a", {});
+  const auto simulated = warnings_of(DeviceKind::sim, "", {});
   ASSERT_EQ(unsetenv("CUDA_INJECTION64_PATH"), 0);
   EXPECT_EQ(count(attached, "CUDA_INJECTION64_PATH"), 1);
   EXPECT_TRUE(simulated.empty()) << "the simulated device reports no times";
-  EXPECT_EQ(count(misleading(DeviceKind::cuda, "GPU-a", {}), "profiler"), 0);
+  EXPECT_EQ(count(warnings_of(DeviceKind::cuda, "GPU-a", {}), "profiler"), 0);
 }
 
 TEST(CliShow, SizesReadBack) {

@@ -200,8 +200,8 @@ int complain(const std::vector<std::vector<Measured>>& groups) {
 
 int compare_live(CompareOptions& options) {
   const Request request = parse(options);
-  const auto before = gpus_in_use();
   Bench bench = open_bench_or_advise(request.device, options.selection.gpu);
+  const std::vector<std::string> warnings = options.quiet ? std::vector<std::string>() : misleading(bench);
   Session session{.experiment = "compare",
                   .points = {},
                   .rules = {},
@@ -237,9 +237,7 @@ int compare_live(CompareOptions& options) {
   origins.push_back(origin_of(session));
   const Question question{options, request.effect, session.rules.confidence, intervals, std::move(then)};
 
-  if (!options.quiet)
-    for (const auto& text : misleading(request.device, session.machine.gpu ? session.machine.gpu->uuid : "", before))
-      print_warning(text);
+  for (const auto& text : warnings) print_warning(text);
   Collector collector(candidates, options.quiet);
   if (options.until_decided)
     collector.until = [&](const std::vector<GroupOutcome>& outcomes) {

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/child.h"
 #include "measure/stats/statistics.h"
 #include "measure/timing/nvml.h"
 
@@ -26,7 +27,16 @@ Json describe(const std::optional<GpuState>& s) {
           {"throttle_reasons", s->throttle_reasons ? Json(throttle_text(*s->throttle_reasons)) : Json()}};
 }
 
-std::optional<GpuState> state_of(const Machine& m) { return m.gpu ? gpu_state(m.gpu->uuid) : std::nullopt; }
+Json state_of(const Machine& m) { return describe(m.gpu ? gpu_state(m.gpu->uuid) : std::nullopt); }
+
+/// By a process of its own, as another run may follow, whose processes use NVML.
+Json state_apart(const Machine& m) {
+  Json out;
+  if (m.gpu)
+    run_apart([&](const Child::Send& send) { send({state_of(m).dump()}); },
+              [&](const Child::Message& said) { out = Json::parse(said.at(0)); });
+  return out;
+}
 
 /// Resolution and launch floor of a mode, in the cache state of its first point; else of the first point of all, or
 /// warm if that cannot be. Null where the timer lacks the mode.
@@ -155,11 +165,11 @@ void record_start(Json& entry, const Session& session, RunObserver& observer) {
     }
     return describe(probe);
   });
-  if (!entry.contains("gpu_state_at_start")) entry["gpu_state_at_start"] = describe(state_of(session.machine));
+  if (!entry.contains("gpu_state_at_start")) entry["gpu_state_at_start"] = state_of(session.machine);
 }
 
 void record_end(Json& entry, const Machine& machine, const RunReport& report, const Json& before) {
-  entry["gpu_state_at_end"] = describe(state_of(machine));
+  entry["gpu_state_at_end"] = state_apart(machine);
   entry["ended_utc"] = utc_now();
   entry["interrupted"] = report.interrupted;  // with ended_utc it tells scripts whether the run is complete
   // What is not in the samples: allocating and filling inputs, exact references, plans, first calls and pilots, files.

@@ -1,6 +1,6 @@
 #pragma once
 /// Clocks, temperature, power and throttling through NVML, loaded on first use, so the program starts without it.
-/// Read-only: changes no setting of the card.
+/// Read-only: changes no setting of the card. A process that has used it must fork none that shall: there it fails.
 
 #include <cstdint>
 #include <optional>

@@ -1,5 +1,6 @@
 // Passes that are processes, on the CPU: a variant that ends its own costs its own rows and no others.
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,7 +9,9 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <vector>
@@ -79,7 +82,7 @@ TEST(MeasureProcesses, GiveTheRowsThatOneProcessGives) {
   }
   const auto orders = [](const RunFolder& folder) {
     std::vector<std::string> out;
-    for (const RawSample& sample : folder.raw_samples()) 
+    for (const RawSample& sample : folder.raw_samples())
       out.push_back(row_key(sample.point) + std::to_string(sample.round));
     return out;
   };
@@ -249,6 +252,25 @@ TEST(MeasureProcesses, InputsAndPlacesDifferFromPassToPass) {
   std::set<std::size_t> distinct;
   for (int i = 0; i < calls; ++i) distinct.insert(places[i]);
   EXPECT_GT(distinct.size(), 1u);
+}
+
+TEST(MeasureProcesses, NvmlAnswersAtTheStartAndTheEndOfEachRun) {
+  if (dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_NOLOAD)) GTEST_SKIP() << "this process has loaded another";
+  const auto folder_of_tests = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  void* const nvml = dlopen((folder_of_tests / "libreductio_fake_nvml.so").c_str(), RTLD_NOW);
+  ASSERT_TRUE(nvml) << dlerror();
+  for (int run = 0; run < 2; ++run) {
+    RunFolder folder;
+    Session s = apart(folder, {point(a, 100)});
+    s.machine.gpu.emplace();
+    folder.run(std::move(s));
+    for (const char* when : {"gpu_state_at_start", "gpu_state_at_end"}) {
+      const auto state = folder.entry().at(when);
+      ASSERT_TRUE(state.is_object()) << when << " of run " << run;
+      EXPECT_EQ(state.at("temperature_c"), 40);
+    }
+  }
+  dlclose(nvml);
 }
 
 // A real device, as a run opens it.

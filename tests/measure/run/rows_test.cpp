@@ -240,6 +240,7 @@ TEST(MeasureRun, OnACpuImpossibleIsWhatItsCoresCannotLoad) {
     s.machine.gpu->uuid = "GPU-test";
     s.machine.gpu->memory_clock_hz = 1e9;
     s.machine.gpu->memory_bus_bits = 512;
+    s.keeps_rows = false;  // and so no state of it, for which this process would begin NVML
     folder.run(std::move(s));
     return folder.rows.at(0);
   };
