@@ -33,8 +33,8 @@ class Backend {
   /// 64 KiB. The addresses of a few bytes decide how fast a GPU's blocks exchange them
   /// (docs/measuring.md has the effect). Each new context would repeat the same addresses, so a row's
   /// contexts would agree for that reason alone. Only GPUs do so, for the whole process, until such a
-  /// backend ends.
-  virtual void scatter() {}
+  /// backend ends; false from the others.
+  virtual bool scatter() { return false; }
 
   /// Asynchronous with respect to the host where the device is; ordered in `stream`.
   virtual void fill(void* dst, unsigned char byte, std::size_t bytes, Stream) = 0;
@@ -53,11 +53,6 @@ class Backend {
   virtual void destroy_stream(Stream) noexcept = 0;
   /// Waits for all work of one stream; throws DeviceError if any of it failed.
   virtual void synchronize(Stream) = 0;
-
-  /// Ends this program's context on the device and makes a new one, as a new process would find it. Nothing of the
-  /// device may be left: memory, streams, events, graphs; of memory a GPU notices it and throws DeviceError. Only a GPU
-  /// has contexts; the others do nothing.
-  virtual void renew_context() {}
 
   /// Runs `enqueue`, which puts one call onto `stream`, and checks that it does nothing else: it may not allocate,
   /// free or wait. Throws DeviceError if it does. The simulated device then names the offence. A GPU captures the

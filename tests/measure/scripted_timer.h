@@ -139,6 +139,7 @@ class Monitor final : public DeviceMonitor {
 
   std::optional<HostCpuCounts> take_host_cpu_counts() override { return host_cpu; }
 
+  std::function<void()> each_pass;        ///< called as it begins, where open_scripted() opened the device
   std::optional<HostCpuCounts> host_cpu;  ///< where calls are made from a CPU that is chosen
   std::function<double()> hz;         ///< the kernels' clock, where there is one
   std::function<bool()> memory_idle;  ///< before the samples on each allocation
@@ -193,6 +194,9 @@ inline Machine machine() {
   return m;
 }
 
+/// The CPU, or as a GPU where the script has an each_pass.
+inline std::unique_ptr<Backend> open_scripted(const Instruments&);
+
 inline Session session(const Folder& folder, std::vector<Point> points, Instruments instruments,
                        SamplingRules rules = {}) {
   Session s;
@@ -202,7 +206,7 @@ inline Session session(const Folder& folder, std::vector<Point> points, Instrume
   s.order_seed = 1;  // tests repeat
   s.options.out = folder.path();
   s.machine = machine();
-  s.backend = open_cpu();
+  s.backend = open_scripted(instruments);
   s.instruments = std::move(instruments);
   return s;
 }
@@ -224,7 +228,7 @@ class Scarce : public Backend {
     device_->release(p);
   }
   std::size_t memory_free() const override { return free_; }
-  void scatter() override { ++scattered; }
+  bool scatter() override { return ++scattered, false; }
   void fill(void* p, unsigned char b, std::size_t n, Stream s) override { device_->fill(p, b, n, s); }
   void copy_in(void* p, const void* h, std::size_t n, Stream s) override { device_->copy_in(p, h, n, s); }
   void copy_within(void* p, const void* q, std::size_t n, Stream s) override { device_->copy_within(p, q, n, s); }
@@ -242,7 +246,6 @@ class Scarce : public Backend {
   std::function<void()> watch_enqueue(const std::function<void()>& f, Stream s, FirstLaunch* l) override {
     return device_->watch_enqueue(f, s, l);
   }
-  void renew_context() override { device_->renew_context(); }
   /// Leaves so much of it free, whatever is allocated.
   void leave(std::size_t bytes) { free_ = bytes; }
   bool lost = false;
@@ -253,6 +256,17 @@ class Scarce : public Backend {
   std::size_t free_;
   std::map<void*, std::size_t> sizes_;
 };
+
+inline std::unique_ptr<Backend> open_scripted(const Instruments& instruments) {
+  struct Passing final : Scarce {
+    explicit Passing(std::function<void()> f) : Scarce(std::size_t{1} << 40), each_pass(std::move(f)) {}
+    bool scatter() override { return each_pass(), true; }
+    std::function<void()> each_pass;
+  };
+  const auto* monitor = dynamic_cast<const Monitor*>(instruments.monitor.get());
+  if (!monitor || !monitor->each_pass) return open_cpu();
+  return std::make_unique<Passing>(monitor->each_pass);
+}
 
 inline Scripted constant(double seconds) {
   return Scripted([=](std::size_t, std::size_t) { return seconds; });

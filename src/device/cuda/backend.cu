@@ -9,7 +9,6 @@
 #include <memory>
 #include <random>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "core/error.h"
@@ -96,8 +95,7 @@ class CudaBackend final : public Backend {
     const cudaDeviceProp& gpu = gpus[index];
     const std::string who = "GPU " + std::to_string(index) + " (" + gpu.name + ")";
     // From here on this thread works on this GPU, and so do the kernels that it launches.
-    index_ = static_cast<int>(index);
-    if (const cudaError_t e = cudaSetDevice(index_); e != cudaSuccess) {
+    if (const cudaError_t e = cudaSetDevice(static_cast<int>(index)); e != cudaSuccess) {
       cudaGetLastError();
       throw NoGpu(who + " cannot be used: " + cudaGetErrorString(e));
     }
@@ -117,10 +115,11 @@ class CudaBackend final : public Backend {
     info_.max_grid = static_cast<unsigned>(gpu.maxGridSize[0]);
     info_.capability = static_cast<int>(device::usable_capability<probe>());
     info_.cluster_blocks = static_cast<int>(device::most_cluster_blocks<probe>(512));
-    open_stream();
+    device::workspace_stream() = stream_ = create_stream();
   }
   ~CudaBackend() override {
-    close_stream();
+    if (device::workspace_stream().handle == stream_.handle) device::workspace_stream() = {};
+    destroy_stream(stream_);
     device::places().drawn.reset();
   }
 
@@ -142,8 +141,9 @@ class CudaBackend final : public Backend {
     return p;
   }
   void release(void* p) noexcept override { device::free_block(p); }
-  void scatter() override {
+  bool scatter() override {
     if (!device::places().drawn) device::places().drawn.emplace(std::random_device{}());
+    return true;
   }
 
   std::size_t memory_free() const override {
@@ -194,19 +194,6 @@ class CudaBackend final : public Backend {
   }
   void destroy_stream(Stream s) noexcept override { cudaStreamDestroy(native(s)); }
   void synchronize(Stream s) override { check(cudaStreamSynchronize(native(s)), "waiting for the GPU"); }
-
-  void renew_context() override {
-    // What is kept would be read or written in a context that it is not of: wrong data and times, often without an
-    // error.
-    if (const int held = device::blocks_held(); held != 0)
-      throw DeviceError("the GPU's context cannot be left while the program holds " + std::to_string(held) +
-                        (held == 1 ? " block" : " blocks") +
-                        " of memory of it: a plan, or whoever made one, keeps it for too long");
-    close_stream();
-    check(cudaDeviceReset(), "ending the context");
-    check(cudaSetDevice(index_), "making a context");
-    open_stream();
-  }
 
   std::function<void()> watch_enqueue(const std::function<void()>& enqueue, Stream s, FirstLaunch* first) override {
     // A capture takes what is asynchronous and on this stream, and fails at whatever allocates, frees or waits.
@@ -269,17 +256,7 @@ class CudaBackend final : public Backend {
     return status;
   }
 
-  void open_stream() {
-    stream_ = create_stream();
-    device::workspace_stream() = stream_;
-  }
-  void close_stream() {
-    if (device::workspace_stream().handle == stream_.handle) device::workspace_stream() = {};
-    if (stream_.handle) destroy_stream(std::exchange(stream_, {}));
-  }
-
   DeviceInfo info_;
-  int index_ = 0;  ///< CUDA's, of this GPU
   Stream stream_;
 };
 

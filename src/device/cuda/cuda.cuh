@@ -3,7 +3,6 @@
 
 #include <cuda_runtime.h>
 
-#include <atomic>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -41,12 +40,6 @@ inline Stream& workspace_stream() {
   return stream;
 }
 
-/// How many blocks of memory are held that a backend, a Buffer, a HostBuffer or a caching allocator took of the GPU, or
-/// page-locked. None may outlive its context (Backend::renew_context()).
-inline std::atomic<int>& blocks_held() {
-  static std::atomic<int> count{0};
-  return count;
-}
 /// Where the blocks that follow begin in their memory, of all of the process: at its start, or where chance says
 /// (Backend::scatter()).
 struct Places {
@@ -60,14 +53,13 @@ inline Places& places() {
   static Places of_all;
   return of_all;
 }
-/// cudaMalloc() of at least one byte, and cudaFree(), which must follow in the same context. A block ends where its
-/// memory does, so that compute-sanitizer sees what is written behind it.
+/// cudaMalloc() of at least one byte, and cudaFree(). A block ends where its memory does, so that compute-sanitizer
+/// sees what is written behind it.
 inline cudaError_t allocate_block(void** p, std::size_t bytes) {
   const bool moves = places().drawn && bytes < Places::below;
   const std::size_t before = moves ? (*places().drawn)() % Places::count * Places::step : 0;
   const cudaError_t status = cudaMalloc(p, before + (bytes ? bytes : 1));
   if (status != cudaSuccess) return status;
-  ++blocks_held();
   if (before == 0) return status;
   void* const memory = *p;
   *p = static_cast<char*>(memory) + before;
@@ -76,9 +68,8 @@ inline cudaError_t allocate_block(void** p, std::size_t bytes) {
 }
 inline void free_block(void* p) noexcept {
   const auto moved = places().memory_of.find(p);
-  const cudaError_t freed = cudaFree(moved == places().memory_of.end() ? p : moved->second);
+  cudaFree(moved == places().memory_of.end() ? p : moved->second);
   if (moved != places().memory_of.end()) places().memory_of.erase(moved);
-  if (freed != cudaErrorInvalidValue) --blocks_held();  // what is no block of memory is still held
 }
 
 /// The memory of a Buffer.
@@ -102,12 +93,8 @@ class HostBuffer {
   HostBuffer(std::size_t count, bool pinned) : count_(count) {
     const std::size_t bytes = (count ? count : 1) * sizeof(T);
     void* p = nullptr;
-    if (pinned) {
-      check(cudaMallocHost(&p, bytes), "allocating page-locked memory");
-      ++blocks_held();
-    } else {
-      p = ::operator new(bytes);
-    }
+    if (pinned) check(cudaMallocHost(&p, bytes), "allocating page-locked memory");
+    else p = ::operator new(bytes);
     std::memset(p, 0xFF, bytes);  // mapped now, and not inside the first timed call
     memory_ = {static_cast<T*>(p), Free{pinned}};
   }
@@ -120,7 +107,6 @@ class HostBuffer {
     void operator()(T* p) const {
       if (!pinned) return ::operator delete(p);
       cudaFreeHost(p);
-      --blocks_held();
     }
   };
   std::size_t count_;

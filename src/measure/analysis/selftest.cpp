@@ -42,12 +42,11 @@ class Comparing {
       points.emplace_back();
       for (const Point& p : group) points.back().push_back(&p);
     }
-    auto sampler = std::make_unique<Sampler>(Sampling{backend_, instruments_, rules, plan_.order_seed + ++measured_});
+    Sampler sampler({backend_, instruments_, rules, plan_.order_seed + ++measured_});
     const auto progress = [&](const Point& p, bool, double share) {
       watch_.progress(share, fmt::format("{}, n={}", what, p.problem.n));
     };
-    const Measurement measured = sampler->measure(points, {.abandon = watch_.stop, .progress = progress});
-    if (measured.device_busy) keep_for_ever(sampler.release());  // freeing would wait for the call that does not end
+    const Measurement measured = sampler.measure(points, {.abandon = watch_.stop, .progress = progress});
     if (measured.device_lost) std::rethrow_exception(measured.device_lost);
     if (measured.abandoned) throw UsageError("interrupted");
     std::vector<std::vector<Measured>> out;

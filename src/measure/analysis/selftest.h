@@ -113,8 +113,8 @@ struct WrongResult : std::runtime_error {
 };
 
 /// All comparisons share one measurement's contexts, so many cost little. The backend is null where Instruments::open
-/// opens it. Throws UsageError if the variant cannot be
-/// timed so, or when stopped; WrongResult; DeviceError if the device fails.
+/// opens it. Throws UsageError if the variant cannot be timed so, or when stopped; WrongResult; DeviceError if the
+/// device fails.
 SelftestReport selftest(Backend*, Instruments&, const SelftestPlan&, const SelftestWatch&);
 
 }  // namespace reductio

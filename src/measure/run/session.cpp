@@ -78,16 +78,11 @@ class SessionRun {
   }
 
   RunReport run() {
-    try {
-      if (session_.options.profile) {
-        profile();
-      } else {
-        open_results();
-        measure_all();
-      }
-    } catch (const CallTimeout&) {  // of a call that no point makes
-      keep_device_for_ever();
-      throw;
+    if (session_.options.profile) {
+      profile();
+    } else {
+      open_results();
+      measure_all();
     }
     return report_;
   }
@@ -267,16 +262,13 @@ class SessionRun {
     for (const Row& row : measured.groups.front().rows)
       if (row.status == Status::failed || row.status == Status::timeout)
         why = fmt::format("{} stopped the device ({})", row.point.variant, row.reason);
-    if (measured.device_busy) keep_device_for_ever();
+    if (measured.device_busy) {  // freeing anything would wait for the call that does not end
+      keep_for_ever(sampler_.release());
+      keep_for_ever(std::move(session_.instruments));
+      keep_for_ever(session_.backend.release());
+    }
     if (results_) why += "; rows so far are in " + report_.csv.string() + ", --resume goes on behind it";
     throw DeviceError(why);
-  }
-
-  /// For freeing anything would wait for the call that does not end.
-  void keep_device_for_ever() {
-    keep_for_ever(sampler_.release());
-    keep_for_ever(std::move(session_.instruments));
-    keep_for_ever(session_.backend.release());
   }
 
   const double begin_ = host_now();

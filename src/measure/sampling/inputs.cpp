@@ -36,10 +36,10 @@ DeviceInput::DeviceInput(Backend& backend, const InputKey& key, std::span<const 
   backend.synchronize(backend.stream());
 }
 
-void Allocations::begin_next(bool in_fresh_context) {
+void Allocations::begin_next() {
   input_.reset();
   random_.seed(std::random_device{}());  // not as in another process of the same parent
-  if (in_fresh_context) return backend_->scatter();  // nothing may be held when the next context is made
+  if (backend_->scatter()) return;
   // What is larger is mapped anew, at pages of its own.
   const std::size_t smallest = 256, largest = std::size_t{64} << 10;
   try {

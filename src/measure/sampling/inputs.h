@@ -51,16 +51,15 @@ class DeviceInput {
 };
 
 /// Buffer placement shifts times, so each allocation must lie elsewhere than the last. But an allocator hands out what
-/// was just freed, and a fresh context repeats the placement of the one before. In fresh contexts, small blocks
-/// therefore begin at random places (Backend::scatter()). Without contexts, pieces of random sizes are held before each
-/// allocation. A repeated run must not find the same places, or its intervals would be too narrow.
+/// was just freed, and a fresh context repeats the placement of the one before. On a GPU, small blocks therefore begin
+/// at random places (Backend::scatter()). Elsewhere, pieces of random sizes are held before each allocation. A repeated
+/// run must not find the same places, or its intervals would be too narrow.
 class Allocations {
  public:
   explicit Allocations(Backend* const& backend) : backend_(backend) {}
 
-  /// Frees the input, then scatters the next allocations, or holds more pieces if there is no fresh context. Pilots run
-  /// before any.
-  void begin_next(bool in_fresh_context);
+  /// Frees the input, then scatters the next allocations, or holds more pieces. Pilots run before any.
+  void begin_next();
   void free_all();
 
   /// Reused while consecutive groups on an allocation want the same: filling gigabytes takes time. Throws Refused where

@@ -130,9 +130,8 @@ void Rounds::make_harness_calls() {
 }
 
 /// Makes new plans, and so new workspaces, for all that are sampled on `allocation`. Each makes one untimed call,
-/// because the first in a context loads kernels, which may wait for the device; long calls without contexts skip it.
-/// Plans are made in random order, as earlier allocations may be placed better. False if abandoned or the device was
-/// lost.
+/// because the first in a process loads kernels, which may wait for the device. Plans are made in random order, as
+/// earlier allocations may be placed better. False if abandoned or the device was lost.
 bool Rounds::make_plans(int allocation, Part part, const std::function<bool()>& abandon) {
   for (const int i : shuffled(static_cast<int>(group_.members.size()), random_)) {
     Member& m = group_.members[static_cast<std::size_t>(i)];
@@ -140,8 +139,7 @@ bool Rounds::make_plans(int allocation, Part part, const std::function<bool()>& 
     if (abandon()) return false;
     const bool alive = group_.guarded(m, [&] {
       group_.make_plan_for(m);
-      const bool loads = s_.instruments.renew_context || s_.under_way;
-      if (!s_.timer().keeps_time() || (!loads && !shows_what_ran_before(m))) return;
+      if (!s_.timer().keeps_time()) return;
       s_.timer().run(group_.call(m));
       group_.verify(m);
     });

@@ -53,7 +53,7 @@ class Pass {
     s_.backend = open_here(s_.instruments);
     s_.under_way = now_.get();
     s_.random.seed(std::random_device{}());
-    if (rounds_) s_.allocations.begin_next(s_.backend->info().kind == DeviceKind::cuda);
+    if (rounds_) s_.allocations.begin_next();
     send({});
     for (std::size_t i = at_; i < groups_.size(); ++i) {
       send({std::to_string(i)});
@@ -205,7 +205,6 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
       tell(groups[i], sampled);
       const End end = work(i);
       out.abandoned = end == End::abandoned;
-      out.device_busy = groups[i].device_busy;
       if (end == End::device_lost) return lose(i, groups[i].device_lost);
       if (end != End::done) return false;
     }
@@ -221,15 +220,7 @@ Measurement Sampler::measure(std::span<const std::vector<const Point*>> points, 
   allocations = 0;  // no more than any group has
   for (const Rounds& of_group : rounds) allocations = std::max(allocations, of_group.allocations());
   for (int allocation = 0; allocation < allocations; ++allocation) {
-    if (const auto& renew_context = s_->instruments.renew_context; !apart) {
-      s_->allocations.begin_next(bool(renew_context));
-      try {
-        if (renew_context) renew_context();
-      } catch (const std::exception&) {
-        lose(0, std::current_exception());  // without a context nothing can be measured; earlier batches are written
-        return out;
-      }
-    }
+    if (!apart) s_->allocations.begin_next();
     const bool goes_on = pass([&](std::size_t i) {
       // A group with fewer allocations takes part in some of these, evenly spread.
       const std::vector<int> its = spread_evenly(rounds[i].allocations(), allocations);

@@ -26,7 +26,7 @@ struct Measurement {
   /// The device no longer answers. `groups` holds only the one under way, with the rows settled so far, the culprit
   /// included.
   std::exception_ptr device_lost;
-  bool device_busy = false;  ///< lost to a call that still runs: nothing of the device may be freed
+  bool device_busy = false;  ///< by profile(): lost to a call that still runs, nothing of the device may be freed
 };
 
 /// What the samples of each group say so far.

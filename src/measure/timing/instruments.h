@@ -24,10 +24,6 @@ struct Instruments {
   std::unique_ptr<Timer> timer;
   std::unique_ptr<HarnessCalls> harness_calls;
   std::unique_ptr<DeviceMonitor> monitor;
-  /// Replaces the device's context by a new one, as a new process would have, and keeps the clocks and what was seen of
-  /// the memory. Plans, inputs and streams must be gone; what the timer kept for plans is forgotten. Empty where the
-  /// device has no contexts.
-  std::function<void()> renew_context = {};
   /// Opens the device in this process, with instruments of its own in place of these, for good. Each pass is then a
   /// process that calls it; the process that they are forked from never does. Empty: the device is open here.
   std::function<Backend*(Instruments&)> open = {};

@@ -51,8 +51,6 @@ class QuietCpu {
   /// moves to the first quiet CPU in random order, or to the least busy one. After such a failed search the next 15
   /// checks do not search: on a busy machine that would take longer than the sample.
   Found settle();
-  /// Lets this thread run anywhere again, until the next survey().
-  void release() { here_.reset(), at_ = nowhere, last_.reset(); }
   /// Whether it has a CPU to choose.
   bool chooses() const { return !cpus_.empty(); }
 

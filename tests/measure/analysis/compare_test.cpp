@@ -35,7 +35,7 @@ SamplingRules rounds_each(int each) {
 
 /// What measuring these points together gives.
 GroupOutcome measure(Instruments& instruments, const std::vector<Point>& points, const SamplingRules& rules) {
-  const auto backend = open_cpu();
+  const auto backend = open_scripted(instruments);
   Sampler sampler({backend.get(), instruments, rules, 1});
   std::vector<const Point*> group;
   for (const Point& p : points) group.push_back(&p);
@@ -87,7 +87,7 @@ TEST(MeasureCompare, WhatContextsDifferByHidesAnEffectThatMoreOfThemTell) {
       Scripted script([&](std::size_t id, std::size_t) {
         return 1e-5 * (id == 2 ? 1.01 * shift : 1) * std::normal_distribution(1.0, 0.01)(random);
       });
-      script.renew_context = [&] { shift = std::lognormal_distribution(0.0, 0.015)(random); };
+      script.device().each_pass = [&] { shift = std::lognormal_distribution(0.0, 0.015)(random); };
       SamplingRules rules = compare_rules();
       rules.allocations = allocations;
       rules.min_samples = rules.max_samples = 8 * allocations;
@@ -305,10 +305,10 @@ TEST(MeasureCompare, LookingUntilItIsDecidedErrsNoMoreOftenThanLookingOnce) {
 
 TEST(MeasureCompare, AMeasurementEndsAfterTheAllocationThatIsSaidToBeEnough) {
   const Variant a = variant("a", 1), b = variant("b", 2);
-  const auto backend = open_cpu();
   Scripted script([](std::size_t id, std::size_t) { return 1e-5 * static_cast<double>(id); });
   int contexts = 0;
-  script.renew_context = [&] { ++contexts; };
+  script.device().each_pass = [&] { ++contexts; };
+  const auto backend = open_scripted(script);
   SamplingRules rules = compare_rules();
   rules.allocations = 80;
   rules.min_samples = rules.max_samples = 160;
@@ -545,7 +545,7 @@ SelftestPlan plan_for(const Variant& v, int repeats) {
 }
 
 SelftestReport run_selftest(Scripted& script, const SelftestPlan& plan) {
-  const auto backend = open_cpu();
+  const auto backend = open_scripted(script);
   return selftest(backend.get(), script, plan, {.progress = [](auto, auto&) {}, .stop = [] { return false; }});
 }
 
@@ -583,7 +583,7 @@ TEST(MeasureSelftest, WhatIsPlantedIsToldBesideAnotherKernelFromOtherContexts) {
   Scripted script([&](std::size_t id, std::size_t) {
     return (id == 2 ? 1.5e-4 : 1e-4) * shift * std::normal_distribution(1.0, 0.002)(random);
   });
-  script.renew_context = [&] { shift = std::normal_distribution(1.0, 0.1)(random); };
+  script.device().each_pass = [&] { shift = std::normal_distribution(1.0, 0.1)(random); };
   SelftestPlan plan = plan_for(a, 1);
   plan.other = &b;
   for (const PlantedEffect& p : run_selftest(script, plan).planted) {
@@ -624,7 +624,7 @@ SelftestReport beside_one_that_scatters_by(double deviation) {
   Scripted script([&](std::size_t id, std::size_t) {
     return 1e-4 * (id == 1 ? shift : 1) * std::normal_distribution(1.0, 0.002)(random);
   });
-  script.renew_context = [&] { shift = std::lognormal_distribution(0.0, deviation)(random); };
+  script.device().each_pass = [&] { shift = std::lognormal_distribution(0.0, deviation)(random); };
   SelftestPlan plan = plan_for(a, 1);
   plan.other = &b;
   return run_selftest(script, plan);
@@ -801,7 +801,7 @@ TEST(MeasureSelftest, ComparisonsOfSeparateContextsSeeWhatContextsDifferBy) {
   double shift = 1;
   Scripted script(
       [&](std::size_t, std::size_t) { return 1e-4 * shift * std::normal_distribution(1.0, 0.002)(random); });
-  script.renew_context = [&] { shift = std::normal_distribution(1.0, 0.02)(random); };
+  script.device().each_pass = [&] { shift = std::normal_distribution(1.0, 0.02)(random); };
   SelftestPlan plan = plan_for(a, 60);
   plan.planted.clear();
   const SelftestReport report = run_selftest(script, plan);

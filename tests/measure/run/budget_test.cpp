@@ -177,7 +177,7 @@ TEST(MeasureRun, SamplesAreSpreadOverAsManyAllocationsAsAreAskedFor) {
   const auto contexts_and_samples = [](auto change, double call_s = 1e-5) {
     Scripted script = constant(call_s);
     int contexts = 0;
-    script.renew_context = [&] { ++contexts; };
+    script.device().each_pass = [&] { ++contexts; };
     const std::size_t samples = row_of({point(a, 100)}, std::move(script), rules_by(change)).n_samples;
     return std::pair(contexts, samples);
   };

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "measure/analysis/selftest.h"
 #include "measure/results/writer.h"
 #include "tests/measure/run/run_folder.h"
 
@@ -220,19 +219,6 @@ TEST(MeasureRun, ADeviceThatIsLostWhileMemoryIsWaitedForEndsTheRun) {
   }
 }
 
-TEST(MeasureRun, AContextThatCannotBeMadeEndsTheRunInOneLineThatSaysHowToGoOn) {
-  RunFolder folder;
-  Scripted script = constant(1e-5);
-  int made = 0;
-  script.renew_context = [&] {
-    if (++made == 3) throw Refused("flushing the cache: needs 0.2 GiB of GPU memory, 0.1 GiB free");
-  };
-  const std::string why = error_of([&] { folder.run({point(a, 100)}, std::move(script)); });
-  EXPECT_EQ(why.find("the device no longer answers (flushing the cache: needs 0.2 GiB"), 0u) << why;
-  EXPECT_NE(why.find("--resume goes on behind it"), std::string::npos) << why;
-  EXPECT_TRUE(folder.rows.empty()) << "what is measured again shall not be there twice";
-}
-
 /// Counts what is freed of it, itself included.
 class Counted final : public Scarce {
  public:
@@ -284,36 +270,6 @@ TEST(MeasureRun, AProfiledCallThatNeverEndsFreesNothingAndEndsTheRun) {
     EXPECT_FALSE(workspace.expired()) << hanging;
     EXPECT_EQ(folder.notices.size(), 2u) << "nothing is called behind it";
   }
-}
-
-TEST(MeasureRun, ACallForTheRecordThatNeverEndsFreesNothing) {
-  static int freed = 0;
-  RunFolder folder;
-  int freed_before = -1;
-  Scripted script = constant(1e-5);
-  Clock& clock = script.clock();
-  clock.before_sample = [&](const Call&) {
-    freed_before = freed;
-    throw CallTimeout("no result within 60 s");
-  };
-  Session s = session(folder, {point(a, 100)}, std::move(script));
-  s.backend = std::make_unique<Counted>(freed);
-  EXPECT_EQ(error_of([&] { folder.run(std::move(s)); }), "no result within 60 s");
-  EXPECT_EQ(freed, freed_before);
-  EXPECT_EQ(clock.forgotten, 0) << "forgetting a graph would wait, too";
-  EXPECT_TRUE(folder.rows.empty());
-}
-
-TEST(MeasureRun, ASelftestWhoseCallNeverEndsFreesNothingThatItWorksOn) {
-  constexpr std::size_t all = std::size_t{1} << 24;
-  static Scarce backend(all);  // it outlives what is never freed
-  Scripted script = constant(1e-5);
-  SelftestPlan plan;
-  plan.point = point(hangs, 0);
-  plan.sizes = {100};
-  EXPECT_THROW(selftest(&backend, script, plan, {.progress = [](auto, auto&) {}, .stop = [] { return false; }}),
-               CallTimeout);
-  EXPECT_LE(backend.memory_free(), all - 400);
 }
 
 }  // namespace

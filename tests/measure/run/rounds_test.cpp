@@ -218,7 +218,7 @@ TEST(MeasureRun, CallsThatAllocateAreSampledWhileNoOtherPlanHoldsMemory) {
     Scripted script = constant(1e-5);
     std::vector<std::size_t> order;
     script.clock().before_sample = [&](const Call& call) { order.push_back(call.info.grid_blocks); };
-    script.renew_context = [&] { order.push_back(0); };
+    script.device().each_pass = [&] { order.push_back(0); };
     RunFolder folder;
     folder.run(points, std::move(script), {.allocations = 4});
     for (const Row& row : folder.rows) EXPECT_EQ(row.n_samples, 48u) << row.point.variant << ": " << row.reason;
@@ -333,12 +333,8 @@ TEST(MeasureRun, AnAllocationThatIsRefusedCostsItsRoundsAndNotTheRow) {
   }
 }
 
-TEST(MeasureRun, EachPassIsInAFreshContextInWhichNothingIsLeft) {
-  constexpr std::size_t all = std::size_t{1} << 30;
-  auto device = std::make_unique<Scarce>(all);
-  const Scarce& seen = *device;
+TEST(MeasureRun, EachPassBeginsWithNothingAndTakesItsShareOfEveryGroup) {
   const auto plans = std::make_shared<int>();  // held by each
-  int renewed = 0;
   Variant held = a;
   on_cpu(held) = [&](const Problem& p, const Settings&, const DeviceInfo&) {
     return plan_of({.longest_chain = p.n}, [plans, n = p.n](void* in, void* out, Stream) {
@@ -346,20 +342,15 @@ TEST(MeasureRun, EachPassIsInAFreshContextInWhichNothingIsLeft) {
     });
   };
   RunFolder folder;
-  Session s = session(folder, {point(held, 100), point(held, 200)}, constant(1e-5), {.allocations = 5});
-  s.backend = std::move(device);
+  Scripted script = constant(1e-5);
   std::vector<int> samples_before;
-  auto& clock = static_cast<Clock&>(*s.instruments.timer);
-  s.instruments.renew_context = [&] {
-    ++renewed;
+  script.device().each_pass = [&, &clock = script.clock()] {
     EXPECT_EQ(plans.use_count(), 1);
-    EXPECT_EQ(seen.memory_free(), all) << "of inputs and outputs";
-    EXPECT_EQ(seen.scattered, renewed) << "or all contexts would have the same places";
     samples_before.push_back(static_cast<int>(
         std::count_if(clock.asked.begin(), clock.asked.end(), [](const Asked& call) { return call.sampled; })));
   };
-  folder.run(std::move(s));
-  EXPECT_EQ(renewed, 5) << "all groups of a batch share them";
+  folder.run({point(held, 100), point(held, 200)}, std::move(script), {.allocations = 5});
+  EXPECT_EQ(samples_before.size(), 5u) << "all groups of a batch share them";
   for (std::size_t i = 1; i < samples_before.size(); ++i)
     EXPECT_GE(samples_before[i] - samples_before[i - 1], 2 * 9) << "both points' rounds are spread over them";
   EXPECT_EQ(folder.rows.at(0).n_samples, 48u);
@@ -382,7 +373,7 @@ TEST(MeasureRun, WhatIsLoadedAtItsFirstLaunchInAContextIsLaunchedOnceBeforeItIsT
       if (const Asked& call = clock.asked[seen]; call.id < floor_id)
         first_was_timed += launched.emplace(call.id, call.bytes).second && call.sampled;
   };
-  script.renew_context = [&] {
+  script.device().each_pass = [&] {
     looking.look();
     launched.clear();
   };

@@ -39,29 +39,17 @@ class MeasureCuda : public testing::Test {
       GTEST_SKIP() << e.what();
     }
     instruments_ = make_cuda_instruments(*backend_);
-    allocate();
-  }
-  void TearDown() override {
-    input_.reset();
-    out_.reset();
-    instruments_ = {};
-    if (backend_) backend_->destroy_stream(stream_);
-  }
-
-  void allocate() {
     stream_ = backend_->create_stream();
     input_ = std::make_unique<DeviceMemory>(*backend_, 256 * MiB);
     out_ = std::make_unique<DeviceMemory>(*backend_, 16);
     backend_->fill(input_->get(), 0x11, input_->size(), stream_);
     backend_->synchronize(stream_);
   }
-  /// With what lies on the device, which is freed before and made again after.
-  void renew_context() {
+  void TearDown() override {
     input_.reset();
     out_.reset();
-    backend_->destroy_stream(stream_);
-    instruments_.renew_context();
-    allocate();
+    instruments_ = {};
+    if (backend_) backend_->destroy_stream(stream_);
   }
 
   Timer& timer() const { return *instruments_.timer; }
@@ -141,19 +129,16 @@ TEST_F(MeasureCuda, AnElementIsChangedForTheTimedCallAlone) {
   timer().forget(plan.get());
 }
 
-TEST_F(MeasureCuda, AnEmptyCallIsAwaitedByPollingInEachContext) {
-  const auto plan = calls().polled_empty();  // the sampler keeps it, too, from context to context
-  for (int i = 0; i < 2; ++i) {
-    Call c = call(*plan, MiB);
-    for (const CacheState cache : {CacheState::cold_dirty, CacheState::warm}) {
-      value_.fill(std::byte{0x77});
-      const Sample s = timer().sample(c, TimingMode::end_to_end, cache);
-      EXPECT_GT(*s.seconds, 0) << i;
-      EXPECT_EQ(value_, (std::array<std::byte, 4>{})) << "the word that arrived, " << i;
-    }
-    timer().forget(plan.get());
-    if (i == 0) renew_context();
+TEST_F(MeasureCuda, AnEmptyCallIsAwaitedByPolling) {
+  const auto plan = calls().polled_empty();
+  Call c = call(*plan, MiB);
+  for (const CacheState cache : {CacheState::cold_dirty, CacheState::warm}) {
+    value_.fill(std::byte{0x77});
+    const Sample s = timer().sample(c, TimingMode::end_to_end, cache);
+    EXPECT_GT(*s.seconds, 0);
+    EXPECT_EQ(value_, (std::array<std::byte, 4>{})) << "the word that arrived";
   }
+  timer().forget(plan.get());
 }
 
 TEST_F(MeasureCuda, AGraphReadsTheInputOfTheCallAndNotTheOneItWasFirstCapturedWith) {
@@ -193,23 +178,15 @@ TEST_F(MeasureCuda, ACallInALoopComesAfterAnUntimedOneAndTheFirstInAWhileDoesNot
     }
 }
 
-TEST_F(MeasureCuda, GoesOnInAFreshContext) {
-  const double event_s = timer().resolution_s(TimingMode::device);
-  for (int i = 0; i < 3; ++i) {
-    {
-      const auto plan = copying();
-      for (const TimingMode mode : {TimingMode::device, TimingMode::end_to_end, TimingMode::graph}) {
-        value_ = {};
-        EXPECT_GT(*timer().sample(call(*plan, MiB), mode, CacheState::warm).seconds, 0) << name(mode) << i;
-        EXPECT_TRUE(arrived()) << name(mode) << i;
-      }
-      timer().forget(plan.get());
-    }
-    EXPECT_GT(monitor().clock_hz().value(), 0);
-    monitor().wait_until_memory_idle();
-    renew_context();
-  }
-  EXPECT_EQ(timer().resolution_s(TimingMode::device), event_s);  // any machine: of the clock, not of the context
+TEST_F(MeasureCuda, InstrumentsThatAreToldWhatOthersSawDoNotMeasureItAgain) {
+  const auto seen = instruments_.seen;
+  EXPECT_GT(seen.least_memory_s, 0);
+  instruments_ = {};
+  instruments_ = make_cuda_instruments(*backend_, seen);
+  EXPECT_EQ(timer().resolution_s(TimingMode::device), seen.event_resolution_s);
+  EXPECT_EQ(timer().resolution_s(TimingMode::globaltimer), seen.globaltimer_resolution_s);
+  EXPECT_LE(instruments_.seen.least_memory_s, seen.least_memory_s);
+  EXPECT_GT(monitor().clock_hz().value(), 0);
 }
 
 TEST_F(MeasureCuda, ACallThatWritesNothingLeavesThePoison) {
@@ -376,42 +353,27 @@ TEST_F(MeasureCuda, ReadersTakeAnyAlignmentAndSize) {
   EXPECT_TRUE(calls().readers(4096, TimingMode::end_to_end).empty());
 }
 
-/// They outlive contexts, so they must hold nothing on the GPU: what a kernel counts claims by would be another's
-/// memory in the next one, and a count that does not begin at 0 skips tiles. The one word of the input that is not 0
-/// lies in the last tile; a sum of it is stored.
-TEST_F(MeasureCuda, ReadersReadAllInAFreshContext) {
+/// Also what is claimed, where a count that does not begin at 0 would skip tiles. The one word of the input that is not
+/// 0 lies in the last tile; a sum of it is stored.
+TEST_F(MeasureCuda, ReadersReadAll) {
   constexpr std::size_t bytes = 5000 * 65536;  // whole tiles, as many as an H200's blocks claim
   static_assert(tuned::launch_shape(bytes, tuned::FinishedBy::one_word, tuned::h200).reading ==
                 tuned::Reading::claimed);
   auto readers = calls().readers(bytes, TimingMode::device);
   ASSERT_FALSE(readers.empty());
   EXPECT_EQ(readers.back().name, "read/as-tuned");
-  for (int context = 0; context < 3; ++context) {
-    if (context > 0) renew_context();
-    DeviceMemory input(*backend_, bytes);
-    backend_->fill(input.get(), 0, bytes, stream_);
-    backend_->copy_in(input.bytes_at(bytes - 4), &cuda::sum_that_is_stored, 4, stream_);
-    // Small ones, which lie where a word that was kept would.
-    std::vector<DeviceMemory> others;
-    for (int i = 0; i < 4096; ++i) {
-      others.emplace_back(*backend_, 256);
-      backend_->fill(others.back().get(), 0x5A, 256, stream_);
+  DeviceMemory input(*backend_, bytes);
+  backend_->fill(input.get(), 0, bytes, stream_);
+  backend_->copy_in(input.bytes_at(bytes - 4), &cuda::sum_that_is_stored, 4, stream_);
+  backend_->synchronize(stream_);
+  for (auto& [name, plan] : readers)
+    for (int i = 0; i < 3; ++i) {
+      Call c = call(*plan, bytes);
+      c.in = input.get();
+      value_ = {};
+      EXPECT_GT(*timer().sample(c, TimingMode::device, CacheState::warm).seconds, 0);
+      EXPECT_EQ(std::memcmp(value_.data(), &cuda::sum_that_is_stored, 4), 0) << name << ", call " << i;
     }
-    backend_->synchronize(stream_);
-    for (auto& [name, plan] : readers)
-      for (int i = 0; i < 3; ++i) {
-        Call c = call(*plan, bytes);
-        c.in = input.get();
-        value_ = {};
-        EXPECT_GT(*timer().sample(c, TimingMode::device, CacheState::warm).seconds, 0);
-        EXPECT_EQ(std::memcmp(value_.data(), &cuda::sum_that_is_stored, 4), 0) << name << ", context " << context;
-      }
-    for (const DeviceMemory& other : others) {
-      std::array<unsigned char, 256> back{};
-      backend_->copy_out(back.data(), other.get(), back.size(), stream_);
-      ASSERT_EQ(std::count(back.begin(), back.end(), 0x5A), std::ssize(back)) << "context " << context;
-    }
-  }
 }
 
 TEST_F(MeasureCuda, ConsumedInputIsRestoredBeforeEachCall) {

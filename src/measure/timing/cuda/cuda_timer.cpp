@@ -55,18 +55,14 @@ std::vector<int> cpus_near_gpu() {
   return both.empty() ? allowed : both;
 }
 
-/// All that the instruments have on the device, which ends with its context; and the CPU that calls are made from.
-class InContext {
+/// All that the instruments have on the device, and the CPU that calls are made from.
+class OnDevice {
  public:
-  InContext(Backend& backend, double awake_s) : backend_(backend), cpu_(cpus_near_gpu()) { open(awake_s); }
-  TimedStream& stream() { return held_->stream; }
-  Graphs& graphs() { return held_->graphs; }
-  void renew() {
-    held_.reset();
-    cpu_.release();  // a new context starts threads
-    backend_.renew_context();
-    open(0.02);  // it was hardly idle
+  OnDevice(Backend& backend, double awake_s) : cpu_(cpus_near_gpu()), stream_(backend, awake_s), graphs_(stream_) {
+    if (cpu_.survey().moved) stream_.warm_up_host();
   }
+  TimedStream& stream() { return stream_; }
+  Graphs& graphs() { return graphs_; }
   /// Before an end-to-end sample. Another CPU has cold caches, so a loop caller makes one more call there.
   void go_to_quiet_cpu(const Call& c) {
     if (!cpu_.chooses()) return;
@@ -90,25 +86,15 @@ class InContext {
   }
 
  private:
-  struct Held {
-    Held(Backend& backend, double awake_s) : stream(backend, awake_s), graphs(stream) {}
-    TimedStream stream;
-    Graphs graphs;
-  };
-  void open(double awake_s) {
-    held_ = std::make_unique<Held>(backend_, awake_s);
-    if (cpu_.survey().moved) stream().warm_up_host();
-  }
-
-  Backend& backend_;
   QuietCpu cpu_;
   HostCpuCounts cpu_counts_;
-  std::unique_ptr<Held> held_;
+  TimedStream stream_;
+  Graphs graphs_;
 };
 
 class CudaTimer final : public Timer {
  public:
-  CudaTimer(std::shared_ptr<InContext> device, const Seen& seen) : device_(std::move(device)) {
+  CudaTimer(std::shared_ptr<OnDevice> device, const Seen& seen) : device_(std::move(device)) {
     host_resolution_s_ = host_clock_resolution_s();
     event_resolution_s_ = seen.event_resolution_s > 0 ? seen.event_resolution_s : measure_event_resolution();
     globaltimer_resolution_s_ = seen.globaltimer_resolution_s > 0 ? seen.globaltimer_resolution_s
@@ -207,23 +193,21 @@ class CudaTimer final : public Timer {
 
   TimedStream& stream() { return device_->stream(); }
 
-  std::shared_ptr<InContext> device_;
+  std::shared_ptr<OnDevice> device_;
   double event_resolution_s_ = 0, host_resolution_s_ = 0, globaltimer_resolution_s_ = 0;
 };
 
 class CudaCalls final : public HarnessCalls {
  public:
-  explicit CudaCalls(std::shared_ptr<InContext> device) : device_(std::move(device)) {}
+  explicit CudaCalls(std::shared_ptr<OnDevice> device) : device_(std::move(device)) {}
 
   std::unique_ptr<Plan> empty() override { return empty_kernel(); }
 
-  std::unique_ptr<Plan> polled_empty() override {
-    return polled_empty_kernel([device = device_] { return device->stream().arrival(); });
-  }
+  std::unique_ptr<Plan> polled_empty() override { return polled_empty_kernel(device_->stream().arrival()); }
 
   std::vector<HarnessPlan> readers(std::size_t bytes, TimingMode mode) override {
     if ((mode != TimingMode::device && mode != TimingMode::graph) || bytes == 0) return {};
-    return reading_kernels(bytes, device_->stream().gpu(), [device = device_] { return device->stream().claims(); });
+    return reading_kernels(bytes, device_->stream().gpu(), device_->stream().claims());
   }
 
   std::unique_ptr<Plan> followed_by_spin(std::unique_ptr<Plan> plan, double seconds) override {
@@ -232,12 +216,12 @@ class CudaCalls final : public HarnessCalls {
   }
 
  private:
-  std::shared_ptr<InContext> device_;
+  std::shared_ptr<OnDevice> device_;
 };
 
 class CudaMonitor final : public DeviceMonitor {
  public:
-  explicit CudaMonitor(std::shared_ptr<InContext> device) : device_(std::move(device)) {}
+  explicit CudaMonitor(std::shared_ptr<OnDevice> device) : device_(std::move(device)) {}
 
   std::optional<CacheProbe> probe_cache() override {
     const DeviceInfo& gpu = stream().gpu();
@@ -292,7 +276,7 @@ class CudaMonitor final : public DeviceMonitor {
  private:
   TimedStream& stream() { return device_->stream(); }
 
-  std::shared_ptr<InContext> device_;
+  std::shared_ptr<OnDevice> device_;
   SettleDetector memory_settled_;
 };
 
@@ -301,7 +285,7 @@ class CudaMonitor final : public DeviceMonitor {
 
 Instruments make_cuda_instruments(Backend& backend, const Seen& seen) {
   const bool first = seen.least_memory_s <= 0;
-  const auto device = std::make_shared<cuda::InContext>(backend, first ? 0.3 : 0.05);  // a later one finds it awake
+  const auto device = std::make_shared<cuda::OnDevice>(backend, first ? 0.3 : 0.05);  // a later one finds it awake
   auto monitor = std::make_unique<cuda::CudaMonitor>(device);
   // The monitor compares with the minimum that it has seen, so it must see idle memory before samples free any. The
   // driver may still be overwriting an earlier program's memory: hence several readings over a tenth of a second.
@@ -317,7 +301,6 @@ Instruments make_cuda_instruments(Backend& backend, const Seen& seen) {
   return {.timer = std::move(timer),
           .harness_calls = std::make_unique<cuda::CudaCalls>(device),
           .monitor = std::move(monitor),
-          .renew_context = [device] { device->renew(); },
           .open = {},
           .seen = now};
 }

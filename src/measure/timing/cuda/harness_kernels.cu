@@ -92,23 +92,22 @@ class EmptyPlan final : public Plan {
 
 class PolledEmptyPlan final : public Plan {
  public:
-  explicit PolledEmptyPlan(std::function<std::uint64_t*()> arrival) : arrival_(std::move(arrival)) {}
+  explicit PolledEmptyPlan(std::uint64_t* arrival) : arrival_(arrival) {}
   PlanInfo info() const override {
     return {.grid_blocks = 1, .block_threads = 32, .result = ResultLocation::host_part};
   }
   void enqueue(void*, void*, Stream s) override {
-    std::uint64_t* words = arrival_();
-    std::fill_n(words, polled_words, 0);
-    empty_to_host<<<1, 32, 0, native(s)>>>({words});
+    std::fill_n(arrival_, polled_words, 0);
+    empty_to_host<<<1, 32, 0, native(s)>>>({arrival_});
     check(cudaGetLastError(), "launching an empty kernel that is polled for");
   }
   void finish(void* result, Stream s) override {
-    const auto value = tuned::await_arrivals<std::uint32_t>(arrival_(), 1, native(s));
+    const auto value = tuned::await_arrivals<std::uint32_t>(arrival_, 1, native(s));
     if (result) std::memcpy(result, &value, sizeof value);
   }
 
  private:
-  std::function<std::uint64_t*()> arrival_;
+  std::uint64_t* arrival_;
 };
 
 class SpinPlan final : public Plan {
@@ -183,10 +182,10 @@ class ReadPlan final : public Plan {
 /// launches overlap as tuned's do.
 class ReadAsTunedPlan final : public Plan {
  public:
-  ReadAsTunedPlan(std::size_t bytes, const DeviceInfo& info, WordOfContext claims, const tuned::Choice& choice = {})
+  ReadAsTunedPlan(std::size_t bytes, const DeviceInfo& info, std::uint64_t* claims, const tuned::Choice& choice = {})
       : bytes_(bytes), overlaps_(info.capability >= 90),
         shape_(tuned::launch_shape(bytes, tuned::FinishedBy::one_word, tuned::gpu_of(info), choice)),
-        claims_(std::move(claims)) {}
+        claims_(claims) {}
   PlanInfo info() const override { return {.grid_blocks = shape_.grid, .block_threads = shape_.block}; }
   void enqueue(void* in, void* out, Stream s) override {
     const Vectors v = vectors_of(in, bytes_, tuned::aligned_to(shape_.reading));
@@ -196,7 +195,7 @@ class ReadAsTunedPlan final : public Plan {
     launch.overlaps = overlaps_;
     auto* const sum = static_cast<unsigned*>(out);
     if (shape_.reading == tuned::Reading::claimed)
-      device::launch<read_as_tuned<tuned::Claimed>>(launch, share, tuned::Claimed{claims_()}, sum);
+      device::launch<read_as_tuned<tuned::Claimed>>(launch, share, tuned::Claimed{claims_}, sum);
     else if (shape_.reading == tuned::Reading::tiled)
       device::launch<read_as_tuned<tuned::Tiled>>(launch, share, tuned::Tiled(), sum);
     else
@@ -207,16 +206,14 @@ class ReadAsTunedPlan final : public Plan {
   std::size_t bytes_;
   bool overlaps_;
   tuned::LaunchShape shape_;
-  WordOfContext claims_;
+  std::uint64_t* claims_;
 };
 
 }  // namespace
 
 std::unique_ptr<Plan> empty_kernel() { return std::make_unique<EmptyPlan>(); }
 
-std::unique_ptr<Plan> polled_empty_kernel(std::function<std::uint64_t*()> arrival) {
-  return std::make_unique<PolledEmptyPlan>(std::move(arrival));
-}
+std::unique_ptr<Plan> polled_empty_kernel(std::uint64_t* arrival) { return std::make_unique<PolledEmptyPlan>(arrival); }
 
 std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns) { return std::make_unique<SpinPlan>(ns); }
 
@@ -232,7 +229,7 @@ void store_element(const ElementPlace& place, const std::array<std::byte, 8>& va
   check(cudaGetLastError(), "changing an element of the input");
 }
 
-std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims) {
+std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu, std::uint64_t* claims) {
   std::vector<HarnessPlan> out;
   for (auto& shape : read_shapes())
     out.push_back({shape.name, std::make_unique<ReadPlan>(shape, bytes, gpu.sm_count)});
@@ -240,7 +237,7 @@ std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gp
   return out;
 }
 
-std::unique_ptr<Plan> reading_by_claims(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims) {
+std::unique_ptr<Plan> reading_by_claims(std::size_t bytes, const DeviceInfo& gpu, std::uint64_t* claims) {
   return std::make_unique<ReadAsTunedPlan>(bytes, gpu, claims, tuned::Choice{true, tuned::Reading::claimed, 8, 2});
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -15,9 +14,8 @@ namespace reductio::cuda {
 std::unique_ptr<Plan> empty_kernel();
 
 /// An empty kernel that writes one word to host memory, and the host's polling for it; both are
-/// tuned::Reduction::to_host's. `arrival` is asked at each call for page-locked memory of polled_words words, which a
-/// fresh context allocates anew.
-std::unique_ptr<Plan> polled_empty_kernel(std::function<std::uint64_t*()> arrival);
+/// tuned::Reduction::to_host's. `arrival`: page-locked memory of polled_words words.
+std::unique_ptr<Plan> polled_empty_kernel(std::uint64_t* arrival);
 inline constexpr std::size_t polled_words = 1;
 
 /// Runs for about `ns`.
@@ -35,16 +33,12 @@ void store_element(const ElementPlace&, const std::array<std::byte, 8>& value, s
 /// One in 2^32, so that a compiler cannot leave out what is read.
 inline constexpr unsigned sum_that_is_stored = 0x9e3779b9u;
 
-/// Asked at each call for one word of GPU memory, 0 between calls. A fresh context allocates it anew, so a kernel that
-/// outlives its context must not hold it.
-using WordOfContext = std::function<std::uint64_t*()>;
-
 /// Kernels that only read `bytes` bytes, at any alignment: one for each kind of fast launch, and tuned's own reading.
-/// The fastest is the read ceiling. `claims`: where dynamic scheduling counts. `out`: four bytes, written if a thread's
-/// sum equals `sum_that_is_stored`.
-std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims);
+/// The fastest is the read ceiling. `claims`: where dynamic scheduling counts, one word of GPU memory, 0 between calls.
+/// `out`: four bytes, written if a thread's sum equals `sum_that_is_stored`.
+std::vector<HarnessPlan> reading_kernels(std::size_t bytes, const DeviceInfo& gpu, std::uint64_t* claims);
 /// tuned's reading with dynamic scheduling, whatever it would choose for so many bytes.
-std::unique_ptr<Plan> reading_by_claims(std::size_t bytes, const DeviceInfo& gpu, const WordOfContext& claims);
+std::unique_ptr<Plan> reading_by_claims(std::size_t bytes, const DeviceInfo& gpu, std::uint64_t* claims);
 /// The first of them.
 std::unique_ptr<Plan> reading_kernel(std::size_t bytes, int sm_count);
 

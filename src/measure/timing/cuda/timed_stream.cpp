@@ -41,13 +41,13 @@ TimedStream::~TimedStream() {
 /// kernel of the harness is launched once before any hold; run() does it for plans.
 void TimedStream::load_kernels() {
   empty_->enqueue(nullptr, nullptr, stream_);
-  polled_empty_kernel([this] { return arrival(); })->enqueue(nullptr, nullptr, stream_);
+  polled_empty_kernel(arrival())->enqueue(nullptr, nullptr, stream_);
   spinning_kernel(0)->enqueue(nullptr, nullptr, stream_);
   for (const std::size_t bytes : {1u, 2u, 4u, 8u}) store_element({.copies = 0}, {}, bytes, stream_);
   for (const std::size_t bytes : {std::size_t{4096}, l2_.bytes()})  // little is read by another kernel of tuned's
-    for (auto& reader : reading_kernels(bytes, gpu(), [this] { return claims(); }))
+    for (auto& reader : reading_kernels(bytes, gpu(), claims()))
       reader.plan->enqueue(l2_.memory(), l2_.sum(), stream_);
-  reading_by_claims(l2_.bytes(), gpu(), [this] { return claims(); })->enqueue(l2_.memory(), l2_.sum(), stream_);
+  reading_by_claims(l2_.bytes(), gpu(), claims())->enqueue(l2_.memory(), l2_.sum(), stream_);
   clocks_.load();
   holds_.load();
   l2_.overwrite();
