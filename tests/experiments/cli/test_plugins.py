@@ -1,5 +1,6 @@
 """Plug-ins: what is loaded, what is refused and why, and what verification says of those that cheat."""
 
+import csv
 import json
 import os
 import re
@@ -340,6 +341,17 @@ def test_a_cheat_is_not_compared(cheat, reductio):
     told = reductio("compare", "--plugin", FIXTURES / "cheats.cpp", "host/plain", f"cheat/{cheat}", "--sizes", "2^16",
                     "--allocations", "6")
     assert told.code == 2 and f"cheat/{cheat} gave a wrong result" in told.err
+
+
+@pytest.mark.parametrize("cheat, end", [
+    ("crashes", "SIGSEGV (Segmentation fault)"), ("ends-the-process", "exit(0)"), ("throws", "SIGABRT (Aborted)")])
+def test_one_that_ends_its_process_costs_its_own_rows(cheat, end, reductio):
+    told = reductio("run", "cpu", "--quick", "--plugin", FIXTURES / "cheats.cpp", "--variants",
+                    f"^(host/plain|cheat/{cheat})$", "--types", "f32", "--sizes", "2^10", "--csv")
+    assert told.code == 1, told.err
+    rows = {r["variant"]: (r["status"], r["reason"]) for r in csv.DictReader(told.out.splitlines())}
+    assert rows.pop(f"cheat/{cheat}") == ("failed", f"its process was ended by {end}")
+    assert [(v, status) for v, (status, _) in rows.items()] == [("host/plain", "ok")]
 
 
 def test_a_clock_of_a_plugins_own_changes_no_time(reductio):
