@@ -1,5 +1,6 @@
 #include "experiments/cli/plugins.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "core/error.h"
@@ -31,21 +32,26 @@ std::vector<const Variant*> load(const std::string& file, const SelectionOptions
   return load_plugin(compiled_plugin(file, how), file);
 }
 
+/// Where nothing takes settings behind a file.
+std::vector<const Variant*> load_alone(const std::string& word, const SelectionOptions& options) {
+  if (!parts_of(word).settings.empty())
+    throw UsageError("'" + word + "': only compare takes settings behind a file; leave them out, or give --set");
+  return load(word, options);
+}
+
 }  // namespace
 
 bool names_plugin(const std::string& word) {
   const std::string file = parts_of(word).file;
-  if (!is_plugin_source(file) && !file.ends_with(".so")) return false;
-  std::error_code error;
-  return file.starts_with("./") || file.starts_with("../") || file.starts_with("/") ||
-         std::filesystem::is_regular_file(file, error);
+  return (is_plugin_source(file) || file.ends_with(".so")) &&
+         std::none_of(variants().begin(), variants().end(), [&](const Variant& v) { return v.id == file; });
 }
 
 void load_plugins(SelectionOptions& options) {
   for (const std::string& file : options.plugins) load(file, options);
   if (!names_plugin(options.variants)) return;
   std::string ids;
-  for (const Variant* v : load(options.variants, options)) {
+  for (const Variant* v : load_alone(options.variants, options)) {
     ids += ids.empty() ? "" : "|";
     for (const char c : v->id) ids += c == '+' || c == '.' ? std::string("\\") + c : std::string(1, c);
   }
@@ -67,7 +73,7 @@ std::vector<std::string> with_variants_of_plugins(const std::vector<std::string>
 }
 
 std::string only_variant(const std::string& word, const SelectionOptions& options) {
-  const auto all = load(word, options);
+  const auto all = load_alone(word, options);
   if (all.size() == 1) return all.front()->id;
   std::vector<std::string> ids;
   for (const Variant* v : all) ids.push_back(v->id);

@@ -9,8 +9,8 @@
 
 namespace reductio::cli {
 
-/// Whether a word is the file of a plug-in and no variant or regular expression: a library or a source by its ending
-/// that is there, or whose path begins so that it can be nothing else, as "./mine.cu". Settings may follow a colon.
+/// Whether a word names a plug-in's file, there or not: it ends as one ("mine.cu", "./libmine.so") and is no variant's
+/// id. Settings may follow a colon.
 bool names_plugin(const std::string& word);
 
 /// Loads the files of --plugin, and that of --variants, in whose place it selects the file's variants. Before any

@@ -6,9 +6,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "core/bytes.h"
 #include "core/child.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/selection.h"
@@ -223,12 +223,15 @@ std::vector<Figure> figures_of(const Bench& bench) {
         Backend& backend = *bench.instruments.open(instruments);
         const auto& gpu = bench.machine.gpu;
         for (const Figure& f : timer_figures(backend, instruments, gpu ? gpu->theoretical_peak_bytes_per_s() : 0,
-                                             [](const std::string& text) { print_message("note: " + text); }))
-          send({f.name, f.what, f.warning, std::string(reinterpret_cast<const char*>(&f.value), sizeof f.value)});
+                                             [](const std::string& text) { print_message("note: " + text); })) {
+          BytesOut bytes;
+          bytes(f.name, f.what, f.value, f.warning);
+          send({bytes.bytes});
+        }
       },
       [&](const Child::Message& m) {
-        out.push_back({.name = m.at(0), .what = m.at(1), .warning = m.at(2)});
-        std::memcpy(&out.back().value, m.at(3).data(), sizeof(double));
+        Figure& f = out.emplace_back();
+        BytesIn(m.at(0))(f.name, f.what, f.value, f.warning);
       });
   return out;
 }

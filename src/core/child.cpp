@@ -102,7 +102,7 @@ int memory_end_exit_code() { return of_memory_end; }
 
 bool Child::memory_ended() const { return death_ == "exit(" + std::to_string(childs_memory_end) + ")"; }
 
-void Child::run(const std::function<void(const Send&)>& work, int to, pid_t parent) {
+void Child::run(const std::function<void(const Send&)>& work, int to, pid_t parent) noexcept {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   of_memory_end = childs_memory_end;
   if (getppid() != parent) _exit(1);  // it ended before that

@@ -54,7 +54,8 @@ class Child {
   bool kill();
 
  private:
-  [[noreturn]] void run(const std::function<void(const Send&)>& work, int to, pid_t parent);
+  /// noexcept: what is no std::exception ends the child here, not somewhere in a copy of its maker.
+  [[noreturn]] void run(const std::function<void(const Send&)>& work, int to, pid_t parent) noexcept;
   bool read_more();  ///< false: there is nothing more to come
   bool take(Message&, char& kind);
   bool reaped();

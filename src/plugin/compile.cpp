@@ -112,6 +112,7 @@ int run(const Words& command, int output) {
     dup2(output, STDOUT_FILENO);
     dup2(output, STDERR_FILENO);
     execv(arguments[0], arguments.data());
+    dprintf(STDERR_FILENO, "%s: %s\n", arguments[0], std::strerror(errno));
     _exit(127);
   }
   int status = 0;
@@ -120,11 +121,12 @@ int run(const Words& command, int output) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-/// What it prints of its version.
-std::string version_of(const fs::path& compiler) {
+/// What a compiler prints of its version.
+std::string version_of(Words command) {
   std::FILE* const file = std::tmpfile();
   if (!file) return "";
-  run({compiler.string(), "--version"}, fileno(file));
+  command.push_back("--version");
+  run(command, fileno(file));
   std::rewind(file);
   std::string out;
   char bytes[4096];
@@ -153,40 +155,44 @@ Words architecture_flags(const std::string& architectures, const Words& user) {
 }
 
 struct Compiler {
-  fs::path program;
+  Words command;  ///< the program's path, and the words behind it in its variable: CC="ccache gcc"
   Words flags;
 };
 
+/// As in the variable if it is set, else the first of `usual` that is there. `none` says that there is none of them.
+Words command_of(const fs::path& source, const std::string& variable, const Words& usual, const std::string& none) {
+  const std::string text = environment(variable.c_str());
+  Words own = runs(text) ? Words{text} : words_in(text);
+  for (const std::string& name : own.empty() ? usual : Words{own[0]})
+    if (const fs::path p = on_path(name); !p.empty()) {
+      own.resize(std::max<std::size_t>(own.size(), 1));
+      own[0] = p.string();
+      return own;
+    }
+  fail(source, own.empty() ? none : "$" + variable + " is '" + text + "', which is no program");
+}
+
 Compiler compiler_of(const fs::path& source, const CompileOptions& options) {
-  const auto first = [](const Words& names) {
-    for (const std::string& name : names)
-      if (fs::path p = name.empty() ? fs::path() : on_path(name); !p.empty()) return p;
-    return fs::path();
-  };
   if (extension(source) == ".cu") {
-    const std::string home = environment("CUDA_HOME"), own = environment("NVCC");
-    const Words usual{"nvcc", home.empty() ? "" : home + "/bin/nvcc", "/usr/local/cuda/bin/nvcc"};
-    const fs::path nvcc = first(own.empty() ? usual : Words{own});
-    if (nvcc.empty())
-      fail(source, own.empty() ? "there is no nvcc on $PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin; $NVCC names "
-                                 "another, and a library that was compiled elsewhere can be loaded"
-                               : "$NVCC is '" + own + "', which is no program");
+    Words usual{"nvcc"};
+    if (const std::string home = environment("CUDA_HOME"); !home.empty()) usual.push_back(home + "/bin/nvcc");
+    usual.push_back("/usr/local/cuda/bin/nvcc");
     const Words user = words_in(options.nvcc_flags);
     Words flags{"-O3", "-std=c++20", "-lineinfo", "--expt-relaxed-constexpr", "-shared", "-Xcompiler=-fPIC"};
     const Words architectures = architecture_flags(options.cuda_architectures, user);
     flags.insert(flags.end(), architectures.begin(), architectures.end());
     flags.insert(flags.end(), user.begin(), user.end());
-    return {nvcc, flags};
+    return {command_of(source, "NVCC", usual,
+                       "there is no nvcc on $PATH, in $CUDA_HOME/bin or in /usr/local/cuda/bin; $NVCC names another, "
+                       "and a library that was compiled elsewhere can be loaded"),
+            flags};
   }
   const bool c = extension(source) == ".c";
-  const std::string variable = c ? "CC" : "CXX", own = environment(variable.c_str());
   const Words usual = c ? Words{"cc", "gcc", "clang"} : Words{"c++", "g++", "clang++"};
-  const fs::path compiler = first(own.empty() ? usual : Words{own});
-  if (compiler.empty())
-    fail(source, own.empty() ? "there is no compiler of " + std::string(c ? "C" : "C++") + " on $PATH; $" + variable +
-                                   " names another"
-                             : "$" + variable + " is '" + own + "', which is no program");
-  return {compiler, {"-O3", "-march=native", c ? "-std=c11" : "-std=c++20", "-shared", "-fPIC"}};
+  return {command_of(source, c ? "CC" : "CXX", usual,
+                     c ? "there is no compiler of C on $PATH; $CC names another"
+                       : "there is no compiler of C++ on $PATH; $CXX names another"),
+          {"-O3", "-march=native", c ? "-std=c11" : "-std=c++20", "-shared", "-fPIC"}};
 }
 
 /// The files in a make rule, "a.so: a.cpp b.h \".
@@ -263,12 +269,13 @@ fs::path compiled_plugin(const fs::path& source, const CompileOptions& options) 
     fs::rename(there.string() + own, there);
   }
 
-  Words command{compiler.program.string()};
+  Words command = compiler.command;
   command.insert(command.end(), compiler.flags.begin(), compiler.flags.end());
   command.push_back("-I" + include.string());
   command.push_back(source.string());
-  std::string key = fs::absolute(source).lexically_normal().string() + "\n" + version_of(compiler.program);
-  for (const std::string& word : compiler.flags) key += "\n" + word;
+  std::string key = fs::absolute(source).lexically_normal().string() + "\n" + version_of(compiler.command);
+  for (const Words& words : {compiler.command, compiler.flags})
+    for (const std::string& word : words) key += "\n" + word;
   key += "\n" + header;
   const fs::path made = cache / (source.stem().string() + "-" + hash_of(key));
   const fs::path library = made.string() + ".so", list = made.string() + ".made_of";
@@ -284,7 +291,7 @@ fs::path compiled_plugin(const fs::path& source, const CompileOptions& options) 
   fs::remove(rule, error);
   if (code != 0) {
     fs::remove(draft, error);
-    fail(source, compiler.program.filename().string() + " ended with exit code " + std::to_string(code) +
+    fail(source, fs::path(compiler.command[0]).filename().string() + " ended with exit code " + std::to_string(code) +
                      ", and says why above");
   }
   // The list first: a library without a current list is made anew.

@@ -21,7 +21,7 @@ struct CompileOptions {
 /// The shared library made of `source`, from the user's cache folder where the same was compiled before: the same bytes
 /// of the source and of what it includes outside the system's folders, flags, plugin.h and compiler. What the compiler
 /// prints goes to stderr. Compilers: $NVCC, else nvcc on $PATH or below $CUDA_HOME or /usr/local/cuda; $CXX and $CC,
-/// else c++ and cc. Throws UsageError where there is no compiler, it fails, or the cache cannot be written.
+/// which may have several words, else c++ and cc. Throws UsageError where there is no compiler, it fails, or the cache cannot be written.
 std::filesystem::path compiled_plugin(const std::filesystem::path& source, const CompileOptions&);
 
 /// $XDG_CACHE_HOME/reductio, else ~/.cache/reductio, else a folder of the user's in the system's for temporary files.

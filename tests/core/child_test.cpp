@@ -85,6 +85,7 @@ TEST(Child, how_it_died_is_known_and_what_it_said_before_is_kept) {
   EXPECT_EQ(death_of([] { std::_Exit(0); }), "exit(0)");
   EXPECT_EQ(death_of([] { std::_Exit(3); }), "exit(3)");
   EXPECT_EQ(death_of([] { std::raise(SIGKILL); }), "SIGKILL (Killed)");
+  EXPECT_EQ(death_of([] { throw 42; }), "SIGABRT (Aborted)") << "googletest, which it was forked from, would catch it";
   // A process that it has started holds the pipe open.
   int alive[2];
   ASSERT_EQ(pipe(alive), 0);

@@ -109,7 +109,7 @@ class Pass {
   bool take(const Child::Message& m, const std::function<void(std::size_t)>& begun) {
     if (m.empty()) opened_ = true;
     if (m.size() == 1) {
-      if (begun) begun(at_);
+      begun(at_);
     } else if (m.size() == 2) {
       BytesIn in(m[1]);
       s_.history.cross(in);

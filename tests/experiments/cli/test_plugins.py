@@ -176,7 +176,22 @@ def test_files_that_are_no_plugins(reductio, tmp_path, mine):
     assert "cannot load './text.so': " in reductio("info", "./text.so").error()
     (tmp_path / "empty.c").write_text("#include <reductio/plugin.h>\n")
     assert "offers nothing: it adds no variant" in reductio("list", "./empty.c").err.splitlines()[-1]
-    assert "unknown variant 'mine.cu'" in reductio("info", "mine.cu").error()  # not there, and may be a variant's name
+    for command in ["info", "list", "verify --variants"]:
+        assert "there is no plug-in 'none.cu'" in reductio(*command.split(), "none.cu").error()
+
+
+def test_an_id_that_ends_as_a_file_is_a_variant(reductio, tmp_path, mine):
+    mine.write_text(CPU.replace("mine/plain", "mine/plain.c"))
+    reductio("list", "./mine.c").ok()
+    assert "mine/plain.c" in reductio("info", "--plugin", "mine.c", "mine/plain.c").ok()
+
+
+def test_settings_behind_a_file(reductio, tmp_path):
+    library(tmp_path)
+    told = reductio("compare", "./mine.so:step=1", "./mine.so:step=4", "--sizes", "1000", "--allocations", "6", "--csv")
+    assert [r["settings"] for r in told.rows()] == ["step=4"]
+    for command in ["info", "verify --variants"]:
+        assert "only compare takes settings behind a file" in reductio(*command.split(), "./mine.so:step=1").error()
 
 
 def test_one_that_has_several_variants_is_named_with_one(reductio):
@@ -215,6 +230,16 @@ def test_a_compiler_that_is_not_there(reductio, tmp_path, mine):
     (tmp_path / "mine.cu").write_text(GPU)
     assert "$NVCC is '/none/nvcc', which is no program" in reductio("list", "./mine.cu", NVCC="/none/nvcc").error()
     assert "$CC is 'none-cc', which is no program" in reductio("list", "./mine.c", CC="none-cc").error()
+    (tmp_path / "broken-cc").write_text("no interpreter")
+    (tmp_path / "broken-cc").chmod(0o755)
+    assert "broken-cc: Exec format error" in reductio("list", "./mine.c", CC=str(tmp_path / "broken-cc")).err
+
+
+def test_a_compiler_of_several_words(reductio, mine):
+    told = reductio("list", "./mine.c", CC="env LC_ALL=C cc -DREDUCTIO_TEST")
+    assert "mine/plain" in told.out and "/env LC_ALL=C cc -DREDUCTIO_TEST -O3" in told.err
+    assert "compiling: " not in reductio("list", "./mine.c", CC="env LC_ALL=C cc -DREDUCTIO_TEST").err
+    assert "compiling: " in reductio("list", "./mine.c", CC="env LC_ALL=C cc -DREDUCTIO_OTHER").err
 
 
 def test_a_cache_that_cannot_be_written(reductio, tmp_path, mine):
