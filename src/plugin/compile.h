@@ -18,10 +18,11 @@ struct CompileOptions {
   std::function<void(const std::string&)> tell{};  ///< is given the command before it runs
 };
 
-/// The shared library made of `source`, from the user's cache folder where the same was compiled before: the same bytes
-/// of the source and of what it includes outside the system's folders, flags, plugin.h and compiler. What the compiler
-/// prints goes to stderr. Compilers: $NVCC, else nvcc on $PATH or below $CUDA_HOME or /usr/local/cuda; $CXX and $CC,
-/// which may have several words, else c++ and cc. Throws UsageError where there is no compiler, it fails, or the cache cannot be written.
+/// The shared library made of `source`. It is taken from the user's cache folder if the same was compiled before: the
+/// same bytes of the source and of what it includes outside the system's folders, flags, plugin.h and compiler. What
+/// the compiler prints goes to stderr. Compilers: $NVCC, else nvcc on $PATH or below $CUDA_HOME or /usr/local/cuda;
+/// $CXX and $CC, else c++ and cc. A variable may hold several words. Throws UsageError if there is no compiler, it
+/// fails, or the cache cannot be written.
 std::filesystem::path compiled_plugin(const std::filesystem::path& source, const CompileOptions&);
 
 /// $XDG_CACHE_HOME/reductio, else ~/.cache/reductio, else a folder of the user's in the system's for temporary files.
