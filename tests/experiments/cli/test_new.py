@@ -99,7 +99,7 @@ def built(project):
         re.sub(r"__threadfence\(\);  // the others' sums.*", "", fenced).replace("by-last-block", "unfenced"))
     resets = fenced.replace("atomicAdd(arrived, 1u)", "atomicInc(arrived, gridDim.x - 1)").replace("by-last-block", "resets")
     (project / "src" / "kernels" / "mine_resets.cu").write_text(
-        resets.replace(".finish = Finish::last_block", ".finish = Finish::last_block, .resets_counter = true", 1))
+        resets.replace(".threads_per_shared_element = 1,", ".threads_per_shared_element = 1, .resets_counter = true,"))
 
     # All that a build does with the new kernels comes from the glob: this one configures, and would build them.
     build = project / "build"
@@ -177,9 +177,9 @@ def test_writes_one_file_and_never_overwrites(project, built):
     assert "atomic, two-launch or last-block" in call("new", "mine/x", "--from", "tree", "--source", project).error(1)
     assert snapshot(project / "src") == before
     new = set(before) - set(snapshot(SOURCE / "src"))
-    shown = {"unrolled", "hurried", "shuffles", "vectors", "last-block", "unfenced"}
-    assert new == {"kernels/mine_first.cu", "kernels/mine_by_atomics.cu", "kernels/mine_by_last_block.cu",
-                   "kernels/mine_drops_the_last.cu", "kernels/mine.cu",
+    written = {"first", "by_atomics", "by_last_block", "unfenced", "resets", "drops_the_last"}
+    shown = {"unrolled", "hurried", "shuffles", "vectors"}
+    assert new == {"kernels/mine.cu", *(f"kernels/mine_{name}.cu" for name in written),
                    "kernels/cuda_only/mine_ported_streamed.cu", *(f"kernels/mine_ported_{name}.cu" for name in shown)}
 
 
