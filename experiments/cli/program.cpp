@@ -259,6 +259,7 @@ int program(int argc, char** argv) {
   explain_unknown(why_without_cuda);
   // A closed pipe is an error of the write, which says what stands: no work is lost silently.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // where a parent ignores it, nobody learns how a process ended
   OutOfMemory::text();
   std::set_new_handler([] { throw OutOfMemory(); });
   try {

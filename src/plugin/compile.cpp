@@ -203,8 +203,9 @@ Words files_in_rule(const std::string& rule) {
     if (!word.empty()) out.push_back(std::exchange(word, {}));
   };
   for (std::size_t i = std::min(rule.find(": "), rule.size() - 1) + 1; i < rule.size(); ++i) {
-    if (rule[i] == '\\' && i + 1 < rule.size() && rule[i + 1] == ' ') word += rule[++i];
-    else if (rule[i] == '\\' && i + 1 < rule.size() && rule[i + 1] == '\n') end();
+    const char next = i + 1 < rule.size() ? rule[i + 1] : 0;
+    if ((rule[i] == '\\' && (next == ' ' || next == '#')) || (rule[i] == '$' && next == '$')) word += rule[++i];
+    else if (rule[i] == '\\' && next == '\n') end();
     else if (std::isspace(static_cast<unsigned char>(rule[i]))) end();
     else word += rule[i];
   }
@@ -212,14 +213,16 @@ Words files_in_rule(const std::string& rule) {
   return out;
 }
 
-/// A line for each file that a library was made of, but for the system's and the cache's own: "hash path".
+/// A line for each file that a library was made of, but for the system's and the cache's own: "hash path". Empty if one
+/// is not there.
 std::string made_of(const Words& files, const fs::path& cache) {
   std::string out;
   for (const std::string& file : files) {
     const std::string whole = fs::absolute(file).lexically_normal().string();
     if (whole.starts_with("/usr/") || whole.starts_with(cache.string())) continue;
     const auto bytes = content(whole);
-    out += (bytes ? hash_of(*bytes) : "gone") + " " + whole + "\n";
+    if (!bytes) return {};
+    out += hash_of(*bytes) + " " + whole + "\n";
   }
   return out;
 }
@@ -294,10 +297,10 @@ fs::path compiled_plugin(const fs::path& source, const CompileOptions& options) 
     fail(source, fs::path(compiler.command[0]).filename().string() + " ended with exit code " + std::to_string(code) +
                      ", and says why above");
   }
-  // The list first: a library without a current list is made anew.
+  // The list last: a library without a current list is made anew.
+  fs::rename(draft, library);
   write(list.string() + own, made_of(files_in_rule(files), cache));
   fs::rename(list.string() + own, list);
-  fs::rename(draft, library);
   return library;
 }
 

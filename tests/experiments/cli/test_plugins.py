@@ -219,9 +219,34 @@ def test_what_was_compiled_is_kept_until_something_changes(reductio, tmp_path, m
     assert compiled(XDG_CACHE_HOME=str(tmp_path / "other"))
 
 
-def test_the_compilers_errors_are_shown(reductio, tmp_path):
+def test_a_library_without_its_list_is_not_taken_for_the_sources(reductio, tmp_path, mine, cache):
+    reductio("list", "./mine.c").ok()
+    (library,) = (file for file in (cache / "reductio").glob("mine-*.so")
+                  if str(mine) in file.with_suffix(".made_of").read_text())
+    mine.write_text(CPU.replace("mine/plain", "mine/changed"))
+    earlier = library.rename(tmp_path / "earlier.so")
+    (library / "in-the-way").mkdir(parents=True)
+    assert reductio("list", "./mine.c").code == 1
+    shutil.rmtree(library)
+    earlier.rename(library)
+    assert "mine/changed" in reductio("list", "./mine.c").ok()
+
+
+@pytest.mark.parametrize("name", ["c#", "a $x", "it's"])
+def test_changes_are_seen_in_folders_of_any_name(name, reductio, tmp_path):
+    (tmp_path / name).mkdir()
+    for sum_ in ("mine/one", "mine/two"):
+        (tmp_path / name / "a.h").write_text(f'#define ID "{sum_}"\n')
+        (tmp_path / name / "mine.c").write_text('#include "a.h"\n' + CPU.replace('"mine/plain"', "ID"))
+        assert sum_ in reductio("list", f"./{name}/mine.c").ok()
+        assert "compiling: " not in reductio("list", f"./{name}/mine.c").err
+
+
+@pytest.mark.parametrize("begin", [[], ["env", "--ignore-signal=CHLD"]])  # as some leave it that start programs
+def test_the_compilers_errors_are_shown(begin, reductio, tmp_path):
     (tmp_path / "bad.cpp").write_text("int f() { return undeclared; }\n")
-    told = reductio("list", "./bad.cpp")
+    program, *before = [*begin, BIN]
+    told = reductio(*before, "list", "./bad.cpp", binary=program)
     assert told.code == 1 and "undeclared" in told.err
     assert re.search(r"cannot compile '\./bad\.cpp': \S+ ended with exit code 1, and says why above$", told.err.strip())
 

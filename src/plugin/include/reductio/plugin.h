@@ -91,7 +91,8 @@ typedef struct reductio_variant {
   /* The most additions that one element passes through, which sets the rounding error that is allowed; null: n. */
   uint64_t (*longest_chain)(const reductio_problem* problem);
   /* Once for each plan, before its calls: here memory is allocated and state is set. `plan` is yours, for the functions
-   * below; null: nothing to prepare. What it returns refuses the problem, with that as the reason. */
+   * below; null: nothing to prepare. If it returns a text, that is why the problem is refused, and destroy() is not
+   * called. */
   const char* (*prepare)(const reductio_problem* problem, void** plan);
   /* The call. On a GPU it puts its work onto `stream`, a cudaStream_t, and returns: no allocation, no waiting, no other
    * stream. `in` is aligned to the element alone; `out`, in GPU memory, to the result. On a CPU it returns when it is
