@@ -14,8 +14,8 @@ namespace reductio {
 template <class T>
 concept Container = requires(const T& t) { t.size(), t.begin(), t.end(); } && !std::is_trivially_copyable_v<T>;
 
-/// Trivially copyable values, containers and pairs of them. Both archives take references alike, so that one function
-/// of an archive says what of an object crosses.
+/// Writes trivially copyable values, containers and pairs of them. Both archives take references, so that one function
+/// lists what of an object is written and read.
 class BytesOut {
  public:
   template <class... T>

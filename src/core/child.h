@@ -10,16 +10,16 @@
 
 namespace reductio {
 
-/// The host's memory ended, or its addresses under `ulimit -v`: no fault of what ran. Exit code 1.
+/// The host ran out of memory, or of addresses under `ulimit -v`; the code that ran is not to blame. Exit code 1.
 struct MemoryEnded : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The exit code of a process whose memory ended where nothing could be thrown: 1, and in a Child one of its own, which
-/// no variant's exit(1) is taken for.
+/// The exit code of a process that runs out of memory where nothing can be thrown: 1, but in a Child another one, so
+/// that a variant's exit(1) is not mistaken for it.
 int memory_end_exit_code();
 
-/// A forked process that sends messages through a pipe, and whoever made it watches that they come.
+/// A forked process that sends messages through a pipe to the process that made it.
 class Child {
  public:
   using Message = std::vector<std::string>;  ///< fields, of any bytes
@@ -38,14 +38,14 @@ class Child {
     done,     ///< work() returned
     died,     ///< the process ended before that: death() says how
     late,     ///< no message within the patience; the child still runs
-    stopped,  ///< stop() said so, and what the child had sent by then was given; the child still runs
+    stopped,  ///< stop() returned true, and all messages sent by then were given; the child still runs
   };
-  /// Waits for the child's next message. Time in which this process was suspended does not count. Asks `stop` first,
-  /// and ten times a second, until it says so. Throws what work() threw: the errors of core/error.h as themselves,
-  /// others as std::runtime_error.
+  /// Waits for the child's next message. Time in which this process was suspended does not count. Asks `stop` at once
+  /// and then ten times a second, until it returns true. Throws what work() threw: the errors of core/error.h as
+  /// themselves, others as std::runtime_error.
   Got next(Message&, double patience_s, const std::function<bool()>& stop = {});
 
-  /// "SIGSEGV (Segmentation fault)" or "exit(3)"; "unknown means" where somebody else waited for it.
+  /// "SIGSEGV (Segmentation fault)" or "exit(3)"; "unknown means" if somebody else waited for it.
   const std::string& death() const { return death_; }
   /// Whether it died by memory_end_exit_code().
   bool memory_ended() const;
@@ -64,8 +64,8 @@ class Child {
   pid_t pid_ = -1;  ///< -1: it has ended
   int from_ = -1;
   std::string received_{}, death_{};
-  bool stopping_ = false;  ///< stop() has said so
-  std::size_t taken_ = 0;  ///< so many bytes of what was received are of messages that next() has given
+  bool stopping_ = false;  ///< stop() has returned true
+  std::size_t taken_ = 0;  ///< the bytes of received_ that next() has given
 };
 
 /// Runs work(send) in a Child and gives `take` each message. Throws what either throws, MemoryEnded, and DeviceError if

@@ -12,9 +12,9 @@ namespace reductio {
 bool is_plugin_source(const std::filesystem::path&);
 
 struct CompileOptions {
-  /// Of the program, in CMake's form ("80;90"), for which a kernel is compiled, too; empty: nvcc's own choice.
+  /// The GPUs that a kernel is compiled for, in CMake's form ("80;90"). Empty: nvcc's own choice.
   std::string cuda_architectures{};
-  std::string nvcc_flags{};  ///< as a shell's words, behind our own
+  std::string nvcc_flags{};                        ///< as a shell's words, behind our own
   std::function<void(const std::string&)> tell{};  ///< is given the command before it runs
 };
 

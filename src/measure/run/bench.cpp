@@ -10,7 +10,7 @@
 namespace reductio {
 namespace {
 
-/// What the process that opened the device says of it.
+/// What the process that opened the device reports.
 struct Said {
   DeviceInfo info;
   Machine machine;

@@ -1,5 +1,5 @@
 #pragma once
-/// A device to measure on, as a process knows it that leaves it alone.
+/// A device to measure on, and what is known of it without opening it here.
 
 #include <memory>
 #include <string>
@@ -20,10 +20,10 @@ struct Bench {
   Instruments instruments;
 };
 
-/// Opens the device in a process of its own, which says what it is; further benches of that device believe it. A
-/// context of CUDA, NVML in use, and threads of OpenMP or TBB do not go along when a process is forked, so this one,
-/// from which those of passes are forked, has none. `here`: opens it in this process, as a profiler needs it. Throws as
-/// open_backend() and make_instruments() do.
+/// Opens the device in a process of its own, which describes it; later benches of that device reuse the description.
+/// CUDA contexts, NVML, and threads of OpenMP or TBB do not survive a fork. So this process, which forks those of the
+/// passes, uses none. `here`: opens the device in this process, as a profiler needs it. Throws as open_backend() and
+/// make_instruments() do.
 Bench open_bench(DeviceKind, const std::string& gpu, bool here = false);
 
 }  // namespace reductio

@@ -21,15 +21,14 @@
 
 namespace reductio {
 
-/// What the process of a pass is at, in memory that it shares with the one that follows it. A message for each call
-/// would disturb what is timed.
+/// What a pass's process is doing, in memory shared with its parent: a message for each call would disturb the times.
 struct UnderWay {
   static constexpr int no_member = -1;
-  std::atomic<std::uint64_t> steps = 0;  ///< that were begun or ended
-  std::atomic<int> member = no_member;   ///< of the group: whose call it is
+  std::atomic<std::uint64_t> steps = 0;  ///< begun or ended so far
+  std::atomic<int> member = no_member;   ///< index in the group of the one whose call is under way
 };
 
-/// One call's time under way.
+/// Marks a member's call as under way while it lives.
 class Step {
  public:
   Step(UnderWay* now, int member) : now_(now) { note(member); }
@@ -123,13 +122,13 @@ class Group {
 
   // What follows is for passes that are processes.
 
-  /// The input's elements and the exact reference, in host memory, before processes are forked that need them.
+  /// Computes the input's elements and the exact reference in host memory, for processes forked later.
   void know_input();
-  /// What is known of the members, as bytes; and takes it over from there, of a process that lost the device only of
-  /// settled members: the others' calls come again.
+  /// What a process knows of the members, as bytes, and its takeover by the parent. If the process lost the device,
+  /// only settled members are taken over: the others are called again.
   std::string known_apart();
   void take_over(const std::string&, bool was_lost);
-  /// The process of the pass has ended, or was: settles the member whose call was under way, or all if there is none.
+  /// The pass's process has ended or was killed: settles the member whose call was under way, or all if there is none.
   void blame_process(int member, Status status, const std::string& why);
 
   /// Runs `body`; an exception becomes the member's row. False if the device was lost.

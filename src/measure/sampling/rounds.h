@@ -20,12 +20,12 @@ class Rounds {
   int allocations() const { return allocations_; }
   /// Those of one allocation, with plans of their own.
   End sample(int allocation, const std::function<bool()>& abandon);
-  /// For a process of its own: forgets what was sampled before, which whoever follows it has.
+  /// In a pass's process: forgets earlier samples, which its parent has.
   void begin_apart();
-  /// What such a process sampled, as bytes; and takes it over from there.
+  /// That process's samples, as bytes, and their takeover by the parent.
   std::string sampled_apart();
   void take_over(const std::string&);
-  /// The rows as they would be if there were no more rounds.
+  /// The rows if no round followed.
   GroupOutcome so_far() const;
   /// The rows at the end; of a group that lost the device, those that were settled.
   GroupOutcome finish() const;

@@ -23,7 +23,9 @@ std::string describe(const Point& p) {
   return fmt::format("{}{}{} {}", p.variant->id, settings.empty() ? "" : " ", settings, describe_group(p));
 }
 
-/// Follows the processes of one pass over the groups. Each begins where the last ended.
+/// One pass over the groups, in a process; if that ends early, the next one begins where it ended. Its messages, by
+/// their number of fields: 0, the device is open; 1, a group begins; 3, what it knows of that group; 2, at the end, the
+/// times for predictions and the counts of the host's CPU.
 class Pass {
  public:
   /// What is done for the group of this index, in a process that has the device open.
@@ -32,8 +34,8 @@ class Pass {
   Pass(SamplingState& s, std::vector<Group>& groups, std::vector<Rounds>* rounds)
       : s_(s), groups_(groups), rounds_(rounds) {}
 
-  /// To the last group. `begun` is told of each. A process that ends early costs the points whose call it was; what it
-  /// had sampled of their group is sampled again. device_lost: it cannot be opened any more; lost() says why.
+  /// Runs to the last group and tells `begun` of each. If a process ends early, the point whose call was under way is
+  /// settled, and the rest of its group is sampled again. device_lost: it cannot be opened any more; lost() says why.
   End run(const Work& work, const std::function<void(std::size_t)>& begun, const std::function<bool()>& abandon) {
     for (at_ = 0; at_ < groups_.size();) {
       opened_ = false;
@@ -69,7 +71,7 @@ class Pass {
     send({"", out.bytes});
   }
 
-  /// Not done: the pass has ended with it.
+  /// Done: another process may follow.
   End follow(Child& child, const std::function<void(std::size_t)>& begun, const std::function<bool()>& abandon) {
     constexpr double look_s = 1;
     double still_s = 0;
@@ -105,7 +107,7 @@ class Pass {
     }
   }
 
-  /// True: nothing more comes, as the device is lost to this process.
+  /// True: this process lost the device, and nothing more comes from it.
   bool take(const Child::Message& m, const std::function<void(std::size_t)>& begun) {
     if (m.empty()) opened_ = true;
     if (m.size() == 1) {

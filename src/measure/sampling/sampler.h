@@ -32,7 +32,7 @@ struct Measurement {
 /// What the samples of each group say so far.
 using SoFar = std::function<std::vector<GroupOutcome>()>;
 
-/// Whoever waits for a measurement.
+/// How a caller follows a measurement, and ends it.
 struct Watch {
   std::function<bool()> abandon;  ///< asked between samples: true drops everything
   /// Called before a group is piloted, and before it is sampled on an allocation: one of its points, which of both, and
@@ -51,7 +51,7 @@ struct Sampling {
   std::string run_id{};
   std::optional<double> theoretical_peak_bytes_per_s{};  ///< of the memory, for impossible times
   std::optional<double> load_limit_bytes_per_s{};        ///< the same of all cores, whatever holds the data
-  double patience_s = 120;  ///< with one step of a process, such as a call, before it is killed
+  double patience_s = 120;  ///< a pass's process is killed if one of its steps, such as a call, takes longer
 };
 
 class Sampler {

@@ -13,31 +13,31 @@
 
 namespace reductio {
 
-/// What instruments found out that holds for those of another process, too; zeros: nothing yet.
+/// What instruments measured once and hand to those of later processes; 0: not yet measured.
 struct Seen {
   double event_resolution_s = 0, globaltimer_resolution_s = 0;
   double least_memory_s = 0;  ///< of the memory's probe, while it is idle
 };
 
-/// None of them is null once they are made, but harness calls in a process that does not use the device.
+/// None is null, except harness_calls in a process that does not use the device.
 struct Instruments {
   std::unique_ptr<Timer> timer;
   std::unique_ptr<HarnessCalls> harness_calls;
   std::unique_ptr<DeviceMonitor> monitor;
-  /// Opens the device in this process, with instruments of its own in place of these, for good. Each pass is then a
-  /// process that calls it; the process that they are forked from never does. Empty: the device is open here.
+  /// Opens the device in this process, until it ends, and replaces these instruments by its own. The process of each
+  /// pass calls it, their parent never does. Empty: the device is open here.
   std::function<Backend*(Instruments&)> open = {};
   Seen seen = {};
 };
 
-/// Calls Instruments::open, which these have no more afterwards.
+/// Calls Instruments::open, and clears it.
 Backend* open_here(Instruments&);
 
 /// Those of a backend, which must outlive them.
 Instruments make_instruments(Backend&, const Seen& = {});
 
-/// For a process that leaves the device to others: a timer that knows its resolutions and takes no time, and a monitor
-/// that adds up what theirs counted.
+/// For a process that leaves the device to others: a timer that knows its resolutions but cannot time, and a monitor
+/// that adds up what the others' counted.
 Instruments distant_instruments(DeviceKind, bool keeps_time,
                                 const std::array<double, std::size(all_timing_modes)>& resolution_s);
 

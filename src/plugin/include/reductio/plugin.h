@@ -41,8 +41,8 @@ enum { REDUCTIO_GPU = 1, REDUCTIO_CPU = 2 };
 /* reductio_variant.result: where enqueue() leaves it */
 enum {
   REDUCTIO_ON_DEVICE = 0, /* in `out` */
-  REDUCTIO_HOST_PART = 1, /* nowhere yet: finish() waits for the stream, does the host's part and has the result */
-  REDUCTIO_ON_HOST = 2    /* the call waits by itself; finish() hands its value over */
+  REDUCTIO_HOST_PART = 1, /* nowhere yet: finish() waits for the stream and does the host's part */
+  REDUCTIO_ON_HOST = 2    /* on the host: enqueue() waits; finish() copies the result */
 };
 /* reductio_variant.repeats: repeated calls on one input give the same bits */
 enum {
@@ -117,7 +117,7 @@ REDUCTIO_EXPORT const reductio_table* reductio_plugin(const char** error);
 
 #ifndef REDUCTIO_WITHOUT_MACROS /* as the program itself reads this */
 
-/* ---- In C and C++: what makes that function ----
+/* ---- In C and C++: macros that make that function ----
  *
  *   REDUCTIO_ADD(variant)                     adds a static reductio_variant
  *   REDUCTIO_SUM_F32("mine/sum", my_sum)      adds a sum on the GPU, of this signature:
