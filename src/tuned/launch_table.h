@@ -15,7 +15,7 @@ struct Gpu {
   unsigned threads_per_sm;  ///< most resident threads of a multiprocessor
   /// 90 for 9.0: the GPU's, or the kernels' target if that is lower. 0: use nothing that needs newer hardware.
   unsigned compute_capability = 0;
-  unsigned most_cluster_blocks = 0;  ///< in a thread block cluster; 0: no clusters. not a matter of capability
+  unsigned most_cluster_blocks = 0;  ///< in a thread block cluster; 0: no clusters. The capability does not decide it
   std::size_t l2_bytes = 60 * MiB;   ///< as CUDA reports it; here an H200's
 };
 

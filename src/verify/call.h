@@ -1,5 +1,5 @@
 #pragma once
-/// One call of a plan, from its input to the verdict, and what it needs: a stream, an output between guards.
+/// One call of a plan, from its input to the verdict, with its stream and an output between guards.
 
 #include <array>
 #include <cstddef>
@@ -50,8 +50,8 @@ class Drain {
   std::vector<Stream> streams_;
 };
 
-/// A poisoned result in device memory between guards that must stay intact. The guards are written at once: a case
-/// whose further memory is refused leaves no work behind.
+/// A poisoned result in device memory between guards that must stay intact. The constructor waits until the guards are
+/// written, so a case whose further memory is refused leaves no work behind.
 class Output {
  public:
   Output(Backend&, std::size_t bytes, Stream);
@@ -81,12 +81,12 @@ class CaseCall {
 
   /// `captured`: on a GPU as a graph. The simulated device watches every call.
   void enqueue(bool captured = false);
-  /// Launches what another call captured, which is of the same plan and memory.
+  /// Launches what another call of the same plan and memory captured.
   void enqueue_again(const CaseCall& captured) {
     put_input();
     captured.again_();
   }
-  /// Whether it can be launched again. What only its finish() leaves may need the host's part of enqueue(), too.
+  /// Whether it can be launched again. Not if finish() makes the result, which may need the host's part of enqueue().
   bool can_be_launched_again() const { return again_ && plan_.info().result == ResultLocation::on_device; }
 
   /// Waits for the result and judges it. Empty if all is well. `is_first`: no call of this plan came before.

@@ -20,9 +20,9 @@ namespace reductio {
 enum class Tier {
   quick,      ///< seconds: a smoke test, for `./reproduce` and while writing a variant
   sanitizer,  ///< sizes up to 2^12: for ASan/UBSan on the host and compute-sanitizer on the GPU
-  check,      ///< what ./check runs on the simulated device and the CPU: a smaller sample than standard's, and of
-              ///< variants that repeat others' parts (repeats_parts()) the quick tier's, as in the tier sanitizer there
-  standard,   ///< what `reductio verify` runs there
+  check,      ///< ./check on the simulated device and the CPU: a smaller sample than standard's. Variants that repeat
+              ///< others' parts (repeats_parts()) get the quick tier, as in the tier sanitizer
+  standard,   ///< `reductio verify` on the simulated device and the CPU
   gpu,        ///< the larger product, past 2^30 and 2^32 elements
 };
 
@@ -42,7 +42,7 @@ struct Case {
   /// the executed one (simulated device, floats).
   std::string check;
   std::string left_out{};  ///< why the tier does not run it; empty: it does
-  double cost = 1;         ///< beside the other cases of a run: for the estimate of what is left
+  double cost = 1;         ///< relative to other cases, to estimate the time left
 
   /// "levels/naive sum f32 n=1025 block=32;finish=atomic offset=1 random seed=3 order=reverse": enough to run it again.
   std::string describe() const;

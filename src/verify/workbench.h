@@ -1,5 +1,5 @@
 #pragma once
-/// Inputs on the device, kept for further cases.
+/// Inputs on the device, shared by cases.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,13 +31,13 @@ struct CaseInput {
   std::vector<std::byte> tile;
   DeviceMemory memory;              ///< offset + n elements exactly, those before the offset left poisoned
   bool suspect = false;             ///< given to a case that has not passed (yet), which may have written to it
-  int cases = 0;                    ///< that it was made for or found by
-  const Variant* met_by = nullptr;  ///< of the last case that is one call
+  int cases = 0;                    ///< how many have used it
+  const Variant* met_by = nullptr;  ///< the variant of the last case that is one call
 };
 
-/// Keeps inputs on the device for further cases with the same recipe, within a share of its memory. A variant that
-/// meets an input again finds another element in it, so that it cannot pass by what it remembers. After a failed case
-/// its inputs are made anew, or the next case would be blamed.
+/// Keeps inputs on the device for further cases with the same recipe, within a share of its memory. If a variant gets
+/// an input again, one element differs, so a remembered result fails. After a failed case its inputs are made anew,
+/// because it may have written to them.
 class Workbench {
  public:
   explicit Workbench(Backend& backend) : backend(backend) {}
@@ -49,7 +49,7 @@ class Workbench {
   CaseInput& input(const Recipe&, const CaseInput* keep = nullptr);
   /// As much memory as the input has, poisoned.
   std::shared_ptr<DeviceMemory> room_for(const CaseInput&);
-  /// Keeps a GPU's stream busy for a while, to find out what does not wait for it.
+  /// Keeps a GPU's stream busy for a while: work that does not wait for the stream then comes too early.
   void hold_back(Stream);
 
   Backend& backend;

@@ -27,12 +27,12 @@ struct SharedArray {
   SharedRange range;
 };
 
-/// The addresses that a thread's last atomic loads were of. Several, because a loop may wait for several words in turn;
-/// one that waits for more than these would never let others run.
+/// The addresses of a thread's last atomic loads. Several, because a loop may poll several words in turn. A loop that
+/// polls more than these would never let others run.
 struct Polled {
   std::array<std::uintptr_t, 16> addresses{};
   unsigned oldest = 0;
-  /// Whether it is one of them; from now on it is.
+  /// Whether it is one of them. If not, it replaces the oldest.
   bool again(std::uintptr_t address) {
     for (const std::uintptr_t a : addresses)
       if (a == address) return true;
@@ -45,14 +45,14 @@ struct BlockState : Block {
   unsigned threads = 0;
   unsigned exited = 0;
   unsigned arrived = 0;       ///< at the block barrier
-  bool divergent = false;     ///< those who arrived are at different barriers
-  unsigned votes = 0, votes_result = 0;  ///< threads whose predicate is true: of those who arrived, of the last barrier
+  bool divergent = false;     ///< threads have arrived at different barriers
+  unsigned votes = 0, votes_result = 0;  ///< true predicates: of the threads that have arrived; at the last barrier
   Site barrier, last_barrier;
   Waiting barrier_kind = Waiting::no;
   std::uint32_t runnable_words = 0;  ///< bit w: runnable[w] is not 0
   std::array<std::uint64_t, max_threads_per_block / 64> runnable{};
   std::vector<Thread> thread;
-  std::array<Waiting, max_threads_per_block> waiting{};  ///< what for; apart from Thread, to be cleared at one stroke
+  std::array<Waiting, max_threads_per_block> waiting{};  ///< by thread; not in Thread, so that all are cleared at once
   std::vector<Polled> polled;                            ///< by thread
   std::vector<Warp> warps;
   std::vector<std::uint64_t> shared_storage;

@@ -1,10 +1,10 @@
 #pragma once
-/// What happens before what, of the accesses of one launch, where no barrier says so: by fences and atomics, as
-/// docs/memory_model.md states it. A thread that has passed a fence, or releases, publishes by its next atomic write
-/// whatever happens before the fence; a thread that reads the value, and then passes a fence or acquires, has learnt of
-/// that. Fences of the GPU's scope need not be those two threads' own: it will do that something orders one before the
-/// write and one after the read. Blocks run on one OS thread, so whatever is asked here has an order in time, and the
-/// question is whether anything made it so.
+/// Happens-before between accesses of one launch that no barrier orders: by fences and atomics, as docs/memory_model.md
+/// states it. A thread publishes: its next atomic write after a fence, or a release, makes known all that happens
+/// before that fence or release. A thread acquires: if it reads the written value and then passes a fence, or reads
+/// with acquire, it knows all of that. Fences of GPU scope may also be other threads', if something orders one before
+/// the write and one after the read. Blocks run on one OS thread, so accesses always have an order in time. This class
+/// tells whether anything enforced it.
 
 #include <array>
 #include <cstdint>
@@ -17,17 +17,18 @@
 
 namespace reductio::sim {
 
-/// A thread at some point of its run, and what barriers and warp barriers order before that.
+/// A thread at some point of its run, and what barriers and warp barriers order before that point.
 struct Moment {
   std::uint32_t serial = 0;  ///< of the block's run
   std::uint32_t thread = 0;
-  std::uint32_t epoch = 0;          ///< what this thread did in an older one comes before
-  std::uint32_t barrier_epoch = 0;  ///< the same of all threads of the block
-  std::uint32_t warp_epoch = 0;     ///< of all lanes of its warp
-  const std::array<std::uint32_t, warp_size>* seen = nullptr;  ///< of each lane of its warp; may be null
-  std::size_t acquired = 0;  ///< so many acquisitions had the threads of its block made
+  // What was done in an older epoch than these comes before:
+  std::uint32_t epoch = 0;          ///< by this thread
+  std::uint32_t barrier_epoch = 0;  ///< by any thread of the block
+  std::uint32_t warp_epoch = 0;     ///< by any lane of its warp
+  const std::array<std::uint32_t, warp_size>* seen = nullptr;  ///< by each lane of its warp; may be null
+  std::size_t acquired = 0;  ///< how many acquisitions the threads of its block had made
 
-  /// Those lanes of `a`, an access of this very block, that did it before.
+  /// The lanes of `a`, an access of the same block, that did it before.
   std::uint32_t ordered(const Accesses& a) const;
 };
 
@@ -37,25 +38,25 @@ Moment now();
 class Causality {
  public:
   void begin_launch();
-  /// No thread of it will do anything more.
+  /// All its threads have ended.
   void end_block(std::uint32_t serial);
 
   /// The running thread passes a fence.
   void fence(Scope);
-  /// The running thread makes an atomic access, which the race check has let pass. `location` is of the word.
+  /// The running thread makes an atomic access to the word at `location`, after the race check.
   void atomic(Access kind, std::uint64_t location, MemoryOrder, Scope, SiteCode);
-  /// A plain write: who reads an atomic's value here from now on reads this one.
+  /// A plain write replaces the atomic's value here.
   void overwrite(std::uint64_t location);
 
-  /// Those of the lanes of `a`, an access earlier in this launch, that nothing orders before `here`. `atomic_at` is the
-  /// location of an atomic access, 0 of a plain one: who has read what an atomic published comes after the atomic, too.
+  /// The lanes of `a`, an earlier access of this launch, that nothing orders before `here`. `atomic_at`: the location
+  /// if `a` is atomic, else 0. A thread that has read what an atomic published comes after the atomic, too.
   std::uint32_t unordered(const Moment& here, const Accesses& a, std::uint64_t atomic_at);
   /// Why not: "block 3 has passed no __threadfence() between ...". `a` is an access of `block`, another one.
   std::string missing(const Moment& here, const Accesses& a, std::uint64_t atomic_at, const std::string& block) const;
   /// Has the thread learnt anything from another thread of its block?
   bool learnt_in_block(const Moment& here) const;
 
-  /// Atomics at a location that its record has no room for: of other blocks, other warps or other epochs than the last.
+  /// Atomics at a location that its record has no room for: in blocks, warps or epochs other than the last one's.
   std::vector<Accesses> other_atomics(std::uint64_t location) const;
   void keep_atomics(std::uint64_t location, const Accesses&);
 
@@ -63,16 +64,16 @@ class Causality {
 
  private:
   struct Chain;
-  /// By what a publication becomes known: the own fence or release of who writes with the own fence or acquire of who
-  /// reads, or fences of the GPU's scope, whoever passes them, before the write and after the read.
+  /// How a publication becomes known. own: by the writer's fence or release and the reader's fence or acquire. fences:
+  /// by any threads' fences of GPU scope, before the write and after the read.
   enum Means { own, fences, n_means };
   /// Of the GPU's scope.
   struct Fence {
     Moment moment;
     std::uint64_t search = 0;  ///< the last search that has been here
   };
-  /// Made known by an atomic write: whatever happens before `moment`, or before a fence of the block that is ordered
-  /// before the write, and the write itself.
+  /// What an atomic write makes known: itself, and all that happens before `moment` or before a fence of its block that
+  /// is ordered before the write.
   struct Publication {
     Moment moment;  ///< of the thread's own fence or release; serial 0: none
     Moment write;
@@ -84,14 +85,14 @@ class Causality {
     std::uint64_t search[n_means] = {};  ///< the last search that has been here
     bool comes_after(const Fence&) const;
   };
-  /// The publications that whoever reads the newest value of a location reads: an atomic store begins a chain, atomic
-  /// updates go on with it (PTX's observation through read-modify-writes, a release sequence).
+  /// The publications that a reader of a location's newest value observes: an atomic store begins a chain, atomic
+  /// updates extend it (a release sequence; in PTX, observation through read-modify-writes).
   struct Chain {
     std::vector<Publication*> publications;
     std::uint64_t search[n_means] = {};  ///< the last search that has been here, and how far
     std::size_t searched[n_means] = {};
   };
-  /// By a thread, of all that was published in a chain so far.
+  /// A thread acquires all that was published in a chain so far.
   struct Acquisition {
     Accesses event;
     Chain* chain;
@@ -99,7 +100,7 @@ class Causality {
     Scope scope;
     Means by;
   };
-  /// An atomic read of the GPU's scope, for the fences of all threads of the block.
+  /// An atomic read of GPU scope: later fences of any thread of the block make it an acquisition.
   struct Reading {
     Accesses event;
     Chain* chain;
@@ -109,7 +110,7 @@ class Causality {
   struct Look {
     Chain* chain;
     std::size_t read[2] = {}, acquired[2] = {};
-    std::size_t fenced = 0;                ///< acquired by fences, whoever has read it
+    std::size_t fenced = 0;                ///< acquired by fences after any thread's read
     const Publication* published[2] = {};  ///< the thread's last there
     SiteCode site = 0;                     ///< of the last read
   };
@@ -135,7 +136,7 @@ class Causality {
   void publish(std::uint64_t location, BlockHistory&, ThreadState&, const Moment&, Scope, SiteCode);
   static void acquire(BlockHistory&, Look&, Scope);
   static Look& look(ThreadState&, Chain*);
-  /// Those lanes of `a`, an access of the block that published, that become known by these means.
+  /// The lanes of `a`, an access of the publishing block, that become known by these means.
   std::uint32_t known(const Publication&, Means, const Accesses& a, std::uint64_t atomic_at) const;
   static bool reaches(const Publication& p, std::uint32_t serial, Scope reader) {
     return p.write.serial == serial || (p.scope != Scope::block && reader != Scope::block);

@@ -10,8 +10,8 @@ namespace reductio::sim {
 
 inline constexpr std::size_t word_bytes = 4;  ///< memory is watched in words of this size
 
-/// Who of one block touched a word last, and when. `epoch` counts what orders the block's accesses: its barriers, warp
-/// barriers, fences and acquires.
+/// Which lanes of one block touched a word last, and when. An epoch ends with each barrier, warp barrier, fence or
+/// acquire of the block.
 struct Accesses {
   std::uint32_t serial = 0;  ///< of the block's run; 0: nobody
   std::uint32_t epoch = 0;   ///< of the last of them
@@ -28,12 +28,12 @@ struct Record {
   Accesses writes, atomics;
 };
 
-/// One allocation. Never freed, only reused under another generation, so that a stale pointer can be told.
+/// One allocation. It is never freed, only reused under another generation, so that stale pointers are recognised.
 struct Memory {
   std::uintptr_t begin = 0, end = 0;
   std::uint64_t generation = 0;
-  bool writable = false;            ///< somebody has had a view of it through which kernels may write
-  std::uint8_t* written = nullptr;  ///< by word: has anybody given it a value?
+  bool writable = false;            ///< there has been a view through which kernels may write
+  std::uint8_t* written = nullptr;  ///< by word: whether it has a value
   Record* records = nullptr;        ///< by word; null until a kernel touches it through a non-const pointer
   Accesses* reads = nullptr;        ///< by word, plain ones, of the block that read last; null until a kernel reads
 };
@@ -58,7 +58,7 @@ View view(const void* p, std::size_t bytes, std::size_t alignment, bool writable
 void make_records(Memory&);
 void make_reads(Memory&);
 
-// At once, whatever streams hold. Throw Fault where the range is in no live allocation.
+// Done at once, not in a stream. Throw Fault where the range is in no live allocation.
 void fill_now(void* dst, unsigned char byte, std::size_t bytes);
 void copy_in_now(void* dst, const void* host, std::size_t bytes);
 void copy_within_now(void* dst, const void* src, std::size_t bytes);

@@ -1,6 +1,6 @@
 #pragma once
-/// Mutants of kernels by source line, without compiling them again: the simulated device leaves out what one line does
-/// to keep threads apart, and whoever verifies kernels must notice (tests/verify/line_mutants_test.cpp).
+/// Mutants of kernels by source line, without recompiling: the simulated device skips one line's synchronization, and
+/// verification must notice (tests/verify/line_mutants_test.cpp).
 
 #include <compare>
 #include <set>
@@ -11,8 +11,8 @@
 
 namespace reductio::sim {
 
-/// What keeps threads apart. Left out, a barrier lets its thread pass (with its own predicate), a fence does nothing,
-/// and an atomic update is a plain load and a plain store.
+/// What synchronizes threads. If skipped, a barrier lets its thread pass (with its own predicate), a fence does
+/// nothing, and an atomic update is a plain load and a plain store.
 enum class Synchronization { block_barrier, grid_barrier, warp_barrier, fence, atomic_update };
 std::string_view name(Synchronization);
 
@@ -25,7 +25,7 @@ struct SynchronizingLine {
   std::string describe() const;  ///< "fence at multiblock.cu:148"
 };
 
-/// While one lives, it notes every such line that a thread passes. One at a time.
+/// While one lives, it records every synchronizing line that a thread passes. One at a time.
 class LineRecorder {
  public:
   LineRecorder();
@@ -50,7 +50,7 @@ class LineMutant {
 
 extern bool lines_watched;  ///< a recorder or a mutant lives
 bool passes_left_out(Synchronization, Site);
-/// Asked wherever threads synchronize: whether it is to be left out.
+/// Whether to skip this synchronization.
 inline bool left_out(Synchronization what, Site site) {
   if (lines_watched) [[unlikely]]
     return passes_left_out(what, site);

@@ -1,7 +1,7 @@
 #pragma once
-/// The scheduler: which thread runs, and what it waits for. Its parts, by file: here what lies on the way of every
-/// switch; scheduler.cpp, which blocks are resident and who is next; waiting.cpp, barriers and polls; warp.cpp, warp
-/// operations; diagnosis.cpp, what is said when a launch fails.
+/// The scheduler: which thread runs, and what it waits for. By file: here, what every switch needs; scheduler.cpp,
+/// which blocks are resident and which thread is next; waiting.cpp, barriers and polls; warp.cpp, warp operations;
+/// diagnosis.cpp, messages about failed launches.
 
 #include <array>
 #include <bit>
@@ -27,13 +27,13 @@ namespace reductio::sim {
 struct Unwind {};
 
 struct Next {
-  BlockState* block = nullptr;  ///< null: back to whoever waits for the grid
+  BlockState* block = nullptr;  ///< null: back to the host, which waits for the grid
   unsigned thread = 0;
 };
 
 class Scheduler {
-  /// The random order chooses this many threads ahead while at least so many others are ready, few enough to make no
-  /// difference to what can happen.
+  /// The random order chooses `lookahead` threads in advance while at least `lookahead_from` are ready. So few do not
+  /// restrict what can happen.
   static constexpr std::size_t lookahead = 8, lookahead_from = 256;
 
  public:
@@ -63,7 +63,7 @@ class Scheduler {
   [[noreturn]] void stop_last(FaultKind, Site, const std::string& what);
 
   const std::string& kernel() const { return kernel_; }
-  /// Which block of the launch that runs has this number.
+  /// The running launch's block with this serial number.
   std::size_t block_of(std::uint32_t serial) const { return nth_block(serial - first_serial_); }
   const Fibers& fibers() const { return fibers_; }
 
@@ -127,15 +127,15 @@ class Scheduler {
   std::vector<std::uint32_t> ready_;              // random order only: slot << 16 | thread
   std::array<Next, lookahead> ahead_;             // random order only, a ring: those who come next
   std::size_t first_ahead_ = 0, n_ahead_ = 0;
-  std::vector<std::pair<BlockState*, unsigned>> parked_;  // polled in vain; not looked at until nothing else runs
+  std::vector<std::pair<BlockState*, unsigned>> parked_;  // polled in vain; they run when nothing else can
   std::size_t at_grid_barrier_ = 0;
   Site grid_barrier_site_;
   bool grid_barrier_divergent_ = false;
   std::uint64_t steps_ = 0, last_step_ = 0, fruitless_polls_ = 0, fruitless_limit_ = 0;
   bool cancelling_ = false;
-  std::exception_ptr failure_, last_failure_;  ///< the latter only if nobody else fails by a race
+  std::exception_ptr failure_, last_failure_;  ///< the latter only if no race is found
 
-  // Who runs.
+  // What runs.
   BlockState* block_ = nullptr;
   BlockState* preferred_ = nullptr;  // forward and reverse: goes on while it can; null: the oldest that can
 };
@@ -157,7 +157,7 @@ REDUCTIO_HOT void Scheduler::set_current(Next n) {
   threadIdx.x = n.thread;
 }
 
-/// Leaves this stack for `next`, keeping the place in `save`; returns when somebody chooses it again.
+/// Switches to `next`, keeping this stack's place in `save`. Returns when this thread is chosen again.
 REDUCTIO_HOT void Scheduler::go_on(void** save, Next next) {
   if (!next.block) [[unlikely]] {
     block_ = nullptr;
@@ -203,7 +203,7 @@ REDUCTIO_HOT Next Scheduler::pick() {
   return {b, t};
 }
 
-/// The running thread waits: what for has been noted.
+/// The running thread waits, for what the caller has recorded.
 REDUCTIO_HOT void Scheduler::suspend() {
   Thread& self = block_->thread[threadIdx.x];
   if (steps_ > last_step_) [[unlikely]] fail_stuck();

@@ -1,5 +1,5 @@
 #pragma once
-/// Streams of the simulated device: queues whose work starts only when somebody waits for that stream.
+/// Streams of the simulated device: queues whose work runs only when the host waits for that stream.
 
 #include <cstddef>
 #include <functional>
@@ -19,15 +19,15 @@ struct Shape {
 
 /// A stream of its own, besides the default one.
 Stream create_stream();
-/// Runs what is left on it first, as CUDA does. Throws the first Fault; the stream is gone all the same.
+/// Runs what is left on it first, as CUDA does. Throws the first Fault; the stream is destroyed nevertheless.
 void destroy_stream(Stream);
-/// Forgets what the default stream holds; how many operations these were.
+/// Drops what the default stream holds. Returns the number of operations.
 std::size_t abandon_default_stream();
-/// Whether anything waits there, for a message's sake.
+/// Whether the default stream holds work, for a message.
 bool default_stream_holds_work();
 
-/// Puts a kernel onto a stream: `thread` runs it for one thread. Throws Fault where CUDA refuses the launch. `name` is
-/// the type whose template argument is the kernel; faults make the kernel's readable name of it.
+/// Puts a kernel onto a stream: `thread` runs it for one thread. Throws Fault where CUDA refuses the launch. `name`: a
+/// type whose template argument is the kernel, from which messages take the kernel's name.
 void enqueue_kernel(Stream, const Shape&, std::function<void()> thread, const std::type_info& name);
 void enqueue_fill(Stream, void* dst, unsigned char byte, std::size_t bytes);
 /// Copies the host's bytes at once, as CUDA does for pageable memory: the host may reuse them when this returns.
@@ -35,7 +35,7 @@ void enqueue_copy_in(Stream, void* dst, const void* host, std::size_t bytes);
 void enqueue_copy_within(Stream, void* dst, const void* src, std::size_t bytes);
 /// Runs the stream up to and including the copy.
 void copy_out(Stream, void* host, const void* src, std::size_t bytes);
-/// How much copy_out() has copied since the program began, so that a test sees what a call copies.
+/// What copy_out() has copied since the program began, for tests.
 struct CopiedOut {
   std::size_t copies = 0, bytes = 0;
 };
@@ -50,10 +50,10 @@ struct Watched {
 /// Runs `enqueue`, which may put work onto streams and do nothing else. Throws Fault (contract) if it allocates, frees
 /// or waits.
 Watched watch_enqueue(const std::function<void()>& enqueue);
-/// For what a watched enqueue() may not do, "allocates device memory", and what to do instead. Throws Fault if one
-/// runs.
+/// Throws Fault while a watched enqueue() runs. `what` it may not do, "allocates device memory"; `advice`: what to do
+/// instead.
 void forbid_in_enqueue(const char* what, const char* advice);
-/// The same where nothing may be thrown: it is told when the watched enqueue() returns.
+/// The same where nothing may be thrown: watch_enqueue() throws the Fault when enqueue() has returned.
 void note_in_enqueue(const char* what, const char* advice) noexcept;
 
 }  // namespace reductio::sim

@@ -1,5 +1,5 @@
 #pragma once
-/// Where a thread of a kernel waits for others, or lets them go first.
+/// Where a thread of a kernel waits for others, or yields to them.
 
 #include <cstdint>
 
@@ -7,7 +7,7 @@
 
 namespace reductio::sim {
 
-/// What a thread waits for. Of the block's barrier there are four kinds, which must not meet.
+/// What a thread waits for. The four kinds of the block's barrier must not be mixed.
 enum class Waiting : std::uint8_t {
   no,
   block_barrier,
@@ -19,10 +19,10 @@ enum class Waiting : std::uint8_t {
   poll
 };
 
-/// Blocks until every thread of the block is here that has not returned from the kernel. `kind` is one of the block's
-/// barriers. The result: for how many threads `predicate` was true.
+/// Waits for every thread of the block that has not returned from the kernel. `kind` is one of the block's barriers.
+/// Returns the number of threads whose `predicate` was true.
 unsigned block_barrier(Waiting kind, bool predicate, Site);
-/// Blocks until every thread of every block of a cooperative launch is here.
+/// Waits for every thread of every block of a cooperative launch.
 void grid_barrier(Site);
 
 enum class WarpOperation : std::uint8_t {
@@ -40,20 +40,21 @@ enum class WarpOperation : std::uint8_t {
   match_any,
   match_all
 };
-/// Blocks until all lanes in `mask` are here that have not returned from the kernel. The result: for `shuffle` the bits
-/// that lane `source` brought, 0xFF.. if it brought none (undefined_shuffles()); for `match_any` the lanes that brought
-/// the same bits as the caller, for `match_all` all lanes that are here if all did, else 0; for the others what those
-/// lanes' `bits` make together, as unsigned words of 4 bytes: for `ballot` each lane brings the bit of its own vote,
-/// for `any` and `all` 0 or 1.
+/// Waits for all lanes in `mask` that have not returned from the kernel. Returns, by operation:
+///   shuffle    the `bits` of lane `source`, 0xFF.. if it is not among them (undefined_shuffles())
+///   match_any  the lanes with the caller's bits
+///   match_all  all lanes if their bits agree, else 0
+///   others     the lanes' `bits` combined, as unsigned 4-byte words. For ballot each lane passes the bit of its vote,
+///              for any and all 0 or 1.
 std::uint64_t warp_operation(WarpOperation, unsigned mask, std::uint64_t bits, unsigned source, Site);
 
-/// Before each atomic load, and each atomic that changes nothing: lets others run if this is a repeated look.
+/// Called before each atomic load, and each atomic that changes nothing. Yields if the thread has loaded it before.
 void poll(std::uintptr_t address, Site);
-/// Before atomic updates and stores, and fences: lets others run in the random order.
+/// Called before atomic updates, atomic stores and fences. Yields if the order is random.
 void give_way();
-/// Somebody changed a value that others may be polling.
+/// A value has changed that others may be polling.
 void note_progress();
-/// The kernel ends here by its own will, or the host's code: `what` says why.
+/// Ends the kernel, or the host's code, as assert and trap do: `what` says why.
 [[noreturn]] void stop_kernel(const char* what, Site);
 /// Counts switches between threads and readings of itself; not a time.
 std::uint64_t steps();

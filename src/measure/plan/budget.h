@@ -13,17 +13,17 @@ namespace reductio {
 
 struct SamplingRules {
   int min_samples = 7, max_samples = 48;  ///< per point; a 95 % interval needs 6
-  int end_to_end_factor = 1;  ///< times `max_samples` that a point end to end may have: short calls scatter more
+  int end_to_end_factor = 1;  ///< multiplies `max_samples` of end-to-end points: their short calls scatter more
   double time_budget_s = 0.15;            ///< wall-clock time after which a point gets no more than min_samples
   double slow_s = 0.020;                  ///< a call longer than this gets `slow_samples`
   int slow_samples = 3;
   double limit_s = 0.200;  ///< a call predicted longer than this is not measured (Status::over_limit), unless `full`
   bool full = false;
   int allocations = 12;      ///< of input and workspace, over which a point's rounds are spread
-  double batch_s = 60;  ///< groups that take so long together are one batch: all of them on each allocation in turn
+  double batch_s = 60;  ///< groups of this total length form a batch; each pass samples all groups of a batch
   double confidence = 0.95;
   double clock_floor = 0.9;  ///< a round whose clock falls below this share of the highest is discarded for all
-  bool paired = false;       ///< every round has all points of a group; the most expensive one decides how many
+  bool paired = false;       ///< every round has all points of a group; the most expensive point decides how many
   bool harness_calls = true; ///< the read-only kernels and the empty call in every round
 };
 
@@ -44,7 +44,7 @@ std::vector<int> spread_evenly(int fewer, int allocations);
 /// The allocation that a round uses: rounds in equal runs, one run after the other.
 int allocation_of(int round, int rounds, int allocations);
 
-/// Times of calls at smaller sizes of a variant, from which larger ones are predicted.
+/// Times of calls at smaller sizes of a variant, which predict those at larger ones.
 class History {
  public:
   void note(const Point&, double seconds);
@@ -54,9 +54,9 @@ class History {
   };
   /// The largest size at most p.problem.n that was noted.
   std::optional<TimeAtSize> largest_below(const Point& p) const;
-  /// Scaled linearly in n from that size; a launch cost makes this too much rather than too little.
+  /// Scaled linearly in n from that size. Launch overhead makes this too long rather than too short.
   std::optional<double> predict(const Point& p) const;
-  /// What crosses to another process.
+  /// For core/bytes.h.
   template <class Archive>
   void cross(Archive& archive) {
     archive(seconds_);

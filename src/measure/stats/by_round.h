@@ -9,7 +9,7 @@
 
 namespace reductio {
 
-/// By round; nothing in rounds without a sample, or that were voided.
+/// By round; nothing in discarded rounds and rounds without a sample.
 using ByRound = std::vector<std::optional<double>>;
 
 /// The times of the rounds that have one.
@@ -41,7 +41,7 @@ struct ClusteredCentre {
 ClusteredCentre clustered_centre(std::span<const SeriesByRound>, std::span<const double> factors, double confidence);
 ClusteredCentre clustered_centre(const ByRound&, std::span<const int> allocations, double confidence);
 
-/// What a series of calls took.
+/// The time of a series of calls.
 struct CentralTime {
   double seconds = 0;
   Interval interval;

@@ -1,6 +1,5 @@
 #pragma once
-/// The model time = latency + bytes / bandwidth, fitted to one variant's times at several sizes. Where it does not fit,
-/// it says so.
+/// The model time = latency + bytes / bandwidth, fitted to one variant's times at several sizes.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace reductio {
 
-/// What one size took.
+/// The times at one size.
 struct SizeSamples {
   double bytes = 0;                                ///< read by a call; above 0
   std::vector<std::vector<double>> by_allocation;  ///< seconds, above 0, of the rounds on each allocation; none empty
@@ -27,8 +26,8 @@ struct Line {
   double at(double bytes) const { return latency_s + s_per_byte * bytes; }
 };
 
-/// The line with the least sum of squared relative errors (line / time - 1): a microsecond is all of a small call and
-/// nothing of a large one. Needs two different sizes, and every time above 0.
+/// The line with the least sum of squared relative errors (line / time - 1), so that small and large calls count alike.
+/// Needs two different sizes, and every time above 0.
 Line fit_line(std::span<const double> bytes, std::span<const double> seconds);
 
 struct Estimate {
@@ -38,9 +37,9 @@ struct Estimate {
 
 struct Model {
   Line line;
-  Estimate latency_s;  ///< the line's value at no bytes; below 0 where larger inputs are read more slowly
-  std::optional<Estimate> bandwidth_bytes_per_s;  ///< of what is added to a large input; none where time does not grow
-  std::optional<Estimate> half_bytes;   ///< latency * bandwidth, where half of it is reached; none without a latency
+  Estimate latency_s;  ///< the line at 0 bytes; negative if larger inputs are read more slowly
+  std::optional<Estimate> bandwidth_bytes_per_s;  ///< of further bytes; none if the time does not grow
+  std::optional<Estimate> half_bytes;   ///< latency * bandwidth: the size at half the bandwidth; none without a latency
   double largest_residual = 0;          ///< |line / median - 1| where it is greatest ...
   std::size_t largest_residual_at = 0;  ///< ... and at which of the sizes
 
