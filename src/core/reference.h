@@ -1,5 +1,5 @@
 #pragma once
-/// What the right answer is, exactly, and how far from it a floating-point reduction may be.
+/// The exact result of a reduction, and how far from it a floating-point reduction may be.
 
 #include <array>
 #include <cstddef>
@@ -54,17 +54,17 @@ struct ReferenceTerms {
 /// A reference that keeps its exact sums, so that another element in the input costs no pass over it.
 class ExactReference {
  public:
-  /// As reference() below.
+  /// As reference() above.
   ExactReference(Operation, ElementType, std::span<const std::byte> tile, std::size_t n);
 
   const Reference& reference() const { return reference_; }
 
-  /// Draws one of the n elements of the same tile, each equally likely, so a kernel that skips elements misses changes;
-  /// and a value for it that changes the result:
+  /// Draws one of the n elements of the same tile, each equally likely, so a kernel that skips elements misses some
+  /// changes, and a value for it that changes the result:
   ///   integers       any
   ///   exact floats   one with which they stay exact in any order
   ///   other floats   one of several times the error bound of the longest chain, so that rounding cannot hide it; of
-  ///                  chains too long for that bound 64 times sum|x|. (No f16 is as large as that of very many)
+  ///                  chains too long for that bound, 64 times sum|x|. (Of very many f16 that exceeds any f16)
   /// Nothing where there is no such value: of no elements, infinities or NaN.
   std::optional<ChangedElement> draw_change(std::span<const std::byte> tile, std::mt19937_64& random,
                                             std::size_t longest_chain) const;
@@ -101,7 +101,7 @@ struct Check {
   double error_bound =
       0;  ///< gamma_h * sum|x| with h additions on the longest chain; 0 where bits must match (integers, exact data)
   std::string why;  ///< "got X, want Y (error E, bound B)", empty if ok
-  /// Where an element of the input was changed for the call, and the result is wrong.
+  // If an element of the input was changed for the call, and the result is wrong:
   std::string about_change{};  ///< appended to `why`: which element, and whether the result was right before
   bool right_before = false;   ///< the result is that of the input as it was
 };

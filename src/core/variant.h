@@ -32,11 +32,11 @@ std::string_view name(ResultLocation);
 struct PlanInfo {
   std::size_t grid_blocks = 0;  ///< of the first launch, against which verification holds it; 0 on a CPU
   unsigned block_threads = 0;   ///< the same; 0 on a CPU
-  /// The most additions that any one element passes through on its way into the result, for this n and these
-  /// settings, the host's part included: the rounding error is at most gamma_h * sum|x| with h this number. What is
-  /// added to zeros alone, as by threads that have no element, does not round. Verification counts the additions on the
-  /// simulated device. It fails if one passes through more, or if the number declared is over four times both the count
-  /// and a balanced tree's depth. What is added up in a wider type hardly rounds: declare the tree's depth for it.
+  /// The most additions that any one element passes through on its way into the result, for this n and these settings,
+  /// the host's part included: the rounding error is at most gamma_h * sum|x| with h this number. Additions to zero, as
+  /// by threads without an element, do not count. Verification counts the additions on the simulated device. It fails
+  /// if one passes through more, or if the number declared is over four times both the count and a balanced tree's
+  /// depth. What is added up in a wider type hardly rounds: declare the tree's depth for it.
   std::size_t longest_chain = 0;
   std::size_t workspace_bytes = 0;  ///< device memory that the plan holds beside input and output
   /// Where this plan's calls leave their result: what Variant::result_of() says of its settings. make_plan() looks.
@@ -53,7 +53,7 @@ struct ClockReading {
   std::optional<double> seconds{};  ///< the same interval by the GPU's one clock, which all SMs share
 };
 
-/// Memory with guards around it, which nobody may write.
+/// Memory between guards, which must stay as they are.
 struct Guarded {
   static constexpr std::size_t guard_bytes = 512;  ///< on each side
   static constexpr unsigned char mark = 0xA5;      ///< each of their bytes
@@ -146,7 +146,7 @@ struct Variant {
   std::vector<Operation> operations;  ///< the first is the document's own
   std::vector<ElementType> types;     ///< the first is the document's own
   std::vector<Tunable> tunables{};
-  ResultLocation result = ResultLocation::on_device;  ///< unless finishes_on_host() says otherwise of the settings
+  ResultLocation result = ResultLocation::on_device;  ///< with settings for which finishes_on_host() is false
   bool consumes_input = false;  ///< overwrites its input: the harness restores it before each call, untimed
   bool reads_clock = false;     ///< plans give clock_reading()
   /// State that persists between calls of one plan, and how it is first set. Empty: none.
@@ -158,10 +158,10 @@ struct Variant {
   std::string compiled_in{};
   /// Launches that the document compares with its first, the default settings: of each, the settings that differ.
   std::vector<Assignments> further_launches{};
-  /// A document's call that makes the same choices at the three levels, for comparing the two; named as in
-  /// paper/claims.json: "multiblock/last-block:block=256,grid=8*SMs". Empty: none.
+  /// A document's call with the same choices at the three levels, for comparison; named as in paper/claims.json:
+  /// "multiblock/last-block:block=256,grid=8*SMs". Empty: none.
   std::string embodies{};
-  std::string differs{};  ///< what remains between that call and this variant's, in words; empty: nothing
+  std::string differs{};  ///< what still differs from that call, in words; empty: nothing
   /// Why the GPU alone runs it, in words: "uses cub::BlockReduce". Its file is in src/kernels/cuda_only, which only
   /// nvcc compiles. Empty: the simulated device runs it, too.
   std::string cuda_only{};
@@ -218,9 +218,10 @@ struct Own {
 };
 Variant combined(Variant shared, const Own&);
 
-/// Adds a variant, or a further device to one that is registered already. Called before main() by static
-/// objects: kernel files use device::Register, baselines on the CPU RegisterCpu. If an id is registered twice for one
-/// device, the program ends with one line that names both files, and exit code 1. `file`: the caller's source.
+/// Adds a variant, or a further device to one that is registered already. Called before main() by static objects
+/// (kernel files use device::Register, baselines on the CPU RegisterCpu), and when a plug-in is loaded. If an id is
+/// registered twice for one device, the program ends with one line that names both files, and exit code 1. `file`: the
+/// caller's source.
 void register_variant(Variant, DeviceKind, Prepare, const char* file = __builtin_FILE());
 
 struct RegisterCpu {

@@ -1,6 +1,6 @@
 #pragma once
-/// Fibers: the stacks on which threads run, and the switch from one to another. A fiber is a loop that runs one thread
-/// after another, so a thread that never waits costs no switch: the next one starts on the stack that it leaves behind.
+/// Fibers: the stacks on which threads run, and the switch between them. A fiber is a loop that runs one thread after
+/// another, so a thread that never waits costs no switch: the next one starts on the same stack.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,8 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/// On the way of every switch: in the caller's frame, since each further frame is one more cache line of each of
-/// thousands of stacks. What is rare is kept out of line for the same reason.
+/// For what every switch runs: in the caller's frame, because each further frame is one more cache line on each of
+/// thousands of stacks. Rare code is kept out of line for the same reason.
 #define REDUCTIO_HOT [[gnu::always_inline]] inline
 #define REDUCTIO_RARE [[gnu::noinline]]
 
@@ -26,7 +26,7 @@ inline constexpr std::size_t stack_bytes = 128 * 1024;  // instrumented frames a
 inline constexpr std::size_t stack_bytes = 32 * 1024;
 #endif
 
-/// A stack, and the loop on it while no thread has it.
+/// A stack, and the loop that runs threads on it.
 struct Fiber {
   void* context = nullptr;
   std::byte* stack = nullptr;  ///< its lowest usable byte
@@ -39,7 +39,7 @@ class Fibers {
   /// `loop` is what each fiber runs; it begins with arrived() and never returns.
   explicit Fibers(void (*loop)()) : loop_(loop) {}
 
-  /// One that has no thread, made where there is none.
+  /// A fiber without a thread; a new one if all have one.
   Fiber* take_idle() {
     if (idle_.empty()) return make();
     Fiber* const f = idle_.back();
@@ -47,18 +47,19 @@ class Fibers {
     return f;
   }
   void put_back(Fiber* f) { idle_.push_back(f); }
-  /// Lets the idle ones begin anew, in the caller's rounding mode.
+  /// Restarts the idle ones, in the caller's rounding mode.
   void begin_anew();
 
   Fiber* current() const { return current_; }
-  /// The stack of whoever waits for the grid.
+  /// The host's stack, which waits for the grid.
   Fiber& main() { return main_; }
   /// Says that this code runs on the main stack.
   void begin_on_main() { current_ = &main_; }
 
-  /// Keeps this place in *save and goes on at `context`, on the stack of `to`. Returns when somebody comes back.
+  /// Keeps this place in *save and continues at `context`, on the stack of `to`. Returns when another switch leads
+  /// here.
   void switch_to(void** save, Fiber* to, void* context);
-  /// To be called on the stack that was switched to.
+  /// Call it on the stack that was switched to.
   void arrived();
 
   /// Whether the address lies in the guard below one of the stacks.

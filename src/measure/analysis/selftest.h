@@ -19,7 +19,7 @@ namespace reductio {
 
 struct SelftestPlan {
   Point point;  ///< what is compared with itself; its n is set by `sizes`
-  const Variant* other = nullptr;  ///< another kernel, beside which it is slowed, too; with its default settings
+  const Variant* other = nullptr;  ///< a kernel relative to which planted effects are judged, too; default settings
   std::vector<std::size_t> sizes;
   std::uint64_t order_seed = 1;  ///< of the order of sampling, and of the halves that are drawn
   int repeats = 64;  ///< comparisons with itself, for each size
@@ -29,7 +29,7 @@ struct SelftestPlan {
   SamplingRules rules, planted_rules;  ///< of both kinds of comparison
 };
 
-/// What a caller is told during a self-test.
+/// How a caller follows a self-test, and ends it.
 struct SelftestWatch {
   std::function<void(double share, const std::string& what)> progress;  ///< of one of its three measurements
   std::function<bool()> stop;                                           ///< asked between samples
@@ -59,7 +59,7 @@ struct PlantedEffect {
   double effect = 0;     ///< the longer spin less the shorter one, as a share of the base's time in a pilot
   bool largest = false;  ///< of those planted at this n
   double smallest_that_matters = 0.01;  ///< to the verdicts: SelftestPlan::effect
-  double planted_s = 0;  ///< the same in seconds
+  double planted_s = 0;  ///< `effect` in seconds
   Ratio ratio;           ///< base and slowed one
   Ratio rest;            ///< the same with `planted_s` taken off the slowed one's samples: should be 1
   Verdict verdict = Verdict::undecided;
@@ -107,7 +107,7 @@ struct SelftestReport {
   std::string told() const;
 };
 
-/// The variant's result is not right, so its times say nothing.
+/// The variant's result is wrong, so its times mean nothing.
 struct WrongResult : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,6 +1,6 @@
 #pragma once
-/// Running an experiment: its points are measured batch by batch, verified and written as rows. A killed run loses at
-/// most the batch under way, of a minute or less, and can be resumed.
+/// Running an experiment: its points are measured batch by batch, verified and written as rows. A killed run loses only
+/// the batch under way, about a minute, and can be resumed.
 
 #include <array>
 #include <cstddef>
@@ -18,10 +18,10 @@ namespace reductio {
 
 struct RunOptions {
   std::filesystem::path out = "out/results";  ///< rows go to <out>/<machine>/<experiment>.csv
-  bool resume = false;                    ///< go on with an existing file; without it, an existing file is an error
+  bool resume = false;                    ///< continue an existing file; without it, an existing file is an error
   std::string gpu;                        ///< index or UUID; "" the first
-  bool quick = false;    ///< a smoke test: some of the experiment's own sizes, up to 2^22, and fewer samples
-  bool full = false;     ///< also what the experiment leaves out for its time, and calls over its limit
+  bool quick = false;    ///< a smoke test: some of the experiment's sizes, up to 2^22, and few samples
+  bool full = false;     ///< also points that the experiment skips to save time, and calls over its limit
   bool dry_run = false;  ///< count and estimate only; nothing is measured or written
   bool profile = false;  ///< one bare call of each point inside an NVTX range, for ncu; nothing is written
   std::vector<std::string> arguments;  ///< the command line, for the record
@@ -31,23 +31,23 @@ struct RunOptions {
   std::optional<double> time_budget_s;  ///< in place of SamplingRules::time_budget_s
 };
 
-/// Hears how a run goes. Called from the thread that measures, never inside a timed interval.
+/// Follows a run. Called from the thread that measures, never inside a timed interval.
 class RunObserver {
  public:
   virtual ~RunObserver() = default;
   /// Before the first group: the rows' file (empty: none), how many points in all, and how many are in the file
   /// already.
   virtual void started(const std::filesystem::path& /*csv*/, std::size_t /*points*/, std::size_t /*already_done*/) {}
-  /// `what` is being measured. `remaining_s` is an estimate; negative while there is no ground for one.
+  /// `what` is being measured. `remaining_s` is an estimate; negative while there is none.
   virtual void progress(std::size_t /*done*/, std::size_t /*points*/, double /*elapsed_s*/, double /*remaining_s*/,
                         const std::string& /*what*/) {}
   /// A finished row, after it was written.
   virtual void row(const Row&) {}
-  /// The rows of one group with their samples, after row() was told each.
+  /// The rows of one group with their samples, after row() was called for each.
   virtual void group(const GroupOutcome&) {}
-  /// Of a batch, after each allocation but the last: true ends it there.
+  /// Called after each pass of a batch but the last: true ends the batch there.
   virtual bool enough(int /*allocations*/, const SoFar&) { return false; }
-  /// A note to the user that is no error: "the last row was cut and is measured again".
+  /// A note to the user: "the last row was cut and is measured again".
   virtual void notice(const std::string&) {}
 };
 
@@ -56,7 +56,7 @@ struct RunReport {
   std::size_t points = 0, skipped = 0;    ///< skipped: already in the file that was resumed
   std::array<std::size_t, statuses>
       by_status{};  ///< rows written by this run, by Status; of a dry run, known to be refused
-  bool interrupted = false;                       ///< a signal left points over; --resume goes on
+  bool interrupted = false;                       ///< by a signal, with points left; --resume continues
   double estimated_s = 0;                 ///< dry run: what measuring would take, roughly
   double measured_s = 0;                  ///< wall-clock time of the run
   Spent spent;                            ///< where that of its samples went

@@ -23,19 +23,19 @@ struct Call {
   Plan* plan = nullptr;
   PlanInfo info{};
   void* in = nullptr;               ///< the input, in device memory; consumed if `pristine` is set
-  void* pristine = nullptr;         ///< where a consumed input is restored from before each call, untimed
-  /// An element that differs during the timed call, or keeps its value. Stored after the untimed call and before the
-  /// cache is set; put back afterwards. A consumed input has it in `pristine`.
+  void* pristine = nullptr;         ///< restores a consumed input before each call, untimed
+  /// An element that is stored for the timed call, changed or with its own value. Stored after the untimed call and
+  /// before the cache is set; put back afterwards. If the input is consumed, it is stored in `pristine`.
   const ChangedElement* changed = nullptr;
   std::size_t input_bytes = 0;
   void* out = nullptr;              ///< the result in device memory
   std::size_t result_bytes = 0;     ///< Problem::result_bytes(); at most 16
   void* result = nullptr;           ///< the result in host memory: every call leaves its value here
-  /// Loop caller: an untimed call comes first, then the cache is set. Otherwise the call is the first in a while: on an
+  /// Loop caller: an untimed call comes first, then the cache is set. Otherwise the call comes after other work: on an
   /// H200 thrust::reduce then takes up to twice as long. A warm call always follows one of its own.
   bool in_loop = true;
-  bool device_part =
-      true;  ///< end to end, of a plan that finishes on the host: another call times the device's part, too
+  /// End to end, if the plan finishes on the host: a further call times the device's part.
+  bool device_part = true;
 };
 
 /// One timed call.
@@ -43,13 +43,13 @@ struct Sample {
   std::optional<double> seconds;        ///< nothing where the device keeps no time, and in the clock modes
   std::optional<double> device_part_s;  ///< end to end, plans that finish on the host
   std::optional<double> cycles;         ///< the kernel's own reading
-  double cost_s = 0;                    ///< wall-clock time that taking this sample cost, everything included
+  double cost_s = 0;                    ///< wall-clock time of taking this sample, everything included
   double timed_s = 0;                   ///< of that, the timed intervals themselves; of a graph, all its calls
   double prepared_s = 0;                ///< of that, restoring the input and bringing the cache into its state
   int calls = 1;                        ///< of the timed interval; `seconds` is the time of one
 };
 
-/// No result within the timer's patience. The device is still busy, so nothing more can be measured.
+/// No result within the timer's patience. The device is still busy, so this process can measure nothing more.
 struct CallTimeout : DeviceError {
   using DeviceError::DeviceError;
 };
@@ -64,18 +64,18 @@ class Timer {
   /// Why this timer cannot take this mode in this state, whatever the plan; empty if it can.
   virtual std::string refusal(TimingMode, CacheState) const = 0;
 
-  /// One plain call from restoring to the result; returns wall-clock seconds. Throws CallTimeout when there is none
-  /// after a minute.
+  /// One plain call, from restoring the input to the result. Returns wall-clock seconds. Throws CallTimeout after a
+  /// minute.
   virtual double run(const Call&) = 0;
 
   /// One sample. The result is poisoned before the call. `call.result` holds the value afterwards, copied outside the
-  /// timed interval unless the mode is end to end. The caller has asked both refusals.
+  /// timed interval unless the mode is end to end. The caller has checked refusal() and the variant's.
   virtual Sample sample(const Call&, TimingMode, CacheState) = 0;
 
   /// Resolution of the clock behind this mode, for a whole interval: of a graph, all its calls.
   virtual double resolution_s(TimingMode) const = 0;
 
-  /// Forgets what it kept for a plan (a captured graph). Called before the plan goes.
+  /// Drops what it kept for a plan (a captured graph). Called before the plan is destroyed.
   virtual void forget(const Plan*) {}
 };
 
