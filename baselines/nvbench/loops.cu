@@ -1,6 +1,5 @@
-/// Sums timed by plain loops: what reductio's graph and end-to-end times are checked against. They share no code with
-/// it, but for the choice of a CPU whose core does nothing else, without which they would tell of other work on the
-/// host. One run draws as one process does, so run it several times and take the median. Prints CSV, in seconds:
+/// Sums timed by plain loops, to check reductio's graph and end-to-end times. They share no timing code with it, only
+/// the choice of a quiet core. Processes differ, so run it several times and take the median. Prints CSV, in seconds:
 ///
 ///   graph       cub::DeviceReduce::Sum, the time per call of a graph of 100 calls (10 from 2^24 elements on) that is
 ///               replayed right after an untimed replay of it, between two events: none waits for its launch. With

@@ -28,7 +28,7 @@ int program(int argc, char** argv);
 /// argv[0] as a shell takes it: for commands that are printed to be typed.
 const std::string& program_as_called();
 
-/// The groups of variants that a build without CUDA lacks, but for one on the CPU.
+/// The groups of variants that a build without CUDA lacks. (One of them has a variant on the CPU.)
 inline constexpr std::array cuda_groups{"cub/", "cublas/", "thrust/"};
 
 struct Command {

@@ -13,8 +13,8 @@ namespace reductio::cli {
 /// id. Settings may follow a colon.
 bool names_plugin(const std::string& word);
 
-/// Loads the files of --plugin, and that of --variants, in whose place it selects the file's variants. Before any
-/// backend is opened: a plug-in is loaded before CUDA starts. Throws UsageError.
+/// Loads the files of --plugin. If --variants is a file, loads it and selects its variants instead. Call it before any
+/// backend is opened, because plug-ins are loaded before CUDA starts. Throws UsageError.
 void load_plugins(SelectionOptions&);
 
 /// The words with each file replaced by its variants, with the settings that followed it. Throws UsageError.

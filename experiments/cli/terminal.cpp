@@ -194,7 +194,7 @@ std::size_t indent_of(const std::vector<std::size_t>& widths) {
   return indent;
 }
 
-/// Takes out the columns, but for the first and the last, that have one value: "type f32, n 2^20".
+/// Removes columns with one value, except the first and the last, and returns them: "type f32, n 2^20".
 std::string take_common(Rows& rows) {
   std::vector<std::string> common;
   if (rows.size() < 3) return "";

@@ -44,7 +44,7 @@ std::span<const ElementType> all_types();
 
 /// Whether elements are squared before they are added.
 bool has_squares(Operation);
-/// Whether elements of that type are reduced so. All are, but for the wide sum.
+/// Whether the operation takes elements of that type. Only the wide sum does not take all.
 bool is_defined(Operation, ElementType);
 /// Accumulators that a result consists of: 2 of moments, the sum before the sum of squares; else 1.
 std::size_t values_of(Operation);

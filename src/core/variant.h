@@ -185,7 +185,7 @@ struct Variant {
   /// Where calls with these settings leave their result, so which ways of timing they have: known before any plan.
   ResultLocation result_of(const Settings& s) const { return finishes_on_host(s) ? ResultLocation::host_part : result; }
   KnownFault fault_of(const Settings& s) const { return known_fault ? known_fault(s) : KnownFault{}; }
-  /// `s` with each other value of one tunable, but for what has a known fault.
+  /// `s` with each other value of one tunable, except settings with a known fault.
   std::vector<Settings> with_other_values(const Settings& s, const Tunable&) const;
 };
 

@@ -222,7 +222,7 @@ constexpr int usual_loads = 4;
 
 /// From loads-in-flight: one launch, and a barrier of all its blocks in place of the second. A block that waits at the
 /// barrier keeps its place on the GPU, so all blocks have to fit there at once, which a cooperative launch promises or
-/// refuses. All blocks pass the barrier though one alone goes on.
+/// refuses. All blocks pass the barrier, though only one continues.
 /// Launch: cooperative, whole warps. Result: out[0].
 template <class T>
 __global__ void __launch_bounds__(most_threads, 1)

@@ -213,8 +213,8 @@ Words files_in_rule(const std::string& rule) {
   return out;
 }
 
-/// A line for each file that a library was made of, but for the system's and the cache's own: "hash path". Empty if one
-/// is not there.
+/// A line for each file that a library was made of, except the system's and the cache's own: "hash path". Empty if a
+/// file is missing.
 std::string made_of(const Words& files, const fs::path& cache) {
   std::string out;
   for (const std::string& file : files) {

@@ -105,7 +105,7 @@ Event event_of(const Child::Message& m, const std::vector<const Variant*>& selec
   return e;
 }
 
-/// The outcome so far, and so where the next process goes on.
+/// The outcome so far, which tells where the next process continues.
 class Tally {
  public:
   using Pair = std::pair<Operation, ElementType>;

@@ -71,7 +71,7 @@ struct VariantResult {
   DeviceKind device = DeviceKind::cpu;
   std::size_t passed = 0, failed = 0, refused = 0;
   std::size_t not_run = 0;  ///< the variant was given up, the device no longer works, or the run was interrupted
-  /// Cases that the tier would run but for their cost on a GPU. What it does not draw of the whole product is not
+  /// Cases that the tier skips because of their cost on a GPU. Cases of the whole product that it does not draw are not
   /// counted.
   std::size_t left_out = 0;
   double seconds = 0;
@@ -122,8 +122,8 @@ VerifyReport verify(const std::vector<const Variant*>& selected, Backend&,
                     const VerifyProgress& progress = {}, const std::function<bool()>& interrupted = {});
 
 /// The same in a child process (core/child.h), which calls `open` and `cases_of`. A variant that crashes, calls exit(),
-/// loses the device or exceeds its case's `patience_s` fails and is given up; a fresh process goes on with the others.
-/// Throws what `open` throws, and UsageErrors of `cases_of`.
+/// loses the device or exceeds its case's `patience_s` fails and is given up; a fresh process continues with the
+/// others. Throws what `open` throws, and UsageErrors of `cases_of`.
 VerifyReport verify_apart(const std::vector<const Variant*>& selected, DeviceKind,
                           const std::function<std::unique_ptr<Backend>()>& open,
                           const std::function<std::vector<Case>(const Variant&, const DeviceInfo&)>& cases_of,

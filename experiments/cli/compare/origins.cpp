@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-/// What machine.json tells of the run that a row is from; "" where it tells nothing.
+/// The value of `key` in machine.json for the run that a row is from; "" if it has none.
 std::string told_of_run(const Json& origins, const Measured& row, const char* key) {
   for (const Json& origin : origins)
     for (const Json& run : origin.at("runs"))

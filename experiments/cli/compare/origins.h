@@ -1,7 +1,7 @@
 #pragma once
 /// Where the two sides of a comparison come from: machine, program and run.
 ///
-/// An origin is one side as --json tells of it: { "source", "machine": machine.json without its runs,
+/// An origin is one side as --json describes it: { "source", "machine": machine.json without its runs,
 /// "runs": [ to_json(RunRecord) ] }, the same for a stored folder and for what is measured now.
 
 #include <nlohmann/json_fwd.hpp>

@@ -206,7 +206,7 @@ class CudaBackend final : public Backend {
     }
     cudaGraph_t graph = nullptr;
     const cudaError_t status = cudaStreamEndCapture(native(s), &graph);
-    cudaGetLastError();  // an error that is told of here must not show up as the failure of the next launch
+    cudaGetLastError();  // or this error would show up as the failure of the next launch
     if (thrown || status != cudaSuccess) {
       if (graph) cudaGraphDestroy(graph);
       throw_not_captured(thrown, status);

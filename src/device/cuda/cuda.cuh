@@ -28,7 +28,7 @@ inline constexpr DeviceKind device_kind = DeviceKind::cuda;
 /// Throws DeviceError with CUDA's own words if `status` is not success.
 inline void check(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // an error that was told of must not show up as the failure of the next launch
+  cudaGetLastError();  // or this error would show up as the failure of the next launch
   throw DeviceError(in_words(status, what));
 }
 

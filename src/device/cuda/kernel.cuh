@@ -140,7 +140,7 @@ struct LaunchError : std::runtime_error {
 };
 inline void check_launch(cudaError_t status, const char* what) {
   if (status == cudaSuccess) return;
-  cudaGetLastError();  // an error that was told of must not show up as the failure of the next launch
+  cudaGetLastError();  // or this error would show up as the failure of the next launch
   throw LaunchError(in_words(status, what));
 }
 
@@ -151,8 +151,7 @@ template <class... Parameters, void (*kernel)(Parameters...)>
 struct Launcher<kernel> {
   static void run(const Launch& l, Parameters... args) {
     if (l.overlaps || l.cluster > 1) return run_with_attributes(l, args...);
-    // What <<<>>> does, but for its errors, which cudaGetLastError() alone would tell, together with any that the
-    // caller has had before and knows of.
+    // As <<<>>> does, whose errors only cudaGetLastError() would return, mixed with earlier errors of the caller's.
     void* pointers[] = {static_cast<void*>(&args)..., nullptr};
     check_launch(cudaLaunchKernel(reinterpret_cast<const void*>(kernel), blocks(l), l.block.value, pointers,
                                   l.shared_bytes, static_cast<cudaStream_t>(l.stream)),
@@ -166,7 +165,7 @@ struct Launcher<kernel> {
   }
 
  private:
-  /// More than CUDA can be told of are as many as it can be told of, which it refuses, too.
+  /// Clamped to what the parameter holds, which CUDA refuses, too.
   static unsigned blocks(const Launch& l) { return Count<unsigned>(l.grid).value; }
   static void run_with_attributes(const Launch& l, Parameters... args) {
     cudaLaunchAttribute attributes[2] = {};
@@ -184,7 +183,7 @@ struct Launcher<kernel> {
       attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
       attributes[config.numAttrs++].val.clusterDim = {l.cluster, 1, 1};
     }
-    // CUDA wants to be told of clusters that other GPUs of the same generation may not have; each context anew.
+    // Clusters that other GPUs of the same generation may lack must be requested, in each context.
     if (l.cluster > 8)
       check_launch(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
                    "asking for a cluster of more than 8 blocks");

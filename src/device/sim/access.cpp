@@ -136,7 +136,8 @@ void fail_shared(const SharedRange& array, const Touch& t) {
                 std::to_string(running->shared_bytes) + " bytes");
 }
 
-/// Where somebody still writes the word with nothing that orders the two, that is the fault: the race check finds it.
+/// A read of an unwritten word. If an unordered write to it is under way, the fault is a race, which track_slowly()
+/// reports.
 void fail_unwritten(Record* record, Accesses* reads, const Touch& t) {
   if (reads) track_slowly(record, *reads, t);
   if (t.view)
@@ -278,7 +279,7 @@ void track_slowly(Record* record, Accesses& reads, const Touch& t) {
   switch (t.kind) {
     case Access::read: {
       conflict_with_atomics();
-      // Those ordered before this read need not be kept: whoever comes after it comes after them.
+      // Reads ordered before this one need not be kept: what comes after it comes after them.
       const std::uint32_t kept = reads.serial == b.serial ? unordered_reads(reads, t, here) : 0;
       const bool another_warp = kept && (reads.others || reads.thread / warp_size != here.thread / warp_size);
       reads = me;

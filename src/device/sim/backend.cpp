@@ -30,7 +30,7 @@ class SimBackend final : public Backend {
     info_.capability = sim::capability;
   }
 
-  /// Work that nobody waited for is told of here: on the default stream it is never done.
+  /// Reports work on the default stream that nothing waited for, which is never done.
   ~SimBackend() override {
     const sim::DeviceLock lock;
     while (!mine_.empty()) destroy_stream({*mine_.begin()});

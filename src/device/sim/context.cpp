@@ -50,7 +50,7 @@ namespace {
 
 namespace ctx = boost::context::detail;
 
-// Boost tells the place that was left to whoever runs next, so that one has to keep it.
+// Boost passes the place that was left to the code that runs next, which has to keep it.
 void keep(ctx::transfer_t from) { *static_cast<void**>(from.data) = from.fctx; }
 
 void (*new_entry)() = nullptr;  // all fibers of the simulated device begin alike

@@ -18,8 +18,8 @@ inline constexpr bool switch_keeps_rounding = false;
 inline constexpr bool switch_keeps_rounding = true;
 #endif
 
-/// Keeps this place in *save and goes on at `context`. Returns when somebody switches to what was saved. By then *save
-/// is no place any more.
+/// Keeps this place in *save and continues at `context`. Returns when another switch leads to the saved place, which is
+/// then no longer valid.
 void switch_context(void** save, void* context) asm("reductio_sim_switch_context");
 
 }  // namespace reductio::sim

@@ -192,7 +192,7 @@ class PointerArithmetic {
   using value_type = std::remove_cv_t<T>;
   static_assert(std::is_trivially_copyable_v<value_type>);
 
-  /// Const, so that `auto& x = p[i]` is told of like `auto x`.
+  /// Const, so that `auto& x = p[i]` is rejected like `auto x`.
   using Element = std::conditional_t<std::is_const_v<T>, value_type, const Reference<Derived>>;
   Element operator[](Subscript i) const { return dereference(self() + i.index, i.site); }
   Element operator*() const { return dereference(self(), 0); }  // an operator without arguments cannot know its line

@@ -17,9 +17,9 @@ enum class Order {
 /// At start: forward.
 void set_schedule(Order order, std::uint64_t seed = 1);
 
-/// The lines where since set_schedule() a shuffle took its value from a lane that brought none, in one sentence; empty
-/// if there are none. CUDA leaves that value undefined, which is no fault of a kernel that drops it, as the upper lanes
-/// of a tree do: whoever knows that a result is wrong tells of them. Here the value is NaN, or all bits set.
+/// The lines where since set_schedule() a shuffle read from a lane that did not take part, in one sentence; empty if
+/// there are none. CUDA leaves that value undefined. A kernel may read it and drop it, as the upper lanes of a tree do,
+/// so only messages about wrong results name these lines. Here the value is NaN, or all bits set.
 std::string undefined_shuffles();
 
 }  // namespace reductio::sim

@@ -237,7 +237,7 @@ void Scheduler::run(const Shape& shape, const std::function<void()>& thread, con
   if (running) throw DeviceError("simulated device: a kernel cannot launch or wait for another");
   watch_for_stack_overflow();
   const EndsOutOfMemory ends_out_of_memory;
-  // Kernels round as whoever waits for them does: verification counts additions by it.
+  // Kernels round like the thread that waits for them: verification counts additions by that.
   if constexpr (switch_keeps_rounding)
     if (const int mode = std::fegetround(); std::exchange(rounding_, mode) != mode) fibers_.begin_anew();
   shape_ = shape;

@@ -17,9 +17,8 @@
 /// lines, that store one value to one place race. __activemask names the caller alone. A shared_array that two lines
 /// ask for by one name is a fault. assert() is checked also where NDEBUG is defined.
 ///
-/// All simulated work of the program runs on one OS thread at a time, whichever waits for a stream; a lock sees to it.
-/// Streams are queues whose work starts only when somebody waits for that stream, so that what was put on the wrong
-/// stream is missing from the result.
+/// A lock lets one OS thread at a time run simulated work: the one that waits for a stream. Streams are queues whose
+/// work starts only when the host waits for that stream, so work on the wrong stream is missing from the result.
 
 // assert() holds in every build of a checker; for CUDA NDEBUG makes it nothing.
 #undef NDEBUG
@@ -45,7 +44,7 @@
 #define __restrict__
 #define __align__(bytes) alignas(bytes)
 #define __grid_constant__
-// What assert() calls, whoever includes <cassert> behind this. The C library's own would end the program.
+// What assert() calls, also if <cassert> is included again. The C library's own would end the program.
 #define __assert_fail(condition, file, line, function) \
   ::reductio::sim::stop_kernel("assert(" condition ") does not hold", {file, line})
 

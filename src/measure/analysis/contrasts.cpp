@@ -75,7 +75,7 @@ class Rows {
     }
   }
 
-  /// All rows that a point may be of, but for its settings and n.
+  /// All rows that match the contrast, with any settings and n.
   std::vector<const StoredRow*> of(const std::string& experiment, const Contrast& c, const std::string& way) const {
     std::vector<const StoredRow*> out;
     const auto found = by_experiment_.find(experiment);

@@ -177,8 +177,7 @@ void read_experiment(const std::filesystem::path& folder, const std::string& exp
         samples_path.string(), missing, timed, path.filename().string()));
 }
 
-/// The experiments that machine.json tells of and that are chosen, each once: of one that was run twice, once to add
-/// rows to it, it tells twice.
+/// The selected experiments in machine.json, each once. One that was run twice, to add rows, is there twice.
 std::vector<std::string> experiments_of(const nlohmann::ordered_json& machine, const std::string& file,
                                         const std::filesystem::path& folder, const std::vector<std::string>& selected) {
   const auto in = [](const std::vector<std::string>& list, const std::string& one) {

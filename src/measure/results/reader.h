@@ -27,7 +27,7 @@ struct StoredResults {
   std::filesystem::path named;   ///< as the user named it
   std::filesystem::path folder;  ///< where the files are: that one, or the one in it
   std::shared_ptr<nlohmann::ordered_json> machine;  ///< machine.json; there always
-  std::vector<StoredRow> rows;  ///< of the experiments that machine.json tells of, in its order; no point twice in one
+  std::vector<StoredRow> rows;  ///< of the experiments in machine.json, in its order; no point twice in one
   std::vector<std::string>
       without_samples{};  ///< experiments whose rows are left out, as no raw samples are beside them
 

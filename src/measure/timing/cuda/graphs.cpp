@@ -12,7 +12,7 @@ namespace {
 /// As check(), but a graph for which there is no memory is refused, as an input would be.
 void check_fits(cudaError_t status, const char* what) {
   if (status != cudaErrorMemoryAllocation) return check(status, what);
-  cudaGetLastError();  // an error that was told of must not show up as the failure of the next launch
+  cudaGetLastError();  // or this error would show up as the failure of the next launch
   throw NoMemory(std::string(what) + " needs more GPU memory than is free");
 }
 

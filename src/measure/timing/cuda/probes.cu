@@ -135,7 +135,7 @@ struct Link {
 };
 
 struct Chase {
-  const Link* at;  ///< where the chain is gone on with
+  const Link* at;  ///< where the chain continues
   std::uint64_t cycles, ns;
 };
 

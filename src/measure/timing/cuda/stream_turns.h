@@ -17,8 +17,8 @@ class StreamTurns {
   static constexpr unsigned turns = 8;
   explicit StreamTurns(std::uint32_t seed) : random_(seed) {}
 
-  /// Kernels that were launched into the stream. Copies within the device are kernels, too, and so is setting memory,
-  /// but for a few bytes.
+  /// Kernels that were launched into the stream. Copies within the device count, and so do memsets of more than a few
+  /// bytes.
   void launched(unsigned kernels = 1) { count_ += kernels; }
   /// An unknown number of kernels: any turn may be next.
   void launched_uncounted() { launched(static_cast<unsigned>(random_()) % turns); }
