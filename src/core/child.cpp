@@ -61,7 +61,8 @@ std::string death_of(int status) {
   if (WIFEXITED(status)) return "exit(" + std::to_string(WEXITSTATUS(status)) + ")";
   const int signal = WTERMSIG(status);
   const char* const name = sigabbrev_np(signal);
-  return (name ? "SIG" + std::string(name) : "signal " + std::to_string(signal)) + " (" + strsignal(signal) + ")";
+  return (name ? "SIG" + std::string(name) : "signal " + std::to_string(signal)) + " (" + strsignal(signal) + ")" +
+         (signal == SIGKILL ? "; the system may have run out of memory" : "");
 }
 
 [[noreturn]] void rethrow(Frame kind, const std::string& why) {

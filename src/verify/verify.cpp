@@ -422,13 +422,10 @@ class Follower {
           break;
         case Child::Got::done: return false;
         case Child::Got::stopped: tally_.report.interrupted = true; return false;
-        case Child::Got::died: {
+        case Child::Got::died:
           // As the simulated device ends it, which has said so.
           if (child.memory_ended()) throw MemoryEnded("out of memory" + address_space_advice());
-          const bool by_others = child.death().starts_with("SIGKILL");
-          return give_up(child, "ended the process by " + child.death() +
-                                    (by_others ? "; the system may have ended it for want of memory" : ""));
-        }
+          return give_up(child, "ended the process by " + child.death());
         case Child::Got::late:
           return give_up(child,
                          fmt::format("did not end within {:.6g} s and was killed: does a block wait for one that "

@@ -84,7 +84,7 @@ TEST(Child, how_it_died_is_known_and_what_it_said_before_is_kept) {
   };
   EXPECT_EQ(death_of([] { std::_Exit(0); }), "exit(0)");
   EXPECT_EQ(death_of([] { std::_Exit(3); }), "exit(3)");
-  EXPECT_EQ(death_of([] { std::raise(SIGKILL); }), "SIGKILL (Killed)");
+  EXPECT_EQ(death_of([] { std::raise(SIGKILL); }), "SIGKILL (Killed); the system may have run out of memory");
   EXPECT_EQ(death_of([] { throw 42; }), "SIGABRT (Aborted)") << "googletest, which it was forked from, would catch it";
   // A process that it has started holds the pipe open.
   int alive[2];
@@ -131,7 +131,7 @@ TEST(Child, one_that_says_nothing_is_late_and_is_killed) {
   Child::Message m;
   EXPECT_EQ(child.next(m, 0.01), Child::Got::late);
   EXPECT_TRUE(child.kill());
-  EXPECT_EQ(child.death(), "SIGKILL (Killed)");
+  EXPECT_TRUE(child.death().starts_with("SIGKILL")) << child.death();
   errno = 0;
   EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a process is left";
 }

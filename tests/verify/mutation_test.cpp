@@ -728,7 +728,7 @@ TEST(Mutation, fences) {
   expect_race("no_writers_fence", Flaw::no_writers_fence, writer);
   expect_race("no_readers_fence", Flaw::no_readers_fence,
               "this block has passed no __threadfence() since it learnt of that");
-  expect_race("no_readers_fence", Flaw::no_readers_fence, "needs a fence of its own after the atomic that told of it");
+  expect_race("no_readers_fence", Flaw::no_readers_fence, "needs a fence of its own after its atomic");
   expect_race("adds_plainly", Flaw::adds_plainly, "has published nothing since");
   expect_race("adds_plainly_between_fences", Flaw::adds_plainly_between_fences, "has published nothing since");
 }

@@ -913,7 +913,7 @@ TEST(BatteryApart, what_its_maker_throws_is_no_failure_of_a_case) {
 TEST(BatteryApart, what_the_system_may_have_ended_says_so) {
   const Variant killed = misbehaving("killed", [] { std::raise(SIGKILL); });
   EXPECT_EQ(report_apart({&killed}).failures.at(0).why,
-            "ended the process by SIGKILL (Killed); the system may have ended it for want of memory");
+            "ended the process by SIGKILL (Killed); the system may have run out of memory");
 }
 
 TEST(BatteryApart, a_lost_device_is_opened_anew_for_the_other_variants) {

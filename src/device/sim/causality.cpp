@@ -330,7 +330,7 @@ std::string Causality::missing(const Moment& here, const Accesses& a, std::uint6
         if (l.chain != first.chain || l.read[0] <= first.index) continue;
         if (l.read[1] <= first.index) return "this block has learnt of that with block scope only" + at(l.site);
         return "this block has passed no __threadfence() since it learnt of that" + at(l.site) +
-               ": who reads what others stored needs a fence of its own after the atomic that told of it";
+               ": a block that reads what others stored needs a fence of its own after its atomic";
       }
   return "no atomic or acquire of this block has read what " + block + " then published" + at(first.site);
 }

@@ -227,7 +227,7 @@ std::optional<double> least_effect(const Comparison& comparison) {
 std::string confidence_in_words(const Comparison& c) {
   const std::size_t count = c.intervals(), without = c.ratios() - count;
   if (count == 0)
-    return fmt::format("There is no interval, for want of samples; an effect counts from {:g} % on.", 100 * c.effect);
+    return fmt::format("There is no interval: too few samples; an effect counts from {:g} % on.", 100 * c.effect);
   std::string what = count == 1     ? "The interval holds"
                      : c.separately ? fmt::format("Each of {} intervals holds by itself", count)
                                     : fmt::format("All {} intervals hold at once", count);

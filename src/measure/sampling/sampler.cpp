@@ -94,10 +94,7 @@ class Pass {
         return End::abandoned;
       } else if (got == Child::Got::died) {
         if (child.memory_ended()) throw MemoryEnded("out of memory" + address_space_advice());
-        const bool by_others = child.death().starts_with("SIGKILL");
-        return give_up(Status::failed,
-                       "its process was ended by " + child.death() +
-                           (by_others ? "; the system may have ended it for want of memory" : ""));
+        return give_up(Status::failed, "its process was ended by " + child.death());
       } else if (std::exchange(steps, now_->steps) != now_->steps) {
         still_s = 0;
       } else if ((still_s += std::min(look_s, patience_s_)) >= patience_s_) {

@@ -240,7 +240,7 @@ def test_the_race_that_porting_tells_of_is_found(built, tmp_path):
 def test_the_fence_that_porting_tells_of_is_missed(built, tmp_path):
     done = call("verify", "--variants", "^mine/unfenced$", "--device", "sim", "--tier", "quick", binary=built, cwd=tmp_path)
     assert "mine/unfenced" in done.error(2)
-    assert "needs a fence of its own after the atomic that told of it" in done.out
+    assert "needs a fence of its own after its atomic" in done.out
 
 
 def test_what_is_cuda_only_is_refused_simulated_and_says_why(built, tmp_path):

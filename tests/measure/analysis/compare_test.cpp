@@ -232,7 +232,7 @@ TEST(MeasureCompare, TooFewSamplesForAnIntervalAreSaidToBeTooFew) {
   EXPECT_EQ(one.rows[0].verdict, Verdict::undecided);
   EXPECT_EQ(one.ratios(), 1u);
   EXPECT_EQ(one.intervals(), 0u);
-  EXPECT_EQ(confidence_in_words(one), "There is no interval, for want of samples; an effect counts from 1 % on.");
+  EXPECT_EQ(confidence_in_words(one), "There is no interval: too few samples; an effect counts from 1 % on.");
   EXPECT_EQ(least_effect(one), std::nullopt);
   Comparison both = with_rounds(24);
   EXPECT_EQ(confidence_in_words(both), "The interval holds with 95 % confidence; an effect counts from 1 % on.");
