@@ -45,7 +45,7 @@ class Child {
   /// themselves, others as std::runtime_error.
   Got next(Message&, double patience_s, const std::function<bool()>& stop = {});
 
-  /// "SIGSEGV (Segmentation fault)" or "exit(3)", for a message that it ends; "unknown means" if somebody else waited for it.
+  /// Ends a message: "SIGSEGV (Segmentation fault)", "exit(3)"; "unknown means" if somebody else waited for it.
   const std::string& death() const { return death_; }
   /// Whether it died by memory_end_exit_code().
   bool memory_ended() const;
