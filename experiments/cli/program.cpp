@@ -250,18 +250,8 @@ int run_command(int argc, char** argv) {
   throw UsageError("name a subcommand: " + join(known, ", ") + " or " + last + "; see 'reductio --help'");
 }
 
-}  // namespace
-
-const std::string& program_as_called() { return called; }
-
-int program(int argc, char** argv) {
-  if (argc > 0) called = quoted(argv[0]);
-  explain_unknown(why_without_cuda);
-  // A closed pipe is an error of the write, which says what stands: no work is lost silently.
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGCHLD, SIG_DFL);  // where a parent ignores it, nobody learns how a process ended
-  OutOfMemory::text();
-  std::set_new_handler([] { throw OutOfMemory(); });
+/// run_command(), whose exceptions become a line and an exit code.
+int run_or_complain(int argc, char** argv) {
   try {
     return run_command(argc, argv);
   } catch (const NoGpu& e) {
@@ -280,6 +270,27 @@ int program(int argc, char** argv) {
     complain(e.what());
     return exit_error;
   }
+}
+
+}  // namespace
+
+const std::string& program_as_called() { return called; }
+
+int program(int argc, char** argv) {
+  if (argc > 0) called = quoted(argv[0]);
+  explain_unknown(why_without_cuda);
+  // A closed pipe is an error of the write, which says what stands: no work is lost silently.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGCHLD, SIG_DFL);  // where a parent ignores it, nobody learns how a process ended
+  OutOfMemory::text();
+  std::set_new_handler([] { throw OutOfMemory(); });
+  const int exit = run_or_complain(argc, argv);
+  // Exit handlers of a plug-in are its code: they could crash, or change the exit code.
+  if (std::any_of(variants().begin(), variants().end(), [](const Variant& v) { return !v.plugin.empty(); })) {
+    std::fflush(nullptr);
+    std::_Exit(exit);
+  }
+  return exit;
 }
 
 }  // namespace reductio::cli

@@ -404,6 +404,13 @@ def test_one_that_ends_its_process_costs_its_own_rows(cheat, end, reductio):
     assert [(v, status) for v, (status, _) in rows.items()] == [("host/plain", "ok")]
 
 
+def test_exit_handlers_of_a_plugin_do_not_run(reductio, tmp_path):
+    (tmp_path / "leaves.c").write_text(
+        "#include <unistd.h>\n" + CPU.replace("(float)sum", "(float)sum + 1")
+        + "__attribute__((destructor)) static void leave(void) { _exit(0); }\n")
+    assert reductio("verify", "--variants", "./leaves.c", "--tier", "quick").code == 2
+
+
 def test_a_clock_of_a_plugins_own_changes_no_time(reductio):
     rows = reductio("compare", "--plugin", FIXTURES / "cheats.cpp", "host/plain", "cheat/honest", "--sizes", "2^16",
                     "--allocations", "6", "--csv").rows()
