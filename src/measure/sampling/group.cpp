@@ -206,8 +206,11 @@ void Group::take_over(const std::string& bytes, bool was_lost) {
 void Group::blame_process(int member, Status status, const std::string& why) {
   if (member >= 0 && !members.at(static_cast<std::size_t>(member)).settled())
     return members[static_cast<std::size_t>(member)].settle(status, why);
+  const auto open_plugin = [](const Member& m) { return !m.settled() && !m.point->variant->plugin.empty(); };
+  const bool any_plugin = std::any_of(members.begin(), members.end(), open_plugin);
   for (Member& m : members)
-    if (!m.settled()) m.settle(status, "while none of its own calls was under way, " + why);
+    if (any_plugin ? open_plugin(m) : !m.settled())
+      m.settle(status, "while none of its own calls was under way, " + why);
 }
 
 void Group::blame(const std::string& what, const std::exception& e) {

@@ -128,7 +128,8 @@ class Group {
   /// only settled members are taken over: the others are called again.
   std::string known_apart();
   void take_over(const std::string&, bool was_lost);
-  /// The pass's process has ended or was killed: settles the member whose call was under way, or all if there is none.
+  /// The pass's process has ended or was killed: settles the member whose call was under way. If there was none, those
+  /// of plug-ins, or all if no plug-in is open.
   void blame_process(int member, Status status, const std::string& why);
 
   /// Runs `body`; an exception becomes the member's row. False if the device was lost.

@@ -131,6 +131,17 @@ TEST(MeasureProcesses, AVariantThatEndsItsOwnCostsItsOwnRows) {
     }
 }
 
+TEST(MeasureProcesses, APlugInThatEndsItBetweenCallsCostsNoKernelOfTheProgram) {
+  RunFolder folder;
+  Variant closes = from_call(1, "closes", [] { close_range(3, ~0u, 0); });  // the pipe, too
+  closes.plugin = "./closes.so";
+  folder.run(apart(folder, {point(a, 100), point(closes, 100), point(b, 100), point(a, 200)}));
+  const auto rows = by_variant(folder.rows);
+  EXPECT_EQ(rows.at("closes").status, Status::failed);
+  EXPECT_EQ(rows.at("closes").reason, "while none of its own calls was under way, its process was ended by exit(1)");
+  EXPECT_EQ(std::count_if(folder.rows.begin(), folder.rows.end(), [](auto& r) { return r.status == Status::ok; }), 3);
+}
+
 TEST(MeasureProcesses, OneThatCrashesWhereItIsPreparedOrFreedIsNamedLikewise) {
   RunFolder folder;
   const Variant prepared = planned(variant("prepared", 1), segfault);
