@@ -17,6 +17,7 @@
 
 #include "baselines/cpu_types.h"
 #include "baselines/std_parallel.h"
+#include "core/program_file.h"
 #include "core/variant.h"
 
 namespace reductio {
@@ -33,8 +34,7 @@ std::size_t sequential_chain(std::size_t n) {
 
 std::filesystem::path modules() {
   if (const char* folder = std::getenv("REDUCTIO_MODULES")) return folder;
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
+  return program_file().parent_path();
 }
 
 StdParallelReduce* load_parallel() {

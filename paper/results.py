@@ -86,7 +86,7 @@ OPERATION_LABELS = {"sum": "sum", "sum_of_squares": "sum of squares"}
 CACHE_LABELS = {"cold_dirty": "L2 cold and dirty", "cold_clean": "L2 cold and clean", "warm": "L2 warm"}
 CPU_CACHE_LABELS = {"cold_dirty": "cold cache", "cold_clean": "cold cache", "warm": "warm cache"}
 MODE_LABELS = {"device": "device time", "device_part": "device part only", "end_to_end": "end to end",
-               "graph": "graph replay", "launch_to_idle": "launch to idle"}
+               "graph": "graph replay", "replay": "one-call graph", "launch_to_idle": "launch to idle"}
 
 
 class ResultsError(Exception):

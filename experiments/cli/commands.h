@@ -23,7 +23,9 @@ enum Exit : int {
 };
 
 /// main(): reads the command line, runs one subcommand, and turns errors into one line and an exit code.
-int program(int argc, char** argv);
+/// `as_called`: what stands for argv[0] in commands that are printed; null: argv[0]. `error`: if not null, takes what
+/// is wrong, which is not printed then.
+int program(int argc, char** argv, const char* as_called = nullptr, std::string* error = nullptr);
 
 /// argv[0] as a shell takes it: for commands that are printed to be typed.
 const std::string& program_as_called();

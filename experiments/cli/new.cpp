@@ -9,6 +9,7 @@
 #include <string>
 #include <system_error>
 
+#include "core/program_file.h"
 #include "core/variant.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/terminal.h"
@@ -186,7 +187,7 @@ fs::path find_project(const std::string& source) {
 /// The build folder that this program lies in, if it builds `project`, which is then `cmake --build`'s; else empty.
 fs::path own_build(const fs::path& project) {
   std::error_code no;
-  const fs::path folder = fs::read_symlink("/proc/self/exe", no).parent_path().parent_path();
+  const fs::path folder = program_file().parent_path().parent_path();
   std::ifstream cache(folder / "CMakeCache.txt");
   for (std::string line; std::getline(cache, line);)
     if (const std::string_view key = "CMAKE_HOME_DIRECTORY:INTERNAL="; line.starts_with(key))

@@ -14,8 +14,8 @@ void SelectionOptions::add_variants(CLI::App& app) {
 
 void SelectionOptions::add_plugins(CLI::App& app) {
   app.add_option("--plugin", plugins,
-                 "Also the variants of this file, a shared library or a .cu, .cpp or .c to compile: docs/plugins.md. "
-                 "Loading it runs its code")
+                 "Also the variants of this file, a shared library, a .cu, .cpp or .c to compile, or with "
+                 "python -m reductio a .py: docs/plugins.md. Loading it runs its code")
       ->type_name("FILE")
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false);  // a variant may follow

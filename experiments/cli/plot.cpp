@@ -13,6 +13,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/program_file.h"
 #include "experiments/cli/commands.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
@@ -304,7 +305,7 @@ void print_lines(const Chart& chart) {
 /// reductio's source folder: the current one or one above, or the one that the program was built in.
 fs::path find_figures() {
   std::error_code none;
-  for (const fs::path& start : {fs::current_path(none), fs::read_symlink("/proc/self/exe", none).parent_path()})
+  for (const fs::path& start : {fs::current_path(none), program_file().parent_path()})
     for (fs::path folder = start; !folder.empty(); folder = folder.parent_path()) {
       if (fs::exists(folder / "paper" / "plot.py", none)) return folder;
       if (folder == folder.root_path()) break;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <set>
 
 #include "core/error.h"
 #include "experiments/cli/terminal.h"
@@ -23,8 +25,29 @@ Named parts_of(const std::string& word) {
   return colon == word.npos ? Named{word, ""} : Named{word.substr(0, colon), word.substr(colon)};
 }
 
+PythonLoader* load_python = nullptr;
+
+bool is_python(const std::string& file) { return file.ends_with(".py"); }
+
+/// Registers what the file adds, once.
+std::vector<const Variant*> run_python(const std::string& file) {
+  if (!load_python)
+    throw UsageError("'" + file + "' is Python, which 'python -m reductio' runs: docs/python.md");
+  static std::map<std::string, std::vector<const Variant*>> loaded;
+  auto& of_file = loaded[std::filesystem::canonical(file).string()];
+  if (!of_file.empty()) return of_file;
+  std::set<const Variant*> before;
+  for (const Variant& v : variants()) before.insert(&v);
+  if (const char* const why = load_python(file.c_str())) throw UsageError("plug-in '" + file + "' " + why);
+  for (const Variant& v : variants())
+    if (!before.contains(&v)) of_file.push_back(&v);
+  if (of_file.empty()) throw UsageError("plug-in '" + file + "' adds no variant by @reductio.variant");
+  return of_file;
+}
+
 std::vector<const Variant*> load(const std::string& file, const SelectionOptions& options) {
   if (!std::filesystem::is_regular_file(file)) throw UsageError("there is no plug-in '" + file + "'");
+  if (is_python(file)) return run_python(file);
   if (!is_plugin_source(file)) return load_plugin(file, file);
   const CompileOptions how{.cuda_architectures = build_description().cuda_architectures,
                            .nvcc_flags = options.nvcc_flags,
@@ -41,9 +64,11 @@ std::vector<const Variant*> load_alone(const std::string& word, const SelectionO
 
 }  // namespace
 
+void load_python_by(PythonLoader* loader) { load_python = loader; }
+
 bool names_plugin(const std::string& word) {
   const std::string file = parts_of(word).file;
-  return (is_plugin_source(file) || file.ends_with(".so")) &&
+  return (is_plugin_source(file) || is_python(file) || file.ends_with(".so")) &&
          std::none_of(variants().begin(), variants().end(), [&](const Variant& v) { return v.id == file; });
 }
 

@@ -13,6 +13,11 @@ namespace reductio::cli {
 /// id. Settings may follow a colon.
 bool names_plugin(const std::string& word);
 
+/// Runs a Python file, which registers the variants that it adds. Returns what is wrong, or null.
+using PythonLoader = const char*(const char* file);
+/// Given where a Python interpreter runs this program; without it a Python file is refused.
+void load_python_by(PythonLoader*);
+
 /// Loads the files of --plugin. If --variants is a file, loads it and selects its variants instead. Call it before any
 /// backend is opened, because plug-ins are loaded before CUDA starts. Throws UsageError.
 void load_plugins(SelectionOptions&);

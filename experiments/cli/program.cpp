@@ -25,6 +25,7 @@ namespace reductio::cli {
 namespace {
 
 std::string called = "reductio";  // program_as_called()
+std::string* told = nullptr;      // takes errors in place of stderr
 
 /// What explain_unknown() says of a variant, or of a regular expression, of those that only nvcc can build.
 std::string why_without_cuda(std::string_view word) {
@@ -127,7 +128,8 @@ void complain(std::string text) {
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
   push_output();
-  print_message(text);
+  if (told) *told = text;
+  else print_message(text);
 }
 
 /// For what only prints: whoever closes the pipe, as `| head` does, has read what was wanted.
@@ -276,8 +278,10 @@ int run_or_complain(int argc, char** argv) {
 
 const std::string& program_as_called() { return called; }
 
-int program(int argc, char** argv) {
-  if (argc > 0) called = quoted(argv[0]);
+int program(int argc, char** argv, const char* as_called, std::string* error) {
+  told = error;
+  if (as_called) called = as_called;
+  else if (argc > 0) called = quoted(argv[0]);
   explain_unknown(why_without_cuda);
   // A closed pipe is an error of the write, which says what stands: no work is lost silently.
   std::signal(SIGPIPE, SIG_IGN);
@@ -285,8 +289,8 @@ int program(int argc, char** argv) {
   OutOfMemory::text();
   std::set_new_handler([] { throw OutOfMemory(); });
   const int exit = run_or_complain(argc, argv);
-  // Exit handlers of a plug-in are its code: they could crash, or change the exit code.
-  if (std::any_of(variants().begin(), variants().end(), [](const Variant& v) { return !v.plugin.empty(); })) {
+  // Exit handlers of a plug-in are its code: they could crash, or change the exit code. Who takes errors ends alike.
+  if (!error && std::any_of(variants().begin(), variants().end(), [](const Variant& v) { return !v.plugin.empty(); })) {
     std::fflush(nullptr);
     std::_Exit(exit);
   }

@@ -167,6 +167,11 @@ struct Variant {
   std::string cuda_only{};
   /// The plug-in that it came with, as the user named it: "./mine.cu". Empty: it is built into the program.
   std::string plugin{};
+  /// The language whose interpreter runs within each call, as "Python": its kernels are timed by mode replay. Empty:
+  /// none.
+  std::string interpreter{};
+  /// Brings in what plans need, before processes are forked; a plan says what is missing. Empty: nothing to bring in.
+  std::function<void()> load{};
   /// Declines what the lists above cannot say: "" accepts, else the reason. Must be cheap: no allocation.
   std::function<std::string(const Problem&, const Settings&)> declines{};
   /// The fault of some settings that the tunables allow. These settings are refused, so never timed. Verification still

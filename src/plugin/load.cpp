@@ -7,6 +7,7 @@
 #include <cfenv>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -230,6 +231,40 @@ class Reader {
   std::string who_;
 };
 
+/// Of a table that was read whole. `file`: of which the record keeps a hash.
+std::vector<const Variant*> register_all(std::vector<std::pair<Variant, const reductio_variant*>> all,
+                                         const std::string& file, const std::string& interpreter,
+                                         const std::function<const char*(const reductio_variant*)>& load,
+                                         const std::string& own_experiment) {
+  std::vector<const Variant*> out;
+  for (auto& [v, from] : all) {
+    const DeviceKind device = from->device == REDUCTIO_GPU ? DeviceKind::cuda : DeviceKind::cpu;
+    const std::string id = v.id;
+    const auto missing = std::make_shared<std::string>();
+    v.interpreter = interpreter;
+    if (!own_experiment.empty()) {  // what the package brings is no user's
+      v.own_experiment = own_experiment;
+      v.kind = VariantKind::library;
+      v.plugin.clear();
+    }
+    if (load)
+      v.load = [load, missing, from = from] {
+        const char* const why = load(from);
+        *missing = why ? one_line(why) : "";
+      };
+    register_variant(
+        std::move(v), device,
+        [from = from, device, missing](const Problem& p, const Settings& s,
+                                       const DeviceInfo&) -> std::unique_ptr<Plan> {
+          if (!missing->empty()) throw Unavailable(*missing);
+          return std::make_unique<PluginPlan>(*from, p, s, device);
+        },
+        file.c_str());
+    out.push_back(&find_variant(id));
+  }
+  return out;
+}
+
 }  // namespace
 
 std::vector<const Variant*> load_plugin(const std::filesystem::path& library, const std::string& named) {
@@ -255,21 +290,16 @@ std::vector<const Variant*> load_plugin(const std::filesystem::path& library, co
   const reductio_table* const table = plugin(&why);
   if (!table) reader.fail("offers nothing: " + (why ? one_line(why) : std::string("reductio_plugin() returned null")));
 
-  auto all = reader.read(*table);  // whole before any is registered
-  std::vector<const Variant*> out;
-  for (auto& [v, from] : all) {
-    const DeviceKind device = from->device == REDUCTIO_GPU ? DeviceKind::cuda : DeviceKind::cpu;
-    const std::string id = v.id;
-    register_variant(
-        std::move(v), device,
-        [from = from, device](const Problem& p, const Settings& s, const DeviceInfo&) -> std::unique_ptr<Plan> {
-          return std::make_unique<PluginPlan>(*from, p, s, device);
-        },
-        whole.c_str());
-    out.push_back(&find_variant(id));
-  }
+  const auto out = register_all(reader.read(*table), whole.string(), {}, {}, {});
   loaded.emplace(whole, out);
   return out;
+}
+
+std::vector<const Variant*> add_plugin(const reductio_table& table, const std::string& named,
+                                       const std::string& interpreter,
+                                       std::function<const char*(const reductio_variant*)> load,
+                                       const std::string& own_experiment) {
+  return register_all(Reader(named).read(table), named, interpreter, load, own_experiment);
 }
 
 }  // namespace reductio

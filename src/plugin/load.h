@@ -2,12 +2,23 @@
 /// Plug-ins: shared libraries whose variants join the program's while it runs (plugin/include/reductio/plugin.h).
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "core/variant.h"
 
+struct reductio_table;
+struct reductio_variant;
+
 namespace reductio {
+
+/// Registers the variants of a table in memory, which stays where it is: all of them, or none. `named`: the file that
+/// they come from, for messages and commands. `interpreter`, `load` and `own_experiment`: as of Variant; `load` is
+/// given the variant and returns what is missing, or null. Throws UsageError as load_plugin() does.
+std::vector<const Variant*> add_plugin(const reductio_table&, const std::string& named, const std::string& interpreter,
+                                       std::function<const char*(const reductio_variant*)> load,
+                                       const std::string& own_experiment = "");
 
 /// Loads a shared library, which runs code of it, and registers its variants: in the order of its table, or those that
 /// are there already if it was loaded before. It is never unloaded. `named` is the file as the user wrote it,

@@ -537,6 +537,8 @@ VerifyReport verify_apart(const std::vector<const Variant*>& selected, DeviceKin
                           const std::function<std::vector<Case>(const Variant&, const DeviceInfo&)>& cases_of,
                           const std::function<double(const Case&)>& patience_s, const VerifyProgress& progress,
                           const std::function<bool()>& interrupted) {
+  for (const Variant* v : selected)
+    if (v->load) v->load();
   Tally tally(selected, device);
   Follower follower(selected, tally, patience_s, progress, interrupted);
   for (bool goes_on = true; goes_on;) {

@@ -42,6 +42,7 @@ MAY_INCLUDE = {
     "baselines/vector_add": {"core", "device", "baselines"} | below("measure/sampling"),
     "experiments": {"core", "device", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
     "experiments/cli": {"core", "device", "plugin", "verify", "experiments", "experiments/cli"} | ALL_OF_MEASURE,
+    "python": {"core", "plugin", "tuned", "experiments/cli", "python"},
     "tests": {"core", "device", "plugin", "strategies", "tuned", "verify", "experiments", "experiments/cli", "tests"} | DEVICES | ALL_OF_MEASURE,
 }
 LAYERED = {"device", "measure"}
@@ -60,7 +61,7 @@ ONLY_IN = {
     r"zlib": {"measure/results"},
     r"fmt/": {"verify", "baselines", "baselines/vector_add", "experiments", "experiments/cli", "tests"} | ALL_OF_MEASURE,
     r"Eigen/": {"core", "measure/stats", "verify", "baselines", "experiments", "tests"},
-    r"(cuda|cooperative_groups)\w*(\.h|/)": {"device", "device/cuda", "measure/timing", "measure/results", "baselines",
+    r"(cuda|cooperative_groups)\w*(\.h|/)": {"python", "device", "device/cuda", "measure/timing", "measure/results", "baselines",
                                                 "baselines/nvbench", "kernels/cuda_only"},
     r"(gtest|gmock)/": {"tests"},
 }

@@ -136,6 +136,14 @@ std::vector<TimingMode> choose_modes(const std::vector<Candidate>& all, const st
     }
     return modes;
   }
+  const auto all_have = [&](TimingMode mode) {
+    return std::all_of(all.begin(), all.end(), [&](const Candidate& c) { return why_not(c, mode).empty(); });
+  };
+  if (std::any_of(all.begin(), all.end(), [](const Candidate& c) { return !c.variant->interpreter.empty(); })) {
+    demand(TimingMode::end_to_end);
+    if (all_have(TimingMode::replay)) return {TimingMode::replay, TimingMode::end_to_end};
+    return {TimingMode::end_to_end};
+  }
   // A device time where it has one, else end to end.
   const Candidate *with = nullptr, *without = nullptr;
   for (const Candidate& c : all) (why_not(c, TimingMode::device).empty() ? with : without) = &c;

@@ -95,7 +95,8 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option(
          "--modes", options->modes,
-         "What is timed: device, graph, launch_to_idle, end_to_end (default: device if all have it, else end_to_end)")
+         "What is timed: device, graph, replay, launch_to_idle, end_to_end (default: device if all have it, else "
+         "end_to_end; with a variant in Python replay and end_to_end)")
       ->type_name("LIST");
   sub->add_option("--cache", options->cache,
                   "State of the cache: cold_dirty, cold_clean or warm (default: cold_dirty; on a CPU warm)")
@@ -129,6 +130,7 @@ Command add_compare(CLI::App& app, std::vector<std::string> command_line) {
   sub->add_flag("--separately", options->separately,
                 "Each interval has the confidence on its own, instead of all of them together");
   auto* json = sub->add_flag("--json", options->json, "The comparison as JSON");
+  sub->add_option("--json-to", options->json_to, "The comparison as JSON into FILE, too")->type_name("FILE");
   sub->add_flag("--csv", options->csv, "The comparison as CSV")->excludes(json);
   sub->add_flag("--quiet", options->quiet, "Only the conclusions");
   return {sub, [options, sub] {

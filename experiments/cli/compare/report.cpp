@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -213,6 +214,12 @@ void print_csv(const Comparison& comparison) {
 }  // namespace
 
 void print(const Comparison& comparison, const Wording& wording, const CompareOptions& options) {
+  if (!options.json_to.empty()) {
+    std::ofstream file(options.json_to);
+    file << to_json(comparison, wording).dump(2) << '\n';
+    if (!file.flush())
+      throw UsageError("cannot write '" + options.json_to + "'; give --json-to a file in a folder that exists");
+  }
   if (options.json) {
     fmt::print("{}\n", to_json(comparison, wording).dump(2));
     return;

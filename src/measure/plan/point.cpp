@@ -23,6 +23,7 @@ std::string_view name(TimingMode m) {
   switch (m) {
     case TimingMode::device: return "device";
     case TimingMode::graph: return "graph";
+    case TimingMode::replay: return "replay";
     case TimingMode::launch_to_idle: return "launch_to_idle";
     case TimingMode::end_to_end: return "end_to_end";
     case TimingMode::clock: return "clock";

@@ -14,14 +14,15 @@ namespace reductio {
 enum class TimingMode {
   device,          ///< one enqueue between two events, the stream held back until both are queued
   graph,           ///< time per call of a captured graph of many dependent calls
+  replay,          ///< as device, with a graph of one call that was captured before
   launch_to_idle,  ///< host clock from the call until the device is idle, without the host's part
   end_to_end,      ///< host clock from the call to the result in host memory
   clock,           ///< the kernel's own clock64() readings, in cycles
   globaltimer,     ///< the same by the GPU's one clock
 };
-inline constexpr TimingMode all_timing_modes[] = {TimingMode::device,         TimingMode::graph,
-                                                  TimingMode::launch_to_idle, TimingMode::end_to_end,
-                                                  TimingMode::clock,          TimingMode::globaltimer};
+inline constexpr TimingMode all_timing_modes[] = {
+    TimingMode::device,     TimingMode::graph, TimingMode::replay,     TimingMode::launch_to_idle,
+    TimingMode::end_to_end, TimingMode::clock, TimingMode::globaltimer};
 
 /// What L2 holds when the timed interval begins.
 enum class CacheState {

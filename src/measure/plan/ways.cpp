@@ -21,7 +21,7 @@ std::string ways_without(const Variant& v, const Settings& s) {
     if (same != ways_by_reason.end()) same->second.emplace_back(way);
     else ways_by_reason.push_back({why, {std::string(way)}});
   };
-  for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::launch_to_idle})
+  for (const TimingMode mode : {TimingMode::device, TimingMode::graph, TimingMode::replay, TimingMode::launch_to_idle})
     note(name(mode), timing_refusal(v, s, mode, CacheState::cold_dirty));
   note(name(CacheState::warm), timing_refusal(v, s, TimingMode::end_to_end, CacheState::warm));
   Words sentences;
@@ -38,13 +38,15 @@ std::string timing_refusal(DeviceKind device, TimingMode mode, CacheState cache)
       if (mode == TimingMode::graph && cache == CacheState::cold_dirty)
         return "nothing can dirty the cache between a graph's calls without being timed; timed warm and cold_clean";
       return {};
-    case DeviceKind::sim: return mode == TimingMode::graph ? "the simulated device captures no graphs" : "";
+    case DeviceKind::sim:
+      return mode == TimingMode::graph || mode == TimingMode::replay ? "the simulated device captures no graphs" : "";
     case DeviceKind::cpu: break;
   }
   switch (mode) {
     case TimingMode::end_to_end: return {};
     case TimingMode::device:
-    case TimingMode::graph: return "a CPU has no clock of its own; timed end to end";
+    case TimingMode::graph:
+    case TimingMode::replay: return "a CPU has no clock of its own; timed end to end";
     case TimingMode::launch_to_idle: return "a CPU's call is over when it returns; timed end to end";
     case TimingMode::clock:
     case TimingMode::globaltimer: return "a CPU takes no clock readings";
@@ -61,7 +63,10 @@ std::string timing_refusal(const Variant& v, const Settings& s, TimingMode mode,
   const ResultLocation result = v.result_of(s);
   switch (mode) {
     case TimingMode::device:
+      if (!v.interpreter.empty()) return "each call runs " + v.interpreter + "; its kernels are timed by mode replay";
+      [[fallthrough]];
     case TimingMode::graph:
+    case TimingMode::replay:
       if (result == ResultLocation::host_part) return "finishes on the host; timed end to end";
       [[fallthrough]];
     case TimingMode::launch_to_idle:

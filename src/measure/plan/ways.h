@@ -15,8 +15,8 @@ std::string timing_refusal(DeviceKind, TimingMode, CacheState);
 std::string timing_refusal(const Variant&, const Settings&, TimingMode, CacheState);
 
 /// The ways of timing that the variant's launches do not have, in one line: "finish=host, host-pinned: not device,
-/// graph (finishes on the host; timed end to end)". Empty: they have all. Whether kernels read a clock is said by
-/// Variant::reads_clock.
+/// graph, replay (finishes on the host; timed end to end)". Empty: they have all. Whether kernels read a clock is said
+/// by Variant::reads_clock.
 std::string ways_without(const Variant&);
 
 }  // namespace reductio

@@ -12,6 +12,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "core/program_file.h"
 #include "core/variant.h"
 #include "measure/plan/ways.h"
 #include "measure/results/csv.h"
@@ -127,7 +128,7 @@ std::string version_text() {
 std::string binary_hash() {
   // FNV-1a: it tells builds apart, nothing more is asked of it.
   static std::map<std::vector<std::string>, std::string> known;
-  std::vector<std::string> files{"/proc/self/exe"};
+  std::vector<std::string> files{program_file().string()};
   for (const Variant& v : variants())
     if (!v.plugin.empty())
       for (const std::string& file : v.file)

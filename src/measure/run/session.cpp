@@ -11,6 +11,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -78,6 +79,7 @@ class SessionRun {
   }
 
   RunReport run() {
+    load_variants();
     if (session_.options.profile) {
       profile();
     } else {
@@ -88,6 +90,13 @@ class SessionRun {
   }
 
  private:
+  void load_variants() {
+    std::set<const Variant*> all;
+    for (const Point& p : session_.points) all.insert(p.variant);
+    for (const Variant* v : all)
+      if (v->load) v->load();
+  }
+
   void profile() {
     make_sampler();
     observer_.started({}, report_.points, 0);

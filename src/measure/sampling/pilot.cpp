@@ -88,7 +88,7 @@ class Pilot {
       return group_.verify(m_);
     };
     // The first sample captures, instantiates and uploads the graph; later ones do not pay for it.
-    if (point_.timing_mode == TimingMode::graph) {
+    if (point_.timing_mode == TimingMode::graph || point_.timing_mode == TimingMode::replay) {
       costs_s.clear();
       if (!again()) return false;
     }

@@ -254,7 +254,8 @@ TimeBounds bounds_of(const PointKey& p, const std::optional<ReadCeiling>& ceilin
   const bool warm = p.cache_state == CacheState::warm;
   if (!warm) out.memory_bytes_per_s = g.theoretical_peak_bytes_per_s;
   // By the host's clock there are no reading kernels.
-  const bool by_events = p.timing_mode == TimingMode::device || p.timing_mode == TimingMode::graph;
+  const bool by_events = p.timing_mode == TimingMode::device || p.timing_mode == TimingMode::graph ||
+                         p.timing_mode == TimingMode::replay;
   if (ceiling && by_events && (!warm || p.problem.bytes() >= of_little_latency)) out.ceiling = &*ceiling;
   if (warm) out.times_as_fast = 2;
   return out;

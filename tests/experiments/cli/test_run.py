@@ -199,7 +199,7 @@ def test_ways_of_timing_that_calls_do_not_have_are_no_rows(reductio, tmp_path):
         ("end_to_end", "second-launch")]
     with (path.parent / "catalog.csv").open(newline="") as file:
         said = {r["variant"]: r["ways_without"] for r in csv.DictReader(file)}
-    assert said["twopass/rolled"] == ("finish=host, host-pinned: not device, graph (finishes on the host; timed end to "
+    assert said["twopass/rolled"] == ("finish=host, host-pinned: not device, graph, replay (finishes on the host; timed end to "
                                       "end)")
     assert said["host/plain"] == ""
     assert said["twopass/rolled"] in reductio("info", "twopass/rolled").ok()

@@ -21,17 +21,26 @@ TEST(MeasureWays, ThoseThatAVariantLacksAreToldInOneLine) {
   EXPECT_EQ(ways_without(v), "");
   v.result = ResultLocation::on_host;
   EXPECT_EQ(ways_without(v),
-            "not device, graph, launch_to_idle (blocks until its result is on the host; timed end to end)");
+            "not device, graph, replay, launch_to_idle (blocks until its result is on the host; timed end to end)");
   v.result = ResultLocation::on_device;
   v.tunables = {Tunable::choice("finish", {"atomic", "host", "relaunch", "host-pinned"}, "atomic")};
-  EXPECT_EQ(ways_without(v), "finish=host, host-pinned: not device, graph (finishes on the host; timed end to end)");
+  EXPECT_EQ(ways_without(v),
+            "finish=host, host-pinned: not device, graph, replay (finishes on the host; timed end to end)");
   v.tunables = {Tunable::choice("finish", {"host", "host-pinned"}, "host")};
-  EXPECT_EQ(ways_without(v), "not device, graph (finishes on the host; timed end to end)");
+  EXPECT_EQ(ways_without(v), "not device, graph, replay (finishes on the host; timed end to end)");
   v.consumes_input = true;
-  EXPECT_EQ(
-      ways_without(v),
-      "not device (finishes on the host; timed end to end), not graph (overwrites its input, which a graph of many "
-      "calls cannot restore in between), not warm (overwrites its input: restoring it decides what the cache holds)");
+  EXPECT_EQ(ways_without(v),
+            "not device, replay (finishes on the host; timed end to end), not graph (overwrites its input, which a "
+            "graph of many calls cannot restore in between), not warm (overwrites its input: restoring it decides "
+            "what the cache holds)");
+}
+
+TEST(MeasureWays, WhatAnInterpreterCallsHasItsKernelsTimedByReplay) {
+  Variant v = variant("a", 1);
+  v.interpreter = "Python";
+  EXPECT_EQ(ways_without(v), "not device (each call runs Python; its kernels are timed by mode replay)");
+  EXPECT_EQ(timing_refusal(DeviceKind::cuda, TimingMode::replay, CacheState::cold_dirty), "");
+  EXPECT_NE(timing_refusal(DeviceKind::sim, TimingMode::replay, CacheState::warm), "");
 }
 
 TEST(MeasureWays, WhatADeviceLacksDependsOnNoCall) {

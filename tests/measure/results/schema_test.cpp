@@ -230,7 +230,7 @@ TEST(MeasureSchema, WhatIsNoSuchValueIsToldByItsColumn) {
   EXPECT_EQ(told("element_type", "f99"), "f:2: element_type is 'f99" + types);
   EXPECT_EQ(told("accumulator_type", "f99"), "f:2: accumulator_type is 'f99" + types);
   EXPECT_EQ(told("timing_mode", "fast"),
-            "f:2: timing_mode is 'fast', not one of device, graph, launch_to_idle, end_to_end, "
+            "f:2: timing_mode is 'fast', not one of device, graph, replay, launch_to_idle, end_to_end, "
             "clock, globaltimer; mend or remove it");
   EXPECT_EQ(told("status", "fine"),
             "f:2: status is 'fine', not one of ok, refused, over_limit, failed, wrong, impossible, "

@@ -85,7 +85,7 @@ TEST_F(MeasureCuda, EveryModeBringsTheResultOfItsOwnCall) {
   const auto plan = copying();
   const Call c = call(*plan, MiB);
   for (const TimingMode mode :
-       {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end, TimingMode::graph})
+       {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end, TimingMode::graph, TimingMode::replay})
     for (const CacheState cache : {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm}) {
       if (!timer().refusal(mode, cache).empty()) continue;
       value_ = {};
@@ -105,7 +105,8 @@ TEST_F(MeasureCuda, AnElementIsChangedForTheTimedCallAlone) {
     std::array<std::byte, 4> want{std::byte{0x11}, std::byte{0x11}, std::byte{0x11}, std::byte{0x11}};
     std::fill_n(want.begin(), std::min<std::size_t>(bytes, 4), std::byte{0x33});
     for (const TimingMode mode :
-         {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end, TimingMode::graph})
+         {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end, TimingMode::graph,
+          TimingMode::replay})
       for (const CacheState cache : {CacheState::cold_dirty, CacheState::cold_clean, CacheState::warm}) {
         if (!timer().refusal(mode, cache).empty()) continue;
         Call c = call(*plan, MiB);
@@ -332,7 +333,8 @@ TEST_F(MeasureCuda, TheKernelsClockIsReadWithoutTheEvents) {
 TEST_F(MeasureCuda, WhereASamplesTimeGoesAddsUp) {
   const auto plan = copying();
   for (const TimingMode mode :
-       {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end, TimingMode::graph}) {
+       {TimingMode::device, TimingMode::launch_to_idle, TimingMode::end_to_end, TimingMode::graph,
+        TimingMode::replay}) {
     const Sample s = timer().sample(call(*plan, MiB), mode, CacheState::cold_clean);
     EXPECT_GE(s.timed_s, *s.seconds) << name(mode);  // any machine: parts and their sum
     EXPECT_GT(s.prepared_s, 0) << name(mode);        // twice L2 was written and read

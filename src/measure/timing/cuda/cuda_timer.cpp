@@ -5,6 +5,7 @@
 ///   end_to_end      go to a quiet CPU, prepare, wait until idle | call, copy 16 bytes to pinned memory, wait
 ///   launch_to_idle  go to a quiet CPU, prepare, wait until idle | call, wait until idle | the host's part
 ///   graph           as device, with a graph of many calls as the call
+///   replay          as device, with a graph of one call as the call
 ///   globaltimer     the kernels' own readings of the GPU's one clock; clock: of their SMs' cycles
 ///
 /// A call's changed element is stored before the cache is set, and put back when the call is over.
@@ -125,6 +126,10 @@ class CudaTimer final : public Timer {
         stream().collect(c);
         break;
       }
+      case TimingMode::replay:
+        s.seconds = s.timed_s = device_->graphs().interval(c, device_->graphs().of_one(c), cache);
+        stream().collect(c);
+        break;
       case TimingMode::launch_to_idle:
         s.seconds = s.timed_s = stream().launch_to_idle_interval(c, cache);
         stream().collect(c);
@@ -150,7 +155,8 @@ class CudaTimer final : public Timer {
 
   double resolution_s(TimingMode mode) const override {
     switch (mode) {
-      case TimingMode::device: return event_resolution_s_;
+      case TimingMode::device:
+      case TimingMode::replay: return event_resolution_s_;
       case TimingMode::graph: return event_resolution_s_;  // of the whole graph; Sample::calls share it
       case TimingMode::launch_to_idle:
       case TimingMode::end_to_end: return host_resolution_s_;
@@ -206,7 +212,8 @@ class CudaCalls final : public HarnessCalls {
   std::unique_ptr<Plan> polled_empty() override { return polled_empty_kernel(device_->stream().arrival()); }
 
   std::vector<HarnessPlan> readers(std::size_t bytes, TimingMode mode) override {
-    if ((mode != TimingMode::device && mode != TimingMode::graph) || bytes == 0) return {};
+    const bool by_events = mode == TimingMode::device || mode == TimingMode::graph || mode == TimingMode::replay;
+    if (!by_events || bytes == 0) return {};
     return reading_kernels(bytes, device_->stream().gpu(), device_->stream().claims());
   }
 

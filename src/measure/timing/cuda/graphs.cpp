@@ -40,9 +40,25 @@ double Graphs::interval(const Call& c, const Graph& graph, CacheState cache) {
 }
 
 const Graphs::Graph& Graphs::of(const Call& c, CacheState cache) {
-  const std::tuple key(static_cast<const Plan*>(c.plan), static_cast<const void*>(c.in), cache);
+  const std::tuple key(static_cast<const Plan*>(c.plan), static_cast<const void*>(c.in), std::optional(cache));
   if (const auto at = graphs_.find(key); at != graphs_.end()) return at->second;
   return graphs_.emplace(key, capture(c, cache)).first->second;
+}
+
+const Graphs::Graph& Graphs::of_one(const Call& c) {
+  const std::tuple key(static_cast<const Plan*>(c.plan), static_cast<const void*>(c.in), std::optional<CacheState>());
+  if (const auto at = graphs_.find(key); at != graphs_.end()) return at->second;
+  Graph graph;
+  graph.calls = 1;
+  graph.first_input = static_cast<std::byte*>(c.pristine ? c.pristine : c.in);
+  try {
+    capture(graph, c, {c.in});
+  } catch (const Refused&) {
+    throw;
+  } catch (const DeviceError& e) {
+    throw Refused("its call cannot be captured in a graph (" + std::string(e.what()) + "); timed end to end");
+  }
+  return graphs_.emplace(key, graph).first->second;
 }
 
 /// Copies of an input, aligned as it is, so many that none is in L2 when it is read again; or the input alone.
@@ -72,7 +88,6 @@ std::vector<void*> Graphs::copies_of(const Call& c) {
 }
 
 Graphs::Graph Graphs::capture(const Call& c, CacheState cache) {
-  const cudaStream_t stream = native(stream_.get());
   const std::vector<void*> inputs = cache == CacheState::warm ? std::vector<void*>{c.in} : copies_of(c);
   // About two milliseconds, so that the graph's own launch is a small part and large inputs do not take for ever;
   // every copy the same number of times.
@@ -84,11 +99,17 @@ Graphs::Graph Graphs::capture(const Call& c, CacheState cache) {
     graph.input_stride = static_cast<std::size_t>(static_cast<std::byte*>(inputs[1]) - graph.first_input);
   const int wanted = static_cast<int>(std::clamp(2e-3 / one, 10.0, 100.0)), copies = static_cast<int>(inputs.size());
   graph.calls = (wanted + copies - 1) / copies * copies;
+  capture(graph, c, inputs);
+  return graph;
+}
+
+void Graphs::capture(Graph& graph, const Call& c, const std::vector<void*>& inputs) {
+  const cudaStream_t stream = native(stream_.get());
   cudaGraph_t captured = nullptr;
   check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "capturing a graph");
   try {
     for (int i = 0; i < graph.calls; ++i)
-      c.plan->enqueue(inputs[static_cast<std::size_t>(i % copies)], c.out, stream_.get());
+      c.plan->enqueue(inputs[static_cast<std::size_t>(i) % inputs.size()], c.out, stream_.get());
   } catch (...) {
     if (cudaStreamEndCapture(stream, &captured) == cudaSuccess) cudaGraphDestroy(captured);
     cudaGetLastError();
@@ -103,7 +124,6 @@ Graphs::Graph Graphs::capture(const Call& c, CacheState cache) {
   const cudaError_t done = first == cudaSuccess ? cudaStreamSynchronize(stream) : first;
   if (done != cudaSuccess) cudaGraphExecDestroy(graph.exec);
   check_fits(done, "running a graph");
-  return graph;
 }
 
 }  // namespace reductio::cuda

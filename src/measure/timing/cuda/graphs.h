@@ -29,6 +29,9 @@ class Graphs {
   /// Captured at the first time. Throws Refused where a cold graph would need too many copies of the input, or
   /// where there is no memory for them or for the graph.
   const Graph& of(const Call&, CacheState);
+  /// A graph of one call, which may be timed in any state of the cache. Throws Refused where the call cannot be
+  /// captured, with the reason.
+  const Graph& of_one(const Call&);
   /// Time of all calls of a graph.
   double interval(const Call&, const Graph&, CacheState);
   void forget(const Plan*);
@@ -36,10 +39,13 @@ class Graphs {
  private:
   std::vector<void*> copies_of(const Call&);
   Graph capture(const Call&, CacheState);
+  /// Captures so many calls, each on the next of the inputs, and launches them once.
+  void capture(Graph&, const Call&, const std::vector<void*>& inputs);
 
   TimedStream& stream_;
   std::optional<DeviceMemory> copies_;  ///< of inputs of cold graphs; allocated when the first is captured
-  std::map<std::tuple<const Plan*, const void*, CacheState>, Graph> graphs_;  ///< by plan, input and state
+  /// By plan, input and state; of one call without a state.
+  std::map<std::tuple<const Plan*, const void*, std::optional<CacheState>>, Graph> graphs_;
 };
 
 }  // namespace reductio::cuda

@@ -1,0 +1,125 @@
+"""reductio: how fast can a GPU add up an array? Reductions in Python beside Thrust, CUB and hand-written kernels.
+
+    import reductio, torch
+
+    @reductio.variant("mine/sum", types=["f32", "i32"])
+    def my_sum(x, out, stream):
+        torch.sum(x, dim=0, out=out)
+
+    reductio.verify(my_sum)                                                # is it right?
+    table = reductio.compare("cub/sum", my_sum, sizes="2^10:2^28")         # is it faster?
+    table.plot()
+    reductio.run("comparison", variants=["cub/sum", my_sum], out="results")
+    total = reductio.sum(x)                                                # our own sum, on the GPU
+
+`python -m reductio` is the command line. docs/python.md describes both.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Iterable
+
+from ._arrays import Array, Stream
+from ._library import Error
+from ._program import call as _call, split as _split, words_of as _words_of
+from ._sum import sum
+from ._table import Table, read as _read
+from ._variants import Variant, variant
+
+__all__ = ["Array", "Error", "Stream", "Table", "Variant", "compare", "run", "sum", "variant", "verify"]
+
+
+def verify(*variants: "Variant | str", quiet: bool = False, **options: Any) -> bool:
+    """Runs the battery of each variant, as `reductio verify` does: exact sums, sizes, alignments, repeated calls,
+    streams.
+
+    `variants`: functions declared by @reductio.variant, ids, or files of plug-ins. `options`: those of the command
+    line, as tier="quick", sizes="2^20", types=["f32"]. Prints what it finds. Returns whether all is right. Raises
+    Error if the request is wrong."""
+    ids, functions = _split(variants)
+    if not ids:
+        raise TypeError("reductio.verify takes the variants to verify")
+    files = [word for word in ids if _is_file(word)]
+    words = [f"--plugin={file}" for file in files if len(ids) > 1]
+    words.append(f"--variants={files[0] if files and len(ids) == 1 else _regex(i for i in ids if i not in files)}")
+    if quiet:
+        words.append("--quiet")
+    code = _call(["verify", *words, *_words_of(options)], functions)
+    return code == 0
+
+
+def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True, **options: Any) -> Table:
+    """Measures variants beside each other, in turn, and says which is faster, as `reductio compare` does.
+
+    `base`, `variants`: functions declared by @reductio.variant, ids ("cub/sum", "levels/naive:block=128"), or files of
+    plug-ins. `options`: those of the command line, as sizes="2^10:2^28", types=["f32"], modes="replay,end_to_end",
+    cache="warm", until_decided=True, max_samples=48. `show`: whether to print the table.
+
+    With a function in Python the ways of timing are `replay`, its kernels alone, and `end_to_end`, each call from
+    Python until the result is in host memory. Returns a Table. Raises Error if nothing could be compared."""
+    ids, functions = _split([base, *variants])
+    with tempfile.TemporaryDirectory(prefix="reductio-") as folder:
+        file, printed = os.path.join(folder, "comparison.json"), _Tee(sys.stdout if show else None)
+        try:
+            with contextlib.redirect_stdout(printed):
+                _call(["compare", *ids, f"--json-to={file}", *_words_of(options)], functions)
+        except Error:
+            if not os.path.exists(file):
+                raise
+            raise
+        if not os.path.exists(file):
+            raise Error("nothing was compared")
+        return _read(file, printed.getvalue().rstrip("\n"))
+
+
+def run(*experiments: str, variants: Iterable["Variant | str"] | None = None, out: "str | Path" = "out/results",
+        **options: Any) -> Path:
+    """Runs experiments and writes their rows as CSV, as `reductio run` does.
+
+    `experiments`: as "comparison"; `python -m reductio list experiments` has them. `variants`: ids or functions; by
+    default all that the experiment measures. `out`: results go to OUT/<machine>/<experiment>.csv. `options`: those of
+    the command line, as types="f32", sizes="2^20:2^28", quick=True. Returns `out`. Raises Error if something failed."""
+    words, functions = ["run", *experiments, f"--out={os.fspath(out)}"], []
+    if variants is not None:
+        ids, functions = _split(list(variants))
+        words += [f"--plugin={word}" for word in ids if _is_file(word)]
+        words.append(f"--variants={_regex(i for i in ids if not _is_file(i))}")
+    code = _call([*words, *_words_of(options)], functions)
+    if code:
+        raise Error("some rows failed; their reasons are in the CSV files in " + os.fspath(out))
+    return Path(out)
+
+
+def _regex(ids: Iterable[str]) -> str:
+    return "^(" + "|".join(re.sub(r"([.+])", r"\\\1", one) for one in ids) + ")$"
+
+
+def _is_file(word: str) -> bool:
+    return word.endswith((".py", ".cu", ".cpp", ".cc", ".cxx", ".c", ".so"))
+
+
+class _Tee(io.StringIO):
+    """Keeps what is written, and passes it on."""
+
+    def __init__(self, to):
+        super().__init__()
+        self._to = to
+
+    def write(self, text):
+        if self._to is not None:
+            self._to.write(text)
+        return super().write(text)
+
+    def flush(self):
+        if self._to is not None:
+            self._to.flush()
+
+    def fileno(self):
+        raise OSError("what goes here is kept")

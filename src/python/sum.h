@@ -1,0 +1,14 @@
+#pragma once
+/// tuned's sum for callers that know the element's type at run time.
+
+#include <cstddef>
+#include <cstdint>
+
+namespace reductio {
+
+/// Puts one call onto `stream` of the current GPU: out[0] = in[0] + ... + in[n - 1], both in GPU memory. `type`: one of
+/// plugin.h's. The workspace of a stream is allocated at its first call and kept. Throws UsageError for an unknown type
+/// and in a build without CUDA, DeviceError where CUDA fails.
+void sum_on_gpu(std::uint32_t type, const void* in, std::size_t n, void* out, void* stream);
+
+}  // namespace reductio

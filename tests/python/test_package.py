@@ -1,0 +1,317 @@
+"""The Python package on the CPU: functions as variants, what is said of wrong ones, and the command line."""
+
+import csv
+import ctypes
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from pathlib import Path
+
+import pytest
+from project import SOURCE
+
+PACKAGE = Path(os.environ.get("REDUCTIO_BIN", SOURCE / "build" / "bin" / "reductio")).parents[1] / "python"
+sys.path.insert(0, str(PACKAGE))
+if not (PACKAGE / "reductio" / "libreductio.so").exists():
+    pytest.skip("a sanitized build has no package", allow_module_level=True)
+
+np = pytest.importorskip("numpy")
+import reductio  # noqa: E402
+
+FEW = dict(sizes="2^12", max_samples=12, allocations=6, timeout=0.01)
+MINE = """
+import numpy as np
+import reductio
+
+@reductio.variant("mine/sum", types=["f32"])
+def mine(x, out, stream):
+    np.sum(x, out=out)
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_registered(monkeypatch):
+    from reductio import _variants
+    monkeypatch.setattr(_variants, "_registered", {})
+    monkeypatch.setattr(_variants, "_into", _variants._registered)
+
+
+def declared(function, **options):
+    """A variant mine/NAME of a function that names no library."""
+    return reductio.variant("mine/" + function.__name__, **{"types": ["f32"], "arrays": "numpy", **options})(function)
+
+
+def python(*words, cwd=None, program=sys.executable, **environment):
+    done = subprocess.run([program, *words], cwd=cwd, capture_output=True, text=True, timeout=600,
+                          env={**os.environ, "PYTHONPATH": str(PACKAGE), "COLUMNS": "1000", **environment})
+    return done.returncode, done.stdout, done.stderr
+
+
+# ---- what works ----
+
+def test_a_function_is_verified_and_compared(capfd):
+    @reductio.variant("mine/sum", types=["f32", "f64", "i32", "i8", "f16"])
+    def mine(x, out, stream):
+        assert stream is None
+        np.sum(x, out=out, dtype=out.dtype)
+
+    assert reductio.verify(mine, tier="quick")
+    table = reductio.compare("host/plain", mine, **FEW)
+    printed = capfd.readouterr().out
+    assert "0 failed, 0 refused" in printed and str(table) in printed and "t(base)/t" in str(table)
+    assert list(table["variant"]) == ["mine/sum"] and list(table["n"]) == [4096] and table["ratio"][0] > 0
+    assert mine(np.ones(3, np.float32), np.zeros((), np.float32), None) is None  # still a function
+
+
+def test_moments_wide_sums_settings_and_chains():
+    @reductio.variant("mine/moments", types=["f32"], operations=["moments", "wide_sum"], settings={"step": [4, 1]},
+                      longest_chain=lambda p: p.n // p.step + 1)
+    def moments(x, out, stream, step):
+        assert step in (1, 4) and out.dtype == np.float32 or not out.shape
+        out[...] = (x.sum(dtype=out.dtype), (x * x).sum()) if out.shape else x.sum(dtype=out.dtype)
+
+    assert reductio.verify(moments, tier="quick", quiet=True)
+
+
+def test_a_prepared_call_and_one_that_returns_its_result():
+    def prepared(problem):
+        buffer = np.empty(2, problem.result_type == "f64" and np.float64 or np.float32)
+        def call(x, out, stream):
+            buffer[0] = x.sum(dtype=buffer.dtype)
+            out[()] = buffer[0]
+        return call
+
+    assert reductio.verify(declared(prepared, types=["f32", "f64"], prepared=True), tier="quick", quiet=True)
+    returned = reductio.variant("mine/returned", types=["f32", "i32"], arrays="numpy", returns=True)
+    assert reductio.verify(returned(lambda x: x.sum(dtype=x.dtype)), tier="quick", quiet=True)
+
+
+def test_arrays_of_our_own_speak_dlpack_and_the_array_interface():
+    memory = (ctypes.c_float * 3)(1, 2, 3)
+    ours = reductio.Array(ctypes.addressof(memory), (3,), "f32", (1, 0))
+    for array in (np.asarray(ours), np.from_dlpack(ours)):
+        assert array.tolist() == [1, 2, 3] and array.ctypes.data == ctypes.addressof(memory)
+    assert len(ours) == 3 and ours.__dlpack_device__() == (1, 0)
+    theirs = reductio.Array(4096, (3,), "f16", (2, 1))
+    assert theirs.__cuda_array_interface__["typestr"] == "<f2" and theirs.__cuda_array_interface__["data"] == (4096, False)
+    assert not hasattr(reductio.Array(4096, (3,), "bf16", (2, 0)), "__cuda_array_interface__")
+
+
+def test_experiments_are_run(tmp_path):
+    def own(x, out, stream):
+        out[()] = x.sum()
+
+    out = reductio.run("cpu", variants=["host/plain", declared(own)], out=tmp_path / "results", types="f32", sizes="2^10",
+                       quick=True)
+    (file,) = out.glob("*/cpu.csv")
+    rows = list(csv.DictReader(file.open()))
+    assert {r["variant"] for r in rows} == {"host/plain", "mine/own"} and {r["status"] for r in rows} == {"ok"}
+
+
+def test_another_thread_of_python_does_not_stop_it():
+    def steady(x, out, stream):
+        out[()] = x.sum()
+
+    stop = threading.Event()
+    thread = threading.Thread(target=lambda: [sum(range(1000)) for _ in iter(stop.is_set, True)])
+    thread.start()
+    try:
+        assert reductio.verify(declared(steady), sizes="1000", quiet=True)
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_cell_of_a_notebook_runs_again():
+    def cell():
+        def again(x, out, stream):
+            out[()] = x.sum()
+        return declared(again)
+    assert cell() is not cell()
+
+
+def test_a_table_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+
+    def drawn(x, out, stream):
+        out[()] = x.sum()
+
+    table = reductio.compare("host/plain", declared(drawn), show=False, **{**FEW, "sizes": "2^10,2^12"})
+    figure = table.plot(tmp_path / "speedup.png")
+    assert (tmp_path / "speedup.png").stat().st_size > 1000 and figure.axes[0].get_xlabel() == "n (elements)"
+
+
+# ---- what is wrong ----
+
+def test_a_function_that_raises_costs_its_own_rows(capfd):
+    def good(x, out, stream):
+        out[()] = x.sum()
+
+    def bad(x, out, stream):
+        raise ValueError("of two\nlines")
+
+    table = reductio.compare("host/plain", declared(good), declared(bad), **FEW)
+    assert table["ratio"].notna().tolist() == [True, False]
+    assert "bad raised ValueError: of two lines" in table["reason"][1]
+    error = capfd.readouterr().err
+    assert "in bad\n    raise ValueError" in error and "reductio: mine/bad failed: bad raised" in error
+    assert "reductio/_variants.py" not in error
+
+
+def test_a_function_that_ends_the_process_costs_its_own_rows(capfd):
+    def good(x, out, stream):
+        out[()] = x.sum()
+
+    def fatal(x, out, stream):
+        os.abort()
+
+    table = reductio.compare("host/plain", declared(good), declared(fatal), **FEW)
+    assert table["ratio"].notna().tolist() == [True, False] and "SIGABRT" in table["reason"][1]
+
+
+@pytest.mark.parametrize("value, said", [(1.5, "float"), (np.float32(1), "float32")])
+def test_a_function_that_returns_something(value, said, capfd):
+    def wordy(x, out, stream):
+        return value
+
+    assert not reductio.verify(declared(wordy), sizes="1000")
+    assert f"wordy returned a {said}; a variant writes its result to out" in " ".join(capfd.readouterr().out.split())
+
+
+def test_wrong_sums_are_found(capfd):
+    def wrong(x, out, stream):
+        out[()] = x[1:].sum()
+
+    assert not reductio.verify(declared(wrong), sizes="1000", quiet=True)
+
+
+def test_other_arguments():
+    with pytest.raises(TypeError, match=r"mine/two.*calls two\(x, out, stream\), which takes \(x, out\)"):
+        def two(x, out): ...
+        declared(two)
+    with pytest.raises(TypeError, match="calls step"):
+        def step(x, out, stream): ...
+        declared(step, settings={"step": [1]})
+
+
+def test_names_that_exist():
+    def one(x, out, stream): ...
+    def two(x, out, stream): ...
+    with pytest.raises(reductio.Error, match="the program has a variant 'host/plain' already"):
+        reductio.variant("host/plain", types=["f32"], arrays="numpy")(one)
+    reductio.variant("mine/one", types=["f32"], arrays="numpy")(one)
+    with pytest.raises(reductio.Error, match="there is a variant 'mine/one' already, one of .*test_package.py"):
+        reductio.variant("mine/one", types=["f32"], arrays="numpy")(two)
+
+
+@pytest.mark.parametrize("options, said", [
+    (dict(types=["f31"]), "unknown types 'f31'"), (dict(device="tpu"), "unknown device 'tpu'"),
+    (dict(arrays="list"), "unknown arrays 'list'"), (dict(device="gpu"), "numpy has no arrays on a GPU"),
+    (dict(operations=["max"]), "unknown operations 'max'")])
+def test_declarations_are_checked(options, said):
+    def plain(x, out, stream): ...
+    with pytest.raises(reductio.Error, match=said):
+        declared(plain, **options)
+
+
+def test_what_is_no_variant():
+    def plain(x, out, stream): ...
+    with pytest.raises(TypeError, match="plain is no variant: declare it by @reductio.variant"):
+        reductio.compare("host/plain", plain)
+    with pytest.raises(reductio.Error, match="unknown variant 'host/plan'.*did you mean 'host/plain'"):
+        reductio.compare("host/plan", "host/plain")
+    with pytest.raises(reductio.Error, match="unknown option '--size'"):
+        reductio.compare("host/plain", "host/unroll2", size="2^10")
+
+
+def test_a_package_that_is_absent():
+    def absent(x, out, stream): ...
+    with pytest.raises(reductio.Error, match="nothing was verified: mine/absent: needs the Python package no_such_package, "
+                                             "which is not installed"):
+        reductio.verify(declared(absent, needs="no_such_package"), sizes="1000")
+
+
+def test_sums_are_of_gpu_memory():
+    with pytest.raises(reductio.Error, match="the array is in host memory"):
+        reductio.sum(np.ones(3))
+    with pytest.raises(reductio.Error, match="a list is no array"):
+        reductio.sum([1, 2])
+
+    class Fake:
+        def __init__(self, typestr="<f4", shape=(8,), strides=None):
+            self.__cuda_array_interface__ = dict(typestr=typestr, shape=shape, strides=strides, data=(256, False), version=3)
+
+    for fake, said in ((Fake("<c8"), "elements of type <c8 are not supported"), (Fake(strides=(8,)), "not contiguous"),
+                       (Fake(), "give out=, an array for the result")):
+        with pytest.raises(reductio.Error, match=said):
+            reductio.sum(fake)
+    for out, said in ((Fake("<f8", ()), "out has 1 elements of f64; the sum of f32 is one f32"), (Fake(), "out has 8")):
+        with pytest.raises(reductio.Error, match=said):
+            reductio.sum(Fake(), out)
+
+
+def test_functions_where_cuda_has_started(monkeypatch):
+    def forked(x, out, stream): ...
+    monkeypatch.setattr("reductio._arrays.cuda_has_started", lambda: True)
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
+    with pytest.raises(reductio.Error, match="CUDA has started in this process.*install cloudpickle"):
+        reductio.verify(declared(forked))
+    # The program's own need no function to be sent.
+    assert reductio.verify("host/plain", sizes="1000", quiet=True)
+
+
+def test_a_function_is_sent_to_a_new_process(monkeypatch, tmp_path, capfd):
+    """In cloudpickle's place stands a pickle of what the new process can import."""
+    (tmp_path / "sent.py").write_text(MINE)
+    (tmp_path / "cloudpickle.py").write_text("from pickle import dumps")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr("reductio._arrays.cuda_has_started", lambda: True)
+    import sent
+    assert reductio.verify(sent.mine, sizes="1000")
+    assert "mine/sum" in capfd.readouterr().out
+
+
+# ---- the command line ----
+
+def test_the_command_line_takes_files_of_python(tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    code, out, error = python("-m", "reductio", "compare", "host/plain", "./mine.py", "--sizes", "2^10", "--max-samples",
+                              "12", "--csv", cwd=tmp_path)
+    assert code == 0, error
+    assert [row["variant"] for row in csv.DictReader(out.splitlines())] == ["mine/sum"]
+    code, out, error = python("-m", "reductio", "list", "mine.py", cwd=tmp_path)
+    assert code == 0 and "mine/sum" in out, error
+
+
+@pytest.mark.parametrize("text, said", [
+    ("x = 1", "adds no variant by @reductio.variant"), ("1/0", "raised ZeroDivisionError: division by zero"),
+    (MINE.replace("mine/sum", "host/plain"), "cannot be loaded: the program has a variant 'host/plain' already")])
+def test_files_that_cannot_be_loaded(text, said, tmp_path):
+    (tmp_path / "mine.py").write_text(text)
+    code, out, error = python("-m", "reductio", "list", "./mine.py", cwd=tmp_path)
+    assert code == 1 and error.splitlines()[-1].startswith("reductio: plug-in './mine.py' ") and said in error
+
+
+def test_the_program_alone_runs_no_python(tmp_path):
+    (tmp_path / "mine.py").write_text(MINE)
+    code, out, error = python("list", "./mine.py", cwd=tmp_path, program=str(PACKAGE.parent / "bin" / "reductio"))
+    assert code == 1 and error == "reductio: './mine.py' is Python, which 'python -m reductio' runs: docs/python.md\n"
+
+
+def test_without_pandas_a_table_is_a_list(tmp_path):
+    (tmp_path / "pandas.py").write_text("raise ImportError")
+    (tmp_path / "mine.py").write_text(MINE + textwrap.dedent("""
+        table = reductio.compare("host/plain", mine, sizes="2^10", max_samples=12, show=False)
+        print(type(table).__mro__[1].__name__, len(table), table[0]["variant"], "t(base)/t" in str(table))
+        """))
+    code, out, error = python(str(tmp_path / "mine.py"), PYTHONPATH=f"{tmp_path}:{PACKAGE}")
+    assert (code, out) == (0, "list 1 mine/sum True\n"), error
+
+
+def test_help_reads_well():
+    import pydoc
+    text = pydoc.plain(pydoc.render_doc(reductio, "%s"))
+    for word in ("compare(base", "verify(*variants", "captured    False: the call waits or allocates", "sizes=\"2^10:2^28\""):
+        assert word in text
