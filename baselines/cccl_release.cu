@@ -34,6 +34,9 @@ namespace __4 = _LIBCUDACXX_ABI_NAMESPACE;
 #include <type_traits>
 
 #include "core/error.h"
+#if CUB_VERSION >= 300200
+#include "baselines/cub_environment.h"
+#endif
 #if defined(REDUCTIO_CCCL_VERSION) && REDUCTIO_CCCL_VERSION != CUB_VERSION
 #error "another release's headers were found"
 #endif
@@ -49,7 +52,11 @@ namespace reductio::THRUST_CUB_WRAPPED_NAMESPACE {
 namespace cub = ::THRUST_CUB_WRAPPED_NAMESPACE::cub;
 namespace thrust = ::THRUST_CUB_WRAPPED_NAMESPACE::thrust;
 
+#ifdef REDUCTIO_CCCL_SUMS_ALONE  // experiments/releases.py looks at their machine code
+constexpr bool has_64_bit_counts = false;
+#else
 constexpr bool has_64_bit_counts = CUB_VERSION >= 200100;
+#endif
 #ifdef CCCL_VERSION
 constexpr bool lacks_libcudacxx = CCCL_VERSION / 1000 != CUB_VERSION / 100;
 #else
@@ -122,6 +129,17 @@ cudaError_t cub_call(void* temporary, std::size_t& bytes, const void* in, void* 
   return with(static_cast<std::int32_t>(n));
 }
 
+#if CUB_VERSION >= 300200  // 3.1 has gpu_to_gpu, too, whose sums with infinities are NaN
+template <class Determinism>
+struct SumWith {
+  template <class In, class Acc, class Count>
+  static cudaError_t call(void* temporary, std::size_t& bytes, const In* in, Acc* out, Count n, cudaStream_t s) {
+    using Requirements = ::cuda::std::execution::env<Determinism>;
+    return sum_by_environment<::cuda::execution::__get_requirements_t, Requirements>(temporary, bytes, in, out, n, s);
+  }
+};
+#endif
+
 template <class T>
 void thrust_reduce(const void* in, std::size_t n, void* value, cudaStream_t s) {
   const T* const first = static_cast<const T*>(in);
@@ -143,16 +161,31 @@ const RegisterCcclRelease release([] {
   r.sum[ElementType::i8] = cub_call<Sum, std::int8_t, std::uint32_t>;
   r.sum[ElementType::i32] = cub_call<Sum, std::uint32_t, std::uint32_t>;
   r.sum[ElementType::i64] = cub_call<Sum, std::uint64_t, std::uint64_t>;
+  r.sum[ElementType::i128] = cub_call<Sum, UInt128, UInt128>;
   r.sum[ElementType::f16] = cub_call<Sum, __half, float>;
   r.sum[ElementType::bf16] = cub_call<Sum, __nv_bfloat16, float>;
   r.sum[ElementType::f32] = cub_call<Sum, float, float>;
   r.sum[ElementType::f64] = cub_call<Sum, double, double>;
+#ifndef REDUCTIO_CCCL_SUMS_ALONE
   r.transform_reduce[ElementType::i32] = cub_call<SumOfSquares, std::uint32_t, std::uint32_t>;
   r.transform_reduce[ElementType::f32] = cub_call<SumOfSquares, float, float>;
   r.transform_reduce[ElementType::f64] = cub_call<SumOfSquares, double, double>;
   r.reduce[ElementType::i32] = thrust_reduce<std::uint32_t>;
+  r.reduce[ElementType::i64] = thrust_reduce<std::uint64_t>;
+  r.reduce[ElementType::i128] = thrust_reduce<UInt128>;
   r.reduce[ElementType::f32] = thrust_reduce<float>;
   r.reduce[ElementType::f64] = thrust_reduce<double>;
+#if CUB_VERSION >= 300200
+  namespace determinism = ::cuda::execution::determinism;
+  using GpuToGpu = SumWith<determinism::gpu_to_gpu_t>;
+  using NotGuaranteed = SumWith<determinism::not_guaranteed_t>;
+  r.gpu_to_gpu[ElementType::f32] = cub_call<GpuToGpu, float, float>;
+  r.gpu_to_gpu[ElementType::f64] = cub_call<GpuToGpu, double, double>;
+  r.not_guaranteed[ElementType::i32] = cub_call<NotGuaranteed, std::uint32_t, std::uint32_t>;
+  r.not_guaranteed[ElementType::f32] = cub_call<NotGuaranteed, float, float>;
+  r.not_guaranteed[ElementType::f64] = cub_call<NotGuaranteed, double, double>;
+#endif
+#endif
   return r;
 }());
 

@@ -32,6 +32,9 @@ struct CcclRelease {
   bool takes_2_to_31 = false;     ///< elements, or more
   bool lacks_libcudacxx = false;  ///< its wheel holds only a part, so the toolkit's is included
   ByType<CubFunction> sum{}, transform_reduce{};
+  /// The sum by the interface that takes an environment, which demands less or more than the same bits on one GPU.
+  /// Null: this release cannot, is known to be wrong, or takes the same kernels as without it.
+  ByType<CubFunction> not_guaranteed{}, gpu_to_gpu{};
   ByType<ThrustFunction> reduce{};
 };
 

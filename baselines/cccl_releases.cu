@@ -1,6 +1,6 @@
 /// Releases of CUB and Thrust side by side, as many as the program was built with (docs/releases.md):
 ///
-///   cub@VERSION/sum               sum
+///   cub@VERSION/sum               sum; from 3.2 on by the determinism that its caller demands
 ///   cub@VERSION/transform-reduce  sum of squares; before 2.4, which has no TransformReduce, by an iterator
 ///   thrust@VERSION/reduce         sum
 ///
@@ -80,7 +80,7 @@ template <class Call>
 std::vector<ElementType> types(const ByType<Call>& calls) {
   std::vector<ElementType> has;
   for (const ElementType t : {ElementType::i32, ElementType::f32, ElementType::f64, ElementType::i8, ElementType::i64,
-                              ElementType::f16, ElementType::bf16})
+                              ElementType::i128, ElementType::f16, ElementType::bf16})
     if (calls[t]) has.push_back(t);
   return has;
 }
@@ -98,17 +98,60 @@ Variant describe(std::string id, std::string title, std::string cites, Operation
           .determinism = Determinism::per_launch_shape};
 }
 
+/// The call of each value that the setting `determinism` has; the first is the default.
+struct Call {
+  std::string determinism;
+  ByType<CubFunction> by_type;
+};
+
+/// Elements that gpu_to_gpu adds up rightly. A thread renormalizes its accumulator after each 512 floats (2,048 doubles),
+/// and not once more at its end: then the block's reduction adds two accumulators without room for a carry
+/// (kernel_reduce_deterministic.cuh of 3.5, line 271; docs/releases.md). The grid has five times the blocks that are
+/// resident at once: at least 4 of 224 threads on each SM (8 of 128).
+std::size_t most_gpu_to_gpu(ElementType type, const DeviceInfo& gpu) {
+  const std::size_t of_a_thread = type == ElementType::f32 ? 512 : 2048;
+  const std::size_t resident = type == ElementType::f32 ? 4 * 224 : 8 * 128;
+  return of_a_thread * 5 * resident * static_cast<std::size_t>(gpu.sm_count);
+}
+
+const Call& chosen(const std::vector<Call>& calls, const Settings& s) {
+  if (!s.has("determinism")) return calls.front();
+  return *std::find_if(calls.begin(), calls.end(),
+                       [&](const Call& c) { return c.determinism == s.text("determinism"); });
+}
+
 void register_cub(const CcclRelease& r, const std::string& name, const std::string& title, const std::string& call,
-                  Operation operation, const ByType<CubFunction>& calls) {
+                  Operation operation, const std::vector<Call>& calls) {
   const std::string release = r.name;
-  Variant v =
-      describe("cub@" + release + "/" + name, "CUB " + release + " " + title, cites(r, call), operation, types(calls));
-  if (!r.takes_2_to_31)
-    v.declines = [release](const Problem& p, const Settings&) -> std::string {
-      return p.n > most_narrow ? "CUB " + release + " counts elements by an int, so fewer than 2^31" : "";
+  Variant v = describe("cub@" + release + "/" + name, "CUB " + release + " " + title, cites(r, call), operation,
+                       types(calls.front().by_type));
+  if (calls.size() > 1) {
+    std::vector<std::string> values;
+    for (const Call& c : calls) values.push_back(c.determinism);
+    v.tunables = {Tunable::choice("determinism", values, values.front())};
+  }
+  v.declines = [=, takes_2_to_31 = r.takes_2_to_31](const Problem& p, const Settings& s) -> std::string {
+    const Call& c = chosen(calls, s);
+    if (!takes_2_to_31 && p.n > most_narrow) return "CUB " + release + " counts elements by an int, so fewer than 2^31";
+    if (c.by_type[p.type]) return "";
+    return "CUB " + release + " has no sum of " + std::string(reductio::name(p.type)) + " of its own by determinism=" +
+           c.determinism + "; use " + calls.front().determinism;
+  };
+  if (calls.size() > 1)
+    v.wrong_for = [=](std::string_view dataset, const Settings& s) -> std::string {
+      return dataset == "subnormal" && chosen(calls, s).determinism == "gpu_to_gpu"
+                 ? "CUB's gpu_to_gpu sum of subnormal numbers is wrong (docs/releases.md)"
+                 : "";
     };
-  const device::Register registered(std::move(v), [=](const Problem& p, const Settings&, const DeviceInfo& gpu) {
-    return cub_plan<void, void, std::size_t>(p, gpu, calls[p.type]);
+  const device::Register registered(std::move(v), [=](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
+    const Call& c = chosen(calls, s);
+    if (const std::size_t most = most_gpu_to_gpu(p.type, gpu); c.determinism == "gpu_to_gpu" && p.n > most)
+      throw Refused("CUB's gpu_to_gpu sum of more than " + std::to_string(most) + " " + std::string(reductio::name(p.type)) +
+                    " is wrong on this GPU (docs/releases.md)");
+    auto prepared = cub_call<void, void, std::size_t>(p, gpu, c.by_type[p.type]);
+    // PTX, atom.add.f32
+    prepared.info.flushes_subnormals = c.determinism == "not_guaranteed" && p.type == ElementType::f32;
+    return plan_of(prepared.info, prepared.enqueue);
   });
 }
 
@@ -121,7 +164,7 @@ void register_thrust(const CcclRelease& r) {
   const device::Register registered(
       std::move(v), [calls = r.reduce](const Problem& p, const Settings&, const DeviceInfo& gpu) {
         const PlanInfo info{.longest_chain = assumed_longest_chain(p.n, gpu, 256), .result = ResultLocation::on_host};
-        const auto value = std::make_shared<double>();  // room for each type
+        const auto value = std::make_shared<UInt128>();  // room for each type
         return plan_of(
             info,
             [=, reduce = calls[p.type], n = p.n](void* in, void*, Stream stream) {
@@ -138,10 +181,13 @@ RegisterCcclRelease::RegisterCcclRelease(const CcclRelease& r) {
     absent()[r.name] = "this nvcc does not compile it";
     return;
   }
-  register_cub(r, "sum", "Sum", "cub::DeviceReduce::Sum", Operation::sum, r.sum);
+  std::vector<Call> sums{{"run_to_run", r.sum}};
+  if (r.not_guaranteed[ElementType::f32]) sums.push_back({"not_guaranteed", r.not_guaranteed});
+  if (r.gpu_to_gpu[ElementType::f32]) sums.push_back({"gpu_to_gpu", r.gpu_to_gpu});
+  register_cub(r, "sum", "Sum", "cub::DeviceReduce::Sum", Operation::sum, sums);
   register_cub(r, "transform-reduce", "TransformReduce",
                r.version >= 200400 ? "cub::DeviceReduce::TransformReduce" : "cub::DeviceReduce::Sum of an iterator",
-               Operation::sum_of_squares, r.transform_reduce);
+               Operation::sum_of_squares, {{"run_to_run", r.transform_reduce}});
   register_thrust(r);
 }
 

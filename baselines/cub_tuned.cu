@@ -9,9 +9,7 @@
 /// element type. CUB takes a policy for each type and architecture, not for each n, so one row of `best` is what a
 /// caller of CUB can have.
 ///
-/// Policies go through cub::DispatchReduce, which takes one in CCCL 3, and which CCCL 3.5 deprecates.
-
-#define CCCL_IGNORE_DEPRECATED_API
+/// CUB 3.5 takes a policy by its environment. Before, cub::DispatchReduce takes one.
 
 #include <array>
 #include <cstdint>
@@ -24,6 +22,11 @@
 #include <vector>
 
 #include "baselines/cub_plan.h"
+#if CUB_VERSION >= 300500
+#include <cuda/execution>
+
+#include "baselines/cub_environment.h"
+#endif
 #include "device/device.h"
 
 namespace reductio {
@@ -57,6 +60,30 @@ constexpr std::array searched = {Policy{128, 8, 2},  Policy{128, 8, 4},  Policy{
 constexpr std::array<Policy, 0> searched = {};
 #endif
 
+#if CUB_VERSION >= 300500
+/// The same policy on each architecture, for both launches.
+template <class Acc, int Threads, int Items, int AtOnce>
+struct Selector {
+  constexpr cub::ReducePolicy operator()(::cuda::compute_capability) const {
+    constexpr cub::ReducePassPolicy pass{Threads, Items * 4 / int{sizeof(Acc)}, AtOnce,
+                                         cub::BLOCK_REDUCE_WARP_REDUCTIONS, cub::LOAD_LDG};
+    return {pass, pass};
+  }
+};
+
+/// cub::DeviceReduce::Sum for counts of 32 bits, but for the policy.
+template <int Threads, int Items, int AtOnce>
+struct SumBy {
+  template <class T>
+  cudaError_t operator()(void* temporary, std::size_t& bytes, const T* in, T* out, std::uint32_t n,
+                         cudaStream_t s) const {
+    using Tuning = decltype(::cuda::execution::tune(Selector<T, Threads, Items, AtOnce>{}));
+    using Query = ::cuda::execution::__get_tuning_t;
+    using Answer = decltype(Tuning{}.query(Query{}));
+    return sum_by_environment<Query, std::remove_cvref_t<Answer>>(temporary, bytes, in, out, n, s);
+  }
+};
+#else
 /// What CUB wants a policy in: by architecture, the same from the oldest on. Numbers, since nvcc cannot name a kernel
 /// by an element of an array.
 template <class Acc, int Threads, int Items, int AtOnce>
@@ -81,6 +108,7 @@ struct SumBy {
                                Hub<T, Threads, Items, AtOnce>>::Dispatch(temporary, bytes, in, out, n, Plus{}, T{}, s);
   }
 };
+#endif
 
 template <class T, int Threads, int Items, int AtOnce>
 std::unique_ptr<Plan> plan_by(const Problem& p, const DeviceInfo& gpu) {
@@ -121,7 +149,7 @@ std::string declines(const Problem& p, const Settings&) {
 const device::Register register_sum(
     {.id = "cub/sum-tuned",
      .title = "CUB Sum, another policy",
-     .cites = "cub::DispatchReduce" + cccl_version(),
+     .cites = (CUB_VERSION >= 300500 ? "cub::DeviceReduce::Sum, cuda::execution::tune" : "cub::DispatchReduce") + cccl_version(),
      .kind = VariantKind::library,
      .own_experiment = "tuned",
      .how = {.thread = "even share of tiles", .block = "warp shuffles", .grid = "second launch"},

@@ -15,18 +15,23 @@ namespace {
 
 std::vector<Settings> of_releases(const Variant& v, const Selection& selection) {
   const bool measured = v.own_experiment == "history" || v.id == "cub/sum" || v.id == "thrust/reduce";
-  if (measured || !selection.variants_regex.empty()) return {v.settings(selection.settings)};
-  return {};
+  if (!measured && selection.variants_regex.empty()) return {};
+  std::vector<Settings> out{v.settings(selection.settings)};
+  for (const Tunable& t : v.tunables)
+    if (t.name == "determinism" && out.front() == v.settings())
+      for (Settings& s : v.with_other_values(out.front(), t)) out.push_back(std::move(s));
+  return out;
 }
 
-/// Powers of two for f32, of four for other types, whose releases differ less by size.
+/// Powers of two for f32, of 16 for other types: with as many sizes a run would take 20 minutes.
 bool has(const Point& p, const Selection& selection, DeviceKind device) {
   const std::vector<ElementType>& types = p.variant->types;
   if (std::find(types.begin(), types.end(), p.problem.type) == types.end()) return false;
+  if (p.variant->declines && !p.variant->declines(p.problem, p.settings).empty()) return false;
   if (p.timing_mode == TimingMode::graph && p.cache_state != CacheState::warm) return false;
   if (p.timing_mode == TimingMode::end_to_end && p.variant->result != ResultLocation::on_host) return false;
   if (!leaves_out(selection, device) || p.problem.type == ElementType::f32) return true;
-  for (std::size_t n = 1; n <= p.problem.n; n *= 4)
+  for (std::size_t n = 1; n <= p.problem.n; n *= 16)
     if (n == p.problem.n) return true;
   return false;
 }

@@ -64,7 +64,7 @@ PROBES = Columns(["quantity", "sm", "repeat", "value", "unit"], ["sm", "repeat",
 
 # Ways of timing whose rows hold times: `clock` gives cycles, and `globaltimer` what kernels read of themselves.
 TIMED_MODES = tuple(mode for mode in ROWS.words["timing_mode"] if mode not in ("clock", "globaltimer"))
-ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8}
+ELEMENT_BYTES = {"i8": 1, "f16": 2, "bf16": 2, "i32": 4, "f32": 4, "i64": 8, "f64": 8, "i128": 16}
 
 STATUS_WORDS = {"over_limit": "over the limit", "no_memory": "too large for the memory"}  # of others the status itself
 
@@ -391,7 +391,16 @@ class Results:
         self._any: dict[str, pd.DataFrame] = {}
 
     def file(self, name: str) -> Path:
+        if name == "releases.csv":
+            return stored(self.releases_folder / name)
         return stored((self.cpu_folder if name.partition(".")[0] == "cpu" else self.folder) / name)
+
+    @property
+    def releases_folder(self) -> Path:
+        """That releases.csv is in: a folder beside this one whose name ends so, where this one has none."""
+        if stored(self.folder / "releases.csv").exists():
+            return self.folder
+        return next((p.parent for p in sorted(self.folder.resolve().parent.glob("*-releases/releases.csv*"))), self.folder)
 
     def _once(self, file: str, read) -> pd.DataFrame | None:
         if file not in self._tables:
@@ -453,6 +462,11 @@ class Results:
     @cached_property
     def machine(self) -> Machine:
         return read_machine(self.folder / "machine.json", self.folder.resolve().name)
+
+    @cached_property
+    def releases_machine(self) -> Machine:
+        """That of releases.csv."""
+        return read_machine(self.releases_folder / "machine.json", self.releases_folder.resolve().name)
 
     @cached_property
     def cpu_machine(self) -> Machine:

@@ -49,6 +49,7 @@ Command add_models(CLI::App&);
 Command add_summarize(CLI::App&);
 Command add_plot(CLI::App&);
 Command add_claims(CLI::App&);
+Command add_releases(CLI::App&);
 Command add_probe(CLI::App&);
 Command add_new(CLI::App&);
 Command add_completion(CLI::App&);

@@ -56,6 +56,8 @@ constexpr Example examples[] = {
     {"selftest", "reductio selftest --quick"},
     {"models", "reductio models    # of the folder in out/results"},
     {"summarize", "reductio summarize out/results/MACHINE"},
+    {"releases", "reductio releases"},
+    {"releases", "reductio releases out/results"},
     {"claims", "reductio claims experiments/results/nvidia-h200"},
     {"claims", "reductio claims experiments/results/nvidia-h200 S1 U0"},
     {"probe", "reductio probe --gpu 0"},
@@ -214,7 +216,7 @@ int run_command(int argc, char** argv) {
   std::vector<Command> commands = {
       add_list(app),  add_info(app),     add_verify(app),    add_run(app, command_line), add_compare(app, command_line),
       add_plot(app),  add_selftest(app), add_models(app),    add_summarize(app),         add_claims(app),
-      add_probe(app), add_new(app),      add_completion(app)};
+      add_probe(app), add_releases(app), add_new(app),       add_completion(app)};
   for (Command& command : commands) {
     command.app->allow_extras();
     command.app->footer(examples_of(command.app->get_name()));

@@ -36,7 +36,7 @@ std::vector<const Variant*> SelectionOptions::selected() const { return select_v
 Selection SelectionOptions::of_rows() const {
   Selection out;
   out.variants_regex = variants;
-  if (!types.empty()) out.types = parse_list(types, parse_type);
+  if (!types.empty() && types != every_type) out.types = parse_list(types, parse_type);
   if (!operations.empty()) out.operations = parse_list(operations, parse_operation);
   if (!sizes.empty()) out.sizes = parse_sizes(sizes);
   return out;

@@ -47,6 +47,9 @@ struct SelectionOptions {
 void check_settings(const std::vector<const Variant*>& selected,
                     const std::vector<std::pair<std::string, std::string>>& settings);
 
+/// What --types takes for all that there are; the same as leaving it out, but in `compare`, which takes usual_type().
+inline constexpr std::string_view every_type = "all";
+
 /// f32 if it is there, else the first: what is timed where no type is asked for.
 ElementType usual_type(const std::vector<ElementType>&);
 

@@ -49,7 +49,10 @@ using Format = std::conditional_t<is_narrow_float<T>, T, std::numeric_limits<T>>
 template <class T>
 Value<T> uniform(Random& random) {
   using V = Value<T>;
-  if constexpr (std::is_integral_v<T>) {
+  if constexpr (std::is_same_v<T, UInt128>) {
+    const V upper = random.next();
+    return upper << 64 | random.next();
+  } else if constexpr (is_integer<T>) {
     return static_cast<V>(random.next() >> (64 - std::numeric_limits<V>::digits));
   } else {
     constexpr int bits = Format<T>::digits;  // multiples of 2^(1 - bits) in [-1, 1)
@@ -61,8 +64,8 @@ Value<T> uniform(Random& random) {
 /// All whole numbers up to this are numbers of T.
 template <class T>
 constexpr std::uint64_t largest_whole() {
-  if constexpr (std::is_integral_v<T>)
-    return std::numeric_limits<std::make_signed_t<T>>::max();
+  if constexpr (is_integer<T>)
+    return ~std::uint64_t{0} >> (sizeof(T) < 8 ? 65 - 8 * sizeof(T) : 1);
   else
     return 1ull << Format<T>::digits;
 }
@@ -78,7 +81,7 @@ V nearly_normal(Random& random) {
 /// What the absolute values, and the squares, of all n elements together stay below.
 template <class T>
 constexpr std::uint64_t exact_limit() {
-  if constexpr (std::is_integral_v<T>)
+  if constexpr (is_integer<T>)
     return 1ull << 31;
   else
     return 1ull << std::numeric_limits<Value<T>>::digits;
@@ -162,10 +165,9 @@ template <class T>
 void fill_alternating(std::vector<Value<T>>& tile) {
   using V = Value<T>;
   V high, low;
-  if constexpr (std::is_integral_v<T>) {
-    using Signed = std::numeric_limits<std::make_signed_t<T>>;
-    high = static_cast<V>(Signed::max());
-    low = static_cast<V>(Signed::min());
+  if constexpr (is_integer<T>) {
+    low = static_cast<V>(~V{0} << (8 * sizeof(T) - 1));  // extended, so that all bits above a narrow T's sign are set
+    high = static_cast<V>(~low);
   } else {
     // The largest magnitude of which 2^33 can be added on the way without overflow.
     high = std::ldexp(V{1}, std::min(std::numeric_limits<V>::max_exponent - 1 - 34, Format<T>::max_exponent - 1));
@@ -243,6 +245,7 @@ std::vector<std::byte> make_tile(std::string_view dataset, ElementType type, std
     case ElementType::i8: return make<std::uint8_t>(dataset, n, seed);
     case ElementType::i32: return make<std::uint32_t>(dataset, n, seed);
     case ElementType::i64: return make<std::uint64_t>(dataset, n, seed);
+    case ElementType::i128: return make<UInt128>(dataset, n, seed);
     case ElementType::f16: return make<F16>(dataset, n, seed);
     case ElementType::bf16: return make<BF16>(dataset, n, seed);
     case ElementType::f32: return make<float>(dataset, n, seed);

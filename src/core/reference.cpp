@@ -21,13 +21,13 @@ T element(std::span<const std::byte> bytes, std::size_t i) {
   return x;
 }
 
-/// `In` is the element's type, signed. All of it is modulo 2^64; a sum modulo 2^32 is its lower half.
+/// `In` is the element's type, signed. All of it is modulo 2^128; a sum modulo 2^64 or 2^32 is its lower part.
 template <class In>
 void add_integers(Operation op, std::span<const std::byte> tile, std::size_t n, ReferenceTerms& out) {
   const std::size_t period = tile.size() / sizeof(In);
   const std::size_t tiles = period ? n / period : 0, rest = period ? n % period : 0;
   for (std::size_t i = 0; i < std::min(period, n); ++i) {
-    const auto x = static_cast<std::uint64_t>(element<In>(tile, i));
+    const auto x = static_cast<UInt128>(element<In>(tile, i));
     out.integer += (tiles + (i < rest)) * (op == Operation::sum_of_squares ? x * x : x);
   }
 }
@@ -82,6 +82,7 @@ auto with_element(ElementType type, F f) {
     case ElementType::i8: return f(std::int8_t());
     case ElementType::i32: return f(std::int32_t());
     case ElementType::i64: return f(std::int64_t());
+    case ElementType::i128: return f(Int128());
     case ElementType::f16: return f(F16());
     case ElementType::bf16: return f(BF16());
     case ElementType::f32: return f(float());
@@ -94,7 +95,7 @@ auto with_element(ElementType type, F f) {
 ReferenceTerms terms_of(Operation op, ElementType type, std::span<const std::byte> tile, std::size_t n) {
   ReferenceTerms out;
   with_element(type, [&]<class In>(In) {
-    if constexpr (std::is_integral_v<In>)
+    if constexpr (is_integer<In>)
       add_integers<In>(op, tile, n, out);
     else
       add_floats<In>(op, tile, n, out);
@@ -127,6 +128,15 @@ void round_float(Operation op, std::size_t n, const ReferenceTerms& terms, Refer
                                                    finest + digits, std::numeric_limits<T>::max_exponent - 1)));
 }
 
+/// std::to_chars need not know it.
+std::string shortest(Int128 x) {
+  UInt128 magnitude = x < 0 ? UInt128{0} - static_cast<UInt128>(x) : static_cast<UInt128>(x);
+  std::string digits;
+  do digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(magnitude % 10)));
+  while ((magnitude /= 10) != 0);
+  return x < 0 ? "-" + digits : digits;
+}
+
 template <class T>
 std::string shortest(T x) {
   char buffer[64];
@@ -143,8 +153,7 @@ template <class T>
 Check check_integer(const void* result, const Reference& want) {
   T got, right;
   std::memcpy(&got, result, sizeof got);
-  const auto bits = static_cast<std::make_unsigned_t<T>>(want.integer);
-  std::memcpy(&right, &bits, sizeof right);
+  std::memcpy(&right, &want.integer, sizeof right);  // the lower bytes come first
   Check c;
   c.value = static_cast<double>(got);
   c.text = shortest(got);
@@ -240,7 +249,8 @@ Reference rounded(Operation op, ElementType type, std::size_t n, const std::vect
     const ReferenceTerms& of_value = terms[values.size()];
     Reference& out = values.emplace_back(Reference{.type = accumulator_of(value, type)});
     if (!is_floating(out.type)) {
-      out.integer = size_of(out.type) == 4 ? of_value.integer & 0xffffffffu : of_value.integer;
+      const std::size_t above = 8 * (sizeof(UInt128) - size_of(out.type));
+      out.integer = of_value.integer << above >> above;
       out.exact_in_any_order = true;
     } else if (out.type == ElementType::f32) {
       round_float<float>(value, n, of_value, out);
@@ -255,6 +265,7 @@ Reference rounded(Operation op, ElementType type, std::size_t n, const std::vect
 
 Check check_value(const void* result, const Reference& want, std::size_t longest_chain, Operation op,
                   bool flushes_subnormals) {
+  if (want.type == ElementType::i128) return check_integer<Int128>(result, want);
   if (want.type == ElementType::i64) return check_integer<std::int64_t>(result, want);
   if (!is_floating(want.type)) return check_integer<std::int32_t>(result, want);
   double got;
@@ -287,7 +298,7 @@ Reference ExactReference::with(const ChangedElement& c) const {
   const std::vector<Operation> values = values_by(operation_);
   with_element(type_, [&]<class In>(In) {
     for (std::size_t v = 0; v < values.size(); ++v) {
-      if constexpr (std::is_integral_v<In>) {
+      if constexpr (is_integer<In>) {
         std::vector<std::byte> both(c.was.begin(), c.was.begin() + sizeof(In));
         ReferenceTerms before, after;
         add_integers<In>(values[v], both, 1, before);
@@ -324,7 +335,7 @@ std::optional<ChangedElement> ExactReference::draw_change(std::span<const std::b
   if (n_ == 0 || !std::isfinite(reference_.value) || !std::isfinite(judged.sum_of_magnitudes)) return std::nullopt;
   const std::size_t size = size_of(type_), period = tile.size() / size;
   ChangedElement c{.index = random() % n_, .bytes = size};
-  const auto copy = [&](std::size_t from, std::array<std::byte, 8>& to) {
+  const auto copy = [&](std::size_t from, ElementBytes& to) {
     std::copy_n(tile.begin() + static_cast<std::ptrdiff_t>(from % period * size), size, to.begin());
   };
   copy(c.index, c.was);
@@ -340,8 +351,9 @@ std::optional<ChangedElement> ExactReference::draw_change(std::span<const std::b
   if (!is_floating(type_) || reference_.all_exact()) {
     for (int i = 0; i < draws; ++i) {
       const std::uint64_t drawn = random();
+      const std::array<std::uint64_t, 2> number{drawn, size > sizeof drawn ? random() : 0};
       if (is_floating(type_)) copy(drawn % n_, c.is);  // one of the others
-      else std::memcpy(c.is.data(), &drawn, size);
+      else std::memcpy(c.is.data(), &number, size);
       if (accept()) return c;
     }
     if (!is_floating(type_)) return std::nullopt;

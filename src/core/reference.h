@@ -1,7 +1,6 @@
 #pragma once
 /// The exact result of a reduction, and how far from it a floating-point reduction may be.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -20,7 +19,7 @@ namespace reductio {
 /// until the end) and modulo 2^width for integers. Of moments it is the sum.
 struct Reference {
   ElementType type;           ///< the accumulator's
-  std::uint64_t integer = 0;  ///< the result's bits, for integers; the upper ones are zero
+  UInt128 integer = 0;        ///< the result's bits, for integers; the upper ones are zero
   double value = 0;           ///< the correctly rounded result, for floats; +-inf or NaN where IEEE addition gives it
   double sum_of_magnitudes = 0;  ///< sum |x| (or of squares): the scale of the error bound
   bool exact_in_any_order =
@@ -40,13 +39,13 @@ Reference reference(Operation, ElementType, std::span<const std::byte> tile, std
 /// input, then gives the unchanged input's result.
 struct ChangedElement {
   std::size_t index = 0, bytes = 0;      ///< which of the n, and the size of one
-  std::array<std::byte, 8> was{}, is{};  ///< the element itself: the first `bytes` of each
+  ElementBytes was{}, is{};           ///< the element itself: the first `bytes` of each
   Reference want{};                      ///< what is right while it is changed
 };
 
 /// The exact sum behind one value of a result, before rounding.
 struct ReferenceTerms {
-  std::uint64_t integer = 0;
+  UInt128 integer = 0;
   ExactSum sum{}, magnitude{};
   int finest = std::numeric_limits<int>::max();  ///< all terms are multiples of 2^finest
 };

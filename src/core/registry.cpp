@@ -76,6 +76,10 @@ bool finishes_on_host(const Settings& s) {
   return s.has("finish") && (s.text("finish") == "host" || s.text("finish") == "host-pinned");
 }
 
+Determinism Variant::determinism_of(const Settings& s) const {
+  return s.has("determinism") && s.text("determinism") == "not_guaranteed" ? Determinism::none : determinism;
+}
+
 bool Variant::is_base_of(Operation o) const { return contains(base_of, o); }
 
 Settings Variant::settings(const Assignments& chosen) const {

@@ -11,8 +11,8 @@ namespace {
 constexpr std::array devices{DeviceKind::cuda, DeviceKind::sim, DeviceKind::cpu};
 constexpr std::array operations{Operation::sum, Operation::sum_of_squares, Operation::moments,
                                 Operation::wide_sum};
-constexpr std::array types{ElementType::i8,   ElementType::i32, ElementType::i64, ElementType::f16,
-                           ElementType::bf16, ElementType::f32, ElementType::f64};
+constexpr std::array types{ElementType::i8,  ElementType::i32,  ElementType::i64, ElementType::i128,
+                           ElementType::f16, ElementType::bf16, ElementType::f32, ElementType::f64};
 
 template <class E, std::size_t N>
 E parse(std::string_view text, const std::array<E, N>& all, const char* what) {
@@ -50,6 +50,7 @@ std::string_view name(ElementType t) {
     case ElementType::i8: return "i8";
     case ElementType::i32: return "i32";
     case ElementType::i64: return "i64";
+    case ElementType::i128: return "i128";
     case ElementType::f16: return "f16";
     case ElementType::bf16: return "bf16";
     case ElementType::f32: return "f32";
@@ -78,13 +79,15 @@ std::size_t size_of(ElementType t) {
     case ElementType::f32: return 4;
     case ElementType::i64:
     case ElementType::f64: return 8;
+    case ElementType::i128: return 16;
   }
   return 0;
 }
 
-bool is_floating(ElementType t) { return t != ElementType::i8 && t != ElementType::i32 && t != ElementType::i64; }
+bool is_floating(ElementType t) { return t >= ElementType::f16; }
 
 bool is_defined(Operation o, ElementType t) {
+  if (t == ElementType::i128) return o == Operation::sum;
   return o != Operation::wide_sum || accumulator_of(o, t) != accumulator_of(Operation::sum, t);
 }
 

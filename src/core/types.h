@@ -1,13 +1,20 @@
 #pragma once
 /// The vocabulary of a reduction: what is added up (ElementType), how (Operation), and where (DeviceKind).
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 namespace reductio {
+
+__extension__ typedef __int128 Int128;
+__extension__ typedef unsigned __int128 UInt128;
+template <class T>
+inline constexpr bool is_integer = std::is_integral_v<T> || std::is_same_v<T, Int128> || std::is_same_v<T, UInt128>;
 
 enum class DeviceKind { cuda, sim, cpu };
 enum class Operation {
@@ -20,6 +27,7 @@ enum class ElementType {
   i8,
   i32,
   i64,
+  i128,  ///< of the releases of CUB and Thrust alone; only its sum is defined
   f16,   ///< IEEE 754's binary16 (core/narrow_float.h)
   bf16,  ///< bfloat16, the upper half of an f32
   f32,
@@ -44,10 +52,13 @@ std::span<const ElementType> all_types();
 
 /// Whether elements are squared before they are added.
 bool has_squares(Operation);
-/// Whether the operation takes elements of that type. Only the wide sum does not take all.
+/// Whether the operation takes elements of that type. The wide sum does not take all, and the sum alone takes i128.
 bool is_defined(Operation, ElementType);
 /// Accumulators that a result consists of: 2 of moments, the sum before the sum of squares; else 1.
 std::size_t values_of(Operation);
+
+/// Room for one element of any type.
+using ElementBytes = std::array<std::byte, 16>;
 
 /// Bytes of one element.
 std::size_t size_of(ElementType);

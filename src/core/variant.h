@@ -151,7 +151,7 @@ struct Variant {
   bool reads_clock = false;     ///< plans give clock_reading()
   /// State that persists between calls of one plan, and how it is first set. Empty: none.
   std::string persistent_state{};
-  Determinism determinism = Determinism::per_launch_shape;
+  Determinism determinism = Determinism::per_launch_shape;  ///< unless determinism_of() says otherwise of the settings
   std::size_t document_n = 0;  ///< the document's own problem size; 0: it names none
   /// The settings that are compile-time constants in the kernel, in words: "block=256 or 512". Others are read at run
   /// time. Empty: all are.
@@ -177,6 +177,9 @@ struct Variant {
   /// The fault of some settings that the tunables allow. These settings are refused, so never timed. Verification still
   /// runs them, and expects a result that is wrong in just this way. Empty: no settings have one.
   std::function<KnownFault(const Settings&)> known_fault{};
+  /// Data that its call is known to add up wrongly, by the dataset's name: why, in one line; empty: none. Verification
+  /// refuses such cases for that reason. Timed data are none of these.
+  std::function<std::string(std::string_view dataset, const Settings&)> wrong_for{};
 
   /// By DeviceKind; filled by registration. The same source registers once per device it is compiled for.
   std::array<Prepare, device_kinds> prepare{};
@@ -189,6 +192,8 @@ struct Variant {
   Settings settings(const Assignments& chosen = {}) const;
   /// Where calls with these settings leave their result, so which ways of timing they have: known before any plan.
   ResultLocation result_of(const Settings& s) const { return finishes_on_host(s) ? ResultLocation::host_part : result; }
+  /// None where the setting `determinism` is not_guaranteed.
+  Determinism determinism_of(const Settings&) const;
   KnownFault fault_of(const Settings& s) const { return known_fault ? known_fault(s) : KnownFault{}; }
   /// `s` with each other value of one tunable, except settings with a known fault.
   std::vector<Settings> with_other_values(const Settings& s, const Tunable&) const;

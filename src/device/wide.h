@@ -53,6 +53,7 @@ auto dispatch_wide(const Problem& p, F&& f) {
     case ElementType::i8: return f.template operator()<std::int8_t, std::uint32_t>();
     case ElementType::i32: return f.template operator()<std::uint32_t, std::uint32_t>();
     case ElementType::i64: return f.template operator()<std::uint64_t, std::uint64_t>();
+    case ElementType::i128: break;
     case ElementType::f16: return f.template operator()<Half, float>();
     case ElementType::bf16: return f.template operator()<BFloat16, float>();
     case ElementType::f32: return f.template operator()<float, float>();

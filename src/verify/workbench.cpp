@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/error.h"
 #include "core/dataset.h"
 #include "verify/call.h"
 #include "verify/checks.h"
@@ -61,6 +62,8 @@ CaseInput& Workbench::input(const Recipe& recipe, const CaseInput* keep) {
 }
 
 std::string Workbench::run(const Case& c) {
+  if (c.variant->wrong_for)
+    if (const std::string why = c.variant->wrong_for(c.dataset, c.settings); !why.empty()) throw Refused(why);
   std::erase_if(inputs_, [](const CaseInput& i) { return i.suspect; });
   std::string why = run_check(*this, c);
   if (why.empty())

@@ -214,6 +214,13 @@ TEST(Dataset, random_integers_use_all_bits) {
   std::uint64_t wide = 0;
   for (const auto x : values<std::uint64_t>(make_tile("random", ElementType::i64, 1000, 1))) wide |= x;
   EXPECT_EQ(wide, ~std::uint64_t{0});
+  UInt128 widest = 0;
+  for (const auto x : values<UInt128>(make_tile("random", ElementType::i128, 1000, 1))) widest |= x;
+  EXPECT_TRUE(widest == ~UInt128{0});
+  const auto ends = values<UInt128>(make_tile("alternating", ElementType::i128, 2, 1));
+  EXPECT_TRUE(ends[0] == ~UInt128{0} >> 1 && ends[1] == UInt128{1} << 127);
+  const auto bytes = values<std::int8_t>(make_tile("alternating", ElementType::i8, 2, 1));
+  EXPECT_TRUE(bytes[0] == 127 && bytes[1] == -128);
 }
 
 TEST(Dataset, ill_conditioned_sums_cancel_by_many_orders) {

@@ -44,6 +44,7 @@ Reference reference_of(Operation op, const std::vector<T>& tile, std::size_t n) 
                            : std::is_same_v<T, F16>         ? ElementType::f16
                            : std::is_same_v<T, BF16>        ? ElementType::bf16
                            : std::is_same_v<T, std::int8_t> ? ElementType::i8
+                           : sizeof(T) == 16                ? ElementType::i128
                            : sizeof(T) == 8                 ? ElementType::i64
                                                             : ElementType::i32;
   return reference(op, type, std::as_bytes(std::span(tile)), n);
@@ -199,6 +200,24 @@ TEST(Reference, repeats_the_tile) {
   const std::vector<double> one{1, 2};
   EXPECT_EQ(reference_of(Operation::sum, one, (1ull << 52) + 1).value, 0x1p51 + 0x1p52 + 1);
   EXPECT_EQ(reference_of(Operation::sum_of_squares, one, 1ull << 40).value, 5 * 0x1p39);
+}
+
+TEST(Reference, integers_of_128_bits_wrap) {
+  const UInt128 most = ~UInt128{0} >> 1;
+  const std::vector<UInt128> tile{most, 7, UInt128{1} << 64 | 5};
+  for (const std::size_t n : {0u, 1u, 2u, 3u, 4u, 100u, 100001u}) {
+    UInt128 sum = 0;
+    for (std::size_t i = 0; i < n; ++i) sum += tile[i % 3];
+    const Reference want = reference_of(Operation::sum, tile, n);
+    EXPECT_TRUE(want.integer == sum) << n;
+    EXPECT_TRUE(check_of(sum, want, 1).ok) << n;
+    EXPECT_FALSE(check_of(sum ^ UInt128{1} << 100, want, 1).ok) << n;
+  }
+  const Reference lowest = reference_of(Operation::sum, std::vector<UInt128>{most, 1}, 2);
+  EXPECT_EQ(check_of(UInt128{1} << 127, lowest, 1).text, "-170141183460469231731687303715884105728");
+  EXPECT_EQ(check_of(most, lowest, 1).why.substr(0, 44), "got 170141183460469231731687303715884105727,");
+  EXPECT_EQ(check_of(UInt128{0}, lowest, 1).text, "0");
+  EXPECT_FALSE(is_defined(Operation::sum_of_squares, ElementType::i128));
 }
 
 TEST(Reference, narrow_elements_are_added_up_in_the_accumulator) {

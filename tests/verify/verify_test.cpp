@@ -591,6 +591,31 @@ TEST(BatteryVerify, refusals_are_counted_and_told_once) {
   EXPECT_EQ(report.refusals, std::vector<std::string>{"stand-in/sound: f64 is beyond it"});
 }
 
+TEST(BatteryVerify, data_that_a_call_is_known_to_add_up_wrongly_are_refused_for_that_reason) {
+  Variant v = sound();
+  const auto only_normal_numbers = [plan = v.prepare[static_cast<int>(DeviceKind::cpu)]](
+                                       const Problem& p, const Settings& s, const DeviceInfo& device) {
+    const std::shared_ptr<Plan> sum = plan(p, s, device);
+    return plan_of(sum->info(), [=](void* in, void* out, Stream stream) {
+      sum->enqueue(in, out, stream);
+      float value = 0;
+      if (p.type == ElementType::f32) std::memcpy(&value, out, sizeof value);
+      if (std::fpclassify(value) != FP_SUBNORMAL) return;
+      value = -1;
+      std::memcpy(out, &value, sizeof value);
+    });
+  };
+  v.prepare[static_cast<int>(DeviceKind::cpu)] = only_normal_numbers;
+  EXPECT_GT(report_on({&v}).failed, 0u);
+  v.wrong_for = [](std::string_view dataset, const Settings&) {
+    return dataset == "subnormal" ? std::string("subnormal numbers are beyond it") : std::string();
+  };
+  const VerifyReport report = report_on({&v});
+  EXPECT_EQ(report.failed, 0u) << report.failures[0].why;
+  EXPECT_GT(report.passed, report.refused);
+  EXPECT_EQ(report.refusals, std::vector<std::string>{"stand-in/sound: subnormal numbers are beyond it"});
+}
+
 /// Declares that with colour=red every third element is left out; `leaves_out` says what it leaves out in fact.
 Variant faulty(bool (*leaves_out)(std::size_t i)) {
   Variant v = cpu_variant("stand-in/faulty", [=](const Problem& p, const Settings& s, const DeviceInfo&) {

@@ -107,6 +107,7 @@ Variant stand_in(WideFlaw flaw, std::vector<ElementType> types, std::vector<Oper
         case ElementType::i8: return sums<std::int8_t, std::uint32_t>(in, out, p, flaw);
         case ElementType::i32: return sums<std::uint32_t, std::uint32_t>(in, out, p, flaw);
         case ElementType::i64: return sums<std::uint64_t, std::uint64_t>(in, out, p, flaw);
+        case ElementType::i128: throw Refused("sums of i128 are CUB's alone");
         case ElementType::f16: return sums<F16, float>(in, out, p, flaw);
         case ElementType::bf16: return sums<BF16, float>(in, out, p, flaw);
         case ElementType::f32: return sums<float, float>(in, out, p, flaw);
@@ -117,7 +118,11 @@ Variant stand_in(WideFlaw flaw, std::vector<ElementType> types, std::vector<Oper
   return v;
 }
 
-std::vector<ElementType> every_type() { return {all_types().begin(), all_types().end()}; }
+std::vector<ElementType> every_type() {
+  std::vector<ElementType> all(all_types().begin(), all_types().end());
+  std::erase(all, ElementType::i128);
+  return all;
+}
 const std::vector<Operation> reductions{Operation::sum, Operation::sum_of_squares, Operation::moments};
 
 VerifyReport report_on(const Variant& v, std::uint64_t seed = 1) {

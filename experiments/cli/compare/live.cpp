@@ -93,10 +93,11 @@ struct Request {
 Request parse(const CompareOptions& options) {
   const double effect = parse_effect(options.effect);
   check_request(options);
-  const Selection selection = options.selection.parse();
+  Selection selection = options.selection.parse();
   const auto candidates = parse_candidates(options.what, selection, !options.baseline.empty() || !options.save.empty());
   const auto operations = shared_operations(candidates, selection.operations);
   const auto types = shared_types(candidates, selection.types);
+  if (options.selection.types == every_type) selection.types = types;
   const DeviceKind device = choose_device(candidates, selection);
   options.selection.check_gpu(device, candidates.front().label);
   const bool consumes =
@@ -112,7 +113,8 @@ Request parse(const CompareOptions& options) {
 std::vector<Point> points_of(const Request& request, const std::vector<TimingMode>& modes) {
   std::vector<Point> points;
   for (const Operation operation : selected_or(request.selection.operations, {request.operations.front()}))
-    for (const ElementType type : selected_or(request.selection.types, {usual_type(request.types)}))
+    for (const ElementType type : selected_or(request.selection.types, {usual_type(request.types)})) {
+      if (!is_defined(operation, type)) continue;
       for (const std::size_t n : selected_or(request.selection.sizes, usual_sizes(request.device)))
         for (const TimingMode mode : modes)
           for (const Candidate& c : request.candidates)
@@ -123,6 +125,7 @@ std::vector<Point> points_of(const Request& request, const std::vector<TimingMod
                               .timing_mode = mode,
                               .cache_state = request.cache,
                               .seed = request.selection.seed});
+    }
   return points;
 }
 

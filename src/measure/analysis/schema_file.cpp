@@ -7,6 +7,7 @@
 
 #include "measure/analysis/contrasts.h"
 #include "measure/analysis/models.h"
+#include "measure/analysis/releases.h"
 #include "measure/results/schema.h"
 
 namespace reductio {
@@ -41,7 +42,7 @@ std::string table(const char* name, const std::vector<Column>& columns) {
 std::string schema_json() {
   return "{\n  \"schema_version\": " + std::to_string(schema_version) + ",\n  " + table("rows", columns_of<Row>()) +
          ",\n  " + table("samples", columns_of<RawSample>()) + ",\n  " + table("models", model_schema()) +
-         ",\n  " + table("contrasts", contrast_schema()) + "\n}\n";
+         ",\n  " + table("contrasts", contrast_schema()) + ",\n  " + table("releases", release_schema()) + "\n}\n";
 }
 
 }  // namespace reductio

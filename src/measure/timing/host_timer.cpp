@@ -68,7 +68,7 @@ class PlainTimer : public Timer {
     Changed(const Changed&) = delete;
 
    private:
-    void store(std::array<std::byte, 8> ChangedElement::* value) {
+    void store(ElementBytes ChangedElement::* value) {
       if (c_.changed)
         timer_.backend_.copy_in(c_.changed_place(), (c_.changed->*value).data(), c_.changed->bytes, timer_.stream_);
     }

@@ -226,7 +226,7 @@ TEST(MeasureSchema, WhatIsNoSuchValueIsToldByItsColumn) {
   EXPECT_EQ(told("abs_error", "inf"), "f:2: abs_error is 'inf', not a finite number; mend or remove it");
   EXPECT_EQ(told("abs_error", "0"), "");
   EXPECT_EQ(told("time_ci_low_s", "-1e-6"), "") << "a clock that is too coarse for the call";
-  const std::string types = "', not one of i8, i32, i64, f16, bf16, f32, f64; mend or remove it";
+  const std::string types = "', not one of i8, i32, i64, i128, f16, bf16, f32, f64; mend or remove it";
   EXPECT_EQ(told("element_type", "f99"), "f:2: element_type is 'f99" + types);
   EXPECT_EQ(told("accumulator_type", "f99"), "f:2: accumulator_type is 'f99" + types);
   EXPECT_EQ(told("timing_mode", "fast"),

@@ -217,12 +217,13 @@ std::unique_ptr<Plan> polled_empty_kernel(std::uint64_t* arrival) { return std::
 
 std::unique_ptr<Plan> spinning_kernel(std::uint64_t ns) { return std::make_unique<SpinPlan>(ns); }
 
-void store_element(const ElementPlace& place, const std::array<std::byte, 8>& value, std::size_t bytes, Stream s) {
+void store_element(const ElementPlace& place, const ElementBytes& value, std::size_t bytes, Stream s) {
   const auto store = [&]<class Word>(Word word) {
     std::memcpy(&word, value.data(), sizeof word);
     store_word<Word><<<place.copies / 256 + 1, 256, 0, native(s)>>>(place, word);
   };
-  if (bytes == 8) store(std::uint64_t{});
+  if (bytes == 16) store(UInt128{});
+  else if (bytes == 8) store(std::uint64_t{});
   else if (bytes == 4) store(std::uint32_t{});
   else if (bytes == 2) store(std::uint16_t{});
   else store(std::uint8_t{});

@@ -1,12 +1,12 @@
 #pragma once
 /// Kernels of the harness's own: the empty one, one that spins, and those that only read.
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "core/types.h"
 #include "measure/timing/harness_calls.h"
 
 namespace reductio::cuda {
@@ -28,7 +28,7 @@ struct ElementPlace {
   unsigned copies = 1;
 };
 /// Stores the first `bytes` (1, 2, 4 or 8) of `value` there, by one small kernel.
-void store_element(const ElementPlace&, const std::array<std::byte, 8>& value, std::size_t bytes, Stream);
+void store_element(const ElementPlace&, const ElementBytes& value, std::size_t bytes, Stream);
 
 /// One in 2^32, so that a compiler cannot leave out what is read.
 inline constexpr unsigned sum_that_is_stored = 0x9e3779b9u;

@@ -1,0 +1,191 @@
+/// reductio releases: the releases of CUB that the program knows, where their machine code changed, and verdicts on a
+/// folder that holds experiment `history`.
+
+#include "measure/analysis/releases.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/variant.h"
+#include "experiments/cli/commands.h"
+#include "experiments/cli/compare/command.h"
+#include "experiments/cli/selection.h"
+#include "experiments/cli/terminal.h"
+#include "reductio_releases.h"
+
+namespace reductio::cli {
+namespace {
+
+struct ReleasesOptions {
+  std::string folder, effect = "1%";
+  int architecture = 90;
+  double confidence = 0.95;
+  bool csv = false;
+};
+
+/// Every type, in the order of the table's columns.
+const std::vector<ElementType>& types() {
+  static const std::vector<ElementType> all(all_types().begin(), all_types().end());
+  return all;
+}
+
+std::string why_absent(const std::string& release) {
+  try {
+    find_variant("cub@" + release + "/sum");
+    return "yes";
+  } catch (const UsageError& e) {
+    const std::string why = e.what(), by_choice = "configure it with";
+    const std::size_t reason = why.rfind(": ");
+    return reason == std::string::npos || why.find(by_choice) != std::string::npos ? "no" : "no: " + why.substr(reason + 2);
+  }
+}
+
+int print_known(const ReleasesOptions& options) {
+  const ReleaseCode code(machine_code);
+  if (options.csv) {
+    fmt::print("{}", machine_code);
+    return exit_ok;
+  }
+  const std::vector<int> capabilities = code.capabilities();
+  if (std::find(capabilities.begin(), capabilities.end(), options.architecture) == capabilities.end()) {
+    std::vector<std::string> known;
+    for (const int c : capabilities) known.push_back(std::to_string(c));
+    throw UsageError(fmt::format("--architecture: the machine code is known of {}, not of {}", join(known, ", "),
+                                 options.architecture));
+  }
+  std::vector<std::string> header{"CUB", "CUDA"};
+  for (const ElementType t : types()) header.emplace_back(name(t));
+  header.emplace_back("in this program");
+  Table table(header);
+  bool some_absent = false;
+  std::istringstream known(known_releases);
+  for (std::string release, toolkit; known >> release >> toolkit;) {
+    std::vector<std::string> row{release, toolkit};
+    for (const ElementType t : types()) row.push_back(code.letter(release, t, options.architecture));
+    row.push_back(why_absent(release));
+    some_absent = some_absent || row.back() != "yes";
+    table.add(row);
+  }
+  table.print();
+  say(fmt::format("\nLetters: the machine code of a sum's kernels for sm_{}, all by one nvcc. Within a column, equal "
+                  "letters are equal code, so an upgrade between them changes no kernel. --csv prints hashes, registers "
+                  "and the widest loads.",
+                  options.architecture));
+  if (some_absent) say("Builds hold three releases; -DREDUCTIO_CCCL_RELEASES=all configures one with all.");
+  return exit_ok;
+}
+
+/// Rows of releases.csv by column.
+class Records {
+ public:
+  explicit Records(const std::vector<Fields>& records) {
+    for (std::size_t c = 0; c < records.front().size(); ++c) at_[records.front()[c]] = c;
+  }
+  std::size_t operator()(const char* column) const { return at_.at(column); }
+
+ private:
+  std::map<std::string, std::size_t> at_;
+};
+
+struct Change {
+  std::size_t rows = 0, slower = 0, faster = 0, undecided = 0;
+  double least = 0, most = 0;  ///< speedups of the rows that differ
+  std::size_t first_n = 0, last_n = 0;
+  std::string code = "?";  ///< whether it changed; "?" where that is not known
+};
+
+/// What changed from each release to the next: one row for each type and way of timing that has a FASTER or SLOWER.
+void print_changes(const std::vector<Fields>& records) {
+  const Records at(records);
+  std::vector<std::vector<std::string>> order;
+  std::map<std::vector<std::string>, Change> changes;
+  for (std::size_t i = 1; i < records.size(); ++i) {
+    const Fields& r = records[i];
+    if (r[at("pair")] != "adjacent" || r[at("verdict")].empty()) continue;
+    const std::vector<std::string> key{release_of(r[at("base")]) + " to " + release_of(r[at("variant")]),
+                                       call_of(r[at("variant")]), r[at("element_type")],
+                                       r[at("timing_mode")] + " " + r[at("cache_state")]};
+    if (!changes.contains(key)) order.push_back(key);
+    Change& c = changes[key];
+    ++c.rows;
+    if (const std::string& same = r[at("same_code")]; !same.empty()) c.code = same == "no" ? "changed" : "same";
+    const std::string& verdict = r[at("verdict")];
+    c.undecided += verdict == "UNDECIDED";
+    if (verdict != "FASTER" && verdict != "SLOWER") continue;
+    verdict == "FASTER" ? ++c.faster : ++c.slower;
+    const double speedup = std::stod(r[at("speedup")]);
+    const std::size_t n = std::stoull(r[at("n")]);
+    const bool is_first = c.faster + c.slower == 1;
+    c.least = is_first ? speedup : std::min(c.least, speedup);
+    c.most = is_first ? speedup : std::max(c.most, speedup);
+    c.first_n = is_first ? n : std::min(c.first_n, n);
+    c.last_n = is_first ? n : std::max(c.last_n, n);
+  }
+  Table table({"releases", "call", "type", "timed", "code", "SLOWER", "FASTER", "of sizes", "speedup", "from", "to"});
+  std::size_t quiet = 0, shown = 0;
+  for (const auto& key : order) {
+    const Change& c = changes.at(key);
+    if (c.faster + c.slower == 0) {
+      ++quiet;
+      continue;
+    }
+    ++shown;
+    table.add({key[0], key[1], key[2], key[3], c.code, std::to_string(c.slower),
+               std::to_string(c.faster), std::to_string(c.rows),
+               c.faster + c.slower == 1 ? fmt::format("{:.3g}", c.least) : fmt::format("{:.3g} to {:.3g}", c.least, c.most),
+               show_size(c.first_n), show_size(c.last_n)});
+  }
+  if (shown) table.print();
+  say(fmt::format("{}From one release to the next, {} of {} series of sizes have no FASTER and no SLOWER.",
+                  shown ? "\n" : "", quiet, order.size()));
+}
+
+int print_verdicts(const ReleasesOptions& options) {
+  const StoredResults results = read_results(options.folder, {.experiments = {"history"}});
+  const ReleaseTable table =
+      release_table(results, ReleaseCode(machine_code), options.confidence, parse_effect(options.effect));
+  std::string text;
+  for (const Fields& record : table.records) text += csv_record(record);
+  const auto path = results.folder / "releases.csv.gz";
+  write_whole_file(path, gzip_member(text));
+  if (options.csv) {
+    fmt::print("{}", text);
+    return exit_ok;
+  }
+  print_changes(table.records);
+  const auto control = [](const ReleaseTable::Control& c, const char* where) {
+    return fmt::format("{} of {} {} ({:.2g} %)", c.told_apart, c.pairs, where,
+                       c.pairs ? 100.0 * static_cast<double>(c.told_apart) / static_cast<double>(c.pairs) : 0.0);
+  };
+  say("Control: pairs of the same machine code that are FASTER or SLOWER all the same: " +
+      control(table.on_device, "on the device") + ".");
+  say(fmt::format("All {} intervals hold at once with {:g} % confidence; an effect counts from {} on. One nvcc compiled "
+                  "all releases, not the one each shipped with.",
+                  table.intervals, 100 * options.confidence, options.effect));
+  say(fmt::format("\n{} pairs in {}", table.records.size() - 1, path.string()));
+  return exit_ok;
+}
+
+}  // namespace
+
+Command add_releases(CLI::App& app) {
+  auto options = std::make_shared<ReleasesOptions>();
+  CLI::App* sub = app.add_subcommand("releases", "Show releases of CUB: their machine code, and verdicts on a folder");
+  sub->add_option("folder", options->folder,
+                  "A results folder with experiment history: judge each release against the one before and the newest, "
+                  "and write releases.csv.gz there")
+      ->type_name("FOLDER");
+  sub->add_option("--architecture", options->architecture, "Whose machine code: 80, 90 or 120 (default: 90)")
+      ->type_name("SM");
+  add_confidence(*sub, [options](double share) { options->confidence = share; });
+  sub->add_option("--effect", options->effect, "The smallest change that matters (default: 1%)")->type_name("SHARE");
+  sub->add_flag("--csv", options->csv, "Print the whole table as CSV");
+  return {sub, [options] { return options->folder.empty() ? print_known(*options) : print_verdicts(*options); }};
+}
+
+}  // namespace reductio::cli
