@@ -73,6 +73,30 @@ N = 2**28
 BEST = "multiblock/last-block-warp"
 
 
+RELEASES = "nvidia-h100-releases"
+PAGE = "docs/releases.md"
+
+
+def pairs(d: Results, pair: str = "adjacent", to: str = "", **where) -> pd.DataFrame:
+    """Rows of releases.csv: sums of CUB, unless `call` says otherwise."""
+    rows = d.rows("releases", pair=pair, **{k: v for k, v in where.items() if k != "call"})
+    return rows[rows["variant"].str.match(rf"{where.get('call', 'cub@[^/]*/sum')}( |$)")
+                & rows["variant"].str.contains(f"@{to}" if to else "@", regex=False)]
+
+
+def changed(d: Results, to: str, **where) -> tuple[float, float]:
+    """The least and the greatest speedup that has a verdict of a change, warm in a graph."""
+    rows = pairs(d, to=to, timing_mode="graph", **where)
+    found = rows.loc[rows["verdict"].isin(["FASTER", "SLOWER"]), "speedup"]
+    return found.min(), found.max()
+
+
+def of_determinism(d: Results, value: str, kind: str, *exponents: int) -> tuple[float, ...]:
+    rows = pairs(d, "determinism", "3.5.0", element_type=kind, timing_mode="device", cache_state="cold_dirty")
+    rows = rows[rows["variant"].str.endswith("=" + value)].set_index("n")
+    return tuple(rows.loc[2**k, "speedup"] for k in exponents)
+
+
 def fastest(d: Results) -> str:
     """The documents' sum that is fastest at N, f32."""
     rows = d.rows("comparison", n=N, element_type="f32", operation="sum", timing_mode="device", status="ok",
@@ -360,4 +384,31 @@ FACTS = [
         d.probe("message_round_trip", "ns") / 2, d.probe("atomic_latency_l2", "ns"), d.probe("load_latency_l2", "ns"))),
     Fact(TUNING, "cold sums would reach <96.2> % of the read ceiling; with two words, <93.2> %",
          lambda d: [ceiling_with(d, words) for words in (1, 2)]),
+    *(Fact(PAGE, f"| {upgrade} | {sums} | {speedups} |", lambda d, to=to, where=where: changed(d, to, **where), RELEASES)
+      for upgrade, sums, speedups, to, where in (
+        ("1.15.1 to 2.0.1", "`i8` `f16` `bf16`, most of all at 2^12; `i32` at 2^12", "<1.04> to <1.75>", "2.0.1", {}),
+        ("2.0.1 to 2.1.1", "`f16` `bf16` at 2^12 and 2^24; `i128` at 2^20 and 2^24", "<0.97> to <0.99>", "2.1.1", {}),
+        ("3.0.1 to 3.1.2", "`f32` from 2^13 to 2^15, narrow types at 2^24", "<1.02> to <1.03>", "3.1.2", {}),
+        ("3.2.0 to 3.3.3", "`i8` at 2^12 and 2^24", "<1.05> to <1.12>", "3.3.3", {}))),
+    Fact(PAGE, "| 2.3.2 to 2.4.0 | sums of squares of `f32` from 2^27 on | <1.05> |", lambda d: changed(
+        d, "2.4.0", call="cub@[^/]*/transform-reduce", element_type="f32")[1], RELEASES),
+    Fact(PAGE, "no sum of any type became more than <3> % slower", lambda d: 100 * (1 - pairs(d).query(
+        "verdict == 'SLOWER'")["speedup"].min()), RELEASES),
+    Fact(PAGE, "No other sum has a verdict of a change", lambda d: {*pairs(d).query(
+        "verdict in ('FASTER', 'SLOWER')")["variant"].map(lambda v: v.partition("@")[2].partition("/")[0])}
+        == {"2.0.1", "2.1.1", "3.1.2", "3.3.3"}, RELEASES),
+    Fact(PAGE, "All <12,670> intervals", lambda d: len(d.rows("releases")), RELEASES),
+    Fact(PAGE, "At 2^28 all releases are within 1 % of each other in every type", lambda d: pairs(
+        d, "newest", n=N)["speedup"].between(1 / 1.01, 1.01).all(), RELEASES),
+    Fact(PAGE, "none of <1,394> pairs is FASTER or SLOWER", lambda d: len(pairs(
+        d, timing_mode="end_to_end", verdict="UNDECIDED", call="thrust@[^/]*/reduce")), RELEASES),
+    Fact(PAGE, "<2,016> of the pairs have the same machine code. They must not differ on the device, and none does",
+         lambda d: len(d.rows("releases", pair="adjacent", same_code="yes").query(
+             "timing_mode != 'end_to_end' and verdict in ('SAME', 'UNDECIDED')")), RELEASES),
+    *(Fact(PAGE, words, lambda d, value=value: of_determinism(d, value, "f32", 12, 16, 20, 24, 28), RELEASES)
+      for words, value in (
+        ("one launch with atomics | <0.72> | <1.25> | <1.18> | <1.06> | <1.01> |", "not_guaranteed"),
+        ("the same bits on every GPU | <0.36> | <0.61> | <0.63> | <0.69> | <0.88> |", "gpu_to_gpu"))),
+    Fact(PAGE, "`f64` by `gpu_to_gpu` has <0.52> at 2^20, <0.55> at 2^24 and <0.93> at 2^28",
+         lambda d: of_determinism(d, "gpu_to_gpu", "f64", 20, 24, 28), RELEASES),
 ]

@@ -163,7 +163,8 @@ int print_verdicts(const ReleasesOptions& options) {
                        c.pairs ? 100.0 * static_cast<double>(c.told_apart) / static_cast<double>(c.pairs) : 0.0);
   };
   say("Control: pairs of the same machine code that are FASTER or SLOWER all the same: " +
-      control(table.on_device, "on the device") + ".");
+      control(table.on_device, "on the device") +
+      (table.end_to_end.pairs ? ", " + control(table.end_to_end, "end to end") : "") + ".");
   say(fmt::format("All {} intervals hold at once with {:g} % confidence; an effect counts from {} on. One nvcc compiled "
                   "all releases, not the one each shipped with.",
                   table.intervals, 100 * options.confidence, options.effect));

@@ -109,7 +109,8 @@ std::string release_of(std::string_view variant) {
 }
 
 std::string call_of(std::string_view variant) {
-  return std::string(variant.substr(0, variant.find('@'))) + " " + std::string(variant.substr(variant.find('/') + 1));
+  const std::string_view id = variant.substr(0, variant.find(' '));
+  return std::string(id.substr(0, id.find('@'))) + " " + std::string(id.substr(id.find('/') + 1));
 }
 
 const std::vector<TableColumn>& release_schema() {

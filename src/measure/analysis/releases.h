@@ -42,7 +42,7 @@ class ReleaseCode {
 
 /// "3.0.1" of "cub@3.0.1/sum"; "" of other variants.
 std::string release_of(std::string_view variant);
-/// "cub sum" of "cub@3.0.1/sum": what is the same in all releases.
+/// "cub sum" of "cub@3.0.1/sum", settings behind it or not: what is the same in all releases.
 std::string call_of(std::string_view variant);
 
 /// The columns of releases.csv. `pair`:

@@ -126,6 +126,13 @@ TEST(MeasureReleases, controls_that_are_told_apart_are_counted) {
   EXPECT_EQ(table.end_to_end.told_apart, 1u);
 }
 
+TEST(MeasureReleases, a_variant_is_named_by_its_release_and_its_call) {
+  EXPECT_EQ(release_of("cub@3.10.0/sum determinism=run_to_run"), "3.10.0");
+  EXPECT_EQ(release_of("cub/sum"), "");
+  EXPECT_EQ(call_of("cub@3.10.0/sum determinism=run_to_run"), "cub sum");
+  EXPECT_EQ(call_of("thrust@2.7.0/reduce"), "thrust reduce");
+}
+
 TEST(MeasureReleases, a_folder_without_two_releases_is_refused) {
   const auto refused = error_of([] {
     release_table(history_of({history_row("cub@2.7.0/sum", "", 4e-6), history_row("cub/sum", "", 4e-6)}), ReleaseCode(table_of_code),
