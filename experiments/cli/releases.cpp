@@ -146,9 +146,9 @@ void print_changes(const std::vector<Fields>& records) {
 }
 
 int print_verdicts(const ReleasesOptions& options) {
+  const double effect = parse_effect(options.effect);
   const StoredResults results = read_results(options.folder, {.experiments = {"history"}});
-  const ReleaseTable table =
-      release_table(results, ReleaseCode(machine_code), options.confidence, parse_effect(options.effect));
+  const ReleaseTable table = release_table(results, ReleaseCode(machine_code), options.confidence, effect);
   std::string text;
   for (const Fields& record : table.records) text += csv_record(record);
   const auto path = results.folder / "releases.csv.gz";
