@@ -209,6 +209,8 @@ build() {
   if [[ -e $folder/CMakeCache.txt ]] && ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$folder/CMakeCache.txt"; then
     configure+=(--fresh)
   fi
+  # To measure every release of CUB where there is a GPU; fewer would do for the tests, and take minutes less.
+  if [[ -n ${gpus:-} ]]; then configure+=(-DREDUCTIO_CCCL_RELEASES=all); fi
   before=$(programs "$folder")
   logged "configure-$1" "${configure[@]}" || return 1
   logged "build-$1" cmake --build "$folder" -j "$jobs" ${2:+--target "$2"} || return 1

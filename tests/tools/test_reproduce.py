@@ -124,6 +124,8 @@ def test_with_a_gpu_it_runs_everything_and_builds_the_paper_from_that(project):
     before = files(project.committed)
     done = project.run("--compare", "other")
     assert done.returncode == 0, done.stdout + done.stderr
+    configured = project.calls("cmake --preset release")
+    assert configured and all(call.endswith("-DREDUCTIO_CCCL_RELEASES=all") for call in configured)
     runs = project.calls("reductio run")
     assert runs[0] == f"reductio run {' '.join(EXPERIMENTS)} --dry-run --json"
     assert runs[1:] == [f"reductio run {e} --out out/results" for e in EXPERIMENTS]
