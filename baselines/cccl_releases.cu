@@ -104,8 +104,8 @@ struct Call {
   ByType<CubFunction> by_type;
 };
 
-/// Elements that gpu_to_gpu adds up rightly. A thread renormalizes its accumulator after each 512 floats (2,048 doubles),
-/// and not once more at its end: then the block's reduction adds two accumulators without room for a carry
+/// Elements that gpu_to_gpu adds up rightly. A thread renormalizes its accumulator after each 512 floats (2,048
+/// doubles), and not once more at its end: then the block's reduction adds two accumulators without room for a carry
 /// (kernel_reduce_deterministic.cuh of 3.5, line 271; docs/releases.md). The grid has five times the blocks that are
 /// resident at once: at least 4 of 224 threads on each SM (8 of 128).
 std::size_t most_gpu_to_gpu(ElementType type, const DeviceInfo& gpu) {
@@ -146,8 +146,8 @@ void register_cub(const CcclRelease& r, const std::string& name, const std::stri
   const device::Register registered(std::move(v), [=](const Problem& p, const Settings& s, const DeviceInfo& gpu) {
     const Call& c = chosen(calls, s);
     if (const std::size_t most = most_gpu_to_gpu(p.type, gpu); c.determinism == "gpu_to_gpu" && p.n > most)
-      throw Refused("CUB's gpu_to_gpu sum of more than " + std::to_string(most) + " " + std::string(reductio::name(p.type)) +
-                    " is wrong on this GPU (docs/releases.md)");
+      throw Refused("CUB's gpu_to_gpu sum of more than " + std::to_string(most) + " " +
+                    std::string(reductio::name(p.type)) + " is wrong on this GPU (docs/releases.md)");
     auto prepared = cub_call<void, void, std::size_t>(p, gpu, c.by_type[p.type]);
     // PTX, atom.add.f32
     prepared.info.flushes_subnormals = c.determinism == "not_guaranteed" && p.type == ElementType::f32;

@@ -149,7 +149,8 @@ std::string declines(const Problem& p, const Settings&) {
 const device::Register register_sum(
     {.id = "cub/sum-tuned",
      .title = "CUB Sum, another policy",
-     .cites = (CUB_VERSION >= 300500 ? "cub::DeviceReduce::Sum, cuda::execution::tune" : "cub::DispatchReduce") + cccl_version(),
+     .cites = (CUB_VERSION >= 300500 ? "cub::DeviceReduce::Sum, cuda::execution::tune" : "cub::DispatchReduce") +
+              cccl_version(),
      .kind = VariantKind::library,
      .own_experiment = "tuned",
      .how = {.thread = "even share of tiles", .block = "warp shuffles", .grid = "second launch"},

@@ -41,7 +41,8 @@ std::string why_absent(const std::string& release) {
   } catch (const UsageError& e) {
     const std::string why = e.what(), by_choice = "configure it with";
     const std::size_t reason = why.rfind(": ");
-    return reason == std::string::npos || why.find(by_choice) != std::string::npos ? "no" : "no: " + why.substr(reason + 2);
+    return reason == std::string::npos || why.find(by_choice) != std::string::npos ? "no"
+                                                                                   : "no: " + why.substr(reason + 2);
   }
 }
 
@@ -72,10 +73,11 @@ int print_known(const ReleasesOptions& options) {
     table.add(row);
   }
   table.print();
-  say(fmt::format("\nLetters: the machine code of a sum's kernels for sm_{}, all by one nvcc. Within a column, equal "
-                  "letters are equal code, so an upgrade between them changes no kernel. --csv prints hashes, registers "
-                  "and the widest loads.",
-                  options.architecture));
+  say(fmt::format(
+      "\nLetters: the machine code of a sum's kernels for sm_{}, all by one nvcc. Within a column, equal "
+      "letters are equal code, so an upgrade between them changes no kernel. --csv prints hashes, registers "
+      "and the widest loads.",
+      options.architecture));
   if (some_absent) say("Builds hold three releases; -DREDUCTIO_CCCL_RELEASES=all configures one with all.");
   return exit_ok;
 }
@@ -135,10 +137,11 @@ void print_changes(const std::vector<Fields>& records) {
       continue;
     }
     ++shown;
-    table.add({key[0], key[1], key[2], key[3], c.code, std::to_string(c.slower),
-               std::to_string(c.faster), std::to_string(c.rows),
-               c.faster + c.slower == 1 ? fmt::format("{:.3g}", c.least) : fmt::format("{:.3g} to {:.3g}", c.least, c.most),
-               show_size(c.first_n), show_size(c.last_n)});
+    table.add(
+        {key[0], key[1], key[2], key[3], c.code, std::to_string(c.slower), std::to_string(c.faster),
+         std::to_string(c.rows),
+         c.faster + c.slower == 1 ? fmt::format("{:.3g}", c.least) : fmt::format("{:.3g} to {:.3g}", c.least, c.most),
+         show_size(c.first_n), show_size(c.last_n)});
   }
   if (shown) table.print();
   say(fmt::format("{}From one release to the next, {} of {} series of sizes have no FASTER and no SLOWER.",
@@ -165,9 +168,10 @@ int print_verdicts(const ReleasesOptions& options) {
   say("Control: pairs of the same machine code that are FASTER or SLOWER all the same: " +
       control(table.on_device, "on the device") +
       (table.end_to_end.pairs ? ", " + control(table.end_to_end, "end to end") : "") + ".");
-  say(fmt::format("All {} intervals hold at once with {:g} % confidence; an effect counts from {} on. One nvcc compiled "
-                  "all releases, not the one each shipped with.",
-                  table.intervals, 100 * options.confidence, options.effect));
+  say(fmt::format(
+      "All {} intervals hold at once with {:g} % confidence; an effect counts from {} on. One nvcc compiled "
+      "all releases, not the one each shipped with.",
+      table.intervals, 100 * options.confidence, options.effect));
   say(fmt::format("\n{} pairs in {}", table.records.size() - 1, path.string()));
   return exit_ok;
 }

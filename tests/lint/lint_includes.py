@@ -57,7 +57,7 @@ ONLY_IN = {
     r"boost/context/": {"device/sim"},
     r"boost/(?!math/|context/)": set(),
     r"CLI/": {"experiments/cli", "tests"},
-    r"nlohmann/": {"baselines/vector_add", "measure/results", "measure/run", "experiments/cli", "tests"},
+    r"nlohmann/": {"baselines/vector_add", "measure/results", "measure/run", "measure/analysis", "experiments/cli", "tests"},
     r"zlib": {"measure/results"},
     r"fmt/": {"verify", "baselines", "baselines/vector_add", "experiments", "experiments/cli", "tests"} | ALL_OF_MEASURE,
     r"Eigen/": {"core", "measure/stats", "verify", "baselines", "experiments", "tests"},

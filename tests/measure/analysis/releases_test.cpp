@@ -83,15 +83,17 @@ TEST(MeasureReleases, the_machine_code_of_releases_is_told_apart) {
   EXPECT_EQ(code.letter("3.10.0", ElementType::f32, 90), "B");
   EXPECT_EQ(code.letter("3.5.0", ElementType::i8, 90), "");
   EXPECT_EQ(code.capabilities(), (std::vector<int>{80, 90}));
-  EXPECT_NE(error_of([] { ReleaseCode("architecture,code\n90,aaaa\n"); }).find("lacks element_type"), std::string::npos);
+  EXPECT_NE(error_of([] { ReleaseCode("architecture,code\n90,aaaa\n"); }).find("lacks element_type"),
+            std::string::npos);
 }
 
 TEST(MeasureReleases, each_release_is_compared_with_the_one_before_and_the_newest) {
   const ReleaseTable table = release_table(
       history_of({history_row("cub@3.10.0/sum", "determinism=run_to_run", 2e-6), history_row("cub@2.8.2/sum", "", 4e-6),
-              history_row("cub@3.5.0/sum", "determinism=run_to_run", 2e-6), history_row("cub@2.7.0/sum", "", 4e-6),
-              history_row("cub@3.10.0/sum", "determinism=gpu_to_gpu", 3e-6), history_row("cub@mine/sum", "", 1e-6),
-              history_row("cub/sum", "", 2e-6), history_row("cub@2.7.0/sum", "", 1e-6, TimingMode::device, "comparison")}),
+                  history_row("cub@3.5.0/sum", "determinism=run_to_run", 2e-6), history_row("cub@2.7.0/sum", "", 4e-6),
+                  history_row("cub@3.10.0/sum", "determinism=gpu_to_gpu", 3e-6), history_row("cub@mine/sum", "", 1e-6),
+                  history_row("cub/sum", "", 2e-6),
+                  history_row("cub@2.7.0/sum", "", 1e-6, TimingMode::device, "comparison")}),
       ReleaseCode(table_of_code), 0.95, 0.01);
   auto found = by_pair(table);
   EXPECT_EQ(found.size(), 3u + 4u + 1u);
@@ -135,8 +137,8 @@ TEST(MeasureReleases, a_variant_is_named_by_its_release_and_its_call) {
 
 TEST(MeasureReleases, a_folder_without_two_releases_is_refused) {
   const auto refused = error_of([] {
-    release_table(history_of({history_row("cub@2.7.0/sum", "", 4e-6), history_row("cub/sum", "", 4e-6)}), ReleaseCode(table_of_code),
-                  0.95, 0.01);
+    release_table(history_of({history_row("cub@2.7.0/sum", "", 4e-6), history_row("cub/sum", "", 4e-6)}),
+                  ReleaseCode(table_of_code), 0.95, 0.01);
   });
   EXPECT_EQ(refused, "results/a has no two releases of CUB measured together; `reductio run history` measures them");
 }
