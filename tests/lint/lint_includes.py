@@ -181,7 +181,7 @@ PLANTED = UPWARDS + ASIDE + [
     ("src/measure/run/a.cpp", "CLI/CLI.hpp"),
     ("experiments/a.cpp", "CLI/CLI.hpp"),
     ("src/measure/sampling/a.cpp", "nlohmann/json.hpp"),
-    ("src/measure/analysis/a.h", "nlohmann/json_fwd.hpp"),
+    ("src/measure/plan/a.h", "nlohmann/json_fwd.hpp"),
     ("src/measure/results/a.h", "nlohmann/json.hpp"),
     ("tests/measure/a.h", "nlohmann/json.hpp"),
     ("experiments/cli/a.h", "CLI/CLI.hpp"),
