@@ -395,7 +395,7 @@ FACTS = [
     Fact(PAGE, "no sum of any type became more than <3> % slower", lambda d: 100 * (1 - pairs(d).query(
         "verdict == 'SLOWER'")["speedup"].min()), RELEASES),
     Fact(PAGE, "No other sum has a verdict of a change", lambda d: {*pairs(d).query(
-        "verdict in ('FASTER', 'SLOWER')")["variant"].map(lambda v: v.partition("@")[2].partition("/")[0])}
+        "verdict in ('FASTER', 'SLOWER')")["variant"].map(rs.release_of)}
         == {"2.0.1", "2.1.1", "3.1.2", "3.3.3"}, RELEASES),
     Fact(PAGE, "All <12,670> intervals", lambda d: len(d.rows("releases")), RELEASES),
     Fact(PAGE, "At 2^28 all releases are within 1 % of each other in every type", lambda d: pairs(

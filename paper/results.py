@@ -114,6 +114,11 @@ def short_name(variant: str) -> str:
     return name if prefix in DOCUMENTS else variant
 
 
+def release_of(variant: str) -> str:
+    """"3.0.1" of "cub@3.0.1/sum"; "" of other variants."""
+    return variant.partition("@")[2].partition("/")[0]
+
+
 def parse_settings(text: str) -> dict[str, str]:
     """"block=256;finish=atomic" as a dictionary, in its order."""
     return dict(pair.split("=", 1) if "=" in pair else (pair, "") for pair in text.split(";") if pair)

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <map>
+#include <set>
 #include <sstream>
 
 #include "core/error.h"
@@ -27,12 +28,6 @@ struct ReleasesOptions {
   double confidence = 0.95;
   bool csv = false;
 };
-
-/// Every type, in the order of the table's columns.
-const std::vector<ElementType>& types() {
-  static const std::vector<ElementType> all(all_types().begin(), all_types().end());
-  return all;
-}
 
 std::string why_absent(const std::string& release) {
   try {
@@ -60,14 +55,14 @@ int print_known(const ReleasesOptions& options) {
                                  options.architecture));
   }
   std::vector<std::string> header{"CUB", "CUDA"};
-  for (const ElementType t : types()) header.emplace_back(name(t));
+  for (const ElementType t : all_types()) header.emplace_back(name(t));
   header.emplace_back("in this program");
   Table table(header);
   bool some_absent = false;
   std::istringstream known(known_releases);
   for (std::string release, toolkit; known >> release >> toolkit;) {
     std::vector<std::string> row{release, toolkit};
-    for (const ElementType t : types()) row.push_back(code.letter(release, t, options.architecture));
+    for (const ElementType t : all_types()) row.push_back(code.letter(release, t, options.architecture));
     row.push_back(why_absent(release));
     some_absent = some_absent || row.back() != "yes";
     table.add(row);
@@ -82,28 +77,16 @@ int print_known(const ReleasesOptions& options) {
   return exit_ok;
 }
 
-/// Rows of releases.csv by column.
-class Records {
- public:
-  explicit Records(const std::vector<Fields>& records) {
-    for (std::size_t c = 0; c < records.front().size(); ++c) at_[records.front()[c]] = c;
-  }
-  std::size_t operator()(const char* column) const { return at_.at(column); }
-
- private:
-  std::map<std::string, std::size_t> at_;
-};
-
 struct Change {
-  std::size_t rows = 0, slower = 0, faster = 0, undecided = 0;
-  double least = 0, most = 0;  ///< speedups of the rows that differ
-  std::size_t first_n = 0, last_n = 0;
+  std::size_t rows = 0, slower = 0, faster = 0;
+  std::set<double> speedups{};     ///< of the rows that differ
+  std::set<std::size_t> sizes{};   ///< theirs
   std::string code = "?";  ///< whether it changed; "?" where that is not known
 };
 
 /// What changed from each release to the next: one row for each type and way of timing that has a FASTER or SLOWER.
 void print_changes(const std::vector<Fields>& records) {
-  const Records at(records);
+  const auto at = [](const char* column) { return position_in(release_schema(), column); };
   std::vector<std::vector<std::string>> order;
   std::map<std::vector<std::string>, Change> changes;
   for (std::size_t i = 1; i < records.size(); ++i) {
@@ -117,16 +100,10 @@ void print_changes(const std::vector<Fields>& records) {
     ++c.rows;
     if (const std::string& same = r[at("same_code")]; !same.empty()) c.code = same == "no" ? "changed" : "same";
     const std::string& verdict = r[at("verdict")];
-    c.undecided += verdict == "UNDECIDED";
     if (verdict != "FASTER" && verdict != "SLOWER") continue;
     verdict == "FASTER" ? ++c.faster : ++c.slower;
-    const double speedup = std::stod(r[at("speedup")]);
-    const std::size_t n = std::stoull(r[at("n")]);
-    const bool is_first = c.faster + c.slower == 1;
-    c.least = is_first ? speedup : std::min(c.least, speedup);
-    c.most = is_first ? speedup : std::max(c.most, speedup);
-    c.first_n = is_first ? n : std::min(c.first_n, n);
-    c.last_n = is_first ? n : std::max(c.last_n, n);
+    c.speedups.insert(std::stod(r[at("speedup")]));
+    c.sizes.insert(std::stoull(r[at("n")]));
   }
   Table table({"releases", "call", "type", "timed", "code", "SLOWER", "FASTER", "of sizes", "speedup", "from", "to"});
   std::size_t quiet = 0, shown = 0;
@@ -137,11 +114,11 @@ void print_changes(const std::vector<Fields>& records) {
       continue;
     }
     ++shown;
-    table.add(
-        {key[0], key[1], key[2], key[3], c.code, std::to_string(c.slower), std::to_string(c.faster),
-         std::to_string(c.rows),
-         c.faster + c.slower == 1 ? fmt::format("{:.3g}", c.least) : fmt::format("{:.3g} to {:.3g}", c.least, c.most),
-         show_size(c.first_n), show_size(c.last_n)});
+    const double least = *c.speedups.begin(), most = *c.speedups.rbegin();
+    table.add({key[0], key[1], key[2], key[3], c.code, std::to_string(c.slower), std::to_string(c.faster),
+               std::to_string(c.rows),
+               c.faster + c.slower == 1 ? fmt::format("{:.3g}", least) : fmt::format("{:.3g} to {:.3g}", least, most),
+               show_size(*c.sizes.begin()), show_size(*c.sizes.rbegin())});
   }
   if (shown) table.print();
   say(fmt::format("{}From one release to the next, {} of {} series of sizes have no FASTER and no SLOWER.",

@@ -26,11 +26,6 @@ LEFT, RIGHT, GAP, HEAD, CELL, BETWEEN = 0.52, 0.06, 0.16, 0.36, 0.13, 1.02
 SMALL, SMALL_GAP, SMALL_BETWEEN, FOOT = 0.8, 0.26, 0.32, 0.72
 
 
-def release(variant: str) -> str:
-    """"3.0.1" of "cub@3.0.1/sum"."""
-    return variant.partition("@")[2].partition("/")[0]
-
-
 def number(of: str) -> tuple:
     return tuple(int(part) for part in of.split("."))
 
@@ -43,7 +38,7 @@ def read(results: Results) -> pd.DataFrame | None:
     table = table[table["variant"].str.startswith("cub@") & table["base"].str.contains("/sum")
                   & table["speedup"].notna()].copy()
     table["way"] = table["timing_mode"] + "/" + table["cache_state"]
-    table["from"], table["to"] = table["base"].map(release), table["variant"].map(release)
+    table["from"], table["to"] = table["base"].map(rs.release_of), table["variant"].map(rs.release_of)
     return table
 
 

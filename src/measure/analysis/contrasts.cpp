@@ -267,11 +267,8 @@ const std::vector<TableColumn>& contrast_schema() {
   static const std::vector<TableColumn> all = [] {
     std::vector<TableColumn> columns{{.name = "schema_version", .kind = Kind::count},
                                      {.name = "name", .kind = Kind::word}};
-    for (const char* c : {"experiment", "operation", "element_type", "timing_mode", "cache_state", "n"}) {
-      const auto& own = column_named<Row>(c);
-      const bool any = own.name == "timing_mode";  // also device_part
-      columns.push_back({own.name, own.kind, false, false, any ? std::vector<std::string>{} : own.words});
-    }
+    for (const std::string_view c : {"experiment", "operation", "element_type", "timing_mode", "cache_state", "n"})
+      columns.push_back(column_of_rows(c, c == "timing_mode"));  // also device_part
     columns.insert(columns.end(), {{"value", Kind::number},
                                    {"ci_low", Kind::number},
                                    {"ci_high", Kind::number},
@@ -289,8 +286,7 @@ const std::vector<TableColumn>& contrast_schema() {
 std::vector<Fields> contrast_table(const std::vector<Contrast>& contrasts, const StoredResults& folder,
                                    const StoredResults& cpu) {
   const Rows rows(folder), cpu_rows(cpu);
-  std::vector<Fields> out(1);
-  for (const TableColumn& column : contrast_schema()) out[0].push_back(column.name);
+  std::vector<Fields> out{names_of(contrast_schema())};
   for (const Contrast& c : contrasts) {
     const Rows& of = c.device == DeviceKind::cpu ? cpu_rows : rows;
     for (const std::size_t n : sizes_of(of, c)) {

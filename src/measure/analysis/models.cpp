@@ -94,12 +94,8 @@ Fields record_of(Fields fields, std::string_view range, double cache_bytes, cons
 const std::vector<TableColumn>& model_schema() {
   static const std::vector<TableColumn> all = [] {
     std::vector<TableColumn> columns{{.name = "schema_version", .kind = Kind::count}};
-    for (const std::string_view c : shared_columns) {
-      const auto& own = column_named<Row>(c);
-      // A model's mode may also be device_part.
-      columns.push_back(
-          {std::string(c), own.kind, false, false, c == "timing_mode" ? std::vector<std::string>{} : own.words});
-    }
+    // A model's mode may also be device_part.
+    for (const std::string_view c : shared_columns) columns.push_back(column_of_rows(c, c == "timing_mode"));
     columns.insert(columns.end(), {{"range", Kind::word},
                                    {"cache_bytes", Kind::count},
                                    {"n_sizes", Kind::count},
@@ -124,20 +120,11 @@ const std::vector<TableColumn>& model_schema() {
 }
 
 const std::vector<std::string>& model_columns() {
-  static const std::vector<std::string> all = [] {
-    std::vector<std::string> names;
-    for (const TableColumn& column : model_schema()) names.push_back(column.name);
-    return names;
-  }();
+  static const std::vector<std::string> all = names_of(model_schema());
   return all;
 }
 
-std::size_t model_column(std::string_view name) {
-  const auto& all = model_columns();
-  const auto at = std::find(all.begin(), all.end(), name);
-  if (at == all.end()) throw std::out_of_range("no column " + std::string(name));
-  return static_cast<std::size_t>(at - all.begin());
-}
+std::size_t model_column(std::string_view name) { return position_in(model_schema(), name); }
 
 ModelTable model_table(const StoredResults& results, double confidence,
                        const std::function<void(std::size_t, std::size_t)>& show) {

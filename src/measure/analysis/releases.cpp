@@ -119,10 +119,7 @@ const std::vector<TableColumn>& release_schema() {
                                      {.name = "pair", .kind = Kind::word, .words = {adjacent, newest, determinism}},
                                      {.name = "base", .kind = Kind::text},
                                      {.name = "variant", .kind = Kind::text}};
-    for (const char* c : {"element_type", "timing_mode", "cache_state", "n"}) {
-      const auto& own = column_named<Row>(c);
-      columns.push_back({own.name, own.kind, false, false, own.words});
-    }
+    for (const char* c : {"element_type", "timing_mode", "cache_state", "n"}) columns.push_back(column_of_rows(c));
     columns.insert(columns.end(), {{"base_time_s", Kind::number},
                                    {"time_s", Kind::number},
                                    {"speedup", Kind::number},
@@ -195,8 +192,7 @@ ReleaseTable release_table(const StoredResults& results, const ReleaseCode& code
   const Comparison comparison = compare(pairs, true, confidence, effect);
   ReleaseTable out;
   out.intervals = comparison.intervals();
-  out.records.emplace_back();
-  for (const TableColumn& column : release_schema()) out.records[0].push_back(column.name);
+  out.records.push_back(names_of(release_schema()));
   for (std::size_t i = 0; i < comparison.rows.size(); ++i) {
     const Compared& c = comparison.rows[i];
     const PointKey& p = c.variant.row.point;

@@ -459,6 +459,23 @@ std::string csv_records(const std::vector<RawSample>& samples) {
   return csv;
 }
 
+TableColumn column_of_rows(std::string_view name, bool any_word) {
+  const auto& own = column_named<Row>(name);
+  return {.name = own.name, .kind = own.kind, .words = any_word ? std::vector<std::string>{} : own.words};
+}
+
+std::size_t position_in(const std::vector<TableColumn>& table, std::string_view name) {
+  for (std::size_t at = 0; at < table.size(); ++at)
+    if (table[at].name == name) return at;
+  throw std::out_of_range("no column " + std::string(name));
+}
+
+std::vector<std::string> names_of(const std::vector<TableColumn>& table) {
+  std::vector<std::string> names;
+  for (const TableColumn& column : table) names.push_back(column.name);
+  return names;
+}
+
 std::vector<RawSample> samples_in(const std::string& file, std::vector<Fields> records) {
   const RecordReader<RawSample> reader(file, std::move(records));
   std::vector<RawSample> samples;

@@ -75,6 +75,12 @@ const Column<Record>& column_named(std::string_view name) {
   throw std::out_of_range("no column " + std::string(name));
 }
 
+/// The column of rows of this name, for another table. `any_word`: it may hold other words there.
+TableColumn column_of_rows(std::string_view name, bool any_word = false);
+/// Where a table has the column; throws std::out_of_range where it has none.
+std::size_t position_in(const std::vector<TableColumn>&, std::string_view name);
+std::vector<std::string> names_of(const std::vector<TableColumn>&);
+
 template <class Record>
 std::vector<std::string> names_of() {
   std::vector<std::string> names;

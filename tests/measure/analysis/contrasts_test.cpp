@@ -7,47 +7,18 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
 #include "measure/stats/ratio.h"
 #include "tests/error_of.h"
+#include "tests/measure/stored_row.h"
 
 namespace reductio {
 namespace {
 
-constexpr int contexts = 12, each = 3;
-
-/// A row of `mode`, whose calls took about so long, by a factor that a context has in common with all rows of it.
-StoredRow stored(const std::string& variant, const std::string& settings, double seconds,
-                 TimingMode mode = TimingMode::device, std::size_t n = 1024, const std::string& experiment = "levels") {
-  StoredRow out;
-  out.row.run_id = "run of " + experiment;
-  out.row.experiment = experiment;
-  out.row.status = Status::ok;
-  out.row.timer_resolution_s = 1e-9;
-  out.row.point.variant = variant;
-  out.row.point.settings = settings;
-  out.row.point.device = DeviceKind::cuda;
-  out.row.point.problem = {Operation::sum, ElementType::f32, n};
-  out.row.point.timing_mode = mode;
-  out.row.point.dataset = "random";
-  std::mt19937 of_context(1), of_row(static_cast<unsigned>(std::hash<std::string>()(variant + settings) % 1000));
-  for (int c = 0; c < contexts; ++c) {
-    const double common = std::exp(std::normal_distribution(0.0, 0.2)(of_context));
-    for (int i = 0; i < each; ++i) {
-      const double s = seconds * common * std::exp(std::normal_distribution(0.0, 0.001)(of_row));
-      out.seconds.emplace_back(s);
-      out.allocations.push_back(c);
-      if (mode == TimingMode::end_to_end) out.device_part_s.emplace_back(s / 4);
-      if (mode == TimingMode::clock) out.cycles.emplace_back(1e9 * s);
-    }
-  }
-  out.row.time_median_s = seconds;
-  return out;
-}
+constexpr int each = 3;  // samples of a context that stored_row() gives
 
 StoredResults folder(std::vector<StoredRow> rows) {
   StoredResults out;
@@ -86,7 +57,8 @@ std::string six(double value) {
 }
 
 TEST(MeasureContrasts, APairIsASpeedupAndOnePointATime) {
-  const StoredRow a = stored("levels/a", "block=64;finish=atomic", 3e-6), b = stored("levels/b", "block=528", 2e-6);
+  const StoredRow a = stored_row("levels/a", "block=64;finish=atomic", 3e-6),
+                  b = stored_row("levels/b", "block=528", 2e-6);
   const auto found = summarized(list(R"("gain": [[1, "levels/a:finish=atomic"], [-1, "levels/b:block=4*SMs"]],
                                         "time": [[1, "levels/a"]])"),
                                 folder({a, b}));
@@ -107,8 +79,8 @@ TEST(MeasureContrasts, APairIsASpeedupAndOnePointATime) {
 }
 
 TEST(MeasureContrasts, PartsRestsAndCyclesAreTimesOfTheirOwn) {
-  const StoredRow whole = stored("levels/a", "", 4e-6, TimingMode::end_to_end),
-                  read = stored("levels/a", "", 4e-6, TimingMode::clock);
+  const StoredRow whole = stored_row("levels/a", "", 4e-6, TimingMode::end_to_end),
+                  read = stored_row("levels/a", "", 4e-6, TimingMode::clock);
   const auto found = summarized(list(R"("part": [[1, "levels/a", "device_part"]], "rest": [[1, "levels/a", "rest"]],
                                         "whole": [[1, "levels/a"]],
                                          "rate": [[1, "levels/a", "clock"], [-1, "levels/a"]])",
@@ -121,9 +93,9 @@ TEST(MeasureContrasts, PartsRestsAndCyclesAreTimesOfTheirOwn) {
 }
 
 TEST(MeasureContrasts, StarsGiveTheMeanOverAllPairsThatWereMeasured) {
-  const StoredRow ax = stored("ablation/a+x", "", 4e-6), bx = stored("ablation/b+x", "", 2e-6),
-                  ay = stored("ablation/a+y", "", 9e-6), by = stored("ablation/b+y", "", 3e-6),
-                  az = stored("ablation/a+z", "", 5e-6);  // without its other half
+  const StoredRow ax = stored_row("ablation/a+x", "", 4e-6), bx = stored_row("ablation/b+x", "", 2e-6),
+                  ay = stored_row("ablation/a+y", "", 9e-6), by = stored_row("ablation/b+y", "", 3e-6),
+                  az = stored_row("ablation/a+z", "", 5e-6);  // without its other half
   const auto found =
       summarized(list(R"("effect": [[1, "ablation/a+*"], [-1, "ablation/b+*"]])"), folder({ax, bx, ay, by, az}));
   const TimedRounds r[] = {rounds(ax), rounds(bx), rounds(ay), rounds(by)};
@@ -139,7 +111,7 @@ TEST(MeasureContrasts, ForMakesOneOfEachValueAndAllTakesEverySize) {
   for (const std::size_t n : {1024u, 4096u})
     for (const int block : {64, 128})
       for (const char* variant : {"levels/a", "levels/b"})
-        rows.push_back(stored(variant, "block=" + std::to_string(block), 1e-6 * block, TimingMode::device, n));
+        rows.push_back(stored_row(variant, "block=" + std::to_string(block), 1e-6 * block, TimingMode::device, n));
   const auto found =
       summarized(list(R"("gain.{block}": [[1, "levels/a:block={block}"], [-1, "levels/b:block={block}"]])",
                       R"("timing_mode": "device", "n": "all", "for": {"block": [64, 128]})"),
@@ -150,12 +122,13 @@ TEST(MeasureContrasts, ForMakesOneOfEachValueAndAllTakesEverySize) {
 }
 
 TEST(MeasureContrasts, TheFirstExperimentThatHasAllPointsAnswersAndWhatIsLackingIsSaid) {
-  StoredRow refused = stored("levels/c", "", 1e-6);
+  StoredRow refused = stored_row("levels/c", "", 1e-6);
   refused.row.status = Status::refused;
   refused.row.reason = "planted";
-  StoredResults results = folder({stored("levels/a", "", 2e-6, TimingMode::device, 1024, "comparison"),
-                                  stored("levels/b", "", 1e-6, TimingMode::device, 1024, "comparison"),
-                                  stored("levels/b", "block=1", 1e-6), stored("levels/b", "block=2", 1e-6), refused});
+  StoredResults results =
+      folder({stored_row("levels/a", "", 2e-6, TimingMode::device, 1024, "comparison"),
+              stored_row("levels/b", "", 1e-6, TimingMode::device, 1024, "comparison"),
+              stored_row("levels/b", "block=1", 1e-6), stored_row("levels/b", "block=2", 1e-6), refused});
   const auto reason = [&](const std::string& points,
                           const std::string& more = R"("timing_mode": "device", "n": [1024])") {
     auto record = summarized(list(R"("x": )" + points, more), results).at("x 1024");
@@ -180,7 +153,7 @@ TEST(MeasureContrasts, TheFirstExperimentThatHasAllPointsAnswersAndWhatIsLacking
 }
 
 TEST(MeasureContrasts, TimesOfDifferentRunsMakeNoRatioAndFewContextsNoInterval) {
-  StoredRow a = stored("levels/a", "", 2e-6), b = stored("levels/b", "", 1e-6);
+  StoredRow a = stored_row("levels/a", "", 2e-6), b = stored_row("levels/b", "", 1e-6);
   const std::string pair = list(R"("x": [[1, "levels/a"], [-1, "levels/b"]])");
   StoredRow few_a = a, few_b = b;
   for (StoredRow* row : {&few_a, &few_b}) {

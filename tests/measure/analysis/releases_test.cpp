@@ -4,14 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "tests/error_of.h"
+#include "tests/measure/stored_row.h"
 
 namespace reductio {
 namespace {
@@ -24,30 +23,9 @@ const char* const table_of_code =
     "90,f32,finish,cccc,8,32,16,2.7.0 2.8.2 3.5.0 3.10.0\n"
     "90,i8,blocks,dddd,8,32,4,2.7.0\n";
 
-/// A row of 24 contexts whose calls took about so long.
 StoredRow history_row(const std::string& variant, const std::string& settings, double seconds,
-                 TimingMode mode = TimingMode::device, const std::string& experiment = "history") {
-  StoredRow out;
-  out.row.run_id = "a run";
-  out.row.experiment = experiment;
-  out.row.status = Status::ok;
-  out.row.timer_resolution_s = 1e-9;
-  out.row.point.variant = variant;
-  out.row.point.settings = settings;
-  out.row.point.device = DeviceKind::cuda;
-  out.row.point.problem = {Operation::sum, ElementType::f32, 1024};
-  out.row.point.timing_mode = mode;
-  out.row.point.dataset = "random";
-  std::mt19937 of_context(1), of_row(static_cast<unsigned>(std::hash<std::string>()(variant + settings) % 1000));
-  for (int c = 0; c < 24; ++c) {
-    const double common = std::exp(std::normal_distribution(0.0, 0.2)(of_context));
-    for (int i = 0; i < 2; ++i) {
-      out.seconds.emplace_back(seconds * common * std::exp(std::normal_distribution(0.0, 0.001)(of_row)));
-      out.allocations.push_back(c);
-    }
-  }
-  out.row.time_median_s = seconds;
-  return out;
+                      TimingMode mode = TimingMode::device, const std::string& experiment = "history") {
+  return stored_row(variant, settings, seconds, mode, 1024, experiment, 24, 2);
 }
 
 StoredResults history_of(std::vector<StoredRow> rows) {
