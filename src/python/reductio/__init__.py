@@ -67,13 +67,8 @@ def compare(base: "Variant | str", *variants: "Variant | str", show: bool = True
     ids, functions = _split([base, *variants])
     with tempfile.TemporaryDirectory(prefix="reductio-") as folder:
         file, printed = os.path.join(folder, "comparison.json"), _Tee(sys.stdout if show else None)
-        try:
-            with contextlib.redirect_stdout(printed):
-                _call(["compare", *ids, f"--json-to={file}", *_words_of(options)], functions)
-        except Error:
-            if not os.path.exists(file):
-                raise
-            raise
+        with contextlib.redirect_stdout(printed):
+            _call(["compare", *ids, f"--json-to={file}", *_words_of(options)], functions)
         if not os.path.exists(file):
             raise Error("nothing was compared")
         return _read(file, printed.getvalue().rstrip("\n"))
