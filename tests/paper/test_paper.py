@@ -199,6 +199,8 @@ def test_reproduce_draws_anew_when_anything_changes_that_the_paper_is_made_of(fu
     knows what it has done."""
     results, cpu = shutil.copytree(full_folder.parent, tmp_path / "results") / full_folder.name, tmp_path / "cpu"
     shutil.copytree(cpu_only_folder, cpu)
+    releases = "nvidia-h100-releases"
+    shutil.copytree(SOURCE / "experiments" / "results" / releases, results.parent / releases)
     script = f"""
 import pathlib, sys
 sys.path.insert(0, {str(PAPER)!r})
@@ -217,6 +219,7 @@ print(*(p for p in opened if p.startswith(below) and not p.endswith((".py", ".py
     assert done.returncode == 0, done.stderr
     opened = {str(Path(p).resolve()) for p in done.stdout.split()}
     assert {str(cpu / "cpu.csv"), str(results.parent / "other" / "comparison.csv"), str(results / "machine.json"),
+            str(results.parent / releases / "releases.csv.gz"),
             str(PAPER / "main.tex"), str(PAPER / "contrasts.json")} <= opened
     key = re.search(r'key="\$from \$\(hash_of (.*?)\)"', (SOURCE / "reproduce").read_text(), re.S)[1]
     done = subprocess.run(["bash", "-c", f"from=$1 cpu=$2; realpath -q -- {key}", "bash", results, cpu], cwd=SOURCE,
