@@ -177,6 +177,15 @@ packages() {
     logged apt-install apt_get "$logs/apt-install.log" "${as_root[@]}" install -y --no-install-recommends "${missing[@]}" 8>&1
 }
 
+# A browser for the tests of the report. They are skipped without one, as on Ubuntu, whose chromium is a snap.
+browser_packages() {
+  did="left out: tests of the report in a browser are skipped; Debian's packages are chromium and chromium-driver"
+  if command -v chromedriver >/dev/null || grep -q '^ID=debian' /etc/os-release 2>/dev/null; then
+    packages "chromium: command -v chromium || command -v google-chrome" "chromium-driver: command -v chromedriver" \
+      2>/dev/null || return 0
+  fi
+}
+
 # The project's own Python, with the pinned packages of requirements.txt.
 python_packages() {
   local wanted
@@ -190,7 +199,12 @@ python_packages() {
   if ! "$venv/bin/python" -c '' 2>/dev/null; then
     logged venv python3 -m venv --clear "$venv" || return 1
   fi
-  logged pip "$venv/bin/python" -m pip install --disable-pip-version-check --no-input -r requirements.txt || return 1
+  # Of pyobsplot the script that it holds is wanted, not the notebooks' packages that it names.
+  grep -v '^pyobsplot' requirements.txt >build/requirements.txt
+  logged pip "$venv/bin/python" -m pip install --disable-pip-version-check --no-input -r build/requirements.txt || return 1
+  grep '^pyobsplot' requirements.txt >build/requirements.txt
+  logged pip-script "$venv/bin/python" -m pip install --disable-pip-version-check --no-input --no-deps \
+    -r build/requirements.txt || return 1
   echo "$wanted" >"$venv/.requirements"
 }
 

@@ -48,6 +48,7 @@ Command add_selftest(CLI::App&);
 Command add_models(CLI::App&);
 Command add_summarize(CLI::App&);
 Command add_plot(CLI::App&);
+Command add_report(CLI::App&);
 Command add_claims(CLI::App&);
 Command add_releases(CLI::App&);
 Command add_probe(CLI::App&);

@@ -7,14 +7,13 @@
 #include <cmath>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
 
 #include "core/error.h"
-#include "core/program_file.h"
 #include "experiments/cli/commands.h"
+#include "experiments/cli/python.h"
 #include "experiments/cli/selection.h"
 #include "experiments/cli/terminal.h"
 #include "measure/results/csv.h"
@@ -302,41 +301,26 @@ void print_lines(const Chart& chart) {
   if (left_out) print_wrapped(counted(left_out, "variant") + " left out; choose by --variants");
 }
 
-/// reductio's source folder: the current one or one above, or the one that the program was built in.
-fs::path find_figures() {
-  std::error_code none;
-  for (const fs::path& start : {fs::current_path(none), program_file().parent_path()})
-    for (fs::path folder = start; !folder.empty(); folder = folder.parent_path()) {
-      if (fs::exists(folder / "paper" / "plot.py", none)) return folder;
-      if (folder == folder.root_path()) break;
-    }
-  throw UsageError("--out needs reductio's source folder, whose paper/plot.py draws; go there, or leave --out out");
-}
-
 /// The chart's rows, as CSV, go to the project's figures. These say themselves what they lack.
 int draw_file(const Chart& chart, const StoredResults& results, const std::string& out) {
   const std::string kind = fs::path(out).extension().string();
   if (kind != ".png" && kind != ".pdf" && kind != ".svg")
     throw UsageError("--out takes a file that ends in .png, .pdf or .svg, not '" + out + "'");
-  const fs::path project = find_figures(), venv = project / ".venv" / "bin" / "python";
-  if (!fs::exists(venv) && std::system("command -v python3 >/dev/null 2>&1") != 0)
-    throw UsageError("--out needs python3 with the packages of requirements.txt; install them, or leave --out out");
+  const std::string python = python_script("plot.py", "--out", ", or leave --out out");
   std::string rows = csv_record(columns());
   if (chart.sizes.size() == 1)
     for (const Row* row : chart.rows) rows += csv_record(row->fields());
   else
     for (const Line& line : chart.lines())
       for (const auto& [n, row] : line.at) rows += csv_record(row->fields());
-  const std::string command =
-      fmt::format("{} {} --title {} --folder {} --out {}", quoted(fs::exists(venv) ? venv.string() : "python3"),
-                  quoted((project / "paper" / "plot.py").string()), quoted(chart.name), quoted(results.folder.string()),
-                  quoted(out));
+  const std::string command = fmt::format("{} --title {} --folder {} --out {}", python, quoted(chart.name),
+                                          quoted(results.folder.string()), quoted(out));
   push_output();
   std::signal(SIGPIPE, SIG_IGN);  // one that ends before it has read all says why
-  std::FILE* python = popen(command.c_str(), "w");
-  if (!python) throw UsageError("cannot start python3");
-  std::fwrite(rows.data(), 1, rows.size(), python);
-  return pclose(python) == 0 ? exit_ok : exit_error;
+  std::FILE* drawing = popen(command.c_str(), "w");
+  if (!drawing) throw UsageError("cannot start python3");
+  std::fwrite(rows.data(), 1, rows.size(), drawing);
+  return pclose(drawing) == 0 ? exit_ok : exit_error;
 }
 
 int run(const PlotOptions& options) {

@@ -53,6 +53,8 @@ constexpr Example examples[] = {
     {"compare", "reductio compare host/plain host/unroll4    # without a GPU"},
     {"plot", "reductio plot experiments/results/nvidia-h200 --experiment comparison --types f32"},
     {"plot", "reductio plot --out sums.png    # of the folder in out/results"},
+    {"report", "reductio report experiments/results/nvidia-h200    # then open report.html"},
+    {"report", "reductio report before after --out upgrade.html"},
     {"selftest", "reductio selftest --quick"},
     {"models", "reductio models    # of the folder in out/results"},
     {"summarize", "reductio summarize out/results/MACHINE"},
@@ -215,8 +217,8 @@ int run_command(int argc, char** argv) {
   const std::vector<std::string> command_line = for_the_record(argc, argv);
   std::vector<Command> commands = {
       add_list(app),  add_info(app),     add_verify(app),    add_run(app, command_line), add_compare(app, command_line),
-      add_plot(app),  add_selftest(app), add_models(app),    add_summarize(app),         add_claims(app),
-      add_probe(app), add_releases(app), add_new(app),       add_completion(app)};
+      add_plot(app),  add_report(app),   add_selftest(app),  add_models(app),            add_summarize(app),
+      add_claims(app), add_probe(app),   add_releases(app),  add_new(app),               add_completion(app)};
   for (Command& command : commands) {
     command.app->allow_extras();
     command.app->footer(examples_of(command.app->get_name()));

@@ -81,6 +81,7 @@ class Project:
         played = "|".join(("-c", *scripts))  # -c: whether packages are there
         self.command(self.folder / ".venv" / "bin" / "python", f"""case $1 in
   paper/make.py) mkdir -p "${{@: -1}}"/{{figures,tables}} && echo "# Figures and tables" >"${{@: -1}}/index.md" ;;
+  paper/report.py) echo page >"${{@: -1}}" ;;
   experiments/*) echo "${{1##*/}}: no such tool here" >&2; exit 77 ;;
   {played}) echo played ;;
   *) exec {sys.executable} "$@" ;;

@@ -57,7 +57,7 @@ def test_the_listing_has_a_heading_for_each_document_and_folds_crowds(reductio):
 @pytest.mark.parametrize("columns", [60, 100])
 @pytest.mark.parametrize("arguments", [
     ["list"], ["list", "--all"], ["list", "experiments"], ["--help"], *([sub, "--help"] for sub in (
-    "list info verify run compare plot selftest models summarize claims probe new completion".split()))],
+    "list info verify run compare plot report selftest models summarize claims probe new completion".split()))],
     ids=lambda a: " ".join(a) if isinstance(a, list) else a)
 def test_no_line_is_wider_than_the_terminal_and_no_word_is_broken(reductio, arguments, columns):
     text = reductio(*arguments, COLUMNS=str(columns)).ok()

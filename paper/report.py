@@ -1,0 +1,286 @@
+#!/usr/bin/env python3
+"""Writes one HTML page that explores results folders: `reductio report DIR...` calls it.
+
+    python paper/report.py experiments/results/nvidia-h200 --out report.html
+
+The page needs no network and no server. It holds the rows of every experiment, the means of each context (`--samples`),
+the catalogue, the verdicts on the documents' claims and machine.json. What a folder lacks or what cannot be read, the
+page says; with nothing readable there is no page but one line.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import gzip
+import hashlib
+import html
+import importlib.util
+import json
+import re
+import sys
+import zlib
+from pathlib import Path
+
+from command_line import Parser
+
+HERE = Path(__file__).resolve().parent / "report"
+CHART = "chart"  # the class of every plot: the text of its style is then known, and its hash
+# Of the rows, what the page shows or lets choose. A result's bits and the time of day are in the CSV alone.
+LEFT_OUT = ("schema_version", "timestamp_utc", "machine", "result", "result2", "exact_result", "sum_of_magnitudes")
+ADDED = ("kind", "group", "words", "is_base")  # what the catalogue says of a row
+LARGEST_SAMPLES = 2**26  # bytes of a file of samples, as it lies on the disk; larger ones are left out, and named
+SAMPLES = ("none", "means", "all")
+
+
+class Blob:
+    """Arrays one behind the other. What a header holds of each is where it begins, and its type."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+
+    def add(self, array, dtype: str) -> dict:
+        import numpy as np
+
+        data = np.ascontiguousarray(array, dtype=dtype).tobytes()
+        at = self.size
+        data += bytes(-len(data) % 8)
+        self.parts.append(data)
+        self.size += len(data)
+        return {"at": at, "type": dtype, "length": len(array)}
+
+    def column(self, values, is_number: bool) -> dict:
+        """Numbers as doubles, so that the page shows what the CSV holds; words by their place in a list."""
+        import numpy as np
+        import pandas as pd
+
+        if is_number:
+            return self.add(pd.to_numeric(values, errors="coerce").to_numpy(float, na_value=np.nan), "f8")
+        codes, words = pd.factorize(values.astype(str))
+        return {"words": list(words), **self.add(codes, "u1" if len(words) <= 2**8 else "u4")}
+
+    def table(self, table, numbers) -> dict:
+        """Columns that are empty throughout are left out."""
+        columns = {name: self.column(table[name], name in numbers) for name in table
+                   if (table[name].notna() & (table[name] != "")).any()}
+        return {"length": len(table), "columns": columns}
+
+
+# ------------------------------------------------------------------------------------------------- samples
+
+
+def trimmed_mean(values) -> float:
+    """Without a tenth at either end, as trimmed_mean() of src/measure/stats/statistics.cpp."""
+    import numpy as np
+
+    n = len(values)
+    at, cut = np.arange(n), n / 10
+    weights = np.clip(np.minimum(at + 1, n - cut) - np.maximum(at, cut), 0, None)
+    return float(np.sort(values) @ weights / (n - 2 * cut))
+
+
+def samples_of(path: Path, key: list[str], wanted: dict[tuple, int], each: bool):
+    """(row, context, round, time) of every sample of the wanted points, or of each context's mean, whose round is 0."""
+    import numpy as np
+
+    csv.field_size_limit(2**31 - 1)
+    with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", newline="") as file:
+        reader = csv.reader(file, strict=True)
+        header = next(reader, [])
+        places = [header.index(c) if c in header else None for c in key]
+        lists = [header.index(c) for c in ("round", "allocation", "time_s")]
+        voided = header.index("voided") if "voided" in header else None
+        for fields in reader:
+            if len(fields) != len(header):
+                raise ValueError(f"line {reader.line_num} has {len(fields)} of {len(header)} fields")
+            row = wanted.get(tuple("" if at is None else fields[at] for at in places))
+            if row is None:
+                continue
+            rounds, contexts, times = (np.array(fields[at].split(), float) for at in lists)
+            good = np.isfinite(times) & (times > 0)
+            if voided is not None and "yes" in fields[voided]:
+                good &= np.array(fields[voided].split()) != "yes"
+            if each:
+                yield from zip([row] * int(good.sum()), contexts[good], rounds[good], times[good])
+            else:
+                for context in np.unique(contexts[good]):
+                    of = np.log(times[good & (contexts == context)])
+                    yield row, context, 0, float(np.exp(trimmed_mean(of)))
+
+
+# ------------------------------------------------------------------------------------------------- a folder
+
+
+def told(error: Exception) -> str:
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
+
+
+def sources() -> dict[str, str]:
+    """By variant the file that registers it; of ids that are composed, as `ablation/...`, by `ablation/`."""
+    root, found = HERE.parents[1], {}
+    for path in (*sorted(root.glob("src/kernels/**/*.cu")), *sorted(root.glob("baselines/*.c[up]*"))):
+        for variant in re.findall(r'"([a-z0-9-]+/[a-z0-9-]*)"', path.read_text(encoding="utf-8")):
+            found.setdefault(variant, str(path.relative_to(root)))
+    return found
+
+
+def read_folder(folder: Path, samples: str, blob: Blob) -> dict:
+    """What the page holds of a folder. What cannot be read is named in `missing`."""
+    import pandas as pd
+
+    import results as rs
+
+    if not folder.is_dir():
+        raise rs.ResultsError(f"{folder} is not a folder: name a results folder")
+    missing: list[str] = []
+
+    def attempt(what, *arguments):
+        try:
+            return what(*arguments)
+        except rs.ResultsError as error:
+            missing.append(str(error))
+        except (OSError, ValueError, EOFError, zlib.error, csv.Error, UnicodeDecodeError) as error:
+            missing.append(f"{arguments[0] if arguments else folder} cannot be read: {told(error)}")
+        return None
+
+    catalog_file, verdicts_file = folder / "catalog.csv", folder / "verdicts.csv"
+    catalog = attempt(rs.read_catalog, catalog_file)
+    tables, files = [], {}
+    for path in sorted(folder.glob("*.csv*")):
+        if ".samples." in path.name:
+            continue
+        if path.stat().st_size == 0:
+            missing.append(f"{path} is empty: {rs.remedy(path)}")
+            continue
+        if not attempt(rs.is_experiment, path):
+            continue
+        read = attempt(rs.read_points, path, rs.read_catalog(Path()) if catalog is None else catalog)
+        if read is not None:
+            files |= dict.fromkeys(read["experiment"].unique(), path)
+            tables.append(read)
+    rows = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
+    found = {"name": folder.resolve().name, "missing": missing,
+             "machine": attempt(lambda path: rs.read_machine(path, folder.name).record, folder / "machine.json") or {},
+             "rows": None, "samples": None, "catalog": None, "verdicts": None}
+    if len(rows):
+        kept = rows[[c for c in [*rs.ROWS.names, *ADDED] if c in rows and c not in LEFT_OUT]]
+        found["rows"] = blob.table(kept, rs.ROWS.numbers)
+    if samples != "none" and len(rows):
+        key = [c for c in rs.ROWS.key if c in rows] + ["run_id"]
+        text = rows[key].astype(str)
+        wanted = {tuple(fields): i for i, fields in enumerate(text.itertuples(index=False, name=None))}
+        taken: list[tuple] = []
+        for path in sorted(folder.glob("*.samples.csv*")):
+            if path.stat().st_size > LARGEST_SAMPLES:
+                missing.append(f"{path} has {path.stat().st_size / 2**20:.0f} MiB, over {LARGEST_SAMPLES / 2**20:.0f}: "
+                               "its samples are not in the page")
+                continue
+            attempt(lambda path: taken.extend(samples_of(path, key, wanted, samples == "all")), path)
+        taken.sort(key=lambda sample: sample[0])  # stable: within a row as in the file
+        if taken:
+            columns = zip(("row", "context", "round", "time"), ("u4", "u2", "u4", "f4"), zip(*taken))
+            found["samples"] = {name: blob.add(values, dtype) for name, dtype, values in columns}
+    if catalog is not None and len(catalog):
+        found["catalog"] = blob.table(catalog.reset_index(), ())
+    if verdicts_file.exists():
+        verdicts = attempt(rs.read_table, verdicts_file, rs.VERDICTS)
+        if verdicts is not None:
+            found["verdicts"] = blob.table(verdicts, rs.VERDICTS.numbers)
+    if found["rows"] is None and found["verdicts"] is None:
+        why = f" ({missing[0]})" if missing else ""
+        raise rs.ResultsError(f"{folder} holds no rows of an experiment{why}: name a folder that `reductio run` wrote")
+    return found
+
+
+# ------------------------------------------------------------------------------------------------- the page
+
+
+class NoLibrary(Exception):
+    """Observable Plot is not installed."""
+
+
+def library() -> str:
+    """Observable Plot and D3, as pyobsplot's wheel ships them: a module that sets window.Plot and window.d3."""
+    package = importlib.util.find_spec("pyobsplot")
+    if package is None:
+        raise NoLibrary
+    return (Path(package.origin).parent / "static" / "static-widget.js").read_text(encoding="utf-8")
+
+
+def style_of_plots(code: str) -> str:
+    """What Plot writes into each chart's style element: with its hash the policy lets this one in and no other."""
+    found = re.search(r"`(:where\(\.\$\{className\}\) \{\s+--plot-background.*?)`", code, re.DOTALL)
+    return found.group(1).replace("${className}", CHART) if found else ""
+
+
+def sha256(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def page(header: dict, blob: Blob) -> str:
+    code, script, style = library(), *((HERE / name).read_text(encoding="utf-8") for name in ("page.js", "page.css"))
+    if "</script" in code + script or "</style" in style:
+        raise ValueError("a script or a style would end early")
+    head = json.dumps(header, ensure_ascii=False, allow_nan=False).encode()
+    head += b" " * (-len(head) % 8)
+    packed = zlib.compress(len(head).to_bytes(8, "little") + head + b"".join(blob.parts), 9)
+    policy = ("default-src 'none'; base-uri 'none'; form-action 'none'; img-src blob:; "
+              f"script-src {sha256(code)} {sha256(script)}; style-src {sha256(style)} {sha256(style_of_plots(code))}")
+    parts = {"POLICY": policy, "STYLE": style, "LIBRARY": code, "SCRIPT": script,
+             "DATA": base64.b64encode(packed).decode(),
+             "TITLE": html.escape(", ".join(folder["name"] for folder in header["folders"]))}
+    template = (HERE / "page.html").read_text(encoding="utf-8")
+    return re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found.group(1)], template)
+
+
+def make(folders: list[Path], samples: str = "means", root: str | None = None) -> tuple[str, list[str]]:
+    """The page, and a line for each thing that it lacks. `root`: the way from the page to the project, for links."""
+    import results as rs
+
+    blob = Blob()
+    found = [read_folder(folder, samples, blob) for folder in folders]
+    header = {"folders": found, "samples": samples, "sources": sources(), "schema": rs.SCHEMA_VERSION,
+              "chart": CHART, "documents": list(rs.DOCUMENTS), "root": root,
+              "keys": [c for c in rs.ROWS.key if c not in ("variant", "settings", "n")]}
+    return page(header, blob), [line for folder in found for line in folder["missing"]]
+
+
+def root_from(out: Path) -> str | None:
+    """The way from a page inside reductio's folder up to that folder; a page elsewhere has no links into it."""
+    root, folder = HERE.parents[1], out.resolve().parent
+    return "../" * len(folder.relative_to(root).parts) if folder.is_relative_to(root) else None
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = Parser(description=__doc__.splitlines()[0])
+    parser.add_argument("folders", type=Path, nargs="+", metavar="DIR", help="results folders")
+    parser.add_argument("--out", type=Path, default=Path("report.html"), metavar="FILE", help="default: report.html")
+    parser.add_argument("--samples", choices=SAMPLES, default="means",
+                        help="of each point's samples the mean of each context (the default), all, or none")
+    options = parser.parse_args(arguments)
+    try:
+        import results as rs
+    except ModuleNotFoundError as error:
+        print(f"reductio: a report needs the Python package {error.name}: pip install -r requirements.txt into .venv",
+              file=sys.stderr)
+        return 1
+    try:
+        text, missing = make(options.folders, options.samples, root_from(options.out))
+        options.out.write_text(text, encoding="utf-8")
+    except NoLibrary:
+        print("reductio: a report needs the Python package pyobsplot: pip install -r requirements.txt into .venv",
+              file=sys.stderr)
+        return 1
+    except (rs.ResultsError, OSError) as error:
+        print(f"reductio: {error}", file=sys.stderr)
+        return 1
+    for line in missing:
+        print(f"left out: {line}")
+    print(f"{options.out}: {', '.join(folder.resolve().name for folder in options.folders)}, "
+          f"{options.out.stat().st_size / 1e6:.1f} MB; open it in a browser")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

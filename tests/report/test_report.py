@@ -1,0 +1,67 @@
+"""What report.py makes of folders, good and bad: a page, or one line."""
+
+import shutil
+import subprocess
+import sys
+
+import pytest
+from project import SOURCE
+from conftest import RESULTS
+
+import report
+
+
+def run(*arguments):
+    return subprocess.run([sys.executable, SOURCE / "paper" / "report.py", *map(str, arguments)], capture_output=True, text=True)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A small folder of a CPU's rows."""
+    shutil.copytree(RESULTS / "cpu-intel-xeon", tmp_path / "mine", ignore=shutil.ignore_patterns("vector_add*", "*.gz"))
+    return tmp_path / "mine"
+
+
+def test_a_page_is_written(folder, tmp_path):
+    done = run(folder, "--out", tmp_path / "page.html")
+    assert done.returncode == 0 and done.stderr == ""
+    assert done.stdout.startswith(f"{tmp_path}/page.html: mine, ") and done.stdout.count("\n") == 1
+    assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("spoil, told", [
+    (lambda f: (f / "cpu.csv").unlink(), "holds no rows of an experiment"),
+    (lambda f: (f / "cpu.csv").write_text(""), "is empty"),
+    (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text().replace("\n2,", "\n1,")), "has schema_version '1'"),
+    (lambda f: (f / "cpu.csv").write_text((f / "cpu.csv").read_text()[:5000]), "cut while being written"),
+    (lambda f: (f / "cpu.csv").write_bytes(b"\xff\xfe\x00"), "cannot be read"),
+    (lambda f: shutil.rmtree(f), "is not a folder")])
+def test_a_folder_without_a_good_row_is_one_line(folder, tmp_path, spoil, told):
+    spoil(folder)
+    done = run(folder, "--out", tmp_path / "page.html")
+    assert done.returncode == 1 and done.stdout == "" and not (tmp_path / "page.html").exists()
+    assert done.stderr.startswith("reductio: ") and done.stderr.count("\n") == 1 and told in done.stderr
+
+
+def test_what_cannot_be_read_beside_good_rows_is_named(folder):
+    shutil.copy(folder / "cpu.csv", folder / "limits.csv")
+    (folder / "limits.csv").write_text((folder / "limits.csv").read_text()[:5000])
+    (folder / "verdicts.csv").write_text("claim\n")
+    (folder / "machine.json").write_text("{")
+    _, missing = report.make([folder])
+    assert len(missing) == 3
+    for name in ("limits.csv", "verdicts.csv", "machine.json"):
+        assert any(name in line for line in missing), missing
+
+
+def test_large_samples_are_left_out_and_named(folder, monkeypatch):
+    shutil.copy(RESULTS / "cpu-intel-xeon" / "cpu.samples.csv.gz", folder)
+    whole, missing = report.make([folder])
+    assert missing == []
+    monkeypatch.setattr(report, "LARGEST_SAMPLES", 1000)
+    less, missing = report.make([folder])
+    assert len(less) < len(whole) and len(missing) == 1 and "its samples are not in the page" in missing[0]
+
+
+def test_the_page_of_the_h200_is_small(h200):
+    assert h200.stat().st_size < 8e6
