@@ -30,6 +30,10 @@
 #include "device/device.h"
 #include "device/wide.h"
 
+#ifdef REDUCTIO_CUB_VERSION
+static_assert(CUB_VERSION == REDUCTIO_CUB_VERSION, "--version and machine.json name another CUB than this one");
+#endif
+
 namespace reductio {
 namespace {
 

@@ -17,12 +17,17 @@ if(REDUCTIO_WITH_CUDA)
     "-std=c++${CMAKE_CUDA_STANDARD} ${reductio_cuda_dialect} ${CMAKE_CUDA_FLAGS} ${CMAKE_CUDA_FLAGS_${_upper}}")
   string(REGEX REPLACE " +" " " _cuda_flags "${_cuda_flags}")
   set(_cuda_architectures "${CMAKE_CUDA_ARCHITECTURES}")
-  # CCCL's version is CUB's: 300001 is 3.0.1.
-  find_file(REDUCTIO_CUB_VERSION_FILE cub/version.cuh NO_CACHE NO_DEFAULT_PATH
-            PATHS ${REDUCTIO_CCCL_DIR}/cub ${CUDAToolkit_INCLUDE_DIRS} PATH_SUFFIXES . cccl)
+  # CCCL's version is CUB's: 300001 is 3.0.1. A checkout has cub/cub/, installed headers and wheels have cub/.
+  if(REDUCTIO_CCCL_DIR)
+    set(_places ${REDUCTIO_CCCL_DIR}/cub ${REDUCTIO_CCCL_DIR})
+  else()
+    set(_places ${CUDAToolkit_INCLUDE_DIRS})
+  endif()
+  find_file(REDUCTIO_CUB_VERSION_FILE cub/version.cuh NO_CACHE NO_DEFAULT_PATH PATHS ${_places} PATH_SUFFIXES . cccl)
   if(REDUCTIO_CUB_VERSION_FILE)
     file(STRINGS ${REDUCTIO_CUB_VERSION_FILE} _line REGEX "#define CUB_VERSION [0-9]+")
     string(REGEX MATCH "[0-9]+" _number "${_line}")
+    set(reductio_cub_version ${_number})  # cub.cu holds it against the headers that it includes
     math(EXPR _major "${_number} / 100000")
     math(EXPR _minor "${_number} / 100 % 1000")
     math(EXPR _patch "${_number} % 100")
